@@ -1,0 +1,182 @@
+"""What the site adds to Jupyter Book: browser parts, prerendered maths, light, accessible pages.
+
+Building needs Node and the packages of site/package.json, and no torch: `make site` sets them up.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pydata_sphinx_theme  # type: ignore[import-untyped]
+import sphinxcontrib.katex  # type: ignore[import-untyped]
+from docutils import nodes  # type: ignore[import-untyped]
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.errors import ExtensionError
+from sphinx.util import logging
+
+SITE = Path(__file__).resolve().parent
+ROOT = SITE.parent
+NODE_MODULES = SITE / "node_modules"
+WIDGETS = ROOT / "tinylib" / "widgets"
+WEIGHTS = ROOT / "tinylib" / "weights"
+log = logging.getLogger(__name__)
+
+# The page host, and what it loads on a reader's first edit.
+HOST_FILES = ("host.js", "engine.js")
+
+# The CPU backend of onnxruntime-web: the entry, its loader, the runtime.
+ORT_FILES = ("ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm")
+
+# Jupyter Book adds these to every page. No page uses them, sphinx-thebe's are even wrong
+# (a constant declared twice). Their inline scripts go too: those are entries without a filename.
+UNUSED = {
+    "design-tabs.js",
+    "katex-math.css",
+    "sphinx-design.min.css",
+    "sphinx-thebe.css",
+    "sphinx-thebe.js",
+    "togglebutton.css",
+    "togglebutton.js",
+}
+ONLY_FOR_SEARCH = {"doctools.js", "sphinx_highlight.js"}
+
+ICONS = (
+    "angle-left angle-right bars chevron-down circle-half-stroke download expand file file-pdf "
+    "github lightbulb list magnifying-glass moon rocket sun"
+).split()
+
+
+def use_katex(app: Sphinx, config: Config) -> None:
+    """Render maths while building, with the KaTeX whose style sheet the pages get."""
+    katex = NODE_MODULES / "katex" / "dist" / "katex.min.js"
+    if not katex.exists():
+        raise ExtensionError(f"{katex.relative_to(ROOT)} is missing: run `make site`")
+    if shutil.which("node") is None:
+        raise ExtensionError("maths is rendered by Node, which is not on the PATH: run `make site`")
+    # Its five seconds for Node to start are too few where the machine is busy.
+    sphinxcontrib.katex.STARTUP_TIMEOUT = sphinxcontrib.katex.RENDER_TIMEOUT = 60.0
+    config.katex_prerender = True
+    config.katex_js_path = str(katex)
+    config.katex_css_path = "katex/katex.min.css"
+
+
+def replace_folder(folder: Path) -> Path:
+    """An empty folder of this name: a file that has left the sources leaves the site too."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def copy_browser_parts(app: Sphinx) -> None:
+    """Put into _static all that the pages ask for beside the theme's own files."""
+    if app.builder.format != "html":
+        return
+    for name in HOST_FILES:
+        if not (SITE / name).exists():
+            raise ExtensionError(f"site/{name} is missing: no widget could come to life")
+    static = Path(app.outdir) / "_static"
+
+    live = replace_folder(static / "live")
+    for script in (*(SITE / name for name in HOST_FILES), *sorted(WIDGETS.glob("*.js"))):
+        shutil.copy(script, live)
+    graphs = replace_folder(live / "graphs")
+    for graph in sorted((WIDGETS / "graphs").glob("*.onnx")):
+        shutil.copy(graph, graphs)
+    weights = replace_folder(static / "weights")
+    for file in sorted(WEIGHTS.glob("*.safetensors")):
+        shutil.copy(file, weights)
+
+    ort = replace_folder(static / "ort")
+    for name in ORT_FILES:
+        shutil.copy(NODE_MODULES / "onnxruntime-web" / "dist" / name, ort)
+
+    katex = replace_folder(static / "katex")
+    dist = NODE_MODULES / "katex" / "dist"
+    css = (dist / "katex.min.css").read_text()
+    older_formats = r',url\(fonts/[^)]*\.(?:woff|ttf)\) format\("(?:woff|truetype)"\)'
+    (katex / "katex.min.css").write_text(re.sub(older_formats, "", css))
+    shutil.copytree(
+        dist / "fonts", katex / "fonts", ignore=shutil.ignore_patterns("*.ttf", "*.woff")
+    )
+
+    theme = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/static"
+    theme_css = (theme / "styles" / "pydata-sphinx-theme.css").read_text(encoding="utf-8")
+    (static / "theme.css").write_text(without_font_awesome(theme_css), encoding="utf-8")
+    course_css = (SITE / "course.css").read_text(encoding="utf-8")
+    (static / "course.css").write_text(course_css + icon_css(theme), encoding="utf-8")
+    shutil.copy(SITE / "course.js", static)
+
+
+def icon_css(theme_static: Path) -> str:
+    """The icons that the theme's buttons use, cut from its Font Awesome script, as CSS masks."""
+    source = (theme_static / "scripts" / "fontawesome.js").read_text(encoding="utf-8")
+    rules = ["\n/* Icons: Font Awesome Free by Fonticons, Inc., CC BY 4.0. */"]
+    for name in ICONS:
+        entry = rf'[{{,"]{name}"?:\[(\d+),(\d+),\[[^\]]*\],"[0-9a-f]+","([^"]+)"\]'
+        found = re.findall(entry, source)
+        if not found:
+            raise ExtensionError(f"the theme's fontawesome.js has no icon {name!r}")
+        width, height, path = found[-1]  # the solid style comes after the regular one
+        svg = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">'
+            f'<path d="{path}"/></svg>'
+        )
+        rules.append(
+            f".fa-{name} {{ --icon: url('data:image/svg+xml,{quote(svg, safe=' /:=')}') }}"
+        )
+    return "\n".join(rules) + "\n"
+
+
+def without_font_awesome(css: str) -> str:
+    """The theme's style sheet less Font Awesome's fonts and its 2,000 glyphs (20 kB gzipped)."""
+    css = re.sub(r"@font-face\{[^}]*Font Awesome[^}]*\}", "", css)
+    return re.sub(r"(?<=\})\.fa-[^{}@]*:before[^{}@]*\{content:[^{}]*\}", "", css)
+
+
+def describe_images(app: Sphinx, doctree: nodes.document) -> None:
+    """Give each image output the alt text that stands beside it as text/plain."""
+    for bundle in doctree.findall(nodes.container):
+        if bundle.get("nb_element") != "mime_bundle":
+            continue
+        texts = {part["mime_type"]: part.astext().strip() for part in bundle.children}
+        alt = texts.get("text/plain", "")
+        for image in bundle.findall(nodes.image):
+            if not alt or alt.startswith("<"):
+                log.warning("an image output has no alt text as its text/plain", location=image)
+            image["alt"] = alt
+            image["loading"] = "lazy"
+
+
+def slim_page(
+    app: Sphinx,
+    pagename: str,
+    templatename: str,
+    context: dict[str, Any],
+    doctree: nodes.Node | None,
+) -> None:
+    """Keep of each page's style sheets and scripts those it needs."""
+    body = context.get("body", "")
+    if 'class="katex-error"' in body:
+        log.warning("KaTeX could not read a formula (red on the page)", location=pagename)
+    if "tl-live" in body:
+        app.add_js_file("live/host.js", loading_method="defer")
+    unused = UNUSED if pagename == "search" else UNUSED | ONLY_FOR_SEARCH
+    for kind in ("css_files", "script_files"):
+        files = [file for file in context[kind] if file.filename]
+        context[kind] = [file for file in files if Path(file.filename).name not in unused]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.setup_extension("sphinxcontrib.katex")
+    app.connect("config-inited", use_katex)
+    app.connect("builder-inited", copy_browser_parts)
+    app.connect("doctree-read", describe_images)
+    app.connect("html-page-context", slim_page, priority=900)
+    app.add_css_file("course.css", priority=900)
+    app.add_js_file("course.js", loading_method="defer")
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

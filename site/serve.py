@@ -1,0 +1,77 @@
+"""Serve the built site on this machine: python site/serve.py [--port 8000]."""
+
+import argparse
+import errno
+import os
+import sys
+from contextlib import suppress
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+BUILT = Path(__file__).resolve().parent.parent / "_build" / "html"
+
+
+# Said here because a machine's own table may lack or mistake them, and browsers insist.
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".mjs": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".woff2": "font/woff2",
+    ".wasm": "application/wasm",
+    ".onnx": "application/octet-stream",
+    ".safetensors": "application/octet-stream",
+}
+
+
+class Handler(SimpleHTTPRequestHandler):
+    """Files of the site, each with its right type."""
+
+    def guess_type(self, path: str | os.PathLike[str]) -> str:
+        return TYPES.get(Path(path).suffix) or super().guess_type(path)
+
+    def handle(self) -> None:
+        with suppress(ConnectionError):  # the reader left while a file was on its way
+            super().handle()
+
+    def end_headers(self) -> None:
+        self.send_header("Cache-Control", "no-cache")  # a rebuilt page shows at once
+        super().end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet: the address stays the last line on the terminal."""
+
+
+def open_server(folder: Path, port: int) -> ThreadingHTTPServer:
+    """A server on `port` or, where that is taken, on the next free one of the following 100."""
+    handler = partial(Handler, directory=str(folder))
+    for candidate in range(port, min(port + 100, 65536)):
+        try:
+            return ThreadingHTTPServer(("localhost", candidate), handler)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+    sys.exit(f"Ports {port} to {port + 99} are all taken: choose another with --port.")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Serve the built site on localhost.")
+    parser.add_argument("--port", type=int, default=8000, help="first port to try (8000)")
+    port = parser.parse_args().port
+    if not (BUILT / "index.html").exists():
+        sys.exit(f"There is no built site in {BUILT}: run `make site` first.")
+    with open_server(BUILT, port) as server:
+        print(
+            f"The Road to GPT is at http://localhost:{server.server_port}/ (Ctrl-C ends)",
+            flush=True,
+        )
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            print()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""How fast a page is, on this machine: `make bench`. Prints a table; it judges nothing.
+
+Latencies are taken in the page itself. An edit is made where a browser delivers input, at the
+start of a frame. "Updated" is when the document has changed; "painted" is the end of the next
+frame, by which the change is on the screen (so it includes a frame's 16.7 ms); "late" is the
+same for an edit that just missed a frame, the worst moment there is.
+"""
+
+import statistics
+
+from browsing import Visit, launch, served, settled
+from conftest import find_chromium
+from playwright.sync_api import Browser, sync_playwright
+
+CHAPTER = "chapters/04_self_attention.html"
+
+EDITS = """async ([el, late]) => {
+    const box = el.shadowRoot.querySelector("input[aria-label='x of journey, 2']");
+    const tables = [...el.shadowRoot.querySelectorAll('table.heat')];
+    const heat = tables.find((table) => table.caption.textContent.startsWith('weights'));
+    const frame = () => new Promise((done) => requestAnimationFrame(done));
+    const end = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
+    const times = [];
+    for (let i = 0; i < 201; i += 1) {
+        await (late ? end() : frame());
+        const answered = new Promise((done) => {
+            const watcher = new MutationObserver(() => { watcher.disconnect(); done(); });
+            watcher.observe(heat, { subtree: true, characterData: true, childList: true });
+        });
+        const start = performance.now();
+        box.value = String(i % 2 ? 1 + i / 100 : -1 - i / 100);
+        box.dispatchEvent(new Event('input', { bubbles: true }));
+        await answered;
+        const updated = performance.now() - start;
+        await end();
+        times.push([updated, performance.now() - start]);
+    }
+    return times.slice(1);
+}"""
+
+FIRST_EDIT = """async (el) => {
+    const box = el.shadowRoot.querySelector("input[aria-label='x of journey, 2']");
+    const said = [];
+    el.model.on('change:where', () => said.push(el.model.get('where')));
+    const start = performance.now();
+    el.dispatchEvent(new PointerEvent('pointerover'));
+    box.value = '2.5';
+    box.dispatchEvent(new Event('input', { bubbles: true }));
+    while (!el.model.settled) await new Promise((done) => setTimeout(done, 1));
+    return [performance.now() - start, said[0]];
+}"""
+
+
+def percentile(values: list[float], share: float) -> float:
+    return statistics.quantiles(values, n=100, method="inclusive")[round(100 * share) - 1]
+
+
+def cold(browser: Browser, site: str) -> tuple[float, str]:
+    """A first edit in a browser that has never seen the site."""
+    with browser.new_context() as context:
+        visit = Visit(context, site, CHAPTER)
+        return tuple(visit.widget("self_attention").evaluate(FIRST_EDIT))
+
+
+def main() -> None:
+    rows: list[tuple[str, str]] = []
+    with served() as site, sync_playwright() as playwright:
+        browser = launch(playwright, find_chromium())
+        firsts = [cold(browser, site) for _ in range(7)]
+        rows.append(("first edit, cold, slowest of 7", f"{max(ms for ms, _ in firsts):.0f} ms"))
+        rows.append(("what the label says meanwhile", firsts[0][1]))
+        with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
+            visit = Visit(context, site, CHAPTER)
+            visit.page.wait_for_timeout(500)
+            kilobytes = sum(visit.requests.values()) / 1000
+            rows.append(("page before interaction, gzipped", f"{kilobytes:.0f} kB"))
+            rows.append(("requests before interaction", str(len(visit.requests))))
+            widget = visit.widget("self_attention")
+            widget.scroll_into_view_if_needed()
+            widget.get_by_role("checkbox", name="causal").click()
+            settled(widget)
+            handle = widget.element_handle()
+            soon, late = (visit.page.evaluate(EDITS, [handle, late]) for late in (False, True))
+            for name, times, column in (
+                ("updated", soon, 0),
+                ("painted", soon, 1),
+                ("painted, late", late, 1),
+            ):
+                values = [row[column] for row in times]
+                middle, high = percentile(values, 0.5), percentile(values, 0.95)
+                rows.append((f"edit → {name}, p50 / p95", f"{middle:.1f} / {high:.1f} ms"))
+            kilobytes = sum(visit.requests.values()) / 1000 - kilobytes
+            rows.append(("the runtime, on first use, gzipped", f"{kilobytes:.0f} kB"))
+        browser.close()
+    width = max(len(name) for name, _ in rows)
+    for name, value in rows:
+        print(f"{name:{width}}  {value}")
+
+
+if __name__ == "__main__":
+    main()

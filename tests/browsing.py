@@ -1,0 +1,123 @@
+"""How tests look at the built site: a server, and pages that note what goes wrong."""
+
+import gzip
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, Playwright, Route
+
+from tinylib.widgets import LiveWidget, export
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILT = ROOT / "_build" / "html"
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+WIDGETS = {widget.stem: widget for widget in export.widgets()}
+
+sys.path.insert(0, str(ROOT / "site"))
+
+
+@contextmanager
+def served(folder: Path = BUILT) -> Iterator[str]:
+    """The address of ``folder``, served as ``make serve`` does."""
+    from serve import open_server
+
+    if not (folder / "index.html").exists():
+        raise LookupError("the site is not built: run `make site`")
+    server = open_server(folder, 8200)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://localhost:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def launch(playwright: Playwright, chromium_path: str) -> Browser:
+    return playwright.chromium.launch(executable_path=chromium_path, args=FLAGS)
+
+
+class Visit:
+    """A page that was opened, with all that its console said and all that it asked for."""
+
+    def __init__(self, context: BrowserContext, site: str, path: str) -> None:
+        self.console: list[str] = []
+        self.requests: dict[str, int] = {}  # address -> bytes, gzipped
+        self.foreign: list[str] = []
+        self.site = site
+        self.page: Page = context.new_page()
+        self.page.on("console", self._heard)
+        self.page.on("pageerror", lambda error: self.console.append(f"error: {error}"))
+        self.page.on("requestfinished", lambda request: self._asked(request.url))
+        self.page.route("**/*", self._guard)
+        self.page.goto(f"{site}/{path}", wait_until="load")
+
+    def _heard(self, message: object) -> None:
+        kind, text = message.type, message.text  # type: ignore[attr-defined]
+        if kind in ("error", "warning"):
+            self.console.append(f"{kind}: {text}")
+
+    def _asked(self, url: str) -> None:
+        if url.startswith(self.site):
+            file = BUILT / url.removeprefix(self.site).split("?")[0].split("#")[0].lstrip("/")
+            self.requests[url] = len(gzip.compress(file.read_bytes(), 6)) if file.is_file() else 0
+
+    def _guard(self, route: Route) -> None:
+        if route.request.url.startswith((self.site, "blob:", "data:")):
+            route.fallback()
+        else:
+            self.foreign.append(route.request.url)
+            route.abort()
+
+    def widget(self, name: str) -> Locator:
+        """The widget ``name``, once it stands in the page."""
+        found = self.page.locator(f".tl-widget[data-widget={name}]")
+        found.wait_for()
+        return found
+
+    def widgets(self) -> list[str]:
+        """The names of the page's widgets, once all have come alive."""
+        self.page.wait_for_function("!document.querySelector('.tl-live')")
+        return self.page.evaluate(
+            "[...document.querySelectorAll('.tl-widget')].map(w => w.dataset.widget)"
+        )
+
+
+def inputs_of(widget: Locator) -> dict:
+    return widget.evaluate("el => el.model.get('inputs')")
+
+
+def settled(widget: Locator) -> None:
+    """Wait until the page has answered the last edit."""
+    widget.page.wait_for_function("el => el.model.settled", arg=widget.element_handle())
+
+
+def shown(widget: Locator, caption: str) -> torch.Tensor:
+    """The numbers of the heat map with this caption, as they stand in the page."""
+    rows = widget.evaluate(
+        """(el, caption) => {
+            const root = el.shadowRoot ?? el.getRootNode();
+            const tables = [...root.querySelectorAll('table.heat')];
+            const table = tables.find((t) => t.caption.textContent.startsWith(caption));
+            return [...table.tBodies[0].rows].map((row) =>
+                [...row.querySelectorAll('td')].map((cell) => cell.dataset.value));
+        }""",
+        caption,
+    )
+    return torch.tensor([[float(v.replace("Infinity", "inf")) for v in row] for row in rows])
+
+
+def expected(stem: str, inputs: dict) -> dict[str, torch.Tensor]:
+    """What torch computes for these inputs."""
+    widget: type[LiveWidget] = WIDGETS[stem]
+    return widget(**inputs).values()

@@ -1,0 +1,62 @@
+"""What all tests share: settings and the browser. As a script it prints the browser's path."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import hypothesis
+import jaxtyping
+import pytest
+
+# How long an example takes says more about what else the machine is doing than about the code.
+hypothesis.settings.register_profile("course", deadline=None)
+hypothesis.settings.load_profile("course")
+
+NO_BROWSER = """No Chromium or Chrome was found, and the site's tests need one. Get it by one of:
+  Debian, Ubuntu: sudo apt install chromium
+  any system:     .venv/bin/playwright install chromium   (with network)
+  already there:  CHROMIUM=/path/to/chromium make test"""
+
+
+def find_chromium() -> str:
+    """The path of the browser to test in: $CHROMIUM, one on PATH, or Playwright's own."""
+    if chosen := os.environ.get("CHROMIUM"):
+        if path := shutil.which(chosen):
+            return path
+        raise LookupError(f"CHROMIUM={chosen} is not a program that can be run.")
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if path := shutil.which(name):
+            return path
+    from playwright.sync_api import sync_playwright  # only now: most tests need no browser
+
+    with sync_playwright() as playwright:
+        path = playwright.chromium.executable_path
+    if Path(path).exists():
+        return path
+    raise LookupError(NO_BROWSER)
+
+
+@pytest.fixture(scope="session")
+def chromium_path() -> str:
+    """Pass it to Playwright: `playwright.chromium.launch(executable_path=chromium_path, ...)`."""
+    try:
+        return find_chromium()
+    except LookupError as missing:
+        pytest.fail(str(missing))
+
+
+@pytest.fixture
+def unchecked() -> Iterator[None]:
+    """Without the type checks that only the tests have: as a reader calls the library."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+if __name__ == "__main__":
+    try:
+        print(find_chromium())
+    except LookupError as missing:
+        sys.exit(str(missing))

@@ -1,0 +1,270 @@
+"""Re-run chapters in a fresh kernel and store them in one canonical form.
+
+    make refresh                         every chapter
+    make refresh 04_self_attention       one; its number, 04, is enough
+    python tests/refresh.py --check      change nothing; say which chapter is not canonical
+
+A chapter is written only after all of its cells have run as they should, and in one step: a
+failing cell or a kill leaves the old file as it was.
+"""
+
+import argparse
+import re
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import yaml
+from nbclient import NotebookClient
+from nbclient.exceptions import CellControlSignal, CellExecutionError, DeadKernelError
+from nbformat import NotebookNode
+
+ROOT = Path(__file__).resolve().parent.parent
+CHAPTERS = ROOT / "chapters"
+SECONDS_PER_CELL = 120
+
+NOTEBOOK_METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+
+SET_UP = """\
+# Find the course: in this checkout or, on Colab, in its repository.
+import importlib.util
+import sys
+from pathlib import Path
+
+here = Path.cwd()
+checkout = next((p for p in (here, *here.parents) if (p / "tinylib").is_dir()), None)
+if checkout:
+    sys.path.insert(0, str(checkout))
+elif importlib.util.find_spec("tinylib") is None:
+    %pip install -q git+{url}"""
+
+READABLE_ID = re.compile(r"(?=.*[a-z]{3})[a-z0-9]+(-[a-z0-9]+)*")  # at least one real word
+RANDOM_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{8}")
+
+# What differs from run to run or from machine to machine, and so may not be in a stored output.
+UNSTABLE = {
+    "a memory address (give the object a stable __repr__)": re.compile(r"\b0x[0-9a-f]{6,}\b"),
+    "an absolute path": re.compile(r"(?<![\w:/.])/(?:home|root|Users|tmp|usr|opt|var)/"),
+    "the path of this checkout": re.compile(re.escape(str(ROOT))),
+    "a widget's model id": re.compile(r"IPY_MODEL_[0-9a-f]{8}"),
+}
+
+
+def repository_url() -> str:
+    """The repository's address, which stands in _config.yml alone."""
+    return yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
+
+
+def set_up_cell() -> NotebookNode:
+    """The first cell of every chapter, not yet run."""
+    return nbformat.v4.new_code_cell(
+        SET_UP.format(url=repository_url()), id="setup", metadata={"tags": ["remove-cell"]}
+    )
+
+
+def with_set_up(notebook: NotebookNode) -> NotebookNode:
+    """The notebook with the set-up cell in front, in the place of an older one."""
+    cells = notebook.cells
+    first = set_up_cell()
+    if cells and "remove-cell" in cells[0].metadata.get("tags", []):
+        old = cells.pop(0)
+        first.execution_count, first.outputs = old.execution_count, old.outputs
+    cells.insert(0, first)
+    return notebook
+
+
+def is_readable(cell_id: str) -> bool:
+    return bool(READABLE_ID.fullmatch(cell_id)) and not RANDOM_ID.fullmatch(cell_id)
+
+
+def heading(cell: NotebookNode) -> str | None:
+    """The first heading of a prose cell, as words joined by dashes."""
+    if cell.cell_type != "markdown":
+        return None
+    prose = re.sub(r"```.*?```", "", cell.source, flags=re.DOTALL)
+    found = re.search(r"^#{1,6} +(.+)", prose, flags=re.MULTILINE)
+    slug = re.sub(r"[^a-z0-9]+", "-", found[1].lower()).strip("-") if found else ""
+    return slug[:40].rstrip("-") or None
+
+
+def name_cells(cells: list[NotebookNode]) -> None:
+    """Keep readable ids; name the other cells after the section they stand in."""
+    taken: set[str] = set()
+    unnamed = []
+    section = "start"
+    for cell in cells:
+        section = heading(cell) or section
+        if is_readable(cell.get("id", "")) and cell.id not in taken:
+            taken.add(cell.id)
+        else:
+            unnamed.append((section, cell))
+    for section, cell in unnamed:
+        cell.id = next(
+            name for n in range(1, len(cells) + 2) if (name := candidate(section, n)) not in taken
+        )
+        taken.add(cell.id)
+
+
+def candidate(section: str, n: int) -> str:
+    return section if n == 1 else f"{section}-{n}"
+
+
+def merged(outputs: list[NotebookNode]) -> Iterator[NotebookNode]:
+    """The outputs, pieces of one stream joined: how a stream is cut up depends on timing."""
+    last = None
+    for output in outputs:
+        if (
+            last is not None
+            and output.output_type == last.output_type == "stream"
+            and output.name == last.name
+        ):
+            last.text += output.text
+            continue
+        if last is not None:
+            yield last
+        last = output
+    if last is not None:
+        yield last
+
+
+def canonical(notebook: NotebookNode) -> str:
+    """The text of the one form in which a chapter with these cells and outputs is stored."""
+    notebook.metadata = NOTEBOOK_METADATA
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    name_cells(notebook.cells)
+    count = 0
+    for cell in notebook.cells:
+        cell.source = cell.source.rstrip()
+        cell.metadata = {"tags": sorted(tags)} if (tags := cell.metadata.get("tags")) else {}
+        if cell.cell_type != "code":
+            continue
+        count += 1
+        cell.execution_count = count
+        cell.outputs = list(merged(cell.outputs))
+        for output in cell.outputs:
+            if output.output_type == "execute_result":
+                output.execution_count = count
+            elif output.output_type == "error":
+                output.traceback = [f"{output.ename}: {output.evalue}"]
+            if "data" in output:
+                output.data.pop(WIDGET_VIEW, None)
+    return nbformat.writes(notebook).rstrip("\n") + "\n"
+
+
+def texts(output: NotebookNode) -> Iterator[str]:
+    """All that an output says in words."""
+    if output.output_type == "stream":
+        yield output.text
+    elif output.output_type == "error":
+        yield output.evalue
+    else:
+        yield from (text for kind, text in output.data.items() if kind.startswith("text/"))
+
+
+def problems(notebook: NotebookNode) -> Iterator[str]:
+    """What in the outputs is not as meant, or not the same on every machine in every run."""
+    for cell in notebook.cells:
+        outputs = cell.get("outputs", [])
+        failed = any(output.output_type == "error" for output in outputs)
+        if "raises-exception" in cell.metadata.get("tags", []) and not failed:
+            yield f"cell '{cell.id}' is tagged raises-exception but does not fail"
+        for output in outputs:
+            if output.output_type == "stream" and output.name == "stderr":
+                yield f"cell '{cell.id}' writes to stderr: {output.text.strip()[:200]}"
+            for text in texts(output):
+                for what, pattern in UNSTABLE.items():
+                    if found := pattern.search(text):
+                        around = text[max(0, found.start() - 30) : found.end() + 30]
+                        yield f"cell '{cell.id}' shows {what}: …{around!r}…"
+
+
+def execute(notebook: NotebookNode) -> None:
+    """Run all cells in a fresh kernel; a RuntimeError names the cell that failed."""
+    running = [notebook.cells[0]]
+    client = NotebookClient(
+        notebook,
+        timeout=SECONDS_PER_CELL,
+        kernel_name="python3",
+        extra_arguments=["--log-level=ERROR"],
+        record_timing=False,
+        store_widget_state=False,
+        resources={"metadata": {"path": str(CHAPTERS)}},
+        on_cell_start=lambda cell, cell_index: running.append(cell),
+    )
+    try:
+        client.execute()
+    except CellExecutionError as error:
+        reason = f"{error.ename}: {error.evalue}"
+    except DeadKernelError:
+        reason = "the kernel died"
+    except CellControlSignal:
+        reason = f"it ran longer than {SECONDS_PER_CELL} s"
+    else:
+        return
+    raise RuntimeError(f"cell '{running[-1].id}' failed: {reason}\n{running[-1].source}")
+
+
+def write(path: Path, text: str) -> None:
+    """Replace the file in one step."""
+    new = path.with_name(f".{path.name}.new")
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)
+
+
+def refresh(path: Path) -> str | None:
+    """Run the chapter and store it; or leave the file untouched and return what went wrong."""
+    start = time.perf_counter()
+    notebook = with_set_up(nbformat.read(path, as_version=4))
+    name_cells(notebook.cells)
+    try:
+        execute(notebook)
+    except RuntimeError as error:
+        return f"{path.stem}: {error}"
+    text = canonical(notebook)
+    if found := list(problems(notebook)):
+        return "\n".join(f"{path.stem}: {problem}" for problem in found)
+    changed = text != path.read_text(encoding="utf-8")
+    if changed:
+        write(path, text)
+    seconds = time.perf_counter() - start
+    print(f"{path.stem}: {'refreshed' if changed else 'unchanged'} ({seconds:.0f} s)", flush=True)
+    return None
+
+
+def check(path: Path) -> str | None:
+    """What is not canonical about the chapter, if anything."""
+    stored = path.read_text(encoding="utf-8")
+    notebook = with_set_up(nbformat.reads(stored, as_version=4))
+    if canonical(notebook) != stored:
+        return f"{path.stem}: not in canonical form; run `make refresh {path.stem}`"
+    return "\n".join(f"{path.stem}: {problem}" for problem in problems(notebook)) or None
+
+
+def chosen(names: list[str]) -> list[Path]:
+    """The chapters whose file names start with one of the names; all of them for no name."""
+    paths = sorted(CHAPTERS.glob("*.ipynb"))
+    for name in names:
+        if not any(path.name.startswith(name) for path in paths):
+            there = ", ".join(path.stem for path in paths)
+            sys.exit(f"There is no chapter '{name}'. There are: {there}.")
+    return [p for p in paths if not names or p.name.startswith(tuple(names))]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("chapters", nargs="*", help="chapters, by the start of their names")
+    parser.add_argument("--check", action="store_true", help="change nothing, only check")
+    options = parser.parse_args()
+    work = check if options.check else refresh
+    failed = [message for path in chosen(options.chapters) if (message := work(path))]
+    sys.exit("\n".join(failed) if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""Looking inside: taps cost nothing and let go, sources come out as they stand."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tinylib.lab import look
+from tinylib.lab.look import Tap, record, show, source
+
+
+class Inner(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weights = Tap()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.weights(x.softmax(-1)) @ x
+
+
+class Outer(nn.Module):
+    def __init__(self, taps: bool = True) -> None:
+        super().__init__()
+        self.inner = Inner()
+        self.result = Tap() if taps else nn.Identity()
+        self.unused = Tap()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.result(self.inner(x) * 2)
+
+
+def hook_count(model: nn.Module) -> int:
+    return sum(len(module._forward_hooks) for module in model.modules())
+
+
+def test_a_tap_returns_the_very_tensor():
+    x = torch.randn(3, 5)
+    assert Tap()(x) is x
+
+
+def test_a_tap_leaves_no_node_in_an_exported_graph():
+    x = torch.randn(7, 7)
+
+    def plain(x: Tensor) -> Tensor:
+        return (x.softmax(-1) @ x) * 2
+
+    class Plain(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return plain(x)
+
+    def operations(model: nn.Module) -> list[str]:
+        graph = torch.export.export(model, (x,)).graph
+        return [str(node.target) for node in graph.nodes if node.op == "call_function"]
+
+    assert operations(Outer()) == operations(Plain())
+
+
+def test_record_names_taps_by_path_and_keeps_every_call():
+    model, x, y = Outer(), torch.randn(5, 5), torch.randn(5, 5)
+    with record(model) as seen:
+        model(x)
+        model(y)
+    assert list(seen) == ["inner.weights", "result", "unused"]
+    torch.testing.assert_close(seen["inner.weights"], [x.softmax(-1), y.softmax(-1)])
+    assert seen["unused"] == []
+
+
+def test_recorded_tensors_are_detached_copies():
+    model, x = Outer(), torch.randn(3, 3, requires_grad=True)
+    with record(model) as seen:
+        out = model(x)
+    kept = seen["result"][0]
+    assert not kept.requires_grad and out.requires_grad
+    out.detach().zero_()
+    assert kept.abs().sum() > 0
+
+
+def test_hooks_are_gone_afterwards_and_after_an_exception():
+    model = Outer()
+    with record(model):
+        assert hook_count(model) == 3
+    assert hook_count(model) == 0
+    with pytest.raises(RuntimeError), record(model):
+        model(torch.randn(2, 3))  # (2, 3) @ (2, 3) cannot work
+    assert hook_count(model) == 0
+
+
+def test_a_model_without_taps_says_what_to_do():
+    with pytest.raises(ValueError, match=r"Linear has no Tap.*forward"), record(nn.Linear(2, 3)):
+        pass
+
+
+def test_source_names_the_file_and_nothing_of_this_machine():
+    bundle = source(Tap)._repr_mimebundle_()
+    plain = bundle["text/plain"]
+    assert plain.startswith("# tinylib/lab/look.py\nclass Tap(nn.Module):\n")
+    assert plain.endswith("return x")
+    assert bundle["text/markdown"] == f"```python\n{plain}\n```"
+    assert repr(source(Tap)) == plain
+    assert source(look).text.startswith('# tinylib/lab/look.py\n"""Look inside')
+
+
+def test_source_of_several_objects_and_of_a_method():
+    text = source(record, Tap.forward).text
+    assert text.count("# tinylib/lab/look.py\n") == 2
+    assert "\ndef forward(self" in text  # a method is shown without its indentation
+
+
+def test_a_package_is_named_by_its_init_file():
+    import tinylib.lab
+
+    assert source(tinylib.lab).text.startswith("# tinylib/lab/__init__.py\n")
+
+
+def test_a_fence_in_the_source_does_not_end_the_block():
+    markdown = look.Source('"""\n```\n"""')._repr_mimebundle_()["text/markdown"]
+    assert markdown.startswith("````python\n") and markdown.endswith("\n````")
+
+
+@pytest.mark.parametrize("obj", [len, 3, torch.tanh])
+def test_objects_without_source_are_refused(obj: object):
+    with pytest.raises(TypeError, match="no Python source"):
+        source(obj)
+
+
+def test_nothing_to_show_and_code_of_the_notebook_are_refused(monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(ValueError, match="nothing to show"):
+        source()
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    exec("def typed_in(): pass", namespace)
+    with pytest.raises(ValueError, match="library"):
+        source(namespace["typed_in"])
+
+
+def test_two_shows_in_one_cell_display_both(monkeypatch: pytest.MonkeyPatch):
+    displayed: list[look.Source] = []
+    monkeypatch.setattr("IPython.display.display", displayed.append)
+    show(Tap)
+    show(record, Tap)
+    assert displayed == [source(Tap), source(record, Tap)]
+
+
+def test_show_in_a_plain_python_prints_the_source(capsys: pytest.CaptureFixture[str]):
+    show(Tap)
+    assert capsys.readouterr().out == source(Tap).text + "\n"
+
+
+def test_importing_look_does_not_import_ipython():
+    code = "import sys, tinylib.lab.look; assert 'IPython' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

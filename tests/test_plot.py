@@ -1,0 +1,362 @@
+"""Pictures: legible, in words too, the same every time, and leaving matplotlib as it was."""
+
+import base64
+import io
+import struct
+import subprocess
+import sys
+from functools import cache
+from itertools import pairwise
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.axes import Axes
+from matplotlib.text import Text
+from PIL import Image
+
+from tinylib.lab import plot
+from tinylib.lab.plot import Arrow, Box, Figure, architecture, heat, heats, lines, luminance, shade
+
+WORDS = ["Your", "journey", "starts", "with", "one", "step"]
+X = torch.tensor(
+    [
+        [0.43, 0.15, 0.89],
+        [0.55, 0.87, 0.66],
+        [0.57, 0.85, 0.64],
+        [0.22, 0.58, 0.33],
+        [0.77, 0.25, 0.10],
+        [0.05, 0.80, 0.55],
+    ]
+)
+SCORES = X @ X.T
+CAUSAL = SCORES.masked_fill(torch.ones(6, 6).triu(1).bool(), -torch.inf)
+
+
+def three_lines() -> Figure:
+    curves = {"sum": [3.0, 2.0, 1.0], "softmax": [3.0, 1.5, 1.02], "none": [1.0, 1.0, 1.0]}
+    return lines([1, 2, 3], curves, "Loss", x_name="step", y_name="loss in nats")
+
+
+DRAW = {
+    "heat": lambda: heat(SCORES.softmax(-1), WORDS, WORDS, "Attention weights"),
+    "heats": lambda: heats([(CAUSAL, WORDS, WORDS, "Scores"), (X, WORDS, ["1", "2", "3"], "x")]),
+    "lines": three_lines,
+    "self_attention": plot.self_attention,
+}
+every_picture = pytest.mark.parametrize("name", DRAW)
+
+
+@cache
+def drawn(name: str) -> Figure:
+    return DRAW[name]()
+
+
+def texts(figure: Figure) -> list[Text]:
+    return [text for axes in figure.drawing.axes for text in axes.texts if text.get_text()]
+
+
+def contrast(one: object, other: object) -> float:
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+# What every picture keeps to
+
+
+@every_picture
+def test_a_notebook_gets_one_png_at_twice_its_size_and_words(name):
+    figure = drawn(name)
+    data, metadata = figure._repr_mimebundle_()
+    assert set(data) == {"image/png", "text/plain"}
+    png = base64.b64decode(data["image/png"])
+    width, height = struct.unpack(">II", png[16:24])
+    assert png == figure.png and png.startswith(b"\x89PNG")
+    assert metadata == {"image/png": {"width": width // 2, "height": height // 2}}
+    assert width <= 2 * 720 and len(png) < 80_000
+    assert data["text/plain"] == repr(figure) == figure.alt
+    assert figure.alt.endswith(".") and len(figure.alt.split()) > 8
+
+
+@every_picture
+def test_the_same_bytes_twice_whatever_the_reader_has_set(name):
+    first = drawn(name).png
+    with mpl.rc_context({"font.size": 30, "axes.facecolor": "red", "lines.linewidth": 9}):
+        assert DRAW[name]().png == first
+    assert b"Software" not in first and b"tIME" not in first
+
+
+@every_picture
+def test_matplotlib_is_left_as_it_was(name):
+    before = dict(mpl.rcParams)
+    DRAW[name]()
+    assert dict(mpl.rcParams) == before
+
+
+@every_picture
+def test_no_text_is_smaller_than_nine_points_or_off_the_page(name):
+    figure = drawn(name)
+    page = figure.drawing.bbox
+    for text in texts(figure):
+        extent = text.get_window_extent()
+        assert float(text.get_fontsize()) >= 9
+        assert page.x0 < extent.x0 and extent.x1 < page.x1, text
+        assert page.y0 < extent.y0 and extent.y1 < page.y1, text
+
+
+def test_pyplot_is_never_imported():
+    code = (
+        "import sys; from tinylib.lab import plot; plot.self_attention(); "
+        "assert 'matplotlib.pyplot' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# Colours
+
+
+def oklab(rgb: tuple[float, float, float]) -> np.ndarray:
+    """Ottosson 2020, the direction that `shade` inverts."""
+    c = np.array(rgb)
+    linear = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+    to_lms = [
+        [0.4122214708, 0.5363325363, 0.0514459929],
+        [0.2119034982, 0.6806995451, 0.1073969566],
+        [0.0883024619, 0.2817188376, 0.6299787005],
+    ]
+    to_lab = [
+        [0.2104542553, 0.7936177850, -0.0040720468],
+        [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
+    ]
+    return np.array(to_lab) @ np.cbrt(np.array(to_lms) @ linear)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_equal_steps_of_value_are_equal_steps_of_colour_and_always_darker(sign):
+    path = np.array([oklab(shade(sign * t, 1)) for t in np.linspace(0, 1, 33)])
+    steps = np.linalg.norm(np.diff(path, axis=0), axis=1)
+    assert np.allclose(steps, steps[0], rtol=1e-4)
+    assert (np.diff(path[:, 0]) < 0).all()  # lightness alone orders the values
+
+
+def test_both_signs_stay_apart_for_colour_blind_eyes():
+    # Machado, Oliveira and Fernandes 2009, full severity, on linear RGB.
+    deutan = [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]]
+    protan = [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]]
+    for blind in (deutan, protan):
+
+        def seen(value: float, blind: list[list[float]] = blind) -> np.ndarray:
+            c = np.array(shade(value, 1))
+            linear = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+            back = np.clip(np.array(blind) @ linear, 0, 1)
+            return oklab(
+                tuple(np.where(back <= 0.0031308, 12.92 * back, 1.055 * back ** (1 / 2.4) - 0.055))
+            )
+
+        for value in (0.3, 0.6, 1.0):
+            assert np.linalg.norm(seen(value) - seen(-value)) > 0.15 * value
+
+
+@given(st.floats(-1, 1))
+def test_black_or_white_is_legible_on_every_shade(value):
+    colour = shade(value, 1)
+    assert all(0 <= channel <= 1 for channel in colour)
+    assert contrast("black" if luminance(colour) > 0.179 else "white", colour) >= 4.5
+
+
+def test_lines_labels_and_notes_are_legible_on_paper():
+    for colour in (*plot.CURVES, plot.INK, plot.SOFT):
+        assert contrast(colour, plot.PAPER) >= 4.5
+    for kind in plot.KINDS.values():
+        assert contrast(plot.INK, kind.fill) >= 4.5 and contrast(kind.line, plot.PAPER) >= 3
+
+
+# Heat maps
+
+
+def test_values_are_written_in_their_cells_with_enough_contrast():
+    figure = heat([[0.5, -2.25], [-torch.inf, 1.0]], ["a", "b"], ["c", "d"], "m")
+    axes = figure.drawing.axes[0]
+    cells = {text.get_text(): text for text in axes.texts}
+    assert {"0.50", "−2.25", "−∞", "1.00", "a", "b", "c", "d", "m"} == set(cells)
+    for written in ("0.50", "−2.25", "−∞", "1.00"):
+        at = cells[written].get_position()
+        below = [
+            p for p in axes.patches[1:] if p.get_extents().contains(*axes.transData.transform(at))
+        ]
+        fills = [mpl.colors.to_rgba(patch.get_facecolor()) for patch in below]
+        fill = next(fill for fill in fills if fill[3] == 1)
+        assert contrast(cells[written].get_color(), mpl.colors.to_rgb(fill)) >= 4.5
+
+
+def test_alt_text_says_where_the_extremes_are():
+    alt = heat(SCORES.softmax(-1), WORDS, WORDS, "Attention weights").alt
+    assert alt.startswith("Heat map, Attention weights: 6 by 6, rows and columns Your, journey,")
+    assert "Largest 0.24 at journey, journey; smallest 0.10 at step, one." in alt
+    assert "15 of 36 entries are masked, −∞." in heat(CAUSAL, WORDS, WORDS, "Scores").alt
+    assert heat([[1.0]], ["a"], ["b"], "m", alt="Mine.").alt == "Mine."
+
+
+def test_digits_and_limit():
+    assert "0.2379" in [t.get_text() for t in texts(heat([[0.23789]], ["a"], ["b"], "m", digits=4))]
+    assert heat([[0.5]], ["a"], ["b"], "m", limit=1).png != heat([[0.5]], ["a"], ["b"], "m").png
+
+
+def test_entirely_masked_zero_and_very_wide_values_can_be_drawn():
+    assert "4 of 4" in heat(torch.full((2, 2), -torch.inf), ["a", "b"], ["c", "d"], "m").alt
+    heat(torch.zeros(2, 2, dtype=torch.bfloat16, requires_grad=True), ["a", "b"], ["c", "d"], "m")
+    figure = heat([[-123456.789]], ["a"], ["b"], "m")
+    assert "−123456.79" in [text.get_text() for text in texts(figure)]
+
+
+def test_many_columns_keep_their_colours_and_a_key():
+    words = [f"word{i}" for i in range(28)]
+    figure = heat(torch.rand(28, 28, generator=torch.Generator().manual_seed(0)), words, words, "m")
+    written = [text.get_text() for text in texts(figure)]
+    assert "white is 0, full colour 1.00" in written and "0.50" not in written
+    assert figure.drawing.bbox.width <= 2 * 720
+    with pytest.raises(ValueError, match="80 columns are too many"):
+        heat(torch.rand(2, 80), ["a", "b"], [str(i) for i in range(80)], "m")
+
+
+@pytest.mark.parametrize(
+    ("matrix", "rows", "cols", "message"),
+    [
+        ([[1.0, torch.nan]], ["a"], ["b", "c"], r"'m' holds nan at index \[0, 1\]"),
+        ([[1.0, torch.inf]], ["a"], ["b", "c"], r"holds inf"),
+        ([[1.0, 2.0]], ["a"], ["b"], r"1×2 but has 1 row and 1 column labels: pass one label"),
+        ([1.0, 2.0], ["a"], ["b"], r"shape \(2,\): pass one matrix"),
+        (torch.ones(0, 0), [], [], r"pass one matrix"),
+    ],
+)
+def test_bad_matrices_are_refused_with_advice(matrix, rows, cols, message):
+    with pytest.raises(ValueError, match=message):
+        heat(matrix, rows, cols, "m")
+
+
+def test_no_panel_is_refused():
+    with pytest.raises(ValueError, match="no panel"):
+        heats([])
+
+
+# Curves
+
+
+def test_curves_are_told_apart_without_colour_and_named_at_their_ends():
+    axes: Axes = three_lines().drawing.axes[1]
+    drawn = axes.get_lines()
+    assert len({line.get_marker() for line in drawn}) == len(drawn) == 3
+    assert [text.get_text() for text in axes.texts] == ["sum", "none", "softmax"]  # from below
+    extents = [text.get_window_extent() for text in axes.texts]
+    assert not any(a.overlaps(b) for a, b in pairwise(extents))
+    assert len({plot.DASHES[i] for i in range(6)}) == len(set(plot.MARKERS)) == 6
+
+
+def test_alt_text_of_curves_names_axes_and_ends():
+    alt = three_lines().alt
+    assert alt.startswith("Line chart, Loss: loss in nats over step from 1 to 3. sum from 3 to 1,")
+
+
+@pytest.mark.parametrize(
+    ("curves", "message"),
+    [
+        ({"a": [1.0, 2.0]}, "as many finite numbers"),
+        ({"a": [1.0, 2.0, torch.nan]}, "holds nan"),
+        ({"a": [1.0, 2.0, -torch.inf]}, "finite"),
+        ({}, "between one and 6"),
+        ({str(i): [1.0, 2.0, 3.0] for i in range(7)}, "between one and 6"),
+    ],
+)
+def test_bad_curves_are_refused_with_advice(curves, message):
+    with pytest.raises(ValueError, match=message):
+        lines([1.0, 2.0, 3.0], curves, "m", x_name="x", y_name="y")
+
+
+# Architectures
+
+BLOCK = {
+    "x": Box("embeddings $x$", (0, 0), "data"),
+    "f": Box("self-attention", (0, 1)),
+    "add": Box("add, norm", (0, 2)),
+}
+FLOWS = [("x", "f", "B T D"), ("f", "add", "B T D"), ("x", "add", "B T D", "", 1)]
+
+
+def shape_labels(figure: Figure) -> list[Text]:
+    return [text for text in texts(figure) if r"\mathtt" in text.get_text()]
+
+
+def test_a_block_with_a_skip_and_a_repeat():
+    figure = architecture(BLOCK, FLOWS, alt="A block.", repeat={"× N": ["f", "add"]})
+    assert len(shape_labels(figure)) == len(FLOWS)
+    assert "× N" in [text.get_text() for text in texts(figure)]
+
+
+def test_self_attention_writes_a_shape_on_every_arrow_and_overlaps_nothing():
+    figure = drawn("self_attention")
+    axes = figure.drawing.axes[0]
+    labels = shape_labels(figure)
+    arrows = [patch for patch in axes.patches if type(patch).__name__ == "FancyArrowPatch"]
+    boxes = [
+        patch.get_window_extent()
+        for patch in axes.patches[1:]
+        if type(patch).__name__ == "FancyBboxPatch"
+    ]
+    assert len(labels) == len(arrows) == 10
+    assert len(boxes) == 9 + len(plot.KINDS)  # and the legend
+    for label in labels:
+        assert not any(label.get_window_extent().overlaps(box) for box in boxes)
+    for word in ("x (T by D)", "W_q", "V (T by v)", "softmax", "z (T by v)"):
+        assert word in figure.alt
+
+
+def test_the_drawing_of_a_phone_keeps_its_text_legible():
+    width, height = drawn("self_attention").drawing.get_size_inches() * 96
+    assert height > width  # portrait
+    smallest = min(float(text.get_fontsize()) for text in texts(drawn("self_attention")))
+    assert smallest * 96 / 72 * 340 / width >= 9  # CSS pixels at 340 px
+
+
+@pytest.mark.parametrize("shape", ["T", "B T D", "T 4D", "1 V", "B T (H v)", "B H T S"])
+def test_shapes_of_the_alphabet_are_taken(shape):
+    architecture(BLOCK, [("x", "f", shape)], alt="A block.")
+
+
+@pytest.mark.parametrize("shape", ["", "TD", "n d", "T  D", "T D ", "(T)", "batch"])
+def test_other_shapes_are_refused(shape):
+    with pytest.raises(ValueError, match="axes letters"):
+        architecture(BLOCK, [("x", "f", shape)], alt="A block.")
+
+
+@pytest.mark.parametrize(
+    ("boxes", "arrows", "more", "message"),
+    [
+        ({}, [("x", "g", "T")], {}, "no box is named 'g': the boxes are x, f, add"),
+        ({}, [], {"repeat": {"× N": ["g"]}}, "no box is named 'g'"),
+        ({}, [("f", "f", "T")], {}, "points at itself"),
+        ({}, [], {"alt": " "}, "alt is empty"),
+        ({"g": Box("g", (2, 0), "magic")}, [], {}, "choose one of data, op, weight, mask"),
+        ({"g": Box("g", (9, 0))}, [], {}, "use more rows"),
+        ({"g": Box("a text too long for one box", (1, 0))}, [], {}, "wider than its box"),
+        ({}, [("x", "add", "T")], {}, "x → add runs through 'f'"),
+        ({"g": Box("g", (0.2, 0.5))}, [("x", "f", "T")], {}, "lies on 'g'"),
+        ({}, [("x", "f", "T"), ("x", "f", "D")], {}, "lies on another label"),
+        ({"g": Box("g", (0, 1.05))}, [], {}, "the box 'f' lies on 'g'"),
+    ],
+)
+def test_drawings_that_mislead_are_refused_with_advice(boxes, arrows, more, message):
+    with pytest.raises(ValueError, match=message):
+        architecture(
+            {**BLOCK, **boxes}, [Arrow(*arrow) for arrow in arrows], **{"alt": "A.", **more}
+        )
+
+
+def test_the_page_is_opaque_paper_with_rounded_corners():
+    image = np.asarray(Image.open(io.BytesIO(drawn("self_attention").png)).convert("RGBA"))
+    corner, middle = image[0, 0], image[len(image) // 2, 30]
+    assert corner[3] == 0  # the page shows behind the rounded corners
+    assert middle[3] == 255 and contrast([c / 255 for c in middle[:3]], "white") < 1.1

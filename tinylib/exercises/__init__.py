@@ -1,0 +1,256 @@
+"""Exercises that answer back: give an answer, get a verdict that says what is wrong, and why.
+
+A chapter's exercises are instances of :class:`Exercise` named ``check_<slug>`` in the module
+of the chapter's name. An answer is compared with the course's own code on a few random inputs,
+the smallest first. If it is wrong everywhere in the way of a known :class:`Mistake`, the verdict
+says which; in any case it shows the first input on which the answer fails, in numbers.
+"""
+
+import functools
+import textwrap
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True, repr=False)
+class Verdict:
+    """What a check says: ``message`` in words, ``example`` in numbers."""
+
+    kind: Literal["open", "raised", "wrong", "right"]
+    message: str
+    example: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return self.kind == "right"
+
+    def __repr__(self) -> str:
+        text = textwrap.fill(self.message, 80, break_long_words=False)
+        return f"{text}\n\n{self.example}" if self.example else text
+
+    def _repr_markdown_(self) -> str:
+        return f"{self.message}\n\n```text\n{self.example}\n```" if self.example else self.message
+
+
+class Mistake(NamedTuple):
+    """A typical wrong answer, and what to tell whoever gave it."""
+
+    answer: Function
+    lesson: str
+
+
+class Mutant(NamedTuple):
+    """One edit, ``old`` to ``new``, that makes a solution wrong: the check must refuse it."""
+
+    what: str
+    old: str
+    new: str
+
+
+def function_answer(answer: Any, inputs: Sequence[str]) -> Function:
+    """The answer of an exercise that asks for a function: itself."""
+    if not callable(answer):
+        signature = f"answer({', '.join(inputs)})"
+        raise TypeError(
+            f"`answer` should be a function, but it is {_kind(answer)}. "
+            f"Write `def {signature}:` and end it with `return`."
+        )
+    return answer
+
+
+def einsum_answer(answer: Any, inputs: Sequence[str]) -> Function:
+    """The answer of an exercise that asks for an einsum string: what the string computes."""
+    if not isinstance(answer, str):
+        raise TypeError(
+            f"`answer` should be an einsum string, but it is {_kind(answer)}. "
+            'Write something like `answer = "ij,jk->ik"`.'
+        )
+    return functools.partial(torch.einsum, answer)
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """Call it with an answer to get a :class:`Verdict`.
+
+    ``cases()`` yields the inputs, named by ``inputs``, and ``solve`` is the course's own code.
+    ``read`` turns what the learner wrote into a function (and raises TypeError, in words for
+    the learner, if it cannot). Answers work on copies, so they can do the inputs no harm, and
+    may give back tensors, arrays, lists or plain numbers.
+    """
+
+    task: str
+    inputs: tuple[str, ...]
+    cases: Callable[[], Iterator[tuple[Any, ...]]]
+    solve: Function
+    insight: str
+    mistakes: tuple[Mistake, ...] = ()
+    read: Callable[[Any, Sequence[str]], Function] = function_answer
+
+    def __call__(self, answer: Any) -> Verdict:
+        if answer is ...:
+            return Verdict("open", f"Not answered yet: {self.task}")
+        try:
+            function = self.read(answer, self.inputs)
+        except TypeError as error:
+            return Verdict("wrong", str(error))
+
+        cases = list(self.cases())
+        outputs = []
+        changed: dict[str, None] = {}  # names of the inputs that the answer wrote to, in order
+        for case in cases:
+            copies = _copies(case)
+            try:
+                outputs.append(function(*copies))
+            except Exception as error:
+                return self._raised(error, case)
+            changed |= {
+                name: None
+                for name, before, after in zip(self.inputs, case, copies, strict=True)
+                if isinstance(before, Tensor) and not torch.equal(before, after)
+            }
+        if any(output is ... for output in outputs):
+            return Verdict("open", f"Not answered yet: {self.task}")
+
+        note = ""
+        if changed:
+            names = ", ".join(f"`{name}`" for name in changed)
+            note = f" (It also overwrites its input {names}: work on a copy, made by `.clone()`.)"
+        for case, output in zip(cases, outputs, strict=True):
+            right = self.solve(*_copies(case))
+            if not same(output, right):
+                lesson = self._lesson(cases, outputs) or _first_look(output, right)
+                return Verdict("wrong", lesson + note, self._example(case, output, right))
+        return Verdict("right", f"Right. {self.insight}{note}")
+
+    def _lesson(self, cases: list[tuple[Any, ...]], outputs: list[Any]) -> str:
+        """The lesson of the first known mistake that gives these very outputs, or ''."""
+        for mistake in self.mistakes:
+            try:
+                if all(
+                    same(output, mistake.answer(*_copies(case)))
+                    for case, output in zip(cases, outputs, strict=True)
+                ):
+                    return mistake.lesson
+            except (RuntimeError, IndexError):  # it does not exist for these shapes
+                continue
+        return ""
+
+    def _raised(self, error: Exception, case: tuple[Any, ...]) -> Verdict:
+        given = " and ".join(
+            f"`{name}` of shape {tuple(value.shape)}"
+            if isinstance(value, Tensor)
+            else f"`{name}` = {_show(value)}"
+            for name, value in zip(self.inputs, case, strict=True)
+        )
+        message = f"Your answer stopped with an error. It was given {given}."
+        lines = [f"{type(error).__name__}: {error}"]
+        inside = traceback.extract_tb(error.__traceback__)[1:2]  # the answer's own frame
+        if self.read is function_answer:
+            lines += [f"in: {frame.line}" for frame in inside if frame.line]
+        if isinstance(error, TypeError) and not inside:
+            message += " It must take exactly these, in this order."
+        return Verdict("raised", message, "\n".join(lines))
+
+    def _example(self, case: tuple[Any, ...], output: Any, right: Tensor | bool) -> str:
+        """The case, what the answer gave and what it should have given."""
+        got = numbers(output)
+        if got is not None and isinstance(right, bool):
+            got = got.bool()
+        rows = list(zip(self.inputs, map(_show, case), strict=True))
+        rows += [
+            ("your answer", _kind(output) if got is None else _show(got)),
+            ("right answer", _show(right)),
+        ]
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(
+            f"{name:>{width}} = {text.replace(chr(10), chr(10) + ' ' * (width + 3))}"
+            for name, text in rows
+        )
+
+
+def numbers(value: Any) -> Tensor | None:
+    """A tensor, an array, a number or a nested list of these as float64; None for the rest."""
+    try:
+        if isinstance(value, Tensor):
+            return value.detach().to("cpu", torch.float64)
+        if isinstance(value, list | tuple):
+            return torch.stack([torch.as_tensor(numbers(item)) for item in value])
+        return torch.as_tensor(value, dtype=torch.float64)
+    except (TypeError, ValueError, RuntimeError):
+        return None
+
+
+def same(output: Any, right: Any) -> bool:
+    """Equal in shape, and in numbers up to rounding in fp32 (NaN equals NaN)."""
+    a, b = numbers(output), numbers(right)
+    return (
+        a is not None
+        and b is not None
+        and a.shape == b.shape
+        and torch.allclose(a, b, rtol=1e-4, atol=1e-5, equal_nan=True)
+    )
+
+
+def _first_look(output: Any, right: Tensor | bool) -> str:
+    """What can be said about a wrong output by looking at it."""
+    if output is None:
+        return "Your function gave back None. Does it end with `return`?"
+    got, wanted = numbers(output), torch.as_tensor(right)
+    if got is None:
+        return f"Your function gave back {_kind(output)}, which is no tensor of numbers."
+    if got.shape != wanted.shape:
+        shapes = f"The shape is {tuple(got.shape)}; it should be {tuple(wanted.shape)}."
+        if wanted.dtype == torch.bool:
+            return f"{shapes} One True or False is wanted for the whole: use `torch.allclose`."
+        if got.numel() == wanted.numel() and same(got.flatten(), wanted.flatten()):
+            return f"{shapes} The numbers are right: only an axis is too many or missing."
+        if got.ndim == 2 and same(got.T, wanted):
+            return f"{shapes} It is the transpose of the right answer."
+        return shapes
+    if wanted.dtype == torch.bool:
+        return f"Here the answer should be {bool(wanted)}, and yours is {bool(got)}."
+    if got.isnan().any():
+        return "There are NaNs. A softmax over nothing but -inf is 0/0: which row has only -inf?"
+    if got.ndim == 2 and same(got.mT, wanted):
+        return "This is the transpose of the right answer: rows are queries, columns are keys."
+    off = (got - wanted).abs()
+    at = tuple(int(i) for i in torch.unravel_index(off.argmax(), off.shape))
+    return (
+        f"The shape is right, the numbers are not. The entry at {list(at)} is {got[at]:.4g} "
+        f"and should be {wanted[at]:.4g}."
+    )
+
+
+def _copies(case: tuple[Any, ...]) -> list[Any]:
+    return [value.clone() if isinstance(value, Tensor) else value for value in case]
+
+
+def _kind(value: Any) -> str:
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+def _show(value: Any) -> str:
+    """A value in a few characters: numbers to four digits, a function by its docstring."""
+    if isinstance(value, Tensor) and value.numel() <= 24:
+        if value.ndim > 1:
+            return "[" + ",\n".join(map(_show, value)).replace("\n", "\n ") + "]"
+        return str(_rounded(value.tolist())).replace("'", "")
+    if isinstance(value, Tensor):
+        return f"numbers of shape {tuple(value.shape)}"
+    if callable(value):
+        return value.__doc__ or value.__name__
+    return str(value)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    return value if isinstance(value, bool) else f"{value + 0.0:.4g}"  # + 0.0: no "-0"

@@ -1,0 +1,1 @@
+"""Tools of the course, not its ideas: `look` (see inside models and sources), `plot` (drawing)."""

@@ -1,0 +1,116 @@
+"""Look inside: at the tensors that pass through a model, and at the library's own source.
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weights = Tap()                      # a named place to look at
+    def forward(self, x):
+        return self.weights(x.softmax(-1)) @ x
+
+with record(model) as seen:
+    model(x)
+seen["weights"][0]                                # what passed in the first call
+"""
+
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from torch import Tensor, nn
+
+
+class Tap(nn.Module):
+    """The identity: returns the very tensor it is given, and leaves no node in exported graphs."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+
+@contextmanager
+def record(model: nn.Module) -> Iterator[dict[str, list[Tensor]]]:
+    """Collect what passes through every `Tap` of `model` inside the `with` block.
+
+    Yields a dictionary from the tap's path (`"layers.0.weights"`) to a list with one tensor for
+    each call, in order: an empty list means that the tap was never reached. The tensors are
+    detached copies, so later in-place work does not change them. The hooks are gone after the
+    block, also when it ends in an exception. A model without a `Tap` is a ValueError.
+    """
+    taps = {name: module for name, module in model.named_modules() if isinstance(module, Tap)}
+    if not taps:
+        raise ValueError(
+            f"{type(model).__name__} has no Tap to record: "
+            "pass the tensor you want to see through a tinylib.lab.look.Tap in its forward"
+        )
+    seen: dict[str, list[Tensor]] = {name: [] for name in taps}
+
+    def keep(name: str) -> Callable[[nn.Module, tuple[Any, ...], Tensor], None]:
+        return lambda module, args, output: seen[name].append(output.detach().clone())
+
+    hooks = [tap.register_forward_hook(keep(name)) for name, tap in taps.items()]
+    try:
+        yield seen
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+@dataclass(frozen=True)
+class Source:
+    """Python source that a notebook shows highlighted and a terminal shows plain."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        fence = "```"
+        while fence in self.text:
+            fence += "`"
+        return {
+            "text/markdown": f"{fence}python\n{self.text}\n{fence}",
+            "text/plain": self.text,
+        }
+
+
+def source(*objects: Any) -> Source:
+    """The source of functions, classes or modules, each under a comment that names its file."""
+    if not objects:
+        raise ValueError("nothing to show: pass a function or a class, as in show(self_attention)")
+    return Source("\n\n\n".join(_commented_source(obj) for obj in objects))
+
+
+def show(*objects: Any) -> None:
+    """Display the source of functions or classes as it stands in the library now."""
+    from IPython.display import display  # here, so that importing the taps stays light
+
+    display(source(*objects))
+
+
+def _commented_source(obj: Any) -> str:
+    name = getattr(obj, "__qualname__", None) or getattr(obj, "__name__", None) or repr(obj)
+    try:
+        text, path = inspect.getsource(obj), inspect.getsourcefile(inspect.unwrap(obj))
+    except TypeError:
+        raise TypeError(
+            f"{name} has no Python source (it is built in, or not a function or class): "
+            f"pass a function or a class, for an instance show(type(...))"
+        ) from None
+    except OSError:
+        raise ValueError(
+            f"the source of {name} is not in a file: show() is for code of the library"
+        ) from None
+    module = obj if isinstance(obj, ModuleType) else inspect.getmodule(obj)
+    if path is None or module is None or module.__name__ == "__main__":
+        raise ValueError(
+            f"{name} is defined in this notebook, so its source is in its own cell: "
+            "show() is for code of the library"
+        )
+    file = Path(path)
+    depth = module.__name__.count(".") + (2 if file.name == "__init__.py" else 1)
+    return f"# {'/'.join(file.parts[-depth:])}\n{textwrap.dedent(text).rstrip()}"

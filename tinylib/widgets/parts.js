@@ -1,0 +1,742 @@
+// The shared parts of every widget: editors, heat maps, and the frame around them.
+//
+// A view is a list of parts:  export default live("title", (ui) => [ui.words(), ui.heat("weights")]);
+// It only edits `inputs` and shows `outputs`. Who computes them, torch in a kernel or the exported
+// graph in the page, is the business of the model that it is given (anywidget's, or site/host.js).
+
+// ---------------------------------------------------------------- small helpers
+
+/** An element: h("td", { class: "n" }, "text", child). Functions become listeners. */
+function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") element.addEventListener(name, value);
+    else if (value !== false) element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children);
+  return element;
+}
+
+/** Set text or an attribute only where it changes: what is not touched is not laid out again. */
+function write(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+function mark(element, name, value) {
+  if (element.getAttribute(name) !== value) element.setAttribute(name, value);
+}
+try { // a property that children do not inherit is cheaper to change
+  CSS.registerProperty({ name: "--tl-heat", syntax: "<number>", inherits: false, initialValue: "0" });
+} catch { /* already registered, by another widget of the page */ }
+function tint(element, share) {
+  const heat = share.toFixed(3);
+  if (element.style.getPropertyValue("--tl-heat") !== heat) element.style.setProperty("--tl-heat", heat);
+}
+
+/** "W_q" as W with q below the line; all other text as it is. */
+function mathText(text) {
+  return text.split(/(\w_\w)/).flatMap((bit) =>
+    /^\w_\w$/.test(bit) ? [h("i", {}, bit[0]), h("sub", {}, bit[2])] : [bit]);
+}
+
+const CSS_FITS = CSS.supports("field-sizing", "content");
+const letters = (text) => [...new Intl.Segmenter().segment(text)].length;
+const copyOf = (value) => JSON.parse(JSON.stringify(value));
+
+/** A number as a heat map shows it: about three digits, and −∞ by its name. */
+function short(value) {
+  if (value === -Infinity) return "−∞";
+  const size = Math.abs(value);
+  if (size >= 1e4) return value.toExponential(0).replace("-", "−").replace("e+", "e");
+  return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2).replace("-", "−");
+}
+
+/** A number as an editor shows it: at most four decimals, none that are zero. */
+const exact = (value) => String(Number(value.toFixed(4)));
+
+/** The number that a reader typed, or what is wrong with it. */
+function parseNumber(text, max) {
+  const typed = text.trim().replace("−", "-");
+  if (!typed) return { error: "An entry cannot be empty: write a number." };
+  if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(typed)) {
+    return { error: `“${clip(typed)}” is not a number: write it like 0.43.` };
+  }
+  const value = Number(typed);
+  if (Math.abs(value) > max) {
+    return { error: `${clip(typed)} is too large: keep entries between −${max} and ${max}.` };
+  }
+  return { value };
+}
+
+const clip = (text) => (text.length > 24 ? `${text.slice(0, 24)}…` : text);
+
+/** Rows of numbers out of pasted text: a spreadsheet's, a Python list's, or plain columns. */
+function parseBlock(text, max) {
+  const rows = text.replace(/tensor|array/g, "").split(/[\n;]|\]\s*,/)
+    .map((row) => row.replace(/[[\](),]/g, " ").trim()).filter(Boolean)
+    .map((row) => row.split(/\s+/).map((cell) => parseNumber(cell, max)));
+  const wrong = rows.flat().find((cell) => cell.error);
+  return wrong ?? { rows: rows.map((row) => row.map((cell) => cell.value)) };
+}
+
+/** What is wrong with `inputs`, in words, or "" if nothing is. The same rules as in Python. */
+function problem(spec, inputs) {
+  const sizes = {};
+  if (typeof inputs !== "object" || inputs === null) return "There is no state in it.";
+  if (spec.words) {
+    const { words } = inputs;
+    if (!Array.isArray(words) || !words.every((word) => typeof word === "string")) {
+      return "The words are missing.";
+    }
+    if (words.length < 1 || words.length > spec.max.words) {
+      return `${words.length} words: there is room for 1 to ${spec.max.words}.`;
+    }
+    for (const word of words) {
+      if (!word) return "A word cannot be empty: type some letters.";
+      if (/\s/.test(word)) return `“${clip(word)}” is not one word.`;
+      if (letters(word) > spec.max.letters) {
+        return `“${clip(word)}” has ${letters(word)} letters: ${spec.max.letters} at most.`;
+      }
+    }
+    sizes.T = words.length;
+  }
+  for (const [name, axes] of Object.entries(spec.inputs)) {
+    const value = inputs[name];
+    if (spec.kinds[name] === "Bool") {
+      if (typeof value !== "boolean") return `${name} must be on or off.`;
+      continue;
+    }
+    const wanted = axes.split(" ").filter(Boolean);
+    const shape = shapeOf(value);
+    const fits = shape && shape.length === wanted.length && wanted.every((axis, i) =>
+      shape[i] === (/^\d+$/.test(axis) ? Number(axis) : (sizes[axis] ??= shape[i])));
+    if (!fits) return `${name} does not have the right number of rows and columns.`;
+    if ([value].flat(3).some((entry) => !(Math.abs(entry) <= spec.max.entry))) {
+      return `${name} has an entry that is not between −${spec.max.entry} and ${spec.max.entry}.`;
+    }
+  }
+  return "";
+}
+
+/** [6, 3] for six lists of three numbers; null where rows differ or hold something else. */
+function shapeOf(value) {
+  if (typeof value === "number") return [];
+  if (!Array.isArray(value) || value.length === 0) return null;
+  const inner = value.map(shapeOf);
+  return inner.every((shape) => shape && String(shape) === String(inner[0]))
+    ? [value.length, ...inner[0]] : null;
+}
+
+/** A made-up embedding for a word that the example does not know: always the same for a word. */
+function madeUp(word, width) {
+  let hash = 2166136261; // FNV-1a, then one xorshift a number
+  for (const char of word) hash = Math.imul(hash ^ char.codePointAt(0), 16777619);
+  return Array.from({ length: width }, () => {
+    hash ^= hash << 13; hash ^= hash >>> 17; hash ^= hash << 5;
+    return ((hash >>> 0) % 100) / 100;
+  });
+}
+
+// ---------------------------------------------------------------- permalinks
+
+const linkKey = (id) => `live-${id}=`;
+
+/** The page's address with `inputs` in it, after the hash. */
+function writeLink(id, inputs) {
+  const bytes = new TextEncoder().encode(JSON.stringify(inputs));
+  const text = btoa(String.fromCharCode(...bytes))
+    .replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  return `${location.href.split("#")[0]}#${linkKey(id)}${text}`;
+}
+
+/** The inputs in the page's address, undefined if there are none; throws if they are damaged. */
+function readLink(id) {
+  const hash = location.hash.slice(1);
+  if (!hash.startsWith(linkKey(id))) return undefined;
+  const text = hash.slice(linkKey(id).length).replaceAll("-", "+").replaceAll("_", "/");
+  const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+  return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+}
+
+// ---------------------------------------------------------------- the frame
+
+/** A widget of the parts that `build(ui)` lists, as anywidget and the page host expect it. */
+export function live(title, build) {
+  return {
+    render({ model, el }) {
+      const widget = new Widget(model, el);
+      widget.mount(title, build);
+      return () => widget.unmount();
+    },
+  };
+}
+
+class Widget {
+  constructor(model, el) {
+    this.model = model;
+    this.el = el;
+    this.spec = model.get("spec");
+    this.first = copyOf(model.get("inputs"));
+    this.history = [];
+    this.parts = [];
+    this.query = 0; // the row that the reader looks at
+    this.entry = null; // the matrix entry that the slider moves: { name, row, column }
+  }
+
+  get inputs() { return this.model.get("inputs"); }
+
+  /** The outputs as { shape, data: Float32Array }; they may still be of the inputs before. */
+  readOutputs() {
+    return Object.fromEntries(Object.entries(this.model.get("outputs")).map(([name, out]) => {
+      const { buffer, byteOffset, byteLength } = out.data;
+      return [name, { shape: out.shape,
+        data: new Float32Array(buffer.slice(byteOffset, byteOffset + byteLength)) }];
+    }));
+  }
+
+  mount(title, build) {
+    const root = this.el.shadowRoot ?? this.el.attachShadow({ mode: "open" });
+    this.problemLine = h("p", { class: "problem", role: "alert" });
+    this.where = h("span", { class: "where", role: "status" });
+    this.undoButton = h("button", { type: "button", click: () => this.undo() }, "Undo");
+    const id = this.model.get("link_id"); // only the page host gives one
+    this.linkField = h("input", { class: "link", type: "text", readonly: true, hidden: true,
+      "aria-label": "link to this state" });
+    root.replaceChildren(
+      h("style", {}, STYLE),
+      h("div", { class: "frame", role: "group", "aria-label": title },
+        h("p", { class: "title" }, title),
+        ...build(partsFor(this)).map((part) => part.element),
+        this.problemLine,
+        h("div", { class: "foot" }, this.where,
+          this.undoButton,
+          h("button", { type: "button", click: () => this.change(this.first, "Reset") }, "Reset"),
+          ...(id ? [h("button", { type: "button", click: () => this.share(id) }, "Copy link")] : [])),
+        this.linkField));
+    this.listeners = {
+      "change:inputs": () => this.repaint(),
+      "change:outputs": () => this.repaint(),
+      "change:answers": () => clearTimeout(this.patience),
+      "change:where": () => this.showWhere(),
+      "change:error": () => this.say(this.model.get("error") ?? ""), // only the page host has one
+    };
+    for (const [event, fn] of Object.entries(this.listeners)) this.model.on(event, fn);
+    if (id) {
+      this.followLink = () => this.restore(id);
+      addEventListener("hashchange", this.followLink);
+      this.restore(id);
+    }
+    this.showWhere();
+    this.repaint();
+  }
+
+  unmount() {
+    clearTimeout(this.patience);
+    for (const [event, fn] of Object.entries(this.listeners)) this.model.off(event, fn);
+    if (this.followLink) removeEventListener("hashchange", this.followLink);
+  }
+
+  /** Change a copy of the inputs; keep it if it is valid, else say what is wrong. */
+  edit(mutate) {
+    const next = copyOf(this.inputs);
+    mutate(next);
+    return this.change(next);
+  }
+
+  change(next, why = "") {
+    const wrong = problem(this.spec, next);
+    this.say(wrong);
+    if (wrong) return false;
+    if (JSON.stringify(next) !== JSON.stringify(this.inputs)) {
+      this.history.push(this.inputs);
+      if (this.history.length > 200) this.history.shift();
+      this.send(next);
+      if (why) this.say(`${why}: done. Undo brings your numbers back.`, "hint");
+    }
+    return true;
+  }
+
+  undo() {
+    const before = this.history.pop();
+    if (before) { this.say(""); this.send(before); }
+  }
+
+  send(inputs) {
+    clearTimeout(this.patience);
+    this.patience = setTimeout(() => this.say(
+      "Still waiting for the new numbers. In a notebook: is the kernel running?", "hint"), 5000);
+    this.model.set("inputs", copyOf(inputs));
+    this.model.save_changes();
+  }
+
+  say(text, kind = "") {
+    this.problemLine.textContent = text;
+    this.problemLine.dataset.kind = kind;
+  }
+
+  async share(id) {
+    const link = writeLink(id, this.inputs);
+    history.replaceState(null, "", link);
+    try {
+      await navigator.clipboard.writeText(link);
+      this.say("The link is in the clipboard; it holds your words and numbers.", "hint");
+    } catch { // no permission, or not a secure page: let the reader copy it
+      this.linkField.hidden = false;
+      this.linkField.value = link;
+      this.linkField.select();
+      this.say("Copy the link below; it holds your words and numbers.", "hint");
+    }
+  }
+
+  restore(id) {
+    let inputs;
+    try {
+      inputs = readLink(id);
+      if (inputs === undefined) return;
+      const wrong = problem(this.spec, inputs);
+      if (wrong) throw new Error(wrong);
+    } catch (error) {
+      const why = error instanceof SyntaxError || error instanceof DOMException
+        || error instanceof TypeError ? "It is cut off or changed." : error.message;
+      this.say(`The link to this state is damaged. ${why} You see the chapter's own example.`);
+      return;
+    }
+    this.change(inputs);
+    this.el.scrollIntoView({ block: "center" });
+  }
+
+  showWhere() { this.where.textContent = this.model.get("where"); }
+
+  select(name, row, column) {
+    this.entry = { name, row, column };
+    this.repaint();
+  }
+
+  look(row) {
+    this.query = row;
+    this.repaint();
+  }
+
+  repaint() {
+    const { inputs } = this;
+    const outputs = this.readOutputs();
+    this.query = Math.min(this.query, (inputs.words?.length ?? 1) - 1);
+    this.undoButton.disabled = this.history.length === 0;
+    for (const part of this.parts) part.update(inputs, outputs);
+  }
+
+  /** The labels of an axis: words where it counts words, else 1, 2, 3. */
+  labels(axis, size) {
+    return axis === "T" && this.spec.words && this.inputs.words.length === size
+      ? this.inputs.words : Array.from({ length: size }, (_, i) => String(i + 1));
+  }
+}
+
+// ---------------------------------------------------------------- the parts
+
+/** The parts that a view may list, for one widget. */
+function partsFor(widget) {
+  const add = (make) => (...args) => {
+    const part = make(widget, ...args);
+    widget.parts.push(part);
+    return part;
+  };
+  return {
+    row: (...parts) => ({ element: h("div", { class: "row" }, ...parts.map((p) => p.element)) }),
+    column: (...parts) => ({ element: h("div", { class: "column" }, ...parts.map((p) => p.element)) }),
+    note: (text) => ({ element: h("p", { class: "note" }, ...mathText(text)) }),
+    words: add(wordEditor),
+    matrix: add(matrixEditor),
+    entrySlider: add(entrySlider),
+    slider: add(slider),
+    toggle: add(toggle),
+    heat: add(heatMap),
+    mixture: add(mixture),
+  };
+}
+
+/**
+ * The words: rename, add, remove. Each carries its embedding with it in every input whose rows
+ * are words. If `weights` names an output, a word is shaded by how much the chosen word looks at it.
+ */
+function wordEditor(widget, weights) {
+  const { spec } = widget;
+  const list = h("ol", { class: "words", "aria-label": "words" });
+  const caption = h("span", { class: "gaze" });
+  const addButton = h("button", { type: "button", class: "add", click: () => insert() }, "Add word");
+  const tables = Object.entries(spec.inputs).filter(([, axes]) => axes.startsWith("T "));
+
+  const embedding = (name, axes, word) => {
+    const known = widget.first.words.indexOf(word);
+    return known >= 0 ? [...widget.first[name][known]] : madeUp(word, Number(axes.split(" ")[1]));
+  };
+  /** Put `words` in the place of `count` words from `at` on. */
+  const splice = (at, count, ...words) => widget.edit((next) => {
+    next.words.splice(at, count, ...words);
+    for (const [name, axes] of tables) {
+      next[name].splice(at, count, ...words.map((word) => embedding(name, axes, word)));
+    }
+  });
+  const insert = () => {
+    const { length } = widget.inputs.words;
+    if (length >= spec.max.words) {
+      widget.say(`There is room for ${spec.max.words} words: remove one first.`);
+      return;
+    }
+    splice(length, 0, "word");
+    widget.look(length);
+    const box = list.lastElementChild.querySelector("input");
+    box.focus();
+    box.select();
+  };
+
+  const chip = (i) => {
+    const box = h("input", { type: "text", spellcheck: "false", autocomplete: "off",
+      autocapitalize: "off", "aria-label": `word ${i + 1}`,
+      focus: () => widget.look(i),
+      input: () => {
+        const typed = box.value.trim().split(/\s+/);
+        const done = typed.length > 1 ? splice(i, 1, ...typed) : splice(i, 1, typed[0]);
+        box.setAttribute("aria-invalid", String(!done));
+      },
+      blur: () => {
+        box.removeAttribute("aria-invalid");
+        box.value = widget.inputs.words[i] ?? "";
+        fit(box);
+      } });
+    const remove = h("button", { type: "button", class: "remove",
+      click: () => { splice(i, 1); addButton.focus(); } }, "×");
+    return h("li", { class: "word" }, box, h("span", { class: "weight" }), remove);
+  };
+  const fit = (box) => { // a browser that cannot do `field-sizing: content` gets a good guess
+    if (!CSS_FITS) box.style.width = `${letters(box.value) + 2.5}ch`;
+  };
+
+  return {
+    element: h("div", { class: "sentence" }, caption, list, addButton),
+    update({ words }, outputs) {
+      if (list.children.length !== words.length) {
+        const held = [...list.children].findIndex((li) => li.contains(list.getRootNode().activeElement));
+        list.replaceChildren(...words.map((_, i) => chip(i)));
+        if (held >= 0 && held < words.length) list.children[held].querySelector("input").focus();
+      }
+      const out = weights && outputs[weights];
+      const row = out && out.shape[0] === words.length
+        ? out.data.subarray(widget.query * words.length, (widget.query + 1) * words.length) : null;
+      words.forEach((word, i) => {
+        const li = list.children[i];
+        const [box, weight, remove] = li.children;
+        if (box !== list.getRootNode().activeElement && box.value !== word) box.value = word;
+        fit(box);
+        mark(remove, "aria-label", `remove ${word}`);
+        remove.disabled = words.length === 1;
+        if (row) {
+          write(weight, short(row[i]));
+          tint(li, row[i]);
+          li.classList.toggle("query", i === widget.query);
+        }
+      });
+      write(caption, weights ? `How much “${words[widget.query]}” looks at each word:` : "Words:");
+    },
+  };
+}
+
+/** A table of number boxes over the input `name`; takes pasted blocks. */
+function matrixEditor(widget, name, label) {
+  const { max } = widget.spec;
+  const axes = widget.spec.inputs[name].split(" ");
+  const table = h("table", { class: "matrix" });
+  let size = "";
+  const box = (row, column) => {
+    const input = h("input", { type: "text", inputmode: "text", autocomplete: "off",
+      focus: () => { input.select(); widget.select(name, row, column); },
+      input: () => put(false),
+      blur: () => {
+        if (!put(true)) widget.say(`${widget.problemLine.textContent} The entry keeps ${now()}.`);
+        input.removeAttribute("aria-invalid");
+        input.value = now();
+      },
+      keydown: (event) => {
+        const step = { ArrowUp: 0.1, ArrowDown: -0.1 }[event.key];
+        if (!step) return;
+        event.preventDefault();
+        const value = widget.inputs[name][row][column] + (event.shiftKey ? 10 * step : step);
+        const kept = Math.max(-max.entry, Math.min(max.entry, Number(value.toFixed(4))));
+        input.value = exact(kept);
+        put(true);
+      },
+      paste: (event) => {
+        const text = event.clipboardData.getData("text");
+        if (!/[^\s[\](),;][\s,;]+[^\s[\](),;]/.test(text.trim())) return; // one number: as typed
+        event.preventDefault();
+        pasteBlock(parseBlock(text, max.entry), row, column);
+        input.value = now();
+      } });
+    const now = () => exact(widget.inputs[name][row][column]);
+    const put = (finished) => {
+      const { value, error } = parseNumber(input.value, max.entry);
+      input.setAttribute("aria-invalid", String(Boolean(error)));
+      const halfway = !finished && /^\s*[+−-]?\.?\s*$/.test(input.value);
+      if (error) { if (!halfway) widget.say(error); return false; }
+      if (exact(value) === now()) { widget.say(""); return true; }
+      return widget.edit((next) => { next[name][row][column] = value; });
+    };
+    return input;
+  };
+  const pasteBlock = ({ rows, error }, row, column) => {
+    if (error) { widget.say(`Nothing was pasted. ${error}`); return; }
+    const [height, width] = [rows.length, rows[0]?.length ?? 0];
+    const [T, D] = [widget.inputs[name].length, widget.inputs[name][0].length];
+    if (!rows.every((cells) => cells.length === width)) {
+      widget.say("Nothing was pasted: the rows of the block are not equally long.");
+      return;
+    }
+    if (height === T && width === D) [row, column] = [0, 0];
+    if (row + height > T || column + width > D) {
+      widget.say(`Nothing was pasted: the block is ${height} × ${width}, and from this entry on `
+        + `there is room for ${T - row} × ${D - column}.`);
+      return;
+    }
+    widget.edit((next) => rows.forEach((cells, i) => cells.forEach((value, j) => {
+      next[name][row + i][column + j] = value;
+    })));
+  };
+  const build = (rows, columns) => {
+    table.replaceChildren(
+      h("caption", {}, ...mathText(label)),
+      h("thead", {}, h("tr", {}, h("td"),
+        ...Array.from({ length: columns }, (_, j) => h("th", { scope: "col" }, String(j + 1))))),
+      h("tbody", {}, ...Array.from({ length: rows }, (_, i) => h("tr", {}, h("th", { scope: "row" }),
+        ...Array.from({ length: columns }, (__, j) => h("td", {}, box(i, j)))))));
+  };
+  return {
+    element: h("div", { class: "scroll" }, table),
+    update(inputs) {
+      const matrix = inputs[name];
+      const active = table.getRootNode().activeElement;
+      if (size !== `${matrix.length} ${matrix[0].length}`) {
+        build(matrix.length, matrix[0].length);
+        size = `${matrix.length} ${matrix[0].length}`;
+      }
+      const labels = widget.labels(axes[0], matrix.length);
+      matrix.forEach((values, i) => {
+        const [head, ...cells] = table.tBodies[0].rows[i].children;
+        write(head, labels[i]);
+        mark(head, "title", labels[i]);
+        values.forEach((value, j) => {
+          const input = cells[j].firstChild;
+          const { entry } = widget;
+          const text = exact(value);
+          if (input !== active && input.value !== text) input.value = text;
+          mark(input, "aria-label", `${name} of ${labels[i]}, ${j + 1}`);
+          input.classList.toggle("chosen",
+            entry?.name === name && entry.row === i && entry.column === j);
+        });
+      });
+    },
+  };
+}
+
+/** A slider for whichever matrix entry was touched last. */
+function entrySlider(widget) {
+  const range = h("input", { type: "range", min: "-3", max: "3", step: "0.05",
+    input: () => {
+      const { name, row, column } = widget.entry;
+      widget.edit((next) => { next[name][row][column] = Number(range.value); });
+    } });
+  const label = h("span");
+  return {
+    element: h("label", { class: "slide" }, label, range),
+    update(inputs) {
+      const { entry } = widget;
+      const value = entry && inputs[entry.name]?.[entry.row]?.[entry.column];
+      const there = typeof value === "number";
+      range.disabled = !there;
+      if (!there) {
+        label.textContent = "Touch a number, then slide it here.";
+        return;
+      }
+      const axes = widget.spec.inputs[entry.name].split(" ");
+      const row = widget.labels(axes[0], inputs[entry.name].length)[entry.row];
+      const name = `${entry.name}[${row}, ${entry.column + 1}] = ${exact(value)}`;
+      if (label.dataset.name !== name) label.replaceChildren(...mathText(name));
+      label.dataset.name = name;
+      range.value = String(value);
+    },
+  };
+}
+
+/** A slider over the number `name`. */
+function slider(widget, name, label, min, max, step) {
+  const range = h("input", { type: "range", min, max, step,
+    input: () => widget.edit((next) => { next[name] = Number(range.value); }) });
+  const value = h("output");
+  return {
+    element: h("label", { class: "slide" }, h("span", {}, ...mathText(label), " = ", value), range),
+    update(inputs) {
+      range.value = String(inputs[name]);
+      value.textContent = exact(inputs[name]);
+    },
+  };
+}
+
+/** A switch over the truth value `name`. */
+function toggle(widget, name, label) {
+  const box = h("input", { type: "checkbox",
+    change: () => widget.edit((next) => { next[name] = box.checked; }) });
+  return {
+    element: h("label", { class: "toggle" }, box, h("span", {}, ...mathText(label))),
+    update(inputs) { box.checked = inputs[name]; },
+  };
+}
+
+/** The output `name` as a table of shaded numbers: "weight" shades 0 to 1, "signed" both ways. */
+function heatMap(widget, name, label, shading = "weight") {
+  const axes = widget.spec.outputs[name].split(" ");
+  const chooses = axes[0] === "T" && widget.spec.words;
+  const table = h("table", { class: "heat" });
+  let size = "";
+  const build = (rows, columns) => {
+    const line = () => h("tr", {}, h("th", { scope: "row" }),
+      ...Array.from({ length: columns }, () => h("td", {}, h("span"))));
+    table.replaceChildren(
+      h("caption", {}, ...mathText(label)),
+      h("thead", {}, h("tr", {}, h("td"),
+        ...Array.from({ length: columns }, () => h("th", { scope: "col" }, h("span"))))),
+      h("tbody", {}, ...Array.from({ length: rows }, line)));
+    [...table.tBodies[0].rows].forEach((tr, i) => tr.children[0].append(chooses
+      ? h("button", { type: "button", click: () => widget.look(i) }) : h("span")));
+  };
+  return {
+    element: h("div", { class: "scroll" }, table),
+    update(inputs, outputs) {
+      const { shape: [rows, columns], data } = outputs[name];
+      if (chooses && rows !== inputs.words.length) return; // the answer is still on its way
+      if (size !== `${rows} ${columns}`) build(rows, columns);
+      size = `${rows} ${columns}`;
+      const [across, down] = [widget.labels(axes[1], columns), widget.labels(axes[0], rows)];
+      [...table.tHead.rows[0].children].slice(1).forEach((th, j) => {
+        write(th.firstChild, across[j]);
+        th.classList.toggle("long", axes[1] === "T" && widget.spec.words);
+        mark(th, "title", across[j]);
+      });
+      let most = 1;
+      if (shading === "signed") {
+        most = data.reduce((m, v) => (Number.isFinite(v) ? Math.max(m, Math.abs(v)) : m), 1e-9);
+      }
+      [...table.tBodies[0].rows].forEach((tr, i) => {
+        write(tr.children[0].firstChild, down[i]);
+        mark(tr.children[0], "title", down[i]);
+        tr.classList.toggle("query", chooses && i === widget.query);
+        for (let j = 0; j < columns; j += 1) {
+          const [cell, value] = [tr.children[j + 1], data[i * columns + j]];
+          write(cell.firstChild, short(value));
+          mark(cell, "data-value", String(value));
+          mark(cell, "class", value === -Infinity ? "never" : value < 0 ? "below" : "above");
+          tint(cell, Number.isFinite(value) ? Math.abs(value) / most : 0);
+        }
+      });
+    },
+  };
+}
+
+/** The chosen word's row in words: which shares of which words make its vector in `result`. */
+function mixture(widget, weights, result) {
+  const line = h("p", { class: "note" });
+  return {
+    element: line,
+    update({ words }, outputs) {
+      const [shares, mixed] = [outputs[weights], outputs[result]];
+      if (shares.shape[0] !== words.length) return; // the answer is still on its way
+      const row = (out) => [...out.data.slice(widget.query * out.shape[1], (widget.query + 1) * out.shape[1])];
+      const terms = row(shares).map((share, i) => ({ share, word: words[i] }))
+        .filter(({ share }) => share >= 0.005).sort((a, b) => b.share - a.share)
+        .map(({ share, word }) => `${short(share)} × ${word}`);
+      line.replaceChildren(h("b", {}, `“${words[widget.query]}” becomes `), terms.join(" + "),
+        ` = (${row(mixed).map(short).join(", ")})`);
+    },
+  };
+}
+
+// ---------------------------------------------------------------- how it looks
+
+const STYLE = `
+:host {
+  --text: var(--pst-color-text-base, var(--jp-ui-font-color0, #1f2328));
+  --soft: var(--pst-color-text-muted, var(--jp-ui-font-color1, #545d68));
+  --ground: var(--pst-color-background, var(--jp-layout-color1, #fff));
+  --line: var(--pst-color-border, var(--jp-border-color1, #c9d1d9));
+  --accent: var(--pst-color-link, var(--jp-brand-color1, #0a6c95));
+  --above: #2f86d8; --under: #d98a2f;
+  display: block; margin: 1.5rem 0; color: var(--text);
+  font: 15px/1.45 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif;
+}
+* { box-sizing: border-box; }
+.frame { border: 1px solid var(--line); border-radius: 10px; padding: 14px 16px; background: var(--ground);
+  display: flex; flex-direction: column; gap: 14px; }
+.title { margin: 0; font-weight: 650; }
+.row { display: flex; flex-wrap: wrap; gap: 14px 18px; align-items: flex-start; }
+.row > .row, .row > .column, .row > .note { flex: 1 1 210px; min-width: 0; }
+.row > .note { align-self: center; }
+.row > .row { flex-basis: 290px; gap: 14px 16px; }
+.column { display: flex; flex-direction: column; gap: 4px; }
+.note { margin: 0; font-size: 14px; line-height: 1.6; max-width: 62ch; font-variant-numeric: tabular-nums; }
+.scroll { overflow-x: auto; max-width: 100%; }
+button { font: inherit; font-size: 13.5px; min-height: 28px; min-width: 28px; padding: 2px 10px; cursor: pointer;
+  color: var(--text); background: transparent; border: 1px solid var(--line); border-radius: 6px; }
+button:hover:not(:disabled) { border-color: var(--accent); }
+button:disabled { opacity: .45; cursor: default; }
+:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
+input[type=text] { font: inherit; color: var(--text); background: transparent; border: 1px solid transparent;
+  border-radius: 5px; min-height: 28px; padding: 2px 4px; }
+input[type=text]:hover { border-color: var(--line); }
+[aria-invalid=true] { outline: 2px solid var(--under) !important; }
+
+.sentence { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; }
+.gaze { flex-basis: 100%; color: var(--soft); font-size: 13.5px; }
+.words { display: contents; list-style: none; }
+.word { display: grid; grid-template-columns: auto auto; border: 1px solid var(--line); border-radius: 8px;
+  background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 65%)); }
+.word.query { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
+.word input { padding: 2px 3px 2px 8px; font-weight: 550; field-sizing: content; min-width: 30px; max-width: 60vw; }
+.word .weight { grid-row: 2; padding: 0 0 3px 9px; font-size: 12px; font-variant-numeric: tabular-nums; }
+.word .weight:empty { display: none; }
+.word .remove { grid-row: 1 / span 2; grid-column: 2; border: 0; padding: 0; min-width: 26px; color: inherit; }
+
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+caption { text-align: left; font-size: 13.5px; font-weight: 600; padding-bottom: 4px; white-space: nowrap; }
+th { font-weight: 400; font-size: 12.5px; color: var(--soft); text-align: right; padding: 0 5px 0 0;
+  max-width: 72px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+thead th { text-align: center; padding: 0 0 2px; }
+.matrix td { padding: 1px; }
+.matrix input { width: 43px; text-align: right; border-color: var(--line); font-size: 13.5px; }
+.matrix input.chosen { border-color: var(--accent); }
+.heat td span { display: block; width: 36px; height: 28px; line-height: 28px; contain: strict; }
+.heat td { text-align: center; font-size: 12px; padding: 0; border: 1px solid var(--ground);
+  background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 65%)); }
+.heat td.below { background: color-mix(in oklab, var(--ground), var(--under) calc(var(--tl-heat, 0) * 65%)); }
+.heat td.never { color: var(--soft);
+  background: repeating-linear-gradient(135deg, transparent 0 4px, color-mix(in oklab, var(--ground), var(--line) 60%) 4px 5px); }
+.heat thead td, .heat thead th { background: none; border: 0; min-width: 0; height: auto; vertical-align: bottom; }
+.heat thead th { max-width: none; }
+.heat .long span { display: inline-block; writing-mode: vertical-rl; transform: rotate(180deg);
+  max-height: 76px; overflow: hidden; text-overflow: ellipsis; padding: 0 0 0 2px; line-height: 1.1; }
+.heat tbody th { padding: 0; }
+.heat tbody th button { border: 0; padding: 0 6px 0 2px; max-width: 72px; overflow: hidden; text-overflow: ellipsis;
+  font-size: 12.5px; color: var(--soft); text-align: right; width: 100%; }
+.heat tr.query td { box-shadow: inset 0 1.5px var(--accent), inset 0 -1.5px var(--accent); }
+.heat tr.query th button { color: var(--accent); font-weight: 650; }
+
+.slide { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center; font-size: 13.5px; min-height: 28px; }
+.slide span { font-variant-numeric: tabular-nums; }
+input[type=range] { width: 190px; height: 28px; margin: 0; accent-color: var(--accent); }
+.toggle { display: inline-flex; gap: 7px; align-items: center; min-height: 28px; font-size: 13.5px; cursor: pointer; }
+input[type=checkbox] { width: 24px; height: 24px; margin: 0; accent-color: var(--accent); flex: none; }
+
+.problem { margin: 0; font-size: 13.5px; padding: 6px 10px; border-left: 3px solid var(--under);
+  background: color-mix(in oklab, var(--ground), var(--under) 14%); }
+.problem[data-kind=hint] { border-color: var(--accent); background: color-mix(in oklab, var(--ground), var(--above) 10%); }
+.problem:empty { display: none; }
+.foot { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center; }
+.where { color: var(--soft); font-size: 13px; flex: 1 1 220px; }
+.link { width: 100%; border-color: var(--line) !important; }
+`;
