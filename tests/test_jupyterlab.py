@@ -115,7 +115,7 @@ def close(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 def test_torch_answers_each_edit(widget: Locator) -> None:
     inputs = thread()
-    assert widget.locator(".where").inner_text() == "Computed by torch, in the kernel."
+    assert widget.locator(".where").text_content() == "Computed by torch, in the kernel."
     assert widget.get_by_role("button", name="Copy link").count() == 0
     assert_kernel_answers(widget, inputs)
 
@@ -138,7 +138,7 @@ def test_an_edit_that_changes_no_number_is_answered_too(widget: Locator) -> None
     box.fill("journey")
     box.fill("Your")
     time.sleep(5.5)
-    assert widget.locator(".problem").inner_text() == ""
+    assert widget.locator(".problem").text_content() == ""
 
 
 def test_a_restart_of_the_kernel_is_noticed(notebook: Page, widget: Locator) -> None:
