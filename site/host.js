@@ -3,9 +3,9 @@
 (() => {
   const root = new URL(document.documentElement.dataset.content_root ?? "./", location.href);
   const live = new URL("_static/live/", root);
-  const STORED = "Stored result of torch. Change a word or a number, and this page computes.";
+  const STORED = "Computed by PyTorch. Change something, and your browser computes it anew.";
   const LOADING = "Loading the runtime (about 4 MB, once)…";
-  const HERE = "Computed in this page, by the chapter's torch function.";
+  const HERE = "Computed in this page, by the chapter's PyTorch function.";
 
   /** What anywidget's views expect of a model, for a page without a kernel. */
   class Model {
@@ -123,11 +123,11 @@
     counts[stem] = (counts[stem] ?? 0) + 1;
     const why = preview.querySelector(".tl-why");
     if (location.protocol === "file:") {
-      why.textContent = "Stored result of torch. A page opened as a file cannot load the live "
+      why.textContent = "Computed by PyTorch. A page opened as a file cannot load the live "
         + "widget: run “make serve” in the course's folder, or read it on its site.";
     } else {
       start(preview, counts[stem] > 1 ? `${stem}-${counts[stem]}` : stem).catch((error) => {
-        why.textContent = `Stored result of torch. The live widget could not be loaded: ${error.message}`;
+        why.textContent = `Computed by PyTorch. The live widget could not be loaded: ${error.message}`;
       });
     }
   }

@@ -151,11 +151,11 @@ def test_nan_is_never_hidden(qkv: tuple[torch.Tensor, ...]) -> None:
 
 def test_what_does_not_fit_is_refused_in_words(unchecked: None) -> None:
     scores = torch.zeros(T, S)
-    with pytest.raises(TypeError, match="must be boolean"):
+    with pytest.raises(TypeError, match="make it boolean"):
         masked_softmax(scores, torch.ones(T, S))
     with pytest.raises(ValueError, match=r"\(5, 3\) does not fit scores of shape \(3, 5\)"):
         masked_softmax(scores, torch.ones(S, T, dtype=torch.bool))
     with pytest.raises(ValueError, match="does not fit"):  # it would make the scores larger
         masked_softmax(scores, torch.ones(B, T, S, dtype=torch.bool))
-    with pytest.raises(ValueError, match="5 keys but 4 values"):
+    with pytest.raises(ValueError, match="5 keys but 4 values: a key needs"):
         attend(torch.zeros(T, K), torch.zeros(S, K), torch.zeros(4, V))

@@ -176,7 +176,7 @@ def test_imports_point_one_way(path: Path) -> None:
 @pytest.mark.parametrize(
     ("package", "allowed"),
     [
-        ("matplotlib", {"lab.plot"}),
+        ("matplotlib", {"lab.plot", "lab.architecture"}),
         ("onnx", {"widgets.export"}),
         ("onnxscript", {"widgets.export"}),
         ("ipywidgets", {"lab.train", "widgets"}),
@@ -250,6 +250,16 @@ def test_cells_are_short(path: Path) -> None:
         else:
             words = len(prose(cell.source).split())
             assert words <= 120, f"cell '{cell.id}' has {words} words; split it"
+
+
+@each_chapter
+def test_code_is_as_wide_as_the_page(path: Path) -> None:
+    """In its own cells, but for the hidden first, and where `show` prints the library's source."""
+    for cell in code_cells(path)[1:]:
+        outputs = [out.data.get("text/markdown", "") for out in cell.outputs if "data" in out]
+        sources = [out for out in outputs if out.startswith("```python")]
+        for line in "\n".join([cell.source, *sources]).splitlines():
+            assert len(line) <= 80, f"cell '{cell.id}' scrolls sideways: {line}"
 
 
 def prose(source: str) -> str:

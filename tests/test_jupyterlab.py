@@ -115,7 +115,7 @@ def close(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 def test_torch_answers_each_edit(widget: Locator) -> None:
     inputs = thread()
-    assert widget.locator(".where").text_content() == "Computed by torch, in the kernel."
+    assert widget.locator(".where").text_content() == "Computed by PyTorch, in the kernel."
     assert widget.get_by_role("button", name="Copy link").count() == 0
     assert_kernel_answers(widget, inputs)
 

@@ -202,7 +202,7 @@ def test_every_widget_follows_edits_of_every_input(
 
 
 def test_the_chapters_numbers_stand_in_the_page(widget: Locator) -> None:
-    assert where(widget).startswith("Stored result")
+    assert where(widget).startswith("Computed by PyTorch. Change")
     weights = [0.1385, 0.2379, 0.2333, 0.1240, 0.1082, 0.1581]
     assert shown(widget, "weights")[1].tolist() == pytest.approx(weights, abs=1e-4)
     entry(widget, "x", "Your", 1).fill("0.43")  # no change: nothing to compute
@@ -215,7 +215,7 @@ def test_the_chapters_numbers_stand_in_the_page(widget: Locator) -> None:
 def test_the_chosen_word_is_told_in_words(widget: Locator) -> None:
     widget.get_by_role("button", name="with", exact=True).first.click()
     note = widget.locator(".note").inner_text()
-    assert note.startswith("“with” becomes 0.21 × journey + 0.20 × starts + 0.17 × step")
+    assert note.startswith("“with” becomes 0.21 × v(journey) + 0.20 × v(starts) + 0.17 × v(step)")
     assert note.endswith("= (0.43, 0.63, 0.55)")
     assert widget.locator(".gaze").inner_text() == "How much “with” looks at each word:"
 
@@ -298,8 +298,8 @@ def test_there_is_no_room_for_a_ninth_word(widget: Locator) -> None:
     [
         ("abc", "“abc” is not a number: write it like 0.43."),
         ("0,5", "“0,5” is not a number: write it like 0.43."),
-        ("1e400", "1e400 is too large: keep entries between −50 and 50."),
-        ("-50.1", "-50.1 is too large: keep entries between −50 and 50."),
+        ("1e400", "1e400 is out of range: keep entries between −50 and 50."),
+        ("-50.1", "-50.1 is out of range: keep entries between −50 and 50."),
         ("NaN", "“NaN” is not a number: write it like 0.43."),
         ("Infinity", "“Infinity” is not a number: write it like 0.43."),
     ],
@@ -360,7 +360,7 @@ def test_blocks_can_be_pasted(widget: Locator, text: str, rows: list[list[float]
         ("1 2 3 4", "the block is 1 × 4, and from this entry on there is room for 2 × 2"),
         ("1 2\n3", "the rows of the block are not equally long"),
         ("1 2\n3 x", "“x” is not a number"),
-        ("1 2\n3 1e400", "1e400 is too large"),
+        ("1 2\n3 1e400", "1e400 is out of range"),
         ("1 2\n3 4\n5 6", "the block is 3 × 2"),
     ],
 )
@@ -457,7 +457,7 @@ def test_a_blocked_runtime_leaves_the_stored_state(context: BrowserContext, site
     assert "the last good ones" in problem(widget)
     assert inputs_of(widget) == before
     assert torch.equal(shown(widget, "weights"), numbers)
-    assert where(widget).startswith("Stored result")
+    assert where(widget).startswith("Computed by PyTorch. Change")
 
     context.unroute("**/_static/ort/**")
     entry(widget, "x", "Your", 2).fill("2")

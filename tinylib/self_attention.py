@@ -1,4 +1,4 @@
-"""Self-attention: a sequence attends to itself, so that every word becomes a mix of all words."""
+"""Self-attention: every word of a sequence becomes a mix of all its words."""
 
 import torch
 from jaxtyping import Bool, Float
@@ -6,12 +6,6 @@ from torch import Tensor, nn
 
 from tinylib.attention_scoring import Attended, Score, attend, scaled_dot_score
 from tinylib.lab.look import Tap
-
-
-def causal_mask(T: int, device: torch.device | None = None) -> Bool[Tensor, "T T"]:
-    """``mask[t, s] = s <= t``: position t may look at itself and at what came before."""
-    at = torch.arange(T, device=device)
-    return at[None, :] <= at[:, None]
 
 
 def self_attention(
@@ -22,46 +16,65 @@ def self_attention(
     mask: Bool[Tensor, "..."] | None = None,
     score: Score = scaled_dot_score,
 ) -> Attended:
-    r"""$Z = \mathrm{softmax}(QK^\top / \sqrt{k})\,V$, $Q = XW_q$, $K = XW_k$, $V = XW_v$.
+    r"""$Z = \mathrm{softmax}(QK^\top / \sqrt{k})\,V$ (Vaswani et al. 2017).
 
-    Vaswani et al. 2017, eq. 1, with all of Q, K and V made from the same sequence x.
-    The scores form a T×T table: row t holds how much word t cares for every word.
-    Without a mask it is permutation-equivariant: shuffle the words, and the outputs are
-    shuffled alike. ValueError if the widths do not fit.
+    $Q = XW_q$, $K = XW_k$ and $V = XW_v$ are made from the same sequence x.
+    The scores are a T×T table: row t holds how much word t cares for each.
+    Without a mask it is permutation-equivariant: shuffle the words, and the
+    outputs are shuffled alike. ValueError if the widths do not fit.
     """
     check_widths(x, w_q=w_q, w_k=w_k, w_v=w_v)
     return attend(x @ w_q, x @ w_k, x @ w_v, mask, score)
 
 
 def check_widths(x: Tensor, **weights: Tensor) -> None:
-    """ValueError, saying what to change, unless ``x @ w`` works for each of the ``weights``."""
+    """ValueError, saying what to change, where ``x @ w`` would fail."""
     if x.ndim < 2:
-        raise ValueError(f"x has shape {tuple(x.shape)}: give one row for each word, (T, D)")
+        raise ValueError(f"x has shape {tuple(x.shape)}: give rows, (T, D)")
+    D = x.shape[-1]
     for name, w in weights.items():
-        if w.ndim != 2 or len(w) != x.shape[-1]:
+        if w.ndim != 2 or len(w) != D:
             raise ValueError(
-                f"the embeddings are {x.shape[-1]} wide but {name} has shape {tuple(w.shape)}: "
-                f"make it ({x.shape[-1]}, …)"
+                f"the embeddings are {D} wide but {name} has shape "
+                f"{tuple(w.shape)}: make it ({D}, …)"
             )
 
 
-class SelfAttention(nn.Module):
-    """:func:`self_attention` with learned weights, in a causal form if wanted.
+def causal_mask(
+    T: int,
+    device: torch.device | None = None,
+) -> Bool[Tensor, "T T"]:
+    """``mask[t, s] = s <= t``: look at yourself and at what came before."""
+    at = torch.arange(T, device=device)
+    return at[None, :] <= at[:, None]
 
-    Input (B, T, D) or (T, D), output (B, T, v) or (T, v). The three projections have no bias,
-    as in Vaswani et al. 2017. ``tinylib.lab.look.record`` shows ``scores`` and ``weights``.
+
+class SelfAttention(nn.Module):
+    """:func:`self_attention` with learned weights, causal if wanted.
+
+    Takes (B, T, D) or (T, D), gives (B, T, v) or (T, v); k and v are D unless
+    given. The projections have no bias, as in Vaswani et al. 2017. Look inside
+    with :func:`tinylib.lab.look.record`: ``scores`` and ``weights``.
     """
 
-    def __init__(self, D: int, k: int | None = None, v: int | None = None, causal: bool = False):
+    def __init__(
+        self,
+        D: int,
+        k: int | None = None,
+        v: int | None = None,
+        causal: bool = False,
+    ):
         super().__init__()
-        k, v = k or D, v or D
-        self.w_q, self.w_k = nn.Linear(D, k, bias=False), nn.Linear(D, k, bias=False)
-        self.w_v = nn.Linear(D, v, bias=False)
+        self.w_q = nn.Linear(D, k or D, bias=False)
+        self.w_k = nn.Linear(D, k or D, bias=False)
+        self.w_v = nn.Linear(D, v or D, bias=False)
         self.causal = causal
         self.scores, self.weights = Tap(), Tap()
 
     def forward(
-        self, x: Float[Tensor, "*B T D"], mask: Bool[Tensor, "..."] | None = None
+        self,
+        x: Float[Tensor, "*B T D"],
+        mask: Bool[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "*B T v"]:
         if self.causal:
             past = causal_mask(x.shape[-2], x.device)

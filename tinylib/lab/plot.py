@@ -1,17 +1,14 @@
-"""Every picture of the course, and its only use of matplotlib.
+"""Matrices as heat maps and numbers as curves; `lab.architecture` draws the models.
 
-`heat` and `heats` draw matrices, `lines` draws curves, `architecture` draws models from boxes and
-arrows, each arrow with the shape that flows along it. All return a `Figure`: one PNG for the
+`heat` and `heats` draw matrices, `lines` draws curves. All return a `Figure`: one PNG for the
 notebook and one sentence for a reader who cannot see it. Lengths are CSS pixels, fonts are points.
 """
 
 import base64
 import io
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain, combinations, product
 from math import ceil, isinf
 from typing import Any, NamedTuple
 
@@ -21,9 +18,7 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Drawing
-from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
-from matplotlib.path import Path
-from matplotlib.text import Text
+from matplotlib.patches import FancyBboxPatch, Rectangle
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import Bbox
 from PIL import Image  # comes with matplotlib, as NumPy does
@@ -54,7 +49,6 @@ STYLE: Any = {
 }
 Number = int | float
 Values = Tensor | Sequence[Any]
-Way = list[tuple[Number, Number]]
 
 
 @dataclass(frozen=True)
@@ -75,7 +69,7 @@ class Figure:
 
 
 @contextmanager
-def _style() -> Iterator[None]:
+def style() -> Iterator[None]:
     """Matplotlib's defaults and ours, whatever the reader has set, which is put back after."""
     with mpl.rc_context():
         mpl.rcdefaults()
@@ -83,7 +77,7 @@ def _style() -> Iterator[None]:
         yield
 
 
-def _page(width: Number, height: Number, left: Number = 0, top: Number = 0) -> Axes:
+def page(width: Number, height: Number, left: Number = 0, top: Number = 0) -> Axes:
     """A rounded sheet of paper, legible on light and dark pages; y grows downwards."""
     width, height = ceil(width), ceil(height)
     drawing = Drawing(figsize=(width / 96, height / 96), dpi=96 * RESOLUTION)
@@ -93,11 +87,11 @@ def _page(width: Number, height: Number, left: Number = 0, top: Number = 0) -> A
     axes.set(xlim=(left, left + width), ylim=(top + height, top))
     axes.set_axis_off()
     sheet = Bbox.from_bounds(left + 0.5, top + 0.5, width - 1, height - 1)
-    axes.add_patch(_rounded(sheet, 12, fc=PAPER, ec=GRID, lw=0.75))
+    axes.add_patch(rounded(sheet, 12, fc=PAPER, ec=GRID, lw=0.75))
     return axes
 
 
-def _finish(axes: Axes, alt: str) -> Figure:
+def finish(axes: Axes, alt: str) -> Figure:
     """The PNG keeps the 256 commonest colours exactly: a third of the bytes, no visible change."""
     drawing = axes.get_figure(root=True)
     assert drawing is not None
@@ -116,12 +110,12 @@ def _finish(axes: Axes, alt: str) -> Figure:
     return Figure(drawing, file.getvalue(), alt)
 
 
-def _rounded(at: Bbox, radius: Number, **style: Any) -> FancyBboxPatch:
+def rounded(at: Bbox, radius: Number, **style: Any) -> FancyBboxPatch:
     corners = f"round,pad=0,rounding_size={radius}"
     return FancyBboxPatch((at.x0, at.y0), at.width, at.height, boxstyle=corners, **style)
 
 
-def _text_width(text: str, points: Number) -> Number:
+def text_width(text: str, points: Number) -> Number:
     return float(TextPath((0, 0), text, size=points).get_extents().width * 96 / 72)
 
 
@@ -208,18 +202,18 @@ def heats(
     tall = 36 if written else cell
     head, foot = 28 + (0.75 * label if tilted else 26), 0 if written else 26
 
-    places: Way = []
+    places: list[tuple[Number, Number]] = []
     x = y = bottom = right = float(MARGIN)
     for p in drawn:  # from left to right, then on a new line
         width = name + cell * len(p.cols) + (max(0.75 * label - cell / 2, 0) if tilted else 0)
-        width = max(width, _text_width(p.title, TITLE) * 1.12)
+        width = max(width, text_width(p.title, TITLE) * 1.12)
         if x > MARGIN and x + width > MARGIN + room:
             x, y = MARGIN, bottom + gap
         places.append((x, y))
         bottom, right = max(bottom, y + head + tall * len(p.rows) + foot), max(right, x + width)
         x += width + gap
-    with _style():
-        axes = _page(right + MARGIN, bottom + MARGIN)
+    with style():
+        axes = page(right + MARGIN, bottom + MARGIN)
         for p, text, (x, y) in zip(drawn, texts, places, strict=True):
             axes.text(x, y + 14, p.title, size=TITLE, weight="bold", va="center")
             finite = p.matrix[p.matrix.isfinite()].abs()
@@ -239,7 +233,7 @@ def heats(
             if not written:
                 key = f"white is 0, full colour {_number(full, digits)}"
                 axes.text(left, top + size[1] + 20, key, size=SMALL, color=SOFT)
-        return _finish(axes, alt or " ".join(_describe(p, digits) for p in drawn))
+        return finish(axes, alt or " ".join(_describe(p, digits) for p in drawn))
 
 
 def _check(values: Values, rows: Sequence[str], cols: Sequence[str], title: str) -> Panel:
@@ -272,7 +266,7 @@ def _number(x: Number, digits: int) -> str:
 
 
 def _longest(texts: Sequence[str], points: Number) -> Number:
-    return max(_text_width(text, points) for text in {max(texts, key=len), *texts[:12]})
+    return max(text_width(text, points) for text in {max(texts, key=len), *texts[:12]})
 
 
 def _describe(p: Panel, digits: int) -> str:
@@ -318,12 +312,12 @@ def lines(
                 f"{name!r} has shape {tuple(values.shape)} over {x_name!r} of shape "
                 f"{tuple(at.shape)}: pass as many finite numbers as there are points"
             )
-    labels = 24 + max(_text_width(name, SMALL) for name in curves)
+    labels = 24 + max(text_width(name, SMALL) for name in curves)
     width, height, left = 560, 340, 66
-    with _style():
-        page = _page(width, height)
-        page.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
-        drawing = page.get_figure(root=True)
+    with style():
+        sheet = page(width, height)
+        sheet.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
+        drawing = sheet.get_figure(root=True)
         assert drawing is not None
         box = (left / width, 58 / height, (width - left - labels - 12) / width, 220 / height)
         axes = drawing.add_axes(box, xlabel=x_name, ylabel=y_name)
@@ -365,282 +359,6 @@ def lines(
             for name, y in read.items()
         ]
         span = f"{x_name} from {at[0]:.4g} to {at[-1]:.4g}"
-        return _finish(
-            page, alt or f"Line chart, {title}: {y_name} over {span}. {'; '.join(told)}."
+        return finish(
+            sheet, alt or f"Line chart, {title}: {y_name} over {span}. {'; '.join(told)}."
         )
-
-
-# Architectures -----------------------------------------------------------------------------------
-
-COLUMN, ROW, HEIGHT, SPACE = 156, 102, 46, 16
-
-
-class Kind(NamedTuple):
-    """How one kind of box looks: told apart by outline and corners, not by colour alone."""
-
-    name: str
-    fill: str
-    line: str
-    radius: Number
-    dash: Any = "-"
-
-    def patch(self, at: Bbox) -> FancyBboxPatch:
-        radius, style = min(self.radius, at.height / 2), {"lw": 1.4, "ls": self.dash}
-        return _rounded(at, radius, fc=self.fill, ec=self.line, zorder=2, **style)
-
-
-KINDS = {
-    "data": Kind("tensor", "#ffffff", SOFT, HEIGHT / 2),
-    "op": Kind("operation", "#e3edf8", "#3a6ea8", 6),
-    "weight": Kind("learned", "#fbe9d3", "#b26a1c", 0.1),
-    "mask": Kind("optional", "#eef0f2", SOFT, 6, (0, (4, 3))),
-}
-AXIS = r"(\d*[BTSHDkvFV]|\d+|\(\d*[BTSHDkvFV]( \d*[BTSHDkvFV])+\))"  # as in T, 4D, 1, (H v)
-
-
-class Box(NamedTuple):
-    """A box of a drawing: `at` is (column, row) of its centre, `kind` one of KINDS."""
-
-    text: str
-    at: tuple[Number, Number]
-    kind: str = "op"
-    width: Number = 1
-
-    @property
-    def centre(self) -> tuple[Number, Number]:
-        return self.at[0] * COLUMN, self.at[1] * ROW
-
-    @property
-    def bounds(self) -> Bbox:
-        (x, y), width = self.centre, self.width * COLUMN - SPACE
-        return Bbox.from_bounds(x - width / 2, y - HEIGHT / 2, width, HEIGHT)
-
-
-class Arrow(NamedTuple):
-    """`shape`, in the axes letters ("B T D", "T (H v)"), flows from `source` to `target`.
-
-    `name` stands before the shape. `via` is the column of a way round, for skips and loops.
-    """
-
-    source: str
-    target: str
-    shape: str
-    name: str = ""
-    via: Number | None = None
-
-
-def architecture(
-    boxes: Mapping[str, Box],
-    arrows: Sequence[Arrow | tuple[Any, ...]],
-    *,
-    alt: str,
-    repeat: Mapping[str, Sequence[str]] | None = None,
-) -> Figure:
-    """A model as boxes on a grid and arrows, the shape of the tensor on every arrow.
-
-    `repeat` frames boxes under a note such as "× N". An unknown name or kind, a shape outside the
-    alphabet of axes, or anything that would lie over something else is a ValueError.
-    """
-    flows, frames = [Arrow(*arrow) for arrow in arrows], dict(repeat or {})
-    _check_drawing(boxes, flows, frames, alt)
-    ways = [_way(boxes[flow.source], boxes[flow.target], flow.via) for flow in flows]
-    framed = {
-        note: Bbox.union([boxes[name].bounds for name in names]).padded(SPACE, 24)
-        for note, names in frames.items()
-    }
-    reach = [
-        Bbox.from_bounds(*_middle(way), 0, 0).padded(_text_width(flow.name + flow.shape, 14) / 2, 8)
-        for flow, way in zip(flows, ways, strict=True)
-    ]
-    inside = Bbox.union([*(box.bounds for box in boxes.values()), *framed.values(), *reach])
-    kinds = [kind for key, kind in KINDS.items() if any(box.kind == key for box in boxes.values())]
-    legend = [_text_width(kind.name, SMALL) + 54 for kind in kinds]
-    width = max(inside.width, sum(legend)) + 4 * MARGIN
-    left, top = (inside.x0 + inside.x1 - width) / 2, inside.y0 - 2 * MARGIN
-    if width > MAX_WIDTH:
-        raise ValueError(
-            f"the drawing is {width:.0f} px wide, more than {MAX_WIDTH}: use more rows"
-        )
-    with _style():
-        axes = _page(width, inside.height + 4 * MARGIN + 34, left, top)
-        for at in framed.values():
-            axes.add_patch(_rounded(at, 14, fc="none", ec=SOFT, lw=1.2, ls=(0, (2, 3))))
-        for way in ways:
-            _draw_way(axes, way)
-        for name, box in boxes.items():
-            _draw_box(axes, name, box)
-        notes = [
-            _label(axes, _middle(way), flow.name, flow.shape)
-            for flow, way in zip(flows, ways, strict=True)
-        ]
-        notes += [_label(axes, (at.x1 - 40, at.y0), note) for note, at in framed.items()]
-        x, y = left + (width - sum(legend)) / 2 + 11, inside.y1 + 38
-        for kind, step in zip(kinds, legend, strict=True):
-            axes.add_patch(kind.patch(Bbox.from_bounds(x, y - 8, 24, 16)))
-            axes.text(x + 32, y, kind.name, size=SMALL, color=SOFT, va="center_baseline")
-            x += step
-        _refuse_overlaps(axes, boxes, flows, ways, notes)
-        return _finish(axes, alt)
-
-
-def _check_drawing(
-    boxes: Mapping[str, Box],
-    flows: Sequence[Arrow],
-    frames: Mapping[str, Sequence[str]],
-    alt: str,
-) -> None:
-    for box in boxes.values():
-        if box.kind not in KINDS:
-            raise ValueError(f"{box.text!r} is a {box.kind!r}: choose one of {', '.join(KINDS)}")
-    used = [name for flow in flows for name in (flow.source, flow.target)]
-    for name in [*used, *chain.from_iterable(frames.values())]:
-        if name not in boxes:
-            raise ValueError(f"no box is named {name!r}: the boxes are {', '.join(boxes)}")
-    for source, target, shape, *_ in flows:
-        if source == target:
-            raise ValueError(f"{source!r} points at itself: draw its state as a box of its own")
-        if not re.fullmatch(f"{AXIS}( {AXIS})*", shape):
-            raise ValueError(
-                f"{source} → {target} has the shape {shape!r}: write it in the axes letters "
-                "B T S H D k v F V or numbers, as in 'B T D' or 'T (H v)'"
-            )
-    if not alt.strip():
-        raise ValueError("alt is empty: say in a sentence or two what the drawing shows")
-
-
-def _way(source: Box, target: Box, via: Number | None) -> Way:
-    """The corners of an arrow: straight where the boxes face each other, else with elbows."""
-    a, b = source.bounds, target.bounds
-    (ax, ay), (bx, by) = source.centre, target.centre
-    if via is not None:  # out at the side, along the column, back in at the side
-        x = via * COLUMN
-        right = x > (ax + bx) / 2
-        ends = (a.x1, b.x1) if right else (a.x0, b.x0)
-        return [(ends[0], ay), (x, ay), (x, by), (ends[1], by)]
-    if abs(ay - by) < HEIGHT:
-        return [(a.x1, ay), (b.x0, ay)] if ax < bx else [(a.x0, ay), (b.x1, ay)]
-    leave, enter = (a.y1, b.y0) if ay < by else (a.y0, b.y1)
-    narrow = ax if a.width <= b.width else bx
-    if max(a.x0, b.x0) < narrow < min(a.x1, b.x1):
-        return [(narrow, leave), (narrow, enter)]
-    turn = (leave + enter) / 2
-    return [(ax, leave), (ax, turn), (bx, turn), (bx, enter)]
-
-
-def _middle(way: Way) -> tuple[Number, Number]:
-    """Where the label stands: halfway, on the stretch between the corners if there are any."""
-    (ax, ay), (bx, by) = way[len(way) // 2 - 1 : len(way) // 2 + 1]
-    return (ax + bx) / 2, (ay + by) / 2
-
-
-def _draw_way(axes: Axes, way: Way) -> None:
-    points = np.array(way)
-    path, codes = [points[0]], [Path.MOVETO]
-    for before, corner, after in zip(points, points[1:], points[2:], strict=False):
-        near, far = (corner + 10 * np.sign(end - corner) for end in (before, after))
-        path += [near, corner, far]
-        codes += [Path.LINETO, Path.CURVE3, Path.CURVE3]
-    style = "-|>,head_length=5,head_width=2.6"
-    rounded = Path([*path, points[-1]], [*codes, Path.LINETO])
-    arrow = FancyArrowPatch(path=rounded, arrowstyle=style, mutation_scale=1.15, color=SOFT, lw=1.5)
-    axes.add_patch(arrow)
-
-
-def _label(axes: Axes, at: tuple[Number, Number], name: str, shape: str = "") -> Text:
-    letters = r"$\mathtt{" + shape.replace(" ", r"\;") + "}$" if shape else ""
-    text, pill = (
-        f"{name}  {letters}".strip(),
-        {"boxstyle": "round,pad=0.22", "fc": PAPER, "ec": "none"},
-    )
-    return axes.text(*at, text, size=TEXT, ha="center", va="center", bbox=pill, zorder=3)
-
-
-def _draw_box(axes: Axes, name: str, box: Box) -> None:
-    axes.add_patch(KINDS[box.kind].patch(box.bounds))
-    x, y = box.centre
-    if box.kind == "mask":  # its symbol: four rows, each with one more position to look at
-        left, side, x = box.bounds.x0 + 12, 7, x + 16
-        for i, j in product(range(4), repeat=2):
-            cell = (left + side * j, y + side * (i - 2))
-            fill = SOFT if j <= i else "white"
-            axes.add_patch(Rectangle(cell, side, side, fc=fill, ec=PAPER, lw=0.8, zorder=3))
-        whole = Rectangle(
-            (left, y - 2 * side), 4 * side, 4 * side, fc="none", ec=SOFT, lw=0.8, zorder=3
-        )
-        axes.add_patch(whole)
-    axes.text(x, y, box.text, ha="center", va="center", size=TITLE, gid=name, zorder=4)
-
-
-def _refuse_overlaps(
-    axes: Axes,
-    boxes: Mapping[str, Box],
-    flows: Sequence[Arrow],
-    ways: Sequence[Way],
-    notes: list[Text],
-) -> None:
-    """Each thing in its own place: text inside its box, labels and arrows clear of all others."""
-    place = axes.transData.inverted()
-    clashes = []
-    for name, box in boxes.items():
-        text = next(text for text in axes.texts if text.get_gid() == name)
-        extent = text.get_window_extent().transformed(place)
-        if extent.x0 < box.bounds.x0 + 4 or extent.x1 > box.bounds.x1 - 4:
-            clashes.append(f"the text of {name!r} is wider than its box")
-        for flow, way in zip(flows, ways, strict=True):
-            path = Path(way)
-            if name not in flow[:2] and path.intersects_bbox(box.bounds.padded(-1), filled=False):
-                clashes.append(f"{flow.source} → {flow.target} runs through {name!r}")
-    for (name, box), (beside, near) in combinations(boxes.items(), 2):
-        if box.bounds.overlaps(near.bounds):
-            clashes.append(f"the box {name!r} lies on {beside!r}")
-    for i, note in enumerate(notes):
-        extent, what = note.get_window_extent().transformed(place), f"the label {note.get_text()!r}"
-        clashes += [
-            f"{what} lies on {n!r}" for n, box in boxes.items() if extent.overlaps(box.bounds)
-        ]
-        for j, other in enumerate(notes):
-            if i < j and extent.overlaps(other.get_window_extent().transformed(place)):
-                clashes.append(f"{what} lies on another label")
-            if i != j and j < len(ways) and Path(ways[j]).intersects_bbox(extent, filled=False):
-                clashes.append(f"{what} lies on the arrow {flows[j].source} → {flows[j].target}")
-    if clashes:
-        raise ValueError(
-            f"{'; '.join(clashes)}: move or widen a box, or lead an arrow via a column"
-        )
-
-
-def self_attention() -> Figure:
-    """One head of self-attention (Vaswani et al. 2017), from words to context vectors."""
-    return architecture(
-        {
-            "x": Box("embeddings $x$", (1, 0), "data", width=3),
-            "W_q": Box(r"$\times\,W_q$", (0, 1), "weight"),
-            "W_k": Box(r"$\times\,W_k$", (1, 1), "weight"),
-            "W_v": Box(r"$\times\,W_v$", (2, 1), "weight"),
-            "dot": Box(r"dot product,  $\div\,\sqrt{k}$", (0.5, 2), width=2),
-            "mask": Box("mask", (0.5, 3), "mask", width=2),
-            "softmax": Box("softmax over each row", (0.5, 4), width=2),
-            "sum": Box("weighted sum", (1, 5), width=3),
-            "z": Box("context vectors $z$", (1, 6), "data", width=3),
-        },
-        [
-            ("x", "W_q", "T D"),
-            ("x", "W_k", "T D"),
-            ("x", "W_v", "T D"),
-            ("W_q", "dot", "T k", "$Q$"),
-            ("W_k", "dot", "T k", "$K$"),
-            ("W_v", "sum", "T v", "$V$"),
-            ("dot", "mask", "T T", "scores"),
-            ("mask", "softmax", "T T", "scores"),
-            ("softmax", "sum", "T T", "weights"),
-            ("sum", "z", "T v"),
-        ],
-        alt=(
-            "Diagram of self-attention, from top to bottom. The embeddings x (T by D) are "
-            "multiplied by three learned matrices: W_q gives the queries Q (T by k), W_k the keys "
-            "K (T by k), W_v the values V (T by v). The dot products of queries and keys, divided "
-            "by the square root of k, are the scores (T by T). An optional mask sets some scores "
-            "to minus infinity. A softmax over each row makes them weights (T by T). The weighted "
-            "sum of the values gives the context vectors z (T by v)."
-        ),
-    )

@@ -38,8 +38,7 @@ MAX_LETTERS = 24
 MAX_ENTRY = 50  # parity with torch is tested up to here; far beyond, fp32 overflows
 
 STORED = (
-    "Stored result, computed by torch. "
-    "It comes alive on the course's site with JavaScript on, or in a notebook."
+    "Computed by PyTorch. It comes alive on the course's site with JavaScript on, or in a notebook."
 )
 
 
@@ -58,7 +57,7 @@ class LiveWidget(anywidget.AnyWidget):
     spec = traitlets.Dict().tag(sync=True)
     inputs = traitlets.Dict().tag(sync=True)
     outputs = traitlets.Dict().tag(sync=True)
-    where = traitlets.Unicode("Computed by torch, in the kernel.").tag(sync=True)
+    where = traitlets.Unicode("Computed by PyTorch, in the kernel.").tag(sync=True)
     answers = traitlets.Int().tag(sync=True)  # counts results, so that a view can miss one
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

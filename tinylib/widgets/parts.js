@@ -45,6 +45,7 @@ const copyOf = (value) => JSON.parse(JSON.stringify(value));
 /** A number as a heat map shows it: about three digits, and −∞ by its name. */
 function short(value) {
   if (value === -Infinity) return "−∞";
+  if (value === 0) return "0"; // unlike 0.00, which is rounded
   const size = Math.abs(value);
   if (size >= 1e4) return value.toExponential(0).replace("-", "−").replace("e+", "e");
   return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2).replace("-", "−");
@@ -62,7 +63,7 @@ function parseNumber(text, max) {
   }
   const value = Number(typed);
   if (Math.abs(value) > max) {
-    return { error: `${clip(typed)} is too large: keep entries between −${max} and ${max}.` };
+    return { error: `${clip(typed)} is out of range: keep entries between −${max} and ${max}.` };
   }
   return { value };
 }
@@ -140,15 +141,15 @@ function madeUp(word, width) {
 
 const linkKey = (id) => `live-${id}=`;
 
-/** The page's address with `inputs` in it, after the hash. */
-function writeLink(id, inputs) {
-  const bytes = new TextEncoder().encode(JSON.stringify(inputs));
+/** The page's address with `state` in it, after the hash. */
+function writeLink(id, state) {
+  const bytes = new TextEncoder().encode(JSON.stringify(state));
   const text = btoa(String.fromCharCode(...bytes))
     .replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
   return `${location.href.split("#")[0]}#${linkKey(id)}${text}`;
 }
 
-/** The inputs in the page's address, undefined if there are none; throws if they are damaged. */
+/** The state in the page's address, undefined if there are none; throws if they are damaged. */
 function readLink(id) {
   const hash = location.hash.slice(1);
   if (!hash.startsWith(linkKey(id))) return undefined;
@@ -159,11 +160,14 @@ function readLink(id) {
 
 // ---------------------------------------------------------------- the frame
 
-/** A widget of the parts that `build(ui)` lists, as anywidget and the page host expect it. */
-export function live(title, build) {
+/**
+ * A widget of the parts that `build(ui)` lists, as anywidget and the page host expect it.
+ * `query` is the word that is looked from at first; -1 is the last one.
+ */
+export function live(title, build, { query = 0 } = {}) {
   return {
     render({ model, el }) {
-      const widget = new Widget(model, el);
+      const widget = new Widget(model, el, query);
       widget.mount(title, build);
       return () => widget.unmount();
     },
@@ -171,14 +175,14 @@ export function live(title, build) {
 }
 
 class Widget {
-  constructor(model, el) {
+  constructor(model, el, query) {
     this.model = model;
     this.el = el;
     this.spec = model.get("spec");
     this.first = copyOf(model.get("inputs"));
     this.history = [];
     this.parts = [];
-    this.query = 0; // the row that the reader looks at
+    this.query = query < 0 ? this.first.words.length + query : query; // the row looked at
     this.entry = null; // the matrix entry that the slider moves: { name, row, column }
   }
 
@@ -209,7 +213,7 @@ class Widget {
         this.problemLine,
         h("div", { class: "foot" }, this.where,
           this.undoButton,
-          h("button", { type: "button", click: () => this.change(this.first, "Reset") }, "Reset"),
+          h("button", { type: "button", click: () => this.reset() }, "Reset"),
           ...(id ? [h("button", { type: "button", click: () => this.share(id) }, "Copy link")] : [])),
         this.linkField));
     this.listeners = {
@@ -236,28 +240,42 @@ class Widget {
   }
 
   /** Change a copy of the inputs; keep it if it is valid, else say what is wrong. */
-  edit(mutate) {
+  edit(field, mutate) {
     const next = copyOf(this.inputs);
     mutate(next);
-    return this.change(next);
+    return this.change(next, field);
   }
 
-  change(next, why = "") {
+  /** Edits of one field that follow each other within a second are one step to undo. */
+  remember(field) {
+    const now = performance.now();
+    if (field !== this.lastEdit?.field || now - this.lastEdit.at > 1000) {
+      this.history.push(this.inputs);
+      if (this.history.length > 200) this.history.shift();
+    }
+    this.lastEdit = { field, at: now };
+  }
+
+  change(next, field) {
     const wrong = problem(this.spec, next);
     this.say(wrong);
     if (wrong) return false;
     if (JSON.stringify(next) !== JSON.stringify(this.inputs)) {
-      this.history.push(this.inputs);
-      if (this.history.length > 200) this.history.shift();
+      this.remember(field);
       this.send(next);
-      if (why) this.say(`${why}: done. Undo brings your numbers back.`, "hint");
     }
     return true;
   }
 
   undo() {
-    const before = this.history.pop();
-    if (before) { this.say(""); this.send(before); }
+    this.lastEdit = undefined;
+    this.say("");
+    this.send(this.history.pop());
+  }
+
+  reset() {
+    this.change(this.first, Symbol("a step of its own"));
+    this.say("Reset: done. Undo brings your numbers back.", "hint");
   }
 
   send(inputs) {
@@ -274,7 +292,7 @@ class Widget {
   }
 
   async share(id) {
-    const link = writeLink(id, this.inputs);
+    const link = writeLink(id, { inputs: this.inputs, query: this.query });
     history.replaceState(null, "", link);
     try {
       await navigator.clipboard.writeText(link);
@@ -288,10 +306,11 @@ class Widget {
   }
 
   restore(id) {
-    let inputs;
+    let inputs, query;
     try {
-      inputs = readLink(id);
-      if (inputs === undefined) return;
+      const state = readLink(id);
+      if (state === undefined) return;
+      ({ inputs, query } = state);
       const wrong = problem(this.spec, inputs);
       if (wrong) throw new Error(wrong);
     } catch (error) {
@@ -300,8 +319,10 @@ class Widget {
       this.say(`The link to this state is damaged. ${why} You see the chapter's own example.`);
       return;
     }
-    this.change(inputs);
-    this.el.scrollIntoView({ block: "center" });
+    this.change(inputs, "link");
+    this.look(query);
+    // The host puts the widget into the page after this; then it can be scrolled to.
+    requestAnimationFrame(() => this.el.scrollIntoView({ block: "nearest" }));
   }
 
   showWhere() { this.where.textContent = this.model.get("where"); }
@@ -319,7 +340,7 @@ class Widget {
   repaint() {
     const { inputs } = this;
     const outputs = this.readOutputs();
-    this.query = Math.min(this.query, (inputs.words?.length ?? 1) - 1);
+    this.query = Math.max(0, Math.min(this.query || 0, (inputs.words?.length ?? 1) - 1));
     this.undoButton.disabled = this.history.length === 0;
     for (const part of this.parts) part.update(inputs, outputs);
   }
@@ -370,7 +391,7 @@ function wordEditor(widget, weights) {
     return known >= 0 ? [...widget.first[name][known]] : madeUp(word, Number(axes.split(" ")[1]));
   };
   /** Put `words` in the place of `count` words from `at` on. */
-  const splice = (at, count, ...words) => widget.edit((next) => {
+  const splice = (at, count, ...words) => widget.edit(`word ${at}`, (next) => {
     next.words.splice(at, count, ...words);
     for (const [name, axes] of tables) {
       next[name].splice(at, count, ...words.map((word) => embedding(name, axes, word)));
@@ -471,6 +492,7 @@ function matrixEditor(widget, name, label) {
         pasteBlock(parseBlock(text, max.entry), row, column);
         input.value = now();
       } });
+    const field = `${name} ${row} ${column}`;
     const now = () => exact(widget.inputs[name][row][column]);
     const put = (finished) => {
       const { value, error } = parseNumber(input.value, max.entry);
@@ -478,7 +500,7 @@ function matrixEditor(widget, name, label) {
       const halfway = !finished && /^\s*[+−-]?\.?\s*$/.test(input.value);
       if (error) { if (!halfway) widget.say(error); return false; }
       if (exact(value) === now()) { widget.say(""); return true; }
-      return widget.edit((next) => { next[name][row][column] = value; });
+      return widget.edit(field, (next) => { next[name][row][column] = value; });
     };
     return input;
   };
@@ -496,7 +518,7 @@ function matrixEditor(widget, name, label) {
         + `there is room for ${T - row} × ${D - column}.`);
       return;
     }
-    widget.edit((next) => rows.forEach((cells, i) => cells.forEach((value, j) => {
+    widget.edit(Symbol("paste"), (next) => rows.forEach((cells, i) => cells.forEach((value, j) => {
       next[name][row + i][column + j] = value;
     })));
   };
@@ -541,7 +563,9 @@ function entrySlider(widget) {
   const range = h("input", { type: "range", min: "-3", max: "3", step: "0.05",
     input: () => {
       const { name, row, column } = widget.entry;
-      widget.edit((next) => { next[name][row][column] = Number(range.value); });
+      widget.edit(`${name} ${row} ${column}`, (next) => {
+        next[name][row][column] = Number(range.value);
+      });
     } });
   const label = h("span");
   return {
@@ -553,11 +577,13 @@ function entrySlider(widget) {
       range.disabled = !there;
       if (!there) {
         label.textContent = "Touch a number, then slide it here.";
+        range.value = "0";
         return;
       }
       const axes = widget.spec.inputs[entry.name].split(" ");
       const row = widget.labels(axes[0], inputs[entry.name].length)[entry.row];
-      const name = `${entry.name}[${row}, ${entry.column + 1}] = ${exact(value)}`;
+      const table = entry.name[0].toUpperCase() + entry.name.slice(1);
+      const name = `${table}, row ${row}, column ${entry.column + 1}: ${exact(value)}`;
       if (label.dataset.name !== name) label.replaceChildren(...mathText(name));
       label.dataset.name = name;
       range.value = String(value);
@@ -568,7 +594,7 @@ function entrySlider(widget) {
 /** A slider over the number `name`. */
 function slider(widget, name, label, min, max, step) {
   const range = h("input", { type: "range", min, max, step,
-    input: () => widget.edit((next) => { next[name] = Number(range.value); }) });
+    input: () => widget.edit(name, (next) => { next[name] = Number(range.value); }) });
   const value = h("output");
   return {
     element: h("label", { class: "slide" }, h("span", {}, ...mathText(label), " = ", value), range),
@@ -582,7 +608,7 @@ function slider(widget, name, label, min, max, step) {
 /** A switch over the truth value `name`. */
 function toggle(widget, name, label) {
   const box = h("input", { type: "checkbox",
-    change: () => widget.edit((next) => { next[name] = box.checked; }) });
+    change: () => widget.edit(Symbol(name), (next) => { next[name] = box.checked; }) });
   return {
     element: h("label", { class: "toggle" }, box, h("span", {}, ...mathText(label))),
     update(inputs) { box.checked = inputs[name]; },
@@ -593,7 +619,8 @@ function toggle(widget, name, label) {
 function heatMap(widget, name, label, shading = "weight") {
   const axes = widget.spec.outputs[name].split(" ");
   const chooses = axes[0] === "T" && widget.spec.words;
-  const table = h("table", { class: "heat" });
+  const table = h("table", { class: `heat ${shading}` });
+  const never = (value) => value === -Infinity || (shading === "weight" && value === 0);
   let size = "";
   const build = (rows, columns) => {
     const line = () => h("tr", {}, h("th", { scope: "row" }),
@@ -631,7 +658,7 @@ function heatMap(widget, name, label, shading = "weight") {
           const [cell, value] = [tr.children[j + 1], data[i * columns + j]];
           write(cell.firstChild, short(value));
           mark(cell, "data-value", String(value));
-          mark(cell, "class", value === -Infinity ? "never" : value < 0 ? "below" : "above");
+          mark(cell, "class", never(value) ? "never" : value < 0 ? "below" : "above");
           tint(cell, Number.isFinite(value) ? Math.abs(value) / most : 0);
         }
       });
@@ -639,8 +666,11 @@ function heatMap(widget, name, label, shading = "weight") {
   };
 }
 
-/** The chosen word's row in words: which shares of which words make its vector in `result`. */
-function mixture(widget, weights, result) {
+/**
+ * The chosen word's row in words: which shares of which words make its vector in `result`.
+ * `of` names what is mixed, as in v(word); without it, it is the words' own vectors.
+ */
+function mixture(widget, weights, result, of = "") {
   const line = h("p", { class: "note" });
   return {
     element: line,
@@ -650,7 +680,7 @@ function mixture(widget, weights, result) {
       const row = (out) => [...out.data.slice(widget.query * out.shape[1], (widget.query + 1) * out.shape[1])];
       const terms = row(shares).map((share, i) => ({ share, word: words[i] }))
         .filter(({ share }) => share >= 0.005).sort((a, b) => b.share - a.share)
-        .map(({ share, word }) => `${short(share)} × ${word}`);
+        .map(({ share, word }) => `${short(share)} × ${of ? `${of}(${word})` : word}`);
       line.replaceChildren(h("b", {}, `“${words[widget.query]}” becomes `), terms.join(" + "),
         ` = (${row(mixed).map(short).join(", ")})`);
     },
@@ -710,7 +740,8 @@ thead th { text-align: center; padding: 0 0 2px; }
 .matrix td { padding: 1px; }
 .matrix input { width: 43px; text-align: right; border-color: var(--line); font-size: 13.5px; }
 .matrix input.chosen { border-color: var(--accent); }
-.heat td span { display: block; width: 36px; height: 28px; line-height: 28px; contain: strict; }
+.heat td span { display: block; width: 36px; height: 28px; line-height: 28px; contain: strict; white-space: nowrap; }
+.heat.signed td span { width: 43px; }
 .heat td { text-align: center; font-size: 12px; padding: 0; border: 1px solid var(--ground);
   background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 65%)); }
 .heat td.below { background: color-mix(in oklab, var(--ground), var(--under) calc(var(--tl-heat, 0) * 65%)); }
@@ -732,10 +763,14 @@ input[type=range] { width: 190px; height: 28px; margin: 0; accent-color: var(--a
 .toggle { display: inline-flex; gap: 7px; align-items: center; min-height: 28px; font-size: 13.5px; cursor: pointer; }
 input[type=checkbox] { width: 24px; height: 24px; margin: 0; accent-color: var(--accent); flex: none; }
 
-.problem { margin: 0; font-size: 13.5px; padding: 6px 10px; border-left: 3px solid var(--under);
+.problem { position: sticky; bottom: 8px; z-index: 1; margin: 0; font-size: 13.5px; padding: 6px 10px; border-left: 3px solid var(--under);
   background: color-mix(in oklab, var(--ground), var(--under) 14%); }
 .problem[data-kind=hint] { border-color: var(--accent); background: color-mix(in oklab, var(--ground), var(--above) 10%); }
 .problem:empty { display: none; }
+@media (max-width: 600px) {
+  .row > .row > .column { order: -1; }
+  .matrix input { width: 39px; }
+}
 .foot { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center; }
 .where { color: var(--soft); font-size: 13px; flex: 1 1 220px; }
 .link { width: 100%; border-color: var(--line) !important; }

@@ -21,6 +21,6 @@ export default live("Self-attention, live", (ui) => [
   ),
   ui.row(
     ui.heat("context", "context vectors Z", "signed"),
-    ui.mixture("weights", "context"),
+    ui.mixture("weights", "context", "v"),
   ),
-]);
+], { query: 1 });

@@ -11,4 +11,4 @@ export default live("From averaging to attention, live", (ui) => [
     ui.heat("output", "averages", "signed"),
     ui.mixture("weights", "output"),
   ),
-]);
+], { query: -1 });

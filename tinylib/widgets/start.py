@@ -16,13 +16,13 @@ class Averages(NamedTuple):
 
 
 def compute(x: Float[Tensor, "T 3"], sharpness: Float[Tensor, ""]) -> Averages:
-    """With sharpness 0, row t is the plain mean of words 1 to t; above 0, likeness counts."""
+    """Sharpness 0: a plain mean of the words so far; above, likeness counts."""
     mask = causal_mask(x.shape[0])
     seen = attend(x, x, x, mask, score=lambda q, k: sharpness * dot_score(q, k))
     return Averages(seen.weights, seen.output)
 
 
 class StartWidget(LiveWidget):
-    """Words and their embeddings in; the average of each word with those before it out."""
+    """Words and embeddings in; each word averaged with those before it out."""
 
     compute = staticmethod(compute)
