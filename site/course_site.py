@@ -5,6 +5,7 @@ Building needs Node and the packages of site/package.json, and no torch: `make s
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 from pathlib import Path
@@ -25,9 +26,6 @@ NODE_MODULES = SITE / "node_modules"
 WIDGETS = ROOT / "tinylib" / "widgets"
 WEIGHTS = ROOT / "tinylib" / "weights"
 log = logging.getLogger(__name__)
-
-# The page host, and what it loads on a reader's first edit.
-HOST_FILES = ("host.js", "engine.js")
 
 # The CPU backend of onnxruntime-web: the entry, its loader, the runtime.
 ORT_FILES = ("ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm")
@@ -72,21 +70,30 @@ def replace_folder(folder: Path) -> Path:
     return folder
 
 
+def live_scripts() -> list[Path]:
+    return [SITE / "host.js", SITE / "engine.js", *sorted(WIDGETS.glob("*.js"))]
+
+
+def live_folder() -> str:
+    """Named after what is in it, so that no page meets an older version in a browser's cache."""
+    digest = hashlib.sha256()
+    for file in (*live_scripts(), *sorted((WIDGETS / "graphs").glob("*.onnx"))):
+        digest.update(file.read_bytes())
+    return f"live-{digest.hexdigest()[:8]}"
+
+
 def copy_browser_parts(app: Sphinx) -> None:
     """Put into _static all that the pages ask for beside the theme's own files."""
     if app.builder.format != "html":
         return
-    for name in HOST_FILES:
-        if not (SITE / name).exists():
-            raise ExtensionError(f"site/{name} is missing: no widget could come to life")
     static = Path(app.outdir) / "_static"
 
-    live = replace_folder(static / "live")
-    for script in (*(SITE / name for name in HOST_FILES), *sorted(WIDGETS.glob("*.js"))):
+    for old in static.glob("live-*"):
+        shutil.rmtree(old)
+    live = replace_folder(static / live_folder())
+    for script in live_scripts():
         shutil.copy(script, live)
-    graphs = replace_folder(live / "graphs")
-    for graph in sorted((WIDGETS / "graphs").glob("*.onnx")):
-        shutil.copy(graph, graphs)
+    shutil.copytree(WIDGETS / "graphs", live / "graphs")
     weights = replace_folder(static / "weights")
     for file in sorted(WEIGHTS.glob("*.safetensors")):
         shutil.copy(file, weights)
@@ -164,7 +171,9 @@ def slim_page(
     if 'class="katex-error"' in body:
         log.warning("KaTeX could not read a formula (red on the page)", location=pagename)
     if "tl-live" in body:
-        app.add_js_file("live/host.js", loading_method="defer")
+        app.add_js_file(f"{live_folder()}/host.js", loading_method="defer")
+    # "Show code cell source" says what it does; myst-nb's label hides that from screen readers.
+    context["body"] = body.replace(' aria-label="Toggle hidden content"', "")
     unused = UNUSED if pagename == "search" else UNUSED | ONLY_FOR_SEARCH
     for kind in ("css_files", "script_files"):
         files = [file for file in context[kind] if file.filename]

@@ -1,8 +1,7 @@
 // Brings the widgets of a static page to life. A classic script, so that it also runs, and can say
 // why a widget is not live, when the page was opened as a file.
 (() => {
-  const root = new URL(document.documentElement.dataset.content_root ?? "./", location.href);
-  const live = new URL("_static/live/", root);
+  const live = new URL("./", document.currentScript.src).href;
   const STORED = "Computed by PyTorch. Change something, and your browser computes it anew.";
   const LOADING = "Loading the runtime (about 4 MB, once)…";
   const HERE = "Computed in this page, by the chapter's PyTorch function.";
@@ -45,63 +44,62 @@
     }));
   }
 
-  let engine; // promise of engine.js, asked for once, and again after a failure
+  let engine; // promise of engine.js
+  let tries = 0;
   function loadEngine() {
-    engine ??= import(new URL("engine.js", live).href);
-    engine.catch(() => { engine = undefined; });
+    // A browser remembers a module that failed to load, so a new try needs a new address.
+    engine ??= import(`${live}engine.js${tries ? `?try=${tries}` : ""}`).catch((error) => {
+      engine = undefined;
+      tries += 1;
+      throw error;
+    });
     return engine;
   }
 
-  /** Keep `model`'s outputs true to its inputs; on failure go back to the last inputs that were. */
+  /** Keep `model`'s outputs true to its inputs, and say so when that fails. */
   function computeFor(model) {
     const spec = model.get("spec");
-    let good = model.get("inputs");
     let [busy, again, ready] = [false, false, false];
 
     const prepare = async () => {
-      if (!ready) model.set("where", LOADING);
-      const { session } = await loadEngine();
-      await session(spec.stem);
+      if (ready) return;
+      model.set("where", LOADING);
+      await (await loadEngine()).session(spec.stem);
       ready = true;
       model.set("where", HERE);
     };
     const fail = (error) => {
+      console.info(error);
       model.set("where", STORED);
-      model.set("inputs", good);
-      model.set("answers", {});
-      model.set("error", "This widget is not live: its runtime could not be loaded "
-        + `(${error.message ?? error}). The numbers shown are the last good ones; `
-        + "change one to try again, or reload the page.");
+      model.set("error", "This page cannot compute now: its runtime could not be loaded. What you "
+        + "typed is kept; the results are still those of before.");
     };
     const compute = async () => {
       again = true;
-      model.settled = false;
       if (busy) return;
       busy = true;
+      model.settled = false;
       try {
         await prepare();
         while (again) {
           again = false;
-          const inputs = model.get("inputs");
-          const outputs = await (await loadEngine()).run(spec, inputs);
-          good = inputs;
-          model.set("outputs", outputs);
+          model.set("outputs", await (await loadEngine()).run(spec, model.get("inputs")));
           model.set("answers", {});
         }
       } catch (error) {
-        again = false;
         fail(error);
+      } finally {
+        busy = false;
+        model.settled = true;
       }
-      busy = false;
-      model.settled = true;
     };
     model.saved = compute;
-    return () => { if (!busy && !ready) prepare().catch(fail); };
+    return () => { if (!busy) prepare().catch(fail); };
   }
 
   async function start(preview, id) {
     const state = JSON.parse(preview.querySelector("script[type='application/json']").textContent);
-    const view = await import(new URL(`${preview.dataset.widget}.js`, live).href);
+    const view = await import(`${live}${preview.dataset.widget}.js`);
     const model = new Model({
       ...state, outputs: packed(state.outputs), where: STORED, link_id: id,
     });
@@ -113,8 +111,14 @@
     for (const sign of ["pointerover", "touchstart", "focusin"]) {
       el.addEventListener(sign, interest, { once: true, passive: true });
     }
-    view.default.render({ model, el });
-    preview.replaceWith(el);
+    preview.before(el);
+    try {
+      view.default.render({ model, el });
+      preview.remove();
+    } catch (error) {
+      el.remove();
+      throw error;
+    }
   }
 
   const counts = {};

@@ -22,6 +22,13 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+PAGES = ["index.html", *(f"chapters/{p.name}" for p in sorted((BUILT / "chapters").glob("*.html")))]
+LIVE_PAGES = [p for p in PAGES if 'class="tl-live"' in (BUILT / p).read_text()]
+CHAPTER = "chapters/04_self_attention.html"
+HEATS = {  # the outputs that a widget shows, and how their captions begin
+    "self_attention": {"scores": "scores", "weights": "weights", "context": "context"},
+    "start": {"weights": "weights", "output": "averages"},
+}
 WIDGETS = {widget.stem: widget for widget in export.widgets()}
 
 sys.path.insert(0, str(ROOT / "site"))
@@ -121,3 +128,25 @@ def expected(stem: str, inputs: dict) -> dict[str, torch.Tensor]:
     """What torch computes for these inputs."""
     widget: type[LiveWidget] = WIDGETS[stem]
     return widget(**inputs).values()
+
+
+def problem(widget: Locator) -> str:
+    return widget.locator(".problem").inner_text()
+
+
+def where(widget: Locator) -> str:
+    return widget.locator(".where").inner_text()
+
+
+def word(widget: Locator, number: int) -> Locator:
+    return widget.get_by_role("textbox", name=f"word {number}", exact=True)
+
+
+def assert_torch(widget: Locator, stem: str) -> None:
+    """The numbers in the page are torch's for the inputs that the page holds."""
+    settled(widget)
+    assert problem(widget) == ""
+    assert where(widget).startswith("Computed in this page")
+    reference = expected(stem, inputs_of(widget))
+    for name, caption in HEATS[stem].items():
+        torch.testing.assert_close(shown(widget, caption), reference[name], rtol=1e-5, atol=1e-5)

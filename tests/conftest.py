@@ -9,6 +9,7 @@ from pathlib import Path
 import hypothesis
 import jaxtyping
 import pytest
+from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 # How long an example takes says more about what else the machine is doing than about the code.
 hypothesis.settings.register_profile("course", deadline=None)
@@ -29,8 +30,6 @@ def find_chromium() -> str:
     for name in ("chromium", "chromium-browser", "google-chrome"):
         if path := shutil.which(name):
             return path
-    from playwright.sync_api import sync_playwright  # only now: most tests need no browser
-
     with sync_playwright() as playwright:
         path = playwright.chromium.executable_path
     if Path(path).exists():
@@ -53,6 +52,31 @@ def unchecked() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[str]:
+    from browsing import served  # only now: most tests need no site
+
+    with served() as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser(chromium_path: str) -> "Iterator[Browser]":
+    from browsing import launch
+
+    with sync_playwright() as playwright:
+        browser = launch(playwright, chromium_path)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
+        context.set_default_timeout(10_000)
+        yield context
 
 
 if __name__ == "__main__":

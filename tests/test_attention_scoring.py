@@ -159,3 +159,14 @@ def test_what_does_not_fit_is_refused_in_words(unchecked: None) -> None:
         masked_softmax(scores, torch.ones(B, T, S, dtype=torch.bool))
     with pytest.raises(ValueError, match="5 keys but 4 values: a key needs"):
         attend(torch.zeros(T, K), torch.zeros(S, K), torch.zeros(4, V))
+    for ranks in ((1, 2, 2), (2, 1, 2), (2, 2, 1)):
+        with pytest.raises(ValueError, match="give it rows, 2 axes"):
+            q, k, v = (torch.zeros([K] * rank) for rank in ranks)
+            attend(q, k, v)
+
+
+def test_wide_fp16_queries_do_not_overflow() -> None:
+    """512 times 12 · 12 is more than fp16 can hold; the scaled score is not."""
+    q = k = torch.full((1, 512), 12.0, dtype=torch.float16)
+    assert scaled_dot_score(q, k).item() == pytest.approx(512**0.5 * 144, rel=1e-2)
+    assert attend(q, k, k).output.isfinite().all()

@@ -1,13 +1,13 @@
 """Every exercise accepts what is right, refuses what is wrong, and says why.
 
-The solutions are those that the chapters show; the mutants are one-edit changes of them.
+The solutions are those that the chapters show; the slips are one-edit changes of them.
 """
 
 import importlib
 import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 import torch
 
-from tinylib.attention_scoring import dot_score
-from tinylib.exercises import Exercise, Mutant, Verdict, same
+from tinylib.attention_scoring import attend, dot_score, masked_softmax, scaled_dot_score
+from tinylib.exercises import Exercise, Slip, Verdict, read_slips, same
 from tinylib.exercises import self_attention as ex
+from tinylib.self_attention import causal_mask
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted(
@@ -37,15 +38,8 @@ class Posed(NamedTuple):
 
     @property
     def check(self) -> Exercise:
-        return getattr(self.module, f"check_{self.slug}")
-
-    @property
-    def module(self) -> Any:
-        return importlib.import_module(f"tinylib.exercises.{self.stem}")
-
-    @property
-    def mutants(self) -> list[Mutant]:
-        return self.module.MUTANTS[self.slug]
+        module = importlib.import_module(f"tinylib.exercises.{self.stem}")
+        return getattr(module, f"check_{self.slug}")
 
     def details(self, summary: str) -> str:
         found = re.findall(DETAILS.format(summary), self.prose, re.DOTALL)
@@ -79,12 +73,12 @@ def answer_of(source: str) -> Any:
     return namespace["answer"]
 
 
-def by_shape_alone(exercise: Exercise, answer: Any) -> bool:
+def by_shape_alone(exercise: Exercise, mutant: Any) -> bool:
     """Does a wrong answer raise, or give another shape than it should?"""
     for case in exercise.cases():
         right = torch.as_tensor(exercise.solve(*case))
         try:
-            output = exercise.read(answer, exercise.inputs)(*(_copy(value) for value in case))
+            output = mutant(*(_copy(value) for value in case))
         except Exception:
             return True
         if torch.as_tensor(output).shape != right.shape:
@@ -109,7 +103,6 @@ def test_a_chapter_poses_each_exercise_of_its_module_once_and_five_at_least(stem
     checks = [name for name, value in vars(module).items() if isinstance(value, Exercise)]
     slugs = [p.slug for p in EXERCISES if p.stem == stem]
     assert sorted(checks) == sorted(f"check_{slug}" for slug in slugs)
-    assert sorted(module.MUTANTS) == sorted(slugs)
     assert len(slugs) >= 5
 
 
@@ -130,46 +123,84 @@ def test_dots_are_not_answered_yet(posed: Posed) -> None:
 
 
 @each_exercise
-def test_the_solution_is_accepted(posed: Posed) -> None:
+def test_the_chapter_shows_the_solution_and_it_is_accepted(posed: Posed) -> None:
+    assert posed.solution == posed.check.solution
     verdict = posed.check(answer_of(posed.solution))
     assert verdict.ok, verdict
     assert verdict.message.startswith("Right. ") and len(verdict.message.split()) >= 8
 
 
 @each_exercise
-def test_mutants_are_refused_with_a_lesson(posed: Posed) -> None:
-    assert len(posed.mutants) >= 5
+def test_slips_are_refused_each_with_its_own_lesson(posed: Posed) -> None:
+    """No lesson is wrong, or hidden by another one; and few slips are too easy to refuse."""
     verdicts, by_shape = [], []
-    for what, old, new in posed.mutants:
+    for (old, new, lesson), mutant in posed.check.mutants:
+        what = f"{old} → {new}"
         assert posed.solution.count(old) == 1, what
-        answer = answer_of(posed.solution.replace(old, new))
-        verdict = posed.check(answer)
+        verdict = posed.check(answer_of(posed.solution.replace(old, new)))
         assert verdict.kind in ("wrong", "raised"), f"{what}: {verdict}"
+        assert verdict.message.startswith(lesson), f"{what}: {verdict}"
         assert len(verdict.message.split()) >= 8, f"{what}: {verdict}"
         verdicts.append(verdict)
-        by_shape.append(by_shape_alone(posed.check, answer))
-    assert sum(by_shape) <= len(by_shape) / 2, "too many mutants show by shape alone"
+        by_shape.append(by_shape_alone(posed.check, mutant))
+    assert len(verdicts) >= 5
+    assert sum(by_shape) <= len(by_shape) / 2, "too many slips show by shape alone"
     assert sum(v.kind == "wrong" for v in verdicts) > len(verdicts) / 2
-
-
-@each_exercise
-def test_known_mistakes_are_wrong_and_told_apart(posed: Posed) -> None:
-    """Each lesson is reached by its own mistake, so none is wrong or hidden by another."""
-    cases = list(posed.check.cases())
-    for mistake in posed.check.mistakes:
-        outputs = [mistake.answer(*case) for case in cases]
-        right = [posed.check.solve(*case) for case in cases]
-        assert not all(map(same, outputs, right)), mistake.lesson
-        assert posed.check._lesson(cases, outputs) == mistake.lesson
 
 
 @each_exercise
 def test_checks_repeat_themselves_and_leave_the_random_state_alone(posed: Posed) -> None:
     state = torch.get_rng_state()
-    what, old, new = posed.mutants[0]
+    old, new, _ = posed.check.mutants[0][0]
     answer = answer_of(posed.solution.replace(old, new))
-    assert repr(posed.check(answer)) == repr(posed.check(answer)), what
+    assert repr(posed.check(answer)) == repr(posed.check(answer))
     assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_slips_are_read_line_by_line_and_may_share_a_lesson() -> None:
+    text = """
+    a → b
+    a b → (c)
+        One lesson
+        for both.
+    d → e
+    """
+    both = "One lesson for both."
+    assert list(read_slips(text)) == [
+        Slip("a", "b", both),
+        Slip("a b", "(c)", both),
+        Slip("d", "e", ""),
+    ]
+    with pytest.raises(ValueError, match="unpack"):
+        list(read_slips("a -> b"))
+
+
+# Chapter 04: the solutions and the library -----------------------------------------------
+
+EQUIVARIANT = {"self-attention, no mask", "x minus the mean of all words"}
+LEAKING = EQUIVARIANT | {
+    "each word plus the word after it",
+    "the last word first, then zeros",
+    "once, twice, ... the mean word",
+}
+LIBRARY: dict[str, Callable[..., Any]] = {
+    "scores": lambda x, t: dot_score(x[[t]], x)[0],
+    "context_vector": lambda x, t: attend(x[[t]], x, x, score=dot_score).output[0],
+    "scaled_scores": lambda x, w_q, w_k: scaled_dot_score(x @ w_q, x @ w_k),
+    "causal_weights": lambda scores: masked_softmax(scores, causal_mask(len(scores))),
+    "einsum": dot_score,
+    "equivariance": lambda f, x, order: (
+        f.__doc__ in EQUIVARIANT or torch.equal(order, torch.arange(len(x)))
+    ),
+    "no_peeking": lambda f, x, t: f.__doc__ not in LEAKING,
+}
+
+
+@pytest.mark.parametrize("slug", [p.slug for p in EXERCISES if p.stem == "self_attention"])
+def test_the_solutions_agree_with_the_library(slug: str) -> None:
+    exercise = getattr(ex, f"check_{slug}")
+    for case in exercise.cases():
+        assert same(exercise.solve(*case), LIBRARY[slug](*case)), case
 
 
 # Chapter 04: other right answers ---------------------------------------------------------
@@ -215,9 +246,10 @@ def answer(x, w_q, w_k):
     "causal_weights": [
         """
 def answer(scores):
-    weights = scores.exp().tril()
+    weights = (scores - scores.amax(dim=1, keepdim=True)).exp().tril()
     return weights / weights.sum(dim=1, keepdim=True)
 """,
+        "answer = lambda scores: (scores + torch.ones_like(scores).tril().log()).softmax(-1)",
         """
 def answer(scores):
     weights = scores.softmax(dim=-1).tril()
@@ -320,6 +352,27 @@ def test_an_error_is_told_with_the_inputs_that_led_to_it() -> None:
     assert "\nin: verdict = ex.check_scaled_scores(lambda" in verdict.example
 
 
+def test_an_answer_that_exits_is_told_so() -> None:
+    def answer(x: torch.Tensor, t: int) -> None:
+        raise SystemExit
+
+    verdict = ex.check_scores(answer)
+    assert verdict.kind == "raised"
+    assert verdict.example == "SystemExit\nin: raise SystemExit"
+
+
+@pytest.mark.parametrize("low", [-1.0, -20.0, -100.0, -1e4, -1e9, -1e20, -3.4e38])
+def test_no_finite_number_hides_the_future(low: float) -> None:
+    future = torch.ones(9, 9).triu(1).bool()
+
+    def filled(scores: torch.Tensor) -> torch.Tensor:
+        T = len(scores)
+        return scores.masked_fill(future[:T, :T], low).softmax(dim=-1)
+
+    verdict = ex.check_causal_weights(filled)
+    assert verdict.kind == "wrong" and "Only −∞, `-torch.inf`, is below all" in verdict.message
+
+
 def test_wrong_number_of_arguments() -> None:
     verdict = ex.check_scores(lambda x: x)
     assert verdict.kind == "raised" and "exactly these" in verdict.message
@@ -331,8 +384,11 @@ def test_wrong_number_of_arguments() -> None:
         (3, "should be a function, but it is an int"),
         (torch.zeros(3), "should be a function, but it is a Tensor"),
         (lambda x, t: None, "Does it end with `return`?"),
-        (lambda x, t: "words", "a str, which is no tensor of numbers"),
-        (lambda x, t: (x, t), "a tuple, which is no tensor of numbers"),
+        (lambda x, t: "words", "a str, which does not hold real numbers only"),
+        (lambda x, t: (x, t), "a tuple, which does not hold real numbers only"),
+        (lambda x, t: x @ x[t] + 5j, "a complex Tensor, which does not hold real numbers only"),
+        (lambda x, t: (x @ x[t]).numpy() + 0j, "a complex ndarray"),
+        (lambda x, t: [complex(s) for s in x @ x[t]], "a list, which does not hold real"),
         (lambda x, t: (x @ x[t])[:, None], "only an axis is too many"),
         (lambda x, t: x.sum(1) + torch.nan, "NaN"),
         (lambda x, t: x.sum(1), "The entry at [0] is 1 and should be 0.25"),
@@ -363,6 +419,37 @@ def test_one_truth_value_is_wanted_not_a_table() -> None:
     assert verdict.example.endswith("right answer = True")
 
 
+def test_a_number_where_a_truth_value_is_wanted_is_shown_as_it_is() -> None:
+    verdict = ex.check_equivariance(lambda f, x, order: 0.37)
+    assert "should be True, and yours is 0.37." in verdict.message
+    assert verdict.example.endswith(" your answer = 0.37\nright answer = True")
+    verdict = ex.check_equivariance(lambda f, x, order: len(x) != 5)
+    assert "should be False, and yours is True." in verdict.message
+
+
+@pytest.mark.parametrize(
+    ("solution", "output", "message"),
+    [
+        ("x.log()", [-torch.inf, 0, 2], "The entry at [2] is 2 and should be 0.6931."),
+        ("x.sum() / 7", 2, "Here the answer should be 0.4286, and yours is 2."),
+        ("float(x.sum()) / 7", 2, "Here the answer should be 0.4286, and yours is 2."),
+        ("x > 1", [0, 0, 2], "The entry at [2] is 2 and should be 1."),
+    ],
+)
+def test_what_a_first_look_says_of_other_kinds_of_answers(
+    solution: str, output: Any, message: str
+) -> None:
+    check = Exercise(
+        task="",
+        inputs=("x",),
+        cases=lambda: iter([(torch.arange(3.0),)]),
+        solution=f"answer = lambda x: {solution}",
+        insight="",
+        slips="",
+    )
+    assert message in check(lambda x: output).message
+
+
 def test_inputs_survive_an_answer_that_writes_on_them() -> None:
     def answer(x: torch.Tensor, t: int) -> torch.Tensor:
         scores = x @ x[t]
@@ -377,7 +464,8 @@ def test_inputs_survive_an_answer_that_writes_on_them() -> None:
 
 def test_numbers_in_other_precisions_are_the_same() -> None:
     assert same(np.float32(0.1), 0.1) and same([[1, 2]], torch.tensor([[1.0, 2.0]]))
-    assert not same([1.0, 2.0], [[1.0, 2.0]])
+    assert not same([1.0, 2.0], [[1.0, 2.0]]) and not same([1.0 + 5j], [1.0])
+    assert same(np.arange(3.0)[::-1], [2, 1, 0]) and same([torch.tensor(True), 0], [1, 0])
     assert same(torch.tensor([torch.nan]), [torch.nan]) and not same(None, None)
 
 

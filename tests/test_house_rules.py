@@ -125,7 +125,7 @@ def test_each_module_is_a_concept_of_the_course_and_has_its_test() -> None:
 def test_widgets_and_exercises_carry_their_chapters_stems() -> None:
     chapters = {stem_of(chapter) for chapter in CHAPTERS}
     widgets, exercises = ROOT / "tinylib" / "widgets", ROOT / "tinylib" / "exercises"
-    views = {path.stem for path in widgets.glob("*.py")} - {"__init__", "export"}
+    views = {path.stem for path in widgets.glob("*.py")} - {"__init__", "export", "schema"}
     assert views <= chapters, f"widgets without a chapter: {views - chapters}"
     assert {path.stem for path in widgets.glob("*.js")} - {"parts"} == views
     graphs = {path.stem for path in (widgets / "graphs").glob("*.onnx")}

@@ -163,5 +163,12 @@ def test_wrong_widths_and_ranks_are_refused_in_words(unchecked: None) -> None:
         self_attention(x, w_q, w_k[:, :6], w_v)
     with pytest.raises(ValueError, match=r"embeddings are 3 wide but w_v has shape \(4, 11\)"):
         self_attention(x, w_q, w_k, torch.zeros(4, V))
-    with pytest.raises(ValueError, match="give rows"):
+    with pytest.raises(ValueError, match=r"x has shape \(3,\): give it rows"):
         self_attention(x[0, 0], w_q, w_k, w_v)
+    layer = SelfAttention(D, causal=True)
+    with pytest.raises(ValueError, match=r"x has shape .* give it rows"):
+        layer(torch.zeros(D))
+    with pytest.raises(ValueError, match="embeddings are 4 wide but w_q has shape"):
+        layer(torch.zeros(T, 4))
+    with pytest.raises(TypeError, match="make it boolean"):
+        layer(torch.zeros(T, D), torch.ones(T, T))

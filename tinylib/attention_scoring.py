@@ -20,6 +20,7 @@ def dot_score(
     T and S are free, but queries and keys must have the same width k
     (ValueError if not).
     """
+    check_rows(q=q, k=k)
     of_q, of_k = q.shape[-1], k.shape[-1]
     if of_q != of_k:
         raise ValueError(f"queries {of_q} wide, keys {of_k}: make them equal")
@@ -35,7 +36,8 @@ def scaled_dot_score(
     If all entries of q and k are independent with mean 0 and variance 1,
     the dot product has variance k; dividing by $\sqrt{k}$ makes it 1.
     """
-    return dot_score(q, k) / q.shape[-1] ** 0.5
+    check_rows(q=q)
+    return dot_score(q / q.shape[-1] ** 0.5, k)  # scaled first: fits in fp16
 
 
 def length_mask(lengths: Int[Tensor, "*B"], S: int) -> Bool[Tensor, "*B S"]:
@@ -93,6 +95,7 @@ def attend(
     :func:`masked_softmax`. NaN in, NaN out: a value that is NaN spreads even
     from behind a mask, since 0 · NaN is NaN.
     """
+    check_rows(q=q, k=k, v=v)
     of_k, of_v = k.shape[-2], v.shape[-2]
     if of_k != of_v:
         raise ValueError(f"{of_k} keys but {of_v} values: a key needs a value")
@@ -104,12 +107,25 @@ def attend(
     return Attended(output, weights, scores)
 
 
-def fitting(mask: Tensor, scores: Tensor) -> Tensor:
-    """The mask itself, if it is boolean and broadcasts to the scores."""
+def check_rows(**tensors: Tensor) -> None:
+    """ValueError unless each tensor has rows: at least two axes."""
+    for name, tensor in tensors.items():
+        if tensor.ndim < 2:
+            shape = tuple(tensor.shape)
+            raise ValueError(f"{name} has shape {shape}: give it rows, 2 axes")
+
+
+def boolean(mask: Tensor) -> Tensor:
+    """The mask itself, or TypeError: numbers could mean either way round."""
     if mask.dtype != torch.bool:
         raise TypeError(f"mask is {mask.dtype}: make it boolean, True = attend")
+    return mask
+
+
+def fitting(mask: Tensor, scores: Tensor) -> Tensor:
+    """The mask itself, or ValueError unless it broadcasts to the scores."""
     try:
-        shape = torch.broadcast_shapes(mask.shape, scores.shape)
+        shape = torch.broadcast_shapes(boolean(mask).shape, scores.shape)
     except RuntimeError:
         shape = None
     if shape != scores.shape:

@@ -4,7 +4,14 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from tinylib.attention_scoring import Attended, Score, attend, scaled_dot_score
+from tinylib.attention_scoring import (
+    Attended,
+    Score,
+    attend,
+    boolean,
+    check_rows,
+    scaled_dot_score,
+)
 from tinylib.lab.look import Tap
 
 
@@ -29,8 +36,7 @@ def self_attention(
 
 def check_widths(x: Tensor, **weights: Tensor) -> None:
     """ValueError, saying what to change, where ``x @ w`` would fail."""
-    if x.ndim < 2:
-        raise ValueError(f"x has shape {tuple(x.shape)}: give rows, (T, D)")
+    check_rows(x=x)
     D = x.shape[-1]
     for name, w in weights.items():
         if w.ndim != 2 or len(w) != D:
@@ -65,9 +71,11 @@ class SelfAttention(nn.Module):
         causal: bool = False,
     ):
         super().__init__()
-        self.w_q = nn.Linear(D, k or D, bias=False)
-        self.w_k = nn.Linear(D, k or D, bias=False)
-        self.w_v = nn.Linear(D, v or D, bias=False)
+        k = D if k is None else k
+        v = D if v is None else v
+        self.w_q = nn.Linear(D, k, bias=False)
+        self.w_k = nn.Linear(D, k, bias=False)
+        self.w_v = nn.Linear(D, v, bias=False)
         self.causal = causal
         self.scores, self.weights = Tap(), Tap()
 
@@ -76,10 +84,12 @@ class SelfAttention(nn.Module):
         x: Float[Tensor, "*B T D"],
         mask: Bool[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "*B T v"]:
+        check_rows(x=x)
         if self.causal:
             past = causal_mask(x.shape[-2], x.device)
-            mask = past if mask is None else mask & past
-        seen = attend(self.w_q(x), self.w_k(x), self.w_v(x), mask)
+            mask = past if mask is None else past & boolean(mask)
+        w_q, w_k, w_v = (w.weight.T for w in (self.w_q, self.w_k, self.w_v))
+        seen = self_attention(x, w_q, w_k, w_v, mask)
         self.scores(seen.scores)
         self.weights(seen.weights)
         return seen.output

@@ -1,18 +1,21 @@
 """Exercises that answer back: give an answer, get a verdict that says what is wrong, and why.
 
 A chapter's exercises are instances of :class:`Exercise` named ``check_<slug>`` in the module
-of the chapter's name. An answer is compared with the course's own code on a few random inputs,
-the smallest first. If it is wrong everywhere in the way of a known :class:`Mistake`, the verdict
-says which; in any case it shows the first input on which the answer fails, in numbers.
+of the chapter's name. An answer is compared with the solution on a few inputs, the smallest
+first. If it is wrong everywhere in the way of a known :class:`Slip`, the verdict says which; in
+any case it shows the first input on which the answer fails, in numbers.
 """
 
-import functools
+import re
 import textwrap
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
+from inspect import cleandoc
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -39,19 +42,23 @@ class Verdict:
         return f"{self.message}\n\n```text\n{self.example}\n```" if self.example else self.message
 
 
-class Mistake(NamedTuple):
-    """A typical wrong answer, and what to tell whoever gave it."""
+class Slip(NamedTuple):
+    """One edit of a solution, ``old`` to ``new``, that makes it wrong: the check must refuse it.
 
-    answer: Function
+    ``lesson`` is what to tell whoever answers just so; '' where the numbers say enough.
+    """
+
+    old: str
+    new: str
     lesson: str
 
 
-class Mutant(NamedTuple):
-    """One edit, ``old`` to ``new``, that makes a solution wrong: the check must refuse it."""
-
-    what: str
-    old: str
-    new: str
+def read_slips(text: str) -> Iterator[Slip]:
+    """Slips from lines ``old → new``, with the lesson of one or more indented below them."""
+    for edits, lesson in re.findall(r"((?:^\S.*\n)+)((?:^ .*\n)*)", cleandoc(text) + "\n", re.M):
+        for edit in edits.splitlines():
+            old, new = edit.split(" → ")
+            yield Slip(old, new, " ".join(lesson.split()))
 
 
 def function_answer(answer: Any, inputs: Sequence[str]) -> Function:
@@ -72,26 +79,48 @@ def einsum_answer(answer: Any, inputs: Sequence[str]) -> Function:
             f"`answer` should be an einsum string, but it is {_kind(answer)}. "
             'Write something like `answer = "ij,jk->ik"`.'
         )
-    return functools.partial(torch.einsum, answer)
+    return partial(torch.einsum, answer)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Exercise:
     """Call it with an answer to get a :class:`Verdict`.
 
-    ``cases()`` yields the inputs, named by ``inputs``, and ``solve`` is the course's own code.
-    ``read`` turns what the learner wrote into a function (and raises TypeError, in words for
-    the learner, if it cannot). Answers work on copies, so they can do the inputs no harm, and
-    may give back tensors, arrays, lists or plain numbers.
+    ``cases()`` yields the inputs, named by ``inputs``. ``solution`` is the source of a right
+    answer, which the chapter shows, and ``slips`` lists one-edit mutants of it, in the form of
+    :func:`read_slips`. ``read`` turns what the learner wrote into a function (and raises
+    TypeError, in words for the learner, if it cannot). Answers work on copies, so they can do
+    the inputs no harm, and may give back tensors, arrays, lists or plain numbers.
     """
 
     task: str
     inputs: tuple[str, ...]
     cases: Callable[[], Iterator[tuple[Any, ...]]]
-    solve: Function
+    solution: str
     insight: str
-    mistakes: tuple[Mistake, ...] = ()
+    slips: str
     read: Callable[[Any, Sequence[str]], Function] = function_answer
+
+    def __post_init__(self) -> None:
+        self.solution = cleandoc(self.solution)
+
+    @cached_property
+    def solve(self) -> Function:
+        """The solution as a function of the inputs."""
+        return self._compiled(self.solution)
+
+    @cached_property
+    def mutants(self) -> tuple[tuple[Slip, Function], ...]:
+        """Each slip with the wrong answer that it makes of the solution."""
+        return tuple(
+            (slip, self._compiled(self.solution.replace(slip.old, slip.new)))
+            for slip in read_slips(self.slips)
+        )
+
+    def _compiled(self, source: str) -> Function:
+        namespace: dict[str, Any] = {"torch": torch}
+        exec(source, namespace)
+        return self.read(namespace["answer"], self.inputs)
 
     def __call__(self, answer: Any) -> Verdict:
         if answer is ...:
@@ -108,7 +137,7 @@ class Exercise:
             copies = _copies(case)
             try:
                 outputs.append(function(*copies))
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 return self._raised(error, case)
             changed |= {
                 name: None
@@ -130,19 +159,19 @@ class Exercise:
         return Verdict("right", f"Right. {self.insight}{note}")
 
     def _lesson(self, cases: list[tuple[Any, ...]], outputs: list[Any]) -> str:
-        """The lesson of the first known mistake that gives these very outputs, or ''."""
-        for mistake in self.mistakes:
+        """The lesson of the first slip that gives these very outputs, or ''."""
+        for slip, mutant in self.mutants:
             try:
                 if all(
-                    same(output, mistake.answer(*_copies(case)))
+                    same(output, mutant(*_copies(case)))
                     for case, output in zip(cases, outputs, strict=True)
                 ):
-                    return mistake.lesson
-            except (RuntimeError, IndexError):  # it does not exist for these shapes
+                    return slip.lesson
+            except Exception:  # a mutant need not run on all inputs
                 continue
         return ""
 
-    def _raised(self, error: Exception, case: tuple[Any, ...]) -> Verdict:
+    def _raised(self, error: BaseException, case: tuple[Any, ...]) -> Verdict:
         given = " and ".join(
             f"`{name}` of shape {tuple(value.shape)}"
             if isinstance(value, Tensor)
@@ -150,7 +179,7 @@ class Exercise:
             for name, value in zip(self.inputs, case, strict=True)
         )
         message = f"Your answer stopped with an error. It was given {given}."
-        lines = [f"{type(error).__name__}: {error}"]
+        lines = [f"{type(error).__name__}: {error}".removesuffix(": ")]
         inside = traceback.extract_tb(error.__traceback__)[1:2]  # the answer's own frame
         if self.read is function_answer:
             lines += [f"in: {frame.line}" for frame in inside if frame.line]
@@ -158,16 +187,11 @@ class Exercise:
             message += " It must take exactly these, in this order."
         return Verdict("raised", message, "\n".join(lines))
 
-    def _example(self, case: tuple[Any, ...], output: Any, right: Tensor | bool) -> str:
+    def _example(self, case: tuple[Any, ...], output: Any, right: Any) -> str:
         """The case, what the answer gave and what it should have given."""
-        got = numbers(output)
-        if got is not None and isinstance(right, bool):
-            got = got.bool()
         rows = list(zip(self.inputs, map(_show, case), strict=True))
-        rows += [
-            ("your answer", _kind(output) if got is None else _show(got)),
-            ("right answer", _show(right)),
-        ]
+        rows += [("your answer", _show_output(output, right))]
+        rows += [("right answer", _show_output(right, right))]
         width = max(len(name) for name, _ in rows)
         return "\n".join(
             f"{name:>{width}} = {text.replace(chr(10), chr(10) + ' ' * (width + 3))}"
@@ -176,13 +200,12 @@ class Exercise:
 
 
 def numbers(value: Any) -> Tensor | None:
-    """A tensor, an array, a number or a nested list of these as float64; None for the rest."""
+    """Real numbers as float64: a tensor, an array, a number, a list of these; else None."""
     try:
-        if isinstance(value, Tensor):
-            return value.detach().to("cpu", torch.float64)
         if isinstance(value, list | tuple):
             return torch.stack([torch.as_tensor(numbers(item)) for item in value])
-        return torch.as_tensor(value, dtype=torch.float64)
+        tensor = value if isinstance(value, Tensor) else torch.from_numpy(np.array(value))
+        return None if tensor.is_complex() else tensor.detach().to("cpu", torch.float64)
     except (TypeError, ValueError, RuntimeError):
         return None
 
@@ -198,34 +221,40 @@ def same(output: Any, right: Any) -> bool:
     )
 
 
-def _first_look(output: Any, right: Tensor | bool) -> str:
+def _first_look(output: Any, right: Any) -> str:
     """What can be said about a wrong output by looking at it."""
     if output is None:
         return "Your function gave back None. Does it end with `return`?"
-    got, wanted = numbers(output), torch.as_tensor(right)
+    got, wanted = numbers(output), torch.as_tensor(numbers(right))
     if got is None:
-        return f"Your function gave back {_kind(output)}, which is no tensor of numbers."
+        return f"Your function gave back {_kind(output)}, which does not hold real numbers only."
     if got.shape != wanted.shape:
         shapes = f"The shape is {tuple(got.shape)}; it should be {tuple(wanted.shape)}."
-        if wanted.dtype == torch.bool:
+        if _is_truth(right) and wanted.ndim == 0:
             return f"{shapes} One True or False is wanted for the whole: use `torch.allclose`."
         if got.numel() == wanted.numel() and same(got.flatten(), wanted.flatten()):
             return f"{shapes} The numbers are right: only an axis is too many or missing."
         if got.ndim == 2 and same(got.T, wanted):
             return f"{shapes} It is the transpose of the right answer."
         return shapes
-    if wanted.dtype == torch.bool:
-        return f"Here the answer should be {bool(wanted)}, and yours is {bool(got)}."
+    if wanted.ndim == 0:
+        yours, rights = _show_output(got, right), _show_output(right, right)
+        return f"Here the answer should be {rights}, and yours is {yours}."
     if got.isnan().any():
-        return "There are NaNs. A softmax over nothing but -inf is 0/0: which row has only -inf?"
+        return "There are NaNs. A softmax over nothing but −∞ is 0/0: which row has only −∞?"
     if got.ndim == 2 and same(got.mT, wanted):
         return "This is the transpose of the right answer: rows are queries, columns are keys."
-    off = (got - wanted).abs()
+    off = (got - wanted).abs().masked_fill(got == wanted, 0)  # ∞ − ∞ is NaN
     at = tuple(int(i) for i in torch.unravel_index(off.argmax(), off.shape))
     return (
         f"The shape is right, the numbers are not. The entry at {list(at)} is {got[at]:.4g} "
         f"and should be {wanted[at]:.4g}."
     )
+
+
+def _is_truth(right: Any) -> bool:
+    """Is True or False wanted, and no number?"""
+    return isinstance(right, bool) or (isinstance(right, Tensor) and right.dtype == torch.bool)
 
 
 def _copies(case: tuple[Any, ...]) -> list[Any]:
@@ -234,12 +263,14 @@ def _copies(case: tuple[Any, ...]) -> list[Any]:
 
 def _kind(value: Any) -> str:
     name = type(value).__name__
+    if "complex" in str(getattr(value, "dtype", "")):
+        return f"a complex {name}"
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 def _show(value: Any) -> str:
     """A value in a few characters: numbers to four digits, a function by its docstring."""
-    if isinstance(value, Tensor) and value.numel() <= 24:
+    if isinstance(value, Tensor) and value.numel() <= 25:
         if value.ndim > 1:
             return "[" + ",\n".join(map(_show, value)).replace("\n", "\n ") + "]"
         return str(_rounded(value.tolist())).replace("'", "")
@@ -248,6 +279,16 @@ def _show(value: Any) -> str:
     if callable(value):
         return value.__doc__ or value.__name__
     return str(value)
+
+
+def _show_output(output: Any, right: Any) -> str:
+    """An output in a few characters; 0 and 1 are False and True where these are wanted."""
+    got = numbers(output)
+    if got is None:
+        return _kind(output)
+    if _is_truth(right) and ((got == 0) | (got == 1)).all():
+        got = got.bool()
+    return _show(got)
 
 
 def _rounded(value: Any) -> Any:

@@ -15,7 +15,8 @@ import torch
 from torch import nn
 
 import tinylib.widgets
-from tinylib.widgets import HERE, MAX_WORDS, LiveWidget, axes_of, kinds_of
+from tinylib.widgets import HERE, LiveWidget
+from tinylib.widgets.schema import MAX_WORDS, axes_of, kinds_of
 
 
 def widgets() -> Iterator[type[LiveWidget]]:
@@ -23,7 +24,8 @@ def widgets() -> Iterator[type[LiveWidget]]:
     for module in pkgutil.iter_modules(tinylib.widgets.__path__, "tinylib.widgets."):
         if not module.name.endswith(".export"):
             importlib.import_module(module.name)
-    yield from sorted(LiveWidget.__subclasses__(), key=lambda cls: cls.stem)
+    classes = [c for c in LiveWidget.__subclasses__() if c.__module__.startswith("tinylib.")]
+    yield from sorted(classes, key=lambda cls: cls.stem)
 
 
 def graph(widget: type[LiveWidget]) -> bytes:

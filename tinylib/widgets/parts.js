@@ -4,7 +4,11 @@
 // It only edits `inputs` and shows `outputs`. Who computes them, torch in a kernel or the exported
 // graph in the page, is the business of the model that it is given (anywidget's, or site/host.js).
 
+import { madeUp, parseBlock, parseNumber, problem, readLink, writeLink } from "./inputs.js";
+
 // ---------------------------------------------------------------- small helpers
+
+const copyOf = (value) => JSON.parse(JSON.stringify(value));
 
 /** An element: h("td", { class: "n" }, "text", child). Functions become listeners. */
 function h(tag, attributes = {}, ...children) {
@@ -26,7 +30,7 @@ function mark(element, name, value) {
 }
 try { // a property that children do not inherit is cheaper to change
   CSS.registerProperty({ name: "--tl-heat", syntax: "<number>", inherits: false, initialValue: "0" });
-} catch { /* already registered, by another widget of the page */ }
+} catch { /* registered by another widget of the page, or not known to this browser */ }
 function tint(element, share) {
   const heat = share.toFixed(3);
   if (element.style.getPropertyValue("--tl-heat") !== heat) element.style.setProperty("--tl-heat", heat);
@@ -39,8 +43,6 @@ function mathText(text) {
 }
 
 const CSS_FITS = CSS.supports("field-sizing", "content");
-const letters = (text) => [...new Intl.Segmenter().segment(text)].length;
-const copyOf = (value) => JSON.parse(JSON.stringify(value));
 
 /** A number as a heat map shows it: about three digits, and −∞ by its name. */
 function short(value) {
@@ -51,111 +53,10 @@ function short(value) {
   return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2).replace("-", "−");
 }
 
-/** A number as an editor shows it: at most four decimals, none that are zero. */
-const exact = (value) => String(Number(value.toFixed(4)));
-
-/** The number that a reader typed, or what is wrong with it. */
-function parseNumber(text, max) {
-  const typed = text.trim().replace("−", "-");
-  if (!typed) return { error: "An entry cannot be empty: write a number." };
-  if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(typed)) {
-    return { error: `“${clip(typed)}” is not a number: write it like 0.43.` };
-  }
-  const value = Number(typed);
-  if (Math.abs(value) > max) {
-    return { error: `${clip(typed)} is out of range: keep entries between −${max} and ${max}.` };
-  }
-  return { value };
-}
-
-const clip = (text) => (text.length > 24 ? `${text.slice(0, 24)}…` : text);
-
-/** Rows of numbers out of pasted text: a spreadsheet's, a Python list's, or plain columns. */
-function parseBlock(text, max) {
-  const rows = text.replace(/tensor|array/g, "").split(/[\n;]|\]\s*,/)
-    .map((row) => row.replace(/[[\](),]/g, " ").trim()).filter(Boolean)
-    .map((row) => row.split(/\s+/).map((cell) => parseNumber(cell, max)));
-  const wrong = rows.flat().find((cell) => cell.error);
-  return wrong ?? { rows: rows.map((row) => row.map((cell) => cell.value)) };
-}
-
-/** What is wrong with `inputs`, in words, or "" if nothing is. The same rules as in Python. */
-function problem(spec, inputs) {
-  const sizes = {};
-  if (typeof inputs !== "object" || inputs === null) return "There is no state in it.";
-  if (spec.words) {
-    const { words } = inputs;
-    if (!Array.isArray(words) || !words.every((word) => typeof word === "string")) {
-      return "The words are missing.";
-    }
-    if (words.length < 1 || words.length > spec.max.words) {
-      return `${words.length} words: there is room for 1 to ${spec.max.words}.`;
-    }
-    for (const word of words) {
-      if (!word) return "A word cannot be empty: type some letters.";
-      if (/\s/.test(word)) return `“${clip(word)}” is not one word.`;
-      if (letters(word) > spec.max.letters) {
-        return `“${clip(word)}” has ${letters(word)} letters: ${spec.max.letters} at most.`;
-      }
-    }
-    sizes.T = words.length;
-  }
-  for (const [name, axes] of Object.entries(spec.inputs)) {
-    const value = inputs[name];
-    if (spec.kinds[name] === "Bool") {
-      if (typeof value !== "boolean") return `${name} must be on or off.`;
-      continue;
-    }
-    const wanted = axes.split(" ").filter(Boolean);
-    const shape = shapeOf(value);
-    const fits = shape && shape.length === wanted.length && wanted.every((axis, i) =>
-      shape[i] === (/^\d+$/.test(axis) ? Number(axis) : (sizes[axis] ??= shape[i])));
-    if (!fits) return `${name} does not have the right number of rows and columns.`;
-    if ([value].flat(3).some((entry) => !(Math.abs(entry) <= spec.max.entry))) {
-      return `${name} has an entry that is not between −${spec.max.entry} and ${spec.max.entry}.`;
-    }
-  }
-  return "";
-}
-
-/** [6, 3] for six lists of three numbers; null where rows differ or hold something else. */
-function shapeOf(value) {
-  if (typeof value === "number") return [];
-  if (!Array.isArray(value) || value.length === 0) return null;
-  const inner = value.map(shapeOf);
-  return inner.every((shape) => shape && String(shape) === String(inner[0]))
-    ? [value.length, ...inner[0]] : null;
-}
-
-/** A made-up embedding for a word that the example does not know: always the same for a word. */
-function madeUp(word, width) {
-  let hash = 2166136261; // FNV-1a, then one xorshift a number
-  for (const char of word) hash = Math.imul(hash ^ char.codePointAt(0), 16777619);
-  return Array.from({ length: width }, () => {
-    hash ^= hash << 13; hash ^= hash >>> 17; hash ^= hash << 5;
-    return ((hash >>> 0) % 100) / 100;
-  });
-}
-
-// ---------------------------------------------------------------- permalinks
-
-const linkKey = (id) => `live-${id}=`;
-
-/** The page's address with `state` in it, after the hash. */
-function writeLink(id, state) {
-  const bytes = new TextEncoder().encode(JSON.stringify(state));
-  const text = btoa(String.fromCharCode(...bytes))
-    .replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-  return `${location.href.split("#")[0]}#${linkKey(id)}${text}`;
-}
-
-/** The state in the page's address, undefined if there are none; throws if they are damaged. */
-function readLink(id) {
-  const hash = location.hash.slice(1);
-  if (!hash.startsWith(linkKey(id))) return undefined;
-  const text = hash.slice(linkKey(id).length).replaceAll("-", "+").replaceAll("_", "/");
-  const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
-  return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+/** A number as an editor shows it: four decimals at most, or four digits of a very small one. */
+function exact(value) {
+  const small = value !== 0 && Math.abs(value) < 1e-3;
+  return String(Number(small ? value.toPrecision(4) : value.toFixed(4)));
 }
 
 // ---------------------------------------------------------------- the frame
@@ -174,6 +75,8 @@ export function live(title, build, { query = 0 } = {}) {
   };
 }
 
+const WAITING = "Still waiting for the new numbers. Is the kernel running?";
+
 class Widget {
   constructor(model, el, query) {
     this.model = model;
@@ -182,7 +85,8 @@ class Widget {
     this.first = copyOf(model.get("inputs"));
     this.history = [];
     this.parts = [];
-    this.query = query < 0 ? this.first.words.length + query : query; // the row looked at
+    const { length } = this.first.words ?? [];
+    this.query = query < 0 ? length + query : query; // the row that the reader looks at
     this.entry = null; // the matrix entry that the slider moves: { name, row, column }
   }
 
@@ -202,6 +106,8 @@ class Widget {
     this.problemLine = h("p", { class: "problem", role: "alert" });
     this.where = h("span", { class: "where", role: "status" });
     this.undoButton = h("button", { type: "button", click: () => this.undo() }, "Undo");
+    this.againButton = h("button", { type: "button", hidden: true,
+      click: () => this.model.save_changes() }, "Try again");
     const id = this.model.get("link_id"); // only the page host gives one
     this.linkField = h("input", { class: "link", type: "text", readonly: true, hidden: true,
       "aria-label": "link to this state" });
@@ -212,16 +118,16 @@ class Widget {
         ...build(partsFor(this)).map((part) => part.element),
         this.problemLine,
         h("div", { class: "foot" }, this.where,
+          this.againButton,
           this.undoButton,
           h("button", { type: "button", click: () => this.reset() }, "Reset"),
           ...(id ? [h("button", { type: "button", click: () => this.share(id) }, "Copy link")] : [])),
         this.linkField));
     this.listeners = {
-      "change:inputs": () => this.repaint(),
-      "change:outputs": () => this.repaint(),
-      "change:answers": () => clearTimeout(this.patience),
+      "change:inputs": () => this.repaint("inputs"),
+      "change:answers": () => this.answered(), // sent after the outputs, even if they are the same
       "change:where": () => this.showWhere(),
-      "change:error": () => this.say(this.model.get("error") ?? ""), // only the page host has one
+      "change:error": () => this.fail(this.model.get("error")), // only the page host has one
     };
     for (const [event, fn] of Object.entries(this.listeners)) this.model.on(event, fn);
     if (id) {
@@ -280,10 +186,26 @@ class Widget {
 
   send(inputs) {
     clearTimeout(this.patience);
-    this.patience = setTimeout(() => this.say(
-      "Still waiting for the new numbers. In a notebook: is the kernel running?", "hint"), 5000);
+    if (!this.model.get("link_id")) {
+      this.patience = setTimeout(() => this.say(WAITING, "hint"), 5000);
+    }
     this.model.set("inputs", copyOf(inputs));
     this.model.save_changes();
+  }
+
+  answered() {
+    clearTimeout(this.patience);
+    if (this.problemLine.textContent === WAITING) this.say("");
+    this.fail("");
+    this.repaint("outputs");
+  }
+
+  /** Say why there are no new outputs, and grey the old ones; "" when there are new ones. */
+  fail(why) {
+    const failed = Boolean(why);
+    if (failed || !this.againButton.hidden) this.say(why);
+    this.againButton.hidden = !failed;
+    this.againButton.parentElement.parentElement.classList.toggle("stale", failed);
   }
 
   say(text, kind = "") {
@@ -316,7 +238,7 @@ class Widget {
     } catch (error) {
       const why = error instanceof SyntaxError || error instanceof DOMException
         || error instanceof TypeError ? "It is cut off or changed." : error.message;
-      this.say(`The link to this state is damaged. ${why} You see the chapter's own example.`);
+      this.say(`The link to this state is damaged. ${why} Nothing was changed.`);
       return;
     }
     this.change(inputs, "link");
@@ -337,12 +259,15 @@ class Widget {
     this.repaint();
   }
 
-  repaint() {
+  /** Let the parts that show `what` ("inputs", "outputs" or both) follow. */
+  repaint(what = "") {
     const { inputs } = this;
     const outputs = this.readOutputs();
     this.query = Math.max(0, Math.min(this.query || 0, (inputs.words?.length ?? 1) - 1));
     this.undoButton.disabled = this.history.length === 0;
-    for (const part of this.parts) part.update(inputs, outputs);
+    for (const part of this.parts) {
+      if (!what || !part.shows || part.shows === what) part.update(inputs, outputs);
+    }
   }
 
   /** The labels of an axis: words where it counts words, else 1, 2, 3. */
@@ -364,7 +289,6 @@ function partsFor(widget) {
   return {
     row: (...parts) => ({ element: h("div", { class: "row" }, ...parts.map((p) => p.element)) }),
     column: (...parts) => ({ element: h("div", { class: "column" }, ...parts.map((p) => p.element)) }),
-    note: (text) => ({ element: h("p", { class: "note" }, ...mathText(text)) }),
     words: add(wordEditor),
     matrix: add(matrixEditor),
     entrySlider: add(entrySlider),
@@ -386,13 +310,18 @@ function wordEditor(widget, weights) {
   const addButton = h("button", { type: "button", class: "add", click: () => insert() }, "Add word");
   const tables = Object.entries(spec.inputs).filter(([, axes]) => axes.startsWith("T "));
 
-  const embedding = (name, axes, word) => {
-    const known = widget.first.words.indexOf(word);
-    return known >= 0 ? [...widget.first[name][known]] : madeUp(word, Number(axes.split(" ")[1]));
-  };
+  const rows = new Map(); // "x journey" -> the last row that the word had
+  const embedding = (name, axes, word) =>
+    [...rows.get(`${name} ${word}`) ?? madeUp(word, Number(axes.split(" ")[1]))];
   /** Put `words` in the place of `count` words from `at` on. */
   const splice = (at, count, ...words) => widget.edit(`word ${at}`, (next) => {
     next.words.splice(at, count, ...words);
+    const shift = words.length - count; // what is chosen stays chosen
+    if (widget.query >= at + count) widget.query += shift;
+    const { entry } = widget;
+    if (entry && tables.some(([name]) => name === entry.name) && entry.row >= at + count) {
+      entry.row += shift;
+    }
     for (const [name, axes] of tables) {
       next[name].splice(at, count, ...words.map((word) => embedding(name, axes, word)));
     }
@@ -405,20 +334,27 @@ function wordEditor(widget, weights) {
     }
     splice(length, 0, "word");
     widget.look(length);
-    const box = list.lastElementChild.querySelector("input");
-    box.focus();
-    box.select();
+    focus(length).select();
   };
 
+  const focus = (i) => {
+    const box = list.children[i].querySelector("input");
+    box.focus();
+    box.setSelectionRange(box.value.length, box.value.length);
+    return box;
+  };
   const chip = (i) => {
+    const rename = () => {
+      const typed = box.value.trim().split(/\s+/);
+      const done = splice(i, 1, ...typed);
+      box.setAttribute("aria-invalid", String(!done));
+      if (done && typed.length > 1) focus(i + typed.length - 1);
+    };
     const box = h("input", { type: "text", spellcheck: "false", autocomplete: "off",
       autocapitalize: "off", "aria-label": `word ${i + 1}`,
       focus: () => widget.look(i),
-      input: () => {
-        const typed = box.value.trim().split(/\s+/);
-        const done = typed.length > 1 ? splice(i, 1, ...typed) : splice(i, 1, typed[0]);
-        box.setAttribute("aria-invalid", String(!done));
-      },
+      input: (event) => { if (!event.isComposing) rename(); },
+      compositionend: rename,
       blur: () => {
         box.removeAttribute("aria-invalid");
         box.value = widget.inputs.words[i] ?? "";
@@ -426,6 +362,7 @@ function wordEditor(widget, weights) {
       } });
     const remove = h("button", { type: "button", class: "remove",
       click: () => { splice(i, 1); addButton.focus(); } }, "×");
+    box.value = widget.inputs.words[i];
     return h("li", { class: "word" }, box, h("span", { class: "weight" }), remove);
   };
   const fit = (box) => { // a browser that cannot do `field-sizing: content` gets a good guess
@@ -434,16 +371,16 @@ function wordEditor(widget, weights) {
 
   return {
     element: h("div", { class: "sentence" }, caption, list, addButton),
-    update({ words }, outputs) {
+    update(inputs, outputs) {
+      const { words } = inputs;
       if (list.children.length !== words.length) {
-        const held = [...list.children].findIndex((li) => li.contains(list.getRootNode().activeElement));
         list.replaceChildren(...words.map((_, i) => chip(i)));
-        if (held >= 0 && held < words.length) list.children[held].querySelector("input").focus();
       }
       const out = weights && outputs[weights];
       const row = out && out.shape[0] === words.length
         ? out.data.subarray(widget.query * words.length, (widget.query + 1) * words.length) : null;
       words.forEach((word, i) => {
+        for (const [name] of tables) rows.set(`${name} ${word}`, inputs[name][i]);
         const li = list.children[i];
         const [box, weight, remove] = li.children;
         if (box !== list.getRootNode().activeElement && box.value !== word) box.value = word;
@@ -470,9 +407,13 @@ function matrixEditor(widget, name, label) {
   const box = (row, column) => {
     const input = h("input", { type: "text", inputmode: "text", autocomplete: "off",
       focus: () => { input.select(); widget.select(name, row, column); },
-      input: () => put(false),
+      input: () => { input.dirty = true; put(false); },
       blur: () => {
-        if (!put(true)) widget.say(`${widget.problemLine.textContent} The entry keeps ${now()}.`);
+        if (!widget.inputs[name][row]) return; // its word is gone, and the box with it
+        if (input.dirty && !put(true)) {
+          widget.say(`${widget.problemLine.textContent} The entry keeps ${now()}.`);
+        }
+        input.dirty = false;
         input.removeAttribute("aria-invalid");
         input.value = now();
       },
@@ -497,9 +438,8 @@ function matrixEditor(widget, name, label) {
     const put = (finished) => {
       const { value, error } = parseNumber(input.value, max.entry);
       input.setAttribute("aria-invalid", String(Boolean(error)));
-      const halfway = !finished && /^\s*[+−-]?\.?\s*$/.test(input.value);
+      const halfway = !finished && /^\s*[+−-]?(\.?|\d*\.?\d*e[+-]?)\s*$/i.test(input.value);
       if (error) { if (!halfway) widget.say(error); return false; }
-      if (exact(value) === now()) { widget.say(""); return true; }
       return widget.edit(field, (next) => { next[name][row][column] = value; });
     };
     return input;
@@ -532,6 +472,7 @@ function matrixEditor(widget, name, label) {
   };
   return {
     element: h("div", { class: "scroll" }, table),
+    shows: "inputs",
     update(inputs) {
       const matrix = inputs[name];
       const active = table.getRootNode().activeElement;
@@ -548,7 +489,7 @@ function matrixEditor(widget, name, label) {
           const input = cells[j].firstChild;
           const { entry } = widget;
           const text = exact(value);
-          if (input !== active && input.value !== text) input.value = text;
+          if ((input !== active || !input.dirty) && input.value !== text) input.value = text;
           mark(input, "aria-label", `${name} of ${labels[i]}, ${j + 1}`);
           input.classList.toggle("chosen",
             entry?.name === name && entry.row === i && entry.column === j);
@@ -560,16 +501,24 @@ function matrixEditor(widget, name, label) {
 
 /** A slider for whichever matrix entry was touched last. */
 function entrySlider(widget) {
-  const range = h("input", { type: "range", min: "-3", max: "3", step: "0.05",
+  const range = h("input", { type: "range", min: "-3", max: "3", step: "any",
+    keydown: (event) => {
+      const step = { ArrowLeft: -0.05, ArrowDown: -0.05, ArrowRight: 0.05, ArrowUp: 0.05 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      range.value = String(Number((Number(range.value) + step).toFixed(4)));
+      range.dispatchEvent(new Event("input"));
+    },
     input: () => {
       const { name, row, column } = widget.entry;
       widget.edit(`${name} ${row} ${column}`, (next) => {
-        next[name][row][column] = Number(range.value);
+        next[name][row][column] = Number(Number(range.value).toFixed(2));
       });
     } });
   const label = h("span");
   return {
     element: h("label", { class: "slide" }, label, range),
+    shows: "inputs",
     update(inputs) {
       const { entry } = widget;
       const value = entry && inputs[entry.name]?.[entry.row]?.[entry.column];
@@ -586,6 +535,9 @@ function entrySlider(widget) {
       const name = `${table}, row ${row}, column ${entry.column + 1}: ${exact(value)}`;
       if (label.dataset.name !== name) label.replaceChildren(...mathText(name));
       label.dataset.name = name;
+      const reach = Math.max(3, Math.ceil(Math.abs(value)));
+      mark(range, "min", String(-reach));
+      mark(range, "max", String(reach));
       range.value = String(value);
     },
   };
@@ -598,6 +550,7 @@ function slider(widget, name, label, min, max, step) {
   const value = h("output");
   return {
     element: h("label", { class: "slide" }, h("span", {}, ...mathText(label), " = ", value), range),
+    shows: "inputs",
     update(inputs) {
       range.value = String(inputs[name]);
       value.textContent = exact(inputs[name]);
@@ -611,6 +564,7 @@ function toggle(widget, name, label) {
     change: () => widget.edit(Symbol(name), (next) => { next[name] = box.checked; }) });
   return {
     element: h("label", { class: "toggle" }, box, h("span", {}, ...mathText(label))),
+    shows: "inputs",
     update(inputs) { box.checked = inputs[name]; },
   };
 }
@@ -635,6 +589,7 @@ function heatMap(widget, name, label, shading = "weight") {
   };
   return {
     element: h("div", { class: "scroll" }, table),
+    shows: "outputs",
     update(inputs, outputs) {
       const { shape: [rows, columns], data } = outputs[name];
       if (chooses && rows !== inputs.words.length) return; // the answer is still on its way
@@ -674,6 +629,7 @@ function mixture(widget, weights, result, of = "") {
   const line = h("p", { class: "note" });
   return {
     element: line,
+    shows: "outputs",
     update({ words }, outputs) {
       const [shares, mixed] = [outputs[weights], outputs[result]];
       if (shares.shape[0] !== words.length) return; // the answer is still on its way
@@ -767,6 +723,8 @@ input[type=checkbox] { width: 24px; height: 24px; margin: 0; accent-color: var(-
   background: color-mix(in oklab, var(--ground), var(--under) 14%); }
 .problem[data-kind=hint] { border-color: var(--accent); background: color-mix(in oklab, var(--ground), var(--above) 10%); }
 .problem:empty { display: none; }
+.stale .heat, .stale .weight, .stale .note { opacity: .4; }
+@media (pointer: coarse) { input[type=text] { font-size: 16px !important; } } /* smaller, and iOS zooms */
 @media (max-width: 600px) {
   .row > .row > .column { order: -1; }
   .matrix input { width: 39px; }

@@ -1,0 +1,662 @@
+"""The widgets of the built site: alive, equal to torch, and kind to bad input."""
+
+import base64
+import json
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from browsing import (
+    BUILT,
+    CHAPTER,
+    LIVE_PAGES,
+    WIDGETS,
+    Visit,
+    assert_torch,
+    expected,
+    inputs_of,
+    problem,
+    settled,
+    shown,
+    where,
+    word,
+)
+from playwright.sync_api import Browser, BrowserContext, Locator
+
+from tinylib.widgets import schema
+
+
+@pytest.fixture
+def chapter(context: BrowserContext, site: str) -> Visit:
+    return Visit(context, site, CHAPTER)
+
+
+@pytest.fixture
+def widget(chapter: Visit) -> Locator:
+    return chapter.widget("self_attention")
+
+
+def entry(widget: Locator, name: str, row: str, column: int) -> Locator:
+    return widget.get_by_label(f"{name} of {row}, {column}", exact=True)
+
+
+def words_of(widget: Locator) -> list[str]:
+    return inputs_of(widget)["words"]
+
+
+def paste(box: Locator, text: str) -> None:
+    box.focus()
+    box.evaluate(
+        """(el, text) => {
+            const clipboardData = new DataTransfer();
+            clipboardData.setData('text', text);
+            el.dispatchEvent(new ClipboardEvent('paste',
+                { clipboardData, bubbles: true, cancelable: true }));
+        }""",
+        text,
+    )
+
+
+# ------------------------------------------------------------------ the numbers
+
+
+def random_inputs(stem: str, size: float, count: int) -> list[dict[str, Any]]:
+    """Inputs with 1 to 8 words, all switches, and entries in ±size."""
+    widget, rng = WIDGETS[stem], np.random.default_rng(7)
+    axes, kinds = schema.axes_of(widget.compute), schema.kinds_of(widget.compute)
+    drawn = []
+    for i in range(count):
+        inputs: dict[str, Any] = {"words": [f"w{j}" for j in range(1 + i % 8)]}
+        for name, of in axes.items():
+            shape = [1 + i % 8 if axis == "T" else int(axis) for axis in of.split()]
+            value = rng.uniform(-size, size, shape).astype(np.float32)
+            inputs[name] = bool(rng.integers(2)) if kinds[name] == "Bool" else value.tolist()
+        drawn.append(inputs)
+    return drawn
+
+
+def run_in_page(visit: Visit, stem: str, inputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each input's outputs from the page's own engine: the shipped graph and runtime."""
+    spec = json.loads(json.dumps(WIDGETS[stem](**inputs[0]).spec))
+    answers = visit.page.evaluate(
+        """async ([spec, all]) => {
+            const host = document.querySelector("script[src*='/host.js']").src;
+            const { run } = await import(new URL('engine.js', host));
+            const text = (view) => btoa(String.fromCharCode(...new Uint8Array(view.buffer)));
+            const answers = [];
+            for (const inputs of all) {
+                const outputs = await run(spec, inputs);
+                answers.push(Object.fromEntries(Object.entries(outputs).map(
+                    ([name, { shape, data }]) => [name, { shape, data: text(data) }])));
+            }
+            return answers;
+        }""",
+        [spec, inputs],
+    )
+
+    def decoded(out: dict[str, Any]) -> torch.Tensor:
+        flat = np.frombuffer(base64.b64decode(out["data"]), np.float32)
+        return torch.from_numpy(flat.reshape(out["shape"]).copy())
+
+    return [{name: decoded(out) for name, out in answer.items()} for answer in answers]
+
+
+@pytest.mark.parametrize("size", [2, 50])
+@pytest.mark.parametrize("stem", sorted(WIDGETS))
+def test_every_graph_computes_what_torch_does(chapter: Visit, stem: str, size: float) -> None:
+    inputs = random_inputs(stem, size, 120)
+    for given, answer in zip(inputs, run_in_page(chapter, stem, inputs), strict=True):
+        for name, reference in expected(stem, given).items():
+            out = answer[name]
+            assert torch.equal(out == -torch.inf, reference == -torch.inf), name
+            out, reference = out.nan_to_num(neginf=0), reference.nan_to_num(neginf=0)
+            assert out.isfinite().all(), name
+            largest = reference.abs().max().item()
+            if size == 2 or name == "scores":
+                error = (out - reference).abs().max().item()
+                assert error <= 1e-5 * (max(1, largest) if size == 2 else largest), (name, error)
+            if name == "weights":
+                torch.testing.assert_close(out.sum(-1), torch.ones(len(out)))
+
+
+@pytest.mark.parametrize("path", LIVE_PAGES)
+def test_every_widget_follows_edits_of_every_input(
+    context: BrowserContext, site: str, path: str
+) -> None:
+    visit = Visit(context, site, path)
+    for name in visit.widgets():
+        stem = name.rpartition("-")[0] or name
+        widget = visit.widget(name)
+        before = inputs_of(widget)
+        word(widget, 2).fill("river")
+        assert_torch(widget, stem)
+        for table in [n for n, v in before.items() if isinstance(v, list) and n != "words"]:
+            boxes = widget.locator(f"input[aria-label^='{table} of']")
+            for i in random.Random(0).sample(range(boxes.count()), 3):
+                boxes.nth(i).fill(f"{-1.5 + i / 10:.2f}")
+                assert_torch(widget, stem)
+        for box in widget.get_by_role("checkbox").all():
+            box.click()
+            assert_torch(widget, stem)
+        for slider in widget.get_by_role("slider").all():
+            slider.press("ArrowRight")
+            assert_torch(widget, stem)
+        after = inputs_of(widget)
+        assert all(after[n] != before[n] for n in before), "an input has no editor"
+        widget.get_by_role("button", name="Reset").click()
+        settled(widget)
+        assert inputs_of(widget) == before
+    assert visit.console == [] and visit.foreign == []
+
+
+def test_the_chapters_numbers_stand_in_the_page(widget: Locator) -> None:
+    assert where(widget).startswith("Computed by PyTorch. Change")
+    weights = [0.1385, 0.2379, 0.2333, 0.1240, 0.1082, 0.1581]
+    assert shown(widget, "weights")[1].tolist() == pytest.approx(weights, abs=1e-4)
+    entry(widget, "x", "Your", 1).fill("0.43")  # no change: nothing to compute
+    widget.get_by_role("checkbox", name="causal").click()
+    assert_torch(widget, "self_attention")
+    assert (shown(widget, "scores") == -torch.inf).sum() == 15
+    assert widget.get_by_text("−∞").count() == 15
+
+
+def test_the_chosen_word_is_told_in_words(widget: Locator) -> None:
+    widget.get_by_role("button", name="with", exact=True).first.click()
+    note = widget.locator(".note").inner_text()
+    assert note.startswith("“with” becomes 0.21 × v(journey) + 0.20 × v(starts) + 0.17 × v(step)")
+    assert note.endswith("= (0.43, 0.63, 0.55)")
+    assert widget.locator(".gaze").inner_text() == "How much “with” looks at each word:"
+
+
+# ------------------------------------------------------------------ words
+
+
+def test_words_can_be_added_renamed_and_removed(widget: Locator) -> None:
+    add = widget.get_by_role("button", name="Add word")
+    add.click()
+    word(widget, 7).fill("ahead")
+    assert_torch(widget, "self_attention")
+    assert shown(widget, "weights").shape == (7, 7)
+    widget.get_by_role("button", name="remove journey").click()
+    assert_torch(widget, "self_attention")
+    assert words_of(widget) == ["Your", "starts", "with", "one", "step", "ahead"]
+    for _ in range(5):
+        widget.get_by_role("button", name="remove", exact=False).first.click()
+    assert_torch(widget, "self_attention")
+    assert shown(widget, "weights").tolist() == [[1.0]]
+    assert widget.get_by_role("button", name="remove ahead").is_disabled()
+
+
+def test_a_word_has_one_embedding_wherever_it_stands(widget: Locator) -> None:
+    word(widget, 4).fill("step")
+    x = inputs_of(widget)["x"]
+    assert x[3] == x[5] == [0.05, 0.8, 0.55]
+    word(widget, 1).fill("unheard")
+    first = inputs_of(widget)["x"][0]
+    word(widget, 2).fill("unheard")
+    assert inputs_of(widget)["x"][1] == first != x[0]
+    assert all(0 <= v < 1 for v in first)
+
+
+def test_a_typed_sentence_becomes_words(chapter: Visit, widget: Locator) -> None:
+    word(widget, 6).focus()
+    chapter.page.keyboard.press("Control+a")
+    chapter.page.keyboard.type("small step on")
+    assert words_of(widget) == ["Your", "journey", "starts", "with", "one", "small", "step", "on"]
+    word(widget, 2).press("End")
+    chapter.page.keyboard.press("Backspace")
+    assert words_of(widget)[1] == "journe"
+    assert_torch(widget, "self_attention")
+
+
+def test_a_word_keeps_its_edited_embedding(chapter: Visit, widget: Locator) -> None:
+    entry(widget, "x", "journey", 2).fill("2.5")
+    word(widget, 2).press("End")
+    chapter.page.keyboard.type("s")
+    chapter.page.keyboard.press("Backspace")
+    assert inputs_of(widget)["x"][1] == [0.55, 2.5, 0.66]
+
+
+def test_a_word_can_be_composed(context: BrowserContext, chapter: Visit, widget: Locator) -> None:
+    """As with a Chinese or Japanese keyboard: what is half typed, spaces and all, is not a word."""
+    word(widget, 1).focus()
+    chapter.page.keyboard.press("Control+a")
+    session = context.new_cdp_session(chapter.page)
+    for half in ("n", "ni", "ni h", "ni hao"):
+        session.send(
+            "Input.imeSetComposition",
+            {"text": half, "selectionStart": len(half), "selectionEnd": len(half)},
+        )
+    session.send("Input.insertText", {"text": "你好"})
+    assert words_of(widget) == ["你好", "journey", "starts", "with", "one", "step"]
+
+
+def test_the_chosen_word_and_entry_stay_chosen(widget: Locator) -> None:
+    entry(widget, "x", "one", 3).focus()
+    widget.get_by_role("button", name="one", exact=True).first.click()
+    widget.get_by_role("button", name="remove journey").click()
+    assert widget.locator(".gaze").inner_text() == "How much “one” looks at each word:"
+    widget.get_by_role("slider").press("ArrowRight")
+    assert inputs_of(widget)["x"][3] == [0.77, 0.25, 0.15]
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        ("", "A word cannot be empty: type some letters."),
+        ("x" * 40, f"“{'x' * 24}…” has 40 letters: 24 at most."),
+        ("many words more than fit", "10 words: there is room for 1 to 8."),
+    ],
+)
+def test_a_word_that_cannot_be_used_is_refused(widget: Locator, typed: str, message: str) -> None:
+    before, numbers = inputs_of(widget), shown(widget, "weights")
+    word(widget, 3).fill(typed)
+    assert problem(widget) == message
+    assert inputs_of(widget) == before
+    assert torch.equal(shown(widget, "weights"), numbers)
+    word(widget, 3).blur()
+    assert word(widget, 3).input_value() == "starts"
+
+
+def test_emoji_are_words(widget: Locator) -> None:
+    word(widget, 3).fill("👩‍🚀🚀")
+    assert_torch(widget, "self_attention")
+    assert words_of(widget)[2] == "👩‍🚀🚀"
+
+
+def test_there_is_no_room_for_a_ninth_word(widget: Locator) -> None:
+    add = widget.get_by_role("button", name="Add word")
+    for _ in range(3):
+        add.click()
+    assert problem(widget) == "There is room for 8 words: remove one first."
+    assert len(words_of(widget)) == 8
+    settled(widget)
+    assert shown(widget, "weights").shape == (8, 8)
+
+
+# ------------------------------------------------------------------ numbers
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        ("abc", "“abc” is not a number: write it like 0.43."),
+        ("0,5", "“0,5” is not a number: write it like 0.43."),
+        ("1e400", "1e400 is out of range: keep entries between −50 and 50."),
+        ("-50.1", "-50.1 is out of range: keep entries between −50 and 50."),
+        ("NaN", "“NaN” is not a number: write it like 0.43."),
+        ("9" * 30, f"{'9' * 24}… is out of range: keep entries between −50 and 50."),
+        ("Infinity", "“Infinity” is not a number: write it like 0.43."),
+    ],
+)
+def test_what_is_not_a_usable_number_is_refused(widget: Locator, typed: str, message: str) -> None:
+    before = inputs_of(widget)
+    box = entry(widget, "w_q", "2", 3)
+    box.fill(typed)
+    assert problem(widget) == message
+    assert box.get_attribute("aria-invalid") == "true"
+    assert inputs_of(widget) == before
+    box.blur()
+    assert problem(widget) == f"{message} The entry keeps 0."
+    assert box.input_value() == "0"
+
+
+def test_an_unfinished_number_is_not_scolded(widget: Locator) -> None:
+    box = entry(widget, "w_q", "2", 3)
+    for unfinished in ("", "-", "-.", "1e", "1e-"):
+        box.fill(unfinished)
+        assert problem(widget) == ""
+    box.fill("-.5")
+    assert_torch(widget, "self_attention")
+    box.fill("")
+    box.blur()
+    assert problem(widget) == "An entry cannot be empty: write a number. The entry keeps -0.5."
+
+
+def test_arrows_step_an_entry_and_stop_at_the_limit(widget: Locator) -> None:
+    box = entry(widget, "w_v", "1", 1)
+    box.press("ArrowUp")
+    box.press("Shift+ArrowDown")
+    assert inputs_of(widget)["w_v"][0][0] == 0.1
+    box.fill("50")
+    box.press("ArrowUp")
+    assert inputs_of(widget)["w_v"][0][0] == 50
+    assert_torch(widget, "self_attention")
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("1 2 3\n4 5 6\n7 8 9", [[1, 2, 3], [4, 5, 6], [7, 8, 9]]),
+        ("1\t2\t3\r\n4\t5\t6\r\n7\t8\t9\r\n", [[1, 2, 3], [4, 5, 6], [7, 8, 9]]),
+        ("[[1, 2, 3], [4, 5, 6], [7, 8, 9]]", [[1, 2, 3], [4, 5, 6], [7, 8, 9]]),
+        ("tensor([[1., 2.], [-4e-1, .5]])", [[1, 0, 0], [0, 1, 2], [0, -0.4, 0.5]]),
+    ],
+)
+def test_blocks_can_be_pasted(widget: Locator, text: str, rows: list[list[float]]) -> None:
+    paste(entry(widget, "w_k", "2", 2), text)
+    assert inputs_of(widget)["w_k"] == rows
+    assert_torch(widget, "self_attention")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 2 3 4", "the block is 1 × 4, and from this entry on there is room for 2 × 2"),
+        ("1 2\n3", "the rows of the block are not equally long"),
+        ("1 2\n3 x", "“x” is not a number"),
+        ("1 2\n3 1e400", "1e400 is out of range"),
+        ("1 2\n3 4\n5 6", "the block is 3 × 2"),
+        ("0,5", "“0,5” is not a number: write it with a point"),
+        ("0,5\t1\n2\t3", "“0,5” is not a number: write it with a point"),
+    ],
+)
+def test_a_block_that_does_not_fit_is_refused(widget: Locator, text: str, message: str) -> None:
+    before = inputs_of(widget)
+    paste(entry(widget, "w_k", "2", 2), text)
+    assert problem(widget).startswith("Nothing was pasted") and message in problem(widget)
+    assert inputs_of(widget) == before
+
+
+def test_a_number_that_was_not_touched_does_not_come_back(chapter: Visit, widget: Locator) -> None:
+    """The box has the focus while the number changes under it, by a link, a slider or a kernel."""
+    box = entry(widget, "x", "Your", 1)
+    box.focus()
+    widget.evaluate(
+        """el => {
+            const inputs = structuredClone(el.model.get('inputs'));
+            inputs.x[0][0] = 7;
+            el.model.set('inputs', inputs);
+        }"""
+    )
+    assert box.input_value() == "7"
+    box.blur()
+    assert inputs_of(widget)["x"][0][0] == 7
+
+
+def test_very_small_and_large_entries_are_shown(widget: Locator) -> None:
+    box = entry(widget, "w_q", "1", 1)
+    box.fill("0.00004")
+    box.blur()
+    assert inputs_of(widget)["w_q"][0][0] == 4e-5 and box.input_value() == "0.00004"
+    box.fill("50")
+    widget.get_by_role("slider").press("ArrowLeft")
+    assert inputs_of(widget)["w_q"][0][0] == 49.95
+
+
+def test_what_belongs_together_is_one_step_to_undo(chapter: Visit, widget: Locator) -> None:
+    before = inputs_of(widget)
+    word(widget, 2).focus()
+    chapter.page.keyboard.press("Control+a")
+    chapter.page.keyboard.type("river")
+    entry(widget, "x", "with", 2).focus()
+    for _ in range(10):
+        widget.get_by_role("slider").press("ArrowRight")
+    undo = widget.get_by_role("button", name="Undo")
+    undo.click()
+    undo.click()
+    assert inputs_of(widget) == before and undo.is_disabled()
+
+
+def test_undo_and_reset_lose_nothing(widget: Locator) -> None:
+    before = inputs_of(widget)
+    undo, reset = (widget.get_by_role("button", name=name) for name in ("Undo", "Reset"))
+    assert undo.is_disabled()
+    entry(widget, "x", "with", 2).fill("3")
+    changed = inputs_of(widget)
+    reset.click()
+    assert inputs_of(widget) == before
+    assert problem(widget) == "Reset: done. Undo brings your numbers back."
+    undo.click()
+    assert inputs_of(widget) == changed
+    undo.click()
+    assert inputs_of(widget) == before and undo.is_disabled()
+    assert_torch(widget, "self_attention")
+
+
+# ------------------------------------------------------------------ links
+
+
+def test_a_link_restores_the_state(
+    context: BrowserContext, chapter: Visit, widget: Locator
+) -> None:
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    word(widget, 1).fill("Überraschung🚀")
+    entry(widget, "w_v", "3", 1).fill("-1.25")
+    widget.get_by_role("checkbox", name="causal").click()
+    widget.get_by_role("button", name="with", exact=True).first.click()
+    widget.get_by_role("button", name="Copy link").click()
+    widget.get_by_text("The link is in the clipboard").wait_for()
+    link = chapter.page.evaluate("navigator.clipboard.readText()")
+    assert link == chapter.page.url
+
+    other = Visit(context, chapter.site, link.removeprefix(f"{chapter.site}/"))
+    restored = other.widget("self_attention")
+    restored.get_by_text("How much “with” looks").wait_for()
+    other.page.wait_for_function("scrollY > 500")
+    assert inputs_of(restored) == inputs_of(widget)
+    assert_torch(restored, "self_attention")
+    untouched = other.widget("self_attention-2")
+    assert inputs_of(untouched)["words"][0] == "Your"
+
+
+def test_without_a_clipboard_the_link_can_be_copied_by_hand(widget: Locator) -> None:
+    widget.page.evaluate(
+        "() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }"
+    )
+    widget.get_by_role("button", name="Copy link").click()
+    field = widget.get_by_label("link to this state")
+    field.wait_for()
+    assert field.input_value() == widget.page.url
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        "@@@",
+        "eyJ3b3Jkcyi6",
+        *(
+            base64.urlsafe_b64encode(text).decode().strip("=")
+            for text in (
+                b"null",
+                b"3",
+                b'{"inputs": null}',
+                b'{"inputs": {"words": ["a"], "x": [[1e9, 0, 0]]}}',
+                b'{"inputs": {"words": [1], "x": 3}}',
+            )
+        ),
+    ],
+)
+def test_a_damaged_link_shows_the_chapters_example(
+    context: BrowserContext, site: str, state: str
+) -> None:
+    visit = Visit(context, site, f"{CHAPTER}#live-self_attention={state}")
+    widget = visit.widget("self_attention")
+    assert problem(widget).startswith("The link to this state is damaged.")
+    assert problem(widget).endswith("Nothing was changed.")
+    assert words_of(widget) == "Your journey starts with one step".split()
+    assert visit.console == []
+    entry(widget, "x", "Your", 1).fill("1")
+    assert_torch(widget, "self_attention")
+
+
+# ------------------------------------------------------------------ when it cannot be live
+
+
+@pytest.mark.parametrize("blocked", ["**/ort/**", "**/*.wasm", "**/engine.js*", "**/*.onnx"])
+def test_a_blocked_runtime_loses_nothing_and_can_be_tried_again(
+    context: BrowserContext, site: str, blocked: str
+) -> None:
+    context.route(blocked, lambda route: route.abort())
+    visit = Visit(context, site, CHAPTER)
+    widget = visit.widget("self_attention")
+    before, numbers = inputs_of(widget), shown(widget, "weights")
+    entry(widget, "x", "Your", 1).fill("2")
+    word(widget, 6).fill("small step")
+    widget.get_by_text("This page cannot compute now").wait_for()
+    assert "What you typed is kept" in problem(widget)
+    assert where(widget).startswith("Computed by PyTorch. Change")
+    assert torch.equal(shown(widget, "weights"), numbers), "the stored results stay"
+    assert widget.locator(".stale").count() == 1
+    typed = inputs_of(widget)
+    assert typed["x"][0][0] == 2 and typed["words"][-2:] == ["small", "step"]
+
+    context.unroute(blocked)
+    widget.get_by_role("button", name="Try again").click()
+    assert_torch(widget, "self_attention")
+    assert widget.locator(".stale").count() == 0
+    for _ in range(3):
+        widget.get_by_role("button", name="Undo").click(force=True)
+    assert inputs_of(widget) == before
+
+
+def test_a_blocked_widget_leaves_the_stored_table(context: BrowserContext, site: str) -> None:
+    context.route("**/_static/live-*/parts.js", lambda route: route.abort())
+    visit = Visit(context, site, CHAPTER)
+    stored = visit.page.locator(".tl-live").first
+    stored.get_by_text("The live widget could not be loaded").wait_for()
+    assert "0.24" in stored.locator("table").inner_text()
+
+
+def test_without_javascript_the_stored_table_says_why(browser: Browser, site: str) -> None:
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(f"{site}/{CHAPTER}")
+        stored = page.locator(".tl-live").first
+        assert "It comes alive on the course's site with JavaScript on" in stored.inner_text()
+        assert "0.24" in stored.inner_text()
+
+
+def test_a_page_opened_as_a_file_says_why(browser: Browser) -> None:
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto((BUILT / CHAPTER).as_uri())
+        stored = page.locator(".tl-live").first
+        stored.get_by_text("make serve").wait_for()
+        assert "0.24" in stored.inner_text()
+
+
+def test_the_keyboard_is_enough(chapter: Visit, widget: Locator) -> None:
+    """From the first word on, Tab reaches each control in turn, and keys operate it."""
+    page = chapter.page
+    word(widget, 1).focus()
+    seen = []
+    for _ in range(120):
+        seen.append(
+            widget.evaluate(
+                """el => { const a = el.shadowRoot.activeElement; return a &&
+                    (a.ariaLabel || a.textContent || a.closest('label')?.textContent).trim(); }"""
+            )
+        )
+        if seen[-1] is None:
+            break
+        page.keyboard.press("Tab")
+    everything = widget.evaluate(
+        """el => [...el.shadowRoot.querySelectorAll('button, input')]
+            .filter((e) => e.checkVisibility() && !e.disabled)
+            .map((e) => (e.ariaLabel || e.textContent || e.closest('label').textContent).trim())"""
+    )
+    assert seen[-1] is None and seen[:-1] == everything
+    entry(widget, "w_q", "1", 2).focus()
+    page.keyboard.press("ArrowUp")
+    widget.get_by_role("checkbox", name="causal").focus()
+    page.keyboard.press("Space")
+    assert inputs_of(widget)["w_q"][0][1] == 0.1 and inputs_of(widget)["causal"]
+    assert_torch(widget, "self_attention")
+
+
+def test_nothing_clips_a_number(widget: Locator) -> None:
+    entry(widget, "w_q", "1", 1).fill("-50")
+    entry(widget, "w_k", "2", 2).fill("-12.34")
+    assert_torch(widget, "self_attention")
+    clipped = widget.evaluate(
+        """el => [...el.shadowRoot.querySelectorAll('.heat td span, .word input')]
+            .filter((e) => e.scrollWidth > e.clientWidth + 1)
+            .map((e) => e.textContent || e.value)"""
+    )
+    assert clipped == []
+
+
+def test_the_page_and_python_refuse_the_same_inputs(chapter: Visit) -> None:
+    """The rules of inputs.js and of schema.py, on 300 inputs, most of them a little wrong."""
+    stem = "self_attention"
+    good = random_inputs(stem, 2, 300)
+    rng = random.Random(0)
+    spec = json.loads(json.dumps(WIDGETS[stem](**good[0]).spec))
+    odd: list[Any] = [
+        *(
+            [],
+            0,
+            None,
+            "",
+            " ",
+            "a b",
+            "x" * 24,
+            "x" * 25,
+            "é",
+            "👩‍🚀",
+            "👩‍🚀" * 8,
+            "👩‍🚀" * 9,
+            "\u200b",
+        ),
+        *(
+            "\u00a0",
+            "\ufeff",
+            "a\ufeff",
+            "<b>",
+            -50,
+            50.5,
+            "3",
+            True,
+            False,
+            [[0.5]],
+            {},
+            [1, 2, 3],
+        ),
+    ]
+    cases = []
+    for inputs in good:
+        for _ in range(rng.randrange(3)):
+            name = rng.choice(list(inputs))
+            if isinstance(inputs[name], list) and rng.random() < 0.8:
+                place = rng.randrange(len(inputs[name]))
+                inputs[name] = [*inputs[name][:place], rng.choice(odd), *inputs[name][place + 1 :]]
+            elif rng.random() < 0.5:
+                inputs[name] = rng.choice(odd)
+            elif rng.random() < 0.5:
+                del inputs[name]
+                break
+            else:
+                inputs["more"] = 1
+                break
+        cases.append(json.loads(json.dumps(inputs)))
+    told = chapter.page.evaluate(
+        """async ([spec, cases]) => {
+            const host = document.querySelector("script[src*='/host.js']").src;
+            const { problem } = await import(new URL('inputs.js', host));
+            return cases.map((inputs) => problem(spec, inputs));
+        }""",
+        [spec, cases],
+    )
+
+    def refused(inputs: dict[str, Any]) -> bool:
+        try:
+            schema.check(spec, inputs)
+        except schema.BadInput:
+            return True
+        return False
+
+    python = [refused(inputs) for inputs in cases]
+    assert 50 < sum(python) < 250
+    differ = [(t, i) for t, p, i in zip(told, python, cases, strict=True) if bool(t) != p]
+    assert differ == []
+
+
+def test_hostile_markup_stays_text(
+    context: BrowserContext, chapter: Visit, widget: Locator
+) -> None:
+    word(widget, 1).fill("<img/src=x>")
+    assert_torch(widget, "self_attention")
+    assert widget.locator("img").count() == 0

@@ -1,0 +1,111 @@
+// What a reader may put into a widget, and how it travels in a link: plain functions, no page.
+// The rules of problem() are those of schema.py; a test feeds both the same inputs.
+
+const letters = (text) => [...text].length;
+const clip = (text) => (text.length > 24 ? `${text.slice(0, 24)}…` : text);
+
+/** The number that a reader typed, or what is wrong with it. */
+export function parseNumber(text, max) {
+  const typed = text.trim().replace("−", "-");
+  if (!typed) return { error: "An entry cannot be empty: write a number." };
+  if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(typed)) {
+    return { error: `“${clip(typed)}” is not a number: write it like 0.43.` };
+  }
+  const value = Number(typed);
+  if (Math.abs(value) > max) {
+    return { error: `${clip(typed)} is out of range: keep entries between −${max} and ${max}.` };
+  }
+  return { value };
+}
+
+/** Rows of numbers out of pasted text: a spreadsheet's, a Python list's, or plain columns. */
+export function parseBlock(text, max) {
+  // In a table copied with tabs, and in a lone number, a comma can only be a decimal comma.
+  const comma = /^\s*[+-]?\d+,\d+\s*$/.test(text) || text.includes("\t") ? /\d+,\d+/.exec(text) : null;
+  if (comma) return { error: `“${comma[0]}” is not a number: write it with a point, like 0.43.` };
+  const rows = text.replace(/tensor|array/g, "").split(/[\n;]|\]\s*,/)
+    .map((row) => row.replace(/[[\](),]/g, " ").trim()).filter(Boolean)
+    .map((row) => row.split(/\s+/).map((cell) => parseNumber(cell, max)));
+  const wrong = rows.flat().find((cell) => cell.error);
+  return wrong ?? { rows: rows.map((row) => row.map((cell) => cell.value)) };
+}
+
+/** What is wrong with `inputs`, in words, or "" if nothing is. The same rules as in Python. */
+export function problem(spec, inputs) {
+  if (typeof inputs !== "object" || inputs === null) return "There is no state in it.";
+  const names = [...(spec.words ? ["words"] : []), ...Object.keys(spec.inputs)];
+  const strange = Object.keys(inputs).find((name) => !names.includes(name));
+  if (strange) return `“${clip(strange)}” is not an input here.`;
+  const sizes = {};
+  if (spec.words) {
+    const { words } = inputs;
+    if (!Array.isArray(words) || !words.every((word) => typeof word === "string")) {
+      return "The words are missing.";
+    }
+    if (words.length < 1 || words.length > spec.max.words) {
+      return `${words.length} words: there is room for 1 to ${spec.max.words}.`;
+    }
+    for (const word of words) {
+      if (!/[\p{L}\p{N}\p{P}\p{S}]/u.test(word)) return "A word cannot be empty: type some letters.";
+      if (/\s/.test(word)) return `“${clip(word)}” is not one word.`;
+      if (letters(word) > spec.max.letters) {
+        return `“${clip(word)}” has ${letters(word)} letters: ${spec.max.letters} at most.`;
+      }
+    }
+    sizes.T = words.length;
+  }
+  for (const [name, axes] of Object.entries(spec.inputs)) {
+    const value = inputs[name];
+    if (spec.kinds[name] === "Bool") {
+      if (typeof value !== "boolean") return `${name} must be on or off.`;
+      continue;
+    }
+    const wanted = axes.split(" ").filter(Boolean);
+    const shape = shapeOf(value);
+    const fits = shape && shape.length === wanted.length && wanted.every((axis, i) =>
+      shape[i] === (/^\d+$/.test(axis) ? Number(axis) : (sizes[axis] ??= shape[i])));
+    if (!fits) return `${name} does not have the right number of rows and columns.`;
+    if ([value].flat(3).some((entry) => !(Math.abs(entry) <= spec.max.entry))) {
+      return `${name} has an entry that is not between −${spec.max.entry} and ${spec.max.entry}.`;
+    }
+  }
+  return "";
+}
+
+/** [6, 3] for six lists of three numbers; null where rows differ or hold something else. */
+function shapeOf(value) {
+  if (typeof value === "number") return [];
+  if (!Array.isArray(value) || value.length === 0) return null;
+  const inner = value.map(shapeOf);
+  return inner.every((shape) => shape && String(shape) === String(inner[0]))
+    ? [value.length, ...inner[0]] : null;
+}
+
+/** A made-up embedding for a word that the example does not know: always the same for a word. */
+export function madeUp(word, width) {
+  let hash = 2166136261; // FNV-1a, then one xorshift a number
+  for (const char of word) hash = Math.imul(hash ^ char.codePointAt(0), 16777619);
+  return Array.from({ length: width }, () => {
+    hash ^= hash << 13; hash ^= hash >>> 17; hash ^= hash << 5;
+    return ((hash >>> 0) % 100) / 100;
+  });
+}
+
+const linkKey = (id) => `live-${id}=`;
+
+/** The page's address with `state` in it, after the hash. */
+export function writeLink(id, state) {
+  const bytes = new TextEncoder().encode(JSON.stringify(state));
+  const text = btoa(String.fromCharCode(...bytes))
+    .replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  return `${location.href.split("#")[0]}#${linkKey(id)}${text}`;
+}
+
+/** The state in the page's address, undefined if there are none; throws if they are damaged. */
+export function readLink(id) {
+  const hash = location.hash.slice(1);
+  if (!hash.startsWith(linkKey(id))) return undefined;
+  const text = hash.slice(linkKey(id).length).replaceAll("-", "+").replaceAll("_", "/");
+  const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+  return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+}

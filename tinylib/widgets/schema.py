@@ -1,0 +1,119 @@
+"""What a widget's function takes, read from its types, and what a reader may put there.
+
+The rules of ``check`` stand again, for the page, in ``problem()`` of ``inputs.js``; a test feeds
+both the same inputs.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, get_type_hints
+
+import numpy as np
+import traitlets
+from torch import Tensor
+
+MAX_WORDS = 8
+MAX_LETTERS = 24
+SPACE = re.compile(r"[\s\ufeff]")  # as JavaScript's \s
+MAX_ENTRY = 50  # parity with torch is tested up to here; far beyond, fp32 overflows
+
+
+class BadInput(ValueError, traitlets.TraitError):
+    """An input that cannot be used. As a TraitError it also makes traitlets keep the old value."""
+
+
+def axes_of(fn: Callable[..., Any], part: str = "arguments") -> dict[str, str]:
+    """Axes of each argument of ``fn`` (or of each field of the named tuple that it returns)."""
+    hints = get_type_hints(fn)
+    returns = hints.pop("return")
+    hints = hints if part == "arguments" else get_type_hints(returns)
+    return {name: hint.dim_str for name, hint in hints.items()}
+
+
+def kinds_of(fn: Callable[..., Any]) -> dict[str, str]:
+    """``"Float"`` or ``"Bool"`` for each argument of ``fn``."""
+    hints = {name: hint for name, hint in get_type_hints(fn).items() if name != "return"}
+    kinds = {name: hint.__name__.partition("[")[0] for name, hint in hints.items()}
+    for name, kind in kinds.items():
+        if kind not in ("Float", "Bool"):
+            raise TypeError(f"{name} is {kind}: a widget's inputs are Float or Bool")
+    return kinds
+
+
+def plain(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Plain JSON of ``inputs``: lists of the shortest decimals that name the same fp32 numbers."""
+
+    def shortest(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return [shortest(entry) for entry in value]
+        return value if isinstance(value, bool) else float(str(np.float32(float(value))))
+
+    out = {}
+    for name, value in inputs.items():
+        if isinstance(value, Tensor | np.ndarray | np.generic):
+            value = value.tolist()
+        try:
+            out[name] = value if name == "words" else shortest(value)
+        except (TypeError, ValueError):
+            raise BadInput(f"{name} must hold numbers, not {value!r}") from None
+    return out
+
+
+def check(spec: Mapping[str, Any], inputs: Mapping[str, Any]) -> None:
+    """Raise BadInput, saying what to do, if ``inputs`` do not fit ``spec``."""
+    names = [*(["words"] if spec["words"] else []), *spec["inputs"]]
+    for name in [*names, *inputs]:
+        if (name in names) != (name in inputs):
+            wrong = "missing" if name in names else "not an input here"
+            raise BadInput(f"{name} is {wrong}: give {', '.join(names)}")
+    sizes: dict[str, int] = {}
+    if spec["words"]:
+        sizes["T"] = len(check_words(inputs["words"]))
+    for name, axes in spec["inputs"].items():
+        if spec["kinds"][name] == "Bool":
+            if not isinstance(inputs[name], bool):
+                raise BadInput(f"{name} must be True or False, not {inputs[name]!r}")
+            continue
+        try:
+            value = np.array(inputs[name])
+        except ValueError:
+            raise BadInput(f"{name} must be a table of numbers, its rows equally long") from None
+        if value.dtype.kind not in "fi":
+            raise BadInput(f"{name} must hold numbers")
+        check_shape(name, value, axes.split(), sizes)
+        if not np.isfinite(value).all():
+            raise BadInput(f"{name} holds NaN or an infinite number: give finite numbers")
+        if np.abs(value).max() > MAX_ENTRY:
+            raise BadInput(f"{name} has an entry beyond ±{MAX_ENTRY}: keep it between")
+
+
+def check_words(words: Any) -> Sequence[str]:
+    """The words themselves, or BadInput."""
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise BadInput("words must be a list of strings")
+    if not 1 <= len(words) <= MAX_WORDS:
+        raise BadInput(f"{len(words)} words: give 1 to {MAX_WORDS}")
+    for word in words:
+        if len(word) > MAX_LETTERS:
+            raise BadInput(f"{word!r} has {len(word)} letters: {MAX_LETTERS} at most")
+        visible = any(unicodedata.category(letter)[0] in "LNPS" for letter in word)
+        if not visible or SPACE.search(word):
+            raise BadInput(f"{word!r} is not one word: give letters, and no spaces")
+    return words
+
+
+def check_shape(name: str, value: np.ndarray, axes: Sequence[str], sizes: dict[str, int]) -> None:
+    """Compare ``value`` with its axes; a letter takes the size that it is first seen with."""
+    if value.ndim != len(axes):
+        needs = " × ".join(axes) or "a single number"
+        raise BadInput(f"{name} has {value.ndim} axes but needs {len(axes)}: {needs}")
+    if 0 in value.shape:
+        raise BadInput(f"{name} is empty")
+    wanted = [
+        int(axis) if axis.isdigit() else sizes.setdefault(axis, size)
+        for axis, size in zip(axes, value.shape, strict=True)
+    ]
+    if list(value.shape) != wanted:
+        shape = " × ".join(map(str, value.shape))
+        raise BadInput(f"{name} is {shape} but needs {' × '.join(map(str, wanted))}")
