@@ -127,7 +127,7 @@ def test_widgets_and_exercises_carry_their_chapters_stems() -> None:
     widgets, exercises = ROOT / "tinylib" / "widgets", ROOT / "tinylib" / "exercises"
     views = {path.stem for path in widgets.glob("*.py")} - {"__init__", "export", "schema"}
     assert views <= chapters, f"widgets without a chapter: {views - chapters}"
-    assert {path.stem for path in widgets.glob("*.js")} - {"parts"} == views
+    assert {path.stem for path in widgets.glob("*.js")} - {"inputs", "parts"} == views
     graphs = {path.stem for path in (widgets / "graphs").glob("*.onnx")}
     assert graphs == views, "`make graphs` writes one graph for each widget"
     checks = {path.stem for path in exercises.glob("*.py")} - {"__init__"}
