@@ -39,7 +39,7 @@ def axe(visit: Visit) -> list[str]:
 @pytest.mark.parametrize("path", PAGES[1:] + THEME_PAGES)
 def test_axe_finds_nothing(browser: Browser, site: str, path: str, scheme: Any, width: int) -> None:
     with browser.new_context(
-        color_scheme=scheme, viewport={"width": width, "height": 900}
+        color_scheme=scheme, reduced_motion="reduce", viewport={"width": width, "height": 900}
     ) as context:
         visit = Visit(context, site, path)
         if path in LIVE_PAGES:
@@ -47,6 +47,7 @@ def test_axe_finds_nothing(browser: Browser, site: str, path: str, scheme: Any, 
             for box in widget.get_by_role("checkbox").all():
                 box.click()
             word(widget, 1).fill("")
+        visit.page.add_style_tag(content="section { content-visibility: visible !important }")
         visit.page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
         assert axe(visit) == []
 
@@ -102,3 +103,21 @@ def test_pictures_are_described_and_maths_is_ready(
     assert all(words >= 5 for words in described)
     html = (BUILT / path).read_text()
     assert "MathJax" not in html and "katex-error" not in html
+
+
+@pytest.mark.parametrize("path", [CHAPTER])
+def test_the_table_of_contents_leads_to_each_heading(
+    context: BrowserContext, site: str, path: str
+) -> None:
+    """Also to those below sections that have not been drawn yet."""
+    visit = Visit(context, site, path)
+    visit.page.wait_for_timeout(800)  # by now the sections out of sight are not drawn any more
+    assert visit.page.locator("section.measured").count() > 5
+    links = visit.page.locator(".bd-sidebar-secondary nav > ul > li > a")
+    for i in (links.count() - 1, 0, links.count() // 2, 2, links.count() - 2):
+        links.nth(i).click()
+        visit.page.wait_for_timeout(500)
+        target = links.nth(i).get_attribute("href") or ""
+        heading = visit.page.locator(f"{target} > :is(h1, h2)").first.bounding_box()
+        below = visit.page.evaluate("document.documentElement.scrollHeight - scrollY - innerHeight")
+        assert heading and 0 <= heading["y"] < (900 if below < 60 else 200), (target, heading)

@@ -71,7 +71,7 @@ def main() -> None:
         rows.append(("what the label says meanwhile", firsts[0][1]))
         with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
             visit = Visit(context, site, CHAPTER)
-            visit.page.wait_for_timeout(500)
+            visit.page.wait_for_timeout(1500)
             kilobytes = sum(visit.requests.values()) / 1000
             rows.append(("page before interaction, gzipped", f"{kilobytes:.0f} kB"))
             rows.append(("requests before interaction", str(len(visit.requests))))
