@@ -2,11 +2,13 @@
 
 import base64
 import io
+import json
 import struct
 import subprocess
 import sys
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
@@ -21,6 +23,8 @@ from PIL import Image
 from tinylib.lab import plot
 from tinylib.lab.architecture import KINDS, Arrow, Box, architecture, self_attention
 from tinylib.lab.plot import Figure, heat, heats, lines, luminance, shade
+
+ROOT = Path(__file__).resolve().parent.parent
 
 WORDS = ["Your", "journey", "starts", "with", "one", "step"]
 X = torch.tensor(
@@ -361,3 +365,20 @@ def test_the_page_is_opaque_paper_with_rounded_corners():
     corner, middle = image[0, 0], image[len(image) // 2, 30]
     assert corner[3] == 0  # the page shows behind the rounded corners
     assert middle[3] == 255 and contrast([c / 255 for c in middle[:3]], "white") < 1.1
+
+
+def test_the_drawing_in_the_chapter_is_the_drawing_of_the_library():
+    """nbval does not compare pictures; other versions of FreeType may move a few pixels."""
+    chapter = json.loads((ROOT / "chapters" / "04_self_attention.ipynb").read_text())
+    outputs = [output for cell in chapter["cells"] for output in cell.get("outputs", [])]
+    drawn = self_attention()
+    stored = [
+        Image.open(io.BytesIO(base64.b64decode("".join(output["data"]["image/png"]))))
+        for output in outputs
+        if "".join(output.get("data", {}).get("text/plain", "")) == drawn.alt
+    ]
+    assert len(stored) == 1, "`make refresh 04_self_attention`"
+    now = Image.open(io.BytesIO(drawn.png))
+    assert stored[0].size == now.size, "`make refresh 04_self_attention`"
+    a, b = (np.asarray(image.convert("RGBA"), dtype=float) for image in (stored[0], now))
+    assert abs(a - b).mean() < 0.5, "`make refresh 04_self_attention`"
