@@ -35,7 +35,8 @@ from tinylib.widgets import schema
 
 HERE = Path(__file__).parent
 STORED = (
-    "Computed by PyTorch. It comes alive on the course's site with JavaScript on, or in a notebook."
+    "Computed by PyTorch. It comes alive on the course's site with JavaScript on, "
+    "or in a notebook when the cell is run."
 )
 
 
