@@ -70,7 +70,7 @@
     };
     const fail = (error) => {
       console.info(error);
-      model.set("where", STORED);
+      model.set("where", "The results shown are older than your numbers.");
       model.set("error", "This page cannot compute now: its runtime could not be loaded. What you "
         + "typed is kept; the results are still those of before.");
     };
@@ -84,6 +84,8 @@
         while (again) {
           again = false;
           model.set("outputs", await (await loadEngine()).run(spec, model.get("inputs")));
+          model.set("error", "");
+          model.set("where", HERE);
           model.set("answers", {});
         }
       } catch (error) {
@@ -94,7 +96,17 @@
       }
     };
     model.saved = compute;
-    return () => { if (!busy) prepare().catch(fail); };
+    return async () => { // the reader shows interest
+      if (busy) return;
+      try {
+        await prepare();
+        if (model.get("error")) compute();
+      } catch (error) {
+        console.info(error);
+        // No edit waits for it yet, and the first one tries again.
+        if (!busy && !model.get("error")) model.set("where", STORED);
+      }
+    };
   }
 
   async function start(preview, id) {

@@ -131,7 +131,7 @@ def expected(stem: str, inputs: dict) -> dict[str, torch.Tensor]:
 
 
 def problem(widget: Locator) -> str:
-    return widget.locator(".problem").inner_text()
+    return widget.locator(".problem:not(.failure)").inner_text()
 
 
 def where(widget: Locator) -> str:

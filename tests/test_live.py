@@ -386,6 +386,33 @@ def test_very_small_and_large_entries_are_shown(widget: Locator) -> None:
     assert inputs_of(widget)["w_q"][0][0] == 49.95
 
 
+def test_the_slider_does_not_run_away(chapter: Visit, widget: Locator) -> None:
+    """Its ends move out for a large entry, and stay while that entry slides."""
+    entry(widget, "x", "Your", 1).fill("40")
+    slider = widget.get_by_role("slider")
+    slider.fill("10")
+    assert inputs_of(widget)["x"][0][0] == 10 and slider.get_attribute("max") == "40"
+    entry(widget, "x", "Your", 2).focus()
+    assert slider.get_attribute("max") == "3"
+
+
+def test_a_refused_edit_moves_nothing(widget: Locator) -> None:
+    for _ in range(2):
+        widget.get_by_role("button", name="Add word").click()
+    entry(widget, "x", "step", 1).focus()
+    word(widget, 1).fill("Your own")
+    assert problem(widget).startswith("9 words")
+    widget.get_by_role("slider").press("ArrowRight")
+    assert inputs_of(widget)["x"][5] == [0.1, 0.8, 0.55]
+
+
+def test_each_removal_is_a_step_of_its_own(widget: Locator) -> None:
+    for _ in range(2):
+        widget.get_by_role("button", name="remove", exact=False).nth(1).click()
+    widget.get_by_role("button", name="Undo").click()
+    assert words_of(widget) == ["Your", "starts", "with", "one", "step"]
+
+
 def test_what_belongs_together_is_one_step_to_undo(chapter: Visit, widget: Locator) -> None:
     before = inputs_of(widget)
     word(widget, 2).focus()
@@ -452,6 +479,26 @@ def test_without_a_clipboard_the_link_can_be_copied_by_hand(widget: Locator) -> 
     assert field.input_value() == widget.page.url
 
 
+def test_a_link_wins_over_what_is_half_typed(chapter: Visit, widget: Locator) -> None:
+    given = inputs_of(widget)
+    text = base64.urlsafe_b64encode(json.dumps({"inputs": given, "query": "x"}).encode()).decode()
+    word(widget, 1).fill("Yozzur")
+    chapter.page.evaluate("hash => { location.hash = hash; }", f"live-self_attention={text}")
+    chapter.page.wait_for_function(
+        "el => el.model.get('inputs').words[0] === 'Your'", arg=widget.element_handle()
+    )
+    assert word(widget, 1).input_value() == "Your"
+    chapter.page.evaluate("location.hash = ''")
+    entry(widget, "x", "Your", 1).fill("0.9")
+    chapter.page.evaluate("hash => { location.hash = hash; }", f"live-self_attention={text}")
+    chapter.page.wait_for_function(
+        "el => el.model.get('inputs').x[0][0] === 0.43", arg=widget.element_handle()
+    )
+    chapter.page.keyboard.press("Tab")
+    assert inputs_of(widget) == given
+    assert chapter.console == []
+
+
 @pytest.mark.parametrize(
     "state",
     [
@@ -496,8 +543,9 @@ def test_a_blocked_runtime_loses_nothing_and_can_be_tried_again(
     entry(widget, "x", "Your", 1).fill("2")
     word(widget, 6).fill("small step")
     widget.get_by_text("This page cannot compute now").wait_for()
-    assert "What you typed is kept" in problem(widget)
-    assert where(widget).startswith("Computed by PyTorch. Change")
+    settled(widget)
+    assert "What you typed is kept" in widget.locator(".failure").inner_text()
+    assert where(widget) == "The results shown are older than your numbers."
     assert torch.equal(shown(widget, "weights"), numbers), "the stored results stay"
     assert widget.locator(".stale").count() == 1
     typed = inputs_of(widget)
@@ -507,9 +555,24 @@ def test_a_blocked_runtime_loses_nothing_and_can_be_tried_again(
     widget.get_by_role("button", name="Try again").click()
     assert_torch(widget, "self_attention")
     assert widget.locator(".stale").count() == 0
+    assert widget.locator(".failure").inner_text() == ""
+    assert widget.evaluate("el => el.shadowRoot.activeElement.textContent") == "Reset"
     for _ in range(3):
         widget.get_by_role("button", name="Undo").click(force=True)
     assert inputs_of(widget) == before
+
+
+def test_a_blocked_runtime_is_not_mentioned_before_an_edit(
+    context: BrowserContext, site: str
+) -> None:
+    context.route("**/ort/**", lambda route: route.abort())
+    visit = Visit(context, site, CHAPTER)
+    widget = visit.widget("self_attention")
+    with visit.page.expect_request_finished(lambda request: "engine.js" in request.url):
+        widget.hover()
+    visit.page.wait_for_timeout(300)
+    assert widget.locator(".stale").count() == 0
+    assert where(widget).startswith("Computed by PyTorch. Change")
 
 
 def test_a_blocked_widget_leaves_the_stored_table(context: BrowserContext, site: str) -> None:

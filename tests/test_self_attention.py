@@ -172,3 +172,5 @@ def test_wrong_widths_and_ranks_are_refused_in_words(unchecked: None) -> None:
         layer(torch.zeros(T, 4))
     with pytest.raises(TypeError, match="make it boolean"):
         layer(torch.zeros(T, D), torch.ones(T, T))
+    with pytest.raises(ValueError, match=r"a mask of shape \(2, 5\) does not fit"):
+        layer(torch.zeros(7, 4, D), torch.ones(2, 5, dtype=torch.bool))

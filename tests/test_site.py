@@ -105,6 +105,32 @@ def test_pictures_are_described_and_maths_is_ready(
     assert "MathJax" not in html and "katex-error" not in html
 
 
+@pytest.mark.parametrize("place", ["play", "why-divide-by-k", "causal-weights"])
+def test_a_link_into_the_page_stays_where_it_lands(
+    context: BrowserContext, site: str, place: str
+) -> None:
+    """Widgets come alive and sections out of sight are put away meanwhile."""
+    visit = Visit(context, site, f"{CHAPTER}#{place}")
+    visit.page.wait_for_function("!document.querySelector('.tl-live')")
+    heading = visit.page.locator(f"#{place} > :is(h2, h3)")
+    tops = []
+    for _ in range(12):
+        box = heading.bounding_box()
+        tops.append(round(box["y"]) if box else None)
+        visit.page.wait_for_timeout(100)
+    assert visit.page.locator("section.measured").count() > 5
+    assert len(set(tops)) == 1 and 0 < (tops[0] or 0) < 200, tops
+
+
+@pytest.mark.parametrize("path", PAGES[1:] + THEME_PAGES)
+def test_the_narrowest_phone_does_not_scroll_sideways(
+    browser: Browser, site: str, path: str
+) -> None:
+    with browser.new_context(viewport={"width": 320, "height": 600}, is_mobile=True) as context:
+        page = Visit(context, site, path).page
+        assert page.evaluate("document.documentElement.scrollWidth") == 320
+
+
 @pytest.mark.parametrize("path", [CHAPTER])
 def test_the_table_of_contents_leads_to_each_heading(
     context: BrowserContext, site: str, path: str

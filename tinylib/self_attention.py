@@ -8,8 +8,8 @@ from tinylib.attention_scoring import (
     Attended,
     Score,
     attend,
-    boolean,
     check_rows,
+    fitting,
     scaled_dot_score,
 )
 from tinylib.lab.look import Tap
@@ -87,7 +87,8 @@ class SelfAttention(nn.Module):
         check_rows(x=x)
         if self.causal:
             past = causal_mask(x.shape[-2], x.device)
-            mask = past if mask is None else past & boolean(mask)
+            square = x.new_empty(*x.shape[:-1], x.shape[-2])
+            mask = past if mask is None else past & fitting(mask, square)
         w_q, w_k, w_v = (w.weight.T for w in (self.w_q, self.w_k, self.w_v))
         seen = self_attention(x, w_q, w_k, w_v, mask)
         self.scores(seen.scores)

@@ -104,25 +104,27 @@ class Widget {
   mount(title, build) {
     const root = this.el.shadowRoot ?? this.el.attachShadow({ mode: "open" });
     this.problemLine = h("p", { class: "problem", role: "alert" });
+    this.failureLine = h("p", { class: "problem failure", role: "alert" });
     this.where = h("span", { class: "where", role: "status" });
     this.undoButton = h("button", { type: "button", click: () => this.undo() }, "Undo");
     this.againButton = h("button", { type: "button", hidden: true,
       click: () => this.model.save_changes() }, "Try again");
+    this.resetButton = h("button", { type: "button", click: () => this.reset() }, "Reset");
     const id = this.model.get("link_id"); // only the page host gives one
     this.linkField = h("input", { class: "link", type: "text", readonly: true, hidden: true,
       "aria-label": "link to this state" });
-    root.replaceChildren(
-      h("style", {}, STYLE),
-      h("div", { class: "frame", role: "group", "aria-label": title },
+    this.frame = h("div", { class: "frame", role: "group", "aria-label": title },
         h("p", { class: "title" }, title),
         ...build(partsFor(this)).map((part) => part.element),
         this.problemLine,
+        this.failureLine,
         h("div", { class: "foot" }, this.where,
           this.againButton,
           this.undoButton,
-          h("button", { type: "button", click: () => this.reset() }, "Reset"),
+          this.resetButton,
           ...(id ? [h("button", { type: "button", click: () => this.share(id) }, "Copy link")] : [])),
-        this.linkField));
+        this.linkField);
+    root.replaceChildren(h("style", {}, STYLE), this.frame);
     this.listeners = {
       "change:inputs": () => this.repaint("inputs"),
       "change:answers": () => this.answered(), // sent after the outputs, even if they are the same
@@ -180,8 +182,9 @@ class Widget {
   }
 
   reset() {
-    this.change(this.first, Symbol("a step of its own"));
-    this.say("Reset: done. Undo brings your numbers back.", "hint");
+    const steps = this.history.length;
+    this.change(this.first, Symbol("reset"));
+    if (this.history.length > steps) this.say("Reset: done. Undo brings your numbers back.", "hint");
   }
 
   send(inputs) {
@@ -202,10 +205,15 @@ class Widget {
 
   /** Say why there are no new outputs, and grey the old ones; "" when there are new ones. */
   fail(why) {
-    const failed = Boolean(why);
-    if (failed || !this.againButton.hidden) this.say(why);
-    this.againButton.hidden = !failed;
-    this.againButton.parentElement.parentElement.classList.toggle("stale", failed);
+    write(this.failureLine, why);
+    this.frame.classList.toggle("stale", Boolean(why));
+    if (!why) this.leave(this.againButton);
+    this.againButton.hidden = !why;
+  }
+
+  /** Take the focus off a button that is about to go, to one that stays. */
+  leave(button) {
+    if (button.getRootNode().activeElement === button) this.resetButton.focus();
   }
 
   say(text, kind = "") {
@@ -242,7 +250,7 @@ class Widget {
       return;
     }
     this.change(inputs, "link");
-    this.look(query);
+    this.look(Number.isInteger(query) ? query : 0);
     // The host puts the widget into the page after this; then it can be scrolled to.
     requestAnimationFrame(() => this.el.scrollIntoView({ block: "nearest" }));
   }
@@ -264,6 +272,7 @@ class Widget {
     const { inputs } = this;
     const outputs = this.readOutputs();
     this.query = Math.max(0, Math.min(this.query || 0, (inputs.words?.length ?? 1) - 1));
+    if (this.history.length === 0) this.leave(this.undoButton);
     this.undoButton.disabled = this.history.length === 0;
     for (const part of this.parts) {
       if (!what || !part.shows || part.shows === what) part.update(inputs, outputs);
@@ -313,26 +322,32 @@ function wordEditor(widget, weights) {
   const rows = new Map(); // "x journey" -> the last row that the word had
   const embedding = (name, axes, word) =>
     [...rows.get(`${name} ${word}`) ?? madeUp(word, Number(axes.split(" ")[1]))];
-  /** Put `words` in the place of `count` words from `at` on. */
-  const splice = (at, count, ...words) => widget.edit(`word ${at}`, (next) => {
-    next.words.splice(at, count, ...words);
-    const shift = words.length - count; // what is chosen stays chosen
-    if (widget.query >= at + count) widget.query += shift;
-    const { entry } = widget;
-    if (entry && tables.some(([name]) => name === entry.name) && entry.row >= at + count) {
-      entry.row += shift;
+  /** Put `words` in the place of `count` words from `at` on; what is chosen stays chosen. */
+  const splice = (field, at, count, ...words) => {
+    const { query, entry } = widget;
+    const row = entry?.row;
+    const after = (index) => (index >= at + count ? index + words.length - count : index);
+    widget.query = after(query);
+    if (tables.some(([name]) => name === entry?.name)) entry.row = after(row);
+    const done = widget.edit(field, (next) => {
+      next.words.splice(at, count, ...words);
+      for (const [name, axes] of tables) {
+        next[name].splice(at, count, ...words.map((word) => embedding(name, axes, word)));
+      }
+    });
+    if (!done) {
+      widget.query = query;
+      if (entry) entry.row = row;
     }
-    for (const [name, axes] of tables) {
-      next[name].splice(at, count, ...words.map((word) => embedding(name, axes, word)));
-    }
-  });
+    return done;
+  };
   const insert = () => {
     const { length } = widget.inputs.words;
     if (length >= spec.max.words) {
       widget.say(`There is room for ${spec.max.words} words: remove one first.`);
       return;
     }
-    splice(length, 0, "word");
+    splice(Symbol("add"), length, 0, "word");
     widget.look(length);
     focus(length).select();
   };
@@ -346,7 +361,9 @@ function wordEditor(widget, weights) {
   const chip = (i) => {
     const rename = () => {
       const typed = box.value.trim().split(/\s+/);
-      const done = splice(i, 1, ...typed);
+      box.kept = typed[0];
+      const done = splice(`word ${i}`, i, 1, ...typed);
+      if (!done) box.kept = widget.inputs.words[i];
       box.setAttribute("aria-invalid", String(!done));
       if (done && typed.length > 1) focus(i + typed.length - 1);
     };
@@ -361,8 +378,9 @@ function wordEditor(widget, weights) {
         fit(box);
       } });
     const remove = h("button", { type: "button", class: "remove",
-      click: () => { splice(i, 1); addButton.focus(); } }, "×");
+      click: () => { splice(Symbol("remove"), i, 1); addButton.focus(); } }, "×");
     box.value = widget.inputs.words[i];
+    box.kept = box.value; // the word that the box stands for, whatever is half typed in it
     return h("li", { class: "word" }, box, h("span", { class: "weight" }), remove);
   };
   const fit = (box) => { // a browser that cannot do `field-sizing: content` gets a good guess
@@ -383,7 +401,12 @@ function wordEditor(widget, weights) {
         for (const [name] of tables) rows.set(`${name} ${word}`, inputs[name][i]);
         const li = list.children[i];
         const [box, weight, remove] = li.children;
-        if (box !== list.getRootNode().activeElement && box.value !== word) box.value = word;
+        const typing = box === list.getRootNode().activeElement && box.kept === word;
+        if (!typing && box.value !== word) {
+          box.value = word;
+          box.removeAttribute("aria-invalid");
+        }
+        box.kept = word;
         fit(box);
         mark(remove, "aria-label", `remove ${word}`);
         remove.disabled = words.length === 1;
@@ -407,7 +430,7 @@ function matrixEditor(widget, name, label) {
   const box = (row, column) => {
     const input = h("input", { type: "text", inputmode: "text", autocomplete: "off",
       focus: () => { input.select(); widget.select(name, row, column); },
-      input: () => { input.dirty = true; put(false); },
+      input: () => { input.dirty = true; input.kept = undefined; put(false); input.kept = value(); },
       blur: () => {
         if (!widget.inputs[name][row]) return; // its word is gone, and the box with it
         if (input.dirty && !put(true)) {
@@ -421,26 +444,28 @@ function matrixEditor(widget, name, label) {
         const step = { ArrowUp: 0.1, ArrowDown: -0.1 }[event.key];
         if (!step) return;
         event.preventDefault();
-        const value = widget.inputs[name][row][column] + (event.shiftKey ? 10 * step : step);
-        const kept = Math.max(-max.entry, Math.min(max.entry, Number(value.toFixed(4))));
-        input.value = exact(kept);
+        const moved = Number((value() + (event.shiftKey ? 10 * step : step)).toFixed(4));
+        input.value = exact(Math.max(-max.entry, Math.min(max.entry, moved)));
         put(true);
       },
       paste: (event) => {
         const text = event.clipboardData.getData("text");
         if (!/[^\s[\](),;][\s,;]+[^\s[\](),;]/.test(text.trim())) return; // one number: as typed
         event.preventDefault();
+        input.dirty = false;
+        input.removeAttribute("aria-invalid");
         pasteBlock(parseBlock(text, max.entry), row, column);
         input.value = now();
       } });
     const field = `${name} ${row} ${column}`;
-    const now = () => exact(widget.inputs[name][row][column]);
+    const value = () => widget.inputs[name][row][column];
+    const now = () => exact(value());
     const put = (finished) => {
-      const { value, error } = parseNumber(input.value, max.entry);
+      const { value: typed, error } = parseNumber(input.value, max.entry);
       input.setAttribute("aria-invalid", String(Boolean(error)));
       const halfway = !finished && /^\s*[+−-]?(\.?|\d*\.?\d*e[+-]?)\s*$/i.test(input.value);
       if (error) { if (!halfway) widget.say(error); return false; }
-      return widget.edit(field, (next) => { next[name][row][column] = value; });
+      return widget.edit(field, (next) => { next[name][row][column] = typed; });
     };
     return input;
   };
@@ -489,7 +514,13 @@ function matrixEditor(widget, name, label) {
           const input = cells[j].firstChild;
           const { entry } = widget;
           const text = exact(value);
-          if ((input !== active || !input.dirty) && input.value !== text) input.value = text;
+          // What is half typed stays, unless the number was changed from elsewhere meanwhile.
+          const typing = input === active && input.dirty && [undefined, value].includes(input.kept);
+          if (!typing) {
+            input.dirty = false;
+            input.removeAttribute("aria-invalid");
+            if (input.value !== text) input.value = text;
+          }
           mark(input, "aria-label", `${name} of ${labels[i]}, ${j + 1}`);
           input.classList.toggle("chosen",
             entry?.name === name && entry.row === i && entry.column === j);
@@ -535,7 +566,9 @@ function entrySlider(widget) {
       const name = `${table}, row ${row}, column ${entry.column + 1}: ${exact(value)}`;
       if (label.dataset.name !== name) label.replaceChildren(...mathText(name));
       label.dataset.name = name;
-      const reach = Math.max(3, Math.ceil(Math.abs(value)));
+      const key = `${entry.name} ${entry.row} ${entry.column}`; // while one entry slides, only growing
+      const reach = Math.max(3, Math.ceil(Math.abs(value)), range.dataset.entry === key ? range.max : 0);
+      range.dataset.entry = key;
       mark(range, "min", String(-reach));
       mark(range, "max", String(reach));
       range.value = String(value);
@@ -723,6 +756,7 @@ input[type=checkbox] { width: 24px; height: 24px; margin: 0; accent-color: var(-
   background: color-mix(in oklab, var(--ground), var(--under) 14%); }
 .problem[data-kind=hint] { border-color: var(--accent); background: color-mix(in oklab, var(--ground), var(--above) 10%); }
 .problem:empty { display: none; }
+.failure { position: static; }
 .stale .heat, .stale .weight, .stale .note { opacity: .4; }
 @media (pointer: coarse) { input[type=text] { font-size: 16px !important; } } /* smaller, and iOS zooms */
 @media (max-width: 600px) {

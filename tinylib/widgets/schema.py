@@ -55,7 +55,7 @@ def plain(inputs: Mapping[str, Any]) -> dict[str, Any]:
             value = value.tolist()
         try:
             out[name] = value if name == "words" else shortest(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise BadInput(f"{name} must hold numbers, not {value!r}") from None
     return out
 
