@@ -8,25 +8,24 @@ const sized = new ResizeObserver((entries) => {
 });
 for (const el of document.querySelectorAll(scrollers)) sized.observe(el);
 
-// Sections out of sight need not be drawn again with each edit of a widget. Their heights are
-// measured first, and again when the width changes: so links still land where they should.
+// While a widget is in use, sections out of sight are not drawn: each edit is then on the screen
+// within a frame. Their heights are measured first, so nothing moves and links land where they
+// should; a few seconds after the last touch all are drawn again.
 const sections = [...document.querySelectorAll(".bd-article section > section")];
-let width;
-function measure() {
-  if (width === innerWidth) return;
-  width = innerWidth;
-  for (const section of sections) section.classList.remove("measured");
+let unused;
+function used(event) {
+  if (!event.target.closest?.(".tl-widget")) return;
+  clearTimeout(unused);
+  unused = setTimeout(drawAll, 4000);
+  if (sections[0]?.classList.contains("measured")) return;
   const heights = sections.map((section) => section.getBoundingClientRect().height);
   sections.forEach((section, i) => {
     section.style.containIntrinsicSize = `auto ${heights[i]}px`;
     section.classList.add("measured");
   });
 }
-let resized;
-addEventListener("resize", () => {
-  clearTimeout(resized);
-  resized = setTimeout(measure, 200);
-});
-if (document.querySelector(".tl-live, .tl-widget")) {
-  addEventListener("load", () => setTimeout(measure, 500)); // widgets and fonts are in place
+function drawAll() {
+  for (const section of sections) section.classList.remove("measured");
 }
+for (const touch of ["pointerdown", "focusin", "input"]) document.addEventListener(touch, used);
+addEventListener("resize", drawAll);
