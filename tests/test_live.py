@@ -562,6 +562,19 @@ def test_a_blocked_runtime_loses_nothing_and_can_be_tried_again(
     assert inputs_of(widget) == before
 
 
+def test_an_older_browser_is_enough(context: BrowserContext, site: str) -> None:
+    """Without what only adorns: registered properties, boxes that fit their words, a segmenter."""
+    context.add_init_script(
+        "CSS.supports = () => false; delete CSS.registerProperty; delete Intl.Segmenter;"
+    )
+    visit = Visit(context, site, CHAPTER)
+    widget = visit.widget("self_attention")
+    word(widget, 2).fill("voyage")
+    entry(widget, "x", "voyage", 2).fill("2")
+    assert_torch(widget, "self_attention")
+    assert visit.console == []
+
+
 def test_a_blocked_runtime_is_not_mentioned_before_an_edit(
     context: BrowserContext, site: str
 ) -> None:

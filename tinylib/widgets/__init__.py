@@ -56,7 +56,7 @@ class LiveWidget(anywidget.AnyWidget):
     inputs = traitlets.Dict().tag(sync=True)
     outputs = traitlets.Dict().tag(sync=True)
     where = traitlets.Unicode("Computed by PyTorch, in the kernel.").tag(sync=True)
-    answers = traitlets.Int().tag(sync=True)  # counts results, so that a view can miss one
+    answers = traitlets.Int().tag(sync=True)  # counts results: equal outputs alone send no sign
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         if "compute" in vars(cls):  # not the classes that traitlets makes of it on the fly
@@ -88,12 +88,11 @@ class LiveWidget(anywidget.AnyWidget):
         return self._results(self.inputs)
 
     def _results(self, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
-        kinds = self.spec["kinds"] if self.spec else schema.kinds_of(self.compute)
-        dtypes = {"Bool": torch.bool, "Float": torch.float32}
+        kinds, dtypes = schema.kinds_of(self.compute), {"Bool": torch.bool, "Float": torch.float32}
         tensors = {
             name: torch.tensor(inputs[name], dtype=dtypes[kind]) for name, kind in kinds.items()
         }
-        return type(self).compute(**tensors)._asdict()
+        return self.compute(**tensors)._asdict()
 
     def _packed(self, inputs: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         """Results for the front end: as bytes, because JSON has no −∞."""
@@ -110,7 +109,7 @@ class LiveWidget(anywidget.AnyWidget):
 
     @traitlets.observe("inputs")
     def _recompute(self, change: dict[str, Any]) -> None:
-        if change["old"]:
+        if change["old"]:  # __init__ gives the first results itself
             self.outputs = self._packed(change["new"])
             self.answers += 1
 

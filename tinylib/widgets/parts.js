@@ -125,6 +125,9 @@ class Widget {
           ...(id ? [h("button", { type: "button", click: () => this.share(id) }, "Copy link")] : [])),
         this.linkField);
     root.replaceChildren(h("style", {}, STYLE), this.frame);
+    for (const event of ["focusout", "pointerdown"]) {
+      this.frame.addEventListener(event, () => { this.field = undefined; });
+    }
     this.listeners = {
       "change:inputs": () => this.repaint("inputs"),
       "change:answers": () => this.answered(), // sent after the outputs, even if they are the same
@@ -154,14 +157,13 @@ class Widget {
     return this.change(next, field);
   }
 
-  /** Edits of one field that follow each other within a second are one step to undo. */
+  /** Edits of one field are one step to undo, until the reader leaves it or grips it anew. */
   remember(field) {
-    const now = performance.now();
-    if (field !== this.lastEdit?.field || now - this.lastEdit.at > 1000) {
+    if (field !== this.field) {
       this.history.push(this.inputs);
       if (this.history.length > 200) this.history.shift();
     }
-    this.lastEdit = { field, at: now };
+    this.field = field;
   }
 
   change(next, field) {
@@ -176,7 +178,7 @@ class Widget {
   }
 
   undo() {
-    this.lastEdit = undefined;
+    this.field = undefined;
     this.say("");
     this.send(this.history.pop());
   }
@@ -199,7 +201,6 @@ class Widget {
   answered() {
     clearTimeout(this.patience);
     if (this.problemLine.textContent === WAITING) this.say("");
-    this.fail("");
     this.repaint("outputs");
   }
 
@@ -251,7 +252,7 @@ class Widget {
     }
     this.change(inputs, "link");
     this.look(Number.isInteger(query) ? query : 0);
-    // The host puts the widget into the page after this; then it can be scrolled to.
+    // The host still has to take the stored table away; then the widget stands where it stays.
     requestAnimationFrame(() => this.el.scrollIntoView({ block: "nearest" }));
   }
 
@@ -384,7 +385,7 @@ function wordEditor(widget, weights) {
     return h("li", { class: "word" }, box, h("span", { class: "weight" }), remove);
   };
   const fit = (box) => { // a browser that cannot do `field-sizing: content` gets a good guess
-    if (!CSS_FITS) box.style.width = `${letters(box.value) + 2.5}ch`;
+    if (!CSS_FITS) box.style.width = `${[...box.value].length + 2.5}ch`;
   };
 
   return {
