@@ -1,0 +1,160 @@
+"""Sequence to sequence: the gates, the packing, the context, and a loss that pads do not touch."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from tinylib.seq2seq import Reading, Seq2Seq, gru_step, masked_loss, teacher_forcing
+
+B, S, T, D, V_SOURCE, V_TARGET, PAD, BOS = 3, 7, 5, 2, 11, 13, 0, 1
+
+
+def model_of(seed: int = 0, layers: int = 2, dtype: torch.dtype = torch.float64) -> Seq2Seq:
+    torch.manual_seed(seed)
+    return Seq2Seq(V_SOURCE, V_TARGET, D, layers).to(dtype)
+
+
+def sentences(seed: int = 1) -> tuple[Tensor, Tensor, Tensor]:
+    g = torch.Generator().manual_seed(seed)
+    source = torch.randint(4, V_SOURCE, (B, S), generator=g)
+    target = torch.randint(4, V_TARGET, (B, T), generator=g)
+    target[:, 0] = BOS
+    target[1, 3:] = PAD
+    return source, torch.tensor([4, S, 1]), target
+
+
+def test_a_gru_step_by_hand() -> None:
+    """One number wide: r = σ(.5), z = σ(-1), n = tanh(1 + r · 2)."""
+    x, h = torch.tensor([1.0]), torch.tensor([1.0])
+    w_x, w_h = torch.tensor([[0.5], [-1.0], [1.0]]), torch.tensor([[0.0], [0.0], [2.0]])
+    r, z = 1 / (1 + 2.718281828459045**-0.5), 1 / (1 + 2.718281828459045)
+    n = torch.tanh(torch.tensor(1 + r * 2))
+    zero = torch.zeros(3)
+    torch.testing.assert_close(
+        gru_step(x, h, w_x, w_h, zero, zero), ((1 - z) * n + z * 1).reshape(1)
+    )
+
+
+def test_a_gru_step_is_torchs() -> None:
+    torch.manual_seed(0)
+    cell = nn.GRUCell(5, 7).double()
+    x, h = torch.randn(3, 5, dtype=torch.float64), torch.randn(3, 7, dtype=torch.float64)
+    step = gru_step(x, h, cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh)
+    torch.testing.assert_close(step, cell(x, h), rtol=1e-9, atol=1e-9)
+
+
+def test_the_encoder_is_a_loop_of_steps() -> None:
+    encoder = model_of(layers=1).encoder
+    source, lengths, _ = sentences()
+    weights = list(encoder.gru.parameters())
+    seen = encoder(source, lengths)
+    for b in range(B):
+        h = torch.zeros(D, dtype=torch.float64)
+        for s in range(int(lengths[b])):
+            h = gru_step(encoder.embedding.weight[source[b, s]], h, *weights)
+            torch.testing.assert_close(seen.states[b, s], h, rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(seen.final[b, 0], h, rtol=1e-9, atol=1e-9)
+        assert (seen.states[b, int(lengths[b]) :] == 0).all()
+
+
+@given(
+    st.integers(0, 4),
+    st.integers(0, 100),
+    st.sampled_from([(torch.float64, 1e-9), (torch.float32, 1e-5)]),
+)
+def test_pads_change_nothing(more: int, seed: int, precision: tuple[torch.dtype, float]) -> None:
+    dtype, close = precision
+    model, (source, lengths, target) = model_of(seed, dtype=dtype), sentences(seed)
+    junk = torch.randint(V_SOURCE, (B, more), generator=torch.Generator().manual_seed(seed))
+    padded = model(torch.cat([source, junk], dim=1), lengths, target)
+    torch.testing.assert_close(padded, model(source, lengths, target), rtol=close, atol=close)
+    # and a sentence alone is read as in its batch
+    alone = model(source[:1, : lengths[0]], lengths[:1], target[:1])
+    torch.testing.assert_close(padded[:1], alone, rtol=close, atol=close)
+    # pads in the target change neither loss
+    pads = torch.full((B, more), PAD)
+    wide = torch.cat([target, pads], dim=1)
+    for loss in (teacher_forcing, loss_in_full):
+        a, b = loss(model, source, lengths, target), loss(model, source, lengths, wide)
+        torch.testing.assert_close(a, b, rtol=close, atol=close)
+
+
+def loss_in_full(model: Seq2Seq, source: Tensor, lengths: Tensor, target: Tensor) -> torch.Tensor:
+    return masked_loss(model(source, lengths, target[:, :-1]), target[:, 1:])
+
+
+def test_the_fast_loss_is_the_plain_one_with_its_gradient() -> None:
+    model, batch = model_of(), sentences()
+    torch.testing.assert_close(
+        teacher_forcing(model, *batch), loss_in_full(model, *batch), rtol=1e-9, atol=1e-9
+    )
+    grads = []
+    for loss in (teacher_forcing, loss_in_full):
+        grads.append(torch.autograd.grad(loss(model, *batch), list(model.parameters())))
+    for fast, plain in zip(*grads, strict=True):
+        torch.testing.assert_close(fast, plain, rtol=1e-9, atol=1e-9)
+
+
+def test_the_masked_loss_by_hand() -> None:
+    logits = torch.tensor([[[0.5, 0.25, 0.25], [0.9, 0.05, 0.05]]]).log()
+    target = torch.tensor([[1, PAD]])
+    assert masked_loss(logits, target).item() == pytest.approx(1.3862944)  # -ln .25, not a mean
+    assert masked_loss(logits, target, pad=9).item() == pytest.approx(
+        (1.3862944 + 0.1053605) / 2  # nothing is a pad: the mean of -ln .25 and -ln .9
+    )
+
+
+def test_the_masked_loss_is_torchs() -> None:
+    torch.manual_seed(0)
+    logits, (_, _, target) = torch.randn(B, T, V_TARGET, dtype=torch.float64), sentences()
+    theirs = cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=PAD)
+    torch.testing.assert_close(masked_loss(logits, target), theirs, rtol=1e-9, atol=1e-9)
+
+
+def test_step_by_step_is_all_at_once() -> None:
+    model, (source, lengths, target) = model_of(), sentences()
+    state, logits = model.start(source, lengths), []
+    for t in range(T):
+        after, state = model.step(state, target[:, t])
+        logits.append(after)
+    together = model(source, lengths, target)
+    torch.testing.assert_close(torch.stack(logits, dim=1), together, rtol=1e-9, atol=1e-9)
+
+
+def test_a_later_target_word_changes_nothing_before_it() -> None:
+    model, (source, lengths, target) = model_of(), sentences()
+    other = target.clone()
+    other[:, 3] = 12
+    a, b = model(source, lengths, target), model(source, lengths, other)
+    assert torch.equal(a[:, :3], b[:, :3]) and not torch.equal(a[0, 3], b[0, 3])
+
+
+def test_the_context_is_felt_at_every_step() -> None:
+    """Not only through the first state: with that state wiped out, the source still counts."""
+    model, (source, lengths, target) = model_of(), sentences()
+    state = model.start(source, lengths)
+    wiped = Reading(state.context, torch.zeros_like(state.hidden))
+    other = Reading(state.context + 0.1, torch.zeros_like(state.hidden))
+    a, b = model.decoder(target, wiped)[0], model.decoder(target, other)[0]
+    assert ((a - b).abs().amax(-1) > 1e-6).all()
+
+
+def test_every_source_word_is_felt_in_every_logit() -> None:
+    model, (source, _, target) = model_of(), sentences()
+    lengths = torch.full((B,), S)
+    before = model(source, lengths, target)
+    for s in range(S):
+        other = source.clone()
+        other[:, s] = 4 + (other[:, s] - 3) % (V_SOURCE - 4)
+        assert ((model(other, lengths, target) - before).abs().amax(-1) > 0).all()
+
+
+def test_the_number_of_parameters_follows_from_the_sizes() -> None:
+    """Each GRU layer: 3 gates of (input + D) × D weights and two biases of D."""
+    model = model_of(layers=1)
+    gru = 3 * (D * D + D * D + 2 * D) + 3 * (2 * D * D + D * D + 2 * D)
+    wanted = (V_SOURCE + V_TARGET) * D + gru + V_TARGET * (D + 1)
+    assert sum(p.numel() for p in model.parameters()) == wanted

@@ -1,0 +1,173 @@
+"""Sequence to sequence: one GRU reads the sentence, another one writes."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, linear
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from tinylib.encoder_decoder import Decoder, Encoder, EncoderDecoder
+
+
+def gru_step(
+    x: Float[Tensor, "*B F"],
+    h: Float[Tensor, "*B D"],
+    w_x: Float[Tensor, "3*D F"],
+    w_h: Float[Tensor, "3*D D"],
+    b_x: Float[Tensor, " 3*D"],
+    b_h: Float[Tensor, " 3*D"],
+) -> Float[Tensor, "*B D"]:
+    r"""$h' = (1 - z) \odot n + z \odot h$ (Cho et al. 2014).
+
+    The update gate z says how much of the old state stays, and the reset gate
+    r how much of it the new content $n = \tanh(xW_n + r \odot hU_n)$ sees.
+    F is the width of x. Weights as in ``nn.GRUCell``: rows for r, z and n.
+    """
+    x_r, x_z, x_n = linear(x, w_x, b_x).chunk(3, dim=-1)
+    h_r, h_z, h_n = linear(h, w_h, b_h).chunk(3, dim=-1)
+    r, z = torch.sigmoid(x_r + h_r), torch.sigmoid(x_z + h_z)
+    n = torch.tanh(x_n + r * h_n)
+    return (1 - z) * n + z * h
+
+
+class Encoding(NamedTuple):
+    """What the encoder hands over: a state for each word, and the last ones.
+
+    ``states`` are the top layer's, 0 at pads; ``final`` holds each of the L
+    layers' state after the last word.
+    """
+
+    states: Float[Tensor, "B S D"]
+    final: Float[Tensor, "B L D"]
+
+
+class GRUEncoder(Encoder):
+    """Reads a sentence from left to right; pads are never read."""
+
+    def __init__(self, V: int, D: int, layers: int = 1, dropout: float = 0.0):
+        super().__init__()
+        self.embedding = nn.Embedding(V, D)
+        self.gru = nn.GRU(D, D, layers, batch_first=True, dropout=dropout)
+
+    def forward(
+        self,
+        tokens: Int[Tensor, "B S"],
+        lengths: Int[Tensor, " B"],
+    ) -> Encoding:
+        x = self.embedding(tokens)
+        packed = pack_padded_sequence(
+            x,
+            lengths.cpu(),
+            batch_first=True,
+            enforce_sorted=False,
+        )
+        read, final = self.gru(packed)
+        S = tokens.shape[1]
+        states, _ = pad_packed_sequence(read, batch_first=True, total_length=S)
+        return Encoding(states, final.transpose(0, 1))
+
+
+class Reading(NamedTuple):
+    """The decoder's state: the source's one vector, and its own memory."""
+
+    context: Float[Tensor, "B D"]
+    hidden: Float[Tensor, "B L D"]
+
+
+class GRUDecoder(Decoder):
+    """Writes word by word, with the context beside every word it is fed.
+
+    Without the context at every step, the source would have to survive in
+    the hidden state through all steps (Cho et al. 2014).
+    """
+
+    def __init__(self, V: int, D: int, layers: int = 1, dropout: float = 0.0):
+        super().__init__()
+        self.embedding = nn.Embedding(V, D)
+        self.gru = nn.GRU(2 * D, D, layers, batch_first=True, dropout=dropout)
+        self.output = nn.Linear(D, V)
+
+    def init_state(self, encoding: Encoding) -> Reading:
+        return Reading(encoding.final[:, -1], encoding.final)
+
+    def read(
+        self,
+        tokens: Int[Tensor, "B T"],
+        state: Reading,
+    ) -> tuple[Float[Tensor, "B T D"], Reading]:
+        """The top layer's state after each token, and the new state."""
+        x = self.embedding(tokens)
+        context = state.context[:, None].expand_as(x)
+        hidden = state.hidden.transpose(0, 1).contiguous()
+        states, hidden = self.gru(torch.cat([x, context], dim=-1), hidden)
+        return states, Reading(state.context, hidden.transpose(0, 1))
+
+    def forward(
+        self,
+        tokens: Int[Tensor, "B T"],
+        state: Reading,
+    ) -> tuple[Float[Tensor, "B T V"], Reading]:
+        states, state = self.read(tokens, state)
+        return self.output(states), state
+
+
+class Seq2Seq(EncoderDecoder):
+    """One GRU reads, another writes; only the last state joins them."""
+
+    encoder: GRUEncoder
+    decoder: GRUDecoder
+
+    def __init__(
+        self,
+        V_source: int,
+        V_target: int,
+        D: int,
+        layers: int = 1,
+        dropout: float = 0.0,
+    ):
+        super().__init__(
+            GRUEncoder(V_source, D, layers, dropout),
+            GRUDecoder(V_target, D, layers, dropout),
+        )
+
+
+def masked_loss(
+    logits: Float[Tensor, "B T V"],
+    target: Int[Tensor, "B T"],
+    pad: int = 0,
+) -> Float[Tensor, ""]:
+    r"""$-\sum_t m_t \log p(y_t) \,/ \sum_t m_t$, with $m_t = [y_t \ne pad]$.
+
+    The mean over all words of the batch; what is predicted at pads does not
+    count, neither above nor below the line.
+    """
+    words = target != pad
+    log_p = logits.log_softmax(-1).gather(-1, target[..., None]).squeeze(-1)
+    return -log_p.masked_fill(~words, 0).sum() / words.sum()
+
+
+def teacher_forcing(
+    model: Seq2Seq,
+    source: Int[Tensor, "B S"],
+    lengths: Int[Tensor, " B"],
+    target: Int[Tensor, "B T"],
+    pad: int = 0,
+    label_smoothing: float = 0.0,
+) -> Float[Tensor, ""]:
+    """:func:`masked_loss` of a batch whose targets are <bos> … <eos>, fast.
+
+    The decoder is fed the right words, whatever it would have said: it sees
+    ``target[:, :-1]`` and should say ``target[:, 1:]``. The output layer, the
+    largest part of the work, is spared the pads.
+    """
+    state = model.start(source, lengths)
+    states, _ = model.decoder.read(target[:, :-1], state)
+    wanted = target[:, 1:]
+    words = wanted != pad
+    return cross_entropy(
+        model.decoder.output(states[words]),
+        wanted[words],
+        label_smoothing=label_smoothing,
+    )
