@@ -21,7 +21,16 @@ from matplotlib.text import Text
 from PIL import Image
 
 from tinylib.lab import plot
-from tinylib.lab.architecture import KINDS, Arrow, Box, architecture, self_attention
+from tinylib.lab.architecture import (
+    KINDS,
+    Arrow,
+    Box,
+    architecture,
+    encoder_decoder,
+    paths,
+    self_attention,
+    seq2seq,
+)
 from tinylib.lab.plot import Figure, heat, heats, lines, luminance, shade
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -50,8 +59,18 @@ DRAW = {
     "heat": lambda: heat(SCORES.softmax(-1), WORDS, WORDS, "Attention weights"),
     "heats": lambda: heats([(CAUSAL, WORDS, WORDS, "Scores"), (X, WORDS, ["1", "2", "3"], "x")]),
     "lines": three_lines,
+    "encoder_decoder": encoder_decoder,
+    "seq2seq": seq2seq,
+    "paths": paths,
     "self_attention": self_attention,
 }
+OF_CHAPTERS = {
+    "encoder_decoder": "01_encoder_decoder",
+    "seq2seq": "02_seq2seq",
+    "paths": "02_seq2seq",
+    "self_attention": "04_self_attention",
+}
+every_drawing = pytest.mark.parametrize("name", OF_CHAPTERS)
 every_picture = pytest.mark.parametrize("name", DRAW)
 
 
@@ -319,11 +338,29 @@ def test_self_attention_writes_a_shape_on_every_arrow_and_overlaps_nothing():
         assert word in figure.alt
 
 
-def test_the_drawing_of_a_phone_keeps_its_text_legible():
-    width, height = drawn("self_attention").drawing.get_size_inches() * 96
+@every_drawing
+def test_the_drawing_of_a_phone_keeps_its_text_legible(name):
+    width, height = drawn(name).drawing.get_size_inches() * 96
     assert height > width  # portrait
-    smallest = min(float(text.get_fontsize()) for text in texts(drawn("self_attention")))
+    smallest = min(float(text.get_fontsize()) for text in texts(drawn(name)))
     assert smallest * 96 / 72 * 340 / width >= 9  # CSS pixels at 340 px
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "steps"),
+    [(7, 3, (3, 6, 1)), (2, 2, (1, 1, 1)), (9, 4, (3, 8, 1)), (8, 2, (7, 7, 1))],
+)
+def test_paths_tells_the_longest_way(n, k, steps):
+    figure = paths(n, k)
+    told = [text.get_text() for text in texts(figure) if "step" in text.get_text()]
+    assert told == [f"{count} step{'s' if count > 1 else ''}" for count in steps]
+    assert f"over {n} words" in figure.alt and f"{steps[0]} layers" in figure.alt
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 3), (7, 1)])
+def test_paths_of_nowhere_are_refused(n, k):
+    with pytest.raises(ValueError, match="n ≥ 2 words, a window k ≥ 2"):
+        paths(n, k)
 
 
 @pytest.mark.parametrize("shape", ["T", "B T D", "T 4D", "1 V", "B T (H v)", "B H T S"])
@@ -367,18 +404,19 @@ def test_the_page_is_opaque_paper_with_rounded_corners():
     assert middle[3] == 255 and contrast([c / 255 for c in middle[:3]], "white") < 1.1
 
 
-def test_the_drawing_in_the_chapter_is_the_drawing_of_the_library():
+@every_drawing
+def test_the_drawing_in_the_chapter_is_the_drawing_of_the_library(name):
     """nbval does not compare pictures; other versions of FreeType may move a few pixels."""
-    chapter = json.loads((ROOT / "chapters" / "04_self_attention.ipynb").read_text())
+    chapter = json.loads((ROOT / "chapters" / f"{OF_CHAPTERS[name]}.ipynb").read_text())
     outputs = [output for cell in chapter["cells"] for output in cell.get("outputs", [])]
-    drawn = self_attention()
+    now = drawn(name)
     stored = [
         Image.open(io.BytesIO(base64.b64decode("".join(output["data"]["image/png"]))))
         for output in outputs
-        if "".join(output.get("data", {}).get("text/plain", "")) == drawn.alt
+        if "".join(output.get("data", {}).get("text/plain", "")) == now.alt
     ]
-    assert len(stored) == 1, "`make refresh 04_self_attention`"
-    now = Image.open(io.BytesIO(drawn.png))
-    assert stored[0].size == now.size, "`make refresh 04_self_attention`"
-    a, b = (np.asarray(image.convert("RGBA"), dtype=float) for image in (stored[0], now))
-    assert abs(a - b).mean() < 0.5, "`make refresh 04_self_attention`"
+    assert len(stored) == 1, f"`make refresh {OF_CHAPTERS[name]}`"
+    fresh = Image.open(io.BytesIO(now.png))
+    assert stored[0].size == fresh.size, f"`make refresh {OF_CHAPTERS[name]}`"
+    a, b = (np.asarray(image.convert("RGBA"), dtype=float) for image in (stored[0], fresh))
+    assert abs(a - b).mean() < 0.5, f"`make refresh {OF_CHAPTERS[name]}`"

@@ -309,3 +309,131 @@ def self_attention() -> Figure:
             "sum of the values gives the context vectors z (T by v)."
         ),
     )
+
+
+def encoder_decoder() -> Figure:
+    """Any encoder and any decoder, joined by a state (Cho et al. 2014; Sutskever et al. 2014)."""
+    return architecture(
+        {
+            "source": Box("source tokens", (0, 0), "data", width=1.2),
+            "rows": Box("embedding $W_E$", (0, 1), "weight", width=1.2),
+            "encoder": Box("encoder", (0, 2), width=1.2),
+            "target": Box("target tokens so far", (1.5, 1), "data", width=1.3),
+            "own rows": Box("embedding", (1.5, 2), "weight", width=1.3),
+            "decoder": Box("decoder", (0.75, 3), width=2.8),
+            "output": Box("output layer", (0.75, 4), "weight", width=2.8),
+            "logits": Box("logits of the next token", (0.75, 5), "data", width=2.8),
+        },
+        [
+            ("source", "rows", "B S"),
+            ("rows", "encoder", "B S D"),
+            ("encoder", "decoder", "B D", "one vector"),
+            ("target", "own rows", "B T"),
+            ("own rows", "decoder", "B T D"),
+            ("decoder", "output", "B T D"),
+            ("output", "logits", "B T V"),
+        ],
+        alt=(
+            "Diagram of an encoder and a decoder, from top to bottom. On the left, source tokens "
+            "(B by S) pick rows of an embedding table, and these vectors (B by S by D) go into the "
+            "encoder. One arrow leads from the encoder down to the decoder: one vector for each "
+            "sentence (B by D). On the right, the target tokens so far (B by T) are looked up in "
+            "an embedding of their own (B by T by D), and go into the decoder, too. Below it, an "
+            "output layer turns its vectors into logits of the next token, one for each word of "
+            "the vocabulary (B by T by V)."
+        ),
+    )
+
+
+def seq2seq() -> Figure:
+    """Translation with two GRUs: the encoder word by word, and one step of the decoder."""
+    words, last = "the cat sleeps".split(), 2
+    boxes = {}
+    for s, word in enumerate(words):
+        boxes[f"word {s}"] = Box(word, (0, s), "data", width=0.58)
+        boxes[f"read {s}"] = Box("GRU", (0.9, s), width=0.55)
+    boxes |= {
+        "before": Box("state", (0.9, 3), "data", width=0.55),
+        "fed": Box("word before", (2.2, 0), "data", width=0.95),
+        "rows": Box("embedding", (2.2, 1), "weight", width=0.95),
+        "join": Box("side by side", (2.2, 2), width=0.95),
+        "write": Box("GRU", (2.2, 3), width=0.95),
+        "after": Box("new state", (2.2, 4), "data", width=0.95),
+        "output": Box("output layer", (2.2, 5), "weight", width=0.95),
+        "logits": Box("logits", (2.2, 6), "data", width=0.95),
+    }
+    reading = [(f"word {s}", f"read {s}", "B D") for s in range(3)]
+    states = [(f"read {s}", f"read {s + 1}", "B D") for s in range(last)]
+    return architecture(
+        boxes,
+        [
+            *reading,
+            *states,
+            (f"read {last}", "before", "B D"),
+            (f"read {last}", "join", "B D", "$c$"),
+            ("fed", "rows", "B"),
+            ("rows", "join", "B D"),
+            ("join", "write", "B 2D"),
+            ("before", "write", "B D"),
+            ("write", "after", "B D"),
+            ("after", "output", "B D"),
+            ("output", "logits", "B V"),
+        ],
+        alt=(
+            "Diagram of translation with two GRUs. On the left the encoder reads the cat sleeps, "
+            "one word in each of three rows: a GRU takes the word's embedding (B by D) and the "
+            "state of the row above (B by D). The state after the last word goes two ways: down, "
+            "as the decoder's first state, and to the right, as the context c. On the right is one "
+            "step of the decoder: the word before is looked up in an embedding and put side by "
+            "side with the context (B by 2D); a GRU takes that and the state, and gives the new "
+            "state (B by D), which serves the next step, and from which an output layer makes the "
+            "logits of the next word (B by V)."
+        ),
+    )
+
+
+def paths(n: int = 7, k: int = 3) -> Figure:
+    """The longest way from one word to another, in a CNN, an RNN and in self-attention.
+
+    n words; a unit of the CNN sees a window of k: its own place and the k - 1 before it. Drawn as
+    in Vaswani et al. 2017, table 1. ValueError unless n and k are 2 or more.
+    """
+    if n < 2 or k < 2:
+        raise ValueError(f"n = {n} and k = {k}: a path needs n ≥ 2 words, a window k ≥ 2")
+    layers = -(-(n - 1) // (k - 1))  # rounded up
+    every = list(product(range(n), repeat=2))
+    windows = [((j, r), (i, r + 1)) for r in range(layers) for j, i in every if 0 <= i - j < k]
+    stops = [max(0, n - 1 - r * (k - 1)) for r in range(layers, -1, -1)]  # 0, …, n - 1
+    climb = [((stops[r], r), (stops[r + 1], r + 1)) for r in range(layers)]
+    up, along = [((i, 0), (i, 1)) for i in range(n)], [((i, 1), (i + 1, 1)) for i in range(n - 1)]
+    nets = [  # name, layers, steps of the longest way, links, those of that way
+        (f"convolution, window {k}", layers, layers, windows, climb),
+        ("recurrent network", 1, n - 1, up + along, [up[0], *along]),
+        ("self-attention", 1, 1, [((j, 0), (i, 1)) for j, i in every], [((0, 0), (n - 1, 1))]),
+    ]
+    step, rise, head = 44, 58, 48
+    width, height = 2 * MARGIN + step * n, sum(head + rise * rows + 36 for _, rows, *_ in nets)
+    with style():
+        axes, top = page(width, height + MARGIN), float(MARGIN)
+        for name, rows, steps, links, way in nets:
+            floor = top + head + rise * rows
+            axes.text(MARGIN, top + 10, name, size=TITLE, weight="bold", va="center")
+            many = f"{steps} step{'s' if steps > 1 else ''}"
+            axes.text(width - MARGIN, top + 10, many, size=TEXT, va="center", ha="right")
+            for colour, ends in [("#c3cbd4", links), (KINDS["weight"].line, way)]:
+                for (j, low), (i, high) in ends:
+                    x, y = [22 + MARGIN + step * c for c in (j, i)], [low, high]
+                    thick = 0.9 if ends is links else 2.6
+                    axes.plot(x, [floor - rise * r for r in y], color=colour, lw=thick, zorder=1)
+            for row, i in product(range(rows + 1), range(n)):
+                look = KINDS["op" if row else "data"]
+                spot: Any = {"ms": 12, "mfc": look.fill, "mec": look.line, "mew": 1.3}
+                axes.plot(22 + MARGIN + step * i, floor - rise * row, "o", **spot, zorder=2)
+            top = floor + 36
+        return finish(
+            axes,
+            f"Three networks over {n} words, with the longest way from the first word to the last "
+            f"marked. Convolution with windows of {k}: {layers} layers, {layers} steps. Recurrent "
+            f"network: one layer, {n - 1} steps from state to state. Self-attention: one layer in "
+            "which every word is joined to every other, 1 step.",
+        )
