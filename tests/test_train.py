@@ -1,0 +1,677 @@
+"""Training: by the formula, the same in every run, and exact again after any kill.
+
+As a script it trains and is killed, over and over, for `test_kill_9_changes_nothing`.
+"""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import nbformat
+import pytest
+import torch
+from nbformat.v4 import new_code_cell, new_notebook
+from refresh import ROOT, refresh
+from test_weights import room_for
+from torch import Tensor, nn
+
+from tinylib.lab import train, weights
+from tinylib.lab.train import Fit, Outcome, adamw, constant, cosine, fit, linear, recipe
+
+B, D, HIDDEN = 3, 5, 7
+Pair = tuple[Tensor, Tensor]
+
+
+def network(seed: int = 0, hidden: int = HIDDEN) -> nn.Sequential:
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return nn.Sequential(nn.Linear(D, hidden), nn.Dropout(0.3), nn.Tanh(), nn.Linear(hidden, 1))
+
+
+def batch(i: int) -> Pair:
+    x = torch.randn(B, D)
+    return x, x.sum(-1, keepdim=True)
+
+
+def error(model: nn.Module, data: Pair) -> Tensor:
+    return (model(data[0]) - data[1]).square().mean()
+
+
+HELD_OUT = torch.randn(11, D, generator=torch.Generator().manual_seed(5))
+
+
+def held_out(model: nn.Module) -> float:
+    assert not model.training and not torch.is_grad_enabled()
+    return error(model, (HELD_OUT, HELD_OUT.sum(-1, keepdim=True))).item()
+
+
+def trained(model: nn.Module | None = None, **how: Any) -> Fit:
+    settings: dict[str, Any] = {"steps": 13, "lr": 0.03, "every": 4, "seed": 2, "show": False} | how
+    data, loss = settings.pop("batch", batch), settings.pop("loss", error)
+    return fit(model or network(), loss, data, **settings)
+
+
+def same(one: nn.Module, other: nn.Module) -> bool:
+    pairs = zip(one.parameters(), other.parameters(), strict=True)
+    return all(torch.equal(p, q) for p, q in pairs)
+
+
+# --- the formula -------------------------------------------------------------------------------
+
+
+def test_schedules_by_hand() -> None:
+    assert [constant(s) for s in (0.0, 0.5, 1.0)] == [1, 1, 1]
+    assert [linear()(s) for s in (0.0, 0.25, 1.0)] == [1, 0.75, 0]
+    assert [linear(0.5)(s) for s in (0, 0.25, 0.5, 0.75, 1)] == [0, 0.5, 1, 0.5, 0]
+    third = [cosine(0.25)(s) for s in (0, 0.125, 0.25, 0.5, 0.625, 0.75, 1)]
+    assert third == pytest.approx([0, 0.5, 1, 0.75, 0.5, 0.25, 0])
+    for warmup in (-0.1, 1.0, 100.0):
+        with pytest.raises(ValueError, match="share of all steps"):
+            linear(warmup)
+
+
+def descend(slope: float, **how: Any) -> float:
+    """Where a single weight comes to from 0 by plain gradient descent on loss = slope · weight."""
+    model = nn.Linear(1, 1, bias=False)
+    nn.init.zeros_(model.weight)
+    settings: dict[str, Any] = {
+        "lr": 1.0,
+        "optimiser": lambda m, lr: torch.optim.SGD(m.parameters(), lr),
+    } | how
+    fit(model, lambda m, x: slope * m(x).sum(), lambda i: torch.ones(1, 1), show=False, **settings)
+    return model.weight.item()
+
+
+def test_rate_and_clipping_by_hand() -> None:
+    # The rates in the middle of four steps on the way from 1 to 0: 7/8, 5/8, 3/8, 1/8.
+    assert descend(0.5, steps=4, schedule=linear()) == -1
+    assert descend(0.5, steps=1, schedule=linear(), lr=3.0) == -0.75
+    assert descend(0.5, steps=3) == -1.5
+    assert descend(10, steps=3) == pytest.approx(-3)
+    assert descend(10, steps=3, clip=2.5) == pytest.approx(-7.5)
+    assert descend(10, steps=3, clip=None) == -30
+
+
+def test_it_is_torchs_adamw() -> None:
+    model, reference = network().eval(), network().eval()
+    model[1] = reference[1] = nn.Identity()
+    xs = torch.randn(7, B, D)
+    losses = fit(model, error, lambda i: (xs[i], xs[i].sum(-1, keepdim=True)), 7, show=False).losses
+    decayed = {"params": [reference[0].weight, reference[3].weight], "weight_decay": 0.01}
+    plain = {"params": [reference[0].bias, reference[3].bias], "weight_decay": 0.0}
+    learner = torch.optim.AdamW([decayed, plain], 1e-3, fused=False, foreach=False)
+    for x, told in zip(xs, losses, strict=True):
+        value = error(reference, (x, x.sum(-1, keepdim=True)))
+        assert told == pytest.approx(value.item(), rel=1e-5)
+        learner.zero_grad()
+        value.backward()
+        nn.utils.clip_grad_norm_(reference.parameters(), 1.0)
+        learner.step()
+    torch.testing.assert_close(dict(model.named_parameters()), dict(reference.named_parameters()))
+
+
+def test_only_matrices_decay_and_frozen_parameters_stay() -> None:
+    frozen = nn.Linear(3, 5).requires_grad_(False)
+    model = nn.Sequential(nn.Linear(2, 3), nn.LayerNorm(3), frozen)
+    groups = adamw(model, 0.5, weight_decay=0.1, betas=(0.8, 0.9)).param_groups
+    assert [[p.ndim for p in group["params"]] for group in groups] == [[2], [1, 1, 1]]
+    assert [group["weight_decay"] for group in groups] == [0.1, 0.0]
+    assert all(group["betas"] == (0.8, 0.9) and group["fused"] for group in groups)
+    before = frozen.weight.clone()
+    fit(model, lambda m, x: m(x).square().mean(), lambda i: torch.ones(3, 2), 3, show=False)
+    assert torch.equal(frozen.weight, before)
+
+
+def test_it_learns() -> None:
+    model = network(hidden=31)
+    run = trained(model, steps=400, schedule=linear(0.1))
+    assert sum(run.losses[-50:]) < 0.2 * sum(run.losses[:50])
+    assert not model.training
+    assert run.best == len(run.losses) == 400
+    assert run.seconds > 0
+
+
+# --- the same in every run ---------------------------------------------------------------------
+
+
+def test_same_seed_same_curve() -> None:
+    torch.manual_seed(17)
+    state = torch.get_rng_state()
+    one, other = network(), network()
+    run = trained(one, validate=held_out)
+    assert torch.equal(torch.get_rng_state(), state), "the caller's random state is left alone"
+    torch.rand(3)
+    again = trained(other, validate=held_out)
+    assert run.losses == again.losses and run.valid == again.valid
+    assert same(one, other)
+    assert run.losses != trained(seed=3).losses
+
+
+def test_a_step_is_random_by_seed_and_number_alone() -> None:
+    """Dropout in step i is the same whatever the batch function drew, and no step repeats."""
+    seen: dict[str, list[Tensor]] = {"a": [], "b": []}
+
+    def loss(name: str, model: nn.Module, data: Tensor) -> Tensor:
+        seen[name].append(torch.rand(2))
+        return model(data).square().mean()
+
+    for name, draws in (("a", 0), ("b", 7)):
+
+        def drawn(i: int, n: int = draws) -> Tensor:
+            torch.rand(n)
+            return torch.ones(B, D)
+
+        trained(loss=partial(loss, name), batch=drawn)
+    assert torch.equal(torch.stack(seen["a"]), torch.stack(seen["b"]))
+    assert len({tuple(x.tolist()) for x in seen["a"]}) == 13
+
+
+def test_the_representation_holds_nothing_of_the_run() -> None:
+    assert repr(trained()) == repr(Fit())
+
+
+# --- validation --------------------------------------------------------------------------------
+
+
+def scripted(values: list[float], kept: list[Tensor]) -> Callable[[nn.Module], float]:
+    """A validation whose values are given; it keeps the first weight as it was at each."""
+
+    def validate(model: nn.Module) -> float:
+        kept.append(next(model.parameters()).detach().clone())
+        return values[len(kept) - 1]
+
+    return validate
+
+
+@pytest.mark.parametrize(
+    ("values", "patience", "steps", "best"),
+    [
+        ([5, 3, 4, 3, 7, 1, 2], 3, [2, 4, 6, 8, 10], 1),  # 3 again is not better
+        ([5, 3, 4, 3, 7, 1, 2], None, [2, 4, 6, 8, 10, 12, 13], 5),
+        ([5, 6, 4, 5, 3, 4, 9], 2, [2, 4, 6, 8, 10, 12, 13], 4),
+        ([8, 6, 7, 8, 9, 9, 9], 1, [2, 4, 6], 1),
+    ],
+)
+def test_the_best_weights_are_kept_and_patience_ends(
+    values: list[float], patience: int | None, steps: list[int], best: int
+) -> None:
+    model, kept = network(), list[Tensor]()
+    run = trained(model, validate=scripted(values, kept), patience=patience, every=2)
+    assert run.valid == list(zip(steps, values, strict=False))
+    assert len(run.losses) == steps[-1]
+    assert run.best == steps[best]
+    assert torch.equal(next(model.parameters()), kept[best])
+    assert not model.training
+
+
+# --- after a kill ------------------------------------------------------------------------------
+
+OPTIMISERS: dict[str, Callable[[nn.Module, float], torch.optim.Optimizer]] = {
+    "adamw": adamw,
+    "momentum": lambda m, lr: torch.optim.SGD(m.parameters(), lr / 9, momentum=0.9),
+    "plain": lambda m, lr: torch.optim.SGD(m.parameters(), lr / 9),
+    "asgd": lambda m, lr: torch.optim.ASGD(m.parameters(), lr / 9),
+}
+
+
+class Stop(Exception):
+    pass
+
+
+def stopping(at: int, i: int) -> Pair:
+    if i == at:
+        raise Stop
+    return batch(i)
+
+
+@pytest.mark.parametrize("optimiser", OPTIMISERS)
+def test_a_run_goes_on_where_it_stopped(tmp_path: Path, optimiser: str) -> None:
+    how: dict[str, Any] = {
+        "optimiser": OPTIMISERS[optimiser],
+        "validate": held_out,
+        "schedule": cosine(0.2),
+        "patience": 100,
+    }
+    whole = network()
+    unbroken = trained(whole, **how)
+    for stops in ([0], [1], [4], [5, 6], [7, 9, 12], [3, 3, 8, 8]):
+        path = tmp_path / f"{stops}.safetensors"
+        for at in stops:
+            start = network(seed=1) if path.exists() else network()  # a checkpoint overrides it
+            with pytest.raises(Stop):
+                trained(start, batch=partial(stopping, at), checkpoint=path, **how)
+        model = network()
+        run = trained(model, checkpoint=path, **how)
+        assert (run.losses, run.valid) == (unbroken.losses, unbroken.valid), stops
+        assert same(model, whole)
+
+
+def test_a_finished_run_is_not_repeated(tmp_path: Path) -> None:
+    path, model, other = tmp_path / "run.safetensors", network(), network(seed=1)
+    values = [3.0, 1.0, 2.0, 2.0]
+    how: dict[str, Any] = {"checkpoint": path, "every": 2, "patience": 2}
+    run = trained(model, validate=scripted(values, []), **how)
+    before = path.read_bytes()
+    calls: list[int] = []
+
+    def counted(i: int) -> Pair:
+        calls.append(i)
+        return batch(i)
+
+    assert trained(other, validate=scripted([], []), batch=counted, **how) == run
+    assert calls == [0], "only looked at, to see that the data are the same"
+    assert same(model, other) and not other.training
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_checkpoint_of_another_run_is_refused_and_kept(tmp_path: Path) -> None:
+    path = tmp_path / "run.safetensors"
+    how: dict[str, Any] = {"checkpoint": path, "validate": held_out}
+    trained(**how)
+    before = path.read_bytes()
+    others: dict[str, dict[str, Any]] = {
+        "steps was 13, is 14": {"steps": 14},
+        "seed was 2, is 3, data differs": {"seed": 3},
+        "clip was 1.0, is None": {"clip": None},
+        "every was 4, is 5": {"every": 5},
+        "patience was None, is 2": {"patience": 2},
+        "validate was True, is False": {"validate": None},
+        "schedule differs": {"schedule": linear()},
+        "optimiser differs": {"lr": 0.02},
+        "(optimiser differs)": {"optimiser": OPTIMISERS["momentum"]},
+        "(data differs)": {"batch": lambda i: (torch.ones(B, D), torch.ones(B, 1))},
+        "of another model": {"model": network(hidden=11)},
+        "(weight is missing; bias is missing; 0.bias is not in the model; ": {
+            "model": nn.Linear(D, 1)
+        },
+    }
+    for told, change in others.items():
+        with pytest.raises(ValueError) as refused:
+            trained(**(how | change))
+        assert told in str(refused.value)
+        assert f"give another path, or delete {path} to start anew" in str(refused.value)
+        assert path.read_bytes() == before
+    weights.save(path, network())
+    with pytest.raises(ValueError, match=r"is not a checkpoint of fit\(\): give another path"):
+        trained(**how)
+
+
+def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.safetensors"
+    trained(checkpoint=path)
+    whole = path.read_bytes()
+    for length in (0, 5, 100, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match=r"cut short or not .* delete it"):
+            trained(checkpoint=path)
+        assert path.read_bytes() == whole[:length]
+
+
+def test_a_full_disk_costs_no_more_than_the_steps_since(tmp_path: Path) -> None:
+    path, whole = tmp_path / "run.safetensors", network()
+    unbroken = trained(whole)
+
+    with ExitStack() as disk:
+
+        def filling(i: int) -> Pair:
+            if i == 5:
+                disk.enter_context(room_for(1000))
+            return batch(i)
+
+        with pytest.raises(OSError, match=r"could not write .*File too large.* is unharmed"):
+            trained(batch=filling, checkpoint=path)
+    assert list(tmp_path.iterdir()) == [path]
+    assert len(weights.load(path).tensors["losses"]) == 4
+    model = network()
+    assert trained(model, checkpoint=path).losses == unbroken.losses
+    assert same(model, whole)
+
+
+def killed(folder: Path) -> None:
+    """Train in processes that are killed, then to the end; the losses go to files in `folder`."""
+    fsync = os.fsync
+
+    def die(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def dying_batch(at: int, i: int) -> Pair:
+        if i == at:
+            die()
+        return batch(i)
+
+    def at_write(n: int, work: Callable[[int], None], file: int) -> None:
+        writes.append(file)
+        if len(writes) == n:
+            work(file)
+        fsync(file)
+
+    def half(file: int) -> None:
+        os.ftruncate(file, os.fstat(file).st_size // 2)
+        die()
+
+    def run(name: str, data: Callable[[int], Pair] = batch, steps: int = 13) -> None:
+        path = folder / f"{name}.safetensors"
+        made = trained(batch=data, checkpoint=path, validate=held_out, steps=steps)
+        (folder / f"{name}.json").write_text(json.dumps([made.losses, made.valid]))
+
+    def in_a_child(work: Callable[[], None]) -> int:
+        sys.stdout.flush()
+        if not (child := os.fork()):
+            work()
+            os._exit(0)
+        return child
+
+    def status(child: int) -> int:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+    trained()  # so that all that training imports is there, in every child, too
+    for steps in (13, 400):
+        assert status(in_a_child(partial(run, f"unbroken-{steps}", steps=steps))) == 0
+    writes: list[int] = []
+    moments: dict[str, Callable[[], None]] = {
+        f"step-{at}": partial(run, f"step-{at}", partial(dying_batch, at))
+        for at in (1, 3, 4, 5, 8, 12)
+    }
+    for n in (1, 2, 4):
+        for name, work in (("half", half), ("whole", die)):
+
+            def writing(
+                n: int = n, work: Callable[[int], None] = work, name: str = f"{name}-{n}"
+            ) -> None:
+                os.fsync = partial(at_write, n, work)
+                run(name)
+
+            moments[f"{name}-{n}"] = writing
+    for name, moment in moments.items():
+        assert status(in_a_child(moment)) == -signal.SIGKILL, name
+        assert status(in_a_child(partial(run, name))) == 0, name
+    kills, dice = 0, random.Random(0)
+    while True:  # by the clock, wherever it happens to be; later and later, so that it ends
+        child = in_a_child(partial(run, "clock-400", steps=400))
+        time.sleep(dice.uniform(0, 0.01 * (kills + 1)))
+        os.kill(child, signal.SIGKILL)
+        if status(child) == 0:
+            break
+        kills += 1
+    print(json.dumps({"moments": list(moments), "kills": kills}))
+
+
+def test_kill_9_changes_nothing(tmp_path: Path) -> None:
+    made = subprocess.run(
+        [sys.executable, __file__, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    told = json.loads(made.stdout)
+    curves = {path.stem: json.loads(path.read_text()) for path in tmp_path.glob("*.json")}
+    assert len(curves["unbroken-13"][0]) == 13
+    for name in told["moments"]:
+        assert curves[name] == curves["unbroken-13"], name
+    assert told["kills"] > 0
+    assert curves["clock-400"] == curves["unbroken-400"]
+    assert not list(tmp_path.glob(".*")), "half-written files are gone"
+
+
+# --- what is refused ---------------------------------------------------------------------------
+
+
+def nan_at(step: int) -> Callable[[int], Pair]:
+    def data(i: int) -> Pair:
+        x, y = batch(i)
+        return x, y * torch.nan if i == step else y
+
+    return data
+
+
+def test_nan_stops_at_once_and_spares_the_checkpoint(tmp_path: Path) -> None:
+    path = tmp_path / "run.safetensors"
+    with pytest.raises(FloatingPointError, match=r"the loss of step 7 is nan: try a smaller lr"):
+        trained(batch=nan_at(7), checkpoint=path)
+    assert len(weights.load(path).tensors["losses"]) == 4
+
+    def steep(model: nn.Module, data: Pair) -> Tensor:
+        return model(data[0]).mul(0).abs().sqrt().mean()  # 0, but infinitely steep there
+
+    with pytest.raises(FloatingPointError, match="the gradient's length of step 0 is nan"):
+        trained(loss=steep)
+    for value in (float("nan"), float("inf")):
+        with pytest.raises(FloatingPointError, match=f"validate returned {value} after 4 steps"):
+            trained(validate=lambda model, v=value: v)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"steps": 0}, "steps is 0: make it 1 or more"),
+        ({"every": 0}, "every is 0: make it 1 or more"),
+        ({"patience": 0, "validate": held_out}, "patience is 0: make it 1 or more"),
+        ({"patience": 2}, "pass validate, too"),
+        ({"clip": 0.0}, "clip is 0.0: make it positive, or None"),
+        ({"clip": float("nan")}, "make it positive"),
+        ({"model": nn.Tanh()}, "this Tanh has no parameters to train"),
+        ({"model": nn.Linear(2, 3).requires_grad_(False)}, "no parameters to train"),
+        ({"batch": lambda i: None}, r"batch\(0\) is empty"),
+        ({"batch": lambda i: []}, r"batch\(0\) is empty"),
+        ({"batch": lambda i: batch(i) if i < 2 else (torch.ones(0, D),)}, r"batch\(2\) is empty"),
+        ({"batch": lambda i: {"x": torch.ones(0)}}, r"batch\(0\) is empty"),
+        ({"loss": lambda m, b: m(b[0]).square()}, r"a tensor of shape \(3, 1\): return .* one num"),
+        ({"loss": lambda m, b: 3.0}, "the loss is 3.0: return a tensor"),
+        ({"loss": lambda m, b: error(m, b).detach()}, "does not depend on the model's parameters"),
+    ],
+)
+def test_bad_input_is_refused_in_words(change: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        trained(**change)
+
+
+# --- progress ----------------------------------------------------------------------------------
+
+
+def test_a_terminal_gets_short_lines_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    run = trained(show=True, validate=held_out)
+    out, lines = capsys.readouterr()
+    assert out == ""
+    assert lines.splitlines()[0] == f"step 1 of 13: loss {run.losses[0]:.4g}"
+    mean, value = sum(run.losses) / 13, run.valid[-1][1]
+    assert lines.splitlines()[-1] == f"step 13 of 13: loss {mean:.4g}, validation {value:.4g}"
+    assert len(lines.splitlines()) < 13
+    trained()
+    assert capsys.readouterr() == ("", "")
+
+
+def test_training_in_a_terminal_loads_nothing_for_notebooks() -> None:
+    code = (
+        "import sys, torch; from tinylib.lab.train import fit; "
+        "fit(torch.nn.Linear(2, 3), lambda m, x: m(x).sum(), lambda i: torch.ones(5, 2), 2); "
+        "print({'IPython', 'ipywidgets', 'matplotlib'} & set(sys.modules))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    assert run.stdout == "set()\n"
+
+
+IN_A_NOTEBOOK = """\
+import torch
+from torch import nn
+
+from tinylib.lab.train import fit
+
+
+def train(steps, **how):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(5, 31), nn.Dropout(0.1), nn.Linear(31, 1))
+    loss = lambda model, x: (model(x) - x.sum(-1, keepdim=True)).square().mean()
+    held_out = lambda model: float(loss(model, torch.eye(5)))
+    return fit(model, loss, lambda i: torch.randn(3, 5), steps, validate=held_out, **how)"""
+
+
+def test_in_a_notebook_the_outputs_are_the_same_in_every_run(tmp_path: Path) -> None:
+    path = tmp_path / "00_trial.ipynb"
+    cells = [
+        new_code_cell(IN_A_NOTEBOOK),
+        new_code_cell("train(700, every=50)"),
+        new_code_cell("train(1)"),
+        new_code_cell("train(3, lr=1e38)", metadata={"tags": ["raises-exception"]}),
+    ]
+    nbformat.write(new_notebook(cells=cells), path)
+    assert refresh(path) is None
+    first = path.read_bytes()
+    assert refresh(path) is None
+    assert path.read_bytes() == first
+    shown = [cell.outputs for cell in nbformat.read(path, as_version=4).cells[2:]]
+    plain = [[output.get("data", {}).get("text/plain") for output in outputs] for outputs in shown]
+    curve = "Loss curve: training and validation loss over {} steps."
+    assert plain == [
+        ["700 steps", curve.format(700), "Fit(losses, valid, best, seconds)"],
+        ["1 steps", curve.format(1), "Fit(losses, valid, best, seconds)"],
+        ["3 steps", curve.format(3), None],
+    ]
+    assert [list(output.data) for output in shown[0]] == [
+        ["text/plain"],
+        ["image/png", "text/plain"],
+        ["text/plain"],
+    ]
+    assert shown[2][-1].ename == "FloatingPointError"
+
+
+# --- recipes -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Recipes of our own, and folders for what they make; yields what a recipe is to do next."""
+    monkeypatch.setitem(sys.modules, "tinylib.lab.recipes", ModuleType("tinylib.lab.recipes"))
+    monkeypatch.setattr(train, "RECIPES", {})
+    monkeypatch.setattr(train, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(weights, "FOLDER", tmp_path / "weights")
+    orders: list[str] = []
+
+    @recipe("trial")
+    def trial(checkpoint: Path) -> Outcome:
+        """A trial.
+
+        More about it.
+        """
+
+        def data(i: int) -> Pair:
+            if "interrupt" in orders and i == 6:
+                raise KeyboardInterrupt
+            return batch(i)
+
+        torch.manual_seed(0)
+        model = network()
+        run = trained(model, batch=data, checkpoint=checkpoint, validate=held_out)
+        ship = {"words": ["le"]} if "ship" in orders else None
+        source = {"licence": "CC0-1.0", "attribution": "nobody"} if "credit" in orders else {}
+        return Outcome(model, run, 2, "sums", {"best": run.best}, ship, **source)
+
+    @recipe("another")
+    def another(checkpoint: Path) -> Outcome:
+        raise AssertionError("not asked for")
+
+    yield orders
+
+
+def test_a_recipe_is_recorded(recipes: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert train.main(["trial"]) == 0
+    record = weights.results("trial")
+    assert json.loads(capsys.readouterr().out) == record
+    run = trained(validate=held_out)
+    assert record.pop("seconds") >= 0
+    assert record == {
+        "recipe": "trial",
+        "seed": 2,
+        "data": "sums",
+        "parameters": D * HIDDEN + HIDDEN + HIDDEN + 1,
+        "steps": 13,
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "loss": sum(run.losses) / 13,
+        "validation": min(value for _, value in run.valid),
+        "figures": {"best": run.best},
+    }
+    assert weights.manifest() == {}
+
+
+def test_a_recipe_ships_its_model_with_licence_and_attribution(recipes: list[str]) -> None:
+    recipes.append("ship")
+    with pytest.raises(ValueError, match="say its data's licence and attribution"):
+        train.main(["trial"])
+    assert weights.manifest() == {} and not (weights.FOLDER / "results").exists()
+    recipes.append("credit")
+    assert train.main(["trial"]) == 0
+    entry = weights.manifest()["trial"]
+    assert entry["figures"] == weights.results("trial")["figures"]
+    assert (entry["seed"], entry["licence"], entry["attribution"]) == (2, "CC0-1.0", "nobody")
+    model = network(seed=1)
+    assert weights.load_into(model, "trial") == {"words": ["le"]}
+    other = network()
+    trained(other, validate=held_out)
+    assert same(model, other)
+
+
+def test_an_interrupted_recipe_says_how_to_go_on(
+    recipes: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipes.append("interrupt")
+    told = "Interrupted. To go on from the last checkpoint: python -m tinylib.lab.train trial"
+    assert train.main(["trial"]) == told
+    assert not weights.FOLDER.exists()
+    checkpoint = train.CACHE / "trial.safetensors"
+    assert len(weights.load(checkpoint).tensors["losses"]) == 4
+    recipes.clear()
+    assert train.main(["trial"]) == 0
+    assert weights.results("trial")["loss"] == sum(trained(validate=held_out).losses) / 13
+
+    recipes.append("interrupt")
+    assert train.main(["trial"]) == 0, "it is finished: nothing is trained"
+    assert "Interrupted" in str(train.main(["trial", "--restart"]))
+
+
+def test_a_restart_drops_the_checkpoints_of_its_recipe_only(recipes: list[str]) -> None:
+    recipe("trial-large")(train.RECIPES["another"])
+    stems = ("trial", "trial-15000", "trial-large", "trial-large-2", "trials", "another")
+    for stem in stems:
+        weights.write(train.CACHE / f"{stem}.safetensors", b"not a checkpoint")
+    assert train.main(["trial", "--restart"]) == 0
+    left = {path.stem for path in train.CACHE.iterdir()}
+    assert left == set(stems) - {"trial-15000"}, "trial has made its own anew"
+    weights.load(train.CACHE / "trial.safetensors")
+
+
+def test_the_recipes_of_the_course_can_be_listed() -> None:
+    command = [sys.executable, "-m", "tinylib.lab.train", "--list"]
+    run = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    lines = [line.split(maxsplit=1) for line in run.stdout.splitlines()]
+    assert {"bilingual-gru", "fra-eng-gru"} <= {line[0] for line in lines}
+    assert all(len(line) == 2 for line in lines), "each says what it is"
+    assert run.stderr == ""
+
+
+def test_the_command_names_its_recipes(
+    recipes: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train.main(["tria"]) == "There is no recipe 'tria'. There are: another, trial."
+    assert train.main([]) == "Name a recipe. There are: another, trial."
+    assert train.main(["--list"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split(maxsplit=1) == ["trial", "A trial."]
+    with pytest.raises(ValueError, match="two recipes called 'trial'"):
+        recipe("trial")(train.RECIPES["another"])
+
+
+if __name__ == "__main__":
+    killed(Path(sys.argv[1]))

@@ -1,0 +1,240 @@
+"""Weights in files: whole or not at all, and only into the model that they fit."""
+
+import json
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import nn
+
+from tinylib.lab import weights
+from tinylib.lab.weights import load, load_into, save, sha256, tensors_of, write
+
+MB = 2**20
+
+
+class Tied(nn.Module):
+    """One matrix under two names, a buffer, and a whole number among the tensors."""
+
+    def __init__(self, V: int = 7, D: int = 5) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(V, D)
+        self.norm = nn.BatchNorm1d(D)
+        self.output = nn.Linear(D, V, bias=False)
+        self.output.weight = self.embedding.weight
+
+
+@contextmanager
+def room_for(size: int) -> Iterator[None]:
+    """A disk on which no file can grow beyond `size` bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder of shipped weights."""
+    monkeypatch.setattr(weights, "FOLDER", tmp_path / "weights")
+    return tmp_path / "weights"
+
+
+def test_what_is_saved_comes_back(tmp_path: Path) -> None:
+    path, model = tmp_path / "deep" / "model.safetensors", Tied()
+    save(path, model, words=["<pad>", "chat"], width=5)
+    tensors, metadata = load(path)
+    assert metadata == {"words": ["<pad>", "chat"], "width": 5}
+    assert set(tensors) == {
+        "embedding.weight",
+        *(f"norm.{n}" for n in "weight bias running_mean running_var num_batches_tracked".split()),
+    }
+    other = Tied()
+    assert load_into(other, path) == metadata
+    for name, tensor in other.state_dict().items():
+        assert torch.equal(tensor, model.state_dict()[name]), name
+    assert other.output.weight is other.embedding.weight
+    assert torch.equal(load_file(path)["embedding.weight"], model.embedding.weight)  # plain format
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+
+
+def test_tensors_of_a_model_are_its_own() -> None:
+    model = Tied()
+    assert tensors_of(model)["embedding.weight"] is model.output.weight
+
+
+def test_a_dictionary_of_views_is_saved_as_it_looks(tmp_path: Path) -> None:
+    x = torch.arange(35.0).reshape(5, 7)
+    save(tmp_path / "x.safetensors", {"x": x, "turned": x.T, "row": x[2]})
+    tensors, metadata = load(str(tmp_path / "x.safetensors"))
+    assert metadata == {}
+    assert all(torch.equal(tensors[k], y) for k, y in {"x": x, "turned": x.T, "row": x[2]}.items())
+
+
+def test_a_wrong_model_is_told_what_is_wrong_and_stays_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    save(path, nn.ModuleDict({"a": nn.Linear(3, 5), "b": nn.Linear(5, 2)}))
+    model = nn.ModuleDict({"a": nn.Linear(3, 7), "c": nn.Linear(5, 2, bias=False)})
+    before = {name: t.clone() for name, t in model.state_dict().items()}
+    with pytest.raises(ValueError, match="does not fit this ModuleDict") as error:
+        load_into(model, path)
+    told = str(error.value)
+    assert "c.weight is missing; b.bias is not in the model; b.weight is not in the model" in told
+    assert "a.weight has shape (5, 3), the model's (7, 3); and 1 more" in told
+    assert path.name in told
+    assert all(torch.equal(t, before[name]) for name, t in model.state_dict().items())
+    with pytest.raises(ValueError, match="the dictionary does not fit this Linear: weight has sha"):
+        load_into(nn.Linear(2, 3, bias=False), {"weight": torch.zeros(3, 3)})
+
+
+def test_a_file_cut_anywhere_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    save(path, nn.Linear(3, 5), words=["le"])
+    whole = path.read_bytes()
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match=r"cut short or not a safetensors .* delete it"):
+            load(path)
+    with pytest.raises(FileNotFoundError, match=r"no file .*elsewhere"):
+        load(tmp_path / "elsewhere.safetensors")
+
+
+@pytest.mark.parametrize("room", [0, 1, 1000, 13 * 17 * 4])
+def test_on_a_full_disk_the_old_file_stays(tmp_path: Path, room: int) -> None:
+    path = tmp_path / "model.safetensors"
+    save(path, nn.Linear(3, 5))
+    before = path.read_bytes()
+    with room_for(room), pytest.raises(OSError, match=r"could not write .* is unharmed"):
+        save(path, nn.Linear(13, 17))
+    assert path.read_bytes() == before
+    with room_for(room), pytest.raises(OSError, match="could not write") as error:
+        save(tmp_path / "new.safetensors", nn.Linear(13, 17))
+    assert "unharmed" not in str(error.value)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_that_is_a_file_is_an_error_in_words(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="could not write"):
+        write(tmp_path / "file" / "x", b"")
+
+
+def test_metadata_must_be_json(tmp_path: Path) -> None:
+    with pytest.raises(TypeError):
+        save(tmp_path / "x.safetensors", nn.Linear(2, 3), words={1, 2})
+    with pytest.raises(ValueError):
+        save(tmp_path / "x.safetensors", nn.Linear(2, 3), loss=float("nan"))
+    assert list(tmp_path.iterdir()) == []
+
+
+ENTRY = {
+    "recipe": "trial",
+    "seed": 3,
+    "data": "none",
+    "figures": {"bleu": 0.5},
+    "licence": "CC0-1.0",
+    "attribution": "nobody",
+}
+
+
+def test_shipped_weights_go_by_their_name(folder: Path) -> None:
+    with pytest.raises(LookupError, match=r"called 'trial'\. There are: none yet"):
+        load("trial")
+    model = nn.Linear(3, 5)
+    path = weights.ship("trial", model, ENTRY, {"words": ["le"]})
+    assert weights.shipped("trial") == path == folder / "trial.safetensors"
+    assert load("trial").metadata == {"words": ["le"]}
+    assert torch.equal(load("trial").tensors["bias"], model.bias)
+    entry = weights.manifest()["trial"]
+    assert entry == ENTRY | {
+        "file": "trial.safetensors",
+        "sha256": sha256(path),
+        "torch": torch.__version__,
+        "bytes": path.stat().st_size,
+    }
+    with pytest.raises(LookupError, match=r"called 'other'\. There are: trial"):
+        load("other")
+
+
+def test_shipped_weights_are_verified(folder: Path) -> None:
+    path = weights.ship("trial", nn.Linear(3, 5), ENTRY, {})
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    again = "python -m tinylib.lab.train trial"
+    with pytest.raises(ValueError, match=f"sha256 differs .* run `{again}`"):
+        load("trial")
+    path.unlink()
+    with pytest.raises(FileNotFoundError, match=f"is missing: .* run `{again}`"):
+        load("trial")
+
+
+def test_results_go_by_their_recipe(folder: Path) -> None:
+    with pytest.raises(LookupError, match=r"no results of 'trial' .*: none yet"):
+        weights.results("trial")
+    weights.write_json(folder / "results" / "trial.json", {"figures": {"bleu": 0.25}})
+    assert weights.results("trial") == {"figures": {"bleu": 0.25}}
+    with pytest.raises(LookupError, match=r"There are: trial\. `python -m .* other`"):
+        weights.results("other")
+
+
+# --- what is shipped ---------------------------------------------------------------------------
+
+
+def faults(folder: Path) -> list[str]:
+    """What is wrong with a folder of shipped weights."""
+    path = folder / "manifest.json"
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    found, total = [], 0
+    for name, entry in known.items():
+        file = folder / f"{name}.safetensors"
+        if entry["file"] != file.name or not file.is_file():
+            found.append(f"{name}: no file")
+            continue
+        size = file.stat().st_size
+        total += size
+        if (entry["bytes"], entry["sha256"]) != (size, sha256(file)):
+            found.append(f"{name}: not the file of the manifest")
+        if size > 6 * MB:
+            found.append(f"{name}: {size} bytes are too many")
+        if empty := [key for key in ENTRY if entry.get(key) in (None, "", {})]:
+            found.append(f"{name}: nothing said of {empty}")
+        results = folder / "results" / f"{entry['recipe']}.json"
+        if not results.exists() or json.loads(results.read_text())["figures"] != entry["figures"]:
+            found.append(f"{name}: the results of its recipe are not its figures")
+    if total > 25 * MB:
+        found.append(f"{total} bytes in all are too many")
+    strays = {file.stem for file in folder.glob("*.safetensors")} - set(known)
+    return found + [f"{name}: not in the manifest" for name in sorted(strays)]
+
+
+def test_the_manifest_is_true() -> None:
+    assert faults(weights.FOLDER) == []
+
+
+def test_an_untrue_manifest_is_noticed(folder: Path) -> None:
+    weights.ship("trial", nn.Linear(3, 5), ENTRY, {})
+    weights.write_json(folder / "results" / "trial.json", {"figures": ENTRY["figures"]})
+    assert faults(folder) == []
+    for n in range(5):
+        weights.ship(f"big-{n}", nn.Linear(1024, 1400 + 200 * (n == 3)), ENTRY, {})
+    weights.ship("silent", nn.Linear(2, 3), ENTRY | {"licence": "", "figures": {"bleu": 1}}, {})
+    save(folder / "stray.safetensors", nn.Linear(2, 3))
+    save(folder / "trial.safetensors", nn.Linear(3, 5))
+    (folder / "big-4.safetensors").unlink()
+    assert [fault.split(" bytes")[0] for fault in faults(folder)] == [
+        f"big-3: {(folder / 'big-3.safetensors').stat().st_size}",
+        "big-4: no file",
+        "silent: nothing said of ['licence']",
+        "silent: the results of its recipe are not its figures",
+        "trial: not the file of the manifest",
+        "stray: not in the manifest",
+    ]
+    for n in range(5):
+        weights.ship(f"big-{n}", nn.Linear(1024, 1400), ENTRY, {})
+    assert any("bytes in all are too many" in fault for fault in faults(folder))
