@@ -103,7 +103,8 @@ def extend(
     lengths = now.lengths + ~now.finished
     scores = log_probs / lengths[..., None].to(log_probs.dtype) ** alpha
     scores, best = scores.flatten(1).topk(W)
-    parent, token = best // V, best % V
+    parent = best // V
+    token = best - parent * V
     kept = Hypotheses(
         log_probs.flatten(1).gather(1, best),
         lengths.gather(1, parent),

@@ -10,6 +10,7 @@ import re
 import textwrap
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from inspect import cleandoc
@@ -59,6 +60,12 @@ def read_slips(text: str) -> Iterator[Slip]:
         for edit in edits.splitlines():
             old, new = edit.split(" → ")
             yield Slip(old, new, " ".join(lesson.split()))
+
+
+def rounded_normal(seed: int) -> Callable[..., Tensor]:
+    """``draw(*shape)``: normal random numbers, rounded so that they can be checked by hand."""
+    generator = torch.Generator().manual_seed(seed)
+    return lambda *shape: torch.randn(*shape, generator=generator).mul(10).round().div(10)
 
 
 def function_answer(answer: Any, inputs: Sequence[str]) -> Function:
@@ -134,7 +141,7 @@ class Exercise:
         outputs = []
         changed: dict[str, None] = {}  # names of the inputs that the answer wrote to, in order
         for case in cases:
-            copies = _copies(case)
+            copies = deepcopy(case)
             try:
                 outputs.append(function(*copies))
             except (Exception, SystemExit) as error:
@@ -142,7 +149,7 @@ class Exercise:
             changed |= {
                 name: None
                 for name, before, after in zip(self.inputs, case, copies, strict=True)
-                if isinstance(before, Tensor) and not torch.equal(before, after)
+                if _differ(before, after)
             }
         if any(output is ... for output in outputs):
             return Verdict("open", f"Not answered yet: {self.task}")
@@ -150,9 +157,9 @@ class Exercise:
         note = ""
         if changed:
             names = ", ".join(f"`{name}`" for name in changed)
-            note = f" (It also overwrites its input {names}: work on a copy, made by `.clone()`.)"
+            note = f" (It also overwrites its input {names}: work on a copy.)"
         for case, output in zip(cases, outputs, strict=True):
-            right = self.solve(*_copies(case))
+            right = self.solve(*deepcopy(case))
             if not same(output, right):
                 lesson = self._lesson(cases, outputs) or _first_look(output, right)
                 return Verdict("wrong", lesson + note, self._example(case, output, right))
@@ -163,7 +170,7 @@ class Exercise:
         for slip, mutant in self.mutants:
             try:
                 if all(
-                    same(output, mutant(*_copies(case)))
+                    same(output, mutant(*deepcopy(case)))
                     for case, output in zip(cases, outputs, strict=True)
                 ):
                     return slip.lesson
@@ -227,6 +234,10 @@ def _first_look(output: Any, right: Any) -> str:
         return "Your function gave back None. Does it end with `return`?"
     got, wanted = numbers(output), torch.as_tensor(numbers(right))
     if got is None:
+        parts = [numbers(part) for part in output] if isinstance(output, list | tuple) else [None]
+        if wanted.ndim > 1 and parts and not any(part is None for part in parts):
+            shapes = " and ".join(str(tuple(part.shape)) for part in parts if part is not None)
+            return f"The parts have the shapes {shapes}; all should have {tuple(wanted.shape[1:])}."
         return f"Your function gave back {_kind(output)}, which does not hold real numbers only."
     if got.shape != wanted.shape:
         shapes = f"The shape is {tuple(got.shape)}; it should be {tuple(wanted.shape)}."
@@ -241,9 +252,12 @@ def _first_look(output: Any, right: Any) -> str:
         yours, rights = _show_output(got, right), _show_output(right, right)
         return f"Here the answer should be {rights}, and yours is {yours}."
     if got.isnan().any():
-        return "There are NaNs. A softmax over nothing but −∞ is 0/0: which row has only −∞?"
+        return (
+            "There are NaNs. They come from 0/0 or ∞ − ∞, as in a mean over nothing, or in a "
+            "softmax over nothing but −∞."
+        )
     if got.ndim == 2 and same(got.mT, wanted):
-        return "This is the transpose of the right answer: rows are queries, columns are keys."
+        return "This is the transpose of the right answer: rows and columns have changed places."
     off = (got - wanted).abs().masked_fill(got == wanted, 0)  # ∞ − ∞ is NaN
     at = tuple(int(i) for i in torch.unravel_index(off.argmax(), off.shape))
     return (
@@ -257,8 +271,9 @@ def _is_truth(right: Any) -> bool:
     return isinstance(right, bool) or (isinstance(right, Tensor) and right.dtype == torch.bool)
 
 
-def _copies(case: tuple[Any, ...]) -> list[Any]:
-    return [value.clone() if isinstance(value, Tensor) else value for value in case]
+def _differ(before: Any, after: Any) -> bool:
+    """Has an input been written to?"""
+    return not torch.equal(before, after) if isinstance(before, Tensor) else before != after
 
 
 def _kind(value: Any) -> str:

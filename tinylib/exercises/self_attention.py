@@ -6,23 +6,17 @@ import torch
 from torch import Tensor
 
 from tinylib.attention_scoring import attend
-from tinylib.exercises import Exercise, einsum_answer
+from tinylib.exercises import Exercise, einsum_answer, rounded_normal
 from tinylib.self_attention import causal_mask, self_attention
 
 SequenceMap = Callable[[Tensor], Tensor]
-
-
-def _draw(seed: int) -> Callable[..., Tensor]:
-    """Normal random numbers, rounded so that they can be checked by hand."""
-    generator = torch.Generator().manual_seed(seed)
-    return lambda *shape: torch.randn(*shape, generator=generator).mul(10).round().div(10)
 
 
 # One word and all the others -------------------------------------------------------------
 
 
 def _word_cases() -> Iterator[tuple[Tensor, int]]:
-    draw = _draw(1)
+    draw = rounded_normal(1)
     for T, D, t in ((3, 2, 1), (5, 3, 2), (7, 11, 4), (2, 5, 0)):
         yield draw(T, D), t
 
@@ -98,7 +92,7 @@ check_context_vector = Exercise(
 
 
 def _projection_cases() -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    draw = _draw(3)
+    draw = rounded_normal(3)
     for T, D, k in ((3, 2, 5), (5, 3, 7), (2, 11, 3)):
         yield draw(T, D), draw(D, k), draw(D, k)
 
@@ -142,7 +136,7 @@ check_scaled_scores = Exercise(
 
 
 def _score_cases() -> Iterator[tuple[Tensor]]:
-    draw = _draw(4)
+    draw = rounded_normal(4)
     for T in (3, 5, 7, 2):
         yield (draw(T, T),)
     for low in (-1e3, -2e9, torch.finfo(torch.float32).min):
@@ -202,7 +196,7 @@ check_causal_weights = Exercise(
 
 
 def _batch_cases() -> Iterator[tuple[Tensor, Tensor]]:
-    draw = _draw(5)
+    draw = rounded_normal(5)
     for B, T, S, k in ((2, 1, 3, 2), (2, 3, 7, 5), (5, 7, 2, 3)):
         yield draw(B, T, k), draw(B, S, k)
 
@@ -257,7 +251,7 @@ for _name, _f in MAPS.items():
 
 
 def _order_cases() -> Iterator[tuple[SequenceMap, Tensor, Tensor]]:
-    draw = _draw(6)
+    draw = rounded_normal(6)
     shuffles = [2, 0, 1], [3, 0, 4, 2, 1], [1, 3, 5, 0, 6, 2, 4]
     for D, order in zip((2, 3, 11), shuffles, strict=True):
         for f in MAPS.values():
@@ -305,7 +299,7 @@ check_equivariance = Exercise(
 
 
 def _future_cases() -> Iterator[tuple[SequenceMap, Tensor, int]]:
-    draw = _draw(7)
+    draw = rounded_normal(7)
     for T, D, t in ((3, 2, 1), (5, 3, 0), (7, 11, 3)):
         for f in MAPS.values():
             yield f, draw(T, D).double(), t

@@ -1,0 +1,218 @@
+"""Translators: what they say, how they are judged, how they are trained, and the shipped one."""
+
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+import pytest
+import torch
+from torch import Tensor
+
+from tinylib.bleu import corpus_bleu
+from tinylib.encoder_decoder import Decoder, Encoder, EncoderDecoder
+from tinylib.lab import weights
+from tinylib.lab.data import EOS, UNK, Pair, RealSplits, Splits, Vocabulary, bilingual
+from tinylib.lab.recipes import (
+    fra_eng_model,
+    on_fra_eng,
+    precision,
+    tokens_per_second,
+    train_bilingual,
+    with_unknown,
+)
+from tinylib.lab.train import RECIPES, Fit
+from tinylib.lab.translation import LONGEST, Translator, evaluate, load_translator, translate
+
+WORDS = Vocabulary("one two three four five six seven".split())
+
+
+class Position(NamedTuple):
+    tokens: Tensor
+    lengths: Tensor
+    at: Tensor
+
+
+class Reader(Encoder):
+    def forward(self, tokens: Tensor, lengths: Tensor) -> Position:
+        return Position(tokens, lengths, torch.zeros_like(lengths))
+
+
+class Parrot(Decoder):
+    """Says what it has read, but "five" for "four"."""
+
+    def init_state(self, encoding: Position) -> Position:
+        return encoding
+
+    def forward(self, tokens: Tensor, state: Position) -> tuple[Tensor, Position]:
+        B = len(state.tokens)
+        read = state.tokens[torch.arange(B), state.at.clamp(max=state.tokens.shape[1] - 1)]
+        said = torch.where(read == WORDS.ids(["four"])[0], WORDS.ids(["five"])[0], read)
+        said = torch.where(state.at < state.lengths, said, EOS)
+        logits = torch.full((B, 1, len(WORDS)), -9.0)
+        logits[torch.arange(B), 0, said] = 9.0
+        return logits, state._replace(at=state.at + 1)
+
+
+PARROT = Translator(EncoderDecoder(Reader(), Parrot()), WORDS, WORDS)
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_sentences_of_any_length_come_back_in_their_order(width: int) -> None:
+    sentences = [tuple(WORDS.tokens[4:11][: 1 + i % 7]) for i in range(523)]
+    expected = [["five" if w == "four" else w for w in words] for words in sentences]
+    assert PARROT(sentences, width) == expected
+    assert translate(*PARROT, []) == []
+
+
+def test_unknown_words_are_read_as_unk_and_may_be_answered_by_it() -> None:
+    assert PARROT([["one", "zwei", "three"]]) == [["one", "<unk>", "three"]]
+
+
+def test_figures_by_hand() -> None:
+    pairs = [
+        Pair(("one", "two"), ("one", "two")),
+        Pair(("one", "four"), ("one", "four")),
+        Pair(("two",), ("two",)),
+        Pair(tuple("one two three five six".split()), tuple("one two three five six".split())),
+        Pair(("six", "seven"), ("six",)),
+    ]
+    found = evaluate(*PARROT, pairs)
+    assert found["exact_match"] == 3 / 5
+    assert found["by_length"] == {1: [1, 1], 2: [1, 3], 5: [1, 1]}
+    assert list(found["by_length"]) == [1, 2, 5]
+    # 12 words said of 11; 1-grams 10 of 12, 2-grams 5 of 7, 3-grams 3 of 3, 4-grams 2 of 2
+    assert found["bleu"] == pytest.approx((10 / 12 * 5 / 7) ** 0.25)
+    said = PARROT([pair.source for pair in pairs])
+    assert found["bleu"] == corpus_bleu(said, [list(pair.target) for pair in pairs])
+
+
+def test_a_sentence_that_was_never_known_is_wrong_not_refused() -> None:
+    found = evaluate(*PARROT, [Pair(("eins", "zwei"), ("un", "deux"))])
+    assert (found["exact_match"], found["bleu"]) == (0, 0)
+
+
+def test_what_cannot_be_translated_is_refused_in_words(unchecked: None) -> None:
+    for wrong, message in [
+        ([["one"], []], "sentence 1 is empty"),
+        ([["one"] * (LONGEST + 1)], f"sentence 0 has {LONGEST + 1} words: shorten it"),
+        ([["eins", "zwei"]], "no word that the model knows: 'eins zwei'"),
+        ([["один,два"]], "no word that the model knows"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            PARROT(wrong)
+    with pytest.raises(TypeError, match="sentence 0 is one string"):
+        PARROT(["one two"])
+    assert len(PARROT([["one"] * LONGEST])[0]) == LONGEST
+    with pytest.raises(ValueError, match="there are no pairs"):
+        evaluate(*PARROT, [])
+
+
+def test_translating_leaves_a_model_in_training() -> None:
+    PARROT.model.train()
+    PARROT([["one"]])
+    assert PARROT.model.training
+    PARROT.model.eval()
+    PARROT([["one"]])
+    assert not PARROT.model.training
+
+
+# --- training ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def small() -> Splits:
+    splits = bilingual()
+    return splits._replace(train=splits.train[:311], valid=splits.valid[:17])
+
+
+def test_an_unknown_word_has_an_unknown_translation(small: Splits) -> None:
+    changed = 0
+    for pair in small.train:
+        new = with_unknown(pair, Random(5))
+        assert (new.alignment, new.classes) == (pair.alignment, pair.classes)
+        sources = [i for i, word in enumerate(new.source) if word != pair.source[i]]
+        targets = [i for i, word in enumerate(new.target) if word != pair.target[i]]
+        if sources:
+            changed += 1
+            (s,), (t,) = sources, targets
+            assert new.source[s] == new.target[t] == "<unk>"
+            assert pair.alignment[t] == (s,)
+            assert pair.classes[t] in ("noun", "adjective", "verb")
+        else:
+            assert new == pair
+    assert changed > 0.9 * len(small.train)
+
+
+def test_the_same_seed_gives_the_same_model(small: Splits) -> None:
+    def trained(seed: int) -> tuple[list[float], Tensor]:
+        (model, *_), run = train_bilingual(small, D=13, steps=7, seed=seed, show=False)
+        return run.losses, torch.cat([p.detach().flatten() for p in model.parameters()])
+
+    losses, parameters = trained(3)
+    again, equal = trained(3)
+    assert losses == again
+    assert torch.equal(parameters, equal)
+    assert not torch.equal(parameters, trained(4)[1])
+
+
+def test_the_precision_is_put_back() -> None:
+    before = torch.get_float32_matmul_precision()
+    with pytest.raises(KeyError), precision():
+        assert torch.get_float32_matmul_precision() == "medium"
+        raise KeyError
+    assert torch.get_float32_matmul_precision() == before
+
+
+def test_words_in_a_second() -> None:
+    pairs = [Pair(("a",), ("b",) * n) for n in (1, 3, 5)]  # with <eos>: 4 words on average
+    assert tokens_per_second(pairs, 7, Fit(losses=[1.0] * 11, seconds=2.0)) == 4 * 7 * 11 // 2
+
+
+def test_real_sentences_are_trained_on_and_reported(small: Splits, tmp_path: Path) -> None:
+    splits = RealSplits(small.train, small.valid, small.test[:29])
+    translator, batches = fra_eng_model(splits.train, size=17)
+    checkpoint = tmp_path / "run.safetensors"
+    run, figures = on_fra_eng(splits, translator, batches, 3, checkpoint=checkpoint, show=False)
+    decoder = translator.model.decoder
+    assert decoder.output.weight is decoder.embedding.weight
+    assert len(run.losses) == figures["steps"] == 3
+    assert (figures["pairs"], figures["held_out"]) == (311, 29)
+    assert 0 <= figures["test"]["bleu"] <= 1
+    held_out = {" ".join(pair.source) for pair in splits.test}
+    assert {shown["source"] for shown in figures["translations"]} <= held_out
+
+
+# --- what is shipped ---------------------------------------------------------------------------
+
+
+def test_the_shipped_model_is_as_good_as_recorded() -> None:
+    translator = load_translator("bilingual-gru")
+    figures = weights.results("bilingual-gru")["figures"]
+    found = evaluate(*translator, bilingual().test)
+    assert found["exact_match"] == pytest.approx(figures["test"]["exact_match"], abs=0.005)
+    assert found["bleu"] == pytest.approx(figures["test"]["bleu"], abs=0.005)
+    for name in ("length", "composition"):
+        recorded = figures[name]["exact_match"]
+        assert evaluate(*translator, getattr(bilingual(), name))["exact_match"] == pytest.approx(
+            recorded, abs=0.01
+        )
+
+
+def test_the_shipped_model_knows_its_words_and_what_it_does_not_know() -> None:
+    translator = load_translator("bilingual-gru")
+    assert translator(["the black cat sleeps .".split()]) == ["le chat noir dort .".split()]
+    assert translator.source.ids(["computer"]) == [UNK]
+    assert translator(["she sees the computer .".split()])[0][-2:] == ["<unk>", "."]
+
+
+def test_weights_of_another_kind_are_refused(tmp_path: Path) -> None:
+    other = tmp_path / "other.safetensors"
+    weights.save(other, {"x": torch.ones(2)}, D=3)
+    with pytest.raises(ValueError, match="is no translator: its metadata lacks source_words"):
+        load_translator(str(other))
+
+
+def test_every_recipe_has_recorded_its_results() -> None:
+    for name in ("bilingual-gru", "fra-eng-gru"):
+        assert name in RECIPES
+        assert weights.results(name)["recipe"] == name

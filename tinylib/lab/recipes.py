@@ -1,0 +1,256 @@
+"""The longer trainings, whose results and weights the chapters use.
+
+    python -m tinylib.lab.train bilingual-gru     a GRU without attention, shipped; minutes
+    python -m tinylib.lab.train fra-eng-gru       the same on real sentences; half an hour
+
+Recipes set float32 matmul precision to "medium": most CPUs then use a faster library at the same
+precision, those with bf16 matrix units may round more. The recorded results say so.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tinylib.lab.data import (
+    FRA_ENG,
+    Batch,
+    Batches,
+    Pair,
+    RealSplits,
+    Splits,
+    Vocabulary,
+    bilingual,
+    encode,
+    fra_eng,
+)
+from tinylib.lab.train import Fit, Outcome, adamw, fit, linear, recipe
+from tinylib.lab.translation import Translator, evaluate, translate
+from tinylib.seq2seq import Seq2Seq, teacher_forcing
+
+PRECISION = "medium"
+
+
+@contextmanager
+def precision(name: str = PRECISION) -> Iterator[None]:
+    """Float32 matrix products at that precision, for as long as the block runs."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(name)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def untrained(
+    pairs: Sequence[Pair],
+    D: int,
+    layers: int = 1,
+    dropout: float = 0.0,
+    min_count: int = 1,
+    seed: int = 0,
+) -> Translator:
+    """A GRU that is still to learn, and the vocabularies of the pairs."""
+    source = Vocabulary.build((pair.source for pair in pairs), min_count)
+    target = Vocabulary.build((pair.target for pair in pairs), min_count)
+    torch.manual_seed(seed)
+    return Translator(Seq2Seq(len(source), len(target), D, layers, dropout), source, target)
+
+
+def translation_loss(model: Seq2Seq, batch: Batch, label_smoothing: float = 0.0) -> Tensor:
+    """:func:`tinylib.seq2seq.teacher_forcing` of a batch."""
+    return teacher_forcing(model, *batch, label_smoothing=label_smoothing)
+
+
+def tokens_per_second(pairs: Sequence[Pair], size: int, run: Fit) -> int:
+    """Target words, <eos> included and pads not, that a second of the run was trained on."""
+    words = sum(len(pair.target) + 1 for pair in pairs) / len(pairs)
+    return round(words * size * len(run.losses) / run.seconds)
+
+
+# --- the made-up language ----------------------------------------------------------------------
+
+REPLACEABLE = ("noun", "adjective", "verb")
+
+
+def with_unknown(pair: Pair, random: Random) -> Pair:
+    """The pair with <unk> for one word and for its translation, so that <unk> is learned too.
+
+    Nouns, adjectives and verbs qualify that are one word in both languages. A pair without any
+    is given back as it is.
+    """
+    sources = [s for places in pair.alignment for s in places]
+    words = [
+        (t, places[0])
+        for t, places in enumerate(pair.alignment)
+        if pair.classes[t] in REPLACEABLE and len(places) == 1 and sources.count(places[0]) == 1
+    ]
+    if not words:
+        return pair
+    t, s = words[int(random.random() * len(words))]
+    return pair._replace(
+        source=(*pair.source[:s], "<unk>", *pair.source[s + 1 :]),
+        target=(*pair.target[:t], "<unk>", *pair.target[t + 1 :]),
+    )
+
+
+def train_bilingual(
+    splits: Splits,
+    D: int = 120,
+    steps: int = 8000,
+    seed: int = 0,
+    checkpoint: Path | None = None,
+    show: bool = True,
+) -> tuple[Translator, Fit]:
+    """A GRU that translates `bilingual`, and its training.
+
+    The training pairs are taken ten times, each time with a word unknown in another 40 % of them.
+    """
+    random = Random(seed)
+    model, source, target = translator = untrained(splits.train, D, seed=seed)
+    pairs = [
+        with_unknown(pair, random) if random.random() < 0.4 else pair
+        for _ in range(10)
+        for pair in splits.train
+    ]
+    run = fit(
+        model,
+        translation_loss,
+        Batches(encode(pairs, source, target), size=64, seed=seed),
+        steps,
+        lr=4e-3,
+        schedule=linear(warmup=0.05),
+        optimiser=partial(adamw, weight_decay=0.1),
+        seed=seed,
+        validate=lambda _: 1 - evaluate(*translator, splits.valid)["exact_match"],
+        every=1000,
+        checkpoint=checkpoint,
+        show=show,
+    )
+    return translator, run
+
+
+@recipe("bilingual-gru")
+def bilingual_gru(checkpoint: Path) -> Outcome:
+    """GRU without attention on `bilingual`: chapter 01's bottleneck, 02's widgets; 3 minutes."""
+    splits, random = bilingual(), Random(1)
+    with precision():
+        (model, source, target), run = train_bilingual(splits, checkpoint=checkpoint)
+    measure = partial(evaluate, model, source, target)
+    changed = [(pair, with_unknown(pair, random)) for pair in splits.test]
+    figures = {
+        "test": measure(splits.test),
+        "length": measure(splits.length),
+        "composition": measure(splits.composition),
+        "unknown": measure([new for old, new in changed if new != old]),
+        "tokens_per_second": tokens_per_second(splits.train, 64, run),
+        "matmul_precision": PRECISION,
+    }
+    return Outcome(
+        model,
+        run,
+        seed=0,
+        data="bilingual(seed=0)",
+        figures=figures,
+        ship={
+            "D": model.encoder.embedding.embedding_dim,
+            "layers": model.encoder.gru.num_layers,
+            "source_words": source.tokens[4:],
+            "target_words": target.tokens[4:],
+        },
+        licence="MIT",
+        attribution="made by tinylib.lab.bilingual",
+    )
+
+
+# --- real sentences ----------------------------------------------------------------------------
+
+SHORT = {"max_words": 8, "size": 15_000}
+"""What :func:`fra_eng` takes for a training of minutes: 15 000 pairs of at most 8 words."""
+
+
+def fra_eng_model(
+    train: Sequence[Pair],
+    min_count: int = 2,
+    dropout: float = 0.3,
+    size: int = 64,
+    seed: int = 0,
+) -> tuple[Translator, Batches]:
+    """A GRU of two layers, 256 wide, for real sentences, and its batches.
+
+    One table reads and writes the target's words (Press and Wolf 2017).
+    """
+    model, source, target = translator = untrained(train, 256, 2, dropout, min_count, seed)
+    model.decoder.output.weight = model.decoder.embedding.weight
+    for embedding in (model.encoder.embedding, model.decoder.embedding):
+        nn.init.normal_(embedding.weight, std=256**-0.5)
+    return translator, Batches(encode(train, source, target), size, seed)
+
+
+def train_fra_eng(model: Seq2Seq, batch: Callable[[int], Batch], steps: int, **how: Any) -> Fit:
+    """Train it; ``how`` goes to :func:`tinylib.lab.train.fit`."""
+    return fit(
+        model,
+        partial(translation_loss, label_smoothing=0.1),
+        batch,
+        steps,
+        lr=3e-3,
+        schedule=linear(warmup=0.02),
+        optimiser=partial(adamw, betas=(0.9, 0.99)),
+        **how,
+    )
+
+
+def on_fra_eng(
+    splits: RealSplits, translator: Translator, batches: Batches, steps: int, **how: Any
+) -> tuple[Fit, dict[str, Any]]:
+    """Train on real sentences; the run, and how the held-out ones are translated after it."""
+    with precision():
+        run = train_fra_eng(
+            translator.model,
+            batches,
+            steps,
+            validate=lambda _: 1 - evaluate(*translator, splits.valid)["bleu"],
+            every=-(-steps // 5),
+            **how,
+        )
+    shown = splits.test[:: -(-len(splits.test) // 12)]
+    said = translate(*translator, [pair.source for pair in shown])
+    return run, {
+        "pairs": len(splits.train),
+        "held_out": len(splits.test),
+        "vocabularies": [len(translator.source), len(translator.target)],
+        "parameters": sum(p.numel() for p in translator.model.parameters()),
+        "steps": steps,
+        "seconds": round(run.seconds),
+        "tokens_per_second": tokens_per_second(splits.train, batches.size, run),
+        "matmul_precision": PRECISION,
+        "test": evaluate(*translator, splits.test),
+        "test_beam_4": evaluate(*translator, splits.test, width=4),
+        "translations": [
+            {"source": " ".join(p.source), "target": " ".join(p.target), "said": " ".join(words)}
+            for p, words in zip(shown, said, strict=True)
+        ],
+    }
+
+
+@recipe("fra-eng-gru")
+def fra_eng_gru(checkpoint: Path) -> Outcome:
+    """A larger one on real sentences: on all, then on 15 000 short ones; half an hour."""
+    whole, few = fra_eng(), fra_eng(**SHORT)
+    translator, batches = fra_eng_model(whole.train, min_count=5, dropout=0.2, size=128)
+    run, of_all = on_fra_eng(whole, translator, batches, steps=3000, checkpoint=checkpoint)
+    short = checkpoint.with_stem(checkpoint.stem + "-15000")
+    _, of_15000 = on_fra_eng(few, *fra_eng_model(few.train), steps=4000, checkpoint=short)
+    return Outcome(
+        translator.model,
+        run,
+        seed=0,
+        data=f"{FRA_ENG.name}, sha256 {FRA_ENG.sha256}",
+        figures={"all": of_all, "pairs_15000": of_15000},
+    )
