@@ -6,6 +6,7 @@ Building needs Node and the packages of site/package.json, and no torch: `make s
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import shutil
 from pathlib import Path
@@ -79,7 +80,15 @@ def live_folder() -> str:
     digest = hashlib.sha256()
     for file in (*live_scripts(), *sorted((WIDGETS / "graphs").glob("*.onnx"))):
         digest.update(file.read_bytes())
+    digest.update(json.dumps(weights()).encode())
     return f"live-{digest.hexdigest()[:8]}"
+
+
+def weights() -> dict[str, dict[str, Any]]:
+    """Of each file of trained weights, what a page checks it by when it arrives."""
+    manifest = WEIGHTS / "manifest.json"
+    known = json.loads(manifest.read_text(encoding="utf-8")) if manifest.exists() else {}
+    return {name: {key: facts[key] for key in ("bytes", "sha256")} for name, facts in known.items()}
 
 
 def copy_browser_parts(app: Sphinx) -> None:
@@ -94,9 +103,10 @@ def copy_browser_parts(app: Sphinx) -> None:
     for script in live_scripts():
         shutil.copy(script, live)
     shutil.copytree(WIDGETS / "graphs", live / "graphs")
-    weights = replace_folder(static / "weights")
-    for file in sorted(WEIGHTS.glob("*.safetensors")):
-        shutil.copy(file, weights)
+    (live / "weights.json").write_text(json.dumps(weights()), encoding="utf-8")
+    shipped = replace_folder(static / "weights")
+    for name in weights():
+        shutil.copy(WEIGHTS / f"{name}.safetensors", shipped)
 
     ort = replace_folder(static / "ort")
     for name in ORT_FILES:

@@ -1,12 +1,16 @@
-// Computes a widget's outputs in the page: its torch function, exported to ONNX, in onnxruntime-web.
+// Computes a widget's outputs in the page: its torch functions, exported to ONNX, in onnxruntime-web.
 // Loaded on the reader's first sign of interest, and served from the folder of all live files.
+
+import { idsOf } from "./inputs.js";
 
 const HERE = new URL("./", import.meta.url);
 const ORT = new URL("../ort/", HERE).href;
+const WEIGHTS = new URL("../weights/", HERE).href;
 
 let runtime; // promise of onnxruntime-web
 let tries = 0;
-const sessions = new Map(); // stem -> promise of a session
+const sessions = new Map(); // graph -> promise of a session
+const downloads = new Map(); // weights -> { data: promise of bytes, progress, reports }
 
 async function fetched(url) {
   const answer = await fetch(url);
@@ -16,7 +20,16 @@ async function fetched(url) {
 
 /** onnxruntime-web, loaded once. After a failure neither it nor the browser forgets: a new try
  * needs a new address. */
-async function start() {
+function start() {
+  runtime ??= load().catch((error) => {
+    runtime = undefined;
+    tries += 1;
+    throw error;
+  });
+  return runtime;
+}
+
+async function load() {
   const binary = fetched(`${ORT}ort-wasm-simd-threaded.wasm`);
   binary.catch(() => {}); // it is awaited below, unless the import fails first
   const ort = await import(`${ORT}ort.wasm.min.mjs${tries ? `?try=${tries}` : ""}`);
@@ -27,49 +40,130 @@ async function start() {
   return ort;
 }
 
-/** The session of a widget's graph, opened once; if that fails, the next call tries again. */
-export function session(stem) {
-  if (!sessions.has(stem)) {
-    const opening = open(stem);
-    sessions.set(stem, opening);
-    opening.catch(() => sessions.delete(stem));
+// ---------------------------------------------------------------- trained weights
+
+/** What the reader is to be told, in place of "the runtime could not be loaded". */
+const because = (why) => Object.assign(new Error(why), { why });
+
+/** A file of weights, fetched once for all widgets of the page; after a failure, anew. */
+function download(name, report) {
+  if (!downloads.has(name)) {
+    const own = { reports: new Set(), progress: null };
+    own.data = receive(name, (progress) => {
+      own.progress = progress;
+      own.reports.forEach((tell) => tell(progress));
+    });
+    own.data.catch(() => downloads.delete(name));
+    downloads.set(name, own);
   }
-  return sessions.get(stem);
+  const { data, reports, progress } = downloads.get(name);
+  if (report) reports.add(report);
+  if (report && progress) report(progress);
+  return data;
 }
 
-async function open(stem) {
-  const graph = fetched(new URL(`graphs/${stem}.onnx`, HERE));
-  graph.catch(() => {});
-  runtime ??= start();
+async function receive(name, report) {
+  const { bytes: total, sha256 } = (await (await fetch(new URL("weights.json", HERE))).json())[name];
+  const failed = (what) => because(`the model, ${name}, ${what}`);
+  const data = new Uint8Array(total);
+  let loaded = 0;
+  report({ loaded, total });
   try {
-    const ort = await runtime;
-    return { ort, graph: await ort.InferenceSession.create(await graph, {
-      executionProviders: ["wasm"],
-      // onnxruntime's optimiser turns Transpose(x) @ v into a wrong answer for 1-D v.
-      graphOptimizationLevel: "disabled",
-    }) };
+    // "no-cache" asks the server whether a stored copy is still good: a broken one is not kept.
+    const answer = await fetch(`${WEIGHTS}${name}.safetensors?${sha256.slice(0, 8)}`,
+      { cache: "no-cache" });
+    if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+    const reader = answer.body.getReader();
+    for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {
+      if (loaded + value.length <= total) data.set(value, loaded);
+      loaded += value.length;
+      report({ loaded, total });
+    }
   } catch (error) {
-    runtime = undefined;
-    tries += 1;
-    throw error;
+    console.info(error);
+    throw failed("could not be loaded");
   }
+  if (loaded < total) throw failed(`came cut short: ${loaded} of ${total} bytes`);
+  // Only a secure page, which a course's site is, can hash.
+  const hash = await globalThis.crypto?.subtle?.digest("SHA-256", data);
+  const hex = hash && Array.from(new Uint8Array(hash), (b) => b.toString(16).padStart(2, "0")).join("");
+  if (loaded > total || (hex && hex !== sha256)) throw failed("came damaged: it is not the file that was sent");
+  return data;
 }
 
-/** Outputs as { shape, data: DataView }, in the form that a kernel sends them. */
-export async function run(spec, inputs) {
-  const { ort, graph } = await session(spec.stem);
-  const feeds = {};
-  for (const name of Object.keys(spec.inputs)) feeds[name] = tensor(ort, inputs[name]);
-  const results = await graph.run(feeds);
-  return Object.fromEntries(Object.keys(spec.outputs).map((name) => {
-    const { dims, data } = results[name];
-    return [name, { shape: [...dims], data: new DataView(data.slice().buffer) }];
-  }));
+// ---------------------------------------------------------------- graphs
+
+const graphsOf = (spec) => spec.graphs ?? [spec.stem];
+
+/** Load all that a widget computes with; if that fails, the next call tries again. */
+export async function prepare(spec, report) {
+  const starting = start();
+  starting.catch(() => {}); // the weights may fail first
+  const weights = spec.weights ? await download(spec.weights, report) : null;
+  for (const name of graphsOf(spec)) await session(name, spec.weights, weights);
 }
 
-function tensor(ort, value) {
-  if (typeof value === "boolean") return new ort.Tensor("bool", Uint8Array.of(Number(value)), []);
+/** The session of a graph, opened once. */
+function session(name, file, data) {
+  if (!sessions.has(name)) {
+    const opening = open(name, file, data);
+    sessions.set(name, opening);
+    opening.catch(() => sessions.delete(name));
+  }
+  return sessions.get(name);
+}
+
+let turn = Promise.resolve(); // weights are lent to one new session at a time
+
+async function open(name, file, data) {
+  const graph = fetched(new URL(`graphs/${name}.onnx`, HERE));
+  graph.catch(() => {});
+  const ort = await start();
+  const bytes = await graph;
+  const create = () => ort.InferenceSession.create(bytes, {
+    executionProviders: ["wasm"],
+    // onnxruntime's optimiser turns Transpose(x) @ v into a wrong answer for 1-D v.
+    graphOptimizationLevel: "disabled",
+    externalData: data ? [{ path: `${file}.safetensors`, data }] : [],
+  });
+  turn = turn.then(create, create);
+  return { ort, graph: await turn };
+}
+
+/** What a graph makes of `feeds`: numbers, lists, truth values, or { dims, data } as graphs give. */
+async function runGraph(name, feeds) {
+  const { ort, graph } = await sessions.get(name);
+  const given = {};
+  for (const { name: input, type } of graph.inputMetadata) {
+    given[input] = tensor(ort, type, feeds[input]);
+  }
+  return graph.run(given);
+}
+
+function tensor(ort, type, value) {
+  if (value instanceof ort.Tensor) return value;
+  const { dims, data } = value.data ? value : { dims: shapeOf(value), data: [value].flat(9) };
+  if (type === "int64") return new ort.Tensor(type, BigInt64Array.from(data, BigInt), dims);
+  return new ort.Tensor(type, type === "bool" ? Uint8Array.from(data) : Float32Array.from(data), dims);
+}
+
+function shapeOf(value) {
   const shape = [];
   for (let v = value; Array.isArray(v); [v] = v) shape.push(v.length);
-  return new ort.Tensor("float32", Float32Array.from([value].flat(shape.length + 1)), shape);
+  return shape;
+}
+
+/**
+ * Outputs as { shape, data: DataView }, in the form that a kernel sends them: those of the widget's
+ * one graph, or what its `program` makes of several.
+ */
+export async function run(spec, inputs, program) {
+  if (!graphsOf(spec).every((name) => sessions.has(name))) await prepare(spec);
+  const values = { ...inputs, ...idsOf(spec, inputs) };
+  const results = await (program ? program(runGraph, values, spec) : runGraph(spec.stem, values));
+  return Object.fromEntries(Object.keys(spec.outputs).map((name) => {
+    const value = results[name];
+    const data = Float32Array.from(value.data ?? [value].flat(9), Number);
+    return [name, { shape: [...value.dims ?? shapeOf(value)], data: new DataView(data.buffer) }];
+  }));
 }

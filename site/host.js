@@ -3,7 +3,8 @@
 (() => {
   const live = new URL("./", document.currentScript.src).href;
   const STORED = "Computed by PyTorch. Change something, and your browser computes it anew.";
-  const LOADING = "Loading the runtime (about 4 MB, once)…";
+  const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
+  const loading = (model) => `Loading the runtime (about 4 MB, once)${model}…`;
   const HERE = "Computed in this page, by the chapter's PyTorch function.";
 
   /** What anywidget's views expect of a model, for a page without a kernel. */
@@ -39,7 +40,7 @@
     return Object.fromEntries(Object.entries(stored).map(([name, value]) => {
       const shape = [];
       for (let v = value; Array.isArray(v); [v] = v) shape.push(v.length);
-      const data = Float32Array.from(value.flat(shape.length), (v) => v ?? -Infinity);
+      const data = Float32Array.from([value].flat(shape.length + 1), (v) => v ?? -Infinity);
       return [name, { shape, data: new DataView(data.buffer) }];
     }));
   }
@@ -57,22 +58,32 @@
   }
 
   /** Keep `model`'s outputs true to its inputs, and say so when that fails. */
-  function computeFor(model) {
+  function computeFor(model, program) {
     const spec = model.get("spec");
     let [busy, again, ready] = [false, false, false];
 
+    const report = (progress) => { // of the trained model, if the widget has one
+      if (ready) return;
+      const before = model.get("progress");
+      model.set("progress", progress);
+      if (!before) model.set("where", loading(` and the trained model (${megabytes(progress.total)})`));
+    };
     const prepare = async () => {
       if (ready) return;
-      model.set("where", LOADING);
-      await (await loadEngine()).session(spec.stem);
-      ready = true;
+      model.set("where", loading(spec.weights ? " and the trained model" : ""));
+      try {
+        await (await loadEngine()).prepare(spec, report);
+        ready = true;
+      } finally {
+        model.set("progress", null);
+      }
       model.set("where", HERE);
     };
     const fail = (error) => {
       console.info(error);
-      model.set("where", "The results shown are older than your numbers.");
-      model.set("error", "This page cannot compute now: its runtime could not be loaded. What you "
-        + "typed is kept; the results are still those of before.");
+      model.set("where", "The results shown are older than what you typed.");
+      model.set("error", `This page cannot compute now: ${error.why ?? "its runtime could not be loaded"}. `
+        + "What you typed is kept; the results are still those of before.");
     };
     const compute = async () => {
       again = true;
@@ -83,7 +94,7 @@
         await prepare();
         while (again) {
           again = false;
-          model.set("outputs", await (await loadEngine()).run(spec, model.get("inputs")));
+          model.set("outputs", await (await loadEngine()).run(spec, model.get("inputs"), program));
           model.set("error", "");
           model.set("where", HERE);
           model.set("answers", {});
@@ -115,7 +126,7 @@
     const model = new Model({
       ...state, outputs: packed(state.outputs), where: STORED, link_id: id,
     });
-    const interest = computeFor(model);
+    const interest = computeFor(model, view.program);
     const el = document.createElement("div");
     el.className = "tl-widget";
     el.dataset.widget = id;

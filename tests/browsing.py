@@ -29,6 +29,21 @@ HEATS = {  # the outputs that a widget shows, and how their captions begin
     "self_attention": {"scores": "scores", "weights": "weights", "context": "context"},
     "start": {"weights": "weights", "output": "averages"},
 }
+DRAWN = {  # those that it draws otherwise: the elements that carry them, in order
+    "encoder_decoder": {
+        "embeddings": ".strips[aria-label^=embedding] canvas",
+        "states": ".strips[aria-label^=state] canvas",
+        "vector": ".strip > .field canvas",
+        "probabilities": ".said li",
+    },
+    "seq2seq": {"probabilities": ".next:nth-child(-n+5)"},
+    "bleu": {
+        "penalty": ".penalty [data-value]",
+        "standard": ".score:first-child b",
+        "d2l": ".score:last-child b",
+    },
+    "decoding": {"log_prob": ".tree .columns ol li"},
+}
 WIDGETS = {widget.stem: widget for widget in export.widgets()}
 
 sys.path.insert(0, str(ROOT / "site"))
@@ -124,6 +139,40 @@ def shown(widget: Locator, caption: str) -> torch.Tensor:
     return torch.tensor([[float(v.replace("Infinity", "inf")) for v in row] for row in rows])
 
 
+def drawn(widget: Locator, selector: str) -> torch.Tensor:
+    """The numbers that strips, bars and shaded words stand for, one after the other."""
+    numbers = widget.evaluate(
+        """(el, selector) => [...el.shadowRoot.querySelectorAll(selector)]
+            .flatMap((e) => [...e.values ?? [Number(e.dataset.value)]])""",
+        selector,
+    )
+    return torch.tensor(numbers, dtype=torch.float32)
+
+
+def received(widget: Locator) -> dict[str, torch.Tensor]:
+    """All outputs that the page holds; −∞ is a text on the way from the browser."""
+    outputs = widget.evaluate(
+        """el => Object.fromEntries(Object.entries(el.model.get('outputs')).map(
+            ([name, { shape, data: { buffer, byteOffset, byteLength } }]) => [name, { shape,
+                data: [...new Float32Array(buffer.slice(byteOffset, byteOffset + byteLength))]
+                    .map(String) }]))"""
+    )
+    return {
+        name: torch.tensor([float(v.replace("Infinity", "inf")) for v in out["data"]]).view(
+            out["shape"]
+        )
+        for name, out in outputs.items()
+    }
+
+
+def page_of(stem: str) -> str:
+    """The page on which the widget stands."""
+    for path in LIVE_PAGES:
+        if f'data-widget="{stem}"' in (BUILT / path).read_text():
+            return path
+    raise LookupError(f"no page of the built site shows the widget {stem}: run `make site`")
+
+
 def expected(stem: str, inputs: dict) -> dict[str, torch.Tensor]:
     """What torch computes for these inputs."""
     widget: type[LiveWidget] = WIDGETS[stem]
@@ -142,11 +191,25 @@ def word(widget: Locator, number: int) -> Locator:
     return widget.get_by_role("textbox", name=f"word {number}", exact=True)
 
 
+def line(widget: Locator, label: str = "English sentence") -> Locator:
+    return widget.get_by_role("combobox", name=label, exact=True)
+
+
 def assert_torch(widget: Locator, stem: str) -> None:
     """The numbers in the page are torch's for the inputs that the page holds."""
     settled(widget)
     assert problem(widget) == ""
     assert where(widget).startswith("Computed in this page")
-    reference = expected(stem, inputs_of(widget))
-    for name, caption in HEATS[stem].items():
-        torch.testing.assert_close(shown(widget, caption), reference[name], rtol=1e-5, atol=1e-5)
+    reference = {name: value.float() for name, value in expected(stem, inputs_of(widget)).items()}
+
+    def same(name: str, numbers: torch.Tensor) -> None:
+        torch.testing.assert_close(
+            numbers, reference[name].view(numbers.shape), rtol=1e-5, atol=1e-5
+        )
+
+    for name, numbers in received(widget).items():
+        same(name, numbers)
+    for name, caption in HEATS.get(stem, {}).items():
+        same(name, shown(widget, caption))
+    for name, selector in DRAWN.get(stem, {}).items():
+        same(name, drawn(widget, selector))

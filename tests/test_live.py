@@ -17,15 +17,19 @@ from browsing import (
     assert_torch,
     expected,
     inputs_of,
+    line,
+    page_of,
     problem,
+    received,
     settled,
     shown,
     where,
     word,
 )
-from playwright.sync_api import Browser, BrowserContext, Locator
+from playwright.sync_api import Browser, BrowserContext, Locator, Route
 
-from tinylib.widgets import schema
+from tinylib.lab.weights import shipped
+from tinylib.widgets import module_text, schema
 
 
 @pytest.fixture
@@ -62,32 +66,62 @@ def paste(box: Locator, text: str) -> None:
 # ------------------------------------------------------------------ the numbers
 
 
+def random_sentence(rng: np.random.Generator, vocabulary: list[str], most: int) -> str:
+    """Known words and others, some with capitals; or, without a vocabulary, letters a to e."""
+    pool = [word for word in vocabulary if not word.startswith("<")] or list("abcde")
+    strange = ["zebra", "Überraschung", "猫", "42"] if vocabulary else ["é", "."]
+    words = [
+        str(rng.choice(strange if rng.random() < 0.1 else pool))
+        for _ in range(rng.integers(1, most + 1))
+    ]
+    text = " ".join(word.capitalize() if rng.random() < 0.2 else word for word in words)
+    return text.replace(" .", ".") if rng.random() < 0.5 else text
+
+
 def random_inputs(stem: str, size: float, count: int) -> list[dict[str, Any]]:
-    """Inputs with 1 to 8 words, all switches, and entries in ±size."""
+    """Words or sentences of all lengths, all switches and whole numbers, entries in ±size."""
     widget, rng = WIDGETS[stem], np.random.default_rng(7)
     axes, kinds = schema.axes_of(widget.compute), schema.kinds_of(widget.compute)
+    sentences, limits = widget.sentences(), widget.limits()
     drawn = []
     for i in range(count):
-        inputs: dict[str, Any] = {"words": [f"w{j}" for j in range(1 + i % 8)]}
+        sizes = {axis: int(rng.integers(int(lo), int(hi) + 1)) for axis, (lo, hi) in limits.items()}
+        inputs: dict[str, Any] = {}
+        if not sentences:
+            sizes["T"] = 1 + i % 8
+            inputs["words"] = [f"w{j}" for j in range(1 + i % 8)]
         for name, of in axes.items():
-            shape = [1 + i % 8 if axis == "T" else int(axis) for axis in of.split()]
-            value = rng.uniform(-size, size, shape).astype(np.float32)
-            inputs[name] = bool(rng.integers(2)) if kinds[name] == "Bool" else value.tolist()
+            shape = [int(axis) if axis.isdigit() else sizes[axis] for axis in of.split()]
+            low, high = limits.get(name, (-size, size))
+            if name in sentences:
+                inputs[name] = random_sentence(rng, list(sentences[name]), int(limits[of][1]))
+            elif kinds[name] == "Bool":
+                inputs[name] = bool(rng.integers(2))
+            elif kinds[name] == "Int":
+                inputs[name] = rng.integers(int(low), int(high) + 1, shape).tolist()
+            else:
+                value = rng.uniform(max(low, -size), min(high, size), shape)
+                inputs[name] = value.astype(np.float32).tolist()
         drawn.append(inputs)
     return drawn
 
 
+def spec_of(stem: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    return json.loads(json.dumps(WIDGETS[stem](**inputs).spec))
+
+
 def run_in_page(visit: Visit, stem: str, inputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each input's outputs from the page's own engine: the shipped graph and runtime."""
-    spec = json.loads(json.dumps(WIDGETS[stem](**inputs[0]).spec))
+    """Each input's outputs from the page's own engine: the shipped graphs, program and runtime."""
+    spec = spec_of(stem, inputs[0])
     answers = visit.page.evaluate(
         """async ([spec, all]) => {
             const host = document.querySelector("script[src*='/host.js']").src;
             const { run } = await import(new URL('engine.js', host));
+            const { program } = await import(new URL(`${spec.stem}.js`, host));
             const text = (view) => btoa(String.fromCharCode(...new Uint8Array(view.buffer)));
             const answers = [];
             for (const inputs of all) {
-                const outputs = await run(spec, inputs);
+                const outputs = await run(spec, inputs, program);
                 answers.push(Object.fromEntries(Object.entries(outputs).map(
                     ([name, { shape, data }]) => [name, { shape, data: text(data) }])));
             }
@@ -110,6 +144,10 @@ def test_every_graph_computes_what_torch_does(chapter: Visit, stem: str, size: f
     for given, answer in zip(inputs, run_in_page(chapter, stem, inputs), strict=True):
         for name, reference in expected(stem, given).items():
             out = answer[name]
+            assert out.shape == reference.shape, (name, given)
+            if not reference.is_floating_point():
+                assert torch.equal(out, reference.float()), (name, given)
+                continue
             assert torch.equal(out == -torch.inf, reference == -torch.inf), name
             out, reference = out.nan_to_num(neginf=0), reference.nan_to_num(neginf=0)
             assert out.isfinite().all(), name
@@ -130,11 +168,19 @@ def test_every_widget_follows_edits_of_every_input(
         stem = name.rpartition("-")[0] or name
         widget = visit.widget(name)
         before = inputs_of(widget)
-        word(widget, 2).fill("river")
-        assert_torch(widget, stem)
+        if "words" in before:
+            word(widget, 2).fill("river")
+            assert_torch(widget, stem)
+        for name in WIDGETS[stem].sentences():
+            box = widget.locator(f"input.line[list=known-{name}]")
+            box.fill(f"{box.input_value()} too")
+            assert_torch(widget, stem)
+        if stem == "seq2seq":
+            choices(widget, 1).nth(2).check()
+            assert_torch(widget, stem)
         for table in [n for n, v in before.items() if isinstance(v, list) and n != "words"]:
             boxes = widget.locator(f"input[aria-label^='{table} of']")
-            for i in random.Random(0).sample(range(boxes.count()), 3):
+            for i in random.Random(0).sample(range(boxes.count()), min(3, boxes.count())):
                 boxes.nth(i).fill(f"{-1.5 + i / 10:.2f}")
                 assert_torch(widget, stem)
         for box in widget.get_by_role("checkbox").all():
@@ -545,7 +591,7 @@ def test_a_blocked_runtime_loses_nothing_and_can_be_tried_again(
     widget.get_by_text("This page cannot compute now").wait_for()
     settled(widget)
     assert "What you typed is kept" in widget.locator(".failure").inner_text()
-    assert where(widget) == "The results shown are older than your numbers."
+    assert where(widget) == "The results shown are older than what you typed."
     assert torch.equal(shown(widget, "weights"), numbers), "the stored results stay"
     assert widget.locator(".stale").count() == 1
     typed = inputs_of(widget)
@@ -655,52 +701,25 @@ def test_nothing_clips_a_number(widget: Locator) -> None:
     assert clipped == []
 
 
-def test_the_page_and_python_refuse_the_same_inputs(chapter: Visit) -> None:
+@pytest.mark.parametrize("stem", ["self_attention", "encoder_decoder", "seq2seq"])
+def test_the_page_and_python_refuse_the_same_inputs(chapter: Visit, stem: str) -> None:
     """The rules of inputs.js and of schema.py, on 300 inputs, most of them a little wrong."""
-    stem = "self_attention"
     good = random_inputs(stem, 2, 300)
     rng = random.Random(0)
-    spec = json.loads(json.dumps(WIDGETS[stem](**good[0]).spec))
-    odd: list[Any] = [
-        *(
-            [],
-            0,
-            None,
-            "",
-            " ",
-            "a b",
-            "x" * 24,
-            "x" * 25,
-            "é",
-            "👩‍🚀",
-            "👩‍🚀" * 8,
-            "👩‍🚀" * 9,
-            "\u200b",
-        ),
-        *(
-            "\u00a0",
-            "\ufeff",
-            "a\ufeff",
-            "<b>",
-            -50,
-            50.5,
-            "3",
-            True,
-            False,
-            [[0.5]],
-            {},
-            [1, 2, 3],
-        ),
-    ]
+    spec = spec_of(stem, good[0])
     cases = []
     for inputs in good:
         for _ in range(rng.randrange(3)):
             name = rng.choice(list(inputs))
-            if isinstance(inputs[name], list) and rng.random() < 0.8:
+            if isinstance(inputs[name], list) and inputs[name] and rng.random() < 0.8:
                 place = rng.randrange(len(inputs[name]))
-                inputs[name] = [*inputs[name][:place], rng.choice(odd), *inputs[name][place + 1 :]]
+                inputs[name] = [*inputs[name][:place], rng.choice(ODD), *inputs[name][place + 1 :]]
+            elif isinstance(inputs[name], str) and rng.random() < 0.7:
+                inputs[name] = " ".join(
+                    [inputs[name], *("x" * n for n in rng.choices(range(27), k=3))]
+                )
             elif rng.random() < 0.5:
-                inputs[name] = rng.choice(odd)
+                inputs[name] = rng.choice(ODD)
             elif rng.random() < 0.5:
                 del inputs[name]
                 break
@@ -708,14 +727,7 @@ def test_the_page_and_python_refuse_the_same_inputs(chapter: Visit) -> None:
                 inputs["more"] = 1
                 break
         cases.append(json.loads(json.dumps(inputs)))
-    told = chapter.page.evaluate(
-        """async ([spec, cases]) => {
-            const host = document.querySelector("script[src*='/host.js']").src;
-            const { problem } = await import(new URL('inputs.js', host));
-            return cases.map((inputs) => problem(spec, inputs));
-        }""",
-        [spec, cases],
-    )
+    told = in_page(chapter, "({ problem }, [spec, inputs]) => problem(spec, inputs)", spec, cases)
 
     def refused(inputs: dict[str, Any]) -> bool:
         try:
@@ -730,9 +742,349 @@ def test_the_page_and_python_refuse_the_same_inputs(chapter: Visit) -> None:
     assert differ == []
 
 
+ODD: list[Any] = [
+    *(
+        [],
+        0,
+        None,
+        "",
+        " ",
+        "a b",
+        "x" * 24,
+        "x" * 25,
+        "é",
+        "👩‍🚀",
+        "👩‍🚀" * 8,
+        "👩‍🚀" * 9,
+        "\u200b",
+    ),
+    *("\u00a0", "\ufeff", "a\ufeff", "<b>", -50, 50.5, 7, "3", True, False, [[0.5]], {}, [1, 2, 3]),
+]
+
+
+def in_page(visit: Visit, rule: str, spec: Any, cases: list[Any]) -> list[Any]:
+    """What a rule of the page's inputs.js makes of each case."""
+    return visit.page.evaluate(
+        f"""async ([spec, cases]) => {{
+            const host = document.querySelector("script[src*='/host.js']").src;
+            const rules = await import(new URL('inputs.js', host));
+            return cases.map((one) => ({rule})(rules, [spec, one]));
+        }}""",
+        [spec, cases],
+    )
+
+
+PIECES = [
+    *"The cat isn't I'm don’t o'clock aujourd'hui l'arbre qu'il est-ce va-t-il peut-être".split(),
+    *"quelqu'un 10:30 3.14 1,5 x_y ÉTÉ e\u0301te\u0301 ... ?! « » -la".split(),
+    *"well-known n't 's ’ ' -".split(),
+    *(
+        "猫は 好き",
+        "👩‍🚀",
+        "<unk>",
+        "\u00a0",
+        "\ufeff",
+        "\x1c",
+        "\x85",
+        "\t\n",
+        "\u200b",
+        "٣",
+        "Ⅻ",
+        "²",
+    ),
+    *(
+        "न\u092e\u0938\u094d\u0924\u0947",
+        "ΟΔΟΣ",
+        "ß",
+        "",
+        " ",
+        "  ",
+        "..",
+        "a.b",
+        "'tis",
+        "can't've",
+    ),
+]
+
+
+def test_the_page_and_python_tokenise_alike(chapter: Visit) -> None:
+    rng = random.Random(3)
+    texts = [
+        "".join(rng.choice(PIECES) + rng.choice(["", " ", " "]) for _ in range(rng.randrange(9)))
+        for _ in range(500)
+    ]
+    assert sum(len(set(text)) > 9 for text in texts) > 250
+    for vocabulary in (["<pad>", "<bos>", "<eos>", "<unk>", "cat"], []):
+        spec = {"sentences": {"s": vocabulary}}
+        words = in_page(
+            chapter, "({ wordsOf }, [spec, text]) => wordsOf(spec, 's', text)", spec, texts
+        )
+        assert words == [schema.words_of(vocabulary, text) for text in texts]
+        numbers = in_page(chapter, "({ idsOf }, [spec, s]) => idsOf(spec, { s }).s", spec, texts)
+        assert numbers == [schema.ids_of({"s": vocabulary}, {"s": text})["s"] for text in texts]
+
+
 def test_hostile_markup_stays_text(
     context: BrowserContext, chapter: Visit, widget: Locator
 ) -> None:
     word(widget, 1).fill("<img/src=x>")
     assert_torch(widget, "self_attention")
+    assert widget.locator("img").count() == 0
+
+
+@pytest.mark.parametrize("stem", sorted(WIDGETS))
+def test_the_module_that_a_kernel_sends_is_whole(chapter: Visit, stem: str) -> None:
+    """As notebooks load it, from a blob: no import left, no name twice."""
+    kind = chapter.page.evaluate(
+        """async (text) => {
+            const url = URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
+            return typeof (await import(url)).default.render;
+        }""",
+        module_text(stem),
+    )
+    assert kind == "function"
+
+
+# ------------------------------------------------------------------ sentences and trained models
+
+
+@pytest.fixture
+def encoder(context: BrowserContext, site: str) -> Locator:
+    return Visit(context, site, page_of("encoder_decoder")).widget("encoder_decoder")
+
+
+@pytest.fixture
+def decoder(context: BrowserContext, site: str) -> Locator:
+    return Visit(context, site, page_of("seq2seq")).widget("seq2seq")
+
+
+def tokens(widget: Locator) -> list[str]:
+    return widget.locator(".tokens li b").all_inner_texts()
+
+
+def test_a_sentence_is_typed_as_in_a_letter(encoder: Locator) -> None:
+    line(encoder).fill("The black cat doesn’t sleep.")
+    assert tokens(encoder) == ["the", "black", "cat", "does", "n't", "sleep", "."]
+    assert_torch(encoder, "encoder_decoder")
+    assert encoder.locator(".tokens .unknown").all_inner_texts() == ["n't <unk> 3"]
+    said = encoder.locator(".unknown-words").inner_text()
+    assert said == "“n't” is not a word that this model knows: it reads <unk> for it."
+    line(encoder).fill("zebra 猫 <b>")
+    assert_torch(encoder, "encoder_decoder")
+    chosen = encoder.locator(".strips .query button").all_inner_texts()
+    assert chosen == [">", ">"], "the last word, whose state is read out, stays the chosen one"
+    assert (
+        "“zebra”, “猫”, “<”, “b”, “>” are not words"
+        in encoder.locator(".unknown-words").inner_text()
+    )
+    line(encoder).fill("the cat .")
+    assert encoder.locator(".unknown-words").inner_text() == ""
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        ("", "The sentence is empty: write some words."),
+        ("   ", "The sentence is empty: write some words."),
+        ("cat " * 17, "17 words, punctuation among them: there is room for 16."),
+        ("x" * 40, f"“{'x' * 24}…” has 40 letters: 24 at most."),
+    ],
+)
+def test_a_sentence_that_cannot_be_used_changes_nothing(
+    encoder: Locator, typed: str, message: str
+) -> None:
+    before, numbers = inputs_of(encoder), received(encoder)["states"]
+    line(encoder).fill(typed)
+    assert problem(encoder) == message
+    assert line(encoder).get_attribute("aria-invalid") == "true"
+    assert inputs_of(encoder) == before
+    assert torch.equal(received(encoder)["states"], numbers)
+    line(encoder).blur()
+    assert line(encoder).input_value() == typed, "what was typed is not lost"
+    encoder.get_by_role("button", name="Reset").click()
+    assert line(encoder).input_value() == before["source"]
+    assert line(encoder).get_attribute("aria-invalid") is None
+
+
+def test_the_last_word_begun_is_completed_with_words_that_are_known(encoder: Locator) -> None:
+    line(encoder).fill("The happy Ca")
+    offers = encoder.locator("datalist option").evaluate_all("all => all.map((o) => o.value)")
+    assert "The happy cat" in offers and all(o.startswith("The happy ca") for o in offers)
+
+
+def test_an_entry_of_the_vector_is_bent_and_straightened(encoder: Locator) -> None:
+    before = inputs_of(encoder)
+    encoder.get_by_label("which entry").fill("6")
+    encoder.get_by_label("its value").fill("-1")
+    assert_torch(encoder, "encoder_decoder")
+    assert received(encoder)["vector"][5].item() == pytest.approx(-1, abs=1e-3)
+    assert [i for i, v in enumerate(inputs_of(encoder)["by"]) if v] == [5]
+    straighten = encoder.get_by_role("button", name="Straighten")
+    straighten.click()
+    assert_torch(encoder, "encoder_decoder")
+    assert inputs_of(encoder) == before and straighten.is_disabled()
+    encoder.get_by_role("button", name="Undo").click()
+    assert_torch(encoder, "encoder_decoder")
+    assert received(encoder)["vector"][5].item() == pytest.approx(-1, abs=1e-3)
+
+
+def test_a_strip_tells_the_exact_number(encoder: Locator) -> None:
+    states = received(encoder)["states"]
+    encoder.locator(".strips").nth(1).get_by_role("button").nth(2).click()
+    for _ in range(3):
+        encoder.get_by_label("which entry").press("ArrowRight")
+    read = encoder.locator(".strip .read").nth(1).inner_text()
+    value = f"{states[2, 3].item():.2f}".replace("-", "−")
+    assert read == f"“{tokens(encoder)[2]}”, entry 4: {value}"
+
+
+def choices(widget: Locator, step: int) -> Locator:
+    return widget.locator(".steps > li").nth(step - 1).get_by_role("radio")
+
+
+def test_another_word_is_fed_and_the_model_goes_on_from_it(decoder: Locator) -> None:
+    greedy_words = received(decoder)["taken"]
+    choices(decoder, 2).nth(2).check()
+    assert_torch(decoder, "seq2seq")
+    seen = received(decoder)
+    assert seen["taken"][0] == greedy_words[0] and seen["taken"][1] == seen["likeliest"][1, 2]
+    assert seen["fed"][2] == seen["taken"][1]
+    assert "1 of its words was your choice" in decoder.locator(".note.result").inner_text()
+    decoder.get_by_role("button", name="Back to greedy").click()
+    assert_torch(decoder, "seq2seq")
+    assert torch.equal(received(decoder)["taken"], greedy_words)
+    assert inputs_of(decoder)["forced"] == []
+
+
+def test_choosing_is_done_by_keyboard_and_the_first_choice_is_greedy_again(
+    decoder: Locator,
+) -> None:
+    choices(decoder, 3).first.focus()
+    decoder.page.keyboard.press("ArrowDown")
+    assert_torch(decoder, "seq2seq")
+    assert len(inputs_of(decoder)["forced"]) == 3
+    decoder.page.keyboard.press("ArrowUp")
+    assert_torch(decoder, "seq2seq")
+    assert inputs_of(decoder)["forced"] == []
+
+
+def test_a_word_that_became_unlikely_is_still_shown(decoder: Locator) -> None:
+    choices(decoder, 1).nth(4).check()
+    settled(decoder)
+    line(decoder).fill("two women")
+    assert_torch(decoder, "seq2seq")
+    taken = received(decoder)["taken"][0].item()
+    checked = decoder.locator(".steps > li").first.locator(".next.taken")
+    assert checked.count() == 1
+    names = decoder.evaluate("el => el.model.get('spec').vocabularies.target")
+    assert checked.locator(".name").inner_text() == names[int(taken)]
+
+
+def test_a_link_restores_a_sentence_and_its_branch(
+    context: BrowserContext, decoder: Locator, site: str
+) -> None:
+    line(decoder).fill("The old cat sees us!")
+    choices(decoder, 2).nth(1).check()
+    assert_torch(decoder, "seq2seq")
+    decoder.get_by_role("button", name="Copy link").click()
+    decoder.page.wait_for_function("location.hash.length > 1")
+    other = Visit(context, site, decoder.page.url.removeprefix(f"{site}/")).widget("seq2seq")
+    assert inputs_of(other) == inputs_of(decoder)
+    assert_torch(other, "seq2seq")
+    assert line(other).input_value() == "The old cat sees us!"
+
+
+WEIGHTS_FILE = "**/_static/weights/*.safetensors*"
+
+
+def test_the_model_is_loaded_once_with_a_bar(context: BrowserContext, site: str) -> None:
+    held: list[Route] = []
+    context.route(WEIGHTS_FILE, lambda route: held.append(route))
+    visit = Visit(context, site, page_of("seq2seq"))
+    widget = visit.widget("seq2seq")
+    with visit.page.expect_request(WEIGHTS_FILE):
+        line(widget).fill("two women")
+    bar = widget.get_by_role("progressbar")
+    bar.wait_for()
+    size = shipped("bilingual-gru").stat().st_size
+    assert bar.evaluate("bar => [bar.value, bar.max]") == [0, size]
+    megabytes = f"{size / 1e6:.1f} MB"
+    assert where(widget) == (
+        f"Loading the runtime (about 4 MB, once) and the trained model ({megabytes})…"
+    )
+    assert widget.locator(".amount").inner_text() == f"0.0 of {megabytes}"
+    for name in visit.widgets():  # all that need it wait for the one download
+        visit.widget(name).dispatch_event("pointerover")
+    visit.page.wait_for_timeout(200)
+    held[0].fallback()
+    assert_torch(widget, "seq2seq")
+    assert bar.is_hidden() and len(held) == 1
+    assert visit.console == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (lambda data: data[: len(data) // 2], "came cut short: "),
+        (lambda data: data[:-3] + b"\0\0\1", "came damaged: it is not the file that was sent"),
+        (lambda data: data + b"more", "came damaged"),
+        (None, "could not be loaded"),
+    ],
+)
+def test_a_broken_model_is_refused_and_can_be_fetched_again(
+    context: BrowserContext, site: str, fault: Any, told: str
+) -> None:
+    def answer(route: Route) -> None:
+        if fault is None:
+            route.abort()
+        else:
+            route.fulfill(body=fault(shipped("bilingual-gru").read_bytes()))
+
+    context.route(WEIGHTS_FILE, answer)
+    widget = Visit(context, site, page_of("seq2seq")).widget("seq2seq")
+    before = received(widget)
+    line(widget).fill("two women")
+    failure = widget.locator(".failure")
+    failure.get_by_text("This page cannot compute now").wait_for()
+    settled(widget)
+    assert f"the model, bilingual-gru, {told}" in failure.inner_text()
+    assert inputs_of(widget)["source"] == "two women"
+    assert all(torch.equal(value, before[name]) for name, value in received(widget).items())
+    context.unroute(WEIGHTS_FILE)
+    widget.get_by_role("button", name="Try again").click()
+    assert_torch(widget, "seq2seq")
+    assert failure.inner_text() == ""
+
+
+@pytest.mark.parametrize("stem", ["encoder_decoder", "seq2seq"])
+def test_the_keyboard_reaches_all_of_it(context: BrowserContext, site: str, stem: str) -> None:
+    visit = Visit(context, site, page_of(stem))
+    widget = visit.widget(stem)
+    line(widget).fill("two women")
+    assert_torch(widget, stem)
+    seen = set()
+    for _ in range(120):
+        place = widget.evaluate(
+            """el => { const a = el.shadowRoot.activeElement; if (!a) return -1;
+                a.seen = true; return a.type === 'radio' ? a.name : 0; }"""
+        )
+        if place == -1:
+            break
+        seen.add(place)
+        visit.page.keyboard.press("Tab")
+    missed = widget.evaluate(
+        """el => [...el.shadowRoot.querySelectorAll('button, input, summary')]
+            .filter((e) => e.checkVisibility() && !e.disabled && !e.seen && e.type !== 'radio')
+            .map((e) => e.outerHTML)"""
+    )
+    assert place == -1 and missed == []
+    if stem == "seq2seq":  # a group of choices is one stop; arrows move in it
+        assert len(seen - {0}) == len(received(widget)["taken"])
+
+
+@pytest.mark.parametrize("stem", ["encoder_decoder", "seq2seq"])
+def test_hostile_sentences_stay_text(context: BrowserContext, site: str, stem: str) -> None:
+    widget = Visit(context, site, page_of(stem)).widget(stem)
+    line(widget).fill("<img src=x> </script>")
+    assert_torch(widget, stem)
     assert widget.locator("img").count() == 0

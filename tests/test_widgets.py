@@ -2,20 +2,34 @@
 
 import json
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import ipywidgets
 import numpy as np
+import onnx
 import pytest
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
-from tinylib.widgets import HERE, LiveWidget, export, module_text
+from tinylib.decoding import beam
+from tinylib.lab.data import BOS, EOS, UNK
+from tinylib.lab.weights import load, shipped
+from tinylib.widgets import HERE, LiveWidget, double_precision, export, module_text, schema
+from tinylib.widgets.encoder_decoder import EncoderDecoderWidget
 from tinylib.widgets.self_attention import SelfAttentionWidget
+from tinylib.widgets.seq2seq import Seq2SeqWidget
 from tinylib.widgets.start import StartWidget
+from tinylib.widgets.translator import MOST_STEPS, bend, read, trained, translator, write
 
-WIDGETS = list(export.widgets())
+GRAPHS = export.graphs()
 WORDS = ["Your", "journey", "starts"]
+SENTENCE = "the black cat does not sleep ."
 X = [[0.43, 0.15, 0.89], [0.55, 0.87, 0.66], [0.57, 0.85, 0.64]]
+
+
+class Echo(NamedTuple):
+    hidden: Float[Tensor, "2 3"]
 
 
 def attention(**changes: Any) -> SelfAttentionWidget:
@@ -138,6 +152,132 @@ def test_the_stored_page_holds_the_state_and_a_table() -> None:
     assert html == attention(causal=True)._html()  # no ids, no addresses
 
 
+def test_the_stored_numbers_are_those_of_double_precision() -> None:
+    """In fp32 the last digit that is stored would differ between machines now and then."""
+    html = EncoderDecoderWidget(SENTENCE)._html()
+    states = torch.tensor(state_in(html)["outputs"]["states"], dtype=torch.float64)
+    with double_precision():
+        encoding = trained().encoder(torch.tensor([ids(SENTENCE)]), torch.tensor([7]))
+    assert torch.equal(states, encoding.states[0].round(decimals=4) + 0.0)
+    assert torch.get_default_dtype() == torch.float32
+
+
+# ------------------------------------------------------------------ the trained translator
+
+
+def ids(sentence: str) -> list[int]:
+    return translator().source.ids(sentence.split())
+
+
+@torch.no_grad()
+def test_the_exported_steps_are_the_model() -> None:
+    """Word by word, on three sentences at once, as the encoder and the decoder do it."""
+    model, B, S = trained(), 3, 7
+    D = model.encoder.gru.hidden_size
+    rng = torch.Generator().manual_seed(0)
+    source = torch.randint(4, 100, (B, S), generator=rng)
+    encoding = model.encoder(source, torch.full((B,), S))
+    hidden = torch.zeros(B, 1, D)
+    for s in range(S):
+        embedding, hidden = read(model, source[:, s], hidden)
+        torch.testing.assert_close(hidden[:, -1], encoding.states[:, s])
+        assert torch.equal(embedding, model.encoder.embedding(source[:, s]))
+    by = torch.randn(D, generator=rng)
+    torch.testing.assert_close(bend(hidden, by).state, encoding.final + by)
+    state = model.decoder.init_state(encoding)
+    for token in torch.randint(0, 100, (5, B), generator=rng):
+        log_probs, hidden = write(model, token, state.context, state.hidden)
+        logits, state = model.step(state, token)
+        torch.testing.assert_close(log_probs, logits.log_softmax(-1))
+        torch.testing.assert_close(hidden, state.hidden)
+
+
+def test_the_decoder_reads_what_the_translator_says() -> None:
+    words = EncoderDecoderWidget(SENTENCE).values()["tokens"]
+    said = translator()([SENTENCE.split()])[0]
+    assert translator().target.words(words) == said
+
+
+def test_bending_the_vector_moves_it_alone() -> None:
+    plain = EncoderDecoderWidget(SENTENCE)
+    by = [0.0] * plain.spec["limits"]["D"][0]
+    by[5] = -1.25
+    before, after = plain.values(), EncoderDecoderWidget(SENTENCE, by=by).values()
+    torch.testing.assert_close(after["vector"] - before["vector"], torch.tensor(by))
+    assert torch.equal(before["vector"], before["states"][-1])
+    assert torch.equal(before["states"], after["states"])
+    assert not torch.equal(before["probabilities"], after["probabilities"])
+
+
+def test_greedy_steps_are_a_beam_of_one() -> None:
+    values = Seq2SeqWidget(SENTENCE).values()
+    source = torch.tensor([ids(SENTENCE)])
+    state = trained().start(source, torch.tensor([source.shape[1]]))
+    best = beam(trained().step, state, BOS, EOS, MOST_STEPS, width=1)
+    assert torch.equal(values["taken"], best.tokens[0, 0])
+    torch.testing.assert_close(values["so_far"][-1], best.log_probs[0, 0])
+    assert torch.equal(values["fed"][1:], values["taken"][:-1]) and values["fed"][0] == BOS
+    assert torch.equal(values["likeliest"][:, 0], values["taken"])
+
+
+def test_forced_words_are_fed_and_the_rest_is_greedy() -> None:
+    first = Seq2SeqWidget(SENTENCE).values()
+    other = int(first["likeliest"][1, 3])
+    values = Seq2SeqWidget(SENTENCE, forced=[int(first["taken"][0]), other]).values()
+    assert values["taken"][:2].tolist() == [int(first["taken"][0]), other]
+    assert values["fed"][2] == other
+    assert torch.equal(values["taken"][2:], values["likeliest"][2:, 0])
+    torch.testing.assert_close(values["taken_probability"][1], first["probabilities"][1, 3])
+    ended = Seq2SeqWidget(SENTENCE, forced=[5, EOS, 9, EOS]).values()
+    assert ended["taken"].tolist() == [5, EOS]
+    assert len(Seq2SeqWidget(SENTENCE, forced=[5] * MOST_STEPS).values()["taken"]) == MOST_STEPS
+
+
+def test_a_sentence_may_be_typed_as_in_a_letter() -> None:
+    typed, plain = (
+        EncoderDecoderWidget(text) for text in ("The black cat doesn’t SLEEP.", SENTENCE)
+    )
+    assert typed.inputs["source"] == "The black cat doesn’t SLEEP."
+    unknown = EncoderDecoderWidget("zebra 猫 <b>")
+    assert schema.ids_of(unknown.sentences(), unknown.inputs)["source"] == [UNK] * 5
+    assert "&lt;b&gt;" in unknown._html()
+    assert plain.values()["states"].shape[0] == 7
+    assert repr(plain) == f"EncoderDecoderWidget({SENTENCE})"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        (dict(source=""), "source has 0 words: give 1 to 16"),
+        (dict(source=" \n"), "source has 0 words"),
+        (dict(source="cat " * 17), "source has 17 words"),
+        (dict(source="x" * 25), "25 letters: 24 at most"),
+        (dict(source=3), "source must be a sentence"),
+        (dict(source=SENTENCE, forced=[1.5]), "forced must hold whole numbers"),
+        (dict(source=SENTENCE, forced=[-1]), "forced has an entry beyond 0"),
+        (dict(source=SENTENCE, forced=[10**6]), "forced has an entry beyond 0"),
+        (dict(source=SENTENCE, forced=[5] * 25), "forced has 25 entries along P: give 0 to 24"),
+        (dict(source=SENTENCE, forced=5), "forced has 0 axes but needs 1"),
+    ],
+)
+def test_bad_sentences_are_refused_in_words(inputs: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Seq2SeqWidget(**inputs)
+    widget = Seq2SeqWidget(SENTENCE)
+    before = dict(widget.inputs), dict(widget.outputs)
+    with pytest.raises(ValueError, match=message):
+        widget.inputs = widget.inputs | inputs
+    assert (widget.inputs, widget.outputs) == before
+
+
+def test_sentences_without_a_vocabulary_share_their_numbers() -> None:
+    got = schema.ids_of({"a": (), "b": ()}, {"a": "il est\u00a0mouillé .", "b": "Il  est est ."})
+    assert got == {"a": [0, 1, 2, 3], "b": [4, 1, 1, 3]}
+
+
+# ------------------------------------------------------------------ files
+
+
 def test_a_kernel_gets_one_module_without_imports() -> None:
     text = module_text("self_attention")
     assert "import " not in re.sub(r"//.*", "", text)
@@ -145,19 +285,58 @@ def test_a_kernel_gets_one_module_without_imports() -> None:
         'export default live("Self-attention, live", (ui) => ['
     ]
     assert attention()._esm.count("class Widget") == 1
+    assert "function strips(" not in text and "function strips(" in module_text("encoder_decoder")
 
 
-@pytest.mark.parametrize("widget", WIDGETS, ids=lambda w: w.stem)
-def test_the_committed_graph_is_the_function(widget: type[LiveWidget], unchecked: None) -> None:
-    """Its run in a browser is compared with torch in test_site.py."""
-    committed = (HERE / "graphs" / f"{widget.stem}.onnx").read_bytes()
-    assert committed == export.graph(widget), "run `make graphs` and commit what it writes"
-    assert len(committed) < 4000
+@pytest.mark.parametrize("name", GRAPHS)
+def test_the_committed_graph_is_the_function(name: str, unchecked: None) -> None:
+    """Its run in a browser is compared with torch in test_live.py."""
+    committed = (HERE / "graphs" / f"{name}.onnx").read_bytes()
+    assert committed == GRAPHS[name](), "run `make graphs` and commit what it writes"
+    assert len(committed) < 32_000
 
 
-def test_there_is_a_graph_for_each_widget_and_no_other() -> None:
-    assert {p.stem for p in (HERE / "graphs").glob("*.onnx")} == {w.stem for w in WIDGETS}
-    assert {p.stem for p in HERE.glob("*.js")} == {w.stem for w in WIDGETS} | {"inputs", "parts"}
+def test_there_are_the_graphs_that_widgets_need_and_no_other() -> None:
+    assert {p.stem for p in (HERE / "graphs").glob("*.onnx")} == set(GRAPHS)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_graphs_and_weights_fit_together(name: str) -> None:
+    """What onnxruntime will read at the places that the graph names is the trained tensor."""
+    graph = onnx.load(HERE / "graphs" / f"{name}.onnx", load_external_data=False).graph
+    tensors, _ = load("bilingual-gru")
+    data = shipped("bilingual-gru").read_bytes()
+    parameters = [t for t in graph.initializer if t.data_location == t.EXTERNAL]
+    assert bool(parameters) == (name in ("translator-read", "translator-write"))
+    for parameter in parameters:
+        place = {entry.key: entry.value for entry in parameter.external_data}
+        assert place["location"] == "bilingual-gru.safetensors"
+        start, count = int(place["offset"]), int(place["length"])
+        trained = tensors[parameter.name.removeprefix("model.")]
+        assert list(parameter.dims) == list(trained.shape)
+        read = np.frombuffer(data[start : start + count], "<f4").reshape(trained.shape)
+        assert np.array_equal(read, trained.numpy())
+
+
+def test_weights_that_do_not_fit_are_not_exported() -> None:
+    def refused(named: str, *shape: int) -> str:
+        tensor = onnx.numpy_helper.from_array(np.zeros(shape, np.float32), named)
+        weights = {"w": ([13, 7], "F32", 80, 364), "half": ([13, 7], "F16", 444, 182)}
+        with pytest.raises(ValueError) as error:
+            export.point_at_weights(tensor, weights, "x.safetensors")
+        return str(error.value)
+
+    assert refused("model.w", 7, 13) == "w is [7, 13] in the graph, F32 [13, 7] in x.safetensors"
+    assert refused("model.half", 13, 7).endswith("F16 [13, 7] in x.safetensors")
+    assert refused("val_3", 13, 7) == "val_3 [13, 7] is not in x.safetensors: use its tensors whole"
+
+
+def test_a_step_may_not_give_back_a_name_that_it_takes() -> None:
+    def step(hidden: Float[Tensor, "2 3"]) -> Echo:
+        return Echo(hidden)
+
+    with pytest.raises(ValueError, match="go in and come out"):
+        export.graph(StartWidget, step)
 
 
 def test_a_second_widget_is_small() -> None:

@@ -47,7 +47,7 @@ def ngram_matches(
 
 
 class Counts(NamedTuple):
-    """All that BLEU needs to know. Those of a corpus are sums over sentences."""
+    """All that BLEU needs. Those of a corpus are sums over its sentences."""
 
     matches: Tensor  # *B N, for n = 1 … N
     totals: Tensor  # *B N
@@ -112,7 +112,7 @@ def sentence_bleu(
     N: int = 4,
     form: Callable[[Counts], Tensor] = bleu,
 ) -> float:
-    """BLEU, in [0, 1], of one sentence: a corpus of one, :func:`corpus_bleu`."""
+    """BLEU, in [0, 1], of one sentence: :func:`corpus_bleu` of one pair."""
     return corpus_bleu([pred], [label], N, form)
 
 

@@ -1,4 +1,4 @@
-"""How fast a page is, on this machine: `make bench`. Prints a table; it judges nothing.
+"""How fast the pages are, on this machine: `make bench page`. Prints tables; it judges nothing.
 
 Latencies are taken in the page itself. An edit is made where a browser delivers input, at the
 start of a frame. "Updated" is when the document has changed; "painted" is the end of the next
@@ -7,17 +7,37 @@ same for an edit that just missed a frame, the worst moment there is.
 """
 
 import statistics
+from typing import NamedTuple
 
-from browsing import Visit, launch, served, settled
+from browsing import Visit, launch, page_of, served, settled
 from conftest import find_chromium
 from playwright.sync_api import Browser, sync_playwright
 
-CHAPTER = "chapters/04_self_attention.html"
 
-EDITS = """async ([el, late]) => {
-    const box = el.shadowRoot.querySelector("input[aria-label='x of journey, 2']");
-    const tables = [...el.shadowRoot.querySelectorAll('table.heat')];
-    const heat = tables.find((table) => table.caption.textContent.startsWith('weights'));
+class Edit(NamedTuple):
+    """A widget, the box that is edited, what is typed there in turn, and what shall change."""
+
+    stem: str
+    box: str
+    first: str
+    second: str
+    shows: str
+
+
+BOX, LINE = "input[aria-label='x of journey, 2']", "input.line"
+SENTENCES = (
+    "the three small black cats do not sleep .",
+    "the old king never sees the happy children .",
+)
+EDITED = [
+    Edit("self_attention", BOX, "1.25", "-1.5", ".heat.weight"),
+    Edit("encoder_decoder", LINE, *SENTENCES, ".said"),
+    Edit("seq2seq", LINE, *SENTENCES, ".steps"),
+]
+
+EDITS = """async ([el, { box, first, second, shows }, late]) => {
+    box = el.shadowRoot.querySelector(box);
+    shows = el.shadowRoot.querySelector(shows);
     const frame = () => new Promise((done) => requestAnimationFrame(done));
     const end = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
     const times = [];
@@ -25,10 +45,10 @@ EDITS = """async ([el, late]) => {
         await (late ? end() : frame());
         const answered = new Promise((done) => {
             const watcher = new MutationObserver(() => { watcher.disconnect(); done(); });
-            watcher.observe(heat, { subtree: true, characterData: true, childList: true });
+            watcher.observe(shows, { subtree: true, characterData: true, childList: true });
         });
         const start = performance.now();
-        box.value = String(i % 2 ? 1 + i / 100 : -1 - i / 100);
+        box.value = box.value === first ? second : first;
         box.dispatchEvent(new Event('input', { bubbles: true, composed: true }));
         await answered;
         const updated = performance.now() - start;
@@ -38,16 +58,16 @@ EDITS = """async ([el, late]) => {
     return times.slice(1);
 }"""
 
-FIRST_EDIT = """async (el) => {
-    const box = el.shadowRoot.querySelector("input[aria-label='x of journey, 2']");
+FIRST_EDIT = """async ([el, { box, first }]) => {
+    box = el.shadowRoot.querySelector(box);
     const said = [];
     el.model.on('change:where', () => said.push(el.model.get('where')));
     const start = performance.now();
     el.dispatchEvent(new PointerEvent('pointerover'));
-    box.value = '2.5';
+    box.value = first;
     box.dispatchEvent(new Event('input', { bubbles: true, composed: true }));
     while (!el.model.settled) await new Promise((done) => setTimeout(done, 1));
-    return [performance.now() - start, said[0]];
+    return [performance.now() - start, said.findLast((text) => text.startsWith("Loading"))];
 }"""
 
 
@@ -55,46 +75,56 @@ def percentile(values: list[float], share: float) -> float:
     return statistics.quantiles(values, n=100, method="inclusive")[round(100 * share) - 1]
 
 
-def cold(browser: Browser, site: str) -> tuple[float, str]:
+def cold(browser: Browser, site: str, edit: Edit) -> tuple[float, str]:
     """A first edit in a browser that has never seen the site."""
     with browser.new_context() as context:
-        visit = Visit(context, site, CHAPTER)
-        return tuple(visit.widget("self_attention").evaluate(FIRST_EDIT))
+        visit = Visit(context, site, page_of(edit.stem))
+        handle = visit.widget(edit.stem).element_handle()
+        return tuple(visit.page.evaluate(FIRST_EDIT, [handle, edit._asdict()]))
+
+
+def measure(browser: Browser, site: str, edit: Edit) -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = []
+    firsts = [cold(browser, site, edit) for _ in range(7)]
+    rows.append(("first edit, cold, slowest of 7", f"{max(ms for ms, _ in firsts):.0f} ms"))
+    rows.append(("what the label says meanwhile", firsts[0][1]))
+    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
+        visit = Visit(context, site, page_of(edit.stem))
+        visit.page.wait_for_timeout(500)
+        kilobytes = sum(visit.requests.values()) / 1000
+        rows.append(("page before interaction, gzipped", f"{kilobytes:.0f} kB"))
+        rows.append(("requests before interaction", str(len(visit.requests))))
+        widget = visit.widget(edit.stem)
+        widget.scroll_into_view_if_needed()
+        widget.locator(edit.box).fill(edit.first)
+        settled(widget)
+        handle = widget.element_handle()
+        soon, late = (
+            visit.page.evaluate(EDITS, [handle, edit._asdict(), late]) for late in (False, True)
+        )
+        for name, times, column in (
+            ("updated", soon, 0),
+            ("painted", soon, 1),
+            ("painted, late", late, 1),
+        ):
+            values = [row[column] for row in times]
+            middle, high = percentile(values, 0.5), percentile(values, 0.95)
+            rows.append((f"edit → {name}, p50 / p95", f"{middle:.1f} / {high:.1f} ms"))
+        kilobytes = sum(visit.requests.values()) / 1000 - kilobytes
+        rows.append(("runtime and model, on first use, gzipped", f"{kilobytes:.0f} kB"))
+    return rows
 
 
 def main() -> None:
-    rows: list[tuple[str, str]] = []
     with served() as site, sync_playwright() as playwright:
         browser = launch(playwright, find_chromium())
-        firsts = [cold(browser, site) for _ in range(7)]
-        rows.append(("first edit, cold, slowest of 7", f"{max(ms for ms, _ in firsts):.0f} ms"))
-        rows.append(("what the label says meanwhile", firsts[0][1]))
-        with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
-            visit = Visit(context, site, CHAPTER)
-            visit.page.wait_for_timeout(500)
-            kilobytes = sum(visit.requests.values()) / 1000
-            rows.append(("page before interaction, gzipped", f"{kilobytes:.0f} kB"))
-            rows.append(("requests before interaction", str(len(visit.requests))))
-            widget = visit.widget("self_attention")
-            widget.scroll_into_view_if_needed()
-            widget.get_by_role("checkbox", name="causal").click()
-            settled(widget)
-            handle = widget.element_handle()
-            soon, late = (visit.page.evaluate(EDITS, [handle, late]) for late in (False, True))
-            for name, times, column in (
-                ("updated", soon, 0),
-                ("painted", soon, 1),
-                ("painted, late", late, 1),
-            ):
-                values = [row[column] for row in times]
-                middle, high = percentile(values, 0.5), percentile(values, 0.95)
-                rows.append((f"edit → {name}, p50 / p95", f"{middle:.1f} / {high:.1f} ms"))
-            kilobytes = sum(visit.requests.values()) / 1000 - kilobytes
-            rows.append(("the runtime, on first use, gzipped", f"{kilobytes:.0f} kB"))
+        for edit in EDITED:
+            rows = measure(browser, site, edit)
+            print(f"\n{edit.stem}")
+            width = max(len(name) for name, _ in rows)
+            for name, value in rows:
+                print(f"  {name:{width}}  {value}")
         browser.close()
-    width = max(len(name) for name, _ in rows)
-    for name, value in rows:
-        print(f"{name:{width}}  {value}")
 
 
 if __name__ == "__main__":

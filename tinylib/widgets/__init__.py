@@ -13,14 +13,24 @@ what a reader may edit, and the named tuple that it returns says what is shown::
         compute = staticmethod(compute)
 
 Letters are axes that change with the number of words, digits are fixed widths, and a tensor
-without axes is a switch (``Bool``) or a slider (``Float``). The view stands beside it in
+without axes is a switch (``Bool``) or a slider (``Float``, ``Int``). The view stands beside it in
 ``<stem>.js``, made of the parts in ``parts.js``.
+
+Sentences, and a trained model that is run step by step, are declared beside ``compute``::
+
+    class Seq2SeqWidget(LiveWidget):
+        compute = staticmethod(compute)  # in a kernel: Python's own loop over the model's steps
+        steps = (read, write)  # each exported by itself; the page's loop is `program` in <stem>.js
+        weights = "bilingual-gru"  # what the steps' graphs read, one file beside the page
+
+A step is a typed function of tensors and, first, of ``model`` if it needs one.
 """
 
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -29,11 +39,12 @@ from typing import Any, ClassVar
 import anywidget
 import torch
 import traitlets
-from torch import Tensor
+from torch import Tensor, nn
 
 from tinylib.widgets import schema
 
 HERE = Path(__file__).parent
+Limits = dict[str, tuple[int | float, int | float]]
 STORED = (
     "Computed by PyTorch. It comes alive on the course's site with JavaScript on, "
     "or in a notebook when the cell is run."
@@ -51,6 +62,8 @@ class LiveWidget(anywidget.AnyWidget):
     compute: ClassVar[Callable[..., Any]]
     stem: ClassVar[str]  # the name that chapter, module, widget and graph share
     preview: ClassVar[str] = "weights"  # the output that a page without JavaScript shows
+    steps: ClassVar[Sequence[Callable[..., Any]]] = ()  # what the page's program may call
+    weights: ClassVar[str] = ""  # the trained model that the steps read, by its name
 
     spec = traitlets.Dict().tag(sync=True)
     inputs = traitlets.Dict().tag(sync=True)
@@ -64,10 +77,29 @@ class LiveWidget(anywidget.AnyWidget):
             cls._esm = module_text(cls.stem)
         super().__init_subclass__(**kwargs)
 
+    @classmethod
+    def model(cls) -> nn.Module:
+        """The trained model that the steps run; its tensors are those of ``weights``."""
+        raise NotImplementedError(f"{cls.__name__} names weights but no model")
+
+    @classmethod
+    def sentences(cls) -> dict[str, Sequence[str]]:
+        """The inputs that are sentences, each with its vocabulary, or () if any word will do."""
+        return {}
+
+    @classmethod
+    def vocabularies(cls) -> dict[str, Sequence[str]]:
+        """More words that the view needs to name ids, by any name: say, those of a translation."""
+        return {}
+
+    @classmethod
+    def limits(cls) -> Limits:
+        """The least and the most: of an input's entries, by its name; of an axis, by its letter."""
+        return {}
+
     def __init__(self, words: Sequence[str] | str = (), **tensors: Any) -> None:
         words = words.split() if isinstance(words, str) else words
         words = list(words) if isinstance(words, Sequence) else words
-        inputs = schema.plain(({"words": words} if words else {}) | tensors)
         spec = {
             "stem": self.stem,
             "inputs": schema.axes_of(self.compute),
@@ -80,6 +112,15 @@ class LiveWidget(anywidget.AnyWidget):
                 "entry": schema.MAX_ENTRY,
             },
         }
+        more = {
+            "sentences": {name: list(words) for name, words in self.sentences().items()},
+            "vocabularies": {name: list(words) for name, words in self.vocabularies().items()},
+            "limits": {name: list(ends) for name, ends in self.limits().items()},
+            "graphs": [graph_name(step) for step in self.steps],
+            "weights": self.weights,
+        }
+        spec |= {name: value for name, value in more.items() if value}
+        inputs = schema.plain(spec, ({"words": words} if words else {}) | tensors)
         schema.check(spec, inputs)
         super().__init__(spec=spec, inputs=inputs, outputs=self._packed(inputs))
 
@@ -88,22 +129,24 @@ class LiveWidget(anywidget.AnyWidget):
         return self._results(self.inputs)
 
     def _results(self, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
-        kinds, dtypes = schema.kinds_of(self.compute), {"Bool": torch.bool, "Float": torch.float32}
+        values = {**inputs, **schema.ids_of(self.sentences(), inputs)}
         tensors = {
-            name: torch.tensor(inputs[name], dtype=dtypes[kind]) for name, kind in kinds.items()
+            name: torch.tensor(values[name], dtype=dtype_of(kind))
+            for name, kind in schema.kinds_of(self.compute).items()
         }
-        return self.compute(**tensors)._asdict()
+        with torch.no_grad():
+            return self.compute(**tensors)._asdict()
 
     def _packed(self, inputs: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        """Results for the front end: as bytes, because JSON has no −∞."""
+        """Results for the front end: fp32, as bytes, because JSON has no −∞."""
         return {
-            name: {"shape": list(value.shape), "data": value.contiguous().numpy().tobytes()}
+            name: {"shape": list(value.shape), "data": value.float().contiguous().numpy().tobytes()}
             for name, value in self._results(inputs).items()
         }
 
     @traitlets.validate("inputs")
     def _usable(self, proposal: dict[str, Any]) -> dict[str, Any]:
-        inputs = schema.plain(proposal["value"])
+        inputs = schema.plain(self.spec, proposal["value"])
         schema.check(self.spec, inputs)
         return inputs
 
@@ -113,8 +156,13 @@ class LiveWidget(anywidget.AnyWidget):
             self.outputs = self._packed(change["new"])
             self.answers += 1
 
+    def shown(self, values: Mapping[str, Tensor]) -> str:
+        """The results as HTML for a page without JavaScript: a table that is small and readable."""
+        return table(self.preview, values[self.preview], self.inputs.get("words") or [])
+
     def __repr__(self) -> str:
-        rows = " ".join(self.inputs.get("words", [])) or ", ".join(self.spec["inputs"])
+        texts = [self.inputs[name] for name in self.spec.get("sentences", ())]
+        rows = " ".join(self.inputs.get("words", [])) or ", ".join(texts or self.spec["inputs"])
         return f"{type(self).__name__}({rows})"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -124,41 +172,68 @@ class LiveWidget(anywidget.AnyWidget):
 
     def _html(self) -> str:
         """What a page holds: a table to read without JavaScript, and the state to start from."""
-        values = self.values()
-        rows = self.inputs.get("words") or []
+        with double_precision():  # else the last digit would depend on the machine
+            values = self.values()
         stored = {name: rounded(value) for name, value in values.items()}
         state = {"spec": self.spec, "inputs": self.inputs, "outputs": stored}
         text = json.dumps(state, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
         return (
             f'<div class="tl-live" data-widget="{self.stem}">\n'
-            f"{table(self.preview, values[self.preview], rows)}\n"
+            f"{self.shown(values)}\n"
             f'<p class="tl-why">{STORED}</p>\n'
             f'<script type="application/json">{text}</script>\n</div>'
         )
 
 
+def dtype_of(kind: str) -> torch.dtype:
+    return {"Bool": torch.bool, "Int": torch.int64}.get(kind) or torch.get_default_dtype()
+
+
+@contextmanager
+def double_precision() -> Iterator[None]:
+    """Let torch make fp64 tensors where it would make fp32 ones."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
 def rounded(value: Tensor) -> Any:
-    """Nested lists for the page: 4 decimals, and null for −∞."""
+    """Nested lists for the page: 4 decimals, 0 and 1 for truth values, and null for −∞."""
 
     def entry(v: Any) -> Any:
         if isinstance(v, list):
             return [entry(x) for x in v]
+        if isinstance(v, int):
+            return int(v)
         return round(v, 4) + 0.0 if math.isfinite(v) else None
 
     return entry(value.tolist())
 
 
-def table(name: str, value: Tensor, rows: Sequence[str]) -> str:
+def table(
+    name: str,
+    value: Tensor | Sequence[Sequence[str]],
+    rows: Sequence[str] = (),
+    columns: Sequence[str] = (),
+) -> str:
     """``value`` as a small table; words name its rows and, if it is square, its columns."""
-    square = value.shape[0] == value.shape[1]
-    columns = rows if square and rows else [str(i + 1) for i in range(value.shape[1])]
-    names = rows or [str(i + 1) for i in range(value.shape[0])]
+    cells = (
+        value
+        if not isinstance(value, Tensor)
+        else [[f"{v:.2f}" for v in row] for row in value.tolist()]
+    )
+    height, width = len(cells), len(cells[0])
+    columns = columns or (rows if height == width and rows else [str(i + 1) for i in range(width)])
+    names = rows or [str(i + 1) for i in range(height)]
     head = "".join(f'<th scope="col">{escape(c)}</th>' for c in columns)
     body = "\n".join(
         f'<tr><th scope="row">{escape(n)}</th>'
-        + "".join(f"<td>{v:.2f}</td>" for v in row)
+        + "".join(f"<td>{escape(cell)}</td>" for cell in row)
         + "</tr>"
-        for n, row in zip(names, value.tolist(), strict=True)
+        for n, row in zip(names, cells, strict=True)
     )
     return (
         f"<table><caption>{escape(name)}</caption>\n"
@@ -166,11 +241,27 @@ def table(name: str, value: Tensor, rows: Sequence[str]) -> str:
     )
 
 
+def graph_name(step: Callable[..., Any]) -> str:
+    """``translator-write`` for ``write`` of translator.py: widgets that share a step share it."""
+    return f"{step.__module__.rpartition('.')[2]}-{step.__name__}"
+
+
+OWN_IMPORT = re.compile(r'^import [^;]*? from "\./(\w+)\.js";$', re.MULTILINE)
+
+
 @cache
 def module_text(stem: str) -> str:
-    """The shared files and ``<stem>.js`` as one ES module, for hosts that load it from a blob."""
-    names = ("inputs", "parts", stem)
-    texts = [(HERE / f"{name}.js").read_text(encoding="utf-8") for name in names]
-    texts[:2] = [re.sub(r"^export ", "", text, flags=re.MULTILINE) for text in texts[:2]]
-    own_imports = re.compile(r'^import .* from "\./\w+\.js";$', re.MULTILINE)
-    return own_imports.sub("", "\n".join(texts))
+    """``<stem>.js`` and all that it imports as one ES module: hosts load it from a blob."""
+    texts: dict[str, str] = {}
+
+    def gather(name: str) -> None:
+        text = (HERE / f"{name}.js").read_text(encoding="utf-8")
+        for needed in OWN_IMPORT.findall(text):
+            if needed not in texts:
+                gather(needed)
+        texts[name] = OWN_IMPORT.sub("", text)
+
+    gather(stem)
+    own = texts.pop(stem)
+    shared = [re.sub(r"^export ", "", text, flags=re.MULTILINE) for text in texts.values()]
+    return "\n".join([*shared, own])

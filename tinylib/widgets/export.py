@@ -1,22 +1,32 @@
-"""Export every widget's function to ``graphs/<stem>.onnx``: ``python -m tinylib.widgets.export``.
+"""Export what widgets compute to ``graphs/*.onnx``: ``python -m tinylib.widgets.export``.
 
+A graph holds no trained weights: it says where in ``weights/<name>.safetensors`` they stand.
 Only this module imports onnx; a kernel that shows widgets needs none of it.
 """
 
 import importlib
+import inspect
 import io
+import json
 import logging
 import pkgutil
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stdout
+from functools import partial
+from pathlib import Path
+from typing import Any
 
+import onnx
 import torch
 from torch import nn
 
 import tinylib.widgets
-from tinylib.widgets import HERE, LiveWidget
+from tinylib.lab.weights import shipped
+from tinylib.widgets import HERE, LiveWidget, dtype_of, graph_name
 from tinylib.widgets.schema import MAX_WORDS, axes_of, kinds_of
+
+LARGEST = 64  # entries of a constant that may stand in a graph
 
 
 def widgets() -> Iterator[type[LiveWidget]]:
@@ -24,26 +34,63 @@ def widgets() -> Iterator[type[LiveWidget]]:
     for module in pkgutil.iter_modules(tinylib.widgets.__path__, "tinylib.widgets."):
         if not module.name.endswith(".export"):
             importlib.import_module(module.name)
-    classes = [c for c in LiveWidget.__subclasses__() if c.__module__.startswith("tinylib.")]
-    yield from sorted(classes, key=lambda cls: cls.stem)
+
+    def below(cls: type[LiveWidget]) -> Iterator[type[LiveWidget]]:
+        for sub in cls.__subclasses__():
+            yield from below(sub)
+            if sub.__module__.startswith("tinylib.") and "compute" in vars(sub):
+                yield sub
+
+    yield from sorted(below(LiveWidget), key=lambda cls: cls.stem)
 
 
-def graph(widget: type[LiveWidget]) -> bytes:
-    """The ONNX graph of a widget's function, without the notes that exporters leave in it."""
-    axes, kinds = axes_of(widget.compute), kinds_of(widget.compute)
-    size, dynamic = 5, {"T": torch.export.Dim("T", min=1, max=MAX_WORDS)}
+def graphs() -> dict[str, Callable[[], bytes]]:
+    """Every graph that the site needs, by name, and how to export it."""
+    found: dict[str, Callable[[], bytes]] = {}
+    for widget in widgets():
+        for step in widget.steps:
+            found[graph_name(step)] = partial(graph, widget, step)
+        if not widget.steps:
+            found[widget.stem] = partial(graph, widget, widget.compute)
+    return dict(sorted(found.items()))
+
+
+def graph(widget: type[LiveWidget], fn: Callable[..., Any]) -> bytes:
+    """The ONNX graph of ``fn``, without the notes that exporters leave in it."""
+    axes, kinds, outputs = axes_of(fn), kinds_of(fn), axes_of(fn, "return")
+    if both := axes.keys() & outputs.keys():
+        raise ValueError(f"{both} go in and come out: a graph needs two names")
+    weights = tensors_in(shipped(widget.weights)) if widget.weights else {}
+    limits = {"T": (1, MAX_WORDS), **widget.limits()}
+    letters = {axis for of in axes.values() for axis in of.split() if not axis.isdigit()}
+    sizes = {axis: limits.get(axis, (1, MAX_WORDS)) for axis in sorted(letters)}
+    dynamic = {
+        axis: torch.export.Dim(axis, min=int(low), max=int(high))
+        for axis, (low, high) in sizes.items()
+        if low < high
+    }
+
+    wants_model = "model" in inspect.signature(fn).parameters
 
     class Graph(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            if wants_model:
+                self.model = widget.model()
+
         def forward(self, *args: torch.Tensor) -> tuple[torch.Tensor, ...]:
-            return tuple(widget.compute(*args))
+            return tuple(fn(self.model, *args) if wants_model else fn(*args))
 
     def example(name: str) -> torch.Tensor:
-        shape = [int(axis) if axis.isdigit() else size for axis in axes[name].split()]
-        return torch.zeros(shape, dtype=torch.bool if kinds[name] == "Bool" else torch.float32)
+        shape = [
+            int(axis) if axis.isdigit() else 5 if axis in dynamic else int(sizes[axis][0])
+            for axis in axes[name].split()
+        ]
+        return torch.zeros(shape, dtype=dtype_of(kinds[name]))
 
     shapes = {
-        name: {i: dynamic[axis] for i, axis in enumerate(a.split()) if not axis.isdigit()}
-        for name, a in axes.items()
+        name: {i: dynamic[axis] for i, axis in enumerate(of.split()) if axis in dynamic}
+        for name, of in axes.items()
     }
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
@@ -52,13 +99,15 @@ def graph(widget: type[LiveWidget]) -> bytes:
             Graph().eval(),
             tuple(example(name) for name in axes),
             input_names=list(axes),
-            output_names=list(axes_of(widget.compute, "return")),
+            output_names=list(outputs),
             dynamic_shapes=(tuple(shapes.values()),),
             dynamo=True,
             verbose=False,
         )
     assert program is not None
     model = program.model_proto
+    for tensor in model.graph.initializer:
+        point_at_weights(tensor, weights, f"{widget.weights}.safetensors")
     for node in model.graph.node:
         node.ClearField("metadata_props")
         node.ClearField("doc_string")
@@ -70,13 +119,54 @@ def graph(widget: type[LiveWidget]) -> bytes:
     return model.SerializeToString(deterministic=True)
 
 
+def tensors_in(path: Path) -> dict[str, tuple[list[int], str, int, int]]:
+    """The tensors of a safetensors file: shape, type, first byte, number of bytes."""
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header: Mapping[str, Any] = json.loads(file.read(size))
+    return {
+        name: (t["shape"], t["dtype"], 8 + size + t["data_offsets"][0], length(t["data_offsets"]))
+        for name, t in header.items()
+        if name != "__metadata__"
+    }
+
+
+def length(offsets: list[int]) -> int:
+    return offsets[1] - offsets[0]
+
+
+def point_at_weights(
+    tensor: onnx.TensorProto,
+    weights: Mapping[str, tuple[list[int], str, int, int]],
+    file: str,
+) -> None:
+    """Replace a parameter's numbers by their place in ``file``; a small constant stays."""
+    name = tensor.name.removeprefix("model.")
+    if name not in weights:
+        if torch.Size(tensor.dims).numel() > LARGEST:
+            raise ValueError(f"{name} {list(tensor.dims)} is not in {file}: use its tensors whole")
+        return
+    shape, dtype, offset, count = weights[name]
+    if (list(tensor.dims), tensor.data_type) != (shape, onnx.TensorProto.FLOAT) or dtype != "F32":
+        raise ValueError(f"{name} is {list(tensor.dims)} in the graph, {dtype} {shape} in {file}")
+    tensor.ClearField("raw_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in {"location": file, "offset": offset, "length": count}.items():
+        tensor.external_data.add(key=key, value=str(value))
+
+
 def main() -> None:
     """Write the graphs that changed, and say which."""
-    for widget in widgets():
-        path, data = HERE / "graphs" / f"{widget.stem}.onnx", graph(widget)
+    made = graphs()
+    for name, export in made.items():
+        path, data = HERE / "graphs" / f"{name}.onnx", export()
         if not path.exists() or path.read_bytes() != data:
             path.write_bytes(data)
             print(f"wrote {path.name}, {len(data)} bytes")
+    for path in (HERE / "graphs").glob("*.onnx"):
+        if path.stem not in made:
+            path.unlink()
+            print(f"removed {path.name}")
 
 
 if __name__ == "__main__":

@@ -30,6 +30,51 @@ export function parseBlock(text, max) {
   return wrong ?? { rows: rows.map((row) => row.map((cell) => cell.value)) };
 }
 
+// Python's \s, \w and \b, of which JavaScript's differ.
+const SPACE = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
+const [W, EDGE] = ["[\\p{L}\\p{N}_]", "(?![\\p{L}\\p{N}_])"];
+const CLITIC = "(?:je|tu|il|elle|on|nous|vous|ils|elles|ce|moi|toi|lui|leur|les|la|le|y|en|ci|là)";
+const TOKEN = new RegExp([
+  "aujourd'hui", "o'clock",
+  `n't${EDGE}`, `${W}+?(?=n't${EDGE})`, `'(?:s|m|d|re|ve|ll)${EDGE}`,
+  "(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quelqu|quoiqu)'",
+  `-(?:t-)?${CLITIC}${EDGE}`,
+  "\\p{Nd}+(?:[.,:]\\p{Nd}+)*",
+  `${W}+(?:-(?!(?:t-)?${CLITIC}${EDGE})${W}+)*`,
+  `[^\\p{L}\\p{N}_${SPACE}]`,
+].join("|"), "gu");
+
+/** tinylib.lab.data.tokenise, for the page; a test feeds both the same texts. */
+export function tokenise(text) {
+  return text.normalize("NFC").toLowerCase().replaceAll("’", "'").match(TOKEN) ?? [];
+}
+
+const GAPS = new RegExp(`[${SPACE}\\ufeff]+`, "u");
+
+/** A sentence's words: as the model's were, or, without a vocabulary, what spaces part. */
+export function wordsOf(spec, name, text) {
+  return spec.sentences[name].length ? tokenise(text) : text.split(GAPS).filter(Boolean);
+}
+
+const numbered = new WeakMap(); // vocabulary -> its words' numbers
+function numbersOf(vocabulary) {
+  if (!numbered.has(vocabulary)) numbered.set(vocabulary, new Map(vocabulary.map((w, i) => [w, i])));
+  return numbered.get(vocabulary);
+}
+
+export const knows = (vocabulary, word) => numbersOf(vocabulary).has(word);
+
+/** Each sentence as numbers: those of its vocabulary, else 0, 1, 2 … as words first appear. */
+export function idsOf(spec, inputs) {
+  const seen = new Map();
+  const number = (word) => seen.get(word) ?? (seen.set(word, seen.size), seen.size - 1);
+  return Object.fromEntries(Object.entries(spec.sentences ?? {}).map(([name, vocabulary]) => {
+    const known = numbersOf(vocabulary);
+    const words = wordsOf(spec, name, inputs[name]);
+    return [name, words.map((w) => (vocabulary.length ? known.get(w) ?? known.get("<unk>") : number(w)))];
+  }));
+}
+
 /** What is wrong with `inputs`, in words, or "" if nothing is. The same rules as in Python. */
 export function problem(spec, inputs) {
   if (typeof inputs !== "object" || inputs === null) return "There is no state in it.";
@@ -54,28 +99,58 @@ export function problem(spec, inputs) {
     }
     sizes.T = words.length;
   }
+  const limits = spec.limits ?? {};
   for (const [name, axes] of Object.entries(spec.inputs)) {
     const value = inputs[name];
+    if (spec.sentences?.[name]) {
+      const wrong = sentenceProblem(spec, name, value);
+      if (wrong) return wrong;
+      sizes[axes] = wordsOf(spec, name, value).length;
+      continue;
+    }
     if (spec.kinds[name] === "Bool") {
       if (typeof value !== "boolean") return `${name} must be on or off.`;
       continue;
     }
     const wanted = axes.split(" ").filter(Boolean);
     const shape = shapeOf(value);
-    const fits = shape && shape.length === wanted.length && wanted.every((axis, i) =>
-      shape[i] === (/^\d+$/.test(axis) ? Number(axis) : (sizes[axis] ??= shape[i])));
+    const fits = shape && shape.length === wanted.length && wanted.every((axis, i) => {
+      const [low, high] = limits[axis] ?? [1, shape[i]];
+      return shape[i] >= low && shape[i] <= high
+        && shape[i] === (/^\d+$/.test(axis) ? Number(axis) : (sizes[axis] ??= shape[i]));
+    });
     if (!fits) return `${name} does not have the right number of rows and columns.`;
-    if ([value].flat(3).some((entry) => !(Math.abs(entry) <= spec.max.entry))) {
-      return `${name} has an entry that is not between −${spec.max.entry} and ${spec.max.entry}.`;
+    const entries = [value].flat(3);
+    if (spec.kinds[name] === "Int" && !entries.every(Number.isInteger)) {
+      return `${name} must be a whole number.`;
+    }
+    const [low, high] = limits[name] ?? [-spec.max.entry, spec.max.entry];
+    if (entries.some((entry) => !(entry >= low && entry <= high))) {
+      return `${name} has an entry that is not between ${exactly(low)} and ${exactly(high)}.`;
     }
   }
   return "";
 }
 
+const exactly = (number) => String(number).replace("-", "−");
+
+function sentenceProblem(spec, name, text) {
+  if (typeof text !== "string") return "The sentence is missing.";
+  const words = wordsOf(spec, name, text);
+  const [low, high] = spec.limits[spec.inputs[name]];
+  if (words.length < low) return "The sentence is empty: write some words.";
+  if (words.length > high) {
+    return `${words.length} words, punctuation among them: there is room for ${high}.`;
+  }
+  const long = words.find((word) => letters(word) > spec.max.letters);
+  return long ? `“${clip(long)}” has ${letters(long)} letters: ${spec.max.letters} at most.` : "";
+}
+
 /** [6, 3] for six lists of three numbers; null where rows differ or hold something else. */
 function shapeOf(value) {
   if (typeof value === "number") return [];
-  if (!Array.isArray(value) || value.length === 0) return null;
+  if (!Array.isArray(value)) return null;
+  if (value.length === 0) return [0];
   const inner = value.map(shapeOf);
   return inner.every((shape) => shape && String(shape) === String(inner[0]))
     ? [value.length, ...inner[0]] : null;

@@ -1,17 +1,20 @@
 // The shared parts of every widget: editors, heat maps, and the frame around them.
 //
 // A view is a list of parts:  export default live("title", (ui) => [ui.words(), ui.heat("weights")]);
+// Parts of other files, or of the view itself, join by  ui.use(part, ...its arguments).
 // It only edits `inputs` and shows `outputs`. Who computes them, torch in a kernel or the exported
 // graph in the page, is the business of the model that it is given (anywidget's, or site/host.js).
 
-import { madeUp, parseBlock, parseNumber, problem, readLink, writeLink } from "./inputs.js";
+import {
+  madeUp, parseBlock, parseNumber, problem, readLink, wordsOf, writeLink,
+} from "./inputs.js";
 
 // ---------------------------------------------------------------- small helpers
 
 const copyOf = (value) => JSON.parse(JSON.stringify(value));
 
 /** An element: h("td", { class: "n" }, "text", child). Functions become listeners. */
-function h(tag, attributes = {}, ...children) {
+export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") element.addEventListener(name, value);
@@ -22,16 +25,16 @@ function h(tag, attributes = {}, ...children) {
 }
 
 /** Set text or an attribute only where it changes: what is not touched is not laid out again. */
-function write(element, text) {
+export function write(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
-function mark(element, name, value) {
+export function mark(element, name, value) {
   if (element.getAttribute(name) !== value) element.setAttribute(name, value);
 }
 try { // a property that children do not inherit is cheaper to change
   CSS.registerProperty({ name: "--tl-heat", syntax: "<number>", inherits: false, initialValue: "0" });
 } catch { /* registered by another widget of the page, or not known to this browser */ }
-function tint(element, share) {
+export function tint(element, share) {
   const heat = share.toFixed(3);
   if (element.style.getPropertyValue("--tl-heat") !== heat) element.style.setProperty("--tl-heat", heat);
 }
@@ -45,7 +48,7 @@ function mathText(text) {
 const CSS_FITS = CSS.supports("field-sizing", "content");
 
 /** A number as a heat map shows it: about three digits, and −∞ by its name. */
-function short(value) {
+export function short(value) {
   if (value === -Infinity) return "−∞";
   if (value === 0) return "0"; // unlike 0.00, which is rounded
   const size = Math.abs(value);
@@ -54,7 +57,7 @@ function short(value) {
 }
 
 /** A number as an editor shows it: four decimals at most, or four digits of a very small one. */
-function exact(value) {
+export function exact(value) {
   const small = value !== 0 && Math.abs(value) < 1e-3;
   return String(Number(small ? value.toPrecision(4) : value.toFixed(4)));
 }
@@ -85,7 +88,8 @@ class Widget {
     this.first = copyOf(model.get("inputs"));
     this.history = [];
     this.parts = [];
-    const { length } = this.first.words ?? [];
+    this.styles = new Set(); // of the parts that have their own
+    const { length } = this.rows(this.first);
     this.query = query < 0 ? length + query : query; // the row that the reader looks at
     this.entry = null; // the matrix entry that the slider moves: { name, row, column }
   }
@@ -102,10 +106,13 @@ class Widget {
   }
 
   mount(title, build) {
+    const parts = build(partsFor(this));
     const root = this.el.shadowRoot ?? this.el.attachShadow({ mode: "open" });
     this.problemLine = h("p", { class: "problem", role: "alert" });
     this.failureLine = h("p", { class: "problem failure", role: "alert" });
     this.where = h("span", { class: "where", role: "status" });
+    this.progress = h("progress", { hidden: true, "aria-label": "the trained model, loaded so far" });
+    this.amount = h("span", { class: "amount", hidden: true });
     this.undoButton = h("button", { type: "button", click: () => this.undo() }, "Undo");
     this.againButton = h("button", { type: "button", hidden: true,
       click: () => this.model.save_changes() }, "Try again");
@@ -115,16 +122,16 @@ class Widget {
       "aria-label": "link to this state" });
     this.frame = h("div", { class: "frame", role: "group", "aria-label": title },
         h("p", { class: "title" }, title),
-        ...build(partsFor(this)).map((part) => part.element),
+        ...parts.map((part) => part.element),
         this.problemLine,
         this.failureLine,
-        h("div", { class: "foot" }, this.where,
+        h("div", { class: "foot" }, this.where, this.progress, this.amount,
           this.againButton,
           this.undoButton,
           this.resetButton,
           ...(id ? [h("button", { type: "button", click: () => this.share(id) }, "Copy link")] : [])),
         this.linkField);
-    root.replaceChildren(h("style", {}, STYLE), this.frame);
+    root.replaceChildren(h("style", {}, STYLE, ...this.styles), this.frame);
     for (const event of ["focusout", "pointerdown"]) {
       this.frame.addEventListener(event, () => { this.field = undefined; });
     }
@@ -132,6 +139,7 @@ class Widget {
       "change:inputs": () => this.repaint("inputs"),
       "change:answers": () => this.answered(), // sent after the outputs, even if they are the same
       "change:where": () => this.showWhere(),
+      "change:progress": () => this.showProgress(this.model.get("progress")), // and of this
       "change:error": () => this.fail(this.model.get("error")), // only the page host has one
     };
     for (const [event, fn] of Object.entries(this.listeners)) this.model.on(event, fn);
@@ -185,6 +193,7 @@ class Widget {
 
   reset() {
     const steps = this.history.length;
+    for (const part of this.parts) part.reset?.(); // what is typed but could not be used
     this.change(this.first, Symbol("reset"));
     if (this.history.length > steps) this.say("Reset: done. Undo brings your numbers back.", "hint");
   }
@@ -256,6 +265,15 @@ class Widget {
     requestAnimationFrame(() => this.el.scrollIntoView({ block: "nearest" }));
   }
 
+  /** How much of the trained model has been loaded: { loaded, total } in bytes, or null. */
+  showProgress(progress) {
+    this.progress.hidden = this.amount.hidden = !progress;
+    if (!progress) return;
+    const { loaded, total } = progress;
+    [this.progress.max, this.progress.value] = [total, loaded];
+    write(this.amount, `${(loaded / 1e6).toFixed(1)} of ${(total / 1e6).toFixed(1)} MB`);
+  }
+
   showWhere() { this.where.textContent = this.model.get("where"); }
 
   select(name, row, column) {
@@ -272,7 +290,7 @@ class Widget {
   repaint(what = "") {
     const { inputs } = this;
     const outputs = this.readOutputs();
-    this.query = Math.max(0, Math.min(this.query || 0, (inputs.words?.length ?? 1) - 1));
+    this.query = Math.max(0, Math.min(this.query || 0, this.rows(inputs).length - 1));
     if (this.history.length === 0) this.leave(this.undoButton);
     this.undoButton.disabled = this.history.length === 0;
     for (const part of this.parts) {
@@ -280,10 +298,23 @@ class Widget {
     }
   }
 
+  /** The words that an axis counts, if it counts words. */
+  words(axis, inputs = this.inputs) {
+    if (axis === "T" && this.spec.words) return inputs.words;
+    const name = Object.keys(this.spec.sentences ?? {}).find((key) => this.spec.inputs[key] === axis);
+    return name && wordsOf(this.spec, name, inputs[name]);
+  }
+
+  /** The words of which the reader looks at one: the list's, or the first sentence's. */
+  rows(inputs) {
+    const [first] = Object.keys(this.spec.sentences ?? {});
+    return inputs.words ?? (first ? this.words(this.spec.inputs[first], inputs) : [""]);
+  }
+
   /** The labels of an axis: words where it counts words, else 1, 2, 3. */
   labels(axis, size) {
-    return axis === "T" && this.spec.words && this.inputs.words.length === size
-      ? this.inputs.words : Array.from({ length: size }, (_, i) => String(i + 1));
+    const words = this.words(axis);
+    return words?.length === size ? words : Array.from({ length: size }, (_, i) => String(i + 1));
   }
 }
 
@@ -306,6 +337,10 @@ function partsFor(widget) {
     toggle: add(toggle),
     heat: add(heatMap),
     mixture: add(mixture),
+    use: (make, ...args) => {
+      if (make.style) widget.styles.add(make.style);
+      return add(make)(...args);
+    },
   };
 }
 
@@ -581,7 +616,7 @@ function entrySlider(widget) {
 function slider(widget, name, label, min, max, step) {
   const range = h("input", { type: "range", min, max, step,
     input: () => widget.edit(name, (next) => { next[name] = Number(range.value); }) });
-  const value = h("output");
+  const value = h("span"); // an <output> would take the label for itself
   return {
     element: h("label", { class: "slide" }, h("span", {}, ...mathText(label), " = ", value), range),
     shows: "inputs",
@@ -758,13 +793,15 @@ input[type=checkbox] { width: 24px; height: 24px; margin: 0; accent-color: var(-
 .problem[data-kind=hint] { border-color: var(--accent); background: color-mix(in oklab, var(--ground), var(--above) 10%); }
 .problem:empty { display: none; }
 .failure { position: static; }
-.stale .heat, .stale .weight, .stale .note { opacity: .4; }
+.stale .heat, .stale .weight, .stale .note, .stale .result { opacity: .4; }
 @media (pointer: coarse) { input[type=text] { font-size: 16px !important; } } /* smaller, and iOS zooms */
 @media (max-width: 600px) {
   .row > .row > .column { order: -1; }
   .matrix input { width: 39px; }
 }
 .foot { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center; }
+progress { width: 120px; accent-color: var(--accent); }
+.amount { color: var(--soft); font-size: 13px; font-variant-numeric: tabular-nums; }
 .where { color: var(--soft); font-size: 13px; flex: 1 1 220px; }
 .link { width: 100%; border-color: var(--line) !important; }
 `;

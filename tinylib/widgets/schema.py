@@ -13,6 +13,8 @@ import numpy as np
 import traitlets
 from torch import Tensor
 
+from tinylib.lab.data import UNK, tokenise
+
 MAX_WORDS = 8
 MAX_LETTERS = 24
 SPACE = re.compile(r"[\s\ufeff]")  # as JavaScript's \s
@@ -28,33 +30,37 @@ def axes_of(fn: Callable[..., Any], part: str = "arguments") -> dict[str, str]:
     hints = get_type_hints(fn)
     returns = hints.pop("return")
     hints = hints if part == "arguments" else get_type_hints(returns)
-    return {name: hint.dim_str for name, hint in hints.items()}
+    return {name: hint.dim_str for name, hint in hints.items() if name != "model"}
 
 
 def kinds_of(fn: Callable[..., Any]) -> dict[str, str]:
-    """``"Float"`` or ``"Bool"`` for each argument of ``fn``."""
-    hints = {name: hint for name, hint in get_type_hints(fn).items() if name != "return"}
+    """``"Float"``, ``"Int"`` or ``"Bool"`` for each argument of ``fn`` that is a tensor."""
+    hints = {name: get_type_hints(fn)[name] for name in axes_of(fn)}
     kinds = {name: hint.__name__.partition("[")[0] for name, hint in hints.items()}
     for name, kind in kinds.items():
-        if kind not in ("Float", "Bool"):
-            raise TypeError(f"{name} is {kind}: a widget's inputs are Float or Bool")
+        if kind not in ("Float", "Int", "Bool"):
+            raise TypeError(f"{name} is {kind}: a widget's inputs are Float, Int or Bool")
     return kinds
 
 
-def plain(inputs: Mapping[str, Any]) -> dict[str, Any]:
+def plain(spec: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Plain JSON of ``inputs``: lists of the shortest decimals that name the same fp32 numbers."""
 
-    def shortest(value: Any) -> Any:
+    def shortest(value: Any, kind: str) -> Any:
         if isinstance(value, list | tuple):
-            return [shortest(entry) for entry in value]
-        return value if isinstance(value, bool) else float(str(np.float32(float(value))))
+            return [shortest(entry, kind) for entry in value]
+        if isinstance(value, bool):
+            return value
+        number = float(str(np.float32(float(value))))
+        return int(number) if kind == "Int" and number.is_integer() else number
 
     out = {}
     for name, value in inputs.items():
         if isinstance(value, Tensor | np.ndarray | np.generic):
             value = value.tolist()
         try:
-            out[name] = value if name == "words" else shortest(value)
+            text = name == "words" or name in spec.get("sentences", ())
+            out[name] = value if text else shortest(value, spec["kinds"].get(name, "Float"))
         except (TypeError, ValueError, OverflowError):
             raise BadInput(f"{name} must hold numbers, not {value!r}") from None
     return out
@@ -70,7 +76,11 @@ def check(spec: Mapping[str, Any], inputs: Mapping[str, Any]) -> None:
     sizes: dict[str, int] = {}
     if spec["words"]:
         sizes["T"] = len(check_words(inputs["words"]))
+    limits = spec.get("limits", {})
     for name, axes in spec["inputs"].items():
+        if name in spec.get("sentences", ()):
+            sizes[axes] = len(check_sentence(spec, name, inputs[name]))
+            continue
         if spec["kinds"][name] == "Bool":
             if not isinstance(inputs[name], bool):
                 raise BadInput(f"{name} must be True or False, not {inputs[name]!r}")
@@ -79,13 +89,22 @@ def check(spec: Mapping[str, Any], inputs: Mapping[str, Any]) -> None:
             value = np.array(inputs[name])
         except ValueError:
             raise BadInput(f"{name} must be a table of numbers, its rows equally long") from None
-        if value.dtype.kind not in "fi":
+        if value.dtype.kind not in "fi" or holds_truth(inputs[name]):
             raise BadInput(f"{name} must hold numbers")
-        check_shape(name, value, axes.split(), sizes)
+        check_shape(name, value, axes.split(), sizes, limits)
         if not np.isfinite(value).all():
             raise BadInput(f"{name} holds NaN or an infinite number: give finite numbers")
-        if np.abs(value).max() > MAX_ENTRY:
-            raise BadInput(f"{name} has an entry beyond ±{MAX_ENTRY}: keep it between")
+        low, high = limits.get(name, (-MAX_ENTRY, MAX_ENTRY))
+        if spec["kinds"][name] == "Int" and (value % 1 != 0).any():
+            raise BadInput(f"{name} must hold whole numbers")
+        if ((value < low) | (value > high)).any():
+            between = f"±{high}" if low == -high else f"{low} … {high}"
+            raise BadInput(f"{name} has an entry beyond {between}: keep it between")
+
+
+def holds_truth(value: Any) -> bool:
+    """Whether a truth value stands among the numbers: numpy would read it as 0 or 1."""
+    return isinstance(value, bool) or (isinstance(value, list) and any(map(holds_truth, value)))
 
 
 def check_words(words: Any) -> Sequence[str]:
@@ -103,13 +122,58 @@ def check_words(words: Any) -> Sequence[str]:
     return words
 
 
-def check_shape(name: str, value: np.ndarray, axes: Sequence[str], sizes: dict[str, int]) -> None:
+def check_sentence(spec: Mapping[str, Any], name: str, text: Any) -> Sequence[str]:
+    """The sentence's words, or BadInput."""
+    if not isinstance(text, str):
+        raise BadInput(f"{name} must be a sentence, as one string")
+    words = words_of(spec["sentences"][name], text)
+    low, high = spec["limits"][spec["inputs"][name]]
+    if not low <= len(words) <= high:
+        raise BadInput(f"{name} has {len(words)} words: give {low} to {high}")
+    for word in words:
+        if len(word) > MAX_LETTERS:
+            raise BadInput(f"{word!r} has {len(word)} letters: {MAX_LETTERS} at most")
+    return words
+
+
+def words_of(vocabulary: Sequence[str], text: str) -> list[str]:
+    """A sentence's words: as the model's were, or, without a vocabulary, what spaces part."""
+    return tokenise(text) if vocabulary else [word for word in SPACE.split(text) if word]
+
+
+def ids_of(
+    sentences: Mapping[str, Sequence[str]], inputs: Mapping[str, Any]
+) -> dict[str, list[int]]:
+    """Each sentence as numbers: those of its vocabulary, else 0, 1, 2 … as words first appear."""
+    seen: dict[str, int] = {}
+    ids = {}
+    for name, vocabulary in sentences.items():
+        words = words_of(vocabulary, inputs[name])
+        if vocabulary:
+            known = {word: i for i, word in enumerate(vocabulary)}
+            ids[name] = [known.get(word, UNK) for word in words]
+        else:
+            ids[name] = [seen.setdefault(word, len(seen)) for word in words]
+    return ids
+
+
+def check_shape(
+    name: str,
+    value: np.ndarray,
+    axes: Sequence[str],
+    sizes: dict[str, int],
+    limits: Mapping[str, Sequence[int]],
+) -> None:
     """Compare ``value`` with its axes; a letter takes the size that it is first seen with."""
     if value.ndim != len(axes):
         needs = " × ".join(axes) or "a single number"
         raise BadInput(f"{name} has {value.ndim} axes but needs {len(axes)}: {needs}")
-    if 0 in value.shape:
-        raise BadInput(f"{name} is empty")
+    for axis, size in zip(axes, value.shape, strict=True):
+        low, high = limits.get(axis, (1, size))
+        if size < low == 1:
+            raise BadInput(f"{name} is empty")
+        if not low <= size <= high:
+            raise BadInput(f"{name} has {size} entries along {axis}: give {low} to {high}")
     wanted = [
         int(axis) if axis.isdigit() else sizes.setdefault(axis, size)
         for axis, size in zip(axes, value.shape, strict=True)

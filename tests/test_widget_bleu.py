@@ -1,0 +1,149 @@
+"""The BLEU bench: its numbers in Python, and what stands in the page."""
+
+import re
+from typing import Any
+
+import pytest
+import torch
+from browsing import Visit, assert_torch, inputs_of, page_of, problem, settled
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from playwright.sync_api import BrowserContext, Locator
+
+from tinylib.bleu import bleu, bleu_d2l, sentence_bleu
+from tinylib.widgets.bleu import BleuWidget
+
+PRED, LABEL = "A B B C D", "A B C D E F"
+
+
+def test_the_numbers_of_the_chapter() -> None:
+    values = BleuWidget(PRED, LABEL).values()
+    assert values["matched"].int().tolist() == [
+        [1, 1, 0, 1, 1],
+        [1, 0, 1, 1, 0],
+        [0, 0, 1, 0, 0],
+        [0, 0, 0, 0, 0],
+    ]
+    assert values["used"][:2].int().tolist() == [[1, 1, 1, 1, 0, 0], [1, 1, 1, 0, 0, 0]]
+    assert values["matches"].tolist() == [4, 3, 1, 0]
+    assert values["totals"].tolist() == [5, 4, 3, 2]
+    assert values["penalty"].item() == pytest.approx(0.8187, abs=5e-5)
+    assert values["standard"].item() == pytest.approx(0.6342, abs=5e-5)
+    assert values["d2l"].item() == pytest.approx(0.6815, abs=5e-5)
+
+
+words = st.lists(st.sampled_from("a b c d".split()), min_size=1, max_size=16).map(" ".join)
+
+
+@given(pred=words, label=words, N=st.integers(1, 4))
+@settings(max_examples=50)
+def test_it_is_bleu(pred: str, label: str, N: int) -> None:
+    values = BleuWidget(pred, label, N).values()
+    for name, form in (("standard", bleu), ("d2l", bleu_d2l)):
+        expected = sentence_bleu(pred.split(), label.split(), N, form)
+        assert values[name].item() == pytest.approx(expected, abs=1e-6)
+    assert torch.equal(values["matched"].sum(-1), values["matches"])
+    assert torch.equal(values["used"].sum(-1), values["matches"])  # both ways round
+
+
+def test_the_stored_table_tells_the_scores() -> None:
+    html = BleuWidget("il est mouillé .", "il est <calme> .")._html()
+    assert "against “il est &lt;calme&gt; .”" in html
+    for name in ("p1", "p2", "penalty", "BLEU", "d2l form"):
+        assert f'<th scope="col">{name}</th>' in html
+    assert re.findall(r"<td>([\d.]+)</td>", html) == ["0.75", "0.33", "1.00", "0.50", "0.66"]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        (dict(prediction="", label="a"), "prediction has 0 words: give 1 to 16"),
+        (dict(prediction="a", label=" \n"), "label has 0 words"),
+        (dict(prediction="a " * 17, label="a"), "prediction has 17 words"),
+        (dict(prediction="a", label="x" * 25), "25 letters: 24 at most"),
+        (dict(prediction=["a"], label="a"), "prediction must be a sentence"),
+        (dict(prediction="a", label="a", N=0), "N has an entry beyond 1"),
+        (dict(prediction="a", label="a", N=5), "N has an entry beyond 1"),
+        (dict(prediction="a", label="a", N=1.5), "N must hold whole numbers"),
+    ],
+)
+def test_bad_input_is_refused_in_words(
+    inputs: dict[str, Any], message: str, unchecked: None
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        BleuWidget(**inputs)
+
+
+# ------------------------------------------------------------------ in the page
+
+
+@pytest.fixture
+def bench(context: BrowserContext, site: str) -> Locator:
+    widget = Visit(context, site, page_of("bleu")).widget("bleu")
+    enter(widget, "an edit", "computes", 1)
+    enter(widget, PRED, LABEL, 2)
+    return widget
+
+
+def enter(widget: Locator, pred: str, label: str, N: int) -> None:
+    widget.get_by_role("combobox", name="prediction", exact=True).fill(pred)
+    widget.get_by_role("combobox", name="label (the reference)", exact=True).fill(label)
+    widget.get_by_role("slider").fill(str(N))
+    assert inputs_of(widget) == {"prediction": pred, "label": label, "N": N}
+    assert_torch(widget, "bleu")
+
+
+def grams(widget: Locator, n: int, side: str) -> list[tuple[str, str]]:
+    """The n-grams of one sentence, and how each is marked."""
+    items = widget.locator(f".ngrams > li:nth-child({n}) .grams", has_text=side).get_by_role(
+        "listitem"
+    )
+    return items.evaluate_all("all => all.map((li) => [li.textContent, li.className])")
+
+
+def test_matched_ngrams_are_marked(bench: Locator) -> None:
+    assert bench.locator(".ngrams > li").count() == 2
+    assert grams(bench, 1, "prediction") == [
+        ["A", "hit"],
+        ["B", "hit"],
+        ["B", "miss again"],
+        ["C", "hit"],
+        ["D", "hit"],
+    ]
+    assert [kind for _, kind in grams(bench, 1, "label")] == ["hit"] * 4 + ["miss"] * 2
+    assert grams(bench, 2, "prediction") == [
+        ["A B", "hit"],
+        ["B B", "miss"],
+        ["B C", "hit"],
+        ["C D", "hit"],
+    ]
+    heads = bench.locator(".size").all_inner_texts()
+    assert re.sub(r"\s+", " ", heads[1]) == "2-grams p₂ = 3 of 4 matched = 0.75"
+
+
+def test_the_formulas_hold_the_numbers(bench: Locator) -> None:
+    told = bench.locator(".penalty").inner_text()
+    assert "exp(min(0, 1 − 6/5)) = 0.82: the prediction is 1 word shorter" in told
+    standard, d2l = bench.locator(".score").all_inner_texts()
+    assert "0.82 × (4/5 × 3/4)1/2 =" in standard and "0.6342" in standard
+    assert "0.82 × (4/5)1/2 × (3/4)1/4 =" in d2l and "0.6815" in d2l
+
+
+def test_a_prediction_shorter_than_n_is_told(bench: Locator) -> None:
+    enter(bench, "A", "A B", 3)
+    assert grams(bench, 1, "prediction") == [["A", "hit"]]
+    assert grams(bench, 2, "prediction") == [["none", "none"]]
+    assert "too short to have any" in bench.locator(".size").nth(1).inner_text()
+    standard, d2l = bench.locator(".score").all_inner_texts()
+    assert "(1/1 × 0 × 0)" in standard and "0.0000" in standard
+    assert "0.37 × (1/1)1/2 =" in d2l and "0.3679" in d2l
+
+
+def test_an_empty_or_a_long_sentence_is_refused(bench: Locator) -> None:
+    box = bench.get_by_role("combobox", name="prediction", exact=True)
+    box.fill("  ")
+    assert problem(bench) == "The sentence is empty: write some words."
+    box.fill("a " * 17)
+    assert problem(bench) == "17 words, punctuation among them: there is room for 16."
+    settled(bench)
+    assert inputs_of(bench)["prediction"] == PRED

@@ -1,0 +1,278 @@
+"""The beam tree: it is beam search, in Python and in the page, and what the page shows of it."""
+
+import random
+import re
+from typing import Any
+
+import pytest
+import torch
+from browsing import Visit, assert_torch, inputs_of, line, page_of, settled
+from hypothesis import given
+from hypothesis import strategies as st
+from playwright.sync_api import Browser, BrowserContext, Locator
+
+from tinylib.decoding import beam, greedy
+from tinylib.lab.data import BOS, EOS
+from tinylib.widgets.decoding import (
+    MOST_WIDTH,
+    PRUNED,
+    DecodingWidget,
+    Tree,
+    consider,
+    ends,
+)
+from tinylib.widgets.translator import MOST_STEPS, trained, translator
+
+SENTENCE = "some good cows work but he knows them ."
+
+
+def ids_of(sentence: str) -> torch.Tensor:
+    return torch.tensor([translator().source.ids(sentence.split())])
+
+
+def searches(count: int) -> list[tuple[str, int, float]]:
+    rng = random.Random(0)
+    words = [word for word in translator().source.tokens if not word.startswith("<")]
+    return [
+        (
+            " ".join(rng.choices(words, k=rng.randint(1, 12))),
+            rng.randint(1, MOST_WIDTH),
+            rng.choice([0.0, 0.3, 0.7, 1.0, 1.5]),
+        )
+        for _ in range(count)
+    ]
+
+
+# ------------------------------------------------------------------ the search
+
+
+def test_the_tree_is_beam_search() -> None:
+    for source, width, alpha in [(SENTENCE, 3, 0.0), *searches(60)]:
+        tree = Tree(**DecodingWidget(source, width, alpha).values())
+        ids = ids_of(source)
+        start = trained().start(ids, torch.tensor([ids.shape[1]]))
+        best = beam(trained().step, start, BOS, EOS, MOST_STEPS, width, alpha)
+        found = ends(tree, width)
+        assert [end.words for end in found] == [
+            translator().target.words(row) for row in best.tokens[0].tolist()
+        ]
+        assert [end.length for end in found] == best.lengths[0].tolist()
+        torch.testing.assert_close(tree.log_prob[-1, :width], best.log_probs[0])
+        torch.testing.assert_close(tree.score[-1, :width], best.scores[0])
+        assert tree.token.shape == (best.tokens.shape[-1], width + PRUNED)
+        single = greedy(trained().step, start, BOS, EOS, MOST_STEPS)
+        assert torch.equal(tree.greedy, single.tokens[0])
+        torch.testing.assert_close(tree.greedy_log_prob, single.log_probs[0])
+
+
+@given(
+    W=st.integers(1, 5),
+    V=st.integers(3, 7),
+    ended=st.integers(0, 5),
+    free=st.integers(0, 4),
+    alpha=st.sampled_from([0.0, 0.5, 1.0]),
+    seed=st.integers(0, 1000),
+)
+def test_the_best_are_kept_and_the_next_best_are_shown(
+    W: int, V: int, ended: int, free: int, alpha: float, seed: int
+) -> None:
+    """Against a list of all that there is: every hypothesis with every token."""
+    g = torch.Generator().manual_seed(seed)
+    log_probs = -5 * torch.rand(W, generator=g)
+    lengths = torch.randint(1, 9, (W,), generator=g)
+    done = torch.arange(W) < ended
+    empty = torch.arange(W) > W - 1 - min(free, W - 1)
+    log_probs[empty], lengths[empty], done[empty] = -torch.inf, 0, True
+    after = torch.randn(W, V, generator=g).log_softmax(-1)
+
+    every = []
+    for w in range(W):
+        if done[w]:
+            every.append((log_probs[w].item(), int(lengths[w]), w, EOS, 1.0))
+            continue
+        for token in range(V):
+            total = (log_probs[w] + after[w, token]).item()
+            every.append((total, int(lengths[w]) + 1, w, token, after[w, token].exp().item()))
+    there = [one for one in every if one[0] > -torch.inf]
+    score = {one: one[0] / one[1] ** alpha for one in there}
+    best = sorted(there, key=lambda one: -score[one])[: W + PRUNED]
+
+    seen = consider(log_probs, lengths, done, after, torch.tensor(alpha))
+    n = len(best)
+    expected = list(zip(*best, strict=True)) if best else [()] * 5
+    for values, wanted in zip(
+        (seen.log_prob, seen.length, seen.parent, seen.token, seen.probability),
+        expected,
+        strict=True,
+    ):
+        torch.testing.assert_close(
+            values[:n], torch.tensor(wanted, dtype=values.dtype), rtol=1e-5, atol=1e-6
+        )
+    torch.testing.assert_close(seen.score[:n], torch.tensor([score[one] for one in best]))
+    assert (seen.log_prob[n:] == -torch.inf).all()
+    assert seen.finished[n:].all()
+    assert torch.equal(seen.finished[:n], seen.token[:n] == EOS)
+
+
+def test_the_stored_table_tells_how_the_search_ends() -> None:
+    widget = DecodingWidget(SENTENCE, 2)
+    html = widget._html()
+    for end in ends(Tree(**widget.values()), 2):
+        assert f'<th scope="row">{" ".join(end.words)}</th><td>{end.log_prob:.2f}</td>' in html
+    assert f"“{SENTENCE}”: what beam search ends with" in html
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        (dict(source=""), "source has 0 words"),
+        (dict(source=SENTENCE, width=0), "width has an entry beyond 1"),
+        (dict(source=SENTENCE, width=6), "width has an entry beyond 1"),
+        (dict(source=SENTENCE, width=2.5), "width must hold whole numbers"),
+        (dict(source=SENTENCE, alpha=-0.1), "alpha has an entry beyond 0"),
+        (dict(source=SENTENCE, alpha=float("nan")), "alpha holds NaN"),
+    ],
+)
+def test_bad_input_is_refused_in_words(
+    inputs: dict[str, Any], message: str, unchecked: None
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        DecodingWidget(**inputs)
+
+
+# ------------------------------------------------------------------ in the page
+
+
+@pytest.fixture
+def tree(context: BrowserContext, site: str) -> Locator:
+    widget = Visit(context, site, page_of("decoding")).widget("decoding")
+    line(widget).fill("two women")  # an edit: until then the page shows what is stored
+    search(widget, SENTENCE, 3, 0.0)
+    return widget
+
+
+def search(widget: Locator, source: str, width: int, alpha: float) -> None:
+    line(widget).fill(source)
+    widget.get_by_role("slider", name="beam width").fill(str(width))
+    widget.get_by_role("slider", name="length penalty").fill(str(alpha))
+    assert inputs_of(widget) == {"source": source, "width": width, "alpha": alpha}
+    assert_torch(widget, "decoding")
+
+
+def listed(widget: Locator) -> list[list[str]]:
+    rows = widget.locator(".ends tbody tr").evaluate_all(
+        "all => all.map((tr) => [...tr.cells].slice(1).map((cell) => cell.textContent))"
+    )
+    return [[text.replace("−", "-") for text in row] for row in rows]
+
+
+def path(widget: Locator) -> list[str]:
+    """The words of the boxes that are marked as the path."""
+    boxes = widget.locator(".tree li.shown b")
+    return [word for word in boxes.all_inner_texts() if word not in ("<eos>", "ended")]
+
+
+def test_the_page_searches_as_python_does(tree: Locator) -> None:
+    for source, width, alpha in [(SENTENCE, 3, 0.0), *searches(12)]:
+        search(tree, source, width, alpha)
+        values = Tree(**DecodingWidget(source, width, alpha).values())
+        found = ends(values, width)
+        rows = listed(tree)
+        assert [row[0] for row in rows[:-1]] == [" ".join(end.words) for end in found]
+        assert [row[2] for row in rows[:-1]] == [str(end.length) for end in found]
+        for row, end in zip(rows[:-1], found, strict=True):
+            assert float(row[1]) == pytest.approx(end.log_prob, abs=0.051)
+            assert float(row[3]) == pytest.approx(end.score, abs=0.051)
+        said = " ".join(translator().target.words(values.greedy.tolist()))
+        assert rows[-1][0] == f"greedy: {said}"
+        steps = tree.locator(".tree .columns > li")
+        assert steps.count() == len(values.token)
+        kept = tree.locator(".tree li.kept").count()
+        assert kept == width * steps.count()
+        assert tree.locator(".tree li.pruned").count() == PRUNED * steps.count()
+
+
+def test_a_chosen_sentence_shows_its_path(tree: Locator) -> None:
+    for i, row in enumerate(listed(tree)):
+        tree.get_by_role("radio").nth(i).check()
+        assert path(tree) == row[0].removeprefix("greedy: ").split()
+    drawn = tree.locator("path.shown").get_attribute("d") or ""
+    assert re.fullmatch(r"(M[\d.]+ [\d.]+C[\d. ]+)+", drawn)
+
+
+def test_greedy_search_stands_beside_it(tree: Locator) -> None:
+    verdict = tree.locator(".column.result > .note")
+    assert "The beam's best is likelier than what greedy search says" in verdict.inner_text()
+    search(tree, SENTENCE, 1, 0.0)
+    assert verdict.inner_text() == "Greedy search says the same sentence."
+    greedily, kept = tree.locator(".tree li.greedy"), tree.locator(".tree li.kept")
+    assert greedily.all_inner_texts() == kept.all_inner_texts()
+
+
+def test_words_that_the_beam_prunes_are_told(tree: Locator) -> None:
+    """Wherever greedy search's words were pruned, the page names the step."""
+    told = 0
+    for source, width, _ in searches(60):
+        if width == 1:
+            continue
+        values = Tree(**DecodingWidget(source, width).values())
+        said = translator().target.words(values.greedy.tolist())
+        if said in [end.words for end in ends(values, width)]:
+            continue
+        search(tree, source, width, 0.0)
+        note = tree.locator(".column.result > .note").inner_text()
+        named = re.search(r"pruned greedy search's words at step (\d+)", note)
+        assert named, note
+        step = int(named[1])
+        last = values.greedy[: step - 1].tolist()
+        assert path_exists(values, width, last)
+        assert not path_exists(values, width, values.greedy[:step].tolist())
+        told += 1
+    assert told >= 3
+
+
+def path_exists(tree: Tree, width: int, tokens: list[int]) -> bool:
+    """Is there a kept hypothesis that begins with the tokens?"""
+    place = None
+    for t, token in enumerate(tokens):
+        places = [
+            c
+            for c in range(width)
+            if tree.token[t, c] == token and (t == 0 or tree.parent[t, c] == place)
+        ]
+        if not places:
+            return False
+        place = places[0]
+    return True
+
+
+def test_the_score_is_shown_where_it_differs(tree: Locator) -> None:
+    scores = tree.get_by_role("columnheader", name="score")
+    assert not scores.is_visible()
+    search(tree, SENTENCE, 3, 0.7)
+    assert scores.is_visible()
+    legend = tree.locator(".tree + .note").inner_text()
+    assert "log p divided by length to the power 0.7" in legend
+
+
+def test_keys_scroll_the_tree_and_choose_a_path(tree: Locator) -> None:
+    box = tree.locator(".tree")
+    box.focus()
+    tree.page.keyboard.press("ArrowRight")
+    tree.page.wait_for_function("el => el.scrollLeft > 0", arg=box.element_handle())
+    radios = tree.get_by_role("radio")
+    radios.nth(0).focus()
+    tree.page.keyboard.press("ArrowDown")
+    assert radios.nth(1).is_checked()
+    assert path(tree) == listed(tree)[1][0].split()
+
+
+def test_on_a_phone_it_scrolls_in_its_own_box(browser: Browser, site: str) -> None:
+    with browser.new_context(viewport={"width": 375, "height": 700}) as context:
+        widget = Visit(context, site, page_of("decoding")).widget("decoding")
+        search(widget, SENTENCE, 5, 1.5)
+        settled(widget)
+        wide = "el => [el.scrollWidth > el.clientWidth, el.getBoundingClientRect().right <= 375]"
+        assert widget.locator(".tree").evaluate(wide) == [True, True]
+        assert widget.locator(".ends").evaluate(wide) == [False, True]
+        assert widget.page.evaluate("document.documentElement.scrollWidth") <= 375

@@ -1,0 +1,25 @@
+import { live } from "./parts.js";
+import { greedy } from "./search.js";
+import { readout, sentence } from "./sentences.js";
+import { BOS, EOS, decoder, encode, reading, top } from "./translator.js";
+import { bentVector, strips } from "./vectors.js";
+
+/** What torch does in a kernel, in compute() of encoder_decoder.py. */
+export async function program(run, { source, by }, spec) {
+  const { embeddings, states, hidden } = await encode(run, source, spec);
+  const { state: bent } = await run("translator-bend", { hidden, by });
+  const steps = await greedy(decoder(run), reading(bent), BOS, EOS, spec.limits.T[1]);
+  return { embeddings, states, vector: { dims: spec.limits.D.slice(1), data: top(bent).data },
+    tokens: steps.map(({ token }) => token),
+    probabilities: steps.map(({ logProbs, token }) => Math.exp(logProbs[token])) };
+}
+
+export default live("Into one vector and out again, live", (ui) => [
+  ui.use(sentence, "source", "English sentence"),
+  ui.row(
+    ui.use(strips, "embeddings", "embedding of each word"),
+    ui.use(strips, "states", "state after each word"),
+  ),
+  ui.use(bentVector, "vector", "the last state, all that the decoder gets", { bend: "by", from: "states" }),
+  ui.use(readout, "What the decoder reads out of it", "tokens", "probabilities", "target"),
+], { query: -1 });

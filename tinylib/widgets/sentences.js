@@ -1,0 +1,113 @@
+// Parts for widgets that read and write sentences: a line to type, and words with probabilities.
+
+import { idsOf, knows, wordsOf } from "./inputs.js";
+import { h, mark, short, tint, write } from "./parts.js";
+
+const quoted = (words) => [...new Set(words)].map((word) => `“${word}”`).join(", ");
+
+/** A list that always has one element per entry; `make` gives a new element, `fill` its content. */
+export function fillList(list, entries, make, fill) {
+  while (list.children.length > entries.length) list.lastChild.remove();
+  while (list.children.length < entries.length) list.append(make(list.children.length));
+  entries.forEach((entry, i) => fill(list.children[i], entry, i));
+}
+
+/** A line for the sentence `name`, and under it the words and ids that a model makes of it. */
+export function sentence(widget, name, label) {
+  const { spec } = widget;
+  const vocabulary = spec.sentences[name];
+  const known = vocabulary.filter((word) => !/^<.+>$/.test(word)).sort((a, b) => a.localeCompare(b));
+  const offers = h("datalist", { id: `known-${name}` });
+  const tokens = h("ol", { class: "tokens", "aria-label": `${label}: tokens and ids` });
+  const unknown = h("p", { class: "note unknown-words", role: "status" });
+  let kept; // the sentence that the box stands for, whatever else is half typed in it
+
+  const offer = () => { // the whole line with its last word completed
+    const [, before, begun] = /^(.*?)([^\s]*)$/s.exec(box.value);
+    const fitting = begun ? known.filter((word) => word.startsWith(begun.toLowerCase()) && word !== begun) : [];
+    offers.replaceChildren(...fitting.slice(0, 8).map((word) => h("option", { value: before + word })));
+  };
+  const typed = () => {
+    kept = box.value;
+    const { query } = widget;
+    if (query === widget.rows(widget.inputs).length - 1) widget.query = Infinity; // stay at the last word
+    const done = widget.edit(name, (next) => { next[name] = box.value; });
+    if (!done) [kept, widget.query] = [widget.inputs[name], query];
+    mark(box, "aria-invalid", String(!done));
+    offer();
+  };
+  const box = h("input", { type: "text", class: "line", list: offers.id, spellcheck: "false",
+    autocomplete: "off", autocapitalize: "off", "aria-label": label,
+    input: (event) => { if (!event.isComposing) typed(); },
+    compositionend: typed });
+  const follow = () => { // show what the widget holds
+    kept = widget.inputs[name];
+    box.value = kept;
+    box.removeAttribute("aria-invalid");
+  };
+  const words = () => h("details", { class: "known" }, h("summary", {}, `The ${known.length} words it knows`),
+    h("p", {}, known.join(" ")));
+  return {
+    element: h("div", { class: "column" },
+      h("span", { class: "label", "aria-hidden": "true" }, label), box, offers,
+      ...(vocabulary.length ? [tokens, unknown, words()] : [])),
+    shows: "inputs",
+    reset: follow,
+    update(inputs) {
+      if (inputs[name] !== kept) follow();
+      if (!vocabulary.length) return;
+      const read = wordsOf(spec, name, inputs[name]);
+      const ids = idsOf(spec, inputs)[name];
+      fillList(tokens, read, () => h("li", {}, h("b"), " ", h("span")), (li, word, i) => {
+        const strange = !knows(vocabulary, word);
+        write(li.children[0], word);
+        write(li.children[1], strange ? `<unk> ${ids[i]}` : String(ids[i]));
+        li.classList.toggle("unknown", strange);
+      });
+      const strange = read.filter((word) => !knows(vocabulary, word));
+      const [is, it] = new Set(strange).size === 1 ? ["is not a word", "it"] : ["are not words", "each of them"];
+      write(unknown, strange.length
+        ? `${quoted(strange)} ${is} that this model knows: it reads <unk> for ${it}.` : "");
+    },
+  };
+}
+sentence.style = `
+.label { font-size: 13.5px; font-weight: 600; }
+input.line { width: 100%; border-color: var(--line); font-size: 16px; padding: 6px 10px; }
+.tokens { display: flex; flex-wrap: wrap; gap: 4px 6px; list-style: none; margin: 4px 0 0; padding: 0; }
+.tokens li { border: 1px solid var(--line); border-radius: 6px; padding: 0 7px; font-size: 13.5px; }
+.tokens b { font-weight: 550; }
+.tokens span { color: var(--soft); font-size: 12px; font-variant-numeric: tabular-nums; }
+.tokens .unknown { border: 1px dashed var(--under); background: color-mix(in oklab, var(--ground), var(--under) 14%); }
+.tokens .unknown span { color: inherit; }
+.unknown-words:empty { display: none; }
+.known { font-size: 13.5px; color: var(--soft); }
+.known summary { cursor: pointer; min-height: 24px; width: max-content; max-width: 100%; }
+.known p { margin: 2px 0 0; line-height: 1.6; }
+`;
+
+/** The words that the ids in the output `ids` name, each shaded by its probability. */
+export function readout(widget, label, ids, probabilities, vocabulary) {
+  const list = h("ol", { class: "said result", "aria-label": label });
+  const names = widget.spec.vocabularies[vocabulary];
+  return {
+    element: h("div", { class: "column" }, h("span", { class: "label", "aria-hidden": "true" }, label), list),
+    shows: "outputs",
+    update(_, outputs) {
+      const shares = outputs[probabilities].data;
+      fillList(list, [...outputs[ids].data], () => h("li", {}, h("b"), " ", h("span")), (li, id, t) => {
+        write(li.children[0], names[id]);
+        write(li.children[1], short(shares[t]));
+        mark(li, "data-value", String(shares[t]));
+        tint(li, shares[t]);
+      });
+    },
+  };
+}
+readout.style = `
+.said { display: flex; flex-wrap: wrap; gap: 6px; list-style: none; margin: 2px 0 0; padding: 0; }
+.said li { border: 1px solid var(--line); border-radius: 8px; padding: 2px 9px 3px; min-width: 40px;
+  background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 65%)); }
+.said b { font-weight: 550; display: block; }
+.said span { font-size: 12px; font-variant-numeric: tabular-nums; display: block; }
+`;

@@ -1,0 +1,117 @@
+import { h, live, mark, tint, write } from "./parts.js";
+import { greedy, topK } from "./search.js";
+import { fillList, sentence } from "./sentences.js";
+import { BOS, EOS, decoder, encode, reading } from "./translator.js";
+
+/** What torch does in a kernel, in compute() of seq2seq.py. */
+export async function program(run, { source, forced }, spec) {
+  const { hidden } = await encode(run, source, spec);
+  const steps = await greedy(decoder(run), reading(hidden), BOS, EOS, spec.limits.T[1], forced);
+  const best = steps.map(({ logProbs }) => topK(logProbs, 5));
+  return {
+    fed: steps.map(({ fed }) => fed),
+    likeliest: best,
+    probabilities: steps.map(({ logProbs }, t) => best[t].map((id) => Math.exp(logProbs[id]))),
+    taken: steps.map(({ token }) => token),
+    taken_probability: steps.map(({ logProbs, token }) => Math.exp(logProbs[token])),
+    so_far: steps.map(({ soFar }) => soFar),
+  };
+}
+
+/** The steps as cards, each with the likeliest next words to choose from. */
+function steps(widget) {
+  const names = widget.spec.vocabularies.target;
+  const list = h("ol", { class: "steps result", "aria-label": "the decoder's steps" });
+  const whole = h("p", { class: "note result" });
+  const greedyButton = h("button", { type: "button",
+    click: () => {
+      widget.leave(greedyButton);
+      widget.edit(Symbol("greedy"), (next) => { next.forced = []; });
+    } }, "Back to greedy");
+  let seen; // the outputs that the cards show
+
+  /** Feed `id` after step t, and what was taken at the steps before it. */
+  const take = (t, id) => {
+    const forced = [...seen.taken.data.slice(0, t), id];
+    // The end of it that is the model's own first choice need not be forced.
+    while (forced.length && forced.at(-1) === seen.likeliest.data[5 * (forced.length - 1)]) forced.pop();
+    widget.edit(Symbol("take"), (next) => { next.forced = forced; });
+  };
+  const card = (t) => h("li", {},
+    h("p", { class: "fed" }, `${t + 1}. fed `, h("b")),
+    h("div", { role: "radiogroup" }, ...Array.from({ length: 6 }, (_, i) => h("label", { class: "next" },
+      h("input", { type: "radio", name: `step ${t}`, value: String(i),
+        change: (event) => take(t, Number(event.target.dataset.id)) }),
+      h("span", { class: "bar" }), h("span", { class: "name" }), h("span", { class: "share" })))),
+    h("p", { class: "fed" }));
+  return {
+    element: h("div", { class: "column" }, list, h("div", { class: "foot" }, whole, greedyButton)),
+    shows: "outputs", // with the inputs alone, a choice would jump back until its answer is there
+    update({ forced }, outputs) {
+      seen = outputs;
+      const { fed, likeliest, probabilities, taken, taken_probability: p, so_far: soFar } = outputs;
+      fillList(list, [...taken.data], card, (li, id, t) => {
+        const [head, group, foot] = li.children;
+        write(head.lastChild, names[fed.data[t]]);
+        write(foot, `log p so far ${logarithm(soFar.data[t])}`);
+        mark(group, "aria-label", `step ${t + 1}: the next word`);
+        li.classList.toggle("yours", t < forced.length && id !== likeliest.data[5 * t]);
+        const [ids, shares] = [likeliest, probabilities].map(({ data }) => data.subarray(5 * t, 5 * t + 5));
+        const among = ids.includes(id);
+        [...group.children].forEach((label, i) => {
+          const [box, bar, name, share] = label.children;
+          const extra = i === 5; // the word that was taken, if it is not among the five
+          label.hidden = extra && among;
+          const [candidate, value] = extra ? [id, p.data[t]] : [ids[i], shares[i]];
+          box.dataset.id = String(candidate);
+          box.checked = candidate === id && !label.hidden;
+          label.classList.toggle("taken", box.checked);
+          mark(label, "data-value", String(value));
+          write(name, names[candidate]);
+          write(share, percent(value));
+          const width = `${(100 * value).toFixed(1)}%`;
+          if (bar.style.width !== width) bar.style.width = width;
+        });
+      });
+      const total = soFar.data.at(-1);
+      const words = [...taken.data].filter((id) => id !== EOS).map((id) => names[id]).join(" ");
+      const chosen = list.querySelectorAll(".yours").length;
+      write(whole, `log p(“${words}${taken.data.at(-1) === EOS ? "" : " …"}”) = ${logarithm(total)}, `
+        + `so p = ${Number((100 * Math.exp(total)).toPrecision(2))} %`
+        + (chosen ? `; ${chosen} of its words ${chosen === 1 ? "was" : "were"} your choice.` : "."));
+      greedyButton.disabled = forced.length === 0;
+    },
+  };
+}
+
+const logarithm = (value) => value.toFixed(value > -10 ? 3 : 2).replace("-", "−").replace(/^−(0\.0+)$/, "$1");
+const percent = (share) => (share >= 0.9995 ? "100 %" : share >= 0.1 ? `${(100 * share).toFixed(0)} %`
+  : share >= 0.001 ? `${(100 * share).toFixed(1)} %` : "< 0.1 %");
+
+steps.style = `
+.steps { list-style: none; margin: 0; padding: 0; display: grid; gap: 10px;
+  grid-template-columns: repeat(auto-fill, minmax(132px, 1fr)); }
+.steps li { border: 1px solid var(--line); border-radius: 8px; padding: 6px 6px 5px; min-width: 0; }
+.steps .yours { border-color: var(--under); }
+.fed { margin: 0 0 4px; padding: 0 4px; font-size: 12.5px; color: var(--soft); }
+.fed:last-child { margin: 4px 0 0; font-variant-numeric: tabular-nums; }
+.fed b { color: var(--text); font-weight: 550; }
+.next { position: relative; display: flex; justify-content: space-between; gap: 6px; height: 27px; align-items: center;
+  padding: 0 6px; border: 1px solid transparent; border-radius: 5px; font-size: 13.5px; cursor: pointer; }
+.next[hidden] { display: none; }
+.next:hover { border-color: var(--line); }
+.next input { position: absolute; inset: 0; width: 100%; height: 100%; margin: 0; opacity: 0; cursor: pointer; z-index: 1; }
+.next:focus-within { outline: 2px solid var(--accent); outline-offset: 1px; }
+.next .bar { position: absolute; left: 0; top: 2px; bottom: 2px; border-radius: 3px; max-width: 100%;
+  background: color-mix(in oklab, var(--ground), var(--above) 34%); }
+.next .name, .next .share { position: relative; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.next .share { font-size: 12px; font-variant-numeric: tabular-nums; flex: none; }
+.next.taken { border-color: var(--accent); font-weight: 600; }
+.yours .next.taken { border-color: var(--under); }
+.yours .next .bar { background: color-mix(in oklab, var(--ground), var(--under) 34%); }
+`;
+
+export default live("The decoder, step by step, live", (ui) => [
+  ui.use(sentence, "source", "English sentence"),
+  ui.use(steps),
+]);
