@@ -46,6 +46,7 @@ from tinylib.lab.data import (
     once,
     pad,
     read_pairs,
+    reversal,
     share,
     split,
     text_of,
@@ -836,8 +837,9 @@ def test_a_drawn_training_set() -> None:
     assert drawn.train != whole.train[:300], "it is shuffled"
     assert drawn.train == split(many, size=400).train[:300]
     available = len(once(whole.train))
-    with pytest.raises(ValueError, match=f"only {available} training pairs fit"):
-        split(many, size=available + 1)
+    for size in (available + 1, 0, -1):
+        with pytest.raises(ValueError, match=f"only {available} training pairs fit: size {size}"):
+            split(many, size=size)
 
 
 def test_fra_eng_is_read_from_its_file(
@@ -861,3 +863,15 @@ def test_the_real_file() -> None:
     held_out = {pair.source for pair in whole.test} | {pair.source for pair in whole.valid}
     assert held_out.isdisjoint(pair.source for pair in whole.train)
     assert held_out.isdisjoint(pair.source for pair in short.train)
+
+
+def test_reversal_says_words_backwards() -> None:
+    torch.manual_seed(0)
+    source, lengths, target = reversal(0, size=40, longest=5, letters=3)
+    assert set(lengths.tolist()) == {1, 2, 3, 4, 5} and source.shape == (40, 5)
+    for word, n, said in zip(source.tolist(), lengths.tolist(), target.tolist(), strict=True):
+        assert said == [BOS, *reversed(word[:n]), EOS] + [PAD] * (5 - n)
+        assert set(word[:n]) <= {4, 5, 6} and word[n:] == [PAD] * (5 - n)
+    assert not torch.equal(reversal(0, size=40).lengths, lengths)
+    torch.manual_seed(0)
+    assert torch.equal(reversal(7, size=40, longest=5, letters=3).source, source)

@@ -352,8 +352,8 @@ def test_the_drawing_of_a_phone_keeps_its_text_legible(name):
 )
 def test_paths_tells_the_longest_way(n, k, steps):
     figure = paths(n, k)
-    told = [text.get_text() for text in texts(figure) if "step" in text.get_text()]
-    assert told == [f"{count} step{'s' if count > 1 else ''}" for count in steps]
+    told = [text.get_text() for text in texts(figure) if "longest way" in text.get_text()]
+    assert told == [f"longest way: {count}" for count in steps]
     assert f"over {n} words" in figure.alt and f"{steps[0]} layers" in figure.alt
 
 

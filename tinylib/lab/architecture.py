@@ -317,10 +317,10 @@ def encoder_decoder() -> Figure:
         {
             "source": Box("source tokens", (0, 0), "data", width=1.2),
             "rows": Box("embedding $W_E$", (0, 1), "weight", width=1.2),
-            "encoder": Box("encoder", (0, 2), width=1.2),
+            "encoder": Box("encoder", (0, 2), "weight", width=1.2),
             "target": Box("target tokens so far", (1.5, 1), "data", width=1.3),
             "own rows": Box("embedding", (1.5, 2), "weight", width=1.3),
-            "decoder": Box("decoder", (0.75, 3), width=2.8),
+            "decoder": Box("decoder", (0.75, 3), "weight", width=2.8),
             "output": Box("output layer", (0.75, 4), "weight", width=2.8),
             "logits": Box("logits of the next token", (0.75, 5), "data", width=2.8),
         },
@@ -351,13 +351,13 @@ def seq2seq() -> Figure:
     boxes = {}
     for s, word in enumerate(words):
         boxes[f"word {s}"] = Box(word, (0, s), "data", width=0.58)
-        boxes[f"read {s}"] = Box("GRU", (0.9, s), width=0.55)
+        boxes[f"read {s}"] = Box("GRU", (0.9, s), "weight", width=0.55)
     boxes |= {
         "before": Box("state", (0.9, 3), "data", width=0.55),
         "fed": Box("word before", (2.2, 0), "data", width=0.95),
         "rows": Box("embedding", (2.2, 1), "weight", width=0.95),
         "join": Box("side by side", (2.2, 2), width=0.95),
-        "write": Box("GRU", (2.2, 3), width=0.95),
+        "write": Box("GRU", (2.2, 3), "weight", width=0.95),
         "after": Box("new state", (2.2, 4), "data", width=0.95),
         "output": Box("output layer", (2.2, 5), "weight", width=0.95),
         "logits": Box("logits", (2.2, 6), "data", width=0.95),
@@ -407,20 +407,23 @@ def paths(n: int = 7, k: int = 3) -> Figure:
     climb = [((stops[r], r), (stops[r + 1], r + 1)) for r in range(layers)]
     up, along = [((i, 0), (i, 1)) for i in range(n)], [((i, 1), (i + 1, 1)) for i in range(n - 1)]
     nets = [  # name, layers, steps of the longest way, links, those of that way
-        (f"convolution, window {k}", layers, layers, windows, climb),
-        ("recurrent network", 1, n - 1, up + along, [up[0], *along]),
+        (f"CNN, window {k}", layers, layers, windows, climb),
+        ("RNN", 1, n - 1, up + along, [up[0], *along]),
         ("self-attention", 1, 1, [((j, 0), (i, 1)) for j, i in every], [((0, 0), (n - 1, 1))]),
     ]
     step, rise, head = 44, 58, 48
-    width, height = 2 * MARGIN + step * n, sum(head + rise * rows + 36 for _, rows, *_ in nets)
+    width, height = (
+        max(2 * MARGIN + step * n, 300),
+        sum(head + rise * rows + 36 for _, rows, *_ in nets),
+    )
     with style():
         axes, top = page(width, height + MARGIN), float(MARGIN)
         for name, rows, steps, links, way in nets:
             floor = top + head + rise * rows
             axes.text(MARGIN, top + 10, name, size=TITLE, weight="bold", va="center")
-            many = f"{steps} step{'s' if steps > 1 else ''}"
-            axes.text(width - MARGIN, top + 10, many, size=TEXT, va="center", ha="right")
-            for colour, ends in [("#c3cbd4", links), (KINDS["weight"].line, way)]:
+            longest = f"longest way: {steps}"
+            axes.text(width - MARGIN, top + 10, longest, size=TEXT, va="center", ha="right")
+            for colour, ends in [("#b3bdc8", links), (KINDS["weight"].line, way)]:
                 for (j, low), (i, high) in ends:
                     x, y = [22 + MARGIN + step * c for c in (j, i)], [low, high]
                     thick = 0.9 if ends is links else 2.6
@@ -433,7 +436,7 @@ def paths(n: int = 7, k: int = 3) -> Figure:
         return finish(
             axes,
             f"Three networks over {n} words, with the longest way from the first word to the last "
-            f"marked. Convolution with windows of {k}: {layers} layers, {layers} steps. Recurrent "
-            f"network: one layer, {n - 1} steps from state to state. Self-attention: one layer in "
-            "which every word is joined to every other, 1 step.",
+            f"marked. CNN, whose windows of {k} are a place and those before it: {layers} layers, "
+            f"and so {layers} steps. RNN: one layer, {n - 1} steps from state to state. "
+            "Self-attention: one layer that joins every word to every other, 1 step.",
         )

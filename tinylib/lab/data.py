@@ -291,6 +291,28 @@ class Batches:
         return Batch(source, lengths, target)
 
 
+# --- said backwards ----------------------------------------------------------------------------
+
+
+def reversal(
+    step: int,
+    size: int = 128,
+    longest: int = 12,
+    letters: int = 10,
+) -> Batch:
+    """Words made of ``letters`` letters, to be said again from last to first.
+
+    Their lengths run from 1 to ``longest``. Every call draws a new batch from
+    torch's generator, which ``fit`` seeds anew for each ``step``.
+    """
+    first = len(SPECIALS)
+    words = [
+        torch.randint(first, first + letters, (n,)).tolist()
+        for n in torch.randint(1, longest + 1, (size,)).tolist()
+    ]
+    return Batches.collate([(word, word[::-1]) for word in words])
+
+
 # --- real sentences ----------------------------------------------------------------------------
 
 
@@ -433,8 +455,8 @@ def split(
     if size is not None:
         random = Random(seed).random
         train = once(sorted(train, key=lambda pair: random()))
-        if len(train) < size:
-            raise ValueError(f"only {len(train)} training pairs fit: ask for fewer than {size}")
+        if not 1 <= size <= len(train):
+            raise ValueError(f"only {len(train)} training pairs fit: size {size} cannot be had")
         train = train[:size]
     return RealSplits(train, valid, test)
 

@@ -17,8 +17,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from tinylib.decoding import greedy
+from tinylib.encoder_decoder import EncoderDecoder, RecurrentDecoder, RecurrentEncoder
 from tinylib.lab.data import (
+    BOS,
+    EOS,
     FRA_ENG,
+    PAD,
     Batch,
     Batches,
     Pair,
@@ -28,10 +33,11 @@ from tinylib.lab.data import (
     bilingual,
     encode,
     fra_eng,
+    reversal,
 )
 from tinylib.lab.train import Fit, Outcome, adamw, fit, linear, recipe
 from tinylib.lab.translation import Translator, evaluate, translate
-from tinylib.seq2seq import Seq2Seq, teacher_forcing
+from tinylib.seq2seq import Seq2Seq, masked_loss, teacher_forcing
 
 PRECISION = "medium"
 
@@ -168,10 +174,51 @@ def bilingual_gru(checkpoint: Path) -> Outcome:
     )
 
 
+# --- words said backwards ----------------------------------------------------------------------
+
+
+def said_backwards(model: EncoderDecoder, batch: Batch) -> dict[int, list[int]]:
+    """For each length, [how many words are said backwards without a fault, how many there are]."""
+    wanted = batch.target[:, 1:]
+    state = model.start(batch.source, batch.lengths)
+    said = greedy(model.step, state, BOS, EOS, wanted.shape[1]).tokens
+    said = nn.functional.pad(said, (0, wanted.shape[1] - said.shape[1]), value=EOS)
+    exact = ((said == wanted) | (wanted == PAD)).all(-1)
+    lengths = range(1, int(batch.lengths.max()) + 1)
+    groups = {n: exact[batch.lengths == n] for n in lengths}
+    return {n: [int(group.sum()), len(group)] for n, group in groups.items()}
+
+
+@recipe("reversal")
+def long_reversal(checkpoint: Path) -> Outcome:
+    """Chapter 01's game, trained five times as long as there; two minutes."""
+    figures = {}
+    for D in (16, 64):
+        torch.manual_seed(0)
+        model = EncoderDecoder(RecurrentEncoder(14, D), RecurrentDecoder(14, D))
+        run = fit(
+            model,
+            lambda model, batch: masked_loss(
+                model(batch.source, batch.lengths, batch.target[:, :-1]), batch.target[:, 1:]
+            ),
+            reversal,
+            steps=4500,
+            lr=5e-3,
+            schedule=linear(warmup=0.1),
+            checkpoint=checkpoint.with_stem(f"{checkpoint.stem}-{D}"),
+        )
+        torch.manual_seed(1)
+        figures[str(D)] = said_backwards(model, reversal(0, size=4000))
+    return Outcome(model, run, seed=0, data="reversal()", figures=figures)
+
+
 # --- real sentences ----------------------------------------------------------------------------
 
 SHORT = {"max_words": 8, "size": 15_000}
 """What :func:`fra_eng` takes for a training of minutes: 15 000 pairs of at most 8 words."""
+
+WHOLE: dict[str, Any] = {"min_count": 5, "dropout": 0.2, "size": 128}
+"""What :func:`fra_eng_model` takes for all pairs."""
 
 
 def fra_eng_model(
@@ -243,7 +290,7 @@ def on_fra_eng(
 def fra_eng_gru(checkpoint: Path) -> Outcome:
     """A larger one on real sentences: on all, then on 15 000 short ones; half an hour."""
     whole, few = fra_eng(), fra_eng(**SHORT)
-    translator, batches = fra_eng_model(whole.train, min_count=5, dropout=0.2, size=128)
+    translator, batches = fra_eng_model(whole.train, **WHOLE)
     run, of_all = on_fra_eng(whole, translator, batches, steps=3000, checkpoint=checkpoint)
     short = checkpoint.with_stem(checkpoint.stem + "-15000")
     _, of_15000 = on_fra_eng(few, *fra_eng_model(few.train), steps=4000, checkpoint=short)
