@@ -126,6 +126,8 @@ check_states = Exercise(
         The two matrices have changed places: `w_x` is for the word, `w_h` for the state.
     word @ w_x + h @ w_h → w_x @ word + w_h @ h
         The matrices are transposed. In this course they stand on the right: `word @ w_x`.
+    h @ w_h + b) → h @ w_h)
+        The bias `b` is missing. It is added before the tanh.
     h @ w_h + b) → h @ w_h) + b
         The bias is added after the tanh. It belongs inside.
     torch.zeros_like(b), [] → x[0], []

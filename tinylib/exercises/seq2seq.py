@@ -350,6 +350,8 @@ check_bleu = Exercise(
         exponent is min(0, 1 − len_label/len_pred).
     .clamp(max=0).exp() → .clamp(min=0).exp()
         The clamp is upside down: it lets the bonus through and drops the penalty.
+    (1 - ratio).clamp(max=0).exp() → torch.tensor(1.0)
+        The brevity penalty is missing from both: a single right word would be a perfect answer.
     brevity * p.prod() ** → p.prod() **
         The standard score lacks the brevity penalty: one right word would do.
     brevity * (p ** → (p **
