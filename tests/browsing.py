@@ -180,7 +180,8 @@ def expected(stem: str, inputs: dict) -> dict[str, torch.Tensor]:
 
 
 def problem(widget: Locator) -> str:
-    return widget.locator(".problem:not(.failure)").inner_text()
+    """What is said to be wrong: under a sentence, or below everything."""
+    return "".join(widget.locator(".problem:not(.failure)").all_inner_texts())
 
 
 def where(widget: Locator) -> str:
@@ -193,6 +194,11 @@ def word(widget: Locator, number: int) -> Locator:
 
 def line(widget: Locator, label: str = "English sentence") -> Locator:
     return widget.get_by_role("combobox", name=label, exact=True)
+
+
+def choices(widget: Locator, step: int) -> Locator:
+    """The words that the decoder may say at this step, counted from 1."""
+    return widget.locator(".steps > li").nth(step - 1).get_by_role("radio")
 
 
 def assert_torch(widget: Locator, stem: str) -> None:

@@ -111,10 +111,10 @@ def test_sentences_translated_by_hand(everything: list[Pair]) -> None:
 def test_the_same_seed_gives_the_same_pairs_on_every_machine(splits: Splits) -> None:
     found = hashlib.sha256(repr(splits).encode()).hexdigest()
     assert found == "28e60b2347dbb01e688d39f46f5b1d1daef6517be512dead3e0625fc45e1f14c"
-    assert bilingual(seed=1).train != splits.train
-    splits.train[0], kept = Pair(("changed",), ("changé",)), splits.train[0]
+    mine, kept = bilingual().train, splits.train[0]
+    mine[0] = Pair(("changed",), ("changé",))
     assert bilingual().train[0] == kept, "a caller's change must not reach the next caller"
-    splits.train[0] = kept
+    assert bilingual(seed=1).train != splits.train
 
 
 def test_sizes_and_lengths_of_the_splits(splits: Splits) -> None:
@@ -484,7 +484,7 @@ def test_tokenise_leaves_bilingual_sentences_as_they_are(everything: list[Pair])
 
 
 def test_vocabulary() -> None:
-    words = Vocabulary.build([["b", "a", "c"], ["c", "b"], ("d",)])
+    words = Vocabulary.build([["d", "c", "b"], ["c", "b"], ("a",)])
     assert words.tokens == (*SPECIALS, "b", "c", "a", "d")
     assert [words.tokens[i] for i in (PAD, BOS, EOS, UNK)] == "<pad> <bos> <eos> <unk>".split()
     assert len(words) == 8 and "b" in words and "e" not in words and "<eos>" in words
@@ -752,6 +752,17 @@ def test_a_folder_that_cannot_be_made(small: RemoteFile, folder: Path) -> None:
         fetch(small)
 
 
+def test_a_folder_of_somebody_else(
+    small: RemoteFile, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(path: str, **how: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+    monkeypatch.setattr(os, "makedirs", forbidden)
+    with pytest.raises(DataError, match=r"folder cannot be written .* Set TINYLIB_DATA"):
+        fetch(small)
+
+
 def test_a_kill_in_mid_download(server: Server, folder: Path) -> None:
     text = LINES.encode() * 1_000
     small = server.offer(zipped(text), text)
@@ -825,6 +836,17 @@ def test_the_hash_is_that_of_the_english_alone() -> None:
     train, valid, test = split(many)
     assert abs(len(test) - 800) < 100 and abs(len(valid) - 400) < 80
     assert len(train) + len(valid) + len(test) == 20_000
+
+
+def test_a_translation_is_in_one_split_and_the_first_one_counts() -> None:
+    many = [Pair(("w", str(i)), ("m", str(i))) for i in range(200)]
+    trained, tried, tested = (pairs[0].source for pairs in split(many))
+    shared = [Pair(source, ("shared",)) for source in (trained, tried, tested)]
+    assert split(shared) == ([], [], shared[2:]), "test before valid before train"
+    assert split(shared[:2]) == ([], shared[1:2], [])
+    long_first = [Pair(tested, ("a", "b", "c")), Pair(tested, ("a",))]
+    assert split(long_first).test == long_first[:1]
+    assert split(long_first, max_words=2).test == [], "not another one, for want of the first"
 
 
 def test_a_drawn_training_set() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from tinylib.decoding import Beams, Step, beam, choose, greedy
+from tinylib.decoding import Beams, Step, beam, choose, first_tokens, greedy
 
 # p(next word | word). Greedy search finds "The nice", .20; "The dog has" has .36.
 NICE_OR_DOG = {
@@ -232,6 +232,21 @@ def test_each_sentence_is_searched_alone(trees: Trees, alpha: float, width: int)
         assert torch.equal(short.log_probs[0], greedily.log_probs[b])
 
 
+def test_after_its_end_a_sentence_says_nothing() -> None:
+    """Whatever the model would say then: one ends at once, the other with its third token."""
+
+    def step(left: Tensor, token: Tensor) -> tuple[Tensor, Tensor]:
+        said = torch.where(left == 0, 2, 1)  # 2 is <eos>
+        return 9 * torch.eye(3)[said], left - 1
+
+    found = greedy(step, torch.tensor([0, 2]), 0, 2, 7)
+    assert found.tokens.tolist() == [[2, 2, 2], [1, 1, 2]]
+    assert found.lengths.tolist() == [1, 3]
+    beams = beam(step, torch.tensor([0, 2]), 0, 2, 7, 1)
+    assert torch.equal(beams.tokens[:, 0], found.tokens)
+    torch.testing.assert_close(found.log_probs[1], 3 * found.log_probs[0])
+
+
 # --- the corners -------------------------------------------------------------------------------
 
 
@@ -288,6 +303,7 @@ def test_the_state_may_be_any_nest_of_tuples() -> None:
     assert chosen.tree.tolist() == [5, 5, 2, 3]
     assert chosen.at[0].tolist() == [13, 13, 7, 11]
     assert torch.equal(chosen.at[1], torch.eye(3)[rows])
+    assert first_tokens(((state,), state), 17).tolist() == [17, 17, 17]
 
 
 @pytest.mark.parametrize(

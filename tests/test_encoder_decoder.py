@@ -53,20 +53,34 @@ def test_a_recurrent_step_by_hand() -> None:
     torch.testing.assert_close(recurrent_step(x, h, w_x, w_h, b), wanted)
 
 
-def test_the_encoder_is_torchs_rnn() -> None:
-    encoder = RecurrentEncoder(V_SOURCE, D).double()
+def torchs_rnn(part: RecurrentEncoder | RecurrentDecoder) -> torch.nn.RNN:
+    """An ``nn.RNN`` with the weights of our own."""
     rnn = torch.nn.RNN(D, D, batch_first=True).double()
     with torch.no_grad():
         w_x, w_h, b_x, b_h = rnn.parameters()
-        w_x.copy_(encoder.w_x.weight)
-        w_h.copy_(encoder.w_h.weight)
+        w_x.copy_(part.w_x.weight)
+        w_h.copy_(part.w_h.weight)
         b_x.zero_()
-        b_h.copy_(encoder.w_h.bias)
+        b_h.copy_(part.w_h.bias)
+    return rnn
+
+
+def test_the_encoder_is_torchs_rnn() -> None:
+    encoder = RecurrentEncoder(V_SOURCE, D).double()
     source, _, _ = sentences()
-    states, last = rnn(encoder.embedding(source))
+    states, last = torchs_rnn(encoder)(encoder.embedding(source))
     with record(encoder) as seen:
         torch.testing.assert_close(encoder(source, torch.tensor([S, S])), last[0])
     torch.testing.assert_close(seen["states"][0], states)
+
+
+def test_the_decoder_is_torchs_rnn_from_the_encoding_on() -> None:
+    decoder = RecurrentDecoder(V_TARGET, D).double()
+    encoding, (_, _, target) = torch.randn(B, D, dtype=torch.float64), sentences()
+    states, last = torchs_rnn(decoder)(decoder.embedding(target), encoding[None])
+    logits, state = decoder(target, decoder.init_state(encoding))
+    torch.testing.assert_close(logits, decoder.output(states))
+    torch.testing.assert_close(state, last[0])
 
 
 @given(st.integers(0, 4), st.integers(0, 100))
@@ -135,3 +149,5 @@ def test_an_encoding_of_nothing_is_refused() -> None:
     source, _, _ = sentences()
     with pytest.raises(ValueError, match="need 2 lengths"):
         small().start(source[:, :0], torch.tensor([0, 0]))
+    with pytest.raises(ValueError, match="at least one sentence"):
+        small().start(source[:0], torch.tensor([], dtype=torch.long))

@@ -9,7 +9,7 @@ from torch.nn.functional import cross_entropy
 
 from tinylib.seq2seq import Reading, Seq2Seq, gru_step, masked_loss, teacher_forcing
 
-B, S, T, D, V_SOURCE, V_TARGET, PAD, BOS = 3, 7, 5, 2, 11, 13, 0, 1
+B, S, T, D, V_SOURCE, V_TARGET, PAD, BOS = 3, 7, 5, 17, 11, 13, 0, 1
 
 
 def model_of(seed: int = 0, layers: int = 2, dtype: torch.dtype = torch.float64) -> Seq2Seq:
@@ -60,6 +60,21 @@ def test_the_encoder_is_a_loop_of_steps() -> None:
         assert (seen.states[b, int(lengths[b]) :] == 0).all()
 
 
+def test_the_decoder_is_a_loop_of_steps() -> None:
+    """It starts from the encoder's last states; the top one stands beside every word it reads."""
+    model, (source, lengths, target) = model_of(), sentences()
+    decoder, encoding = model.decoder, model.encoder(source, lengths)
+    weights = list(decoder.gru.parameters())
+    h, logits = list(encoding.final.unbind(1)), []
+    for t in range(T):
+        x = torch.cat([decoder.embedding.weight[target[:, t]], encoding.final[:, 1]], dim=-1)
+        for layer in (0, 1):  # four tensors each
+            x = h[layer] = gru_step(x, h[layer], *weights[4 * layer : 4 * layer + 4])
+        logits.append(decoder.output(x))
+    together = model(source, lengths, target)
+    torch.testing.assert_close(together, torch.stack(logits, dim=1), rtol=1e-9, atol=1e-9)
+
+
 @given(
     st.integers(0, 4),
     st.integers(0, 100),
@@ -71,6 +86,8 @@ def test_pads_change_nothing(more: int, seed: int, precision: tuple[torch.dtype,
     junk = torch.randint(V_SOURCE, (B, more), generator=torch.Generator().manual_seed(seed))
     padded = model(torch.cat([source, junk], dim=1), lengths, target)
     torch.testing.assert_close(padded, model(source, lengths, target), rtol=close, atol=close)
+    states = model.encoder(torch.cat([source, junk], dim=1), lengths).states
+    assert states.shape == (B, S + more, D) and (states[:, S:] == 0).all()
     # and a sentence alone is read as in its batch
     alone = model(source[:1, : lengths[0]], lengths[:1], target[:1])
     torch.testing.assert_close(padded[:1], alone, rtol=close, atol=close)
@@ -112,6 +129,39 @@ def test_the_masked_loss_is_torchs() -> None:
     logits, (_, _, target) = torch.randn(B, T, V_TARGET, dtype=torch.float64), sentences()
     theirs = cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=PAD)
     torch.testing.assert_close(masked_loss(logits, target), theirs, rtol=1e-9, atol=1e-9)
+
+
+def test_the_fast_loss_smooths_labels_as_torch_does() -> None:
+    model, (source, lengths, target) = model_of(), sentences()
+    logits, wanted = model(source, lengths, target[:, :-1]), target[:, 1:]
+    theirs = cross_entropy(
+        logits.flatten(0, 1), wanted.flatten(), ignore_index=PAD, label_smoothing=0.3
+    )
+    ours = teacher_forcing(model, source, lengths, target, label_smoothing=0.3)
+    torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("pad", [PAD, 7])
+def test_any_id_may_be_the_pad(pad: int) -> None:
+    model, (source, lengths, target) = model_of(), sentences()
+    target = target.where(target != 7, 8).where(target != PAD, pad)
+    wanted = masked_loss(model(source, lengths, target[:, :-1]), target[:, 1:], pad)
+    ours = teacher_forcing(model, source, lengths, target, pad)
+    torch.testing.assert_close(ours, wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_dropout_is_between_the_layers_of_both_and_in_training_only() -> None:
+    source, lengths, target = sentences()
+    model = Seq2Seq(V_SOURCE, V_TARGET, 31, layers=2, dropout=0.5)
+    encoding = model.eval().encoder(source, lengths)
+    state = model.start(source, lengths)
+    for part, arguments in ((model.encoder, (source, lengths)), (model.decoder, (target, state))):
+        for training in (False, True):
+            part.train(training)
+            once, again = part(*arguments)[0], part(*arguments)[0]
+            assert torch.equal(once, again) != training
+    model.train()
+    assert torch.equal(model.encoder(source, lengths).final[:, 0], encoding.final[:, 0])
 
 
 def test_step_by_step_is_all_at_once() -> None:

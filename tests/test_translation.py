@@ -44,6 +44,7 @@ class Parrot(Decoder):
         return encoding
 
     def forward(self, tokens: Tensor, state: Position) -> tuple[Tensor, Position]:
+        assert not self.training, "dropout has no place in a translation"
         B = len(state.tokens)
         read = state.tokens[torch.arange(B), state.at.clamp(max=state.tokens.shape[1] - 1)]
         said = torch.where(read == WORDS.ids(["four"])[0], WORDS.ids(["five"])[0], read)
@@ -62,6 +63,45 @@ def test_sentences_of_any_length_come_back_in_their_order(width: int) -> None:
     expected = [["five" if w == "four" else w for w in words] for words in sentences]
     assert PARROT(sentences, width) == expected
     assert translate(*PARROT, []) == []
+
+
+class Chooser(Decoder):
+    """Says "one", p = .6, then "three", p = .5, or another; or else "two", p = .4."""
+
+    def init_state(self, encoding: Position) -> Tensor:
+        return encoding.at
+
+    def forward(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        rows = {"<bos>": {"one": 0.6, "two": 0.4}, "one": {"three": 0.5, "four": 0.3, "five": 0.2}}
+        said = [rows.get(WORDS.tokens[i], {"<eos>": 1.0}) for i in tokens[:, 0].tolist()]
+        p = [[row.get(word, 0.0) for word in WORDS.tokens] for row in said]
+        return torch.tensor(p)[:, None].log(), state
+
+
+def test_width_and_alpha_reach_the_search() -> None:
+    """p(two) = .4 beats p(one three) = .3, but not at equal weight for each word."""
+    chooser = Translator(EncoderDecoder(Reader(), Chooser()), WORDS, WORDS)
+    assert chooser([["six"]]) == [["one", "three"]]
+    assert chooser([["six"]], width=2, alpha=0.0) == [["two"]]
+    assert chooser([["six"]], width=2) == [["one", "three"]], "alpha is 1 if nothing is said"
+    pairs = [Pair(("six",), ("two",))]
+    assert evaluate(*chooser, pairs, width=2, alpha=0.0)["exact_match"] == 1
+    assert evaluate(*chooser, pairs, width=2)["exact_match"] == 0
+    assert evaluate(*chooser, pairs)["exact_match"] == 0
+
+
+class Stutterer(Parrot):
+    """Says every word of a sentence twice; so it needs more words than it has read."""
+
+    def forward(self, tokens: Tensor, state: Position) -> tuple[Tensor, Position]:
+        logits, _ = super().forward(tokens, state._replace(at=state.at // 2))
+        return logits, state._replace(at=state.at + 1)
+
+
+def test_a_translation_may_be_twice_as_long() -> None:
+    stutterer = Translator(EncoderDecoder(Reader(), Stutterer()), WORDS, WORDS)
+    for n in (1, 7, LONGEST):
+        assert stutterer([["two"] * n]) == [["two"] * 2 * n]
 
 
 def test_unknown_words_are_read_as_unk_and_may_be_answered_by_it() -> None:
@@ -97,6 +137,7 @@ def test_what_cannot_be_translated_is_refused_in_words(unchecked: None) -> None:
         ([["one"] * (LONGEST + 1)], f"sentence 0 has {LONGEST + 1} words: shorten it"),
         ([["eins", "zwei"]], "no word that the model knows: 'eins zwei'"),
         ([["один,два"]], "no word that the model knows"),
+        ([["<bos>", "<unk>"]], "no word that the model knows"),
     ]:
         with pytest.raises(ValueError, match=message):
             PARROT(wrong)
@@ -107,9 +148,18 @@ def test_what_cannot_be_translated_is_refused_in_words(unchecked: None) -> None:
         evaluate(*PARROT, [])
 
 
+def test_a_full_stop_is_no_word_to_know() -> None:
+    for text in ("thecatsleeps .", "."):
+        with pytest.raises(ValueError, match="no word that the model knows"):
+            load_translator("bilingual-gru")([text.split()])
+
+
 def test_translating_leaves_a_model_in_training() -> None:
     PARROT.model.train()
     PARROT([["one"]])
+    assert PARROT.model.training
+    with pytest.raises(ValueError, match="width is 0"):
+        PARROT([["one"]], width=0)
     assert PARROT.model.training
     PARROT.model.eval()
     PARROT([["one"]])
@@ -200,6 +250,7 @@ def test_the_shipped_model_is_as_good_as_recorded() -> None:
 
 def test_the_shipped_model_knows_its_words_and_what_it_does_not_know() -> None:
     translator = load_translator("bilingual-gru")
+    assert not translator.model.training
     assert translator(["the black cat sleeps .".split()]) == ["le chat noir dort .".split()]
     assert translator.source.ids(["computer"]) == [UNK]
     assert translator(["she sees the computer .".split()])[0][-2:] == ["<unk>", "."]
@@ -210,6 +261,14 @@ def test_weights_of_another_kind_are_refused(tmp_path: Path) -> None:
     weights.save(other, {"x": torch.ones(2)}, D=3)
     with pytest.raises(ValueError, match="is no translator: its metadata lacks source_words"):
         load_translator(str(other))
+
+
+def test_weights_of_other_sizes_are_refused_by_their_name(tmp_path: Path) -> None:
+    path = tmp_path / "small.safetensors"
+    tensors, metadata = weights.load("bilingual-gru")
+    weights.save(path, tensors, **{**metadata, "D": 8})
+    with pytest.raises(ValueError, match=r"small\.safetensors does not fit this Seq2Seq"):
+        load_translator(str(path))
 
 
 def test_every_recipe_has_recorded_its_results() -> None:

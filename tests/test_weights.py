@@ -119,6 +119,15 @@ def test_on_a_full_disk_the_old_file_stays(tmp_path: Path, room: int) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_who_is_reading_the_old_file_reads_it_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    write(path, b"old")
+    with path.open("rb") as file:
+        write(path, b"new and longer")
+        assert file.read() == b"old"
+    assert path.read_bytes() == b"new and longer"
+
+
 def test_a_folder_that_is_a_file_is_an_error_in_words(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match="could not write"):
@@ -205,7 +214,8 @@ def faults(folder: Path) -> list[str]:
         if empty := [key for key in ENTRY if entry.get(key) in (None, "", {})]:
             found.append(f"{name}: nothing said of {empty}")
         results = folder / "results" / f"{entry['recipe']}.json"
-        if not results.exists() or json.loads(results.read_text())["figures"] != entry["figures"]:
+        recorded = json.loads(results.read_text("utf-8")) if results.exists() else {}
+        if recorded.get("figures") != entry["figures"]:
             found.append(f"{name}: the results of its recipe are not its figures")
     if total > 25 * MB:
         found.append(f"{total} bytes in all are too many")

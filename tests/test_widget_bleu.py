@@ -86,8 +86,8 @@ def bench(context: BrowserContext, site: str) -> Locator:
 
 
 def enter(widget: Locator, pred: str, label: str, N: int) -> None:
-    widget.get_by_role("combobox", name="prediction", exact=True).fill(pred)
-    widget.get_by_role("combobox", name="label (the reference)", exact=True).fill(label)
+    widget.get_by_role("combobox", name="translation", exact=True).fill(pred)
+    widget.get_by_role("combobox", name="reference", exact=True).fill(label)
     widget.get_by_role("slider").fill(str(N))
     assert inputs_of(widget) == {"prediction": pred, "label": label, "N": N}
     assert_torch(widget, "bleu")
@@ -103,15 +103,15 @@ def grams(widget: Locator, n: int, side: str) -> list[tuple[str, str]]:
 
 def test_matched_ngrams_are_marked(bench: Locator) -> None:
     assert bench.locator(".ngrams > li").count() == 2
-    assert grams(bench, 1, "prediction") == [
+    assert grams(bench, 1, "translation") == [
         ["A", "hit"],
         ["B", "hit"],
         ["B", "miss again"],
         ["C", "hit"],
         ["D", "hit"],
     ]
-    assert [kind for _, kind in grams(bench, 1, "label")] == ["hit"] * 4 + ["miss"] * 2
-    assert grams(bench, 2, "prediction") == [
+    assert [kind for _, kind in grams(bench, 1, "reference")] == ["hit"] * 4 + ["miss"] * 2
+    assert grams(bench, 2, "translation") == [
         ["A B", "hit"],
         ["B B", "miss"],
         ["B C", "hit"],
@@ -123,7 +123,7 @@ def test_matched_ngrams_are_marked(bench: Locator) -> None:
 
 def test_the_formulas_hold_the_numbers(bench: Locator) -> None:
     told = bench.locator(".penalty").inner_text()
-    assert "exp(min(0, 1 − 6/5)) = 0.82: the prediction is 1 word shorter" in told
+    assert "exp(min(0, 1 − 6/5)) = 0.82: the translation is 1 word shorter" in told
     standard, d2l = bench.locator(".score").all_inner_texts()
     assert "0.82 × (4/5 × 3/4)1/2 =" in standard and "0.6342" in standard
     assert "0.82 × (4/5)1/2 × (3/4)1/4 =" in d2l and "0.6815" in d2l
@@ -131,8 +131,8 @@ def test_the_formulas_hold_the_numbers(bench: Locator) -> None:
 
 def test_a_prediction_shorter_than_n_is_told(bench: Locator) -> None:
     enter(bench, "A", "A B", 3)
-    assert grams(bench, 1, "prediction") == [["A", "hit"]]
-    assert grams(bench, 2, "prediction") == [["none", "none"]]
+    assert grams(bench, 1, "translation") == [["A", "hit"]]
+    assert grams(bench, 2, "translation") == [["none", "none"]]
     assert "too short to have any" in bench.locator(".size").nth(1).inner_text()
     standard, d2l = bench.locator(".score").all_inner_texts()
     assert "(1/1 × 0 × 0)" in standard and "0.0000" in standard
@@ -140,10 +140,15 @@ def test_a_prediction_shorter_than_n_is_told(bench: Locator) -> None:
 
 
 def test_an_empty_or_a_long_sentence_is_refused(bench: Locator) -> None:
-    box = bench.get_by_role("combobox", name="prediction", exact=True)
+    box = bench.get_by_role("combobox", name="translation", exact=True)
     box.fill("  ")
-    assert problem(bench) == "The sentence is empty: write some words."
+    assert problem(bench).startswith("The sentence is empty: write some words.")
+    assert bench.locator(".ngrams").evaluate("el => el.inert")
+    bench.get_by_role("combobox", name="reference", exact=True).fill(PRED)
+    assert inputs_of(bench) == {"prediction": PRED, "label": PRED, "N": 2}
+    assert problem(bench).startswith("The sentence is empty"), "the other line does not excuse it"
+    assert bench.locator(".ngrams").evaluate("el => el.inert")
     box.fill("a " * 17)
-    assert problem(bench) == "17 words, punctuation among them: there is room for 16."
+    assert problem(bench).startswith("17 words, punctuation among them: there is room for 16.")
     settled(bench)
     assert inputs_of(bench)["prediction"] == PRED

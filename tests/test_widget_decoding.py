@@ -118,7 +118,8 @@ def test_the_stored_table_tells_how_the_search_ends() -> None:
     widget = DecodingWidget(SENTENCE, 2)
     html = widget._html()
     for end in ends(Tree(**widget.values()), 2):
-        assert f'<th scope="row">{" ".join(end.words)}</th><td>{end.log_prob:.2f}</td>' in html
+        name = f'<th scope="row">{" ".join(end.words)}</th>'
+        assert f"{name}<td>{end.log_prob:.2f}</td><td>{end.length}</td>" in html
     assert f"“{SENTENCE}”: what beam search ends with" in html
 
 
@@ -251,13 +252,14 @@ def test_the_score_is_shown_where_it_differs(tree: Locator) -> None:
     assert not scores.is_visible()
     search(tree, SENTENCE, 3, 0.7)
     assert scores.is_visible()
-    legend = tree.locator(".tree + .note").inner_text()
+    legend = tree.locator(".sideways + .note").inner_text()
     assert "log p divided by length to the power 0.7" in legend
 
 
 def test_keys_scroll_the_tree_and_choose_a_path(tree: Locator) -> None:
     box = tree.locator(".tree")
     box.focus()
+    box.evaluate("el => { el.scrollLeft = 0; }")
     tree.page.keyboard.press("ArrowRight")
     tree.page.wait_for_function("el => el.scrollLeft > 0", arg=box.element_handle())
     radios = tree.get_by_role("radio")
@@ -265,6 +267,81 @@ def test_keys_scroll_the_tree_and_choose_a_path(tree: Locator) -> None:
     tree.page.keyboard.press("ArrowDown")
     assert radios.nth(1).is_checked()
     assert path(tree) == listed(tree)[1][0].split()
+
+
+def fork_of(widget: Locator) -> int:
+    """The first step at which the beam's best and greedy search differ, counted from 0, or −1."""
+    inputs = inputs_of(widget)
+    values = Tree(**DecodingWidget(**inputs).values())
+    best = [*ends(values, inputs["width"])[0].words, "<eos>"]
+    said = [*translator().target.words(values.greedy.tolist()), "<eos>"]
+    return next((t for t, (a, b) in enumerate(zip(best, said, strict=False)) if a != b), -1)
+
+
+def wait_until_in_view(widget: Locator, step: int) -> None:
+    """All of this column stands in the box that scrolls."""
+    widget.page.wait_for_function(
+        """([el, step]) => {
+            const box = el.shadowRoot.querySelector('.tree').getBoundingClientRect();
+            const column = el.shadowRoot.querySelectorAll('.columns .step')[step];
+            const { left, right } = column.getBoundingClientRect();
+            return box.left <= left && right <= box.right;
+        }""",
+        arg=[widget.element_handle(), step],
+    )
+
+
+def scrolled(widget: Locator) -> float:
+    """How far the box has been scrolled, after the frame in which it would be."""
+    widget.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+    return widget.locator(".tree").evaluate("el => el.scrollLeft")
+
+
+def test_the_fork_comes_into_view(context: BrowserContext, site: str) -> None:
+    visit = Visit(context, site, page_of("decoding"))
+    widget = visit.widget("decoding")
+    where = visit.page.evaluate("scrollY")
+    assert fork_of(widget) == 6  # “les” against “attend”, as the chapter's text says
+    wait_until_in_view(widget, 6)
+    edges = widget.locator(".sideways")
+    assert edges.evaluate("el => [...el.classList]") == ["sideways", "result", "before", "after"]
+    assert visit.page.evaluate("scrollY") == where, "only the box itself scrolls"
+    line(widget).fill("two women")
+    assert_torch(widget, "decoding")
+    assert fork_of(widget) == -1 and scrolled(widget) == 0
+    before = "the horse chooses a man that waits for the gardens ."
+    search(widget, before, 2, 0.7)  # wider boxes
+    wait_until_in_view(widget, 6)
+    place = scrolled(widget)
+    search(widget, before, 1, 0.7)
+    assert fork_of(widget) == -1 and scrolled(widget) == place, "a slider does not throw it back"
+
+
+def test_a_reader_who_is_in_the_box_is_not_moved(tree: Locator) -> None:
+    box = tree.locator(".tree")
+    box.focus()
+    box.evaluate("el => { el.scrollLeft = 3; }")
+    tree.evaluate(
+        """(el, source) => {
+            el.model.set('inputs', { source, width: 2, alpha: 0 });
+            el.model.save_changes();
+        }""",
+        "the horse chooses a man that waits for the gardens .",
+    )
+    assert_torch(tree, "decoding")
+    assert fork_of(tree) == 6 and scrolled(tree) == 3
+
+
+def test_no_number_is_clipped(tree: Locator) -> None:
+    for alpha in (0.0, 1.5):
+        search(tree, "zebra " * 15, 5, alpha)
+        clipped = tree.locator(".columns ol li").evaluate_all(
+            """all => all.filter((li) => li.scrollHeight > li.clientHeight + 1 || [...li.children]
+                .some((e) => e.tagName === 'SPAN' && e.scrollWidth > e.clientWidth + 1
+                    && !e.matches('.unseen')))
+                .map((li) => li.textContent)"""
+        )
+        assert clipped == []
 
 
 def test_on_a_phone_it_scrolls_in_its_own_box(browser: Browser, site: str) -> None:

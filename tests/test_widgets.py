@@ -209,6 +209,22 @@ def test_bending_the_vector_moves_it_alone() -> None:
     assert not torch.equal(before["probabilities"], after["probabilities"])
 
 
+def test_the_chapters_bend_changes_the_translation() -> None:
+    """The widget begins with this entry, and chapter 01 quotes both translations."""
+    plain = EncoderDecoderWidget("the cat is happy .")
+    by = [0.0] * plain.spec["limits"]["D"][0]
+    by[14] = -1.5 - plain.values()["vector"][14].item()
+    bent = EncoderDecoderWidget("the cat is happy .", by=by)
+
+    def said(widget: EncoderDecoderWidget) -> str:
+        return " ".join(translator().target.words(widget.values()["tokens"]))
+
+    assert (said(plain), said(bent)) == ("le chat est heureux .", "un chat est heureux ."), (
+        "with these weights entry 15, moved to −1.5, does something else: choose another entry "
+        "for FIRST in encoder_decoder.js, and rewrite chapter 01's text above the widget"
+    )
+
+
 def test_greedy_steps_are_a_beam_of_one() -> None:
     values = Seq2SeqWidget(SENTENCE).values()
     source = torch.tensor([ids(SENTENCE)])
@@ -237,6 +253,8 @@ def test_a_sentence_may_be_typed_as_in_a_letter() -> None:
     typed, plain = (
         EncoderDecoderWidget(text) for text in ("The black cat doesn’t SLEEP.", SENTENCE)
     )
+    assert torch.equal(typed.values()["probabilities"], plain.values()["probabilities"])
+    assert schema.words_of(["not", "n't"], "It isn't.") == ["it", "is", "n't", "."]
     assert typed.inputs["source"] == "The black cat doesn’t SLEEP."
     unknown = EncoderDecoderWidget("zebra 猫 <b>")
     assert schema.ids_of(unknown.sentences(), unknown.inputs)["source"] == [UNK] * 5
@@ -290,7 +308,7 @@ def test_a_kernel_gets_one_module_without_imports() -> None:
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_the_committed_graph_is_the_function(name: str, unchecked: None) -> None:
-    """Its run in a browser is compared with torch in test_live.py."""
+    """Its run in a browser is compared with torch in test_parity.py."""
     committed = (HERE / "graphs" / f"{name}.onnx").read_bytes()
     assert committed == GRAPHS[name](), "run `make graphs` and commit what it writes"
     assert len(committed) < 32_000

@@ -97,8 +97,8 @@ def bleu(counts: Counts) -> Float[Tensor, "*B"]:
 def bleu_d2l(counts: Counts) -> Float[Tensor, "*B"]:
     r"""$BP \cdot \prod_n p_n^{1/2^n}$ (Zhang et al., Dive into Deep Learning).
 
-    Weights that shrink with n and sum to less than 1, so values are higher. An
-    n longer than the prediction is left out of the product.
+    Weights that shrink with n and sum to less than 1, so values are mostly
+    higher. An n longer than the prediction is left out of the product.
     """
     n = torch.arange(1, counts.totals.shape[-1] + 1)
     powers = precision(counts) ** 0.5 ** n.to(counts.totals.device)

@@ -110,6 +110,8 @@ class EncoderDecoder(nn.Module):
 def check_tokens(tokens: Tensor, lengths: Tensor) -> None:
     """ValueError unless each row of tokens has a length that it can have."""
     B, S = tokens.shape
+    if not B:
+        raise ValueError("a batch needs at least one sentence")
     if lengths.shape != (B,) or not 1 <= lengths.min() <= lengths.max() <= S:
         wanted = f"{B} sentences in {S} columns need {B} lengths in 1 … {S}"
         raise ValueError(f"{wanted}, not {lengths.tolist()}")

@@ -19,10 +19,11 @@ def gru_step(
     b_x: Float[Tensor, " 3*D"],
     b_h: Float[Tensor, " 3*D"],
 ) -> Float[Tensor, "*B D"]:
-    r"""$h' = (1 - z) \odot n + z \odot h$ (Cho et al. 2014).
+    r"""$h' = (1 - z) \odot n + z \odot h$ (Cho et al. 2014, eq. 7).
 
     The update gate z says how much of the old state stays, and the reset gate
     r how much of it the new content $n = \tanh(xW_n + r \odot hU_n)$ sees.
+    (PyTorch resets the product hU; in the paper it is h, before it.)
     F is the width of x. Weights as in ``nn.GRUCell``: rows for r, z and n.
     """
     x_r, x_z, x_n = linear(x, w_x, b_x).chunk(3, dim=-1)
@@ -160,7 +161,8 @@ def teacher_forcing(
 
     The decoder is fed the right words, whatever it would have said: it sees
     ``target[:, :-1]`` and should say ``target[:, 1:]``. The output layer, the
-    largest part of the work, is spared the pads.
+    largest part of the work, is spared the pads. ``label_smoothing`` is that
+    of ``cross_entropy``: so much of the target is shared among all words.
     """
     state = model.start(source, lengths)
     states, _ = model.decoder.read(target[:, :-1], state)

@@ -367,8 +367,8 @@ def fetch(file: RemoteFile) -> Path:
         if error.errno == errno.ENOSPC:
             reason = "the disk is full"
             remedy = "Make some space, or set TINYLIB_DATA to a folder on another disk."
-        elif error.filename:
-            reason = f"the folder cannot be written ({error.strerror})"
+        elif error.filename or isinstance(error, PermissionError):  # pooch's names no file
+            reason = f"the folder cannot be written ({error.strerror or error})"
             remedy = "Set TINYLIB_DATA to a folder of yours."
         else:
             reason = f"{file.url} did not send it ({error})"

@@ -128,7 +128,8 @@ def fit(
     - `validate(model)` is called in eval mode, without gradients. The lower its value the better:
       negate an accuracy. After `patience` validations without a better value training stops.
     - `checkpoint`, a path, is written. If it is there already, training goes on from it; if that
-      training had come to its end, nothing is trained. It fits only the same call.
+      training had come to its end, nothing is trained. It fits only the same call: settings,
+      shapes and the first batch are compared, the loss function cannot be.
 
     The model is left in eval mode, with its best weights if there is a `validate`, else its last.
 

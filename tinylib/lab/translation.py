@@ -41,7 +41,7 @@ def load_translator(name: str) -> Translator:
 
     Errors as in :func:`tinylib.lab.weights.load`; ValueError if the weights are of another kind.
     """
-    tensors, metadata = weights.load(name)
+    metadata = weights.load(name).metadata
     missing = [
         key for key in ("source_words", "target_words", "D", "layers") if key not in metadata
     ]
@@ -49,7 +49,7 @@ def load_translator(name: str) -> Translator:
         raise ValueError(f"'{name}' is no translator: its metadata lacks {', '.join(missing)}")
     source, target = Vocabulary(metadata["source_words"]), Vocabulary(metadata["target_words"])
     model = Seq2Seq(len(source), len(target), metadata["D"], metadata["layers"]).eval()
-    weights.load_into(model, tensors)
+    weights.load_into(model, name)
     return Translator(model, source, target)
 
 
@@ -74,7 +74,8 @@ def translate(
             raise ValueError(f"sentence {i} is empty: give it a word at least")
         if len(words) > LONGEST:
             raise ValueError(f"sentence {i} has {len(words)} words: shorten it to {LONGEST}")
-        if all(word == UNK for word in source.ids(words)):
+        known = [word for word, i in zip(words, source.ids(words), strict=True) if i > UNK]
+        if not any(letter.isalnum() for word in known for letter in word):  # not "." alone
             raise ValueError(
                 f"sentence {i} has no word that the model knows: '{' '.join(words)}'. "
                 "It was trained on lower-case words, punctuation apart"
@@ -124,17 +125,19 @@ def _translate(
     translated: list[list[str]] = [[] for _ in sentences]
     training = model.training
     model.eval()
-    for places in _batches(sentences):
-        ids, lengths = pad([source.ids(sentences[place]) for place in places])
-        state = model.start(ids, lengths)
-        longest = 2 * ids.shape[1] + 10
-        if width == 1:
-            tokens = greedy(model.step, state, BOS, EOS, longest).tokens
-        else:
-            tokens = beam(model.step, state, BOS, EOS, longest, width, alpha).tokens[:, 0]
-        for place, row in zip(places, tokens.tolist(), strict=True):
-            translated[place] = target.words(row)
-    model.train(training)
+    try:
+        for places in _batches(sentences):
+            ids, lengths = pad([source.ids(sentences[place]) for place in places])
+            state = model.start(ids, lengths)
+            longest = 2 * ids.shape[1] + 10
+            if width == 1:
+                tokens = greedy(model.step, state, BOS, EOS, longest).tokens
+            else:
+                tokens = beam(model.step, state, BOS, EOS, longest, width, alpha).tokens[:, 0]
+            for place, row in zip(places, tokens.tolist(), strict=True):
+                translated[place] = target.words(row)
+    finally:
+        model.train(training)
     return translated
 
 

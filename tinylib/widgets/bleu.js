@@ -7,7 +7,7 @@ function ngramTable(widget) {
   const line = (name) => h("div", { class: "grams" }, h("span", { class: "of" }, name), h("ul"));
   const row = (i) => h("li", {},
     h("p", { class: "size" }, h("b", {}, `${i + 1}-grams`), " ", h("span")),
-    line("prediction"), line("label"));
+    line("translation"), line("reference"));
   const fill = (ul, words, n, matched) => {
     const grams = words.map((_, i) => words.slice(i, i + n).join(" ")).slice(0, Math.max(0, words.length - n + 1));
     fillList(ul, grams.length ? grams : ["none"], () => h("li"), (li, gram, i) => {
@@ -33,11 +33,16 @@ function ngramTable(widget) {
         const [m, total] = [matches.data[i], totals.data[i]];
         write(head.lastChild, total
           ? `p${SMALL[i]} = ${m} of ${total} matched = ${short(precisions.data[i])}`
-          : `p${SMALL[i]} = 0: the prediction is too short to have any`);
+          : `p${SMALL[i]} = 0: the translation is too short to have any`);
         mark(head.lastChild, "data-value", String(precisions.data[i]));
       });
     },
   };
+}
+
+function whatIsAWord() {
+  const rule = "Spaces part the words, so put one before a full stop. Capitals count: “Il” is not “il”.";
+  return { element: h("p", { class: "note soft" }, rule), update() {} };
 }
 
 const SMALL = "₁₂₃₄";
@@ -46,7 +51,7 @@ const SMALL = "₁₂₃₄";
 function totals(widget) {
   const [penalty, why] = [h("span"), h("span", { class: "soft" })];
   const card = (name) => h("div", { class: "score" }, h("p", { class: "of" }, name), h("p", { class: "sum" }), h("b"));
-  const [standard, d2l] = [card("standard: weights 1/N"), card("d2l: weights 1/2ⁿ")];
+  const [standard, d2l] = [card("standard: weights 1/N"), card("Dive into Deep Learning: weights 1/2ⁿ")];
   const power = (base, below) => [base, h("sup", {}, "1/", String(below))];
   const fill = (element, formula, value) => {
     const [, sum, result] = element.children;
@@ -63,8 +68,8 @@ function totals(widget) {
       const BP = short(outputs.penalty.data[0]);
       write(penalty, `brevity penalty = exp(min(0, 1 − ${S}/${T})) = ${BP}:`);
       mark(penalty, "data-value", String(outputs.penalty.data[0]));
-      write(why, T < S ? `the prediction is ${S - T} ${S - T === 1 ? "word" : "words"} shorter.`
-        : "the prediction is not shorter.");
+      write(why, T < S ? `the translation is ${S - T} ${S - T === 1 ? "word" : "words"} shorter.`
+        : "the translation is not shorter.");
       const each = Array.from({ length: N }, (_, i) => i)
         .map((i) => ({ n: i + 1, m: outputs.matches.data[i], total: outputs.totals.data[i] }));
       const fraction = ({ m, total }) => (total ? `${m}/${total}` : "0");
@@ -102,7 +107,8 @@ totals.style = `
 `;
 
 export default live("BLEU bench, live", (ui) => [
-  ui.row(ui.use(sentence, "prediction", "prediction"), ui.use(sentence, "label", "label (the reference)")),
+  ui.row(ui.use(sentence, "prediction", "translation"), ui.use(sentence, "label", "reference")),
+  ui.use(whatIsAWord),
   ui.slider("N", "longest n-gram, N", 1, 4, 1),
   ui.use(ngramTable),
   ui.use(totals),

@@ -75,11 +75,11 @@ const fits = ({ width }, { token }) => token.shape[1] === width + PRUNED;
 
 // ---------------------------------------------------------------- the tree
 
-const [GAP, HEIGHT, PITCH, HEAD, ROOT] = [26, 42, 50, 22, 60]; // pixels
+const [GAP, HEIGHT, PITCH, HEAD, ROOT] = [22, 42, 50, 22, 52]; // pixels
 
 /** Where a candidate's box stands, and the line that leads to it. */
 function layout(width, alpha) {
-  const wide = alpha > 0 ? 122 : 100; // with a third number, or without
+  const wide = alpha > 0 ? 122 : 88; // with a third number, or without
   const left = (t) => ROOT + GAP + t * (wide + GAP);
   const top = (c) => HEAD + c * PITCH + (c < width ? 0 : 16);
   const line = ({ t, c, parent }) => {
@@ -87,6 +87,30 @@ function layout(width, alpha) {
     return `M${x - GAP} ${from}C${x - GAP / 2} ${from} ${x - GAP / 2} ${y} ${x} ${y}`;
   };
   return { wide, left, top, lines: (nodes) => nodes.map(line).join("") };
+}
+
+/** The first step at which the beam's best sentence and greedy search differ, or -1. */
+const forkOf = ({ rows: [best], greedily }) => best.path.findIndex((node, t) => node !== greedily[t]);
+
+/**
+ * A box that scrolls sideways, and says at its edges that there is more. `show(left, right)` brings
+ * these pixels into view, unless the reader is busy in the box.
+ */
+function sideways(label, content) {
+  const box = h("div", { class: "scroll tree", tabindex: "0", role: "group", "aria-label": label,
+    scroll: () => edges() }, content);
+  const element = h("div", { class: "sideways result" }, box);
+  const edges = () => {
+    element.classList.toggle("before", box.scrollLeft > 4);
+    element.classList.toggle("after", box.scrollLeft + box.clientWidth < box.scrollWidth - 4);
+  };
+  new ResizeObserver(edges).observe(box);
+  const show = (left, right) => requestAnimationFrame(() => { // by then it stands in the page
+    const seen = box.scrollLeft <= left && right <= box.scrollLeft + box.clientWidth;
+    if (seen || box.matches(":hover, :focus")) return;
+    box.scrollLeft = Math.min(left, (left + right - box.clientWidth) / 2);
+  });
+  return { element, edges, show };
 }
 
 /** Every step of the search as a column of boxes, the kept above the pruned. */
@@ -105,20 +129,20 @@ function beamTree(widget) {
     svg("svg", { "aria-hidden": "true" }, ...Object.values(paths)),
     border, h("p", { class: "root" }, "<bos>"), columns);
   const legend = h("p", { class: "note" });
+  const view = sideways("the steps of beam search, from left to right; it scrolls sideways", canvas);
+  let before = {}; // what was shown last
   const column = (t) => h("li", { "aria-label": `step ${t + 1}` },
     h("span", { class: "step", "aria-hidden": "true" }, String(t + 1)), h("ol"));
   const box = () => h("li", {}, h("b"), h("span"), h("span"), h("span"), h("span", { class: "unseen" }));
 
   return {
-    element: h("div", { class: "column" },
-      h("div", { class: "scroll tree result", tabindex: "0", role: "group",
-        "aria-label": "the steps of beam search, from left to right; it scrolls sideways" }, canvas),
-      legend),
+    element: h("div", { class: "column" }, view.element, legend),
     shows: "outputs",
     update(inputs, outputs) {
       if (!fits(inputs, outputs)) return;
       const { width, alpha } = inputs;
-      const { steps, greedily, rows, row } = search(widget, inputs, outputs);
+      const found = search(widget, inputs, outputs);
+      const { steps, greedily, rows, row } = found;
       const { path } = rows[row];
       const { wide, left, top, lines } = layout(width, alpha);
       mark(canvas, "style",
@@ -146,6 +170,14 @@ function beamTree(widget) {
       mark(paths.pruned, "d", lines(all.filter(({ kept }) => !kept)));
       mark(paths.shown, "d", lines(path));
       mark(paths.greedy, "d", lines(greedily));
+      const { source } = inputs;
+      const fork = forkOf(found);
+      if (source !== before.source) view.show(0, 0);
+      if (fork >= 0 && (source !== before.source || fork !== before.fork || wide !== before.wide)) {
+        view.show(left(Math.max(0, fork - 1)), left(fork + 1));
+      }
+      before = { source, fork, wide };
+      requestAnimationFrame(view.edges);
       write(legend, "In a box: a word, its probability, log p of the sentence so far"
         + (alpha > 0 ? `, and the score by which sentences compete: log p divided by length to the power ${alpha}. `
           : ", by which sentences compete. ")
@@ -199,7 +231,16 @@ function judged(best, single, greedily, T) {
 }
 
 beamTree.style = `
-.tree { border: 1px solid var(--line); border-radius: 8px; padding: 6px 8px 8px; }
+.sideways { position: relative; border: 1px solid var(--line); border-radius: 8px; overflow: hidden; }
+.sideways::before, .sideways::after { content: ""; position: absolute; inset: 0 auto 0 0; width: 28px; z-index: 1;
+  pointer-events: none; opacity: 0; background: linear-gradient(to right, var(--ground), transparent); }
+.sideways::after { inset: 0 0 0 auto; background: linear-gradient(to left, var(--ground), transparent); }
+.sideways.before::before, .sideways.after::after { opacity: 1; }
+.tree { padding: 6px 8px 8px; outline-offset: -2px; }
+@supports selector(:has(*)) { /* else the fading edges would lie over the ring */
+  .sideways:has(.tree:focus-visible) { outline: 2px solid var(--accent); outline-offset: 1px; }
+  .tree:focus-visible { outline: none; }
+}
 .canvas { position: relative; font-variant-numeric: tabular-nums; }
 .canvas svg { position: absolute; inset: 0; width: 100%; height: 100%; overflow: visible; fill: none; }
 .canvas path { stroke: var(--line); stroke-width: 1.5; }
@@ -213,7 +254,7 @@ path.greedy { stroke: var(--under); stroke-width: 3.5; stroke-dasharray: 0.1 7; 
   border: 1px solid var(--line); border-radius: 7px; display: flex; flex-wrap: wrap; align-content: center; gap: 0 4px;
   justify-content: space-between; line-height: 1.3; font-size: 13.5px;
   background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 55%)); }
-.root { margin: 0; top: 22px; width: 60px; color: var(--soft); font-size: 12.5px; }
+.root { margin: 0; top: 22px; width: 52px; color: var(--soft); font-size: 12.5px; }
 .canvas li b { flex: 0 0 100%; font-weight: 600; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .canvas li span { font-size: 11.5px; }
 .canvas li span:empty { display: none; }

@@ -139,7 +139,7 @@ class DecodingWidget(TranslatorWidget):
 
     def shown(self, values: Mapping[str, Tensor]) -> str:
         last = ends(Tree(**values), self.inputs["width"])
-        numbers = torch.tensor([[end.log_prob, end.length, end.score] for end in last])
+        cells = [[f"{end.log_prob:.2f}", str(end.length), f"{end.score:.2f}"] for end in last]
         caption = f"“{self.inputs['source']}”: what beam search ends with, best first"
         rows = [" ".join(end.words) for end in last]
-        return table(caption, numbers, rows, ["log p", "length", "score"])
+        return table(caption, cells, rows, ["log p", "length", "score"])

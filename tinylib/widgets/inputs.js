@@ -51,9 +51,14 @@ export function tokenise(text) {
 
 const GAPS = new RegExp(`[${SPACE}\\ufeff]+`, "u");
 
-/** A sentence's words: as the model's were, or, without a vocabulary, what spaces part. */
+/**
+ * A sentence's words: as the model's were, or, without a vocabulary, what spaces part. A model that
+ * has not learned "n't" reads "not" for it: "isn't" is "is not".
+ */
 export function wordsOf(spec, name, text) {
-  return spec.sentences[name].length ? tokenise(text) : text.split(GAPS).filter(Boolean);
+  const vocabulary = spec.sentences[name];
+  if (!vocabulary.length) return text.split(GAPS).filter(Boolean);
+  return tokenise(text).map((word) => (word === "n't" && !knows(vocabulary, word) ? "not" : word));
 }
 
 const numbered = new WeakMap(); // vocabulary -> its words' numbers

@@ -53,7 +53,7 @@ export function short(value) {
   if (value === 0) return "0"; // unlike 0.00, which is rounded
   const size = Math.abs(value);
   if (size >= 1e4) return value.toExponential(0).replace("-", "−").replace("e+", "e");
-  return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2).replace("-", "−");
+  return value.toFixed(size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2).replace("-", "−");
 }
 
 /** A number as an editor shows it: four decimals at most, or four digits of a very small one. */
@@ -89,8 +89,10 @@ class Widget {
     this.history = [];
     this.parts = [];
     this.styles = new Set(); // of the parts that have their own
-    const { length } = this.rows(this.first);
-    this.query = query < 0 ? length + query : query; // the row that the reader looks at
+    this.unusable = new Set(); // the lines of text that hold what cannot be used
+    this.lastRow = this.rows(this.first).length - 1;
+    this.tail = query === -1; // then whoever looks at the last row goes on to look at the last
+    this.query = this.start = this.tail ? this.lastRow : query; // the row that the reader looks at
     this.entry = null; // the matrix entry that the slider moves: { name, row, column }
   }
 
@@ -158,11 +160,11 @@ class Widget {
     if (this.followLink) removeEventListener("hashchange", this.followLink);
   }
 
-  /** Change a copy of the inputs; keep it if it is valid, else say what is wrong. */
-  edit(field, mutate) {
+  /** Change a copy of the inputs; keep it if it is valid, else say what is wrong, or `tell` it. */
+  edit(field, mutate, tell) {
     const next = copyOf(this.inputs);
     mutate(next);
-    return this.change(next, field);
+    return this.change(next, field, tell);
   }
 
   /** Edits of one field are one step to undo, until the reader leaves it or grips it anew. */
@@ -174,9 +176,10 @@ class Widget {
     this.field = field;
   }
 
-  change(next, field) {
+  change(next, field, tell) {
     const wrong = problem(this.spec, next);
-    this.say(wrong);
+    this.say(tell ? "" : wrong);
+    tell?.(wrong);
     if (wrong) return false;
     if (JSON.stringify(next) !== JSON.stringify(this.inputs)) {
       this.remember(field);
@@ -194,7 +197,9 @@ class Widget {
   reset() {
     const steps = this.history.length;
     for (const part of this.parts) part.reset?.(); // what is typed but could not be used
+    this.query = this.start;
     this.change(this.first, Symbol("reset"));
+    this.repaint();
     if (this.history.length > steps) this.say("Reset: done. Undo brings your numbers back.", "hint");
   }
 
@@ -219,6 +224,12 @@ class Widget {
     this.frame.classList.toggle("stale", Boolean(why));
     if (!why) this.leave(this.againButton);
     this.againButton.hidden = !why;
+  }
+
+  /** Results that are not of what stands in `line` are greyed, and not to be used. */
+  setAside(line, unusable) {
+    this.unusable[unusable ? "add" : "delete"](line);
+    for (const result of this.frame.querySelectorAll(".result")) result.inert = this.unusable.size > 0;
   }
 
   /** Take the focus off a button that is about to go, to one that stays. */
@@ -290,7 +301,10 @@ class Widget {
   repaint(what = "") {
     const { inputs } = this;
     const outputs = this.readOutputs();
-    this.query = Math.max(0, Math.min(this.query || 0, this.rows(inputs).length - 1));
+    const last = this.rows(inputs).length - 1;
+    const follows = this.tail && this.query === this.lastRow;
+    this.query = follows ? last : Math.max(0, Math.min(this.query || 0, last));
+    this.lastRow = last;
     if (this.history.length === 0) this.leave(this.undoButton);
     this.undoButton.disabled = this.history.length === 0;
     for (const part of this.parts) {
@@ -793,7 +807,8 @@ input[type=checkbox] { width: 24px; height: 24px; margin: 0; accent-color: var(-
 .problem[data-kind=hint] { border-color: var(--accent); background: color-mix(in oklab, var(--ground), var(--above) 10%); }
 .problem:empty { display: none; }
 .failure { position: static; }
-.stale .heat, .stale .weight, .stale .note, .stale .result { opacity: .4; }
+.stale :is(.heat, .weight, .note, .result), .result[inert] { opacity: .4; }
+.stale .result .note { opacity: 1; }
 @media (pointer: coarse) { input[type=text] { font-size: 16px !important; } } /* smaller, and iOS zooms */
 @media (max-width: 600px) {
   .row > .row > .column { order: -1; }

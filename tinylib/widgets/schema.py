@@ -137,8 +137,14 @@ def check_sentence(spec: Mapping[str, Any], name: str, text: Any) -> Sequence[st
 
 
 def words_of(vocabulary: Sequence[str], text: str) -> list[str]:
-    """A sentence's words: as the model's were, or, without a vocabulary, what spaces part."""
-    return tokenise(text) if vocabulary else [word for word in SPACE.split(text) if word]
+    """A sentence's words: as the model's were, or, without a vocabulary, what spaces part.
+
+    A model that has not learned *n't* reads *not* for it: *isn't* is *is not*.
+    """
+    if not vocabulary:
+        return [word for word in SPACE.split(text) if word]
+    full = {} if "n't" in vocabulary else {"n't": "not"}
+    return [full.get(word, word) for word in tokenise(text)]
 
 
 def ids_of(

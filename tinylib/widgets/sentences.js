@@ -12,14 +12,18 @@ export function fillList(list, entries, make, fill) {
   entries.forEach((entry, i) => fill(list.children[i], entry, i));
 }
 
-/** A line for the sentence `name`, and under it the words and ids that a model makes of it. */
+/**
+ * A line for the sentence `name`; under it what is wrong with it, or the words and ids that a model
+ * makes of it.
+ */
 export function sentence(widget, name, label) {
   const { spec } = widget;
   const vocabulary = spec.sentences[name];
   const known = vocabulary.filter((word) => !/^<.+>$/.test(word)).sort((a, b) => a.localeCompare(b));
   const offers = h("datalist", { id: `known-${name}` });
-  const tokens = h("ol", { class: "tokens", "aria-label": `${label}: tokens and ids` });
+  const tokens = h("ol", { class: "tokens result", "aria-label": `${label}: tokens and ids` });
   const unknown = h("p", { class: "note unknown-words", role: "status" });
+  const wrong = h("p", { class: "problem wrong", role: "alert", id: `wrong-${name}` });
   let kept; // the sentence that the box stands for, whatever else is half typed in it
 
   const offer = () => { // the whole line with its last word completed
@@ -27,29 +31,30 @@ export function sentence(widget, name, label) {
     const fitting = begun ? known.filter((word) => word.startsWith(begun.toLowerCase()) && word !== begun) : [];
     offers.replaceChildren(...fitting.slice(0, 8).map((word) => h("option", { value: before + word })));
   };
+  const tell = (what) => {
+    write(wrong, what && `${what} The results below, greyed, are still those of before.`);
+    mark(box, "aria-invalid", String(Boolean(what)));
+    widget.setAside(box, Boolean(what));
+  };
   const typed = () => {
     kept = box.value;
-    const { query } = widget;
-    if (query === widget.rows(widget.inputs).length - 1) widget.query = Infinity; // stay at the last word
-    const done = widget.edit(name, (next) => { next[name] = box.value; });
-    if (!done) [kept, widget.query] = [widget.inputs[name], query];
-    mark(box, "aria-invalid", String(!done));
+    if (!widget.edit(name, (next) => { next[name] = box.value; }, tell)) kept = widget.inputs[name];
     offer();
   };
   const box = h("input", { type: "text", class: "line", list: offers.id, spellcheck: "false",
-    autocomplete: "off", autocapitalize: "off", "aria-label": label,
+    autocomplete: "off", autocapitalize: "off", "aria-label": label, "aria-describedby": wrong.id,
     input: (event) => { if (!event.isComposing) typed(); },
     compositionend: typed });
   const follow = () => { // show what the widget holds
     kept = widget.inputs[name];
     box.value = kept;
-    box.removeAttribute("aria-invalid");
+    tell("");
   };
   const words = () => h("details", { class: "known" }, h("summary", {}, `The ${known.length} words it knows`),
     h("p", {}, known.join(" ")));
   return {
     element: h("div", { class: "column" },
-      h("span", { class: "label", "aria-hidden": "true" }, label), box, offers,
+      h("span", { class: "label", "aria-hidden": "true" }, label), box, wrong, offers,
       ...(vocabulary.length ? [tokens, unknown, words()] : [])),
     shows: "inputs",
     reset: follow,
@@ -72,6 +77,7 @@ export function sentence(widget, name, label) {
   };
 }
 sentence.style = `
+.wrong { position: static; margin-top: 4px; }
 .label { font-size: 13.5px; font-weight: 600; }
 input.line { width: 100%; border-color: var(--line); font-size: 16px; padding: 6px 10px; }
 .tokens { display: flex; flex-wrap: wrap; gap: 4px 6px; list-style: none; margin: 4px 0 0; padding: 0; }

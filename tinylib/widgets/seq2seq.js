@@ -77,7 +77,7 @@ function steps(widget) {
       const words = [...taken.data].filter((id) => id !== EOS).map((id) => names[id]).join(" ");
       const chosen = list.querySelectorAll(".yours").length;
       write(whole, `log p(“${words}${taken.data.at(-1) === EOS ? "" : " …"}”) = ${logarithm(total)}, `
-        + `so p = ${Number((100 * Math.exp(total)).toPrecision(2))} %`
+        + `so p = ${Math.exp(total) >= 0.1 ? percent(Math.exp(total)) : `${rough(100 * Math.exp(total))} %`}`
         + (chosen ? `; ${chosen} of its words ${chosen === 1 ? "was" : "were"} your choice.` : "."));
       greedyButton.disabled = forced.length === 0;
     },
@@ -85,8 +85,14 @@ function steps(widget) {
 }
 
 const logarithm = (value) => value.toFixed(value > -10 ? 3 : 2).replace("-", "−").replace(/^−(0\.0+)$/, "$1");
-const percent = (share) => (share >= 0.9995 ? "100 %" : share >= 0.1 ? `${(100 * share).toFixed(0)} %`
-  : share >= 0.001 ? `${(100 * share).toFixed(1)} %` : "< 0.1 %");
+const rough = (value) => String(Number(value.toPrecision(2))).replace("-", "−");
+
+/** "100 %" stands for a share of one only, or for what is within 0.0005 of it. */
+function percent(share) {
+  if (share >= 0.9995) return "100 %";
+  if (share < 0.001) return "< 0.1 %";
+  return `${(100 * share).toFixed(share >= 0.1 && share < 0.99 ? 0 : 1)} %`;
+}
 
 steps.style = `
 .steps { list-style: none; margin: 0; padding: 0; display: grid; gap: 10px;

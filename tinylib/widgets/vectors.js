@@ -42,6 +42,7 @@ function field(choose, hover) {
   return { element, canvas, point };
 }
 
+/** The entry that is looked at, in all vectors of a widget. */
 const chosen = (widget, D) => Math.min(widget.column ?? 0, D - 1);
 
 function choose(widget, column) {
@@ -91,54 +92,64 @@ export function strips(widget, name, label) {
   };
 }
 
-/** The output `name` (D) as a block of cells, and sliders: which entry, and the one to bend it by. */
-export function bentVector(widget, name, label, { bend, from }) {
+/**
+ * The output `name` (D) as a block of cells, and two sliders: which entry, and the value to bend it
+ * to. The input `bend` holds by how much each differs from the last row of `from`; `first` is the
+ * entry, counted from 1, that is chosen at the start.
+ */
+export function bentVector(widget, name, label, { bend, from, first = 1 }) {
   const D = widget.spec.limits.D[0];
   let width = Math.min(32, D); // cells in a row, all rows full
   while (D % width) width -= 1;
+  widget.column = first - 1;
   const value = h("span", { class: "read" });
   const { element, canvas, point } = field(
     (entry) => choose(widget, entry), (entry) => read(entry ?? chosen(widget, shown.length)));
+  element.classList.add("result");
   let shown;
   const read = (entry) => write(value, `entry ${entry + 1}: ${short(shown[entry])}`);
-  const which = h("input", { type: "range", min: "1", max: String(D), step: "1", "aria-label": "which entry",
+  const which = h("input", { type: "range", id: `${name}-which`, min: "1", max: String(D), step: "1",
     input: () => choose(widget, Number(which.value) - 1) });
-  const straight = () => widget.last?.data; // the last word's state, unbent
-  const size = h("input", { type: "range", min: "-3", max: "3", step: "0.01", "aria-label": "its value",
+  let straight; // the last row, unbent
+  const size = h("input", { type: "range", id: `${name}-size`, min: "-3", max: "3", step: "0.01",
     input: () => {
       const entry = chosen(widget, D);
-      const by = Number((Number(size.value) - straight()[entry]).toFixed(4));
+      const by = Number((Number(size.value) - straight[entry]).toFixed(4));
       widget.edit(`${bend} ${entry}`, (next) => { next[bend][entry] = by; });
     } });
   const [whichText, sizeText] = [h("span"), h("span")];
-  const undo = h("button", { type: "button",
-    click: () => widget.edit(Symbol("straighten"), (next) => { next[bend].fill(0); }) }, "Straighten");
+  const back = h("button", { type: "button",
+    click: () => {
+      widget.leave(back);
+      widget.edit(Symbol("back"), (next) => { next[bend].fill(0); });
+    } }, "Put all numbers back");
   const count = h("span", { class: "soft" });
   return {
     element: h("div", { class: "column strip" }, h("p", { class: "caption" }, h("b", {}, label), " ", value), element,
       h("div", { class: "bend" },
-        h("label", { class: "slide" }, whichText, which),
-        h("label", { class: "slide" }, sizeText, size)),
-      h("div", { class: "foot" }, undo, count)),
+        h("label", { for: which.id }, `which of the ${D} numbers:`), whichText, which,
+        h("label", { for: size.id }, "its value:"), sizeText, size),
+      h("div", { class: "foot" }, back, count)),
+    reset() { widget.column = first - 1; },
     update(inputs, outputs) {
       shown = outputs[name].data;
       const { shape: [rows], data } = outputs[from];
-      widget.last = { data: data.subarray((rows - 1) * D, rows * D) };
+      straight = data.subarray((rows - 1) * D, rows * D);
       paint(canvas, shown, width, 1);
       mark(canvas, "aria-label", `${label}: ${D} numbers`);
       const entry = chosen(widget, D);
       point(entry);
       read(entry);
       which.value = String(entry + 1);
-      write(whichText, `Entry ${entry + 1}`);
-      const now = straight()[entry] + inputs[bend][entry];
+      write(whichText, String(entry + 1));
+      const now = straight[entry] + inputs[bend][entry];
       size.value = String(now);
-      write(sizeText, inputs[bend][entry] ? `is bent from ${short(straight()[entry])} to ${short(now)}` : `is ${short(now)}`);
+      write(sizeText, `${short(now)}${inputs[bend][entry] ? ` (was ${short(straight[entry])})` : ""}`);
       mark(which, "aria-valuetext", `entry ${entry + 1}, ${short(now)}`);
       mark(size, "aria-valuetext", short(now));
       const bent = inputs[bend].filter(Boolean).length;
-      undo.disabled = bent === 0;
-      write(count, bent ? `${bent} of ${D} entries bent` : "");
+      back.disabled = bent === 0;
+      write(count, bent ? `${bent} of ${D} numbers changed` : "");
     },
   };
 }
@@ -162,7 +173,11 @@ canvas { display: block; width: 100%; height: 100%; image-rendering: pixelated; 
 `;
 bentVector.style = `
 .strip > .field { height: 96px; }
-.bend { display: flex; flex-wrap: wrap; gap: 4px 20px; }
-.bend .slide span { min-width: 62px; }
-@media (min-width: 601px) { .bend .slide + .slide span { min-width: 190px; } }
+.bend { display: grid; grid-template-columns: max-content 10em minmax(120px, 320px); gap: 0 10px; align-items: center;
+  font-size: 13.5px; font-variant-numeric: tabular-nums; }
+.bend input { width: 100%; }
+@media (max-width: 600px) {
+  .bend { grid-template-columns: max-content 1fr; }
+  .bend input { grid-column: span 2; }
+}
 `;

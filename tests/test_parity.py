@@ -1,0 +1,301 @@
+"""The page against Python: the same numbers, the same rules, for every widget."""
+
+import base64
+import json
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from browsing import (
+    CHAPTER,
+    LIVE_PAGES,
+    WIDGETS,
+    Visit,
+    assert_torch,
+    choices,
+    expected,
+    inputs_of,
+    settled,
+    word,
+)
+from playwright.sync_api import BrowserContext
+
+from tinylib.widgets import module_text, schema
+
+
+@pytest.fixture
+def chapter(context: BrowserContext, site: str) -> Visit:
+    return Visit(context, site, CHAPTER)
+
+
+def random_sentence(rng: np.random.Generator, vocabulary: list[str], most: int) -> str:
+    """Known words and others, some with capitals; or, without a vocabulary, letters a to e."""
+    pool = [word for word in vocabulary if not word.startswith("<")] or list("abcde")
+    strange = ["zebra", "Überraschung", "猫", "42"] if vocabulary else ["é", "."]
+    words = [
+        str(rng.choice(strange if rng.random() < 0.1 else pool))
+        for _ in range(rng.integers(1, most + 1))
+    ]
+    text = " ".join(word.capitalize() if rng.random() < 0.2 else word for word in words)
+    return text.replace(" .", ".") if rng.random() < 0.5 else text
+
+
+def random_inputs(stem: str, size: float, count: int) -> list[dict[str, Any]]:
+    """Words or sentences of all lengths, all switches and whole numbers, entries in ±size."""
+    widget, rng = WIDGETS[stem], np.random.default_rng(7)
+    axes, kinds = schema.axes_of(widget.compute), schema.kinds_of(widget.compute)
+    sentences, limits = widget.sentences(), widget.limits()
+    drawn = []
+    for i in range(count):
+        sizes = {axis: int(rng.integers(int(lo), int(hi) + 1)) for axis, (lo, hi) in limits.items()}
+        inputs: dict[str, Any] = {}
+        if not sentences:
+            sizes["T"] = 1 + i % 8
+            inputs["words"] = [f"w{j}" for j in range(1 + i % 8)]
+        for name, of in axes.items():
+            shape = [int(axis) if axis.isdigit() else sizes[axis] for axis in of.split()]
+            low, high = limits.get(name, (-size, size))
+            if name in sentences:
+                inputs[name] = random_sentence(rng, list(sentences[name]), int(limits[of][1]))
+            elif kinds[name] == "Bool":
+                inputs[name] = bool(rng.integers(2))
+            elif kinds[name] == "Int":
+                inputs[name] = rng.integers(int(low), int(high) + 1, shape).tolist()
+            else:
+                value = rng.uniform(max(low, -size), min(high, size), shape)
+                inputs[name] = value.astype(np.float32).tolist()
+        drawn.append(inputs)
+    return drawn
+
+
+def spec_of(stem: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    return json.loads(json.dumps(WIDGETS[stem](**inputs).spec))
+
+
+def run_in_page(visit: Visit, stem: str, inputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each input's outputs from the page's own engine: the shipped graphs, program and runtime."""
+    spec = spec_of(stem, inputs[0])
+    answers = visit.page.evaluate(
+        """async ([spec, all]) => {
+            const host = document.querySelector("script[src*='/host.js']").src;
+            const { run } = await import(new URL('engine.js', host));
+            const { program } = await import(new URL(`${spec.stem}.js`, host));
+            const text = (view) => btoa(String.fromCharCode(...new Uint8Array(view.buffer)));
+            const answers = [];
+            for (const inputs of all) {
+                const outputs = await run(spec, inputs, program);
+                answers.push(Object.fromEntries(Object.entries(outputs).map(
+                    ([name, { shape, data }]) => [name, { shape, data: text(data) }])));
+            }
+            return answers;
+        }""",
+        [spec, inputs],
+    )
+
+    def decoded(out: dict[str, Any]) -> torch.Tensor:
+        flat = np.frombuffer(base64.b64decode(out["data"]), np.float32)
+        return torch.from_numpy(flat.reshape(out["shape"]).copy())
+
+    return [{name: decoded(out) for name, out in answer.items()} for answer in answers]
+
+
+@pytest.mark.parametrize("size", [2, 50])
+@pytest.mark.parametrize("stem", sorted(WIDGETS))
+def test_every_graph_computes_what_torch_does(chapter: Visit, stem: str, size: float) -> None:
+    inputs = random_inputs(stem, size, 120)
+    for given, answer in zip(inputs, run_in_page(chapter, stem, inputs), strict=True):
+        for name, reference in expected(stem, given).items():
+            out = answer[name]
+            assert out.shape == reference.shape, (name, given)
+            if not reference.is_floating_point():
+                assert torch.equal(out, reference.float()), (name, given)
+                continue
+            assert torch.equal(out == -torch.inf, reference == -torch.inf), name
+            out, reference = out.nan_to_num(neginf=0), reference.nan_to_num(neginf=0)
+            assert out.isfinite().all(), name
+            largest = reference.abs().max().item()
+            if size == 2 or name == "scores":
+                error = (out - reference).abs().max().item()
+                assert error <= 1e-5 * (max(1, largest) if size == 2 else largest), (name, error)
+            if name == "weights":
+                torch.testing.assert_close(out.sum(-1), torch.ones(len(out)))
+
+
+@pytest.mark.parametrize("path", LIVE_PAGES)
+def test_every_widget_follows_edits_of_every_input(
+    context: BrowserContext, site: str, path: str
+) -> None:
+    visit = Visit(context, site, path)
+    for name in visit.widgets():
+        stem = name.rpartition("-")[0] or name
+        widget = visit.widget(name)
+        before = inputs_of(widget)
+        if "words" in before:
+            word(widget, 2).fill("river")
+            assert_torch(widget, stem)
+        for name in WIDGETS[stem].sentences():
+            box = widget.locator(f"input.line[list=known-{name}]")
+            box.fill(f"{box.input_value()} too")
+            assert_torch(widget, stem)
+        if stem == "seq2seq":
+            choices(widget, 1).nth(2).check()
+            assert_torch(widget, stem)
+        for table in [n for n, v in before.items() if isinstance(v, list) and n != "words"]:
+            boxes = widget.locator(f"input[aria-label^='{table} of']")
+            for i in random.Random(0).sample(range(boxes.count()), min(3, boxes.count())):
+                boxes.nth(i).fill(f"{-1.5 + i / 10:.2f}")
+                assert_torch(widget, stem)
+        for box in widget.get_by_role("checkbox").all():
+            box.click()
+            assert_torch(widget, stem)
+        for slider in widget.get_by_role("slider").all():
+            slider.press("ArrowRight")
+            assert_torch(widget, stem)
+        after = inputs_of(widget)
+        assert all(after[n] != before[n] for n in before), "an input has no editor"
+        widget.get_by_role("button", name="Reset").click()
+        settled(widget)
+        assert inputs_of(widget) == before
+    assert visit.console == [] and visit.foreign == []
+
+
+# ------------------------------------------------------------------ the rules
+
+
+@pytest.mark.parametrize("stem", sorted(WIDGETS))
+def test_the_page_and_python_refuse_the_same_inputs(chapter: Visit, stem: str) -> None:
+    """The rules of inputs.js and of schema.py, on 300 inputs, most of them a little wrong."""
+    good = random_inputs(stem, 2, 300)
+    rng = random.Random(0)
+    spec = spec_of(stem, good[0])
+    cases = []
+    for inputs in good:
+        for _ in range(rng.randrange(3)):
+            name = rng.choice(list(inputs))
+            if isinstance(inputs[name], list) and inputs[name] and rng.random() < 0.8:
+                place = rng.randrange(len(inputs[name]))
+                inputs[name] = [*inputs[name][:place], rng.choice(ODD), *inputs[name][place + 1 :]]
+            elif isinstance(inputs[name], str) and rng.random() < 0.7:
+                inputs[name] = " ".join(
+                    [inputs[name], *("x" * n for n in rng.choices(range(27), k=3))]
+                )
+            elif rng.random() < 0.5:
+                inputs[name] = rng.choice(ODD)
+            elif rng.random() < 0.5:
+                del inputs[name]
+                break
+            else:
+                inputs["more"] = 1
+                break
+        cases.append(json.loads(json.dumps(inputs)))
+    told = in_page(chapter, "({ problem }, [spec, inputs]) => problem(spec, inputs)", spec, cases)
+
+    def refused(inputs: dict[str, Any]) -> bool:
+        try:
+            schema.check(spec, inputs)
+        except schema.BadInput:
+            return True
+        return False
+
+    python = [refused(inputs) for inputs in cases]
+    assert 50 < sum(python) < 250
+    differ = [(t, i) for t, p, i in zip(told, python, cases, strict=True) if bool(t) != p]
+    assert differ == []
+
+
+ODD: list[Any] = [
+    *(
+        [],
+        0,
+        None,
+        "",
+        " ",
+        "a b",
+        "x" * 24,
+        "x" * 25,
+        "é",
+        "👩‍🚀",
+        "👩‍🚀" * 8,
+        "👩‍🚀" * 9,
+        "\u200b",
+    ),
+    *("\u00a0", "\ufeff", "a\ufeff", "<b>", -50, 50.5, 7, "3", True, False, [[0.5]], {}, [1, 2, 3]),
+]
+
+
+def in_page(visit: Visit, rule: str, spec: Any, cases: list[Any]) -> list[Any]:
+    """What a rule of the page's inputs.js makes of each case."""
+    return visit.page.evaluate(
+        f"""async ([spec, cases]) => {{
+            const host = document.querySelector("script[src*='/host.js']").src;
+            const rules = await import(new URL('inputs.js', host));
+            return cases.map((one) => ({rule})(rules, [spec, one]));
+        }}""",
+        [spec, cases],
+    )
+
+
+PIECES = [
+    *"The cat isn't I'm don’t o'clock aujourd'hui l'arbre qu'il est-ce va-t-il peut-être".split(),
+    *"quelqu'un 10:30 3.14 1,5 x_y ÉTÉ e\u0301te\u0301 ... ?! « » -la".split(),
+    *"well-known n't 's ’ ' -".split(),
+    *(
+        "猫は 好き",
+        "👩‍🚀",
+        "<unk>",
+        "\u00a0",
+        "\ufeff",
+        "\x1c",
+        "\x85",
+        "\t\n",
+        "\u200b",
+        "٣",
+        "Ⅻ",
+        "²",
+    ),
+    *(
+        "न\u092e\u0938\u094d\u0924\u0947",
+        "ΟΔΟΣ",
+        "ß",
+        "",
+        " ",
+        "  ",
+        "..",
+        "a.b",
+        "'tis",
+        "can't've",
+    ),
+]
+
+
+def test_the_page_and_python_tokenise_alike(chapter: Visit) -> None:
+    rng = random.Random(3)
+    texts = [
+        "".join(rng.choice(PIECES) + rng.choice(["", " ", " "]) for _ in range(rng.randrange(9)))
+        for _ in range(500)
+    ]
+    assert sum(len(set(text)) > 9 for text in texts) > 250
+    specials = ["<pad>", "<bos>", "<eos>", "<unk>"]
+    for vocabulary in ([*specials, "cat", "not"], [*specials, "n't", "not"], []):
+        spec = {"sentences": {"s": vocabulary}}
+        words = in_page(
+            chapter, "({ wordsOf }, [spec, text]) => wordsOf(spec, 's', text)", spec, texts
+        )
+        assert words == [schema.words_of(vocabulary, text) for text in texts]
+        numbers = in_page(chapter, "({ idsOf }, [spec, s]) => idsOf(spec, { s }).s", spec, texts)
+        assert numbers == [schema.ids_of({"s": vocabulary}, {"s": text})["s"] for text in texts]
+
+
+@pytest.mark.parametrize("stem", sorted(WIDGETS))
+def test_the_module_that_a_kernel_sends_is_whole(chapter: Visit, stem: str) -> None:
+    """As notebooks load it, from a blob: no import left, no name twice."""
+    kind = chapter.page.evaluate(
+        """async (text) => {
+            const url = URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
+            return typeof (await import(url)).default.render;
+        }""",
+        module_text(stem),
+    )
+    assert kind == "function"
