@@ -33,6 +33,8 @@ EDITED = [
     Edit("self_attention", BOX, "1.25", "-1.5", ".heat.weight"),
     Edit("encoder_decoder", LINE, *SENTENCES, ".said"),
     Edit("seq2seq", LINE, *SENTENCES, ".steps"),
+    Edit("decoding", LINE, *SENTENCES, ".tree"),
+    Edit("bleu", LINE, "il est calme .", "il est mouillé .", ".result"),
 ]
 
 EDITS = """async ([el, { box, first, second, shows }, late]) => {
