@@ -98,7 +98,7 @@ def measure(browser: Browser, site: str, edit: Edit) -> list[tuple[str, str]]:
         rows.append(("requests before interaction", str(len(visit.requests))))
         widget = visit.widget(edit.stem)
         widget.scroll_into_view_if_needed()
-        widget.locator(edit.box).fill(edit.first)
+        widget.locator(edit.box).first.fill(edit.first)
         settled(widget)
         handle = widget.element_handle()
         soon, late = (

@@ -1,5 +1,5 @@
 import { h, live, mark, short, write } from "./parts.js";
-import { beam, greedy } from "./search.js";
+import { beam } from "./search.js";
 import { fillList, sentence } from "./sentences.js";
 import { BOS, EOS, decoder, encode, reading } from "./translator.js";
 
@@ -10,9 +10,8 @@ const FIELDS = ["parent", "token", "probability", "log_prob", "length", "finishe
 export async function program(run, { source, width, alpha }, spec) {
   const { hidden } = await encode(run, source, spec);
   const [step, start, most] = [decoder(run), reading(hidden), spec.limits.T[1]];
-  const single = await greedy(step, start, BOS, EOS, most);
   const consider = (feeds) => run("decoding-consider", feeds);
-  const steps = await beam(step, consider, start, BOS, most, width, alpha);
+  const { steps, single } = await beam(step, consider, start, BOS, EOS, most, width, alpha);
   const rows = (name) => steps.map((seen) => Array.from(seen[name].data, Number));
   return {
     ...Object.fromEntries(FIELDS.map((name) => [name, rows(name)])),
@@ -244,7 +243,7 @@ beamTree.style = `
 .canvas { position: relative; font-variant-numeric: tabular-nums; }
 .canvas svg { position: absolute; inset: 0; width: 100%; height: 100%; overflow: visible; fill: none; }
 .canvas path { stroke: var(--line); stroke-width: 1.5; }
-path.pruned { stroke-dasharray: 3 3; }
+path.pruned { stroke-width: 1; }
 path.kept { stroke: color-mix(in oklab, var(--line), var(--text) 35%); }
 path.shown { stroke: var(--accent); stroke-width: 3.5; }
 path.greedy { stroke: var(--under); stroke-width: 3.5; stroke-dasharray: 0.1 7; stroke-linecap: round; }
@@ -252,13 +251,13 @@ path.greedy { stroke: var(--under); stroke-width: 3.5; stroke-dasharray: 0.1 7; 
 .step { position: absolute; top: 0; width: var(--wide); text-align: center; font-size: 12px; color: var(--soft); }
 .canvas ol ol li, .root { position: absolute; left: 0; top: 0; width: var(--wide); height: 42px; padding: 2px 7px;
   border: 1px solid var(--line); border-radius: 7px; display: flex; flex-wrap: wrap; align-content: center; gap: 0 4px;
-  justify-content: space-between; line-height: 1.3; font-size: 13.5px;
+  justify-content: space-between; line-height: 1.3; font-size: 13.5px; contain: strict;
   background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 55%)); }
 .root { margin: 0; top: 22px; width: 52px; color: var(--soft); font-size: 12.5px; }
 .canvas li b { flex: 0 0 100%; font-weight: 600; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .canvas li span { font-size: 11.5px; }
 .canvas li span:empty { display: none; }
-.canvas .pruned { border-style: dashed; background: var(--ground); }
+.canvas .pruned { background: var(--ground); }
 .canvas .pruned b { font-weight: 450; }
 .canvas .pruned, .canvas .ended { color: var(--soft); }
 .canvas li.greedy { border-left: 4px solid var(--under); padding-left: 4px; }

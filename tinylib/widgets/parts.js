@@ -26,7 +26,12 @@ export function h(tag, attributes = {}, ...children) {
 
 /** Set text or an attribute only where it changes: what is not touched is not laid out again. */
 export function write(element, text) {
-  if (element.textContent !== text) element.textContent = text;
+  const { firstChild: node, lastChild } = element;
+  if (node?.nodeType === Node.TEXT_NODE && node === lastChild) { // cheaper than a new text node
+    if (node.data !== text) node.data = text;
+  } else if (element.textContent !== text) {
+    element.textContent = text;
+  }
 }
 export function mark(element, name, value) {
   if (element.getAttribute(name) !== value) element.setAttribute(name, value);

@@ -43,23 +43,35 @@ export function pickRows(state, rows) {
 }
 
 /**
- * Beam search for one sentence. `consider(feeds)` is the exported step that chooses; it gives at
- * least `width` candidates, best first, and the first `width` go on. Gives what it gave each time.
+ * Beam search for one sentence, and greedy search beside it, as one more row of every batch.
+ * `consider(feeds)` is the exported step that chooses; it gives at least `width` candidates, best
+ * first, and the first `width` go on. Gives what it gave each time, and each greedy step.
  */
-export async function beam(step, consider, state, bos, most, width, alpha) {
+export async function beam(step, consider, state, bos, eos, most, width, alpha) {
   const first = (one, others) => [one, ...Array.from({ length: width - 1 }, () => others)];
   let now = { log_probs: first(0, -Infinity), lengths: first(0, 0), done: first(0, 1) };
-  let tokens = first(bos, bos);
-  state = pickRows(state, first(0, 0));
-  const steps = [];
-  while (steps.length < most && !now.done.every(Boolean)) {
-    const { logProbs, state: next } = await step(state, tokens);
-    const seen = await consider({ ...now, next_log_probs: logProbs, alpha });
-    steps.push(seen);
-    const kept = (name) => Array.from(seen[name].data.slice(0, width), Number);
-    now = { log_probs: kept("log_prob"), lengths: kept("length"), done: kept("finished") };
-    tokens = kept("token");
-    state = pickRows(next, kept("parent"));
+  let [tokens, rows, said, soFar] = [first(bos, bos), first(0, 0), bos, 0];
+  const [steps, single] = [[], []];
+  const searches = () => steps.length < most && !now.done.every(Boolean);
+  const goesOn = () => single.length < most && (single.length === 0 || said !== eos);
+  state = pickRows(state, [...rows, 0]);
+  while (searches() || goesOn()) {
+    const { logProbs: { dims: [, V], data }, state: next } = await step(state, [...tokens, said]);
+    if (searches()) {
+      const logProbs = { dims: [width, V], data: data.subarray(0, width * V) };
+      const seen = await consider({ ...now, next_log_probs: logProbs, alpha });
+      steps.push(seen);
+      const kept = (name) => Array.from(seen[name].data.slice(0, width), Number);
+      now = { log_probs: kept("log_prob"), lengths: kept("length"), done: kept("finished") };
+      [tokens, rows] = [kept("token"), kept("parent")];
+    }
+    if (goesOn()) {
+      const own = data.subarray(width * V);
+      [said] = topK(own, 1);
+      soFar = Math.fround(soFar + own[said]);
+      single.push({ token: said, soFar });
+    }
+    state = pickRows(next, [...rows, width]);
   }
-  return steps;
+  return { steps, single };
 }
