@@ -21,7 +21,14 @@ from tinylib.lab.recipes import (
     with_unknown,
 )
 from tinylib.lab.train import RECIPES, Fit
-from tinylib.lab.translation import LONGEST, Translator, evaluate, load_translator, translate
+from tinylib.lab.translation import (
+    LONGEST,
+    Translator,
+    evaluate,
+    load_translator,
+    translate,
+    translate_unchecked,
+)
 
 WORDS = Vocabulary("one two three four five six seven".split())
 
@@ -152,6 +159,7 @@ def test_a_full_stop_is_no_word_to_know() -> None:
     for text in ("thecatsleeps .", "."):
         with pytest.raises(ValueError, match="no word that the model knows"):
             load_translator("bilingual-gru")([text.split()])
+        assert translate_unchecked(*load_translator("bilingual-gru"), [text.split()])[0]
 
 
 def test_translating_leaves_a_model_in_training() -> None:

@@ -80,7 +80,7 @@ def translate(
                 f"sentence {i} has no word that the model knows: '{' '.join(words)}'. "
                 "It was trained on lower-case words, punctuation apart"
             )
-    return _translate(model, source, target, sentences, width, alpha)
+    return translate_unchecked(model, source, target, sentences, width, alpha)
 
 
 def evaluate(
@@ -99,7 +99,7 @@ def evaluate(
     """
     if not pairs:
         raise ValueError("there are no pairs: nothing can be said of no sentences")
-    said = _translate(model, source, target, [pair.source for pair in pairs], width, alpha)
+    said = translate_unchecked(model, source, target, [pair.source for pair in pairs], width, alpha)
     right = [list(pair.target) for pair in pairs]
     by_length: dict[int, list[int]] = {}
     for pair, ours, true in zip(pairs, said, right, strict=True):
@@ -114,14 +114,15 @@ def evaluate(
 
 
 @torch.no_grad()
-def _translate(
+def translate_unchecked(
     model: EncoderDecoder,
     source: Vocabulary,
     target: Vocabulary,
     sentences: Sequence[Words],
-    width: int,
-    alpha: float,
+    width: int = 1,
+    alpha: float = 1.0,
 ) -> list[list[str]]:
+    """As :func:`translate`, but nothing is refused: held-out sentences are judged as they are."""
     translated: list[list[str]] = [[] for _ in sentences]
     training = model.training
     model.eval()
