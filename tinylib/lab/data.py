@@ -412,7 +412,7 @@ def read_pairs(text: str, name: str) -> list[Pair]:
 
 
 def fra_eng(max_words: int | None = None, size: int | None = None, seed: int = 0) -> RealSplits:
-    """167 130 English sentences and their French, as people wrote them; downloaded once (3.4 MB).
+    """167 130 pairs of English and French sentences, as people wrote them; downloaded once.
 
     The sentences come from tatoeba.org, paired by www.manythings.org/anki (release of
     2019-04-07), under the licence CC BY 2.0. They are kept in :func:`data_folder`. DataError if

@@ -4,8 +4,8 @@
     python -m tinylib.lab.train reversal          chapter 01's game, trained for longer; minutes
     python -m tinylib.lab.train fra-eng-gru       the same on real sentences; 20 minutes
 
-Recipes set float32 matmul precision to "medium": most CPUs then use a faster library at the same
-precision, those with bf16 matrix units may round more. The recorded results say so.
+Those that translate set float32 matmul precision to "medium": most CPUs then use a faster library
+at the same precision, those with bf16 matrix units may round more. The recorded results say so.
 """
 
 from collections.abc import Callable, Iterator, Sequence
