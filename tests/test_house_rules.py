@@ -230,7 +230,7 @@ def test_no_class_is_defined_twice() -> None:
 @each_module
 def test_concepts_are_short(path: Path) -> None:
     if name_of(path) in CONCEPTS:
-        assert len(path.read_text().splitlines()) <= 220, "a concept fits in 220 lines"
+        assert len(path.read_text().splitlines()) <= 230, "a concept fits in 230 lines"
 
 
 # --- how chapters are written ------------------------------------------------------------------

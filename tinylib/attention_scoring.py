@@ -5,9 +5,83 @@ from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
 
-Score = Callable[[Tensor, Tensor], Tensor]
+Kernel = Callable[[Tensor], Tensor]  # from u to log K(u), -inf where K is 0
+Score = Callable[[Tensor, Tensor], Tensor]  # from q and k to (T, S) numbers
+
+
+def gaussian(u: Float[Tensor, "*B"]) -> Float[Tensor, "*B"]:
+    r"""$\log K(u) = -u^2/2$: nearness counts, and no point is too far."""
+    return -u.square() / 2
+
+
+def boxcar(u: Float[Tensor, "*B"]) -> Float[Tensor, "*B"]:
+    r"""$\log K(u) = 0$ for $|u| \le 1$: all points inside count alike."""
+    return torch.zeros_like(u).masked_fill(u.abs() > 1, -torch.inf)
+
+
+def epanechnikov(u: Float[Tensor, "*B"]) -> Float[Tensor, "*B"]:
+    r"""$\log K(u) = \log(1 - u^2)$ for $|u| < 1$ (Epanechnikov 1969)."""
+    outside = u.abs() >= 1
+    inside = u.masked_fill(outside, 0.0)  # so that no gradient is NaN
+    return torch.log1p(-inside.square()).masked_fill(outside, -torch.inf)
+
+
+def constant(u: Float[Tensor, "*B"]) -> Float[Tensor, "*B"]:
+    r"""$\log K(u) = 0$: all points count alike, near or far."""
+    return torch.zeros_like(u)
+
+
+def kernel_weights(
+    x: Float[Tensor, "*B T"],
+    points: Float[Tensor, "*B S"],
+    kernel: Kernel = gaussian,
+    bandwidth: float = 1.0,
+) -> Float[Tensor, "*B T S"]:
+    r"""$\alpha_{ts} = K(\frac{x_t - x_s}{w}) / \sum_j K(\frac{x_t - x_j}{w})$.
+
+    Nadaraya 1964; Watson 1964. The softmax of the scores log K: in that form
+    a distant point does not underflow. The bandwidth w has the unit of x
+    (ValueError unless above 0). No point in reach: all weights are 0.
+    """
+    if not bandwidth > 0:
+        raise ValueError(f"bandwidth is {bandwidth}: make it more than 0")
+    scores = kernel((x[..., :, None] - points[..., None, :]) / bandwidth)
+    return masked_softmax(scores, scores > -torch.inf)
+
+
+def additive_score(
+    q: Float[Tensor, "*B T k"],
+    k: Float[Tensor, "*B S k"],
+    w_v: Float[Tensor, " k"],
+) -> Float[Tensor, "*B T S"]:
+    r"""$e_{ts} = w_v \cdot \tanh(q_t + k_s)$ (Bahdanau et al. 2015, A.1.2).
+
+    There $q_t = W_q s_t$ and $k_s = W_k h_s$; here, as for the other scores,
+    q and k come projected, from whatever widths, to the width of w_v
+    (ValueError if not): each key once, however many queries there are.
+    """
+    check_rows(q=q, k=k)
+    check_equal_widths(q=q, k=k, w_v=w_v)
+    together = torch.tanh(q[..., :, None, :] + k[..., None, :, :])
+    return torch.einsum("...TSk,k->...TS", together, w_v)
+
+
+class AdditiveScore(nn.Module):
+    """:func:`additive_score` with learned weights $w_v$, k numbers."""
+
+    def __init__(self, k: int):
+        super().__init__()
+        self.w_v = nn.Parameter(torch.empty(k).uniform_(-(k**-0.5), k**-0.5))
+
+    def forward(
+        self,
+        q: Float[Tensor, "*B T k"],
+        k: Float[Tensor, "*B S k"],
+    ) -> Float[Tensor, "*B T S"]:
+        return additive_score(q, k, self.w_v)
 
 
 def dot_score(
@@ -16,15 +90,12 @@ def dot_score(
 ) -> Float[Tensor, "*B T S"]:
     r"""$e_{ts} = q_t \cdot k_s$ (Luong et al. 2015, eq. 8, "dot").
 
-    The score is large where query and key are long and point the same way.
-    T and S are free, but queries and keys must have the same width k
-    (ValueError if not).
+    Large where query and key are long and point the same way. Both must have
+    the same width k (ValueError if not); T and S are free.
     """
     check_rows(q=q, k=k)
-    of_q, of_k = q.shape[-1], k.shape[-1]
-    if of_q != of_k:
-        raise ValueError(f"queries {of_q} wide, keys {of_k}: make them equal")
-    return torch.einsum("...Tk,...Sk->...TS", q, k)
+    check_equal_widths(q=q, k=k)
+    return q @ k.mT
 
 
 def scaled_dot_score(
@@ -51,28 +122,36 @@ def masked_softmax(
 ) -> Float[Tensor, "*B T S"]:
     r"""$\alpha_{ts} = m_{ts} e^{e_{ts}} / \sum_j m_{tj} e^{e_{tj}}$.
 
-    The mask m is boolean, True = may attend, and broadcasts against the
-    scores; a mask of the keys (B, S) is given as ``mask[:, None, :]``. A query
-    that may attend to nothing gets weights 0 and a gradient of 0, not NaN.
-    Works in fp32, bf16 and fp16.
-
-    TypeError if the mask is not boolean, ValueError if it does not fit.
+    The mask m is boolean (TypeError if not), True = may attend, and broadcasts
+    against the scores (ValueError if not); a mask of the keys (B, S) is given
+    as ``mask[:, None, :]``. A query that may attend to nothing gets weights 0
+    and a gradient of 0, not NaN, in fp32, bf16 and fp16.
     """
+    return softmax_of(masked(scores, mask), mask)
+
+
+def masked(scores: Tensor, mask: Tensor | None) -> Tensor:
+    """The scores, -inf where the mask forbids."""
     if mask is None:
-        return scores.softmax(-1)
-    mask = fitting(mask, scores)
-    # A softmax over nothing but -inf is 0/0: give such a row harmless scores.
-    nothing = ~mask.any(-1, keepdim=True)
-    scores = scores.masked_fill(~mask, -torch.inf).masked_fill(nothing, 0.0)
-    return scores.softmax(-1).masked_fill(~mask, 0.0)
+        return scores
+    return scores.masked_fill(~fitting(mask, scores), -torch.inf)
+
+
+def softmax_of(scores: Tensor, mask: Tensor | None) -> Tensor:
+    """The softmax of masked scores, but 0 for a row of nothing but -inf."""
+    weights = scores.softmax(-1)
+    if mask is None:
+        return weights
+    # Such a row is 0/0. No NaN flows back from there: to what they leave out,
+    # where and masked_fill pass a gradient of 0.
+    return torch.where(mask.any(-1, keepdim=True), weights, 0.0)
 
 
 class Attended(NamedTuple):
     """What :func:`attend` returns: the result, and the steps that lead to it.
 
-    The output holds the weighted sums of the values. The weights come out of
-    the softmax, so each row sums to 1. The scores went into it: -inf where
-    the mask forbids.
+    The output holds weighted sums of the values. The weights come out of the
+    softmax, each row sums to 1; the scores went in, -inf where masked.
     """
 
     output: Float[Tensor, "*B T v"]
@@ -89,22 +168,35 @@ def attend(
 ) -> Attended:
     r"""$z_t = \sum_s \alpha_{ts} v_s$, $\alpha = \mathrm{softmax}(e)$.
 
-    Vaswani et al. 2017, eq. 1. T queries ask, ``score`` compares them with S
-    keys, and the resulting weights mix S values. Keys and values must agree
-    in number (ValueError if not), not in width. ``mask`` is as in
-    :func:`masked_softmax`. NaN in, NaN out: a value that is NaN spreads even
-    from behind a mask, since 0 · NaN is NaN.
+    T queries ask, ``score`` compares them with S keys, and the weights mix S
+    values: as many as keys (ValueError if not), of any width. ``mask`` is as
+    in :func:`masked_softmax`. NaN in, NaN out: a value that is NaN spreads
+    even from behind a mask, since 0 · NaN is NaN.
     """
     check_rows(q=q, k=k, v=v)
     of_k, of_v = k.shape[-2], v.shape[-2]
     if of_k != of_v:
         raise ValueError(f"{of_k} keys but {of_v} values: a key needs a value")
-    scores = score(q, k)
-    weights = masked_softmax(scores, mask)
+    scores = masked(score(q, k), mask)
+    weights = softmax_of(scores, mask)
+    return Attended(weights @ v, weights, scores)
+
+
+def fast_attend(
+    q: Float[Tensor, "*B T k"],
+    k: Float[Tensor, "*B S k"],
+    v: Float[Tensor, "*B S v"],
+    mask: Bool[Tensor, "..."] | None = None,
+) -> Float[Tensor, "*B T v"]:
+    """``attend(q, k, v, mask).output`` without the table of weights.
+
+    By PyTorch's fused kernel: less time, and for long sequences less memory.
+    """
+    check_rows(q=q, k=k, v=v)
     if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    output = torch.einsum("...TS,...Sv->...Tv", weights, v)
-    return Attended(output, weights, scores)
+        table = q.new_empty(()).expand(*q.shape[:-1], k.shape[-2])
+        mask = torch.atleast_2d(fitting(mask, table))
+    return scaled_dot_product_attention(q, k, v, attn_mask=mask)
 
 
 def check_rows(**tensors: Tensor) -> None:
@@ -115,17 +207,19 @@ def check_rows(**tensors: Tensor) -> None:
             raise ValueError(f"{name} has shape {shape}: give it rows, 2 axes")
 
 
-def boolean(mask: Tensor) -> Tensor:
-    """The mask itself, or TypeError: numbers could mean either way round."""
-    if mask.dtype != torch.bool:
-        raise TypeError(f"mask is {mask.dtype}: make it boolean, True = attend")
-    return mask
+def check_equal_widths(**tensors: Tensor) -> None:
+    """ValueError unless all last axes are equal."""
+    widths = {name: tensor.shape[-1] for name, tensor in tensors.items()}
+    if len(set(widths.values())) > 1:
+        raise ValueError(f"the widths are {widths}: make them equal")
 
 
 def fitting(mask: Tensor, scores: Tensor) -> Tensor:
-    """The mask itself, or ValueError unless it broadcasts to the scores."""
+    """The mask itself, if it is boolean and broadcasts to the scores."""
+    if mask.dtype != torch.bool:  # numbers could mean either way round
+        raise TypeError(f"mask is {mask.dtype}: make it boolean, True = attend")
     try:
-        shape = torch.broadcast_shapes(boolean(mask).shape, scores.shape)
+        shape = torch.broadcast_shapes(mask.shape, scores.shape)
     except RuntimeError:
         shape = None
     if shape != scores.shape:

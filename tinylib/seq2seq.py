@@ -1,6 +1,6 @@
 """Sequence to sequence: one GRU reads the sentence, another one writes."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -150,7 +150,7 @@ def masked_loss(
 
 
 def teacher_forcing(
-    model: Seq2Seq,
+    model: EncoderDecoder,
     source: Int[Tensor, "B S"],
     lengths: Int[Tensor, " B"],
     target: Int[Tensor, "B T"],
@@ -161,15 +161,17 @@ def teacher_forcing(
 
     The decoder is fed the right words, whatever it would have said: it sees
     ``target[:, :-1]`` and should say ``target[:, 1:]``. The output layer, the
-    largest part of the work, is spared the pads. ``label_smoothing`` is that
-    of ``cross_entropy``: so much of the target is shared among all words.
+    largest part of the work, is spared the pads: so the model's decoder needs
+    ``read`` and ``output``, as that of :class:`Seq2Seq`. ``label_smoothing``
+    is that of ``cross_entropy``: how much of the target all words share.
     """
+    decoder: Any = model.decoder
     state = model.start(source, lengths)
-    states, _ = model.decoder.read(target[:, :-1], state)
+    states, _ = decoder.read(target[:, :-1], state)
     wanted = target[:, 1:]
     words = wanted != pad
     return cross_entropy(
-        model.decoder.output(states[words]),
+        decoder.output(states[words]),
         wanted[words],
         label_smoothing=label_smoothing,
     )
