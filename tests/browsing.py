@@ -27,6 +27,7 @@ LIVE_PAGES = [p for p in PAGES if 'class="tl-live"' in (BUILT / p).read_text()]
 CHAPTER = "chapters/04_self_attention.html"
 HEATS = {  # the outputs that a widget shows, and how their captions begin
     "self_attention": {"scores": "scores", "weights": "weights", "context": "context"},
+    "seq2seq_attention": {"weights": "weights"},
     "start": {"weights": "weights", "output": "averages"},
 }
 DRAWN = {  # those that it draws otherwise: the elements that carry them, in order
@@ -43,6 +44,14 @@ DRAWN = {  # those that it draws otherwise: the elements that carry them, in ord
         "d2l": ".score:last-child b",
     },
     "decoding": {"log_prob": ".tree .columns ol li"},
+    "kernel_regression": {"alpha": ".plot .point"},
+    "attention_scoring": {
+        "scores": ".scored .score",
+        "weights": ".scored .weight",
+        "largest": ".scored .largest",
+        "slope": ".scored .slope",
+        "output": ".scored .out span",
+    },
 }
 WIDGETS = {widget.stem: widget for widget in export.widgets()}
 

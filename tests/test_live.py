@@ -892,7 +892,7 @@ def test_the_keyboard_reaches_all_of_it(context: BrowserContext, site: str, stem
         seen.add(place)
         visit.page.keyboard.press("Tab")
     missed = widget.evaluate(
-        """el => [...el.shadowRoot.querySelectorAll('button, input, summary, [tabindex]')]
+        """el => [...el.shadowRoot.querySelectorAll('button, input, select, summary, [tabindex]')]
             .filter((e) => e.checkVisibility() && !e.disabled && !e.seen && e.type !== 'radio')
             .map((e) => e.outerHTML)"""
     )

@@ -9,6 +9,7 @@ import sys
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -26,12 +27,14 @@ from tinylib.lab.architecture import (
     Arrow,
     Box,
     architecture,
+    attention_scoring,
     encoder_decoder,
     paths,
     self_attention,
     seq2seq,
+    seq2seq_attention,
 )
-from tinylib.lab.plot import Figure, heat, heats, lines, luminance, shade
+from tinylib.lab.plot import Figure, alignment, heat, heats, lines, luminance, rasters, shade
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -55,12 +58,52 @@ def three_lines() -> Figure:
     return lines([1, 2, 3], curves, "Loss", x_name="step", y_name="loss in nats")
 
 
+def dotted(log: str = "") -> Figure:
+    curves = {"flat": [0.5, 0.5, 0.5], "steep": [1.0, 1e-4, 1e-14]}
+    dots = ([1, 3, 9], [0.7, 1e-3, 1e-7], "seen")
+    return lines([1, 4, 16], curves, "Fall", x_name="k", y_name="size", points=dots, log=log)
+
+
+ENGLISH, FRENCH = "the cat does not see it".split(), "le chat ne le voit pas".split()
+GOLD = [(0,), (1,), (2, 3), (), (4,), (3,)]
+LOOKS = torch.tensor(  # the last row looks one word too far to the left
+    [
+        [0.9, 0.1, 0.0, 0.0, 0.0, 0.0],
+        [0.2, 0.8, 0.0, 0.0, 0.0, 0.0],
+        [0.0, 0.0, 0.3, 0.7, 0.0, 0.0],
+        [0.0, 0.0, 0.0, 0.0, 0.4, 0.6],
+        [0.0, 0.0, 0.0, 0.0, 1.0, 0.0],
+        [0.0, 0.0, 0.6, 0.3, 0.1, 0.0],
+    ]
+)
+
+
+def aligned() -> Figure:
+    return alignment(LOOKS, FRENCH, ENGLISH, "Looks", GOLD)
+
+
+X50, PER_ROW = torch.linspace(0, 5, 50), torch.linspace(0, 5, 41)
+NEAR = (-((PER_ROW[:, None] - X50) ** 2)).softmax(-1)
+AXES: dict[str, Any] = {"x": X50, "y": PER_ROW, "x_name": "key", "y_name": "query"}
+
+
+def three_rasters(**how: Any) -> Figure:
+    panels = {"near": NEAR, "even": torch.full((41, 50), 0.02), "far": -NEAR}
+    return rasters(panels, "Weights", **{**AXES, **how})
+
+
 DRAW = {
+    "alignment": aligned,
+    "dots": dotted,
+    "log": lambda: dotted("xy"),
+    "rasters": three_rasters,
     "heat": lambda: heat(SCORES.softmax(-1), WORDS, WORDS, "Attention weights"),
     "heats": lambda: heats([(CAUSAL, WORDS, WORDS, "Scores"), (X, WORDS, ["1", "2", "3"], "x")]),
     "lines": three_lines,
     "encoder_decoder": encoder_decoder,
     "seq2seq": seq2seq,
+    "attention_scoring": attention_scoring,
+    "seq2seq_attention": seq2seq_attention,
     "paths": paths,
     "self_attention": self_attention,
 }
@@ -68,6 +111,8 @@ OF_CHAPTERS = {
     "encoder_decoder": "01_encoder_decoder",
     "seq2seq": "02_seq2seq",
     "paths": "02_seq2seq",
+    "attention_scoring": "03_attention_scoring",
+    "seq2seq_attention": "03_attention_scoring",
     "self_attention": "04_self_attention",
 }
 every_drawing = pytest.mark.parametrize("name", OF_CHAPTERS)
@@ -81,6 +126,11 @@ def drawn(name: str) -> Figure:
 
 def texts(figure: Figure) -> list[Text]:
     return [text for axes in figure.drawing.axes for text in axes.texts if text.get_text()]
+
+
+def patches(figure: Figure, kind: str) -> list[Any]:
+    found = figure.drawing.axes[0].patches
+    return [patch for patch in found if type(patch).__name__ == kind]
 
 
 def contrast(one: object, other: object) -> float:
@@ -124,7 +174,8 @@ def test_matplotlib_is_left_as_it_was(name):
 def test_no_text_is_smaller_than_nine_points_or_off_the_page(name):
     figure = drawn(name)
     page = figure.drawing.bbox
-    for text in texts(figure):
+    names = [name for axes in figure.drawing.axes for name in (axes.xaxis.label, axes.yaxis.label)]
+    for text in [*texts(figure), *(name for name in names if name.get_text())]:
         extent = text.get_window_extent()
         assert float(text.get_fontsize()) >= 9
         assert page.x0 < extent.x0 and extent.x1 < page.x1, text
@@ -267,6 +318,134 @@ def test_no_panel_is_refused():
         heats([])
 
 
+# Alignments
+
+
+def frames(figure: Figure) -> list[tuple[float, float]]:
+    orange = mpl.colors.to_rgba(plot.CURVES[1])
+    every = patches(figure, "Rectangle")
+    return [patch.get_xy() for patch in every if patch.get_edgecolor() == orange]
+
+
+def test_every_gold_cell_is_framed_in_its_place():
+    at = frames(aligned())
+    cells = {(round((x - at[0][0]) / 30), round((y - at[0][1]) / 30)) for x, y in at[:-1]}
+    assert cells == {(j, i) for i, right in enumerate(GOLD) for j in right}
+    assert len(at) == 6 + 1  # and the key
+    assert not frames(alignment(LOOKS, FRENCH, ENGLISH, "Looks"))
+
+
+def test_an_alignment_says_how_many_rows_look_at_gold():
+    figure = aligned()
+    assert "The largest weight is in a gold cell in 4 of 5 rows. Elsewhere: pas at does." in (
+        figure.alt
+    )
+    assert "gold, found in 4 of 5 rows" in [text.get_text() for text in texts(figure)]
+    perfect = alignment(torch.eye(2), ["a", "b"], ["c", "d"], "m", [(0,), (0, 1)])
+    assert "in 2 of 2 rows." in perfect.alt and "Elsewhere" not in perfect.alt
+    assert "gold" not in alignment(LOOKS, FRENCH, ENGLISH, "Looks").alt
+
+
+def test_the_colours_of_two_alignments_compare():
+    half = alignment(torch.full((1, 2), 0.5), ["a"], ["c", "d"], "m")
+    fills = [patch.get_facecolor()[:3] for patch in half.drawing.axes[0].patches]
+    assert fills.count(shade(0.5, 1)) == 2
+
+
+@pytest.mark.parametrize("n", [1, 2, 8, 17])
+def test_an_alignment_is_legible_on_a_phone(n):
+    words = ["grandissent" if i % 2 else "les" for i in range(n)]
+    figure = alignment(torch.eye(n), words, words, "m", [(i,) for i in range(n)])
+    width = figure.drawing.get_size_inches()[0] * 96
+    assert width <= plot.PHONE
+    assert plot.SMALL * 96 / 72 * 340 / width >= 9
+    sheet = figure.drawing.bbox
+    assert all(text.get_window_extent().x1 < sheet.x1 for text in texts(figure))
+
+
+@pytest.mark.parametrize(
+    ("weights", "gold", "message"),
+    [
+        ([[0.5, torch.nan]], [(0,)], "holds nan"),
+        ([[0.5, 1.5]], [(0,)], r"not made of weights in \[0, 1\]: take the softmax"),
+        ([[0.5, -0.5]], [(0,)], "not made of weights"),
+        ([[0.5, -torch.inf]], [(0,)], "not made of weights"),
+        ([[0.5, 0.3, 0.2]], [(0,)], "has 1 row and 2 column labels"),
+        ([[0.5, 0.5]], [(0,), (1,)], "2 gold rows for 1 words"),
+        ([[0.5, 0.5]], [(2,)], "gold sends 'a' to column 2, but there are 2"),
+        ([[0.5, 0.5]], [(0, -1)], "gold sends 'a' to column -1"),
+    ],
+)
+def test_bad_alignments_are_refused_with_advice(weights, gold, message):
+    with pytest.raises(ValueError, match=message):
+        alignment(weights, ["a"], ["b", "c"], "m", gold)
+
+
+def test_an_alignment_of_too_many_words_is_refused():
+    words = [str(i) for i in range(40)]
+    with pytest.raises(ValueError, match="40 columns are too many"):
+        alignment(torch.eye(40), words, words, "m")
+
+
+# Large matrices
+
+
+def test_rasters_share_one_scale_of_colours_and_lie_the_right_way_up():
+    figure = three_rasters()
+    near, even, far = figure.drawing.axes[0].images
+    full = float(NEAR.max())
+    for image, matrix in ((near, NEAR), (even, torch.full((41, 50), 0.02)), (far, -NEAR)):
+        colours = np.array(image.get_array())
+        assert colours.shape == (41, 50, 3)
+        for i, j in ((0, 0), (7, 3), (40, 49), (0, 49)):
+            assert np.allclose(colours[i, j], shade(float(matrix[i, j]), full))
+    left, right, bottom, top = near.get_extent()
+    assert bottom > top and right - left == 150  # y grows downwards; 50 cells of 3 pixels
+    assert f"white is 0, full colour {full:.3g}" in [text.get_text() for text in texts(figure)]
+    fixed = three_rasters(limit=1)
+    assert np.allclose(
+        np.array(fixed.drawing.axes[0].images[0].get_array())[7, 3], shade(float(NEAR[7, 3]), 1)
+    )
+
+
+def test_alt_text_of_rasters_says_where_the_extremes_are():
+    alt = three_rasters().alt
+    assert alt.startswith("Heat maps, Weights: key from 0 to 5 to the right, query from 0 to 5")
+    i, j = divmod(int(NEAR.argmax()), 50)
+    assert f"near largest {NEAR.max():.3g} at key {X50[j]:.3g}, query {PER_ROW[i]:.3g};" in alt
+    assert three_rasters(alt="Mine.").alt == "Mine."
+
+
+def test_rasters_wrap_after_three_and_stand_apart():
+    one, four = ({str(i): NEAR for i in range(n)} for n in (1, 4))
+    figure = rasters(four, "Weights", **AXES)
+    corners = [image.get_extent() for image in figure.drawing.axes[0].images]
+    assert len({top for *_, top in corners}) == 2 and len({left for left, *_ in corners}) == 3
+    assert figure.drawing.get_size_inches()[0] * 96 <= 560
+    rasters(one, "Weights of one kernel, with a title wider than its picture", **AXES)
+    rasters({"zeros": torch.zeros(41, 50)}, "Weights", **AXES)
+
+
+@pytest.mark.parametrize(
+    ("matrices", "message"),
+    [
+        ({}, "no matrix to draw"),
+        ({"a": NEAR.T}, r"'a' has shape \(50, 41\).*here \(41, 50\)"),
+        ({"a": NEAR[0]}, "pass finite numbers"),
+        ({"a": NEAR.masked_fill(NEAR > 0.1, torch.nan)}, "holds nan"),
+        ({"a": NEAR.masked_fill(NEAR > 0.1, -torch.inf)}, "pass finite numbers"),
+    ],
+)
+def test_bad_rasters_are_refused_with_advice(matrices, message):
+    with pytest.raises(ValueError, match=message):
+        rasters(matrices, "Weights", **AXES)
+
+
+def test_rasters_of_too_many_cells_are_refused():
+    with pytest.raises(ValueError, match="2×3000 is too much"):
+        rasters({"a": torch.ones(2, 3000)}, "m", **{**AXES, "x": range(3000), "y": range(2)})
+
+
 # Curves
 
 
@@ -300,6 +479,56 @@ def test_bad_curves_are_refused_with_advice(curves, message):
         lines([1.0, 2.0, 3.0], curves, "m", x_name="x", y_name="y")
 
 
+def test_dots_lie_beneath_the_curves_and_are_named():
+    figure = dotted()
+    axes = figure.drawing.axes[1]
+    dots, *curves = sorted(axes.get_lines(), key=lambda line: line.get_zorder())
+    assert dots.get_linestyle() == "None" and len(curves) == 2
+    assert np.allclose(dots.get_xydata(), [[1, 0.7], [3, 1e-3], [9, 1e-7]])
+    assert "seen" in [text.get_text() for text in texts(figure)]
+    assert figure.alt.endswith("Beneath, 3 dots: seen.")
+    outside = lines(
+        [1, 2], {"a": [1.0, 2.0]}, "m", x_name="x", y_name="y", points=([0, 5], [-3, 9], "p")
+    ).drawing.axes[1]
+    assert outside.get_xlim() == (0, 5)
+    assert outside.get_ylim()[0] < -3 and outside.get_ylim()[1] > 9
+
+
+def test_logarithmic_axes():
+    axes: Any = dotted("xy").drawing.axes[1]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "4", "16"]
+    at = {text.get_text(): text.xy for text in axes.texts}
+    assert at["steep"] == pytest.approx((16, 1e-14)) and at["flat"] == pytest.approx((16, 0.5))
+    only = dotted("y").drawing.axes[1]
+    assert (only.get_xscale(), only.get_yscale()) == ("linear", "log")
+    ends = {name: [1.0, 1e-3 * (1 + i / 100)] for i, name in enumerate("abc")}
+    names = lines([1, 2], ends, "m", x_name="x", y_name="y", log="y").drawing.axes[1].texts
+    extents = [text.get_window_extent() for text in names]
+    assert not any(a.overlaps(b) for a, b in pairwise(extents))
+    assert all(b.y0 - a.y1 < a.height for a, b in pairwise(extents))  # and no further than needed
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"points": ([1, 2], [1.0], "p")}, r"points have \(2,\) x and \(1,\) y"),
+        ({"points": ([[1]], [[1.0]], "p")}, "as many finite numbers"),
+        ({"points": ([1], [-torch.inf], "p")}, "as many finite numbers"),
+        ({"points": ([1], [torch.nan], "p")}, "'points' holds nan"),
+        ({"log": "z"}, "log is 'z': make it 'x', 'y' or 'xy'"),
+        ({"log": "x", "x": [0.0, 1.0]}, "only numbers above 0 fit a logarithmic x-axis"),
+        ({"log": "xy", "curves": {"a": [0.0, 1.0]}}, "above 0 fit a logarithmic y-axis"),
+        ({"log": "x", "points": ([-1], [1.0], "p")}, "logarithmic x-axis"),
+        ({"log": "y", "points": ([1], [-1.0], "p")}, "logarithmic y-axis"),
+    ],
+)
+def test_bad_points_and_logarithms_are_refused_with_advice(how, message):
+    with pytest.raises(ValueError, match=message):
+        whole = {"x": [1.0, 2.0], "curves": {"a": [1.0, 2.0]}, **how}
+        lines(title="m", x_name="x", y_name="y", **whole)
+
+
 # Architectures
 
 BLOCK = {
@@ -322,20 +551,53 @@ def test_a_block_with_a_skip_and_a_repeat():
 
 def test_self_attention_writes_a_shape_on_every_arrow_and_overlaps_nothing():
     figure = drawn("self_attention")
-    axes = figure.drawing.axes[0]
     labels = shape_labels(figure)
-    arrows = [patch for patch in axes.patches if type(patch).__name__ == "FancyArrowPatch"]
-    boxes = [
-        patch.get_window_extent()
-        for patch in axes.patches[1:]
-        if type(patch).__name__ == "FancyBboxPatch"
-    ]
+    arrows = patches(figure, "FancyArrowPatch")
+    boxes = [box.get_window_extent() for box in patches(figure, "FancyBboxPatch")[1:]]  # no sheet
     assert len(labels) == len(arrows) == 10
     assert len(boxes) == 9 + len(KINDS)  # and the legend
     for label in labels:
         assert not any(label.get_window_extent().overlaps(box) for box in boxes)
     for word in ("x (T by D)", "W_q", "V (T by v)", "softmax", "z (T by v)"):
         assert word in figure.alt
+
+
+def test_attention_sees_every_state_of_the_encoder_and_the_state_before():
+    figure = seq2seq_attention()
+    labels = [text.get_text() for text in shape_labels(figure)]
+    assert sum("$h_" in label for label in labels) == 3
+    assert sum(label.startswith("query") for label in labels) == 1
+    assert sum(label.startswith("$c_t$") for label in labels) == 1
+    arrows = patches(figure, "FancyArrowPatch")
+    assert len(arrows) == len(labels) == 16
+    ways = [arrow.get_arrowstyle().arrow for arrow in arrows]
+    assert (ways.count("<|-|>"), ways.count("-|>")) == (2, 14)
+    for name in ("the cat sleeps", "h1, h2 and h3", "query", "c_t", "B by 2D", "B by V"):
+        assert name in figure.alt
+
+
+def test_a_box_of_several_rows_is_met_at_its_side():
+    boxes = {
+        "a": Box("a", (0, 0), "data"),
+        "b": Box("b", (0, 2), "data"),
+        "tall": Box("tall", (1.6, 1), rows=3),
+        "end": Box("end", (1.6, 3), "data"),
+    }
+    arrows = [("a", "tall", "T"), ("tall", "b", "S"), ("tall", "end", "B")]
+    figure = architecture(boxes, arrows, alt="A tall box.")
+    a, b, end = (text.get_position() for text in shape_labels(figure))
+    assert (a[1], b[1]) == (0, 2 * 102) and a[0] == b[0]
+    assert end[0] == 1.6 * 156 and 2 * 102 < end[1] < 3 * 102
+
+
+def test_the_symbol_of_a_mask_is_that_of_its_box():
+    def dark(figure: Figure) -> list[int]:
+        cells = [cell for cell in patches(figure, "Rectangle") if cell.get_width() == 7]
+        ink = mpl.colors.to_rgba(plot.SOFT)
+        return [sum(c.get_facecolor() == ink for c in cells[i : i + 4]) for i in (0, 4, 8, 12)]
+
+    assert dark(attention_scoring()) == [3, 3, 3, 3]
+    assert dark(self_attention()) == [1, 2, 3, 4]
 
 
 @every_drawing
@@ -363,12 +625,12 @@ def test_paths_of_nowhere_are_refused(n, k):
         paths(n, k)
 
 
-@pytest.mark.parametrize("shape", ["T", "B T D", "T 4D", "1 V", "B T (H v)", "B H T S"])
+@pytest.mark.parametrize("shape", ["T", "B T D", "T 4D", "B D/2", "1 V", "B T (H v)", "B H T S"])
 def test_shapes_of_the_alphabet_are_taken(shape):
     architecture(BLOCK, [("x", "f", shape)], alt="A block.")
 
 
-@pytest.mark.parametrize("shape", ["", "TD", "n d", "T  D", "T D ", "(T)", "batch"])
+@pytest.mark.parametrize("shape", ["", "TD", "n d", "T  D", "T D ", "(T)", "D/", "D/k", "batch"])
 def test_other_shapes_are_refused(shape):
     with pytest.raises(ValueError, match="axes letters"):
         architecture(BLOCK, [("x", "f", shape)], alt="A block.")

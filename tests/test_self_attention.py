@@ -159,7 +159,7 @@ def test_the_module_can_be_exported_and_takes_one_sentence() -> None:
 
 def test_wrong_widths_and_ranks_are_refused_in_words(unchecked: None) -> None:
     x, w_q, w_k, w_v = drawn()
-    with pytest.raises(ValueError, match="the widths are .*: make them equal"):
+    with pytest.raises(ValueError, match=r"the widths are .*: make them equal"):
         self_attention(x, w_q, w_k[:, :6], w_v)
     with pytest.raises(ValueError, match=r"embeddings are 3 wide but w_v has shape \(4, 11\)"):
         self_attention(x, w_q, w_k, torch.zeros(4, V))

@@ -1,17 +1,20 @@
 """Translators: what they say, how they are judged, how they are trained, and the shipped one."""
 
+from functools import partial
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import torch
 from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
 
 from tinylib.bleu import corpus_bleu
 from tinylib.encoder_decoder import Decoder, Encoder, EncoderDecoder
 from tinylib.lab import weights
 from tinylib.lab.data import EOS, UNK, Pair, RealSplits, Splits, Vocabulary, bilingual
+from tinylib.lab.look import Tap, record
 from tinylib.lab.recipes import (
     fra_eng_model,
     on_fra_eng,
@@ -23,12 +26,19 @@ from tinylib.lab.recipes import (
 from tinylib.lab.train import RECIPES, Fit
 from tinylib.lab.translation import (
     LONGEST,
+    SCORES,
     Translator,
+    alignment_accuracy,
+    attention_maps,
+    attention_model,
     evaluate,
     load_translator,
     translate,
     translate_unchecked,
 )
+from tinylib.lab.zoo import ZOO, scoring_flops
+from tinylib.seq2seq import Seq2Seq
+from tinylib.seq2seq_attention import Annotations
 
 WORDS = Vocabulary("one two three four five six seven".split())
 
@@ -174,6 +184,158 @@ def test_translating_leaves_a_model_in_training() -> None:
     assert not PARROT.model.training
 
 
+# --- where it looks ----------------------------------------------------------------------------
+
+
+class Looker(Parrot):
+    """Fed <bos> it looks at word 0, fed "one" at word 1, and so on; fed "seven" at all alike."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weights = Tap()
+
+    def forward(self, tokens: Tensor, state: Position) -> tuple[Tensor, Position]:
+        assert not self.training
+        B, S = state.tokens.shape
+        for t in range(tokens.shape[1]):
+            at = (tokens[:, t] - UNK).clamp(min=0)
+            row = torch.eye(8)[at][:, None, :S].clone()
+            row[at == 7] = 1 / S
+            self.weights(row)
+        return torch.zeros(B, tokens.shape[1], len(WORDS)), state
+
+
+LOOKER = Translator(EncoderDecoder(Reader(), Looker()), WORDS, WORDS)
+
+
+def aligned(source: str, target: str, alignment: str, classes: str) -> Pair:
+    """A pair from texts; its alignment as "0 12 3": a word, two words, a word."""
+    places = tuple(tuple(map(int, word)) for word in alignment.split())
+    return Pair(tuple(source.split()), tuple(target.split()), places, tuple(classes.split()))
+
+
+def test_maps_are_those_of_the_true_words_without_pads() -> None:
+    pairs = [
+        Pair(("six", "five", "four"), ("two", "one", "eins", "six")),
+        Pair(("six",), ("three", "one")),
+        Pair(tuple("one one one one".split()), ("one", "seven", "five", "one", "two")),
+    ]
+    LOOKER.model.train()
+    found = attention_maps(*LOOKER, pairs)
+    assert LOOKER.model.training
+    # word t is written when it has been fed word t - 1
+    assert found[0].tolist() == [[1, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0]]
+    assert found[1].tolist() == [[1], [0]]
+    quarters = [0.25] * 4
+    rows = [[1, 0, 0, 0], [0, 1, 0, 0], quarters, [0, 0, 0, 0], [0, 1, 0, 0]]
+    assert found[2].tolist() == rows
+    assert attention_maps(*LOOKER, []) == []
+
+
+def test_many_maps_come_back_in_their_order() -> None:
+    pairs = [Pair(("six",) * (1 + i % 5), ("one",) * (1 + i % 3)) for i in range(523)]
+    for pair, table in zip(pairs, attention_maps(*LOOKER, pairs), strict=True):
+        assert table.shape == (len(pair.target), len(pair.source))
+
+
+def test_alignment_by_hand() -> None:
+    pairs = [
+        # looks at 0, 1 and 2
+        aligned("six six six", "one two six", "0 1 01", "noun verb noun"),
+        # looks at 0, then at all alike: the second is right only if all of them are
+        aligned("six six", "seven one", "1 0", "article verb"),
+        aligned("six six", "seven one", "01 01", "article verb"),
+        # looks at 0, which is one of two
+        aligned("six six six six", "one", "03", "noun"),
+    ]
+    found = alignment_accuracy(*LOOKER, pairs)
+    assert found == {"article": [1, 2], "noun": [2, 3], "verb": [2, 3]}
+    assert list(found) == sorted(found)
+    assert alignment_accuracy(*LOOKER, []) == {}
+
+
+def test_what_has_no_alignment_is_refused(unchecked: None) -> None:
+    good = aligned("six", "one", "0", "noun")
+    for bad in (good._replace(alignment=()), good._replace(classes=()), Pair(("six",), ("one",))):
+        with pytest.raises(ValueError, match="pair 1 has no alignment"):
+            alignment_accuracy(*LOOKER, [good, bad])
+    for judge in (attention_maps, alignment_accuracy):
+        with pytest.raises(ValueError, match="this EncoderDecoder has no attention"):
+            judge(*PARROT, [good])
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_maps_are_what_the_decoder_weighed(score: str) -> None:
+    torch.manual_seed(3)
+    model = attention_model(len(WORDS), len(WORDS), 6, score)
+    pairs = [Pair(("one", "two", "six"), ("three", "five")), Pair(("four",) * 7, ("one",) * 4)]
+    for pair, found in zip(pairs, attention_maps(model, WORDS, WORDS, pairs), strict=True):
+        state = model.start(
+            torch.tensor([WORDS.ids(pair.source)]), torch.tensor([len(pair.source)])
+        )
+        for word, row in zip(["<bos>", *pair.target], found, strict=False):
+            with record(model) as seen:
+                _, state = model.step(state, torch.tensor(WORDS.ids([word])))
+            torch.testing.assert_close(seen["decoder.weights"][0][0, 0], row)
+        torch.testing.assert_close(found.sum(1), torch.ones(len(pair.target)))
+
+
+def test_an_unknown_score_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"no score is called 'cosine'\. There are: additive"):
+        attention_model(5, 7, 6, "cosine")
+
+
+# --- the zoo -----------------------------------------------------------------------------------
+
+
+def test_positions_alone_decide() -> None:
+    """Weights of words that nobody has read are those of their distances, clipped at R."""
+    torch.manual_seed(3)
+    model = ZOO["position"](len(WORDS), len(WORDS), D=6, R=2)
+    b = torch.tensor([0.3, -1.0, 2.0, 0.5, 0.7])  # of the distances -2, -1, 0, 1, 2
+    model.decoder.get_parameter("b").data.copy_(b)
+    pairs = [Pair(("one",) * 5, ("two",) * 4), Pair(("six", "two"), ("one",) * 4)]
+    rows = [[2, 3, 4, 4, 4], [1, 2, 3, 4, 4], [0, 1, 2, 3, 4], [0, 0, 1, 2, 3]]
+    long, short = attention_maps(model, WORDS, WORDS, pairs)
+    torch.testing.assert_close(long, b[torch.tensor(rows)].softmax(-1))
+    torch.testing.assert_close(short, b[torch.tensor(rows)[:, :2]].softmax(-1))
+
+
+def test_uniform_attention_is_a_mean() -> None:
+    model = ZOO["uniform"](len(WORDS), len(WORDS), D=6)
+    (table,) = attention_maps(model, WORDS, WORDS, [Pair(("one",) * 3, ("two",) * 2)])
+    assert torch.equal(table, torch.full((2, 3), 1 / 3))
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_all_of_the_zoo_learns_and_writes_step_by_step(name: str) -> None:
+    torch.manual_seed(3)
+    model = ZOO[name](11, 13, D=6)
+    source, lengths = torch.randint(4, 11, (3, 5)), torch.tensor([5, 2, 3])
+    target = torch.randint(4, 13, (3, 7))
+    logits, state = model(source, lengths, target), model.start(source, lengths)
+    for t in range(7):
+        one, state = model.step(state, target[:, t])
+        torch.testing.assert_close(one, logits[:, t])
+    logits.square().sum().backward()
+    learned = {name for name, p in model.named_parameters() if p.grad is not None}
+    assert learned == {name for name, _ in model.named_parameters()}
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_flops_are_those_that_torch_counts(name: str) -> None:
+    """Torch counts products of matrices alone, so what each entry takes beside is subtracted."""
+    S, D = 7, 6
+    decoder: Any = ZOO[name](11, 13, D=D).decoder
+    states, final = torch.randn(1, S, D), torch.randn(1, 1, D)
+    with FlopCounterMode(display=False) as counter:
+        state = decoder.init_state(Annotations(states, final, torch.ones(1, S, dtype=torch.bool)))
+        for _ in range(S):
+            decoder.context(state)
+    entrywise = {"additive": 2 * S * D, "scaled dot": D}.get(name, 0)
+    assert counter.get_total_flops() == S * (scoring_flops(name, S, D) - entrywise)
+
+
 # --- training ----------------------------------------------------------------------------------
 
 
@@ -203,7 +365,8 @@ def test_an_unknown_word_has_an_unknown_translation(small: Splits) -> None:
 
 def test_the_same_seed_gives_the_same_model(small: Splits) -> None:
     def trained(seed: int) -> tuple[list[float], Tensor]:
-        (model, *_), run = train_bilingual(small, D=13, steps=7, seed=seed, show=False)
+        make = partial(Seq2Seq, D=13)
+        (model, *_), run = train_bilingual(small, make, steps=7, seed=seed, show=False)
         return run.losses, torch.cat([p.detach().flatten() for p in model.parameters()])
 
     losses, parameters = trained(3)
@@ -243,17 +406,24 @@ def test_real_sentences_are_trained_on_and_reported(small: Splits, tmp_path: Pat
 # --- what is shipped ---------------------------------------------------------------------------
 
 
-def test_the_shipped_model_is_as_good_as_recorded() -> None:
-    translator = load_translator("bilingual-gru")
-    figures = weights.results("bilingual-gru")["figures"]
-    found = evaluate(*translator, bilingual().test)
-    assert found["exact_match"] == pytest.approx(figures["test"]["exact_match"], abs=0.005)
-    assert found["bleu"] == pytest.approx(figures["test"]["bleu"], abs=0.005)
-    for name in ("length", "composition"):
-        recorded = figures[name]["exact_match"]
-        assert evaluate(*translator, getattr(bilingual(), name))["exact_match"] == pytest.approx(
-            recorded, abs=0.01
-        )
+@pytest.mark.parametrize("name", ["bilingual-gru", "bilingual-attention"])
+def test_a_shipped_model_is_as_good_as_recorded(name: str) -> None:
+    translator = load_translator(name)
+    figures = weights.results(name)["figures"]
+    for split, tolerance in {"test": 0.005, "length": 0.01, "composition": 0.01}.items():
+        found = evaluate(*translator, getattr(bilingual(), split))
+        for figure in ("exact_match", "bleu"):
+            assert found[figure] == pytest.approx(figures[split][figure], abs=tolerance)
+
+
+def test_the_shipped_attention_looks_as_recorded() -> None:
+    translator = load_translator("bilingual-attention")
+    for split, recorded in weights.results("bilingual-attention")["figures"]["alignment"].items():
+        pairs = getattr(bilingual(), split)
+        assert sum(count for _, count in recorded.values()) == sum(len(p.target) for p in pairs)
+        for name, (right, count) in alignment_accuracy(*translator, pairs).items():
+            assert count == recorded[name][1]
+            assert right == pytest.approx(recorded[name][0], abs=2 + 0.005 * count)
 
 
 def test_the_shipped_model_knows_its_words_and_what_it_does_not_know() -> None:
@@ -279,7 +449,16 @@ def test_weights_of_other_sizes_are_refused_by_their_name(tmp_path: Path) -> Non
         load_translator(str(path))
 
 
+def test_weights_of_another_score_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "other.safetensors"
+    tensors, metadata = weights.load("bilingual-attention")
+    weights.save(path, tensors, **{**metadata, "score": "dot"})
+    with pytest.raises(ValueError, match=r"decoder\.score\.w_v is not in the model"):
+        load_translator(str(path))
+
+
 def test_every_recipe_has_recorded_its_results() -> None:
-    for name in ("bilingual-gru", "fra-eng-gru"):
-        assert name in RECIPES
+    names = [n for n, make in RECIPES.items() if make.__module__ == "tinylib.lab.recipes"]
+    assert {"bilingual-attention", "attention-zoo", "fra-eng-attention"} <= set(names)
+    for name in names:
         assert weights.results(name)["recipe"] == name

@@ -30,7 +30,7 @@ def epanechnikov(u: Float[Tensor, "*B"]) -> Float[Tensor, "*B"]:
 
 
 def constant(u: Float[Tensor, "*B"]) -> Float[Tensor, "*B"]:
-    r"""$\log K(u) = 0$: all points count alike, near or far."""
+    r"""$\log K(u) = 0$: all points count alike."""
     return torch.zeros_like(u)
 
 
@@ -49,7 +49,7 @@ def kernel_weights(
     if not bandwidth > 0:
         raise ValueError(f"bandwidth is {bandwidth}: make it more than 0")
     scores = kernel((x[..., :, None] - points[..., None, :]) / bandwidth)
-    return masked_softmax(scores, scores > -torch.inf)
+    return masked_softmax(scores, scores != -torch.inf)
 
 
 def additive_score(
@@ -107,7 +107,6 @@ def scaled_dot_score(
     If all entries of q and k are independent with mean 0 and variance 1,
     the dot product has variance k; dividing by $\sqrt{k}$ makes it 1.
     """
-    check_rows(q=q)
     return dot_score(q / q.shape[-1] ** 0.5, k)  # scaled first: fits in fp16
 
 
@@ -142,8 +141,8 @@ def softmax_of(scores: Tensor, mask: Tensor | None) -> Tensor:
     weights = scores.softmax(-1)
     if mask is None:
         return weights
-    # Such a row is 0/0. No NaN flows back from there: to what they leave out,
-    # where and masked_fill pass a gradient of 0.
+    # Such a row is 0/0. No NaN of it gets out: to what they leave out, where
+    # and masked_fill pass a gradient of 0.
     return torch.where(mask.any(-1, keepdim=True), weights, 0.0)
 
 
@@ -151,7 +150,8 @@ class Attended(NamedTuple):
     """What :func:`attend` returns: the result, and the steps that lead to it.
 
     The output holds weighted sums of the values. The weights come out of the
-    softmax, each row sums to 1; the scores went in, -inf where masked.
+    softmax: each row sums to 1, or is 0 where all is masked. The scores went
+    in, -inf where masked.
     """
 
     output: Float[Tensor, "*B T v"]
@@ -173,10 +173,7 @@ def attend(
     in :func:`masked_softmax`. NaN in, NaN out: a value that is NaN spreads
     even from behind a mask, since 0 · NaN is NaN.
     """
-    check_rows(q=q, k=k, v=v)
-    of_k, of_v = k.shape[-2], v.shape[-2]
-    if of_k != of_v:
-        raise ValueError(f"{of_k} keys but {of_v} values: a key needs a value")
+    check_pairs(q, k, v)
     scores = masked(score(q, k), mask)
     weights = softmax_of(scores, mask)
     return Attended(weights @ v, weights, scores)
@@ -191,8 +188,10 @@ def fast_attend(
     """``attend(q, k, v, mask).output`` without the table of weights.
 
     By PyTorch's fused kernel: less time, and for long sequences less memory.
+    NaN spreads even from a masked key.
     """
-    check_rows(q=q, k=k, v=v)
+    check_pairs(q, k, v)
+    check_equal_widths(q=q, k=k)
     if mask is not None:
         table = q.new_empty(()).expand(*q.shape[:-1], k.shape[-2])
         mask = torch.atleast_2d(fitting(mask, table))
@@ -207,10 +206,19 @@ def check_rows(**tensors: Tensor) -> None:
             raise ValueError(f"{name} has shape {shape}: give it rows, 2 axes")
 
 
+def check_pairs(q: Tensor, k: Tensor, v: Tensor) -> None:
+    """ValueError unless there are as many keys as values."""
+    check_rows(q=q, k=k, v=v)
+    of_k, of_v = k.shape[-2], v.shape[-2]
+    if of_k != of_v:
+        raise ValueError(f"{of_k} keys but {of_v} values: a key needs a value")
+
+
 def check_equal_widths(**tensors: Tensor) -> None:
     """ValueError unless all last axes are equal."""
     widths = {name: tensor.shape[-1] for name, tensor in tensors.items()}
-    if len(set(widths.values())) > 1:
+    first, *others = widths.values()
+    if any(width != first for width in others):  # no set: widths may be traced
         raise ValueError(f"the widths are {widths}: make them equal")
 
 

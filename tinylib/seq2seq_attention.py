@@ -68,7 +68,8 @@ class BidirectionalEncoder(Encoder):
         states, _ = pad_packed_sequence(read, batch_first=True, total_length=S)
         # (L·2, B, D/2) -> (B, L, D): both directions of a layer side by side
         final = final.transpose(0, 1).reshape(B, -1, states.shape[-1])
-        return Annotations(states, final, length_mask(lengths, S))
+        mask = length_mask(lengths.to(tokens.device), S)
+        return Annotations(states, final, mask)
 
 
 class Attending(NamedTuple):

@@ -1,14 +1,15 @@
-"""Our GRU beside the one of the public d2l package, on real sentences: part of `make bench`.
+"""Our models beside those of the public d2l package, on real sentences: part of `make bench`.
 
-Both translate the same English to French: 15 000 pairs of at most 8 tokens from `fra_eng`, or
-with --all all pairs; the same tokens, held-out sentences and references; same widths and layers.
-Each gets the same processor time on one thread, in turns of 10 s, so that whatever else the
-machine does hits both. d2l is trained as its book does (chapter 10.7: Adam at 0.005, batches of
-128, dropout 0.2, words that occur twice, all sentences padded to one length), by its own
-Trainer's loop and at torch's default precision of matrix products; ours as in
-tinylib/lab/recipes.py. Prints a table; it judges nothing.
+Without attention, our GRU and d2l's. With --attention three: our model with attention, our GRU
+without, and d2l's Bahdanau model. All translate the same English to French: 15 000 pairs of at
+most 8 tokens from `fra_eng`, or with --all all pairs; the same tokens, held-out sentences and
+references; same widths and layers. Each gets the same processor time on one thread, in turns of
+10 s, so that whatever else the machine does hits all. d2l's are trained as its book does (chapters
+10.7 and 11.4: Adam at 0.005, batches of 128, dropout 0.2, words that occur twice, all sentences
+padded to one length), by its own Trainer's loop and at torch's default precision of matrix
+products; ours as in tinylib/lab/recipes.py. Prints a table; it judges nothing.
 
-    python tests/bench/translation.py --seconds 250 [--all]
+    python tests/bench/translation.py --seconds 250 [--attention] [--all]
 """
 
 import argparse
@@ -16,19 +17,30 @@ import importlib
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
 
 import sacrebleu
 import torch
+from greenlet import greenlet  # type: ignore[import-untyped]
 from torch import Tensor, nn
 
-from tinylib.lab.data import PAD, Batch, Pair, RealSplits, fra_eng
-from tinylib.lab.recipes import SHORT, WHOLE, fra_eng_model, precision, train_fra_eng
-from tinylib.lab.translation import translate_unchecked
+from tinylib.encoder_decoder import EncoderDecoder
+from tinylib.lab.data import PAD, Batch, Batches, Pair, RealSplits, fra_eng
+from tinylib.lab.recipes import (
+    SHORT,
+    WHOLE,
+    fra_eng_attention_model,
+    fra_eng_model,
+    precision,
+    train_fra_eng,
+)
+from tinylib.lab.translation import Translator, translate_unchecked
 from tinylib.lab.weights import write_json
+from tinylib.seq2seq import Seq2Seq
 
 BUILD = Path(__file__).resolve().parents[2] / "_build"
 D2L = "d2l==1.0.3"
@@ -61,13 +73,20 @@ def peer() -> Any:
 
 
 class Theirs:
-    """d2l's GRU, its data module and its training loop.
+    """d2l's model, its data module and its training loop.
 
-    The package lacks what its book defines in the text of chapter 10.7, the decoder and the
-    masked loss: they are written here after that text.
+    The package lacks what its book defines in the text of chapters 10.7 and 11.4, the decoders
+    and the masked loss: they are written here after that text.
     """
 
-    def __init__(self, train: list[Pair], num_steps: int, width: int = 256, layers: int = 2):
+    def __init__(
+        self,
+        train: list[Pair],
+        num_steps: int,
+        attention: bool,
+        width: int = 256,
+        layers: int = 2,
+    ):
         d2l: Any = peer()
 
         class Decoder(d2l.Decoder):
@@ -87,6 +106,31 @@ class Theirs:
                 context = outputs[-1].expand_as(words)
                 states, hidden = self.rnn(torch.cat((words, context), -1), hidden)
                 return self.dense(states).swapaxes(0, 1), [outputs, hidden]
+
+        class AttentionDecoder(d2l.AttentionDecoder):
+            def __init__(self, vocab_size: int):
+                super().__init__()
+                self.attention = d2l.AdditiveAttention(width, 0.2)
+                self.embedding = nn.Embedding(vocab_size, width)
+                self.rnn = nn.GRU(2 * width, width, layers, dropout=0.2)
+                self.dense = nn.Linear(width, vocab_size)
+                self.apply(d2l.init_seq2seq)
+
+            def init_state(self, encoded: Any, lengths: Tensor) -> Any:
+                outputs, hidden = encoded
+                return [outputs.swapaxes(0, 1), hidden, lengths]
+
+            def forward(self, tokens: Tensor, state: Any) -> Any:
+                outputs, hidden, lengths = state
+                said = []
+                for word in self.embedding(tokens).split(1, dim=1):
+                    query = hidden[-1].unsqueeze(1)
+                    context = self.attention(query, outputs, outputs, lengths)
+                    x = torch.cat((context, word), -1).swapaxes(0, 1)
+                    top, hidden = self.rnn(x, hidden)
+                    said.append(top)
+                logits = self.dense(torch.cat(said)).swapaxes(0, 1)
+                return logits, [outputs, hidden, lengths]
 
         class Seq2Seq(d2l.Seq2Seq):
             def loss(self, logits: Tensor, target: Tensor) -> Tensor:
@@ -113,7 +157,7 @@ class Theirs:
         self.data, self.num_steps = Data("\n".join(lines), len(train)), num_steps
         source, target = len(self.data.src_vocab), len(self.data.tgt_vocab)
         encoder = d2l.Seq2SeqEncoder(source, width, width, layers, 0.2)
-        decoder = Decoder(target)
+        decoder = (AttentionDecoder if attention else Decoder)(target)
         pad = self.data.tgt_vocab["<pad>"]
         self.model = Seq2Seq(encoder, decoder, tgt_pad=pad, lr=0.005)
         self.model.board.display = False
@@ -140,9 +184,10 @@ class Theirs:
     def train_until(self, seconds: float) -> None:
         """Go on until it has had so many seconds in all."""
         start = clock() - self.seconds
-        while self.seconds < seconds:
-            next(self._steps)
-            self.seconds = clock() - start
+        with precision("highest"):  # torch's default: d2l sets none
+            while self.seconds < seconds:
+                next(self._steps)
+                self.seconds = clock() - start
 
     def translate(self, pairs: list[Pair]) -> list[list[str]]:
         self.model.eval()
@@ -158,84 +203,116 @@ def texts(pairs: list[Pair]) -> tuple[list[str], list[str]]:
     return [" ".join(pair.source) for pair in pairs], [" ".join(pair.target) for pair in pairs]
 
 
-# --- both --------------------------------------------------------------------------------------
+# --- ours --------------------------------------------------------------------------------------
+
+Make = Callable[[], tuple[Translator, Batches]]
 
 
-def steps_in(seconds: float, train: list[Pair], **how: Any) -> int:
-    """About how many of our steps fit into so many seconds, from a trial with another model."""
-    trial, batches = fra_eng_model(train, **how)
-    train_fra_eng(trial.model, batches, steps=20, show=False)  # the first steps are slower
-    start = clock()
-    train_fra_eng(trial.model, batches, steps=100, show=False)
+class Ours:
+    """One of our models, trained by fit() for about so many seconds in all.
+
+    Its learning rate is to end at 0, so the number of steps is fixed before, by a trial of another
+    model. The training is a coroutine of its own that pauses between two steps.
+    """
+
+    def __init__(self, make: Make, seconds: float):
+        steps = steps_in(seconds, make)
+        self.translator, self.batches = make()
+        self.model = self.translator.model
+        self.words, self.seconds, self.until = 0, 0.0, 0.0
+        self._training = greenlet(lambda: train_fra_eng(self.model, self._batch, steps, show=False))
+
+    def _batch(self, step: int) -> Batch:
+        if clock() - self._start >= self.until:
+            greenlet.getcurrent().parent.switch()
+        drawn = self.batches(step)
+        self.words += int((drawn.target[:, 1:] != PAD).sum())
+        return drawn
+
+    def train_until(self, seconds: float) -> None:
+        """Go on until it has had so many seconds in all, or to its end."""
+        if self._training.dead:
+            return
+        self.until, self._start = seconds, clock() - self.seconds
+        with precision("medium"):
+            self._training.switch()
+        self.seconds = clock() - self._start
+
+    def translate(self, pairs: list[Pair]) -> list[list[str]]:
+        return translate_unchecked(*self.translator, [pair.source for pair in pairs])
+
+
+def steps_in(seconds: float, make: Make) -> int:
+    """About how many of our steps fit into so many seconds."""
+    trial, batches = make()
+    with precision("medium"):
+        train_fra_eng(trial.model, batches, steps=20, show=False)  # the first steps are slower
+        start = clock()
+        train_fra_eng(trial.model, batches, steps=100, show=False)
     return round(seconds / (clock() - start) * 100)
 
 
-def compete(seconds: float, splits: RealSplits, num_steps: int, **how: Any) -> dict[str, Any]:
-    """Train both and judge them: d2l with ``num_steps``, ours made by ``fra_eng_model(**how)``."""
-    theirs = Theirs(splits.train, num_steps)
-    with precision("medium"):
-        steps = steps_in(seconds, splits.train, **how)
-    ours, batches = fra_eng_model(splits.train, **how)
-    words, used, turn = 0, 0.0, clock()
+# --- all ---------------------------------------------------------------------------------------
 
-    def batch(step: int) -> Batch:
-        """Our next batch; before it, now and then, theirs catch up with our time."""
-        nonlocal words, used, turn
-        now = clock()
-        if used + now - turn >= theirs.seconds + TURN:
-            used += now - turn
-            with precision("highest"):  # torch's default: d2l sets none
-                theirs.train_until(used)
-            print(f"{used:.0f} s of {seconds:.0f} s", flush=True)
-            turn = clock()
-        drawn = batches(step)
-        words += int((drawn.target[:, 1:] != PAD).sum())
-        return drawn
 
-    with precision("medium"):
-        train_fra_eng(ours.model, batch, steps, show=False)
-    used += clock() - turn
-    theirs.train_until(used)
+def compete(seconds: float, splits: RealSplits, rivals: dict[str, Ours | Theirs]) -> dict[str, Any]:
+    """Train all in turns, and judge them. The last has as much time as the others have had."""
+    for until in range(int(TURN), int(seconds), int(TURN)):
+        for rival in rivals.values():
+            rival.train_until(until)
+        print(f"{until} s of {seconds:.0f} s", flush=True)
+    *ours, last = rivals.values()
+    for rival in ours:
+        rival.train_until(float("inf"))
+    last.train_until(max(rival.seconds for rival in ours))
 
-    sources, references = [pair.source for pair in splits.test], texts(splits.test)[1]
-
-    def figures(model: nn.Module, words: int, seconds: float, said: list[list[str]]) -> dict:
-        bleu = sacrebleu.corpus_bleu(
-            list(map(" ".join, said)), [references], tokenize="none", force=True
-        )
-        return {
-            "parameters": sum(p.numel() for p in model.parameters()),
-            "seconds": seconds,
-            "tokens_per_second": words / seconds,
-            "bleu": bleu.score,
-        }
-
-    return {
+    references = [" ".join(pair.target) for pair in splits.test]
+    found: dict[str, Any] = {
         "pairs": len(splits.train),
         "held_out": len(splits.test),
         "threads": torch.get_num_threads(),
-        "ours": figures(ours.model, words, used, translate_unchecked(*ours, sources)),
-        "d2l": figures(theirs.model, theirs.words, theirs.seconds, theirs.translate(splits.test)),
     }
+    for name, rival in rivals.items():
+        said = [" ".join(words) for words in rival.translate(splits.test)]
+        bleu = sacrebleu.corpus_bleu(said, [references], tokenize="none", force=True)
+        found[name] = {
+            "parameters": sum(p.numel() for p in rival.model.parameters()),
+            "seconds": rival.seconds,
+            "tokens_per_second": rival.words / rival.seconds,
+            "bleu": bleu.score,
+        }
+    return found
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Our GRU beside d2l's on real sentences.")
+    parser = argparse.ArgumentParser(description="Our models beside d2l's on real sentences.")
     parser.add_argument("--seconds", type=float, default=250.0, help="processor time of each")
+    parser.add_argument("--attention", action="store_true", help="with attention, and our GRU")
     parser.add_argument("--all", action="store_true", help="on all pairs, not on 15 000")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
-    if chosen.all:  # d2l cuts what is longer than num_steps, here one sentence in a hundred
-        found = compete(chosen.seconds, fra_eng(), num_steps=20, **WHOLE)
-    else:
-        found = compete(chosen.seconds, fra_eng(**SHORT), num_steps=SHORT["max_words"] + 1)
-    found["ratios"] = {key: value / found["d2l"][key] for key, value in found["ours"].items()}
-    write_json(BUILD / "bench" / f"translation-{found['pairs']}.json", found)
+    splits = fra_eng() if chosen.all else fra_eng(**SHORT)
+    # d2l cuts what is longer than num_steps: with all pairs one sentence in a hundred
+    num_steps = 20 if chosen.all else SHORT["max_words"] + 1
+    how = WHOLE if chosen.all else {}
+    kinds: dict[str, Callable[..., EncoderDecoder]] = {"GRU": Seq2Seq}
+    if chosen.attention:
+        kinds = {"attention": fra_eng_attention_model, **kinds}
+    rivals: dict[str, Ours | Theirs] = {
+        name: Ours(partial(fra_eng_model, splits.train, kind, **how), chosen.seconds)
+        for name, kind in kinds.items()
+    }
+    rivals["d2l"] = Theirs(splits.train, num_steps, chosen.attention)
+    found = compete(chosen.seconds, splits, rivals)
+    name = "translation-attention" if chosen.attention else "translation"
+    write_json(BUILD / "bench" / f"{name}-{found['pairs']}.json", found)
     print(f"trained on {found['pairs']} pairs, one thread; {found['held_out']} held out, greedy")
-    print(f"{'':18}{'ours':>14}{'d2l':>14}{'ratio':>8}")
-    for key, ratio in found["ratios"].items():
-        ours, theirs = found["ours"][key], found["d2l"][key]
-        print(f"{key.replace('_', ' '):18}{ours:14,.1f}{theirs:14,.1f}{ratio:8.2f}")
+    first, *others = rivals
+    print(f"{'':18}{first:>14}" + "".join(f"{other:>14}{'ratio':>8}" for other in others))
+    for key, figure in found[first].items():
+        theirs = [found[other][key] for other in others]
+        columns = "".join(f"{other:14,.1f}{figure / other:8.2f}" for other in theirs)
+        print(f"{key.replace('_', ' '):18}{figure:14,.1f}{columns}")
 
 
 if __name__ == "__main__":

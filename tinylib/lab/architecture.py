@@ -57,16 +57,22 @@ KINDS = {
     "weight": Kind("learned", "#fbe9d3", "#b26a1c", 0.1),
     "mask": Kind("optional", "#eef0f2", SOFT, 6, (0, (4, 3))),
 }
-AXIS = r"(\d*[BTSHDkvFV]|\d+|\(\d*[BTSHDkvFV]( \d*[BTSHDkvFV])+\))"  # as in T, 4D, 1, (H v)
+LETTER = r"\d*[BTSHDkvFV](/\d+)?"
+AXIS = rf"({LETTER}|\d+|\({LETTER}( {LETTER})+\))"  # as in T, 4D, D/2, 1, (H v)
 
 
 class Box(NamedTuple):
-    """A box of a drawing: `at` is (column, row) of its centre, `kind` one of KINDS."""
+    """A box of a drawing: `at` is (column, row) of its centre, `kind` one of KINDS.
+
+    It spans `rows` rows. The symbol of a mask has four rows, which see `sees` positions each.
+    """
 
     text: str
     at: tuple[Number, Number]
     kind: str = "op"
     width: Number = 1
+    rows: int = 1
+    sees: Sequence[int] = (1, 2, 3, 4)
 
     @property
     def centre(self) -> tuple[Number, Number]:
@@ -75,13 +81,15 @@ class Box(NamedTuple):
     @property
     def bounds(self) -> Bbox:
         (x, y), width = self.centre, self.width * COLUMN - SPACE
-        return Bbox.from_bounds(x - width / 2, y - HEIGHT / 2, width, HEIGHT)
+        height = HEIGHT + (self.rows - 1) * ROW
+        return Bbox.from_bounds(x - width / 2, y - height / 2, width, height)
 
 
 class Arrow(NamedTuple):
     """`shape`, in the axes letters ("B T D", "T (H v)"), flows from `source` to `target`.
 
     `name` stands before the shape. `via` is the column of a way round, for skips and loops.
+    `both` is for two flows of this shape, one each way.
     """
 
     source: str
@@ -89,6 +97,7 @@ class Arrow(NamedTuple):
     shape: str
     name: str = ""
     via: Number | None = None
+    both: bool = False
 
 
 def architecture(
@@ -127,8 +136,8 @@ def architecture(
         axes = page(width, inside.height + 4 * MARGIN + 34, left, top)
         for at in framed.values():
             axes.add_patch(rounded(at, 14, fc="none", ec=SOFT, lw=1.2, ls=(0, (2, 3))))
-        for way in ways:
-            _draw_way(axes, way)
+        for flow, way in zip(flows, ways, strict=True):
+            _draw_way(axes, way, flow.both)
         for name, box in boxes.items():
             _draw_box(axes, name, box)
         notes = [
@@ -164,7 +173,7 @@ def _check_drawing(
         if not re.fullmatch(f"{AXIS}( {AXIS})*", shape):
             raise ValueError(
                 f"{source} → {target} has the shape {shape!r}: write it in the axes letters "
-                "B T S H D k v F V or numbers, as in 'B T D' or 'T (H v)'"
+                "B T S H D k v F V or numbers, as in 'B T D', 'D/2' or 'T (H v)'"
             )
     if not alt.strip():
         raise ValueError("alt is empty: say in a sentence or two what the drawing shows")
@@ -179,8 +188,9 @@ def _way(source: Box, target: Box, via: Number | None) -> Way:
         right = x > (ax + bx) / 2
         ends = (a.x1, b.x1) if right else (a.x0, b.x0)
         return [(ends[0], ay), (x, ay), (x, by), (ends[1], by)]
-    if abs(ay - by) < HEIGHT:
-        return [(a.x1, ay), (b.x0, ay)] if ax < bx else [(a.x0, ay), (b.x1, ay)]
+    low = ay if a.height <= b.height else by
+    if max(a.y0, b.y0) < low < min(a.y1, b.y1):
+        return [(a.x1, low), (b.x0, low)] if ax < bx else [(a.x0, low), (b.x1, low)]
     leave, enter = (a.y1, b.y0) if ay < by else (a.y0, b.y1)
     narrow = ax if a.width <= b.width else bx
     if max(a.x0, b.x0) < narrow < min(a.x1, b.x1):
@@ -195,17 +205,15 @@ def _middle(way: Way) -> tuple[Number, Number]:
     return (ax + bx) / 2, (ay + by) / 2
 
 
-def _draw_way(axes: Axes, way: Way) -> None:
+def _draw_way(axes: Axes, way: Way, both: bool) -> None:
     points = np.array(way)
     path, codes = [points[0]], [Path.MOVETO]
     for before, corner, after in zip(points, points[1:], points[2:], strict=False):
         near, far = (corner + 10 * np.sign(end - corner) for end in (before, after))
         path += [near, corner, far]
         codes += [Path.LINETO, Path.CURVE3, Path.CURVE3]
-    line, head = (
-        Path([*path, points[-1]], [*codes, Path.LINETO]),
-        "-|>,head_length=5,head_width=2.6",
-    )
+    line = Path([*path, points[-1]], [*codes, Path.LINETO])
+    head = f"{'<|-|>' if both else '-|>'},head_length=5,head_width=2.6"
     axes.add_patch(
         FancyArrowPatch(path=line, arrowstyle=head, mutation_scale=1.15, color=SOFT, lw=1.5)
     )
@@ -223,11 +231,11 @@ def _label(axes: Axes, at: tuple[Number, Number], name: str, shape: str = "") ->
 def _draw_box(axes: Axes, name: str, box: Box) -> None:
     axes.add_patch(KINDS[box.kind].patch(box.bounds))
     x, y = box.centre
-    if box.kind == "mask":  # its symbol: four rows, each with one more position to look at
+    if box.kind == "mask":  # its symbol: four rows, dark where they may look
         left, side, x = box.bounds.x0 + 12, 7, x + 16
         for i, j in product(range(4), repeat=2):
             cell = (left + side * j, y + side * (i - 2))
-            fill = SOFT if j <= i else "white"
+            fill = SOFT if j < box.sees[i] else "white"
             axes.add_patch(Rectangle(cell, side, side, fc=fill, ec=PAPER, lw=0.8, zorder=3))
         whole = Rectangle(
             (left, y - 2 * side), 4 * side, 4 * side, fc="none", ec=SOFT, lw=0.8, zorder=3
@@ -387,6 +395,91 @@ def seq2seq() -> Figure:
             "step of the decoder: the word before is looked up in an embedding and put side by "
             "side with the context (B by 2D); a GRU takes that and the state, and gives the new "
             "state (B by D), which serves the next step, and from which an output layer makes the "
+            "logits of the next word (B by V)."
+        ),
+    )
+
+
+def attention_scoring() -> Figure:
+    """Queries, keys and values, for any score function (Luong et al. 2015; Vaswani et al. 2017)."""
+    return architecture(
+        {
+            "q": Box("queries", (0, 0), "data"),
+            "k": Box("keys", (1, 0), "data"),
+            "v": Box("values", (2, 0), "data"),
+            "score": Box("score function $a(q, k)$", (0.5, 1), width=2),
+            "mask": Box("mask", (0.5, 2), "mask", width=2, sees=(3, 3, 3, 3)),
+            "softmax": Box("softmax over each row", (0.5, 3), width=2),
+            "sum": Box("weighted sum", (1, 4), width=3),
+            "z": Box("outputs", (1, 5), "data", width=3),
+        },
+        [
+            ("q", "score", "T k"),
+            ("k", "score", "S k"),
+            ("v", "sum", "S v"),
+            ("score", "mask", "T S", "scores"),
+            ("mask", "softmax", "T S", "scores"),
+            ("softmax", "sum", "T S", "weights"),
+            ("sum", "z", "T v"),
+        ],
+        alt=(
+            "Diagram of attention, from top to bottom. Queries (T by k) and keys (S by k) go into "
+            "a score function a of q and k: one number for every query and every key, the scores "
+            "(T by S). An optional mask sets some scores to minus infinity, such as those of "
+            "padding, the same for every query. A softmax over each row makes them weights (T by "
+            "S). The weighted sum of the values (S by v), which come in only here, gives one "
+            "output for each query (T by v)."
+        ),
+    )
+
+
+def seq2seq_attention() -> Figure:
+    """`seq2seq` without its bottleneck: every step looks at all states of the encoder."""
+    words, last = "the cat sleeps".split(), 2
+    seen = "attention\n\nkeys, values:\n$h_1$, $h_2$, $h_3$"
+    boxes = {}
+    for s, word in enumerate(words):
+        boxes[f"word {s}"] = Box(word, (0, s + 1), "data", width=0.58)
+        boxes[f"read {s}"] = Box("GRU", (0.87, s + 1), "weight", width=0.55)
+    boxes |= {
+        "before": Box("state before", (2.05, 0), "data", width=0.95),
+        "attend": Box(seen, (2.05, 2), "weight", width=0.95, rows=3),
+        "fed": Box("word before, embedded", (0.48, 4), "data", width=1.54),
+        "join": Box("side by side", (2.05, 4), width=0.95),
+        "write": Box("GRU", (2.05, 5), "weight", width=0.95),
+        "after": Box("new state", (2.05, 6), "data", width=0.95),
+        "output": Box("output layer", (2.05, 7), "weight", width=0.95),
+        "logits": Box("logits", (2.05, 8), "data", width=0.95),
+    }
+    reading = [(f"word {s}", f"read {s}", "B D") for s in range(3)]
+    sides = [Arrow(f"read {s}", f"read {s + 1}", "B D/2", both=True) for s in range(last)]
+    states = [(f"read {s}", "attend", "B D", f"$h_{s + 1}$") for s in range(3)]
+    return architecture(
+        boxes,
+        [
+            *reading,
+            *sides,
+            *states,
+            ("before", "attend", "B D", "query"),
+            ("attend", "join", "B D", "$c_t$"),
+            ("fed", "join", "B D"),
+            ("join", "write", "B 2D"),
+            Arrow("before", "write", "B D", via=2.61),
+            ("write", "after", "B D"),
+            ("after", "output", "B D"),
+            ("output", "logits", "B V"),
+        ],
+        alt=(
+            "Diagram of translation with attention. On the left the encoder reads the cat sleeps, "
+            "one word in each of three rows: a GRU takes the word's embedding (B by D). Arrows "
+            "join the rows both ways, since one half of each state (B by D/2) was read "
+            "downwards and one half upwards. Every word's state goes to the right, h1, h2 and h3 "
+            "(each B by D), into a box of learned attention, as key and as value. On the right is "
+            "one step of the decoder: its state before, which at the first step is what the "
+            "encoder ended with, goes into the attention as the query (B by D). Out of it comes a "
+            "context of this step, c_t (B by D). It is put side by side with the embedded word "
+            "before (B by 2D); a GRU takes that and the state before, and gives the new state (B "
+            "by D), which is the query of the next step, and from which an output layer makes the "
             "logits of the next word (B by V)."
         ),
     )

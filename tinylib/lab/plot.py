@@ -1,7 +1,8 @@
 """Matrices as heat maps and numbers as curves; `lab.architecture` draws the models.
 
-`heat` and `heats` draw matrices, `lines` draws curves. All return a `Figure`: one PNG for the
-notebook and one sentence for a reader who cannot see it. Lengths are CSS pixels, fonts are points.
+`heat` and `heats` draw matrices, `alignment` and `rasters` larger ones, `lines` draws curves. All
+return a `Figure`: one PNG for the notebook and one sentence for a reader who cannot see it. Lengths
+are CSS pixels, fonts are points.
 """
 
 import base64
@@ -9,7 +10,7 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from math import ceil, isinf
+from math import ceil, floor, isinf, log10
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
@@ -32,6 +33,7 @@ MARKERS = "os^Dv*"
 LIGHT, BLUE, ORANGE = (0.985, 0.0, 0.0), (0.42, -0.03, -0.12), (0.42, 0.075, 0.075)  # in OKLab
 TITLE, TEXT, SMALL = 13.0, 12.0, 10.5
 MARGIN, MAX_WIDTH, RESOLUTION = 16, 720, 2
+PHONE = 525  # so wide a picture is still legible on a phone, where it shrinks
 STYLE: Any = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so it looks the same everywhere
     "font.size": TEXT,
@@ -220,19 +222,13 @@ def heats(
             full = limit or (float(finite.max()) if len(finite) else 1.0)
             left, top = x + name, y + head
             for i, row in enumerate(p.matrix.tolist()):
-                middle = top + (i + 0.5) * tall
-                axes.text(left - 8, middle, p.rows[i], size=SMALL, ha="right", va="center_baseline")
                 for j, number in enumerate(row):
                     place = (left + j * cell, top + i * tall, cell, tall)
                     _cell(axes, place, number, full, text[i][j] if written else "")
-            size = (cell * len(p.cols), tall * len(p.rows))
-            axes.add_patch(Rectangle((left, top), *size, fc="none", ec=SOFT, lw=0.75))
-            for j, column in enumerate(p.cols):
-                turn = {"rotation": 45, "rotation_mode": "anchor"} if tilted else {"ha": "center"}
-                axes.text(left + (j + 0.5) * cell, top - 7, column, size=SMALL, **turn)
+            _frame(axes, p, (left, top, cell, tall), tilted)
             if not written:
                 key = f"white is 0, full colour {_number(full, digits)}"
-                axes.text(left, top + size[1] + 20, key, size=SMALL, color=SOFT)
+                axes.text(left, top + tall * len(p.rows) + 20, key, size=SMALL, color=SOFT)
         return finish(axes, alt or " ".join(_describe(p, digits) for p in drawn))
 
 
@@ -261,6 +257,19 @@ def _cell(axes: Axes, place: Sequence[Number], number: Number, full: Number, tex
     axes.text(*at, text, color=ink, ha="center", va="center_baseline")
 
 
+def _frame(axes: Axes, p: Panel, place: Sequence[Number], tilted: bool) -> None:
+    """The outline of a matrix, and its labels; `place` is that of its first cell."""
+    left, top, cell, tall = place
+    size = (cell * len(p.cols), tall * len(p.rows))
+    axes.add_patch(Rectangle((left, top), *size, fc="none", ec=SOFT, lw=0.75))
+    for i, row in enumerate(p.rows):
+        middle = top + (i + 0.5) * tall
+        axes.text(left - 8, middle, row, size=SMALL, ha="right", va="center_baseline")
+    for j, column in enumerate(p.cols):
+        turn: Any = {"rotation": 45, "rotation_mode": "anchor"} if tilted else {"ha": "center"}
+        axes.text(left + (j + 0.5) * cell, top - 7, column, size=SMALL, **turn)
+
+
 def _number(x: Number, digits: int) -> str:
     return ("−∞" if isinf(x) else f"{x:.{digits}f}").replace("-", "−")
 
@@ -286,6 +295,162 @@ def _describe(p: Panel, digits: int) -> str:
     return words
 
 
+def alignment(
+    weights: Values,
+    rows: Sequence[str],
+    cols: Sequence[str],
+    title: str,
+    gold: Sequence[Sequence[int]] = (),
+    *,
+    alt: str = "",
+) -> Figure:
+    """Where each written word (row) has looked, with the right places framed.
+
+    `gold[i]` holds the columns that row i should look at, none where nothing is right or wrong.
+    Without `gold` no cell is framed. White is weight 0, full colour 1, so two pictures compare.
+    Entries outside [0, 1] (scores?), or a `gold` that does not fit the matrix, are a ValueError.
+    """
+    p = _check(weights, rows, cols, title)
+    if not ((p.matrix >= 0) & (p.matrix <= 1.001)).all():
+        raise ValueError(f"{title!r} is not made of weights in [0, 1]: take the softmax first")
+    if gold and len(gold) != len(rows):
+        raise ValueError(f"{len(gold)} gold rows for {len(rows)} words: pass columns for each row")
+    for row, right in zip(rows, gold, strict=False):
+        for j in right:
+            if j not in range(len(cols)):
+                raise ValueError(f"gold sends {row!r} to column {j}, but there are {len(cols)}")
+    looks = p.matrix.argmax(-1).tolist()
+    judged = [(i, right) for i, right in enumerate(gold) if right]
+    missed = [(i, right) for i, right in judged if looks[i] not in right]
+    found = f"{len(judged) - len(missed)} of {len(judged)} rows"
+    keys = ["white is 0, full colour 1", *([f"gold, found in {found}"] if judged else [])]
+
+    name, label, most = _longest(rows, SMALL) + 10, _longest(cols, SMALL) + 12, 30
+    room = PHONE - 2 * MARGIN - name
+    cell = min(most, room / len(cols))
+    tilted = label > cell
+    if tilted:  # the last label reaches out to the right
+        cell = min(most, room / len(cols), (room - 0.75 * label) / (len(cols) - 0.5))
+    if cell < 15:
+        raise ValueError(f"{len(cols)} columns are too many for one picture: pass a slice")
+    over = max(0.75 * label - cell / 2, 0) if tilted else 0
+    told = max(text_width(key, SMALL) for key in keys) + 26
+    left, top = MARGIN + name, MARGIN + 34 + (0.75 * label if tilted else 20)
+    across = max(name + cell * len(cols) + over, text_width(title, TITLE) * 1.12, name + told)
+    below = top + cell * len(rows)
+    with style():
+        axes = page(2 * MARGIN + across, below + MARGIN + (48 if judged else 24))
+        axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
+        for i, row in enumerate(p.matrix.tolist()):
+            for j, number in enumerate(row):
+                place = (left + j * cell, top + i * cell, cell, cell)
+                _cell(axes, place, number, 1, "")
+                if gold and j in gold[i]:
+                    _mark(axes, place)
+        _frame(axes, p, (left, top, cell, cell), tilted)
+        axes.text(left, below + 20, keys[0], size=SMALL, color=SOFT)
+        words = f"Heat map, {title}: how much each of {', '.join(rows)} looks at each of "
+        words += f"{', '.join(cols)}."
+        if judged:
+            _mark(axes, (left, below + 29, 18, 18))
+            axes.text(left + 26, below + 43, keys[1], size=SMALL, color=SOFT)
+            words += f" The largest weight is in a gold cell in {found}."
+        if missed:
+            where = [f"{rows[i]} at {cols[looks[i]]}" for i, _ in missed]
+            words += f" Elsewhere: {', '.join(where)}."
+        return finish(axes, alt or words)
+
+
+def _mark(axes: Axes, place: Sequence[Number]) -> None:
+    """A frame inside a cell, with white on both sides: it stands out from every shade."""
+    x, y, width, height = place
+    for inset, thick, colour in [(2.6, 3.3, PAPER), (1.8, 1.8, CURVES[1])]:
+        size = (width - 2 * inset, height - 2 * inset)
+        axes.add_patch(
+            Rectangle(
+                (x + inset, y + inset), *size, fc="none", ec=colour, lw=thick, joinstyle="miter"
+            )
+        )
+
+
+def rasters(
+    matrices: Mapping[str, Values],
+    title: str,
+    *,
+    x: Values,
+    y: Values,
+    x_name: str,
+    y_name: str,
+    limit: Number | None = None,
+    alt: str = "",
+) -> Figure:
+    """Large matrices as small pictures on one scale of colours, up to three in a line.
+
+    `x` holds a number for each column, `y` one for each row; only the ends are written. 0 is white,
+    positive goes to blue, negative to orange; full colour stands for `limit`, or else for the
+    largest entry of all. An entry that is not finite, or a matrix that is not as large as x and y
+    say, is a ValueError.
+    """
+    if not matrices:
+        raise ValueError("no matrix to draw: pass at least one, with its name")
+    right, down = _read(x, x_name), _read(y, y_name)
+    read = {name: _read(values, name) for name, values in matrices.items()}
+    for name, matrix in read.items():
+        size = (*down.shape, *right.shape)
+        if matrix.ndim != 2 or matrix.shape != size or not matrix.numel() or matrix.isinf().any():
+            raise ValueError(
+                f"{name!r} has shape {tuple(matrix.shape)}: pass finite numbers, one row for each "
+                f"of {y_name!r} and one column for each of {x_name!r}, here {size}"
+            )
+    full = limit or max(float(matrix.abs().max()) for matrix in read.values()) or 1.0
+    ends, tops = [[_short(v[i]) for i in (0, -1)] for v in (right, down)]
+    abreast, gap = min(len(read), 3), 18
+    left = MARGIN + 34 + max(text_width(end, SMALL) for end in tops)
+    room = min((560 - MARGIN - left + gap) / abreast - gap, 300)
+    cell = floor(2 * min(room / len(right), 400 / len(down))) / 2  # so that all cells are alike
+    if not cell:
+        raise ValueError(f"{len(down)}×{len(right)} is too much for one picture: pass a slice")
+    wide, tall = cell * len(right), cell * len(down)
+    step = max(wide, *(text_width(name, SMALL) for name in (*read, x_name))) + gap
+    line, key = tall + 76, f"white is 0, full colour {_short(full)}"
+    across = max(step * abreast - gap, text_width(key, SMALL))
+    with style():
+        axes = page(
+            max(left + across, MARGIN + text_width(title, TITLE) * 1.12) + MARGIN,
+            MARGIN + 28 + line * ceil(len(read) / abreast) + 18 + MARGIN,
+        )
+        axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
+        for i, (name, matrix) in enumerate(read.items()):
+            x0, y0 = left + step * (i % abreast), MARGIN + 58 + line * (i // abreast)
+            x1, y1 = x0 + wide, y0 + tall
+            colours = [[shade(number, full) for number in row] for row in matrix.tolist()]
+            image: Any = {"extent": (x0, x1, y1, y0), "interpolation": "nearest", "zorder": 1}
+            axes.imshow(np.array(colours), aspect="auto", **image)
+            axes.add_patch(Rectangle((x0, y0), wide, tall, fc="none", ec=SOFT, lw=0.75))
+            axes.text(x0, y0 - 8, name, size=SMALL)
+            axes.text((x0 + x1) / 2, y1 + 34, x_name, size=SMALL, ha="center")
+            for end, x_at, ha in zip(ends, (x0, x1), ("left", "right"), strict=True):
+                axes.text(x_at, y1 + 17, end, size=SMALL, color=SOFT, ha=ha)
+            if i % abreast == 0:
+                middle = (MARGIN + 8, (y0 + y1) / 2)
+                axes.text(*middle, y_name, size=SMALL, rotation=90, ha="center", va="center")
+                for end, y_at, va in zip(tops, (y0, y1), ("top", "bottom"), strict=True):
+                    axes.text(x0 - 6, y_at, end, size=SMALL, color=SOFT, ha="right", va=va)
+        axes.text(left, axes.get_ylim()[0] - MARGIN - 4, key, size=SMALL, color=SOFT)
+        told = []
+        for name, matrix in read.items():
+            i, j = divmod(int(matrix.argmax()), len(right))
+            most = f"{_short(matrix[i, j])} at {x_name} {_short(right[j])}"
+            told.append(f"{name} largest {most}, {y_name} {_short(down[i])}")
+        words = f"Heat maps, {title}: {x_name} from {ends[0]} to {ends[1]} to the right, "
+        words += f"{y_name} from {tops[0]} to {tops[1]} downwards. {'; '.join(told)}."
+        return finish(axes, alt or words)
+
+
+def _short(x: Tensor | Number) -> str:
+    return f"{float(x):.3g}".replace("-", "−")
+
+
 # Curves ------------------------------------------------------------------------------------------
 
 
@@ -296,24 +461,40 @@ def lines(
     *,
     x_name: str,
     y_name: str,
+    points: tuple[Values, Values, str] | None = None,
+    log: str = "",
     alt: str = "",
 ) -> Figure:
     """Up to six curves over `x`, each named at its right end and with a dash and marker of its own.
 
-    A curve whose length is not that of `x`, or that holds NaN or an infinity, is a ValueError.
+    `points` = (x, y, name) lie beneath them as dots. `log` names the logarithmic axes: "x", "y" or
+    "xy". A curve whose length is not that of `x`, or that holds NaN or an infinity, or something
+    not above 0 on a logarithmic axis, is a ValueError.
     """
     if not 1 <= len(curves) <= len(CURVES):
         raise ValueError(f"{len(curves)} curves: draw between one and {len(CURVES)} in one picture")
     at = _read(x, x_name)
     read = {name: _read(values, name) for name, values in curves.items()}
     for name, values in read.items():
-        if at.ndim != 1 or not len(at) or values.shape != at.shape or values.isinf().any():
+        if at.ndim != 1 or not len(at) or values.shape != at.shape or _infinite(at, values):
             raise ValueError(
                 f"{name!r} has shape {tuple(values.shape)} over {x_name!r} of shape "
                 f"{tuple(at.shape)}: pass as many finite numbers as there are points"
             )
+    dots = [_read(values, "points") for values in points[:2]] if points else []
+    if dots and (dots[0].ndim != 1 or dots[0].shape != dots[1].shape or _infinite(*dots)):
+        raise ValueError(
+            f"points have {tuple(dots[0].shape)} x and {tuple(dots[1].shape)} y: "
+            "pass as many finite numbers of each"
+        )
+    on = {"x": [at, *dots[:1]], "y": [*read.values(), *dots[1:]]}
+    for letter in log:
+        if letter not in on:
+            raise ValueError(f"log is {log!r}: make it 'x', 'y' or 'xy'")
+        if any((values <= 0).any() for values in on[letter]):
+            raise ValueError(f"only numbers above 0 fit a logarithmic {letter}-axis: clip or shift")
     labels = 24 + max(text_width(name, SMALL) for name in curves)
-    width, height, left = 560, 340, 66
+    width, height, left = 560, 340, 84 if "y" in log else 66
     with style():
         sheet = page(width, height)
         sheet.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
@@ -324,28 +505,42 @@ def lines(
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(axis="y", lw=0.8)
         axes.margins(x=0)
+        if points:
+            dot: Any = {"ls": "", "marker": "o", "ms": 3.6, "mew": 0, "color": SOFT, "alpha": 0.7}
+            axes.plot(*dots, **dot, clip_on=False, zorder=1.5)
+            name, below = points[2], height - 24
+            sheet.text(width - MARGIN, below, name, size=SMALL, ha="right", va="center_baseline")
+            sheet.plot(width - MARGIN - text_width(name, SMALL) - 12, below, **dot)
+        if "x" in log:
+            axes.set_xscale("log", base=2)
+            ticks = at[:: ceil(len(at) / 9)].tolist()
+            axes.set_xticks(ticks, [f"{tick:.4g}" for tick in ticks])
+            axes.xaxis.minorticks_off()
+        if "y" in log:
+            axes.set_yscale("log")
         ends = {}
         for i, (name, y) in enumerate(read.items()):
-            points = list(range(len(at) - 1, -1, -max(1, len(at) // 8)))
+            marked = list(range(len(at) - 1, -1, -max(1, len(at) // 8)))
             axes.plot(
                 at,
                 y,
                 color=CURVES[i],
                 ls=DASHES[i],
                 marker=MARKERS[i],
-                markevery=points,
+                markevery=marked,
                 lw=2,
                 clip_on=False,
             )
             ends[name] = float(y[-1])
-        floor = axes.get_ylim()[0]
-        step = 18 / 220 * (axes.get_ylim()[1] - floor)
+        up, back = (log10, (10.0).__pow__) if "y" in log else (float, float)
+        low, high = map(up, axes.get_ylim())
+        step = 18 / 220 * (high - low)
         for name in sorted(ends, key=ends.__getitem__):  # from below, pushed apart where too near
-            floor = max(floor, ends[name])
+            low = max(low, up(ends[name]))
             colour = CURVES[list(ends).index(name)]
             axes.annotate(
                 name,
-                (float(at[-1]), floor),
+                (axes.get_xlim()[1], back(low)),
                 (10, 0),
                 textcoords="offset points",
                 color=colour,
@@ -353,12 +548,16 @@ def lines(
                 va="center",
                 annotation_clip=False,
             )
-            floor += step
+            low += step
         told = [
             f"{name} from {y[0]:.3g} to {y[-1]:.3g}, lowest {y.min():.3g}, highest {y.max():.3g}"
             for name, y in read.items()
         ]
+        beneath = f" Beneath, {len(dots[0])} dots: {points[2]}." if points else ""
         span = f"{x_name} from {at[0]:.4g} to {at[-1]:.4g}"
-        return finish(
-            sheet, alt or f"Line chart, {title}: {y_name} over {span}. {'; '.join(told)}."
-        )
+        words = f"Line chart, {title}: {y_name} over {span}. {'; '.join(told)}."
+        return finish(sheet, alt or words + beneath)
+
+
+def _infinite(*values: Tensor) -> bool:
+    return any(bool(v.isinf().any()) for v in values)

@@ -1,21 +1,28 @@
 """From a trained encoder–decoder to sentences, and from sentences to figures.
 
-translator = load_translator("bilingual-gru")
+translator = load_translator("bilingual-attention")
 translator(["the black cat sleeps .".split()])           [['le', 'chat', 'noir', 'dort', '.']]
 evaluate(*translator, bilingual().test)                   exact match, BLEU, by length
+attention_maps(*translator, bilingual().test[:3])         where it looked at every word
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor, nn
 
+from tinylib.attention_scoring import AdditiveScore, Score, dot_score, scaled_dot_score
 from tinylib.bleu import corpus_bleu
 from tinylib.decoding import beam, greedy
 from tinylib.encoder_decoder import EncoderDecoder
 from tinylib.lab import weights
 from tinylib.lab.data import BOS, EOS, UNK, Pair, Vocabulary, pad
+from tinylib.lab.look import Tap, record
 from tinylib.seq2seq import Seq2Seq
+from tinylib.seq2seq_attention import AttentionSeq2Seq
 
 LONGEST = 60
 """How many words a sentence may have: far more than any that these models are trained on."""
@@ -36,10 +43,29 @@ class Translator(NamedTuple):
         return translate(*self, sentences, width, alpha)
 
 
+SCORES: dict[str, Callable[[int], Score]] = {
+    "additive": AdditiveScore,
+    "dot": lambda D: dot_score,
+    "scaled dot": lambda D: scaled_dot_score,
+}
+"""For each name of a score, what makes one for a model D wide."""
+
+
+def attention_model(
+    V_source: int, V_target: int, D: int, score: str, layers: int = 1, dropout: float = 0.0
+) -> AttentionSeq2Seq:
+    """An :class:`AttentionSeq2Seq` whose score is named; ValueError if none in SCORES is so."""
+    if score not in SCORES:
+        raise ValueError(f"no score is called '{score}'. There are: {', '.join(SCORES)}")
+    return AttentionSeq2Seq(V_source, V_target, D, SCORES[score](D), layers, dropout)
+
+
 def load_translator(name: str) -> Translator:
     """The shipped model of that name, or the one in that file, with its vocabularies.
 
-    Errors as in :func:`tinylib.lab.weights.load`; ValueError if the weights are of another kind.
+    One whose metadata names a ``score`` is an :func:`attention_model`, else it is a
+    :class:`tinylib.seq2seq.Seq2Seq`. Errors as in :func:`tinylib.lab.weights.load`; ValueError if
+    the weights are of another kind.
     """
     metadata = weights.load(name).metadata
     missing = [
@@ -48,7 +74,8 @@ def load_translator(name: str) -> Translator:
     if missing:
         raise ValueError(f"'{name}' is no translator: its metadata lacks {', '.join(missing)}")
     source, target = Vocabulary(metadata["source_words"]), Vocabulary(metadata["target_words"])
-    model = Seq2Seq(len(source), len(target), metadata["D"], metadata["layers"]).eval()
+    make = partial(attention_model, score=metadata["score"]) if "score" in metadata else Seq2Seq
+    model = make(len(source), len(target), D=metadata["D"], layers=metadata["layers"]).eval()
     weights.load_into(model, name)
     return Translator(model, source, target)
 
@@ -113,7 +140,6 @@ def evaluate(
     }
 
 
-@torch.no_grad()
 def translate_unchecked(
     model: EncoderDecoder,
     source: Vocabulary,
@@ -124,9 +150,7 @@ def translate_unchecked(
 ) -> list[list[str]]:
     """As :func:`translate`, but nothing is refused: held-out sentences are judged as they are."""
     translated: list[list[str]] = [[] for _ in sentences]
-    training = model.training
-    model.eval()
-    try:
+    with _evaluating(model):
         for places in _batches(sentences):
             ids, lengths = pad([source.ids(sentences[place]) for place in places])
             state = model.start(ids, lengths)
@@ -137,9 +161,74 @@ def translate_unchecked(
                 tokens = beam(model.step, state, BOS, EOS, longest, width, alpha).tokens[:, 0]
             for place, row in zip(places, tokens.tolist(), strict=True):
                 translated[place] = target.words(row)
+    return translated
+
+
+# --- where it looks ----------------------------------------------------------------------------
+
+
+def attention_maps(
+    model: EncoderDecoder, source: Vocabulary, target: Vocabulary, pairs: Sequence[Pair]
+) -> list[Tensor]:
+    """For each pair the weights (T, S) with which its T target words were written from S others.
+
+    The model is fed the true target, whatever it would have said (teacher forcing). Row t is of
+    word t; there is none for <eos>. ValueError for a model without attention.
+    """
+    if not isinstance(getattr(model.decoder, "weights", None), Tap):
+        raise ValueError(f"this {type(model).__name__} has no attention: it looks nowhere")
+    maps = [torch.empty(0)] * len(pairs)
+    with _evaluating(model):
+        for places in _batches([pair.source for pair in pairs]):
+            ids, lengths = pad([source.ids(pairs[place].source) for place in places])
+            fed, _ = pad([[BOS, *target.ids(pairs[place].target)] for place in places])
+            with record(model) as seen:
+                model(ids, lengths, fed)
+            rows = torch.cat(seen["decoder.weights"], dim=1)
+            for place, table in zip(places, rows, strict=True):
+                pair = pairs[place]
+                maps[place] = table[: len(pair.target), : len(pair.source)].clone()
+    return maps
+
+
+def alignment_accuracy(
+    model: EncoderDecoder, source: Vocabulary, target: Vocabulary, pairs: Sequence[Pair]
+) -> dict[str, list[int]]:
+    """For each class of target words, [how often the model looked aright, how many there are].
+
+    Right is a word for which the source word of the largest weight is one that it comes from;
+    if several share the largest weight, all of them must be. ValueError for a pair whose
+    alignment is not known, and for a model without attention.
+    """
+    for i, pair in enumerate(pairs):
+        if not len(pair.target) == len(pair.alignment) == len(pair.classes):
+            raise ValueError(
+                f"pair {i} has no alignment for each of its words: it cannot be judged where the "
+                "model should look. The pairs of bilingual() have one"
+            )
+    counts: dict[str, list[int]] = {}
+    for pair, table in zip(pairs, attention_maps(model, source, target, pairs), strict=True):
+        for row, true, name in zip(table.tolist(), pair.alignment, pair.classes, strict=True):
+            looked = {s for s, weight in enumerate(row) if weight == max(row)}
+            count = counts.setdefault(name, [0, 0])
+            count[0] += looked <= set(true)
+            count[1] += 1
+    return dict(sorted(counts.items()))
+
+
+# --- how models are run ------------------------------------------------------------------------
+
+
+@contextmanager
+def _evaluating(model: nn.Module) -> Iterator[None]:
+    """Without dropout and without gradients, for as long as the block runs."""
+    training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
     finally:
         model.train(training)
-    return translated
 
 
 def _batches(sentences: Sequence[Words], size: int = 256) -> Iterator[list[int]]:

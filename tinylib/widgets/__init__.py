@@ -93,6 +93,11 @@ class LiveWidget(anywidget.AnyWidget):
         return {}
 
     @classmethod
+    def facts(cls) -> dict[str, Any]:
+        """Whatever else the view or its program has to know, by any name, as plain JSON."""
+        return {}
+
+    @classmethod
     def limits(cls) -> Limits:
         """The least and the most: of an input's entries, by its name; of an axis, by its letter."""
         return {}
@@ -118,6 +123,7 @@ class LiveWidget(anywidget.AnyWidget):
             "limits": {name: list(ends) for name, ends in self.limits().items()},
             "graphs": [graph_name(step) for step in self.steps],
             "weights": self.weights,
+            "facts": self.facts(),
         }
         spec |= {name: value for name, value in more.items() if value}
         inputs = schema.plain(spec, ({"words": words} if words else {}) | tensors)

@@ -19,6 +19,8 @@ from typing import Any
 
 import onnx
 import torch
+from onnxscript import ir
+from onnxscript.optimizer import optimize_ir
 from torch import nn
 
 import tinylib.widgets
@@ -102,21 +104,33 @@ def graph(widget: type[LiveWidget], fn: Callable[..., Any]) -> bytes:
             output_names=list(outputs),
             dynamic_shapes=(tuple(shapes.values()),),
             dynamo=True,
+            optimize=False,
             verbose=False,
         )
     assert program is not None
+    optimize_ir(program.model, should_fold=unless_large)
     model = program.model_proto
-    for tensor in model.graph.initializer:
+    for tensor in model.graph.initializer if weights else ():
         point_at_weights(tensor, weights, f"{widget.weights}.safetensors")
     for node in model.graph.node:
         node.ClearField("metadata_props")
         node.ClearField("doc_string")
     for value in [*model.graph.input, *model.graph.output]:
         value.ClearField("metadata_props")
+    for value, of in zip(model.graph.output, outputs.values(), strict=True):
+        for dim, axis in zip(value.type.tensor_type.shape.dim, of.split(), strict=True):
+            if axis in dynamic:  # of what nn.GRU gives, the exporter says the example's size
+                dim.dim_param = axis
     for field in ("metadata_props", "value_info"):
         model.graph.ClearField(field)
     model.ClearField("metadata_props")
     return model.SerializeToString(deterministic=True)
+
+
+def unless_large(node: ir.Node) -> bool | None:
+    """No to folding parameters into new constants, which would stand in the graph itself."""
+    constants = [value.const_value for value in node.inputs if value is not None]
+    return False if any(c is not None and c.size > LARGEST for c in constants) else None
 
 
 def tensors_in(path: Path) -> dict[str, tuple[list[int], str, int, int]]:

@@ -476,58 +476,85 @@ function wordEditor(widget, weights) {
   };
 }
 
+/**
+ * A box for one number, found in the inputs by `read` and put there by `put`. `follow()` shows what
+ * the inputs hold, unless something else is half typed; `more` are listeners of its owner.
+ */
+export function numberBox(widget, field, { read, put, limits, ...more }) {
+  const { max } = widget.spec;
+  const [low, high] = limits ?? [-max.entry, max.entry];
+  const value = () => read(widget.inputs);
+  const now = () => exact(value());
+  const use = (finished) => {
+    const { value: typed, error } = parseNumber(box.value, max.entry);
+    box.setAttribute("aria-invalid", String(Boolean(error)));
+    const halfway = !finished && /^\s*[+−-]?(\.?|\d*\.?\d*e[+-]?)\s*$/i.test(box.value);
+    if (error) { if (!halfway) widget.say(error); return false; }
+    return widget.edit(field(), (next) => put(next, typed));
+  };
+  const box = h("input", { type: "text", inputmode: "text", autocomplete: "off",
+    ...more,
+    input: () => { box.dirty = true; box.kept = undefined; use(false); box.kept = value(); },
+    blur: () => {
+      if (value() === undefined) return; // its row is gone, and the box with it
+      if (box.dirty && !use(true)) {
+        widget.say(`${widget.problemLine.textContent} The entry keeps ${now()}.`);
+      }
+      box.settle();
+    },
+    keydown: (event) => {
+      const step = { ArrowUp: 0.1, ArrowDown: -0.1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      const moved = Number((value() + (event.shiftKey ? 10 * step : step)).toFixed(4));
+      box.value = exact(Math.max(low, Math.min(high, moved)));
+      use(true);
+    } });
+  box.settle = () => {
+    box.dirty = false;
+    box.removeAttribute("aria-invalid");
+    if (box.value !== now()) box.value = now();
+  };
+  box.follow = () => {
+    // What is half typed stays, unless the number was changed from elsewhere meanwhile.
+    const typing = box.dirty && box === box.getRootNode().activeElement
+      && [undefined, value()].includes(box.kept);
+    if (!typing) box.settle();
+  };
+  return box;
+}
+
+/** The rows of the input `name`; a vector is its own one row. */
+const rowsOf = (inputs, name) => (Array.isArray(inputs[name]?.[0]) ? inputs[name] : [inputs[name]]);
+
 /** A table of number boxes over the input `name`; takes pasted blocks. */
 function matrixEditor(widget, name, label) {
   const { max } = widget.spec;
   const axes = widget.spec.inputs[name].split(" ");
+  const flat = axes.length === 1; // a vector: one row, named by the label
   const table = h("table", { class: "matrix" });
   let size = "";
   const box = (row, column) => {
-    const input = h("input", { type: "text", inputmode: "text", autocomplete: "off",
+    const input = numberBox(widget, () => `${name} ${row} ${column}`, {
+      read: (inputs) => rowsOf(inputs, name)[row]?.[column],
+      put: (next, typed) => { rowsOf(next, name)[row][column] = typed; },
+      limits: widget.spec.limits?.[name],
       focus: () => { input.select(); widget.select(name, row, column); },
-      input: () => { input.dirty = true; input.kept = undefined; put(false); input.kept = value(); },
-      blur: () => {
-        if (!widget.inputs[name][row]) return; // its word is gone, and the box with it
-        if (input.dirty && !put(true)) {
-          widget.say(`${widget.problemLine.textContent} The entry keeps ${now()}.`);
-        }
-        input.dirty = false;
-        input.removeAttribute("aria-invalid");
-        input.value = now();
-      },
-      keydown: (event) => {
-        const step = { ArrowUp: 0.1, ArrowDown: -0.1 }[event.key];
-        if (!step) return;
-        event.preventDefault();
-        const moved = Number((value() + (event.shiftKey ? 10 * step : step)).toFixed(4));
-        input.value = exact(Math.max(-max.entry, Math.min(max.entry, moved)));
-        put(true);
-      },
       paste: (event) => {
         const text = event.clipboardData.getData("text");
         if (!/[^\s[\](),;][\s,;]+[^\s[\](),;]/.test(text.trim())) return; // one number: as typed
         event.preventDefault();
-        input.dirty = false;
-        input.removeAttribute("aria-invalid");
+        input.settle();
         pasteBlock(parseBlock(text, max.entry), row, column);
-        input.value = now();
+        input.settle();
       } });
-    const field = `${name} ${row} ${column}`;
-    const value = () => widget.inputs[name][row][column];
-    const now = () => exact(value());
-    const put = (finished) => {
-      const { value: typed, error } = parseNumber(input.value, max.entry);
-      input.setAttribute("aria-invalid", String(Boolean(error)));
-      const halfway = !finished && /^\s*[+−-]?(\.?|\d*\.?\d*e[+-]?)\s*$/i.test(input.value);
-      if (error) { if (!halfway) widget.say(error); return false; }
-      return widget.edit(field, (next) => { next[name][row][column] = typed; });
-    };
     return input;
   };
   const pasteBlock = ({ rows, error }, row, column) => {
     if (error) { widget.say(`Nothing was pasted. ${error}`); return; }
     const [height, width] = [rows.length, rows[0]?.length ?? 0];
-    const [T, D] = [widget.inputs[name].length, widget.inputs[name][0].length];
+    const held = rowsOf(widget.inputs, name);
+    const [T, D] = [held.length, held[0].length];
     if (!rows.every((cells) => cells.length === width)) {
       widget.say("Nothing was pasted: the rows of the block are not equally long.");
       return;
@@ -539,44 +566,39 @@ function matrixEditor(widget, name, label) {
       return;
     }
     widget.edit(Symbol("paste"), (next) => rows.forEach((cells, i) => cells.forEach((value, j) => {
-      next[name][row + i][column + j] = value;
+      rowsOf(next, name)[row + i][column + j] = value;
     })));
   };
   const build = (rows, columns) => {
     table.replaceChildren(
-      h("caption", {}, ...mathText(label)),
+      ...(flat ? [] : [h("caption", {}, ...mathText(label))]),
       h("thead", {}, h("tr", {}, h("td"),
         ...Array.from({ length: columns }, (_, j) => h("th", { scope: "col" }, String(j + 1))))),
-      h("tbody", {}, ...Array.from({ length: rows }, (_, i) => h("tr", {}, h("th", { scope: "row" }),
+      h("tbody", {}, ...Array.from({ length: rows }, (_, i) => h("tr", {},
+        h("th", { scope: "row" }, ...(flat ? mathText(label) : [])),
         ...Array.from({ length: columns }, (__, j) => h("td", {}, box(i, j)))))));
   };
   return {
     element: h("div", { class: "scroll" }, table),
     shows: "inputs",
     update(inputs) {
-      const matrix = inputs[name];
-      const active = table.getRootNode().activeElement;
+      const matrix = rowsOf(inputs, name);
+      const { entry } = widget;
       if (size !== `${matrix.length} ${matrix[0].length}`) {
         build(matrix.length, matrix[0].length);
         size = `${matrix.length} ${matrix[0].length}`;
       }
-      const labels = widget.labels(axes[0], matrix.length);
+      const labels = flat ? [] : widget.labels(axes[0], matrix.length);
       matrix.forEach((values, i) => {
         const [head, ...cells] = table.tBodies[0].rows[i].children;
-        write(head, labels[i]);
-        mark(head, "title", labels[i]);
-        values.forEach((value, j) => {
+        if (!flat) {
+          write(head, labels[i]);
+          mark(head, "title", labels[i]);
+        }
+        values.forEach((_, j) => {
           const input = cells[j].firstChild;
-          const { entry } = widget;
-          const text = exact(value);
-          // What is half typed stays, unless the number was changed from elsewhere meanwhile.
-          const typing = input === active && input.dirty && [undefined, value].includes(input.kept);
-          if (!typing) {
-            input.dirty = false;
-            input.removeAttribute("aria-invalid");
-            if (input.value !== text) input.value = text;
-          }
-          mark(input, "aria-label", `${name} of ${labels[i]}, ${j + 1}`);
+          input.follow();
+          mark(input, "aria-label", flat ? `${name} ${j + 1}` : `${name} of ${labels[i]}, ${j + 1}`);
           input.classList.toggle("chosen",
             entry?.name === name && entry.row === i && entry.column === j);
         });
@@ -598,7 +620,7 @@ function entrySlider(widget) {
     input: () => {
       const { name, row, column } = widget.entry;
       widget.edit(`${name} ${row} ${column}`, (next) => {
-        next[name][row][column] = Number(Number(range.value).toFixed(2));
+        rowsOf(next, name)[row][column] = Number(Number(range.value).toFixed(2));
       });
     } });
   const label = h("span");
@@ -607,7 +629,7 @@ function entrySlider(widget) {
     shows: "inputs",
     update(inputs) {
       const { entry } = widget;
-      const value = entry && inputs[entry.name]?.[entry.row]?.[entry.column];
+      const value = entry && rowsOf(inputs, entry.name)[entry.row]?.[entry.column];
       const there = typeof value === "number";
       range.disabled = !there;
       if (!there) {
@@ -616,9 +638,10 @@ function entrySlider(widget) {
         return;
       }
       const axes = widget.spec.inputs[entry.name].split(" ");
-      const row = widget.labels(axes[0], inputs[entry.name].length)[entry.row];
+      const row = axes.length > 1
+        ? `row ${widget.labels(axes[0], inputs[entry.name].length)[entry.row]}, column` : "entry";
       const table = entry.name[0].toUpperCase() + entry.name.slice(1);
-      const name = `${table}, row ${row}, column ${entry.column + 1}: ${exact(value)}`;
+      const name = `${table}, ${row} ${entry.column + 1}: ${exact(value)}`;
       if (label.dataset.name !== name) label.replaceChildren(...mathText(name));
       label.dataset.name = name;
       const key = `${entry.name} ${entry.row} ${entry.column}`; // while one entry slides, only growing

@@ -1,7 +1,6 @@
-"""The trained translator, for the widgets that run it in the page: its steps, and its words."""
+"""The trained translators, for the widgets that run them in the page: steps, and words."""
 
 from collections.abc import Callable, Sequence
-from copy import deepcopy
 from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
@@ -18,19 +17,21 @@ MOST_WORDS = 16  # of an English sentence
 MOST_STEPS = 24  # of its translation, <eos> among them
 
 
+def translator(name: str = NAME) -> Translator:
+    """The shipped translator of that name, in the precision that torch computes in now."""
+    return in_precision(name, torch.get_default_dtype())
+
+
 @cache
-def translator() -> Translator:
-    return load_translator(NAME)
+def in_precision(name: str, dtype: torch.dtype) -> Translator:
+    loaded = load_translator(name)
+    loaded.model.to(dtype)
+    return loaded
 
 
 def trained() -> Seq2Seq:
-    """The model, in the precision that torch computes in now."""
-    return in_precision(torch.get_default_dtype())
-
-
-@cache
-def in_precision(dtype: torch.dtype) -> Seq2Seq:
-    model = deepcopy(translator().model).to(dtype)
+    """The model without attention."""
+    model = translator().model
     assert isinstance(model, Seq2Seq)
     return model
 
@@ -84,25 +85,26 @@ def gru_layers(
 
 
 class TranslatorWidget(LiveWidget):
-    """Whatever reads an English sentence, ``source``, with the trained translator."""
+    """Whatever reads an English sentence, ``source``, with the translator named ``weights``."""
 
     steps: ClassVar[Sequence[Callable[..., Any]]] = (read, write)
     weights: ClassVar[str] = NAME
 
     @classmethod
     def model(cls) -> nn.Module:
-        return trained()
+        model: nn.Module = translator(cls.weights).model
+        return model
 
     @classmethod
     def sentences(cls) -> dict[str, Sequence[str]]:
-        return {"source": translator().source.tokens}
+        return {"source": translator(cls.weights).source.tokens}
 
     @classmethod
     def vocabularies(cls) -> dict[str, Sequence[str]]:
-        return {"target": translator().target.tokens}
+        return {"target": translator(cls.weights).target.tokens}
 
     @classmethod
     def limits(cls) -> Limits:
-        gru = trained().encoder.gru
+        gru = translator(cls.weights).model.decoder.gru
         L, D = gru.num_layers, gru.hidden_size
         return {"S": (1, MOST_WORDS), "T": (1, MOST_STEPS), "D": (D, D), "L": (L, L)}

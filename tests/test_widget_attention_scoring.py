@@ -1,0 +1,238 @@
+"""Three scores for the same keys: what they compute, and what width and temperature do to them."""
+
+import re
+from typing import Any
+
+import pytest
+import torch
+from browsing import Visit, assert_torch, inputs_of, page_of, problem, received, settled
+from playwright.sync_api import BrowserContext, Locator
+
+from tinylib.attention_scoring import additive_score, dot_score, scaled_dot_score
+from tinylib.widgets.attention_scoring import WIDEST, AttentionScoringWidget, slope
+
+QUERY, KEYS = [1.0, 2.0], [[1.0, 0.0], [0.0, 1.0], [-1.0, 1.0]]
+VALUES, W_V = [[1.0, 0.0], [0.0, 1.0], [2.0, 2.0]], [0.5, -0.5]
+
+
+def scoring(**changes: Any) -> AttentionScoringWidget:
+    inputs: dict[str, Any] = dict(query=QUERY, keys=KEYS, values=VALUES, w_v=W_V, temperature=1)
+    return AttentionScoringWidget(**{**inputs, **changes})
+
+
+# ------------------------------------------------------------------ the numbers
+
+
+def test_the_scores_are_the_chapters() -> None:
+    seen = scoring(temperature=2.5).values()
+    q, k, v = torch.tensor([QUERY]), torch.tensor(KEYS), torch.tensor(VALUES)
+    scores = torch.cat(
+        [additive_score(q, k, torch.tensor(W_V)), dot_score(q, k), scaled_dot_score(q, k)]
+    )
+    torch.testing.assert_close(seen["scores"], scores)
+    assert seen["scores"][1].tolist() == [1, 2, 1]
+    weights = (scores / 2.5).softmax(-1)
+    torch.testing.assert_close(seen["weights"], weights)
+    torch.testing.assert_close(seen["largest"], weights.max(-1).values)
+    torch.testing.assert_close(seen["output"], weights @ v)
+
+
+def test_temperature_does_to_the_dot_product_what_scaling_does() -> None:
+    g = torch.Generator().manual_seed(0)
+    query, w_v = torch.randn(2, 13, generator=g)
+    given = dict(query=query, keys=torch.randn(7, 13, generator=g), w_v=w_v, values=[[1, 2]] * 7)
+    warm, scaled = scoring(**given, temperature=13**0.5).values(), scoring(**given).values()
+    for name in ("weights", "largest", "slope", "output"):
+        torch.testing.assert_close(warm[name][1], scaled[name][2])
+
+
+def test_the_slope_is_the_largest_entry_of_the_softmaxs_jacobian() -> None:
+    for S in (1, 2, 7):
+        scores = 3 * torch.randn(S, generator=torch.Generator().manual_seed(S))
+        jacobian = torch.func.jacrev(lambda e: e.softmax(-1))(scores)
+        torch.testing.assert_close(slope(scores.softmax(-1)), jacobian.abs().max())
+    assert slope(torch.tensor([0.5, 0.5])) == 0.25 and slope(torch.tensor([1.0, 0.0])) == 0
+
+
+def test_the_stored_table_shows_the_weights() -> None:
+    widget = scoring()
+    weights, html = widget.values()["weights"], widget._html()
+    for name, row in zip(("additive", "dot", "scaled dot"), weights, strict=True):
+        cells = "".join(f"<td>{w:.2f}</td>" for w in row.tolist())
+        assert f'<th scope="row">{name}</th>{cells}' in html
+    assert "weights of 3 keys 2 wide" in html
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (dict(temperature=0), "temperature has an entry beyond 0.1 … 10"),
+        (dict(temperature=float("inf")), "temperature holds NaN or an infinite number"),
+        (dict(query=[1.0, float("nan")]), "query holds NaN"),
+        (dict(query=[1.0]), "keys is 3 × 2 but needs 3 × 1"),
+        (dict(w_v=[1.0] * 3), "w_v is 3 but needs 2"),
+        (dict(values=VALUES[:2]), "values is 2 × 2 but needs 3 × 2"),
+        (dict(query=[], keys=[[]] * 3, w_v=[]), "query is empty"),
+        (dict(keys=[], values=[]), "keys"),
+        (dict(query=[0] * 17, keys=[[0] * 17] * 3, w_v=[0] * 17), "17 entries along k: give 1 to"),
+        (dict(keys=KEYS * 3, values=VALUES * 3), "9 entries along S: give 1 to 8"),
+    ],
+)
+def test_bad_input_is_refused_in_words(
+    changes: dict[str, Any], message: str, unchecked: None
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        scoring(**changes)
+
+
+# ------------------------------------------------------------------ in the page
+
+
+@pytest.fixture
+def visit(context: BrowserContext, site: str) -> Visit:
+    return Visit(context, site, page_of("attention_scoring"))
+
+
+@pytest.fixture
+def widget(visit: Visit) -> Locator:
+    return visit.widget("attention_scoring")
+
+
+def width(widget: Locator) -> Locator:
+    return widget.get_by_role("slider", name="width k")
+
+
+def temperature(widget: Locator) -> Locator:
+    return widget.get_by_role("slider", name="temperature")
+
+
+def entry(widget: Locator, name: str) -> Locator:
+    return widget.get_by_role("textbox", name=name, exact=True)
+
+
+def verdict(widget: Locator) -> str:
+    return widget.locator(".scored + .note").inner_text()
+
+
+def test_wide_dot_products_settle_on_one_key(widget: Locator) -> None:
+    """What the reader is to find: the chapter's example, widened, and cured by a temperature."""
+    assert inputs_of(widget)["temperature"] == 1
+    width(widget).fill(str(WIDEST))
+    assert_torch(widget, "attention_scoring")
+    wide = received(widget)
+    assert wide["largest"][1] > 0.95 and wide["slope"][1] < 0.05
+    assert wide["largest"][2] < 0.7 and wide["slope"][2] > 0.2
+    assert wide["largest"][0] < 0.7, "additive scores stay within the sum of |w_v|"
+    key = int(wide["weights"][1].argmax()) + 1
+    assert verdict(widget).startswith(f"The dot product gives key {key} the weight 0.9")
+    assert "divided by √16 = 4," in verdict(widget) and "At temperature" not in verdict(widget)
+    temperature(widget).fill("4")
+    assert_torch(widget, "attention_scoring")
+    cooled = received(widget)
+    torch.testing.assert_close(cooled["weights"][1], wide["weights"][2])
+    assert "At temperature 4.00, about √16, the dot product weighs as" in verdict(widget)
+
+
+def test_what_is_cut_off_comes_back(widget: Locator) -> None:
+    entry(widget, "keys of 2, 4").fill("3.25")
+    width(widget).fill("16")
+    assert_torch(widget, "attention_scoring")
+    wide = inputs_of(widget)
+    assert wide["keys"][1][3] == 3.25
+    for name in ("query", "w_v"):
+        assert len(set(wide[name][4:])) > 5, "made-up entries differ"
+    assert len({tuple(row) for row in wide["keys"]}) == len(wide["keys"])
+    width(widget).fill("1")
+    assert_torch(widget, "attention_scoring")
+    assert [len(inputs_of(widget)[name]) for name in ("query", "w_v")] == [1, 1]
+    width(widget).fill("16")
+    assert inputs_of(widget) == wide
+    widget.get_by_role("button", name="Remove key 5").click()
+    widget.get_by_role("button", name="Add a key").click()
+    assert inputs_of(widget) == wide
+    widget.get_by_role("button", name="Reset").click()
+    settled(widget)
+    width(widget).fill("16")
+    again = inputs_of(widget)
+    assert again["keys"][1][3] != 3.25 and again["query"] == wide["query"]
+
+
+def test_made_up_entries_have_mean_0_and_variance_1(widget: Locator) -> None:
+    """Else the theorem that the reader is to meet would not hold for them."""
+    add = widget.get_by_role("button", name="Add a key")
+    for _ in range(3):
+        add.click()
+    width(widget).fill("16")
+    keys = torch.tensor(inputs_of(widget)["keys"])[:, 4:]
+    assert abs(keys.mean()) < 0.25 and 0.75 < keys.std() < 1.25
+    add.click()
+    assert problem(widget) == "There is room for 8 keys: remove one first."
+    assert len(inputs_of(widget)["keys"]) == 8
+
+
+def test_keys_can_be_taken_away_but_for_one(widget: Locator) -> None:
+    for number in (5, 4, 3, 2):
+        widget.get_by_role("button", name=f"Remove key {number}").press("Enter")
+        assert_torch(widget, "attention_scoring")
+    assert widget.get_by_role("button", name="Remove key 1").is_disabled()
+    assert widget.evaluate("el => el.shadowRoot.activeElement.textContent") == "Add a key"
+    assert verdict(widget) == "One key alone has the weight 1, whatever its score."
+    assert received(widget)["slope"].tolist() == [0, 0, 0]
+
+
+def test_a_vector_is_typed_stepped_slid_and_pasted(widget: Locator) -> None:
+    box = entry(widget, "query 2")
+    box.fill("0.5")
+    box.press("ArrowUp")
+    assert inputs_of(widget)["query"][1] == 0.6
+    slider = widget.get_by_role("slider", name="Query, entry 2: 0.6")
+    slider.press("ArrowRight")
+    assert inputs_of(widget)["query"][1] == 0.65
+    entry(widget, "w_v 1").evaluate(
+        """(el) => {
+            const clipboardData = new DataTransfer();
+            clipboardData.setData('text', '0.1 0.2 0.3 0.4');
+            el.dispatchEvent(new ClipboardEvent('paste',
+                { clipboardData, bubbles: true, cancelable: true }));
+        }"""
+    )
+    assert_torch(widget, "attention_scoring")
+    assert inputs_of(widget)["w_v"] == [0.1, 0.2, 0.3, 0.4]
+    before = inputs_of(widget)
+    box.fill("many")
+    assert problem(widget) == "“many” is not a number: write it like 0.43."
+    box.fill("51")
+    assert problem(widget) == "51 is out of range: keep entries between −50 and 50."
+    box.blur()
+    assert inputs_of(widget) == before and box.input_value() == "0.65"
+
+
+def test_the_keyboard_reaches_all_of_it(widget: Locator, visit: Visit) -> None:
+    entry(widget, "query 1").focus()  # from then on, the slider for an entry is enabled
+    width(widget).focus()
+    for _ in range(80):
+        left = widget.evaluate(
+            "el => { const a = el.shadowRoot.activeElement; if (a) a.seen = true; return !a; }"
+        )
+        if left:
+            break
+        visit.page.keyboard.press("Tab")
+    missed = widget.evaluate(
+        """el => [...el.shadowRoot.querySelectorAll('button, input')]
+            .filter((e) => e.checkVisibility() && !e.disabled && !e.seen)
+            .map((e) => e.outerHTML)"""
+    )
+    assert left and missed == []
+
+
+def test_a_link_restores_a_wider_state(widget: Locator, visit: Visit) -> None:
+    width(widget).fill("9")
+    widget.get_by_role("button", name="Copy link").click()
+    before = inputs_of(widget)
+    visit.page.reload()
+    again = visit.widget("attention_scoring")
+    visit.page.wait_for_function(
+        "el => el.model.get('inputs').query.length === 9", arg=again.element_handle()
+    )
+    assert inputs_of(again) == before
+    assert_torch(again, "attention_scoring")

@@ -1,0 +1,386 @@
+"""Kernel regression: what it computes, and points that are dragged, typed and moved by keys."""
+
+import re
+from typing import Any
+
+import pytest
+import torch
+from browsing import Visit, assert_torch, inputs_of, page_of, problem, settled
+from hypothesis import given
+from hypothesis import strategies as st
+from playwright.sync_api import Browser, BrowserContext, CDPSession, Locator
+
+from tinylib.attention_scoring import boxcar, kernel_weights
+from tinylib.widgets.kernel_regression import (
+    ENDS,
+    GRID,
+    KERNELS,
+    MOST_POINTS,
+    KernelRegressionWidget,
+    Regression,
+    compute,
+    truth,
+)
+
+X = [0.5, 1.0, 2.0, 4.0, 4.5]
+Y = [0.0, 1.0, 3.0, 5.0, -1.0]
+
+
+def computed(**changes: Any) -> Regression:
+    inputs = dict(x=X, y=Y, query=1.5, bandwidth=0.5, kernel=boxcar)
+    return Regression(**KernelRegressionWidget(**{**inputs, **changes}).values())
+
+
+# ------------------------------------------------------------------ the numbers
+
+
+def test_by_hand() -> None:
+    """Boxcar, half a unit wide: of the query 1.5, both 1 and 2 are in reach."""
+    seen = computed()
+    assert seen.alpha.tolist() == [0, 0.5, 0.5, 0, 0]
+    assert seen.reached and seen.answer == 2
+    at = {round(place, 3): i for i, place in enumerate(seen.places.tolist())}
+    assert [seen.covered[at[x]].item() for x in (0, 2.4, 2.6, 3.4, 3.6, 5)] == [1, 1, 0, 0, 1, 1]
+    assert seen.curve[at[2.4]] == 3 and seen.curve[at[4.2]] == 2
+    assert [seen.reach[at[x]].item() for x in (0.9, 1.1, 1.9, 2.1)] == [0, 1, 1, 0]
+
+
+def test_truth_is_the_chapters_function() -> None:
+    seen = computed()
+    assert len(seen.places) == GRID and seen.places[[0, -1]].tolist() == [*ENDS]
+    torch.testing.assert_close(seen.truth, 2 * seen.places.sin() + seen.places**0.8)
+    assert truth(torch.tensor(1.0)).item() == pytest.approx(2.682942, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_weights_are_those_of_kernel_weights(name: str) -> None:
+    g = torch.Generator().manual_seed(0)
+    x, y = 5 * torch.rand(13, generator=g), torch.randn(13, generator=g)
+    query, w = torch.tensor(2.3), 0.7
+    number = torch.tensor(list(KERNELS).index(name))
+    seen = compute(x, y, query, torch.tensor(w), number)
+    places = torch.cat([query[None], seen.places])
+    alpha = kernel_weights(places, x, KERNELS[name], w)
+    torch.testing.assert_close(seen.alpha, alpha[0])
+    torch.testing.assert_close(torch.cat([seen.answer[None], seen.curve]), alpha @ y)
+    assert torch.equal(torch.cat([seen.reached[None], seen.covered]), alpha.sum(-1) > 0)
+    torch.testing.assert_close(seen.reach, KERNELS[name]((query - seen.places) / w).exp())
+
+
+@given(
+    points=st.lists(
+        st.tuples(st.floats(0, 5, width=32), st.floats(-2, 6, width=32)),
+        min_size=1,
+        max_size=MOST_POINTS,
+    ),
+    query=st.floats(0, 5, width=32),
+    bandwidth=st.floats(0.0625, 3, width=32),
+    kernel=st.integers(0, len(KERNELS) - 1),
+)
+def test_an_answer_is_a_mean_of_the_points_or_there_is_none(
+    points: list[tuple[float, float]], query: float, bandwidth: float, kernel: int
+) -> None:
+    x, y = torch.tensor(points).T
+    seen = compute(x, y, torch.tensor(query), torch.tensor(bandwidth), torch.tensor(kernel))
+    for value in seen:
+        assert value.isfinite().all()
+    assert seen.alpha.sum().item() == pytest.approx(float(seen.reached), abs=1e-5)
+    curve = seen.curve[seen.covered]
+    assert ((curve >= y.min() - 1e-4) & (curve <= y.max() + 1e-4)).all()
+    assert not seen.curve[~seen.covered].any() and (seen.reached or seen.answer == 0)
+
+
+def test_out_of_reach_is_said_and_not_a_zero() -> None:
+    widget = KernelRegressionWidget(X, Y, query=3, bandwidth=0.5, kernel=boxcar)
+    assert not widget.values()["reached"]
+    html = widget._html()
+    assert "at x = 3 no point is in reach (boxcar kernel, bandwidth 0.5)" in html
+    assert "NaN" not in html
+    html = KernelRegressionWidget(X, Y, query=1.5, bandwidth=0.5, kernel=boxcar)._html()
+    assert "at x = 1.5 the answer is 2.00" in html
+    assert '<th scope="row">point 3</th><td>2.00</td><td>3.00</td><td>0.50</td>' in html
+    assert ">point 1<" not in html
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (dict(bandwidth=0), "bandwidth has an entry beyond 0.05 … 3"),
+        (dict(bandwidth=-1), "bandwidth has an entry beyond 0.05 … 3"),
+        (dict(bandwidth=float("nan")), "bandwidth holds NaN"),
+        (dict(bandwidth=float("inf")), "bandwidth holds NaN or an infinite number"),
+        (dict(query=5.1), "query has an entry beyond 0 … 5"),
+        (dict(x=[], y=[]), "x is empty"),
+        (dict(x=[1.0, 2.0]), "y is 5 but needs 2"),
+        (dict(x=[*X[:4], 5.5]), "x has an entry beyond 0 … 5"),
+        (dict(y=[*Y[:4], float("nan")]), "y holds NaN"),
+        (dict(x=[1.0] * 31, y=[1.0] * 31), "x has 31 entries along S: give 1 to 30"),
+        (dict(kernel=4), "kernel has an entry beyond 0 … 3"),
+        (dict(kernel=1.5), "kernel must hold whole numbers"),
+    ],
+)
+def test_bad_input_is_refused_in_words(
+    changes: dict[str, Any], message: str, unchecked: None
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        KernelRegressionWidget(**{**dict(x=X, y=Y), **changes})
+
+
+# ------------------------------------------------------------------ in the page
+
+
+@pytest.fixture
+def visit(context: BrowserContext, site: str) -> Visit:
+    return Visit(context, site, page_of("kernel_regression"))
+
+
+@pytest.fixture
+def widget(visit: Visit) -> Locator:
+    widget = visit.widget("kernel_regression")
+    hold(widget)
+    return widget
+
+
+def hold(widget: Locator, **changes: Any) -> None:
+    """Give the widget these inputs, as a link or a kernel would."""
+    inputs = {**dict(x=X, y=Y, query=1.5, bandwidth=0.5, kernel=1), **changes}
+    widget.evaluate("(el, i) => { el.model.set('inputs', i); el.model.save_changes(); }", inputs)
+    widget.scroll_into_view_if_needed()
+    assert_torch(widget, "kernel_regression")
+
+
+def point(widget: Locator, number: int) -> Locator:
+    return widget.get_by_role("slider", name=f"point {number}", exact=True)
+
+
+def query(widget: Locator) -> Locator:
+    return widget.get_by_role("slider", name="query x")
+
+
+def typed(widget: Locator, name: str) -> Locator:
+    return widget.get_by_role("textbox", name=name, exact=True)
+
+
+def said(widget: Locator) -> str:
+    return widget.locator(".says").inner_text()
+
+
+def middle(place: Locator) -> tuple[float, float]:
+    box = place.bounding_box()
+    assert box
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def per_unit(widget: Locator) -> tuple[float, float]:
+    """Pixels for 1 of x and of y; y points down."""
+    box = widget.locator(".ground svg").bounding_box()
+    assert box
+    return box["width"] / 5, -box["height"] / 8
+
+
+def where(widget: Locator, number: int) -> tuple[float, float]:
+    inputs = inputs_of(widget)
+    return inputs["x"][number - 1], inputs["y"][number - 1]
+
+
+def test_a_point_is_dragged(widget: Locator, visit: Visit) -> None:
+    (left, top), (x, y) = middle(point(widget, 3)), per_unit(widget)
+    mouse = visit.page.mouse
+    mouse.move(left + 3, top - 2)  # gripped beside its middle, it does not jump
+    mouse.down()
+    mouse.move(left + 3 + 0.5 * x, top - 2 - 1.5 * y, steps=7)
+    assert_torch(widget, "kernel_regression")
+    assert where(widget, 3) == pytest.approx((2.5, 1.5), abs=0.02)
+    mouse.move(left + 9 * x, top + 9 * y, steps=3)  # past the edges
+    mouse.up()
+    assert where(widget, 3) == (5, 6)
+    mouse.move(left, top)
+    assert_torch(widget, "kernel_regression")
+    assert where(widget, 3) == (5, 6), "let go"
+    assert middle(point(widget, 3)) == pytest.approx((left + 3 * x, top + 3 * y), abs=1.5)
+    assert widget.get_by_role("button", name="Remove point 3").is_visible()
+    widget.get_by_role("button", name="Undo").click()
+    assert inputs_of(widget)["x"] == X and inputs_of(widget)["y"] == Y, "one step"
+
+
+def test_a_point_and_the_query_are_dragged_by_touch(browser: Browser, site: str) -> None:
+    with browser.new_context(
+        viewport={"width": 375, "height": 700}, has_touch=True, is_mobile=True
+    ) as context:
+        visit = Visit(context, site, page_of("kernel_regression"))
+        widget = visit.widget("kernel_regression")
+        hold(widget)
+        widget.locator(".plot").scroll_into_view_if_needed()
+        scrolled = visit.page.evaluate("scrollY")
+        session = context.new_cdp_session(visit.page)
+        x, y = per_unit(widget)
+        swipe(session, middle(point(widget, 3)), (0.5 * x, -1.5 * y))
+        assert_torch(widget, "kernel_regression")
+        assert where(widget, 3) == pytest.approx((2.5, 1.5), abs=0.04)
+        handle = middle(query(widget).locator("span"))
+        swipe(session, handle, (1.0 * x, 30))
+        assert_torch(widget, "kernel_regression")
+        assert inputs_of(widget)["query"] == pytest.approx(2.5, abs=0.04)
+        assert visit.page.evaluate("scrollY") == scrolled, "the page did not scroll along"
+        assert visit.page.evaluate("document.documentElement.scrollWidth") == 375
+
+
+def swipe(session: CDPSession, start: tuple[float, float], by: tuple[float, float]) -> None:
+    def touch(kind: str, share: float) -> None:
+        at = [{"x": start[0] + share * by[0], "y": start[1] + share * by[1]}]
+        points = [] if kind == "touchEnd" else at
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", 0)
+    for i in range(1, 11):
+        touch("touchMove", i / 10)
+    touch("touchEnd", 1)
+
+
+def test_keys_move_a_point_and_remove_it(widget: Locator, visit: Visit) -> None:
+    press = visit.page.keyboard.press
+    point(widget, 5).focus()
+    for key in ("ArrowLeft", "ArrowUp", "ArrowUp", "Shift+ArrowRight", "Shift+ArrowDown"):
+        press(key)
+    assert_torch(widget, "kernel_regression")
+    assert where(widget, 5) == (4.95, -1.8)
+    press("Shift+ArrowRight")
+    press("Shift+ArrowDown")
+    assert where(widget, 5) == (5, -2), "not beyond the plot"
+    assert "x 5, y −2, weight 0" in (point(widget, 5).get_attribute("aria-valuetext") or "")
+    press("Delete")
+    assert_torch(widget, "kernel_regression")
+    assert inputs_of(widget)["x"] == X[:4]
+    press("ArrowLeft")  # the focus went on to a neighbour
+    assert inputs_of(widget)["x"] == [*X[:3], 3.95]
+    for _ in range(6):
+        press("Backspace")
+    assert_torch(widget, "kernel_regression")
+    assert len(inputs_of(widget)["x"]) == 1, "the last one stays"
+
+
+def test_the_query_is_moved_by_mouse_keys_and_typing(widget: Locator, visit: Visit) -> None:
+    (left, top), (x, _) = middle(query(widget).locator("span")), per_unit(widget)
+    mouse, press = visit.page.mouse, visit.page.keyboard.press
+    mouse.move(left, top)
+    mouse.down()
+    mouse.move(left + x, top + 40, steps=5)
+    mouse.up()
+    assert inputs_of(widget)["query"] == pytest.approx(2.5, abs=0.02)
+    for key, wanted in (("Home", 0), ("ArrowLeft", 0), ("Shift+ArrowRight", 0.5), ("End", 5)):
+        press(key)
+        assert inputs_of(widget)["query"] == wanted
+    press("ArrowDown")
+    assert inputs_of(widget)["query"] == 4.95
+    mouse.click(left - 0.5 * x, top + 220)  # the ground
+    assert inputs_of(widget)["query"] == pytest.approx(1, abs=0.02)
+    typed(widget, "query x, typed").fill("4.2")
+    assert_torch(widget, "kernel_regression")
+    assert said(widget) == "At x = 4.2 the answer is 2.00, the mean of points 4 and 5."
+
+
+def test_what_is_said(widget: Locator) -> None:
+    assert said(widget) == "At x = 1.5 the answer is 2.00, the mean of points 2 and 3."
+    hold(widget, query=3.7)
+    assert said(widget) == "At x = 3.7 the answer is 5.00, that of point 4 alone."
+    hold(widget, kernel=3)
+    assert said(widget) == "At x = 1.5 the answer is 1.60, the mean of all 5 points."
+    hold(widget, kernel=0, query=1.6)
+    assert said(widget) == "At x = 1.6 the answer is 2.05, mostly from point 3 (0.56)."
+
+
+def test_out_of_reach_is_a_gap(widget: Locator) -> None:
+    hold(widget, query=3)
+    assert said(widget).startswith("At x = 3 no point is in reach. All weights are 0, so there")
+    assert not widget.locator(".answer").is_visible()
+    assert widget.locator(".point.away").count() == 5
+    curve = widget.locator("path.curve").get_attribute("d") or ""
+    parts = [part for part in curve.split("M") if part]
+    assert len(parts) == 2 and "NaN" not in curve
+    ends = [[float(n) for n in re.findall(r"-?\d+\.\d+", part)][::2] for part in parts]
+    assert [(e[0], e[-1]) for e in ends] == [(0, 2.5), (3.5, 5)]
+    hold(widget, query=3, kernel=2)
+    assert said(widget).startswith("At x = 3 no point is in reach.")
+    hold(widget, query=3, kernel=0, bandwidth=0.05)
+    assert widget.locator(".point.away").count() < 5, "a Gaussian reaches everywhere"
+    assert widget.locator(".answer").is_visible()
+
+
+def test_points_are_typed_added_and_removed(widget: Locator) -> None:
+    typed(widget, "x of point 2").fill("1.2")
+    typed(widget, "y of point 2").fill("-0.5")
+    assert_torch(widget, "kernel_regression")
+    assert where(widget, 2) == (1.2, -0.5)
+    weights = widget.locator(".points li .share").all_inner_texts()
+    assert weights == ["0", "0.50", "0.50", "0", "0"]
+    add = widget.get_by_role("button", name="Add a point")
+    add.click()
+    assert_torch(widget, "kernel_regression")
+    assert where(widget, 6) == (1.5, 1.25), "at the query, with its answer"
+    widget.get_by_role("button", name="Remove point 6").click()
+    typed(widget, "y of point 1").focus()
+    widget.get_by_role("button", name="Remove point 1").click()
+    assert_torch(widget, "kernel_regression")
+    assert inputs_of(widget)["x"] == [1.2, 2, 4, 4.5]
+    for _ in range(MOST_POINTS - 4):
+        add.click()
+    assert problem(widget) == ""
+    add.click()
+    assert problem(widget) == "There is room for 30 points: remove one first."
+    widget.get_by_role("button", name="Remove point").click()
+    hold(widget, x=[1, 2], y=[1, 2])
+    widget.get_by_role("button", name="Remove point").press("Enter")
+    assert_torch(widget, "kernel_regression")
+    assert widget.get_by_role("button", name="Remove point 1").is_disabled()
+    assert add.evaluate("el => el === el.getRootNode().activeElement")
+
+
+@pytest.mark.parametrize(
+    ("box", "text", "message"),
+    [
+        ("x of point 2", "abc", "“abc” is not a number"),
+        ("x of point 2", "7", "x has an entry that is not between 0 and 5"),
+        ("y of point 2", "-2.5", "y has an entry that is not between −2 and 6"),
+        ("y of point 2", "NaN", "“NaN” is not a number"),
+        ("query x, typed", "1e9", "1e9 is out of range"),
+        ("query x, typed", "-1", "query has an entry that is not between 0 and 5"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(widget: Locator, box: str, text: str, message: str) -> None:
+    before = inputs_of(widget)
+    value = typed(widget, box).input_value()
+    typed(widget, box).fill(text)
+    assert problem(widget).startswith(message)
+    typed(widget, box).blur()
+    assert typed(widget, box).input_value() == value
+    settled(widget)
+    assert inputs_of(widget) == before
+    typed(widget, box).press("ArrowUp")
+    assert_torch(widget, "kernel_regression")
+
+
+def test_the_keyboard_reaches_all_of_it(widget: Locator, visit: Visit) -> None:
+    query(widget).focus()
+    for _ in range(60):
+        left = widget.evaluate(
+            "el => { const a = el.shadowRoot.activeElement; if (a) a.seen = true; return !a; }"
+        )
+        if left:
+            break
+        visit.page.keyboard.press("Tab")
+    missed = widget.evaluate(
+        """el => [...el.shadowRoot.querySelectorAll('button, input, [tabindex]')]
+            .filter((e) => e.checkVisibility() && !e.disabled && !e.seen && e.type !== 'radio')
+            .map((e) => e.outerHTML)"""
+    )
+    assert left and missed == []
+    widget.get_by_role("radio", name="boxcar").focus()
+    visit.page.keyboard.press("ArrowDown")
+    assert inputs_of(widget)["kernel"] == 2
+    assert_torch(widget, "kernel_regression")
+
+
+def test_a_finger_can_hit_every_point(widget: Locator) -> None:
+    for place in [query(widget).locator("span"), *widget.locator(".point").all()]:
+        box = place.bounding_box()
+        assert box and box["width"] >= 24 and box["height"] >= 24

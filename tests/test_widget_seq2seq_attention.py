@@ -1,0 +1,366 @@
+"""The map of a translation: the model's weights, the grammar's gold, and what the page tells."""
+
+import json
+import random
+import re
+from functools import cache
+from typing import Any
+
+import pytest
+import torch
+from browsing import Visit, assert_torch, inputs_of, line, page_of, problem, settled
+from playwright.sync_api import Browser, BrowserContext, Locator
+
+from tinylib.decoding import greedy
+from tinylib.lab.data import BOS, EOS, Pair, bilingual
+from tinylib.lab.dictionary import alignment, dictionary
+from tinylib.lab.translation import attention_maps
+from tinylib.widgets.seq2seq_attention import (
+    MOST_WORDS,
+    NAME,
+    Looked,
+    Seq2SeqAttentionWidget,
+    held_out,
+    read,
+    write,
+)
+from tinylib.widgets.translator import MOST_STEPS, translator
+
+SENTENCE = "the black cat does not look at the red cars ."
+GIVEN = {english: french for pairs in held_out().values() for english, french in pairs.items()}
+LONGEST = max(GIVEN, key=lambda english: (len(english.split()), len(GIVEN[english].split())))
+ENDLESS = "the cat the cat the cat the cat the cat"
+
+
+@cache
+def looked(source: str) -> Looked:
+    return Looked(**Seq2SeqAttentionWidget(source).values())
+
+
+def french(values: Looked) -> list[str]:
+    return translator(NAME).target.words(values.tokens.tolist())
+
+
+# ------------------------------------------------------------------ what is computed
+
+
+@torch.no_grad()
+def test_the_exported_steps_are_the_model() -> None:
+    model = translator(NAME).model
+    for S in (1, 2, 7, 17):
+        rng = torch.Generator().manual_seed(S)
+        source = torch.randint(4, 100, (S,), generator=rng)
+        state = model.start(source[None], torch.tensor([S]))
+        keys, values, hidden = read(model, source)
+        torch.testing.assert_close(keys, state.keys)
+        torch.testing.assert_close(values, state.values)
+        torch.testing.assert_close(hidden, state.hidden)
+        for token in torch.randint(0, 100, (5, 1), generator=rng):
+            weights, log_probs, hidden = write(model, token, keys, values, hidden)
+            logits, state = model.step(state, token)
+            torch.testing.assert_close(log_probs, logits.log_softmax(-1))
+            torch.testing.assert_close(hidden, state.hidden)
+            torch.testing.assert_close(weights.sum(-1), torch.ones(1))
+
+
+@pytest.mark.parametrize("source", [SENTENCE, LONGEST, "zebra", ENDLESS])
+def test_it_writes_what_greedy_search_says_and_shows_where_it_looked(source: str) -> None:
+    model, english, target = translator(NAME)
+    values, words = looked(source), source.split()
+    ids = torch.tensor([english.ids(words)])
+    state = model.start(ids, torch.tensor([len(words)]))
+    best = greedy(model.step, state, BOS, EOS, MOST_STEPS)
+    assert torch.equal(values.tokens, best.tokens[0])
+    assert torch.equal(values.likeliest[:, 0], values.tokens)
+    log_p = values.probabilities[:, 0].log().sum()
+    torch.testing.assert_close(log_p, best.log_probs[0], rtol=1e-5, atol=1e-5)
+    assert (values.probabilities.diff(dim=1) <= 0).all()
+    said = french(values)
+    [rows] = attention_maps(model, english, target, [Pair(tuple(words), tuple(said))])
+    torch.testing.assert_close(values.weights[: len(said)], rows)
+    torch.testing.assert_close(values.weights.sum(-1), torch.ones(len(values.tokens)))
+
+
+def test_the_gold_is_that_of_the_grammar() -> None:
+    right, splits = 0, bilingual()
+    for pair in splits.test[:60] + splits.length[:60]:
+        values = looked(" ".join(pair.source))
+        if french(values) != list(pair.target):
+            continue
+        right += 1
+        gold = [tuple(row.nonzero()[:, 0].tolist()) for row in values.gold]
+        assert gold == [*pair.alignment, ()], "and <eos> comes from nowhere"
+    assert right > 90
+
+
+def test_what_is_offered_is_held_out() -> None:
+    splits = bilingual()
+    kinds = [splits.test, splits.composition, splits.length]
+    trained_on = {pair.source for pair in splits.train + splits.valid}
+    for pairs, split in zip(held_out().values(), kinds, strict=True):
+        known = {" ".join(pair.source): " ".join(pair.target) for pair in split}
+        assert len(pairs) >= 8
+        assert all(known[english] == french for english, french in pairs.items())
+        assert not any(tuple(english.split()) in trained_on for english in pairs)
+    assert len(LONGEST.split()) == MOST_WORDS
+
+
+def test_some_of_what_is_offered_is_translated_wrongly() -> None:
+    """The page compares: there has to be something to see, and not only that."""
+    wrong = [english for english, true in GIVEN.items() if french(looked(english)) != true.split()]
+    assert 4 <= len(wrong) <= len(GIVEN) / 2
+
+
+def test_the_stored_table_has_a_row_for_each_french_word() -> None:
+    widget = Seq2SeqAttentionWidget(SENTENCE)
+    html, values = widget._html(), Looked(**widget.values())
+    rows = re.findall(r'<th scope="row">(.*?)</th>(.*?)</tr>', html)
+    assert [word for word, _ in rows] == [*french(values), "&lt;eos&gt;"]
+    columns = re.findall(r'<th scope="col">(.*?)</th>', html)
+    assert columns == SENTENCE.split()
+    numbers = [[float(n) for n in re.findall(r"<td>(.*?)</td>", cells)] for _, cells in rows]
+    torch.testing.assert_close(torch.tensor(numbers), values.weights, atol=0.0051, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("", "source has 0 words: give 1 to 17"),
+        ("cat " * 18, "source has 18 words: give 1 to 17"),
+        ("x" * 25, "25 letters: 24 at most"),
+        (3, "source must be a sentence"),
+    ],
+)
+def test_bad_input_is_refused_in_words(source: Any, message: str, unchecked: None) -> None:
+    with pytest.raises(ValueError, match=message):
+        Seq2SeqAttentionWidget(source)
+
+
+# ------------------------------------------------------------------ in the page
+
+
+@pytest.fixture
+def visit(context: BrowserContext, site: str) -> Visit:
+    return Visit(context, site, page_of("seq2seq_attention"))
+
+
+@pytest.fixture
+def widget(visit: Visit) -> Locator:
+    widget = visit.widget("seq2seq_attention")
+    translate(widget, "two women")  # an edit: until then the page shows what is stored
+    return widget
+
+
+def translate(widget: Locator, source: str) -> None:
+    line(widget).fill(source)
+    assert_torch(widget, "seq2seq_attention")
+
+
+def note(widget: Locator, kind: str = "verdict") -> str:
+    return widget.locator(f".note.{kind}").inner_text()
+
+
+def row(widget: Locator, t: int) -> Locator:
+    return widget.locator(".map tbody tr").nth(t)
+
+
+def chosen(widget: Locator) -> int:
+    marked = widget.locator(".map tbody button").evaluate_all(
+        "all => all.map((b) => b.ariaPressed === 'true')"
+    )
+    assert sum(marked) == 1
+    assert widget.locator(".map tr.query").count() == 1
+    return marked.index(True)
+
+
+def test_the_page_knows_the_dictionary_as_python_does(visit: Visit) -> None:
+    """The grammar's own sentences; and words of both languages as they come."""
+    rng, splits, book = random.Random(0), bilingual(), dictionary()
+    english = [word for entry in [*book.english, "of", "zebra"] for word in entry.split()]
+    french = [*book.french, "<unk>", "<eos>"]
+
+    def some(words: list[str]) -> list[str]:
+        return rng.choices(words, k=rng.randrange(13))
+
+    pairs = [(list(p.source), list(p.target)) for p in splits.test[:300] + splits.length[:300]]
+    pairs += [(source, rng.sample(target, len(target) - 1)) for source, target in pairs[:300]]
+    jumble = len(pairs)
+    pairs += [(some(english), some(french)) for _ in range(600)]
+    told = visit.page.evaluate(
+        """async ([book, pairs]) => {
+            const host = document.querySelector("script[src*='/host.js']").src;
+            const { alignment } = await import(new URL('dictionary.js', host));
+            return pairs.map(([source, target]) => alignment(book, source, target));
+        }""",
+        [json.loads(json.dumps(book._asdict())), pairs],
+    )
+    python = [[list(places) for places in alignment(*pair)] for pair in pairs]
+    assert told == python
+    claims = [bool(places) for answer in python[jumble:] for places in answer]
+    assert 0.02 < sum(claims) / len(claims) < 0.9, "some of the jumble is known, and some is not"
+
+
+def test_the_page_says_what_python_says(widget: Locator) -> None:
+    for source in [SENTENCE, *list(GIVEN)[::2], "cats", "zebra zebra", ENDLESS]:
+        translate(widget, source)
+        values = looked(source)
+        said = french(values)
+        ended = values.tokens[-1] == EOS
+        assert widget.locator(".french").inner_text() == " ".join(said) + ("" if ended else " …")
+        known = [t for t in range(len(said)) if values.gold[t].any()]
+        right = [t for t in known if values.gold[t, values.weights[t].argmax()]]
+        told = note(widget)
+        if not known:
+            assert told.endswith("the origin of none of these words: there is no gold.")
+        else:
+            of = f"{len(right)} of {len(known)}" if len(right) < len(known) else f"All {len(known)}"
+            assert f"{of} words look most at a word that they come from" in told
+            part = f"the origin of {len(known)} of these {len(said)} words."
+            assert (part in told) == (len(known) < len(said))
+        signs = widget.locator(".map .sign").all_inner_texts()
+        expected = ["✓" if t in right else "✗" if t in known else "" for t in range(len(said))]
+        assert signs == expected + [""] * bool(ended)
+        gold = widget.locator(".map tbody tr").evaluate_all(
+            "all => all.map((tr) => [...tr.cells].slice(1).map((td) => td.matches('.gold')))"
+        )
+        assert torch.equal(torch.tensor(gold), values.gold)
+
+
+def test_it_names_the_words_that_look_elsewhere(widget: Locator) -> None:
+    translate(widget, SENTENCE)
+    values = looked(SENTENCE)
+    said = french(values)
+    t = said.index("ne")
+    words = SENTENCE.split()
+    place = int(values.weights[t].argmax())
+    assert words[place] != "not", "“ne” looks at its “not” now: choose another sentence"
+    assert note(widget).endswith(
+        f"9 of 10 words look most at a word that they come from: “ne” looks at “{words[place]}”, "
+        "but comes from “not”."
+    )
+    row(widget, t).get_by_role("button").click()
+    assert note(widget, "looked").endswith("It comes from “not”.")
+    t = said.index("regarde")
+    row(widget, t).get_by_role("button").click()
+    terms = sorted(zip(values.weights[t].tolist(), words, strict=True), reverse=True)[:2]
+    sums = " + ".join(f"{share:.2f} × {word}" for share, word in terms)
+    assert note(widget, "looked").startswith(f"“regarde” was written from {sums}")
+    assert note(widget, "looked").endswith("That is where it comes from.")
+
+
+def test_it_begins_where_the_french_goes_back(widget: Locator) -> None:
+    translate(widget, SENTENCE)
+    assert french(looked(SENTENCE))[chosen(widget)] == "noir"
+    translate(widget, "she sees the cat .")
+    assert chosen(widget) == 0, "this one goes straight ahead"
+
+
+def test_a_row_is_chosen_by_a_click_or_with_the_keyboard(widget: Locator) -> None:
+    translate(widget, SENTENCE)
+    values = looked(SENTENCE)
+    names = translator(NAME).target.tokens
+
+    def follows(t: int) -> None:
+        assert chosen(widget) == t
+        words = widget.locator(".nexts .name").all_inner_texts()
+        assert words == [names[i] for i in values.likeliest[t].tolist()]
+        shares = widget.locator(".nexts li").evaluate_all(
+            "all => all.map((li) => Number(li.dataset.value))"
+        )
+        assert shares == pytest.approx(values.probabilities[t].tolist(), abs=1e-5)
+        heat = widget.locator(".map thead th").evaluate_all(
+            "all => all.map((th) => Number(th.style.getPropertyValue('--tl-heat')))"
+        )
+        assert heat == pytest.approx(values.weights[t].tolist(), abs=6e-4)
+
+    row(widget, 5).get_by_role("button").click()
+    follows(5)
+    widget.page.keyboard.press("Tab")
+    follows(6)
+    widget.page.keyboard.press("Shift+Tab")
+    widget.page.keyboard.press("Shift+Tab")
+    follows(4)
+    translate(widget, "the cat .")
+    assert chosen(widget) == 3, "of fewer words the last one"
+    widget.get_by_role("button", name="Reset").click()
+    settled(widget)
+    assert inputs_of(widget)["source"] != "the cat ." and chosen(widget) != 3
+
+
+def test_a_held_out_sentence_is_chosen_and_compared(widget: Locator) -> None:
+    offers = widget.get_by_role("combobox", name="or one that it was not trained on:")
+    assert offers.input_value() == ""
+    assert offers.locator("optgroup").count() == 3
+    for source, true in list(GIVEN.items())[::3]:
+        offers.select_option(source)
+        assert_torch(widget, "seq2seq_attention")
+        assert inputs_of(widget)["source"] == line(widget).input_value() == source
+        same = french(looked(source)) == true.split()
+        wanted = "Word for word what the grammar says." if same else f"The grammar says: {true}"
+        assert note(widget, "compared") == wanted
+    line(widget).fill("two women")
+    assert_torch(widget, "seq2seq_attention")
+    assert offers.input_value() == "" and note(widget, "compared") == ""
+    widget.get_by_role("button", name="Undo").click()
+    assert offers.input_value() == source
+
+
+def test_it_says_so_when_a_translation_does_not_end(widget: Locator) -> None:
+    translate(widget, ENDLESS)
+    assert len(french(looked(ENDLESS))) == MOST_STEPS, "it ends now: choose another sentence"
+    assert note(widget, "ending") == (
+        f"It did not end: after {MOST_STEPS} words the page stops it. It was trained on sentences "
+        "that end with a full stop; yours has none."
+    )
+    translate(widget, SENTENCE)
+    assert note(widget, "ending") == ""
+
+
+def test_too_long_a_sentence_keeps_the_map_greyed(widget: Locator) -> None:
+    translate(widget, LONGEST)
+    line(widget).fill(f"{LONGEST} too")
+    assert "18 words, punctuation among them: there is room for 17." in problem(widget)
+    aside = widget.locator(".result").evaluate_all("all => all.map((e) => e.inert)")
+    assert len(aside) >= 4 and all(aside)
+    assert inputs_of(widget)["source"] == LONGEST
+    translate(widget, SENTENCE)
+    assert widget.locator(".result[inert]").count() == 0
+
+
+NOT_CLIPPED = """all => all.filter((e) => e.scrollWidth > e.clientWidth + 1
+    || e.scrollHeight > e.clientHeight + 1).map((e) => e.textContent)"""
+
+
+@pytest.mark.parametrize("width", [1280, 375])
+def test_the_longest_sentence_fits_or_scrolls_in_its_own_box(
+    browser: Browser, site: str, width: int
+) -> None:
+    with browser.new_context(viewport={"width": width, "height": 800}) as context:
+        widget = Visit(context, site, page_of("seq2seq_attention")).widget("seq2seq_attention")
+        translate(widget, LONGEST)
+        page = widget.page
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        box = widget.locator(".mapped .scroll")
+        scrolls = box.evaluate("el => el.scrollWidth > el.clientWidth")
+        assert scrolls == (width == 375)
+        for part in (".map td span", ".map th span", ".nexts span:not(.bar)"):
+            assert widget.locator(part).evaluate_all(NOT_CLIPPED) == [], part
+        if not scrolls:
+            return
+        first = row(widget, 0).locator("th")
+        row(widget, 15).get_by_role("button").focus()  # then what it looked at comes into view
+        page.wait_for_function("el => el.scrollLeft > 0", arg=box.element_handle())
+        cell, around = row(widget, 15).locator("td").last.bounding_box(), box.bounding_box()
+        assert cell and around and cell["x"] >= around["x"] + 60
+        assert cell["x"] + cell["width"] <= around["x"] + around["width"] + 1
+        row(widget, 0).get_by_role("button").focus()
+        page.wait_for_function("el => el.scrollLeft < 10", arg=box.element_handle())
+        before = first.bounding_box()
+        box.focus()
+        page.keyboard.press("ArrowRight")
+        page.wait_for_function("el => el.scrollLeft > 0", arg=box.element_handle())
+        box.evaluate("el => { el.scrollLeft = el.scrollWidth; }")
+        after = first.bounding_box()
+        assert before and after and after["x"] == pytest.approx(before["x"], abs=1)
+        last = widget.locator(".map thead th").last.bounding_box()
+        assert last and last["x"] + last["width"] <= width

@@ -1,0 +1,449 @@
+"""The exercises of chapter 03: scores, weights, and how they align two sentences."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from tinylib.exercises import Exercise, rounded_normal
+
+# Scores ----------------------------------------------------------------------------------
+
+
+def _point_cases() -> Iterator[tuple[float, Tensor, float]]:
+    yield 1.0, torch.tensor([0.5, 2.0, 4.0]), 2.0
+    draw = rounded_normal(31)
+    for S, x, w in ((5, 0.3, 0.5), (7, -1.2, 3.0)):
+        yield x, 2 * draw(S), w
+    yield 60.0, torch.tensor([0.0, 5.0, 3.0, 1.0]), 1.0  # far from all points
+
+
+check_kernel_weights = Exercise(
+    task="write `def answer(x, points, w):` that gives the S weights of the points.",
+    inputs=("x", "points", "w"),
+    cases=_point_cases,
+    solution="""
+    def answer(x, points, w):
+        u = (x - points) / w
+        return torch.softmax(-(u**2) / 2, dim=0)
+    """,
+    insight="Multiply the square out: x² is the same for all points, so it cancels. What is "
+    "left of x is its product with each point, as in a dot product score.",
+    slips="""
+    / w → * w
+        The bandwidth works the wrong way round: the wider it is, the further it should reach.
+    (x - points) / w → x - points
+        The bandwidth is not used. It is the unit in which distances are measured.
+    (x - points) / w → (x - points) / w**0.5
+        You divided the *square* of the distance by w. The bandwidth is a distance too, not its
+        square: divide by w, then square.
+    -(u**2) / 2 → u**2 / 2
+        The sign is missing: far points get the weight, and near ones none.
+    -(u**2) / 2 → -(u**2)
+        The half is missing: the Gaussian is exp(−u²/2).
+    -(u**2) / 2 → -u.abs() / 2
+        The distance is not squared: exp(−|u|/2) is another kernel, with a peak and long tails.
+    torch.softmax(-(u**2) / 2, dim=0) → torch.exp(-(u**2) / 2)
+        These are the kernel's values. Weights are shares: divide by the sum.
+    torch.softmax(-(u**2) / 2, dim=0) → torch.exp(-(u**2) / 2) / (2 * torch.pi) ** 0.5
+        This is the density of the normal distribution, whose *area* is 1. The sum over your
+        points should be 1: divide by it, and the factor 1/√(2π) cancels.
+    torch.softmax(-(u**2) / 2, dim=0) → torch.exp(-(u**2) / 2) / torch.exp(-(u**2) / 2).sum()
+        Right on paper, but far from all points each exp is rounded to 0, and 0/0 is NaN. The
+        softmax of −u²/2 is the same fraction, and knows better.
+    torch.softmax(-(u**2) / 2, dim=0) → torch.ones_like(u) / len(u)
+        Every point got the same weight, near or far: that is the plain average.
+    """,
+)
+
+
+def _pair_cases() -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    draw = rounded_normal(32)
+    for T, S, k in ((1, 2, 3), (2, 3, 5), (5, 3, 2), (3, 3, 7)):
+        yield draw(T, k), draw(S, k), draw(k)
+
+
+check_additive_score = Exercise(
+    task="write `def answer(q, k, w_v):` that gives the scores of all pairs, T×S.",
+    inputs=("q", "k", "w_v"),
+    cases=_pair_cases,
+    solution="""
+    def answer(q, k, w_v):
+        together = torch.tanh(q[:, None] + k)
+        return together @ w_v
+    """,
+    insight="Each pair needs k tanhs of its own, T·S·k in all. Dot products are one matrix "
+    "product instead, which is why they are what large models use.",
+    slips="""
+    torch.tanh(q[:, None] + k) → q[:, None] + k
+        The tanh is missing. Then the query adds the same number to the scores of all keys, the
+        softmax drops it, and every query would get the same weights.
+    torch.tanh(q[:, None] + k) → torch.tanh(q[:, None]) + torch.tanh(k)
+        Query and key each went through a tanh of their own, before they met. Add first: else the
+        query adds the same number to the scores of all keys.
+    q[:, None] + k → q[:, None] * k
+        Query and key were multiplied. This score is called additive: add them.
+    q[:, None] + k → q[:, None] - k
+        The key was subtracted. The score is of the *sum* of query and key.
+    torch.tanh( → torch.sigmoid(
+        That is the sigmoid, between 0 and 1. This score squeezes with tanh, between −1 and 1.
+    together @ w_v → together.sum(dim=-1)
+        `w_v` is not used: it says how much each of the k sums counts, and with which sign.
+    together @ w_v → torch.tanh((q[:, None] + k) * w_v).sum(dim=-1)
+        `w_v` went inside the tanh. It multiplies what comes out.
+    together @ w_v → together @ w_v / len(w_v) ** 0.5
+        You divided by √k. That is for dot products; the additive score has no scale.
+    together @ w_v → (together @ w_v).softmax(dim=-1)
+        These are weights: each row sums to 1. A score is what goes into the softmax.
+    q[:, None] + k → q + k[:, None]
+        The table is S×T. There should be a row for each query and a column for each key.
+    together @ w_v → together * w_v
+        The k products are still apart. Add them up: one number for each pair.
+    """,
+)
+
+
+def _spread_cases() -> Iterator[tuple[Tensor, Tensor, float, float]]:
+    draw = rounded_normal(33)
+    for T, S, k, s_q, s_k in ((2, 3, 5, 2.0, 3.0), (3, 2, 7, 0.5, 4.0), (5, 7, 11, 1.0, 1.0)):
+        yield s_q * draw(T, k), s_k * draw(S, k), s_q, s_k
+
+
+check_unit_variance = Exercise(
+    task="write `def answer(q, k, s_q, s_k):` that gives the T×S scores of variance 1.",
+    inputs=("q", "k", "s_q", "s_k"),
+    cases=_spread_cases,
+    solution="""
+    def answer(q, k, s_q, s_k):
+        scores = q @ k.T
+        return scores / (s_q * s_k * k.shape[-1] ** 0.5)
+    """,
+    insight="Each product has the variance s_q² s_k², and k of them are added. With s_q = s_k = 1 "
+    "the divisor is √k, the one of the scaled dot product.",
+    slips="""
+    k.shape[-1] ** 0.5 → k.shape[-1]
+        You divided by k. The *variance* of a sum of k products grows like k, its spread like √k.
+    k.shape[-1] → k.shape[0]
+        You took the number of keys. What is added up are k products, as many as a key is wide.
+    k.shape[-1] → q.shape[0]
+        You took the number of queries. What is added up are k products, the width of a query.
+    s_q * s_k * k.shape[-1] ** 0.5 → k.shape[-1] ** 0.5
+        This is right for entries of variance 1. Here they are s_q and s_k times as large.
+    s_q * s_k → (s_q * s_k) ** 2
+        You divided by variances. A score and its *standard deviation* have the same unit.
+    s_q * s_k → (s_q * s_k) ** 0.5
+        Of s_q and s_k you took the root. They are standard deviations, roots of variances already.
+    s_q * s_k → (s_q + s_k)
+        The two were added. If all queries are twice as long, all scores are twice as large, so
+        s_q and s_k are factors.
+    s_q * s_k → s_k
+    s_q * s_k → s_q
+        Only one of the two standard deviations was used. A score grows with both.
+    scores / (s_q → scores * (s_q
+        You multiplied. That makes the large scores larger still: divide.
+    scores / (s_q * s_k * k.shape[-1] ** 0.5) → scores / scores.std()
+        You measured the spread of these few scores. Then a score would depend on which other
+        words are in the table. Work the divisor out from s_q, s_k and the width.
+    q @ k.T → k @ q.T
+        Queries and keys have changed places: row t should hold the scores of *query* t.
+    """,
+)
+
+
+# From scores to weights ------------------------------------------------------------------
+
+
+def _mask_cases() -> Iterator[tuple[Tensor, Tensor]]:
+    draw = rounded_normal(34)
+    for T, S, lengths in ((2, 3, [2]), (1, 4, [3, 0]), (5, 7, [1, 0, 7]), (3, 5, [4, 0, 2])):
+        yield draw(len(lengths), T, S), torch.tensor(lengths)
+    for low in (-1e3, -2e9, torch.finfo(torch.float32).min):
+        yield torch.full((1, 1, 2), low), torch.tensor([1])
+    yield 1000 * draw(2, 3, 5), torch.tensor([3, 2])
+
+
+check_masked_softmax = Exercise(
+    task="write `def answer(scores, lengths):` that gives the weights, B×T×S.",
+    inputs=("scores", "lengths"),
+    cases=_mask_cases,
+    solution="""
+    def answer(scores, lengths):
+        mask = torch.arange(scores.shape[-1]) < lengths[:, None, None]
+        masked = scores.masked_fill(~mask, -torch.inf)
+        return masked.softmax(dim=-1).masked_fill(~mask, 0.0)
+    """,
+    insight="Empty sentences do occur, where a batch is filled up with them, and a single NaN in "
+    "the loss would spoil every weight of the model.",
+    slips="""
+    -torch.inf → 0.0
+    scores.masked_fill(~mask, -torch.inf) → scores * mask
+        At the pads the scores became 0. But 0 is a score like any other, and exp(0) is 1: the pads
+        took their share, and the rest sums to less than 1. Fill with −∞, `-torch.inf`.
+    -torch.inf → -100.0
+    -torch.inf → -1e6
+    -torch.inf → -1e9
+    -torch.inf → torch.finfo(scores.dtype).min
+        A finite number is just one more score. Where the words' own scores are as low, the pads
+        take weight again. Only −∞, `-torch.inf`, is below all of them.
+    masked.softmax(dim=-1) → scores.softmax(dim=-1)
+        The mask comes after the softmax: the pads are 0, but they took their share before, so
+        the rest sums to less than 1. Mask the scores, then take the softmax.
+    masked.softmax(dim=-1).masked_fill(~mask, 0.0) → masked.softmax(dim=-1)
+        A sentence of length 0 gives NaN: its row is a softmax over nothing but −∞. Its weights
+        should be 0.
+    masked.softmax(dim=-1).masked_fill(~mask, 0.0) → scores.masked_fill(~mask, -1e6).softmax(-1)
+        A finite number is just one more score: where the words' own scores are as low, the pads
+        take weight again, and in a sentence of length 0 they take all of it. Fill with −∞,
+        `-torch.inf`, and give such a row 0.
+    .masked_fill(~mask, 0.0) → .nan_to_num(1 / scores.shape[-1])
+        In the sentence of length 0 all pads got the same weight. They mean nothing: give them 0.
+    masked.softmax(dim=-1) → (masked.exp() / masked.exp().sum(dim=-1, keepdim=True))
+        Right on paper, but far from 0 exp is rounded to 0 or ∞, and the row becomes NaN. The
+        library's `softmax` subtracts the highest score of each row first.
+    masked.softmax(dim=-1) → torch.nn.functional.normalize(scores.softmax(dim=-1) * mask, 1, -1)
+        Right on paper, but where a pad has by far the highest score, the first softmax rounds
+        all words to 0, and there is nothing left to share out. Mask before the softmax.
+    dim=-1 → dim=1
+        The softmax runs over the queries. Each query shares its weight among the keys, the last
+        axis.
+    < lengths → <= lengths
+        Off by one: the first pad still counts. Places are counted from 0, so the words of a
+        sentence of length n are those with s < n.
+    lengths[:, None, None] → (lengths[:, None, None] - 1)
+        Off by one: the last word of each sentence is hidden too.
+    lengths[:, None, None] → lengths[0]
+        All sentences got the length of the first one. Each has its own.
+    ~mask, -torch.inf → mask, -torch.inf
+        The mask is upside down: it hides the words and keeps the pads.
+    """,
+)
+
+
+def _softmax_cases() -> Iterator[tuple[Tensor]]:
+    draw = rounded_normal(35)
+    for S in (3, 2, 5, 7):
+        yield (draw(S),)
+    for width in (64, 1):  # with the scale and without it
+        yield (torch.tensor([112.0, 96.0]) / width**0.5,)
+
+
+check_softmax_slopes = Exercise(
+    task="write `def answer(scores):` that gives the S×S slopes.",
+    inputs=("scores",),
+    cases=_softmax_cases,
+    solution="""
+    def answer(scores):
+        a = scores.softmax(dim=0)
+        return torch.diag(a) - torch.outer(a, a)
+    """,
+    insight="Each column sums to 0: what one weight gains, the others lose. Where one weight is "
+    "near 1, as for 112 and 96, all slopes are near 0, and nothing is learned.",
+    slips="""
+    torch.diag(a) - torch.outer(a, a) → torch.diag(a)
+        This is the slope of exp alone. If one score rises, the sum below the line rises too, and
+        all weights shrink: subtract `a[i] * a[j]`.
+    torch.diag(a) - torch.outer(a, a) → torch.diag(a * (1 - a))
+    torch.outer(a, a) → torch.diag(a * a)
+        Only the diagonal is there, as for a sigmoid at each place. But a weight also depends on
+        all other scores: off the diagonal the slope is `-a[i] * a[j]`.
+    torch.diag(a) - torch.outer(a, a) → torch.outer(a, a) - torch.diag(a)
+        The sign is wrong: if its own score rises, a weight rises.
+    torch.diag(a) - → torch.diag(a) +
+        If one score rises, the *other* weights fall: off the diagonal the slopes are negative.
+    torch.diag(a) - → a -
+        A vector minus a table: `a` went into every row. It belongs on the diagonal alone.
+    torch.outer(a, a) → a * a
+        `a * a` is a vector, and went into every row. Entry (i, j) should hold `a[i] * a[j]`.
+    torch.outer(a, a) → torch.outer(scores, scores)
+        The product is of weights, not of scores.
+    torch.diag(a) - torch.outer(a, a) → torch.eye(len(a)) - a
+        These are the slopes of the *logarithm* of the weights. For the weights themselves
+        multiply row i by `a[i]`.
+    torch.diag(a) - torch.outer(a, a) → torch.eye(len(a)) - torch.outer(a, a)
+        On the diagonal stands 1, but exp's own slope there is the weight, `a[i]`.
+    scores.softmax(dim=0) → scores / scores.sum()
+        The scores were divided by their sum. These are not the weights of the softmax.
+    torch.diag(a) - torch.outer(a, a) → a * (1 - a)
+        These are the S numbers on the diagonal. Each weight depends on *all* scores: S×S slopes.
+    """,
+)
+
+
+def _temperature_cases() -> Iterator[tuple[Tensor, float]]:
+    draw = rounded_normal(36)
+    yield torch.tensor([12.0, 14.0]).double(), 0.6
+    yield torch.tensor([0.3, 1.5, 0.9]).double(), 0.9
+    for S, p in ((3, 0.5), (5, 0.75), (7, 0.3)):
+        yield (5 * draw(S)).double(), p
+    yield torch.tensor([112.0, 96.0]).double(), 0.88
+
+
+check_temperature = Exercise(
+    task="write `def answer(scores, p):` that gives the temperature T, one number.",
+    inputs=("scores", "p"),
+    cases=_temperature_cases,
+    solution="""
+    def answer(scores, p):
+        low, high = 1e-3, 1e3
+        for _ in range(60):
+            T = (low * high) ** 0.5
+            if (scores / T).softmax(dim=0).max() > p:
+                low = T
+            else:
+                high = T
+        return T
+    """,
+    insight="The largest weight falls from 1 to 1/S as T rises, so one T fits, and halving finds "
+    "it. √k is a temperature as well, one that is known before any score is.",
+    slips="""
+    .max() > p → .max() < p
+        You kept the wrong half. If the largest weight is still above p, the softmax is too
+        sharp, and T has to rise.
+    scores / T → scores * T
+        That is 1/T. A temperature divides the scores: hotter is flatter.
+    .softmax(dim=0).max() → .softmax(dim=0)[0]
+        You followed the weight of the first score, which need not be the largest.
+    .softmax(dim=0).max() → .softmax(dim=0).min()
+        You followed the *smallest* weight. The largest one should be p.
+    low, high = 1e-3, 1e3 → low, high = 1e-3, 1.0
+        You looked below 1 only. Large scores need a T far above 1 to be flat.
+    low, high = 1e-3, 1e3 → low, high = 1.0, 1e3
+        You looked above 1 only. Scores that are close together need a T below 1 to be told apart.
+    range(60) → range(9)
+        Not exact yet. Each halving gains one binary digit only: go on for a few dozen.
+    .softmax(dim=0).max() → .topk(2).values.softmax(dim=0).max()
+        Only the two highest scores were compared. All others take their share too.
+    .softmax(dim=0).max() → .sigmoid().max()
+        A sigmoid looks at one score alone. A weight is a share, and depends on all of them.
+    .softmax(dim=0).max() → .exp().max()
+        This is exp of the largest score, not yet divided by the sum over all scores.
+    return T → return 1 / T
+        That is 1/T, the factor of the scores, also called β. T is what divides them.
+    return T → return (scores / T).softmax(dim=0).max()
+        This is the weight, p itself. The temperature that leads to it is wanted.
+    """,
+)
+
+
+# Attention in a translator ---------------------------------------------------------------
+
+
+def _step_cases() -> Iterator[tuple[Tensor, ...]]:
+    draw = rounded_normal(37)
+    for S, D, lengths in ((3, 2, [2]), (5, 3, [5, 3]), (4, 7, [1, 4, 2])):
+        B = len(lengths)
+        x, h, states = draw(B, D), draw(B, D), draw(B, S, D)
+        yield x, h, states, torch.tensor(lengths), draw(D, D), draw(D, D)
+
+
+check_decoder_input = Exercise(
+    task="write `def answer(x, h, states, lengths, w_q, w_k):` that gives the GRU's input, B×2D.",
+    inputs=("x", "h", "states", "lengths", "w_q", "w_k"),
+    cases=_step_cases,
+    solution="""
+    def answer(x, h, states, lengths, w_q, w_k):
+        q, k = h @ w_q, states @ w_k
+        scores = torch.einsum("BD,BSD->BS", q, k) / k.shape[-1] ** 0.5
+        pads = torch.arange(states.shape[1]) >= lengths[:, None]
+        weights = scores.masked_fill(pads, -torch.inf).softmax(dim=-1)
+        context = torch.einsum("BS,BSD->BD", weights, states)
+        return torch.cat([x, context], dim=-1)
+    """,
+    insight="The context is made anew for every word, from states that are never overwritten. So "
+    "no single vector has to hold the whole sentence.",
+    slips="""
+    h @ w_q → x @ w_q
+        The word before asks the question. It is read by the GRU, but the query is the decoder's
+        previous hidden state, which knows all that has been written.
+    h @ w_q → h
+        The query is not projected: `w_q` is learned so that a decoder's state can be compared
+        with an encoder's.
+    states @ w_k → states
+        The keys are not projected: multiply the encoder's states by `w_k`.
+    states @ w_k → states @ w_q
+        The keys were made with the queries' matrix. They have their own, `w_k`.
+    weights, states → weights, k
+        You mixed the keys. A key is for being found; what is taken are the values, here the
+        states themselves.
+    torch.einsum("BS,BSD->BD", weights, states) → states[torch.arange(len(x)), lengths - 1]
+        This is the encoder's final state, the same for every word: the bottleneck again.
+    torch.einsum("BS,BSD->BD", weights, states) → states[:, -1]
+        This is the state at the last place, even where that is a pad. Mix *all* states of the
+        sentence by their weights.
+    torch.einsum("BS,BSD->BD", weights, states) → states[torch.arange(len(x)), weights.argmax(-1)]
+        Only the state with the largest weight was taken. Attention is soft: every state adds its
+        share, and so a gradient reaches every score.
+    scores.masked_fill(pads, -torch.inf) → scores
+        There is no mask: the states at the pads are mixed in, and the result depends on how long
+        the other sentences of the batch are.
+    >= lengths → > lengths
+        Off by one: the first pad still counts. Places are counted from 0.
+    / k.shape[-1] ** 0.5 → / states.shape[1] ** 0.5
+        You divided by √S. The scale is the root of the *width* of the keys, not of their number.
+    / k.shape[-1] ** 0.5 → * k.shape[-1] ** 0.5
+        You multiplied by √D. That makes large scores larger still: divide.
+    .softmax(dim=-1) → .softmax(dim=0)
+        The softmax runs over the sentences of the batch. Each sentence shares out its own weight
+        among its words.
+    [x, context] → [context, x]
+        The right two halves in the wrong order: first the word, then its context.
+    [x, context] → [h, context]
+        The first half is the old hidden state. The GRU has that already; it reads the word `x`.
+    torch.cat([x, context], dim=-1) → context
+        This is the context alone. The GRU reads the word beside it: `torch.cat`.
+    """,
+)
+
+
+def _alignment_cases() -> Iterator[tuple[Tensor, list[tuple[int, ...]]]]:
+    table = [[0.1, 0.7, 0.2], [0.6, 0.3, 0.1], [0.25, 0.3, 0.45], [0.2, 0.2, 0.6]]
+    yield torch.tensor(table), [(1,), (1,), (1, 2)]
+    draw = rounded_normal(41)
+    for S, looked, gold in (
+        (7, [3, 0, 5, 6, 5], [(0, 3), (2,), (), (4, 6, 1), (5,)]),
+        (5, [4, 2, 2, 3, 0, 0, 0], [(4,), (), (0, 2), (3,)]),
+        (11, [1, 7, 9], [(1, 2, 3), (8, 7)]),
+    ):
+        favour = 2 * torch.eye(S)[looked]
+        yield (favour + draw(len(looked), S)).softmax(dim=-1), gold
+
+
+check_alignment_accuracy = Exercise(
+    task="write `def answer(weights, gold):` that gives the share of the words that are right.",
+    inputs=("weights", "gold"),
+    cases=_alignment_cases,
+    solution="""
+    def answer(weights, gold):
+        best = weights.argmax(dim=-1).tolist()
+        right = [best[t] in places for t, places in enumerate(gold) if places]
+        return sum(right) / len(right)
+    """,
+    insight="Nobody told the model where to look: it is trained on pairs of sentences alone. So "
+    "how well its weights agree with the gold alignment has to be measured.",
+    slips="""
+    best[t] in places → best[t] == places[0]
+        Only the first place counted. A word may come from several: looking at any of them is
+        right.
+    best[t] in places → t in places
+        You asked whether word t comes from place t, whatever the weights say. Which place has the
+        largest weight?
+    best[t] in places → weights[t, list(places)].sum()
+        You added up the weight on the right places. That is a fair measure too, but a softer one:
+        here a word is right if the *largest* weight is on one of them.
+    best[t] in places → weights[t, list(places)].max() > 0.5
+        The largest weight need not be above one half: among many words 0.3 may be the largest.
+    argmax(dim=-1) → argmin(dim=-1)
+        You looked for the smallest weight of each row. The largest one says where it looked.
+    argmax(dim=-1) → argmax(dim=0)
+        You looked down the columns: which target word looked most at this source word? The
+        question is where each *target* word looked: along its row.
+    enumerate(gold) if places] → enumerate(gold)]
+    / len(right) → / len(gold)
+        Words that come from nowhere counted as faults. With no right place there is no wrong one:
+        leave them out.
+    / len(right) → / len(weights)
+        You divided by all rows, pads too. Divide by the number of words that were judged.
+    sum(right) / len(right) → sum(right)
+        This is the number of right words. Divide it by the number of words that were judged.
+    """,
+)

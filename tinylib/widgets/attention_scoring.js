@@ -1,0 +1,185 @@
+import { madeUp } from "./inputs.js";
+import { h, live, mark, short, tint, write } from "./parts.js";
+import { fillList } from "./sentences.js";
+
+/** Numbers about 0 with a spread of 1, always the same for a name: each the sum of four. */
+const madeUpNormal = (name, count) => {
+  const uniform = madeUp(name, 4 * count);
+  return Array.from({ length: count }, (_, j) => {
+    const sum = uniform.slice(4 * j, 4 * j + 4).reduce((a, b) => a + b, 0);
+    return Number(((sum - 1.98) * Math.sqrt(3)).toFixed(1));
+  });
+};
+
+/** As AdditiveScore(k) begins: within ±1/√k, the narrower the more entries there are. */
+const madeUpWeights = (count) => madeUp("w_v", count)
+  .map((u, j) => Number(((2 * u - 1) / Math.sqrt(j + 1)).toFixed(1)));
+
+/** How wide query and keys are, and how many keys there are. What is cut off is kept for later. */
+function sizes(widget) {
+  const { S: [, mostKeys], k: [narrowest, widest] } = widget.spec.limits;
+  const kept = new Map(); // "keys 2" -> all entries that this row ever had
+  const keep = (name, row) => kept.set(name, [...row, ...(kept.get(name) ?? []).slice(row.length)]);
+  const grown = (name, size, made) => {
+    const row = (kept.get(name) ?? []).slice(0, size);
+    return [...row, ...made.slice(row.length, size)];
+  };
+  const key = (s, k) => grown(`keys ${s}`, k, madeUpNormal(`key ${s}`, widest));
+  const range = h("input", { type: "range", min: String(narrowest), max: String(widest), step: "1",
+    input: () => {
+      const k = Number(range.value);
+      widget.edit("width", (next) => {
+        next.query = grown("query", k, madeUpNormal("query", widest));
+        next.w_v = grown("w_v", k, madeUpWeights(widest));
+        next.keys = next.keys.map((_, s) => key(s, k));
+      });
+    } });
+  const value = h("span");
+  const add = h("button", { type: "button",
+    click: () => {
+      const { keys: { length: S }, query: { length: k } } = widget.inputs;
+      if (S === mostKeys) {
+        widget.say(`There is room for ${mostKeys} keys: remove one first.`);
+        return;
+      }
+      widget.edit(Symbol("add"), (next) => {
+        next.keys.push(key(S, k));
+        next.values.push(grown(`values ${S}`, 2, madeUpNormal(`value ${S}`, 2)));
+      });
+    } }, "Add a key");
+  const remove = h("button", { type: "button",
+    click: () => {
+      if (widget.inputs.keys.length === 2) add.focus(); // this button is about to be disabled
+      widget.edit(Symbol("remove"), (next) => { next.keys.pop(); next.values.pop(); });
+    } });
+  return {
+    element: h("label", { class: "slide" }, h("span", {}, "width k = ", value), range),
+    buttons: h("div", { class: "foot" }, add, remove),
+    shows: "inputs",
+    reset() { kept.clear(); },
+    update({ query, keys, values, w_v: weights }) {
+      keep("query", query);
+      keep("w_v", weights);
+      keys.forEach((row, s) => keep(`keys ${s}`, row));
+      values.forEach((row, s) => keep(`values ${s}`, row));
+      range.value = String(query.length);
+      write(value, String(query.length));
+      write(remove, `Remove key ${keys.length}`);
+      remove.disabled = keys.length === 1;
+    },
+  };
+}
+
+/** Matrices whose columns are the same, one below the other, with one row of numbers above. */
+const stack = (...matrices) => ({
+  element: h("div", { class: "scroll stack" }, ...matrices.map(({ element }) => element.firstChild)),
+});
+
+const NAMES = ["additive", "dot", "scaled dot"];
+const formulas = () => [[h("i", {}, "w"), h("sub", {}, "v"), " · tanh(q + k)"], ["q · k"], ["q · k / √k"]];
+
+/** For each scoring function: every key's score and weight, how sharp that is, and the output. */
+function comparison(widget) {
+  const number = (kind) => h("td", { class: kind });
+  const cards = NAMES.map((name, i) => {
+    const table = h("table", {},
+      h("caption", {}, h("b", {}, name), " ", h("span", {}, ...formulas()[i])),
+      h("thead", {}, h("tr", {}, ...["key", "score", "weight"].map((head) => h("th", { scope: "col" }, head)))),
+      h("tbody"),
+      h("tfoot", {}, ...[["largest weight", "largest"], ["slope, ¼ at most", "slope"]].map(([label, kind]) =>
+        h("tr", {}, h("th", { scope: "row", colspan: "2" }, label), h("td", { class: `${kind} bar` }))),
+      h("tr", {}, h("th", { scope: "row" }, "output"), h("td", { class: "out", colspan: "2" }, "(", h("span"), ", ", h("span"), ")"))));
+    return h("div", { class: "scoring" }, table);
+  });
+  const row = (s) => h("tr", {}, h("th", { scope: "row" }, String(s + 1)), number("score"), number("weight bar"));
+  const set = (cell, value, share) => {
+    write(cell, short(value));
+    mark(cell, "data-value", String(value));
+    if (share !== undefined) tint(cell, share);
+  };
+  return {
+    element: h("div", { class: "row scored result" }, ...cards),
+    shows: "outputs",
+    update({ keys }, outputs) {
+      const { shape: [, S], data: scores } = outputs.scores;
+      if (S !== keys.length) return; // the answer is still on its way
+      const { weights: { data: weights }, largest, slope, output } = outputs;
+      cards.forEach((card, i) => {
+        const [{ tBodies: [body], tFoot: { rows: foot } }] = card.children;
+        const top = largest.data[i];
+        fillList(body, keys, row, (tr, _, s) => {
+          const weight = weights[i * S + s];
+          set(tr.cells[1], scores[i * S + s]);
+          set(tr.cells[2], weight, weight);
+          tr.classList.toggle("most", weight === top);
+        });
+        set(foot[0].cells[1], top, top);
+        set(foot[1].cells[1], slope.data[i], 4 * slope.data[i]);
+        [...foot[2].querySelectorAll("span")].forEach((span, j) => set(span, output.data[2 * i + j]));
+      });
+    },
+  };
+}
+
+/** What the dot product did with the width, in words. */
+function verdict(widget) {
+  const line = h("p", { class: "note result", role: "status" });
+  return {
+    element: line,
+    update({ query: { length: k }, keys: { length: S }, temperature }, { weights, largest, slope }) {
+      if (weights.shape[1] !== S) return; // the answer is still on its way
+      const dots = weights.data.subarray(S, 2 * S);
+      const [key, root] = [dots.indexOf(largest.data[1]), Math.sqrt(k)];
+      const same = k > 1 && Math.abs(temperature - root) < 0.051
+        ? ` At temperature ${short(temperature)}, about √${k}, the dot product weighs as the scaled one does at temperature 1.` : "";
+      write(line, S === 1 ? "One key alone has the weight 1, whatever its score."
+        : `The dot product gives key ${key + 1} the weight ${short(dots[key])}; divided by √${k}${root % 1 ? ` = ${short(root)}` : ` = ${root}`}, `
+          + `the same score makes ${short(weights.data[2 * S + key])}. The slope of the `
+          + `softmax, by which a weight still follows its score, is ${short(slope.data[1])} and ${short(slope.data[2])}.${same}`);
+    },
+  };
+}
+
+sizes.style = `
+.row > .slide { flex: 0 1 auto; }
+.matrix input { width: 46px; }
+@media (pointer: coarse) { .matrix input { width: 52px; } }
+.stack { flex: 0 1 auto; min-width: 0; }
+.stack th[scope=row] { width: 50px; min-width: 50px; }
+.stack table + table { margin-top: 6px; }
+.stack table + table thead { display: none; }
+`;
+comparison.style = `
+.scored { gap: 12px; }
+.scoring { flex: 1 1 200px; min-width: 0; border: 1px solid var(--line); border-radius: 8px; padding: 8px 12px; }
+.scoring table { width: 100%; }
+.scoring caption { font-weight: 400; color: var(--soft); }
+.scoring caption b { font-weight: 600; color: var(--text); margin-right: 6px; }
+.scoring caption span { font-size: 13px; }
+.scoring sub, .stack sub { line-height: 0; }
+.scoring th, .scoring thead th { text-align: left; max-width: none; }
+.scoring thead th + th { text-align: right; }
+.scoring tbody > tr > * { vertical-align: middle; }
+.scoring td { text-align: right; font-size: 13.5px; padding: 1px 6px; height: 24px; }
+.scoring .bar { --tone: var(--above); width: 45%; border: solid var(--ground); border-width: 1px 0 1px 1px;
+  background: linear-gradient(to right, color-mix(in oklab, var(--ground), var(--tone) 45%) calc(var(--tl-heat, 0) * 100%),
+    transparent 0) no-repeat padding-box; }
+.scoring .slope { --tone: var(--under); }
+.scoring .most th { color: var(--accent); font-weight: 650; }
+.scoring tfoot tr:first-child > * { border-top: 1px solid var(--line); }
+.scored + .note { max-width: none; }
+`;
+
+export default live("Three scores for the same keys, live", (ui) => {
+  const size = ui.use(sizes);
+  return [
+    ui.row(size, ui.slider("temperature", "temperature", 0.1, 10, 0.1)),
+    ui.row(
+      stack(ui.matrix("query", "query"), ui.matrix("keys", "keys"), ui.matrix("w_v", "w_v")),
+      ui.matrix("values", "values"),
+      ui.column(ui.entrySlider(), { element: size.buttons }),
+    ),
+    ui.use(comparison),
+    ui.use(verdict),
+  ];
+});

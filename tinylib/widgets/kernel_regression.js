@@ -1,0 +1,387 @@
+import { h, live, mark, numberBox, short, tint, write } from "./parts.js";
+import { fillList } from "./sentences.js";
+
+const [STEP_X, STEP_Y] = [0.05, 0.1]; // of the arrow keys; with Shift ten times as far
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+
+const drawn = (tag, attributes) => {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  return element;
+};
+const hundredths = (value) => Number(value.toFixed(2));
+const between = (value, [low, high]) => Math.max(low, Math.min(high, value));
+
+/** Move a point of the widget; its numbers stay within their ends. */
+function movePoint(widget, i, x, y) {
+  const { limits } = widget.spec;
+  widget.edit(`point ${i}`, (next) => {
+    next.x[i] = hundredths(between(x, limits.x));
+    next.y[i] = hundredths(between(y, limits.y));
+  });
+}
+
+function moveQuery(widget, x) {
+  widget.edit("query", (next) => { next.query = hundredths(between(x, widget.spec.limits.query)); });
+}
+
+function removePoint(widget, i) {
+  return widget.edit(Symbol("remove"), (next) => { next.x.splice(i, 1); next.y.splice(i, 1); });
+}
+
+/** The point that the reader touched last. */
+const pointOf = (widget) => Math.min(widget.point ?? 0, widget.inputs.x.length - 1);
+
+function touchPoint(widget, i) {
+  if (widget.point === i) return;
+  widget.point = i;
+  widget.repaint();
+}
+
+/** Follow the pointer that went down on `element`, wherever it goes, until it is lifted. */
+function drag(element, grip, move) {
+  element.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    const from = grip(event);
+    element.setPointerCapture(event.pointerId);
+    const moved = (next) => move(next, from);
+    const end = () => {
+      element.removeEventListener("pointermove", moved);
+      for (const over of ["pointerup", "pointercancel"]) element.removeEventListener(over, end);
+    };
+    element.addEventListener("pointermove", moved);
+    for (const over of ["pointerup", "pointercancel"]) element.addEventListener(over, end);
+  });
+}
+
+/** Points, the query, the curve, the kernel around the query, and faintly the true function. */
+function plot(widget) {
+  const { x: [left, right], y: [bottom, top] } = widget.spec.limits;
+  const [width, height] = [right - left, top - bottom];
+  const across = (x) => `${(100 * (x - left)) / width}%`;
+  const down = (y) => `${(100 * (top - y)) / height}%`;
+  const ticks = (low, high, step) =>
+    Array.from({ length: Math.floor((high - low) / step) + 1 }, (_, i) => low + i * step);
+
+  const grid = drawn("path", { class: "grid", d: [
+    ...ticks(left, right, 1).map((x) => `M${x} ${-top}V${-bottom}`),
+    ...ticks(bottom, top, 2).map((y) => `M${left} ${-y}H${right}`)].join("") });
+  const [kernel, truth, curve] = ["kernel", "truth", "curve"].map((name) => drawn("path", { class: name }));
+  const svg = drawn("svg", { viewBox: `${left} ${-top} ${width} ${height}`, preserveAspectRatio: "none",
+    "aria-hidden": "true" });
+  svg.append(grid, kernel, truth, curve);
+  svg.classList.add("result");
+
+  const place = (element, x, y) => {
+    const [a, b] = [across(x), down(y)];
+    if (element.style.left !== a) element.style.left = a;
+    if (element.style.top !== b) element.style.top = b;
+  };
+  const label = (text, kind, x, y) => {
+    const span = h("span", { class: `tick ${kind}`, "aria-hidden": "true" }, text.replace("-", "−"));
+    place(span, x, y);
+    return span;
+  };
+
+  /** Where in the plot an event is: x and y as numbers. */
+  const at = (event) => {
+    const box = svg.getBoundingClientRect();
+    return { x: left + (width * (event.clientX - box.left)) / box.width,
+      y: top - (height * (event.clientY - box.top)) / box.height };
+  };
+
+  const answer = h("span", { class: "answer result", "aria-hidden": "true" });
+  const query = h("div", { class: "query-line", role: "slider", tabindex: "0", "aria-label": "query x",
+    "aria-valuemin": String(left), "aria-valuemax": String(right),
+    keydown: (event) => {
+      const { query: x } = widget.inputs;
+      const step = STEP_X * (event.shiftKey ? 10 : 1) * (ARROWS[event.key]?.find(Boolean) ?? 0);
+      const to = { Home: left, End: right }[event.key] ?? (step ? x + step : null);
+      if (to === null) return;
+      event.preventDefault();
+      moveQuery(widget, to);
+    } }, h("span", {}, "x"));
+  drag(query, (event) => at(event).x - widget.inputs.query,
+    (event, off) => moveQuery(widget, at(event).x - off));
+
+  const points = h("div", { class: "points-layer" });
+  const make = (i) => {
+    const point = h("div", { class: "point", role: "slider", tabindex: "0",
+      "aria-valuemin": String(left), "aria-valuemax": String(right),
+      focus: () => touchPoint(widget, i),
+      keydown: (event) => {
+        if (event.key === "Delete" || event.key === "Backspace") {
+          event.preventDefault();
+          if (widget.inputs.x.length > 1 && removePoint(widget, i)) points.children[pointOf(widget)].focus();
+          return;
+        }
+        const [dx, dy] = ARROWS[event.key] ?? [0, 0];
+        if (!dx && !dy) return;
+        event.preventDefault();
+        const far = event.shiftKey ? 10 : 1;
+        const { x, y } = widget.inputs;
+        movePoint(widget, i, x[i] + far * dx * STEP_X, y[i] + far * dy * STEP_Y);
+      } }, h("span", { class: "dot" }), h("span", { class: "number" }, String(i + 1)));
+    drag(point, (event) => {
+      const { x, y } = at(event);
+      return [x - widget.inputs.x[i], y - widget.inputs.y[i]];
+    }, (event, [dx, dy]) => {
+      const { x, y } = at(event);
+      movePoint(widget, i, x - dx, y - dy);
+    });
+    return point;
+  };
+
+  /** The last point before the i-th whose number would cover that of the i-th; or −1. */
+  const near = (x, y, i) => x.findLastIndex((other, j) =>
+    j < i && Math.abs(other - x[i]) < 0.035 * width && Math.abs(y[j] - y[i]) < 0.07 * height);
+
+  let traced; // the outputs that the curves show
+  const trace = ({ places: { data: places }, curve: { data: answers }, covered, reach, truth: real }) => {
+    const through = (values) => Array.from(values, (y, i) => `${places[i].toFixed(3)} ${(-y).toFixed(3)}`);
+    const steps = through(answers).map((place, i) => {
+      if (!covered.data[i]) return "";
+      return covered.data[i - 1] ? `L${place}` : `M${place}h0`; // h0: a place by itself is a dot
+    });
+    mark(curve, "d", steps.join(""));
+    if (!truth.hasAttribute("d")) truth.setAttribute("d", `M${through(real.data).join("L")}`);
+    const heights = through(reach.data.map((K) => bottom + 0.2 * height * K));
+    mark(kernel, "d", `M${left} ${-bottom}L${heights.join("L")}L${right} ${-bottom}Z`);
+  };
+
+  const ground = h("div", { class: "ground" }, svg);
+  drag(ground, () => {}, (event) => moveQuery(widget, at(event).x));
+  ground.addEventListener("click", (event) => moveQuery(widget, at(event).x));
+  return {
+    element: h("div", { class: "plot", role: "group", "aria-label": "points, query and curve" },
+      ground, ...ticks(left, right, 1).map((x) => label(String(x), "x", x, bottom)),
+      ...ticks(bottom, top, 2).map((y) => label(String(y), "y", left, y)), query, points, answer),
+    update(inputs, outputs) {
+      const { x, y } = inputs;
+      const { data: alpha } = outputs.alpha;
+      const known = alpha.length === x.length; // else the answer is still on its way
+      const below = [];
+      fillList(points, x, make, (point, _, i) => {
+        place(point, x[i], y[i]);
+        mark(point, "aria-label", `point ${i + 1}`);
+        mark(point, "aria-valuenow", String(x[i]));
+        mark(point, "aria-valuetext", `x ${coordinate(x[i])}, y ${coordinate(y[i])}${known ? `, weight ${short(alpha[i])}` : ""}`);
+        point.classList.toggle("chosen", i === pointOf(widget));
+        below[i] = !(below[near(x, y, i)] ?? true); // numbers of neighbours on both sides
+        point.classList.toggle("below", below[i]);
+        if (!known) return;
+        point.classList.toggle("away", alpha[i] === 0);
+        mark(point, "data-value", String(alpha[i]));
+        const size = `${(9 + 15 * Math.sqrt(alpha[i])).toFixed(1)}px`;
+        const dot = point.firstChild;
+        if (dot.style.width !== size) dot.style.width = dot.style.height = size;
+        tint(dot, Math.min(1, 0.2 + 2.5 * alpha[i]));
+      });
+      place(query, inputs.query, top);
+      mark(query, "aria-valuenow", String(inputs.query));
+      mark(query, "aria-valuetext", coordinate(inputs.query));
+      answer.hidden = !outputs.reached.data[0];
+      place(answer, inputs.query, between(outputs.answer.data[0], [bottom, top]));
+      const given = widget.model.get("outputs");
+      if (given === traced) return;
+      traced = given;
+      trace(outputs);
+    },
+  };
+}
+
+const coordinate = (value) => String(hundredths(value)).replace("-", "−");
+
+function legend() {
+  const entry = (kind, text) => h("li", {}, h("i", { class: `key ${kind}` }), text);
+  return { element: h("ul", { class: "legend" },
+    entry("curve", "the answer at every x"), entry("kernel", "the kernel around the query"),
+    entry("truth", "the true function, without noise"), entry("weight", "a point: the larger, the more weight"),
+    h("li", {}, "Drag points and x, or move them with the arrow keys; Delete removes a point.")),
+  update() {} };
+}
+
+const KERNEL_NAMES = (widget) => widget.spec.vocabularies.kernel;
+
+/** One of the kernels. */
+function kernelChoice(widget) {
+  const radios = KERNEL_NAMES(widget).map((_, i) => h("input", { type: "radio", name: "kernel", value: String(i),
+    change: () => widget.edit(Symbol("kernel"), (next) => { next.kernel = i; }) }));
+  return {
+    element: h("fieldset", { class: "kernels" }, h("legend", {}, "kernel"),
+      ...radios.map((radio, i) => h("label", {}, radio, KERNEL_NAMES(widget)[i]))),
+    shows: "inputs",
+    update({ kernel }) { radios.forEach((radio, i) => { radio.checked = i === kernel; }); },
+  };
+}
+
+/** “1, 2 and 5” */
+const listed = (names) => (names.length < 2 ? names.join("")
+  : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`);
+
+/** The query, and what it is answered, in words. */
+function said(widget) {
+  const box = numberBox(widget, () => "query", {
+    read: (inputs) => inputs.query, put: (next, x) => { next.query = x; },
+    limits: widget.spec.limits.query, focus: () => box.select() });
+  box.setAttribute("aria-label", "query x, typed");
+  const says = h("p", { class: "note says result", role: "status" });
+  const why = (alpha, weights) => {
+    if (!alpha.length) return "no point is in reach. All weights are 0, so there is no answer, and the curve has "
+      + "a gap. Widen the bandwidth, or bring a point nearer.";
+    const names = alpha.map(({ i }) => String(i + 1));
+    const alike = alpha[0].share - alpha.at(-1).share < 1e-6;
+    if (alpha.length === 1) return `that of point ${names[0]} alone`;
+    if (alike) {
+      return alpha.length === weights ? `the mean of all ${weights} points`
+        : `the mean of points ${listed(alpha.map(({ i }) => i).sort((a, b) => a - b).map((i) => String(i + 1)))}`;
+    }
+    let sum = 0;
+    const most = alpha.filter(({ share }) => { const take = sum < 0.5; sum += share; return take; }).slice(0, 4);
+    const point = most.length === 1 ? "point" : "points";
+    return `mostly from ${point} ${listed(most.map(({ i, share }) => `${i + 1} (${short(share)})`))}`;
+  };
+  return {
+    element: h("div", { class: "asked" }, h("label", { class: "query-box" }, h("span", { "aria-hidden": "true" }, "query x = "), box), says),
+    update(inputs, outputs) {
+      box.follow();
+      const { data } = outputs.alpha;
+      if (data.length !== inputs.x.length) return; // the answer is still on its way
+      const alpha = Array.from(data, (share, i) => ({ i, share })).filter(({ share }) => share > 0)
+        .sort((a, b) => b.share - a.share);
+      const answer = outputs.reached.data[0] ? `the answer is ${short(outputs.answer.data[0])}, ` : "";
+      const end = answer ? "." : "";
+      write(says, `At x = ${coordinate(inputs.query)} ${answer}${why(alpha, data.length)}${end}`);
+    },
+  };
+}
+
+/** The points as numbers, each with its weight; and buttons to add and remove one. */
+function pointTable(widget) {
+  const { limits } = widget.spec;
+  const list = h("ol", { class: "points", "aria-label": "points and their weights" });
+  const boxes = new WeakMap(); // li -> its boxes
+  const make = (i) => {
+    const pair = ["x", "y"].map((name) => {
+      const box = numberBox(widget, () => `${name} ${i}`, {
+        read: (inputs) => inputs[name][i], put: (next, value) => { next[name][i] = value; },
+        limits: limits[name], focus: () => { box.select(); touchPoint(widget, i); } });
+      box.setAttribute("aria-label", `${name} of point ${i + 1}`);
+      return box;
+    });
+    const li = h("li", {}, ...pair, h("span", { class: "of" }, String(i + 1)), h("span", { class: "share result" }));
+    boxes.set(li, pair);
+    return li;
+  };
+  const add = h("button", { type: "button",
+    click: () => {
+      const { inputs } = widget;
+      const { length } = inputs.x;
+      if (length >= limits.S[1]) {
+        widget.say(`There is room for ${limits.S[1]} points: remove one first.`);
+        return;
+      }
+      const { reached, answer } = widget.readOutputs();
+      const y = hundredths(between(reached.data[0] ? answer.data[0] : 0, limits.y));
+      if (widget.edit(Symbol("add"), (next) => { next.x.push(next.query); next.y.push(y); })) {
+        touchPoint(widget, length);
+      }
+    } }, "Add a point at the query");
+  const remove = h("button", { type: "button",
+    click: () => { if (widget.inputs.x.length === 2) add.focus(); removePoint(widget, pointOf(widget)); } });
+  return {
+    element: h("div", { class: "column" },
+      h("p", { class: "caption" }, h("b", {}, "points (x, y)"), " and their weights"), list,
+      h("div", { class: "foot" }, add, remove)),
+    reset() { widget.point = 0; },
+    update({ x }, outputs) {
+      const { data: alpha } = outputs.alpha;
+      fillList(list, x, make, (li, _, i) => {
+        boxes.get(li).forEach((box) => box.follow());
+        li.classList.toggle("chosen", i === pointOf(widget));
+        if (alpha.length !== x.length) return;
+        write(li.lastChild, short(alpha[i]));
+        mark(li, "data-value", String(alpha[i]));
+        tint(li, Math.min(1, 2 * alpha[i]));
+      });
+      write(remove, `Remove point ${pointOf(widget) + 1}`);
+      remove.disabled = x.length === 1;
+    },
+  };
+}
+
+plot.style = `
+.plot { position: relative; height: 300px; margin: 14px 12px 20px 24px; font-size: 12px; touch-action: pan-y; }
+.ground { position: absolute; inset: 0; cursor: crosshair; border: 1px solid var(--line); touch-action: pan-y; }
+.ground svg { width: 100%; height: 100%; display: block; overflow: hidden; }
+.ground path { fill: none; vector-effect: non-scaling-stroke; stroke-linecap: round; stroke-linejoin: round; }
+.ground .grid { stroke: var(--line); opacity: .55; stroke-width: 1; }
+.ground .kernel { fill: color-mix(in oklab, transparent, var(--under) 26%); }
+.ground .truth { stroke: var(--soft); stroke-width: 1.5; stroke-dasharray: 2 5; }
+.ground .curve { stroke: var(--above); stroke-width: 3; }
+.tick { position: absolute; color: var(--soft); pointer-events: none; font-variant-numeric: tabular-nums; }
+.tick.x { transform: translate(-50%, 3px); }
+.tick.y { transform: translate(calc(-100% - 6px), -50%); }
+.query-line { position: absolute; width: 28px; margin-left: -14px; height: 100%; cursor: ew-resize; touch-action: none;
+  pointer-events: none; }
+.query-line::before { content: ""; position: absolute; left: 13px; top: 0; bottom: 0; width: 2px; background: var(--under); }
+.query-line span { position: absolute; top: -13px; left: 1px; width: 26px; height: 26px; border-radius: 13px; text-align: center;
+  line-height: 24px; font-size: 14px; font-style: italic; color: var(--text); pointer-events: auto;
+  background: color-mix(in oklab, var(--ground), var(--under) 40%); border: 1.5px solid var(--under); }
+.query-line:focus-visible { outline: none; }
+.query-line:focus-visible span { outline: 2px solid var(--accent); outline-offset: 2px; }
+.answer { position: absolute; width: 13px; height: 13px; margin: -6.5px; transform: rotate(45deg); background: var(--under);
+  border: 2px solid var(--ground); pointer-events: none; }
+.points-layer { position: absolute; inset: 0; pointer-events: none; }
+.point { position: absolute; width: 28px; height: 28px; margin: -14px; border-radius: 50%; cursor: grab; touch-action: none;
+  pointer-events: auto; display: grid; place-items: center; }
+.point:active { cursor: grabbing; }
+.dot { border-radius: 50%; border: 1.5px solid var(--above);
+  background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 100%)); }
+.away .dot { border-style: dotted; background: var(--ground); }
+.point.chosen .dot { box-shadow: 0 0 0 2px var(--ground), 0 0 0 3.5px var(--accent); }
+.point .number { position: absolute; bottom: 100%; margin-bottom: -6px; font-size: 11px; line-height: 1; color: var(--soft);
+  text-shadow: 0 0 2px var(--ground), 0 0 2px var(--ground); }
+.point.below .number { bottom: auto; top: 100%; margin: -6px 0 0; }
+`;
+legend.style = `
+.legend { display: flex; flex-wrap: wrap; gap: 2px 16px; list-style: none; margin: 0; padding: 0; font-size: 13px; color: var(--soft); }
+.legend li { display: flex; gap: 7px; align-items: center; }
+.key { width: 20px; height: 0; border-top: 3px solid var(--above); border-radius: 2px; flex: none; }
+.key.truth { border-top: 2px dotted var(--soft); }
+.key.kernel { height: 10px; border: 0; background: color-mix(in oklab, var(--ground), var(--under) 35%); }
+.key.weight { width: 12px; height: 12px; border: 1.5px solid var(--above); border-radius: 50%;
+  background: color-mix(in oklab, var(--ground), var(--above) 60%); }
+`;
+kernelChoice.style = `
+.kernels { border: 0; margin: 0; padding: 0; display: flex; flex-wrap: wrap; gap: 0 14px; font-size: 13.5px; min-width: 0; }
+.kernels legend { float: left; padding: 0; margin-right: 12px; line-height: 28px; }
+.kernels label { display: inline-flex; gap: 5px; align-items: center; min-height: 28px; cursor: pointer; }
+.kernels input { width: 24px; height: 24px; margin: 0; accent-color: var(--accent); }
+`;
+said.style = `
+.asked { display: flex; flex-wrap: wrap; gap: 4px 14px; align-items: baseline; }
+.query-box { font-size: 14px; }
+.query-box input { width: 52px; border-color: var(--line); text-align: right; font-variant-numeric: tabular-nums; }
+.says { flex: 1 1 260px; min-height: 3.2em; }
+`;
+pointTable.style = `
+.caption { margin: 0; font-size: 13.5px; color: var(--soft); }
+.caption b { font-weight: 600; color: var(--text); }
+.points { list-style: none; margin: 0 0 6px; padding: 0; display: grid; gap: 5px;
+  grid-template-columns: repeat(auto-fill, minmax(98px, 1fr)); }
+.points li { display: grid; grid-template-columns: 1fr 1fr; border: 1px solid var(--line); border-radius: 8px; padding: 2px;
+  background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 65%)); }
+.points li.chosen { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
+.points input { min-width: 0; width: 100%; padding: 2px; text-align: right; font-size: 13.5px; font-variant-numeric: tabular-nums; }
+.points .of { font-size: 12px; padding: 0 5px 1px; }
+.points .share { font-size: 12px; text-align: right; padding: 0 5px 1px; font-variant-numeric: tabular-nums; }
+`;
+
+export default live("Kernel regression, live", (ui) => [
+  ui.use(plot),
+  ui.use(legend),
+  ui.row(ui.use(kernelChoice), ui.slider("bandwidth", "bandwidth", 0.05, 3, 0.05)),
+  ui.use(said),
+  ui.use(pointTable),
+]);
