@@ -28,9 +28,9 @@ import torch
 from greenlet import greenlet  # type: ignore[import-untyped]
 from torch import Tensor, nn
 
-from tinylib.encoder_decoder import EncoderDecoder
 from tinylib.lab.data import PAD, Batch, Batches, Pair, RealSplits, fra_eng
 from tinylib.lab.recipes import (
+    ATTENTION_DECAY,
     SHORT,
     WHOLE,
     fra_eng_attention_model,
@@ -40,7 +40,6 @@ from tinylib.lab.recipes import (
 )
 from tinylib.lab.translation import Translator, translate_unchecked
 from tinylib.lab.weights import write_json
-from tinylib.seq2seq import Seq2Seq
 
 BUILD = Path(__file__).resolve().parents[2] / "_build"
 D2L = "d2l==1.0.3"
@@ -215,12 +214,14 @@ class Ours:
     model. The training is a coroutine of its own that pauses between two steps.
     """
 
-    def __init__(self, make: Make, seconds: float):
+    def __init__(self, make: Make, seconds: float, **how: Any):
         steps = steps_in(seconds, make)
         self.translator, self.batches = make()
         self.model = self.translator.model
         self.words, self.seconds, self.until = 0, 0.0, 0.0
-        self._training = greenlet(lambda: train_fra_eng(self.model, self._batch, steps, show=False))
+        self._training = greenlet(
+            lambda: train_fra_eng(self.model, self._batch, steps, show=False, **how)
+        )
 
     def _batch(self, step: int) -> Batch:
         if clock() - self._start >= self.until:
@@ -256,7 +257,7 @@ def steps_in(seconds: float, make: Make) -> int:
 
 
 def compete(seconds: float, splits: RealSplits, rivals: dict[str, Ours | Theirs]) -> dict[str, Any]:
-    """Train all in turns, and judge them. The last has as much time as the others have had."""
+    """Train all in turns, and judge them. The last has as much time as the longest of ours."""
     for until in range(int(TURN), int(seconds), int(TURN)):
         for rival in rivals.values():
             rival.train_until(until)
@@ -294,14 +295,12 @@ def main() -> None:
     splits = fra_eng() if chosen.all else fra_eng(**SHORT)
     # d2l cuts what is longer than num_steps: with all pairs one sentence in a hundred
     num_steps = 20 if chosen.all else SHORT["max_words"] + 1
-    how = WHOLE if chosen.all else {}
-    kinds: dict[str, Callable[..., EncoderDecoder]] = {"GRU": Seq2Seq}
+    make = partial(fra_eng_model, splits.train, **(WHOLE if chosen.all else {}))
+    rivals: dict[str, Ours | Theirs] = {}
     if chosen.attention:
-        kinds = {"attention": fra_eng_attention_model, **kinds}
-    rivals: dict[str, Ours | Theirs] = {
-        name: Ours(partial(fra_eng_model, splits.train, kind, **how), chosen.seconds)
-        for name, kind in kinds.items()
-    }
+        attentive = partial(make, fra_eng_attention_model)
+        rivals["attention"] = Ours(attentive, chosen.seconds, weight_decay=ATTENTION_DECAY)
+    rivals["GRU"] = Ours(make, chosen.seconds)
     rivals["d2l"] = Theirs(splits.train, num_steps, chosen.attention)
     found = compete(chosen.seconds, splits, rivals)
     name = "translation-attention" if chosen.attention else "translation"

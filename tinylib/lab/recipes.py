@@ -296,7 +296,11 @@ def fra_eng_model(
 
 
 def train_fra_eng(
-    model: EncoderDecoder, batch: Callable[[int], Batch], steps: int, **how: Any
+    model: EncoderDecoder,
+    batch: Callable[[int], Batch],
+    steps: int,
+    weight_decay: float = 0.01,
+    **how: Any,
 ) -> Fit:
     """Train it; ``how`` goes to :func:`tinylib.lab.train.fit`."""
     return fit(
@@ -306,7 +310,7 @@ def train_fra_eng(
         steps,
         lr=3e-3,
         schedule=linear(warmup=0.02),
-        optimiser=partial(adamw, betas=(0.9, 0.99)),
+        optimiser=partial(adamw, betas=(0.9, 0.99), weight_decay=weight_decay),
         **how,
     )
 
@@ -345,15 +349,19 @@ def on_fra_eng(
 
 
 def trained_on_fra_eng(
-    kind: Callable[..., EncoderDecoder], steps: int, short_steps: int, checkpoint: Path
+    kind: Callable[..., EncoderDecoder],
+    steps: int,
+    short_steps: int,
+    checkpoint: Path,
+    **how: Any,
 ) -> Outcome:
     """One trained on all real sentences, ``steps`` long, and one on 15 000 short ones."""
     whole, few = fra_eng(), fra_eng(**SHORT)
     translator, batches = fra_eng_model(whole.train, kind, **WHOLE)
-    run, of_all = on_fra_eng(whole, translator, batches, steps, checkpoint=checkpoint)
+    run, of_all = on_fra_eng(whole, translator, batches, steps, checkpoint=checkpoint, **how)
     short = checkpoint.with_stem(checkpoint.stem + "-15000")
     model = fra_eng_model(few.train, kind)
-    _, of_15000 = on_fra_eng(few, *model, short_steps, checkpoint=short)
+    _, of_15000 = on_fra_eng(few, *model, short_steps, checkpoint=short, **how)
     return Outcome(
         translator.model,
         run,
@@ -372,8 +380,13 @@ def fra_eng_gru(checkpoint: Path) -> Outcome:
 fra_eng_attention_model = partial(attention_model, score="scaled dot")
 """After 800 steps on 15 000 pairs it was ahead on the valid ones: BLEU 10.2, additive 9.8."""
 
+ATTENTION_DECAY = 0.1
+"""With this weight decay it ended, on the valid pairs, at BLEU 24.0; with 0.01 at 23.0."""
+
 
 @recipe("fra-eng-attention")
 def fra_eng_attention(checkpoint: Path) -> Outcome:
     """The same with attention, in no more time: fewer steps, as each takes longer; 20 minutes."""
-    return trained_on_fra_eng(fra_eng_attention_model, 2400, 3100, checkpoint)
+    return trained_on_fra_eng(
+        fra_eng_attention_model, 2400, 3100, checkpoint, weight_decay=ATTENTION_DECAY
+    )
