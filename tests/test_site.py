@@ -88,6 +88,26 @@ def test_axe_finds_nothing(browser: Browser, site: str, path: str, scheme: Any, 
 
 
 @pytest.mark.parametrize("path", PAGES[1:])
+def test_pictures_keep_their_proportions_on_a_phone(browser: Browser, site: str, path: str) -> None:
+    with browser.new_context(viewport={"width": 375, "height": 700}) as context:
+        visit = Visit(context, site, path)
+        squeezed = visit.page.evaluate(
+            """async () => {
+                const pictures = [...document.querySelectorAll('.cell_output img')];
+                const shapes = pictures.map(async (img) => {
+                    const copy = new Image(); // one out of sight would wait to be scrolled to
+                    copy.src = img.src;
+                    await copy.decode();
+                    const { width, height } = img.getBoundingClientRect();
+                    return (width / height) / (copy.naturalWidth / copy.naturalHeight);
+                });
+                return (await Promise.all(shapes)).filter((ratio) => !(Math.abs(ratio - 1) < 0.02));
+            }"""
+        )
+        assert squeezed == []
+
+
+@pytest.mark.parametrize("path", PAGES[1:])
 def test_on_a_phone_nothing_is_out_of_reach(browser: Browser, site: str, path: str) -> None:
     with browser.new_context(
         viewport={"width": 375, "height": 700}, has_touch=True, is_mobile=True
