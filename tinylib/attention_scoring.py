@@ -59,9 +59,9 @@ def additive_score(
 ) -> Float[Tensor, "*B T S"]:
     r"""$e_{ts} = w_v \cdot \tanh(q_t + k_s)$ (Bahdanau et al. 2015, A.1.2).
 
-    There $q_t = W_q s_t$ and $k_s = W_k h_s$; here, as for the other scores,
-    q and k come projected, from whatever widths, to the width of w_v
-    (ValueError if not): each key once, however many queries there are.
+    q and k come projected, as for the other scores, from whatever widths to
+    that of w_v (ValueError if not): $q_t = d_t W_q$ and $k_s = h_s W_k$. So
+    each key is projected once, however many queries there are.
     """
     check_rows(q=q, k=k)
     check_equal_widths(q=q, k=k, w_v=w_v)
