@@ -32,7 +32,6 @@ from tinylib.attention_scoring import (
 from tinylib.decoding import Hypotheses, beam, extend, greedy
 from tinylib.encoder_decoder import RecurrentEncoder, embed, recurrent_step
 from tinylib.exercises import Exercise, Slip, Verdict, numbers, read_slips, same
-from tinylib.exercises import attention_scoring as ex03
 from tinylib.exercises import encoder_decoder as ex01
 from tinylib.exercises import self_attention as ex
 from tinylib.exercises import seq2seq as ex02
@@ -249,18 +248,23 @@ def temperature(scores: torch.Tensor, p: float) -> torch.Tensor:
     return T[largest <= p][0]
 
 
+def softmax_backward(alpha: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
+    scores = alpha.log().requires_grad_()
+    return torch.autograd.grad(masked_softmax(scores, alpha > 0), scores, g)[0]
+
+
 def decoder_input(
     x: torch.Tensor,
+    s: torch.Tensor,
     h: torch.Tensor,
-    states: torch.Tensor,
     lengths: torch.Tensor,
     w_q: torch.Tensor,
     w_k: torch.Tensor,
 ) -> torch.Tensor:
     decoder = AttentionDecoder(V=1, D=x.shape[1])
     decoder.load_state_dict({"w_q.weight": w_q.T, "w_k.weight": w_k.T}, strict=False)
-    mask = length_mask(lengths, states.shape[1])
-    state = decoder.init_state(Annotations(states, h[:, None], mask))
+    mask = length_mask(lengths, h.shape[1])
+    state = decoder.init_state(Annotations(h, s[:, None], mask))
     return torch.cat([x, decoder.context(state)[:, 0]], dim=-1)
 
 
@@ -310,14 +314,12 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
         "kernel_weights": lambda x, points, w: kernel_weights(
             torch.tensor([x]), points, bandwidth=w
         )[0],
-        "additive_score": additive_score,
+        "additive_score": lambda s, h, w_q, w_k, w_v: additive_score(s @ w_q, h @ w_k, w_v),
         "unit_variance": lambda q, k, s_q, s_k: scaled_dot_score(q / s_q, k / s_k),
         "masked_softmax": lambda scores, lengths: masked_softmax(
             scores, length_mask(lengths, scores.shape[-1])[:, None]
         ),
-        "softmax_slopes": lambda scores: torch.autograd.functional.jacobian(
-            lambda e: masked_softmax(e[None])[0], scores
-        ),
+        "softmax_backward": softmax_backward,
         "temperature": temperature,
         "decoder_input": decoder_input,
         "alignment_accuracy": alignment_accuracy,
@@ -626,21 +628,27 @@ def answer(x, points, w):
 """,
         ],
         "additive_score": [
-            "answer = lambda q, k, w_v: [[w_v @ torch.tanh(a + b) for b in k] for a in q]",
             """
-def answer(q, k, w_v):
-    return torch.einsum("TSk,k->TS", (q.unsqueeze(1) + k.unsqueeze(0)).tanh(), w_v)
+def answer(s, h, w_q, w_k, w_v):
+    return [[w_v @ torch.tanh(a @ w_q + b @ w_k) for b in h] for a in s]
+""",
+            # one network on both, side by side
+            """
+def answer(s, h, w_q, w_k, w_v):
+    T, S = len(s), len(h)
+    both = torch.cat([s[:, None].expand(T, S, -1), h[None].expand(T, S, -1)], dim=-1)
+    return (both @ torch.cat([w_q, w_k])).tanh() @ w_v
 """,
             """
-def answer(q, k, w_v):
+def answer(s, h, w_q, w_k, w_v):
     layer = torch.nn.Linear(len(w_v), 1, bias=False)
     layer.weight.data = w_v[None]
-    return layer(torch.tanh(q[:, None, :] + k[None, :, :])).squeeze(-1)
+    return layer(torch.tanh((s @ w_q).unsqueeze(1) + (h @ w_k).unsqueeze(0))).squeeze(-1)
 """,
             """
-def answer(q, k, w_v):
-    a, b = np.tanh(q.numpy())[:, None], np.tanh(k.numpy())
-    return (a + b) / (1 + a * b) @ w_v.numpy()
+def answer(s, h, w_q, w_k, w_v):
+    a, b = ((x.double() @ w.double()).tanh() for x, w in ((s, w_q), (h, w_k)))
+    return (a[:, None] + b) / (1 + a[:, None] * b) @ w_v.double()
 """,
         ],
         "unit_variance": [
@@ -681,24 +689,29 @@ def answer(scores, lengths):
     return torch.where(each.any(-1, keepdim=True), weights, 0)
 """,
         ],
-        "softmax_slopes": [
+        "softmax_backward": [
             """
-def answer(scores):
-    a = scores.softmax(0)
-    return a[:, None] * (torch.eye(len(a)) - a)
+def answer(alpha, g):
+    ag = alpha * g
+    return ag - alpha * ag.sum(1)[:, None]
 """,
             """
-def answer(scores):
-    a = torch.exp(scores - scores.max())
-    a = a / a.sum()
-    return [[a[i] * (int(i == j) - a[j]) for j in range(len(a))] for i in range(len(a))]
+def answer(alpha, g):
+    alpha, g = alpha.numpy(), g.numpy()
+    return [a * (row - a @ row) for a, row in zip(alpha, g)]
 """,
             """
-def answer(scores):
-    a = scores.softmax(0)
-    slopes = -a[:, None] * a
-    slopes[range(len(a)), range(len(a))] = a * (1 - a)
-    return slopes
+def answer(alpha, g):
+    return torch.ops.aten._softmax_backward_data(g, alpha, -1, alpha.dtype)
+""",
+            # each pair of places: what one gains, the other loses
+            """
+def answer(alpha, g):
+    T, S = g.shape
+    return [
+        [sum(alpha[t, s] * alpha[t, j] * (g[t, s] - g[t, j]) for j in range(S)) for s in range(S)]
+        for t in range(T)
+    ]
 """,
         ],
         "temperature": [
@@ -733,29 +746,29 @@ def answer(scores, p):
         ],
         "decoder_input": [
             """
-def answer(x, h, states, lengths, w_q, w_k):
+def answer(x, s, h, lengths, w_q, w_k):
     rows = []
-    for word, state, own, length in zip(x, h, states, lengths):
+    for word, state, own, length in zip(x, s, h, lengths):
         own = own[:length]
         scores = own @ w_k @ w_q.T @ state / len(state) ** 0.5
         rows.append(torch.cat([word, scores.softmax(0) @ own]))
     return rows
 """,
             """
-def answer(x, h, states, lengths, w_q, w_k):
-    mask = torch.arange(states.shape[1]) < lengths[:, None]
+def answer(x, s, h, lengths, w_q, w_k):
+    mask = torch.arange(h.shape[1]) < lengths[:, None]
     context = torch.nn.functional.scaled_dot_product_attention(
-        (h @ w_q)[:, None], states @ w_k, states, attn_mask=mask[:, None]
+        (s @ w_q)[:, None], h @ w_k, h, attn_mask=mask[:, None]
     )
     return torch.cat((x, context.squeeze(1)), 1)
 """,
             """
-def answer(x, h, states, lengths, w_q, w_k):
-    scores = ((h @ w_q)[:, None] * (states @ w_k)).sum(-1) / h.shape[1] ** 0.5
+def answer(x, s, h, lengths, w_q, w_k):
+    scores = ((s @ w_q)[:, None] * (h @ w_k)).sum(-1) / s.shape[1] ** 0.5
     for b, n in enumerate(lengths):
         scores[b, n:] = -torch.inf
     weights = scores.softmax(-1)
-    return torch.hstack([x, (weights[..., None] * states).sum(1)])
+    return torch.hstack([x, (weights[..., None] * h).sum(1)])
 """,
         ],
         "alignment_accuracy": [
@@ -1227,7 +1240,8 @@ def test_what_the_questions_of_chapter_03_say_is_true() -> None:
     sharp = scores.softmax(-1).amax(-1)
     assert (sharp > 0.9).double().mean() > 0.8, "one weight is near 1 in most rows"
     for e in scores[sharp > 0.9999][:5]:
-        assert ex03.check_softmax_slopes.solve(e).abs().max() < 0.0001
+        slopes = torch.autograd.functional.jacobian(lambda e: masked_softmax(e[None])[0], e)
+        assert slopes.abs().max() < 0.0001
     assert 5e-8 < torch.tensor([112.0, 96.0]).softmax(0)[1] < 2e-7
     assert torch.tensor([1.0, 2, 3, 400]).softmax(0).tolist() == [0, 0, 0, 1]
     assert torch.tensor(89.0).exp().isinf() and torch.tensor([189.0, 0]).softmax(0).isfinite().all()

@@ -36,7 +36,7 @@ from tinylib.lab.translation import (
     translate,
     translate_unchecked,
 )
-from tinylib.lab.zoo import ZOO, scoring_flops
+from tinylib.lab.zoo import CONTENT, ZOO, scoring_flops
 from tinylib.seq2seq import Seq2Seq
 from tinylib.seq2seq_attention import Annotations
 
@@ -285,6 +285,28 @@ def test_an_unknown_score_is_refused() -> None:
         attention_model(5, 7, 6, "cosine")
 
 
+def test_scores_and_sizes_are_those_asked_for() -> None:
+    q, k = torch.randn(2, 7), torch.randn(3, 7)
+    torch.testing.assert_close(SCORES["dot"](7)(q, k), q @ k.T)
+    torch.testing.assert_close(SCORES["scaled dot"](7)(q, k), q @ k.T / 7**0.5)
+    model = attention_model(5, 7, 6, "dot", layers=2, dropout=0.5)
+    assert (model.encoder.gru.num_layers, model.encoder.gru.dropout) == (2, 0.5)
+    assert (model.decoder.gru.num_layers, model.decoder.gru.dropout) == (2, 0.5)
+
+
+def test_weights_that_are_not_finite_look_nowhere() -> None:
+    model = attention_model(len(WORDS), len(WORDS), 6, "dot")
+    model.decoder.w_q.weight.data.fill_(torch.nan)
+    pairs = [aligned("one two", "two one", "0 1", "noun verb")]
+    with pytest.raises(ValueError, match="hold NaN or an infinity"):
+        alignment_accuracy(model, WORDS, WORDS, pairs)
+
+
+def test_words_that_come_from_none_are_not_judged() -> None:
+    pair = Pair(("six", "five"), ("two", "one"), ((), (0,)), ("noun", "verb"))
+    assert set(alignment_accuracy(*LOOKER, [pair])) == {"verb"}
+
+
 # --- the zoo -----------------------------------------------------------------------------------
 
 
@@ -462,3 +484,23 @@ def test_every_recipe_has_recorded_its_results() -> None:
     assert {"bilingual-attention", "attention-zoo", "fra-eng-attention"} <= set(names)
     for name in names:
         assert weights.results(name)["recipe"] == name
+
+
+def test_the_record_of_the_zoo_is_that_of_the_zoo() -> None:
+    """Sizes and work are those of the models that it names, and each was trained twice."""
+    figures = weights.results("attention-zoo")["figures"]
+    assert figures["S"] == 8 and CONTENT == ("noun", "adjective", "verb", "number")
+    assert list(figures["scores"]) == list(ZOO)
+    translator = load_translator("bilingual-attention")
+    for name, one in figures["scores"].items():
+        model = ZOO[name](len(translator.source), len(translator.target), D=figures["D"])
+        assert one["parameters"] == sum(p.numel() for p in model.parameters())
+        assert one["flops"] == scoring_flops(name, figures["S"], figures["D"])
+        assert [run["seed"] for run in one["runs"]] == [0, 1]
+
+
+def test_only_the_zoo_has_a_price() -> None:
+    with pytest.raises(ValueError, match="'cosine' is not in the zoo"):
+        scoring_flops("cosine", S=7, D=6)
+    with pytest.raises(ValueError, match="R is -1: make it 0 or more"):
+        ZOO["position"](5, 7, D=6, R=-1)

@@ -1,6 +1,7 @@
 """Three scores for the same keys: what they compute, and what width and temperature do to them."""
 
 import re
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -66,7 +67,7 @@ def test_the_stored_table_shows_the_weights() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (dict(temperature=0), "temperature has an entry beyond 0.1 … 10"),
+        (dict(temperature=0), "temperature must lie between 0.1 and 10"),
         (dict(temperature=float("inf")), "temperature holds NaN or an infinite number"),
         (dict(query=[1.0, float("nan")]), "query holds NaN"),
         (dict(query=[1.0]), "keys is 3 × 2 but needs 3 × 1"),
@@ -117,8 +118,14 @@ def verdict(widget: Locator) -> str:
 def test_wide_dot_products_settle_on_one_key(widget: Locator) -> None:
     """What the reader is to find: the chapter's example, widened, and cured by a temperature."""
     assert inputs_of(widget)["temperature"] == 1
-    width(widget).fill(str(WIDEST))
-    assert_torch(widget, "attention_scoring")
+    assert (torch.tensor([inputs_of(widget)[name] for name in ("query", "w_v")]).abs() > 0.2).all()
+    path = [received(widget)["largest"][1]]
+    for k in range(len(inputs_of(widget)["query"]) + 1, WIDEST + 1):
+        width(widget).fill(str(k))
+        assert_torch(widget, "attention_scoring")
+        path.append(received(widget)["largest"][1])
+    assert path[0] < 0.5, "at first no key has most of the weight"
+    assert all(after > before - 0.05 for before, after in pairwise(path))
     wide = received(widget)
     assert wide["largest"][1] > 0.95 and wide["slope"][1] < 0.05
     assert wide["largest"][2] < 0.7 and wide["slope"][2] > 0.2
@@ -131,6 +138,44 @@ def test_wide_dot_products_settle_on_one_key(widget: Locator) -> None:
     cooled = received(widget)
     torch.testing.assert_close(cooled["weights"][1], wide["weights"][2])
     assert "At temperature 4.00, about √16, the dot product weighs as" in verdict(widget)
+
+
+FADES = "el => getComputedStyle(el).maskImage !== 'none'"
+
+
+@pytest.mark.parametrize("pixels", [1280, 375])
+def test_columns_out_of_sight_are_hinted_at(visit: Visit, widget: Locator, pixels: int) -> None:
+    visit.page.set_viewport_size({"width": pixels, "height": 800})
+    stack = widget.locator(".stack")
+    width(widget).fill("2")
+    visit.page.wait_for_function(f"el => !({FADES})(el)", arg=stack.element_handle())
+    width(widget).fill("16")
+    visit.page.wait_for_function(FADES, arg=stack.element_handle())
+    stack.evaluate("el => { el.scrollLeft = el.scrollWidth; }")
+    visit.page.wait_for_function(f"el => !({FADES})(el)", arg=stack.element_handle())
+    last, head = entry(widget, "query 16"), stack.locator("th[scope=row]").first
+    right, left, around = (place.bounding_box() for place in (last, head, stack))
+    assert right and left and around
+    assert right["x"] + right["width"] <= around["x"] + around["width"] + 1
+    assert left["x"] == pytest.approx(around["x"], abs=1), "the rows keep their names"
+
+
+def test_on_a_phone_the_cards_stand_side_by_side_below_the_sliders(
+    visit: Visit, widget: Locator
+) -> None:
+    visit.page.set_viewport_size({"width": 375, "height": 700})
+    width(widget).fill("16")
+    settled(widget)
+    boxes = [card.bounding_box() for card in widget.locator(".scoring").all()]
+    slider, first = width(widget).bounding_box(), boxes[0]
+    assert slider and first and {box["y"] for box in boxes if box} == {first["y"]}
+    assert first["y"] + first["height"] - slider["y"] < 500, "seen while the slider moves"
+    for card in widget.locator(".scoring").all():
+        assert card.evaluate("el => el.scrollWidth <= el.clientWidth")
+        cells = card.locator("td, th").evaluate_all(
+            "all => all.filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.textContent)"
+        )
+        assert cells == []
 
 
 def test_what_is_cut_off_comes_back(widget: Locator) -> None:

@@ -62,8 +62,8 @@ def test_the_stored_table_tells_the_scores() -> None:
         (dict(prediction="a " * 17, label="a"), "prediction has 17 words"),
         (dict(prediction="a", label="x" * 25), "25 letters: 24 at most"),
         (dict(prediction=["a"], label="a"), "prediction must be a sentence"),
-        (dict(prediction="a", label="a", N=0), "N has an entry beyond 1"),
-        (dict(prediction="a", label="a", N=5), "N has an entry beyond 1"),
+        (dict(prediction="a", label="a", N=0), "N must lie between 1 and"),
+        (dict(prediction="a", label="a", N=5), "N must lie between 1 and"),
         (dict(prediction="a", label="a", N=1.5), "N must hold whole numbers"),
     ],
 )

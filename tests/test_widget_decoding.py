@@ -127,10 +127,10 @@ def test_the_stored_table_tells_how_the_search_ends() -> None:
     ("inputs", "message"),
     [
         (dict(source=""), "source has 0 words"),
-        (dict(source=SENTENCE, width=0), "width has an entry beyond 1"),
-        (dict(source=SENTENCE, width=6), "width has an entry beyond 1"),
+        (dict(source=SENTENCE, width=0), "width must lie between 1 and"),
+        (dict(source=SENTENCE, width=6), "width must lie between 1 and"),
         (dict(source=SENTENCE, width=2.5), "width must hold whole numbers"),
-        (dict(source=SENTENCE, alpha=-0.1), "alpha has an entry beyond 0"),
+        (dict(source=SENTENCE, alpha=-0.1), "alpha must lie between 0 and"),
         (dict(source=SENTENCE, alpha=float("nan")), "alpha holds NaN"),
     ],
 )

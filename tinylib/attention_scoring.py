@@ -88,7 +88,7 @@ def dot_score(
     q: Float[Tensor, "*B T k"],
     k: Float[Tensor, "*B S k"],
 ) -> Float[Tensor, "*B T S"]:
-    r"""$e_{ts} = q_t \cdot k_s$ (Luong et al. 2015, eq. 8, "dot").
+    r"""$e_{ts} = q_t \cdot k_s$ (Luong et al. 2015, section 3.1, "dot").
 
     Large where query and key are long and point the same way. Both must have
     the same width k (ValueError if not); T and S are free.

@@ -34,7 +34,7 @@ EDITED = [
     Edit("encoder_decoder", LINE, *SENTENCES, ".said"),
     Edit("seq2seq", LINE, *SENTENCES, ".steps"),
     Edit("decoding", LINE, *SENTENCES, ".tree"),
-    Edit("kernel_regression", "input[aria-label='y of point 8']", "4.5", "-1.5", ".says"),
+    Edit("kernel_regression", "input[aria-label='y of point 5']", "4.5", "-1.5", ".says"),
     Edit("attention_scoring", "input[aria-label='query 2']", "1.25", "-1.5", ".scored"),
     Edit("seq2seq_attention", LINE, *SENTENCES, ".map"),
     Edit("bleu", LINE, "il est calme .", "il est mouillé .", ".result"),

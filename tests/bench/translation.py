@@ -1,7 +1,8 @@
 """Our models beside those of the public d2l package, on real sentences: part of `make bench`.
 
-Without attention, our GRU and d2l's. With --attention three: our model with attention, our GRU
-without, and d2l's Bahdanau model. All translate the same English to French: 15 000 pairs of at
+Without attention, our GRU and d2l's. With --attention four: our model with attention, our GRU as
+its recipe has it and with the start and the decay of the model with attention ("alike"), and d2l's
+Bahdanau model. All translate the same English to French: 15 000 pairs of at
 most 8 tokens from `fra_eng`, or with --all all pairs; the same tokens, held-out sentences and
 references; same widths and layers. Each gets the same processor time on one thread, in turns of
 10 s, so that whatever else the machine does hits all. d2l's are trained as its book does (chapters
@@ -295,11 +296,14 @@ def main() -> None:
     splits = fra_eng() if chosen.all else fra_eng(**SHORT)
     # d2l cuts what is longer than num_steps: with all pairs one sentence in a hundred
     num_steps = 20 if chosen.all else SHORT["max_words"] + 1
-    make = partial(fra_eng_model, splits.train, **(WHOLE if chosen.all else {}))
+    how = WHOLE if chosen.all else {}
+    make = partial(fra_eng_model, splits.train, **how)
     rivals: dict[str, Ours | Theirs] = {}
     if chosen.attention:
-        attentive = partial(make, fra_eng_attention_model)
+        attentive = partial(fra_eng_attention_model, splits.train, **how)
         rivals["attention"] = Ours(attentive, chosen.seconds, weight_decay=ATTENTION_DECAY)
+        alike = partial(make, source_std=1.0)  # the GRU, with what was found for attention
+        rivals["GRU, alike"] = Ours(alike, chosen.seconds, weight_decay=ATTENTION_DECAY)
     rivals["GRU"] = Ours(make, chosen.seconds)
     rivals["d2l"] = Theirs(splits.train, num_steps, chosen.attention)
     found = compete(chosen.seconds, splits, rivals)

@@ -57,23 +57,24 @@ check_kernel_weights = Exercise(
 )
 
 
-def _pair_cases() -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def _pair_cases() -> Iterator[tuple[Tensor, ...]]:
     draw = rounded_normal(32)
-    for T, S, k in ((1, 2, 3), (2, 3, 5), (5, 3, 2), (3, 3, 7)):
-        yield draw(T, k), draw(S, k), draw(k)
+    for T, S, D, F, k in ((1, 2, 2, 3, 2), (2, 3, 5, 2, 3), (5, 3, 2, 7, 11), (3, 3, 5, 2, 7)):
+        yield draw(T, D), draw(S, F), draw(D, k), draw(F, k), draw(k)
 
 
 check_additive_score = Exercise(
-    task="write `def answer(q, k, w_v):` that gives the scores of all pairs, T×S.",
-    inputs=("q", "k", "w_v"),
+    task="write `def answer(d, h, w_q, w_k, w_v):` that gives the scores of all pairs, T×S.",
+    inputs=("d", "h", "w_q", "w_k", "w_v"),
     cases=_pair_cases,
     solution="""
-    def answer(q, k, w_v):
+    def answer(d, h, w_q, w_k, w_v):
+        q, k = d @ w_q, h @ w_k
         together = torch.tanh(q[:, None] + k)
         return together @ w_v
     """,
-    insight="Each pair needs k tanhs of its own, T·S·k in all. Dot products are one matrix "
-    "product instead, which is why they are what large models use.",
+    insight="It is a small network on d and h set side by side, its matrix cut in two: so each "
+    "h is projected once, not once for every d. The T·S·k tanhs remain; dot products need none.",
     slips="""
     torch.tanh(q[:, None] + k) → q[:, None] + k
         The tanh is missing. Then the query adds the same number to the scores of all keys, the
@@ -81,10 +82,15 @@ check_additive_score = Exercise(
     torch.tanh(q[:, None] + k) → torch.tanh(q[:, None]) + torch.tanh(k)
         Query and key each went through a tanh of their own, before they met. Add first: else the
         query adds the same number to the scores of all keys.
+    d @ w_q, h @ w_k → d.tanh() @ w_q, h.tanh() @ w_k
+        There are two layers of tanh now. Both `d` and `h` are projected as they are; the only tanh
+        comes after the two have been added.
     q[:, None] + k → q[:, None] * k
         Query and key were multiplied. This score is called additive: add them.
     q[:, None] + k → q[:, None] - k
         The key was subtracted. The score is of the *sum* of query and key.
+    q[:, None] + k → q[:, None].tanh() + k
+        The tanh of the query was taken twice, before the sum and after it. Add q and k as they are.
     torch.tanh( → torch.sigmoid(
         That is the sigmoid, between 0 and 1. This score squeezes with tanh, between −1 and 1.
     together @ w_v → together.sum(dim=-1)
@@ -96,9 +102,10 @@ check_additive_score = Exercise(
     together @ w_v → (together @ w_v).softmax(dim=-1)
         These are weights: each row sums to 1. A score is what goes into the softmax.
     q[:, None] + k → q + k[:, None]
-        The table is S×T. There should be a row for each query and a column for each key.
+        The table is S×T. There should be a row for each `d` and a column for each `h`.
     together @ w_v → together * w_v
         The k products are still apart. Add them up: one number for each pair.
+    d @ w_q, h @ w_k → d @ w_k, h @ w_q
     """,
 )
 
@@ -219,52 +226,70 @@ check_masked_softmax = Exercise(
 )
 
 
-def _softmax_cases() -> Iterator[tuple[Tensor]]:
+def _backward_cases() -> Iterator[tuple[Tensor, Tensor]]:
+    yield (
+        torch.tensor([[0.5, 0.25, 0.25], [0.2, 0.2, 0.6]]),
+        torch.tensor([[2.0, 1, -1], [0, 1, 1]]),
+    )
     draw = rounded_normal(35)
-    for S in (3, 2, 5, 7):
-        yield (draw(S),)
+    for T, S in ((3, 5), (5, 2), (1, 7)):
+        yield (2 * draw(T, S)).softmax(dim=-1), draw(T, S)
+    sure = torch.tensor([[112.0, 96.0, 0.0]])
     for width in (64, 1):  # with the scale and without it
-        yield (torch.tensor([112.0, 96.0]) / width**0.5,)
+        yield (sure / width**0.5).softmax(dim=-1), draw(1, 3)
 
 
-check_softmax_slopes = Exercise(
-    task="write `def answer(scores):` that gives the S×S slopes.",
-    inputs=("scores",),
-    cases=_softmax_cases,
+check_softmax_backward = Exercise(
+    task="write `def answer(alpha, g):` that gives the gradient of the scores, T×S.",
+    inputs=("alpha", "g"),
+    cases=_backward_cases,
     solution="""
-    def answer(scores):
-        a = scores.softmax(dim=0)
-        return torch.diag(a) - torch.outer(a, a)
+    def answer(alpha, g):
+        mean = (g * alpha).sum(dim=-1, keepdim=True)
+        return alpha * (g - mean)
     """,
-    insight="Each column sums to 0: what one weight gains, the others lose. Where one weight is "
-    "near 1, as for 112 and 96, all slopes are near 0, and nothing is learned.",
+    insight="What counts is how far g is from its weighted mean in the row, so each row of the "
+    "result sums to 0. The α in front is saturation: where it is near 0, nothing is learned.",
     slips="""
-    torch.diag(a) - torch.outer(a, a) → torch.diag(a)
+    alpha * (g - mean) → g - mean
+        The factor α is missing. Every slope of weight j with respect to score s contains the
+        weight of s: it comes out of the sum, and stands in front.
+    alpha * (g - mean) → alpha * g
         This is the slope of exp alone. If one score rises, the sum below the line rises too, and
-        all weights shrink: subtract `a[i] * a[j]`.
-    torch.diag(a) - torch.outer(a, a) → torch.diag(a * (1 - a))
-    torch.outer(a, a) → torch.diag(a * a)
-        Only the diagonal is there, as for a sigmoid at each place. But a weight also depends on
-        all other scores: off the diagonal the slope is `-a[i] * a[j]`.
-    torch.diag(a) - torch.outer(a, a) → torch.outer(a, a) - torch.diag(a)
-        The sign is wrong: if its own score rises, a weight rises.
-    torch.diag(a) - → torch.diag(a) +
-        If one score rises, the *other* weights fall: off the diagonal the slopes are negative.
-    torch.diag(a) - → a -
-        A vector minus a table: `a` went into every row. It belongs on the diagonal alone.
-    torch.outer(a, a) → a * a
-        `a * a` is a vector, and went into every row. Entry (i, j) should hold `a[i] * a[j]`.
-    torch.outer(a, a) → torch.outer(scores, scores)
-        The product is of weights, not of scores.
-    torch.diag(a) - torch.outer(a, a) → torch.eye(len(a)) - a
-        These are the slopes of the *logarithm* of the weights. For the weights themselves
-        multiply row i by `a[i]`.
-    torch.diag(a) - torch.outer(a, a) → torch.eye(len(a)) - torch.outer(a, a)
-        On the diagonal stands 1, but exp's own slope there is the weight, `a[i]`.
-    scores.softmax(dim=0) → scores / scores.sum()
-        The scores were divided by their sum. These are not the weights of the softmax.
-    torch.diag(a) - torch.outer(a, a) → a * (1 - a)
-        These are the S numbers on the diagonal. Each weight depends on *all* scores: S×S slopes.
+        *all* weights of its row shrink: subtract the weighted mean of g.
+    g - mean → g - g * alpha
+    alpha * (g - mean) → alpha * (1 - alpha) * g
+        Only the diagonal of the slopes is used, as for a sigmoid at each place. But a score changes
+        all weights of its row, so the gradients at *all* of them count.
+    (g * alpha).sum( → g.sum(
+        You subtracted the plain sum of g. In it each gradient counts as much as its weight: sum
+        `g * alpha`.
+    (g * alpha).sum( → g.mean(
+        You subtracted the plain mean of g. It is a *weighted* mean, with the weights of the row:
+        the sum of `g * alpha`.
+    (g * alpha).sum( → (g * alpha).mean(
+        You took the mean of `g * alpha`. The weights sum to 1 already: their weighted mean is the
+        *sum*, without dividing by S.
+    (g * alpha).sum( → alpha.sum(
+        The weights alone were summed, which gives 1 in each row. What is subtracted is the sum of
+        the weights times their gradients.
+    dim=-1 → dim=0
+        You summed down the columns, over the queries. Each query has a softmax of its own: sum
+        along its row.
+    .sum(dim=-1, keepdim=True) → .sum()
+        You summed over the whole table. Each query has a softmax of its own: one sum for each row.
+    g - mean → mean - g
+        The sign is wrong: if the loss grows with a weight, it grows with the score of that weight.
+    g - mean → g + mean
+        The mean was added. What one weight gains, the others lose: subtract.
+    alpha * (g - mean) → alpha * g - mean
+        The brackets are missing: α multiplies the mean too, so that each row sums to 0.
+    alpha * (g - mean) → alpha - g
+        That is the gradient of softmax and cross entropy together, where `g` is the right class.
+        Here `g` is the gradient of any loss.
+    mean = → alpha = alpha.softmax(dim=-1); mean =
+        You took the softmax of `alpha`. These are the weights already: the softmax is behind us.
+    (dim=-1, keepdim=True) → (dim=-1)
     """,
 )
 
@@ -332,45 +357,45 @@ def _step_cases() -> Iterator[tuple[Tensor, ...]]:
     draw = rounded_normal(37)
     for S, D, lengths in ((3, 2, [2]), (5, 3, [5, 3]), (4, 7, [1, 4, 2])):
         B = len(lengths)
-        x, h, states = draw(B, D), draw(B, D), draw(B, S, D)
-        yield x, h, states, torch.tensor(lengths), draw(D, D), draw(D, D)
+        x, d, h = draw(B, D), draw(B, D), draw(B, S, D)
+        yield x, d, h, torch.tensor(lengths), draw(D, D), draw(D, D)
 
 
 check_decoder_input = Exercise(
-    task="write `def answer(x, h, states, lengths, w_q, w_k):` that gives the GRU's input, B×2D.",
-    inputs=("x", "h", "states", "lengths", "w_q", "w_k"),
+    task="write `def answer(x, d, h, lengths, w_q, w_k):` that gives the GRU'd input, B×2D.",
+    inputs=("x", "d", "h", "lengths", "w_q", "w_k"),
     cases=_step_cases,
     solution="""
-    def answer(x, h, states, lengths, w_q, w_k):
-        q, k = h @ w_q, states @ w_k
+    def answer(x, d, h, lengths, w_q, w_k):
+        q, k = d @ w_q, h @ w_k
         scores = torch.einsum("BD,BSD->BS", q, k) / k.shape[-1] ** 0.5
-        pads = torch.arange(states.shape[1]) >= lengths[:, None]
+        pads = torch.arange(h.shape[1]) >= lengths[:, None]
         weights = scores.masked_fill(pads, -torch.inf).softmax(dim=-1)
-        context = torch.einsum("BS,BSD->BD", weights, states)
+        context = torch.einsum("BS,BSD->BD", weights, h)
         return torch.cat([x, context], dim=-1)
     """,
     insight="The context is made anew for every word, from states that are never overwritten. So "
     "no single vector has to hold the whole sentence.",
     slips="""
-    h @ w_q → x @ w_q
-        The word before asks the question. It is read by the GRU, but the query is the decoder's
+    d @ w_q → x @ w_q
+        The word before asks the question. It is read by the GRU, but the query is the decoder'd
         previous hidden state, which knows all that has been written.
-    h @ w_q → h
-        The query is not projected: `w_q` is learned so that a decoder's state can be compared
-        with an encoder's.
-    states @ w_k → states
-        The keys are not projected: multiply the encoder's states by `w_k`.
-    states @ w_k → states @ w_q
+    d @ w_q → d
+        The query is not projected: `w_q` is learned so that a decoder'd state can be compared
+        with an encoder'd.
+    h @ w_k → h
+        The keys are not projected: multiply the encoder'd states `h` by `w_k`.
+    h @ w_k → h @ w_q
         The keys were made with the queries' matrix. They have their own, `w_k`.
-    weights, states → weights, k
+    weights, h → weights, k
         You mixed the keys. A key is for being found; what is taken are the values, here the
         states themselves.
-    torch.einsum("BS,BSD->BD", weights, states) → states[torch.arange(len(x)), lengths - 1]
-        This is the encoder's final state, the same for every word: the bottleneck again.
-    torch.einsum("BS,BSD->BD", weights, states) → states[:, -1]
+    torch.einsum("BS,BSD->BD", weights, h) → h[torch.arange(len(x)), lengths - 1]
+        This is the encoder'd final state, the same for every word: the bottleneck again.
+    torch.einsum("BS,BSD->BD", weights, h) → h[:, -1]
         This is the state at the last place, even where that is a pad. Mix *all* states of the
         sentence by their weights.
-    torch.einsum("BS,BSD->BD", weights, states) → states[torch.arange(len(x)), weights.argmax(-1)]
+    torch.einsum("BS,BSD->BD", weights, h) → h[torch.arange(len(x)), weights.argmax(-1)]
         Only the state with the largest weight was taken. Attention is soft: every state adds its
         share, and so a gradient reaches every score.
     scores.masked_fill(pads, -torch.inf) → scores
@@ -378,7 +403,7 @@ check_decoder_input = Exercise(
         the other sentences of the batch are.
     >= lengths → > lengths
         Off by one: the first pad still counts. Places are counted from 0.
-    / k.shape[-1] ** 0.5 → / states.shape[1] ** 0.5
+    / k.shape[-1] ** 0.5 → / h.shape[1] ** 0.5
         You divided by √S. The scale is the root of the *width* of the keys, not of their number.
     / k.shape[-1] ** 0.5 → * k.shape[-1] ** 0.5
         You multiplied by √D. That makes large scores larger still: divide.
@@ -387,8 +412,9 @@ check_decoder_input = Exercise(
         among its words.
     [x, context] → [context, x]
         The right two halves in the wrong order: first the word, then its context.
-    [x, context] → [h, context]
-        The first half is the old hidden state. The GRU has that already; it reads the word `x`.
+    [x, context] → [d, context]
+        The first half is the decoder'd previous state. The GRU has that already; it reads the
+        word `x`.
     torch.cat([x, context], dim=-1) → context
         This is the context alone. The GRU reads the word beside it: `torch.cat`.
     """,

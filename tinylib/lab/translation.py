@@ -185,6 +185,8 @@ def attention_maps(
             with record(model) as seen:
                 model(ids, lengths, fed)
             rows = torch.cat(seen["decoder.weights"], dim=1)
+            if not rows.isfinite().all():
+                raise ValueError("the model's weights hold NaN or an infinity: train it anew")
             for place, table in zip(places, rows, strict=True):
                 pair = pairs[place]
                 maps[place] = table[: len(pair.target), : len(pair.source)].clone()
@@ -197,8 +199,9 @@ def alignment_accuracy(
     """For each class of target words, [how often the model looked aright, how many there are].
 
     Right is a word for which the source word of the largest weight is one that it comes from;
-    if several share the largest weight, all of them must be. ValueError for a pair whose
-    alignment is not known, and for a model without attention.
+    if several share the largest weight, all of them must be. Words that come from none do not
+    count. ValueError for a pair whose alignment is not known, for a model without attention, and
+    for one whose weights are not finite.
     """
     for i, pair in enumerate(pairs):
         if not len(pair.target) == len(pair.alignment) == len(pair.classes):
@@ -209,6 +212,8 @@ def alignment_accuracy(
     counts: dict[str, list[int]] = {}
     for pair, table in zip(pairs, attention_maps(model, source, target, pairs), strict=True):
         for row, true, name in zip(table.tolist(), pair.alignment, pair.classes, strict=True):
+            if not true:
+                continue  # it comes from no source word
             looked = {s for s, weight in enumerate(row) if weight == max(row)}
             count = counts.setdefault(name, [0, 0])
             count[0] += looked <= set(true)

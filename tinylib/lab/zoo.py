@@ -6,6 +6,7 @@ scoring_flops("dot", S=7, D=118)                          what its looking costs
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -32,10 +33,12 @@ class PositionDecoder(AttentionDecoder):
     """
 
     def __init__(self, V: int, D: int, R: int):
+        if R < 0:
+            raise ValueError(f"R is {R}: make it 0 or more, the largest distance told apart")
         super().__init__(V, D, self.of_distance)
         self.b = nn.Parameter(torch.zeros(2 * R + 1))
-        for unused in ("w_q", "w_k"):
-            self.add_module(unused, nn.Identity())
+        unused: Any = nn.Identity()  # nothing is compared
+        self.w_q = self.w_k = unused
 
     def of_distance(self, q: Tensor, k: Tensor) -> Tensor:
         R = len(self.b) // 2
@@ -75,5 +78,7 @@ def scoring_flops(name: str, S: int, D: int) -> int:
     $W_k$. The scores: dot $2SD$, scaled dot $D$ more, additive $4SD$ (add, tanh, multiply with
     $w_v$), by position none. Left out is the softmax: the same for all, and of the order of S.
     """
+    if name not in ZOO:
+        raise ValueError(f"'{name}' is not in the zoo. There are: {', '.join(ZOO)}")
     scores = {"dot": 2 * S * D, "scaled dot": 2 * S * D + D, "additive": 4 * S * D}
     return 2 * S * D + (4 * D**2 + scores[name] if name in scores else 0)

@@ -1,5 +1,5 @@
 import { madeUp } from "./inputs.js";
-import { h, live, mark, short, tint, write } from "./parts.js";
+import { h, live, mark, scroller, short, tint, write } from "./parts.js";
 import { fillList } from "./sentences.js";
 
 /** Numbers about 0 with a spread of 1, always the same for a name: each the sum of four. */
@@ -72,7 +72,7 @@ function sizes(widget) {
 
 /** Matrices whose columns are the same, one below the other, with one row of numbers above. */
 const stack = (...matrices) => ({
-  element: h("div", { class: "scroll stack" }, ...matrices.map(({ element }) => element.firstChild)),
+  element: scroller({ class: "stack" }, ...matrices.map(({ element }) => element.firstChild)),
 });
 
 const NAMES = ["additive", "dot", "scaled dot"];
@@ -87,9 +87,9 @@ function comparison(widget) {
       h("thead", {}, h("tr", {}, ...["key", "score", "weight"].map((head) => h("th", { scope: "col" }, head)))),
       h("tbody"),
       h("tfoot", {}, ...[["largest weight", "largest"], ["slope, ¼ at most", "slope"]].map(([label, kind]) =>
-        h("tr", {}, h("th", { scope: "row", colspan: "2" }, label), h("td", { class: `${kind} bar` }))),
-      h("tr", {}, h("th", { scope: "row" }, "output"), h("td", { class: "out", colspan: "2" }, "(", h("span"), ", ", h("span"), ")"))));
-    return h("div", { class: "scoring" }, table);
+        h("tr", {}, h("th", { scope: "row", colspan: "2" }, label), h("td", { class: `${kind} bar` })))));
+    const output = h("p", { class: "out" }, h("i", {}, "output "), h("b", {}, "(", h("span"), ", ", h("span"), ")"));
+    return h("div", { class: "scoring" }, table, output);
   });
   const row = (s) => h("tr", {}, h("th", { scope: "row" }, String(s + 1)), number("score"), number("weight bar"));
   const set = (cell, value, share) => {
@@ -105,7 +105,7 @@ function comparison(widget) {
       if (S !== keys.length) return; // the answer is still on its way
       const { weights: { data: weights }, largest, slope, output } = outputs;
       cards.forEach((card, i) => {
-        const [{ tBodies: [body], tFoot: { rows: foot } }] = card.children;
+        const [{ tBodies: [body], tFoot: { rows: foot } }, out] = card.children;
         const top = largest.data[i];
         fillList(body, keys, row, (tr, _, s) => {
           const weight = weights[i * S + s];
@@ -115,7 +115,7 @@ function comparison(widget) {
         });
         set(foot[0].cells[1], top, top);
         set(foot[1].cells[1], slope.data[i], 4 * slope.data[i]);
-        [...foot[2].querySelectorAll("span")].forEach((span, j) => set(span, output.data[2 * i + j]));
+        [...out.lastChild.children].forEach((span, j) => set(span, output.data[2 * i + j]));
       });
     },
   };
@@ -135,7 +135,7 @@ function verdict(widget) {
       write(line, S === 1 ? "One key alone has the weight 1, whatever its score."
         : `The dot product gives key ${key + 1} the weight ${short(dots[key])}; divided by √${k}${root % 1 ? ` = ${short(root)}` : ` = ${root}`}, `
           + `the same score makes ${short(weights.data[2 * S + key])}. The slope of the `
-          + `softmax, by which a weight still follows its score, is ${short(slope.data[1])} and ${short(slope.data[2])}.${same}`);
+          + `softmax, by which a weight still follows what goes in, is ${short(slope.data[1])} and ${short(slope.data[2])}.${same}`);
     },
   };
 }
@@ -145,7 +145,7 @@ sizes.style = `
 .matrix input { width: 46px; }
 @media (pointer: coarse) { .matrix input { width: 52px; } }
 .stack { flex: 0 1 auto; min-width: 0; }
-.stack th[scope=row] { width: 50px; min-width: 50px; }
+.stack th[scope=row] { width: 50px; min-width: 50px; position: sticky; left: 0; z-index: 1; background: var(--ground); }
 .stack table + table { margin-top: 6px; }
 .stack table + table thead { display: none; }
 `;
@@ -167,19 +167,37 @@ comparison.style = `
 .scoring .slope { --tone: var(--under); }
 .scoring .most th { color: var(--accent); font-weight: 650; }
 .scoring tfoot tr:first-child > * { border-top: 1px solid var(--line); }
-.scored + .note { max-width: none; }
+.scoring .out { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 6px; margin: 2px 6px 0 0; font-size: 13.5px; }
+.out b { font-weight: 400; font-variant-numeric: tabular-nums; margin-left: auto; }
+.out i { font-style: normal; font-size: 12.5px; color: var(--soft); }
+.scored + .note { max-width: none; min-height: 3.2em; }
+@media (max-width: 600px) { /* side by side here too, and the slider of an entry next to them */
+  .row.scored { flex-wrap: nowrap; gap: 3px; align-items: stretch; }
+  .scoring { flex-basis: 0; padding: 5px 3px; }
+  .scoring caption { white-space: normal; }
+  .scoring caption span { display: block; font-size: 11px; white-space: nowrap; }
+  .scoring th, .scoring td { font-size: 12px; white-space: normal; overflow: visible; }
+  .scoring thead th { font-size: 10.5px; }
+  .scoring .out { font-size: 12px; margin: 2px 1px 0; }
+  .scoring thead th:first-child { font-size: 0; }
+  .scoring td, .scoring tbody th, .scoring thead th, .scoring tfoot th { padding: 1px; letter-spacing: -.2px; }
+  .scoring .bar { width: auto; }
+  .scored + .note { min-height: 9.6em; }
+  .stack ~ .column { order: -1; }
+}
+@media (max-width: 345px) { .row.scored { flex-wrap: wrap; } .scoring { flex-basis: 200px; } }
 `;
 
 export default live("Three scores for the same keys, live", (ui) => {
   const size = ui.use(sizes);
   return [
     ui.row(size, ui.slider("temperature", "temperature", 0.1, 10, 0.1)),
+    ui.use(comparison),
+    ui.use(verdict),
     ui.row(
       stack(ui.matrix("query", "query"), ui.matrix("keys", "keys"), ui.matrix("w_v", "w_v")),
       ui.matrix("values", "values"),
       ui.column(ui.entrySlider(), { element: size.buttons }),
     ),
-    ui.use(comparison),
-    ui.use(verdict),
   ];
 });

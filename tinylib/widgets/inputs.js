@@ -4,28 +4,31 @@
 const letters = (text) => [...text].length;
 const clip = (text) => (text.length > 24 ? `${text.slice(0, 24)}…` : text);
 
-/** The number that a reader typed, or what is wrong with it. */
-export function parseNumber(text, max) {
+const exactly = (number) => String(number).replace("-", "−");
+
+/** The number that a reader typed, or what is wrong with it; `name` is what it is one of. */
+export function parseNumber(text, [low, high], name = "") {
   const typed = text.trim().replace("−", "-");
   if (!typed) return { error: "An entry cannot be empty: write a number." };
   if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(typed)) {
     return { error: `“${clip(typed)}” is not a number: write it like 0.43.` };
   }
   const value = Number(typed);
-  if (Math.abs(value) > max) {
-    return { error: `${clip(typed)} is out of range: keep entries between −${max} and ${max}.` };
+  if (!(value >= low && value <= high)) {
+    const ends = `between ${exactly(low)} and ${exactly(high)}.`;
+    return { error: name ? `${name} must lie ${ends}` : `${clip(typed)} is out of range: keep entries ${ends}` };
   }
   return { value };
 }
 
 /** Rows of numbers out of pasted text: a spreadsheet's, a Python list's, or plain columns. */
-export function parseBlock(text, max) {
+export function parseBlock(text, ends) {
   // In a table copied with tabs, and in a lone number, a comma can only be a decimal comma.
   const comma = /^\s*[+-]?\d+,\d+\s*$/.test(text) || text.includes("\t") ? /\d+,\d+/.exec(text) : null;
   if (comma) return { error: `“${comma[0]}” is not a number: write it with a point, like 0.43.` };
   const rows = text.replace(/tensor|array/g, "").split(/[\n;]|\]\s*,/)
     .map((row) => row.replace(/[[\](),]/g, " ").trim()).filter(Boolean)
-    .map((row) => row.split(/\s+/).map((cell) => parseNumber(cell, max)));
+    .map((row) => row.split(/\s+/).map((cell) => parseNumber(cell, ends)));
   const wrong = rows.flat().find((cell) => cell.error);
   return wrong ?? { rows: rows.map((row) => row.map((cell) => cell.value)) };
 }
@@ -131,13 +134,11 @@ export function problem(spec, inputs) {
     }
     const [low, high] = limits[name] ?? [-spec.max.entry, spec.max.entry];
     if (entries.some((entry) => !(entry >= low && entry <= high))) {
-      return `${name} has an entry that is not between ${exactly(low)} and ${exactly(high)}.`;
+      return `${name} must lie between ${exactly(low)} and ${exactly(high)}.`;
     }
   }
   return "";
 }
-
-const exactly = (number) => String(number).replace("-", "−");
 
 function sentenceProblem(spec, name, text) {
   if (typeof text !== "string") return "The sentence is missing.";

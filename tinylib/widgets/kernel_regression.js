@@ -1,4 +1,4 @@
-import { h, live, mark, numberBox, short, tint, write } from "./parts.js";
+import { exact, h, live, mark, numberBox, short, tint, write } from "./parts.js";
 import { fillList } from "./sentences.js";
 
 const [STEP_X, STEP_Y] = [0.05, 0.1]; // of the arrow keys; with Shift ten times as far
@@ -12,12 +12,15 @@ const drawn = (tag, attributes) => {
 const hundredths = (value) => Number(value.toFixed(2));
 const between = (value, [low, high]) => Math.max(low, Math.min(high, value));
 
+/** A weight in words: what is more than nothing never reads 0.00. */
+const weighs = (share) => (share > 0 && share < 0.005 ? "<0.01" : short(share));
+
 /** Move a point of the widget; its numbers stay within their ends. */
 function movePoint(widget, i, x, y) {
   const { limits } = widget.spec;
   widget.edit(`point ${i}`, (next) => {
-    next.x[i] = hundredths(between(x, limits.x));
-    next.y[i] = hundredths(between(y, limits.y));
+    if (x !== next.x[i]) next.x[i] = hundredths(between(x, limits.x)); // one that stays keeps its digits
+    if (y !== next.y[i]) next.y[i] = hundredths(between(y, limits.y));
   });
 }
 
@@ -44,13 +47,15 @@ function drag(element, grip, move) {
     if (event.button !== 0) return;
     const from = grip(event);
     element.setPointerCapture(event.pointerId);
-    const moved = (next) => move(next, from);
-    const end = () => {
+    const own = ({ pointerId }) => pointerId === event.pointerId; // a second finger is not ours
+    const moved = (next) => { if (own(next)) move(next, from); };
+    const end = (last) => {
+      if (!own(last)) return;
       element.removeEventListener("pointermove", moved);
-      for (const over of ["pointerup", "pointercancel"]) element.removeEventListener(over, end);
+      element.removeEventListener("lostpointercapture", end); // lifted, cancelled or taken away
     };
     element.addEventListener("pointermove", moved);
-    for (const over of ["pointerup", "pointercancel"]) element.addEventListener(over, end);
+    element.addEventListener("lostpointercapture", end);
   });
 }
 
@@ -138,15 +143,20 @@ function plot(widget) {
 
   let traced; // the outputs that the curves show
   const trace = ({ places: { data: places }, curve: { data: answers }, covered, reach, truth: real }) => {
-    const through = (values) => Array.from(values, (y, i) => `${places[i].toFixed(3)} ${(-y).toFixed(3)}`);
-    const steps = through(answers).map((place, i) => {
+    const flat = reach.data.every((K) => K === 0 || K === 1); // the boxcar's steps have upright sides
+    const height = (y) => (-y).toFixed(3);
+    const to = (y, i) => (flat && i ? `H${((places[i - 1] + places[i]) / 2).toFixed(4)}V${height(y)}` : "")
+      + `L${places[i].toFixed(3)} ${height(y)}`;
+    const steps = Array.from(answers, (y, i) => {
       if (!covered.data[i]) return "";
-      return covered.data[i - 1] ? `L${place}` : `M${place}h0`; // h0: a place by itself is a dot
+      return covered.data[i - 1] ? to(y, i) : `M${places[i].toFixed(3)} ${height(y)}h0`; // h0: one alone is a dot
     });
     mark(curve, "d", steps.join(""));
-    if (!truth.hasAttribute("d")) truth.setAttribute("d", `M${through(real.data).join("L")}`);
-    const heights = through(reach.data.map((K) => bottom + 0.2 * height * K));
-    mark(kernel, "d", `M${left} ${-bottom}L${heights.join("L")}L${right} ${-bottom}Z`);
+    if (!truth.hasAttribute("d")) {
+      truth.setAttribute("d", `M${Array.from(real.data, (y, i) => `${places[i].toFixed(3)} ${height(y)}`).join("L")}`);
+    }
+    const heights = Array.from(reach.data, (K, i) => to(bottom + 0.2 * (top - bottom) * K, i));
+    mark(kernel, "d", `M${left} ${-bottom}${heights.join("")}L${right} ${-bottom}Z`);
   };
 
   const ground = h("div", { class: "ground" }, svg);
@@ -165,7 +175,7 @@ function plot(widget) {
         place(point, x[i], y[i]);
         mark(point, "aria-label", `point ${i + 1}`);
         mark(point, "aria-valuenow", String(x[i]));
-        mark(point, "aria-valuetext", `x ${coordinate(x[i])}, y ${coordinate(y[i])}${known ? `, weight ${short(alpha[i])}` : ""}`);
+        mark(point, "aria-valuetext", `x ${coordinate(x[i])}, y ${coordinate(y[i])}${known ? `, weight ${weighs(alpha[i])}` : ""}`);
         point.classList.toggle("chosen", i === pointOf(widget));
         below[i] = !(below[near(x, y, i)] ?? true); // numbers of neighbours on both sides
         point.classList.toggle("below", below[i]);
@@ -201,17 +211,50 @@ function legend() {
   update() {} };
 }
 
-const KERNEL_NAMES = (widget) => widget.spec.vocabularies.kernel;
+const kernelNames = (widget) => widget.spec.vocabularies.kernel;
 
 /** One of the kernels. */
 function kernelChoice(widget) {
-  const radios = KERNEL_NAMES(widget).map((_, i) => h("input", { type: "radio", name: "kernel", value: String(i),
+  const radios = kernelNames(widget).map((_, i) => h("input", { type: "radio", name: "kernel", value: String(i),
     change: () => widget.edit(Symbol("kernel"), (next) => { next.kernel = i; }) }));
   return {
     element: h("fieldset", { class: "kernels" }, h("legend", {}, "kernel"),
-      ...radios.map((radio, i) => h("label", {}, radio, KERNEL_NAMES(widget)[i]))),
+      ...radios.map((radio, i) => h("label", {}, radio, kernelNames(widget)[i]))),
     shows: "inputs",
     update({ kernel }) { radios.forEach((radio, i) => { radio.checked = i === kernel; }); },
+  };
+}
+
+/** The bandwidth, typed or slid; the slider goes by its logarithm, in steps of two digits. */
+function bandwidthOf(widget) {
+  const ends = widget.spec.limits.bandwidth;
+  const put = (next, value) => { next.bandwidth = value; };
+  const box = numberBox(widget, () => "bandwidth", { read: (inputs) => inputs.bandwidth, put,
+    limits: ends, name: "bandwidth", focus: () => box.select() });
+  box.setAttribute("aria-label", "bandwidth, typed");
+  const slide = (value) =>
+    widget.edit("bandwidth", (next) => put(next, between(Number(value.toPrecision(2)), ends)));
+  const steps = { ArrowUp: 1, ArrowRight: 1, PageUp: 10, ArrowDown: -1, ArrowLeft: -1, PageDown: -10 };
+  const [least, most] = ends.map((end) => String(Math.log10(end)));
+  const range = h("input", { type: "range", min: least, max: most, step: "any", "aria-label": "bandwidth",
+    input: () => slide(10 ** Number(range.value)),
+    keydown: (event) => {
+      const step = steps[event.key];
+      if (!step) return;
+      event.preventDefault();
+      const { bandwidth } = widget.inputs;
+      const digit = 10 ** (Math.floor(Math.log10(step < 0 ? bandwidth * 0.9999 : bandwidth)) - 1);
+      slide(bandwidth + step * digit);
+    } });
+  return {
+    element: h("div", { class: "slide broad" },
+      h("label", { class: "number-box" }, h("span", { "aria-hidden": "true" }, "bandwidth = "), box), range),
+    shows: "inputs",
+    update({ bandwidth }) {
+      box.follow();
+      range.value = String(Math.log10(bandwidth));
+      mark(range, "aria-valuetext", exact(bandwidth));
+    },
   };
 }
 
@@ -223,7 +266,7 @@ const listed = (names) => (names.length < 2 ? names.join("")
 function said(widget) {
   const box = numberBox(widget, () => "query", {
     read: (inputs) => inputs.query, put: (next, x) => { next.query = x; },
-    limits: widget.spec.limits.query, focus: () => box.select() });
+    limits: widget.spec.limits.query, name: "x", focus: () => box.select() });
   box.setAttribute("aria-label", "query x, typed");
   const says = h("p", { class: "note says result", role: "status" });
   const why = (alpha, weights) => {
@@ -242,7 +285,7 @@ function said(widget) {
     return `mostly from ${point} ${listed(most.map(({ i, share }) => `${i + 1} (${short(share)})`))}`;
   };
   return {
-    element: h("div", { class: "asked" }, h("label", { class: "query-box" }, h("span", { "aria-hidden": "true" }, "query x = "), box), says),
+    element: h("div", { class: "asked" }, h("label", { class: "number-box" }, h("span", { "aria-hidden": "true" }, "query x = "), box), says),
     update(inputs, outputs) {
       box.follow();
       const { data } = outputs.alpha;
@@ -256,6 +299,26 @@ function said(widget) {
   };
 }
 
+const APART = 0.15; // in x: then the dots of two points lie side by side
+
+/** The place nearest to the query where a new point has room, or as much of it as there is. */
+function roomFor({ x: taken, query }, ends) {
+  const room = (x) => Math.min(APART, ...taken.map((other) => hundredths(Math.abs(other - x))));
+  const places = [query];
+  for (let away = APART; away <= ends[1] - ends[0]; away += APART) places.push(query + away, query - away);
+  return places.filter((x) => x === between(x, ends)).map(hundredths)
+    .reduce((best, x) => (room(x) > room(best) ? x : best));
+}
+
+/** What the curve says at x; 0 where it has a gap. */
+function curveAt(widget, x) {
+  const { query } = widget.inputs;
+  const { answer, places: { data: places }, curve } = widget.readOutputs();
+  if (x === query) return answer.data[0];
+  const i = Math.round(((x - places[0]) / (places.at(-1) - places[0])) * (places.length - 1));
+  return curve.data[i];
+}
+
 /** The points as numbers, each with its weight; and buttons to add and remove one. */
 function pointTable(widget) {
   const { limits } = widget.spec;
@@ -265,7 +328,7 @@ function pointTable(widget) {
     const pair = ["x", "y"].map((name) => {
       const box = numberBox(widget, () => `${name} ${i}`, {
         read: (inputs) => inputs[name][i], put: (next, value) => { next[name][i] = value; },
-        limits: limits[name], focus: () => { box.select(); touchPoint(widget, i); } });
+        limits: limits[name], name, focus: () => { box.select(); touchPoint(widget, i); } });
       box.setAttribute("aria-label", `${name} of point ${i + 1}`);
       return box;
     });
@@ -281,12 +344,12 @@ function pointTable(widget) {
         widget.say(`There is room for ${limits.S[1]} points: remove one first.`);
         return;
       }
-      const { reached, answer } = widget.readOutputs();
-      const y = hundredths(between(reached.data[0] ? answer.data[0] : 0, limits.y));
-      if (widget.edit(Symbol("add"), (next) => { next.x.push(next.query); next.y.push(y); })) {
+      const x = roomFor(inputs, limits.x);
+      const y = hundredths(between(curveAt(widget, x), limits.y));
+      if (widget.edit(Symbol("add"), (next) => { next.x.push(x); next.y.push(y); })) {
         touchPoint(widget, length);
       }
-    } }, "Add a point at the query");
+    } }, "Add a point near the query");
   const remove = h("button", { type: "button",
     click: () => { if (widget.inputs.x.length === 2) add.focus(); removePoint(widget, pointOf(widget)); } });
   return {
@@ -300,7 +363,7 @@ function pointTable(widget) {
         boxes.get(li).forEach((box) => box.follow());
         li.classList.toggle("chosen", i === pointOf(widget));
         if (alpha.length !== x.length) return;
-        write(li.lastChild, short(alpha[i]));
+        write(li.lastChild, weighs(alpha[i]));
         mark(li, "data-value", String(alpha[i]));
         tint(li, Math.min(1, 2 * alpha[i]));
       });
@@ -353,6 +416,11 @@ legend.style = `
 .key.weight { width: 12px; height: 12px; border: 1.5px solid var(--above); border-radius: 50%;
   background: color-mix(in oklab, var(--ground), var(--above) 60%); }
 `;
+bandwidthOf.style = `
+.row > .broad { flex: 1 1 300px; min-width: 0; flex-wrap: nowrap; }
+.broad .number-box { white-space: nowrap; }
+.broad input[type=range] { flex: 1 1 120px; min-width: 0; max-width: 420px; }
+`;
 kernelChoice.style = `
 .kernels { border: 0; margin: 0; padding: 0; display: flex; flex-wrap: wrap; gap: 0 14px; font-size: 13.5px; min-width: 0; }
 .kernels legend { float: left; padding: 0; margin-right: 12px; line-height: 28px; }
@@ -361,8 +429,8 @@ kernelChoice.style = `
 `;
 said.style = `
 .asked { display: flex; flex-wrap: wrap; gap: 4px 14px; align-items: baseline; }
-.query-box { font-size: 14px; }
-.query-box input { width: 52px; border-color: var(--line); text-align: right; font-variant-numeric: tabular-nums; }
+.number-box { font-size: 14px; }
+.number-box input { width: 52px; border-color: var(--line); text-align: right; font-variant-numeric: tabular-nums; }
 .says { flex: 1 1 260px; min-height: 3.2em; }
 `;
 pointTable.style = `
@@ -381,7 +449,7 @@ pointTable.style = `
 export default live("Kernel regression, live", (ui) => [
   ui.use(plot),
   ui.use(legend),
-  ui.row(ui.use(kernelChoice), ui.slider("bandwidth", "bandwidth", 0.05, 3, 0.05)),
+  ui.row(ui.use(kernelChoice), ui.use(bandwidthOf)),
   ui.use(said),
   ui.use(pointTable),
 ]);

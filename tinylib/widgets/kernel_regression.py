@@ -91,7 +91,10 @@ class KernelRegressionWidget(LiveWidget):
         bandwidth: float | int = 0.5,
         kernel: Kernel | int = gaussian,
     ) -> None:
-        number = list(KERNELS.values()).index(kernel) if callable(kernel) else kernel
+        kernels = list(KERNELS.values())
+        if callable(kernel) and kernel not in kernels:
+            raise ValueError(f"the kernel is none of these: {', '.join(KERNELS)}")
+        number = kernels.index(kernel) if callable(kernel) else kernel
         super().__init__(x=x, y=y, query=query, bandwidth=bandwidth, kernel=number)
 
     @classmethod
@@ -105,7 +108,7 @@ class KernelRegressionWidget(LiveWidget):
             "x": ENDS,
             "y": (-2, 6),
             "query": ENDS,
-            "bandwidth": (0.05, 3),
+            "bandwidth": (0.05, 100),  # nearly one point alone … the mean of all
             "kernel": (0, len(KERNELS) - 1),
         }
 

@@ -67,6 +67,16 @@ export function exact(value) {
   return String(Number(small ? value.toPrecision(4) : value.toFixed(4)));
 }
 
+/** A box that scrolls sideways; where more of its content lies to the right, it fades there. */
+export function scroller(attributes, ...content) {
+  const fade = () => box.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
+  const box = h("div", { ...attributes, scroll: fade }, ...content);
+  box.classList.add("scroll");
+  const sizes = new ResizeObserver(fade); // asked when they are known: no layout of our own
+  for (const element of [box, ...content]) sizes.observe(element);
+  return box;
+}
+
 // ---------------------------------------------------------------- the frame
 
 /**
@@ -477,18 +487,18 @@ function wordEditor(widget, weights) {
 }
 
 /**
- * A box for one number, found in the inputs by `read` and put there by `put`. `follow()` shows what
- * the inputs hold, unless something else is half typed; `more` are listeners of its owner.
+ * A box for one number, found in the inputs by `read` and put there by `put`; a number beyond
+ * `limits` is refused as one of `name`. `follow()` shows what the inputs hold, unless something
+ * else is half typed; `more` are listeners of its owner.
  */
-export function numberBox(widget, field, { read, put, limits, ...more }) {
-  const { max } = widget.spec;
-  const [low, high] = limits ?? [-max.entry, max.entry];
+export function numberBox(widget, field, { read, put, limits, name, ...more }) {
+  const [low, high] = limits ?? everywhere(widget);
   const value = () => read(widget.inputs);
   const now = () => exact(value());
   const use = (finished) => {
-    const { value: typed, error } = parseNumber(box.value, max.entry);
+    const { value: typed, error } = parseNumber(box.value, [low, high], name);
     box.setAttribute("aria-invalid", String(Boolean(error)));
-    const halfway = !finished && /^\s*[+−-]?(\.?|\d*\.?\d*e[+-]?)\s*$/i.test(box.value);
+    const halfway = !finished && /^\s*[+−-]?(0?\.?0*|\d*\.?\d*e[+-]?)\s*$/i.test(box.value);
     if (error) { if (!halfway) widget.say(error); return false; }
     return widget.edit(field(), (next) => put(next, typed));
   };
@@ -524,12 +534,15 @@ export function numberBox(widget, field, { read, put, limits, ...more }) {
   return box;
 }
 
+/** Between which ends an entry lies that has no limits of its own. */
+const everywhere = ({ spec: { max } }) => [-max.entry, max.entry];
+
 /** The rows of the input `name`; a vector is its own one row. */
 const rowsOf = (inputs, name) => (Array.isArray(inputs[name]?.[0]) ? inputs[name] : [inputs[name]]);
 
 /** A table of number boxes over the input `name`; takes pasted blocks. */
 function matrixEditor(widget, name, label) {
-  const { max } = widget.spec;
+  const limits = widget.spec.limits?.[name];
   const axes = widget.spec.inputs[name].split(" ");
   const flat = axes.length === 1; // a vector: one row, named by the label
   const table = h("table", { class: "matrix" });
@@ -538,14 +551,14 @@ function matrixEditor(widget, name, label) {
     const input = numberBox(widget, () => `${name} ${row} ${column}`, {
       read: (inputs) => rowsOf(inputs, name)[row]?.[column],
       put: (next, typed) => { rowsOf(next, name)[row][column] = typed; },
-      limits: widget.spec.limits?.[name],
+      limits,
       focus: () => { input.select(); widget.select(name, row, column); },
       paste: (event) => {
         const text = event.clipboardData.getData("text");
         if (!/[^\s[\](),;][\s,;]+[^\s[\](),;]/.test(text.trim())) return; // one number: as typed
         event.preventDefault();
         input.settle();
-        pasteBlock(parseBlock(text, max.entry), row, column);
+        pasteBlock(parseBlock(text, limits ?? everywhere(widget)), row, column);
         input.settle();
       } });
     return input;
@@ -778,6 +791,7 @@ const STYLE = `
 .column { display: flex; flex-direction: column; gap: 4px; }
 .note { margin: 0; font-size: 14px; line-height: 1.6; max-width: 62ch; font-variant-numeric: tabular-nums; }
 .scroll { overflow-x: auto; max-width: 100%; }
+.scroll.more { mask-image: linear-gradient(to left, transparent, #000 44px); }
 button { font: inherit; font-size: 13.5px; min-height: 28px; min-width: 28px; padding: 2px 10px; cursor: pointer;
   color: var(--text); background: transparent; border: 1px solid var(--line); border-radius: 6px; }
 button:hover:not(:disabled) { border-color: var(--accent); }

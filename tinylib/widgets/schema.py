@@ -98,8 +98,7 @@ def check(spec: Mapping[str, Any], inputs: Mapping[str, Any]) -> None:
         if spec["kinds"][name] == "Int" and (value % 1 != 0).any():
             raise BadInput(f"{name} must hold whole numbers")
         if ((value < low) | (value > high)).any():
-            between = f"±{high}" if low == -high else f"{low} … {high}"
-            raise BadInput(f"{name} has an entry beyond {between}: keep it between")
+            raise BadInput(f"{name} must lie between {low} and {high}")
 
 
 def holds_truth(value: Any) -> bool:

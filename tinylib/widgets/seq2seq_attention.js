@@ -1,5 +1,5 @@
-import { alignment } from "./dictionary.js";
-import { h, live, mark, short, tint, write } from "./parts.js";
+import { alignment, missing } from "./dictionary.js";
+import { h, live, mark, scroller, short, tint, write } from "./parts.js";
 import { greedy, topK } from "./search.js";
 import { fillList, sentence } from "./sentences.js";
 import { BOS, EOS } from "./translator.js";
@@ -30,28 +30,44 @@ export async function program(run, { source }, spec) {
 
 // ---------------------------------------------------------------- what was written
 
+const read = new WeakMap(); // outputs -> what is written there, for all parts that show it
+
 /** Each French word: the weights of the English words in it, the one it looked at most, its gold. */
-function written(widget, inputs, { tokens, weights, gold }) {
+function written(widget, inputs, outputs) {
+  if (!read.has(outputs)) read.set(outputs, writtenIn(widget, inputs, outputs));
+  return read.get(outputs);
+}
+
+function writtenIn(widget, inputs, { tokens, weights, gold }) {
   const names = widget.spec.vocabularies.target;
   const english = widget.words("S", inputs);
   const { shape: [T, S] } = weights;
   const rows = Array.from({ length: T }, (_, t) => {
     const [shares, from] = [weights, gold].map(({ data }) => data.subarray(t * S, (t + 1) * S));
     const [most] = topK(shares, 1);
-    return { word: names[tokens.data[t]], ended: tokens.data[t] === EOS, shares, from, most, right: from[most] === 1 };
+    return { word: names[tokens.data[t]], ended: tokens.data[t] === EOS, shares, from, most,
+      known: from.includes(1), right: from[most] === 1 };
   });
   return { english, rows };
 }
 
-/** The answer is that to the inputs, and not still on its way. */
-const answers = (widget, inputs, { weights }) => widget.words("S", inputs).length === weights.shape[1];
+/** The answer is that to the inputs: neither is it on its way, nor that to a sentence before. */
+function answers(widget, inputs, { weights }) {
+  const given = widget.model.get("outputs");
+  const english = widget.words("S", inputs);
+  if (given !== widget.given) [widget.given, widget.asked] = [given, english.join(" ")];
+  return widget.asked === english.join(" ") && english.length === weights.shape[1];
+}
 
 /**
- * The row that the reader looks at: the one chosen, else the first word for which the decoder went
- * back in the English, as it has to for "la voiture rouge".
+ * The row that the reader looks at: the one chosen, else the first word that looked elsewhere than
+ * where it comes from, else the first for which the decoder went back in the English, as it has to
+ * for "la voiture rouge".
  */
 function chosenRow(widget, rows) {
-  if (widget.row !== undefined) return Math.min(widget.row, rows.length - 1);
+  if (widget.row !== undefined) return widget.row;
+  const astray = rows.findIndex(({ known, right }) => known && !right);
+  if (astray >= 0) return astray;
   return Math.max(0, rows.findIndex(({ most }, t) => t > 0 && most < rows[t - 1].most));
 }
 
@@ -60,6 +76,10 @@ const said = (word) => `“${word}”`;
 
 /** "front" and "of" as one: “in front of”. */
 const phrase = (english, from) => said(english.filter((_, s) => from[s]).join(" "));
+
+/** “a”, “b” and “c” */
+const listed = (words) => (words.length < 2 ? words.join("")
+  : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`);
 
 // ---------------------------------------------------------------- parts
 
@@ -87,10 +107,10 @@ function heldOut(widget, name) {
 /** The French, how many of its words looked where they should, and what the grammar says. */
 function french(widget) {
   const line = h("p", { class: "french", lang: "fr" });
-  const [ending, compared, verdict] = ["ending", "compared", "verdict"].map((kind) => h("p", { class: `note ${kind}` }));
+  const [ending, compared, left, verdict] = ["ending", "compared", "left", "verdict"].map((kind) => h("p", { class: `note ${kind}` }));
   return {
     element: h("div", { class: "column result" },
-      h("span", { class: "label" }, "French"), line, ending, compared, verdict),
+      h("span", { class: "label" }, "French"), line, ending, compared, left, verdict),
     shows: "outputs",
     update(inputs, outputs) {
       if (!answers(widget, inputs, outputs)) return;
@@ -103,24 +123,42 @@ function french(widget) {
       const truth = translation(widget, inputs.source);
       write(compared, truth === text ? "Word for word what the grammar says."
         : truth ? `The grammar says: ${truth}` : "");
+      write(left, leftOut(missing(widget.spec.facts.dictionary, english, words.map(({ word }) => word)), english));
       write(verdict, judgement(english, words));
     },
   };
 }
 
+/** Which English words no French word comes from, in words. */
+function leftOut({ gone, few }, english) {
+  const names = (places) => places.map((at) => said(at.map((s) => english[s]).join(" ")));
+  const words = gone.length === 1 ? "One word of the English is" : `${gone.length} words of the English are`;
+  const told = gone.length ? [`${words} missing in this French: ${names(gone).join(", ")}.`] : [];
+  for (const { places, there } of few) {
+    told.push(`Of the English words ${listed(names(places))}, only ${there} ${there === 1 ? "is" : "are"} in the French.`);
+  }
+  return told.join(" ");
+}
+
 /** How many words looked where they should, and where the others looked. */
 function judgement(english, words) {
-  const known = words.filter(({ from }) => from.includes(1));
-  if (!known.length) return "The grammar's dictionary knows the origin of none of these words: there is no gold.";
-  const claim = known.length === words.length ? ""
-    : `The grammar's dictionary knows the origin of ${known.length} of these ${words.length} words. `;
+  const known = words.filter((word) => word.known);
+  const unknown = [...new Set(words.filter((word) => !word.known).map(({ word }) => said(word)))];
+  if (!known.length) return "The grammar's dictionary cannot tell where any of these words comes from: nothing is outlined.";
+  const named = unknown.length > 4 ? [...unknown.slice(0, 3), `${unknown.length - 3} more`] : unknown;
+  const claim = !named.length ? "" : "The grammar's dictionary cannot tell which English "
+    + `${named.length === 1 ? `word ${named[0]} comes` : `words ${listed(named)} come`} from. `;
   const astray = known.filter(({ right }) => !right);
-  const count = astray.length ? `${known.length - astray.length} of ${known.length}` : `All ${known.length}`;
+  const [all, right] = [known.length, known.length - astray.length];
+  const [other, others] = unknown.length ? ["other ", "others"] : ["", "words"];
+  const count = all === 1 ? `The ${other || "one "}word ${right ? "looks" : "does not look"}`
+    : right === all ? `All ${all} ${other}words look`
+      : `${right || "None"} of the ${all} ${others} ${right > 1 ? "look" : "looks"}`;
+  const they = right > 1 ? "they come" : "it comes";
   const told = astray.slice(0, 3).map(({ word, most, from }) =>
     `${said(word)} looks at ${said(english[most])}, but comes from ${phrase(english, from)}`);
-  const more = astray.length > 3 ? `; and ${astray.length - 3} more do so` : "";
-  return `${claim}${count} words look most at a word that they come from`
-    + `${astray.length ? `: ${told.join("; ")}${more}.` : "."}`;
+  const more = astray.length > 3 ? `; and so on for ${astray.length - 3} more` : "";
+  return `${claim}${count} most at a word that ${they} from${astray.length ? `: ${told.join("; ")}${more}.` : "."}`;
 }
 
 /** Why a translation that does not end may not. */
@@ -146,8 +184,13 @@ function attentionMap(widget) {
     ...Array.from({ length: S }, () => h("td", {}, h("span"))));
   let columns = 0;
   let seen; // the rows that are shown
+  let translated; // the English that they are of
+  const fresh = (english) => { // another sentence has other rows: the one that was chosen is none of them
+    if (translated !== undefined && translated !== english) widget.row = undefined;
+    translated = english;
+  };
   return {
-    element: h("div", { class: "column result mapped" }, h("div", { class: "scroll", tabindex: "0", role: "group",
+    element: h("div", { class: "column result mapped" }, scroller({ tabindex: "0", role: "group",
       "aria-label": "the weights, a row for each French word; it scrolls sideways" }, table),
       h("p", { class: "key" }, h("span", { class: "gold" }), "outlined: the English that a word comes from, by the grammar's dictionary")),
     reset() { widget.row = undefined; },
@@ -155,6 +198,7 @@ function attentionMap(widget) {
     update(inputs, outputs) {
       if (!answers(widget, inputs, outputs)) return;
       const { english, rows } = written(widget, inputs, outputs);
+      fresh(english.join(" "));
       const chosen = chosenRow(widget, rows);
       seen = rows;
       if (columns !== english.length) {
@@ -168,19 +212,21 @@ function attentionMap(widget) {
         write(th.firstChild, word);
         tint(th, rows[chosen].shares[s]);
       });
-      fillList(body, rows, line(columns), (tr, { word, shares, from, right }, t) => {
+      fillList(body, rows, line(columns), (tr, { word, shares, from, known, right }, t) => {
         const [{ firstChild: button }, ...cells] = tr.children;
-        const sign = right ? "✓" : from.includes(1) ? "✗" : "";
+        const sign = right ? "✓" : known ? "✗" : "";
         write(button.firstChild, sign);
         write(button.lastChild, word);
         mark(button, "aria-pressed", String(t === chosen));
         mark(button.firstChild, "class", sign === "✗" ? "sign astray" : "sign");
         mark(tr, "class", t === chosen ? "query" : "");
         cells.forEach((cell, s) => {
+          mark(cell, "class", from[s] ? "gold" : "");
           const value = shares[s];
+          if (cell.shown === value) return;
+          cell.shown = value;
           write(cell.firstChild, value < LEAST ? "" : short(value));
           mark(cell, "data-value", String(value));
-          mark(cell, "class", from[s] ? "gold" : "");
           tint(cell, value);
         });
       });
@@ -202,12 +248,13 @@ function wordsNext(widget) {
       if (!answers(widget, inputs, outputs)) return;
       const { english, rows } = written(widget, inputs, outputs);
       const t = chosenRow(widget, rows);
-      const { word, shares, from, right } = rows[t];
+      const { word, ended, shares, from, known, right } = rows[t];
       write(heading, said(word));
       const terms = topK(shares, shares.length).filter((s) => shares[s] >= LEAST)
         .map((s) => `${short(shares[s])} × ${english[s]}`);
       write(looked, ` was written from ${terms.slice(0, 4).join(" + ")}${terms.length > 4 ? " + …" : ""}. `
-        + (right ? "That is where it comes from." : from.includes(1) ? `It comes from ${phrase(english, from)}.` : ""));
+        + (right ? "That is where it comes from." : known ? `It comes from ${phrase(english, from)}.`
+          : ended ? "" : "From which of them it comes, the dictionary cannot tell."));
       const [ids, values] = [outputs.likeliest, outputs.probabilities].map(({ data }) => data.subarray(5 * t, 5 * t + 5));
       fillList(list, [...ids], () => h("li", {}, h("span", { class: "bar" }), h("span", { class: "name", lang: "fr" }),
         h("span", { class: "share" })), (li, id, i) => {
