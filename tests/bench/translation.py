@@ -2,13 +2,13 @@
 
 Without attention, our GRU and d2l's. With --attention four: our model with attention, our GRU as
 its recipe has it and with the start and the decay of the model with attention ("alike"), and d2l's
-Bahdanau model. All translate the same English to French: 15 000 pairs of at
-most 8 tokens from `fra_eng`, or with --all all pairs; the same tokens, held-out sentences and
-references; same widths and layers. Each gets the same processor time on one thread, in turns of
-10 s, so that whatever else the machine does hits all. d2l's are trained as its book does (chapters
-10.7 and 11.4: Adam at 0.005, batches of 128, dropout 0.2, words that occur twice, all sentences
-padded to one length), by its own Trainer's loop and at torch's default precision of matrix
-products; ours as in tinylib/lab/recipes.py. Prints a table; it judges nothing.
+Bahdanau model. All translate the same English to French: 15 000 pairs of at most 8 tokens from
+`fra_eng`, or with --all all pairs; the same tokens, held-out sentences and references; same widths
+and layers. Each gets the same processor time on one thread, in turns of 10 s, so that whatever else
+the machine does hits all. d2l's are trained as its book does (chapters 10.7 and 11.4: Adam at
+0.005, batches of 128, dropout 0.2, words that occur twice, all sentences padded to one length), by
+its own Trainer's loop and at torch's default precision of matrix products; ours as in
+tinylib/lab/recipes.py. Prints a table; it judges nothing.
 
     python tests/bench/translation.py --seconds 250 [--attention] [--all]
 """

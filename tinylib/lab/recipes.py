@@ -385,7 +385,8 @@ with these and the source_std of chapter 02's GRU 5.5, as that GRU itself. The G
 has 9.5: most of the gain is not that of attention."""
 
 ATTENTION_DECAY = 0.1
-"""With this weight decay it ended, on the 15 000 pairs' valid ones, one BLEU above 0.01."""
+"""On the 15 000 pairs' valid ones scaled dot scores, started as chapter 02's GRU, ended one BLEU
+higher with this weight decay than with 0.01; additive ones took it over untried."""
 
 
 @recipe("fra-eng-attention")
