@@ -44,6 +44,27 @@ class Encoding(NamedTuple):
     final: Float[Tensor, "B L D"]
 
 
+def read_packed(
+    gru: nn.GRU,
+    x: Float[Tensor, "B S D"],
+    lengths: Int[Tensor, " B"],
+) -> tuple[Float[Tensor, "B S _"], Float[Tensor, "L B _"]]:
+    """The GRU's states (0 at pads) and the last ones; pads are never read.
+
+    A packed sequence tells the GRU how long each sentence is.
+    """
+    packed = pack_padded_sequence(
+        x,
+        lengths.cpu(),
+        batch_first=True,
+        enforce_sorted=False,
+    )
+    read, final = gru(packed)
+    S = x.shape[1]
+    states, _ = pad_packed_sequence(read, batch_first=True, total_length=S)
+    return states, final
+
+
 class GRUEncoder(Encoder):
     """Reads a sentence from left to right; pads are never read."""
 
@@ -58,15 +79,7 @@ class GRUEncoder(Encoder):
         lengths: Int[Tensor, " B"],
     ) -> Encoding:
         x = self.embedding(tokens)
-        packed = pack_padded_sequence(
-            x,
-            lengths.cpu(),
-            batch_first=True,
-            enforce_sorted=False,
-        )
-        read, final = self.gru(packed)
-        S = tokens.shape[1]
-        states, _ = pad_packed_sequence(read, batch_first=True, total_length=S)
+        states, final = read_packed(self.gru, x, lengths)
         return Encoding(states, final.transpose(0, 1))
 
 

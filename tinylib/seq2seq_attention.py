@@ -5,7 +5,6 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from tinylib.attention_scoring import (
     Score,
@@ -15,6 +14,7 @@ from tinylib.attention_scoring import (
 )
 from tinylib.encoder_decoder import Decoder, Encoder, EncoderDecoder
 from tinylib.lab.look import Tap
+from tinylib.seq2seq import read_packed
 
 
 class Annotations(NamedTuple):
@@ -58,14 +58,8 @@ class BidirectionalEncoder(Encoder):
         lengths: Int[Tensor, " B"],
     ) -> Annotations:
         B, S = tokens.shape
-        packed = pack_padded_sequence(
-            self.embedding(tokens),
-            lengths.cpu(),
-            batch_first=True,
-            enforce_sorted=False,
-        )
-        read, final = self.gru(packed)
-        states, _ = pad_packed_sequence(read, batch_first=True, total_length=S)
+        x = self.embedding(tokens)
+        states, final = read_packed(self.gru, x, lengths)
         # (L·2, B, D/2) -> (B, L, D): both directions of a layer side by side
         final = final.transpose(0, 1).reshape(B, -1, states.shape[-1])
         mask = length_mask(lengths.to(tokens.device), S)
