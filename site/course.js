@@ -1,12 +1,14 @@
 // The keyboard can scroll whatever is wider than its column. The theme looks only when the page
 // loads; this also sees what a <details> opens later, and formulas.
-const scrollers = "pre, div.math, .cell_output > .output, .pst-scrollable-table-container";
-const sized = new ResizeObserver((entries) => {
-  for (const { target } of entries) {
-    target.tabIndex = target.scrollWidth > target.clientWidth ? 0 : -1;
-  }
-});
-for (const el of document.querySelectorAll(scrollers)) sized.observe(el);
+const scrollers = [...document.querySelectorAll(
+  "pre, div.math, .cell_output > .output, .pst-scrollable-table-container")];
+function reach(el) {
+  el.tabIndex = el.scrollWidth > el.clientWidth ? 0 : -1;
+}
+const sized = new ResizeObserver((entries) => entries.forEach((entry) => reach(entry.target)));
+for (const el of scrollers) sized.observe(el);
+// A font that arrives late widens a formula within its box, whose own size stays as it was.
+document.fonts.addEventListener("loadingdone", () => scrollers.forEach(reach));
 
 // While a widget is in use, sections out of sight are not drawn: each edit is then on the screen
 // within a frame. Their heights are measured first, so nothing moves and links land where they

@@ -1,5 +1,6 @@
 """The pages of the built site: quiet, light, accessible, and at home on a phone."""
 
+import time
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from browsing import (
     settled,
     word,
 )
-from playwright.sync_api import Browser, BrowserContext
+from playwright.sync_api import Browser, BrowserContext, Route
 
 THEME_PAGES = ["genindex.html", "search.html"]
 AXE = ROOT / "site" / "node_modules" / "axe-core" / "axe.min.js"
@@ -47,6 +48,15 @@ def test_a_page_is_light_quiet_and_asks_nobody_else(
     assert len(visit.requests) <= 35, visit.requests
     assert sum(visit.requests.values()) <= 450_000, visit.requests
     assert not any("/ort/" in url for url in visit.requests), "the runtime was loaded unasked"
+
+
+# What has just come into sight is laid out, its fonts have come, and what watches sizes has run.
+DRAWN = """async () => {
+    const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+    await frame();
+    await document.fonts.ready;
+    await frame();
+}"""
 
 
 def axe(visit: Visit) -> list[str]:
@@ -84,6 +94,7 @@ def test_axe_finds_nothing(browser: Browser, site: str, path: str, scheme: Any, 
                 .flatMap((root) => [...root.querySelectorAll('details')])
                 .forEach((d) => { d.removeAttribute('name'); d.open = true; })"""
         )
+        visit.page.evaluate(DRAWN)
         assert axe(visit) == []
 
 
@@ -141,6 +152,25 @@ def test_on_a_phone_nothing_is_out_of_reach(browser: Browser, site: str, path: s
                     .map(([html, box]) => [html, box.width, box.height, box.right])"""
             )
             assert small == []
+
+
+def late(route: Route) -> None:
+    time.sleep(0.5)
+    route.continue_()
+
+
+def test_a_formula_whose_font_comes_late_scrolls_by_keyboard(browser: Browser, site: str) -> None:
+    with browser.new_context(viewport={"width": 375, "height": 700}) as context:
+        context.route("**/*.woff2", late)
+        page = Visit(context, site, "chapters/03_attention_scoring.html").page
+        page.add_style_tag(content="section { content-visibility: visible !important }")
+        page.evaluate(DRAWN)
+        stuck = page.evaluate(
+            """[...document.querySelectorAll('div.math')].map((el) =>
+                [el.scrollWidth > el.clientWidth, el.tabIndex === 0, el.textContent])"""
+        )
+        assert any(wide for wide, _, _ in stuck)
+        assert [row for row in stuck if row[0] != row[1]] == []
 
 
 def test_predict_first_questions_open_by_keyboard_one_at_a_time(
