@@ -55,6 +55,19 @@ def causal_mask(
     return at[None, :] <= at[:, None]
 
 
+def past(
+    mask: Bool[Tensor, "..."] | None,
+    T: int,
+    S: int,
+    device: torch.device | None = None,
+) -> Bool[Tensor, "..."]:
+    """The mask, and no look ahead: the T queries are the last of S words."""
+    if T > S:
+        raise ValueError(f"{T} queries but {S} keys: causal needs T ≤ S")
+    behind = causal_mask(S, device)[S - T :]
+    return behind if mask is None else behind & mask
+
+
 class SelfAttention(nn.Module):
     """:func:`self_attention` with learned weights, causal if wanted.
 

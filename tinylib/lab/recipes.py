@@ -3,6 +3,8 @@
     python -m tinylib.lab.train bilingual-gru          a GRU without attention, shipped; minutes
     python -m tinylib.lab.train bilingual-attention    the same with attention, shipped; minutes
     python -m tinylib.lab.train attention-zoo          five ways to look at the source; 20 minutes
+    python -m tinylib.lab.train lookup-heads           four heads look for digits, shipped; a minute
+    python -m tinylib.lab.train lookup-zoo             one head, two, eight, a synthesizer; minutes
     python -m tinylib.lab.train reversal               chapter 01's game, trained for longer
     python -m tinylib.lab.train fra-eng-gru            real sentences without attention; 20 minutes
     python -m tinylib.lab.train fra-eng-attention      and with it; 20 minutes
@@ -38,6 +40,15 @@ from tinylib.lab.data import (
     encode,
     fra_eng,
     reversal,
+)
+from tinylib.lab.lookup import (
+    HELD_OUT,
+    LookupModel,
+    answer_loss,
+    examine,
+    heads_model,
+    lookups,
+    synthesizer_model,
 )
 from tinylib.lab.train import Fit, Outcome, adamw, fit, linear, recipe
 from tinylib.lab.translation import (
@@ -393,3 +404,64 @@ higher with this weight decay than with 0.01; additive ones took it over untried
 def fra_eng_attention(checkpoint: Path) -> Outcome:
     """The same with attention, in no more time: fewer steps, as each takes longer; 20 minutes."""
     return trained_on_fra_eng(fra_eng_attention_model, 2300, 3000, checkpoint, ATTENTION_DECAY)
+
+
+# --- digits to look for --------------------------------------------------------------------------
+
+LOOKUP = "tinylib.lab.lookup.lookups(64, seed=step)"
+
+
+def looked_up(
+    make: Callable[[], LookupModel], seed: int, checkpoint: Path, steps: int = 4000
+) -> tuple[LookupModel, Fit, dict[str, Any]]:
+    """A model trained on 64 fresh sentences a step, and what it reaches on 2000 others."""
+    torch.manual_seed(seed)
+    model = make()
+    run = fit(
+        model,
+        answer_loss,
+        lambda i: lookups(64, seed=seed * 1_000_000 + i),
+        steps,
+        lr=5e-3,
+        schedule=linear(warmup=0.03),
+        seed=seed,
+        checkpoint=checkpoint,
+    )
+    found = examine(model, lookups(2000, seed=HELD_OUT))
+    rounded = {name: x.double().mul(1000).round().div(1000).tolist() for name, x in found.items()}
+    return model, run, rounded | {"parameters": sum(p.numel() for p in model.parameters())}
+
+
+@recipe("lookup-heads")
+def lookup_heads(checkpoint: Path) -> Outcome:
+    """Four heads, four questions, and nobody says which head is to answer which; a minute."""
+    model, run, figures = looked_up(heads_model, 0, checkpoint)
+    return Outcome(
+        model,
+        run,
+        seed=0,
+        data=LOOKUP,
+        figures=figures,
+        ship={"H": model.mixer.H},
+        licence="MIT",
+        attribution="made by tinylib.lab.lookup",
+    )
+
+
+LOOKUP_ZOO: dict[str, Callable[[], LookupModel]] = {
+    **{f"{H} heads" if H > 1 else "1 head": partial(heads_model, H) for H in (1, 2, 4, 8)},
+    "no positions": partial(heads_model, ordered=False),
+    "synthesizer": synthesizer_model,
+}
+
+
+@recipe("lookup-zoo")
+def lookup_zoo(checkpoint: Path) -> Outcome:
+    """The same task for other numbers of heads, without positions, and without comparing words."""
+    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in LOOKUP_ZOO}
+    for seed in (0, 1):
+        for name, make in LOOKUP_ZOO.items():
+            beside = checkpoint.with_stem(f"{checkpoint.stem}-{name.replace(' ', '-')}-{seed}")
+            model, run, figures = looked_up(make, seed, beside)
+            runs[name].append(figures)
+    return Outcome(model, run, seed=0, data=LOOKUP, figures={"models": runs})

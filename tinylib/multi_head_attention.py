@@ -1,0 +1,248 @@
+"""Multi-head attention: several attentions side by side, each on its own."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from tinylib.attention_scoring import (
+    Attended,
+    Score,
+    attend,
+    check_pairs,
+    fast_attend,
+    scaled_dot_score,
+)
+from tinylib.lab.look import Tap
+from tinylib.self_attention import check_widths, past
+
+Count = int | Int[Tensor, ""]
+
+
+def split_heads(
+    x: Float[Tensor, "*B T Hk"],
+    H: int,
+) -> Float[Tensor, "*B H T k"]:
+    """Each row cut into H pieces of k numbers: one row for each head.
+
+    ``split_heads(x, H)[..., h, t, j] == x[..., t, h * k + j]``: no number
+    changes, and the heads become an axis before that of the rows. ValueError
+    if H does not divide the width.
+    """
+    width = x.shape[-1]
+    if H < 1 or width % H:
+        raise ValueError(f"a width of {width} cannot be cut into {H} heads")
+    return x.unflatten(-1, (H, width // H)).transpose(-3, -2)
+
+
+def merge_heads(x: Float[Tensor, "*B H T k"]) -> Float[Tensor, "*B T Hk"]:
+    """The way back: the H pieces of each row, one after the other."""
+    return x.transpose(-3, -2).flatten(-2)
+
+
+def multi_head_attention(
+    q: Float[Tensor, "*B T Hk"],
+    k: Float[Tensor, "*B S Hk"],
+    v: Float[Tensor, "*B S Hv"],
+    H: int,
+    mask: Bool[Tensor, "..."] | None = None,
+    head_mask: Bool[Tensor, "..."] | None = None,
+    score: Score = scaled_dot_score,
+) -> Attended:
+    r"""$[z_1 \dots z_H]$, $z_h = \mathrm{attend}(q_h, k_h, v_h)$.
+
+    Vaswani et al. 2017, section 3.2.2, between the projections: head h has
+    the h-th slice of the widths of q, k and v to itself. The output holds the
+    heads' outputs side by side (*B, T, H·v); weights and scores have a head
+    axis (*B, H, T, S). Masks are as in :func:`per_head` and :func:`switched`.
+    """
+    check_pairs(q, k, v)
+    mask = per_head(mask, q)
+    q, k, v = (split_heads(x, H) for x in (q, k, v))
+    seen = attend(q, k, v, mask, score)
+    output = merge_heads(switched(seen.output, head_mask))
+    return Attended(output, seen.weights, seen.scores)
+
+
+def fast_multi_head_attention(
+    q: Float[Tensor, "*B T Hk"],
+    k: Float[Tensor, "*B S Hk"],
+    v: Float[Tensor, "*B S Hv"],
+    H: int,
+    mask: Bool[Tensor, "..."] | None = None,
+    head_mask: Bool[Tensor, "..."] | None = None,
+    causal: bool = False,
+) -> Float[Tensor, "*B T Hv"]:
+    """``multi_head_attention(…).output`` without the tables of weights.
+
+    By PyTorch's fused kernel, but for short texts where float32 products may
+    take a quicker library (``torch.set_float32_matmul_precision``): there the
+    plain form wins. ``causal`` as in :func:`tinylib.self_attention.past`.
+    """
+    check_pairs(q, k, v)
+    T, S = q.shape[-2], k.shape[-2]
+    mask = per_head(mask, q)
+    q, k, v = (split_heads(x, H) for x in (q, k, v))
+    quick = torch.get_float32_matmul_precision() != "highest"
+    short = quick and T * S <= 256**2
+    if causal and (short or mask is not None or T != S):
+        mask, causal = past(mask, T, S, q.device), False
+    if short:
+        return merge_heads(switched(attend(q, k, v, mask).output, head_mask))
+    z = fast_attend(q, k, v, mask, causal)
+    return merge_heads(switched(z, head_mask))
+
+
+def per_head(mask: Tensor | None, q: Tensor) -> Tensor | None:
+    """A mask for (*B, H, T, S) scores: of all heads alike, or of each.
+
+    (T, S) and (*B, T, S) hold for every head; with one axis more than q,
+    (*B, H, T, S) gives each head its own. Any axis may be 1.
+    """
+    if mask is None or mask.ndim < 3 or mask.ndim > q.ndim:
+        return mask
+    return mask.unsqueeze(-3)
+
+
+def switched(heads: Tensor, head_mask: Tensor | None) -> Tensor:
+    """The heads' outputs (*B, H, T, v), 0 where the head is switched off.
+
+    ``head_mask`` is boolean, True = on: (H,), or (*B, H) for each text.
+    """
+    if head_mask is None:
+        return heads
+    if head_mask.dtype != torch.bool:
+        raise TypeError(f"head mask is {head_mask.dtype}: make it boolean")
+    of_heads = heads.shape[:-2]
+    if head_mask.shape not in {of_heads, of_heads[-1:]}:
+        raise ValueError(
+            f"a head mask of shape {tuple(head_mask.shape)} does not fit "
+            f"{of_heads[-1]} heads: make it {tuple(of_heads[-1:])}"
+        )
+    return heads.masked_fill(~head_mask[..., None, None], 0.0)
+
+
+class MultiHeadAttention(nn.Module):
+    r"""$[z_1 \dots z_H]\,W_o$, $z_h = \mathrm{attend}(XW_q^h, YW_k^h, UW_v^h)$.
+
+    Vaswani et al. 2017, section 3.2.2. Queries X (*B, T, D) ask; keys Y
+    (*B, S, D_k) and values U (*B, S, D_v) answer. Without keys it is
+    self-attention, without values they are the keys. Each head works with
+    queries and keys k wide and values v wide: D / H unless given. ValueError
+    if H does not divide D and k is not given. If ``causal``, none looks ahead.
+
+    ``forward`` takes the fast way, without a table of weights, unless
+    somebody watches them: :meth:`attended` returns them for every head, and
+    so does :func:`tinylib.lab.look.record`.
+    """
+
+    def __init__(
+        self,
+        D: int,
+        H: int,
+        k: int | None = None,
+        v: int | None = None,
+        D_k: int | None = None,
+        D_v: int | None = None,
+        bias: bool = False,
+        causal: bool = False,
+    ):
+        super().__init__()
+        if k is None and (H < 1 or D % H):
+            raise ValueError(f"D = {D} cannot be cut into {H} heads: give k")
+        self.H, self.causal = H, causal
+        k = D // H if k is None else k
+        v = k if v is None else v
+        D_k = D if D_k is None else D_k
+        D_v = D_k if D_v is None else D_v
+        self.w_q = nn.Linear(D, H * k, bias)
+        self.w_k = nn.Linear(D_k, H * k, bias)
+        self.w_v = nn.Linear(D_v, H * v, bias)
+        self.w_o = nn.Linear(H * v, D, bias)
+        self.scores, self.weights = Tap(), Tap()
+
+    def forward(
+        self,
+        queries: Float[Tensor, "*B T D"],
+        keys: Float[Tensor, "*B S D_k"] | None = None,
+        values: Float[Tensor, "*B S D_v"] | None = None,
+        mask: Bool[Tensor, "..."] | None = None,
+        head_mask: Bool[Tensor, "..."] | None = None,
+    ) -> Float[Tensor, "*B T D"]:
+        if self.weights.watched or self.scores.watched:
+            return self.attended(queries, keys, values, mask, head_mask).output
+        q, k, v = self.project(queries, keys, values)
+        H, causal = self.H, self.causal
+        z = fast_multi_head_attention(q, k, v, H, mask, head_mask, causal)
+        return self.w_o(z)
+
+    def attended(
+        self,
+        queries: Float[Tensor, "*B T D"],
+        keys: Float[Tensor, "*B S D_k"] | None = None,
+        values: Float[Tensor, "*B S D_v"] | None = None,
+        mask: Bool[Tensor, "..."] | None = None,
+        head_mask: Bool[Tensor, "..."] | None = None,
+    ) -> Attended:
+        """The same, with each head's weights and scores (*B, H, T, S)."""
+        q, k, v = self.project(queries, keys, values)
+        mask = per_head(mask, q)
+        if self.causal:
+            mask = past(mask, q.shape[-2], k.shape[-2], q.device)
+        seen = multi_head_attention(q, k, v, self.H, mask, head_mask)
+        weights, scores = self.weights(seen.weights), self.scores(seen.scores)
+        return Attended(self.w_o(seen.output), weights, scores)
+
+    def project(
+        self,
+        queries: Tensor,
+        keys: Tensor | None,
+        values: Tensor | None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """q, k and v for all heads at once, as wide as all heads together."""
+        keys = queries if keys is None else keys
+        values = keys if values is None else values
+        check_widths(queries, w_q=self.w_q.weight.T)
+        check_widths(keys, w_k=self.w_k.weight.T)
+        check_widths(values, w_v=self.w_v.weight.T)
+        return self.w_q(queries), self.w_k(keys), self.w_v(values)
+
+
+def parameters(
+    D: Count,
+    H: Count,
+    k: Count,
+    v: Count,
+    bias: Count = 0,
+) -> Count:
+    r"""$DH(2k + v) + HvD$: the weights of $W_q, W_k, W_v$ and $W_o$.
+
+    With k = v = D/H it is $4D^2$, whatever H is. ``bias`` is 1 where the
+    projections have one (then H(2k + v) + D more), else 0.
+    """
+    return D * H * (2 * k + v) + H * v * D + bias * (H * (2 * k + v) + D)
+
+
+class Flops(NamedTuple):
+    """Floating-point operations of each step, a multiply-add being 2."""
+
+    project: Count  # x → q, k, v
+    compare: Count  # q, k → scores
+    mix: Count  # weights, v → the heads' outputs
+    merge: Count  # the heads' outputs → output
+
+
+def flops(T: Count, S: Count, D: Count, H: Count, k: Count, v: Count) -> Flops:
+    """What :class:`MultiHeadAttention` costs for T queries and S keys.
+
+    Matrix products alone: the softmax, masks and biases are left out, being
+    of the order of HTS and TD. All of it grows with T or S, but ``compare``
+    and ``mix`` with their product: the quadratic cost of attention.
+    """
+    return Flops(
+        project=2 * D * H * (T * k + S * k + S * v),
+        compare=2 * H * T * S * k,
+        mix=2 * H * T * S * v,
+        merge=2 * T * H * v * D,
+    )

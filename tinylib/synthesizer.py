@@ -1,0 +1,103 @@
+"""The dense synthesizer: attention whose weights are made without keys."""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from tinylib.attention_scoring import Attended, check_rows, masked, softmax_of
+from tinylib.lab.look import Tap
+from tinylib.multi_head_attention import (
+    Count,
+    Flops,
+    merge_heads,
+    per_head,
+    split_heads,
+)
+from tinylib.self_attention import check_widths
+
+
+def dense_score(
+    x: Float[Tensor, "*B T D"],
+    a: Float[Tensor, "*H D k"],
+    b_1: Float[Tensor, "*H 1 k"],
+    b: Float[Tensor, "*H k S"],
+    b_2: Float[Tensor, "*H 1 S"],
+) -> Float[Tensor, "*BH T S"]:
+    r"""$E = \mathrm{ReLU}(XA + b_1)B + b_2$ (Tay et al. 2021, section 3.1).
+
+    Row t is made from word t alone: no word is compared with another. Column
+    s stands for a position, so there are as many as B has, not as words.
+    """
+    check_rows(x=x)
+    return torch.relu(x @ a + b_1) @ b + b_2
+
+
+class DenseSynthesizer(nn.Module):
+    r"""$[z_1 \dots z_H]\,W_o$, $z_h = \mathrm{softmax}(E_h)\,XW_v^h$.
+
+    Tay et al. 2021; $E_h$ as in :func:`dense_score`, its columns cut to the T
+    words there are. So the table fixes the longest text: ValueError beyond
+    it. Hidden layer and values are D / H wide; ValueError if H does not
+    divide D.
+    """
+
+    def __init__(self, D: int, H: int, longest: int):
+        super().__init__()
+        if H < 1 or D % H:
+            raise ValueError(f"D = {D} cannot be cut into {H} heads")
+        self.H, self.longest, k = H, longest, D // H
+        self.a = nn.Parameter(torch.randn(H, D, k) * D**-0.5)
+        self.b_1 = nn.Parameter(torch.zeros(H, 1, k))
+        self.b = nn.Parameter(torch.randn(H, k, longest) * k**-0.5)
+        self.b_2 = nn.Parameter(torch.zeros(H, 1, longest))
+        self.w_v = nn.Linear(D, D, bias=False)
+        self.w_o = nn.Linear(D, D, bias=False)
+        self.scores, self.weights = Tap(), Tap()
+
+    def forward(
+        self,
+        x: Float[Tensor, "*B T D"],
+        mask: Bool[Tensor, "..."] | None = None,
+    ) -> Float[Tensor, "*B T D"]:
+        return self.attended(x, mask).output
+
+    def attended(
+        self,
+        x: Float[Tensor, "*B T D"],
+        mask: Bool[Tensor, "..."] | None = None,
+    ) -> Attended:
+        """The same, with each head's weights and scores (*B, H, T, T)."""
+        check_widths(x, w_v=self.w_v.weight.T)
+        T = x.shape[-2]
+        if self.longest < T:
+            raise ValueError(
+                f"{T} words, but the weights are made for {self.longest} "
+                f"positions: shorten the text or learn a longer table"
+            )
+        mask, each = per_head(mask, x), x.unsqueeze(-3)
+        b, b_2 = self.b[..., :T], self.b_2[..., :T]
+        scores = masked(dense_score(each, self.a, self.b_1, b, b_2), mask)
+        weights = softmax_of(scores, mask)
+        z = merge_heads(weights @ split_heads(self.w_v(x), self.H))
+        self.scores(scores)
+        self.weights(weights)
+        return Attended(self.w_o(z), weights, scores)
+
+
+def parameters(D: Count, H: Count, longest: Count) -> Count:
+    r"""$D^2 + D + D\,L + HL + 2D^2$, L = longest: A, b₁, B, b₂, $W_v$, $W_o$."""
+    return D * D + D + D * longest + H * longest + 2 * D * D
+
+
+def flops(T: Count, D: Count) -> Flops:
+    """What :class:`DenseSynthesizer` costs for T words, whatever H is.
+
+    Counted as in :func:`tinylib.multi_head_attention.flops`. ``compare`` is
+    the product with B: as quadratic in T as comparing all pairs.
+    """
+    return Flops(
+        project=2 * T * D * D + 2 * T * D * D,
+        compare=2 * T * D * T,
+        mix=2 * T * T * D,
+        merge=2 * T * D * D,
+    )
