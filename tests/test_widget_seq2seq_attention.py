@@ -455,3 +455,19 @@ def test_the_longest_sentence_fits_or_scrolls_in_its_own_box(
         assert before and after and after["x"] == pytest.approx(before["x"], abs=1)
         last = widget.locator(".map thead th").last.bounding_box()
         assert last and last["x"] + last["width"] <= width
+
+
+def test_an_older_map_is_never_shown_under_a_newer_sentence(
+    context: BrowserContext, site: str
+) -> None:
+    """As many words, and no answer comes: whoever clicks on then meets the words of before."""
+    context.route("**/_static/weights/*.safetensors*", lambda route: route.abort())
+    widget = Visit(context, site, page_of("seq2seq_attention")).widget("seq2seq_attention")
+    before = widget.locator(".map thead").inner_text()
+    words = inputs_of(widget)["source"].split()
+    line(widget).fill(" ".join(["cars"] * len(words)))
+    widget.locator(".failure").get_by_text("This page cannot compute now").wait_for()
+    row(widget, 2).get_by_role("button").click()
+    assert "cars" not in note(widget, "looked")
+    assert widget.locator(".map thead").inner_text() == before
+    assert "cars" not in widget.locator(".result").all_inner_texts()[-1]
