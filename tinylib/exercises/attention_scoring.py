@@ -362,7 +362,7 @@ def _step_cases() -> Iterator[tuple[Tensor, ...]]:
 
 
 check_decoder_input = Exercise(
-    task="write `def answer(x, d, h, lengths, w_q, w_k):` that gives the GRU'd input, B×2D.",
+    task="write `def answer(x, d, h, lengths, w_q, w_k):` that gives the GRU's input, B×2D.",
     inputs=("x", "d", "h", "lengths", "w_q", "w_k"),
     cases=_step_cases,
     solution="""
@@ -378,20 +378,20 @@ check_decoder_input = Exercise(
     "no single vector has to hold the whole sentence.",
     slips="""
     d @ w_q → x @ w_q
-        The word before asks the question. It is read by the GRU, but the query is the decoder'd
+        The word before asks the question. It is read by the GRU, but the query is the decoder's
         previous hidden state, which knows all that has been written.
     d @ w_q → d
-        The query is not projected: `w_q` is learned so that a decoder'd state can be compared
-        with an encoder'd.
+        The query is not projected: `w_q` is learned so that a decoder's state can be compared
+        with an encoder's.
     h @ w_k → h
-        The keys are not projected: multiply the encoder'd states `h` by `w_k`.
+        The keys are not projected: multiply the encoder's states `h` by `w_k`.
     h @ w_k → h @ w_q
         The keys were made with the queries' matrix. They have their own, `w_k`.
     weights, h → weights, k
         You mixed the keys. A key is for being found; what is taken are the values, here the
         states themselves.
     torch.einsum("BS,BSD->BD", weights, h) → h[torch.arange(len(x)), lengths - 1]
-        This is the encoder'd final state, the same for every word: the bottleneck again.
+        This is the encoder's final state, the same for every word: the bottleneck again.
     torch.einsum("BS,BSD->BD", weights, h) → h[:, -1]
         This is the state at the last place, even where that is a pad. Mix *all* states of the
         sentence by their weights.
@@ -413,7 +413,7 @@ check_decoder_input = Exercise(
     [x, context] → [context, x]
         The right two halves in the wrong order: first the word, then its context.
     [x, context] → [d, context]
-        The first half is the decoder'd previous state. The GRU has that already; it reads the
+        The first half is the decoder's previous state. The GRU has that already; it reads the
         word `x`.
     torch.cat([x, context], dim=-1) → context
         This is the context alone. The GRU reads the word beside it: `torch.cat`.
