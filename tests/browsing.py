@@ -52,6 +52,12 @@ DRAWN = {  # those that it draws otherwise: the elements that carry them, in ord
         "slope": ".scored .slope",
         "output": ".scored .out span",
     },
+    "multi_head_attention": {
+        "split": ".split tbody td",
+        "rows": ".rows tbody td",
+        "merged": ".merged tbody td",
+    },
+    "head_cost": {"shares": ".steps li"},
 }
 WIDGETS = {widget.stem: widget for widget in export.widgets()}
 

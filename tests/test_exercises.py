@@ -18,7 +18,7 @@ import torch
 from torch.nn.functional import pad
 from torch.nn.utils.rnn import pad_sequence
 
-from tinylib import bleu
+from tinylib import bleu, synthesizer
 from tinylib.attention_scoring import (
     additive_score,
     attend,
@@ -33,10 +33,28 @@ from tinylib.decoding import Hypotheses, beam, extend, greedy
 from tinylib.encoder_decoder import RecurrentEncoder, embed, recurrent_step
 from tinylib.exercises import Exercise, Slip, Verdict, numbers, read_slips, same
 from tinylib.exercises import encoder_decoder as ex01
+from tinylib.exercises import positional_encoding as ex05
 from tinylib.exercises import self_attention as ex
 from tinylib.exercises import seq2seq as ex02
+from tinylib.lab.lookup import Lookups, role_scores
 from tinylib.lab.weights import results
-from tinylib.self_attention import causal_mask
+from tinylib.multi_head_attention import (
+    MultiHeadAttention,
+    flops,
+    merge_heads,
+    parameters,
+    split_heads,
+    switched,
+)
+from tinylib.positional_encoding import (
+    LearnedPositions,
+    alibi_bias,
+    angles,
+    rotary,
+    shift_matrix,
+    sinusoidal,
+)
+from tinylib.self_attention import causal_mask, self_attention
 from tinylib.seq2seq import gru_step, masked_loss
 from tinylib.seq2seq_attention import Annotations, AttentionDecoder
 
@@ -276,6 +294,87 @@ def alignment_accuracy(weights: torch.Tensor, gold: list[tuple[int, ...]]) -> to
     return allowed[judged].gather(1, weights[judged].argmax(-1, keepdim=True)).mean()
 
 
+def columns(D: int) -> torch.Tensor:
+    """Where each column of the interleaved table stands in the concatenated one."""
+    tables = (sinusoidal(50, D, interleaved=interleaved).T for interleaved in (True, False))
+    wanted, there = tables
+    return (wanted[:, None] == there).all(-1).double().argmax(1)
+
+
+def learned(x: torch.Tensor, w_pos: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
+    positions = LearnedPositions(*w_pos.shape)
+    positions.load_state_dict({"w_pos": w_pos})
+    return torch.stack([positions(own, int(s)) for own, s in zip(x, starts, strict=True)])
+
+
+def rotary_step(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return attend(rotary(q[None], len(k) - 1), rotary(k), v).output[0]
+
+
+def alibi(H: int, T: int, offset: int) -> torch.Tensor:
+    future = ~causal_mask(offset + T)[offset:]
+    return alibi_bias(H, T, offset + T, offset).masked_fill(future, -torch.inf)
+
+
+def cross_attention(
+    x: torch.Tensor,
+    y: torch.Tensor,
+    w_q: torch.Tensor,
+    w_k: torch.Tensor,
+    w_v: torch.Tensor,
+    w_o: torch.Tensor,
+    H: int,
+) -> torch.Tensor:
+    k, v = w_k.shape[1] // H, w_v.shape[1] // H
+    layer = MultiHeadAttention(x.shape[1], H, k, v, D_k=y.shape[1])
+    named = {"w_q": w_q, "w_k": w_k, "w_v": w_v, "w_o": w_o}
+    layer.load_state_dict({f"{name}.weight": w.T for name, w in named.items()})
+    return layer(x, y)
+
+
+def masked_heads(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    of_heads = scores.unflatten(0, (len(mask), -1))
+    return masked_softmax(of_heads, mask[:, None, None]).flatten(0, 1)
+
+
+def shares(z: torch.Tensor, w_o: torch.Tensor) -> torch.Tensor:
+    """What is left of the output if a head mask leaves one head on."""
+    each = torch.eye(len(z), dtype=torch.bool)
+    return torch.stack([merge_heads(switched(z, alone)) @ w_o for alone in each])
+
+
+def ablation(accuracy: Callable[[torch.Tensor], float], H: int) -> torch.Tensor:
+    without = ~torch.eye(H, dtype=torch.bool)
+    return accuracy(torch.ones(H).bool()) - torch.tensor([accuracy(on) for on in without])
+
+
+def role_score(weights: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    nothing = torch.zeros_like(places)
+    return role_scores(weights, Lookups(nothing, nothing, places[..., None]))[:, 0]
+
+
+def synthesizer_weights(
+    x: torch.Tensor, a: torch.Tensor, b_1: torch.Tensor, b: torch.Tensor, b_2: torch.Tensor
+) -> torch.Tensor:
+    T = len(x)
+    scores = synthesizer.dense_score(x, a, b_1[None], b[:, :T], b_2[None, :T])
+    return masked_softmax(scores, causal_mask(T))
+
+
+DISTANCE_ALONE = {
+    "queries and keys turned",
+    "no positions",
+    "half the distance subtracted",
+    "the codes alone",
+}
+STEP_BY_STEP = {
+    "codes added",
+    "codes added, from position 1",
+    "queries and keys turned",
+    "no positions",
+    "the mean of the words so far",
+    "each word for itself, doubled",
+}
 EQUIVARIANT = {"self-attention, no mask", "x minus the mean of all words"}
 LEAKING = EQUIVARIANT | {
     "each word plus the word after it",
@@ -323,6 +422,27 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
         "temperature": temperature,
         "decoder_input": decoder_input,
         "alignment_accuracy": alignment_accuracy,
+    },
+    "positional_encoding": {
+        "sinusoidal": sinusoidal,
+        "columns": columns,
+        "learned": learned,
+        "shift": lambda p, delta: p @ shift_matrix(delta, p.shape[1]).T,
+        "alibi": alibi,
+        "rotary_step": rotary_step,
+        "distance_alone": lambda f, q, k, delta: f.__doc__ in DISTANCE_ALONE,
+        "step_by_step": lambda f, x: f.__doc__ in STEP_BY_STEP,
+    },
+    "multi_head_attention": {
+        "split": lambda x, H: split_heads(x.float(), H),
+        "merge": lambda z, H: merge_heads(z.float().unflatten(0, (-1, H))),
+        "parameters": parameters,
+        "masked_heads": masked_heads,
+        "cross_attention": cross_attention,
+        "shares": shares,
+        "ablation": ablation,
+        "role_score": role_score,
+        "synthesizer": synthesizer_weights,
     },
     "self_attention": {
         "scores": lambda x, t: dot_score(x[[t]], x)[0],
@@ -797,6 +917,354 @@ def answer(weights, gold):
 """,
         ],
     },
+    "positional_encoding": {
+        "sinusoidal": [
+            """
+def answer(T, D, offset):
+    code = np.zeros((T, D))
+    for t in range(T):
+        for j in range(D // 2):
+            theta = (offset + t) / 10_000 ** (2 * j / D)
+            code[t, 2 * j : 2 * j + 2] = np.sin(theta), np.cos(theta)
+    return code
+""",
+            """
+def answer(T, D, offset):
+    i = torch.arange(offset, offset + T).double()
+    speed = torch.exp(-np.log(10_000) * torch.arange(0, D, 2).double() / D)
+    code = torch.empty(T, D)
+    code[:, 0::2] = torch.outer(i, speed).sin()
+    code[:, 1::2] = torch.outer(i, speed).cos()
+    return code
+""",
+            """
+def answer(T, D, offset):
+    even = torch.arange(D, dtype=torch.float64) // 2 * 2  # a cosine is a sine, a quarter ahead
+    quarter = torch.tensor([0, torch.pi / 2]).double().repeat(D // 2)
+    i = torch.arange(T, dtype=torch.float64)[:, None] + offset
+    return torch.sin(i / 10_000 ** (even / D) + quarter)
+""",
+        ],
+        "columns": [
+            "answer = lambda D: [c // 2 + c % 2 * D // 2 for c in range(D)]",
+            "answer = lambda D: sorted(range(D), key=lambda c: (c % (D // 2), c))",
+            "answer = lambda D: torch.stack(torch.arange(D).chunk(2), dim=1).flatten()",
+            "answer = lambda D: torch.cat([torch.arange(i, D, 2) for i in (0, 1)]).argsort()",
+        ],
+        "learned": [
+            """
+def answer(x, w_pos, starts):
+    T = x.shape[1]
+    return [piece + w_pos[start : start + T] for piece, start in zip(x, starts)]
+""",
+            """
+def answer(x, w_pos, starts):
+    for b in range(len(x)):
+        for t in range(x.shape[1]):
+            x[b, t] += w_pos[starts[b] + t]
+    return x
+""",
+            """
+def answer(x, w_pos, starts):
+    at = torch.arange(x.shape[1]).expand(x.shape[:2]) + starts.unsqueeze(1)
+    return torch.nn.functional.embedding(at, w_pos) + x
+""",
+        ],
+        "shift": [
+            """
+def answer(p, delta):
+    D = p.shape[1]
+    R = torch.zeros(D, D)
+    for j in range(0, D, 2):
+        theta = delta / 10_000 ** (j / D)
+        R[j, j : j + 2] = torch.tensor([np.cos(theta), np.sin(theta)])
+        R[j + 1, j : j + 2] = torch.tensor([-np.sin(theta), np.cos(theta)])
+    return p @ R.T
+""",
+            """
+def answer(p, delta):
+    speed = 10_000 ** (-torch.arange(0, p.shape[1], 2) / p.shape[1])
+    pairs = p.view(len(p), -1, 2)
+    theta = torch.atan2(pairs[..., 0], pairs[..., 1]) + delta * speed
+    return torch.stack([theta.sin(), theta.cos()], -1).view_as(p)
+""",
+            """
+def answer(p, delta):
+    speed = 10_000 ** (-torch.arange(0, p.shape[1], 2) / p.shape[1])
+    hands = torch.complex(p[:, 1::2], p[:, 0::2]) * torch.exp(1j * delta * speed)
+    return torch.stack([hands.imag, hands.real], 2).flatten(1)
+""",
+        ],
+        "alibi": [
+            """
+def answer(H, T, offset):
+    bias = torch.full((H, T, offset + T), -torch.inf)
+    for h in range(H):
+        for t in range(T):
+            for s in range(offset + t + 1):
+                bias[h, t, s] = -(2 ** (-8 * (h + 1) / H)) * (offset + t - s)
+    return bias
+""",
+            """
+def answer(H, T, offset):
+    first = 2 ** (-8 / H)
+    slope = torch.tensor([first ** (h + 1) for h in range(H)])
+    S = offset + T
+    distance = (torch.arange(S)[:, None] - torch.arange(S)).abs()[-T:]
+    future = torch.full((T, S), -torch.inf).triu(offset + 1)
+    return future - torch.einsum("h,ts->hts", slope, distance.float())
+""",
+        ],
+        "rotary_step": [
+            # only the keys are turned, by minus their distance
+            """
+def answer(q, k, v):
+    S, width = k.shape
+    speed = 10_000 ** (-torch.arange(0, width, 2) / width)
+    theta = -torch.arange(S - 1, -1, -1)[:, None] * speed
+    a, b = k[:, 0::2], k[:, 1::2]
+    k = torch.stack([a * theta.cos() - b * theta.sin(), a * theta.sin() + b * theta.cos()], -1)
+    return torch.softmax(k.flatten(1) @ q / width**0.5, 0) @ v
+""",
+            # another origin: the distance alone counts
+            """
+def answer(q, k, v):
+    S, width = k.shape
+    scores = []
+    for s in range(S):
+        score = 0.0
+        for j in range(0, width, 2):
+            i = torch.tensor([S + 6, s + 7]) / 10_000 ** (j / width)
+            (a, b), (c, d) = q[j : j + 2], k[s, j : j + 2]
+            cos, sin = i.cos(), i.sin()
+            score += (a * cos[0] - b * sin[0]) * (c * cos[1] - d * sin[1])
+            score += (a * sin[0] + b * cos[0]) * (c * sin[1] + d * cos[1])
+        scores.append(score / width**0.5)
+    return torch.stack(scores).softmax(0) @ v
+""",
+            """
+def answer(q, k, v):
+    S, width = k.shape
+    speed = 10_000 ** (-torch.arange(0, width, 2) / width)
+    theta = (S - 1 - torch.arange(S))[:, None] * speed
+    x, y = k[:, 0::2], k[:, 1::2]
+    along = q[0::2] * x + q[1::2] * y
+    across = q[0::2] * y - q[1::2] * x
+    scores = (along * theta.cos() + across * theta.sin()).sum(1) / width**0.5
+    return scores.softmax(0) @ v
+""",
+        ],
+        "distance_alone": [
+            "answer = lambda f, q, k, delta: np.allclose(f(q, k, 0), f(q, k, delta))",
+            "answer = lambda f, q, k, d: (f(q, k, 3) - f(q, k, d + 3)).abs().max() < 1e-6",
+            """
+def answer(f, q, k, delta):
+    scores = [f(q, k, offset) for offset in (0, 1, delta)]
+    return all(torch.allclose(scores[0], other) for other in scores[1:])
+""",
+        ],
+        "step_by_step": [
+            """
+def answer(f, x):
+    whole, _ = f(x, None)
+    seen = None
+    for word, row in zip(x, whole):
+        out, seen = f(word[None], seen)
+        if not torch.allclose(out[0], row):
+            return False
+    return True
+""",
+            """
+def answer(f, x):
+    def steps(x, seen):
+        if len(x) == 0:
+            return []
+        out, seen = f(x[:1], seen)
+        return [out] + steps(x[1:], seen)
+
+    return (torch.cat(steps(x, None)) - f(x, None)[0]).abs().max() < 1e-6
+""",
+            """
+def answer(f, x):
+    seen, parts = None, []
+    for word in x.split(1):
+        part, seen = f(word, seen)
+        parts += list(part)
+    return np.allclose(torch.stack(parts), f(x, None)[0])
+""",
+        ],
+    },
+    "multi_head_attention": {
+        "split": [
+            "answer = lambda x, H: torch.stack(x.chunk(H, dim=-1), dim=1)",
+            """
+def answer(x, H):
+    k = x.shape[-1] // H
+    return [[text[:, h * k : (h + 1) * k] for h in range(H)] for text in x]
+""",
+            "answer = lambda x, H: x.unflatten(2, (H, -1)).permute(0, 2, 1, 3)",
+            "answer = lambda x, H: np.swapaxes(x.numpy().reshape(*x.shape[:2], H, -1), 1, 2)",
+        ],
+        "merge": [
+            """
+def answer(z, H):
+    return [torch.cat(list(z[b : b + H]), dim=1) for b in range(0, len(z), H)]
+""",
+            "answer = lambda z, H: torch.cat([z[h::H] for h in range(H)], dim=-1)",
+            """
+def answer(z, H):
+    B, T, v = len(z) // H, z.shape[1], z.shape[2]
+    return z.reshape(B, H, T, v).permute(0, 2, 1, 3).reshape(B, T, H * v)
+""",
+        ],
+        "parameters": [
+            """
+def answer(D, H, k, v, bias):
+    layers = [(D, H * k), (D, H * k), (D, H * v), (H * v, D)]
+    return sum((rows + bias) * columns for rows, columns in layers)
+""",
+            """
+def answer(D, H, k, v, bias):
+    layers = (D, H * k), (D, H * k), (D, H * v), (H * v, D)
+    return sum(w.numel() for a, b in layers for w in torch.nn.Linear(a, b, bool(bias)).parameters())
+""",
+        ],
+        "masked_heads": [
+            """
+def answer(scores, mask):
+    H = len(scores) // len(mask)
+    scores = scores.unflatten(0, (len(mask), H))
+    return scores.masked_fill(~mask[:, None, None], -torch.inf).softmax(-1).flatten(0, 1)
+""",
+            """
+def answer(scores, mask):
+    H = len(scores) // len(mask)
+    weights = torch.zeros_like(scores)
+    for row in range(len(scores)):
+        own = mask[row // H]
+        weights[row][:, own] = scores[row][:, own].softmax(-1)
+    return weights
+""",
+            """
+def answer(scores, mask):
+    own = mask[torch.arange(len(scores)) // (len(scores) // len(mask))]
+    return torch.where(own[:, None], scores, -torch.inf).softmax(dim=2)
+""",
+        ],
+        "cross_attention": [
+            """
+def answer(x, y, w_q, w_k, w_v, w_o, H):
+    z = []
+    for q, k, v in zip(*(w.chunk(H, dim=1) for w in (w_q, w_k, w_v))):
+        scores = (x @ q) @ (y @ k).T / q.shape[1] ** 0.5
+        z.append(scores.softmax(-1) @ (y @ v))
+    return torch.cat(z, dim=1) @ w_o
+""",
+            """
+def answer(x, y, w_q, w_k, w_v, w_o, H):
+    q, k, v = ((a @ w).view(len(a), H, -1) for a, w in ((x, w_q), (y, w_k), (y, w_v)))
+    weights = torch.einsum("thk,shk->hts", q, k).div(q.shape[-1] ** 0.5).softmax(-1)
+    return torch.einsum("hts,shv,hvd->td", weights, v, w_o.view(H, -1, w_o.shape[1]))
+""",
+            """
+def answer(x, y, w_q, w_k, w_v, w_o, H):
+    q, k, v = (torch.stack(a.chunk(H, -1)) for a in (x @ w_q, y @ w_k, y @ w_v))
+    z = torch.nn.functional.scaled_dot_product_attention(q, k, v)
+    return torch.hstack(list(z)) @ w_o
+""",
+        ],
+        "shares": [
+            "answer = lambda z, w_o: [head @ w for head, w in zip(z, w_o.chunk(len(z)))]",
+            """
+def answer(z, w_o):
+    return torch.einsum("htv,hvd->htd", z, w_o.unflatten(0, (len(z), -1)))
+""",
+            # all heads but one set to 0, side by side
+            """
+def answer(z, w_o):
+    shares = []
+    for h in range(len(z)):
+        alone = torch.zeros_like(z)
+        alone[h] = z[h]
+        shares.append(torch.cat(list(alone), dim=-1) @ w_o)
+    return shares
+""",
+        ],
+        "ablation": [
+            """
+def answer(accuracy, H):
+    on = torch.ones(H) > 0
+    return [accuracy(on) - accuracy(row) for row in ~torch.eye(H, dtype=torch.bool)]
+""",
+            """
+def answer(accuracy, H):
+    on = torch.full((H,), True)
+    best, drops = accuracy(on), []
+    for h in range(H):
+        on[h] = False
+        drops.append(best - accuracy(on))
+        on[h] = True
+    return np.array(drops)
+""",
+            """
+def answer(accuracy, H):
+    heads = torch.arange(H)
+    return [accuracy(heads >= 0) - accuracy(heads != h) for h in heads]
+""",
+        ],
+        "role_score": [
+            """
+def answer(weights, places):
+    asked = places >= 0
+    looks = weights.argmax(-1).transpose(0, 1)
+    return [(head[asked] == places[asked]).float().mean() for head in looks]
+""",
+            """
+def answer(weights, places):
+    B, H, T, _ = weights.shape
+    words = [(b, t) for b in range(B) for t in range(T) if places[b, t] >= 0]
+    return [
+        sum(int(weights[b, h, t].argmax()) == places[b, t] for b, t in words) / len(words)
+        for h in range(H)
+    ]
+""",
+            """
+def answer(weights, places):
+    at = places.clamp(min=0)[:, None, :, None]
+    hits = weights.take_along_dim(at, -1) == weights.amax(-1, keepdim=True)
+    hits = hits[..., 0] & (places >= 0)[:, None]
+    return hits.float().sum(2).sum(0) / (places != -1).sum()
+""",
+        ],
+        "synthesizer": [
+            """
+def answer(x, a, b_1, b, b_2):
+    T = len(x)
+    scores = torch.relu(x @ a + b_1) @ b[:, :T] + b_2[:T]
+    weights = torch.zeros(T, T)
+    for t in range(T):
+        weights[t, : t + 1] = scores[t, : t + 1].softmax(0)
+    return weights
+""",
+            """
+def answer(x, a, b_1, b, b_2):
+    T = len(x)
+    hidden = torch.nn.functional.linear(x, a.T, b_1).clamp(min=0)
+    scores = torch.nn.functional.linear(hidden, b.T, b_2)[..., :T]
+    weights = (scores - scores.amax(1, keepdim=True)).exp().tril()
+    return weights / weights.sum(1, keepdim=True)
+""",
+            """
+def answer(x, a, b_1, b, b_2):
+    rows = []
+    for t, word in enumerate(x):
+        hidden = torch.maximum(word @ a + b_1, torch.tensor(0.0))
+        row = (hidden @ b + b_2)[: t + 1].softmax(-1)
+        rows.append(torch.nn.functional.pad(row, (0, len(x) - t - 1)))
+    return rows
+""",
+        ],
+    },
     "self_attention": {
         "scores": [
             "answer = lambda x, t: [float(x[t].dot(row)) for row in x]",
@@ -1178,6 +1646,11 @@ def told_in_attention_scoring() -> dict[str, list[Any]]:
     }
 
 
+def told_in_positional_encoding() -> dict[str, list[Any]]:
+    theta = angles(3, 4)[1:]
+    return {"q-hand": [*theta.sin().flatten(), *theta.cos().flatten(), *theta[:, 1]]}
+
+
 def told_in_self_attention() -> dict[str, list[Any]]:
     scores = JOURNEY @ JOURNEY.T
     weights, zeros = scores.softmax(-1), scores.tril().softmax(-1)[0]
@@ -1192,6 +1665,7 @@ def told_in_self_attention() -> dict[str, list[Any]]:
 TOLD = {
     "seq2seq": told_in_seq2seq,
     "attention_scoring": told_in_attention_scoring,
+    "positional_encoding": told_in_positional_encoding,
     "self_attention": told_in_self_attention,
 }
 
@@ -1264,3 +1738,64 @@ def test_what_the_questions_of_chapter_04_say_is_true() -> None:
     assert [w for w in WORDS if favourites[w] == w] == ["Your", "journey"]
     assert [w for w in WORDS if favourites[w] == "journey"] == [*WORDS[1:4], "step"]
     assert favourites["one"] == "starts" and JOURNEY.norm(dim=1).argmax() == 1
+
+
+def test_what_the_questions_of_chapter_05_say_is_true() -> None:
+    draw = torch.randn(5, 7, 6, generator=torch.Generator().manual_seed(5))
+    x, w_q, w_k, w_v = draw[0], *(d[:6] for d in draw[1:4])
+    causal = self_attention(x, w_q, w_k, w_v, causal_mask(7)).output
+    swapped = self_attention(x[[1, 0, *range(2, 7)]], w_q, w_k, w_v, causal_mask(7)).output
+    assert same(swapped[2], causal[2]) and (swapped[:2] - causal[:2]).abs().max() > 0.01
+
+    codes = sinusoidal(600, 10)
+    assert codes.abs().max() <= 1 and same(codes.norm(dim=1), [(10 / 2) ** 0.5] * 600)
+    assert same(codes[3] @ codes[8], codes[40] @ codes[45])
+    assert not same(codes[3] @ codes[8], codes[6] @ codes[16])
+
+    def outputs(offset: int, turned: bool) -> torch.Tensor:
+        v = rotary(x, offset) if turned else x
+        return attend(rotary(x, offset), rotary(x, offset), v).output
+
+    assert same(outputs(0, False), outputs(5, False))
+    assert (outputs(0, True) - outputs(5, True)).abs().max() > 0.1
+
+    step = ex05.check_step_by_step
+    f = ex05.DECODERS["codes added, each call from position 0"]
+    assert not step.solve(f, x[:2]) and step.solve(f, x[:1])
+    table = LearnedPositions(512, 2)
+    assert table(torch.zeros(512, 2)).shape == (512, 2)
+    with pytest.raises(ValueError, match="the table has 0 to 511"):
+        table(torch.zeros(600, 2))
+
+
+def test_what_the_questions_of_chapter_06_say_is_true(unchecked: None) -> None:
+    sizes = [(8, 64), (16, 32), (1, 512)]
+    layers = [MultiHeadAttention(512, H) for H, _ in sizes]
+    for (H, k), layer in zip(sizes, layers, strict=True):
+        assert sum(w.numel() for w in layer.parameters()) == 1_048_576 == parameters(512, H, k, k)
+        assert flops(7, 7, 512, H, k, k) == flops(7, 7, 512, 8, 64, 64)
+        assert layer.attended(torch.ones(7, 512)).weights.numel() == H * 7 * 7
+    x = torch.arange(8.0).view(1, 2, 4)
+    assert split_heads(x, 2)[0, 0].tolist() == [[0, 1], [4, 5]]
+    assert x.view(1, 2, 2, 2)[0, 0].tolist() == [[0, 1], [2, 3]]
+    with pytest.raises(ValueError, match="6 keys but 5 values"):
+        attend(torch.ones(4, 2), torch.ones(6, 2), torch.ones(5, 2))
+    assert attend(torch.ones(4, 2), torch.ones(6, 2), torch.ones(6, 3)).output.shape == (4, 3)
+
+    torch.manual_seed(6)
+    layer, words = MultiHeadAttention(6, 3), torch.randn(5, 6)
+    before = layer(words)
+    with torch.no_grad():
+        order = torch.tensor([2, 3, 0, 1, 4, 5])  # heads 0 and 1 exchange all they have
+        for w in (layer.w_q, layer.w_k, layer.w_v):
+            w.weight.copy_(w.weight[order])
+        layer.w_o.weight.copy_(layer.w_o.weight[:, order])
+        assert same(layer(words), before)
+        layer.w_q.weight[:2] = 0
+        mean = layer.w_v(words).mean(0)[:2] @ layer.w_o.weight[:, :2].T
+        others = layer(words, head_mask=torch.tensor([False, True, True]))
+        assert same(layer(words) - others, mean.expand(5, 6))
+    for T in (10, 20):
+        dense, dots = synthesizer.flops(T, 64), flops(T, T, 64, 4, 16, 16)
+        assert dense.compare == dots.compare and dense.mix == dots.mix
+    assert synthesizer.flops(20, 64).compare == 4 * synthesizer.flops(10, 64).compare

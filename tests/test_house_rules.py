@@ -132,6 +132,7 @@ def test_widgets_and_exercises_carry_the_stems_of_what_they_show() -> None:
     assert {path.stem for path in widgets.glob("*.js")} - shared == views
     taught = chapters | (WITHOUT_CHAPTER & {path.stem for path in MODULES})
     taught |= {"kernel_regression"}  # the first half of attention_scoring, with a view of its own
+    taught |= {"word_order", "head_cost", "heads"}  # views of positions and of several heads
     assert views <= taught, f"widgets without a chapter: {views - taught}"
     checks = {path.stem for path in exercises.glob("*.py")} - {"__init__"}
     assert checks <= chapters, f"exercises without a chapter: {checks - chapters}"
@@ -179,7 +180,7 @@ def test_imports_point_one_way(path: Path) -> None:
 @pytest.mark.parametrize(
     ("package", "allowed"),
     [
-        ("matplotlib", {"lab.plot", "lab.architecture"}),
+        ("matplotlib", {"lab.plot", "lab.diagram"}),
         ("onnx", {"widgets.export"}),
         ("onnxscript", {"widgets.export"}),
         ("ipywidgets", {"lab.train", "widgets"}),

@@ -40,6 +40,14 @@ def test_a_tap_returns_the_very_tensor():
     assert Tap()(x) is x
 
 
+def test_a_tap_knows_whether_it_is_watched():
+    model = Outer()
+    assert not model.result.watched
+    with record(model):
+        assert model.result.watched and model.inner.weights.watched
+    assert not model.result.watched
+
+
 def test_a_tap_leaves_no_node_in_an_exported_graph():
     x = torch.randn(7, 7)
 
@@ -96,7 +104,7 @@ def test_source_names_the_file_and_nothing_of_this_machine():
     bundle = source(Tap)._repr_mimebundle_()
     plain = bundle["text/plain"]
     assert plain.startswith("# tinylib/lab/look.py\nclass Tap(nn.Module):\n")
-    assert plain.endswith("return x")
+    assert plain.endswith("return len(self._forward_hooks) > 0")
     assert bundle["text/markdown"] == f"```python\n{plain}\n```"
     assert repr(source(Tap)) == plain
     assert source(look).text.startswith('# tinylib/lab/look.py\n"""Look inside')

@@ -51,7 +51,8 @@ def random_inputs(stem: str, size: float, count: int) -> list[dict[str, Any]]:
     for i in range(count):
         sizes = {axis: int(rng.integers(int(lo), int(hi) + 1)) for axis, (lo, hi) in limits.items()}
         inputs: dict[str, Any] = {}
-        if not sentences and any("T" in of.split() for of in axes.values()):
+        counts_words = any("T" in of.split() for of in axes.values())
+        if counts_words and not sentences and "T" not in limits:
             sizes["T"] = 1 + i % 8
             inputs["words"] = [f"w{j}" for j in range(1 + i % 8)]
         for name, of in axes.items():

@@ -23,18 +23,28 @@ from PIL import Image
 
 from tinylib.lab import plot
 from tinylib.lab.architecture import (
-    KINDS,
-    Arrow,
-    Box,
-    architecture,
     attention_scoring,
     encoder_decoder,
+    multi_head_attention,
     paths,
+    positional_encoding,
     self_attention,
     seq2seq,
     seq2seq_attention,
+    synthesizer,
 )
-from tinylib.lab.plot import Figure, alignment, heat, heats, lines, luminance, rasters, shade
+from tinylib.lab.diagram import KINDS, Arrow, Box, diagram
+from tinylib.lab.plot import (
+    Figure,
+    alignment,
+    hands,
+    heat,
+    heats,
+    lines,
+    luminance,
+    rasters,
+    shade,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -92,11 +102,20 @@ def three_rasters(**how: Any) -> Figure:
     return rasters(panels, "Weights", **{**AXES, **how})
 
 
+THETA = torch.tensor([[0.0, 0.0], [torch.pi / 2, 0.1], [torch.pi, 0.2], [7.0, 0.3], [-0.5, 40.0]])
+FIVE = [f"position {i}" for i in range(5)]
+
+
+def clocks() -> Figure:
+    return hands(THETA, FIVE, ["fast", "slow"], "Hands")
+
+
 DRAW = {
     "alignment": aligned,
     "dots": dotted,
     "log": lambda: dotted("xy"),
     "rasters": three_rasters,
+    "hands": clocks,
     "heat": lambda: heat(SCORES.softmax(-1), WORDS, WORDS, "Attention weights"),
     "heats": lambda: heats([(CAUSAL, WORDS, WORDS, "Scores"), (X, WORDS, ["1", "2", "3"], "x")]),
     "lines": three_lines,
@@ -106,6 +125,9 @@ DRAW = {
     "seq2seq_attention": seq2seq_attention,
     "paths": paths,
     "self_attention": self_attention,
+    "positional_encoding": positional_encoding,
+    "multi_head_attention": multi_head_attention,
+    "synthesizer": synthesizer,
 }
 OF_CHAPTERS = {
     "encoder_decoder": "01_encoder_decoder",
@@ -114,6 +136,9 @@ OF_CHAPTERS = {
     "attention_scoring": "03_attention_scoring",
     "seq2seq_attention": "03_attention_scoring",
     "self_attention": "04_self_attention",
+    "positional_encoding": "05_positional_encoding",
+    "multi_head_attention": "06_multi_head_attention",
+    "synthesizer": "06_multi_head_attention",
 }
 every_drawing = pytest.mark.parametrize("name", OF_CHAPTERS)
 every_picture = pytest.mark.parametrize("name", DRAW)
@@ -446,6 +471,58 @@ def test_rasters_of_too_many_cells_are_refused():
         rasters({"a": torch.ones(2, 3000)}, "m", **{**AXES, "x": range(3000), "y": range(2)})
 
 
+# Angles
+
+
+def tips(figure: Figure) -> np.ndarray:
+    """How far each tip stands to the right of its centre and above it, in lengths of the hand."""
+    axes = figure.drawing.axes[0]
+    points = [line.get_xydata() for line in axes.get_lines() if line.get_marker() == "o"]
+    centres = np.array([circle.get_center() for circle in patches(figure, "Circle")])
+    return (np.concatenate(points) - centres) / (18, -18)
+
+
+def test_a_hand_starts_at_twelve_and_goes_clockwise_to_sine_and_cosine():
+    figure = clocks()
+    assert np.allclose(tips(figure), [(np.sin(t), np.cos(t)) for t in THETA.flatten().tolist()])
+    assert np.allclose(tips(figure)[2], (1, 0), atol=1e-6)  # a quarter turn on: three o'clock
+    centres = np.array([c.get_center() for c in patches(figure, "Circle")]).reshape(5, 2, 2)
+    assert (np.diff(centres[:, 0, 1]) > 46).all() and (np.diff(centres[0, :, 0]) > 46).all()
+    assert {"Hands", "fast", "slow", *FIVE} == {text.get_text() for text in texts(figure)}
+    for line in figure.drawing.axes[0].get_lines():
+        assert contrast(line.get_color(), "white") >= 4.5
+
+
+def test_alt_text_of_hands_says_how_far_each_has_turned():
+    assert clocks().alt == (
+        "Hands of clocks, Hands: 5 rows, position 0, position 1, position 2, position 3, position "
+        "4; 2 columns, fast, slow. Turned from the first row to the last, in radians: fast from 0 "
+        "to −0.5; slow from 0 to 40."
+    )
+    assert hands([[1.0]], ["a"], ["b"], "m", alt="Mine.").alt == "Mine."
+
+
+@pytest.mark.parametrize(
+    ("theta", "message"),
+    [
+        ([[0.5, torch.nan]], "holds nan"),
+        ([[0.5, -torch.inf]], "only finite angles"),
+        ([[0.5]], "has 1 row and 2 column labels"),
+        ([0.5, 0.5], "pass one matrix"),
+    ],
+)
+def test_bad_angles_are_refused_with_advice(theta, message):
+    with pytest.raises(ValueError, match=message):
+        hands(theta, ["a"], ["b", "c"], "m")
+
+
+def test_hands_fit_a_phone_or_are_refused():
+    seven = hands(torch.ones(2, 7), ["word", "word"], [f"hand {j}" for j in range(7)], "m")
+    assert seven.drawing.get_size_inches()[0] * 96 <= plot.PHONE
+    with pytest.raises(ValueError, match="8 columns are too many"):
+        hands(torch.ones(1, 8), ["journey"], [f"hand {j}" for j in range(8)], "m")
+
+
 # Curves
 
 
@@ -544,7 +621,7 @@ def shape_labels(figure: Figure) -> list[Text]:
 
 
 def test_a_block_with_a_skip_and_a_repeat():
-    figure = architecture(BLOCK, FLOWS, alt="A block.", repeat={"× N": ["f", "add"]})
+    figure = diagram(BLOCK, FLOWS, alt="A block.", repeat={"× N": ["f", "add"]})
     assert len(shape_labels(figure)) == len(FLOWS)
     assert "× N" in [text.get_text() for text in texts(figure)]
 
@@ -555,11 +632,60 @@ def test_self_attention_writes_a_shape_on_every_arrow_and_overlaps_nothing():
     arrows = patches(figure, "FancyArrowPatch")
     boxes = [box.get_window_extent() for box in patches(figure, "FancyBboxPatch")[1:]]  # no sheet
     assert len(labels) == len(arrows) == 10
-    assert len(boxes) == 9 + len(KINDS)  # and the legend
+    assert len(boxes) == 9 + len(KINDS) - 1  # and the legend, without positions
     for label in labels:
         assert not any(label.get_window_extent().overlaps(box) for box in boxes)
     for word in ("x (T by D)", "W_q", "V (T by v)", "softmax", "z (T by v)"):
         assert word in figure.alt
+
+
+def spots(figure: Figure) -> dict[str, tuple[float, float]]:
+    """Where the box of each name stands."""
+    return {str(text.get_gid()): text.get_position() for text in texts(figure) if text.get_gid()}
+
+
+def shapes(figure: Figure) -> list[str]:
+    """The shape on every arrow, its letters with spaces between."""
+    written = [text.get_text().split(r"\mathtt{")[1] for text in shape_labels(figure)]
+    assert len(written) == len(patches(figure, "FancyArrowPatch"))
+    return sorted(shape.removesuffix("}$").replace(r"\;", " ") for shape in written)
+
+
+def test_positions_enter_in_three_places_and_never_turn_the_values():
+    figure = drawn("positional_encoding")
+    assert shapes(figure) == sorted(
+        ["T D"] * 5 + ["T k"] * 3 + ["T k/2"] + ["T T"] * 4 + ["T v"] * 2
+    )
+    at = spots(figure)
+    for enters, box in (("codes", "add"), ("angles", "turn"), ("bias", "shift")):
+        assert at[enters][1] == at[box][1] and at[enters][0] < at[box][0]
+    (of_values,) = (text for text in shape_labels(figure) if text.get_text().startswith("$V$"))
+    of_turning = [label for label in shape_labels(figure) if "turned" in label.get_text()]
+    assert of_turning[0].get_window_extent().x1 < of_values.get_window_extent().x0
+    green = mpl.colors.to_rgba(KINDS["position"].fill)
+    here = [box.get_facecolor() == green for box in patches(figure, "FancyBboxPatch")]
+    assert sum(here) == 3 + 1  # and the legend
+    for words in ("codes P (T by D)", "but not V", "angles theta (T by k/2)", "bias b (T by T)"):
+        assert words in figure.alt
+
+
+def test_heads_are_split_attend_in_a_frame_and_are_merged():
+    figure = drawn("multi_head_attention")
+    split = ["B T (H k)", "B T (H v)", "B H T k", "B H T v", "B H T T"]
+    assert shapes(figure) == sorted(["B T D"] * 4 + split * 2)
+    (frame,) = (note for note in texts(figure) if note.get_text() == r"$\times\,H$")
+    at, top = spots(figure), frame.get_position()[1]
+    assert at["split q"][1] < top < at["dot"][1]
+
+
+def test_the_synthesizer_stands_beside_the_dot_product_and_shares_the_rest():
+    figure = drawn("synthesizer")
+    assert shapes(figure) == sorted(["T D"] * 4 + ["T k"] * 4 + ["T T"] * 3 + ["T v"] * 2)
+    labels = [text.get_text() for text in shape_labels(figure)]
+    assert [sum(word in label for label in labels) for word in ("either", "or:")] == [1, 1]
+    at = spots(figure)
+    assert at["dot"][0] < at["relu"][0] < at["W_v"][0]
+    assert at["A"][1] < at["relu"][1] < at["B"][1] < at["softmax"][1] < at["sum"][1]
 
 
 def test_attention_sees_every_state_of_the_encoder_and_the_state_before():
@@ -584,7 +710,7 @@ def test_a_box_of_several_rows_is_met_at_its_side():
         "end": Box("end", (1.6, 3), "data"),
     }
     arrows = [("a", "tall", "T"), ("tall", "b", "S"), ("tall", "end", "B")]
-    figure = architecture(boxes, arrows, alt="A tall box.")
+    figure = diagram(boxes, arrows, alt="A tall box.")
     a, b, end = (text.get_position() for text in shape_labels(figure))
     assert (a[1], b[1]) == (0, 2 * 102) and a[0] == b[0]
     assert end[0] == 1.6 * 156 and 2 * 102 < end[1] < 3 * 102
@@ -627,13 +753,13 @@ def test_paths_of_nowhere_are_refused(n, k):
 
 @pytest.mark.parametrize("shape", ["T", "B T D", "T 4D", "B D/2", "1 V", "B T (H v)", "B H T S"])
 def test_shapes_of_the_alphabet_are_taken(shape):
-    architecture(BLOCK, [("x", "f", shape)], alt="A block.")
+    diagram(BLOCK, [("x", "f", shape)], alt="A block.")
 
 
 @pytest.mark.parametrize("shape", ["", "TD", "n d", "T  D", "T D ", "(T)", "D/", "D/k", "batch"])
 def test_other_shapes_are_refused(shape):
     with pytest.raises(ValueError, match="axes letters"):
-        architecture(BLOCK, [("x", "f", shape)], alt="A block.")
+        diagram(BLOCK, [("x", "f", shape)], alt="A block.")
 
 
 @pytest.mark.parametrize(
@@ -643,7 +769,7 @@ def test_other_shapes_are_refused(shape):
         ({}, [], {"repeat": {"× N": ["g"]}}, "no box is named 'g'"),
         ({}, [("f", "f", "T")], {}, "points at itself"),
         ({}, [], {"alt": " "}, "alt is empty"),
-        ({"g": Box("g", (2, 0), "magic")}, [], {}, "choose one of data, op, weight, mask"),
+        ({"g": Box("g", (2, 0), "magic")}, [], {}, "one of data, op, weight, mask, position"),
         ({"g": Box("g", (9, 0))}, [], {}, "use more rows"),
         ({"g": Box("a text too long for one box", (1, 0))}, [], {}, "wider than its box"),
         ({}, [("x", "add", "T")], {}, "x → add runs through 'f'"),
@@ -654,9 +780,7 @@ def test_other_shapes_are_refused(shape):
 )
 def test_drawings_that_mislead_are_refused_with_advice(boxes, arrows, more, message):
     with pytest.raises(ValueError, match=message):
-        architecture(
-            {**BLOCK, **boxes}, [Arrow(*arrow) for arrow in arrows], **{"alt": "A.", **more}
-        )
+        diagram({**BLOCK, **boxes}, [Arrow(*arrow) for arrow in arrows], **{"alt": "A.", **more})
 
 
 def test_the_page_is_opaque_paper_with_rounded_corners():
@@ -664,6 +788,16 @@ def test_the_page_is_opaque_paper_with_rounded_corners():
     corner, middle = image[0, 0], image[len(image) // 2, 30]
     assert corner[3] == 0  # the page shows behind the rounded corners
     assert middle[3] == 255 and contrast([c / 255 for c in middle[:3]], "white") < 1.1
+
+
+def test_the_corners_stay_open_in_a_picture_of_many_colours():
+    waves = torch.linspace(-1, 1, 2400).reshape(40, 60)
+    figure = rasters(
+        {"all": waves}, "Waves", x=range(60), y=range(40), x_name="column", y_name="row"
+    )
+    image = np.asarray(Image.open(io.BytesIO(figure.png)).convert("RGBA"))
+    assert len(np.unique(image.reshape(-1, 4), axis=0)) == 256
+    assert image[0, 0, 3] == image[-1, -1, 3] == 0
 
 
 @every_drawing

@@ -35,6 +35,11 @@ def test_the_widgets_are_on_their_pages() -> None:
         "kernel_regression": "chapters/03_attention_scoring.html",
         "attention_scoring": "chapters/03_attention_scoring.html",
         "self_attention": CHAPTER,
+        "word_order": "chapters/05_positional_encoding.html",
+        "positional_encoding": "chapters/05_positional_encoding.html",
+        "multi_head_attention": "chapters/06_multi_head_attention.html",
+        "head_cost": "chapters/06_multi_head_attention.html",
+        "heads": "chapters/06_multi_head_attention.html",
     }
 
 
@@ -135,7 +140,8 @@ def test_on_a_phone_nothing_is_out_of_reach(browser: Browser, site: str, path: s
                     assert visit.page.evaluate("document.documentElement.scrollWidth") == 375
                     box.fill("incomprehensibilities of " + "pretty cats, " * 4)
             elif "words" not in inputs_of(widget):
-                widget.get_by_role("button", name="Add a").tap()
+                for button in widget.get_by_role("button", name="Add a").all():
+                    button.tap()
             else:
                 word(widget, 1).tap()
                 widget.get_by_role("button", name="Add word").tap()

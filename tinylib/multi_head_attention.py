@@ -187,7 +187,6 @@ class MultiHeadAttention(nn.Module):
     ) -> Attended:
         """The same, with each head's weights and scores (*B, H, T, S)."""
         q, k, v = self.project(queries, keys, values)
-        mask = per_head(mask, q)
         if self.causal:
             mask = past(mask, q.shape[-2], k.shape[-2], q.device)
         seen = multi_head_attention(q, k, v, self.H, mask, head_mask)

@@ -20,7 +20,7 @@ def angles(
     offset: Count = 0,
     base: Number = 10_000.0,
     device: torch.device | None = None,
-) -> Float[Tensor, "T D/2"]:
+) -> Float[Tensor, "T {D}/2"]:
     r"""$\theta_{ij} = i / base^{2j/D}$, in radians (Vaswani et al. 2017, 3.5).
 
     For the T positions i = offset, offset + 1, …: position i turns D/2 clock
@@ -145,7 +145,7 @@ def alibi_bias(
 KINDS = ("none", "sinusoidal", "learned", "rotary", "alibi")
 
 
-class Seen(NamedTuple):
+class KeysValues(NamedTuple):
     """What words before have left behind: their keys and values."""
 
     keys: Float[Tensor, "*B S k"]
@@ -176,8 +176,8 @@ class PositionalAttention(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "*B T D"],
-        seen: Seen | None = None,
-    ) -> tuple[Float[Tensor, "*B T D"], Seen]:
+        seen: KeysValues | None = None,
+    ) -> tuple[Float[Tensor, "*B T D"], KeysValues]:
         offset = 0 if seen is None else seen.keys.shape[-2]
         T, D = x.shape[-2:]
         if self.kind == "sinusoidal":
@@ -200,4 +200,4 @@ class PositionalAttention(nn.Module):
 
         out = attend(q, k, v, mask, score)
         self.weights(out.weights)
-        return out.output, Seen(k, v)
+        return out.output, KeysValues(k, v)

@@ -1,290 +1,15 @@
-"""Models drawn as boxes and arrows, in one style, with the tensor's shape on every arrow.
+"""The models of the course as drawings, one function for each."""
 
-`architecture` places boxes on a grid and refuses a drawing in which anything lies over something
-else; below it stands one function for each model of the course.
-"""
+from itertools import product
+from typing import Any
 
-import re
-from collections.abc import Mapping, Sequence
-from itertools import chain, combinations, product
-from typing import Any, NamedTuple
-
-import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
-from matplotlib.path import Path
-from matplotlib.text import Text
-from matplotlib.transforms import Bbox
-
-from tinylib.lab.plot import (
-    MARGIN,
-    MAX_WIDTH,
-    PAPER,
-    SMALL,
-    SOFT,
-    TEXT,
-    TITLE,
-    Figure,
-    Number,
-    finish,
-    page,
-    rounded,
-    style,
-    text_width,
-)
-
-Way = list[tuple[Number, Number]]  # the corners of an arrow
-COLUMN, ROW, HEIGHT, SPACE = 156, 102, 46, 16
-
-
-class Kind(NamedTuple):
-    """How one kind of box looks: told apart by outline and corners, not by colour alone."""
-
-    name: str
-    fill: str
-    line: str
-    radius: Number
-    dash: Any = "-"
-
-    def patch(self, at: Bbox) -> FancyBboxPatch:
-        radius = min(self.radius, at.height / 2)
-        return rounded(at, radius, fc=self.fill, ec=self.line, zorder=2, lw=1.4, ls=self.dash)
-
-
-KINDS = {
-    "data": Kind("tensor", "#ffffff", SOFT, HEIGHT / 2),
-    "op": Kind("operation", "#e3edf8", "#3a6ea8", 6),
-    "weight": Kind("learned", "#fbe9d3", "#b26a1c", 0.1),
-    "mask": Kind("optional", "#eef0f2", SOFT, 6, (0, (4, 3))),
-}
-LETTER = r"\d*[BTSHDkvFV](/\d+)?"
-AXIS = rf"({LETTER}|\d+|\({LETTER}( {LETTER})+\))"  # as in T, 4D, D/2, 1, (H v)
-
-
-class Box(NamedTuple):
-    """A box of a drawing: `at` is (column, row) of its centre, `kind` one of KINDS.
-
-    It spans `rows` rows. The symbol of a mask has four rows, which see `sees` positions each.
-    """
-
-    text: str
-    at: tuple[Number, Number]
-    kind: str = "op"
-    width: Number = 1
-    rows: int = 1
-    sees: Sequence[int] = (1, 2, 3, 4)
-
-    @property
-    def centre(self) -> tuple[Number, Number]:
-        return self.at[0] * COLUMN, self.at[1] * ROW
-
-    @property
-    def bounds(self) -> Bbox:
-        (x, y), width = self.centre, self.width * COLUMN - SPACE
-        height = HEIGHT + (self.rows - 1) * ROW
-        return Bbox.from_bounds(x - width / 2, y - height / 2, width, height)
-
-
-class Arrow(NamedTuple):
-    """`shape`, in the axes letters ("B T D", "T (H v)"), flows from `source` to `target`.
-
-    `name` stands before the shape. `via` is the column of a way round, for skips and loops.
-    `both` is for two flows of this shape, one each way.
-    """
-
-    source: str
-    target: str
-    shape: str
-    name: str = ""
-    via: Number | None = None
-    both: bool = False
-
-
-def architecture(
-    boxes: Mapping[str, Box],
-    arrows: Sequence[Arrow | tuple[Any, ...]],
-    *,
-    alt: str,
-    repeat: Mapping[str, Sequence[str]] | None = None,
-) -> Figure:
-    """A model as boxes on a grid and arrows, the shape of the tensor on every arrow.
-
-    `repeat` frames boxes under a note such as "× N". An unknown name or kind, a shape outside the
-    alphabet of axes, or anything that would lie over something else is a ValueError.
-    """
-    flows, frames = [Arrow(*arrow) for arrow in arrows], dict(repeat or {})
-    _check_drawing(boxes, flows, frames, alt)
-    ways = [_way(boxes[flow.source], boxes[flow.target], flow.via) for flow in flows]
-    framed = {
-        note: Bbox.union([boxes[name].bounds for name in names]).padded(SPACE, 24)
-        for note, names in frames.items()
-    }
-    reach = [
-        Bbox.from_bounds(*_middle(way), 0, 0).padded(text_width(flow.name + flow.shape, 14) / 2, 8)
-        for flow, way in zip(flows, ways, strict=True)
-    ]
-    inside = Bbox.union([*(box.bounds for box in boxes.values()), *framed.values(), *reach])
-    kinds = [kind for key, kind in KINDS.items() if any(box.kind == key for box in boxes.values())]
-    legend = [text_width(kind.name, SMALL) + 54 for kind in kinds]
-    width = max(inside.width, sum(legend)) + 4 * MARGIN
-    left, top = (inside.x0 + inside.x1 - width) / 2, inside.y0 - 2 * MARGIN
-    if width > MAX_WIDTH:
-        raise ValueError(
-            f"the drawing is {width:.0f} px wide, more than {MAX_WIDTH}: use more rows"
-        )
-    with style():
-        axes = page(width, inside.height + 4 * MARGIN + 34, left, top)
-        for at in framed.values():
-            axes.add_patch(rounded(at, 14, fc="none", ec=SOFT, lw=1.2, ls=(0, (2, 3))))
-        for flow, way in zip(flows, ways, strict=True):
-            _draw_way(axes, way, flow.both)
-        for name, box in boxes.items():
-            _draw_box(axes, name, box)
-        notes = [
-            _label(axes, _middle(way), flow.name, flow.shape)
-            for flow, way in zip(flows, ways, strict=True)
-        ]
-        notes += [_label(axes, (at.x1 - 40, at.y0), note) for note, at in framed.items()]
-        x, y = left + (width - sum(legend)) / 2 + 11, inside.y1 + 38
-        for kind, step in zip(kinds, legend, strict=True):
-            axes.add_patch(kind.patch(Bbox.from_bounds(x, y - 8, 24, 16)))
-            axes.text(x + 32, y, kind.name, size=SMALL, color=SOFT, va="center_baseline")
-            x += step
-        _refuse_overlaps(axes, boxes, flows, ways, notes)
-        return finish(axes, alt)
-
-
-def _check_drawing(
-    boxes: Mapping[str, Box],
-    flows: Sequence[Arrow],
-    frames: Mapping[str, Sequence[str]],
-    alt: str,
-) -> None:
-    for box in boxes.values():
-        if box.kind not in KINDS:
-            raise ValueError(f"{box.text!r} is a {box.kind!r}: choose one of {', '.join(KINDS)}")
-    used = [name for flow in flows for name in (flow.source, flow.target)]
-    for name in [*used, *chain.from_iterable(frames.values())]:
-        if name not in boxes:
-            raise ValueError(f"no box is named {name!r}: the boxes are {', '.join(boxes)}")
-    for source, target, shape, *_ in flows:
-        if source == target:
-            raise ValueError(f"{source!r} points at itself: draw its state as a box of its own")
-        if not re.fullmatch(f"{AXIS}( {AXIS})*", shape):
-            raise ValueError(
-                f"{source} → {target} has the shape {shape!r}: write it in the axes letters "
-                "B T S H D k v F V or numbers, as in 'B T D', 'D/2' or 'T (H v)'"
-            )
-    if not alt.strip():
-        raise ValueError("alt is empty: say in a sentence or two what the drawing shows")
-
-
-def _way(source: Box, target: Box, via: Number | None) -> Way:
-    """The corners of an arrow: straight where the boxes face each other, else with elbows."""
-    a, b = source.bounds, target.bounds
-    (ax, ay), (bx, by) = source.centre, target.centre
-    if via is not None:  # out at the side, along the column, back in at the side
-        x = via * COLUMN
-        right = x > (ax + bx) / 2
-        ends = (a.x1, b.x1) if right else (a.x0, b.x0)
-        return [(ends[0], ay), (x, ay), (x, by), (ends[1], by)]
-    low = ay if a.height <= b.height else by
-    if max(a.y0, b.y0) < low < min(a.y1, b.y1):
-        return [(a.x1, low), (b.x0, low)] if ax < bx else [(a.x0, low), (b.x1, low)]
-    leave, enter = (a.y1, b.y0) if ay < by else (a.y0, b.y1)
-    narrow = ax if a.width <= b.width else bx
-    if max(a.x0, b.x0) < narrow < min(a.x1, b.x1):
-        return [(narrow, leave), (narrow, enter)]
-    turn = (leave + enter) / 2
-    return [(ax, leave), (ax, turn), (bx, turn), (bx, enter)]
-
-
-def _middle(way: Way) -> tuple[Number, Number]:
-    """Where the label stands: halfway, on the stretch between the corners if there are any."""
-    (ax, ay), (bx, by) = way[len(way) // 2 - 1 : len(way) // 2 + 1]
-    return (ax + bx) / 2, (ay + by) / 2
-
-
-def _draw_way(axes: Axes, way: Way, both: bool) -> None:
-    points = np.array(way)
-    path, codes = [points[0]], [Path.MOVETO]
-    for before, corner, after in zip(points, points[1:], points[2:], strict=False):
-        near, far = (corner + 10 * np.sign(end - corner) for end in (before, after))
-        path += [near, corner, far]
-        codes += [Path.LINETO, Path.CURVE3, Path.CURVE3]
-    line = Path([*path, points[-1]], [*codes, Path.LINETO])
-    head = f"{'<|-|>' if both else '-|>'},head_length=5,head_width=2.6"
-    axes.add_patch(
-        FancyArrowPatch(path=line, arrowstyle=head, mutation_scale=1.15, color=SOFT, lw=1.5)
-    )
-
-
-def _label(axes: Axes, at: tuple[Number, Number], name: str, shape: str = "") -> Text:
-    letters = r"$\mathtt{" + shape.replace(" ", r"\;") + "}$" if shape else ""
-    text, pill = (
-        f"{name}  {letters}".strip(),
-        {"boxstyle": "round,pad=0.22", "fc": PAPER, "ec": "none"},
-    )
-    return axes.text(*at, text, size=TEXT, ha="center", va="center", bbox=pill, zorder=3)
-
-
-def _draw_box(axes: Axes, name: str, box: Box) -> None:
-    axes.add_patch(KINDS[box.kind].patch(box.bounds))
-    x, y = box.centre
-    if box.kind == "mask":  # its symbol: four rows, dark where they may look
-        left, side, x = box.bounds.x0 + 12, 7, x + 16
-        for i, j in product(range(4), repeat=2):
-            cell = (left + side * j, y + side * (i - 2))
-            fill = SOFT if j < box.sees[i] else "white"
-            axes.add_patch(Rectangle(cell, side, side, fc=fill, ec=PAPER, lw=0.8, zorder=3))
-        whole = Rectangle(
-            (left, y - 2 * side), 4 * side, 4 * side, fc="none", ec=SOFT, lw=0.8, zorder=3
-        )
-        axes.add_patch(whole)
-    axes.text(x, y, box.text, ha="center", va="center", size=TITLE, gid=name, zorder=4)
-
-
-def _refuse_overlaps(
-    axes: Axes,
-    boxes: Mapping[str, Box],
-    flows: Sequence[Arrow],
-    ways: Sequence[Way],
-    notes: list[Text],
-) -> None:
-    """Each thing in its own place: text inside its box, labels and arrows clear of all others."""
-    place = axes.transData.inverted()
-    clashes = []
-    for name, box in boxes.items():
-        text = next(text for text in axes.texts if text.get_gid() == name)
-        extent = text.get_window_extent().transformed(place)
-        if extent.x0 < box.bounds.x0 + 4 or extent.x1 > box.bounds.x1 - 4:
-            clashes.append(f"the text of {name!r} is wider than its box")
-        for flow, way in zip(flows, ways, strict=True):
-            path = Path(way)
-            if name not in flow[:2] and path.intersects_bbox(box.bounds.padded(-1), filled=False):
-                clashes.append(f"{flow.source} → {flow.target} runs through {name!r}")
-    for (name, box), (beside, near) in combinations(boxes.items(), 2):
-        if box.bounds.overlaps(near.bounds):
-            clashes.append(f"the box {name!r} lies on {beside!r}")
-    for i, note in enumerate(notes):
-        extent, what = note.get_window_extent().transformed(place), f"the label {note.get_text()!r}"
-        clashes += [
-            f"{what} lies on {n!r}" for n, box in boxes.items() if extent.overlaps(box.bounds)
-        ]
-        for j, other in enumerate(notes):
-            if i < j and extent.overlaps(other.get_window_extent().transformed(place)):
-                clashes.append(f"{what} lies on another label")
-            if i != j and j < len(ways) and Path(ways[j]).intersects_bbox(extent, filled=False):
-                clashes.append(f"{what} lies on the arrow {flows[j].source} → {flows[j].target}")
-    if clashes:
-        raise ValueError(
-            f"{'; '.join(clashes)}: move or widen a box, or lead an arrow via a column"
-        )
+from tinylib.lab.diagram import KINDS, Arrow, Box, diagram
+from tinylib.lab.plot import MARGIN, TEXT, TITLE, Figure, finish, page, style
 
 
 def self_attention() -> Figure:
     """One head of self-attention (Vaswani et al. 2017), from words to context vectors."""
-    return architecture(
+    return diagram(
         {
             "x": Box("embeddings $x$", (1, 0), "data", width=3),
             "W_q": Box(r"$\times\,W_q$", (0, 1), "weight"),
@@ -321,7 +46,7 @@ def self_attention() -> Figure:
 
 def encoder_decoder() -> Figure:
     """Any encoder and any decoder, joined by a state (Cho et al. 2014; Sutskever et al. 2014)."""
-    return architecture(
+    return diagram(
         {
             "source": Box("source tokens", (0, 0), "data", width=1.2),
             "rows": Box("embedding $W_E$", (0, 1), "weight", width=1.2),
@@ -372,7 +97,7 @@ def seq2seq() -> Figure:
     }
     reading = [(f"word {s}", f"read {s}", "B D") for s in range(3)]
     states = [(f"read {s}", f"read {s + 1}", "B D") for s in range(last)]
-    return architecture(
+    return diagram(
         boxes,
         [
             *reading,
@@ -402,7 +127,7 @@ def seq2seq() -> Figure:
 
 def attention_scoring() -> Figure:
     """Queries, keys and values, for any score function (Luong et al. 2015; Vaswani et al. 2017)."""
-    return architecture(
+    return diagram(
         {
             "q": Box("queries", (0, 0), "data"),
             "k": Box("keys", (1, 0), "data"),
@@ -454,7 +179,7 @@ def seq2seq_attention() -> Figure:
     reading = [(f"word {s}", f"read {s}", "B D") for s in range(3)]
     sides = [Arrow(f"read {s}", f"read {s + 1}", "B D/2", both=True) for s in range(last)]
     states = [(f"read {s}", "attend", "B D", f"$h_{s + 1}$") for s in range(3)]
-    return architecture(
+    return diagram(
         boxes,
         [
             *reading,
@@ -481,6 +206,152 @@ def seq2seq_attention() -> Figure:
             "before (B by 2D); a GRU takes that and the state before, and gives the new state (B "
             "by D), which is the query of the next step, and from which an output layer makes the "
             "logits of the next word (B by V)."
+        ),
+    )
+
+
+def positional_encoding() -> Figure:
+    """Three places where positions can enter attention: codes, rotations, a bias on the scores."""
+    q, k, v, both = 1.02, 1.67, 2.32, 1.345
+    return diagram(
+        {
+            "x": Box("embeddings $x$", (k, 0), "data", width=1.95),
+            "codes": Box("codes $P$", (0, 1), "position", width=0.7),
+            "add": Box("add: sinusoidal, learned", (k, 1), width=1.95),
+            "W_q": Box(r"$\times\,W_q$", (q, 2), "weight", width=0.65),
+            "W_k": Box(r"$\times\,W_k$", (k, 2), "weight", width=0.65),
+            "W_v": Box(r"$\times\,W_v$", (v, 2), "weight", width=0.65),
+            "angles": Box(r"angles $\theta$", (0, 3), "position", width=0.7),
+            "turn": Box("turn: rotary", (both, 3), width=1.3),
+            "dot": Box(r"dot product, $\div\,\sqrt{k}$", (both, 4), width=1.3),
+            "bias": Box("bias $b$", (0, 5), "position", width=0.7),
+            "shift": Box("add: ALiBi", (both, 5), width=1.3),
+            "softmax": Box("softmax", (both, 6), width=1.3),
+            "sum": Box("weighted sum", (k, 7), width=1.95),
+            "z": Box("context vectors $z$", (k, 8), "data", width=1.95),
+        },
+        [
+            ("x", "add", "T D"),
+            ("codes", "add", "T D"),
+            ("add", "W_q", "T D"),
+            ("add", "W_k", "T D"),
+            ("add", "W_v", "T D"),
+            ("W_q", "turn", "T k", "$Q$"),
+            ("W_k", "turn", "T k", "$K$"),
+            ("W_v", "sum", "T v", "$V$"),
+            ("angles", "turn", "T k/2"),
+            ("turn", "dot", "T k", "turned $Q$, $K$, each"),
+            ("dot", "shift", "T T", "scores"),
+            ("bias", "shift", "T T"),
+            ("shift", "softmax", "T T", "scores"),
+            ("softmax", "sum", "T T", "weights"),
+            ("sum", "z", "T v"),
+        ],
+        alt=(
+            "Diagram of self-attention with the three places where positions can enter it; one of "
+            "them is enough. The embeddings x (T by D) come from the top. First place: codes P (T "
+            "by D), sinusoidal or learned, are added to x. What comes of it is multiplied by W_q, "
+            "W_k and W_v, which gives Q and K (T by k) and V (T by v). Second place: rotary "
+            "positions turn Q and K, but not V, by angles theta (T by k/2). The dot products of Q "
+            "and K, divided by the square root of k, are the scores (T by T). Third place: ALiBi "
+            "adds a bias b (T by T) to the scores. A softmax makes them weights (T by T), and the "
+            "weighted sum of V gives the context vectors z (T by v)."
+        ),
+    )
+
+
+def multi_head_attention() -> Figure:
+    """Multi-head attention (Vaswani et al. 2017): project, split, attend H times, merge."""
+    q, k, v, both = 0, 0.9, 1.8, 0.45
+    return diagram(
+        {
+            "x": Box("embeddings $x$", (k, 0), "data", width=2.7),
+            "W_q": Box(r"$\times\,W_q$", (q, 1), "weight", width=0.9),
+            "W_k": Box(r"$\times\,W_k$", (k, 1), "weight", width=0.9),
+            "W_v": Box(r"$\times\,W_v$", (v, 1), "weight", width=0.9),
+            "split q": Box("split", (q, 2), width=0.9),
+            "split k": Box("split", (k, 2), width=0.9),
+            "split v": Box("split", (v, 2), width=0.9),
+            "dot": Box(r"dot product, $\div\,\sqrt{k}$", (both, 3), width=1.8),
+            "softmax": Box("mask, softmax", (both, 4), width=1.8),
+            "sum": Box("weighted sum", (k, 5), width=2.7),
+            "merge": Box("merge: heads side by side", (k, 6), width=2.7),
+            "W_o": Box(r"$\times\,W_o$", (k, 7), "weight", width=2.7),
+            "output": Box("outputs", (k, 8), "data", width=2.7),
+        },
+        [
+            ("x", "W_q", "B T D"),
+            ("x", "W_k", "B T D"),
+            ("x", "W_v", "B T D"),
+            ("W_q", "split q", "B T (H k)"),
+            ("W_k", "split k", "B T (H k)"),
+            ("W_v", "split v", "B T (H v)"),
+            ("split q", "dot", "B H T k"),
+            ("split k", "dot", "B H T k"),
+            ("split v", "sum", "B H T v"),
+            ("dot", "softmax", "B H T T", "scores"),
+            ("softmax", "sum", "B H T T", "weights"),
+            ("sum", "merge", "B H T v"),
+            ("merge", "W_o", "B T (H v)"),
+            ("W_o", "output", "B T D"),
+        ],
+        repeat={r"$\times\,H$": ["dot", "softmax", "sum"]},
+        alt=(
+            "Diagram of multi-head attention, from top to bottom. The embeddings x (B by T by D) "
+            "are multiplied by three learned matrices, W_q, W_k and W_v, each wide enough for all "
+            "H heads: B by T by H times k, for W_v by H times v. Each result is split into heads: "
+            "B by H by T by k, for values B by H by T by v. Inside a frame marked times H, every "
+            "head does what one attention does: dot products of its queries and keys, divided by "
+            "the square root of k, give its scores (B by H by T by T), a softmax its weights, and "
+            "a weighted sum of its values its outputs (B by H by T by v). They are merged, heads "
+            "side by side (B by T by H times v), and multiplied by the learned matrix W_o: the "
+            "outputs (B by T by D)."
+        ),
+    )
+
+
+def synthesizer() -> Figure:
+    """Scores by dot product, or from each word alone (Tay et al. 2021); all else is shared."""
+    q, k, a, v = 0, 0.7, 1.45, 2.2
+    pairs = "each pair of words:\n\ndot product, $\\div\\,\\sqrt{k}$"
+    return diagram(
+        {
+            "x": Box("embeddings $x$", (1.1, 0), "data", width=2.85),
+            "W_q": Box(r"$\times\,W_q$", (q, 1), "weight", width=0.65),
+            "W_k": Box(r"$\times\,W_k$", (k, 1), "weight", width=0.65),
+            "A": Box(r"$\times\,A + b_1$", (a, 1), "weight", width=0.7),
+            "W_v": Box(r"$\times\,W_v$", (v, 1), "weight", width=0.65),
+            "dot": Box(pairs, (0.35, 2.5), width=1.35, rows=2),
+            "relu": Box("ReLU", (a, 2), width=0.7),
+            "B": Box(r"$\times\,B + b_2$", (a, 3), "weight", width=0.7),
+            "softmax": Box("softmax over each row", (0.7375, 4), width=2.125),
+            "sum": Box("weighted sum", (1.1, 5), width=2.85),
+            "z": Box("context vectors $z$", (1.1, 6), "data", width=2.85),
+        },
+        [
+            ("x", "W_q", "T D"),
+            ("x", "W_k", "T D"),
+            ("x", "A", "T D"),
+            ("x", "W_v", "T D"),
+            ("W_q", "dot", "T k", "$Q$"),
+            ("W_k", "dot", "T k", "$K$"),
+            ("A", "relu", "T k"),
+            ("relu", "B", "T k"),
+            ("dot", "softmax", "T T", "either: scores"),
+            ("B", "softmax", "T T", "or: scores"),
+            ("W_v", "sum", "T v", "$V$"),
+            ("softmax", "sum", "T T", "weights"),
+            ("sum", "z", "T v"),
+        ],
+        alt=(
+            "Diagram of two ways to make the scores of attention, of which one is used at a time. "
+            "On the left, as before: the embeddings x (T by D) are multiplied by W_q and W_k, and "
+            "the dot products of Q and K (T by k), divided by the square root of k, are the "
+            "scores (T by T): words are compared with each other. On the right, the dense "
+            "synthesizer: x times A plus b_1 (T by k), a ReLU, times B plus b_2, are the scores "
+            "(T by T), made of each word alone. All else is the same: a softmax makes the scores "
+            "weights (T by T), and the weighted sum of V (T by v) gives the context vectors z (T "
+            "by v)."
         ),
     )
 

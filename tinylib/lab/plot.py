@@ -1,8 +1,8 @@
 """Matrices as heat maps and numbers as curves; `lab.architecture` draws the models.
 
-`heat` and `heats` draw matrices, `alignment` and `rasters` larger ones, `lines` draws curves. All
-return a `Figure`: one PNG for the notebook and one sentence for a reader who cannot see it. Lengths
-are CSS pixels, fonts are points.
+`heat` and `heats` draw matrices, `alignment` and `rasters` larger ones, `hands` draws angles and
+`lines` curves. All return a `Figure`: one PNG for the notebook and one sentence for a reader who
+cannot see it. Lengths are CSS pixels, fonts are points.
 """
 
 import base64
@@ -10,7 +10,7 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from math import ceil, floor, isinf, log10
+from math import ceil, cos, floor, isinf, log10, sin
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
@@ -19,7 +19,7 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Drawing
-from matplotlib.patches import FancyBboxPatch, Rectangle
+from matplotlib.patches import Circle, FancyBboxPatch, Rectangle
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import Bbox
 from PIL import Image  # comes with matplotlib, as NumPy does
@@ -103,6 +103,8 @@ def finish(axes: Axes, alt: str) -> Figure:
     packed = np.ascontiguousarray(pixels).view(np.uint32)[..., 0]
     colours, where, counts = np.unique(packed, return_inverse=True, return_counts=True)
     palette = colours[np.argsort(-counts, kind="stable")[:256]]
+    if packed[0, 0] not in palette:  # rare, but the page behind the corners must show
+        palette[-1] = packed[0, 0]
     every, kept = (c.view(np.uint8).reshape(-1, 4).astype(int) for c in (colours, palette))
     nearest = ((every[:, None] - kept) ** 2).sum(-1).argmin(1).astype(np.uint8)
     image = Image.fromarray(nearest[where].reshape(packed.shape), "P")
@@ -449,6 +451,46 @@ def rasters(
 
 def _short(x: Tensor | Number) -> str:
     return f"{float(x):.3g}".replace("-", "−")
+
+
+def hands(
+    theta: Values, rows: Sequence[str], cols: Sequence[str], title: str, *, alt: str = ""
+) -> Figure:
+    """Angles in radians as the hands of clocks: from twelve, clockwise.
+
+    So the tip of a hand stands sin θ to the right of the centre and cos θ above it. At most seven
+    columns fit a phone; more, an entry that is not finite, or labels that do not fit, are a
+    ValueError.
+    """
+    p = _check(theta, rows, cols, title)
+    if _infinite(p.matrix):
+        raise ValueError(f"{title!r} holds -inf: only finite angles can be drawn")
+    name = _longest(rows, SMALL) + 12
+    cell = max(58, _longest(cols, SMALL) + 10)
+    left, top = MARGIN + name, MARGIN + 54
+    across = max(left + cell * len(cols), MARGIN + text_width(title, TITLE) * 1.2) + MARGIN
+    if across > PHONE:
+        raise ValueError(f"{len(cols)} columns are too many for one picture: pass a slice")
+    with style():
+        axes = page(across, top + 58 * len(rows) + MARGIN)
+        axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
+        for j, column in enumerate(cols):
+            axes.text(left + (j + 0.5) * cell, top - 8, column, size=SMALL, ha="center")
+        for i, (row, turned) in enumerate(zip(rows, p.matrix.tolist(), strict=True)):
+            y = top + 58 * (i + 0.5)
+            axes.text(left - 10, y, row, size=SMALL, ha="right", va="center_baseline")
+            for j, angle in enumerate(turned):
+                x = left + (j + 0.5) * cell
+                axes.add_patch(Circle((x, y), 23, fc="white", ec=SOFT, lw=0.9))
+                axes.plot([x, x], [y - 23, y - 18], color=SOFT, lw=1.4)  # twelve
+                tip = (x + 18 * sin(angle), y - 18 * cos(angle))
+                axes.plot(*zip((x, y), tip, strict=True), color=CURVES[0], lw=2.2)
+                axes.plot(*tip, "o", color=CURVES[0], ms=4.5)
+        pairs = zip(cols, p.matrix[0].tolist(), p.matrix[-1].tolist(), strict=True)
+        told = "; ".join(f"{col} from {_short(a)} to {_short(b)}" for col, a, b in pairs)
+        words = f"Hands of clocks, {title}: {len(rows)} rows, {', '.join(rows)}; {len(cols)} "
+        words += f"columns, {', '.join(cols)}. Turned from the first row to the last, in radians: "
+        return finish(axes, alt or f"{words}{told}.")
 
 
 # Curves ------------------------------------------------------------------------------------------

@@ -85,7 +85,7 @@ def graph(widget: type[LiveWidget], fn: Callable[..., Any]) -> bytes:
 
     def example(name: str) -> torch.Tensor:
         shape = [
-            int(axis) if axis.isdigit() else 5 if axis in dynamic else int(sizes[axis][0])
+            int(axis) if axis.isdigit() else min(5, int(sizes[axis][1]))
             for axis in axes[name].split()
         ]
         return torch.zeros(shape, dtype=dtype_of(kinds[name]))

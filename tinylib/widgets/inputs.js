@@ -128,7 +128,7 @@ export function problem(spec, inputs) {
         && shape[i] === (/^\d+$/.test(axis) ? Number(axis) : (sizes[axis] ??= shape[i]));
     });
     if (!fits) return `${name} does not have the right number of rows and columns.`;
-    const entries = [value].flat(3);
+    const entries = [value].flat(Infinity);
     if (spec.kinds[name] === "Int" && !entries.every(Number.isInteger)) {
       return `${name} must be a whole number.`;
     }

@@ -489,9 +489,9 @@ function wordEditor(widget, weights) {
 /**
  * A box for one number, found in the inputs by `read` and put there by `put`; a number beyond
  * `limits` is refused as one of `name`. `follow()` shows what the inputs hold, unless something
- * else is half typed; `more` are listeners of its owner.
+ * else is half typed; the arrow keys go by `step`; `more` are listeners of its owner.
  */
-export function numberBox(widget, field, { read, put, limits, name, ...more }) {
+export function numberBox(widget, field, { read, put, limits, name, step: by = 0.1, ...more }) {
   const [low, high] = limits ?? everywhere(widget);
   const value = () => read(widget.inputs);
   const now = () => exact(value());
@@ -513,7 +513,7 @@ export function numberBox(widget, field, { read, put, limits, name, ...more }) {
       box.settle();
     },
     keydown: (event) => {
-      const step = { ArrowUp: 0.1, ArrowDown: -0.1 }[event.key];
+      const step = { ArrowUp: by, ArrowDown: -by }[event.key];
       if (!step) return;
       event.preventDefault();
       const moved = Number((value() + (event.shiftKey ? 10 * step : step)).toFixed(4));

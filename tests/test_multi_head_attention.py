@@ -1,0 +1,771 @@
+"""Heads: where every number goes, torch's module, masks for heads and of heads, and the costs."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from copy import deepcopy
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from tinylib.attention_scoring import attend, dot_score, length_mask
+from tinylib.lab.look import record
+from tinylib.multi_head_attention import (
+    Flops,
+    MultiHeadAttention,
+    fast_multi_head_attention,
+    flops,
+    merge_heads,
+    multi_head_attention,
+    parameters,
+    split_heads,
+)
+from tinylib.self_attention import SelfAttention, causal_mask
+
+B, T, S, H, K, V, D = 2, 5, 7, 3, 11, 13, 17
+D_K, D_V = 19, 23
+FLOATS = [(torch.float64, 1e-9), (torch.float32, 1e-5)]
+
+
+def close(x: Tensor, other: Tensor, tolerance: float = 1e-5) -> None:
+    """Up to the tolerance, as a part of 1 or of the largest number there is."""
+    largest = max(1.0, other.abs().max().item()) if other.numel() else 1.0
+    torch.testing.assert_close(x, other, rtol=tolerance, atol=tolerance * largest)
+
+
+def drawn(seed: int = 0, batch: tuple[int, ...] = (B,)) -> tuple[Tensor, Tensor, Tensor]:
+    """q, k and v for all heads, in float64."""
+    g = torch.Generator().manual_seed(seed)
+    shapes = (T, H * K), (S, H * K), (S, H * V)
+    q, k, v = (torch.randn(*batch, *s, generator=g, dtype=torch.float64) for s in shapes)
+    return q, k, v
+
+
+def some(*shape: int, seed: int = 0, share: float = 0.6) -> Tensor:
+    return torch.rand(shape, generator=torch.Generator().manual_seed(seed)) < share
+
+
+def by_hand(
+    q: Tensor, k: Tensor, v: Tensor, heads: int, allowed: Tensor, on: Tensor
+) -> tuple[Tensor, Tensor]:
+    """One text, one head after the other, one query after the other: output and weights.
+
+    `allowed` is (H, T, S), `on` is (H,).
+    """
+    k_width, v_width = q.shape[-1] // heads, v.shape[-1] // heads
+    output = q.new_zeros(len(q), heads * v_width)
+    weights = q.new_zeros(heads, len(q), len(k))
+    for h in range(heads):
+        of_qk = slice(h * k_width, (h + 1) * k_width)
+        of_v = slice(h * v_width, (h + 1) * v_width)
+        for t in range(len(q)):
+            e = k[:, of_qk] @ q[t, of_qk] / k_width**0.5
+            share = torch.where(allowed[h, t], torch.exp(e - e.max()), 0.0)
+            if allowed[h, t].any():
+                weights[h, t] = share / share.sum()
+            if on[h]:
+                output[t, of_v] = weights[h, t] @ v[:, of_v]
+    return output, weights
+
+
+# --- split and merge ---------------------------------------------------------------------------
+
+
+def test_the_shapes_of_the_chapter() -> None:
+    """(2, 4, 100) with 5 heads, (10, 4, 20) if the heads are put to the batch, and back."""
+    x = torch.randn(2, 4, 100)
+    heads = split_heads(x, 5)
+    assert heads.shape == (2, 5, 4, 20) and heads.flatten(0, 1).shape == (10, 4, 20)
+    assert torch.equal(merge_heads(heads), x)
+    assert merge_heads(heads.flatten(0, 1).unflatten(0, (2, 5))).shape == (2, 4, 100)
+
+
+@given(
+    batch=st.lists(st.integers(1, 3), max_size=2),
+    rows=st.integers(1, 4),
+    heads=st.integers(1, 5),
+    width=st.integers(1, 4),
+)
+def test_where_every_number_goes(batch: list[int], rows: int, heads: int, width: int) -> None:
+    size = torch.Size([*batch, rows, heads * width])
+    x = torch.arange(size.numel()).float().view(size)
+    split = split_heads(x, heads)
+    assert split.shape == (*batch, heads, rows, width)
+    for h in range(heads):
+        for t in range(rows):
+            for j in range(width):
+                assert torch.equal(split[..., h, t, j], x[..., t, h * width + j])
+    assert torch.equal(merge_heads(split), x)
+    cut = torch.stack(x.chunk(heads, -1), -3)
+    assert torch.equal(split, cut)
+
+
+def test_splitting_is_not_reshaping() -> None:
+    """(B, T, H·k) seen as (B, H, T, k) would mix the words."""
+    x = torch.arange(12.0).view(1, 2, 6)
+    assert split_heads(x, 3)[0, 0].tolist() == [[0, 1], [6, 7]]
+    assert not torch.equal(split_heads(x, 3), x.view(1, 3, 2, 2))
+
+
+@pytest.mark.parametrize("heads", [-1, 0, 2, 4, 7])
+def test_a_width_that_heads_do_not_divide(heads: int) -> None:
+    with pytest.raises(ValueError, match=f"a width of 3 cannot be cut into {heads} heads"):
+        split_heads(torch.zeros(T, 3), heads)
+
+
+# --- the function ------------------------------------------------------------------------------
+
+SHAPES_OF_MASKS: list[tuple[int, ...]] = [
+    *[(), (S,), (1, S), (T, 1), (T, S)],
+    *[(1, 1, S), (B, 1, S), (B, T, 1), (B, T, S)],
+    *[(1, H, 1, 1), (B, 1, T, S), (1, H, T, S), (B, H, 1, S), (B, H, T, S)],
+]
+
+
+def opened(mask: Tensor) -> Tensor:
+    """The mask for every text, head, query and key, written out from what it is said to mean."""
+    if mask.ndim == 3:
+        mask = mask[:, None]
+    return mask.expand(B, H, T, S)
+
+
+@pytest.mark.parametrize("shape", [None, *SHAPES_OF_MASKS])
+@pytest.mark.parametrize("of_heads", [None, (H,), (B, H)])
+def test_it_is_a_loop_over_heads(
+    shape: tuple[int, ...] | None, of_heads: tuple[int, ...] | None
+) -> None:
+    q, k, v = drawn()
+    mask = None if shape is None else some(*shape, seed=len(shape))
+    head_mask = None if of_heads is None else some(*of_heads, seed=1)
+    seen = multi_head_attention(q, k, v, H, mask, head_mask)
+    fast = fast_multi_head_attention(q, k, v, H, mask, head_mask)
+    allowed = opened(torch.tensor(True) if mask is None else mask)
+    on = (torch.tensor(True) if head_mask is None else head_mask).expand(B, H)
+    for b in range(B):
+        output, weights = by_hand(q[b], k[b], v[b], H, allowed[b], on[b])
+        close(seen.output[b], output, 1e-9)
+        close(fast[b], output, 1e-9)
+        close(seen.weights[b], weights, 1e-9)
+        assert torch.equal(seen.scores[b] == -torch.inf, ~allowed[b])
+
+
+def test_a_text_without_batch_and_one_with_two_batch_axes() -> None:
+    q, k, v = drawn(batch=(B, 3))
+    masks = [some(T, S), some(3, T, S), some(B, 3, 1, S), some(B, 3, H, T, S)]
+    for mask in masks:
+        whole = multi_head_attention(q, k, v, H, mask)
+        fast = fast_multi_head_attention(q, k, v, H, mask)
+        assert whole.output.shape == (B, 3, T, H * V)
+        close(fast, whole.output, 1e-9)
+        heads = mask if mask.ndim in (2, 5) else mask.unsqueeze(-3)
+        heads = heads.expand(B, 3, H, T, S)
+        for b, c in ((0, 2), (1, 0)):
+            one = multi_head_attention(q[b, c], k[b, c], v[b, c], H, heads[b, c])
+            close(one.output, whole.output[b, c], 1e-9)
+            close(one.weights, whole.weights[b, c], 1e-9)
+            assert one.weights.shape == (H, T, S)
+
+
+def test_as_many_heads_as_batch_rows_and_a_mask_of_3_axes() -> None:
+    """(B, T, S) with B = H is still a mask for each text, not for each head."""
+    q, k, v = drawn(batch=(H,))
+    mask = some(H, T, S)
+    output = multi_head_attention(q, k, v, H, mask).output
+    close(output, multi_head_attention(q, k, v, H, mask[:, None].expand(H, H, T, S)).output, 1e-9)
+    close(output, fast_multi_head_attention(q, k, v, H, mask), 1e-9)
+    q, k, v = (x.expand(H, *x.shape) for x in (q, k, v))
+    twice = multi_head_attention(q, k, v, H, mask).output
+    close(twice, output.expand_as(twice), 1e-9)
+
+
+def test_one_head_is_attention_itself() -> None:
+    q, k, v = drawn()
+    mask = some(B, T, S)
+    seen, plain = multi_head_attention(q, k, v, 1, mask), attend(q, k, v, mask)
+    assert torch.equal(seen.output, plain.output)
+    assert torch.equal(seen.weights[:, 0], plain.weights)
+
+
+def test_another_score_is_taken_by_every_head() -> None:
+    q, k, v = drawn()
+    seen = multi_head_attention(q, k, v, H, score=dot_score)
+    close(seen.weights, (split_heads(q, H) @ split_heads(k, H).mT).softmax(-1), 1e-9)
+
+
+class Inputs(NamedTuple):
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    heads: int
+    mask: Tensor | None
+    head_mask: Tensor | None
+    felt: Tensor  # the gradient that reaches the output
+
+
+@st.composite
+def inputs(draw: st.DrawFn) -> Inputs:
+    """Any sizes, up to two batch axes, a mask of any shape that fits; float64."""
+    batch = draw(st.lists(st.integers(1, 3), max_size=2))
+    heads, t, s, k, v = (draw(st.integers(1, most)) for most in (4, 5, 6, 8, 6))
+    g = torch.Generator().manual_seed(draw(st.integers(0, 9999)))
+    mask = head_mask = None
+    kind = draw(st.sampled_from(["none", "all", "text", "head"]))
+    if kind != "none":
+        lead = {"all": [], "text": batch, "head": [*batch, heads]}[kind]
+        shape = [n if draw(st.booleans()) else 1 for n in [*lead, t, s]]
+        mask = torch.rand(shape, generator=g) < draw(st.sampled_from([0.2, 0.5, 0.9]))
+    if draw(st.booleans()):
+        shape = [*batch, heads] if draw(st.booleans()) else [heads]
+        head_mask = torch.rand(shape, generator=g) < 0.7
+    sizes = (t, heads * k), (s, heads * k), (s, heads * v), (t, heads * v)
+    q, keys, values, felt = (
+        torch.randn(*batch, *size, generator=g, dtype=torch.float64) for size in sizes
+    )
+    return Inputs(q, keys, values, heads, mask, head_mask, felt)
+
+
+@contextmanager
+def products(precision: str) -> Iterator[None]:
+    """How exact float32 products must be: the fast path may choose its way by that."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(precision)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tolerance", "precision"),
+    [
+        (torch.float64, 1e-9, "highest"),
+        (torch.float64, 1e-9, "high"),
+        (torch.float32, 1e-5, "highest"),
+        (torch.bfloat16, 5e-2, "highest"),
+        (torch.float16, 1e-2, "highest"),
+    ],
+)
+@given(case=inputs())
+def test_the_fast_path_is_the_readable_one(
+    dtype: torch.dtype, tolerance: float, precision: str, case: Inputs
+) -> None:
+    """The outputs and the gradients of q, k and v."""
+
+    def readable(*given: Any) -> Tensor:
+        return multi_head_attention(*given).output
+
+    results = []
+    for function in (readable, fast_multi_head_attention):
+        q, k, v = (x.to(dtype, copy=True).requires_grad_() for x in case[:3])
+        with products(precision):
+            output = function(q, k, v, case.heads, case.mask, case.head_mask)
+        assert output.dtype == dtype
+        results.append((output, *torch.autograd.grad(output, (q, k, v), case.felt.to(dtype))))
+    for mine, theirs in zip(*results, strict=True):
+        assert mine.isfinite().all()
+        close(mine, theirs, tolerance)
+
+
+@pytest.mark.parametrize("precision", ["highest", "high"])
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_fast_path_of_long_texts(precision: str, causal: bool) -> None:
+    torch.manual_seed(0)
+    long, longer, wide = 307, 311, 2 * 3
+    q, k = (torch.randn(n, wide, dtype=torch.float64) for n in (long, longer))
+    v = torch.randn(longer, 2 * 5, dtype=torch.float64)
+    past, mask = causal_mask(longer), some(longer, longer)
+    meant = {"no mask": past if causal else None, "a mask": mask & past if causal else mask}
+    for name, both in meant.items():
+        for x in (q, k):
+            own = mask[-len(x) :] if name == "a mask" else None
+            wanted = multi_head_attention(x, k, v, 2, both if both is None else both[-len(x) :])
+            with products(precision):
+                fast = fast_multi_head_attention(x, k, v, 2, own, causal=causal)
+            close(fast, wanted.output, 1e-9)
+
+
+# --- torch's module ----------------------------------------------------------------------------
+
+
+class Case(NamedTuple):
+    layer: MultiHeadAttention
+    torchs: nn.MultiheadAttention
+    queries: Tensor
+    keys: Tensor | None
+    values: Tensor | None
+    mask: Tensor | None  # ours
+    masks: dict[str, Tensor]  # torch's
+    allowed: Tensor  # (*B, H, T, S), what both mean
+    felt: Tensor  # the gradient that reaches the output
+
+
+def copied(layer: MultiHeadAttention) -> nn.MultiheadAttention:
+    """torch's module with our weights."""
+    ours = layer.w_q, layer.w_k, layer.w_v
+    width, d_k, d_v = (w.in_features for w in ours)
+    bias, dtype = "w_q.bias" in layer.state_dict(), layer.w_q.weight.dtype
+    torchs = nn.MultiheadAttention(
+        width, layer.H, bias=bias, kdim=d_k, vdim=d_v, batch_first=True, dtype=dtype
+    )
+    given = {f"out_proj.{name}": x for name, x in layer.w_o.state_dict().items()}
+    if width == d_k == d_v:
+        given["in_proj_weight"] = torch.cat([w.weight for w in ours])
+    else:
+        given |= {f"{name}_proj_weight": w.weight for name, w in zip("qkv", ours, strict=True)}
+    if bias:
+        given["in_proj_bias"] = torch.cat([w.bias for w in ours])
+    torchs.load_state_dict(given)
+    return torchs
+
+
+def gradients(layer: MultiHeadAttention | nn.MultiheadAttention) -> list[Tensor]:
+    """Of w_q, w_k, w_v and w_o, and then of their biases, in either module."""
+    grads = {name: p.grad for name, p in layer.named_parameters() if p.grad is not None}
+    if isinstance(layer, MultiHeadAttention):
+        return [
+            grads[f"w_{w}.{part}"]
+            for part in ("weight", "bias")
+            for w in "qkvo"
+            if f"w_{w}.{part}" in grads
+        ]
+    if "in_proj_weight" in grads:
+        weights = list(grads["in_proj_weight"].chunk(3))
+    else:
+        weights = [grads[f"{w}_proj_weight"] for w in "qkv"]
+    weights.append(grads["out_proj.weight"])
+    if "in_proj_bias" in grads:
+        weights += [*grads["in_proj_bias"].chunk(3), grads["out_proj.bias"]]
+    return weights
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """Any sizes and masks that torch's module can have: k = v = D / H, at most one batch axis.
+
+    Its masks say where not to look, and its mask per head is (B·H, T, S). A query whose head may
+    attend to nothing is NaN there, 0 here. So torch is not asked about it: its mask is lifted
+    there, and no gradient comes from there.
+    """
+    torch.manual_seed(draw(st.integers(0, 9999)))
+    heads, k, t, s = (draw(st.integers(1, most)) for most in (4, 6, 5, 6))
+    batch = draw(st.sampled_from([(), (1,), (2,), (3,)]))
+    form = draw(st.sampled_from(["self", "cross", "values too"]))
+    width = d_k = d_v = heads * k
+    if form == "self":
+        s = t
+    else:
+        d_k = d_v = draw(st.sampled_from([width, 1, 7]))
+    if form == "values too":
+        d_v = draw(st.sampled_from([width, 2, 5]))
+
+    def rows(n: int, wide: int) -> Tensor:
+        return torch.randn(*batch, n, wide, dtype=torch.float64)
+
+    mask: Tensor | None = None
+    masks: dict[str, Tensor] = {}
+    allowed = torch.ones(*batch, heads, t, s, dtype=torch.bool)
+    of = draw(st.sampled_from(["nobody", "causal", "all", "text", "head"]))
+    if of == "causal":
+        mask = causal_mask(max(t, s))[:t, :s]
+    elif of != "nobody":
+        shape = {"all": (), "text": batch, "head": (*batch, heads)}[of]
+        mask = torch.rand(*shape, t, s) < draw(st.sampled_from([0.3, 0.6, 0.9]))
+    if mask is not None:
+        allowed = allowed & (mask.unsqueeze(-3) if of == "text" else mask)
+        masks["attn_mask"] = ~(mask if mask.ndim == 2 else allowed.view(-1, t, s))
+    if draw(st.booleans()):
+        words = torch.rand(*batch, s) < 0.8
+        masks["key_padding_mask"] = ~words
+        words = words[..., None, None, :]
+        allowed = allowed & words
+        words = words if of == "head" else words.squeeze(-3)
+        mask = words if mask is None else mask & words
+    alive = allowed.any(-1)
+    if not alive.all():
+        masks = {"attn_mask": ~(allowed | ~alive[..., None]).view(-1, t, s)}
+    layer = MultiHeadAttention(width, heads, D_k=d_k, D_v=d_v, bias=draw(st.booleans())).double()
+    if layer.w_q.bias is not None:
+        for w in (layer.w_q, layer.w_k, layer.w_v, layer.w_o):
+            nn.init.normal_(w.bias)
+    return Case(
+        layer,
+        copied(layer),
+        rows(t, width),
+        None if form == "self" else rows(s, d_k),
+        rows(s, d_v) if form == "values too" else None,
+        mask,
+        masks,
+        allowed,
+        rows(t, width) * alive.all(-2)[..., None],
+    )
+
+
+@pytest.mark.parametrize("watched", [False, True])
+@pytest.mark.parametrize(("dtype", "tolerance"), FLOATS)
+@settings(max_examples=200)
+@given(case=cases())
+def test_it_is_torchs_module(
+    watched: bool, dtype: torch.dtype, tolerance: float, case: Case
+) -> None:
+    """Outputs, weights, and the gradients of all that went in and of all parameters."""
+    layer, torchs = deepcopy(case.layer).to(dtype), deepcopy(case.torchs).to(dtype)
+    went_in = [x.to(dtype) for x in (case.queries, case.keys, case.values) if x is not None]
+    mine, theirs = ([x.clone().requires_grad_() for x in went_in] for _ in range(2))
+    unseen: AbstractContextManager[dict[str, list[Tensor]]] = nullcontext({"weights": []})
+    with record(layer) if watched else unseen as seen:
+        output = layer(*mine, mask=case.mask)
+    full = [*theirs, *[theirs[-1]] * (3 - len(theirs))]
+    wanted, weights = torchs(*full, **case.masks, average_attn_weights=False)
+    alive = case.allowed.any(-1)
+    rows = alive.all(-2)
+    close(output[rows], wanted[rows], tolerance)
+    for found in seen["weights"]:
+        close(found[alive], weights[alive], tolerance)
+        assert (found[~case.allowed] == 0).all()
+    felt = case.felt.to(dtype)
+    output.backward(felt)
+    wanted.backward(felt)
+    for x, y in zip(mine, theirs, strict=True):
+        assert x.grad is not None and y.grad is not None
+        close(x.grad, y.grad, tolerance)
+    ours, others = gradients(layer), gradients(torchs)
+    assert len(ours) == len(others) == (4 if layer.w_q.bias is None else 8)
+    for x, y in zip(ours, others, strict=True):
+        close(x, y, tolerance)
+
+
+def test_a_query_that_may_attend_to_nothing_is_0_here_and_nan_in_torch() -> None:
+    """So nothing but the bias of w_o is left of it, and no gradient; one dead head is no harm."""
+    torch.manual_seed(0)
+    layer, x = MultiHeadAttention(12, H, bias=True), torch.randn(B, T, 12, requires_grad=True)
+    nn.init.normal_(layer.w_o.bias)
+    mask = torch.ones(B, H, T, T, dtype=torch.bool)
+    mask[0, :, 1] = False
+    mask[1, 2, 3] = False
+    theirs, _ = copied(layer)(x, x, x, attn_mask=~mask.flatten(0, 1))
+    assert theirs[0, 1].isnan().all() and theirs[1, 3].isnan().all()
+    for output in (layer(x, mask=mask), layer.attended(x, mask=mask).output):
+        assert torch.equal(output[0, 1], layer.w_o.bias)
+        assert output.isfinite().all()
+        grads = torch.autograd.grad(output[0, 1].sum(), [x, layer.w_v.weight, layer.w_q.weight])
+        assert not any(grad.any() for grad in grads)
+    without = torch.tensor([True, True, False])
+    close(layer(x, mask=mask)[1, 3], layer(x, head_mask=without)[1, 3])
+
+
+# --- the module --------------------------------------------------------------------------------
+
+
+def layer_of(**how: Any) -> MultiHeadAttention:
+    """Every width another prime, in float64."""
+    torch.manual_seed(3)
+    return MultiHeadAttention(D, H, K, V, D_K, D_V, **how).double()
+
+
+def rows_of(*batch: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values for it."""
+    g = torch.Generator().manual_seed(4)
+    shapes = (T, D), (S, D_K), (S, D_V)
+    x, y, u = (torch.randn(*batch, *s, generator=g, dtype=torch.float64) for s in shapes)
+    return x, y, u
+
+
+EVERY_WAY: list[Callable[..., Tensor]] = [
+    MultiHeadAttention.forward,
+    lambda layer, *given, **how: layer.attended(*given, **how).output,
+]
+either_way = pytest.mark.parametrize("way", EVERY_WAY, ids=["fast", "readable"])
+
+
+@either_way
+@pytest.mark.parametrize("bias", [False, True])
+def test_queries_keys_and_values_of_any_width(way: Callable[..., Tensor], bias: bool) -> None:
+    layer, (x, y, u) = layer_of(bias=bias), rows_of(B)
+    mask, on = some(B, T, S), torch.ones(H, dtype=torch.bool)
+    output = way(layer, x, y, u, mask=mask)
+    assert output.shape == (B, T, D)
+    for b in range(B):
+        q, k, v = layer.w_q(x[b]), layer.w_k(y[b]), layer.w_v(u[b])
+        z, _ = by_hand(q, k, v, H, mask[b].expand(H, T, S), on)
+        close(output[b], layer.w_o(z), 1e-9)
+        close(way(layer, x[b], y[b], u[b], mask=mask[b]), output[b], 1e-9)
+
+
+@either_way
+def test_without_keys_it_is_self_attention_and_without_values_they_are_the_keys(
+    way: Callable[..., Tensor],
+) -> None:
+    torch.manual_seed(0)
+    x, y = torch.randn(B, T, 12), torch.randn(B, S, 12)
+    layer = MultiHeadAttention(12, H)
+    assert torch.equal(way(layer, x), way(layer, x, x, x))
+    assert torch.equal(way(layer, x, y), way(layer, x, y, y))
+    assert not torch.allclose(way(layer, x, y), way(layer, x, y, y.flip(1)))
+    single, alone = MultiHeadAttention(12, 1), SelfAttention(12)
+    alone.load_state_dict({n: w for n, w in single.state_dict().items() if "w_o" not in n})
+    close(way(single, x), single.w_o(alone(x)))
+
+
+def test_widths_are_the_share_of_a_head_unless_they_are_given() -> None:
+    def widths(layer: MultiHeadAttention) -> list[tuple[int, ...]]:
+        return [tuple(w.weight.shape) for w in (layer.w_q, layer.w_k, layer.w_v, layer.w_o)]
+
+    assert widths(MultiHeadAttention(12, 3)) == [(12, 12)] * 4
+    assert widths(MultiHeadAttention(D, H, K)) == [(33, 17), (33, 17), (33, 17), (17, 33)]
+    assert widths(MultiHeadAttention(12, 3, v=V)) == [(12, 12), (12, 12), (39, 12), (12, 39)]
+    assert widths(MultiHeadAttention(D, H, K, V, D_K)) == [(33, 17), (33, 19), (39, 19), (17, 39)]
+    assert widths(MultiHeadAttention(D, H, K, V, D_v=D_V))[2] == (39, 23)
+    assert widths(layer_of()) == [(33, 17), (33, 19), (39, 23), (17, 39)]
+    plain, biased = MultiHeadAttention(12, 3), MultiHeadAttention(12, 3, bias=True)
+    assert len(list(plain.parameters())) == 4 and len(list(biased.parameters())) == 8
+
+
+@either_way
+def test_the_output_is_the_sum_of_what_each_head_adds(way: Callable[..., Tensor]) -> None:
+    """Its share is z_h W_o^h: what is left where all others are switched off."""
+    layer, rows = layer_of(), rows_of(B)
+    mask = some(B, T, S)
+    shares = [way(layer, *rows, mask=mask, head_mask=only) for only in torch.eye(H).bool()]
+    whole = way(layer, *rows, mask=mask)
+    close(sum(shares, torch.zeros(())), whole, 1e-9)
+    for h, share in enumerate(shares):
+        z = split_heads(layer.w_v(rows[2]), H)[:, h]
+        weights = layer.attended(*rows, mask=mask).weights[:, h]
+        close(share, weights @ z @ layer.w_o.weight[:, h * V : (h + 1) * V].T, 1e-9)
+
+
+@either_way
+def test_heads_can_be_switched_off_for_each_text(way: Callable[..., Tensor]) -> None:
+    layer, rows = layer_of(bias=True), rows_of(B)
+    on = torch.tensor([[True, False, True], [False, False, False]])
+    output = way(layer, *rows, head_mask=on)
+    close(output[0], way(layer, *rows, head_mask=on[0])[0], 1e-9)
+    assert torch.equal(output[1], layer.w_o.bias.expand(T, D))
+    everyone = torch.ones(H, dtype=torch.bool)
+    assert torch.equal(way(layer, *rows, head_mask=everyone), way(layer, *rows))
+    one = [x[0] for x in rows]
+    close(way(layer, *one, head_mask=on[0]), output[0], 1e-9)
+    output[0].sum().backward()
+    assert layer.w_v.weight.grad is not None
+    assert layer.w_v.weight.grad.view(H, V, D_V).abs().sum((1, 2)).gt(0).tolist() == on[0].tolist()
+
+
+def test_switching_a_head_off_leaves_its_weights_to_be_seen() -> None:
+    layer, rows = layer_of(), rows_of(B)
+    off = torch.tensor([True, False, True])
+    assert torch.equal(layer.attended(*rows, head_mask=off).weights, layer.attended(*rows).weights)
+
+
+def test_recording_shows_every_heads_weights_and_scores() -> None:
+    layer, rows = layer_of(), rows_of(B)
+    mask = some(B, 1, S)
+    with record(layer) as inside:
+        watched = layer(*rows, mask=mask)
+    wanted = layer.attended(*rows, mask=mask)
+    assert torch.equal(inside["weights"][0], wanted.weights)
+    assert torch.equal(inside["scores"][0], wanted.scores)
+    assert wanted.weights.shape == (B, H, T, S)
+    q, k, _ = layer.project(*rows)
+    for h in range(H):
+        at = slice(h * K, (h + 1) * K)
+        scores = q[..., at] @ k[..., at].mT / K**0.5
+        close(wanted.scores[:, h], scores.masked_fill(~mask, -torch.inf), 1e-9)
+    close(wanted.weights, wanted.scores.softmax(-1), 1e-9)
+    close(watched, layer(*rows, mask=mask), 1e-9)
+    assert len(inside["weights"]) == 1, "what is not watched takes the fast way"
+
+
+def test_one_tap_is_enough_to_watch() -> None:
+    layer, rows = layer_of(), rows_of(B)
+    for tap in (layer.weights, layer.scores):
+        passed: list[Tensor] = []
+        hook = tap.register_forward_hook(lambda module, args, out, to=passed: to.append(out))
+        layer(*rows)
+        hook.remove()
+        layer(*rows)
+        assert [x.shape for x in passed] == [(B, H, T, S)]
+
+
+@either_way
+@pytest.mark.parametrize("built_in", [False, True])
+def test_the_future_changes_nothing(way: Callable[..., Tensor], built_in: bool) -> None:
+    torch.manual_seed(0)
+    layer, x = MultiHeadAttention(12, H, causal=built_in), torch.randn(B, T, 12)
+    mask = None if built_in else causal_mask(T)
+    for at in range(1, T):
+        other = x.clone()
+        other[:, at:] = 100 * torch.randn(B, T - at, 12)
+        before, after = way(layer, x, mask=mask), way(layer, other, mask=mask)
+        assert torch.equal(before[:, :at], after[:, :at])
+        assert not torch.allclose(before[:, at:], after[:, at:])
+
+
+@either_way
+@pytest.mark.parametrize("precision", ["highest", "high"])
+@pytest.mark.parametrize("batch", [(), (B,), (B, 3)])
+def test_causal_is_a_causal_mask_beside_any_other(
+    way: Callable[..., Tensor], precision: str, batch: tuple[int, ...]
+) -> None:
+    torch.manual_seed(0)
+    free = MultiHeadAttention(12, H).double()
+    causal = MultiHeadAttention(12, H, causal=True).double()
+    causal.load_state_dict(free.state_dict())
+    x = torch.randn(*batch, T, 12, dtype=torch.float64)
+    past = causal_mask(T)
+    shapes = [(T, T), (1, T), (*batch, T, T), (*batch, 1, T), (*batch, H, T, T)]
+    with products(precision):
+        close(way(causal, x), way(free, x, mask=past), 1e-9)
+        for shape in shapes:
+            mask = some(*shape)
+            close(way(causal, x, mask=mask), way(free, x, mask=mask & past), 1e-9)
+
+
+@either_way
+@pytest.mark.parametrize("precision", ["highest", "high"])
+def test_fewer_queries_than_keys_are_the_last_words(
+    way: Callable[..., Tensor], precision: str
+) -> None:
+    torch.manual_seed(0)
+    layer, y = MultiHeadAttention(12, H, causal=True), torch.randn(B, S, 12)
+    with products(precision):
+        whole = way(layer, y)
+        close(way(layer, y[:, -T:], y), whole[:, -T:])
+        close(way(layer, y[:, -1:], y), whole[:, -1:])
+        with pytest.raises(ValueError, match="7 queries but 5 keys: causal needs T ≤ S"):
+            way(layer, y, y[:, :T])
+
+
+@either_way
+def test_padding_changes_nothing(way: Callable[..., Tensor]) -> None:
+    layer, (x, y, u) = layer_of(), rows_of(B)
+    lengths = torch.tensor([4, 6])
+    mask = length_mask(lengths, S)[:, None, :]
+    output = way(layer, x, y, u, mask=mask)
+    junk = ~mask[:, 0, :, None]
+    close(way(layer, x, y + 100 * junk, u - 100 * junk, mask=mask), output, 1e-9)
+    for b, n in enumerate(lengths.tolist()):
+        close(way(layer, x[b], y[b, :n], u[b, :n]), output[b], 1e-9)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@either_way
+def test_other_dtypes(way: Callable[..., Tensor], dtype: torch.dtype) -> None:
+    layer, rows = layer_of(bias=True), rows_of(B)
+    wanted = way(layer, *rows)
+    output = way(layer.to(dtype), *(x.to(dtype) for x in rows))
+    assert output.dtype == dtype
+    close(output.double(), wanted, 3e-2)
+
+
+def test_it_can_be_exported() -> None:
+    torch.manual_seed(0)
+    layer, x = MultiHeadAttention(12, H), torch.randn(B, T, 12)
+    program = torch.export.export(layer, (x,))
+    close(program.module()(x), layer(x))
+
+
+# --- costs -------------------------------------------------------------------------------------
+
+
+def test_the_parameters_of_the_chapter() -> None:
+    assert parameters(512, 8, 64, 64) == 1_048_576 == 4 * 512**2
+    assert parameters(256, 4, 64, 64, bias=1) == 263_168 == 4 * (256**2 + 256)
+    assert 512 * 8 * (2 * 64 + 64) == 786_432 and 8 * 64 * 512 == 262_144
+    for heads in (1, 2, 4, 8, 16):
+        assert parameters(512, heads, 512 // heads, 512 // heads) == 4 * 512**2
+
+
+sizes = st.integers(1, 6)
+
+
+@given(width=sizes, heads=sizes, k=sizes, v=sizes, bias=st.booleans())
+def test_parameters_are_those_that_can_be_counted(
+    width: int, heads: int, k: int, v: int, bias: bool
+) -> None:
+    layer = MultiHeadAttention(width, heads, k, v, bias=bias)
+    counted = sum(p.numel() for p in layer.parameters())
+    assert parameters(width, heads, k, v, bias) == counted
+
+
+def counted(function: Callable[[], Any]) -> int:
+    with FlopCounterMode(display=False) as counter:
+        function()
+    return counter.get_total_flops()
+
+
+@settings(max_examples=30)
+@given(t=sizes, s=sizes, width=sizes, heads=sizes, k=sizes, v=sizes, bias=st.booleans())
+def test_flops_are_those_that_can_be_counted(
+    t: int, s: int, width: int, heads: int, k: int, v: int, bias: bool
+) -> None:
+    """By torch's own counter, for each step and for all of them, for B texts."""
+    layer = MultiHeadAttention(width, heads, k, v, bias=bias)
+    x, y = torch.randn(B, t, width), torch.randn(B, s, width)
+    q, key, value = layer.project(x, y, None)
+    heads_of = [split_heads(z, heads) for z in (q, key, value)]
+    steps = Flops(
+        project=counted(lambda: layer.project(x, y, None)),
+        compare=counted(lambda: dot_score(*heads_of[:2])),
+        mix=counted(lambda: torch.rand(B, heads, t, s) @ heads_of[2]),
+        merge=counted(lambda: layer.w_o(torch.rand(B, t, heads * v))),
+    )
+    found = flops(t, s, width, heads, k, v)
+    assert tuple(B * step for step in found) == steps
+    assert counted(lambda: layer.attended(x, y)) == B * sum(found)
+
+
+def test_what_doubles_and_what_quadruples() -> None:
+    once, twice = flops(64, 64, 512, 8, 64, 64), flops(128, 128, 512, 8, 64, 64)
+    growth = [b / a for a, b in zip(once, twice, strict=True)]
+    assert growth == [2, 4, 4, 2]
+    assert flops(64, 64, 512, 1, 512, 512) == once  # whatever H is
+
+
+# --- what is refused ---------------------------------------------------------------------------
+
+
+def test_bad_heads_are_refused_in_words() -> None:
+    for heads in (0, 5, -2):
+        with pytest.raises(ValueError, match=f"D = 12 cannot be cut into {heads} heads: give k"):
+            MultiHeadAttention(12, heads)
+    assert MultiHeadAttention(12, 5, k=2)(torch.zeros(T, 12)).shape == (T, 12)
+    q, k, v = drawn()
+    for function in (multi_head_attention, fast_multi_head_attention):
+        with pytest.raises(ValueError, match="a width of 33 cannot be cut into 2 heads"):
+            function(q, k, v, 2)
+
+
+@either_way
+def test_bad_rows_are_refused_in_words(unchecked: None, way: Callable[..., Tensor]) -> None:
+    layer, (x, y, u) = layer_of(), rows_of(B)
+    with pytest.raises(ValueError, match="7 keys but 6 values: a key needs a value"):
+        way(layer, x, y, u[:, :6])
+    with pytest.raises(ValueError, match=r"embeddings are 19 wide but w_q has shape \(17, 33\)"):
+        way(layer, y, y, u)
+    with pytest.raises(ValueError, match=r"embeddings are 17 wide but w_k has shape \(19, 33\)"):
+        way(layer, x)
+    with pytest.raises(ValueError, match=r"embeddings are 19 wide but w_v has shape \(23, 39\)"):
+        way(layer, x, y)
+    with pytest.raises(ValueError, match=r"x has shape \(17,\): give it rows"):
+        way(layer, x[0, 0], y[0], u[0])
+    with pytest.raises(ValueError, match=r"the widths are .*: make them equal"):
+        multi_head_attention(x[..., :12], y[..., :9], u[..., :3], H)
+
+
+@either_way
+def test_bad_masks_are_refused_in_words(unchecked: None, way: Callable[..., Tensor]) -> None:
+    layer, rows = layer_of(), rows_of(B)
+    with pytest.raises(TypeError, match=r"mask is torch.float32: make it boolean"):
+        way(layer, *rows, mask=torch.ones(T, S))
+    for shape in ((S, T), (B + 1, T, S), (B, H + 1, T, S), (1, B, H, T, S)):
+        with pytest.raises(ValueError, match=r"a mask of shape .* does not fit"):
+            way(layer, *rows, mask=some(*shape))
+    with pytest.raises(TypeError, match=r"head mask is torch.int64: make it boolean"):
+        way(layer, *rows, head_mask=torch.ones(H, dtype=torch.int64))
+    for of_heads in ((H + 1,), (1,), (B + 1, H), (H, B), (B, 1, H)):
+        with pytest.raises(ValueError, match=r"a head mask of shape .* does not fit 3 heads"):
+            way(layer, *rows, head_mask=some(*of_heads))

@@ -1,0 +1,394 @@
+"""The cost of heads: exact counts, formulas filled in, and where the quadratic part takes over."""
+
+import re
+from typing import Any
+
+import pytest
+import torch
+from browsing import Visit, assert_torch, inputs_of, page_of, problem, received, settled
+from hypothesis import given
+from hypothesis import strategies as st
+from playwright.sync_api import BrowserContext, Locator
+
+from tinylib.multi_head_attention import MultiHeadAttention, flops, parameters
+from tinylib.widgets.head_cost import LENGTHS, Cost, HeadCostWidget, digits, printed
+
+STEM = "head_cost"
+START = dict(D=512, H=8, k=64, v=64, T=128, S=128, bias=False, divided=True, itself=True)
+FREE: dict[str, Any] = dict(divided=False, itself=False)
+
+
+def cost(**changes: Any) -> Cost:
+    return Cost(**HeadCostWidget(**{**START, **changes}).values())
+
+
+def number(groups: torch.Tensor) -> int:
+    return int(printed(groups).replace(",", ""))
+
+
+# ------------------------------------------------------------------ the numbers
+
+
+def test_the_chapters_numbers() -> None:
+    seen = cost()
+    assert number(seen.parameters) == 1_048_576
+    assert [number(matrix) for matrix in seen.matrices] == [262_144] * 4
+    assert seen.parameters.tolist() == [0, 0, 1, 48, 576], "as it is printed"
+    assert number(cost(D=256, H=4, bias=True).parameters) == 263_168
+    assert seen.used.tolist() == [64, 64, 128] and seen.whole
+    assert number(seen.table_bytes) == 8 * 128 * 128 * 4
+    torch.testing.assert_close(seen.shares, torch.tensor([12, 1, 1, 4]) / 18)
+
+
+@pytest.mark.parametrize(
+    ("D", "H", "k", "v", "bias"), [(15, 5, 2, 7, False), (15, 5, 2, 7, True), (6, 3, 1, 1, True)]
+)
+def test_the_parameters_are_those_that_a_layer_has(
+    D: int, H: int, k: int, v: int, bias: bool
+) -> None:
+    seen = cost(D=D, H=H, k=k, v=v, bias=bias, **FREE)
+    layer = MultiHeadAttention(D, H, k, v, bias=bias)
+    assert number(seen.parameters) == sum(p.numel() for p in layer.parameters())
+    maps = (layer.w_q, layer.w_k, layer.w_v, layer.w_o)
+    assert [number(m) for m in seen.matrices] == [m.weight.numel() for m in maps]
+    assert number(seen.biases) == sum(m.bias.numel() for m in maps if m.bias is not None)
+
+
+size = st.integers(1, 4096)
+length = st.integers(1, LENGTHS[-1])
+
+
+@given(size, st.integers(1, 64), size, size, length, length, st.booleans())
+def test_every_count_is_exact(D: int, H: int, k: int, v: int, T: int, S: int, bias: bool) -> None:
+    """Python's own whole numbers know no largest one; in fp32 they end at 2²⁴."""
+    seen = cost(D=D, H=H, k=k, v=v, T=T, S=S, bias=bias, **FREE)
+    assert number(seen.parameters) == parameters(D, H, k, v, bias)
+    assert number(seen.parameters) == sum(map(number, seen.matrices)) + number(seen.biases)
+    assert tuple(map(number, seen.steps)) == flops(T, S, D, H, k, v)
+    assert number(seen.total) == sum(flops(T, S, D, H, k, v)) < 10**15
+    assert number(seen.table_bytes) == 4 * H * T * S
+    for counts in (seen.parameters, seen.steps, seen.total, seen.table_bytes):
+        assert ((counts >= 0) & (counts < 1000)).all()
+
+
+def test_the_largest_counts_fit() -> None:
+    seen = cost(D=4096, H=64, k=4096, v=4096, T=16384, S=16384, bias=True, **FREE)
+    assert number(seen.total) == sum(flops(16384, 16384, 4096, 64, 4096, 4096))
+    assert seen.total[0] > 100
+
+
+def test_digits_by_hand() -> None:
+    assert digits(torch.tensor([0, 999, 1000, 20_000_003])).tolist() == [
+        [0, 0, 0, 0, 0],
+        [0, 0, 0, 0, 999],
+        [0, 0, 0, 1, 0],
+        [0, 0, 20, 0, 3],
+    ]
+
+
+@given(st.integers(1, 64), st.integers(1, 64), st.integers(1, 64), size)
+def test_half_and_half_is_at_twice_the_width(D: int, H: int, k: int, v: int) -> None:
+    """T = S = 2D: comparing and mixing cost what projecting and merging do, whatever H, k, v."""
+    seen = cost(D=D, H=H, k=k, v=v, divided=False)
+    assert seen.even == 2 * D
+    project, compare, mix, merge = flops(2 * D, 2 * D, D, H, k, v)
+    assert compare + mix == project + merge
+
+
+@given(size, length)
+def test_with_keys_held_half_and_half_may_never_come(D: int, S: int) -> None:
+    seen = cost(D=D, S=S, **FREE)
+    assert (seen.even > 0) == (S > D)
+    project, compare, mix, merge = flops(10**9, S, D, 8, 64, 64)
+    assert (compare + mix > project + merge) == (S > D)
+    if S > D:  # T·S = D·(T + S)
+        T = seen.even.item()
+        assert pytest.approx(D * (T + S), rel=1e-5) == T * S
+
+
+@pytest.mark.parametrize("itself", [False, True])
+def test_the_curve_is_the_shares_at_other_lengths(itself: bool) -> None:
+    seen = cost(S=17, itself=itself)
+    torch.testing.assert_close(seen.curve.sum(0), torch.ones(57))
+    for i in (0, 11, 28, 56):
+        T = LENGTHS[i]
+        steps = torch.tensor(flops(T, T if itself else 17, 512, 8, 64, 64))
+        torch.testing.assert_close(seen.curve[:, i], steps / steps.sum())
+    assert LENGTHS[0] == 1 and LENGTHS[-1] == 2**14
+
+
+def test_heads_that_do_not_divide_the_width_are_said() -> None:
+    assert not cost(D=512, H=12).whole
+    assert cost(D=512, H=12, divided=False).whole
+    assert "D = 512 cannot be cut into 12 heads" in HeadCostWidget(H=12)._html()
+    with pytest.raises(ValueError, match="D = 512 cannot be cut into 12 heads"):
+        MultiHeadAttention(512, 12)
+
+
+def test_a_page_without_javascript_reads_a_table() -> None:
+    html = HeadCostWidget(**START)._html()
+    assert "D = 512, H = 8, k = 64, v = 64: 1,048,576 parameters" in html
+    assert '<th scope="row">project</th><td>201,326,592</td><td>66.7%</td>' in html
+    assert '<th scope="row">in all</th><td>301,989,888</td>' in html
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (dict(D=0), "D must lie between 1 and 4096"),
+        (dict(H=65), "H must lie between 1 and 64"),
+        (dict(k=8.5), "k must hold whole numbers"),
+        (dict(T=20_000), "T must lie between 1 and 16384"),
+        (dict(S=float("inf")), "S holds NaN or an infinite number"),
+        (dict(D=[512]), "D has 1 axes but needs 0: a single number"),
+        (dict(bias=1), "bias must be True or False"),
+    ],
+)
+def test_what_has_no_cost_is_refused(
+    changes: dict[str, Any], message: str, unchecked: None
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        HeadCostWidget(**{**START, **changes})
+
+
+# ------------------------------------------------------------------ in the page
+
+
+@pytest.fixture
+def visit(context: BrowserContext, site: str) -> Visit:
+    return Visit(context, site, page_of(STEM))
+
+
+@pytest.fixture
+def widget(visit: Visit) -> Locator:
+    widget = visit.widget(STEM)
+    hold(widget)
+    return widget
+
+
+def hold(widget: Locator, **changes: Any) -> None:
+    """Give the widget these inputs, as a link or a kernel would."""
+    inputs = {**START, **changes}
+    widget.evaluate("(el, i) => { el.model.set('inputs', i); el.model.save_changes(); }", inputs)
+    widget.scroll_into_view_if_needed()
+    settled(widget)
+
+
+def typed(widget: Locator, name: str) -> Locator:
+    return widget.get_by_role("textbox", name=f"{name}, typed", exact=True)
+
+
+def slid(widget: Locator, name: str) -> Locator:
+    return widget.get_by_role("slider", name=re.compile(f"^{name}, "))
+
+
+def switch(widget: Locator, name: str) -> Locator:
+    return widget.get_by_role("checkbox", name=name)
+
+
+def count(widget: Locator, which: str = "parameters") -> int:
+    place = {"parameters": 0, "FLOPs": 1}[which]
+    return int(widget.locator(".sum b.count").nth(place).inner_text().replace(",", ""))
+
+
+def operations(widget: Locator) -> list[int]:
+    texts = widget.locator(".steps .count").all_inner_texts()
+    return [int(text.replace(",", "")) for text in texts]
+
+
+def test_the_formula_is_filled_in(widget: Locator) -> None:
+    assert_torch(widget, STEM)
+    assert widget.locator(".letters").inner_text() == "D·H·(2k + v) + H·v·D"
+    filled = widget.locator(".filled").inner_text()
+    assert filled == "512 · 8 · (2 · 64 + 64) + 8 · 64 · 512 = 786,432 + 262,144"
+    assert widget.locator(".sum").first.inner_text() == "1,048,576 parameters = 4D², whatever H is"
+    switch(widget, "with biases").check()
+    assert_torch(widget, STEM)
+    assert count(widget) == 1_050_624
+    filled = widget.locator(".filled").inner_text()
+    assert filled.endswith("+ 8 · (2 · 64 + 64) + 512 = 786,432 + 262,144 + 2,048")
+    left, right = filled.replace(",", "").replace("·", "*").split(" = ")
+    assert eval(left) == eval(right) == 1_050_624
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        dict(D=4096, H=64, T=16384),
+        dict(D=4093, H=61, k=4091, v=4079, T=16381, S=16369, bias=True, **FREE),
+        dict(D=1, H=1, k=1, v=1, T=1, S=1, **FREE),
+        dict(D=4096, H=4, T=1000),
+    ],
+)
+def test_the_page_shows_exact_counts(widget: Locator, changes: dict[str, Any]) -> None:
+    """Beyond 2²⁴ too, where fp32 has no place for every whole number."""
+    hold(widget, **changes)
+    assert_torch(widget, STEM)
+    given = {**START, **changes}
+    D, H, T = given["D"], given["H"], given["T"]
+    k, v = (given["k"], given["v"]) if not given["divided"] else (D // H, D // H)
+    S = T if given["itself"] else given["S"]
+    assert count(widget) == parameters(D, H, k, v, given["bias"])
+    assert operations(widget) == list(flops(T, S, D, H, k, v))
+    assert count(widget, "FLOPs") == sum(flops(T, S, D, H, k, v))
+    for formula, value in zip(
+        widget.locator(".steps .formula > span").all_inner_texts(), operations(widget), strict=True
+    ):
+        assert eval(formula.replace(",", "").replace("·", "*")) == value
+    memory = widget.locator(".note").last.inner_text().replace(",", "")
+    assert f"= {4 * H * T * S} bytes" in memory
+
+
+def test_bound_sizes_follow_and_let_go(widget: Locator) -> None:
+    assert slid(widget, "k").is_disabled() and typed(widget, "v").is_disabled()
+    typed(widget, "H").fill("16")
+    typed(widget, "T").fill("300")
+    assert_torch(widget, STEM)
+    shown = [typed(widget, name).input_value() for name in ("k", "v", "S")]
+    assert shown == ["32", "32", "300"]
+    assert count(widget) == 1_048_576, "whatever H is"
+    switch(widget, "k = v = D/H").uncheck()
+    switch(widget, "S = T").uncheck()
+    assert_torch(widget, STEM)
+    assert [inputs_of(widget)[name] for name in ("k", "v", "S")] == [32, 32, 300], "nothing jumps"
+    typed(widget, "k").fill("7")
+    typed(widget, "S").fill("5")
+    assert_torch(widget, STEM)
+    assert operations(widget) == list(flops(300, 5, 512, 16, 7, 32))
+    assert "4D²" not in widget.locator(".sum").first.inner_text()
+    switch(widget, "k = v = D/H").check()
+    assert_torch(widget, STEM)
+    assert typed(widget, "k").input_value() == "32" and inputs_of(widget)["k"] == 7
+
+
+def test_heads_that_do_not_divide_the_width_grey_the_results(widget: Locator) -> None:
+    typed(widget, "H").fill("12")
+    settled(widget)
+    assert problem(widget).startswith(
+        "D = 512 cannot be cut into 12 heads: 512 / 12 is not a whole"
+    )
+    assert widget.locator(".result:not([inert])").count() == 0
+    typed(widget, "D").fill("768")
+    assert_torch(widget, STEM)
+    assert widget.locator(".result[inert]").count() == 0
+    assert typed(widget, "k").input_value() == "64" and count(widget) == 4 * 768**2
+    typed(widget, "D").fill("767")
+    settled(widget)
+    switch(widget, "k = v = D/H").uncheck()
+    assert_torch(widget, STEM)
+    assert inputs_of(widget)["k"] == 64, "what was bound to no whole number stays as it was"
+
+
+def test_sliders_go_from_choice_to_choice(widget: Locator) -> None:
+    for key, wanted in (
+        ("ArrowRight", 768),
+        ("ArrowUp", 1024),
+        ("ArrowLeft", 768),
+        ("End", 4096),
+        ("ArrowRight", 4096),
+        ("Home", 1),
+        ("ArrowDown", 1),
+        ("ArrowRight", 2),
+        ("ArrowRight", 3),
+    ):
+        slid(widget, "D").press(key)
+        assert inputs_of(widget)["D"] == wanted
+        assert slid(widget, "D").get_attribute("aria-valuetext") == str(wanted)
+    typed(widget, "D").fill("500")
+    slid(widget, "D").press("ArrowRight")
+    assert inputs_of(widget)["D"] == 512
+    slid(widget, "D").fill("10.3")
+    assert inputs_of(widget)["D"] == 1024 or inputs_of(widget)["D"] == 1536
+    typed(widget, "D").fill("512")
+    typed(widget, "T").press("ArrowUp")
+    typed(widget, "T").press("Shift+ArrowUp")
+    assert inputs_of(widget)["T"] == 139
+    assert_torch(widget, STEM)
+
+
+def test_the_quadratic_part_takes_over_at_twice_the_width(widget: Locator) -> None:
+    verdict = widget.locator(".verdict")
+    assert verdict.inner_text().startswith(
+        "At T = 128 and S = 128, comparing and mixing make 11.1 % of the operations."
+    )
+    assert "from T = 2D = 1,024 on they are more than half" in verdict.inner_text()
+    typed(widget, "T").fill("1024")
+    assert_torch(widget, STEM)
+    assert "make 50.0 % of the operations" in verdict.inner_text()
+    lines = [widget.locator(f".{name}").bounding_box() for name in ("here", "even")]
+    assert lines[0] and lines[1] and lines[0]["x"] == pytest.approx(lines[1]["x"], abs=1)
+    switch(widget, "S = T").uncheck()
+    typed(widget, "S").fill("768")
+    assert_torch(widget, STEM)
+    assert "from T = D·S / (S − D) = 1,536 on" in verdict.inner_text()
+    typed(widget, "S").fill("512")
+    assert_torch(widget, STEM)
+    assert "they never come to half" in verdict.inner_text()
+    assert not widget.locator(".even").is_visible()
+
+
+def test_t_is_dragged_along_the_chart(widget: Locator, visit: Visit) -> None:
+    box = widget.locator(".chart svg").bounding_box()
+    assert box
+    mouse = visit.page.mouse
+    mouse.move(box["x"] + box["width"] / 2, box["y"] + 40)
+    mouse.down()
+    assert inputs_of(widget)["T"] == 128
+    mouse.move(box["x"] + box["width"] * 11 / 14, box["y"] + 60, steps=4)
+    assert inputs_of(widget)["T"] == 2048
+    mouse.move(box["x"] - 50, box["y"] + 60, steps=3)
+    mouse.up()
+    mouse.move(box["x"] + 200, box["y"] + 60)
+    assert_torch(widget, STEM)
+    assert inputs_of(widget)["T"] == 1
+    widget.get_by_role("button", name="Undo").click()
+    assert inputs_of(widget)["T"] == 128, "one step"
+
+
+def test_the_chart_is_the_curve(widget: Locator) -> None:
+    hold(widget, D=64, H=8)
+    curve = received(widget)["curve"]
+    top = widget.locator(".chart path.merge").get_attribute("d") or ""
+    heights = [float(y) for y in re.findall(r"[ML]\d+ ([\d.]+)", top)[:57]]
+    assert heights == pytest.approx((1 - curve[0] - curve[3]).tolist(), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("D", "abc", "“abc” is not a number"),
+        ("D", "4097", "D must lie between 1 and 4096."),
+        ("H", "8.5", "H must be a whole number."),
+        ("T", "-3", "T must lie between 1 and 16384."),
+        ("T", "1e9", "T must lie between 1 and 16384."),
+    ],
+)
+def test_what_has_no_cost_changes_nothing(
+    widget: Locator, name: str, text: str, message: str
+) -> None:
+    before = inputs_of(widget)
+    typed(widget, name).fill(text)
+    assert problem(widget).startswith(message)
+    typed(widget, name).blur()
+    assert typed(widget, name).input_value() == str(before[name])
+    settled(widget)
+    assert inputs_of(widget) == before
+
+
+def test_the_keyboard_reaches_all_of_it(widget: Locator, visit: Visit) -> None:
+    for name in ("k = v", "S = T"):
+        switch(widget, name).uncheck()
+    assert_torch(widget, STEM)
+    typed(widget, "D").focus()
+    for _ in range(40):
+        left = widget.evaluate(
+            "el => { const a = el.shadowRoot.activeElement; if (a) a.seen = true; return !a; }"
+        )
+        if left:
+            break
+        visit.page.keyboard.press("Tab")
+    missed = widget.evaluate(
+        """el => [...el.shadowRoot.querySelectorAll('button, input')]
+            .filter((e) => e.checkVisibility() && !e.disabled && !e.seen).map((e) => e.outerHTML)"""
+    )
+    assert left and missed == []
