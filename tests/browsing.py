@@ -29,6 +29,7 @@ HEATS = {  # the outputs that a widget shows, and how their captions begin
     "self_attention": {"scores": "scores", "weights": "weights", "context": "context"},
     "seq2seq_attention": {"weights": "weights"},
     "start": {"weights": "weights", "output": "averages"},
+    "word_order": {"before": "before", "now": "now"},
 }
 DRAWN = {  # those that it draws otherwise: the elements that carry them, in order
     "encoder_decoder": {
@@ -51,6 +52,14 @@ DRAWN = {  # those that it draws otherwise: the elements that carry them, in ord
         "largest": ".scored .largest",
         "slope": ".scored .slope",
         "output": ".scored .out span",
+    },
+    "word_order": {"change": ".change", "largest": ".verdict"},
+    "positional_encoding": {
+        "code": ".map canvas",
+        "likeness": ".likeness .dots",
+        "period": ".clocks:not(.turned) li",
+        "plain": ".headed .says b:nth-of-type(1)",
+        "turned": ".headed .says b:nth-of-type(2)",
     },
     "multi_head_attention": {
         "split": ".split tbody td",

@@ -757,8 +757,11 @@ def test_bad_rows_are_refused_in_words(unchecked: None, way: Callable[..., Tenso
 
 
 @either_way
-def test_bad_masks_are_refused_in_words(unchecked: None, way: Callable[..., Tensor]) -> None:
-    layer, rows = layer_of(), rows_of(B)
+@pytest.mark.parametrize("causal", [False, True])
+def test_bad_masks_are_refused_in_words(
+    unchecked: None, causal: bool, way: Callable[..., Tensor]
+) -> None:
+    layer, rows = layer_of(causal=causal), rows_of(B)
     with pytest.raises(TypeError, match=r"mask is torch.float32: make it boolean"):
         way(layer, *rows, mask=torch.ones(T, S))
     for shape in ((S, T), (B + 1, T, S), (B, H + 1, T, S), (1, B, H, T, S)):

@@ -11,7 +11,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from tinylib.attention_scoring import dot_score, length_mask
 from tinylib.lab.look import record
-from tinylib.self_attention import SelfAttention, causal_mask, self_attention
+from tinylib.self_attention import SelfAttention, causal_mask, past, self_attention
 
 B, T, D, K, V = 2, 5, 3, 7, 11
 
@@ -99,6 +99,18 @@ def test_causal_mask() -> None:
         4,
         5,
     ]
+
+
+def test_the_past_of_the_last_words_under_another_mask() -> None:
+    assert torch.equal(past(None, 3, 3), causal_mask(3))
+    assert past(None, 2, 3).tolist() == [[True, True, False], [True] * 3]
+    keys = torch.tensor([False, True, True])
+    assert past(keys, 2, 3).tolist() == [[False, True, False], [False, True, True]]
+    assert past(keys.expand(B, 1, 3), 2, 3).shape == (B, 2, 3)
+    with pytest.raises(ValueError, match="3 queries but 2 keys: causal needs T ≤ S"):
+        past(None, 3, 2)
+    with pytest.raises(ValueError, match=r"a mask of shape \(2, 4\) does not fit"):
+        past(torch.ones(2, 4, dtype=torch.bool), 2, 3)
 
 
 @given(seed=st.integers(0, 10_000), at=st.integers(1, T - 1))

@@ -14,7 +14,9 @@ from tinylib.multi_head_attention import MultiHeadAttention, flops, parameters
 from tinylib.widgets.head_cost import LENGTHS, Cost, HeadCostWidget, digits, printed
 
 STEM = "head_cost"
-START = dict(D=512, H=8, k=64, v=64, T=128, S=128, bias=False, divided=True, itself=True)
+START: dict[str, Any] = dict(
+    D=512, H=8, k=64, v=64, T=128, S=128, bias=False, divided=True, itself=True
+)
 FREE: dict[str, Any] = dict(divided=False, itself=False)
 
 

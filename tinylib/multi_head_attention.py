@@ -17,7 +17,7 @@ from tinylib.attention_scoring import (
 from tinylib.lab.look import Tap
 from tinylib.self_attention import check_widths, past
 
-Count = int | Int[Tensor, ""]
+Count = int | Int[Tensor, "..."]
 
 
 def split_heads(

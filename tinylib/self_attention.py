@@ -65,7 +65,9 @@ def past(
     if T > S:
         raise ValueError(f"{T} queries but {S} keys: causal needs T ≤ S")
     behind = causal_mask(S, device)[S - T :]
-    return behind if mask is None else behind & mask
+    if mask is None:
+        return behind
+    return behind & fitting(mask, behind.expand(*mask.shape[:-2], T, S))
 
 
 class SelfAttention(nn.Module):

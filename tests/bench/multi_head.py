@@ -1,8 +1,8 @@
 """`MultiHeadAttention` beside PyTorch's and d2l's, time and memory: part of `make bench`.
 
 One layer on the same texts with the same weights, biases included, in training mode and on one
-thread. It attends without a mask, or without looking ahead: PyTorch's layer is then told so
-(`is_causal`), d2l's, which knows no such mask, gets the lengths 1 … T.
+thread. It attends without a mask, or without looking ahead: ours and PyTorch's are then told so
+(`causal`, `is_causal`), d2l's, which knows no such mask, gets the lengths 1 … T.
 
 "As used" is ours at the float32 matmul precision "medium", which the course's recipes set, and
 theirs at torch's default, "highest"; beside it stand all at one and the same precision. All take
@@ -61,10 +61,6 @@ class Case(NamedTuple):
     def D(self) -> int:
         return self.H * self.k
 
-    @property
-    def mask(self) -> Tensor | None:
-        return causal_mask(self.T) if self.causal else None
-
 
 CASES = [
     Case(32, 8, 128, 64, False, {"torch": 1.8, "d2l": 1.8}),
@@ -81,14 +77,14 @@ class Layer(NamedTuple):
 
     def backward(self, x: Tensor, upstream: Tensor) -> tuple[Tensor, ...]:
         """The output, and the gradients of x and of all weights."""
-        output = self.run(x)
-        return output, *torch.autograd.grad(output, [x, *self.module.parameters()], upstream)
+        output, wanted = self.run(x), [x, *self.module.parameters()]
+        return output.detach(), *torch.autograd.grad(output, wanted, upstream)
 
 
 def ours(case: Case) -> Layer:
-    module, mask = MultiHeadAttention(case.D, case.H, bias=True), case.mask
+    module = MultiHeadAttention(case.D, case.H, bias=True, causal=case.causal)
     fill([module.w_q, module.w_k, module.w_v, module.w_o])
-    return Layer(module, lambda x: module(x, mask=mask))
+    return Layer(module, module)
 
 
 def torchs(case: Case) -> Layer:
@@ -98,8 +94,8 @@ def torchs(case: Case) -> Layer:
     with torch.no_grad():
         module.in_proj_weight.copy_(torch.cat([part.weight for part in parts]))
         module.in_proj_bias.copy_(torch.cat([part.bias for part in parts]))
-    causal, forbidden = case.causal, None if case.mask is None else ~case.mask
-    how: Any = {"need_weights": False, "attn_mask": forbidden, "is_causal": causal}
+    forbidden = ~causal_mask(case.T) if case.causal else None
+    how: Any = {"need_weights": False, "attn_mask": forbidden, "is_causal": case.causal}
     return Layer(module, lambda x: module(x, x, x, **how)[0])
 
 
@@ -182,7 +178,7 @@ def differences(case: Case) -> dict[str, float]:
     found = {}
     for who in case.bars:
         pairs = zip(LAYERS[who](case).backward(x, upstream)[:2], wanted, strict=True)
-        found[who] = max(float((a - b).detach().abs().max() / b.abs().max()) for a, b in pairs)
+        found[who] = max(float((a - b).abs().max() / b.abs().max()) for a, b in pairs)
     return found
 
 
@@ -281,13 +277,16 @@ def main() -> None:
 def report(found: dict[str, Any]) -> None:
     print("multi-head attention, B×H×T×k, float32, one thread; ms of processor time,")
     print("and how many times faster ours is, with the bar")
-    print(f"{'':57}{'ours':>8}{'torch':>8}{'d2l':>8}{'torch':>9}{'d2l':>9}{'bars':>10}")
+    head = ""
     for row in found["times"]:
-        label = f"{row['case']:20} {row['what']:17} {row['precision']:12}{row['of']:7}"
+        if head != (head := f"{row['case']}, {row['what']}"):
+            print(
+                f"\n{head}\n{'':21}{'ours':>8}{'torch':>8}{'d2l':>8}{'torch':>9}{'d2l':>9}{'bars':>12}"
+            )
         ms = "".join(f"{row['ms'][who]:8.1f}" for who in LAYERS)
         faster = "".join(f"{ratio:8.2f}×" for ratio in row["faster"].values())
         bars = " ".join(f"{bar:.1f}×" for bar in row["bars"].values())
-        print(f"{label}{ms}{faster}{bars:>10}")
+        print(f"  {row['precision']:12}{row['of']:7}{ms}{faster}{bars:>12}".rstrip())
     print("\npeak memory of forward and backward, MiB; ours should be no higher than torch's")
     print(f"{'':33}{'ours':>8}{'torch':>8}{'d2l':>8}")
     for row in found["memory"]:

@@ -37,6 +37,8 @@ EDITED = [
     Edit("kernel_regression", "input[aria-label='y of point 5']", "4.5", "-1.5", ".says"),
     Edit("attention_scoring", "input[aria-label='query 2']", "1.25", "-1.5", ".scored"),
     Edit("seq2seq_attention", LINE, *SENTENCES, ".map"),
+    Edit("word_order", BOX, "1.25", "-1.5", ".both"),
+    Edit("positional_encoding", "input[aria-label='offset, typed']", "120", "7", ".says"),
     Edit("multi_head_attention", "input[aria-label='x 0, 1, 2']", "1.25", "-1.5", ".split"),
     Edit("head_cost", "input[aria-label='T, typed']", "256", "300", ".steps"),
     Edit("bleu", LINE, "il est calme .", "il est mouillé .", ".result"),

@@ -84,8 +84,9 @@ def graph(widget: type[LiveWidget], fn: Callable[..., Any]) -> bytes:
             return tuple(fn(self.model, *args) if wants_model else fn(*args))
 
     def example(name: str) -> torch.Tensor:
+        at_most = {axis: 5 if axis in dynamic else high for axis, (_, high) in sizes.items()}
         shape = [
-            int(axis) if axis.isdigit() else min(5, int(sizes[axis][1]))
+            int(axis) if axis.isdigit() else int(min(at_most[axis], sizes[axis][1]))
             for axis in axes[name].split()
         ]
         return torch.zeros(shape, dtype=dtype_of(kinds[name]))

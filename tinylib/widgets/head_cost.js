@@ -239,7 +239,7 @@ function shareChart(widget) {
 
 /** The table that the readable form holds and the fast one does not. */
 function memory() {
-  const line = h("p", { class: "note result" });
+  const line = h("p", { class: "note memory result" });
   return {
     element: line,
     update(inputs, outputs) {
@@ -256,8 +256,8 @@ sizeOf.style = `
 @media (max-width: 600px) { .size-grid { grid-template: none / repeat(2, minmax(0, 1fr)); grid-auto-flow: row; gap: 8px 20px; } }
 .size label { display: flex; gap: 7px; align-items: center; font-size: 13.5px; min-height: 30px; }
 .size label b { font-weight: 650; }
-.size label span { color: var(--soft); font-size: 12.5px; flex: 1; line-height: 1.2; }
-.size input[type=text] { width: 62px; border-color: var(--line); text-align: right; font-variant-numeric: tabular-nums; flex: none; }
+.size label span { color: var(--soft); font-size: 12.5px; flex: 1 1 auto; line-height: 1.2; }
+.size input[type=text] { flex: 0 1 62px; width: 62px; min-width: 44px; border-color: var(--line); text-align: right; font-variant-numeric: tabular-nums; }
 .size input[type=range] { width: 100%; display: block; }
 .size input:disabled { opacity: .55; }
 .switches { display: flex; flex-wrap: wrap; gap: 4px 22px; }
@@ -304,7 +304,7 @@ shareChart.style = `
 .even b { bottom: auto; top: 42%; left: 6px; font-weight: 400; }
 .late b { left: auto; right: -2px; }
 .even.late b { right: 6px; }
-.block .verdict { max-width: none; min-height: 3.2em; }
+.block .verdict, .memory { max-width: none; min-height: 3.2em; }
 `;
 
 export default live("What the heads cost, live", (ui) => {

@@ -58,10 +58,8 @@ def compute(
     keys = torch.where(itself, T, S)
     steps = stacked(flops(T, keys, D, H, k, v))
 
-    def at(length: Tensor) -> Tensor:
-        return stacked(flops(length, torch.where(itself, length, S), D, H, k, v))
-
-    curve = torch.vmap(at, out_dims=1)(torch.tensor(LENGTHS))
+    lengths = torch.tensor(LENGTHS)
+    curve = stacked(flops(lengths, torch.where(itself, lengths, S), D, H, k, v))
     in_all, without = stacked([parameters(D, H, k, v, b) for b in (bias.long(), 0)])
     return Cost(
         torch.stack([k, v, keys]),

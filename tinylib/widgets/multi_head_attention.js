@@ -174,7 +174,8 @@ function stageOf({ name, letters, shapeOf, box }) {
 function walk(widget) {
   let chosen = [Infinity, 1, Infinity]; // b, t and column of the number that is lit
   const first = chosen;
-  const path = h("ol", { class: "path", "aria-label": "where the number goes" });
+  let filled; // the outputs that the stages show
+  const path = h("ol", { class: "path result", "aria-label": "where the number goes" });
 
   const hint = h("p", { class: "hint" },
     "Point at a number anywhere to light it everywhere; type over those of x. By keyboard: arrow keys, and Tab to follow it.");
@@ -216,6 +217,7 @@ function walk(widget) {
       return at;
     });
     if (!index.every(Boolean)) return;
+    path.classList.toggle("long", inputs.untransposed);
     const why = reasons(index, sizes, inputs);
     fillList(path, stages, () => h("li", {}, h("b"), " ", h("span")), (li, { name }, i) => {
       write(li.firstChild, `${i ? "→ " : ""}${name}[${index[i].join(", ")}]`);
@@ -256,7 +258,9 @@ function walk(widget) {
       const { B, T, H, k } = sizes;
       const [x, split, rows, merged] = stages;
       x.fill(sizes, [], count(B * T * H * k), "x");
-      if (outputs.split.shape.join() === [B, H, T, k].join()) { // else the answer is still on its way
+      const given = widget.model.get("outputs");
+      if (given !== filled && outputs.split.shape.join() === [B, H, T, k].join()) { // else it is on its way
+        filled = given;
         const cut = inputs.untransposed ? `x.view(${B}, ${H}, ${T}, ${k})` : `split_heads(x, ${H})`;
         split.fill(sizes, outputs.split.data, outputs.split_from.data, `→ ${cut}`);
         rows.fill(sizes, outputs.rows.data, outputs.split_from.data, "→ flatten(0, 1)");
@@ -337,13 +341,15 @@ walk.style = `
 .stage th.strange { font-weight: 700; color: var(--text); background: color-mix(in oklab, var(--ground), var(--under) 30%);
   padding-left: 5px; border-radius: 4px 0 0 4px; }
 .h0 { --tone: #2f86d8; } .h1 { --tone: #d4568c; } .h2 { --tone: #3a9f6b; } .h3 { --tone: #9a6fd6; }
-.path { list-style: none; margin: 0; padding: 0; min-height: 8.6em; font-size: 13.5px; line-height: 1.6; font-variant-numeric: tabular-nums; }
+.path { list-style: none; margin: 0; padding: 0; min-height: 6.4em; font-size: 13.5px; line-height: 1.6; font-variant-numeric: tabular-nums; }
+.path.long { min-height: 9.6em; }
 .path li { display: grid; grid-template-columns: 166px 1fr; gap: 0 12px; }
 .path b, .address, .stage-name b { font: 600 12.5px/1.7 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; white-space: nowrap; }
 .hint { margin: 0 0 10px; font-size: 13px; color: var(--soft); }
 @media (pointer: coarse) { .x { --cell: 40px; } }
 @media (max-width: 600px) {
-  .path { min-height: 18em; }
+  .path { min-height: 13em; }
+  .path.long { min-height: 19em; }
   .path li { display: block; }
   .path span { display: block; padding-left: 17px; }
 }

@@ -376,8 +376,10 @@ function partsFor(widget) {
 /**
  * The words: rename, add, remove. Each carries its embedding with it in every input whose rows
  * are words. If `weights` names an output, a word is shaded by how much the chosen word looks at it.
+ * `follow(next, at, count, length)` lets other inputs keep pace: from `at` on, `count` words have
+ * become `length`.
  */
-function wordEditor(widget, weights) {
+function wordEditor(widget, weights, follow) {
   const { spec } = widget;
   const list = h("ol", { class: "words", "aria-label": "words" });
   const caption = h("span", { class: "gaze" });
@@ -396,6 +398,7 @@ function wordEditor(widget, weights) {
     if (tables.some(([name]) => name === entry?.name)) entry.row = after(row);
     const done = widget.edit(field, (next) => {
       next.words.splice(at, count, ...words);
+      follow?.(next, at, count, words.length);
       for (const [name, axes] of tables) {
         next[name].splice(at, count, ...words.map((word) => embedding(name, axes, word)));
       }

@@ -1,0 +1,382 @@
+"""Word order: what it computes, and words that are dragged, shuffled and moved by keys."""
+
+import re
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import torch
+from browsing import Visit, assert_torch, inputs_of, page_of, problem, received, settled, word
+from hypothesis import given
+from hypothesis import strategies as st
+from playwright.sync_api import Browser, BrowserContext, Locator
+from torch.nn.functional import pad
+
+from tinylib.positional_encoding import rotary, sinusoidal
+from tinylib.widgets.word_order import KINDS, Shuffled, WordOrderWidget, compute
+
+WORDS = ["Your", "journey", "starts", "with", "one", "step"]
+X = [
+    [0.43, 0.15, 0.89],
+    [0.55, 0.87, 0.66],
+    [0.57, 0.85, 0.64],
+    [0.22, 0.58, 0.33],
+    [0.77, 0.25, 0.10],
+    [0.05, 0.80, 0.55],
+]
+KNOWING = KINDS[1:]
+
+
+def computed(place: list[int], kind: str = "none", x: Any = X) -> Shuffled:
+    words = [f"w{i}" for i in range(len(x))]
+    return Shuffled(**WordOrderWidget(words, x, place, kind).values())
+
+
+# ------------------------------------------------------------------ the numbers
+
+
+def naive(x: torch.Tensor, kind: str) -> torch.Tensor:
+    """Word by word, in fp64."""
+    x = pad(x.double(), (0, 1))
+    T = len(x)
+    if kind == "sinusoidal":
+        x = x + sinusoidal(T, 4)
+    rows = []
+    for t in range(T):
+        scores = torch.zeros(T, dtype=torch.float64)
+        for s in range(T):
+            q, k = 8 * x[t], x[s]
+            if kind == "rotary":
+                q, k = rotary(q[None], t)[0], rotary(k[None], s)[0]
+            scores[s] = q @ k / 2 - (abs(t - s) / 2 if kind == "alibi" else 0)
+        rows.append(sum(a * v for a, v in zip(scores.softmax(0), x, strict=True)))
+    return torch.stack(rows)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_context_vectors_are_those_of_a_loop(kind: str) -> None:
+    x, order = torch.tensor(X), [4, 0, 5, 2, 1, 3]
+    seen = computed([order.index(i) for i in range(6)], kind)
+    assert seen.order.tolist() == order
+    torch.testing.assert_close(seen.before, naive(x, kind), rtol=0, atol=1e-9)
+    torch.testing.assert_close(seen.now, naive(x[order], kind), rtol=0, atol=1e-9)
+    change = (seen.now - seen.before[order]).abs().max(1).values
+    torch.testing.assert_close(seen.change, change)
+    assert seen.largest == change.max()
+
+
+@given(
+    rows=st.lists(st.tuples(*[st.floats(-50, 50, width=32)] * 3), min_size=1, max_size=8),
+    data=st.data(),
+)
+def test_without_positions_rows_move_and_nothing_else(
+    rows: list[tuple[float, ...]], data: st.DataObject
+) -> None:
+    place = data.draw(st.lists(st.integers(0, 7), min_size=len(rows), max_size=len(rows)))
+    seen = compute(torch.tensor(rows), torch.tensor(place), torch.tensor(0))
+    assert sorted(seen.order.tolist()) == list(range(len(rows)))
+    stands = [(place[i], i) for i in seen.order.tolist()]
+    assert all(a < b for a, b in pairwise(stands)), "by place, and where they are alike, as before"
+    assert seen.largest < 1e-9
+
+
+@pytest.mark.parametrize("kind", KNOWING)
+def test_with_positions_every_word_changes(kind: str) -> None:
+    seen = computed([2, 4, 0, 5, 1, 3], kind)
+    assert (seen.change > 0.01).all()
+    assert computed(list(range(6)), kind).largest == 0
+
+
+def test_alibi_reads_backwards_as_well() -> None:
+    """Its bias is the same at either side; clock hands turn one way."""
+    backwards = [5, 4, 3, 2, 1, 0]
+    assert computed(backwards, "alibi").largest < 1e-12
+    assert computed(backwards, "rotary").largest > 0.01
+    assert computed(backwards, "sinusoidal").largest > 0.01
+
+
+def test_a_page_without_javascript_shows_the_change() -> None:
+    html = WordOrderWidget(WORDS, X, [5, 4, 3, 2, 1, 0])._html()
+    assert "context vectors in this order (positions: none)" in html
+    assert re.search(r'<th scope="row">step</th>(<td>0\.\d\d</td>){3}(<td>0\.00</td>){2}', html)
+    html = WordOrderWidget(WORDS, X, [5, 4, 3, 2, 1, 0], "rotary")._html()
+    assert "(positions: rotary)" in html
+    assert re.search(r'<th scope="row">step</th>.*?<td>0\.2\d</td></tr>', html)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (dict(kind="learned"), "'learned' is none of none, sinusoidal, rotary, alibi"),
+        (dict(kind=4), "kind must lie between 0 and 3"),
+        (dict(kind=0.5), "kind must hold whole numbers"),
+        (dict(place=[0, 1]), "place is 2 but needs 6"),
+        (dict(place=[0, 1, 2, 3, 4, 8]), "place must lie between 0 and 7"),
+        (dict(place=[0, 1, 2, 3, 4, 0.5]), "place must hold whole numbers"),
+        (dict(x=[[0.0, 1.0]] * 6), "x is 6 × 2 but needs 6 × 3"),
+        (dict(x=[[0.0, 1.0, 51.0]] * 6), "x must lie between -50 and 50"),
+        (dict(x=[[0.0, 1.0, float("nan")]] * 6), "x holds NaN"),
+        (dict(words="a b c d e f g h i"), "9 words: give 1 to 8"),
+    ],
+)
+def test_bad_input_is_refused_in_words(
+    changes: dict[str, Any], message: str, unchecked: None
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        WordOrderWidget(**{**dict(words=WORDS, x=X), **changes})
+
+
+# ------------------------------------------------------------------ in the page
+
+
+@pytest.fixture
+def visit(context: BrowserContext, site: str) -> Visit:
+    return Visit(context, site, page_of("word_order"))
+
+
+@pytest.fixture
+def widget(visit: Visit) -> Locator:
+    widget = visit.widget("word_order")
+    hold(widget)
+    return widget
+
+
+def hold(widget: Locator, **changes: Any) -> None:
+    """Give the widget these inputs, as a link or a kernel would."""
+    inputs = {**dict(words=WORDS, x=X, place=list(range(6)), kind=0), **changes}
+    widget.evaluate("(el, i) => { el.model.set('inputs', i); el.model.save_changes(); }", inputs)
+    widget.scroll_into_view_if_needed()
+    assert_torch(widget, "word_order")
+
+
+def button(widget: Locator, name: str) -> Locator:
+    return widget.get_by_role("button", name=name, exact=True)
+
+
+def chip(widget: Locator, name: str) -> Locator:
+    return widget.get_by_role("slider", name=f"place of {name}", exact=True)
+
+
+def line_up(widget: Locator) -> list[str]:
+    """The new order as it is read, in the chips and, once answered, in the table."""
+    assert_torch(widget, "word_order")
+    chips = widget.locator(".stands").all_inner_texts()
+    assert widget.locator(".vectors tr td:first-child ~ th button").all_inner_texts() == chips
+    return chips
+
+
+def verdict(widget: Locator) -> str:
+    settled(widget)
+    return widget.locator(".verdict").inner_text()
+
+
+def middle(place: Locator) -> tuple[float, float]:
+    box = place.bounding_box()
+    assert box
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def test_a_shuffle_changes_nothing_until_positions_are_known(widget: Locator) -> None:
+    assert verdict(widget) == "The words stand as before. Shuffle them."
+    button(widget, "Reverse").click()
+    assert line_up(widget) == WORDS[::-1]
+    assert verdict(widget).startswith("Every word has the same context vector as before, in")
+    assert widget.locator(".change").all_inner_texts() == ["same"] * 6
+    assert widget.locator(".ways .same").count() == 6
+    for name in ("sinusoidal", "rotary"):
+        widget.get_by_role("radio", name=name).check()
+        assert line_up(widget) == WORDS[::-1]
+        assert verdict(widget).startswith("All 6 words have another context vector than before")
+        assert widget.locator(".ways .other").count() == 6
+        largest = received(widget)["largest"].item()
+        assert verdict(widget).endswith(f"differs by up to {largest:.2f}.")
+        assert f"±{largest:.2f}" in widget.locator(".change").all_inner_texts()
+    widget.get_by_role("radio", name="ALiBi").check()
+    assert_torch(widget, "word_order")
+    assert verdict(widget).endswith("to this kind of positions, both orders are alike.")
+    button(widget, "move journey left").click()
+    assert "words have another context vector" in verdict(widget)
+
+
+def test_the_shuffle_is_always_another_order_and_can_be_undone(widget: Locator) -> None:
+    order = WORDS
+    for _ in range(8):
+        button(widget, "Shuffle").click()
+        before, order = order, line_up(widget)
+        assert order != before and sorted(order) == sorted(WORDS)
+    button(widget, "Undo").click()
+    assert line_up(widget) == before
+    button(widget, "As before").click()
+    assert line_up(widget) == WORDS and button(widget, "As before").is_disabled()
+    hold(widget, words=["a", "b"], x=X[:2], place=[0, 1])
+    button(widget, "Shuffle").click()
+    assert line_up(widget) == ["b", "a"]
+    hold(widget, words=["a"], x=X[:1], place=[0])
+    assert button(widget, "Shuffle").is_disabled() and button(widget, "Reverse").is_disabled()
+    assert button(widget, "move a left").is_disabled()
+
+
+def test_keys_move_a_word_and_go_with_it(widget: Locator, visit: Visit) -> None:
+    press = visit.page.keyboard.press
+    chip(widget, "journey").focus()
+    press("ArrowRight")
+    press("ArrowRight")
+    assert line_up(widget) == ["Your", "starts", "with", "journey", "one", "step"]
+    assert chip(widget, "journey").get_attribute("aria-valuenow") == "4"
+    assert chip(widget, "journey").get_attribute("aria-valuetext") == "4 of 6"
+    press("End")
+    press("ArrowDown")
+    assert line_up(widget) == ["Your", "starts", "with", "one", "step", "journey"]
+    press("Home")
+    press("ArrowLeft")
+    assert line_up(widget) == ["journey", "Your", "starts", "with", "one", "step"]
+    assert chip(widget, "journey").evaluate("el => el === el.getRootNode().activeElement")
+
+
+def test_buttons_move_the_chosen_word(widget: Locator) -> None:
+    widget.locator(".vectors").first.get_by_role("button", name="one").click()
+    button(widget, "move one left").click()
+    assert line_up(widget) == ["Your", "journey", "starts", "one", "with", "step"]
+    button(widget, "move one right").click()
+    button(widget, "move one right").click()
+    assert line_up(widget) == ["Your", "journey", "starts", "with", "step", "one"]
+    assert button(widget, "move one right").is_disabled()
+
+
+def test_a_word_is_dragged(widget: Locator, visit: Visit) -> None:
+    (x, y), (to, _) = middle(chip(widget, "journey")), middle(chip(widget, "one"))
+    mouse = visit.page.mouse
+    mouse.move(x, y)
+    mouse.down()
+    mouse.move(to + 12, y, steps=25)
+    mouse.up()
+    assert line_up(widget) == ["Your", "starts", "with", "one", "journey", "step"]
+    mouse.move(x, y)
+    assert line_up(widget)[4] == "journey", "let go"
+    button(widget, "Undo").click()
+    assert line_up(widget) == WORDS, "one step"
+
+
+def test_a_word_is_dragged_by_touch(browser: Browser, site: str) -> None:
+    with browser.new_context(
+        viewport={"width": 375, "height": 900}, has_touch=True, is_mobile=True
+    ) as context:
+        visit = Visit(context, site, page_of("word_order"))
+        widget = visit.widget("word_order")
+        hold(widget)
+        widget.locator(".line-up").scroll_into_view_if_needed()
+        (x, y), (to, _) = middle(chip(widget, "Your")), middle(chip(widget, "starts"))
+        session = context.new_cdp_session(visit.page)
+
+        def touch(kind: str, *at: float) -> None:
+            points = [{"x": at[0], "y": at[1]}] if at else []
+            session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+        touch("touchStart", x, y)
+        for i in range(1, 26):
+            touch("touchMove", x + (to + 12 - x) * i / 25, y)
+        touch("touchEnd")
+        assert line_up(widget) == ["journey", "starts", "Your", "with", "one", "step"]
+        assert visit.page.evaluate("document.documentElement.scrollWidth") == 375
+        wide = widget.evaluate(
+            """el => { const frame = el.shadowRoot.querySelector('.frame').getBoundingClientRect();
+                return [...el.shadowRoot.querySelectorAll('.both *, .stands, button')]
+                    .filter((e) => e.getBoundingClientRect().right > frame.right).length; }"""
+        )
+        assert wide == 0
+        for place in widget.locator(":is(.stands, button, .kinds input):visible").all():
+            box = place.bounding_box()
+            assert box and box["width"] >= 24 and box["height"] >= 24
+
+
+def test_words_that_come_and_go_leave_the_others_where_they_stand(
+    widget: Locator, visit: Visit
+) -> None:
+    button(widget, "Reverse").click()
+    word(widget, 2).fill("walk")
+    assert line_up(widget) == ["step", "one", "with", "starts", "walk", "Your"]
+    word(widget, 2).focus()
+    visit.page.keyboard.press("Control+a")
+    visit.page.keyboard.type("long walk")
+    assert line_up(widget) == ["step", "one", "with", "starts", "long", "walk", "Your"]
+    button(widget, "Add word").click()
+    assert line_up(widget)[-2:] == ["Your", "word"]
+    button(widget, "remove one").click()
+    assert line_up(widget) == ["step", "with", "starts", "long", "walk", "Your", "word"]
+    button(widget, "Add word").click()
+    button(widget, "Add word").click()
+    assert problem(widget) == "There is room for 8 words: remove one first."
+    for _ in range(7):
+        widget.get_by_role("button", name="remove").first.click()
+    assert line_up(widget) == ["word"]
+    assert verdict(widget) == "The words stand as before. Shuffle them."
+
+
+def test_lines_lead_from_where_a_word_stood_to_where_it_stands(widget: Locator) -> None:
+    hold(widget, place=[2, 0, 1, 5, 4, 3])
+    ways = widget.locator(".ways path").evaluate_all("all => all.map((p) => p.getAttribute('d'))")
+    ends = [[float(n) for n in re.findall(r"[\d.]+", way)] for way in ways]
+    assert [(e[1], e[-1]) for e in ends] == [
+        (i + 0.5, t + 0.5) for t, i in enumerate([1, 2, 0, 5, 4, 3])
+    ]
+    rows = widget.locator(".vectors").first.locator("tr").all()
+    box, last = widget.locator(".ways").bounding_box(), rows[-1].bounding_box()
+    first = rows[0].bounding_box()
+    assert box and first and last
+    assert box["y"] == pytest.approx(first["y"], abs=2)
+    assert box["y"] + box["height"] == pytest.approx(last["y"] + last["height"], abs=2)
+
+
+def test_a_link_keeps_the_order(widget: Locator, visit: Visit, context: BrowserContext) -> None:
+    hold(widget, place=[3, 5, 0, 4, 1, 2], kind=3)
+    button(widget, "Copy link").click()
+    visit.page.wait_for_function("location.hash.length > 50")
+    other = Visit(context, visit.site, visit.page.url.removeprefix(f"{visit.site}/"))
+    again = other.widget("word_order")
+    settled(again)
+    assert inputs_of(again) == inputs_of(widget)
+    assert line_up(again) == ["starts", "one", "step", "Your", "with", "journey"]
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "message"),
+    [
+        ("word 2", "", "A word cannot be empty"),
+        ("x of journey, 2", "abc", "“abc” is not a number"),
+        ("x of journey, 2", "51", "51 is out of range"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(
+    widget: Locator, field: str, text: str, message: str
+) -> None:
+    before = inputs_of(widget)
+    box = widget.get_by_label(field, exact=True)
+    value = box.input_value()
+    box.fill(text)
+    assert problem(widget).startswith(message)
+    box.blur()
+    assert box.input_value() == value
+    settled(widget)
+    assert inputs_of(widget) == before
+
+
+def test_the_keyboard_reaches_all_of_it(widget: Locator, visit: Visit) -> None:
+    button(widget, "Reverse").click()
+    word(widget, 1).focus()
+    for _ in range(90):
+        left = widget.evaluate(
+            "el => { const a = el.shadowRoot.activeElement; if (a) a.seen = true; return !a; }"
+        )
+        if left:
+            break
+        visit.page.keyboard.press("Tab")
+    missed = widget.evaluate(
+        """el => [...el.shadowRoot.querySelectorAll('button, input, [tabindex]')]
+            .filter((e) => e.checkVisibility() && !e.disabled && !e.seen && e.type !== 'radio')
+            .map((e) => e.outerHTML)"""
+    )
+    assert left and missed == []
+    widget.get_by_role("radio", name="no positions").focus()
+    visit.page.keyboard.press("ArrowDown")
+    assert inputs_of(widget)["kind"] == 1
+    assert_torch(widget, "word_order")
