@@ -161,7 +161,7 @@ def widget(visit: Visit) -> Locator:
 
 def hold(widget: Locator, **changes: Any) -> None:
     """Give the widget these inputs, as a link or a kernel would."""
-    inputs = dict(positions=50, hands=16, base=10_000, offset=0, query=12, key=7)
+    inputs: dict[str, Any] = dict(positions=50, hands=16, base=10_000, offset=0, query=12, key=7)
     inputs |= dict(concatenated=False, q=Q, k=K) | changes
     widget.evaluate("(el, i) => { el.model.set('inputs', i); el.model.save_changes(); }", inputs)
     widget.scroll_into_view_if_needed()
