@@ -279,7 +279,7 @@ def test_leaving_the_transpose_out_mixes_words(widget: Locator) -> None:
     assert "Wrong: in the row of word 0, though it is word 1’s" in said
     assert "column h·k + j = 1·2 + 1 = 3, in row 0: not where it was in x" in said
     cell(widget, "x", 0).hover()
-    assert "By luck, where it belongs" in widget.locator(".path").inner_text()
+    assert "This one is where it belongs" in widget.locator(".path").inner_text()
     slider(widget, "heads").fill("1")
     assert_torch(widget, STEM)
     assert widget.locator(".mixed").inner_text().startswith("With one head both ways are the same")

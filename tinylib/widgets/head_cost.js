@@ -1,7 +1,8 @@
 import { exact, h, live, mark, numberBox, write } from "./parts.js";
 import { fillList } from "./sentences.js";
 
-const CHOICES = [1, ...Array.from({ length: 13 }, (_, i) => [2 ** (i + 1), 3 * 2 ** i]).flat(), 2 ** 14]; // 1 2 3 4 6 8 12 …
+// 1 2 3 4 6 8 12 … 8192 12288 16384: where sliders stop.
+const CHOICES = [1, ...Array.from({ length: 13 }, (_, i) => [2 ** (i + 1), 3 * 2 ** i]).flat(), 2 ** 14];
 const nearestChoice = (log) => CHOICES.reduce((best, value) =>
   (Math.abs(Math.log2(value) - log) < Math.abs(Math.log2(best) - log) ? value : best));
 const between = (value, [low, high]) => Math.max(low, Math.min(high, value));
@@ -35,7 +36,8 @@ function sizeOf(widget, name, label, by = "", i = 0) {
     put: (next, value) => { next[name] = value; }, limits: ends, name, step: 1, focus: () => box.select() });
   box.setAttribute("aria-label", `${name}, typed`);
   const slide = (value) => widget.edit(name, (next) => { next[name] = value; });
-  const range = h("input", { type: "range", min: "0", max: String(Math.log2(ends[1])), step: "any", "aria-label": `${name}, ${label}`,
+  const range = h("input", { type: "range", min: "0", max: String(Math.log2(ends[1])), step: "any",
+    "aria-label": `${name}, ${label}`,
     input: () => { slide(nearestChoice(Number(range.value))); },
     keydown: (event) => {
       const value = widget.inputs[name];
@@ -47,7 +49,8 @@ function sizeOf(widget, name, label, by = "", i = 0) {
       slide(to[event.key] ?? value);
     } });
   return {
-    element: h("div", { class: "size" }, h("label", {}, h("b", { "aria-hidden": "true" }, name), h("span", { "aria-hidden": "true" }, label), box), range),
+    element: h("div", { class: "size" },
+      h("label", {}, h("b", { "aria-hidden": "true" }, name), h("span", { "aria-hidden": "true" }, label), box), range),
     update(inputs, outputs) {
       const bound = Boolean(by) && inputs[by];
       box.disabled = range.disabled = bound;
@@ -111,8 +114,9 @@ function parameterCount(widget) {
       const count = groups(outputs.parameters);
       write(sum.firstChild, printed(count));
       write(sum.lastChild, divided && can ? ` = 4D²${bias ? " + 4D" : ""}, whatever H is` : "");
-      fillList(list, ["W_q", "W_k", "W_v", "W_o"], (i) => h("li", {}, h("span", {}, h("i", {}, "W"), h("sub", {}, "qkvo"[i])), h("span", { class: "soft" }), h("b")),
-        (li, name, i) => {
+      fillList(list, [..."qkvo"],
+        (i) => h("li", {}, h("span", {}, h("i", {}, "W"), h("sub", {}, "qkvo"[i])), h("span", { class: "soft" }), h("b")),
+        (li, _, i) => {
           const size = i < 3 ? [D, H * (i < 2 ? k : v)] : [H * v, D];
           write(li.children[1], size.map(whole).join(" × "));
           write(li.children[2], printed(matrices[i]));
@@ -122,7 +126,8 @@ function parameterCount(widget) {
 }
 
 const STEPS = [
-  ["project", "x → q, k, v", "2·D·H·(T·k + S·k + S·v)", ({ D, H, T, S, k, v }) => times(2, D, H, `(${times(T, k)} + ${times(S, k)} + ${times(S, v)})`)],
+  ["project", "x → q, k, v", "2·D·H·(T·k + S·k + S·v)",
+    ({ D, H, T, S, k, v }) => times(2, D, H, `(${times(T, k)} + ${times(S, k)} + ${times(S, v)})`)],
   ["compare", "q, k → scores", "2·H·T·S·k", ({ H, T, S, k }) => times(2, H, T, S, k)],
   ["mix", "weights, v → outputs", "2·H·T·S·v", ({ H, T, S, v }) => times(2, H, T, S, v)],
   ["merge", "outputs → y", "2·T·H·v·D", ({ D, H, T, v }) => times(2, T, H, v, D)],
@@ -184,7 +189,8 @@ function shareChart(widget) {
     return tick;
   });
   const ground = h("div", { class: "chart-ground", "aria-hidden": "true" }, svg,
-    h("span", { class: "name low" }, "project and merge"), h("span", { class: "name high" }, "compare and mix"), even, here, ...ticks);
+    h("span", { class: "name low" }, "project and merge"), h("span", { class: "name high" }, "compare and mix"),
+    even, here, ...ticks);
   const verdict = h("p", { class: "note verdict", role: "status" });
   const drag = (event) => {
     if (!(event.buttons & 1)) return;
@@ -257,7 +263,8 @@ sizeOf.style = `
 .size label { display: flex; gap: 7px; align-items: center; font-size: 13.5px; min-height: 30px; }
 .size label b { font-weight: 650; }
 .size label span { color: var(--soft); font-size: 12.5px; flex: 1 1 auto; line-height: 1.2; }
-.size input[type=text] { flex: 0 1 62px; width: 62px; min-width: 44px; border-color: var(--line); text-align: right; font-variant-numeric: tabular-nums; }
+.size input[type=text] { flex: 0 1 62px; width: 62px; min-width: 44px; border-color: var(--line);
+  text-align: right; font-variant-numeric: tabular-nums; }
 .size input[type=range] { width: 100%; display: block; }
 .size input:disabled { opacity: .55; }
 .switches { display: flex; flex-wrap: wrap; gap: 4px 22px; }
@@ -270,7 +277,8 @@ parameterCount.style = `
 .block .filled { color: var(--soft); font-size: 13.5px; }
 .block .sum { margin-top: 2px; }
 .sum .count { font-size: 19px; font-weight: 650; color: var(--accent); }
-.matrices { list-style: none; display: grid; grid-template-columns: repeat(auto-fit, minmax(148px, 1fr)); gap: 4px 12px; margin: 6px 0 0; padding: 0; font-size: 13px; font-variant-numeric: tabular-nums; }
+.matrices { list-style: none; display: grid; grid-template-columns: repeat(auto-fit, minmax(148px, 1fr)); gap: 4px 12px;
+  margin: 6px 0 0; padding: 0; font-size: 13px; font-variant-numeric: tabular-nums; }
 .matrices li { display: flex; flex-wrap: wrap; gap: 0 6px; align-items: baseline; }
 .matrices sub { line-height: 0; font-size: 11px; }
 .matrices .soft { color: var(--soft); }
@@ -283,7 +291,8 @@ operations.style = `
 .steps b { font-weight: 600; }
 .steps .what, .steps .formula { color: var(--soft); font-size: 12.5px; }
 .steps .share { text-align: right; }
-.steps .bar { grid-column: 1 / -1; height: 9px; background: color-mix(in oklab, var(--ground), var(--line) 45%); border-radius: 2px; overflow: hidden; }
+.steps .bar { grid-column: 1 / -1; height: 9px; border-radius: 2px; overflow: hidden;
+  background: color-mix(in oklab, var(--ground), var(--line) 45%); }
 .steps .bar i { display: block; height: 100%; min-width: 1px; background: var(--tone); }
 .steps .formula { grid-column: 1 / -1; }
 @media (max-width: 600px) { .steps .what { grid-column: 1 / -1; grid-row: 3; } .steps .count { grid-column: 3; } }

@@ -230,7 +230,7 @@ function walk(widget) {
     chosen = indexIn([B, T, H * k], place);
     light();
   };
-  const cellOf = (event) => event.target.closest("td");
+  const cellOf = (event) => event.target.closest("tbody td");
   const look = (event) => {
     const cell = cellOf(event);
     if (cell) choose(cell.place);
@@ -239,7 +239,9 @@ function walk(widget) {
     const [cell, arrow] = [cellOf(event), ARROWS[event.key]];
     if (!cell || !arrow || event.altKey || event.ctrlKey || event.metaKey) return;
     const { selectionStart: from, selectionEnd: to, value } = event.target;
-    if (value !== undefined && arrow[1] && (from !== to ? to - from < value.length : from !== (arrow[1] < 0 ? 0 : value.length))) return;
+    if (value !== undefined && arrow[1] && to - from < value.length) { // a number is being typed
+      if (from !== to || from !== (arrow[1] < 0 ? 0 : value.length)) return;
+    }
     event.preventDefault();
     event.stopPropagation(); // a number box would count up and down
     stage.target(stage.beside(cell, arrow)).focus();
@@ -251,7 +253,8 @@ function walk(widget) {
   }
 
   return {
-    element: h("div", { class: "column" }, h("div", { role: "status" }, path), hint, h("div", { class: "walk" }, ...stages.map(({ element }) => element))),
+    element: h("div", { class: "column" }, h("div", { role: "status" }, path), hint,
+      h("div", { class: "walk" }, ...stages.map(({ element }) => element))),
     reset() { chosen = first; },
     update(inputs, outputs) {
       const sizes = sizesOf(inputs);
@@ -279,17 +282,20 @@ function reasons([x, split, rows, merged], { T, H, k }, { x: numbers, untranspos
   const column = `column h·k + j = ${head}·${k} + ${j} = ${merged[2]}`;
   const value = `= ${shown(numbers[b][t].flat()[c])}`;
   if (!untransposed) {
-    return [value, `h = ${c} // ${k} = ${head} and j = ${c} % ${k} = ${j}; b and t stay`, flat, `${column}, as in x`];
+    const cut = `h = ${c} // ${k} = ${head} and j = ${c} % ${k} = ${j}; b and t stay`;
+    return [value, cut, flat, `${column}, as in x`];
   }
   const n = t * H * k + c;
   const slice = Math.floor(c / k);
-  const wrong = [...(head === slice ? [] : [`head ${head} instead of ${slice}`]),
-    ...(row === t ? [] : [`in the row of word ${row}, though it is word ${t}’s`])];
-  return [value,
-    `number t·Hk + ${c} = ${t}·${H * k} + ${c} = ${n} of its sentence, of which each head takes T·k = ${T * k}: h = ${n} // ${T * k} = ${head}, `
-      + `t = ${n} % ${T * k} // ${k} = ${row}, j = ${n} % ${k} = ${j}. ${wrong.length ? `Wrong: ${wrong.join(", ")}` : "By luck, where it belongs"}`,
-    flat,
-    `${column}, in row ${row}${row === t && merged[2] === c ? ", as in x" : `: not where it was in x`}`];
+  const wrong = [
+    ...(head === slice ? [] : [`head ${head} instead of ${slice}`]),
+    ...(row === t ? [] : [`in the row of word ${row}, though it is word ${t}’s`]),
+  ];
+  const cut = `number t·Hk + ${c} = ${t}·${H * k} + ${c} = ${n} of its sentence, of which each head takes T·k = ${T * k}: `
+    + `h = ${n} // ${T * k} = ${head}, t = ${n} % ${T * k} // ${k} = ${row}, j = ${n} % ${k} = ${j}. `
+    + (wrong.length ? `Wrong: ${wrong.join(", ")}` : "This one is where it belongs");
+  const end = row === t && merged[2] === c ? ", as in x" : ": not where it was in x";
+  return [value, cut, flat, `${column}, in row ${row}${end}`];
 }
 
 /** What leaving the transpose out does to all of them. */
