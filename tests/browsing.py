@@ -45,6 +45,7 @@ DRAWN = {  # those that it draws otherwise: the elements that carry them, in ord
         "d2l": ".score:last-child b",
     },
     "decoding": {"log_prob": ".tree .columns ol li"},
+    "heads": {"probabilities": ".lane td"},
     "kernel_regression": {"alpha": ".plot .point"},
     "attention_scoring": {
         "scores": ".scored .score",
@@ -234,7 +235,7 @@ def assert_torch(widget: Locator, stem: str) -> None:
 
     def same(name: str, numbers: torch.Tensor) -> None:
         torch.testing.assert_close(
-            numbers, reference[name].view(numbers.shape), rtol=1e-5, atol=1e-5
+            numbers, reference[name].reshape(numbers.shape), rtol=1e-5, atol=1e-5
         )
 
     for name, numbers in received(widget).items():

@@ -128,7 +128,8 @@ def test_widgets_and_exercises_carry_the_stems_of_what_they_show() -> None:
     widgets, exercises = ROOT / "tinylib" / "widgets", ROOT / "tinylib" / "exercises"
     views = {path.stem for path in widgets.glob("*.py")} - {"__init__", "export", "schema"}
     views -= {"translator"}  # what several share, in both languages
-    shared = {"dictionary", "inputs", "parts", "search", "sentences", "translator", "vectors"}
+    shared = {"dictionary", "inputs", "lookup", "parts", "search", "sentences", "translator"}
+    shared |= {"vectors"}
     assert {path.stem for path in widgets.glob("*.js")} - shared == views
     taught = chapters | (WITHOUT_CHAPTER & {path.stem for path in MODULES})
     taught |= {"kernel_regression"}  # the first half of attention_scoring, with a view of its own

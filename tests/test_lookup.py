@@ -213,6 +213,11 @@ def test_no_symbol_and_no_digit_gives_anything_away() -> None:
     symbols = Counter(batch.tokens[batch.tokens >= FREE].tolist())
     assert set(symbols) == set(range(FREE, V))
     assert max(symbols.values()) < 1.2 * min(symbols.values())
+    rng = random.Random(0)
+    texts = [sentence(rng) for _ in range(2000)]
+    where = [(b, text.index("ant")) for b, text in enumerate(texts) if "ant" in text]
+    ants = {int(batch.tokens[b, t]) for b, t in where}
+    assert ants == set(range(FREE, V))
     for q in range(len(QUESTIONS)):
         asked = batch.places[..., q] >= 0
         own = (batch.answers[..., q] == batch.digits)[asked].float().mean().item()

@@ -562,9 +562,9 @@ def test_switching_a_head_off_leaves_its_weights_to_be_seen() -> None:
 
 def test_recording_shows_every_heads_weights_and_scores() -> None:
     layer, rows = layer_of(), rows_of(B)
-    mask = some(B, 1, S)
+    mask, on = some(B, 1, S), some(B, H)
     with record(layer) as inside:
-        watched = layer(*rows, mask=mask)
+        watched = layer(*rows, mask=mask, head_mask=on)
     wanted = layer.attended(*rows, mask=mask)
     assert torch.equal(inside["weights"][0], wanted.weights)
     assert torch.equal(inside["scores"][0], wanted.scores)
@@ -575,8 +575,16 @@ def test_recording_shows_every_heads_weights_and_scores() -> None:
         scores = q[..., at] @ k[..., at].mT / K**0.5
         close(wanted.scores[:, h], scores.masked_fill(~mask, -torch.inf), 1e-9)
     close(wanted.weights, wanted.scores.softmax(-1), 1e-9)
-    close(watched, layer(*rows, mask=mask), 1e-9)
-    assert len(inside["weights"]) == 1, "what is not watched takes the fast way"
+    close(watched, layer(*rows, mask=mask, head_mask=on), 1e-9)
+
+
+def test_what_nobody_watches_takes_the_fast_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    layer, rows = layer_of(), rows_of(B)
+    wanted = layer.attended(*rows).output
+    monkeypatch.delattr(MultiHeadAttention, "attended")
+    close(layer(*rows), wanted, 1e-9)
+    with record(layer), pytest.raises(AttributeError, match="attended"):
+        layer(*rows)
 
 
 def test_one_tap_is_enough_to_watch() -> None:

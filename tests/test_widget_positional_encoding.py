@@ -380,11 +380,16 @@ def test_pairs_come_and_go_and_keep_their_numbers(widget: Locator) -> None:
         assert widget.locator(".turned li").count() == pairs
         assert width.get_attribute("aria-valuetext") == str(2 * pairs)
     assert inputs_of(widget)["q"] == [Q[0], [-1.25, -0.5]] and inputs_of(widget)["k"] == K
+    width.fill("3")
+    widget.get_by_label("q of 3, 1", exact=True).fill("2.5")
+    for pairs in (2, 3):
+        width.fill(str(pairs))
+    assert inputs_of(widget)["q"][2][0] == 2.5
+    width.fill("2")
     widget.get_by_role("button", name="Reset").click()
     settled(widget)
-    width.fill("1")
-    width.fill("2")
-    assert inputs_of(widget)["q"][1] == [0.7, -0.5], "what was typed before the reset is gone"
+    width.fill("3")
+    assert inputs_of(widget)["q"][2][0] != 2.5, "what was typed before the reset is gone"
 
 
 @pytest.mark.parametrize(

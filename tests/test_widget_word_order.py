@@ -209,8 +209,9 @@ def test_the_shuffle_is_always_another_order_and_can_be_undone(widget: Locator) 
     button(widget, "As before").click()
     assert line_up(widget) == WORDS and button(widget, "As before").is_disabled()
     hold(widget, words=["a", "b"], x=X[:2], place=[0, 1])
-    button(widget, "Shuffle").click()
-    assert line_up(widget) == ["b", "a"]
+    for order in (["b", "a"], ["a", "b"]) * 4:
+        button(widget, "Shuffle").click()
+        assert widget.locator(".stands").all_inner_texts() == order
     hold(widget, words=["a"], x=X[:1], place=[0])
     assert button(widget, "Shuffle").is_disabled() and button(widget, "Reverse").is_disabled()
     assert button(widget, "move a left").is_disabled()
@@ -284,6 +285,11 @@ def test_a_word_is_dragged_by_touch(browser: Browser, site: str) -> None:
                     .filter((e) => e.getBoundingClientRect().right > frame.right).length; }"""
         )
         assert wide == 0
+        hold(widget, kind=1, x=[[-v for v in row] for row in X], place=[5, 4, 3, 2, 1, 0])
+        clipped = widget.locator(".vectors td span").evaluate_all(
+            "all => all.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent)"
+        )
+        assert clipped == []
         for place in widget.locator(":is(.stands, button, .kinds input):visible").all():
             box = place.bounding_box()
             assert box and box["width"] >= 24 and box["height"] >= 24
@@ -312,7 +318,18 @@ def test_words_that_come_and_go_leave_the_others_where_they_stand(
     assert verdict(widget) == "The words stand as before. Shuffle them."
 
 
+def test_a_little_change_is_not_none(widget: Locator) -> None:
+    hold(widget, x=[[2 * v for v in row] for row in X], place=[1, 0, 2, 3, 4, 5], kind=2)
+    change = received(widget)["change"]
+    little = ((change >= 1e-6) & (change < 0.005)).tolist()
+    assert little == [True, False, True, True, True, False]
+    said = widget.locator(".change").all_inner_texts()
+    assert [text == "<0.01" for text in said] == little
+
+
 def test_lines_lead_from_where_a_word_stood_to_where_it_stands(widget: Locator) -> None:
+    hold(widget, place=[3, 0, 3, 0, 3, 0])
+    assert line_up(widget) == ["journey", "with", "step", "Your", "starts", "one"]
     hold(widget, place=[2, 0, 1, 5, 4, 3])
     ways = widget.locator(".ways path").evaluate_all("all => all.map((p) => p.getAttribute('d'))")
     ends = [[float(n) for n in re.findall(r"[\d.]+", way)] for way in ways]

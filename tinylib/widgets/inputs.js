@@ -54,13 +54,23 @@ export function tokenise(text) {
 
 const GAPS = new RegExp(`[${SPACE}\\ufeff]+`, "u");
 
+/** Whether any word will do: the vocabulary has no <unk>. */
+export const isOpen = (vocabulary) => !knows(vocabulary, "<unk>");
+
+/** The tokens that a reader can write: all but <pad> and its like. */
+export const ownTokens = (vocabulary) => vocabulary.filter((token) => !/^<.+>$/.test(token));
+
 /**
- * A sentence's words: as the model's were, or, without a vocabulary, what spaces part. A model that
+ * A sentence's words: as the model's were, or, if any word will do, what spaces part; a vocabulary's
+ * own tokens, brackets say, are then words even where no space parts them from others. A model that
  * has not learned "n't" reads "not" for it: "isn't" is "is not".
  */
 export function wordsOf(spec, name, text) {
   const vocabulary = spec.sentences[name];
-  if (!vocabulary.length) return text.split(GAPS).filter(Boolean);
+  if (isOpen(vocabulary)) {
+    const apart = ownTokens(vocabulary).reduce((all, token) => all.replaceAll(token, () => ` ${token} `), text);
+    return apart.split(GAPS).filter(Boolean);
+  }
   return tokenise(text).map((word) => (word === "n't" && !knows(vocabulary, word) ? "not" : word));
 }
 
@@ -72,14 +82,19 @@ function numbersOf(vocabulary) {
 
 export const knows = (vocabulary, word) => numbersOf(vocabulary).has(word);
 
-/** Each sentence as numbers: those of its vocabulary, else 0, 1, 2 … as words first appear. */
+/**
+ * Each sentence as numbers: those of its vocabulary, else the next ones as words first appear;
+ * without a vocabulary those are 0, 1, 2 …
+ */
 export function idsOf(spec, inputs) {
   const seen = new Map();
   const number = (word) => seen.get(word) ?? (seen.set(word, seen.size), seen.size - 1);
   return Object.fromEntries(Object.entries(spec.sentences ?? {}).map(([name, vocabulary]) => {
     const known = numbersOf(vocabulary);
-    const words = wordsOf(spec, name, inputs[name]);
-    return [name, words.map((w) => (vocabulary.length ? known.get(w) ?? known.get("<unk>") : number(w)))];
+    const own = isOpen(vocabulary) && new Set(ownTokens(vocabulary));
+    const id = (word) => (own && !own.has(word) ? vocabulary.length + number(word)
+      : known.get(word) ?? known.get("<unk>"));
+    return [name, wordsOf(spec, name, inputs[name]).map(id)];
   }));
 }
 

@@ -13,11 +13,12 @@ import numpy as np
 import traitlets
 from torch import Tensor
 
-from tinylib.lab.data import UNK, tokenise
+from tinylib.lab.data import SPECIALS, UNK, tokenise
 
 MAX_WORDS = 8
 MAX_LETTERS = 24
 SPACE = re.compile(r"[\s\ufeff]")  # as JavaScript's \s
+SPECIAL = re.compile("<.+>")
 MAX_ENTRY = 50  # parity with torch is tested up to here; far beyond, fp32 overflows
 
 
@@ -136,29 +137,49 @@ def check_sentence(spec: Mapping[str, Any], name: str, text: Any) -> Sequence[st
 
 
 def words_of(vocabulary: Sequence[str], text: str) -> list[str]:
-    """A sentence's words: as the model's were, or, without a vocabulary, what spaces part.
+    """A sentence's words: as the model's were, or, if any word will do, what spaces part.
 
-    A model that has not learned *n't* reads *not* for it: *isn't* is *is not*.
+    Any word will do where the vocabulary has no ``<unk>``. Its own tokens, brackets say, are then
+    words even where no space parts them from others. A model that has not learned *n't* reads
+    *not* for it: *isn't* is *is not*.
     """
-    if not vocabulary:
+    if is_open(vocabulary):
+        for token in own_tokens(vocabulary):
+            text = text.replace(token, f" {token} ")
         return [word for word in SPACE.split(text) if word]
     full = {} if "n't" in vocabulary else {"n't": "not"}
     return [full.get(word, word) for word in tokenise(text)]
 
 
+def is_open(vocabulary: Sequence[str]) -> bool:
+    return SPECIALS[UNK] not in vocabulary
+
+
+def own_tokens(vocabulary: Sequence[str]) -> dict[str, int]:
+    """The tokens that a reader can write, and their numbers: all but ``<pad>`` and its like."""
+    return {token: i for i, token in enumerate(vocabulary) if not SPECIAL.fullmatch(token)}
+
+
 def ids_of(
     sentences: Mapping[str, Sequence[str]], inputs: Mapping[str, Any]
 ) -> dict[str, list[int]]:
-    """Each sentence as numbers: those of its vocabulary, else 0, 1, 2 … as words first appear."""
+    """Each sentence as numbers: those of its vocabulary, else the next ones as words first appear.
+
+    Without a vocabulary those are 0, 1, 2 …
+    """
     seen: dict[str, int] = {}
     ids = {}
     for name, vocabulary in sentences.items():
         words = words_of(vocabulary, inputs[name])
-        if vocabulary:
+        if is_open(vocabulary):
+            own, more = own_tokens(vocabulary), len(vocabulary)
+            ids[name] = [
+                own[word] if word in own else more + seen.setdefault(word, len(seen))
+                for word in words
+            ]
+        else:
             known = {word: i for i, word in enumerate(vocabulary)}
             ids[name] = [known.get(word, UNK) for word in words]
-        else:
-            ids[name] = [seen.setdefault(word, len(seen)) for word in words]
     return ids
 
 

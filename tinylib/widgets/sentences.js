@@ -1,6 +1,6 @@
 // Parts for widgets that read and write sentences: a line to type, and words with probabilities.
 
-import { idsOf, knows, wordsOf } from "./inputs.js";
+import { idsOf, isOpen, knows, ownTokens, wordsOf } from "./inputs.js";
 import { h, mark, short, tint, write } from "./parts.js";
 
 const quoted = (words) => [...new Set(words)].map((word) => `“${word}”`).join(", ");
@@ -13,13 +13,14 @@ export function fillList(list, entries, make, fill) {
 }
 
 /**
- * A line for the sentence `name`; under it what is wrong with it, or the words and ids that a model
- * makes of it.
+ * A line for the sentence `name`; under it what is wrong with it, or, if not any word will do, the
+ * words and ids that a model makes of it. `also(next, widget)` changes what else hangs on its words.
  */
-export function sentence(widget, name, label) {
+export function sentence(widget, name, label, also = () => {}) {
   const { spec } = widget;
   const vocabulary = spec.sentences[name];
-  const known = vocabulary.filter((word) => !/^<.+>$/.test(word)).sort((a, b) => a.localeCompare(b));
+  const open = isOpen(vocabulary);
+  const known = open ? [] : ownTokens(vocabulary).sort((a, b) => a.localeCompare(b));
   const offers = h("datalist", { id: `known-${name}` });
   const tokens = h("ol", { class: "tokens result", "aria-label": `${label}: tokens and ids` });
   const unknown = h("p", { class: "note unknown-words", role: "status" });
@@ -38,7 +39,8 @@ export function sentence(widget, name, label) {
   };
   const typed = () => {
     kept = box.value;
-    if (!widget.edit(name, (next) => { next[name] = box.value; }, tell)) kept = widget.inputs[name];
+    const put = (next) => { next[name] = box.value; also(next, widget); };
+    if (!widget.edit(name, put, tell)) kept = widget.inputs[name];
     offer();
   };
   const box = h("input", { type: "text", class: "line", list: offers.id, spellcheck: "false",
@@ -55,12 +57,12 @@ export function sentence(widget, name, label) {
   return {
     element: h("div", { class: "column" },
       h("span", { class: "label", "aria-hidden": "true" }, label), box, wrong, offers,
-      ...(vocabulary.length ? [tokens, unknown, words()] : [])),
+      ...(open ? [] : [tokens, unknown, words()])),
     shows: "inputs",
     reset: follow,
     update(inputs) {
       if (inputs[name] !== kept) follow();
-      if (!vocabulary.length) return;
+      if (open) return;
       const read = wordsOf(spec, name, inputs[name]);
       const ids = idsOf(spec, inputs)[name];
       fillList(tokens, read, () => h("li", {}, h("b"), " ", h("span")), (li, word, i) => {

@@ -162,9 +162,10 @@ function comparison(widget) {
     mark(row.querySelector("th"), "title", words[word]);
     row.querySelectorAll("td").forEach((cell, j) => {
       const value = data[4 * t + j];
-      write(cell.firstChild, short(value));
+      const text = short(value);
+      write(cell.firstChild, text);
       mark(cell, "data-value", String(value));
-      mark(cell, "class", value < 0 ? "below" : "above");
+      mark(cell, "class", `${value < 0 ? "below" : "above"}${text.length > 4 ? " tight" : ""}`);
       tint(cell, Math.abs(value) / most);
     });
   };
@@ -188,7 +189,7 @@ function comparison(widget) {
         mark(path, "d", `M0 ${word + 0.5}C.5 ${word + 0.5} .5 ${t + 0.5} 1 ${t + 0.5}`);
         mark(path, "class", `${same ? "same" : "other"}${word === widget.query ? " query" : ""}`);
         const cell = now.body.rows[t].querySelector(".change");
-        write(cell, same ? "same" : `±${short(change[t])}`);
+        write(cell, same ? "same" : change[t] < 0.005 ? "<0.01" : `±${short(change[t])}`);
         mark(cell, "data-value", String(change[t]));
         cell.classList.toggle("other", !same);
       });
@@ -242,6 +243,7 @@ comparison.style = `
 @media (pointer: coarse) { .matrix input { width: 52px; } }
 @media (max-width: 600px) {
   .vectors.heat td span { width: 26px; font-size: 10.5px; letter-spacing: -.3px; }
+  .vectors.heat .tight span { font-size: 9.2px; letter-spacing: -.6px; }
   .vectors.heat th button { padding: 0 3px; max-width: 42px; font-size: 11px; min-width: 24px; min-height: 24px; }
   .vectors.heat td + th { position: relative; } /* the word above what has become of it */
   .vectors.heat td + th button { display: block; height: 30px; line-height: 16px; padding: 0 0 13px 3px; }

@@ -1,0 +1,550 @@
+"""Four heads on a reader's sentence: the model, its places and switches; what the page tells."""
+
+import random
+from functools import cache
+from typing import Any
+
+import pytest
+import torch
+from browsing import Visit, assert_torch, inputs_of, line, page_of, problem, received, settled
+from playwright.sync_api import Browser, BrowserContext, Locator
+
+from tinylib.lab import lookup
+from tinylib.lab.look import record
+from tinylib.lab.weights import results
+from tinylib.widgets import schema
+from tinylib.widgets.heads import (
+    APART,
+    NAME,
+    OFFERED,
+    PAIRS,
+    SYMBOLS,
+    HeadsWidget,
+    LookedUp,
+    answer,
+    head_of,
+    model,
+)
+
+SENTENCE = "the cat (saw a dog) and the cat (ran)"
+LONGEST = "she sells [sea] shells (by the [shore] where) he is"  # 16 words
+BEYOND = "((one) two) three (four (five)) six"
+TRAINED, STRANGE = OFFERED.values()
+Q = len(lookup.QUESTIONS)
+
+
+def words_of(source: str) -> list[str]:
+    return schema.words_of(SYMBOLS, source)
+
+
+@cache
+def seen(source: str, on: tuple[int, ...] = (1, 1, 1, 1), digits: Any = None) -> LookedUp:
+    return LookedUp(**HeadsWidget(source, digits, list(on)).values())
+
+
+def right(
+    values: LookedUp, digits: list[int], name: str = "probabilities"
+) -> list[list[bool | None]]:
+    """For each question and word whether the answer is right; None where there is none."""
+    said = getattr(values, name).argmax(-1).tolist()
+    return [
+        [None if p < 0 else a == digits[p] for a, p in zip(answers, of, strict=True)]
+        for answers, of in zip(said, values.places.tolist(), strict=True)
+    ]
+
+
+def counted(marks: list[bool | None]) -> tuple[int, int]:
+    asked = [mark for mark in marks if mark is not None]
+    return sum(asked), len(asked)
+
+
+def some_words(rng: random.Random, most: int = 16) -> list[str]:
+    """Brackets and few words, so that all of them come again."""
+    pool = [*"()[]", "a", "b", "Ü", "the", "constructor"]
+    return rng.choices(pool, k=rng.randint(1, most))
+
+
+# ------------------------------------------------------------------ what is computed
+
+
+@torch.no_grad()
+def test_the_exported_step_is_the_model() -> None:
+    for T, on in ((1, (1, 1, 1, 1)), (2, (0, 1, 0, 1)), (7, (0, 0, 0, 0)), (16, (1, 0, 1, 1))):
+        rng = torch.Generator().manual_seed(T)
+        tokens = torch.randint(1, lookup.V, (T,), generator=rng)
+        digits = torch.randint(10, (T,), generator=rng)
+        given = answer(model(), tokens, digits, torch.tensor(on))
+        with record(model()) as inside:
+            whole = model()(tokens[None], digits[None])
+        torch.testing.assert_close(given.weights, inside["mixer.weights"][0][0])
+        torch.testing.assert_close(given.weights.sum(-1), torch.ones(4, T))
+        torch.testing.assert_close(given.whole, whole[0].softmax(-1).transpose(0, 1))
+        heard = model()(tokens[None], digits[None], head_mask=torch.tensor(on) > 0)
+        torch.testing.assert_close(given.probabilities, heard[0].softmax(-1).transpose(0, 1))
+
+
+def test_brackets_are_words_even_where_nothing_parts_them() -> None:
+    assert words_of("(cat") == ["(", "cat"]
+    assert words_of(" [a(b]c)  <pad> ") == ["[", "a", "(", "b", "]", "c", ")", "<pad>"]
+    rng = random.Random(1)
+    for _ in range(200):
+        words = some_words(rng)
+        glued = "".join(f"{word} " if word.isalpha() else word for word in words)
+        [ids] = schema.ids_of({"source": SYMBOLS}, {"source": glued}).values()
+        assert words_of(glued) == words
+        assert ids == lookup.encode(words), "the very symbols that the model was trained on"
+
+
+def test_the_places_are_those_of_the_task() -> None:
+    rng = random.Random(2)
+    for _ in range(100):
+        words = some_words(rng)
+        places = seen(" ".join(words)).places
+        assert places.T.tolist() == [list(of) for of in lookup.places(words)]
+
+
+def test_each_head_has_one_role_and_the_switch_takes_it_away() -> None:
+    """Found on held-out sentences, as recorded; and what a head does shows in this widget too."""
+    heads = head_of()
+    assert sorted(heads) == [0, 1, 2, 3], "two heads have one role: the rows would share a switch"
+    batch = lookup.lookups(300, seed=lookup.HELD_OUT + 5)
+    found = lookup.examine(model(), batch)
+    recorded = torch.tensor(results(NAME)["figures"]["roles"])
+    torch.testing.assert_close(found["roles"], recorded, atol=0.03, rtol=0)
+    assert found["roles"].argmax(0).tolist() == heads
+    whole, without = torch.zeros(Q, 2), torch.zeros(Q, Q, 2)
+    rng = random.Random(3)
+    for _ in range(60):
+        words = lookup.sentence(rng)
+        digits = [rng.randrange(10) for _ in words]
+        source = " ".join(words)
+        heard = seen(source, (1, 1, 1, 1), tuple(digits))
+        whole += torch.tensor([counted(one) for one in right(heard, digits)])
+        for q, head in enumerate(heads):
+            on = tuple(int(h != head) for h in range(4))
+            values = seen(source, on, tuple(digits))
+            assert torch.equal(values.whole, heard.probabilities)
+            without[q] += torch.tensor([counted(one) for one in right(values, digits)])
+    drop = whole[:, 0] / whole[:, 1] - without[..., 0] / without[..., 1]
+    assert (whole[:, 0] / whole[:, 1] > 0.95).all()
+    assert (drop.diagonal() > 0.4).all()
+    assert (drop - drop.diag().diag()).max() < 0.1
+
+
+def test_what_it_was_trained_on_is_said_rightly() -> None:
+    rng = random.Random(4)
+    gaps, pairs = set(), set()
+    for _ in range(20_000):
+        of = lookup.places(lookup.sentence(rng))
+        apart = [partner - t for t, (*_, partner) in enumerate(of) if partner > t]
+        pairs.add(len(apart))
+        gaps.update(apart)
+    assert max(gaps) == APART and pairs == set(range(PAIRS[0], PAIRS[1] + 1))
+
+
+def test_it_answers_what_is_offered_as_like_its_training_and_fails_on_some_of_the_rest() -> None:
+    def all_right(source: str) -> bool:
+        digits = HeadsWidget(source).inputs["digits"]
+        return all(mark is not False for marks in right(seen(source), digits) for mark in marks)
+
+    def strange(source: str) -> bool:
+        words = words_of(source)
+        apart = [partner - t for t, (*_, partner) in enumerate(lookup.places(words)) if partner > t]
+        return not (
+            lookup.SHORTEST <= len(words) <= lookup.LONGEST
+            and lookup.nested(words)
+            and PAIRS[0] <= len(apart) <= PAIRS[1]
+            and max(apart) <= APART
+        )
+
+    assert all(all_right(source) for source in TRAINED)
+    assert not all(all_right(source) for source in STRANGE)
+    assert not any(map(strange, TRAINED)) and all(map(strange, STRANGE))
+
+
+def test_words_wear_digits_even_if_none_are_given() -> None:
+    widget = HeadsWidget(SENTENCE)
+    assert len(widget.inputs["digits"]) == 13 and widget.inputs["on"] == [1, 1, 1, 1]
+    assert widget.inputs == HeadsWidget(SENTENCE).inputs, "the same every time"
+
+
+def test_the_stored_table_says_what_the_model_answers() -> None:
+    html = HeadsWidget("the cat", [3, 8])._html()
+    assert '<th scope="row">it wears</th><td>3</td><td>8</td>' in html
+    assert '<th scope="row">before</th><td></td><td>3</td>' in html
+    assert '<th scope="row">after</th><td>8</td><td></td>' in html
+    deaf = HeadsWidget("the cat", [3, 8], [0, 0, 0, 0])
+    always = int(deaf.values()["probabilities"][0, 1].argmax())  # whatever the words wear
+    other = (always + 1) % 10
+    html = HeadsWidget("the cat", [other, 8], [0, 0, 0, 0])._html()
+    assert f'<th scope="row">before</th><td></td><td>{always}, not {other}</td>' in html
+
+
+@pytest.mark.parametrize(
+    ("source", "digits", "on", "message"),
+    [
+        ("", [], [1] * 4, "source has 0 words: give 1 to 16"),
+        ("(a) " * 6, [1] * 18, [1] * 4, "source has 18 words: give 1 to 16"),
+        ("x" * 25, [1], [1] * 4, "25 letters: 24 at most"),
+        (3, None, None, "source must be a sentence"),
+        ("(cat", [1], [1] * 4, "digits is 1 but needs 2"),
+        ("(cat", [1, 10], [1] * 4, "digits must lie between 0 and 9"),
+        ("(cat", [1, 0.5], [1] * 4, "digits must hold whole numbers"),
+        ("(cat", [1, 2], [1] * 3, "on has 3 entries along H: give 4 to 4"),
+        ("(cat", [1, 2], [1, 0, 2, 1], "on must lie between 0 and 1"),
+    ],
+)
+def test_bad_input_is_refused_in_words(
+    source: Any, digits: Any, on: Any, message: str, unchecked: None
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        HeadsWidget(source, digits, on)
+
+
+# ------------------------------------------------------------------ in the page
+
+
+@pytest.fixture
+def visit(context: BrowserContext, site: str) -> Visit:
+    return Visit(context, site, page_of("heads"))
+
+
+@pytest.fixture
+def widget(visit: Visit) -> Locator:
+    widget = visit.widget("heads")
+    write(widget, SENTENCE + " too")  # an edit: until then the page shows what is stored
+    write(widget, SENTENCE)
+    return widget
+
+
+def write(widget: Locator, source: str) -> None:
+    line(widget, "Your sentence").fill(source)
+    assert_torch(widget, "heads")
+
+
+def switch(widget: Locator, question: str) -> Locator:
+    return widget.get_by_role("checkbox", name=question)
+
+
+def choose(widget: Locator, t: int) -> None:
+    widget.locator(".chip label").nth(t).click()
+
+
+def chosen(widget: Locator) -> int:
+    checked = widget.get_by_role("radio").evaluate_all("all => all.map((r) => r.checked)")
+    assert sum(checked) == 1
+    assert widget.locator("th.chosen").count() == 1
+    assert widget.locator("td.chosen").count() == Q
+    return checked.index(True)
+
+
+def digit(widget: Locator, t: int) -> Locator:
+    return widget.locator("input.digit").nth(t)
+
+
+def card(widget: Locator, question: str) -> Locator:
+    return widget.locator(f".card.q{lookup.QUESTIONS.index(question)}")
+
+
+def told(widget: Locator, kind: str) -> str:
+    return widget.locator(f".note.{kind}").inner_text()
+
+
+def test_the_page_finds_the_places_as_python_does(visit: Visit) -> None:
+    rng = random.Random(6)
+    texts = [some_words(rng) for _ in range(300)] + [lookup.sentence(rng) for _ in range(100)]
+    answers = visit.page.evaluate(
+        """async (texts) => {
+            const host = document.querySelector("script[src*='/host.js']").src;
+            const { nested, places } = await import(new URL('lookup.js', host));
+            return texts.map((words) => [places(words), nested(words)]);
+        }""",
+        texts,
+    )
+    python: list[Any] = [[[list(of) for of in lookup.places(w)], lookup.nested(w)] for w in texts]
+    assert answers == python
+    assert 110 < sum(nested for _, nested in python) < 390
+
+
+def test_the_page_shows_what_python_computes(widget: Locator) -> None:
+    for source in (SENTENCE, TRAINED[3], *STRANGE, "a", LONGEST):
+        write(widget, source)
+        inputs = inputs_of(widget)
+        values, words = LookedUp(**HeadsWidget(**inputs).values()), words_of(source)
+        marks = right(values, inputs["digits"])
+        said = values.probabilities.argmax(-1).tolist()
+        rows = widget.locator(".lane")
+        assert widget.locator(".chip label span").all_inner_texts() == words
+        for q in range(Q):
+            cells = rows.nth(q).locator("td")
+            expected = [
+                "·" if m is None else str(a) for m, a in zip(marks[q], said[q], strict=True)
+            ]
+            assert cells.all_inner_texts() == expected
+            kinds = cells.evaluate_all("all => all.map((td) => td.className.split(' ').at(-1))")
+            names = {None: "none", True: "right", False: "wrong"}
+            assert kinds == [names[mark] for mark in marks[q]]
+            n, asked = counted(marks[q])
+            score = f"{n} of {asked} right" if asked else "nothing to answer"
+            assert rows.nth(q).locator(".score").inner_text() == score
+        total, asked = (sum(n) for n in zip(*map(counted, marks), strict=True))
+        answers = f"All {asked}" if total == asked else f"{total} of {asked}"
+        if asked:
+            assert f"{answers} answers are right." in told(widget, "effect")
+        maps = widget.locator(".map canvas").evaluate_all("all => all.map((c) => [...c.values])")
+        wanted = values.weights[head_of()].flatten(1)
+        torch.testing.assert_close(
+            torch.tensor(maps, dtype=torch.float32), wanted, atol=1e-5, rtol=1e-5
+        )
+        gold = widget.locator(".map path").evaluate_all(
+            "all => all.map((p) => p.getAttribute('d'))"
+        )
+        for path, places in zip(gold, values.places.tolist(), strict=True):
+            assert (path or "").count("M") == sum(p >= 0 for p in places)
+
+
+def test_a_head_that_is_off_takes_its_answers_along(widget: Locator) -> None:
+    choose(widget, 10)
+    for q, question in enumerate(lookup.QUESTIONS):
+        head = head_of()[q]
+        before = widget.locator(".lane").nth(q).locator(".score").inner_text()
+        asked = int(before.split()[2])
+        assert before == f"{asked} of {asked} right"
+        switch(widget, question).click()
+        assert_torch(widget, "heads")
+        assert inputs_of(widget)["on"] == [int(h != head) for h in range(4)]
+        marks = right(
+            LookedUp(**HeadsWidget(**inputs_of(widget)).values()), inputs_of(widget)["digits"]
+        )
+        left = [counted(one)[0] for one in marks]
+        assert left[q] <= asked / 2, "its answers break"
+        assert [n for i, n in enumerate(left) if i != q] == [
+            counted(one)[1] for i, one in enumerate(marks) if i != q
+        ], "the others stay"
+        score = widget.locator(".lane").nth(q).locator(".score").inner_text()
+        assert score == f"{left[q]} of {asked}, was {asked}"
+        assert told(widget, "effect") == (
+            f"Without head {head + 1}, “{question}” goes from {asked} right to {left[q]}; "
+            "nothing else is lost."
+        )
+        wrong = widget.locator(".lane td.wrong").count()
+        assert wrong == asked - left[q]
+        assert "unheard" in card(widget, question).inner_text()
+        assert widget.locator(".arc.off.paths").count() == 1
+        switch(widget, question).press("Space")
+        assert_torch(widget, "heads")
+    assert (
+        told(widget, "effect") == "All four heads are on. All 32 answers are right. Switch one off."
+    )
+
+
+def test_with_all_heads_off_every_word_gets_the_same_answers(widget: Locator) -> None:
+    for question in lookup.QUESTIONS:
+        switch(widget, question).click()
+    assert_torch(widget, "heads")
+    assert told(widget, "effect").startswith(
+        "No head is heard: every word gets the same four answers"
+    )
+    probabilities = received(widget)["probabilities"]
+    torch.testing.assert_close(probabilities, probabilities[:, :1].expand_as(probabilities))
+    widget.get_by_role("button", name="Reset").click()
+    settled(widget)
+    assert inputs_of(widget)["on"] == [1, 1, 1, 1]
+
+
+def test_the_chosen_word_is_told_head_by_head(widget: Locator) -> None:
+    choose(widget, 10)
+    digits, words = inputs_of(widget)["digits"], words_of(SENTENCE)
+    values = LookedUp(**HeadsWidget(**inputs_of(widget)).values())
+    holds = {
+        "before": f"“cat” before it wears {digits[9]}",
+        "after": f"“ran” after it wears {digits[11]}",
+        "same": f"“(” last wore {digits[2]}",
+        "partner": f"its partner “)” wears {digits[12]}",
+    }
+    for q, (question, text) in enumerate(holds.items()):
+        shown = card(widget, question).inner_text()
+        weights = values.weights[head_of()[q], 10]
+        assert f"looks most at “{words[int(weights.argmax())]}”, {weights.max():.2f}" in shown
+        assert text in shown and "✓" in shown
+        assert card(widget, question).locator(".said").inner_text() == text[-1]
+    choose(widget, 0)
+    nothing = ["nothing stands before it", "it has not stood before", "it is no bracket"]
+    for question, text in zip(("before", "same", "partner"), nothing, strict=True):
+        shown = card(widget, question).inner_text()
+        assert text in shown and "no answer" in shown
+    assert f"“cat” after it wears {digits[1]}" in card(widget, "after").inner_text()
+    choose(widget, 12)
+    assert "nothing stands after it" in card(widget, "after").inner_text()
+
+
+def test_a_word_is_chosen_with_arrow_keys_and_in_a_map(widget: Locator) -> None:
+    choose(widget, 10)
+    widget.page.keyboard.press("ArrowRight")
+    assert chosen(widget) == 11
+    for _ in range(3):
+        widget.page.keyboard.press("ArrowLeft")
+    assert chosen(widget) == 8
+    choose(widget, 12)
+    widget.page.keyboard.press("ArrowRight")
+    assert chosen(widget) == 0, "and round"
+    box = widget.locator(".map").nth(2).bounding_box()
+    assert box
+    cell = box["width"] / 13
+    widget.locator(".map").nth(2).hover(position={"x": 2.5 * cell, "y": 9.5 * cell})
+    weight = received(widget)["weights"][head_of()[2], 9, 2]
+    assert (
+        widget.locator(".note.soft")
+        .inner_text()
+        .startswith(
+            f"Head {head_of()[2] + 1}: “cat” (word 10) looks at “(” (word 3) with the weight "
+        )
+    )
+    assert f"{weight:.2f}".removesuffix(".00") in widget.locator(".note.soft").inner_text()
+    widget.locator(".map").nth(2).click(position={"x": 2.5 * cell, "y": 9.5 * cell})
+    assert chosen(widget) == 9
+
+
+def test_arcs_lead_where_the_heads_look(widget: Locator) -> None:
+    """The strongest arc of each head ends over the word that it looks most at."""
+    for t in range(13):
+        choose(widget, t)
+        for q, head in enumerate(head_of()):
+            most = int(received(widget)["weights"][head, t].argmax())
+            ends = widget.locator(f".arc.paths.q{q} > g").evaluate_all(
+                """all => all.map((g) =>
+                    [Number(g.getAttribute('opacity')), g.lastChild.getBoundingClientRect().x])"""
+            )
+            chip = widget.locator(".chip").nth(most).bounding_box()
+            _, x = max(ends)
+            assert chip and chip["x"] <= x + 3 <= chip["x"] + chip["width"], (t, q)
+
+
+def test_a_digit_is_typed_over_stepped_and_drawn_anew(widget: Locator) -> None:
+    first = inputs_of(widget)["digits"]
+    digit(widget, 3).click()
+    assert chosen(widget) == 3
+    for key in "7", "2":
+        widget.page.keyboard.press(key)
+        assert_torch(widget, "heads")
+        assert inputs_of(widget)["digits"] == [*first[:3], int(key), *first[4:]]
+    for expected in (3, 4):
+        widget.page.keyboard.press("ArrowUp")
+        assert inputs_of(widget)["digits"][3] == expected
+    for _ in range(5):
+        widget.page.keyboard.press("ArrowDown")
+    assert inputs_of(widget)["digits"][3] == 0, "and no lower"
+    assert_torch(widget, "heads")
+    digit(widget, 3).fill("12")
+    assert problem(widget) == "A digit must lie between 0 and 9."
+    assert inputs_of(widget)["digits"][3] == 0
+    digit(widget, 3).blur()
+    assert digit(widget, 3).input_value() == "0"
+    before = inputs_of(widget)["digits"]
+    for _ in range(3):
+        widget.get_by_role("button", name="New digits").click()
+        assert_torch(widget, "heads")
+    assert inputs_of(widget)["digits"] != before
+    assert "All 32 answers are right." in told(widget, "effect")
+
+
+def test_words_that_stay_keep_their_digits(widget: Locator) -> None:
+    worn = inputs_of(widget)["digits"]
+    write(widget, "the old cat (saw a dog) and the cat (ran)")
+    now = inputs_of(widget)["digits"]
+    assert now[:1] + now[2:] == worn, "one word came in"
+    write(widget, "the tom (saw a dog) and the cat (ran)")
+    assert inputs_of(widget)["digits"] == worn[:1] + now[1:2] + worn[2:], (
+        "renamed, it keeps its own"
+    )
+    write(widget, "the (ran)")
+    assert inputs_of(widget)["digits"] == [worn[0], *worn[10:]]
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("the cat sat", "with fewer than 8 words and no brackets."),
+        (
+            BEYOND,
+            "with more than 3 pairs of brackets and brackets inside others of their own kind.",
+        ),
+        ("a b c d e f g )", "with a bracket that has no partner."),
+        ("[a b c d e f g h i j k l]", "with a pair more than 11 places apart."),
+        *((source, "") for source in TRAINED),
+    ],
+)
+def test_it_says_what_lies_beyond_its_training(widget: Locator, source: str, said: str) -> None:
+    write(widget, source)
+    told_of = f"The model was not trained on sentences like this one, {said} It may fail."
+    assert told(widget, "beyond") == (told_of if said else "")
+
+
+def test_a_sentence_is_chosen_from_those_offered(widget: Locator) -> None:
+    offers = widget.get_by_role("combobox", name="or one of these:")
+    assert offers.input_value() == SENTENCE
+    for source in (TRAINED[1], STRANGE[0]):
+        offers.select_option(source)
+        assert_torch(widget, "heads")
+        assert inputs_of(widget)["source"] == line(widget, "Your sentence").input_value() == source
+    write(widget, "two women")
+    assert offers.input_value() == ""
+    widget.get_by_role("button", name="Undo").click()
+    assert offers.input_value() == STRANGE[0]
+
+
+def test_too_long_a_sentence_keeps_the_answers_greyed(widget: Locator) -> None:
+    before = inputs_of(widget)
+    line(widget, "Your sentence").fill(f"{SENTENCE} (too long)")
+    assert "17 words, punctuation among them: there is room for 16." in problem(widget)
+    aside = widget.locator(".result").evaluate_all("all => all.map((e) => e.inert)")
+    assert len(aside) == 3 and all(aside)
+    assert inputs_of(widget) == before
+    write(widget, LONGEST)
+    assert len(words_of(LONGEST)) == 16 and widget.locator(".result[inert]").count() == 0
+
+
+def test_a_link_restores_the_whole_state(
+    context: BrowserContext, widget: Locator, site: str
+) -> None:
+    write(widget, TRAINED[3])
+    digit(widget, 4).fill("5")
+    switch(widget, "same").click()
+    choose(widget, 5)
+    assert_torch(widget, "heads")
+    widget.get_by_role("button", name="Copy link").click()
+    widget.page.wait_for_function("location.hash.length > 1")
+    other = Visit(context, site, widget.page.url.removeprefix(f"{site}/")).widget("heads")
+    assert_torch(other, "heads")
+    assert inputs_of(other) == inputs_of(widget) and chosen(other) == 5
+    assert not switch(other, "same").is_checked()
+    assert told(other, "effect") == told(widget, "effect")
+
+
+@pytest.mark.parametrize("width", [1280, 375])
+def test_it_fits_or_scrolls_in_its_own_box(browser: Browser, site: str, width: int) -> None:
+    with browser.new_context(viewport={"width": width, "height": 800}) as context:
+        widget = Visit(context, site, page_of("heads")).widget("heads")
+        page, box = widget.page, widget.locator(".stage")
+        radio = widget.locator(".chip").nth(10)
+        scrolls = box.evaluate("el => el.scrollWidth > el.clientWidth")
+        assert scrolls == (width == 375)
+        if scrolls:  # the word that is chosen first is brought into sight
+            page.wait_for_function("el => el.scrollLeft > 0", arg=box.element_handle())
+            side = box.locator("tr > :first-child").first.bounding_box()
+            found = radio.bounding_box()
+            assert side and found and found["x"] >= side["x"] + side["width"]
+            assert found["x"] + found["width"] <= width
+        write(widget, "an extraordinarily long (word or two) [is] here")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for part in (".lane label b", ".score", ".card p", ".says b"):
+            clipped = widget.locator(part).evaluate_all(
+                """all => all.filter((e) => e.scrollWidth > e.clientWidth + 1
+                    && getComputedStyle(e).display !== 'inline').map((e) => e.textContent)"""
+            )
+            assert clipped == [], part
+        inside = widget.locator(".lane > th").evaluate_all(
+            """all => all.map((th) => [...th.querySelectorAll('b, .score')].every((e) =>
+                e.getBoundingClientRect().right <= th.getBoundingClientRect().right + 1))"""
+        )
+        assert inside == [True] * Q
