@@ -324,7 +324,7 @@ def test_a_head_that_is_off_takes_its_answers_along(widget: Locator) -> None:
         score = widget.locator(".lane").nth(q).locator(".score").inner_text()
         assert score == f"{left[q]} of {asked}, was {asked}"
         assert told(widget, "effect") == (
-            f"Without head {head + 1}, “{question}” goes from {asked} right to {left[q]}; "
+            f"Without head {head}, “{question}” goes from {asked} right to {left[q]}; "
             "nothing else is lost."
         )
         wrong = widget.locator(".lane td.wrong").count()
@@ -397,7 +397,7 @@ def test_a_word_is_chosen_with_arrow_keys_and_in_a_map(widget: Locator) -> None:
         widget.locator(".note.soft")
         .inner_text()
         .startswith(
-            f"Head {head_of()[2] + 1}: “cat” (word 10) looks at “(” (word 3) with the weight "
+            f"Head {head_of()[2]}: “cat” (word 10) looks at “(” (word 3) with the weight "
         )
     )
     assert f"{weight:.2f}".removesuffix(".00") in widget.locator(".note.soft").inner_text()

@@ -197,11 +197,11 @@ function sky() {
       mark(g, "class", `badge ${kind}`);
       mark(g, "visibility", label ? "visible" : "hidden");
       if (label) mark(g, "transform", `translate(${label.map((n) => n.toFixed(1))})`);
-      write(g.lastChild, String(head + 1));
+      write(g.lastChild, String(head));
     });
     const where = told.questions.map(({ head, answered, looks }) => {
       const { most } = answered[chosen];
-      return `head ${head + 1} at ${told.words[most]}, ${short(looks[chosen * middles.length + most])}`;
+      return `head ${head} at ${told.words[most]}, ${short(looks[chosen * middles.length + most])}`;
     });
     mark(element, "aria-label", `From ${told.words[chosen]} the heads look most: ${where.join("; ")}`);
   };
@@ -246,8 +246,8 @@ function lane(widget, question, q) {
     change: () => widget.edit(Symbol("switch"), (next) => { next.on[head] = Number(power.checked); }) });
   const [score, bar] = [h("span", { class: "score" }), h("span", { class: "full" })];
   const row = h("tr", { class: `lane q${q}` }, h("th", { scope: "row" },
-    h("label", {}, power, h("span", { class: "badge" }, String(head + 1)),
-      h("span", { class: "sr" }, ` head ${head + 1}: `), h("b", {}, question)),
+    h("label", {}, power, h("span", { class: "badge" }, String(head)),
+      h("span", { class: "sr" }, ` head ${head}: `), h("b", {}, question)),
     h("span", { class: "bar" }, bar), score));
   const fill = ({ words, questions }, chosen) => {
     const { on, answered, asked, right, wasRight } = questions[q];
@@ -408,7 +408,7 @@ function effect(widget) {
 }
 
 function effectOf(questions) {
-  const off = questions.filter(({ on }) => !on).map(({ head }) => head + 1).sort();
+  const off = questions.filter(({ on }) => !on).map(({ head }) => head).sort();
   const sum = (key) => questions.reduce((total, question) => total + question[key], 0);
   const [asked, right] = [sum("asked"), sum("right")];
   const rate = !asked ? "This sentence leaves nothing to answer."
@@ -457,7 +457,7 @@ function card(widget, question, q, hover) {
     pointerleave: () => hover(null) }, canvas, overlay);
   const [where, digit, verdict, holds] = [h("p"), h("b"), h("b"), h("p")];
   const element = h("div", { class: `card q${q}` },
-    h("p", { class: "who" }, h("span", { class: "badge" }, String(head + 1)), h("b", {}, question)),
+    h("p", { class: "who" }, h("span", { class: "badge" }, String(head)), h("b", {}, question)),
     where,
     h("div", { class: "says" }, digit, verdict), holds, map,
     h("p", { class: "soft" }, `On held-out sentences it looks there ${percent(looks[q])} of the time. `
@@ -473,7 +473,7 @@ function card(widget, question, q, hover) {
     mark(digit, "class", `said${!asked ? " none" : right ? "" : " wrong"}`);
     write(holds, asked ? HOLDS[question](quote(words[place]), truth) : NONE[question](words[t]));
     if (canvas.values !== shares) paintMap(canvas, shares, T, COLOURS[q]);
-    mark(canvas, "aria-label", `the weights of head ${head + 1}, ${T} × ${T}`);
+    mark(canvas, "aria-label", `the weights of head ${head}, ${T} × ${T}`);
     mark(overlay, "viewBox", `0 0 ${T} ${T}`);
     mark(gold, "d", answered.map((one, i) => (one.asked ? `M${one.place},${i}h1v1h-1z` : "")).join(""));
     mark(row, "y", String(t));
@@ -494,7 +494,7 @@ function cards(widget) {
     if (q === null) { write(reading, LEGEND); return; }
     const { words, questions } = told;
     const { head, looks, answered } = questions[q];
-    write(reading, `Head ${head + 1}: ${quote(words[t])} (word ${t + 1}) looks at ${quote(words[s])} (word ${s + 1}) `
+    write(reading, `Head ${head}: ${quote(words[t])} (word ${t + 1}) looks at ${quote(words[s])} (word ${s + 1}) `
       + `with the weight ${short(looks[t * words.length + s])}${answered[t].place === s ? ", the place of its answer" : ""}.`);
   };
   const heads = widget.spec.facts.questions.map((question, q) => card(widget, question, q, hover));
