@@ -396,9 +396,7 @@ def test_a_word_is_chosen_with_arrow_keys_and_in_a_map(widget: Locator) -> None:
     assert (
         widget.locator(".note.soft")
         .inner_text()
-        .startswith(
-            f"Head {head_of()[2]}: “cat” (word 10) looks at “(” (word 3) with the weight "
-        )
+        .startswith(f"Head {head_of()[2]}: “cat” (word 10) looks at “(” (word 3) with the weight ")
     )
     assert f"{weight:.2f}".removesuffix(".00") in widget.locator(".note.soft").inner_text()
     widget.locator(".map").nth(2).click(position={"x": 2.5 * cell, "y": 9.5 * cell})
