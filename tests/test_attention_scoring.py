@@ -576,8 +576,18 @@ def test_the_fast_path_refuses_the_same_masks(unchecked: None) -> None:
         fast_attend(q, k, v, torch.zeros(T, S))  # torch would add these numbers to the scores
     with pytest.raises(ValueError, match=r"\(5, 3\) does not fit scores of shape \(3, 5\)"):
         fast_attend(q, k, v, torch.ones(S, T, dtype=torch.bool))
+    for keys, mask in ((S, None), (T, torch.ones(T, T, dtype=torch.bool))):
+        with pytest.raises(ValueError, match="causal needs T = S and no mask"):
+            fast_attend(q, torch.zeros(B, keys, K), torch.zeros(B, keys, V), mask, causal=True)
     with pytest.raises(ValueError, match="does not fit"):  # it would make the output larger
         fast_attend(q, k, v, torch.ones(B, T, S, dtype=torch.bool))
+
+
+def test_the_fast_path_is_told_that_nobody_looks_ahead() -> None:
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(B, T, w, dtype=torch.float64) for w in (K, K, V))
+    wanted = attend(q, k, v, torch.ones(T, T, dtype=torch.bool).tril()).output
+    torch.testing.assert_close(fast_attend(q, k, v, causal=True), wanted, rtol=1e-9, atol=1e-9)
 
 
 def test_wide_fp16_queries_do_not_overflow() -> None:

@@ -8,6 +8,8 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -15,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from tinylib.lab import weights
+from tinylib.lab import recipes, weights
 from tinylib.lab.lookup import (
     ANIMALS,
     BRACKETS,
@@ -42,6 +44,7 @@ from tinylib.lab.lookup import (
     sentence,
     synthesizer_model,
 )
+from tinylib.lab.recipes import LOOKUP_ZOO, looked_up
 from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.positional_encoding import KINDS, sinusoidal
 
@@ -128,12 +131,29 @@ def test_a_sentence_is_as_it_is_said_to_be(seed: int) -> None:
     assert words == sentence(random.Random(seed))
 
 
-@given(seed=seeds, length=st.integers(SHORTEST, 60))
+@given(seed=seeds, length=st.integers(2, 60))
 def test_a_sentence_may_be_of_another_length(seed: int, length: int) -> None:
     words = sentence(random.Random(seed), length, length)
     assert len(words) == length and nested(words)
+    assert 1 <= sum(word in PARTNER for word in words) <= 3
     longer = lookups(3, seed, length, length + 5)
     assert length <= longer.tokens.shape[1] <= length + 5
+
+
+@pytest.mark.parametrize(("shortest", "longest"), [(1, 5), (9, 8), (-1, 1)])
+def test_lengths_that_no_sentence_has(shortest: int, longest: int) -> None:
+    message = f"{shortest} to {longest} words: give 2 or more, the smaller one first"
+    with pytest.raises(ValueError, match=message):
+        lookups(3, 0, shortest, longest)
+
+
+def test_the_sentences_are_those_that_the_models_were_trained_on() -> None:
+    """Whoever changes how they are drawn must train anew what is shipped and recorded."""
+    assert " ".join(sentence(random.Random(0))) == "elk [ dog elk emu emu elk ] emu fox ( elk ) emu"
+    assert " ".join(sentence(random.Random(1))) == "[ ( ape ape ape ) ] ape ( )"
+    batch = lookups(1, 7)
+    assert batch.tokens.tolist() == [[3, 20, 7, 10, 20, 20, 17, 4, 17, 20, 10, 20, 7]]
+    assert batch.digits.tolist() == [[5, 2, 1, 6, 3, 7, 7, 9, 8, 1, 8, 1, 8]]
 
 
 def test_sentences_are_of_all_sorts() -> None:
@@ -419,13 +439,23 @@ def test_with_positions_one_head_can_find_a_neighbour() -> None:
     assert accuracy(model(batch.tokens, batch.digits), batch)[0] <= 1 / 3 + 1e-6
 
 
+def test_symbols_and_digits_start_alike() -> None:
+    torch.manual_seed(0)
+    for model in (heads_model(D=200), synthesizer_model(D=200), WordBefore("none", D=200)):
+        for table, rows in ((model.symbols, V), (model.digits, DIGITS)):
+            assert table.weight.shape == (rows, 200)
+            assert table.weight.std().item() == pytest.approx(0.5, rel=0.05)
+
+
 # --- the word before ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_word_before_looks_back_alone_and_everything_learns(kind: str) -> None:
     torch.manual_seed(0)
-    model, batch = WordBefore(kind, D=12), lookups(7, 0)
+    model, batch = WordBefore(kind, D=12, longest=19), lookups(7, 0)
+    assert model.attention.kind == kind
+    assert len(model.attention.learned.w_pos) == (19 if kind == "learned" else 0)
     batch = batch._replace(places=batch.places[..., :1])
     logits = model(batch.tokens, batch.digits)
     assert logits.shape == (*batch.tokens.shape, 1, DIGITS)
@@ -443,7 +473,55 @@ def test_the_word_before_looks_back_alone_and_everything_learns(kind: str) -> No
     assert torch.allclose(logits[:, 8], then, atol=1e-5) == (kind == "none")
 
 
-# --- the model that comes with the course ------------------------------------------------------
+# --- the models of the recipes -----------------------------------------------------------------
+
+
+def test_training_sees_sentences_of_its_own_seed_and_is_judged_on_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[tuple[int, int]] = []
+
+    def fewer(size: int, seed: int) -> Lookups:
+        drawn.append((size, seed))
+        return lookups(size // 8, seed)
+
+    monkeypatch.setattr(recipes, "lookups", fewer)
+    make = partial(heads_model, 2, D=12)
+    model, run, figures = looked_up(make, 3, tmp_path / "model.safetensors", steps=4)
+    assert list(dict.fromkeys(drawn)) == [
+        *((64, 3_000_000 + i) for i in range(4)),
+        (2000, HELD_OUT),
+    ]
+    assert len(run.losses) == 4 and figures.pop("parameters") == 21 * 12 + 10 * 12 + 4 * 144 + 520
+    for name, x in examine(model, lookups(250, HELD_OUT)).items():
+        torch.testing.assert_close(torch.tensor(figures.pop(name)), x, rtol=0, atol=6e-4)
+    assert not figures
+    torch.manual_seed(3)
+    before = make()
+    assert all(
+        0 < (a - b).abs().max() < 0.1
+        for a, b in zip(model.parameters(), before.parameters(), strict=True)
+    )
+
+
+def test_the_record_of_the_zoo_is_that_of_the_zoo() -> None:
+    """Each was trained twice; four heads with the seed of the shipped model are that model."""
+    record = weights.results("lookup-zoo")
+    zoo = record["figures"]["models"]
+    assert list(zoo) == list(LOOKUP_ZOO)
+    assert record["steps"] == 4000 * 2 * len(zoo)
+    for name, runs in zoo.items():
+        model = LOOKUP_ZOO[name]()
+        size, H = sum(p.numel() for p in model.parameters()), model.mixer.H
+        assert [run["seed"] for run in runs] == [0, 1]
+        for run in runs:
+            assert run["parameters"] == size and len(run["roles"]) == H
+            assert (len(run["without"]) == H) if "without" in run else name == "synthesizer"
+    models = [make() for make in LOOKUP_ZOO.values()]
+    assert [model.mixer.H for model in models] == [1, 2, 4, 8, 4, 4]
+    assert [model.ordered for model in models] == [True] * 4 + [False, True]
+    shipped = weights.results("lookup-heads")["figures"]
+    assert {name: zoo["4 heads"][0][name] for name in shipped} == shipped
 
 
 def test_four_heads_have_taken_four_roles_and_their_answers_fall_without_them() -> None:

@@ -740,6 +740,9 @@ def test_bad_heads_are_refused_in_words() -> None:
     for heads in (0, 5, -2):
         with pytest.raises(ValueError, match=f"D = 12 cannot be cut into {heads} heads: give k"):
             MultiHeadAttention(12, heads)
+    for heads in (0, -2):
+        with pytest.raises(ValueError, match=f"D = 12 cannot be cut into {heads} heads"):
+            MultiHeadAttention(12, heads, k=2)
     assert MultiHeadAttention(12, 5, k=2)(torch.zeros(T, 12)).shape == (T, 12)
     q, k, v = drawn()
     for function in (multi_head_attention, fast_multi_head_attention):

@@ -426,7 +426,8 @@ def test_rasters_share_one_scale_of_colours_and_lie_the_right_way_up():
             assert np.allclose(colours[i, j], shade(float(matrix[i, j]), full))
     left, right, bottom, top = near.get_extent()
     assert bottom > top and right - left == 150  # y grows downwards; 50 cells of 3 pixels
-    assert f"white is 0, full colour {full:.3g}" in [text.get_text() for text in texts(figure)]
+    key = f"white is 0, blue {full:.3g}, orange −{full:.3g}"
+    assert key in [text.get_text() for text in texts(figure)]
     fixed = three_rasters(limit=1)
     assert np.allclose(
         np.array(fixed.drawing.axes[0].images[0].get_array())[7, 3], shade(float(NEAR[7, 3]), 1)
@@ -447,7 +448,8 @@ def test_rasters_wrap_after_three_and_stand_apart():
     corners = [image.get_extent() for image in figure.drawing.axes[0].images]
     assert len({top for *_, top in corners}) == 2 and len({left for left, *_ in corners}) == 3
     assert figure.drawing.get_size_inches()[0] * 96 <= 560
-    rasters(one, "Weights of one kernel, with a title wider than its picture", **AXES)
+    wide = rasters(one, "Weights of one kernel, with a title wider than its picture", **AXES)
+    assert f"white is 0, full colour {NEAR.max():.3g}" in [text.get_text() for text in texts(wide)]
     rasters({"zeros": torch.zeros(41, 50)}, "Weights", **AXES)
 
 

@@ -509,6 +509,21 @@ def test_bad_input_is_refused_in_words(unchecked: None) -> None:
     for kind in ("sinusoidal", "rotary"):
         with pytest.raises(ValueError, match="the width is 3: make it even"):
             PositionalAttention(3, kind)(torch.zeros(T, 3))
+    for kind in KINDS:
+        model = PositionalAttention(D, kind)
+        with pytest.raises(ValueError, match=r"embeddings are 6 wide but w_q has shape \(10, 10\)"):
+            model(torch.zeros(T, 6))
+        with pytest.raises(ValueError, match=r"x has shape \(10,\): give it rows"):
+            model(torch.zeros(D))
+    for few in (LearnedPositions(T, D), rotary):
+        with pytest.raises(ValueError, match=r"x has shape \(10,\): give it rows"):
+            few(torch.zeros(D))
+    for width in (1, 9):
+        with pytest.raises(ValueError, match=rf"'x': {width}, 'w_pos': 10\}}: make them equal"):
+            LearnedPositions(T, D)(torch.zeros(T, width))
+    for width, hands in ((3, 1), (6, 1), (6, 2), (6, 6)):
+        with pytest.raises(ValueError, match=f"{width} numbers, {hands} angles: a pair needs one"):
+            rotate(torch.zeros(T, width), torch.zeros(T, hands))
     learned = PositionalAttention(D, "learned", longest=T)
     _, seen = learned(torch.zeros(T, D))
     with pytest.raises(ValueError, match="positions 7 to 7 are wanted, the table has 0 to 6"):

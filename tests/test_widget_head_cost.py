@@ -377,6 +377,42 @@ def test_what_has_no_cost_changes_nothing(
     assert inputs_of(widget) == before
 
 
+def test_enter_ends_an_entry_and_says_what_is_wrong(widget: Locator) -> None:
+    typed(widget, "H").fill("16")
+    typed(widget, "H").press("Enter")
+    assert problem(widget) == "" and inputs_of(widget)["H"] == 16
+    typed(widget, "H").fill("")
+    assert problem(widget) == "", "it may be on its way"
+    typed(widget, "H").press("Enter")
+    said = "An entry cannot be empty: write a number. The entry keeps 16."
+    assert problem(widget) == said
+    assert typed(widget, "H").input_value() == "16"
+
+
+def test_a_button_does_not_move_away_from_the_pointer(widget: Locator, visit: Visit) -> None:
+    """Leaving a box that cannot be used says so, below it: but not while a button is pressed."""
+    typed(widget, "H").fill("16")
+    typed(widget, "H").fill("")
+    button = widget.get_by_role("button", name="Reset")
+    button.scroll_into_view_if_needed()
+    before = button.bounding_box()
+    assert before
+    mouse = visit.page.mouse
+    mouse.move(before["x"] + 8, before["y"] + 4)
+    mouse.down()
+    assert button.bounding_box() == before and problem(widget) == ""
+    mouse.up()
+    settled(widget)
+    assert inputs_of(widget)["H"] == 8
+    assert problem(widget) == "Reset: done. Undo brings your numbers back."
+    typed(widget, "H").fill("")
+    mouse.move(before["x"] - 200, before["y"] - 60)
+    mouse.down()
+    assert "keeps" not in problem(widget)
+    mouse.up()
+    widget.get_by_text("The entry keeps 8.").wait_for()
+
+
 def test_the_keyboard_reaches_all_of_it(widget: Locator, visit: Visit) -> None:
     for name in ("k = v", "S = T"):
         switch(widget, name).uncheck()

@@ -1,6 +1,7 @@
 """Four heads on a reader's sentence: the model, its places and switches; what the page tells."""
 
 import random
+import re
 from functools import cache
 from typing import Any
 
@@ -17,7 +18,6 @@ from tinylib.widgets.heads import (
     APART,
     NAME,
     OFFERED,
-    PAIRS,
     SYMBOLS,
     HeadsWidget,
     LookedUp,
@@ -139,7 +139,7 @@ def test_what_it_was_trained_on_is_said_rightly() -> None:
         apart = [partner - t for t, (*_, partner) in enumerate(of) if partner > t]
         pairs.add(len(apart))
         gaps.update(apart)
-    assert max(gaps) == APART and pairs == set(range(PAIRS[0], PAIRS[1] + 1))
+    assert max(gaps) == APART and pairs == set(range(lookup.PAIRS[0], lookup.PAIRS[1] + 1))
 
 
 def test_it_answers_what_is_offered_as_like_its_training_and_fails_on_some_of_the_rest() -> None:
@@ -153,13 +153,21 @@ def test_it_answers_what_is_offered_as_like_its_training_and_fails_on_some_of_th
         return not (
             lookup.SHORTEST <= len(words) <= lookup.LONGEST
             and lookup.nested(words)
-            and PAIRS[0] <= len(apart) <= PAIRS[1]
+            and lookup.PAIRS[0] <= len(apart) <= lookup.PAIRS[1]
             and max(apart) <= APART
         )
 
     assert all(all_right(source) for source in TRAINED)
     assert not all(all_right(source) for source in STRANGE)
     assert not any(map(strange, TRAINED)) and all(map(strange, STRANGE))
+
+
+def test_the_facts_are_the_recorded_figures_of_each_questions_head() -> None:
+    facts, figures = HeadsWidget.facts(), results(NAME)["figures"]
+    assert facts["accuracy"] == figures["accuracy"]
+    for q, h in enumerate(head_of()):
+        assert facts["looks"][q] == figures["roles"][h][q] > 0.9
+        assert facts["without"][q] == figures["without"][h][q] < 0.6
 
 
 def test_words_wear_digits_even_if_none_are_given() -> None:
@@ -253,6 +261,7 @@ def told(widget: Locator, kind: str) -> str:
 def test_the_page_finds_the_places_as_python_does(visit: Visit) -> None:
     rng = random.Random(6)
     texts = [some_words(rng) for _ in range(300)] + [lookup.sentence(rng) for _ in range(100)]
+    texts += ["( [ ( ) ] )".split(), "[ ( [ ] ) ]".split()]  # its own kind, not right inside
     answers = visit.page.evaluate(
         """async (texts) => {
             const host = document.querySelector("script[src*='/host.js']").src;
@@ -264,6 +273,7 @@ def test_the_page_finds_the_places_as_python_does(visit: Visit) -> None:
     python: list[Any] = [[[list(of) for of in lookup.places(w)], lookup.nested(w)] for w in texts]
     assert answers == python
     assert 110 < sum(nested for _, nested in python) < 390
+    assert not python[-1][1] and not python[-2][1]
 
 
 def test_the_page_shows_what_python_computes(widget: Locator) -> None:
@@ -280,7 +290,12 @@ def test_the_page_shows_what_python_computes(widget: Locator) -> None:
             expected = [
                 "·" if m is None else str(a) for m, a in zip(marks[q], said[q], strict=True)
             ]
-            assert cells.all_inner_texts() == expected
+            assert cells.locator("span:first-child").all_inner_texts() == expected
+            heard = cells.locator(".sr").all_text_contents()
+            assert heard == [
+                f" is wrong: it is {inputs['digits'][place]}" if m is False else ""
+                for m, place in zip(marks[q], values.places[q].tolist(), strict=True)
+            ]
             kinds = cells.evaluate_all("all => all.map((td) => td.className.split(' ').at(-1))")
             names = {None: "none", True: "right", False: "wrong"}
             assert kinds == [names[mark] for mark in marks[q]]
@@ -290,7 +305,8 @@ def test_the_page_shows_what_python_computes(widget: Locator) -> None:
         total, asked = (sum(n) for n in zip(*map(counted, marks), strict=True))
         answers = f"All {asked}" if total == asked else f"{total} of {asked}"
         if asked:
-            assert f"{answers} answers are right." in told(widget, "effect")
+            are = "is" if total == 1 else "are"
+            assert f"{answers} answers {are} right." in told(widget, "effect")
         maps = widget.locator(".map canvas").evaluate_all("all => all.map((c) => [...c.values])")
         wanted = values.weights[head_of()].flatten(1)
         torch.testing.assert_close(
@@ -325,7 +341,7 @@ def test_a_head_that_is_off_takes_its_answers_along(widget: Locator) -> None:
         assert score == f"{left[q]} of {asked}, was {asked}"
         assert told(widget, "effect") == (
             f"Without head {head}, “{question}” goes from {asked} right to {left[q]}; "
-            "nothing else is lost."
+            "nothing else changes."
         )
         wrong = widget.locator(".lane td.wrong").count()
         assert wrong == asked - left[q]
@@ -336,6 +352,35 @@ def test_a_head_that_is_off_takes_its_answers_along(widget: Locator) -> None:
     assert (
         told(widget, "effect") == "All four heads are on. All 32 answers are right. Switch one off."
     )
+
+
+def test_a_wrong_answer_is_heard_not_only_seen(widget: Locator) -> None:
+    switch(widget, "before").click()
+    assert_torch(widget, "heads")
+    digits = inputs_of(widget)["digits"]
+    wrong = widget.locator(".lane").first.locator("td")
+    for t, cell in enumerate(wrong.all()[1:]):
+        said = int(cell.locator("span").first.inner_text())
+        assert said != digits[t] or "wrong" not in (cell.get_attribute("class") or "")
+        heard = f"{said} is wrong: it is {digits[t]}" if said != digits[t] else str(said)
+        assert cell.text_content() == heard
+    assert widget.locator("td.wrong").count() > 5
+    assert widget.locator("td.wrong .sr:not(:empty)").count() == widget.locator("td.wrong").count()
+
+
+def test_one_right_answer_is_one(widget: Locator) -> None:
+    write(widget, "the cat sat")
+    for question in lookup.QUESTIONS:
+        switch(widget, question).click()
+    assert_torch(widget, "heads")
+    answer = received(widget)["probabilities"].argmax(-1)[0, 1]  # whatever the words wear
+    after = received(widget)["probabilities"].argmax(-1)[1, 0]
+    for t, worn in enumerate((answer, (answer + 1) % 10, (after + 1) % 10)):
+        digit(widget, t).fill(str(int(worn)))
+    if (answer + 1) % 10 == after:  # then the first word's answer to "after" is right as well
+        digit(widget, 1).fill(str(int(answer + 2) % 10))
+    assert_torch(widget, "heads")
+    assert told(widget, "effect").endswith("1 of 4 answers is right.")
 
 
 def test_with_all_heads_off_every_word_gets_the_same_answers(widget: Locator) -> None:
@@ -376,6 +421,15 @@ def test_the_chosen_word_is_told_head_by_head(widget: Locator) -> None:
     assert f"“cat” after it wears {digits[1]}" in card(widget, "after").inner_text()
     choose(widget, 12)
     assert "nothing stands after it" in card(widget, "after").inner_text()
+
+
+def test_each_card_tells_its_heads_held_out_figures(widget: Locator) -> None:
+    facts = HeadsWidget.facts()
+    for q, question in enumerate(lookup.QUESTIONS):
+        said = card(widget, question).locator(".soft").inner_text()
+        told = [float(number) / 100 for number in re.findall(r"([\d.]+) %", said)]
+        figures = [facts[name][q] for name in ("looks", "accuracy", "without")]
+        assert told == pytest.approx(figures, abs=0.0051)
 
 
 def test_a_word_is_chosen_with_arrow_keys_and_in_a_map(widget: Locator) -> None:
@@ -494,7 +548,7 @@ def test_a_sentence_is_chosen_from_those_offered(widget: Locator) -> None:
 def test_too_long_a_sentence_keeps_the_answers_greyed(widget: Locator) -> None:
     before = inputs_of(widget)
     line(widget, "Your sentence").fill(f"{SENTENCE} (too long)")
-    assert "17 words, punctuation among them: there is room for 16." in problem(widget)
+    assert "17 words, brackets among them: there is room for 16." in problem(widget)
     aside = widget.locator(".result").evaluate_all("all => all.map((e) => e.inert)")
     assert len(aside) == 3 and all(aside)
     assert inputs_of(widget) == before

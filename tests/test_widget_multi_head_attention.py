@@ -366,6 +366,29 @@ def test_on_a_phone_all_is_in_reach(browser: Browser, site: str) -> None:
         assert small == widget.locator("thead td").count()
 
 
+@pytest.mark.parametrize("width", [1280, 1920, 375])
+def test_stages_stand_in_even_rows(browser: Browser, site: str, width: int) -> None:
+    """Four in a row, two and two, or one by one; tables of heads never three and one."""
+    with browser.new_context(viewport={"width": width, "height": 900}) as context:
+        widget = Visit(context, site, page_of(STEM)).widget(STEM)
+        for size in ((1, 1, 1, 1), (2, 3, 2, 2), (1, 4, 3, 2), (1, 2, 4, 2), (1, 2, 4, 4)):
+            for untransposed in (False, True):
+                hold(widget, counted(*size), untransposed)
+                boxes = [stage.bounding_box() for stage in widget.locator(".stage").all()]
+                rows = [round(box["y"]) for box in boxes if box]
+                assert {rows.count(y) for y in rows} in ({1}, {2}, {4}), size
+                tops = [
+                    round(box["y"])
+                    for table in widget.locator(".split table").all()[: size[2]]
+                    if (box := table.bounding_box())
+                ]
+                assert {tops.count(y) for y in tops} <= {1, 2, 4} or size[2] == 3, size
+                names = widget.locator(".stage-name, .stage-shape").evaluate_all(
+                    "all => all.filter((e) => e.scrollWidth > e.clientWidth + 1).length"
+                )
+                assert names == 0, size
+
+
 def test_a_link_holds_the_numbers(context: BrowserContext, visit: Visit, widget: Locator) -> None:
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     slider(widget, "head width").fill("3")

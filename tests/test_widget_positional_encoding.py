@@ -272,6 +272,19 @@ def test_clock_hands_are_the_rows_of_the_table(widget: Locator, concatenated: bo
     assert text(widget, ".clocks + .note").startswith("Hand 0 turns once in 6.28 positions, hand 4")
 
 
+@pytest.mark.parametrize("query", [0, 1, 127])
+def test_tags_stay_beside_the_table_and_apart(widget: Locator, query: int) -> None:
+    for key in (0, 1, 4, 126, 127):
+        hold(widget, positions=128, query=query, key=key)
+        boxes = [tag.bounding_box() for tag in widget.locator(".tag").all()]
+        table = widget.locator(".map").bounding_box()
+        assert table and all(boxes)
+        (q, k) = ((box["y"], box["y"] + box["height"]) for box in boxes if box)
+        assert min(q[0], k[0]) >= table["y"] - 1
+        assert max(q[1], k[1]) <= table["y"] + table["height"] + 1
+        assert max(q[0], k[0]) >= min(q[1], k[1]) - 1, "one does not lie on the other"
+
+
 def test_what_is_said_of_a_distance(widget: Locator) -> None:
     like = received(widget)["likeness"]
     said = f"P[12] · P[7] = {like[7]:.3f}. As far apart are 0 and 5: P[0] · P[5] = {like[7]:.3f}."

@@ -198,6 +198,15 @@ def test_a_shuffle_changes_nothing_until_positions_are_known(widget: Locator) ->
     assert "words have another context vector" in verdict(widget)
 
 
+def test_the_slider_stays_where_it_is(widget: Locator) -> None:
+    slide = widget.locator(".slide input")
+    before = slide.bounding_box()
+    widget.get_by_role("textbox", name="x of journey, 2").focus()
+    after = slide.bounding_box()
+    assert before and after and slide.is_enabled()
+    assert after["y"] == before["y"], "its label is another, its line is not"
+
+
 def test_the_shuffle_is_always_another_order_and_can_be_undone(widget: Locator) -> None:
     order = WORDS
     for _ in range(8):
@@ -315,7 +324,7 @@ def test_words_that_come_and_go_leave_the_others_where_they_stand(
     for _ in range(7):
         widget.get_by_role("button", name="remove").first.click()
     assert line_up(widget) == ["word"]
-    assert verdict(widget) == "The words stand as before. Shuffle them."
+    assert verdict(widget) == "One word has only one order. Add words."
 
 
 def test_a_little_change_is_not_none(widget: Locator) -> None:

@@ -189,11 +189,13 @@ def fast_attend(
     """``attend(q, k, v, mask).output`` without the table of weights.
 
     By PyTorch's fused kernel: less time, and for long sequences less memory.
-    NaN spreads even from a masked key. ``causal`` stands for a causal mask
-    (T = S, no other mask), and skips what it forbids.
+    NaN spreads even from a masked key. ``causal`` stands for a causal mask,
+    and skips what it forbids: ValueError unless T = S and the mask is None.
     """
     check_pairs(q, k, v)
     check_equal_widths(q=q, k=k)
+    if causal and (mask is not None or q.shape[-2] != k.shape[-2]):
+        raise ValueError("causal needs T = S and no mask: give a mask instead")
     if mask is not None:
         table = q.new_empty(()).expand(*q.shape[:-1], k.shape[-2])
         mask = torch.atleast_2d(fitting(mask, table))

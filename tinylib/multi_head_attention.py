@@ -149,7 +149,7 @@ class MultiHeadAttention(nn.Module):
         causal: bool = False,
     ):
         super().__init__()
-        if k is None and (H < 1 or D % H):
+        if H < 1 or (k is None and D % H):
             raise ValueError(f"D = {D} cannot be cut into {H} heads: give k")
         self.H, self.causal = H, causal
         k = D // H if k is None else k

@@ -6,9 +6,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from tinylib.attention_scoring import attend, scaled_dot_score
+from tinylib.attention_scoring import (
+    attend,
+    check_equal_widths,
+    check_rows,
+    scaled_dot_score,
+)
 from tinylib.lab.look import Tap
-from tinylib.self_attention import causal_mask
+from tinylib.self_attention import causal_mask, check_widths
 
 Count = int | Int[Tensor, ""]
 Number = float | Float[Tensor, ""]
@@ -75,7 +80,7 @@ class LearnedPositions(nn.Module):
     r"""$x_t + W_{\mathrm{pos}}[offset + t]$: a learned row for each position.
 
     Gehring et al. 2017. The table has rows for positions 0 … longest − 1, and
-    none beyond: ValueError if x would need one.
+    none beyond: ValueError if x would need one, or is not D wide.
     """
 
     def __init__(self, longest: int, D: int):
@@ -87,6 +92,8 @@ class LearnedPositions(nn.Module):
         x: Float[Tensor, "*B T D"],
         offset: int = 0,
     ) -> Float[Tensor, "*B T D"]:
+        check_rows(x=x)
+        check_equal_widths(x=x, w_pos=self.w_pos)
         longest, end = len(self.w_pos), offset + x.shape[-2]
         if offset < 0 or end > longest:
             raise ValueError(
@@ -100,7 +107,13 @@ def rotate(
     x: Float[Tensor, "*B T k"],
     theta: Float[Tensor, "T k/2"],
 ) -> Float[Tensor, "*B T k"]:
-    r"""Each pair $(x_{2j}, x_{2j+1})$ turned by the angle $\theta_{tj}$."""
+    r"""Each pair $(x_{2j}, x_{2j+1})$ turned by the angle $\theta_{tj}$.
+
+    ValueError unless there is an angle for each pair.
+    """
+    k, hands = x.shape[-1], theta.shape[-1]
+    if k != 2 * hands:
+        raise ValueError(f"{k} numbers, {hands} angles: a pair needs one")
     cos, sin = theta.cos().to(x.dtype), theta.sin().to(x.dtype)
     a, b = x[..., 0::2], x[..., 1::2]
     return torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2)
@@ -119,6 +132,7 @@ def rotary(
     as in the paper; Llama's code pairs j with j + k/2: permute to compare.
     ValueError if k is odd.
     """
+    check_rows(x=x)
     T, k = x.shape[-2:]
     return rotate(x, angles(T, k, offset, base, x.device))
 
@@ -178,6 +192,7 @@ class PositionalAttention(nn.Module):
         x: Float[Tensor, "*B T D"],
         seen: KeysValues | None = None,
     ) -> tuple[Float[Tensor, "*B T D"], KeysValues]:
+        check_widths(x, w_q=self.w_q.weight.T)
         offset = 0 if seen is None else seen.keys.shape[-2]
         T, D = x.shape[-2:]
         if self.kind == "sinusoidal":

@@ -61,7 +61,10 @@ def past(
     S: int,
     device: torch.device | None = None,
 ) -> Bool[Tensor, "..."]:
-    """The mask, and no look ahead: the T queries are the last of S words."""
+    """The mask, and no look ahead: the T queries are the last of S words.
+
+    ValueError if T > S; the mask is as in :func:`masked_softmax`.
+    """
     if T > S:
         raise ValueError(f"{T} queries but {S} keys: causal needs T ≤ S")
     behind = causal_mask(S, device)[S - T :]
@@ -101,9 +104,8 @@ class SelfAttention(nn.Module):
     ) -> Float[Tensor, "*B T v"]:
         check_rows(x=x)
         if self.causal:
-            past = causal_mask(x.shape[-2], x.device)
-            square = x.new_empty(*x.shape[:-1], x.shape[-2])
-            mask = past if mask is None else past & fitting(mask, square)
+            T = x.shape[-2]
+            mask = past(mask, T, T, x.device)
         w_q, w_k, w_v = (w.weight.T for w in (self.w_q, self.w_k, self.w_v))
         seen = self_attention(x, w_q, w_k, w_v, mask)
         self.scores(seen.scores)

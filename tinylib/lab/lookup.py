@@ -29,8 +29,10 @@ PARTNER = {"(": ")", "[": "]"}
 BRACKETS = ("(", ")", "[", "]")
 ANIMALS = tuple("ant ape bat bee cat cow dog elk fox hen owl pig ram rat yak emu".split())
 SHORTEST, LONGEST = 8, 16
+PAIRS = (1, 3)  # of brackets in a sentence
 DIGITS = 10
-FREE = 1 + len(BRACKETS)  # the first symbol that any word may take; padding is 0
+OF_BRACKETS = {bracket: i for i, bracket in enumerate(BRACKETS, 1)}  # padding is symbol 0
+FREE = 1 + len(BRACKETS)  # the first symbol that any word may take
 V = FREE + LONGEST
 HELD_OUT = 10**9
 """The seed of sentences that no training draws."""
@@ -52,13 +54,16 @@ class Lookups(NamedTuple):
 
 def places(words: Sequence[str]) -> list[tuple[int, int, int, int]]:
     """For each word the places of `QUESTIONS`: before, after, same, partner; -1 for none."""
-    partner, last, opened, found = {}, dict[str, int](), list[int](), []
+    partner: dict[int, int] = {}
+    opened: list[int] = []
     for t, word in enumerate(words):
         if word in PARTNER:
             opened.append(t)
         elif opened and word == PARTNER[words[opened[-1]]]:
             start = opened.pop()
             partner[start], partner[t] = t, start
+    last: dict[str, int] = {}
+    found = []
     for t, word in enumerate(words):
         after = t + 1 if t + 1 < len(words) else -1
         found.append((t - 1, after, last.get(word, -1), partner.get(t, -1)))
@@ -73,7 +78,7 @@ def encode(words: Sequence[str]) -> list[int]:
     """
     if not 0 < len(words) <= LONGEST:
         raise ValueError(f"{len(words)} words: give 1 to {LONGEST}, brackets count")
-    symbols = dict(zip(BRACKETS, range(1, FREE), strict=True))
+    symbols = dict(OF_BRACKETS)
     for word in words:
         symbols.setdefault(word, 1 + len(symbols))
     return [symbols[word] for word in words]
@@ -83,9 +88,12 @@ def sentence(rng: random.Random, shortest: int = SHORTEST, longest: int = LONGES
     """Words, some of them twice or more, and one to three pairs of brackets, well nested.
 
     A pair may hold the other kind, but not its own: which bracket closes which can then be seen
-    from one layer of attention.
+    from one layer of attention. ValueError unless 2 ≤ shortest ≤ longest.
     """
-    length, pairs = rng.randint(shortest, longest), rng.randint(1, 3)
+    if not 2 <= shortest <= longest:
+        raise ValueError(f"{shortest} to {longest} words: give 2 or more, the smaller one first")
+    length = rng.randint(shortest, longest)
+    pairs = rng.randint(PAIRS[0], min(PAIRS[1], length // 2))
     rest = length - 2 * pairs
     few = max(2, -(-rest // 3))
     known = rng.sample(ANIMALS, min(rng.randint(few, few + 3), len(ANIMALS)))
@@ -121,14 +129,20 @@ def lookups(B: int, seed: int, shortest: int = SHORTEST, longest: int = LONGEST)
     tokens = torch.zeros(B, T, dtype=torch.long)
     found = torch.full((B, T, len(QUESTIONS)), -1)
     for b, words in enumerate(texts):
-        symbols = rng.sample(range(1 + len(BRACKETS), V), len(ANIMALS))
-        ids = dict(zip(ANIMALS, symbols, strict=True)) | dict(
-            zip(BRACKETS, range(1, 5), strict=True)
-        )
+        symbols = rng.sample(range(FREE, V), len(ANIMALS))
+        ids = OF_BRACKETS | dict(zip(ANIMALS, symbols, strict=True))
         tokens[b, : len(words)] = torch.tensor([ids[word] for word in words])
         found[b, : len(words)] = torch.tensor(places(words))
     digits = torch.randint(DIGITS, (B, T), generator=torch.Generator().manual_seed(seed))
     return Lookups(tokens, digits, found)
+
+
+def embeddings(D: int) -> tuple[nn.Embedding, nn.Embedding]:
+    """Vectors for symbols and for digits, D wide, to be added."""
+    symbols, digits = nn.Embedding(V, D), nn.Embedding(DIGITS, D)
+    for table in (symbols, digits):
+        nn.init.normal_(table.weight, std=0.5)
+    return symbols, digits
 
 
 class LookupModel(nn.Module):
@@ -141,9 +155,7 @@ class LookupModel(nn.Module):
 
     def __init__(self, mixer: MultiHeadAttention | DenseSynthesizer, D: int, ordered: bool = True):
         super().__init__()
-        self.symbols, self.digits = nn.Embedding(V, D), nn.Embedding(DIGITS, D)
-        for table in (self.symbols, self.digits):
-            nn.init.normal_(table.weight, std=0.5)
+        self.symbols, self.digits = embeddings(D)
         self.mixer, self.ordered = mixer, ordered
         self.answer = nn.Linear(D, len(QUESTIONS) * DIGITS)
 
@@ -174,7 +186,10 @@ def answer_loss(model: Callable[..., Tensor], batch: Lookups) -> Float[Tensor, "
 
 
 def accuracy(logits: Float[Tensor, "B T Q N"], batch: Lookups) -> Float[Tensor, " Q"]:
-    """For each question the share of right digits among the words where it has an answer."""
+    """For each question the share of right digits among the words where it has an answer.
+
+    NaN for a question that nowhere has one.
+    """
     asked = batch.places >= 0
     return ((logits.argmax(-1) == batch.answers) & asked).sum((0, 1)) / asked.sum((0, 1))
 
@@ -214,9 +229,7 @@ class WordBefore(nn.Module):
 
     def __init__(self, kind: str, D: int = 32, longest: int = LONGEST):
         super().__init__()
-        self.symbols, self.digits = nn.Embedding(V, D), nn.Embedding(DIGITS, D)
-        for table in (self.symbols, self.digits):
-            nn.init.normal_(table.weight, std=0.5)
+        self.symbols, self.digits = embeddings(D)
         self.attention = PositionalAttention(D, kind, longest)
         self.answer = nn.Linear(D, DIGITS)
 

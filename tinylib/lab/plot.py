@@ -415,6 +415,8 @@ def rasters(
     wide, tall = cell * len(right), cell * len(down)
     step = max(wide, *(text_width(name, SMALL) for name in (*read, x_name))) + gap
     line, key = tall + 76, f"white is 0, full colour {_short(full)}"
+    if any(matrix.min() < 0 for matrix in read.values()):
+        key = f"white is 0, blue {_short(full)}, orange {_short(-full)}"
     across = max(step * abreast - gap, text_width(key, SMALL))
     with style():
         axes = page(

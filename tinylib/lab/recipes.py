@@ -408,7 +408,7 @@ def fra_eng_attention(checkpoint: Path) -> Outcome:
 
 # --- digits to look for --------------------------------------------------------------------------
 
-LOOKUP = "tinylib.lab.lookup.lookups(64, seed=step)"
+LOOKUP = "tinylib.lab.lookup.lookups(64, seed=1_000_000 * seed + step)"
 
 
 def looked_up(
@@ -420,7 +420,7 @@ def looked_up(
     run = fit(
         model,
         answer_loss,
-        lambda i: lookups(64, seed=seed * 1_000_000 + i),
+        lambda i: lookups(64, seed=1_000_000 * seed + i),
         steps,
         lr=5e-3,
         schedule=linear(warmup=0.03),
@@ -459,9 +459,12 @@ LOOKUP_ZOO: dict[str, Callable[[], LookupModel]] = {
 def lookup_zoo(checkpoint: Path) -> Outcome:
     """The same task for other numbers of heads, without positions, and without comparing words."""
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in LOOKUP_ZOO}
+    whole = Fit()
     for seed in (0, 1):
         for name, make in LOOKUP_ZOO.items():
-            beside = checkpoint.with_stem(f"{checkpoint.stem}-{name.replace(' ', '-')}-{seed}")
-            model, run, figures = looked_up(make, seed, beside)
-            runs[name].append(figures)
-    return Outcome(model, run, seed=0, data=LOOKUP, figures={"models": runs})
+            path = checkpoint.with_stem(f"{checkpoint.stem}-{name.replace(' ', '-')}-{seed}")
+            model, run, figures = looked_up(make, seed, path)
+            runs[name].append(figures | {"seed": seed, "seconds": round(run.seconds)})
+            whole.losses += run.losses
+            whole.seconds += run.seconds
+    return Outcome(model, whole, seed=0, data=LOOKUP, figures={"models": runs})

@@ -1,4 +1,4 @@
-import { h, live, mark, short, write } from "./parts.js";
+import { h, live, mark, short, svgPart, write } from "./parts.js";
 import { beam } from "./search.js";
 import { fillList, sentence } from "./sentences.js";
 import { BOS, EOS, decoder, encode, reading } from "./translator.js";
@@ -114,18 +114,12 @@ function sideways(label, content) {
 
 /** Every step of the search as a column of boxes, the kept above the pruned. */
 function beamTree(widget) {
-  const svg = (tag, attributes, ...children) => {
-    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-    for (const [name, value] of Object.entries(attributes)) mark(element, name, value);
-    element.append(...children);
-    return element;
-  };
   const paths = Object.fromEntries(["pruned", "kept", "shown", "greedy"].map((kind) =>
-    [kind, svg("path", { class: kind })]));
+    [kind, svgPart("path", { class: kind })]));
   const columns = h("ol", { class: "columns" });
   const border = h("p", { class: "border", "aria-hidden": "true" }, h("span", {}, "pruned"));
   const canvas = h("div", { class: "canvas" },
-    svg("svg", { "aria-hidden": "true" }, ...Object.values(paths)),
+    svgPart("svg", { "aria-hidden": "true" }, ...Object.values(paths)),
     border, h("p", { class: "root" }, "<bos>"), columns);
   const legend = h("p", { class: "note" });
   const view = sideways("the steps of beam search, from left to right; it scrolls sideways", canvas);

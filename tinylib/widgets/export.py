@@ -83,13 +83,14 @@ def graph(widget: type[LiveWidget], fn: Callable[..., Any]) -> bytes:
         def forward(self, *args: torch.Tensor) -> tuple[torch.Tensor, ...]:
             return tuple(fn(self.model, *args) if wants_model else fn(*args))
 
+    def size(axis: str) -> int:
+        if axis.isdigit():
+            return int(axis)
+        high = int(sizes[axis][1])
+        return min(5, high) if axis in dynamic else high
+
     def example(name: str) -> torch.Tensor:
-        at_most = {axis: 5 if axis in dynamic else high for axis, (_, high) in sizes.items()}
-        shape = [
-            int(axis) if axis.isdigit() else int(min(at_most[axis], sizes[axis][1]))
-            for axis in axes[name].split()
-        ]
-        return torch.zeros(shape, dtype=dtype_of(kinds[name]))
+        return torch.zeros([*map(size, axes[name].split())], dtype=dtype_of(kinds[name]))
 
     shapes = {
         name: {i: dynamic[axis] for i, axis in enumerate(of.split()) if axis in dynamic}

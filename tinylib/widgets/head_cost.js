@@ -1,11 +1,10 @@
-import { exact, h, live, mark, numberBox, write } from "./parts.js";
+import { exact, h, live, mark, numberBox, svgPart, within, write } from "./parts.js";
 import { fillList } from "./sentences.js";
 
 // 1 2 3 4 6 8 12 … 8192 12288 16384: where sliders stop.
 const CHOICES = [1, ...Array.from({ length: 13 }, (_, i) => [2 ** (i + 1), 3 * 2 ** i]).flat(), 2 ** 14];
 const nearestChoice = (log) => CHOICES.reduce((best, value) =>
   (Math.abs(Math.log2(value) - log) < Math.abs(Math.log2(best) - log) ? value : best));
-const between = (value, [low, high]) => Math.max(low, Math.min(high, value));
 
 /** A count that came in groups of three digits. */
 const groups = ({ data }, row = 0) => [...data.subarray(5 * row, 5 * row + 5)];
@@ -57,7 +56,7 @@ function sizeOf(widget, name, label, by = "", i = 0) {
       const value = bound ? outputs.used.data[i] : inputs[name];
       if (bound) box.value = exact(value);
       else box.follow();
-      range.value = String(Math.log2(between(value, ends)));
+      range.value = String(Math.log2(within(value, ends)));
       mark(range, "aria-valuetext", exact(value));
     },
   };
@@ -167,17 +166,11 @@ function operations() {
   };
 }
 
-const drawn = (tag, attributes) => {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  return element;
-};
-
 /** The shares at every length T, stacked: where comparing and mixing take over. */
 function shareChart(widget) {
   const most = Math.log2(widget.spec.limits.T[1]);
-  const areas = STEPS.map(([name]) => drawn("path", { class: name }));
-  const svg = drawn("svg", { viewBox: "0 0 56 1", preserveAspectRatio: "none", "aria-hidden": "true" });
+  const areas = STEPS.map(([name]) => svgPart("path", { class: name }));
+  const svg = svgPart("svg", { viewBox: "0 0 56 1", preserveAspectRatio: "none", "aria-hidden": "true" });
   svg.append(...[0, 3, 1, 2].map((i) => areas[i]));
   const across = (T) => `${(100 * Math.log2(Math.max(1, T))) / most}%`;
   const put = (element, T) => { if (element.style.left !== across(T)) element.style.left = across(T); };
@@ -189,8 +182,8 @@ function shareChart(widget) {
     return tick;
   });
   const ground = h("div", { class: "chart-ground", "aria-hidden": "true" }, svg,
-    h("span", { class: "name low" }, "project and merge"), h("span", { class: "name high" }, "compare and mix"),
-    even, here, ...ticks);
+    even, here, ...ticks,
+    h("span", { class: "name low" }, "project and merge"), h("span", { class: "name high" }, "compare and mix"));
   const verdict = h("p", { class: "note verdict", role: "status" });
   const drag = (event) => {
     if (!(event.buttons & 1)) return;
@@ -305,14 +298,15 @@ shareChart.style = `
 .chart-ground path { fill: color-mix(in oklab, var(--ground), var(--tone) 60%); }
 .chart-ground .tick { position: absolute; top: 100%; transform: translate(-50%, 3px); color: var(--soft); }
 .chart-ground .name { position: absolute; font-weight: 600; pointer-events: none; }
-.chart-ground .low { left: 8px; bottom: 6px; }
-.chart-ground .high { right: 8px; top: 6px; }
+.chart-ground :is(.name, .even b) { border-radius: 4px; padding: 0 4px; background: color-mix(in oklab, var(--ground) 75%, transparent); }
+.chart-ground .low { left: 5px; bottom: 5px; }
+.chart-ground .high { right: 5px; top: 5px; }
 .here, .even { pointer-events: none; position: absolute; top: 0; bottom: 0; width: 0; border-left: 2px solid var(--text); }
 .even { border-left: 1.5px dashed var(--text); }
 .here b, .even b { position: absolute; bottom: 100%; left: -2px; white-space: nowrap; font-weight: 600; padding-bottom: 2px; }
-.even b { bottom: auto; top: 42%; left: 6px; font-weight: 400; }
+.even b { bottom: auto; top: 42%; left: 5px; font-weight: 400; }
 .late b { left: auto; right: -2px; }
-.even.late b { right: 6px; }
+.even.late b { right: 5px; }
 .block .verdict, .memory { max-width: none; min-height: 3.2em; }
 `;
 

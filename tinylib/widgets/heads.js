@@ -1,6 +1,6 @@
 import { wordsOf } from "./inputs.js";
 import { nested, places } from "./lookup.js";
-import { h, live, mark, numberBox, scroller, short, write } from "./parts.js";
+import { h, live, mark, numberBox, scroller, short, svgPart, write } from "./parts.js";
 import { topK } from "./search.js";
 import { fillList, sentence } from "./sentences.js";
 
@@ -51,7 +51,7 @@ const quote = (word) => `“${word}”`;
 const all = (words) => (words.length < 2 ? words.join("")
   : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`);
 
-/** A share in per cent; only what is certain is 100. */
+/** A share in per cent; 100 is only said of what rounds to 100.0. */
 function percent(share) {
   if (share >= 0.9995) return "100 %";
   const number = 100 * share;
@@ -134,13 +134,6 @@ beyond.style = ".beyond { color: var(--soft); } .beyond:empty { display: none; }
 
 const [TALL, RADIUS, LEAST, LABELLED] = [84, 8.5, 0.04, 0.25];
 const COLOURS = [[47, 134, 216], [18, 160, 138], [207, 81, 159], [132, 101, 224]]; // a question's and its head's
-
-const svgPart = (tag, attributes = {}, ...children) => {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...children);
-  return element;
-};
 
 /** The width of a word's column: room for its letters and for its digit. */
 const wide = (word) => Math.min(110, Math.max(34, 14 + [...word].reduce(
@@ -257,11 +250,12 @@ function lane(widget, question, q) {
     write(score, !asked ? "nothing to answer"
       : `${right} of ${asked}${right === wasRight ? " right" : `, was ${wasRight}`}`);
     mark(bar, "style", `width: ${asked ? (100 * right) / asked : 0}%`);
-    cellsOf(row, words.length, () => h("td", {}, h("span"))).forEach((td, t) => {
+    cellsOf(row, words.length, () => h("td", {}, h("span"), h("span", { class: "sr" }))).forEach((td, t) => {
       const { said, shares, truth, ...one } = answered[t];
       const kind = !one.asked ? "none" : one.right ? "right" : "wrong";
       td.values = shares;
       write(td.firstChild, one.asked ? String(said) : "·");
+      write(td.lastChild, kind === "wrong" ? ` is wrong: it is ${truth}` : ""); // a colour is not heard
       mark(td, "class", t === chosen ? `chosen ${kind}` : kind);
       mark(td, "title", `${quote(words[t])}, ${question}: `
         + { none: "no answer", right: `says ${said}, right`, wrong: `says ${said}, but it is ${truth}` }[kind]);
@@ -373,8 +367,8 @@ span.badge { display: inline-block; width: 19px; height: 19px; line-height: 16px
 .full { display: block; height: 100%; border-radius: 2px; background: var(--own); }
 .score { font-size: 12.5px; color: var(--soft); text-wrap: balance; }
 .lost .score { color: var(--text); font-weight: 650; }
-.lane td { text-align: center; padding: 0; }
-.lane td span { display: block; margin: 0 3px; line-height: 30px; border-radius: 6px; font: 550 14.5px/30px ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
+.lane td { position: relative; text-align: center; padding: 0; }
+.lane td span:first-child { display: block; margin: 0 3px; line-height: 30px; border-radius: 6px; font: 550 14.5px/30px ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
 .lane .none span { color: var(--soft); }
 .lane .right span { background: color-mix(in oklab, var(--ground), var(--own) 22%); }
 .lane .wrong span { text-decoration: line-through 1.5px; background: color-mix(in oklab, var(--ground), var(--under) 30%);
@@ -385,10 +379,10 @@ span.badge { display: inline-block; width: 19px; height: 19px; line-height: 16px
   .switch::after { transition: transform .15s; }
 }
 @media (max-width: 600px) {
-  .stage { --side: 92px; }
+  .stage { --side: 98px; }
   .wordy { display: none; }
   .lanes thead tr > :first-child { font-size: 12.5px; padding-right: 4px; }
-  .score { display: block; min-height: 2.8em; line-height: 1.4; }
+  .score { display: block; min-height: 2.8em; font-size: 12px; line-height: 1.4; }
   .lane label { flex-wrap: wrap; gap: 3px 6px; font-size: 13.5px; }
   .lane b { flex-basis: 100%; line-height: 1.2; }
 }
@@ -412,14 +406,15 @@ function effectOf(questions) {
   const sum = (key) => questions.reduce((total, question) => total + question[key], 0);
   const [asked, right] = [sum("asked"), sum("right")];
   const rate = !asked ? "This sentence leaves nothing to answer."
-    : right === asked ? `All ${asked} answers are right.` : `${right} of ${asked} answers are right.`;
+    : right === asked ? `All ${asked} answers are right.`
+      : `${right} of ${asked} answers ${right === 1 ? "is" : "are"} right.`;
   if (!off.length) return `All four heads are on. ${rate}${asked ? " Switch one off." : ""}`;
   if (off.length === questions.length) {
     return `No head is heard: every word gets the same four answers, and the model guesses. ${rate}`;
   }
   const changed = questions.filter((question) => question.right !== question.wasRight)
     .map(({ name, right: now, wasRight }) => `“${name}” goes from ${wasRight} right to ${now}`);
-  const rest = !changed.length ? "no answer is lost" : changed.length < questions.length ? "; nothing else is lost" : "";
+  const rest = !changed.length ? "no answer is lost" : changed.length < questions.length ? "; nothing else changes" : "";
   return `Without ${off.length > 1 ? "heads" : "head"} ${all(off.map(String))}, ${all(changed)}${rest}.`;
 }
 effect.style = ".effect { font-weight: 550; max-width: none; }";

@@ -13,6 +13,7 @@ from tinylib.lab.lookup import (
     BRACKETS,
     DIGITS,
     LONGEST,
+    PAIRS,
     QUESTIONS,
     SHORTEST,
     LookupModel,
@@ -25,8 +26,7 @@ from tinylib.widgets.schema import words_of
 
 NAME = "lookup-heads"
 SYMBOLS = ("<pad>", *BRACKETS)  # other words are numbered on from here, as they first appear
-PAIRS = (1, 3)  # of brackets, in a sentence that the model was trained on
-APART = 11  # places between a bracket and its partner there, at most
+APART = 11  # places from a bracket to its partner there, at most: 6 words, 2 more pairs, and 1
 OFFERED = {
     "like those it was trained on": (
         "the cat (saw a dog) and the cat (ran)",

@@ -161,7 +161,10 @@ function sentenceProblem(spec, name, text) {
   const [low, high] = spec.limits[spec.inputs[name]];
   if (words.length < low) return "The sentence is empty: write some words.";
   if (words.length > high) {
-    return `${words.length} words, punctuation among them: there is room for ${high}.`;
+    const vocabulary = spec.sentences[name];
+    const apart = !isOpen(vocabulary) ? ", punctuation among them"
+      : ownTokens(vocabulary).length ? ", brackets among them" : "";
+    return `${words.length} words${apart}: there is room for ${high}.`;
   }
   const long = words.find((word) => letters(word) > spec.max.letters);
   return long ? `“${clip(long)}” has ${letters(long)} letters: ${spec.max.letters} at most.` : "";

@@ -1,16 +1,10 @@
-import { exact, h, live, mark, numberBox, short, tint, write } from "./parts.js";
+import { exact, h, live, mark, numberBox, short, svgPart, tint, within, write } from "./parts.js";
 import { fillList } from "./sentences.js";
 
 const [STEP_X, STEP_Y] = [0.05, 0.1]; // of the arrow keys; with Shift ten times as far
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 
-const drawn = (tag, attributes) => {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  return element;
-};
 const hundredths = (value) => Number(value.toFixed(2));
-const between = (value, [low, high]) => Math.max(low, Math.min(high, value));
 
 /** A weight in words: what is more than nothing never reads 0.00. */
 const weighs = (share) => (share > 0 && share < 0.005 ? "<0.01" : short(share));
@@ -19,13 +13,13 @@ const weighs = (share) => (share > 0 && share < 0.005 ? "<0.01" : short(share));
 function movePoint(widget, i, x, y) {
   const { limits } = widget.spec;
   widget.edit(`point ${i}`, (next) => {
-    if (x !== next.x[i]) next.x[i] = hundredths(between(x, limits.x)); // one that stays keeps its digits
-    if (y !== next.y[i]) next.y[i] = hundredths(between(y, limits.y));
+    if (x !== next.x[i]) next.x[i] = hundredths(within(x, limits.x)); // one that stays keeps its digits
+    if (y !== next.y[i]) next.y[i] = hundredths(within(y, limits.y));
   });
 }
 
 function moveQuery(widget, x) {
-  widget.edit("query", (next) => { next.query = hundredths(between(x, widget.spec.limits.query)); });
+  widget.edit("query", (next) => { next.query = hundredths(within(x, widget.spec.limits.query)); });
 }
 
 function removePoint(widget, i) {
@@ -68,11 +62,11 @@ function plot(widget) {
   const ticks = (low, high, step) =>
     Array.from({ length: Math.floor((high - low) / step) + 1 }, (_, i) => low + i * step);
 
-  const grid = drawn("path", { class: "grid", d: [
+  const grid = svgPart("path", { class: "grid", d: [
     ...ticks(left, right, 1).map((x) => `M${x} ${-top}V${-bottom}`),
     ...ticks(bottom, top, 2).map((y) => `M${left} ${-y}H${right}`)].join("") });
-  const [kernel, truth, curve] = ["kernel", "truth", "curve"].map((name) => drawn("path", { class: name }));
-  const svg = drawn("svg", { viewBox: `${left} ${-top} ${width} ${height}`, preserveAspectRatio: "none",
+  const [kernel, truth, curve] = ["kernel", "truth", "curve"].map((name) => svgPart("path", { class: name }));
+  const svg = svgPart("svg", { viewBox: `${left} ${-top} ${width} ${height}`, preserveAspectRatio: "none",
     "aria-hidden": "true" });
   svg.append(grid, kernel, truth, curve);
   svg.classList.add("result");
@@ -191,7 +185,7 @@ function plot(widget) {
       mark(query, "aria-valuenow", String(inputs.query));
       mark(query, "aria-valuetext", coordinate(inputs.query));
       answer.hidden = !outputs.reached.data[0];
-      place(answer, inputs.query, between(outputs.answer.data[0], [bottom, top]));
+      place(answer, inputs.query, within(outputs.answer.data[0], [bottom, top]));
       const given = widget.model.get("outputs");
       if (given === traced) return;
       traced = given;
@@ -233,7 +227,7 @@ function bandwidthOf(widget) {
     limits: ends, name: "bandwidth", focus: () => box.select() });
   box.setAttribute("aria-label", "bandwidth, typed");
   const slide = (value) =>
-    widget.edit("bandwidth", (next) => put(next, between(Number(value.toPrecision(2)), ends)));
+    widget.edit("bandwidth", (next) => put(next, within(Number(value.toPrecision(2)), ends)));
   const steps = { ArrowUp: 1, ArrowRight: 1, PageUp: 10, ArrowDown: -1, ArrowLeft: -1, PageDown: -10 };
   const [least, most] = ends.map((end) => String(Math.log10(end)));
   const range = h("input", { type: "range", min: least, max: most, step: "any", "aria-label": "bandwidth",
@@ -306,7 +300,7 @@ function roomFor({ x: taken, query }, ends) {
   const room = (x) => Math.min(APART, ...taken.map((other) => hundredths(Math.abs(other - x))));
   const places = [query];
   for (let away = APART; away <= ends[1] - ends[0]; away += APART) places.push(query + away, query - away);
-  return places.filter((x) => x === between(x, ends)).map(hundredths)
+  return places.filter((x) => x === within(x, ends)).map(hundredths)
     .reduce((best, x) => (room(x) > room(best) ? x : best));
 }
 
@@ -345,7 +339,7 @@ function pointTable(widget) {
         return;
       }
       const x = roomFor(inputs, limits.x);
-      const y = hundredths(between(curveAt(widget, x), limits.y));
+      const y = hundredths(within(curveAt(widget, x), limits.y));
       if (widget.edit(Symbol("add"), (next) => { next.x.push(x); next.y.push(y); })) {
         touchPoint(widget, length);
       }

@@ -92,8 +92,11 @@ function stageOf({ name, letters, shapeOf, box }) {
           ...count(columns).map((j) => h("td", { class: j % k ? "" : "first", ...(box ? {} : { tabindex: "-1" }) },
             ...(box ? [box((b * T + t) * columns + j)] : [])))))));
     }));
-    bands.replaceChildren(...count(B).map((b) =>
-      h("div", { class: "band" }, ...tables.slice(b * across, (b + 1) * across))));
+    const band = (content) => h("div", { class: "band" }, ...content);
+    bands.replaceChildren(...count(B).map((b) => {
+      const own = tables.slice(b * across, (b + 1) * across);
+      return band([own.slice(0, 2), own.slice(2)].filter(({ length }) => length).map(band)); // not three and one
+    }));
     grids = tables.map((table) => [...table.tBodies[0].rows].map((row) => [...row.cells].slice(1)));
     cells = grids.flat(2);
   };
@@ -176,6 +179,7 @@ function walk(widget) {
   const first = chosen;
   let filled; // the outputs that the stages show
   const path = h("ol", { class: "path result", "aria-label": "where the number goes" });
+  const grid = h("div", { class: "walk" });
 
   const hint = h("p", { class: "hint" },
     "Point at a number anywhere to light it everywhere; type over those of x. By keyboard: arrow keys, and Tab to follow it.");
@@ -201,6 +205,8 @@ function walk(widget) {
     stageOf({ name: "rows", letters: "B·H, T, k", shapeOf: ({ B, T, H, k }) => [B * H, T, k] }),
     stageOf({ name: "merged", letters: "B, T, Hk", shapeOf: ({ B, T, H, k }) => [B, T, H * k] }),
   ];
+  const pair = (...two) => h("div", { class: "pair" }, ...two.map(({ element }) => element));
+  grid.append(pair(...stages.slice(0, 2)), pair(...stages.slice(2)));
   const shapes = ({ B, T, H, k }) => [[B, T, H * k], [B, H, T, k], [B * H, T, k], [B, T, H * k]];
 
   const light = () => {
@@ -253,13 +259,13 @@ function walk(widget) {
   }
 
   return {
-    element: h("div", { class: "column" }, h("div", { role: "status" }, path), hint,
-      h("div", { class: "walk" }, ...stages.map(({ element }) => element))),
+    element: h("div", { class: "column" }, h("div", { role: "status" }, path), hint, grid),
     reset() { chosen = first; },
     update(inputs, outputs) {
       const sizes = sizesOf(inputs);
       const { B, T, H, k } = sizes;
       const [x, split, rows, merged] = stages;
+      mark(grid, "style", `--columns: ${H * k}`);
       x.fill(sizes, [], count(B * T * H * k), "x");
       const given = widget.model.get("outputs");
       if (given !== filled && outputs.split.shape.join() === [B, H, T, k].join()) { // else it is on its way
@@ -322,8 +328,11 @@ sizeSliders.style = `
 .sizes input { width: 100%; max-width: 240px; }
 `;
 walk.style = `
-.walk { display: flex; flex-wrap: wrap; gap: 20px 30px; align-items: flex-start; }
-.stage { flex: 0 1 auto; min-width: 0; max-width: 100%; --cell: 30px; }
+.walk, .pair { display: grid; gap: 20px 30px; align-items: start; min-width: 0;
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, var(--least)), 1fr)); }
+.walk { --cell: 30px; --entry: 30px; --widest: max(154px, 82px + var(--columns) * var(--entry)); --least: calc(2 * var(--widest) + 30px); }
+.pair { --least: var(--widest); } /* so there are four in a row, two and two, or one by one */
+.stage { min-width: 0; }
 .stage-name, .stage-shape { margin: 0; font-size: 13.5px; white-space: nowrap; }
 .stage-shape { color: var(--soft); font-variant-numeric: tabular-nums; }
 .address { display: inline-block; min-height: 22px; margin: 3px 0 8px; padding: 0 6px; border: 2px solid var(--text); border-radius: 5px; }
@@ -352,7 +361,7 @@ walk.style = `
 .path li { display: grid; grid-template-columns: 166px 1fr; gap: 0 12px; }
 .path b, .address, .stage-name b { font: 600 12.5px/1.7 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; white-space: nowrap; }
 .hint { margin: 0 0 10px; font-size: 13px; color: var(--soft); }
-@media (pointer: coarse) { .x { --cell: 40px; } }
+@media (pointer: coarse) { .walk { --entry: 40px; } .x { --cell: 40px; } }
 @media (max-width: 600px) {
   .path { min-height: 13em; }
   .path.long { min-height: 19em; }

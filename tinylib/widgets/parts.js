@@ -24,6 +24,17 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
+/** An element of a drawing: svgPart("path", { class: "line" }, ...children). */
+export function svgPart(tag, attributes = {}, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+/** The number between two ends that is next to `value`. */
+export const within = (value, [low, high]) => Math.max(low, Math.min(high, value));
+
 /** Set text or an attribute only where it changes: what is not touched is not laid out again. */
 export function write(element, text) {
   const { firstChild: node, lastChild } = element;
@@ -152,6 +163,7 @@ class Widget {
     for (const event of ["focusout", "pointerdown"]) {
       this.frame.addEventListener(event, () => { this.field = undefined; });
     }
+    this.frame.addEventListener("pointerdown", ({ button }) => { if (button === 0) this.press(); });
     this.listeners = {
       "change:inputs": () => this.repaint("inputs"),
       "change:answers": () => this.answered(), // sent after the outputs, even if they are the same
@@ -252,7 +264,22 @@ class Widget {
     if (button.getRootNode().activeElement === button) this.resetButton.focus();
   }
 
+  /** Until the pointer is let go nothing is said: the line would push a button from under it. */
+  press() {
+    const release = new AbortController();
+    this.pressed = true;
+    for (const event of ["pointerup", "pointercancel"]) {
+      addEventListener(event, () => {
+        release.abort();
+        this.pressed = false;
+        setTimeout(() => { if (this.unsaid) this.say(...this.unsaid); });
+      }, { signal: release.signal });
+    }
+  }
+
   say(text, kind = "") {
+    this.unsaid = this.pressed && text ? [text, kind] : undefined;
+    if (this.unsaid) return;
     this.problemLine.textContent = text;
     this.problemLine.dataset.kind = kind;
   }
@@ -505,17 +532,19 @@ export function numberBox(widget, field, { read, put, limits, name, step: by = 0
     if (error) { if (!halfway) widget.say(error); return false; }
     return widget.edit(field(), (next) => put(next, typed));
   };
+  const finish = () => {
+    if (value() === undefined) return; // its row is gone, and the box with it
+    if (box.dirty && !use(true)) {
+      widget.say(`${widget.unsaid?.[0] ?? widget.problemLine.textContent} The entry keeps ${now()}.`);
+    }
+    box.settle();
+  };
   const box = h("input", { type: "text", inputmode: "text", autocomplete: "off",
     ...more,
     input: () => { box.dirty = true; box.kept = undefined; use(false); box.kept = value(); },
-    blur: () => {
-      if (value() === undefined) return; // its row is gone, and the box with it
-      if (box.dirty && !use(true)) {
-        widget.say(`${widget.problemLine.textContent} The entry keeps ${now()}.`);
-      }
-      box.settle();
-    },
+    blur: () => finish(),
     keydown: (event) => {
+      if (event.key === "Enter") finish();
       const step = { ArrowUp: by, ArrowDown: -by }[event.key];
       if (!step) return;
       event.preventDefault();

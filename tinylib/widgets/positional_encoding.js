@@ -1,16 +1,10 @@
-import { exact, h, live, mark, numberBox, short, write } from "./parts.js";
+import { exact, h, live, mark, numberBox, short, svgPart, within, write } from "./parts.js";
 import { fillList } from "./sentences.js";
 
 const [FEW_ROWS, FEW_COLUMNS] = [10, 8]; // up to here the cells of the map hold their numbers
 const BLUE = [47, 134, 216]; // as --above and --under
 const ORANGE = [217, 138, 47];
 
-const figure = (tag, attributes = {}) => {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  return element;
-};
-const within = (value, [low, high]) => Math.max(low, Math.min(high, value));
 
 /** The row of the table that the query, or the key, stands in; and its position. */
 const rowOf = (inputs, who) => Math.min(inputs[who], inputs.positions - 1);
@@ -41,7 +35,7 @@ function lookAt(widget, row, column) {
 const late = ({ positions, hands }, { code }) => code.shape[0] !== positions || code.shape[1] !== 2 * hands;
 
 const angle = (theta) => (Math.abs(theta) < 100 ? theta.toFixed(2) : theta.toFixed(theta < 1000 ? 1 : 0));
-const periodic = (turn) => (turn < 100 ? short(turn) : Math.round(turn).toLocaleString("en").replaceAll(",", " "));
+const periodic = (turn) => (turn < 100 ? short(turn) : String(Math.round(turn)).replace(/\B(?=(\d{3})+$)/g, ","));
 
 // ---------------------------------------------------------------- the table
 
@@ -165,6 +159,7 @@ function tableMap(widget) {
       h("p", { class: "caption" }, h("b", {}, "P"), ": positions down, entries across"),
       h("div", { class: "framed result" }, h("div", { class: "gutter", "aria-hidden": "true" }, ...tags), map),
       h("p", { class: "axis", "aria-hidden": "true" }, ...ends), line),
+    shows: "outputs",
     reset() { widget.column = 0; },
     update(inputs, outputs) {
       shown = outputs;
@@ -182,8 +177,9 @@ function tableMap(widget) {
       box(queryRow, query, 1, 0, 1, 1, rows);
       box(keyRow, key, 1, 0, 1, 1, rows);
       box(cell, query, 1, column, 1, columns, rows);
-      const [tops, room] = [[query, key].map((row) => (row + 0.5) / rows), 0.07];
-      const [middle, first] = [(tops[0] + tops[1]) / 2, tops[0] <= tops[1] ? 0 : 1];
+      const room = 0.07; // a tag's height
+      const tops = [query, key].map((row) => within((row + 0.5) / rows, [room / 2, 1 - room / 2]));
+      const [middle, first] = [within((tops[0] + tops[1]) / 2, [room, 1 - room]), query <= key ? 0 : 1];
       const close = Math.abs(tops[0] - tops[1]) < room; // then side by side, not one on the other
       [["q", query], ["k", key]].forEach(([letter, row], i) => {
         write(tags[i], `${letter} ${inputs.offset + row}`);
@@ -204,9 +200,8 @@ function tableMap(widget) {
 
 /** The dot products of the query's code with all others, by distance, on the line of position 0. */
 function likenessPlot(widget) {
-  const [grid, line, dots, drop] = ["grid", "line", "dots", "drop"].map((kind) => figure("path", { class: kind }));
-  const svg = figure("svg", { preserveAspectRatio: "none", "aria-hidden": "true" });
-  svg.append(grid, line, drop, dots);
+  const [grid, line, dots, drop] = ["grid", "line", "dots", "drop"].map((kind) => svgPart("path", { class: kind }));
+  const svg = svgPart("svg", { preserveAspectRatio: "none", "aria-hidden": "true" }, grid, line, drop, dots);
   const marker = h("span", { class: "marker" });
   const tick = (kind) => h("span", { class: `tick ${kind}` });
   const [ys, xs] = [["y", "y", "y"].map(tick), ["x", "x", "x"].map(tick)];
@@ -265,11 +260,8 @@ function likenessPlot(widget) {
 
 // ---------------------------------------------------------------- clock hands
 
-const dial = (...kinds) => {
-  const svg = figure("svg", { viewBox: "-1.12 -1.12 2.24 2.24", "aria-hidden": "true" });
-  svg.append(figure("circle", { r: "1.05" }), ...kinds.map((kind) => figure("line", { class: kind, x1: "0", y1: "0" })));
-  return svg;
-};
+const dial = (...kinds) => svgPart("svg", { viewBox: "-1.12 -1.12 2.24 2.24", "aria-hidden": "true" },
+  svgPart("circle", { r: "1.05" }), ...kinds.map((kind) => svgPart("line", { class: kind, x1: "0", y1: "0" })));
 const pointTo = (hand, x, y) => {
   mark(hand, "x2", x.toFixed(3));
   mark(hand, "y2", (-y).toFixed(3));
@@ -289,6 +281,7 @@ function clocks(widget) {
       h("p", { class: "caption" }, h("b", {}, "Each pair (sin θ, cos θ) is a clock hand. "),
         h("i", { class: "swatch query" }), "query ", h("i", { class: "swatch key" }), "key; θ is the query’s"),
       list, note),
+    shows: "outputs",
     update(inputs, outputs) {
       if (late(inputs, outputs)) return;
       const { code: { data, shape: [, D] }, theta: { data: theta }, period: { data: turns } } = outputs;

@@ -1,4 +1,4 @@
-import { h, live, mark, short, tint, write } from "./parts.js";
+import { h, live, mark, short, svgPart, tint, write } from "./parts.js";
 import { fillList } from "./sentences.js";
 
 const ROUNDING = 1e-6; // below it, two context vectors are the same
@@ -142,10 +142,7 @@ function comparison(widget) {
     return { body, element: h("table", { class: "heat signed vectors" }, h("caption", {}, caption), body) };
   };
   const [before, now] = [tableOf("before"), tableOf("now")];
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  for (const [name, value] of Object.entries({ class: "ways", preserveAspectRatio: "none", "aria-hidden": "true" })) {
-    svg.setAttribute(name, value);
-  }
+  const svg = svgPart("svg", { class: "ways", preserveAspectRatio: "none", "aria-hidden": "true" });
   const says = h("p", { class: "note verdict result", role: "status" });
   const look = (row) => h("button", { type: "button", click: () => widget.look(Number(row.dataset.word)) });
   const make = (side) => () => {
@@ -169,11 +166,11 @@ function comparison(widget) {
       tint(cell, Math.abs(value) / most);
     });
   };
-  const way = () => document.createElementNS("http://www.w3.org/2000/svg", "path");
+  const way = () => svgPart("path");
   return {
     element: h("div", { class: "column compared" },
       h("div", { class: "both result" }, before.element, svg, now.element), says,
-      h("p", { class: "note soft" }, "Queries are 8x, keys and values x itself, with a fourth entry, 0: clock hands come in pairs.")),
+      h("p", { class: "note soft" }, "Each query is 8 times its word’s x; its key and its value are x itself. Each x gets a fourth entry, 0, because codes of positions come in pairs.")),
     update({ words, place, kind }, outputs) {
       const T = words.length;
       const { order: { data: order }, change: { data: change }, largest: { data: [largest] } } = outputs;
@@ -196,8 +193,9 @@ function comparison(widget) {
       const moved = [...order].some((word, t) => word !== t);
       const others = change.filter((by) => by >= ROUNDING).length;
       const worst = words[order[change.indexOf(largest)]];
-      const all = others === T ? (T === 1 ? "The word has" : `All ${T} words have`) : `${others} of ${T} words have`;
-      write(says, !moved ? "The words stand as before. Shuffle them."
+      const all = others === T ? `All ${T} words have` : `${others} of ${T} words have`;
+      write(says, T === 1 ? "One word has only one order. Add words."
+        : !moved ? "The words stand as before. Shuffle them."
         : others ? `${all} another context vector than before; that of “${worst}” differs by up to ${short(largest)}.`
           : `Every word has the same context vector as before${kind ? ": to this kind of positions, both orders are alike."
             : ", in another row. To attention without positions, a sentence is a bag of words."}`);
@@ -255,5 +253,5 @@ export default live("The same words in another order, live", (ui) => [
   ui.words("", keepStanding),
   ui.use(lineUp),
   ui.use(positionKind),
-  ui.row(ui.use(comparison), ui.matrix("x", "embeddings X"), ui.entrySlider()),
+  ui.row(ui.use(comparison), ui.column(ui.matrix("x", "embeddings X"), ui.entrySlider())),
 ], { query: 1 });
