@@ -149,6 +149,6 @@ def test_an_empty_or_a_long_sentence_is_refused(bench: Locator) -> None:
     assert problem(bench).startswith("The sentence is empty"), "the other line does not excuse it"
     assert bench.locator(".ngrams").evaluate("el => el.inert")
     box.fill("a " * 17)
-    assert problem(bench).startswith("17 words, punctuation among them: there is room for 16.")
+    assert problem(bench).startswith("17 words: there is room for 16.")
     settled(bench)
     assert inputs_of(bench)["prediction"] == PRED
