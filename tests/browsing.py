@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, Playwright, Route
@@ -224,6 +225,33 @@ def line(widget: Locator, label: str = "English sentence") -> Locator:
 def choices(widget: Locator, step: int) -> Locator:
     """The words that the decoder may say at this step, counted from 1."""
     return widget.locator(".steps > li").nth(step - 1).get_by_role("radio")
+
+
+def hold_inputs(widget: Locator, inputs: dict[str, Any]) -> None:
+    """Give the widget these inputs, as a link or a kernel would, and bring it into sight."""
+    widget.evaluate("(el, i) => { el.model.set('inputs', i); el.model.save_changes(); }", inputs)
+    widget.scroll_into_view_if_needed()
+
+
+def missed_by_tab(widget: Locator) -> list[str]:
+    """What Tab does not reach on its way from here out of the widget; of radios arrows do.
+
+    It has to get out.
+    """
+    for _ in range(120):
+        if widget.evaluate(
+            "el => { const a = el.shadowRoot.activeElement; if (a) a.seen = true; return !a; }"
+        ):
+            break
+        widget.page.keyboard.press("Tab")
+    else:
+        raise AssertionError("Tab does not leave the widget")
+    missed: list[str] = widget.evaluate(
+        """el => [...el.shadowRoot.querySelectorAll('button, input, select, summary, [tabindex]')]
+            .filter((e) => e.checkVisibility() && !e.disabled && !e.seen && e.type !== 'radio')
+            .map((e) => e.outerHTML)"""
+    )
+    return missed
 
 
 def assert_torch(widget: Locator, stem: str) -> None:

@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 import torch
-from browsing import Visit, assert_torch, inputs_of, page_of, problem, received, settled
+from browsing import (
+    Visit,
+    assert_torch,
+    inputs_of,
+    missed_by_tab,
+    page_of,
+    problem,
+    received,
+    settled,
+)
 from playwright.sync_api import BrowserContext, Locator
 
 from tinylib.attention_scoring import additive_score, dot_score, scaled_dot_score
@@ -255,19 +264,7 @@ def test_a_vector_is_typed_stepped_slid_and_pasted(widget: Locator) -> None:
 def test_the_keyboard_reaches_all_of_it(widget: Locator, visit: Visit) -> None:
     entry(widget, "query 1").focus()  # from then on, the slider for an entry is enabled
     width(widget).focus()
-    for _ in range(80):
-        left = widget.evaluate(
-            "el => { const a = el.shadowRoot.activeElement; if (a) a.seen = true; return !a; }"
-        )
-        if left:
-            break
-        visit.page.keyboard.press("Tab")
-    missed = widget.evaluate(
-        """el => [...el.shadowRoot.querySelectorAll('button, input')]
-            .filter((e) => e.checkVisibility() && !e.disabled && !e.seen)
-            .map((e) => e.outerHTML)"""
-    )
-    assert left and missed == []
+    assert missed_by_tab(widget) == []
 
 
 def test_a_link_restores_a_wider_state(widget: Locator, visit: Visit) -> None:

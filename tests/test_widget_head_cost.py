@@ -5,7 +5,17 @@ from typing import Any
 
 import pytest
 import torch
-from browsing import Visit, assert_torch, inputs_of, page_of, problem, received, settled
+from browsing import (
+    Visit,
+    assert_torch,
+    hold_inputs,
+    inputs_of,
+    missed_by_tab,
+    page_of,
+    problem,
+    received,
+    settled,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import BrowserContext, Locator
@@ -171,8 +181,7 @@ def widget(visit: Visit) -> Locator:
 def hold(widget: Locator, **changes: Any) -> None:
     """Give the widget these inputs, as a link or a kernel would."""
     inputs = {**START, **changes}
-    widget.evaluate("(el, i) => { el.model.set('inputs', i); el.model.save_changes(); }", inputs)
-    widget.scroll_into_view_if_needed()
+    hold_inputs(widget, inputs)
     settled(widget)
 
 
@@ -418,15 +427,4 @@ def test_the_keyboard_reaches_all_of_it(widget: Locator, visit: Visit) -> None:
         switch(widget, name).uncheck()
     assert_torch(widget, STEM)
     typed(widget, "D").focus()
-    for _ in range(40):
-        left = widget.evaluate(
-            "el => { const a = el.shadowRoot.activeElement; if (a) a.seen = true; return !a; }"
-        )
-        if left:
-            break
-        visit.page.keyboard.press("Tab")
-    missed = widget.evaluate(
-        """el => [...el.shadowRoot.querySelectorAll('button, input')]
-            .filter((e) => e.checkVisibility() && !e.disabled && !e.seen).map((e) => e.outerHTML)"""
-    )
-    assert left and missed == []
+    assert missed_by_tab(widget) == []

@@ -5,7 +5,17 @@ from typing import Any
 
 import pytest
 import torch
-from browsing import Visit, assert_torch, inputs_of, page_of, problem, received, settled
+from browsing import (
+    Visit,
+    assert_torch,
+    hold_inputs,
+    inputs_of,
+    missed_by_tab,
+    page_of,
+    problem,
+    received,
+    settled,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Browser, BrowserContext, CDPSession, Locator
@@ -144,8 +154,7 @@ def widget(visit: Visit) -> Locator:
 def hold(widget: Locator, **changes: Any) -> None:
     """Give the widget these inputs, as a link or a kernel would."""
     inputs = {**dict(x=X, y=Y, query=1.5, bandwidth=0.5, kernel=1), **changes}
-    widget.evaluate("(el, i) => { el.model.set('inputs', i); el.model.save_changes(); }", inputs)
-    widget.scroll_into_view_if_needed()
+    hold_inputs(widget, inputs)
     assert_torch(widget, "kernel_regression")
 
 
@@ -449,19 +458,7 @@ def test_what_cannot_be_used_is_refused(widget: Locator, box: str, text: str, me
 
 def test_the_keyboard_reaches_all_of_it(widget: Locator, visit: Visit) -> None:
     query(widget).focus()
-    for _ in range(60):
-        left = widget.evaluate(
-            "el => { const a = el.shadowRoot.activeElement; if (a) a.seen = true; return !a; }"
-        )
-        if left:
-            break
-        visit.page.keyboard.press("Tab")
-    missed = widget.evaluate(
-        """el => [...el.shadowRoot.querySelectorAll('button, input, [tabindex]')]
-            .filter((e) => e.checkVisibility() && !e.disabled && !e.seen && e.type !== 'radio')
-            .map((e) => e.outerHTML)"""
-    )
-    assert left and missed == []
+    assert missed_by_tab(widget) == []
     widget.get_by_role("radio", name="boxcar").focus()
     visit.page.keyboard.press("ArrowDown")
     assert inputs_of(widget)["kernel"] == 2

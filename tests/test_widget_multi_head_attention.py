@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from browsing import Visit, assert_torch, inputs_of, page_of, problem, settled
+from browsing import Visit, assert_torch, hold_inputs, inputs_of, page_of, problem, settled
 from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Browser, BrowserContext, Locator
@@ -124,8 +124,7 @@ def widget(visit: Visit) -> Locator:
 def hold(widget: Locator, x: torch.Tensor, untransposed: bool = False) -> None:
     """Give the widget these inputs, as a link or a kernel would."""
     inputs = {"x": x.tolist(), "untransposed": untransposed}
-    widget.evaluate("(el, i) => { el.model.set('inputs', i); el.model.save_changes(); }", inputs)
-    widget.scroll_into_view_if_needed()
+    hold_inputs(widget, inputs)
     assert_torch(widget, STEM)
 
 

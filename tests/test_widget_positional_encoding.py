@@ -6,7 +6,17 @@ from typing import Any
 
 import pytest
 import torch
-from browsing import Visit, assert_torch, inputs_of, page_of, problem, received, settled
+from browsing import (
+    Visit,
+    assert_torch,
+    hold_inputs,
+    inputs_of,
+    missed_by_tab,
+    page_of,
+    problem,
+    received,
+    settled,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Browser, BrowserContext, Locator
@@ -163,8 +173,7 @@ def hold(widget: Locator, **changes: Any) -> None:
     """Give the widget these inputs, as a link or a kernel would."""
     inputs: dict[str, Any] = dict(positions=50, hands=16, base=10_000, offset=0, query=12, key=7)
     inputs |= dict(concatenated=False, q=Q, k=K) | changes
-    widget.evaluate("(el, i) => { el.model.set('inputs', i); el.model.save_changes(); }", inputs)
-    widget.scroll_into_view_if_needed()
+    hold_inputs(widget, inputs)
     assert_torch(widget, STEM)
 
 
@@ -436,19 +445,7 @@ def test_the_keyboard_reaches_all_of_it(widget: Locator, visit: Visit) -> None:
     slider(widget, "width k").press("ArrowRight")
     widget.get_by_label("q of 1, 1", exact=True).focus()  # its slider can be used now
     slider(widget, "positions T").focus()
-    for _ in range(60):
-        left = widget.evaluate(
-            "el => { const a = el.shadowRoot.activeElement; if (a) a.seen = true; return !a; }"
-        )
-        if left:
-            break
-        visit.page.keyboard.press("Tab")
-    missed = widget.evaluate(
-        """el => [...el.shadowRoot.querySelectorAll('button, input, [tabindex]')]
-            .filter((e) => e.checkVisibility() && !e.disabled && !e.seen)
-            .map((e) => e.outerHTML)"""
-    )
-    assert left and missed == []
+    assert missed_by_tab(widget) == []
 
 
 @pytest.mark.parametrize(

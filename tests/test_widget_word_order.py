@@ -6,7 +6,18 @@ from typing import Any
 
 import pytest
 import torch
-from browsing import Visit, assert_torch, inputs_of, page_of, problem, received, settled, word
+from browsing import (
+    Visit,
+    assert_torch,
+    hold_inputs,
+    inputs_of,
+    missed_by_tab,
+    page_of,
+    problem,
+    received,
+    settled,
+    word,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Browser, BrowserContext, Locator
@@ -144,8 +155,7 @@ def widget(visit: Visit) -> Locator:
 def hold(widget: Locator, **changes: Any) -> None:
     """Give the widget these inputs, as a link or a kernel would."""
     inputs = {**dict(words=WORDS, x=X, place=list(range(6)), kind=0), **changes}
-    widget.evaluate("(el, i) => { el.model.set('inputs', i); el.model.save_changes(); }", inputs)
-    widget.scroll_into_view_if_needed()
+    hold_inputs(widget, inputs)
     assert_torch(widget, "word_order")
 
 
@@ -389,19 +399,7 @@ def test_what_cannot_be_used_is_refused(
 def test_the_keyboard_reaches_all_of_it(widget: Locator, visit: Visit) -> None:
     button(widget, "Reverse").click()
     word(widget, 1).focus()
-    for _ in range(90):
-        left = widget.evaluate(
-            "el => { const a = el.shadowRoot.activeElement; if (a) a.seen = true; return !a; }"
-        )
-        if left:
-            break
-        visit.page.keyboard.press("Tab")
-    missed = widget.evaluate(
-        """el => [...el.shadowRoot.querySelectorAll('button, input, [tabindex]')]
-            .filter((e) => e.checkVisibility() && !e.disabled && !e.seen && e.type !== 'radio')
-            .map((e) => e.outerHTML)"""
-    )
-    assert left and missed == []
+    assert missed_by_tab(widget) == []
     widget.get_by_role("radio", name="no positions").focus()
     visit.page.keyboard.press("ArrowDown")
     assert inputs_of(widget)["kind"] == 1
