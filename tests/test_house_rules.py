@@ -17,10 +17,11 @@ from refresh import ROOT, is_readable, repository_url, set_up_cell
 # Concept modules in the order in which they are taught; each may use only those before it.
 CONCEPTS = """
     encoder_decoder decoding bleu seq2seq attention_scoring seq2seq_attention self_attention
-    positional_encoding multi_head_attention synthesizer transformer gpt generation
+    positional_encoding multi_head_attention synthesizer transformer_block transformer gpt
+    generation
 """.split()
 # Concepts that are taught in another chapter's pages.
-WITHOUT_CHAPTER = {"decoding", "bleu", "seq2seq_attention", "synthesizer"}
+WITHOUT_CHAPTER = {"decoding", "bleu", "seq2seq_attention", "synthesizer", "transformer_block"}
 # Chapters that are not about one module.
 WITHOUT_MODULE = {"start", "formulas"}
 STEMS = {*CONCEPTS, *WITHOUT_MODULE} - WITHOUT_CHAPTER

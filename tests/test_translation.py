@@ -25,6 +25,7 @@ from tinylib.lab.recipes import (
 )
 from tinylib.lab.train import RECIPES, Fit
 from tinylib.lab.translation import (
+    CONTENT,
     LONGEST,
     SCORES,
     Translator,
@@ -36,7 +37,7 @@ from tinylib.lab.translation import (
     translate,
     translate_unchecked,
 )
-from tinylib.lab.zoo import CONTENT, ZOO, scoring_flops
+from tinylib.lab.zoo import ZOO, scoring_flops
 from tinylib.seq2seq import Seq2Seq
 from tinylib.seq2seq_attention import Annotations
 

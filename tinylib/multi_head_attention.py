@@ -1,6 +1,6 @@
 """Multi-head attention: several attentions side by side, each on its own."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -17,7 +17,7 @@ from tinylib.attention_scoring import (
 from tinylib.lab.look import Tap
 from tinylib.self_attention import check_widths, past
 
-Count = int | Int[Tensor, "..."]
+Ints = int | Int[Tensor, "..."]
 
 
 def split_heads(
@@ -84,8 +84,8 @@ def fast_multi_head_attention(
     T, S = q.shape[-2], k.shape[-2]
     mask = per_head(mask, q)
     q, k, v = (split_heads(x, H) for x in (q, k, v))
-    quick = torch.get_float32_matmul_precision() != "highest"
-    short = quick and T * S <= 256**2
+    exact = torch.get_float32_matmul_precision() == "highest"
+    short = T * S <= 256**2 and not exact
     if causal and (short or mask is not None or T != S):
         mask, causal = past(mask, T, S, q.device), False
     if short:
@@ -147,11 +147,12 @@ class MultiHeadAttention(nn.Module):
         D_v: int | None = None,
         bias: bool = False,
         causal: bool = False,
+        score: Score = scaled_dot_score,
     ):
         super().__init__()
         if H < 1 or (k is None and D % H):
             raise ValueError(f"D = {D} cannot be cut into {H} heads: give k")
-        self.H, self.causal = H, causal
+        self.H, self.causal, self.score = H, causal, score
         k = D // H if k is None else k
         v = k if v is None else v
         D_k = D if D_k is None else D_k
@@ -170,34 +171,42 @@ class MultiHeadAttention(nn.Module):
         mask: Bool[Tensor, "..."] | None = None,
         head_mask: Bool[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "*B T D"]:
-        if self.weights.watched or self.scores.watched:
-            return self.attended(queries, keys, values, mask, head_mask).output
-        q, k, v = self.project(queries, keys, values)
-        H, causal = self.H, self.causal
-        z = fast_multi_head_attention(q, k, v, H, mask, head_mask, causal)
-        return self.w_o(z)
+        qkv = self.project(queries, keys, values)
+        return self.answer(*qkv, mask, head_mask)
 
-    def attended(
+    def attended(self, *texts: Any, **masks: Any) -> Attended:
+        """The same, with each head's weights and scores (*B, H, T, S)."""
+        return self.look(*self.project(*texts), **masks)
+
+    def answer(
         self,
-        queries: Float[Tensor, "*B T D"],
-        keys: Float[Tensor, "*B S D_k"] | None = None,
-        values: Float[Tensor, "*B S D_v"] | None = None,
+        q: Float[Tensor, "*B T Hk"],
+        k: Float[Tensor, "*B S Hk"],
+        v: Float[Tensor, "*B S Hv"],
         mask: Bool[Tensor, "..."] | None = None,
         head_mask: Bool[Tensor, "..."] | None = None,
-    ) -> Attended:
-        """The same, with each head's weights and scores (*B, H, T, S)."""
-        q, k, v = self.project(queries, keys, values)
+    ) -> Float[Tensor, "*B T D"]:
+        """All that follows :meth:`project`: so keys and values can be kept."""
+        watched = self.weights.watched or self.scores.watched
+        if watched or self.score is not scaled_dot_score:
+            return self.look(q, k, v, mask=mask, head_mask=head_mask).output
+        masks = mask, head_mask, self.causal
+        return self.w_o(fast_multi_head_attention(q, k, v, self.H, *masks))
+
+    def look(self, q: Tensor, k: Tensor, v: Tensor, **masks: Any) -> Attended:
+        """:meth:`answer`, with each head's weights and scores."""
         if self.causal:
-            mask = past(mask, q.shape[-2], k.shape[-2], q.device)
-        seen = multi_head_attention(q, k, v, self.H, mask, head_mask)
+            T, S = q.shape[-2], k.shape[-2]
+            masks["mask"] = past(masks.get("mask"), T, S, q.device)
+        seen = multi_head_attention(q, k, v, self.H, score=self.score, **masks)
         weights, scores = self.weights(seen.weights), self.scores(seen.scores)
         return Attended(self.w_o(seen.output), weights, scores)
 
     def project(
         self,
         queries: Tensor,
-        keys: Tensor | None,
-        values: Tensor | None,
+        keys: Tensor | None = None,
+        values: Tensor | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """q, k and v for all heads at once, as wide as all heads together."""
         keys = queries if keys is None else keys
@@ -208,13 +217,7 @@ class MultiHeadAttention(nn.Module):
         return self.w_q(queries), self.w_k(keys), self.w_v(values)
 
 
-def parameters(
-    D: Count,
-    H: Count,
-    k: Count,
-    v: Count,
-    bias: Count = 0,
-) -> Count:
+def parameters(D: Ints, H: Ints, k: Ints, v: Ints, bias: Ints = 0) -> Ints:
     r"""$DH(2k + v) + HvD$: the weights of $W_q, W_k, W_v$ and $W_o$.
 
     With k = v = D/H it is $4D^2$, whatever H is. ``bias`` is 1 where the
@@ -226,13 +229,13 @@ def parameters(
 class Flops(NamedTuple):
     """Floating-point operations of each step, a multiply-add being 2."""
 
-    project: Count  # x → q, k, v
-    compare: Count  # q, k → scores
-    mix: Count  # weights, v → the heads' outputs
-    merge: Count  # the heads' outputs → output
+    project: Ints  # x → q, k, v
+    compare: Ints  # q, k → scores
+    mix: Ints  # weights, v → the heads' outputs
+    merge: Ints  # the heads' outputs → output
 
 
-def flops(T: Count, S: Count, D: Count, H: Count, k: Count, v: Count) -> Flops:
+def flops(T: Ints, S: Ints, D: Ints, H: Ints, k: Ints, v: Ints) -> Flops:
     """What :class:`MultiHeadAttention` costs for T queries and S keys.
 
     Matrix products alone: the softmax, masks and biases are left out, being

@@ -7,8 +7,8 @@ from torch import Tensor, nn
 from tinylib.attention_scoring import Attended, check_rows, masked, softmax_of
 from tinylib.lab.look import Tap
 from tinylib.multi_head_attention import (
-    Count,
     Flops,
+    Ints,
     merge_heads,
     per_head,
     split_heads,
@@ -84,12 +84,12 @@ class DenseSynthesizer(nn.Module):
         return Attended(self.w_o(z), weights, scores)
 
 
-def parameters(D: Count, H: Count, longest: Count) -> Count:
+def parameters(D: Ints, H: Ints, longest: Ints) -> Ints:
     r"""$D^2 + D + D\,L + HL + 2D^2$, L = longest: A, b₁, B, b₂, $W_v$, $W_o$."""
     return D * D + D + D * longest + H * longest + 2 * D * D
 
 
-def flops(T: Count, D: Count) -> Flops:
+def flops(T: Ints, D: Ints) -> Flops:
     """What :class:`DenseSynthesizer` costs for T words, whatever H is.
 
     Counted as in :func:`tinylib.multi_head_attention.flops`. ``compare`` is

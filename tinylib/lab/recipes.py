@@ -3,18 +3,24 @@
     python -m tinylib.lab.train bilingual-gru          a GRU without attention, shipped; minutes
     python -m tinylib.lab.train bilingual-attention    the same with attention, shipped; minutes
     python -m tinylib.lab.train attention-zoo          five ways to look at the source; 20 minutes
+    python -m tinylib.lab.train bilingual-transformer  nothing but attention, shipped; minutes
+    python -m tinylib.lab.train bilingual-no-norm      the same without a part, shipped; minutes
+    python -m tinylib.lab.train norm-zoo               where to norm, and warm-up; 20 minutes
     python -m tinylib.lab.train lookup-heads           four heads look for digits, shipped; a minute
     python -m tinylib.lab.train lookup-zoo             one head, two, eight, a synthesizer; minutes
     python -m tinylib.lab.train reversal               chapter 01's game, trained for longer
     python -m tinylib.lab.train fra-eng-gru            real sentences without attention; 20 minutes
     python -m tinylib.lab.train fra-eng-attention      and with it; 20 minutes
+    python -m tinylib.lab.train smoothing              three amounts of label smoothing; minutes
+    python -m tinylib.lab.train fra-eng-transformer    nothing but attention, shipped; 50 minutes
 
 Those that translate set float32 matmul precision to "medium": most CPUs then use a faster library
 at the same precision, those with bf16 matrix units may round more. The recorded results say so.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -25,6 +31,7 @@ from torch import Tensor, nn
 
 from tinylib.decoding import greedy
 from tinylib.encoder_decoder import EncoderDecoder, RecurrentDecoder, RecurrentEncoder
+from tinylib.lab import weights
 from tinylib.lab.data import (
     BOS,
     EOS,
@@ -52,15 +59,18 @@ from tinylib.lab.lookup import (
 )
 from tinylib.lab.train import Fit, Outcome, adamw, fit, linear, recipe
 from tinylib.lab.translation import (
+    FIRST,
     Translator,
     alignment_accuracy,
     attention_model,
+    best_head,
     evaluate,
     translate_unchecked,
 )
 from tinylib.lab.zoo import ZOO, scoring_flops
 from tinylib.seq2seq import Seq2Seq, masked_loss, teacher_forcing
-from tinylib.seq2seq_attention import AttentionDecoder
+from tinylib.transformer import Transformer
+from tinylib.transformer_block import Design
 
 PRECISION = "medium"
 
@@ -132,6 +142,8 @@ def train_bilingual(
     seed: int = 0,
     checkpoint: Path | None = None,
     show: bool = True,
+    lr: float = 4e-3,
+    warmup: float = 0.05,
 ) -> tuple[Translator, Fit]:
     """A model that translates `bilingual`, and its training.
 
@@ -149,8 +161,8 @@ def train_bilingual(
         translation_loss,
         Batches(encode(pairs, source, target), size=64, seed=seed),
         steps,
-        lr=4e-3,
-        schedule=linear(warmup=0.05),
+        lr=lr,
+        schedule=linear(warmup),
         optimiser=partial(adamw, weight_decay=0.1),
         seed=seed,
         validate=lambda _: 1 - evaluate(*translator, splits.valid)["exact_match"],
@@ -165,18 +177,22 @@ def judged(translator: Translator, splits: Splits) -> dict[str, Any]:
     """How it translates what it was not trained on and, with attention, where it looks."""
     kinds = {name: getattr(splits, name) for name in ("test", "length", "composition")}
     figures: dict[str, Any] = {k: evaluate(*translator, pairs) for k, pairs in kinds.items()}
-    if isinstance(translator.model.decoder, AttentionDecoder):
+    head = FIRST
+    if isinstance(translator.model, Transformer):
+        head = best_head(*translator, splits.valid)
+        figures["head"] = head._asdict()
+    if not isinstance(translator.model, Seq2Seq):
         figures["alignment"] = {
-            name: alignment_accuracy(*translator, kinds[name]) for name in ("test", "length")
+            name: alignment_accuracy(*translator, kinds[name], head) for name in ("test", "length")
         }
     return figures
 
 
-def shipped_bilingual(make: Make, checkpoint: Path, **ship: Any) -> Outcome:
+def shipped_bilingual(make: Make, checkpoint: Path, lr: float = 4e-3, **ship: Any) -> Outcome:
     """A model trained on `bilingual` and measured; ``ship`` says how to make it again."""
     splits, random = bilingual(), Random(1)
     with precision():
-        translator, run = train_bilingual(splits, make, checkpoint=checkpoint)
+        translator, run = train_bilingual(splits, make, checkpoint=checkpoint, lr=lr)
     changed = [(pair, with_unknown(pair, random)) for pair in splits.test]
     figures = {
         **judged(translator, splits),
@@ -208,6 +224,87 @@ def bilingual_attention(checkpoint: Path) -> Outcome:
     """The same with additive attention and as many parameters: chapter 03; 5 minutes."""
     how: dict[str, Any] = {"D": 118, "layers": 1, "score": "additive"}
     return shipped_bilingual(partial(attention_model, **how), checkpoint, **how)
+
+
+BILINGUAL = Design(D=64, H=4, F=256, layers=2, dropout=0.0)
+
+
+def bilingual_design(checkpoint: Path, packed: dict[str, str], **changed: Any) -> Outcome:
+    """The Transformer on `bilingual`, with a part of its design changed."""
+    design = BILINGUAL._replace(**changed)
+    make = partial(Transformer, design=design)
+    return shipped_bilingual(make, checkpoint, lr=2e-3, design=design._asdict(), **packed)
+
+
+@recipe("bilingual-transformer")
+def bilingual_transformer(checkpoint: Path) -> Outcome:
+    """Nothing but attention on `bilingual`, with fewer parameters still: chapter 07; 3 minutes."""
+    return bilingual_design(checkpoint, {})
+
+
+WITHOUT: dict[str, dict[str, Any]] = {
+    "no-residual": {"residual": False},
+    "no-norm": {"norm": "none"},
+    "no-positions": {"positions": False},
+    "no-scale": {"scaled": False},
+    "pre-norm": {"norm": "pre"},
+}
+"""What the recipes bilingual-no-residual, … change in :data:`BILINGUAL`."""
+
+
+def _without(part: str) -> None:
+    """Register the recipe of a Transformer that is trained without this part."""
+
+    def train(checkpoint: Path) -> Outcome:
+        return bilingual_design(checkpoint, {"packed": "int8"}, **WITHOUT[part])
+
+    train.__doc__ = f"The Transformer on `bilingual`, {part}: chapter 07's switches; 3 minutes."
+    recipe(f"bilingual-{part}")(train)
+
+
+for part in WITHOUT:
+    _without(part)
+
+
+NORM_ZOO: dict[str, tuple[str, float]] = {
+    "post-norm": ("post", 0.0),
+    "post-norm, warm-up": ("post", 0.1),
+    "pre-norm": ("pre", 0.0),
+    "pre-norm, warm-up": ("pre", 0.1),
+    "no norm, warm-up": ("none", 0.1),
+}
+"""Where to norm, and for which share of the steps the learning rate rises."""
+
+
+@recipe("norm-zoo")
+def norm_zoo(checkpoint: Path) -> Outcome:
+    """Six layers on either side: where to norm, with and without warm-up, twice each."""
+    splits, steps, part = bilingual(), 1500, 50
+    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in NORM_ZOO}
+    whole = Fit()
+    for seed in (0, 1):
+        for name, (norm, warmup) in NORM_ZOO.items():
+            make = partial(Transformer, design=BILINGUAL._replace(layers=6, norm=norm))
+            path = checkpoint.with_stem(f"{checkpoint.stem}-{norm}-{warmup}-{seed}")
+            with precision():
+                translator, run = train_bilingual(
+                    splits, make, steps, seed, path, lr=2e-3, warmup=warmup
+                )
+            means = torch.tensor(run.losses).view(-1, part).mean(1)
+            test = evaluate(*translator, splits.test)
+            runs[name].append(
+                {
+                    "seed": seed,
+                    "seconds": round(run.seconds),
+                    "losses": [round(loss, 4) for loss in means.tolist()],
+                    "exact_match": test["exact_match"],
+                    "bleu": test["bleu"],
+                }
+            )
+            whole.losses += run.losses
+            whole.seconds += run.seconds
+    figures = {"layers": 6, "steps": steps, "mean_over": part, "lr": 2e-3, "runs": runs}
+    return Outcome(translator.model, whole, seed=0, data="bilingual(seed=0)", figures=figures)
 
 
 @recipe("attention-zoo")
@@ -307,16 +404,19 @@ def train_fra_eng(
     batch: Callable[[int], Batch],
     steps: int,
     weight_decay: float = 0.01,
+    lr: float = 3e-3,
+    warmup: float = 0.02,
+    label_smoothing: float = 0.1,
     **how: Any,
 ) -> Fit:
     """Train it; ``how`` goes to :func:`tinylib.lab.train.fit`."""
     return fit(
         model,
-        partial(translation_loss, label_smoothing=0.1),
+        partial(translation_loss, label_smoothing=label_smoothing),
         batch,
         steps,
-        lr=3e-3,
-        schedule=linear(warmup=0.02),
+        lr=lr,
+        schedule=linear(warmup),
         optimiser=partial(adamw, betas=(0.9, 0.99), weight_decay=weight_decay),
         **how,
     )
@@ -361,19 +461,23 @@ def trained_on_fra_eng(
     short_steps: int,
     checkpoint: Path,
     short_decay: float = 0.01,
-) -> Outcome:
+    whole_how: Mapping[str, Any] = WHOLE,
+    **how: Any,
+) -> tuple[Translator, Outcome]:
     """One trained on all real sentences, ``steps`` long, and one on 15 000 short ones.
 
-    ``short_decay`` is the weight decay of the second, which sees each pair many times.
+    ``short_decay`` is the weight decay of the second, which sees each pair many times;
+    ``whole_how`` goes to ``make`` for the first, ``how`` to the training of both. The first
+    translator, and what the recipe reports.
     """
     whole, few = fra_eng(), fra_eng(**SHORT)
-    translator, batches = make(whole.train, **WHOLE)
-    run, of_all = on_fra_eng(whole, translator, batches, steps, checkpoint=checkpoint)
+    translator, batches = make(whole.train, **whole_how)
+    run, of_all = on_fra_eng(whole, translator, batches, steps, checkpoint=checkpoint, **how)
     short = checkpoint.with_stem(checkpoint.stem + "-15000")
     _, of_15000 = on_fra_eng(
-        few, *make(few.train), short_steps, checkpoint=short, weight_decay=short_decay
+        few, *make(few.train), short_steps, checkpoint=short, weight_decay=short_decay, **how
     )
-    return Outcome(
+    return translator, Outcome(
         translator.model,
         run,
         seed=0,
@@ -385,7 +489,7 @@ def trained_on_fra_eng(
 @recipe("fra-eng-gru")
 def fra_eng_gru(checkpoint: Path) -> Outcome:
     """A larger one on real sentences: on all, then on 15 000 short ones; 20 minutes."""
-    return trained_on_fra_eng(fra_eng_model, 3000, 4000, checkpoint)
+    return trained_on_fra_eng(fra_eng_model, 3000, 4000, checkpoint)[1]
 
 
 fra_eng_attention_model = partial(
@@ -403,7 +507,118 @@ higher with this weight decay than with 0.01; additive ones took it over untried
 @recipe("fra-eng-attention")
 def fra_eng_attention(checkpoint: Path) -> Outcome:
     """The same with attention, in no more time: fewer steps, as each takes longer; 20 minutes."""
-    return trained_on_fra_eng(fra_eng_attention_model, 2300, 3000, checkpoint, ATTENTION_DECAY)
+    return trained_on_fra_eng(fra_eng_attention_model, 2300, 3000, checkpoint, ATTENTION_DECAY)[1]
+
+
+REAL = Design(D=160, H=4, F=640, layers=3, dropout=0.1, norm="pre")
+REAL_SHORT = Design(D=128, H=4, F=512, layers=2, dropout=0.2, norm="pre")
+
+TRANSFORMER: dict[str, Any] = {"lr": 2e-3, "warmup": 0.05}
+"""How a Transformer learns real sentences, where it differs from chapter 02's GRU."""
+
+TRANSFORMER_DECAY = 0.1
+"""Its weight decay on the 15 000 pairs."""
+
+
+def fra_eng_transformer_model(
+    train: Sequence[Pair],
+    design: Design = REAL_SHORT,
+    min_count: int = 2,
+    size: int = 64,
+    seed: int = 0,
+) -> tuple[Translator, Batches]:
+    """A Transformer for real sentences, pre-norm, and its batches."""
+    make = partial(Transformer, design=design)
+    translator = untrained(train, make, min_count, seed)
+    return translator, Batches(encode(train, *translator[1:]), size, seed)
+
+
+@recipe("fra-eng-transformer")
+def fra_eng_transformer(checkpoint: Path) -> Outcome:
+    """Nothing but attention on real sentences, shipped for chapter 07's translator; 45 minutes."""
+    (model, source, target), out = trained_on_fra_eng(
+        fra_eng_transformer_model,
+        18000,
+        4000,
+        checkpoint,
+        TRANSFORMER_DECAY,
+        {"design": REAL, "min_count": WHOLE["min_count"]},
+        **TRANSFORMER,
+    )
+    weights.load_into(model, weights.unpacked(weights.packed(weights.tensors_of(model))))
+    test = fra_eng().test
+    packed = {
+        "test": evaluate(model, source, target, test),
+        "test_beam_4": evaluate(model, source, target, test, width=4),
+    }
+    return replace(
+        out,
+        figures={**out.figures, "packed": packed},
+        ship={
+            "packed": "int8",
+            "design": REAL._asdict(),
+            "source_words": source.tokens[4:],
+            "target_words": target.tokens[4:],
+        },
+        licence="CC BY 2.0",
+        attribution="trained on sentences of tatoeba.org, paired by www.manythings.org/anki",
+    )
+
+
+def certainty(translator: Translator, pairs: Sequence[Pair]) -> dict[str, float]:
+    """How sure the model is of the next word, how often it is right, and -log p of the true one.
+
+    All fed with the right words before (teacher forcing); ``sure`` is the mean probability of the
+    word that it holds for the likeliest.
+    """
+    model, source, target = translator
+    found, words = torch.zeros(3, dtype=torch.float64), 0
+    with torch.no_grad():
+        for start in range(0, len(pairs), 256):
+            some = encode(pairs[start : start + 256], source, target)
+            batch = Batches.collate(some)
+            wanted = batch.target[:, 1:]
+            logits = model(batch.source, batch.lengths, batch.target[:, :-1])[wanted != PAD]
+            wanted = wanted[wanted != PAD]
+            best, said = logits.softmax(-1).max(-1)
+            loss = nn.functional.cross_entropy(logits, wanted, reduction="sum")
+            found += torch.stack([best.sum(), (said == wanted).sum(), loss])
+            words += len(wanted)
+    sure, right, loss = (found / words).tolist()
+    return {"sure": sure, "right": right, "loss": loss}
+
+
+@recipe("smoothing")
+def smoothing(checkpoint: Path) -> Outcome:
+    """Label smoothing on 15 000 real pairs: how sure the model is, and how well it translates."""
+    splits, steps = fra_eng(**SHORT), 2500
+    runs, whole = {}, Fit()
+    for share in (0.0, 0.1, 0.3):
+        translator, batches = fra_eng_transformer_model(splits.train)
+        with precision():
+            run = train_fra_eng(
+                translator.model,
+                batches,
+                steps,
+                TRANSFORMER_DECAY,
+                label_smoothing=share,
+                checkpoint=checkpoint.with_stem(f"{checkpoint.stem}-{share}"),
+                **TRANSFORMER,
+            )
+        runs[str(share)] = certainty(translator, splits.test) | {
+            "bleu": evaluate(*translator, splits.test)["bleu"],
+            "bleu_beam_4": evaluate(*translator, splits.test, width=4)["bleu"],
+            "seconds": round(run.seconds),
+        }
+        whole.losses += run.losses
+        whole.seconds += run.seconds
+    return Outcome(
+        translator.model,
+        whole,
+        seed=0,
+        data=f"{FRA_ENG.name}, sha256 {FRA_ENG.sha256}",
+        figures={"steps": steps, "matmul_precision": PRECISION, "shares": runs},
+    )
 
 
 # --- digits to look for --------------------------------------------------------------------------

@@ -4,11 +4,16 @@ translator = load_translator("bilingual-attention")
 translator(["the black cat sleeps .".split()])           [['le', 'chat', 'noir', 'dort', '.']]
 evaluate(*translator, bilingual().test)                   exact match, BLEU, by length
 attention_maps(*translator, bilingual().test[:3])         where it looked at every word
+
+transformer = load_translator("bilingual-transformer")
+head = best_head(*transformer, bilingual().valid)         Head(layer=1, head=2)
+attention_maps(*transformer, bilingual().test[:3], head)  where that head looked
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import torch
@@ -23,9 +28,14 @@ from tinylib.lab.data import BOS, EOS, UNK, Pair, Vocabulary, pad
 from tinylib.lab.look import Tap, record
 from tinylib.seq2seq import Seq2Seq
 from tinylib.seq2seq_attention import AttentionSeq2Seq
+from tinylib.transformer import Transformer
+from tinylib.transformer_block import Design
 
 LONGEST = 60
 """How many words a sentence may have: far more than any that these models are trained on."""
+
+CONTENT = ("noun", "adjective", "verb", "number")
+"""The classes of words that carry a sentence's content."""
 
 Words = Sequence[str]
 
@@ -63,19 +73,24 @@ def attention_model(
 def load_translator(name: str) -> Translator:
     """The shipped model of that name, or the one in that file, with its vocabularies.
 
-    One whose metadata names a ``score`` is an :func:`attention_model`, else it is a
-    :class:`tinylib.seq2seq.Seq2Seq`. Errors as in :func:`tinylib.lab.weights.load`; ValueError if
-    the weights are of another kind.
+    One whose metadata has a ``design`` is a :class:`tinylib.transformer.Transformer`, one that
+    names a ``score`` is an :func:`attention_model`, any other a :class:`tinylib.seq2seq.Seq2Seq`.
+    Errors as in :func:`tinylib.lab.weights.load`; ValueError if the weights are of another kind.
     """
     metadata = weights.load(name).metadata
-    missing = [
-        key for key in ("source_words", "target_words", "D", "layers") if key not in metadata
-    ]
+    sizes = ("design",) if "design" in metadata else ("D", "layers")
+    missing = [key for key in ("source_words", "target_words", *sizes) if key not in metadata]
     if missing:
         raise ValueError(f"'{name}' is no translator: its metadata lacks {', '.join(missing)}")
     source, target = Vocabulary(metadata["source_words"]), Vocabulary(metadata["target_words"])
-    make = partial(attention_model, score=metadata["score"]) if "score" in metadata else Seq2Seq
-    model = make(len(source), len(target), D=metadata["D"], layers=metadata["layers"]).eval()
+    make: Callable[..., Any]
+    if "design" in metadata:
+        make = partial(Transformer, design=Design(**metadata["design"]))
+    else:
+        how = {key: metadata[key] for key in ("D", "layers", "score") if key in metadata}
+        kind: Callable[..., Any] = attention_model if "score" in how else Seq2Seq
+        make = partial(kind, **how)
+    model = make(len(source), len(target)).eval()
     weights.load_into(model, name)
     return Translator(model, source, target)
 
@@ -167,50 +182,120 @@ def translate_unchecked(
 # --- where it looks ----------------------------------------------------------------------------
 
 
-def attention_maps(
+class Head(NamedTuple):
+    """One head of a decoder's attention to the source; layers and heads count from 0."""
+
+    layer: int
+    head: int
+
+
+FIRST = Head(0, 0)
+"""The only one that a decoder with one attention has."""
+
+
+def all_maps(
     model: EncoderDecoder, source: Vocabulary, target: Vocabulary, pairs: Sequence[Pair]
 ) -> list[Tensor]:
-    """For each pair the weights (T, S) with which its T target words were written from S others.
+    """For each pair the weights (L, H, T, S) with which its T words were written from S others.
 
-    The model is fed the true target, whatever it would have said (teacher forcing). Row t is of
-    word t; there is none for <eos>. ValueError for a model without attention.
+    Of the L layers and H heads of a Transformer's decoder; L = H = 1 for an attention between
+    GRUs. The model is fed the true target, whatever it would have said (teacher forcing). Row t is
+    of word t; there is none for <eos>. ValueError for a model without attention.
     """
-    if not isinstance(getattr(model.decoder, "weights", None), Tap):
-        raise ValueError(f"this {type(model).__name__} has no attention: it looks nowhere")
     maps = [torch.empty(0)] * len(pairs)
     with _evaluating(model):
         for places in _batches([pair.source for pair in pairs]):
             ids, lengths = pad([source.ids(pairs[place].source) for place in places])
             fed, _ = pad([[BOS, *target.ids(pairs[place].target)] for place in places])
-            with record(model) as seen:
-                model(ids, lengths, fed)
-            rows = torch.cat(seen["decoder.weights"], dim=1)
+            rows = _looks(model, ids, lengths, fed)
             if not rows.isfinite().all():
                 raise ValueError("the model's weights hold NaN or an infinity: train it anew")
             for place, table in zip(places, rows, strict=True):
                 pair = pairs[place]
-                maps[place] = table[: len(pair.target), : len(pair.source)].clone()
+                maps[place] = table[..., : len(pair.target), : len(pair.source)].clone()
     return maps
 
 
+def _looks(model: EncoderDecoder, ids: Tensor, lengths: Tensor, fed: Tensor) -> Tensor:
+    """The weights (B, L, H, T, S) of a batch."""
+    decoder: Any = model.decoder
+    if hasattr(decoder, "blocks"):
+        taps = [f"decoder.blocks.{layer}.cross.weights" for layer in range(len(decoder.blocks))]
+    elif isinstance(getattr(decoder, "weights", None), Tap):
+        taps = ["decoder.weights"]
+    else:
+        raise ValueError(f"this {type(model).__name__} has no attention: it looks nowhere")
+    with record(model) as seen:
+        model(ids, lengths, fed)
+    if len(taps) == 1 and seen[taps[0]][0].ndim == 3:  # (B, 1, S) for every word
+        return torch.cat(seen[taps[0]], dim=1)[:, None, None]
+    return torch.stack([seen[tap][0] for tap in taps], dim=1)
+
+
+def attention_maps(
+    model: EncoderDecoder,
+    source: Vocabulary,
+    target: Vocabulary,
+    pairs: Sequence[Pair],
+    head: Head = FIRST,
+) -> list[Tensor]:
+    """:func:`all_maps` of one head: for each pair the weights (T, S).
+
+    IndexError if the model has no such head.
+    """
+    return [maps[head] for maps in all_maps(model, source, target, pairs)]
+
+
 def alignment_accuracy(
-    model: EncoderDecoder, source: Vocabulary, target: Vocabulary, pairs: Sequence[Pair]
+    model: EncoderDecoder,
+    source: Vocabulary,
+    target: Vocabulary,
+    pairs: Sequence[Pair],
+    head: Head = FIRST,
 ) -> dict[str, list[int]]:
-    """For each class of target words, [how often the model looked aright, how many there are].
+    """For each class of target words, [how often the head looked aright, how many there are].
 
     Right is a word for which the source word of the largest weight is one that it comes from;
     if several share the largest weight, all of them must be. Words that come from none do not
     count. ValueError for a pair whose alignment is not known, for a model without attention, and
     for one whose weights are not finite.
     """
+    return _judged(pairs, attention_maps(model, source, target, _aligned(pairs), head))
+
+
+def best_head(
+    model: EncoderDecoder,
+    source: Vocabulary,
+    target: Vocabulary,
+    pairs: Sequence[Pair],
+    classes: Sequence[str] = CONTENT,
+) -> Head:
+    """The head that looks aright most often, at words of these classes. Errors as before."""
+    maps = all_maps(model, source, target, _aligned(pairs))
+    layers, heads = maps[0].shape[:2]
+
+    def right(head: Head) -> int:
+        counts = _judged(pairs, [table[head] for table in maps])
+        return sum(counts[name][0] for name in classes if name in counts)
+
+    return max((Head(*at) for at in product(range(layers), range(heads))), key=right)
+
+
+def _aligned(pairs: Sequence[Pair]) -> Sequence[Pair]:
+    """The pairs, if each of their words has an alignment."""
     for i, pair in enumerate(pairs):
         if not len(pair.target) == len(pair.alignment) == len(pair.classes):
             raise ValueError(
                 f"pair {i} has no alignment for each of its words: it cannot be judged where the "
                 "model should look. The pairs of bilingual() have one"
             )
+    return pairs
+
+
+def _judged(pairs: Sequence[Pair], maps: Sequence[Tensor]) -> dict[str, list[int]]:
+    """What :func:`alignment_accuracy` gives, of maps (T, S)."""
     counts: dict[str, list[int]] = {}
-    for pair, table in zip(pairs, attention_maps(model, source, target, pairs), strict=True):
+    for pair, table in zip(pairs, maps, strict=True):
         for row, true, name in zip(table.tolist(), pair.alignment, pair.classes, strict=True):
             if not true:
                 continue  # it comes from no source word

@@ -5,7 +5,8 @@
     load_into(model, "model.safetensors")
 
 The course's own weights lie in tinylib/weights and go by a bare name: `load("bilingual-gru")`.
-Its manifest.json says of each where it comes from and what its bytes must hash to.
+Its manifest.json says of each where it comes from and what its bytes must hash to. The larger ones
+are packed: a byte for each number of a matrix, and a scale for each of its rows.
 """
 
 import hashlib
@@ -58,7 +59,7 @@ def load(source: str | Path) -> Weights:
         raise ValueError(
             f"{path} is cut short or not a safetensors file ({error}): delete it or name another"
         ) from error
-    return Weights(tensors, metadata)
+    return Weights(unpacked(tensors) if metadata.get("packed") else tensors, metadata)
 
 
 def load_into(model: nn.Module, source: str | Path | Tensors) -> dict[str, Any]:
@@ -104,6 +105,72 @@ def tensors_of(model: nn.Module) -> dict[str, Tensor]:
     return {name: tensor for name, tensor in state.items() if first[id(tensor)] == name}
 
 
+# --- packed weights ----------------------------------------------------------------------------
+
+SCALE = ".scale"
+
+
+def packed(tensors: Tensors) -> dict[str, Tensor]:
+    r"""Matrices as bytes: $w_{rc} \approx q_{rc} s_r$, $q \in \{-127 \dots 127\}$.
+
+    Each row r has its own scale s, so that its largest number is ±127; tensors with one axis stay
+    as they are. ValueError if a tensor holds NaN or an infinity.
+    """
+    small: dict[str, Tensor] = {}
+    for name, tensor in tensors.items():
+        if not tensor.isfinite().all():
+            raise ValueError(f"{name} holds NaN or an infinity: it cannot be packed")
+        if tensor.ndim < 2:
+            small[name] = tensor.float()
+            continue
+        rows = tensor.detach().float().flatten(1)
+        scale = rows.abs().amax(1).clamp(min=1e-30) / 127
+        small[name] = (rows / scale[:, None]).round().to(torch.int8).view(tensor.shape)
+        small[name + SCALE] = scale
+    return small
+
+
+def unpacked(small: Tensors) -> dict[str, Tensor]:
+    """The way back, in fp32: every byte times the scale of its row."""
+    return {
+        name: (tensor.flatten(1) * small[name + SCALE][:, None]).view(tensor.shape)
+        if tensor.dtype == torch.int8
+        else tensor
+        for name, tensor in small.items()
+        if not name.endswith(SCALE)
+    }
+
+
+class Place(NamedTuple):
+    """Where a tensor's numbers stand: the first byte and how many there are."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    offset: int
+    bytes: int
+
+
+def layout(path: Path) -> dict[str, Place]:
+    """Where each tensor stands in a file; in a packed one, where it stands once it is unpacked.
+
+    Unpacked are: all tensors in the file's order, as fp32, one behind the other from byte 0 on.
+    """
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(size))
+    metadata = json.loads(header.pop("__metadata__", {}).get("metadata", "{}"))
+    places, end = {}, 0
+    for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
+        shape, (first, last) = tuple(entry["shape"]), entry["data_offsets"]
+        if not metadata.get("packed"):
+            places[name] = Place(shape, entry["dtype"], 8 + size + first, last - first)
+        elif not name.endswith(SCALE):
+            count = 4 * torch.Size(shape).numel()
+            places[name] = Place(shape, "F32", end, count)
+            end += count
+    return places
+
+
 # --- the weights that come with the course -----------------------------------------------------
 
 
@@ -134,14 +201,19 @@ def shipped(name: str | Path) -> Path:
 
 
 def ship(
-    name: str, model: nn.Module, entry: Mapping[str, Any], metadata: Mapping[str, Any]
+    name: str,
+    model: nn.Module,
+    entry: Mapping[str, Any],
+    metadata: Mapping[str, Any],
 ) -> Path:
     """Store a model among the shipped weights and enter it in the manifest.
 
-    `entry` is what only the recipe knows: recipe, seed, data, licence, attribution, figures.
+    `entry` is what only the recipe knows: recipe, seed, data, licence, attribution, figures. If the
+    metadata says ``packed="int8"``, the file holds :func:`packed` tensors.
     """
     path = FOLDER / f"{name}.safetensors"
-    save(path, model, **metadata)
+    tensors = tensors_of(model)
+    save(path, packed(tensors) if metadata.get("packed") else tensors, **metadata)
     facts = {"sha256": sha256(path), "torch": torch.__version__, "bytes": path.stat().st_size}
     known = manifest() | {name: {"file": path.name, **entry, **facts}}
     write_json(FOLDER / "manifest.json", dict(sorted(known.items())))

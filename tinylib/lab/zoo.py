@@ -20,9 +20,6 @@ from tinylib.seq2seq_attention import (
     BidirectionalEncoder,
 )
 
-CONTENT = ("noun", "adjective", "verb", "number")
-"""The classes of words that have a meaning of their own."""
-
 
 class PositionDecoder(AttentionDecoder):
     r"""$e_{ts} = b_{s-t}$: positions alone decide where it looks, whatever words stand there.

@@ -1,0 +1,165 @@
+"""The Transformer: an encoder and a decoder made of blocks of attention."""
+
+from typing import Any, NamedTuple
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from tinylib.attention_scoring import length_mask
+from tinylib.encoder_decoder import Decoder, Encoder, EncoderDecoder
+from tinylib.positional_encoding import KeysValues, sinusoidal
+from tinylib.transformer_block import (
+    DecoderBlock,
+    Design,
+    EncoderBlock,
+    LayerNorm,
+)
+
+
+class Embedding(nn.Embedding):
+    r"""$x_t = \sqrt{D}\,E[w_t] + P_t$ (Vaswani et al. 2017, section 3.4).
+
+    The table starts with variance 1/D, so that x has about that of the codes.
+    These need an even D (ValueError if not).
+    """
+
+    def __init__(self, V: int, design: Design):
+        D = design.D
+        if design.positions and D % 2:
+            raise ValueError(f"D is {D}: make it even, positions are pairs")
+        super().__init__(V, D)
+        nn.init.normal_(self.weight, std=D**-0.5)
+        self.positions = design.positions
+        self.dropout = nn.Dropout(design.dropout)
+
+    def forward(
+        self,
+        tokens: Int[Tensor, "B T"],
+        offset: int = 0,
+    ) -> Float[Tensor, "B T D"]:
+        x = super().forward(tokens) * self.embedding_dim**0.5
+        if self.positions:
+            x = x + sinusoidal(x.shape[-2], x.shape[-1], offset).to(x)
+        return self.dropout(x)
+
+
+class Memory(NamedTuple):
+    """What the encoder hands over: a state per word, and where words are."""
+
+    states: Float[Tensor, "B S D"]
+    mask: Bool[Tensor, "B S"]
+
+
+def stack(block: type[nn.Module], design: Design) -> nn.ModuleList:
+    """As many blocks as the design has layers: ValueError if none."""
+    if design.layers < 1:
+        raise ValueError(f"layers is {design.layers}: make it 1 or more")
+    return nn.ModuleList(block(design) for _ in range(design.layers))
+
+
+def last_norm(design: Design) -> nn.Module:
+    """Pre-norm's sum is normed once more at the top; post-norm's is already.
+
+    (``nn.Transformer`` has such a norm in either case.)
+    """
+    return LayerNorm(design.D) if design.norm == "pre" else nn.Identity()
+
+
+class TransformerEncoder(Encoder):
+    """Embedding, then N :class:`EncoderBlock`; pads are never looked at."""
+
+    blocks: Any  # nn.ModuleList, of EncoderBlock
+
+    def __init__(self, V: int, design: Design):
+        super().__init__()
+        self.embedding = Embedding(V, design)
+        self.blocks = stack(EncoderBlock, design)
+        self.norm = last_norm(design)
+
+    def forward(
+        self,
+        tokens: Int[Tensor, "B S"],
+        lengths: Int[Tensor, " B"],
+    ) -> Memory:
+        mask = length_mask(lengths.to(tokens.device), tokens.shape[1])
+        x = self.embedding(tokens)
+        for block in self.blocks:
+            x = block(x, mask[:, None])
+        return Memory(self.norm(x), mask)
+
+
+class Writing(NamedTuple):
+    """The decoder's state: the source for each layer, and its own words."""
+
+    mask: Bool[Tensor, "B S"]
+    sources: tuple[KeysValues, ...]
+    seen: tuple[KeysValues, ...]
+
+
+class TransformerDecoder(Decoder):
+    """Embedding, N :class:`DecoderBlock`, logits.
+
+    Its state keeps the keys and values of the words so far (a KV cache), so
+    one word at a time costs little and gives what all at once would give.
+    """
+
+    blocks: Any  # nn.ModuleList, of DecoderBlock
+
+    def __init__(self, V: int, design: Design):
+        super().__init__()
+        self.embedding = Embedding(V, design)
+        self.blocks = stack(DecoderBlock, design)
+        self.norm = last_norm(design)
+        self.output = nn.Linear(design.D, V)
+
+    def init_state(self, encoding: Memory) -> Writing:
+        states, mask = encoding
+        sources = tuple(block.source(states) for block in self.blocks)
+        nothing = KeysValues(states[:, :0], states[:, :0])
+        return Writing(mask, sources, (nothing,) * len(sources))
+
+    def read(
+        self,
+        tokens: Int[Tensor, "B T"],
+        state: Writing,
+    ) -> tuple[Float[Tensor, "B T D"], Writing]:
+        """What the top layer makes of each token, and the new state."""
+        x = self.embedding(tokens, offset=state.seen[0].keys.shape[-2])
+        mask, seen = state.mask[:, None], []
+        layers = zip(self.blocks, state.sources, state.seen, strict=True)
+        for block, source, before in layers:
+            x, kept = block(x, source, mask, before)
+            seen.append(kept)
+        return self.norm(x), state._replace(seen=tuple(seen))
+
+    def forward(
+        self,
+        tokens: Int[Tensor, "B T"],
+        state: Writing,
+    ) -> tuple[Float[Tensor, "B T V"], Writing]:
+        x, state = self.read(tokens, state)
+        return self.output(x), state
+
+
+class Transformer(EncoderDecoder):
+    """An encoder and a decoder made of attention (Vaswani et al. 2017).
+
+    ``tied``: one table reads and writes the target's words (section 3.4).
+    """
+
+    encoder: TransformerEncoder
+    decoder: TransformerDecoder
+
+    def __init__(
+        self,
+        V_source: int,
+        V_target: int,
+        design: Design,
+        tied: bool = True,
+    ):
+        super().__init__(
+            TransformerEncoder(V_source, design),
+            TransformerDecoder(V_target, design),
+        )
+        if tied:
+            self.decoder.output.weight = self.decoder.embedding.weight
