@@ -5,7 +5,7 @@
     python -m tinylib.lab.train attention-zoo          five ways to look at the source; 20 minutes
     python -m tinylib.lab.train bilingual-transformer  nothing but attention, shipped; minutes
     python -m tinylib.lab.train bilingual-no-norm      the same without a part, shipped; minutes
-    python -m tinylib.lab.train norm-zoo               where to norm, and warm-up; 20 minutes
+    python -m tinylib.lab.train norm-zoo               where to norm, and warm-up; minutes
     python -m tinylib.lab.train lookup-heads           four heads look for digits, shipped; a minute
     python -m tinylib.lab.train lookup-zoo             one head, two, eight, a synthesizer; minutes
     python -m tinylib.lab.train reversal               chapter 01's game, trained for longer
@@ -278,8 +278,8 @@ NORM_ZOO: dict[str, tuple[str, float]] = {
 
 @recipe("norm-zoo")
 def norm_zoo(checkpoint: Path) -> Outcome:
-    """Six layers on either side: where to norm, with and without warm-up, twice each."""
-    splits, steps, part = bilingual(), 1500, 50
+    """Six layers on either side, a high rate: where to norm, with and without warm-up; minutes."""
+    splits, steps, part, lr = bilingual(), 600, 20, 6e-3
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in NORM_ZOO}
     whole = Fit()
     for seed in (0, 1):
@@ -288,7 +288,7 @@ def norm_zoo(checkpoint: Path) -> Outcome:
             path = checkpoint.with_stem(f"{checkpoint.stem}-{norm}-{warmup}-{seed}")
             with precision():
                 translator, run = train_bilingual(
-                    splits, make, steps, seed, path, lr=2e-3, warmup=warmup
+                    splits, make, steps, seed, path, lr=lr, warmup=warmup
                 )
             means = torch.tensor(run.losses).view(-1, part).mean(1)
             test = evaluate(*translator, splits.test)
@@ -303,7 +303,7 @@ def norm_zoo(checkpoint: Path) -> Outcome:
             )
             whole.losses += run.losses
             whole.seconds += run.seconds
-    figures = {"layers": 6, "steps": steps, "mean_over": part, "lr": 2e-3, "runs": runs}
+    figures = {"layers": 6, "steps": steps, "mean_over": part, "lr": lr, "runs": runs}
     return Outcome(translator.model, whole, seed=0, data="bilingual(seed=0)", figures=figures)
 
 
