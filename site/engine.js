@@ -11,6 +11,7 @@ let runtime; // promise of onnxruntime-web
 let tries = 0;
 const sessions = new Map(); // graph -> promise of a session
 const downloads = new Map(); // weights -> { data: promise of bytes, progress, reports }
+const [BREATH, PATIENCE] = [8, 50]; // ms: see run()
 
 async function fetched(url) {
   const answer = await fetch(url);
@@ -49,9 +50,13 @@ const because = (why) => Object.assign(new Error(why), { why });
 function download(name, report) {
   if (!downloads.has(name)) {
     const own = { reports: new Set(), progress: null };
-    own.data = receive(name, (progress) => {
+    const tell = (progress) => {
       own.progress = progress;
-      own.reports.forEach((tell) => tell(progress));
+      own.reports.forEach((report) => report(progress));
+    };
+    own.data = receive(name, tell).then((file) => {
+      [own.progress, own.reports] = [null, new Set()]; // there is nothing more to report
+      return unpacked(file);
     });
     own.data.catch(() => downloads.delete(name));
     downloads.set(name, own);
@@ -91,16 +96,52 @@ async function receive(name, report) {
   return data;
 }
 
+/**
+ * A packed file's tensors as fp32, one behind the other in the file's order, as unpacked() and
+ * layout() of tinylib/lab/weights.py have them: each byte times the scale of its row. Any other
+ * file as it is.
+ */
+export function unpacked(file) {
+  const start = 8 + Number(new DataView(file.buffer).getBigUint64(0, true));
+  const { __metadata__: about, ...entries } = JSON.parse(new TextDecoder().decode(file.subarray(8, start)));
+  if (!JSON.parse(about?.metadata ?? "{}").packed) return file;
+  const data = ({ data_offsets: [first, last] }) => file.buffer.slice(start + first, start + last);
+  const tensors = Object.entries(entries).filter(([name]) => !name.endsWith(".scale"))
+    .sort(([, { data_offsets: [one] }], [, { data_offsets: [other] }]) => one - other);
+  const size = ({ shape }) => shape.reduce((product, n) => product * n, 1);
+  const numbers = new Float32Array(tensors.reduce((sum, [, tensor]) => sum + size(tensor), 0));
+  let end = 0;
+  for (const [name, tensor] of tensors) {
+    if (tensor.dtype === "I8") {
+      const [bytes, scales] = [new Int8Array(data(tensor)), new Float32Array(data(entries[`${name}.scale`]))];
+      const width = bytes.length / scales.length;
+      for (let row = 0, i = 0; row < scales.length; row += 1) {
+        for (const until = i + width; i < until; i += 1) numbers[end + i] = bytes[i] * scales[row];
+      }
+    } else {
+      numbers.set(new Float32Array(data(tensor)), end);
+    }
+    end += size(tensor);
+  }
+  return new Uint8Array(numbers.buffer);
+}
+
 // ---------------------------------------------------------------- graphs
 
-const graphsOf = (spec) => spec.graphs ?? [spec.stem];
+/** What the widget computes these inputs with. Of several weights `variant` says which ones. */
+function needs({ stem, graphs = [stem], weights }, { variant }) {
+  if (!Array.isArray(weights)) return { weights, graphs, own: (graph) => graph };
+  const own = (graph) => `${graph}-${weights[variant]}`;
+  return { weights: weights[variant], graphs: graphs.map(own), own };
+}
 
-/** Load all that a widget computes with; if that fails, the next call tries again. */
-export async function prepare(spec, report) {
+/** Load all that is needed to compute these inputs; if that fails, the next call tries again. */
+export async function prepare(spec, inputs, report) {
+  const { weights, graphs } = needs(spec, inputs);
   const starting = start();
   starting.catch(() => {}); // the weights may fail first
-  const weights = spec.weights ? await download(spec.weights, report) : null;
-  for (const name of graphsOf(spec)) await session(name, spec.weights, weights);
+  const data = weights ? await download(weights, report) : null;
+  for (const name of graphs) await session(name, weights, data);
 }
 
 /** The session of a graph, opened once. */
@@ -113,7 +154,12 @@ function session(name, file, data) {
   return sessions.get(name);
 }
 
-let turn = Promise.resolve(); // weights are lent to one new session at a time
+let turn = Promise.resolve();
+/** The runtime does one thing at a time: it lends weights to one new session, it has one stack. */
+function inTurn(work) {
+  turn = turn.then(work, work);
+  return turn;
+}
 
 async function open(name, file, data) {
   const graph = fetched(new URL(`graphs/${name}.onnx`, HERE));
@@ -126,8 +172,7 @@ async function open(name, file, data) {
     graphOptimizationLevel: "disabled",
     externalData: data ? [{ path: `${file}.safetensors`, data }] : [],
   });
-  turn = turn.then(create, create);
-  return { ort, graph: await turn };
+  return { ort, graph: await inTurn(create) };
 }
 
 /** What a graph makes of `feeds`: numbers, lists, truth values, or { dims, data } as graphs give. */
@@ -137,7 +182,16 @@ async function runGraph(name, feeds) {
   for (const { name: input, type } of graph.inputMetadata) {
     given[input] = tensor(ort, type, feeds[input]);
   }
-  return graph.run(given);
+  return inTurn(() => graph.run(given));
+}
+
+/** Let the page do what waits: hear the reader, and draw. */
+function pause() {
+  return new Promise((goOn) => {
+    const { port1, port2 } = new MessageChannel(); // a timer would wait some milliseconds
+    port1.onmessage = () => { port1.close(); goOn(); };
+    port2.postMessage("");
+  });
 }
 
 function tensor(ort, type, value) {
@@ -156,11 +210,32 @@ function shapeOf(value) {
 /**
  * Outputs as { shape, data: DataView }, in the form that a kernel sends them: those of the widget's
  * one graph, or what its `program` makes of several.
+ *
+ * A program that takes long pauses now and then, so that the page can be used meanwhile. If the
+ * inputs are no longer the newest, as `old()` tells, it is given up: null.
  */
-export async function run(spec, inputs, program) {
-  if (!graphsOf(spec).every((name) => sessions.has(name))) await prepare(spec);
+export async function run(spec, inputs, program, old = () => false) {
+  const { graphs, own } = needs(spec, inputs);
+  if (!graphs.every((name) => sessions.has(name))) await prepare(spec, inputs);
   const values = { ...inputs, ...idsOf(spec, inputs) };
-  const results = await (program ? program(runGraph, values, spec) : runGraph(spec.stem, values));
+  const started = performance.now();
+  const tooOld = new Error("there are newer inputs");
+  let paused = started;
+  const step = async (graph, feeds) => {
+    if (performance.now() - paused > BREATH) {
+      await pause();
+      paused = performance.now();
+      if (paused - started > PATIENCE && old()) throw tooOld; // what is nearly done is finished
+    }
+    return runGraph(own(graph), feeds);
+  };
+  let results;
+  try {
+    results = await (program ? program(step, values, spec) : step(spec.stem, values));
+  } catch (error) {
+    if (error === tooOld) return null;
+    throw error;
+  }
   return Object.fromEntries(Object.keys(spec.outputs).map((name) => {
     const value = results[name];
     const data = Float32Array.from(value.data ?? [value].flat(9), Number);

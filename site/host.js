@@ -4,7 +4,7 @@
   const live = new URL("./", document.currentScript.src).href;
   const STORED = "Computed by PyTorch. Change something, and your browser computes it anew.";
   const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
-  const loading = (model) => `Loading the runtime (about 4 MB, once)${model}…`;
+  const RUNTIME = "the runtime (about 4 MB, once)";
   const HERE = "Computed in this page, by the chapter's PyTorch function.";
 
   /** What anywidget's views expect of a model, for a page without a kernel. */
@@ -60,24 +60,29 @@
   /** Keep `model`'s outputs true to its inputs, and say so when that fails. */
   function computeFor(model, program) {
     const spec = model.get("spec");
-    let [busy, again, ready] = [false, false, false];
+    let [busy, again, ready] = [false, false, false]; // ready: the runtime is there
+    let latest; // the inputs that are prepared for
+    let goOn = () => {}; // newer inputs do not wait for what older ones need
 
-    const report = (progress) => { // of the trained model, if the widget has one
-      if (ready) return;
-      const before = model.get("progress");
-      model.set("progress", progress);
-      if (!before) model.set("where", loading(` and the trained model (${megabytes(progress.total)})`));
+    const loading = (trained) => {
+      const text = `Loading ${[...(ready ? [] : [RUNTIME]), ...trained].join(" and ")}…`;
+      if (model.get("where") !== text) model.set("where", text);
     };
-    const prepare = async () => {
-      if (ready) return;
-      model.set("where", loading(spec.weights ? " and the trained model" : ""));
+    const prepare = async (inputs) => {
+      latest = inputs;
+      const report = (progress) => { // of the trained model, if the widget has one
+        if (latest !== inputs) return;
+        model.set("progress", progress);
+        loading([`the trained model (${megabytes(progress.total)})`]);
+      };
+      if (!ready && !model.get("progress")) loading(spec.weights ? ["the trained model"] : []);
       try {
-        await (await loadEngine()).prepare(spec, report);
+        await (await loadEngine()).prepare(spec, inputs, report);
         ready = true;
       } finally {
-        model.set("progress", null);
+        if (latest === inputs) model.set("progress", null);
       }
-      model.set("where", HERE);
+      if (latest === inputs) model.set("where", HERE);
     };
     const fail = (error) => {
       console.info(error);
@@ -87,14 +92,19 @@
     };
     const compute = async () => {
       again = true;
+      goOn();
       if (busy) return;
       busy = true;
       model.settled = false;
       try {
-        await prepare();
         while (again) {
           again = false;
-          model.set("outputs", await (await loadEngine()).run(spec, model.get("inputs"), program));
+          const inputs = model.get("inputs");
+          await Promise.race([prepare(inputs), new Promise((newer) => { goOn = newer; })]);
+          if (again) continue;
+          const outputs = await (await loadEngine()).run(spec, inputs, program, () => again);
+          if (!outputs) continue; // given up for newer inputs
+          model.set("outputs", outputs);
           model.set("error", "");
           model.set("where", HERE);
           model.set("answers", {});
@@ -110,7 +120,7 @@
     return async () => { // the reader shows interest
       if (busy) return;
       try {
-        await prepare();
+        await prepare(model.get("inputs"));
         if (model.get("error")) compute();
       } catch (error) {
         console.info(error);

@@ -3,7 +3,7 @@
 import gzip
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ FLAGS = [
 ]
 PAGES = ["index.html", *(f"chapters/{p.name}" for p in sorted((BUILT / "chapters").glob("*.html")))]
 LIVE_PAGES = [p for p in PAGES if 'class="tl-live"' in (BUILT / p).read_text()]
+SCREEN: Any = {"width": 1280, "height": 900}
 CHAPTER = "chapters/04_self_attention.html"
 HEATS = {  # the outputs that a widget shows, and how their captions begin
     "self_attention": {"scores": "scores", "weights": "weights", "context": "context"},
@@ -69,6 +70,7 @@ DRAWN = {  # those that it draws otherwise: the elements that carry them, in ord
         "merged": ".merged tbody td",
     },
     "head_cost": {"shares": ".steps li"},
+    "transformer": {"cross": ".mini canvas"},
 }
 WIDGETS = {widget.stem: widget for widget in export.widgets()}
 
@@ -93,6 +95,14 @@ def served(folder: Path = BUILT) -> Iterator[str]:
 
 def launch(playwright: Playwright, chromium_path: str) -> Browser:
     return playwright.chromium.launch(executable_path=chromium_path, args=FLAGS)
+
+
+@contextmanager
+def new_context(browser: Browser) -> Iterator[BrowserContext]:
+    """A browser profile of its own."""
+    with browser.new_context(viewport=SCREEN) as context:
+        context.set_default_timeout(30_000)
+        yield context
 
 
 class Visit:
@@ -139,6 +149,80 @@ class Visit:
         return self.page.evaluate(
             "[...document.querySelectorAll('.tl-widget')].map(w => w.dataset.widget)"
         )
+
+    def renew(self, fragment: str = "") -> None:
+        """As if just loaded: the runtime and models stay, all widgets come alive anew."""
+        self.widgets()
+        self.page.mouse.move(0, 0)
+        self.page.evaluate(RENEW, fragment)
+        self.widgets()
+
+
+# host.js is what brings widgets to life, so it runs again, on what is stored in the page.
+RENEW = """async (fragment) => {
+    window.stored ??= await fetch(location.pathname).then((page) => page.text());
+    const page = new DOMParser().parseFromString(window.stored, 'text/html');
+    const previews = [...page.querySelectorAll('div.tl-live')];
+    const widgets = [...document.querySelectorAll('.tl-widget')];
+    if (previews.length !== widgets.length) throw new Error('not every widget is alive');
+    if (!widgets.length) return;
+    history.replaceState(null, '', location.pathname + fragment);
+    widgets.forEach((widget, i) => {
+        // What is left of it hears nothing more, links in the page's address included.
+        Object.assign(widget.model, { set() {}, save_changes() {} });
+        widget.replaceWith(document.importNode(previews[i], true));
+    });
+    scrollTo({ top: 0, behavior: 'instant' });
+    dispatchEvent(new Event('resize')); // course.js draws all sections
+    const host = document.createElement('script');
+    host.src = document.querySelector("script[src*='/host.js']").src;
+    const ran = new Promise((done) => { host.onload = done; });
+    document.body.append(host);
+    await ran;
+    host.remove();
+}"""
+
+
+class Pages:
+    """The pages that the tests of a file share, each loaded once.
+
+    Loading a chapter, the runtime and a model takes some seconds, and a widget made anew in a page
+    that has them is as good: its model, its view and all that the view remembers are new.
+    """
+
+    def __init__(self, context: BrowserContext, site: str) -> None:
+        self.context, self.site = context, site
+        self.visits: dict[str, Visit] = {}
+
+    def open(self, path: str, width: int = SCREEN["width"]) -> Visit:
+        """``path`` may end in a fragment, as a link does."""
+        path, mark, fragment = path.partition("#")
+        if path not in self.visits:
+            self.visits[path] = Visit(self.context, self.site, path)
+        visit = self.visits[path]
+        visit.page.set_viewport_size(SCREEN | {"width": width})
+        visit.renew(mark + fragment)
+        return visit
+
+    def put_back(self) -> list[str]:
+        """A test is over. What its pages complained of; they are closed then."""
+        for visit in self.visits.values():
+            visit.page.evaluate("0")  # what was said before this answer has come
+        visits = self.visits.values()
+        said = [text for visit in visits for text in visit.console + visit.foreign]
+        if said:
+            self.close()
+        self.context.clear_permissions()
+        return said
+
+    def close(self) -> None:
+        """A test has failed: the next one gets pages that it has not seen."""
+        for visit in self.visits.values():
+            visit.page.close()
+        self.visits.clear()
+
+
+Opener = Callable[..., Visit]
 
 
 def inputs_of(widget: Locator) -> dict:
@@ -202,7 +286,7 @@ def page_of(stem: str) -> str:
 def expected(stem: str, inputs: dict) -> dict[str, torch.Tensor]:
     """What torch computes for these inputs."""
     widget: type[LiveWidget] = WIDGETS[stem]
-    return widget(**inputs).values()
+    return widget.computed(inputs)
 
 
 def problem(widget: Locator) -> str:

@@ -5,11 +5,15 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import jaxtyping
 import pytest
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
+
+if TYPE_CHECKING:  # it reads the built site, which most tests do without
+    from browsing import Opener, Pages
 
 # How long an example takes says more about what else the machine is doing than about the code.
 hypothesis.settings.register_profile("course", deadline=None)
@@ -74,9 +78,34 @@ def browser(chromium_path: str) -> "Iterator[Browser]":
 
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
-    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
-        context.set_default_timeout(10_000)
+    """For a page that has to be loaded anew: a cold start, a link, a file that does not come."""
+    from browsing import new_context
+
+    with new_context(browser) as context:
         yield context
+
+
+@pytest.fixture(scope="module")
+def pages(browser: Browser, site: str) -> "Iterator[Pages]":
+    from browsing import Pages, new_context
+
+    with new_context(browser) as context:
+        yield Pages(context, site)
+
+
+@pytest.fixture
+def opened(pages: "Pages", request: pytest.FixtureRequest) -> "Iterator[Opener]":
+    """Opens a page of the site: ``opened(path) -> Visit``, as if it had just been loaded.
+
+    The tests of a file share what is slow to load, see ``browsing.Pages``. That the pages' consoles
+    stay quiet, and that they ask nobody else, is checked after every test.
+    """
+    failed = request.session.testsfailed
+    yield pages.open
+    if request.session.testsfailed > failed:
+        pages.close()
+    else:
+        assert pages.put_back() == []
 
 
 if __name__ == "__main__":

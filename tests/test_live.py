@@ -10,6 +10,8 @@ from browsing import (
     BUILT,
     CHAPTER,
     WIDGETS,
+    Opener,
+    Pages,
     Visit,
     assert_torch,
     choices,
@@ -29,8 +31,8 @@ from tinylib.lab.weights import shipped
 
 
 @pytest.fixture
-def chapter(context: BrowserContext, site: str) -> Visit:
-    return Visit(context, site, CHAPTER)
+def chapter(opened: Opener) -> Visit:
+    return opened(CHAPTER)
 
 
 @pytest.fixture
@@ -57,6 +59,46 @@ def paste(box: Locator, text: str) -> None:
         }""",
         text,
     )
+
+
+def test_a_page_that_tests_share_comes_back_as_it_was(opened: Opener) -> None:
+    page = opened(CHAPTER).page
+    seen = []
+    for _ in range(2):
+        widget = opened(CHAPTER).widget("self_attention")
+        undo = widget.get_by_role("button", name="Undo")
+        focus = page.evaluate("document.activeElement.tagName"), page.evaluate("scrollY")
+        shown_now = widget.locator(".frame").inner_text(), received(widget)["weights"].tolist()
+        seen.append((page.url, focus, inputs_of(widget), shown_now, undo.is_disabled()))
+        word(widget, 1).fill("river")
+        assert_torch(widget, "self_attention")
+        widget.get_by_role("button", name="with", exact=True).first.click()
+        widget.get_by_role("button", name="Copy link").click()
+        page.wait_for_function("location.hash.length > 1")
+        entry(widget, "x", "river", 1).fill("much")
+        assert problem(widget) != "" and page.evaluate("scrollY") > 0
+    assert seen[0] == seen[1] and seen[1][-1]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "console.error('fault')",
+        "console.warn('fault')",
+        "setTimeout(() => { throw new Error('fault'); })",
+        "fetch('http://localhost:1/fault').catch(() => {})",
+    ],
+)
+def test_what_a_shared_page_complains_of_is_told(
+    context: BrowserContext, site: str, fault: str
+) -> None:
+    pages = Pages(context, site)
+    page = pages.open("search.html").page
+    assert pages.put_back() == [] and not page.is_closed()
+    page.evaluate(f"() => {{ {fault}; }}")
+    page.wait_for_timeout(100)
+    assert any("fault" in text for text in pages.put_back())
+    assert page.is_closed() and pages.visits == {}
 
 
 def test_the_chapters_numbers_stand_in_the_page(widget: Locator) -> None:
@@ -127,11 +169,11 @@ def test_a_word_keeps_its_edited_embedding(chapter: Visit, widget: Locator) -> N
     assert inputs_of(widget)["x"][1] == [0.55, 2.5, 0.66]
 
 
-def test_a_word_can_be_composed(context: BrowserContext, chapter: Visit, widget: Locator) -> None:
+def test_a_word_can_be_composed(chapter: Visit, widget: Locator) -> None:
     """As with a Chinese or Japanese keyboard: what is half typed, spaces and all, is not a word."""
     word(widget, 1).focus()
     chapter.page.keyboard.press("Control+a")
-    session = context.new_cdp_session(chapter.page)
+    session = chapter.page.context.new_cdp_session(chapter.page)
     for half in ("n", "ni", "ni h", "ni hao"):
         session.send(
             "Input.imeSetComposition",
@@ -357,7 +399,7 @@ def test_undo_and_reset_lose_nothing(widget: Locator) -> None:
 def test_a_link_restores_the_state(
     context: BrowserContext, chapter: Visit, widget: Locator
 ) -> None:
-    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    chapter.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     word(widget, 1).fill("Überraschung🚀")
     entry(widget, "w_v", "3", 1).fill("-1.25")
     widget.get_by_role("checkbox", name="causal").click()
@@ -377,7 +419,10 @@ def test_a_link_restores_the_state(
     assert inputs_of(untouched)["words"][0] == "Your"
 
 
-def test_without_a_clipboard_the_link_can_be_copied_by_hand(widget: Locator) -> None:
+def test_without_a_clipboard_the_link_can_be_copied_by_hand(
+    context: BrowserContext, site: str
+) -> None:
+    widget = Visit(context, site, CHAPTER).widget("self_attention")
     widget.page.evaluate(
         "() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }"
     )
@@ -424,10 +469,8 @@ def test_a_link_wins_over_what_is_half_typed(chapter: Visit, widget: Locator) ->
         ),
     ],
 )
-def test_a_damaged_link_shows_the_chapters_example(
-    context: BrowserContext, site: str, state: str
-) -> None:
-    visit = Visit(context, site, f"{CHAPTER}#live-self_attention={state}")
+def test_a_damaged_link_shows_the_chapters_example(opened: Opener, state: str) -> None:
+    visit = opened(f"{CHAPTER}#live-self_attention={state}")
     widget = visit.widget("self_attention")
     assert problem(widget).startswith("The link to this state is damaged.")
     assert problem(widget).endswith("Nothing was changed.")
@@ -563,9 +606,7 @@ def test_nothing_clips_a_number(widget: Locator) -> None:
     assert clipped == []
 
 
-def test_hostile_markup_stays_text(
-    context: BrowserContext, chapter: Visit, widget: Locator
-) -> None:
+def test_hostile_markup_stays_text(widget: Locator) -> None:
     word(widget, 1).fill("<img/src=x>")
     assert_torch(widget, "self_attention")
     assert widget.locator("img").count() == 0
@@ -575,13 +616,13 @@ def test_hostile_markup_stays_text(
 
 
 @pytest.fixture
-def encoder(context: BrowserContext, site: str) -> Locator:
-    return Visit(context, site, page_of("encoder_decoder")).widget("encoder_decoder")
+def encoder(opened: Opener) -> Locator:
+    return opened(page_of("encoder_decoder")).widget("encoder_decoder")
 
 
 @pytest.fixture
-def decoder(context: BrowserContext, site: str) -> Locator:
-    return Visit(context, site, page_of("seq2seq")).widget("seq2seq")
+def decoder(opened: Opener) -> Locator:
+    return opened(page_of("seq2seq")).widget("seq2seq")
 
 
 def tokens(widget: Locator) -> list[str]:
@@ -876,8 +917,8 @@ def first_line(widget: Locator) -> Locator:
 
 
 @pytest.mark.parametrize("stem", SENTENCES)
-def test_the_keyboard_reaches_all_of_it(context: BrowserContext, site: str, stem: str) -> None:
-    visit = Visit(context, site, page_of(stem))
+def test_the_keyboard_reaches_all_of_it(opened: Opener, stem: str) -> None:
+    visit = opened(page_of(stem))
     widget = visit.widget(stem)
     first_line(widget).fill("two women")
     assert_torch(widget, stem)
@@ -902,8 +943,8 @@ def test_the_keyboard_reaches_all_of_it(context: BrowserContext, site: str, stem
 
 
 @pytest.mark.parametrize("stem", SENTENCES)
-def test_hostile_sentences_stay_text(context: BrowserContext, site: str, stem: str) -> None:
-    visit = Visit(context, site, page_of(stem))
+def test_hostile_sentences_stay_text(opened: Opener, stem: str) -> None:
+    visit = opened(page_of(stem))
     widget = visit.widget(stem)
     first_line(widget).fill("<img src=x onerror=alert(1)> </script>")
     assert_torch(widget, stem)

@@ -1,8 +1,10 @@
 """The page against Python: the same numbers, the same rules, for every widget."""
 
 import base64
+import hashlib
 import json
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from browsing import (
     CHAPTER,
     LIVE_PAGES,
     WIDGETS,
+    Opener,
     Visit,
     assert_torch,
     choices,
@@ -22,12 +25,13 @@ from browsing import (
 )
 from playwright.sync_api import BrowserContext
 
+from tinylib.lab.weights import layout, load, manifest, packed, save, shipped
 from tinylib.widgets import module_text, schema
 
 
 @pytest.fixture
-def chapter(context: BrowserContext, site: str) -> Visit:
-    return Visit(context, site, CHAPTER)
+def chapter(opened: Opener) -> Visit:
+    return opened(CHAPTER)
 
 
 def random_sentence(rng: np.random.Generator, vocabulary: list[str], most: int) -> str:
@@ -104,8 +108,16 @@ def run_in_page(visit: Visit, stem: str, inputs: list[dict[str, Any]]) -> list[d
     return [{name: decoded(out) for name, out in answer.items()} for answer in answers]
 
 
-@pytest.mark.parametrize("size", [2, 50])
-@pytest.mark.parametrize("stem", sorted(WIDGETS))
+def sizes_of(stem: str) -> list[float]:
+    """How large entries are drawn: a widget without tables of numbers knows only its own limits."""
+    fn = WIDGETS[stem].compute
+    axes, kinds = schema.axes_of(fn), schema.kinds_of(fn)
+    return [2, 50] if any(axes[name] and kinds[name] == "Float" for name in axes) else [2]
+
+
+@pytest.mark.parametrize(
+    ("stem", "size"), [(stem, size) for stem in sorted(WIDGETS) for size in sizes_of(stem)]
+)
 def test_every_graph_computes_what_torch_does(chapter: Visit, stem: str, size: float) -> None:
     inputs = random_inputs(stem, size, 120)
     for given, answer in zip(inputs, run_in_page(chapter, stem, inputs), strict=True):
@@ -124,6 +136,44 @@ def test_every_graph_computes_what_torch_does(chapter: Visit, stem: str, size: f
                 assert error <= 1e-5 * (max(1, largest) if size == 2 else largest), (name, error)
             if name == "weights":
                 torch.testing.assert_close(out.sum(-1), torch.ones_like(out[..., 0]))
+
+
+# ------------------------------------------------------------------ packed weights
+
+
+def test_the_page_unpacks_weights_bit_by_bit(chapter: Visit, tmp_path: Path) -> None:
+    """What graphs point into: the file itself, or, of a packed one, its tensors as fp32."""
+    rng = torch.Generator().manual_seed(0)
+    shapes = {"b.w": (13, 7), "a": (11,), "w": (2, 3, 5), "é": (1, 1), "z": (17, 1), "one": ()}
+    tensors = {name: torch.randn(shape, generator=rng) for name, shape in shapes.items()}
+    tensors["spread"] = (
+        torch.randn(19, 23, generator=rng) * 10.0 ** torch.arange(-39, -1, 2)[:, None]
+    )
+    tensors["zero"] = torch.zeros(5, 3)
+    tensors["far"] = tensors["z"] * 1e36
+    files = [tmp_path / "plain.safetensors", tmp_path / "packed.safetensors"]
+    save(files[0], tensors, words=["é"])
+    save(files[1], packed(tensors), words=["é"], packed="int8")
+    files += [shipped(name) for name in manifest()]
+    bare = tmp_path / "bare.safetensors"  # without metadata
+    bare.write_bytes((2).to_bytes(8, "little") + b"{}")
+    for file in [bare, *files]:
+        data, (values, metadata) = file.read_bytes(), load(file)
+        wanted = data
+        if metadata.get("packed"):
+            wanted = b"".join(values[name].numpy().tobytes() for name in layout(file))
+            assert len(wanted) == 4 * sum(value.numel() for value in values.values())
+        got = chapter.page.evaluate(
+            """async (text) => {
+                const host = document.querySelector("script[src*='/host.js']").src;
+                const { unpacked } = await import(new URL('engine.js', host));
+                const data = unpacked(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)));
+                const hash = await crypto.subtle.digest('SHA-256', data);
+                return [data.length, [...new Uint8Array(hash)]];
+            }""",
+            base64.b64encode(data).decode(),
+        )
+        assert got == [len(wanted), list(hashlib.sha256(wanted).digest())], file.name
 
 
 @pytest.mark.parametrize("path", LIVE_PAGES)
@@ -151,8 +201,14 @@ def test_every_widget_follows_edits_of_every_input(
             for i in random.Random(0).sample(range(boxes.count()), min(3, boxes.count())):
                 boxes.nth(i).fill(f"{min(max(-1.5 + i / 10, low), high):.2f}")
                 assert_torch(widget, stem)
+        if stem == "transformer":
+            widget.locator(".nexts button:enabled").last.click()
+            assert_torch(widget, stem)
         if stem in ("kernel_regression", "word_order"):
             widget.get_by_role("radio").last.check()
+            assert_torch(widget, stem)
+        if stem == "ablation":
+            widget.locator("input[name=model]").nth(2).check()
             assert_torch(widget, stem)
         for box in widget.get_by_role("checkbox").all():
             box.click()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from browsing import (
+    Opener,
     Visit,
     assert_torch,
     inputs_of,
@@ -16,7 +17,7 @@ from browsing import (
     received,
     settled,
 )
-from playwright.sync_api import BrowserContext, Locator
+from playwright.sync_api import Locator
 
 from tinylib.attention_scoring import additive_score, dot_score, scaled_dot_score
 from tinylib.widgets.attention_scoring import WIDEST, AttentionScoringWidget, slope
@@ -99,8 +100,8 @@ def test_bad_input_is_refused_in_words(
 
 
 @pytest.fixture
-def visit(context: BrowserContext, site: str) -> Visit:
-    return Visit(context, site, page_of("attention_scoring"))
+def visit(opened: Opener) -> Visit:
+    return opened(page_of("attention_scoring"))
 
 
 @pytest.fixture

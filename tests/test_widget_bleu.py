@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 import torch
-from browsing import Visit, assert_torch, inputs_of, page_of, problem, settled
+from browsing import Opener, assert_torch, inputs_of, page_of, problem, settled
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from playwright.sync_api import BrowserContext, Locator
+from playwright.sync_api import Locator
 
 from tinylib.bleu import bleu, bleu_d2l, sentence_bleu
 from tinylib.widgets.bleu import BleuWidget
@@ -78,8 +78,8 @@ def test_bad_input_is_refused_in_words(
 
 
 @pytest.fixture
-def bench(context: BrowserContext, site: str) -> Locator:
-    widget = Visit(context, site, page_of("bleu")).widget("bleu")
+def bench(opened: Opener) -> Locator:
+    widget = opened(page_of("bleu")).widget("bleu")
     enter(widget, "an edit", "computes", 1)
     enter(widget, PRED, LABEL, 2)
     return widget

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 import torch
-from browsing import Visit, assert_torch, inputs_of, line, page_of, settled
+from browsing import Opener, assert_torch, inputs_of, line, page_of, settled
 from hypothesis import given
 from hypothesis import strategies as st
-from playwright.sync_api import Browser, BrowserContext, Locator
+from playwright.sync_api import Locator
 
 from tinylib.decoding import beam, greedy
 from tinylib.lab.data import BOS, EOS
@@ -145,8 +145,8 @@ def test_bad_input_is_refused_in_words(
 
 
 @pytest.fixture
-def tree(context: BrowserContext, site: str) -> Locator:
-    widget = Visit(context, site, page_of("decoding")).widget("decoding")
+def tree(opened: Opener) -> Locator:
+    widget = opened(page_of("decoding")).widget("decoding")
     line(widget).fill("two women")  # an edit: until then the page shows what is stored
     search(widget, SENTENCE, 3, 0.0)
     return widget
@@ -297,8 +297,8 @@ def scrolled(widget: Locator) -> float:
     return widget.locator(".tree").evaluate("el => el.scrollLeft")
 
 
-def test_the_fork_comes_into_view(context: BrowserContext, site: str) -> None:
-    visit = Visit(context, site, page_of("decoding"))
+def test_the_fork_comes_into_view(opened: Opener) -> None:
+    visit = opened(page_of("decoding"))
     widget = visit.widget("decoding")
     where = visit.page.evaluate("scrollY")
     assert fork_of(widget) == 6  # “les” against “attend”, as the chapter's text says
@@ -344,12 +344,11 @@ def test_no_number_is_clipped(tree: Locator) -> None:
         assert clipped == []
 
 
-def test_on_a_phone_it_scrolls_in_its_own_box(browser: Browser, site: str) -> None:
-    with browser.new_context(viewport={"width": 375, "height": 700}) as context:
-        widget = Visit(context, site, page_of("decoding")).widget("decoding")
-        search(widget, SENTENCE, 5, 1.5)
-        settled(widget)
-        wide = "el => [el.scrollWidth > el.clientWidth, el.getBoundingClientRect().right <= 375]"
-        assert widget.locator(".tree").evaluate(wide) == [True, True]
-        assert widget.locator(".ends").evaluate(wide) == [False, True]
-        assert widget.page.evaluate("document.documentElement.scrollWidth") <= 375
+def test_on_a_phone_it_scrolls_in_its_own_box(opened: Opener) -> None:
+    widget = opened(page_of("decoding"), width=375).widget("decoding")
+    search(widget, SENTENCE, 5, 1.5)
+    settled(widget)
+    wide = "el => [el.scrollWidth > el.clientWidth, el.getBoundingClientRect().right <= 375]"
+    assert widget.locator(".tree").evaluate(wide) == [True, True]
+    assert widget.locator(".ends").evaluate(wide) == [False, True]
+    assert widget.page.evaluate("document.documentElement.scrollWidth") <= 375

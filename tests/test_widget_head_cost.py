@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 from browsing import (
+    Opener,
     Visit,
     assert_torch,
     hold_inputs,
@@ -18,7 +19,7 @@ from browsing import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from playwright.sync_api import BrowserContext, Locator
+from playwright.sync_api import Locator
 
 from tinylib.multi_head_attention import MultiHeadAttention, flops, parameters
 from tinylib.widgets.head_cost import LENGTHS, Cost, HeadCostWidget, digits, printed
@@ -167,8 +168,8 @@ def test_what_has_no_cost_is_refused(
 
 
 @pytest.fixture
-def visit(context: BrowserContext, site: str) -> Visit:
-    return Visit(context, site, page_of(STEM))
+def visit(opened: Opener) -> Visit:
+    return opened(page_of(STEM))
 
 
 @pytest.fixture

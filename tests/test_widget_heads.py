@@ -7,8 +7,18 @@ from typing import Any
 
 import pytest
 import torch
-from browsing import Visit, assert_torch, inputs_of, line, page_of, problem, received, settled
-from playwright.sync_api import Browser, BrowserContext, Locator
+from browsing import (
+    Opener,
+    Visit,
+    assert_torch,
+    inputs_of,
+    line,
+    page_of,
+    problem,
+    received,
+    settled,
+)
+from playwright.sync_api import BrowserContext, Locator
 
 from tinylib.lab import lookup
 from tinylib.lab.look import record
@@ -213,8 +223,8 @@ def test_bad_input_is_refused_in_words(
 
 
 @pytest.fixture
-def visit(context: BrowserContext, site: str) -> Visit:
-    return Visit(context, site, page_of("heads"))
+def visit(opened: Opener) -> Visit:
+    return opened(page_of("heads"))
 
 
 @pytest.fixture
@@ -574,29 +584,28 @@ def test_a_link_restores_the_whole_state(
 
 
 @pytest.mark.parametrize("width", [1280, 375])
-def test_it_fits_or_scrolls_in_its_own_box(browser: Browser, site: str, width: int) -> None:
-    with browser.new_context(viewport={"width": width, "height": 800}) as context:
-        widget = Visit(context, site, page_of("heads")).widget("heads")
-        page, box = widget.page, widget.locator(".stage")
-        radio = widget.locator(".chip").nth(10)
-        scrolls = box.evaluate("el => el.scrollWidth > el.clientWidth")
-        assert scrolls == (width == 375)
-        if scrolls:  # the word that is chosen first is brought into sight
-            page.wait_for_function("el => el.scrollLeft > 0", arg=box.element_handle())
-            side = box.locator("tr > :first-child").first.bounding_box()
-            found = radio.bounding_box()
-            assert side and found and found["x"] >= side["x"] + side["width"]
-            assert found["x"] + found["width"] <= width
-        write(widget, "an extraordinarily long (word or two) [is] here")
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        for part in (".lane label b", ".score", ".card p", ".says b"):
-            clipped = widget.locator(part).evaluate_all(
-                """all => all.filter((e) => e.scrollWidth > e.clientWidth + 1
-                    && getComputedStyle(e).display !== 'inline').map((e) => e.textContent)"""
-            )
-            assert clipped == [], part
-        inside = widget.locator(".lane > th").evaluate_all(
-            """all => all.map((th) => [...th.querySelectorAll('b, .score')].every((e) =>
-                e.getBoundingClientRect().right <= th.getBoundingClientRect().right + 1))"""
+def test_it_fits_or_scrolls_in_its_own_box(opened: Opener, width: int) -> None:
+    widget = opened(page_of("heads"), width=width).widget("heads")
+    page, box = widget.page, widget.locator(".stage")
+    radio = widget.locator(".chip").nth(10)
+    scrolls = box.evaluate("el => el.scrollWidth > el.clientWidth")
+    assert scrolls == (width == 375)
+    if scrolls:  # the word that is chosen first is brought into sight
+        page.wait_for_function("el => el.scrollLeft > 0", arg=box.element_handle())
+        side = box.locator("tr > :first-child").first.bounding_box()
+        found = radio.bounding_box()
+        assert side and found and found["x"] >= side["x"] + side["width"]
+        assert found["x"] + found["width"] <= width
+    write(widget, "an extraordinarily long (word or two) [is] here")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for part in (".lane label b", ".score", ".card p", ".says b"):
+        clipped = widget.locator(part).evaluate_all(
+            """all => all.filter((e) => e.scrollWidth > e.clientWidth + 1
+                && getComputedStyle(e).display !== 'inline').map((e) => e.textContent)"""
         )
-        assert inside == [True] * Q
+        assert clipped == [], part
+    inside = widget.locator(".lane > th").evaluate_all(
+        """all => all.map((th) => [...th.querySelectorAll('b, .score')].every((e) =>
+            e.getBoundingClientRect().right <= th.getBoundingClientRect().right + 1))"""
+    )
+    assert inside == [True] * Q

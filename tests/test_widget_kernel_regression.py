@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 from browsing import (
+    Opener,
     Visit,
     assert_torch,
     hold_inputs,
@@ -18,7 +19,7 @@ from browsing import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from playwright.sync_api import Browser, BrowserContext, CDPSession, Locator
+from playwright.sync_api import Browser, CDPSession, Locator
 
 from tinylib.attention_scoring import boxcar, kernel_weights
 from tinylib.widgets.kernel_regression import (
@@ -140,8 +141,8 @@ def test_bad_input_is_refused_in_words(
 
 
 @pytest.fixture
-def visit(context: BrowserContext, site: str) -> Visit:
-    return Visit(context, site, page_of("kernel_regression"))
+def visit(opened: Opener) -> Visit:
+    return opened(page_of("kernel_regression"))
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from browsing import Visit, assert_torch, hold_inputs, inputs_of, page_of, problem, settled
+from browsing import Opener, Visit, assert_torch, hold_inputs, inputs_of, page_of, problem, settled
 from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Browser, BrowserContext, Locator
@@ -110,8 +110,8 @@ def test_what_cannot_be_walked_is_refused(
 
 
 @pytest.fixture
-def visit(context: BrowserContext, site: str) -> Visit:
-    return Visit(context, site, page_of(STEM))
+def visit(opened: Opener) -> Visit:
+    return opened(page_of(STEM))
 
 
 @pytest.fixture
@@ -366,30 +366,29 @@ def test_on_a_phone_all_is_in_reach(browser: Browser, site: str) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, 1920, 375])
-def test_stages_stand_in_even_rows(browser: Browser, site: str, width: int) -> None:
+def test_stages_stand_in_even_rows(opened: Opener, width: int) -> None:
     """Four in a row, two and two, or one by one; tables of heads never three and one."""
-    with browser.new_context(viewport={"width": width, "height": 900}) as context:
-        widget = Visit(context, site, page_of(STEM)).widget(STEM)
-        for size in ((1, 1, 1, 1), (2, 3, 2, 2), (1, 4, 3, 2), (1, 2, 4, 2), (1, 2, 4, 4)):
-            for untransposed in (False, True):
-                hold(widget, counted(*size), untransposed)
-                boxes = [stage.bounding_box() for stage in widget.locator(".stage").all()]
-                rows = [round(box["y"]) for box in boxes if box]
-                assert {rows.count(y) for y in rows} in ({1}, {2}, {4}), size
-                tops = [
-                    round(box["y"])
-                    for table in widget.locator(".split table").all()[: size[2]]
-                    if (box := table.bounding_box())
-                ]
-                assert {tops.count(y) for y in tops} <= {1, 2, 4} or size[2] == 3, size
-                names = widget.locator(".stage-name, .stage-shape").evaluate_all(
-                    "all => all.filter((e) => e.scrollWidth > e.clientWidth + 1).length"
-                )
-                assert names == 0, size
+    widget = opened(page_of(STEM), width=width).widget(STEM)
+    for size in ((1, 1, 1, 1), (2, 3, 2, 2), (1, 4, 3, 2), (1, 2, 4, 2), (1, 2, 4, 4)):
+        for untransposed in (False, True):
+            hold(widget, counted(*size), untransposed)
+            boxes = [stage.bounding_box() for stage in widget.locator(".stage").all()]
+            rows = [round(box["y"]) for box in boxes if box]
+            assert {rows.count(y) for y in rows} in ({1}, {2}, {4}), size
+            tops = [
+                round(box["y"])
+                for table in widget.locator(".split table").all()[: size[2]]
+                if (box := table.bounding_box())
+            ]
+            assert {tops.count(y) for y in tops} <= {1, 2, 4} or size[2] == 3, size
+            names = widget.locator(".stage-name, .stage-shape").evaluate_all(
+                "all => all.filter((e) => e.scrollWidth > e.clientWidth + 1).length"
+            )
+            assert names == 0, size
 
 
 def test_a_link_holds_the_numbers(context: BrowserContext, visit: Visit, widget: Locator) -> None:
-    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     slider(widget, "head width").fill("3")
     box(widget, 1, 2, 5).fill("1.25")
     widget.get_by_role("checkbox").check()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from browsing import (
+    Opener,
     Visit,
     assert_torch,
     hold_inputs,
@@ -19,7 +20,7 @@ from browsing import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from playwright.sync_api import Browser, BrowserContext, Locator
+from playwright.sync_api import Browser, Locator
 
 from tinylib.positional_encoding import angles, rotary, sinusoidal
 from tinylib.widgets.positional_encoding import (
@@ -158,8 +159,8 @@ STEM = "positional_encoding"
 
 
 @pytest.fixture
-def visit(context: BrowserContext, site: str) -> Visit:
-    return Visit(context, site, page_of(STEM))
+def visit(opened: Opener) -> Visit:
+    return opened(page_of(STEM))
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import torch
-from browsing import Visit, assert_torch, inputs_of, line, page_of, problem, settled
-from playwright.sync_api import Browser, BrowserContext, Locator
+from browsing import Opener, Visit, assert_torch, inputs_of, line, page_of, problem, settled
+from playwright.sync_api import BrowserContext, Locator
 
 from tinylib.decoding import greedy
 from tinylib.lab.data import BOS, EOS, Pair, bilingual
@@ -140,8 +140,8 @@ def test_bad_input_is_refused_in_words(source: Any, message: str, unchecked: Non
 
 
 @pytest.fixture
-def visit(context: BrowserContext, site: str) -> Visit:
-    return Visit(context, site, page_of("seq2seq_attention"))
+def visit(opened: Opener) -> Visit:
+    return opened(page_of("seq2seq_attention"))
 
 
 @pytest.fixture
@@ -420,41 +420,38 @@ NOT_CLIPPED = """all => all.filter((e) => e.scrollWidth > e.clientWidth + 1
 
 
 @pytest.mark.parametrize("width", [1280, 375])
-def test_the_longest_sentence_fits_or_scrolls_in_its_own_box(
-    browser: Browser, site: str, width: int
-) -> None:
-    with browser.new_context(viewport={"width": width, "height": 800}) as context:
-        widget = Visit(context, site, page_of("seq2seq_attention")).widget("seq2seq_attention")
-        translate(widget, LONGEST)
-        page = widget.page
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        box = widget.locator(".mapped .scroll")
-        scrolls = box.evaluate("el => el.scrollWidth > el.clientWidth")
-        assert scrolls == (width == 375)
-        fades = "el => getComputedStyle(el).maskImage !== 'none'"
-        assert box.evaluate(fades) == scrolls
-        for part in (".map td span", ".map th span", ".nexts span:not(.bar)"):
-            assert widget.locator(part).evaluate_all(NOT_CLIPPED) == [], part
-        if not scrolls:
-            return
-        first = row(widget, 0).locator("th")
-        row(widget, 15).get_by_role("button").focus()  # then what it looked at comes into view
-        page.wait_for_function("el => el.scrollLeft > 0", arg=box.element_handle())
-        cell, around = row(widget, 15).locator("td").last.bounding_box(), box.bounding_box()
-        assert cell and around and cell["x"] >= around["x"] + 60
-        assert cell["x"] + cell["width"] <= around["x"] + around["width"] + 1
-        row(widget, 0).get_by_role("button").focus()
-        page.wait_for_function("el => el.scrollLeft < 10", arg=box.element_handle())
-        before = first.bounding_box()
-        box.focus()
-        page.keyboard.press("ArrowRight")
-        page.wait_for_function("el => el.scrollLeft > 0", arg=box.element_handle())
-        box.evaluate("el => { el.scrollLeft = el.scrollWidth; }")
-        page.wait_for_function(f"el => !({fades})(el)", arg=box.element_handle())
-        after = first.bounding_box()
-        assert before and after and after["x"] == pytest.approx(before["x"], abs=1)
-        last = widget.locator(".map thead th").last.bounding_box()
-        assert last and last["x"] + last["width"] <= width
+def test_the_longest_sentence_fits_or_scrolls_in_its_own_box(opened: Opener, width: int) -> None:
+    widget = opened(page_of("seq2seq_attention"), width=width).widget("seq2seq_attention")
+    translate(widget, LONGEST)
+    page = widget.page
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    box = widget.locator(".mapped .scroll")
+    scrolls = box.evaluate("el => el.scrollWidth > el.clientWidth")
+    assert scrolls == (width == 375)
+    fades = "el => getComputedStyle(el).maskImage !== 'none'"
+    assert box.evaluate(fades) == scrolls
+    for part in (".map td span", ".map th span", ".nexts span:not(.bar)"):
+        assert widget.locator(part).evaluate_all(NOT_CLIPPED) == [], part
+    if not scrolls:
+        return
+    first = row(widget, 0).locator("th")
+    row(widget, 15).get_by_role("button").focus()  # then what it looked at comes into view
+    page.wait_for_function("el => el.scrollLeft > 0", arg=box.element_handle())
+    cell, around = row(widget, 15).locator("td").last.bounding_box(), box.bounding_box()
+    assert cell and around and cell["x"] >= around["x"] + 60
+    assert cell["x"] + cell["width"] <= around["x"] + around["width"] + 1
+    row(widget, 0).get_by_role("button").focus()
+    page.wait_for_function("el => el.scrollLeft < 10", arg=box.element_handle())
+    before = first.bounding_box()
+    box.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("el => el.scrollLeft > 0", arg=box.element_handle())
+    box.evaluate("el => { el.scrollLeft = el.scrollWidth; }")
+    page.wait_for_function(f"el => !({fades})(el)", arg=box.element_handle())
+    after = first.bounding_box()
+    assert before and after and after["x"] == pytest.approx(before["x"], abs=1)
+    last = widget.locator(".map thead th").last.bounding_box()
+    assert last and last["x"] + last["width"] <= width
 
 
 def test_an_older_map_is_never_shown_under_a_newer_sentence(

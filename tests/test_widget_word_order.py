@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from browsing import (
+    Opener,
     Visit,
     assert_torch,
     hold_inputs,
@@ -141,8 +142,8 @@ def test_bad_input_is_refused_in_words(
 
 
 @pytest.fixture
-def visit(context: BrowserContext, site: str) -> Visit:
-    return Visit(context, site, page_of("word_order"))
+def visit(opened: Opener) -> Visit:
+    return opened(page_of("word_order"))
 
 
 @pytest.fixture

@@ -42,6 +42,8 @@ EDITED = [
     Edit("multi_head_attention", "input[aria-label='x 0, 1, 2']", "1.25", "-1.5", ".split"),
     Edit("head_cost", "input[aria-label='T, typed']", "256", "300", ".steps"),
     Edit("heads", LINE, "the cat (saw a dog) and (ran)", "she [saw (a big) cat] and ran", ".lanes"),
+    Edit("transformer", LINE, "The cat sleeps.", "A dog followed me to my house.", ".written"),
+    Edit("ablation", LINE, *SENTENCES, ".large"),
     Edit("bleu", LINE, "il est calme .", "il est mouillé .", ".result"),
 ]
 

@@ -23,7 +23,9 @@ Sentences, and a trained model that is run step by step, are declared beside ``c
         steps = (read, write)  # each exported by itself; the page's loop is `program` in <stem>.js
         weights = "bilingual-gru"  # what the steps' graphs read, one file beside the page
 
-A step is a typed function of tensors and, first, of ``model`` if it needs one.
+A step is a typed function of tensors and, first, of ``model`` if it needs one. A widget may let the
+reader choose among several models: then ``weights`` lists their names, its input ``variant`` says
+which one computes, and the page loads each only when it is chosen.
 """
 
 import json
@@ -63,7 +65,7 @@ class LiveWidget(anywidget.AnyWidget):
     stem: ClassVar[str]  # the name that chapter, module, widget and graph share
     preview: ClassVar[str] = "weights"  # the output that a page without JavaScript shows
     steps: ClassVar[Sequence[Callable[..., Any]]] = ()  # what the page's program may call
-    weights: ClassVar[str] = ""  # the trained model that the steps read, by its name
+    weights: ClassVar[str | Sequence[str]] = ""  # the trained model that the steps read, or several
 
     spec = traitlets.Dict().tag(sync=True)
     inputs = traitlets.Dict().tag(sync=True)
@@ -78,8 +80,8 @@ class LiveWidget(anywidget.AnyWidget):
         super().__init_subclass__(**kwargs)
 
     @classmethod
-    def model(cls) -> nn.Module:
-        """The trained model that the steps run; its tensors are those of ``weights``."""
+    def model(cls, name: str) -> nn.Module:
+        """The trained model that the steps run; its tensors are those of the weights ``name``."""
         raise NotImplementedError(f"{cls.__name__} names weights but no model")
 
     @classmethod
@@ -122,7 +124,7 @@ class LiveWidget(anywidget.AnyWidget):
             "vocabularies": {name: list(words) for name, words in self.vocabularies().items()},
             "limits": {name: list(ends) for name, ends in self.limits().items()},
             "graphs": [graph_name(step) for step in self.steps],
-            "weights": self.weights,
+            "weights": self.weights if isinstance(self.weights, str) else list(self.weights),
             "facts": self.facts(),
         }
         spec |= {name: value for name, value in more.items() if value}
@@ -132,22 +134,24 @@ class LiveWidget(anywidget.AnyWidget):
 
     def values(self) -> dict[str, Tensor]:
         """The results, by name, as torch computes them from ``inputs``."""
-        return self._results(self.inputs)
+        return self.computed(self.inputs)
 
-    def _results(self, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
-        values = {**inputs, **schema.ids_of(self.sentences(), inputs)}
+    @classmethod
+    def computed(cls, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
+        """The results for inputs that can be used, as plain JSON, without a widget."""
+        values = {**inputs, **schema.ids_of(cls.sentences(), inputs)}
         tensors = {
             name: torch.tensor(values[name], dtype=dtype_of(kind))
-            for name, kind in schema.kinds_of(self.compute).items()
+            for name, kind in schema.kinds_of(cls.compute).items()
         }
         with torch.no_grad():
-            return self.compute(**tensors)._asdict()
+            return cls.compute(**tensors)._asdict()
 
     def _packed(self, inputs: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         """Results for the front end: fp32, as bytes, because JSON has no −∞."""
         return {
             name: {"shape": list(value.shape), "data": value.float().contiguous().numpy().tobytes()}
-            for name, value in self._results(inputs).items()
+            for name, value in self.computed(inputs).items()
         }
 
     @traitlets.validate("inputs")
@@ -247,9 +251,13 @@ def table(
     )
 
 
-def graph_name(step: Callable[..., Any]) -> str:
-    """``translator-write`` for ``write`` of translator.py: widgets that share a step share it."""
-    return f"{step.__module__.rpartition('.')[2]}-{step.__name__}"
+def graph_name(step: Callable[..., Any], variant: str = "") -> str:
+    """``translator-write`` for ``write`` of translator.py: widgets that share a step share it.
+
+    Of a widget with several weights they are in the name too: ``ablation-read-bilingual-no-norm``.
+    """
+    name = f"{step.__module__.rpartition('.')[2]}-{step.__name__}"
+    return f"{name}-{variant}" if variant else name
 
 
 OWN_IMPORT = re.compile(r'^import [^;]*? from "\./(\w+)\.js";$', re.MULTILINE)

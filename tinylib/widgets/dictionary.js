@@ -51,6 +51,16 @@ export function alignment(book, source, target) {
   });
 }
 
+/** Which French words say once more what the English has said already, or never says. */
+export function surplus(book, source, target) {
+  const places = placesOf(entriesOf(book, source));
+  const turns = {};
+  return keysOf(book, target).words.map((keys) => {
+    for (const key of keys) turns[key] = (turns[key] ?? 0) + 1;
+    return keys.some((key) => turns[key] > (places[key]?.length ?? 0));
+  });
+}
+
 /**
  * What the French leaves out: the places of each English entry of which it has nothing, and those of
  * entries of one kind of which it has some, but not all ("the" and "a" are of one kind).

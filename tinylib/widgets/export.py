@@ -1,20 +1,20 @@
 """Export what widgets compute to ``graphs/*.onnx``: ``python -m tinylib.widgets.export``.
 
-A graph holds no trained weights: it says where in ``weights/<name>.safetensors`` they stand.
+A graph holds no trained weights: it says where in ``weights/<name>.safetensors`` they stand, or,
+if that file is packed, where they stand once it is unpacked.
 Only this module imports onnx; a kernel that shows widgets needs none of it.
 """
 
 import importlib
 import inspect
 import io
-import json
 import logging
 import pkgutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stdout
 from functools import partial
-from pathlib import Path
+from itertools import product
 from typing import Any
 
 import onnx
@@ -24,11 +24,11 @@ from onnxscript.optimizer import optimize_ir
 from torch import nn
 
 import tinylib.widgets
-from tinylib.lab.weights import shipped
+from tinylib.lab.weights import Place, layout, shipped
 from tinylib.widgets import HERE, LiveWidget, dtype_of, graph_name
 from tinylib.widgets.schema import MAX_WORDS, axes_of, kinds_of
 
-LARGEST = 64  # entries of a constant that may stand in a graph
+LARGEST = 128  # entries of a constant that may stand in a graph: a clock hand each, of D = 256
 
 
 def widgets() -> Iterator[type[LiveWidget]]:
@@ -50,19 +50,21 @@ def graphs() -> dict[str, Callable[[], bytes]]:
     """Every graph that the site needs, by name, and how to export it."""
     found: dict[str, Callable[[], bytes]] = {}
     for widget in widgets():
-        for step in widget.steps:
-            found[graph_name(step)] = partial(graph, widget, step)
+        several = not isinstance(widget.weights, str)
+        for step, name in product(widget.steps, widget.weights if several else [widget.weights]):
+            export = partial(graph, widget, step, name)
+            found[graph_name(step, name if several else "")] = export
         if not widget.steps:
             found[widget.stem] = partial(graph, widget, widget.compute)
     return dict(sorted(found.items()))
 
 
-def graph(widget: type[LiveWidget], fn: Callable[..., Any]) -> bytes:
-    """The ONNX graph of ``fn``, without the notes that exporters leave in it."""
+def graph(widget: type[LiveWidget], fn: Callable[..., Any], name: str = "") -> bytes:
+    """The ONNX graph of ``fn`` on the weights ``name``, without the notes that exporters leave."""
     axes, kinds, outputs = axes_of(fn), kinds_of(fn), axes_of(fn, "return")
     if both := axes.keys() & outputs.keys():
         raise ValueError(f"{both} go in and come out: a graph needs two names")
-    weights = tensors_in(shipped(widget.weights)) if widget.weights else {}
+    weights = places(widget.model(name), layout(shipped(name))) if name else {}
     limits = {"T": (1, MAX_WORDS), **widget.limits()}
     letters = {axis for of in axes.values() for axis in of.split() if not axis.isdigit()}
     sizes = {axis: limits.get(axis, (1, MAX_WORDS)) for axis in sorted(letters)}
@@ -78,7 +80,7 @@ def graph(widget: type[LiveWidget], fn: Callable[..., Any]) -> bytes:
         def __init__(self) -> None:
             super().__init__()
             if wants_model:
-                self.model = widget.model()
+                self.model = widget.model(name)
 
         def forward(self, *args: torch.Tensor) -> tuple[torch.Tensor, ...]:
             return tuple(fn(self.model, *args) if wants_model else fn(*args))
@@ -113,7 +115,7 @@ def graph(widget: type[LiveWidget], fn: Callable[..., Any]) -> bytes:
     optimize_ir(program.model, should_fold=unless_large)
     model = program.model_proto
     for tensor in model.graph.initializer if weights else ():
-        point_at_weights(tensor, weights, f"{widget.weights}.safetensors")
+        point_at_weights(tensor, weights, f"{name}.safetensors")
     for node in model.graph.node:
         node.ClearField("metadata_props")
         node.ClearField("doc_string")
@@ -135,36 +137,23 @@ def unless_large(node: ir.Node) -> bool | None:
     return False if any(c is not None and c.size > LARGEST for c in constants) else None
 
 
-def tensors_in(path: Path) -> dict[str, tuple[list[int], str, int, int]]:
-    """The tensors of a safetensors file: shape, type, first byte, number of bytes."""
-    with path.open("rb") as file:
-        size = int.from_bytes(file.read(8), "little")
-        header: Mapping[str, Any] = json.loads(file.read(size))
-    return {
-        name: (t["shape"], t["dtype"], 8 + size + t["data_offsets"][0], length(t["data_offsets"]))
-        for name, t in header.items()
-        if name != "__metadata__"
-    }
+def places(model: nn.Module, weights: Mapping[str, Place]) -> dict[str, Place]:
+    """Where the model's tensors stand; one with two names stands in the file under the first."""
+    state = model.state_dict(keep_vars=True)  # the tensors themselves, so that `id` knows them
+    place = {id(state[name]): place for name, place in weights.items()}
+    return {name: place[id(tensor)] for name, tensor in state.items()}
 
 
-def length(offsets: list[int]) -> int:
-    return offsets[1] - offsets[0]
-
-
-def point_at_weights(
-    tensor: onnx.TensorProto,
-    weights: Mapping[str, tuple[list[int], str, int, int]],
-    file: str,
-) -> None:
+def point_at_weights(tensor: onnx.TensorProto, weights: Mapping[str, Place], file: str) -> None:
     """Replace a parameter's numbers by their place in ``file``; a small constant stays."""
     name = tensor.name.removeprefix("model.")
     if name not in weights:
         if torch.Size(tensor.dims).numel() > LARGEST:
             raise ValueError(f"{name} {list(tensor.dims)} is not in {file}: use its tensors whole")
         return
-    shape, dtype, offset, count = weights[name]
-    if (list(tensor.dims), tensor.data_type) != (shape, onnx.TensorProto.FLOAT) or dtype != "F32":
-        raise ValueError(f"{name} is {list(tensor.dims)} in the graph, {dtype} {shape} in {file}")
+    dims, (shape, dtype, offset, count) = list(tensor.dims), weights[name]
+    if (dims, tensor.data_type, dtype) != (list(shape), onnx.TensorProto.FLOAT, "F32"):
+        raise ValueError(f"{name} is {dims} in the graph, {dtype} {list(shape)} in {file}")
     tensor.ClearField("raw_data")
     tensor.data_location = onnx.TensorProto.EXTERNAL
     for key, value in {"location": file, "offset": offset, "length": count}.items():

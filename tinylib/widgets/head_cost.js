@@ -148,6 +148,7 @@ function operations() {
       h("ol", { class: "steps", "aria-label": "operations of each step" }, ...rows),
       h("p", { class: "sum" }, total, " FLOPs", about)),
     update(inputs, outputs) {
+      if (!outputs.whole.data[0]) return; // greyed; a head of width 0 would have no shares
       const sizes = counted(inputs, outputs);
       rows.forEach((row, i) => {
         const share = outputs.shares.data[i];
@@ -212,6 +213,7 @@ function shareChart(widget) {
     element: h("section", { class: "block result" }, h("h3", {}, "Shares of them, by the number of queries T (drag along it)"),
       h("div", { class: "chart" }, ground), verdict),
     update(inputs, outputs) {
+      if (!outputs.whole.data[0]) return; // nor a share to draw
       const { T, D, S } = counted(inputs, outputs);
       const { itself } = inputs;
       const at = outputs.even.data[0];

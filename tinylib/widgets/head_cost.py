@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from tinylib.multi_head_attention import Count, Flops, flops, parameters
+from tinylib.multi_head_attention import Flops, Ints, flops, parameters
 from tinylib.widgets import Limits, LiveWidget, table
 
 GROUPS = 5  # of three digits: counts up to 10**15
@@ -38,7 +38,7 @@ def digits(count: Int[Tensor, "*n"]) -> Int[Tensor, "*n 5"]:
     return torch.stack([count // 1000**i % 1000 for i in reversed(range(GROUPS))], -1)
 
 
-def stacked(counts: Iterable[Count]) -> Tensor:
+def stacked(counts: Iterable[Ints]) -> Tensor:
     return torch.stack([torch.as_tensor(count) for count in counts])
 
 

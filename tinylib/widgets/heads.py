@@ -125,7 +125,7 @@ class HeadsWidget(LiveWidget):
         super().__init__(source=source, digits=digits, on=on)
 
     @classmethod
-    def model(cls) -> nn.Module:
+    def model(cls, name: str) -> nn.Module:
         return model()
 
     @classmethod

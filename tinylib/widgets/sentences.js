@@ -94,6 +94,39 @@ input.line { width: 100%; border-color: var(--line); font-size: 16px; padding: 6
 .known p { margin: 2px 0 0; line-height: 1.6; }
 `;
 
+/** The true translation of a sentence, if it is one of those that are offered. */
+export const translation = ({ spec }, text) =>
+  Object.values(spec.facts.held_out).find((pairs) => Object.hasOwn(pairs, text))?.[text];
+
+/**
+ * Sentences that the model has not been trained on, to choose from; `source` says where they are from.
+ * `also(next, widget)` changes what else hangs on the words.
+ */
+export function heldOut(widget, name, source = "", also = () => {}) {
+  const groups = widget.spec.facts.held_out;
+  const own = h("option", { value: "" }, "choose one …");
+  const list = h("select", {
+    change: () => list.value && widget.edit(Symbol("offer"), (next) => {
+      next[name] = list.value;
+      also(next, widget);
+    }) },
+    own, ...Object.entries(groups).map(([label, texts]) => h("optgroup", { label },
+      ...Object.keys(texts).map((text) => h("option", { value: text }, text)))));
+  return {
+    element: h("label", { class: "offer" }, h("span", {}, `or one${source} that it was not trained on:`), list),
+    shows: "inputs",
+    update(inputs) {
+      list.value = translation(widget, inputs[name]) ? inputs[name] : "";
+    },
+  };
+}
+heldOut.style = `
+.offer { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center; font-size: 13.5px; color: var(--soft); }
+.offer select { font: inherit; color: var(--text); background: var(--ground); border: 1px solid var(--line); border-radius: 6px;
+  min-height: 30px; padding: 2px 6px; flex: 1 1 240px; min-width: 0; max-width: 100%; text-overflow: ellipsis; }
+@media (pointer: coarse) { .offer select { font-size: 16px; } }
+`;
+
 /** The words that the ids in the output `ids` name, each shaded by its probability. */
 export function readout(widget, label, ids, probabilities, vocabulary) {
   const list = h("ol", { class: "said result", "aria-label": label });

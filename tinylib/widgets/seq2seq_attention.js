@@ -1,7 +1,7 @@
 import { alignment, missing } from "./dictionary.js";
 import { h, live, mark, scroller, short, tint, write } from "./parts.js";
 import { greedy, topK } from "./search.js";
-import { fillList, sentence } from "./sentences.js";
+import { fillList, heldOut, sentence, translation } from "./sentences.js";
 import { BOS, EOS } from "./translator.js";
 
 /** What torch does in a kernel, in compute() of seq2seq_attention.py. */
@@ -82,27 +82,6 @@ const listed = (words) => (words.length < 2 ? words.join("")
   : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`);
 
 // ---------------------------------------------------------------- parts
-
-/** The grammar's own translation, if it is known. */
-const translation = ({ spec }, text) =>
-  Object.values(spec.facts.held_out).find((pairs) => Object.hasOwn(pairs, text))?.[text];
-
-/** Sentences that the model has not been trained on, to choose from. */
-function heldOut(widget, name) {
-  const groups = widget.spec.facts.held_out;
-  const own = h("option", { value: "" }, "choose one …");
-  const list = h("select", {
-    change: () => list.value && widget.edit(Symbol("offer"), (next) => { next[name] = list.value; }) },
-    own, ...Object.entries(groups).map(([label, texts]) => h("optgroup", { label },
-      ...Object.keys(texts).map((text) => h("option", { value: text }, text)))));
-  return {
-    element: h("label", { class: "offer" }, h("span", {}, "or one that it was not trained on:"), list),
-    shows: "inputs",
-    update(inputs) {
-      list.value = translation(widget, inputs[name]) ? inputs[name] : "";
-    },
-  };
-}
 
 /** The French, how many of its words looked where they should, and what the grammar says. */
 function french(widget) {
@@ -268,12 +247,6 @@ function wordsNext(widget) {
   };
 }
 
-heldOut.style = `
-.offer { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center; font-size: 13.5px; color: var(--soft); }
-.offer select { font: inherit; color: var(--text); background: var(--ground); border: 1px solid var(--line); border-radius: 6px;
-  min-height: 30px; padding: 2px 6px; flex: 1 1 240px; min-width: 0; max-width: 100%; text-overflow: ellipsis; }
-@media (pointer: coarse) { .offer select { font-size: 16px; } }
-`;
 french.style = `
 .french { margin: 0; font-size: 18px; font-weight: 550; }
 .french ~ .note:empty { display: none; }

@@ -92,14 +92,14 @@ le roi que la fille cherche donne souvent la bonne école au grand cheval .
 """Pairs of the splits *test*, *composition* and *length*, to be tried: English, then French."""
 
 
-def held_out() -> dict[str, dict[str, str]]:
+def held_out(texts: Mapping[str, str] = HELD_OUT) -> dict[str, dict[str, str]]:
     """The French of each sentence, for each kind of them."""
 
     def pairs(text: str) -> dict[str, str]:
         lines = text.strip().splitlines()
         return dict(zip(lines[::2], lines[1::2], strict=True))
 
-    return {kind: pairs(text) for kind, text in HELD_OUT.items()}
+    return {kind: pairs(text) for kind, text in texts.items()}
 
 
 class Annotated(NamedTuple):

@@ -91,8 +91,8 @@ class TranslatorWidget(LiveWidget):
     weights: ClassVar[str] = NAME
 
     @classmethod
-    def model(cls) -> nn.Module:
-        model: nn.Module = translator(cls.weights).model
+    def model(cls, name: str) -> nn.Module:
+        model: nn.Module = translator(name).model
         return model
 
     @classmethod

@@ -1,0 +1,532 @@
+"""One sentence and six models: what is computed, judged and told, and which files are loaded."""
+
+import json
+import random
+import re
+from functools import cache
+from typing import Any
+
+import pytest
+import torch
+from browsing import (
+    Opener,
+    Visit,
+    assert_torch,
+    hold_inputs,
+    inputs_of,
+    line,
+    missed_by_tab,
+    page_of,
+    problem,
+    received,
+    settled,
+    where,
+)
+from playwright.sync_api import BrowserContext, Locator
+
+from tinylib.decoding import greedy
+from tinylib.lab.data import BOS, EOS, Pair, bilingual
+from tinylib.lab.dictionary import alignment, dictionary, surplus
+from tinylib.lab.recipes import BILINGUAL, WITHOUT
+from tinylib.lab.translation import all_maps, translate
+from tinylib.lab.weights import load, results, shipped
+from tinylib.transformer_block import Design
+from tinylib.widgets.ablation import (
+    MODELS,
+    SPLITS,
+    Ablated,
+    AblationWidget,
+    common,
+    speak,
+    wrong_words,
+)
+from tinylib.widgets.seq2seq_attention import held_out
+from tinylib.widgets.transformer import read
+from tinylib.widgets.translator import MOST_STEPS, translator
+
+STEM = "ablation"
+NAMES = list(MODELS)
+SENTENCE = "the good white horses do not wait for the boys ."
+TRUE = "les bons chevaux blancs n' attendent pas les garçons ."
+GIVEN = {english: french for pairs in held_out().values() for english, french in pairs.items()}
+
+
+def place(part: str) -> int:
+    return NAMES.index(f"bilingual-{part}")
+
+
+@cache
+def ablated(source: str, variant: int = 0) -> Ablated:
+    return Ablated(**AblationWidget(source, variant).values())
+
+
+def french(values: Ablated) -> list[str]:
+    return translator(NAMES[0]).target.words(values.tokens.tolist())
+
+
+# ------------------------------------------------------------------ the models
+
+
+def test_each_model_was_trained_without_what_its_name_says() -> None:
+    changed = {f"bilingual-{part}": change for part, change in WITHOUT.items()}
+    assert set(NAMES) == {"bilingual-transformer", *changed}
+    for name in NAMES:
+        design = Design(**load(name).metadata["design"])
+        assert design == BILINGUAL._replace(**changed.get(name, {}))
+        assert translator(name).source.tokens == translator(NAMES[0]).source.tokens
+        assert translator(name).target.tokens == translator(NAMES[0]).target.tokens
+
+
+def test_the_figures_are_the_recorded_ones() -> None:
+    told = AblationWidget.facts()["models"]
+    for name, model in zip(NAMES, told, strict=True):
+        figures = results(name)["figures"]
+        assert model["exact"] == [figures[split]["exact_match"] for split in SPLITS]
+        assert model["head"] == figures["head"]
+    exact = {name: model["exact"][0] for name, model in zip(NAMES, told, strict=True)}
+    assert exact["bilingual-no-residual"] < 0.1 < exact["bilingual-no-positions"] < 0.9
+    assert exact["bilingual-transformer"] > 0.98, "the whole story that the page tells"
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", NAMES)
+def test_the_exported_steps_are_the_model(name: str) -> None:
+    model = translator(name).model
+    for S in (1, 7, 17):
+        rng = torch.Generator().manual_seed(S)
+        source = torch.randint(4, 100, (S,), generator=rng)
+        state = model.start(source[None], torch.tensor([S]))
+        keys, values, _ = read(model, source)
+        seen = [keys[:, :, :0], values[:, :, :0]]
+        for token in torch.randint(0, 100, (5, 1), generator=rng):
+            log_probs, *seen, cross = speak(model, token, keys, values, *seen)
+            logits, state = model.step(state, token)
+            torch.testing.assert_close(log_probs, logits.log_softmax(-1), rtol=1e-4, atol=1e-4)
+            torch.testing.assert_close(cross.sum(-1), torch.ones(1, 2, 4))
+
+
+@pytest.mark.parametrize("variant", range(len(NAMES)))
+def test_it_writes_what_greedy_search_says_and_shows_where_it_looked(variant: int) -> None:
+    model, english, target = translator(NAMES[variant])
+    for source in (SENTENCE, "zebra", max(GIVEN, key=len)):
+        words, values = source.split(), ablated(source, variant)
+        state = model.start(torch.tensor([english.ids(words)]), torch.tensor([len(words)]))
+        best = greedy(model.step, state, BOS, EOS, MOST_STEPS)
+        assert torch.equal(values.tokens, best.tokens[0])
+        assert (values.which, values.read.tolist()) == (variant, english.ids(words))
+        log_p = values.probabilities.log().sum()
+        torch.testing.assert_close(log_p, best.log_probs[0], rtol=1e-4, atol=1e-4)
+        said = french(values)
+        [maps] = all_maps(model, english, target, [Pair(tuple(words), tuple(said))])
+        looks = values.cross[: len(said)].permute(1, 2, 0, 3)
+        torch.testing.assert_close(looks, maps, rtol=1e-4, atol=1e-4)
+        gold = [tuple(row.nonzero()[:, 0].tolist()) for row in values.gold]
+        assert gold[: len(said)] == alignment(words, said)
+
+
+def test_what_is_missing_is_seen_in_the_french() -> None:
+    """The chapter's sentence: without residuals a stammer, without positions who waits for whom."""
+    said = [" ".join(french(ablated(SENTENCE, variant))) for variant in range(len(NAMES))]
+    assert said[place("transformer")] == TRUE
+    assert said[place("no-positions")] == "les garçons n' attendent pas les bons chevaux blancs ."
+    assert len(set(french(ablated(SENTENCE, place("no-residual"))))) <= 2
+    wrong = [
+        word
+        for word, bad in zip(
+            said[place("no-positions")].split(),
+            ablated(SENTENCE, place("no-positions")).wrong.tolist(),
+            strict=False,
+        )
+        if bad
+    ]
+    assert wrong == "garçons bons chevaux blancs".split()
+
+
+# ------------------------------------------------------------------ the judgement
+
+
+@pytest.mark.parametrize(
+    ("words", "others", "kept"),
+    [
+        ("", "a b", {}),
+        ("a b c", "a b c", {0: 0, 1: 1, 2: 2}),
+        ("a x c", "a b c", {0: 0, 2: 2}),
+        ("b a", "a b", {1: 0}),  # of two that are equally long the one whose word comes later
+        ("a a b", "a b", {0: 0, 2: 1}),
+        ("x y", "a b", {}),
+        ("c d a b", "a b c d", {2: 0, 3: 1}),
+    ],
+)
+def test_what_two_sentences_have_in_common(words: str, others: str, kept: dict[int, int]) -> None:
+    assert common(words.split(), others.split()) == kept
+
+
+def test_a_common_subsequence_is_one_and_is_longest() -> None:
+    rng = random.Random(0)
+
+    def longest(a: str, b: str) -> int:
+        if not a or not b:
+            return 0
+        if a[0] == b[0]:
+            return 1 + longest(a[1:], b[1:])
+        return max(longest(a[1:], b), longest(a, b[1:]))
+
+    for _ in range(200):
+        a, b = ("".join(rng.choices("abc", k=rng.randrange(7))) for _ in range(2))
+        kept = common(a, b)
+        assert list(kept) == sorted(kept) and list(kept.values()) == sorted(kept.values())
+        assert all(a[i] == b[j] for i, j in kept.items())
+        assert len(set(kept.values())) == len(kept) == longest(a, b)
+
+
+def test_wrong_is_what_the_grammar_would_not_say() -> None:
+    for english, true in GIVEN.items():
+        assert not any(wrong_words(english.split(), [*true.split(), "<eos>"]))
+    assert wrong_words(SENTENCE.split(), "les chats attendent . <eos>".split()) == [
+        *(False, True, False, False, False)
+    ]
+    unknown = "two cats sleep ."
+    assert unknown not in GIVEN
+    assert wrong_words(unknown.split(), "deux chats chats dorment très . <eos>".split()) == [
+        *(False, False, True, False, True, False, False)
+    ]
+
+
+def test_the_dictionary_knows_what_is_too_much() -> None:
+    splits = bilingual()
+    for pair in splits.test[:200] + splits.length[:200]:
+        assert not any(surplus(pair.source, pair.target)), "the grammar says nothing too much"
+        if "noun" not in pair.classes:
+            continue
+        t = pair.classes.index("noun")
+        twice = [*pair.target[: t + 1], *pair.target[t:]]
+        assert [i for i, bad in enumerate(surplus(pair.source, twice)) if bad]
+    assert surplus(["zebra"], ["<unk>", "zèbre"]) == [False, False]
+
+
+# ------------------------------------------------------------------ what is stored and refused
+
+
+def test_the_stored_table_has_a_row_for_each_model() -> None:
+    widget = AblationWidget(SENTENCE, place("no-positions"))
+    html = widget._html()
+    rows = re.findall(r'<th scope="row">(.*?)</th>(.*?)</tr>', html)
+    assert [name for name, _ in rows] == [name for name, _ in MODELS.values()]
+    for name, (_, cells) in zip(NAMES, rows, strict=True):
+        numbers = [float(n) for n in re.findall(r"<td>(.*?)</td>", cells)]
+        exact = [results(name)["figures"][split]["exact_match"] for split in SPLITS]
+        assert numbers == pytest.approx([100 * share for share in exact], abs=0.051)
+    assert "by without positions: “les garçons n&#x27; attendent pas" in html
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        (dict(source=""), "source has 0 words: give 1 to 17"),
+        (dict(source="cat " * 18), "source has 18 words: give 1 to 17"),
+        (dict(source="x" * 25), "25 letters: 24 at most"),
+        (dict(source=3), "source must be a sentence"),
+        (dict(source=SENTENCE, variant=6), "variant must lie between 0 and 5"),
+        (dict(source=SENTENCE, variant=-1), "variant must lie between 0 and 5"),
+        (dict(source=SENTENCE, variant=0.5), "variant must hold whole numbers"),
+        (dict(source=SENTENCE, variant=[0]), "variant has 1 axes but needs 0"),
+    ],
+)
+def test_bad_input_is_refused_in_words(
+    inputs: dict[str, Any], message: str, unchecked: None
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        AblationWidget(**inputs)
+
+
+# ------------------------------------------------------------------ in the page
+
+
+@pytest.fixture
+def visit(opened: Opener) -> Visit:
+    return opened(page_of(STEM))
+
+
+@pytest.fixture
+def widget(visit: Visit) -> Locator:
+    widget = visit.widget(STEM)
+    hold_inputs(widget, {"source": SENTENCE, "variant": 0})
+    settled(widget)
+    return widget
+
+
+def choose(widget: Locator, variant: int) -> None:
+    widget.locator(f"input[name=model][value='{variant}']").check()
+    assert_torch(widget, STEM)
+
+
+def verdict(widget: Locator) -> str:
+    return widget.locator(".verdict").inner_text()
+
+
+def said(widget: Locator) -> list[str]:
+    return widget.locator(".french:not(.truth) li").all_inner_texts()
+
+
+def here(widget: Locator) -> list[str]:
+    return widget.locator(".models .here").all_inner_texts()
+
+
+def head(widget: Locator) -> int:
+    chosen = widget.locator("input[name=head]:checked")
+    assert chosen.count() == 1 and widget.locator(".small.chosen").count() == 1
+    return int(chosen.get_attribute("value") or "")
+
+
+def test_every_model_says_what_torch_says(widget: Locator) -> None:
+    for variant in [5, 1, 2, 3, 4, 0]:
+        choose(widget, variant)
+        values = ablated(SENTENCE, variant)
+        ended = values.tokens[-1] == EOS
+        assert said(widget) == french(values) + ([] if ended else ["…"])
+        bad = widget.locator(".french:not(.truth) li").evaluate_all(
+            "all => all.map((li) => li.matches('.amiss'))"
+        )
+        assert bad[: len(french(values))] == values.wrong[: len(french(values))].tolist()
+        _, built = list(MODELS.values())[variant]
+        trained = (
+            " It was trained so from the first step: nothing was taken out of a finished model."
+        )
+        assert widget.locator(".built").inner_text() == built + (trained if variant else "")
+        figures = results(NAMES[variant])["figures"]["head"]
+        assert head(widget) == 4 * figures["layer"] + figures["head"], "the best of its heads"
+
+
+def test_the_maps_are_those_of_each_head(widget: Locator) -> None:
+    cross = ablated(SENTENCE).cross
+    T, L, H, S = cross.shape
+    drawn = widget.locator(".small canvas").evaluate_all("all => all.map((c) => [...c.values])")
+    torch.testing.assert_close(
+        torch.tensor(drawn), cross.permute(1, 2, 0, 3).reshape(L * H, T * S), rtol=1e-4, atol=1e-5
+    )
+    counts = widget.locator(".small .count").all_inner_texts()
+    gold = ablated(SENTENCE).gold
+    known = [t for t in range(T) if gold[t].any()]
+    looks = cross.reshape(T, L * H, S)
+    hits = [sum(bool(gold[t, looks[t, i].argmax()]) for t in known) for i in range(L * H)]
+    assert counts == [f"{hit} of {len(known)}" for hit in hits]
+    widget.locator("input[name=head][value='2']").check(force=True)
+    assert widget.locator(".large caption").inner_text() == "Layer 0, head 2: its weights"
+    assert (
+        widget.locator(".aimed")
+        .inner_text()
+        .startswith(f"For {hits[2]} of the {len(known)} words whose origin is known")
+    )
+    rows = widget.locator(".large tbody tr").evaluate_all(
+        "all => all.map((tr) => [...tr.querySelectorAll('td')].map((td) => td.textContent))"
+    )
+    for row, shares in zip(rows, looks[:, 2].tolist(), strict=True):
+        assert [float(text or 0) for text in row] == pytest.approx(shares, abs=0.0051)
+    choose(widget, place("no-positions"))
+    assert head(widget) == 2, "the reader's choice stays"
+    widget.get_by_role("button", name="Reset").click()
+    settled(widget)
+    figures = results(NAMES[inputs_of(widget)["variant"]])["figures"]["head"]
+    assert head(widget) == 4 * figures["layer"] + figures["head"]
+
+
+def test_it_is_told_what_is_wrong(widget: Locator) -> None:
+    assert verdict(widget) == "Word for word what the grammar says."
+    assert not widget.locator(".grammar").is_visible()
+    choose(widget, place("no-positions"))
+    assert verdict(widget) == (
+        "All its words are the grammar's, but 4 of the 10 stand in the wrong place: "
+        "“garçons”, “bons”, “chevaux” and “blancs”."
+    )
+    assert " ".join(widget.locator(".truth li").all_inner_texts()) == TRUE
+    lost = widget.locator(".truth .lost").all_inner_texts()
+    assert lost == "bons chevaux blancs garçons".split()
+    choose(widget, place("no-residual"))
+    assert "words are wrong: " in verdict(widget)
+    tried = here(widget)
+    assert (tried[0], tried[place("no-positions")]) == ("✓", "4 wrong")
+    assert tried[place("no-residual")].endswith(" wrong") and tried.count("") == 3
+    choose(widget, 0)
+    line(widget).fill("two women sleep .")
+    assert_torch(widget, STEM)
+    assert [text != "" for text in here(widget)].count(True) == 1, "of this sentence one is tried"
+    assert verdict(widget).startswith("No fault is found. Here only the dictionary judges")
+    choose(widget, place("no-residual"))
+    source = "the black cat does not look at the red cars ."
+    line(widget).fill(source)
+    assert_torch(widget, STEM)
+    assert set(french(ablated(source, place("no-residual")))) == {"pas"}
+    assert verdict(widget).startswith(
+        f"{MOST_STEPS - 1} words too many: “pas”. Nothing in the French comes from “the”, “black”, "
+        "“cat”, “look at”, “the”, “red”, “cars” and “.”. It did not end: "
+    )
+
+
+def test_the_page_judges_as_python_does(visit: Visit) -> None:
+    """Held-out sentences with what models made of them, and jumbles of their words."""
+    rng, pairs = random.Random(0), []
+    for variant in (0, place("no-positions")):
+        model = translator(NAMES[variant])
+        answers = translate(*model, [text.split() for text in GIVEN])
+        pairs += list(zip([text.split() for text in GIVEN], answers, strict=True))
+    pairs += [
+        (source, rng.choices(words or ["<unk>"], k=rng.randrange(14))) for source, words in pairs
+    ]
+    some = bilingual().test[:100]
+    pairs += [(list(p.source), rng.sample(p.target, len(p.target))) for p in some]
+    told = visit.page.evaluate(
+        """async ([book, pairs]) => {
+            const host = document.querySelector("script[src*='/host.js']").src;
+            const { surplus } = await import(new URL('dictionary.js', host));
+            return pairs.map(([source, target]) => surplus(book, source, target));
+        }""",
+        [json.loads(json.dumps(dictionary()._asdict())), pairs],
+    )
+    assert told == [surplus(*pair) for pair in pairs]
+    assert 0.05 < sum(map(any, told)) / len(told) < 0.95
+    spec = json.loads(json.dumps(AblationWidget(SENTENCE).spec))
+    told = visit.page.evaluate(
+        """async ([spec, pairs]) => {
+            const host = document.querySelector("script[src*='/host.js']").src;
+            const { wrongWords } = await import(new URL('ablation.js', host));
+            return pairs.map(([source, target]) => wrongWords(spec, source, target));
+        }""",
+        [spec, pairs],
+    )
+    assert told == [wrong_words(*pair) for pair in pairs]
+
+
+def test_all_of_it_is_reached_by_keyboard(widget: Locator) -> None:
+    line(widget).focus()
+    assert missed_by_tab(widget) == []
+    widget.locator("input[name=model]:checked").press("ArrowDown")
+    assert_torch(widget, STEM)
+    assert inputs_of(widget)["variant"] == 1
+    before = head(widget)
+    widget.locator("input[name=head]:checked").press("ArrowLeft")
+    assert head(widget) == before - 1
+
+
+def test_a_narrow_page_shows_all_of_it(opened: Opener) -> None:
+    visit = opened(page_of(STEM), width=375)
+    widget = visit.widget(STEM)
+    hold_inputs(widget, {"source": max(GIVEN, key=len), "variant": place("no-positions")})
+    assert_torch(widget, STEM)
+    assert visit.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    clipped = widget.evaluate(
+        """el => [...el.shadowRoot.querySelectorAll('.models td, .models th span, .count')]
+            .filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.textContent)"""
+    )
+    assert clipped == []
+
+
+# ------------------------------------------------------------------ which files are loaded
+
+FILES = "**/_static/weights/*.safetensors*"
+
+
+def asked(visit: Visit) -> list[str]:
+    found = [re.search(r"/weights/([^/]+)\.safetensors", url) for url in visit.requests]
+    return [match[1] for match in found if match]
+
+
+def test_only_the_chosen_model_is_loaded(context: BrowserContext, site: str) -> None:
+    visit = Visit(context, site, page_of(STEM))
+    widget = visit.widget(STEM)
+    assert asked(visit) == []
+    line(widget).fill("two women sleep .")
+    assert_torch(widget, STEM)
+    assert asked(visit) == [NAMES[0]]
+    choose(widget, place("no-scale"))
+    assert asked(visit) == [NAMES[0], "bilingual-no-scale"]
+    choose(widget, 0)
+    choose(widget, place("no-scale"))
+    assert asked(visit) == [NAMES[0], "bilingual-no-scale"], "each once"
+    assert visit.console == [] and visit.foreign == []
+
+
+def test_a_model_that_does_not_come_holds_up_nothing(context: BrowserContext, site: str) -> None:
+    """It is waited for with a bar; one that is there answers meanwhile; a failure is told."""
+    held = []
+    context.route("**/bilingual-no-norm.safetensors*", lambda route: held.append(route))
+    visit = Visit(context, site, page_of(STEM))
+    widget = visit.widget(STEM)
+    hold_inputs(widget, {"source": SENTENCE, "variant": 0})
+    settled(widget)
+    with visit.page.expect_request("**/bilingual-no-norm*"):
+        widget.locator(f"input[name=model][value='{place('no-norm')}']").check()
+    bar = widget.get_by_role("progressbar")
+    bar.wait_for()
+    size = shipped("bilingual-no-norm").stat().st_size
+    assert bar.evaluate("bar => [bar.value, bar.max]") == [0, size]
+    assert where(widget) == f"Loading the trained model ({size / 1e6:.1f} MB)…"
+    assert widget.locator(".said.waiting").count() == 1, "what is shown is the other model's"
+    choose(widget, 0)  # it does not wait
+    assert bar.is_hidden() and widget.locator(".waiting").count() == 0
+    before = received(widget)
+    with visit.page.expect_request_finished(lambda request: "no-norm.saf" in request.url):
+        held[0].fallback()
+    visit.page.wait_for_timeout(200)
+    assert bar.is_hidden() and where(widget).startswith("Computed"), "nobody waits for it any more"
+    context.route("**/bilingual-no-scale.safetensors*", lambda route: route.abort())
+    widget.locator(f"input[name=model][value='{place('no-scale')}']").check()
+    failure = widget.locator(".failure")
+    failure.get_by_text("the model, bilingual-no-scale, could not be loaded").wait_for()
+    settled(widget)
+    assert inputs_of(widget) == {"source": SENTENCE, "variant": place("no-scale")}
+    assert all(torch.equal(value, before[name]) for name, value in received(widget).items())
+    choose(widget, 0)
+    assert failure.inner_text() == "" and problem(widget) == ""
+    context.unroute("**/bilingual-no-scale.safetensors*")
+    choose(widget, place("no-scale"))
+    assert here(widget)[place("no-scale")] == "✓"
+
+
+def test_a_long_computation_lets_the_page_live_and_is_given_up_for_newer_inputs(
+    visit: Visit, widget: Locator
+) -> None:
+    done, beats, long, short = widget.evaluate(
+        """async (el) => {
+            const host = document.querySelector("script[src*='/host.js']").src;
+            const { run } = await import(new URL('engine.js', host));
+            const { program } = await import(new URL('ablation.js', host));
+            const [spec, inputs] = [el.model.get('spec'), el.model.get('inputs')];
+            let [steps, beats] = [0, 0];
+            const slow = (count) => async (step, values) => {
+                for (steps = 0; steps < count; steps += 1) {
+                    const start = performance.now();
+                    while (performance.now() - start < 20);
+                    await step('transformer-read', { source: [5] });
+                }
+                return program(step, values, spec);
+            };
+            const { port1, port2 } = new MessageChannel(); // what else the page has to do
+            port1.onmessage = () => { beats += 1; port2.postMessage(''); };
+            port2.postMessage('');
+            const done = await run(spec, inputs, slow(10)) !== null && steps;
+            const heard = beats;
+            const long = [await run(spec, inputs, slow(10), () => true), steps];
+            const short = await run(spec, inputs, program, () => false) !== null;
+            port1.close();
+            return [done, heard, long, short];
+        }"""
+    )
+    assert (done, short) == (10, True) and beats > 0
+    assert long[0] is None and long[1] < 10
+
+
+def test_a_link_restores_the_sentence_and_the_model(
+    context: BrowserContext, site: str, visit: Visit, widget: Locator
+) -> None:
+    visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    choose(widget, place("no-scale"))
+    line(widget).fill("the cat sees us .")
+    assert_torch(widget, STEM)
+    widget.get_by_role("button", name="Copy link").click()
+    widget.get_by_text("in the clipboard").wait_for()
+    link = visit.page.evaluate("navigator.clipboard.readText()")
+    other = Visit(context, site, link.removeprefix(f"{site}/"))
+    again = other.widget(STEM)
+    assert_torch(again, STEM)
+    assert inputs_of(again) == inputs_of(widget)
+    assert asked(other) == ["bilingual-no-scale"], "the others are not needed"

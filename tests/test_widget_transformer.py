@@ -1,0 +1,601 @@
+"""The translator of chapter 07: its steps are the model, and the page says what Python says."""
+
+import json
+import random
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from browsing import (
+    Opener,
+    Visit,
+    assert_torch,
+    hold_inputs,
+    inputs_of,
+    line,
+    missed_by_tab,
+    page_of,
+    problem,
+    received,
+    settled,
+)
+from playwright.sync_api import BrowserContext, Locator
+
+from tinylib.lab.data import BOS, EOS, share, tokenise
+from tinylib.lab.look import record
+from tinylib.lab.translation import translate_unchecked
+from tinylib.widgets.decoding import MOST_WIDTH
+from tinylib.widgets.schema import BadInput
+from tinylib.widgets.seq2seq_attention import held_out
+from tinylib.widgets.transformer import (
+    HELD_OUT,
+    MOST_STEPS,
+    MOST_WORDS,
+    NAME,
+    TransformerWidget,
+    Translated,
+    compute,
+    look,
+    read,
+    write,
+)
+from tinylib.widgets.translator import translator
+
+STEM = "transformer"
+SENTENCE = "My mother was so tired that she went to bed early."
+OTHER = "Her house is on the other side of the bridge."
+GIVEN = {
+    english: french for pairs in held_out(HELD_OUT).values() for english, french in pairs.items()
+}
+TEST = (Path(__file__).parent / "fra_eng_held_out.txt").read_text(encoding="utf-8").splitlines()[1:]
+
+
+@cache
+def translated(
+    source: str, start: tuple[int, ...] = (), width: int = 1, alpha: float = 1
+) -> Translated:
+    """What a kernel computes, without the widget around it."""
+    ids = torch.tensor(translator(NAME).source.ids(tokenise(source)))
+    begun = torch.tensor(start, dtype=torch.long)
+    return compute(ids, begun, torch.tensor(width), torch.tensor(float(alpha)))
+
+
+def french(values: Translated) -> list[str]:
+    return translator(NAME).target.words(values.tokens)
+
+
+def some_ids(count: int, size: int, seed: int) -> torch.Tensor:
+    return torch.randint(4, size, (count,), generator=torch.Generator().manual_seed(seed))
+
+
+# ------------------------------------------------------------------ what is computed
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("S", [1, 2, 7, MOST_WORDS])
+def test_the_exported_steps_are_the_model(S: int) -> None:
+    """Several hypotheses at once, from an empty cache on."""
+    model, english, target = translator(NAME)
+    source, B = some_ids(S, len(english), S), 3
+    state = model.start(source.expand(B, -1), torch.full((B,), S))
+    keys, values, _ = read(model, source)
+    keys, values = keys.expand(B, -1, -1, -1), values.expand(B, -1, -1, -1)
+    seen = [keys[:, :, :0], values[:, :, :0]]
+    for token in some_ids(5 * B, len(target), S + 1).view(5, B):
+        log_probs, *seen = write(model, token, keys, values, *seen)
+        logits, state = model.step(state, token)
+        torch.testing.assert_close(log_probs, logits.log_softmax(-1))
+        for layer, kept in enumerate(state.seen):
+            torch.testing.assert_close(seen[0][:, layer], kept.keys)
+            torch.testing.assert_close(seen[1][:, layer], kept.values)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("S", [1, 6, MOST_WORDS])
+def test_what_is_looked_at_again_is_what_was_seen_when_it_was_written(S: int) -> None:
+    model, english, target = translator(NAME)
+    source, tokens = some_ids(S, len(english), S), some_ids(7, len(target), S + 1)
+    with record(model) as seen:
+        state = model.start(source[None], torch.tensor([S]))
+        logits = []
+        for token in [BOS, *tokens[:-1].tolist()]:
+            out, state = model.step(state, torch.tensor([token]))
+            logits.append(out)
+    keys, values, encoder = read(model, source)
+    looked = look(model, tokens, keys, values)
+    shares = torch.cat(logits).softmax(-1)
+    torch.testing.assert_close(looked.probability, shares[range(7), tokens])
+    torch.testing.assert_close(looked.probabilities, shares.topk(5).values)
+    torch.testing.assert_close(shares.gather(1, looked.likeliest), looked.probabilities)
+    for layer in range(len(encoder)):
+        [own] = seen[f"encoder.blocks.{layer}.attention.weights"]
+        torch.testing.assert_close(encoder[layer], own[0])
+        for kind, maps in (("attention", looked.decoder), ("cross", looked.cross)):
+            for t, row in enumerate(seen[f"decoder.blocks.{layer}.{kind}.weights"]):
+                filled = torch.nn.functional.pad(row[0, :, 0], (0, maps.shape[-1] - row.shape[-1]))
+                torch.testing.assert_close(maps[layer, :, t], filled)
+
+
+@pytest.mark.parametrize(("width", "alpha"), [(1, 1.0), (2, 0.0), (4, 1.0), (5, 0.5)])
+def test_it_is_the_search_of_the_library(width: int, alpha: float) -> None:
+    given = list(GIVEN)[:: 4 if width > 1 else 2]
+    words = [tokenise(source) for source in given]
+    said = translate_unchecked(*translator(NAME), words, width, alpha)
+    for source, wanted in zip(given, said, strict=True):
+        values = translated(source, (), width, alpha)
+        assert french(values) == wanted[:MOST_STEPS]
+        assert (values.tokens[-1] == EOS) == (len(wanted) < MOST_STEPS)
+        assert values.scores.tolist() == sorted(values.scores.tolist(), reverse=True)
+        whole = values.probability.log().sum()
+        torch.testing.assert_close(values.log_probs[0], whole, rtol=1e-5, atol=1e-4)
+        lengths = torch.tensor([[*row.tolist(), EOS].index(EOS) + 1 for row in values.beams])
+        lengths = lengths.clamp(max=MOST_STEPS)
+        torch.testing.assert_close(values.scores, values.log_probs / lengths**alpha)
+        assert torch.equal(values.greedy, translated(source).tokens)
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_it_goes_on_from_any_start(width: int) -> None:
+    names = translator(NAME).target
+    start = tuple(names.ids(["la", "maison"]))
+    values = translated(SENTENCE, start, width)
+    assert values.tokens[:2].tolist() == values.greedy[:2].tolist() == list(start)
+    assert values.beams[:, :2].tolist() == [list(start)] * width
+    if width == 1:
+        assert torch.equal(values.tokens[2:], values.likeliest[2:, 0])
+    free = translated(SENTENCE)
+    same = translated(SENTENCE, tuple(free.tokens[:3].tolist()))
+    assert torch.equal(same.tokens, free.tokens), "its own words change nothing"
+    torch.testing.assert_close(same.probability, free.probability)
+    full = translated(SENTENCE, (start[0],) * (MOST_STEPS - 1))
+    assert len(full.tokens) == MOST_STEPS
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"source": "word " * (MOST_WORDS + 1)}, f"21 words: give 1 to {MOST_WORDS}"),
+        ({"source": " "}, "0 words"),
+        ({"width": 0}, "width must lie between 1 and 5"),
+        ({"width": MOST_WIDTH + 1}, "width must lie between 1 and 5"),
+        ({"width": 1.5}, "whole numbers"),
+        ({"alpha": -0.1}, "alpha must lie between 0 and 1.5"),
+        ({"alpha": float("nan")}, "alpha holds NaN"),
+        ({"start": [EOS]}, "start must lie between 3 and"),
+        ({"start": [5] * MOST_STEPS}, "give 0 to 31"),
+        ({"start": [[5]]}, "start has 2 axes"),
+    ],
+)
+def test_bad_inputs_are_refused(change: dict[str, Any], message: str) -> None:
+    widget = TransformerWidget("it works .")
+    before = widget.inputs
+    with pytest.raises(BadInput, match=message):
+        widget.inputs = before | change
+    assert widget.inputs == before
+
+
+def test_the_sentences_that_are_offered_were_held_out() -> None:
+    assert len(GIVEN) == 22 and len(TEST) == len(set(TEST)) == 200
+    for source in [*GIVEN, *TEST]:
+        words = tokenise(source)
+        assert share(tuple(words)) < 0.04 and len(words) <= MOST_WORDS
+    known = translator(NAME).source
+    for kind, pairs in held_out(HELD_OUT).items():
+        for source in pairs:
+            assert all(word in known for word in tokenise(source)) == ("not know" not in kind)
+
+
+# ------------------------------------------------------------------ the page
+
+
+@pytest.fixture
+def visit(opened: Opener) -> Visit:
+    return opened(page_of(STEM))
+
+
+def hold(widget: Locator, **inputs: Any) -> None:
+    """Give the widget these inputs, and wait for the answer."""
+    given = {"source": SENTENCE, "start": [], "width": 1, "alpha": 1} | inputs
+    hold_inputs(widget, given)
+    settled(widget)
+
+
+@pytest.fixture
+def widget(visit: Visit) -> Locator:
+    widget = visit.widget(STEM)
+    hold(widget)
+    return widget
+
+
+def words(widget: Locator, side: str) -> Locator:
+    return widget.get_by_role("radiogroup", name=f"{side} words").get_by_role("radio")
+
+
+def chosen(radios: Locator) -> int:
+    [at] = [i for i, radio in enumerate(radios.all()) if radio.is_checked()]
+    return at
+
+
+def note(widget: Locator, kind: str) -> str:
+    return widget.locator(f".note.{kind}").inner_text()
+
+
+def text(widget: Locator) -> str:
+    return widget.locator(".french").inner_text()
+
+
+def show(
+    widget: Locator, kind: str = "French → English", head: tuple[int, int] | None = None
+) -> None:
+    widget.get_by_role("radio", name=kind, exact=True).check()
+    if head:
+        widget.get_by_role("radio", name=f"layer {head[0]}, head {head[1]}:").check()
+
+
+def table(widget: Locator) -> torch.Tensor:
+    rows = widget.locator(".chart tbody tr").evaluate_all(
+        "all => all.map((tr) => [...tr.cells].slice(1).map((td) => Number(td.dataset.value)))"
+    )
+    return torch.tensor(rows)
+
+
+def test_it_says_the_same_words_as_torch_on_200_held_out_sentences(visit: Visit) -> None:
+    """The shipped weights in the page's engine, greedily, in one session."""
+    spec = json.loads(json.dumps(TransformerWidget("it works .").spec))
+    said = visit.page.evaluate(
+        """async ([spec, texts]) => {
+            const host = document.querySelector("script[src*='/host.js']").src;
+            const { run } = await import(new URL('engine.js', host));
+            const { program } = await import(new URL('transformer.js', host));
+            const said = [];
+            for (const source of texts) {
+                const inputs = { source, start: [], width: 1, alpha: 1 };
+                const { tokens: { data } } = await run(spec, inputs, program);
+                said.push([...new Float32Array(data.buffer)]);
+            }
+            return said;
+        }""",
+        [spec, TEST],
+    )
+    torchs = translate_unchecked(*translator(NAME), [tokenise(source) for source in TEST])
+    names = translator(NAME).target
+    wrong = [
+        (source, names.words(map(int, ours)), wanted)
+        for source, ours, wanted in zip(TEST, said, torchs, strict=True)
+        if names.words(map(int, ours)) != wanted[:MOST_STEPS]
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("width", [1, 4])
+def test_the_page_translates_what_is_typed(widget: Locator, width: int) -> None:
+    widget.get_by_label("beam width").fill(str(width))
+    line(widget).fill(OTHER)
+    assert_torch(widget, STEM)
+    values = translated(OTHER, (), width)
+    chips = widget.locator(".chips").nth(1).locator("b").all_inner_texts()
+    assert chips == [*french(values), "the end"]
+    assert words(widget, "English").count() == len(tokenise(OTHER))
+
+
+PRINTED = [
+    ("le chat dort .", "Le chat dort."),
+    ("l' ami d' aujourd'hui , lorsqu' il vient .", "L'ami d'aujourd'hui, lorsqu'il vient."),
+    ("viens -tu ? non !", "Viens-tu\u202f? Non\u202f!"),
+    ("y a -t-il quelqu' un ici ?", "Y a-t-il quelqu'un ici\u202f?"),
+    ("il dit : « oui » .", "Il dit\u00a0: «\u00a0oui\u00a0»."),
+    ('elle a dit " non " deux fois', 'Elle a dit "non" deux fois'),
+    ("( peut-être ) 50 % ; oui", "(Peut-être) 50\u202f%\u202f; oui"),
+    ("eh bien . . . tu es là .", "Eh bien... Tu es là."),
+    ("<unk> est là", "<unk> est là"),
+    ("à 10:30 , c' est fini", "À 10:30, c'est fini"),
+    ("", ""),
+]
+
+
+def test_french_is_printed_as_french_is(visit: Visit) -> None:
+    told = visit.page.evaluate(
+        """async (texts) => {
+            const host = document.querySelector("script[src*='/host.js']").src;
+            const { printed } = await import(new URL('transformer.js', host));
+            return texts.map((text) => printed(text.split(' ').filter(Boolean)));
+        }""",
+        [tokens for tokens, _ in PRINTED],
+    )
+    assert told == [wanted for _, wanted in PRINTED]
+    for tokens, wanted in PRINTED:
+        assert tokenise(wanted) == tokenise(tokens), "only spaces and capitals differ"
+
+
+def test_the_french_is_written_word_by_word(widget: Locator) -> None:
+    radios, last = words(widget, "French"), len(translated(SENTENCE).tokens) - 1
+    back, forth = (
+        widget.get_by_role("button", name=name) for name in ("one word back", "write the next")
+    )
+    assert widget.locator(".chips").nth(1).locator("> div").count() == last + 1
+    widget.get_by_role("button", name="to the first word").click()
+    assert chosen(radios) == 0 and back.is_disabled() and not forth.is_disabled()
+    assert widget.locator(".choices .label").inner_text() == "How does it begin?"
+    assert widget.locator(".chips .later").count() == last
+    for t in range(1, last + 1):
+        forth.click()
+        assert chosen(radios) == t
+        assert widget.locator(".chips .later").count() == last - t
+        assert widget.locator(".count").inner_text() == f"{t + 1} of {last + 1}"
+    assert forth.is_disabled() and not back.is_disabled()
+    assert note(widget, "caption").startswith("Ending the sentence, head")
+    back.click()
+    radios.nth(last - 1).press("ArrowLeft")
+    assert chosen(radios) == last - 2
+    radios.nth(1).check()
+    widget.get_by_role("button", name="to the last word").click()
+    assert chosen(radios) == last
+
+
+def candidate_words(widget: Locator) -> list[str]:
+    return widget.locator(".nexts .name").all_inner_texts()
+
+
+def test_a_word_shows_what_it_was_chosen_from(widget: Locator) -> None:
+    values, names = translated(SENTENCE), translator(NAME).target.tokens
+    for t in (0, 3, len(values.tokens) - 1):
+        words(widget, "French").nth(t).check()
+        wanted = ["the end" if i == EOS else names[i] for i in values.likeliest[t].tolist()]
+        assert candidate_words(widget) == wanted
+        shares = widget.locator(".nexts button").evaluate_all(
+            "all => all.map((e) => Number(e.dataset.value))"
+        )
+        assert shares == pytest.approx(values.probabilities[t].tolist(), abs=1e-5)
+        current = widget.locator(".nexts [aria-current=true] .name").inner_text()
+        assert current == wanted[values.likeliest[t].tolist().index(int(values.tokens[t]))]
+
+
+def test_another_word_can_be_chosen_and_the_rest_follows(widget: Locator) -> None:
+    values = translated(SENTENCE)
+    t = 2
+    other = next(i for i, id in enumerate(values.likeliest[t].tolist()) if i and id > EOS)
+    words(widget, "French").nth(t).check()
+    widget.locator(".nexts button").nth(other).click()
+    assert_torch(widget, STEM)
+    start = [*values.tokens[:t].tolist(), int(values.likeliest[t, other])]
+    assert inputs_of(widget)["start"] == start and chosen(words(widget, "French")) == t
+    assert note(widget, "begun").startswith("You made it begin with “")
+    assert widget.locator(".chips .yours").count() == t + 1
+    widget.get_by_role("button", name="Let it choose again").click()
+    settled(widget)
+    assert inputs_of(widget)["start"] == [] and note(widget, "begun") == ""
+    widget.get_by_role("button", name="Undo").click()
+    assert_torch(widget, STEM)
+    assert inputs_of(widget)["start"] == start
+    line(widget).fill(OTHER)
+    assert_torch(widget, STEM)
+    assert inputs_of(widget)["start"] == [], "other words are not begun as these were"
+
+
+def test_each_head_is_shown_large(widget: Locator) -> None:
+    values = translated(SENTENCE)
+    L, H = values.cross.shape[:2]
+    fields = {
+        "French → English": "cross",
+        "French → French": "decoder",
+        "English → English": "encoder",
+    }
+    for kind, field in fields.items():
+        maps = getattr(values, field)
+        minis = widget.locator(".mini canvas")
+        for head in {(0, 0), (0, H - 1), (L - 1, 1)}:
+            show(widget, kind, head)
+            torch.testing.assert_close(table(widget), maps[head], rtol=0, atol=1e-5)
+            assert (
+                widget.locator(".chart caption").inner_text() == f"Layer {head[0]}, head {head[1]}"
+            )
+        drawn = minis.evaluate_all("all => all.map((canvas) => [...canvas.values])")
+        torch.testing.assert_close(
+            torch.tensor(drawn), maps.flatten(0, 1).flatten(1), rtol=0, atol=1e-5
+        )
+        never = widget.locator(".chart .never").count()
+        T = len(values.tokens)
+        assert never == (T * (T - 1) // 2 if field == "decoder" else 0)
+    show(widget, head=(0, 0))
+    widget.get_by_role("radio", name="layer 0, head 0:").press("ArrowRight")
+    assert widget.locator(".chart caption").inner_text() == "Layer 0, head 1"
+
+
+def shading(widget: Locator, line: int) -> list[float]:
+    return (
+        widget.locator(".chips")
+        .nth(line)
+        .locator("> div")
+        .evaluate_all("all => all.map((e) => Number(e.style.getPropertyValue('--tl-heat')))")
+    )
+
+
+def test_both_sentences_show_where_the_chosen_head_looks(widget: Locator) -> None:
+    values = translated(SENTENCE)
+    show(widget, head=(1, 1))
+    t, s = 4, 3
+    words(widget, "French").nth(t).check()
+    assert shading(widget, 0) == pytest.approx(values.cross[1, 1, t].tolist(), abs=6e-4)
+    assert not any(shading(widget, 1))
+    most = tokenise(SENTENCE)[values.cross[1, 1, t].argmax()]
+    wanted = f"Writing “{french(values)[t]}”, head 1 of layer 1 looks most at “{most}”, "
+    assert note(widget, "caption").startswith(wanted)
+    words(widget, "English").nth(s).check()  # this asks the encoder
+    assert widget.get_by_role("radio", name="English → English").is_checked()
+    show(widget, "English → English", (0, 2))
+    assert shading(widget, 0) == pytest.approx(values.encoder[0, 2, s].tolist(), abs=6e-4)
+    assert note(widget, "caption").startswith(
+        f"Reading “{tokenise(SENTENCE)[s]}”, head 2 of layer 0"
+    )
+    words(widget, "French").nth(t).check()
+    assert widget.get_by_role("radio", name="French → English").is_checked()
+    show(widget, "French → French", (1, 0))
+    back = [*values.decoder[1, 0, t, 1 : t + 1].tolist(), *[0.0] * (len(values.tokens) - t)]
+    assert shading(widget, 1) == pytest.approx(back, abs=6e-4)
+    widget.locator(".chart tbody button").nth(2).click()
+    assert chosen(words(widget, "French")) == 2
+
+
+def test_beam_search_shows_all_that_it_ends_with(widget: Locator) -> None:
+    assert not widget.locator(".rivals").is_visible(), "greedy search has one sentence"
+    rng = random.Random(0)
+    for source in rng.sample(list(GIVEN), 3):
+        hold(widget, source=source, width=3)
+        values = translated(source, (), 3)
+        rows = widget.locator(".rivals tbody tr")
+        assert rows.count() == 3
+        assert rows.nth(0).locator("th").inner_text() == text(widget)
+        told = rows.locator("td:nth-child(2)").all_inner_texts()
+        shown = [float(number.replace("−", "-")) for number in told]
+        assert shown == pytest.approx(values.log_probs.tolist(), abs=0.051)
+        verdict = widget.locator(".rivals .note").inner_text()
+        same = torch.equal(values.greedy, values.tokens)
+        assert verdict.startswith("Greedy search says the same" if same else "Greedy search says: ")
+
+
+def test_unknown_words_are_marked_and_a_guess_is_called_one(widget: Locator) -> None:
+    line(widget).fill("He wrote me a zyzzyva.")
+    assert_torch(widget, STEM)
+    assert widget.locator(".tokens .unknown b").all_inner_texts() == ["zyzzyva"]
+    assert (
+        "“zyzzyva” is not a word that this model knows"
+        in widget.locator(".unknown-words").inner_text()
+    )
+    assert "guess" not in note(widget, "doubt")
+    line(widget).fill("Zyzzyva!")
+    assert_torch(widget, STEM)
+    assert "It knows no word of this sentence: what it writes is a guess." in note(widget, "doubt")
+
+
+def test_a_translation_that_does_not_end_is_cut_and_says_so(widget: Locator) -> None:
+    ids = translator(NAME).target.ids("la le de je que".split())
+    starts = [(word,) * (MOST_STEPS - 1) for word in ids]
+    endless = next(start for start in starts if translated(SENTENCE, start).tokens[-1] != EOS)
+    hold(widget, start=list(endless))
+    assert note(widget, "doubt") == f"It did not end: after {MOST_STEPS} words the page stops it."
+    assert text(widget).endswith(" …")
+
+
+def test_a_held_out_sentence_is_chosen_and_compared(widget: Locator) -> None:
+    offers = widget.get_by_role("combobox", name="or one from Tatoeba that it was not trained on:")
+    assert offers.locator("optgroup").count() == 3
+    for source, person in list(GIVEN.items())[::4]:
+        offers.select_option(source)
+        settled(widget)
+        assert inputs_of(widget)["source"] == line(widget).input_value() == source
+        same = french(translated(source)) == tokenise(person)
+        wanted = "Word for word what a person wrote." if same else f"A person wrote: {person}"
+        assert note(widget, "person") == wanted
+    line(widget).fill("I am here.")
+    settled(widget)
+    assert offers.input_value() == "" and note(widget, "person") == ""
+
+
+def test_too_long_a_sentence_is_refused_and_nothing_is_lost(widget: Locator) -> None:
+    before = text(widget)
+    line(widget).fill("very " * 19 + "long.")
+    assert "21 words, punctuation among them: there is room for 20." in problem(widget)
+    assert inputs_of(widget)["source"] == SENTENCE and text(widget) == before
+    aside = widget.locator(".result").evaluate_all("all => all.map((e) => e.inert)")
+    assert len(aside) >= 7 and all(aside)
+    line(widget).fill("very " * 18 + "long.")
+    assert_torch(widget, STEM)
+    assert widget.locator(".result[inert]").count() == 0
+
+
+def test_while_it_computes_the_page_can_be_used(widget: Locator) -> None:
+    """Between the words others have their turn, and of many edits the newest is answered."""
+    sources = list(GIVEN)[:8]
+    turns = widget.evaluate(
+        """async (el, sources) => {
+            const edit = (source) => {
+                el.model.set('inputs', { source, start: [], width: 5, alpha: 1 });
+                el.model.save_changes();
+            };
+            const turn = () => new Promise((done) => setTimeout(done));
+            for (const source of sources) {
+                edit(source);
+                await turn();
+            }
+            let turns = 0;
+            for (; !el.model.settled; turns += 1) await turn();
+            return turns;
+        }""",
+        sources,
+    )
+    assert turns > 3
+    ids = translator(NAME).source.ids(tokenise(sources[-1]))
+    assert received(widget)["english"].tolist() == ids
+    assert_torch(widget, STEM)
+
+
+def test_an_older_answer_is_never_shown_under_a_newer_sentence(
+    context: BrowserContext, site: str
+) -> None:
+    """As many words, and no answer comes: whoever clicks on then meets the words of before."""
+    context.route("**/_static/weights/*.safetensors*", lambda route: route.abort())
+    widget = Visit(context, site, page_of(STEM)).widget(STEM)
+    before = [part.inner_text() for part in widget.locator(".result:visible").all()[1:]]
+    words_before = tokenise(inputs_of(widget)["source"])
+    line(widget).fill(" ".join(["cars"] * len(words_before)))
+    widget.locator(".failure").get_by_text("This page cannot compute now").wait_for()
+    words(widget, "French").nth(1).check()
+    widget.get_by_role("radio", name="English → English").check()
+    after = [part.inner_text() for part in widget.locator(".result:visible").all()[1:]]
+    assert after == before
+
+
+@pytest.mark.parametrize("width", [1280, 375])
+def test_the_longest_sentence_fits_or_scrolls_in_its_own_box(opened: Opener, width: int) -> None:
+    visit = opened(page_of(STEM), width=width)
+    widget = visit.widget(STEM)
+    longest = max(GIVEN, key=lambda source: len(tokenise(source)))
+    hold(widget, source=longest, width=5)
+    for kind in ("French → English", "French → French", "English → English"):
+        show(widget, kind)
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+        clipped = widget.locator(".chart td span, .axis, .tabs span").evaluate_all(
+            "all => all.filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.textContent)"
+        )
+        assert clipped == []
+    sizes = widget.locator(".mini, .chips > div, .tabs label").evaluate_all(
+        "all => all.map((e) => [e.offsetWidth, e.offsetHeight])"
+    )
+    assert all(min(size) >= 24 for size in sizes)
+
+
+def test_tab_reaches_all_of_it(widget: Locator) -> None:
+    line(widget).focus()
+    assert missed_by_tab(widget) == []
+
+
+def test_reset_brings_the_first_state_back(visit: Visit) -> None:
+    widget = visit.widget(STEM)
+
+    def state() -> list[Any]:
+        rows = widget.locator(
+            ".french, .chips b, .nexts .name, .chart caption, .tabs :checked + span"
+        )
+        return [inputs_of(widget), *rows.all_inner_texts(), *map(chosen, [words(widget, "French")])]
+
+    first = state()
+    hold(widget, source=OTHER, width=3)
+    words(widget, "French").nth(0).check()
+    show(widget, "English → English", (0, 0))
+    widget.get_by_role("button", name="Reset").click()
+    settled(widget)
+    assert state() == first
+
+
+def test_every_head_says_where_it_looks(widget: Locator) -> None:
+    values = translated(SENTENCE)
+    t = 1
+    words(widget, "French").nth(t).check()
+    radios = widget.get_by_role("radiogroup", name="heads").get_by_role("radio")
+    labels = [radio.get_attribute("aria-label") or "" for radio in radios.all()]
+    assert len(labels) == values.cross.shape[0] * values.cross.shape[1]
+    english = tokenise(SENTENCE)
+    for label, row in zip(labels, values.cross[:, :, t].flatten(0, 1), strict=True):
+        assert label.split(": ", 1)[1].startswith(f"looks most at {english[row.argmax()]}, ")

@@ -1,0 +1,445 @@
+import { alignment, missing, surplus } from "./dictionary.js";
+import { h, live, mark, scroller, short, svgPart, tint, write } from "./parts.js";
+import { greedy, topK } from "./search.js";
+import { fillList, heldOut, sentence, translation } from "./sentences.js";
+import { BOS, EOS } from "./translator.js";
+import { nothingWritten } from "./writer.js";
+
+/** What torch does in a kernel, in compute() of ablation.py. */
+export async function program(run, { source, variant }, spec) {
+  const { keys, values } = await run("transformer-read", { source });
+  const looks = [];
+  const step = async (seen, token) => {
+    const spoken = await run("ablation-speak", { token, keys, values, ...seen });
+    looks.push(...spoken.cross.data);
+    return { logProbs: spoken.log_probs, state: { seen_keys: spoken.now_keys, seen_values: spoken.now_values } };
+  };
+  const steps = await greedy(step, nothingWritten(spec), BOS, EOS, spec.limits.T[1]);
+  const tokens = steps.map(({ token }) => token);
+  const english = source.map((id) => spec.sentences.source[id]);
+  const french = tokens.map((id) => spec.vocabularies.target[id]);
+  const { limits: { L: [L], H: [H] }, facts: { dictionary } } = spec;
+  return {
+    which: variant,
+    read: source,
+    tokens,
+    probabilities: steps.map(({ logProbs, token }) => Math.exp(logProbs[token])),
+    cross: { dims: [tokens.length, L, H, source.length], data: looks },
+    gold: alignment(dictionary, english, french).map((places) => source.map((_, s) => places.includes(s))),
+    wrong: wrongWords(spec, english, french),
+  };
+}
+
+/** Which French words the grammar would not say: wrong_words() of ablation.py. */
+export function wrongWords(spec, english, french) {
+  const truth = translation({ spec }, english.join(" "));
+  if (truth === undefined) return surplus(spec.facts.dictionary, english, french);
+  const kept = common(french, [...truth.split(" "), "<eos>"]);
+  return french.map((word, t) => word !== "<eos>" && !kept.has(t));
+}
+
+/** A longest common subsequence, as common() of ablation.py: places in `words` -> those in `others`. */
+function common(words, others) {
+  const longest = Array.from({ length: words.length + 1 }, () => Array(others.length + 1).fill(0));
+  for (let i = words.length - 1; i >= 0; i -= 1) {
+    for (let j = others.length - 1; j >= 0; j -= 1) {
+      longest[i][j] = words[i] === others[j] ? 1 + longest[i + 1][j + 1]
+        : Math.max(longest[i + 1][j], longest[i][j + 1]);
+    }
+  }
+  const kept = new Map();
+  for (let i = 0, j = 0; i < words.length && j < others.length;) {
+    if (words[i] === others[j]) {
+      kept.set(i, j);
+      i += 1;
+      j += 1;
+    } else if (longest[i + 1][j] >= longest[i][j + 1]) {
+      i += 1;
+    } else {
+      j += 1;
+    }
+  }
+  return kept;
+}
+
+// ---------------------------------------------------------------- what was said
+
+const reported = new WeakMap(); // outputs -> what they say, for all parts that show it
+
+/** The sentence that was read, the French words, what is wrong with them, and where each head looked. */
+function report(widget, outputs) {
+  if (!reported.has(outputs)) reported.set(outputs, reportOf(widget, outputs));
+  return reported.get(outputs);
+}
+
+function reportOf(widget, { which, read, tokens, probabilities, cross, gold, wrong }) {
+  const { spec } = widget;
+  const english = Array.from(read.data, (id) => spec.sentences.source[id]);
+  const [S, [, L, H]] = [english.length, cross.shape];
+  const words = Array.from(tokens.data, (id, t) => ({
+    word: spec.vocabularies.target[id],
+    end: id === EOS,
+    share: probabilities.data[t],
+    wrong: wrong.data[t] === 1,
+    from: gold.data.subarray(t * S, (t + 1) * S),
+    looks: (head) => cross.data.subarray((t * L * H + head) * S, (t * L * H + head + 1) * S),
+  }));
+  const said = words.filter(({ end }) => !end);
+  const truth = translation(widget, english.join(" "))?.split(" ");
+  const kept = truth && new Set(common(said.map(({ word }) => word), truth).values());
+  const lost = truth ? truth.filter((_, i) => !kept.has(i)).length
+    : missing(spec.facts.dictionary, english, said.map(({ word }) => word)).gone.length;
+  const faults = said.filter((one) => one.wrong).length;
+  const ended = said.length < words.length;
+  return { variant: which.data[0], english, words, said, ended, truth, kept, lost, faults,
+    right: ended && faults === 0 && lost === 0 };
+}
+
+/** What was said of each sentence, by each model that the reader has tried: for the table. */
+function remembered(widget, { variant, english, right, faults, lost, ended, truth }) {
+  const text = english.join(" ");
+  if (widget.tried?.text !== text) widget.tried = { text, verdicts: [] };
+  widget.tried.verdicts[variant] = { right, faults, lost, ended, truth: Boolean(truth) };
+  return widget.tried.verdicts;
+}
+
+const quoteOf = (word) => `“${word}”`;
+const series = (words) => (words.length < 2 ? words.join("")
+  : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`);
+const counted = (number, one) => `${number} ${one}${number === 1 ? "" : "s"}`;
+
+// ---------------------------------------------------------------- the models
+
+/** The models, one of which translates; how often each was right on held-out sentences, and on this one. */
+function modelTable(widget) {
+  const { models, splits } = widget.spec.facts;
+  const caption = h("caption", {}, "Which model translates? Beside each: held-out sentences it has right, in %");
+  const rows = models.map(({ name, exact }, i) => {
+    const radio = h("input", { type: "radio", name: "model", value: String(i),
+      change: () => widget.edit(Symbol("model"), (next) => { next.variant = i; }) });
+    const cells = exact.map((share) => {
+      const cell = h("td", {}, (100 * share).toFixed(1));
+      tint(cell, share);
+      return cell;
+    });
+    const here = h("td", { class: "here" });
+    const tr = h("tr", {}, h("th", { scope: "row" }, h("label", {}, radio, h("span", {}, name))), ...cells, here);
+    return { radio, here, tr };
+  });
+  const element = h("table", { class: "models" }, caption,
+    h("thead", {}, h("tr", {}, h("td"), ...Object.values(splits).map((title) => h("th", { scope: "col" }, title)),
+      h("th", { scope: "col" }, "this sentence"))),
+    h("tbody", {}, ...rows.map(({ tr }) => tr)));
+  return {
+    element,
+    update({ variant }, outputs) {
+      const verdicts = remembered(widget, report(widget, outputs));
+      rows.forEach(({ radio, here, tr }, i) => {
+        radio.checked = i === variant;
+        tr.classList.toggle("chosen", i === variant);
+        const verdict = verdicts[i];
+        write(here, verdict ? brief(verdict) : "");
+        mark(here, "class", !verdict ? "here" : verdict.right ? "here right" : "here amiss");
+      });
+    },
+  };
+}
+
+/** A verdict in a word or two, for the table. */
+function brief({ right, faults, lost, ended, truth }) {
+  if (right) return truth ? "✓" : "no fault";
+  if (faults) return `${faults} wrong`;
+  return ended ? `${lost} missing` : "no end";
+}
+
+/** How the chosen model is built, and that it was trained so. */
+function construction(widget) {
+  const line = h("p", { class: "note built" });
+  return {
+    element: line,
+    shows: "inputs",
+    update({ variant }) {
+      const { built } = widget.spec.facts.models[variant];
+      write(line, variant === 0 ? built
+        : `${built} It was trained so from the first step: nothing was taken out of a finished model.`);
+    },
+  };
+}
+
+// ---------------------------------------------------------------- the French
+
+/** The French with its wrong words marked; what the grammar says; and the verdict in words. */
+function frenchOf(widget) {
+  const line = h("ol", { class: "french", lang: "fr", "aria-label": "French" });
+  const verdict = h("p", { class: "note verdict" });
+  const truthLine = h("ol", { class: "french truth", lang: "fr", "aria-label": "what the grammar says" });
+  const truthRow = h("div", { class: "grammar" }, h("span", { class: "label", "aria-hidden": "true" }, "The grammar says"), truthLine);
+  const whose = h("span", { class: "label", "aria-hidden": "true" });
+  const element = h("div", { class: "column result said" }, whose, line, truthRow, verdict);
+  return {
+    element,
+    update({ variant }, outputs) {
+      const told = report(widget, outputs);
+      const { said, ended, truth, kept } = told;
+      element.classList.toggle("waiting", told.variant !== variant);
+      write(whose, `French, by the model ${widget.spec.facts.models[told.variant].name}`.replace("model the", "").replace("  ", " "));
+      fillList(line, ended ? said : [...said, { word: "…" }], () => h("li"), (li, { word, wrong, share }) => {
+        write(li, word);
+        mark(li, "class", wrong ? "amiss" : "");
+        mark(li, "data-value", share === undefined ? "" : String(share));
+      });
+      truthRow.hidden = !truth || told.right;
+      fillList(truthLine, truth ?? [], () => h("li"), (li, word, i) => {
+        write(li, word);
+        mark(li, "class", kept.has(i) ? "" : "lost");
+      });
+      write(verdict, judgementOf(widget, told));
+    },
+  };
+}
+
+/** The verdict: what is wrong, what is missing, and who says so. */
+function judgementOf(widget, { english, said, ended, truth, kept, right, faults, lost }) {
+  const end = ended ? "" : ` It did not end: after ${said.length} words the page stops it.`;
+  const names = [...new Set(said.filter(({ wrong }) => wrong).map(({ word }) => quoteOf(word)))];
+  const bad = names.length > 4 ? "" : `: ${series(names)}`;
+  if (truth) {
+    if (right) return "Word for word what the grammar says.";
+    const [strange, absent] = [said.filter((one) => one.wrong).map(({ word }) => word), truth.filter((_, i) => !kept.has(i))];
+    if (ended && faults && String(strange.sort()) === String(absent.sort())) {
+      return `All its words are the grammar's, but ${faults} of the ${said.length} ${faults === 1 ? "stands" : "stand"} in the wrong place${bad}.`;
+    }
+    if (!said.length) return `It says nothing at all: all ${counted(lost, "word")} are missing.`;
+    const parts = [
+      ...(faults ? [`${faults} of its ${counted(said.length, "word")} ${faults === 1 ? "is" : "are"} wrong${bad}`] : []),
+      ...(lost ? [`${counted(lost, "word")} of the grammar's ${lost === 1 ? "is" : "are"} missing`] : []),
+    ];
+    const text = parts.join(", and ");
+    return `${text ? `${text}.` : ""}${end}`.trim();
+  }
+  const { gone } = missing(widget.spec.facts.dictionary, english, said.map(({ word }) => word));
+  const left = gone.map((at) => quoteOf(at.map((s) => english[s]).join(" ")));
+  const parts = [
+    ...(faults ? [`${counted(faults, "word")} too many${bad}.`] : []),
+    ...(left.length ? [`Nothing in the French comes from ${series(left)}.`] : []),
+  ];
+  const found = parts.join(" ") || (said.length ? "No fault is found." : "There is no French to judge.");
+  return `${found}${end} Here only the dictionary judges, word by word: a word in a wrong place goes unnoticed.`;
+}
+
+// ---------------------------------------------------------------- where the heads look
+
+/** The words that the dictionary knows the origin of, and those for which this head looks there most. */
+function aim(words, head) {
+  const known = words.filter(({ from }) => from.includes(1));
+  return { known: known.length, hit: known.filter(({ from, looks }) => from[topK(looks(head), 1)[0]] === 1).length };
+}
+
+/** The head whose map is shown large: the reader's, else the model's best on held-out sentences. */
+function largeHead(widget, variant) {
+  const { models } = widget.spec.facts;
+  const { layer, head } = models[variant].head;
+  return widget.head ?? layer * widget.spec.limits.H[0] + head;
+}
+
+/** All maps of the decoder's attention to the English, small; the one chosen is shown large below. */
+function smallMaps(widget) {
+  const { L: [L], H: [H] } = widget.spec.limits;
+  const maps = Array.from({ length: L * H }, (_, i) => {
+    const canvas = h("canvas", { role: "img" });
+    const gold = svgPart("path");
+    const overlay = svgPart("svg", { preserveAspectRatio: "none", "aria-hidden": "true" }, gold);
+    const radio = h("input", { type: "radio", name: "head", value: String(i),
+      "aria-label": `layer ${Math.floor(i / H)}, head ${i % H}`,
+      change: () => { widget.head = i; widget.repaint(); } });
+    const count = h("span", { class: "count" });
+    const label = h("label", { class: "small" }, radio,
+      h("span", { class: "frame-of" }, canvas, overlay), h("span", { class: "head" }, `head ${i % H}`), count);
+    return { canvas, gold, overlay, radio, count, label };
+  });
+  const layers = Array.from({ length: L }, (_, l) => h("div", { class: "layer" },
+    h("span", { class: "layer-name" }, `layer ${l}`), ...maps.slice(l * H, (l + 1) * H).map(({ label }) => label)));
+  const element = h("div", { class: "column result" },
+    h("span", { class: "label" }, "Where each head looked in the English, for each French word"),
+    h("div", { class: "layers", role: "radiogroup", "aria-label": "the head whose map is shown large" }, ...layers));
+  return {
+    element,
+    reset() { widget.head = undefined; },
+    update({ variant }, outputs) {
+      const told = report(widget, outputs);
+      const { english, words } = told;
+      element.classList.toggle("waiting", told.variant !== variant);
+      const chosen = largeHead(widget, told.variant);
+      const outline = words.map(({ from }, t) => Array.from(from, (is, s) => (is ? `M${s},${t}h1v1h-1z` : "")).join("")).join("");
+      maps.forEach(({ canvas, gold, overlay, radio, count, label }, i) => {
+        const { hit, known } = aim(words, i);
+        radio.checked = i === chosen;
+        label.classList.toggle("chosen", i === chosen);
+        write(count, known ? `${hit} of ${known}` : "");
+        if (canvas.told === told) return;
+        canvas.told = told;
+        paintLooks(canvas, words, i);
+        mark(canvas, "aria-label", `weights, ${words.length} French by ${english.length} English words`);
+        mark(overlay, "viewBox", `0 0 ${english.length} ${words.length}`);
+        mark(gold, "d", outline);
+      });
+    },
+  };
+}
+
+/** The weights of one head, a row of pixels for each French word. */
+function paintLooks(canvas, words, head) {
+  const [T, S] = [words.length, words[0].from.length];
+  if (canvas.width !== S || canvas.height !== T) [canvas.width, canvas.height] = [S, T];
+  const pixels = new ImageData(S, T);
+  canvas.values = words.flatMap(({ looks }, t) => Array.from(looks(head), (share, s) => {
+    pixels.data.set([47, 134, 216, Math.round(255 * share)], 4 * (t * S + s));
+    return share;
+  }));
+  canvas.getContext("2d").putImageData(pixels, 0, 0);
+}
+
+/** The map of one head: a row for each French word, its weights, and where it comes from. */
+function largeMap(widget) {
+  const head = h("tr", {}, h("td"));
+  const body = h("tbody");
+  const caption = h("caption");
+  const table = h("table", { class: "heat weight large" }, caption, h("thead", {}, head), body);
+  const note = h("p", { class: "note aimed" });
+  const key = h("p", { class: "key" }, h("span", { class: "gold" }),
+    "outlined: the English that a word comes from, by the dictionary");
+  const element = h("div", { class: "column result" },
+    scroller({ tabindex: "0", role: "group", "aria-label": "the weights of one head; it scrolls sideways" }, table), key, note);
+  let columns = 0;
+  const line = (S) => () => h("tr", {},
+    h("th", { scope: "row" }, h("span", { class: "sign" }), h("span", { lang: "fr" })),
+    ...Array.from({ length: S }, () => h("td", {}, h("span"))));
+  return {
+    element,
+    update({ variant }, outputs) {
+      const told = report(widget, outputs);
+      const { english, words } = told;
+      element.classList.toggle("waiting", told.variant !== variant);
+      const chosen = largeHead(widget, told.variant);
+      const H = widget.spec.limits.H[0];
+      write(caption, `Layer ${Math.floor(chosen / H)}, head ${chosen % H}: its weights`);
+      write(note, aimOf(widget, told, chosen));
+      key.hidden = !words.some(({ from }) => from.includes(1));
+      if (columns !== english.length) {
+        columns = english.length;
+        head.replaceChildren(head.firstChild, ...english.map(() => h("th", { scope: "col", class: "long" }, h("span"))));
+        body.replaceChildren();
+      }
+      english.forEach((word, s) => write(head.children[s + 1].firstChild, word));
+      fillList(body, words, line(columns), (tr, { word, from, looks }) => {
+        const shares = looks(chosen);
+        const [{ firstChild: sign, lastChild: name }, ...cells] = tr.children;
+        const is = !from.includes(1) ? "" : from[topK(shares, 1)[0]] ? "✓" : "✗";
+        write(sign, is);
+        mark(sign, "class", is === "✗" ? "sign astray" : "sign");
+        write(name, word);
+        cells.forEach((cell, s) => {
+          mark(cell, "class", from[s] ? "gold" : "");
+          if (cell.shown === shares[s]) return;
+          cell.shown = shares[s];
+          write(cell.firstChild, shares[s] < 0.005 ? "" : short(shares[s]));
+          tint(cell, shares[s]);
+        });
+      });
+    },
+  };
+}
+
+/** How many words this head looks for where they come from; and whether it is the model's best. */
+function aimOf(widget, { words, variant }, chosen) {
+  const { hit, known } = aim(words, chosen);
+  const { models } = widget.spec.facts;
+  const { layer, head } = models[variant].head;
+  const best = layer * widget.spec.limits.H[0] + head === chosen;
+  const of = known ? `For ${hit} of the ${counted(known, "word")} whose origin is known it looks most at that.`
+    : "The dictionary knows of none of these words where it comes from.";
+  return `${of}${best && known ? " On the validation sentences no head of this model did so more often." : ""}`;
+}
+
+modelTable.style = `
+.models { width: 100%; max-width: 620px; font-size: 14px; }
+.models caption { white-space: normal; }
+.models thead th { font-size: 12.5px; line-height: 1.25; text-align: right; vertical-align: bottom; white-space: normal; width: 84px; max-width: none; padding: 0 8px 4px; }
+.models td { text-align: right; padding: 0 8px; white-space: nowrap; }
+.models tbody td:not(.here) { background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 38%)); border: 1px solid var(--ground); }
+.models tbody th { padding: 0; max-width: none; text-align: left; color: var(--text); font-size: 14px; }
+.models label { display: flex; gap: 9px; align-items: center; min-height: 30px; padding: 0 8px 0 4px; cursor: pointer; white-space: normal; line-height: 1.2; }
+.models input { width: 18px; height: 18px; margin: 0; flex: none; accent-color: var(--accent); }
+.models .chosen th { font-weight: 650; }
+.models .chosen > * { box-shadow: inset 0 1.5px var(--accent), inset 0 -1.5px var(--accent); }
+.models .here { min-width: 74px; }
+.models .right { font-weight: 650; }
+.models .amiss { color: var(--text); background: color-mix(in oklab, var(--ground), var(--under) 26%); }
+.built { max-width: 72ch; }
+@media (max-width: 600px) {
+  .models { font-size: 13px; }
+  .models thead th { font-size: 11.5px; padding: 0 5px 4px; width: 53px; }
+  .models td { padding: 0 5px; }
+  .models tbody th { font-size: 13px; }
+  .models label { gap: 6px; padding: 3px 2px 3px 0; }
+  .models .here { min-width: 0; white-space: normal; width: 52px; }
+}
+`;
+frenchOf.style = `
+.said .label, .label { font-size: 13.5px; font-weight: 600; }
+.waiting { opacity: .4; }
+.french { display: flex; flex-wrap: wrap; gap: 2px 0.34em; list-style: none; margin: 0; padding: 0; font-size: 18px; font-weight: 550; line-height: 1.5; }
+.french:empty { display: none; }
+.french .amiss { text-decoration: underline wavy var(--under) 1.5px; text-underline-offset: 4px; text-decoration-skip-ink: none;
+  background: color-mix(in oklab, var(--ground), var(--under) 18%); border-radius: 4px; }
+.grammar { display: flex; flex-wrap: wrap; gap: 2px 10px; align-items: baseline; color: var(--soft); }
+.grammar[hidden] { display: none; }
+.grammar .label { font-weight: 400; }
+.french.truth { font-size: 15px; font-weight: 400; }
+.truth .lost { color: var(--text); text-decoration: underline 1.5px; text-underline-offset: 4px; }
+`;
+smallMaps.style = `
+.layers { display: grid; gap: 8px; max-width: 620px; }
+.layer { display: grid; grid-template-columns: 52px repeat(4, minmax(0, 1fr)); gap: 8px; align-items: center; }
+.layer-name { font-size: 13px; color: var(--soft); }
+.small { display: grid; grid-template-columns: 1fr auto; gap: 2px 6px; font-size: 12.5px; color: var(--soft); cursor: pointer; position: relative; font-variant-numeric: tabular-nums; }
+.small input { position: absolute; inset: 0; width: 100%; height: 100%; margin: 0; opacity: 0; cursor: pointer; }
+.frame-of { grid-column: 1 / -1; position: relative; aspect-ratio: 1.15; border: 1px solid var(--line); border-radius: 4px; overflow: hidden; }
+.frame-of canvas { position: absolute; inset: 0; width: 100%; height: 100%; image-rendering: pixelated; }
+.frame-of svg { position: absolute; inset: 0; width: 100%; height: 100%; pointer-events: none; }
+.frame-of path { fill: none; stroke: var(--under); stroke-width: 1; vector-effect: non-scaling-stroke; }
+.small.chosen { color: var(--text); font-weight: 600; }
+.small.chosen .frame-of { border-color: var(--accent); box-shadow: 0 0 0 1.5px var(--accent); }
+.small:has(:focus-visible) .frame-of { outline: 2px solid var(--accent); outline-offset: 3px; }
+@media (max-width: 600px) {
+  .layer { grid-template-columns: repeat(4, minmax(0, 1fr)); gap: 4px 6px; }
+  .layer-name { grid-column: 1 / -1; }
+  .small { grid-template-columns: 1fr; font-size: 12px; }
+}
+`;
+largeMap.style = `
+.large td span { width: 31px; }
+.large tbody td { position: relative; }
+.large .gold::after, .key .gold { content: ""; position: absolute; inset: -1px; border: 2px solid var(--under); border-radius: 3px; pointer-events: none; }
+.large tbody th, .large thead td { position: sticky; left: 0; z-index: 1; background: var(--ground); }
+.large tbody th { max-width: 130px; min-width: 84px; padding: 0 7px 0 16px; height: 28px; color: var(--text); font-size: 13.5px; }
+.large .sign { position: absolute; left: 0; line-height: 20px; font-size: 12px; color: var(--soft); }
+.large .astray { color: var(--text); font-weight: 700; }
+.large thead .long { padding: 4px 0; color: var(--text); font-size: 13px; }
+.large thead .long span { max-height: 96px; }
+.key { margin: 2px 0 0; font-size: 13px; color: var(--soft); display: flex; gap: 8px; align-items: center; }
+.key[hidden] { display: none; }
+.key .gold { position: static; width: 18px; height: 16px; flex: none; }
+@media (max-width: 600px) {
+  .large td { font-size: 11px; }
+  .large td span { width: 26px; }
+}
+`;
+
+export default live("The Transformer without one of its parts, live", (ui) => [
+  ui.column(ui.use(sentence, "source", "English sentence"), ui.use(heldOut, "source")),
+  ui.column(ui.use(modelTable), ui.use(construction)),
+  ui.use(frenchOf),
+  ui.use(smallMaps),
+  ui.use(largeMap),
+]);
