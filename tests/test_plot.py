@@ -23,6 +23,7 @@ from PIL import Image
 
 from tinylib.lab import plot
 from tinylib.lab.architecture import (
+    add_norm,
     attention_scoring,
     encoder_decoder,
     multi_head_attention,
@@ -32,6 +33,7 @@ from tinylib.lab.architecture import (
     seq2seq,
     seq2seq_attention,
     synthesizer,
+    transformer,
 )
 from tinylib.lab.diagram import KINDS, Arrow, Box, diagram
 from tinylib.lab.plot import (
@@ -42,6 +44,7 @@ from tinylib.lab.plot import (
     heats,
     lines,
     luminance,
+    maps,
     rasters,
     shade,
 )
@@ -92,6 +95,13 @@ def aligned() -> Figure:
     return alignment(LOOKS, FRENCH, ENGLISH, "Looks", GOLD)
 
 
+HEADS = torch.stack([LOOKS, torch.full((6, 6), 1 / 6), LOOKS.flip(0)]).expand(2, 3, 6, 6)
+
+
+def grid() -> Figure:
+    return maps(HEADS, FRENCH, ENGLISH, "All heads", GOLD)
+
+
 X50, PER_ROW = torch.linspace(0, 5, 50), torch.linspace(0, 5, 41)
 NEAR = (-((PER_ROW[:, None] - X50) ** 2)).softmax(-1)
 AXES: dict[str, Any] = {"x": X50, "y": PER_ROW, "x_name": "key", "y_name": "query"}
@@ -112,6 +122,7 @@ def clocks() -> Figure:
 
 DRAW = {
     "alignment": aligned,
+    "maps": grid,
     "dots": dotted,
     "log": lambda: dotted("xy"),
     "rasters": three_rasters,
@@ -128,6 +139,8 @@ DRAW = {
     "positional_encoding": positional_encoding,
     "multi_head_attention": multi_head_attention,
     "synthesizer": synthesizer,
+    "transformer": transformer,
+    "add_norm": add_norm,
 }
 OF_CHAPTERS = {
     "encoder_decoder": "01_encoder_decoder",
@@ -139,6 +152,8 @@ OF_CHAPTERS = {
     "positional_encoding": "05_positional_encoding",
     "multi_head_attention": "06_multi_head_attention",
     "synthesizer": "06_multi_head_attention",
+    "transformer": "07_transformer",
+    "add_norm": "07_transformer",
 }
 every_drawing = pytest.mark.parametrize("name", OF_CHAPTERS)
 every_picture = pytest.mark.parametrize("name", DRAW)
@@ -412,6 +427,55 @@ def test_an_alignment_of_too_many_words_is_refused():
         alignment(torch.eye(40), words, words, "m")
 
 
+def test_a_line_of_maps_for_every_layer_and_a_score_for_every_head():
+    figure = grid()
+    written = [text.get_text() for text in texts(figure)]
+    for word, times in {"layer 0": 1, "layer 1": 1, "pas": 2, "see": 3}.items():
+        assert written.count(word) == times
+    right = [sum(int(m[t].argmax()) in GOLD[t] for t in range(6) if GOLD[t]) for m in HEADS[0]]
+    assert right[0] == 4
+    for h, count in enumerate(right):
+        assert written.count(f"head {h}: {count}") == 2
+        assert f"layer 1 head {h} {count}" in figure.alt
+    at = frames(figure)
+    assert len(at) == 2 * 3 * 6 and len(set(at)) == len(at)
+    cell = patches(figure, "Rectangle")[0].get_width()
+    lefts, tops = (sorted(set(np.round(axis, 1))) for axis in zip(*at, strict=True))
+    assert (len(lefts), len(tops)) == (3 * 5, 2 * 5)
+    assert tops[1] - tops[0] == pytest.approx(cell, abs=0.1)
+    plain = maps(HEADS, FRENCH, ENGLISH, "All heads")
+    assert not frames(plain) and "gold" not in plain.alt
+    assert "head 0" in [text.get_text() for text in texts(plain)]
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 7])
+def test_four_maps_fit_a_phone(n):
+    words = ["grandissent" if i % 2 else "les" for i in range(n)]
+    figure = maps(torch.eye(n).expand(2, 4, n, n), words, words, "m", [(i,) for i in range(n)])
+    assert figure.drawing.get_size_inches()[0] * 96 <= plot.PHONE + 1
+    names = [text for text in texts(figure) if text.get_text().startswith("head")]
+    extents = [text.get_window_extent() for text in names[:4]]
+    assert not any(a.overlaps(b) for a, b in pairwise(extents))
+
+
+@pytest.mark.parametrize(
+    ("weights", "gold", "message"),
+    [
+        (torch.ones(2, 2), (), r"has shape \(2, 2\): pass one map for each layer and head"),
+        (torch.ones(0, 2, 2, 2), (), "pass one map"),
+        (torch.full((1, 1, 2, 2), 1.5), (), "take the softmax first"),
+        (torch.full((1, 1, 2, 2), torch.nan), (), "holds nan"),
+        (torch.ones(1, 1, 2, 3), (), "is 2×3 but has 2 row and 2 column labels"),
+        (torch.ones(1, 1, 2, 2), [(0,)], "1 gold rows for 2 words"),
+        (torch.ones(1, 1, 2, 2), [(0,), (2,)], "gold sends 'b' to column 2"),
+        (torch.ones(1, 30, 2, 2), (), "30 maps of 2 columns do not fit"),
+    ],
+)
+def test_bad_maps_are_refused_with_advice(weights, gold, message):
+    with pytest.raises(ValueError, match=message):
+        maps(weights, ["a", "b"], ["c", "d"], "m", gold)
+
+
 # Large matrices
 
 
@@ -623,7 +687,7 @@ def shape_labels(figure: Figure) -> list[Text]:
 
 
 def test_a_block_with_a_skip_and_a_repeat():
-    figure = diagram(BLOCK, FLOWS, alt="A block.", repeat={"× N": ["f", "add"]})
+    figure = diagram(BLOCK, FLOWS, alt="A block.", repeat=[("× N", ["f", "add"])])
     assert len(shape_labels(figure)) == len(FLOWS)
     assert "× N" in [text.get_text() for text in texts(figure)]
 
@@ -688,6 +752,83 @@ def test_the_synthesizer_stands_beside_the_dot_product_and_shares_the_rest():
     at = spots(figure)
     assert at["dot"][0] < at["relu"][0] < at["W_v"][0]
     assert at["A"][1] < at["relu"][1] < at["B"][1] < at["softmax"][1] < at["sum"][1]
+
+
+def ports(figure: Figure, box: str) -> dict[str, tuple[float, float]]:
+    """Where the arrows' letters stand that enter this box."""
+    of = [text for text in texts(figure) if text.get_gid() == f"port of {box}"]
+    return {text.get_text(): text.get_position() for text in of}
+
+
+def test_queries_keys_and_values_enter_each_attention_of_the_transformer():
+    figure = drawn("transformer")
+    assert shapes(figure) == sorted(["S"] + ["S D"] * 11 + ["T"] + ["T D"] * 13 + ["T V"] * 2)
+    at = spots(figure)
+    for box in ("e look", "d look"):  # all from below
+        V, K, Q = (ports(figure, box)[name] for name in ("$V$", "$K$", "$Q$"))
+        assert V[1] == K[1] == Q[1] > at[box][1] and V[0] < K[0] == at[box][0] < Q[0]
+    V, K, Q = (ports(figure, "cross")[name] for name in ("$V$", "$K$", "$Q$"))
+    between = (at["e add 2"][0] + at["cross"][0]) / 2
+    assert V[0] == K[0] > between and V[1] < at["e add 2"][1] < K[1]  # from the encoder
+    assert Q[0] > at["cross"][0] and Q[1] > K[1]  # from below
+    for side, reads in (("e", 4), ("d", 4)):
+        stack = [at[f"{side} {name}"][1] for name in ("words", "rows", "places", "look", "add 1")]
+        assert stack == sorted(stack, reverse=True) and len(stack) == reads + 1
+    assert at["next"][1] < at["softmax"][1] < at["linear"][1] < at["d add 3"][1]
+    assert [text.get_text() for text in texts(figure)].count(r"$\times\,N$") == 2
+    for words in ("masked self-attention", "goes into every block of the decoder", "T by V"):
+        assert words in figure.alt
+
+
+def test_only_in_pre_norm_is_the_way_of_x_free_of_norms():
+    figure = drawn("add_norm")
+    assert set(shapes(figure)) == {"T D"} and len(shapes(figure)) == 10 + 10
+    at = spots(figure)
+    wide = [arrow for arrow in patches(figure, "FancyArrowPatch") if arrow.get_linewidth() > 3]
+    middles = [arrow.get_path().get_extents() for arrow in wide]
+    columns = [round((at.x0 + at.x1) / 2) for at in middles]
+    assert len(wide) == 6 + 4
+    for side, met in (("post", 2), ("pre", 0)):
+        own = at[f"{side} add 0"][0]
+        norms = [at[f"{side} norm {i}"] for i in (0, 1)]
+        assert sum(x == own for x, _ in norms) == met
+        assert columns.count(round(own)) == (6 if met else 4)
+    assert "nothing but additions" in figure.alt
+
+
+def test_an_arrow_runs_aside_and_its_port_stands_in_the_target():
+    flows = [
+        Arrow("x", "f", "T", aside=-40, port="$a$"),
+        Arrow("x", "f", "S", aside=40, port="$b$"),
+        Arrow("x", "add", "D", via=1, aside=12),
+    ]
+    tall = {**BLOCK, "f": Box("layer\n", (0, 1.2), rows=1.4), "add": Box("add", (0, 2.4))}
+    figure = diagram(tall, flows, alt="A block.")
+    assert [label.get_position()[0] for label in shape_labels(figure)] == [-40, 40, 156]
+    *_, way = (arrow.get_path().get_extents() for arrow in patches(figure, "FancyArrowPatch"))
+    assert way.y0 == pytest.approx(12, abs=3)  # nearer to each other
+    assert way.y1 == pytest.approx(2.4 * 102 - 12, abs=4)
+    enters = tall["f"].bounds.y0 + 13
+    assert ports(figure, "f") == {"$a$": (-40, enters), "$b$": (40, enters)}
+    with pytest.raises(ValueError, match="'\\$a\\$' lies on the text of 'f'"):
+        diagram(BLOCK, [Arrow("x", "f", "T", port="$a$")], alt="A block.")
+
+
+def test_notes_have_room_of_their_own():
+    figure = diagram(BLOCK, FLOWS, alt="A block.", notes={"two lines\nfar out": (1.9, -1)})
+    (note,) = (text for text in texts(figure) if text.get_text().startswith("two"))
+    extent, page = note.get_window_extent(), figure.drawing.bbox
+    assert page.x0 < extent.x0 and extent.x1 < page.x1 and extent.y1 < page.y1
+    with pytest.raises(ValueError, match="the label 'here' lies on 'f'"):
+        diagram(BLOCK, FLOWS, alt="A block.", notes={"here": (0, 1)})
+
+
+def test_two_frames_may_have_one_title_and_stand_halfway_to_the_next_box():
+    boxes = {"a": Box("a", (0, 0)), "b": Box("b", (0, 0.8)), "c": Box("c", (1.5, 0))}
+    figure = diagram(boxes, [], alt="Boxes.", repeat=[("× N", ["a"]), ("× N", ["c"])])
+    one, other = (text.get_position() for text in texts(figure) if text.get_text() == "× N")
+    gap = 0.8 * 102 - 46
+    assert one[1] == -23 - gap / 2 and other[1] == -23 - 28
 
 
 def test_attention_sees_every_state_of_the_encoder_and_the_state_before():
@@ -768,7 +909,7 @@ def test_other_shapes_are_refused(shape):
     ("boxes", "arrows", "more", "message"),
     [
         ({}, [("x", "g", "T")], {}, "no box is named 'g': the boxes are x, f, add"),
-        ({}, [], {"repeat": {"× N": ["g"]}}, "no box is named 'g'"),
+        ({}, [], {"repeat": [("× N", ["g"])]}, "no box is named 'g'"),
         ({}, [("f", "f", "T")], {}, "points at itself"),
         ({}, [], {"alt": " "}, "alt is empty"),
         ({"g": Box("g", (2, 0), "magic")}, [], {}, "one of data, op, weight, mask, position"),

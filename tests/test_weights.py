@@ -6,13 +6,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy
 import pytest
 import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from safetensors.torch import load_file
 from torch import nn
 
 from tinylib.lab import weights
-from tinylib.lab.weights import load, load_into, save, sha256, tensors_of, write
+from tinylib.lab.weights import (
+    layout,
+    load,
+    load_into,
+    packed,
+    save,
+    sha256,
+    tensors_of,
+    unpacked,
+    write,
+)
 
 MB = 2**20
 
@@ -190,6 +203,107 @@ def test_results_go_by_their_recipe(folder: Path) -> None:
     assert weights.results("trial") == {"figures": {"bleu": 0.25}}
     with pytest.raises(LookupError, match=r"There are: trial\. `python -m .* other`"):
         weights.results("other")
+
+
+# --- packed weights ----------------------------------------------------------------------------
+
+numbers = st.floats(-1e4, 1e4, width=32)
+matrices = st.lists(st.lists(numbers, min_size=3, max_size=3), min_size=1, max_size=5)
+
+
+def test_packing_by_hand() -> None:
+    """The largest of a row is ±127 steps; halves go to the even step."""
+    w = torch.tensor([[254.0, -1.0, 3.0, 100.9], [0.0, -0.127, 0.05, 0.0], [0.0] * 4])
+    small = packed({"w": w, "b": torch.tensor([1.5, -2.25])})
+    assert list(small) == ["w", "w.scale", "b"]
+    assert small["w"].dtype == torch.int8 and small["w.scale"].dtype == torch.float32
+    assert small["w"].tolist() == [[127, 0, 2, 50], [0, -127, 50, 0], [0] * 4]
+    torch.testing.assert_close(small["w.scale"][:2], torch.tensor([2.0, 0.001]))
+    back = unpacked(small)
+    assert list(back) == ["w", "b"] and back["b"].tolist() == [1.5, -2.25]
+    rows = torch.tensor([[254.0, 0, 4, 100], [0, -0.127, 0.05, 0], [0] * 4])
+    torch.testing.assert_close(back["w"], rows)
+
+
+@given(rows=matrices, bias=st.lists(numbers, max_size=4))
+def test_what_is_packed_comes_back_to_half_a_step(
+    rows: list[list[float]], bias: list[float]
+) -> None:
+    """One step is 1/127 of the row's largest number. Packed once more, nothing changes."""
+    w, b = torch.tensor(rows), torch.tensor(bias)
+    small = packed({"b": b, "w": w, "w3": w[:, :, None].expand(-1, 3, 2)})
+    back = unpacked(small)
+    assert list(back) == ["b", "w", "w3"] and torch.equal(back["b"], b)
+    step = w.abs().amax(1, keepdim=True) / 127
+    assert ((back["w"] - w).abs() <= step * 0.5001 + 1e-30).all()
+    assert torch.equal(back["w3"], back["w"][:, :, None].expand(-1, 3, 2))
+    assert torch.equal(back["w"], small["w"] * small["w.scale"][:, None])
+    assert torch.equal(packed(back)["w"], small["w"])
+
+
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf, -torch.inf])
+def test_what_is_no_number_cannot_be_packed(bad: float) -> None:
+    for shape in ((2, 3), (3,)):
+        tensors = {"fine": torch.ones(2, 2), "w": torch.ones(shape)}
+        tensors["w"].view(-1)[1] = bad
+        with pytest.raises(ValueError, match="w holds NaN or an infinity: it cannot be packed"):
+            packed(tensors)
+
+
+def test_packed_weights_are_unpacked_where_they_are_read(folder: Path) -> None:
+    """By a name as by a path, into a model whose tied matrix is there once."""
+    torch.manual_seed(0)
+    model, other, plain = Tied(11, 64), Tied(11, 64), Tied(11, 64)
+    path = weights.ship("small", model, ENTRY, {"packed": "int8", "words": ["le"]})
+    wanted = unpacked(packed(tensors_of(model)))
+    assert set(load_file(path)) == {*wanted, "embedding.weight.scale"}
+    for source in ("small", path):
+        tensors, metadata = load(source)
+        assert metadata == {"packed": "int8", "words": ["le"]}
+        assert tensors.keys() == wanted.keys()
+        for name, tensor in tensors.items():
+            assert torch.equal(tensor, wanted[name]) and tensor.dtype == torch.float32
+        load_into(other, source)
+        assert other.output.weight is other.embedding.weight
+        assert torch.equal(other.output.weight, wanted["embedding.weight"])
+    assert not torch.equal(other.output.weight, model.output.weight)
+    load_into(plain, weights.ship("large", model, ENTRY, {}))
+    assert torch.equal(plain.output.weight, model.output.weight)
+    assert path.stat().st_size < weights.shipped("large").stat().st_size / 1.5
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    shapes=st.lists(st.lists(st.integers(1, 5), max_size=3), min_size=1, max_size=6),
+    small=st.booleans(),
+)
+def test_the_layout_is_where_the_numbers_stand(
+    tmp_path: Path, shapes: list[list[int]], small: bool
+) -> None:
+    """In the file as it is; if packed, in what `unpacked` gives, written in the file's order."""
+    path = tmp_path / "some.safetensors"
+    names = [f"{'zyxabc'[i]}{i}" for i in range(len(shapes))]
+    tensors = {name: torch.randn(shape) for name, shape in zip(names, shapes, strict=True)}
+    save(path, packed(tensors) if small else tensors, **({"packed": "int8"} if small else {}))
+    wanted, places = load(path).tensors, layout(path)
+    assert places.keys() == wanted.keys() == tensors.keys()
+    whole = path.read_bytes()
+    if small:
+        whole = b"".join(wanted[name].numpy().tobytes() for name in places)
+        assert sum(place.bytes for place in places.values()) == len(whole)
+    for name, (shape, dtype, offset, count) in places.items():
+        assert (shape, dtype) == (tuple(tensors[name].shape), "F32")
+        found = numpy.frombuffer(whole[offset : offset + count], numpy.float32).reshape(shape)
+        assert numpy.array_equal(found, wanted[name].numpy())
+
+
+def test_the_layout_keeps_what_a_plain_file_holds(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    save(path, Tied())
+    places = layout(path)
+    assert places.keys() == load(path).tensors.keys()
+    assert places["norm.num_batches_tracked"][:2] == ((), "I64")
+    assert places["embedding.weight"].shape == (7, 5) and places["embedding.weight"].bytes == 140
 
 
 # --- what is shipped ---------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """The models of the course as drawings, one function for each."""
 
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 from tinylib.lab.diagram import KINDS, Arrow, Box, diagram
@@ -295,7 +295,7 @@ def multi_head_attention() -> Figure:
             ("merge", "W_o", "B T (H v)"),
             ("W_o", "output", "B T D"),
         ],
-        repeat={r"$\times\,H$": ["dot", "softmax", "sum"]},
+        repeat=[(r"$\times\,H$", ["dot", "softmax", "sum"])],
         alt=(
             "Diagram of multi-head attention, from top to bottom. The embeddings x (B by T by D) "
             "are multiplied by three learned matrices, W_q, W_k and W_v, each wide enough for all "
@@ -352,6 +352,127 @@ def synthesizer() -> Figure:
             "(T by T), made of each word alone. All else is the same: a softmax makes the scores "
             "weights (T by T), and the weighted sum of V (T by v) gives the context vectors z (T "
             "by v)."
+        ),
+    )
+
+
+def transformer() -> Figure:
+    """The Transformer (Vaswani et al. 2017, figure 1), from its words below to the next above."""
+    e, d, left, right, wide = 0, 1.423, -0.635, 2.058, 1.09  # two stacks, and the ways round them
+    ports = [(-48, "$V$"), (0, "$K$"), (48, "$Q$")]
+    boxes: dict[str, Box] = {}
+    arrows: list[Arrow] = []
+    for side, x, words, said, shape, via in [
+        ("e", e, "the cat sleeps", "self-attention\n", "S D", left),
+        ("d", d, "<bos> le chat", "masked\nself-attention\n", "T D", right),
+    ]:
+        boxes |= {
+            f"{side} words": Box(words, (x, 0), "data", wide),
+            f"{side} rows": Box(r"embedding $\cdot\,\sqrt{D}$", (x, -0.82), "weight", wide),
+            f"{side} places": Box("add positions", (x, -1.64), width=wide),
+            f"{side} look": Box(said, (x, -2.66), "weight", wide, 1.4),
+            f"{side} add 1": Box("add & norm", (x, -3.68), width=wide),
+        }
+        arrows += [
+            Arrow(f"{side} words", f"{side} rows", shape[0]),
+            Arrow(f"{side} rows", f"{side} places", shape),
+            *[Arrow(f"{side} places", f"{side} look", shape, aside=a, port=p) for a, p in ports],
+            Arrow(f"{side} look", f"{side} add 1", shape),
+            Arrow(f"{side} places", f"{side} add 1", shape, via=via, aside=11),
+        ]
+    boxes |= {
+        "e feed": Box("feed-forward", (e, -4.5), "weight", wide),
+        "e add 2": Box("add & norm", (e, -5.32), width=wide),
+        "cross": Box("cross-attention\n\n\n", (d, -5.42), "weight", wide, 1.4),
+        "d add 2": Box("add & norm", (d, -6.44), width=wide),
+        "d feed": Box("feed-forward", (d, -7.26), "weight", wide),
+        "d add 3": Box("add & norm", (d, -8.08), width=wide),
+        "linear": Box("linear", (d, -8.9), "weight", wide),
+        "softmax": Box("softmax", (d, -9.72), width=wide),
+        "next": Box("le chat dort", (d, -10.54), "data", wide),
+    }
+    arrows += [
+        Arrow("e add 1", "e feed", "S D"),
+        Arrow("e feed", "e add 2", "S D"),
+        Arrow("e add 1", "e add 2", "S D", via=left, aside=11),
+        Arrow("e add 2", "cross", "S D", aside=-13, port="$V$"),
+        Arrow("e add 2", "cross", "S D", aside=13, port="$K$"),
+        Arrow("d add 1", "cross", "T D", aside=48, port="$Q$"),
+        Arrow("cross", "d add 2", "T D"),
+        Arrow("d add 1", "d add 2", "T D", via=right, aside=11),
+        Arrow("d add 2", "d feed", "T D"),
+        Arrow("d feed", "d add 3", "T D"),
+        Arrow("d add 2", "d add 3", "T D", via=right, aside=11),
+        Arrow("d add 3", "linear", "T D"),
+        Arrow("linear", "softmax", "T V", "logits"),
+        Arrow("softmax", "next", "T V"),
+    ]
+    return diagram(
+        boxes,
+        arrows,
+        repeat=[
+            (r"$\times\,N$", ["e look", "e add 1", "e feed", "e add 2"]),
+            (r"$\times\,N$", ["d look", "d add 1", "cross", "d add 2", "d feed", "d add 3"]),
+        ],
+        notes={
+            "the last encoder block\ngives $K$ and $V$ to\nevery decoder block": (e, -6.27),
+            "the word after\neach one below": (0.3, -10.54),
+        },
+        alt=(
+            "Diagram of the Transformer, from its words at the bottom upwards. On the left the "
+            "encoder reads S words, the cat sleeps; on the right the decoder reads the T target "
+            "words so far, <bos> le chat. On either side an embedding, times the square root of D, "
+            "gives vectors (S by D and T by D), to which positions are added. A frame marked times "
+            "N is a block of the encoder: self-attention, where V, K and Q all come from below, "
+            "add & norm, feed-forward, add & norm; a way round leads into each add & norm from "
+            "what the layer was given. A second frame marked times N is a block of the decoder: "
+            "masked self-attention, add & norm, cross-attention, whose Q comes from below (T by "
+            "D) and whose V and K come from the encoder (S by D), add & norm, feed-forward, add & "
+            "norm. What the encoder's last block gives goes into every block of the decoder. At "
+            "the top a linear layer makes logits (T by V), and a softmax probabilities, of which "
+            "each place holds the word after the one below: le chat dort."
+        ),
+    )
+
+
+def add_norm() -> Figure:
+    """Where the norms stand (Vaswani et al. 2017; Xiong et al. 2020) in the layers of a block.
+
+    The wide arrows are the way of the x's, on which post-norm puts its norms and pre-norm none.
+    """
+    boxes: dict[str, Box] = {}
+    arrows: list[Arrow] = []
+    for left, side in ((0.0, "post"), (1.59, "pre")):
+        post, middle, beside = side == "post", left + 0.474, left + 0.853
+        for i, text in enumerate(("$x$", "$x$ after attention", "$x$ after both")):
+            boxes[f"{side} x {i}"] = Box(text, (middle, -3 * i), "data", 1.449)
+        for i, layer in enumerate(("attention", "feed-\nforward")):
+            x, f, add, norm = (f"{side} {name} {i}" for name in ("x", "f", "add", "norm"))
+            low, high, y = -3 * i - 1, -3 * i - 2, f"{side} x {i + 1}"
+            boxes |= {
+                f: Box(layer, (beside, low if post else high), "weight", 0.692, 1.1),
+                add: Box("add", (left, low if post else high), width=0.5),
+                norm: Box("norm", (left, high) if post else (beside, low), width=0.5),
+            }
+            way = [x, add, norm, y] if post else [x, add, y]
+            branch = [x, f, add] if post else [x, norm, f, add]
+            arrows += [Arrow(a, b, "T D", bold=True) for a, b in pairwise(way)]
+            arrows += [Arrow(a, b, "T D") for a, b in pairwise(branch)]
+    return diagram(
+        boxes,
+        arrows,
+        notes={
+            "post-norm:  $N(x + f(x))$": (0.474, -6.5),
+            "pre-norm:  $x + f(N(x))$": (2.064, -6.5),
+        },
+        alt=(
+            "Diagram of the two layers of a block, from the bottom upwards, post-norm on the left "
+            "and pre-norm on the right; every arrow carries T by D, and wide arrows mark the way "
+            "of x. Post-norm: attention takes x, its output is added to x, and the sum goes "
+            "through a norm, which stands on the way of x; then the same with feed-forward. "
+            "Pre-norm: a norm stands on the branch before attention, whose output is added to x; "
+            "then the same with feed-forward. So in pre-norm nothing but additions stands on the "
+            "way of x from the bottom to the top."
         ),
     )
 

@@ -6,7 +6,8 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import chain, combinations, product
+from itertools import combinations, product
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,14 +66,15 @@ AXIS = rf"({LETTER}|\d+|\({LETTER}( {LETTER})+\))"  # as in T, 4D, D/2, 1, (H v)
 class Box(NamedTuple):
     """A box of a drawing: `at` is (column, row) of its centre, `kind` one of KINDS.
 
-    It spans `rows` rows. The symbol of a mask has four rows, which see `sees` positions each.
+    It spans `rows` rows. Line ends after the text lift it, which leaves room for ports beneath. The
+    symbol of a mask has four rows, which see `sees` positions each.
     """
 
     text: str
     at: tuple[Number, Number]
     kind: str = "op"
     width: Number = 1
-    rows: int = 1
+    rows: Number = 1
     sees: Sequence[int] = (1, 2, 3, 4)
 
     @property
@@ -90,7 +92,9 @@ class Arrow(NamedTuple):
     """`shape`, in the axes letters ("B T D", "T (H v)"), flows from `source` to `target`.
 
     `name` stands before the shape. `via` is the column of a way round, for skips and loops.
-    `both` is for two flows of this shape, one each way.
+    `both` is for two flows of this shape, one each way. `aside` is how many pixels it runs beside
+    the middle; on a way round, how much nearer to each other it leaves and enters. `port` is
+    written inside the target, where the arrow enters; a `bold` arrow is the one to look at.
     """
 
     source: str
@@ -99,6 +103,9 @@ class Arrow(NamedTuple):
     name: str = ""
     via: Number | None = None
     both: bool = False
+    aside: Number = 0
+    port: str = ""
+    bold: bool = False
 
 
 def diagram(
@@ -106,25 +113,34 @@ def diagram(
     arrows: Sequence[Arrow | tuple[Any, ...]],
     *,
     alt: str,
-    repeat: Mapping[str, Sequence[str]] | None = None,
+    repeat: Sequence[tuple[str, Sequence[str]]] = (),
+    notes: Mapping[str, tuple[Number, Number]] = MappingProxyType({}),
 ) -> Figure:
     """A model as boxes on a grid and arrows, the shape of the tensor on every arrow.
 
-    `repeat` frames boxes under a note such as "× N". An unknown name or kind, a shape outside the
-    alphabet of axes, or anything that would lie over something else is a ValueError.
+    `repeat` frames boxes: pairs of a title such as "× N" and their names. Each of `notes` stands
+    around its (column, row). An unknown name or kind, a shape outside the alphabet of axes, or
+    anything that would lie over something else is a ValueError.
     """
-    flows, frames = [Arrow(*arrow) for arrow in arrows], dict(repeat or {})
-    _check_drawing(boxes, flows, frames, alt)
-    ways = [_way(boxes[flow.source], boxes[flow.target], flow.via) for flow in flows]
-    framed = {
-        note: Bbox.union([boxes[name].bounds for name in names]).padded(SPACE, (ROW - HEIGHT) / 2)
-        for note, names in frames.items()
-    }
+    flows = [Arrow(*arrow) for arrow in arrows]
+    _check_drawing(boxes, flows, [name for _, names in repeat for name in names], alt)
+    ways = [_way(boxes[flow.source], boxes[flow.target], flow.via, flow.aside) for flow in flows]
     reach = [
         Bbox.from_bounds(*_middle(way), 0, 0).padded(text_width(flow.name + flow.shape, 14) / 2, 8)
         for flow, way in zip(flows, ways, strict=True)
     ]
-    inside = Bbox.union([*(box.bounds for box in boxes.values()), *framed.values(), *reach])
+    framed = []
+    for title, names in repeat:
+        ways_round = [
+            at
+            for at, flow in zip(reach, flows, strict=True)
+            if flow.via is not None and flow.target in names
+        ]
+        framed.append((title, _frame(boxes, names, ways_round)))
+    beside = [_remark_at(note, at) for note, at in notes.items()]
+    inside = Bbox.union(
+        [*(box.bounds for box in boxes.values()), *(at for _, at in framed), *reach, *beside]
+    )
     kinds = [kind for key, kind in KINDS.items() if any(box.kind == key for box in boxes.values())]
     legend = [text_width(kind.name, SMALL) + 54 for kind in kinds]
     width = max(inside.width, sum(legend)) + 4 * MARGIN
@@ -135,37 +151,43 @@ def diagram(
         )
     with style():
         axes = page(width, inside.height + 4 * MARGIN + 34, left, top)
-        for at in framed.values():
+        for _, at in framed:
             axes.add_patch(rounded(at, 14, fc="none", ec=SOFT, lw=1.2, ls=(0, (2, 3))))
         for flow, way in zip(flows, ways, strict=True):
-            _draw_way(axes, way, flow.both)
+            _draw_way(axes, way, flow)
         for name, box in boxes.items():
             _draw_box(axes, name, box)
-        notes = [
+        labels = [
             _label(axes, _middle(way), flow.name, flow.shape)
             for flow, way in zip(flows, ways, strict=True)
         ]
-        notes += [_label(axes, (at.x1 - 40, at.y0), note) for note, at in framed.items()]
+        for (title, at), (_, names) in zip(framed, repeat, strict=True):
+            right = max(boxes[name].bounds.x1 for name in names)
+            labels.append(_label(axes, (right + SPACE - 40, at.y0), title))
+        labels += [_remark(axes, at, note) for note, at in notes.items()]
+        for flow, way in zip(flows, ways, strict=True):
+            if flow.port:
+                _draw_port(axes, way, flow)
         x, y = left + (width - sum(legend)) / 2 + 11, inside.y1 + 38
         for kind, step in zip(kinds, legend, strict=True):
             axes.add_patch(kind.patch(Bbox.from_bounds(x, y - 8, 24, 16)))
             axes.text(x + 32, y, kind.name, size=SMALL, color=SOFT, va="center_baseline")
             x += step
-        _refuse_overlaps(axes, boxes, flows, ways, notes)
+        _refuse_overlaps(axes, boxes, flows, ways, labels)
         return finish(axes, alt)
 
 
 def _check_drawing(
     boxes: Mapping[str, Box],
     flows: Sequence[Arrow],
-    frames: Mapping[str, Sequence[str]],
+    framed: Sequence[str],
     alt: str,
 ) -> None:
     for box in boxes.values():
         if box.kind not in KINDS:
             raise ValueError(f"{box.text!r} is a {box.kind!r}: choose one of {', '.join(KINDS)}")
     used = [name for flow in flows for name in (flow.source, flow.target)]
-    for name in [*used, *chain.from_iterable(frames.values())]:
+    for name in [*used, *framed]:
         if name not in boxes:
             raise ValueError(f"no box is named {name!r}: the boxes are {', '.join(boxes)}")
     for source, target, shape, *_ in flows:
@@ -180,7 +202,7 @@ def _check_drawing(
         raise ValueError("alt is empty: say in a sentence or two what the drawing shows")
 
 
-def _way(source: Box, target: Box, via: Number | None) -> Way:
+def _way(source: Box, target: Box, via: Number | None, aside: Number) -> Way:
     """The corners of an arrow: straight where the boxes face each other, else with elbows."""
     a, b = source.bounds, target.bounds
     (ax, ay), (bx, by) = source.centre, target.centre
@@ -188,16 +210,28 @@ def _way(source: Box, target: Box, via: Number | None) -> Way:
         x = via * COLUMN
         right = x > (ax + bx) / 2
         ends = (a.x1, b.x1) if right else (a.x0, b.x0)
-        return [(ends[0], ay), (x, ay), (x, by), (ends[1], by)]
-    low = ay if a.height <= b.height else by
+        nearer = aside if ay < by else -aside
+        return [(ends[0], ay + nearer), (x, ay + nearer), (x, by - nearer), (ends[1], by - nearer)]
+    low = (ay if a.height <= b.height else by) + aside
     if max(a.y0, b.y0) < low < min(a.y1, b.y1):
         return [(a.x1, low), (b.x0, low)] if ax < bx else [(a.x0, low), (b.x1, low)]
     leave, enter = (a.y1, b.y0) if ay < by else (a.y0, b.y1)
-    narrow = ax if a.width <= b.width else bx
+    narrow = (ax if a.width <= b.width else bx) + aside
     if max(a.x0, b.x0) < narrow < min(a.x1, b.x1):
         return [(narrow, leave), (narrow, enter)]
     turn = (leave + enter) / 2
     return [(ax, leave), (ax, turn), (bx, turn), (bx, enter)]
+
+
+def _frame(boxes: Mapping[str, Box], names: Sequence[str], beside: Sequence[Bbox]) -> Bbox:
+    """Around these boxes and what is beside them, above and below halfway to the next box."""
+    inner = Bbox.union([boxes[name].bounds for name in names])
+    others = [box.bounds for name, box in boxes.items() if name not in names]
+    over = [at for at in others if at.x0 < inner.x1 and inner.x0 < at.x1]
+    gaps = [max(at.y0 - inner.y1, inner.y0 - at.y1, 0) for at in over]
+    wide = Bbox.union([inner.padded(SPACE, 0), *(at.padded(2, 0) for at in beside)])
+    pad = min([ROW - HEIGHT, *gaps]) / 2
+    return Bbox.from_extents(wide.x0, inner.y0 - pad, wide.x1, inner.y1 + pad)
 
 
 def _middle(way: Way) -> tuple[Number, Number]:
@@ -206,7 +240,7 @@ def _middle(way: Way) -> tuple[Number, Number]:
     return (ax + bx) / 2, (ay + by) / 2
 
 
-def _draw_way(axes: Axes, way: Way, both: bool) -> None:
+def _draw_way(axes: Axes, way: Way, flow: Arrow) -> None:
     points = np.array(way)
     path, codes = [points[0]], [Path.MOVETO]
     for before, corner, after in zip(points, points[1:], points[2:], strict=False):
@@ -214,10 +248,17 @@ def _draw_way(axes: Axes, way: Way, both: bool) -> None:
         path += [near, corner, far]
         codes += [Path.LINETO, Path.CURVE3, Path.CURVE3]
     line = Path([*path, points[-1]], [*codes, Path.LINETO])
-    head = f"{'<|-|>' if both else '-|>'},head_length=5,head_width=2.6"
-    axes.add_patch(
-        FancyArrowPatch(path=line, arrowstyle=head, mutation_scale=1.15, color=SOFT, lw=1.5)
-    )
+    size = "head_length=5,head_width=2.6"
+    colour, thick = (KINDS["weight"].line, 3.2) if flow.bold else (SOFT, 1.5)
+    style: Any = {"arrowstyle": f"{'<|-|>' if flow.both else '-|>'},{size}", "mutation_scale": 1.15}
+    axes.add_patch(FancyArrowPatch(path=line, **style, color=colour, lw=thick))
+
+
+def _draw_port(axes: Axes, way: Way, flow: Arrow) -> None:
+    (ax, ay), (bx, by) = way[-2:]
+    inside = (bx + 13 * np.sign(bx - ax), by + 13 * np.sign(by - ay))
+    gid = f"port of {flow.target}"
+    axes.text(*inside, flow.port, ha="center", va="center", gid=gid, zorder=4)
 
 
 def _label(axes: Axes, at: tuple[Number, Number], name: str, shape: str = "") -> Text:
@@ -227,6 +268,16 @@ def _label(axes: Axes, at: tuple[Number, Number], name: str, shape: str = "") ->
         {"boxstyle": "round,pad=0.22", "fc": PAPER, "ec": "none"},
     )
     return axes.text(*at, text, size=TEXT, ha="center", va="center", bbox=pill, zorder=3)
+
+
+def _remark(axes: Axes, at: tuple[Number, Number], note: str) -> Text:
+    look: Any = {"color": SOFT, "ha": "center", "va": "center", "linespacing": 1.4}
+    return axes.text(at[0] * COLUMN, at[1] * ROW, note, size=TEXT, **look)
+
+
+def _remark_at(note: str, at: tuple[Number, Number]) -> Bbox:
+    lines, place = note.split("\n"), Bbox.from_bounds(at[0] * COLUMN, at[1] * ROW, 0, 0)
+    return place.padded(max(text_width(line, TEXT) for line in lines) / 2, 12 * len(lines))
 
 
 def _draw_box(axes: Axes, name: str, box: Box) -> None:
@@ -242,7 +293,9 @@ def _draw_box(axes: Axes, name: str, box: Box) -> None:
             (left, y - 2 * side), 4 * side, 4 * side, fc="none", ec=SOFT, lw=0.8, zorder=3
         )
         axes.add_patch(whole)
-    axes.text(x, y, box.text, ha="center", va="center", size=TITLE, gid=name, zorder=4)
+    text = box.text.rstrip("\n")
+    y -= 10 * (len(box.text) - len(text))
+    axes.text(x, y, text, ha="center", va="center", size=TITLE, gid=name, zorder=4)
 
 
 def _refuse_overlaps(
@@ -250,7 +303,7 @@ def _refuse_overlaps(
     boxes: Mapping[str, Box],
     flows: Sequence[Arrow],
     ways: Sequence[Way],
-    notes: list[Text],
+    labels: list[Text],
 ) -> None:
     """Each thing in its own place: text inside its box, labels and arrows clear of all others."""
     place = axes.transData.inverted()
@@ -260,6 +313,10 @@ def _refuse_overlaps(
         extent = text.get_window_extent().transformed(place)
         if extent.x0 < box.bounds.x0 + 4 or extent.x1 > box.bounds.x1 - 4:
             clashes.append(f"the text of {name!r} is wider than its box")
+        for port in axes.texts:
+            at = port.get_window_extent().transformed(place)
+            if port.get_gid() == f"port of {name}" and at.overlaps(extent):
+                clashes.append(f"{port.get_text()!r} lies on the text of {name!r}")
         for flow, way in zip(flows, ways, strict=True):
             path = Path(way)
             if name not in flow[:2] and path.intersects_bbox(box.bounds.padded(-1), filled=False):
@@ -267,12 +324,15 @@ def _refuse_overlaps(
     for (name, box), (beside, near) in combinations(boxes.items(), 2):
         if box.bounds.overlaps(near.bounds):
             clashes.append(f"the box {name!r} lies on {beside!r}")
-    for i, note in enumerate(notes):
-        extent, what = note.get_window_extent().transformed(place), f"the label {note.get_text()!r}"
+    for i, label in enumerate(labels):
+        extent, what = (
+            label.get_window_extent().transformed(place),
+            f"the label {label.get_text()!r}",
+        )
         clashes += [
             f"{what} lies on {n!r}" for n, box in boxes.items() if extent.overlaps(box.bounds)
         ]
-        for j, other in enumerate(notes):
+        for j, other in enumerate(labels):
             if i < j and extent.overlaps(other.get_window_extent().transformed(place)):
                 clashes.append(f"{what} lies on another label")
             if i != j and j < len(ways) and Path(ways[j]).intersects_bbox(extent, filled=False):

@@ -72,18 +72,7 @@ def alignment(english: Sequence[str], french: Sequence[str]) -> list[tuple[int, 
 
     They are empty for a word about which the dictionary claims nothing.
     """
-    book = dictionary()
-    places: dict[str, list[range]] = defaultdict(list)  # of each key in the English
-    start = 0
-    while start < len(english):
-        keys, end = entry(english, start, book.english)
-        for key in keys:
-            places[key].append(range(start, end))
-        start = end
-    words = []  # the keys of each French word
-    for word, after in pairwise([*french, ""]):
-        before_verb = book.before_verb if after in book.verbs else {}
-        words.append(before_verb.get(word) or book.french.get(word, ()))
+    places, words = places_of(english), keys_of(french)
     often = Counter(key for keys in words for key in keys)
     turns: Counter[str] = Counter()
     claims = []
@@ -92,6 +81,41 @@ def alignment(english: Sequence[str], french: Sequence[str]) -> list[tuple[int, 
         claims.append(tuple(at for key in keys for at in places[key][turns[key]]) if sure else ())
         turns.update(keys)
     return claims
+
+
+def surplus(english: Sequence[str], french: Sequence[str]) -> list[bool]:
+    """Which French words say once more what the English has said already, or never says.
+
+    About a word that it does not know the dictionary claims nothing: False.
+    """
+    places = places_of(english)
+    turns: Counter[str] = Counter()
+    found = []
+    for keys in keys_of(french):
+        turns.update(keys)
+        found.append(any(turns[key] > len(places[key]) for key in keys))
+    return found
+
+
+def places_of(english: Sequence[str]) -> defaultdict[str, list[range]]:
+    """For each key the places of the English words that carry it, in turn."""
+    places: defaultdict[str, list[range]] = defaultdict(list)
+    start = 0
+    while start < len(english):
+        keys, end = entry(english, start, dictionary().english)
+        for key in keys:
+            places[key].append(range(start, end))
+        start = end
+    return places
+
+
+def keys_of(french: Sequence[str]) -> list[tuple[str, ...]]:
+    """The keys of each French word; none of a word that is not known."""
+    book, words = dictionary(), []
+    for word, after in pairwise([*french, ""]):
+        before_verb = book.before_verb if after in book.verbs else {}
+        words.append(before_verb.get(word) or book.french.get(word, ()))
+    return words
 
 
 def entry(

@@ -1,0 +1,191 @@
+"""The translators of chapters 02, 03 and 07 side by side: part of `make bench`, read by chapter 07.
+
+On `bilingual` the shipped models are judged afresh from their weights: what they translate without
+a fault, BLEU, and where they look (of a Transformer the head that the valid pairs choose); the
+seconds of training are those that the recipes recorded. Speed is measured here, in one run, on one
+thread and in turns, in processor time: target words a second that the recipe's training takes in
+(pads do not count), and sentences a second that are translated greedily, 256 at a time.
+
+On `fra_eng` stand the figures that the recipes recorded, and those of the last race on 15 000
+pairs, which `python tests/bench/translation.py --transformer` runs; without one, the last recorded.
+
+Writes tinylib/weights/results/leaderboard.json, which tinylib/lab/leaderboard.py reads.
+
+    python tests/bench/leaderboard.py [--rounds 7]
+"""
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tinylib.lab import weights
+from tinylib.lab.data import PAD, Batches, Pair, Splits, bilingual, encode
+from tinylib.lab.leaderboard import MEASURES, leaderboard
+from tinylib.lab.recipes import PRECISION, precision, translation_loss
+from tinylib.lab.train import adamw, fit
+from tinylib.lab.translation import (
+    CONTENT,
+    FIRST,
+    Translator,
+    alignment_accuracy,
+    best_head,
+    evaluate,
+    load_translator,
+    translate_unchecked,
+)
+from tinylib.seq2seq import Seq2Seq
+from tinylib.transformer import Transformer
+
+BUILD = Path(__file__).resolve().parents[2] / "_build"
+RACE = BUILD / "bench" / "translation-transformer-15000.json"
+MODELS = {"GRU": "gru", "+ attention": "attention", "Transformer": "transformer"}
+STEPS = 40  # of training, in each round
+clock = time.process_time
+
+
+def judged(name: str, translator: Translator, splits: Splits) -> dict[str, Any]:
+    """What a shipped model translates and where it looks, and what its recipe recorded."""
+    found = {
+        k: evaluate(*translator, getattr(splits, k)) for k in ("test", "length", "composition")
+    }
+    figures: dict[str, Any] = {
+        "model": name,
+        "sha256": weights.manifest()[name]["sha256"],
+        "parameters": sum(p.numel() for p in translator.model.parameters()),
+        "exact_match": {k: figure["exact_match"] for k, figure in found.items()},
+        "bleu": {k: figure["bleu"] for k, figure in found.items()},
+        "head": None,
+        "aligned": None,
+        "training_seconds": weights.results(name)["seconds"],
+    }
+    if isinstance(translator.model, Seq2Seq):
+        return figures  # it looks nowhere
+    head = FIRST
+    if isinstance(translator.model, Transformer):
+        head = best_head(*translator, splits.valid)
+        figures["head"] = head._asdict()
+    counts = alignment_accuracy(*translator, splits.test, head)
+    right, of = (sum(counts[name][i] for name in CONTENT) for i in (0, 1))
+    return figures | {"aligned": right / of, "content_words": [right, of]}
+
+
+def trained(translator: Translator, pairs: list[Pair], steps: int = STEPS) -> float:
+    """Target words a second in a training as the recipes'; it changes the model."""
+    batches, words = Batches(encode(pairs, *translator[1:]), size=64), 0
+
+    def batch(step: int) -> Any:
+        nonlocal words
+        drawn = batches(step)
+        words += int((drawn.target[:, 1:] != PAD).sum())
+        return drawn
+
+    optimiser = partial(adamw, weight_decay=0.1)
+    start = clock()
+    with precision():
+        fit(
+            translator.model,
+            translation_loss,
+            batch,
+            steps,
+            lr=1e-4,
+            optimiser=optimiser,
+            show=False,
+        )
+    return words / (clock() - start)
+
+
+def translated(translator: Translator, pairs: list[Pair]) -> float:
+    """Sentences a second."""
+    start = clock()
+    translate_unchecked(*translator, [pair.source for pair in pairs])
+    return len(pairs) / (clock() - start)
+
+
+def in_turns(rounds: int, runs: Mapping[str, Callable[[], float]]) -> dict[str, float]:
+    """The median of each; all take turns, in another order each round. The first does not count."""
+    names = list(runs)
+    found: dict[str, list[float]] = {name: [] for name in names}
+    for i in range(rounds + 1):
+        for name in names[i % len(names) :] + names[: i % len(names)]:
+            figure = runs[name]()
+            if i:
+                found[name].append(figure)
+    return {name: statistics.median(figures) for name, figures in found.items()}
+
+
+def on_bilingual(rounds: int) -> dict[str, Any]:
+    splits = bilingual()
+    models = {name: f"bilingual-{ending}" for name, ending in MODELS.items()}
+    loaded = {name: load_translator(model) for name, model in models.items()}
+    found = {name: judged(model, loaded[name], splits) for name, model in models.items()}
+    saying = {name: partial(translated, one, splits.test) for name, one in loaded.items()}
+    said = in_turns(rounds, saying)
+    learning = {name: partial(trained, one, splits.train) for name, one in loaded.items()}
+    learned = in_turns(rounds, learning)  # last, for it changes the models
+    for name, figures in found.items():
+        figures["training_tokens_per_second"] = round(learned[name])
+        figures["sentences_per_second"] = round(said[name])
+    return {"matmul_precision": {"training": PRECISION}, "models": found}
+
+
+def on_fra_eng() -> dict[str, Any]:
+    """What the recipes recorded of their training on all pairs."""
+    found = {}
+    for name, ending in MODELS.items():
+        recorded = weights.results(f"fra-eng-{ending}")["figures"]
+        figures = recorded["all"]
+        found[name] = {
+            "recipe": f"fra-eng-{ending}",
+            "bleu": figures["test"]["bleu"],
+            "bleu_beam_4": figures["test_beam_4"]["bleu"],
+            "exact_match": figures["test"]["exact_match"],
+            **{key: figures[key] for key in ("parameters", "seconds", "tokens_per_second")},
+        }
+        if "packed" in recorded:
+            found[name]["bleu_as_shipped"] = recorded["packed"]["test"]["bleu"]
+    return {"pairs": figures["pairs"], "held_out": figures["held_out"], "models": found}
+
+
+def last_race() -> dict[str, Any]:
+    """The last race on 15 000 pairs: just run, or else recorded."""
+    if not RACE.is_file():
+        try:
+            print("no new race on fra_eng: the recorded one stays")
+            return weights.results("leaderboard")["race"]
+        except LookupError:
+            raise SystemExit(
+                "no race on fra_eng was run yet: `python tests/bench/translation.py --transformer`"
+            ) from None
+    raced = json.loads(RACE.read_text(encoding="utf-8"))
+    at_equal_size = raced.pop("equal size")
+    general = {key: raced.pop(key) for key in ("pairs", "held_out", "threads")}
+    seconds = round(max(figures["seconds"] for figures in raced.values()))
+    return {**general, "seconds": seconds, "models": raced, "at_equal_size": at_equal_size}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="The course's translators side by side.")
+    parser.add_argument("--rounds", type=int, default=7, help="how often each speed is measured")
+    rounds = parser.parse_args().rounds
+    torch.set_num_threads(1)
+    found = {
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "race": last_race(),
+        "fra_eng": on_fra_eng(),
+        "bilingual": on_bilingual(rounds),
+    }
+    weights.write_json(weights.FOLDER / "results" / "leaderboard.json", found)
+    for data in MEASURES:
+        print(leaderboard(data), end="\n\n")
+
+
+if __name__ == "__main__":
+    main()
