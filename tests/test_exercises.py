@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import torch
-from torch.nn.functional import pad
+from torch import nn
+from torch.nn.functional import cross_entropy, pad
 from torch.nn.utils.rnn import pad_sequence
 
 from tinylib import bleu, synthesizer
@@ -36,7 +37,10 @@ from tinylib.exercises import encoder_decoder as ex01
 from tinylib.exercises import positional_encoding as ex05
 from tinylib.exercises import self_attention as ex
 from tinylib.exercises import seq2seq as ex02
+from tinylib.lab.data import bilingual
+from tinylib.lab.data import pad as padded
 from tinylib.lab.lookup import Lookups, role_scores
+from tinylib.lab.translation import load_translator
 from tinylib.lab.weights import results
 from tinylib.multi_head_attention import (
     MultiHeadAttention,
@@ -55,8 +59,10 @@ from tinylib.positional_encoding import (
     sinusoidal,
 )
 from tinylib.self_attention import causal_mask, self_attention
-from tinylib.seq2seq import gru_step, masked_loss
+from tinylib.seq2seq import gru_step, masked_loss, teacher_forcing
 from tinylib.seq2seq_attention import Annotations, AttentionDecoder
+from tinylib.transformer import Embedding, Transformer
+from tinylib.transformer_block import AddNorm, DecoderBlock, Design, EncoderBlock, layer_norm
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted(
@@ -361,6 +367,103 @@ def synthesizer_weights(
     return masked_softmax(scores, causal_mask(T))
 
 
+def embedded(
+    tokens: torch.Tensor, w_e: torch.Tensor, codes: torch.Tensor, offset: int
+) -> torch.Tensor:
+    embedding = Embedding(len(w_e), Design(D=w_e.shape[1], dropout=0.0))
+    embedding.load_state_dict({"weight": w_e})
+    return embedding(tokens, offset)
+
+
+class Given(nn.Module):
+    """A function as a layer."""
+
+    def __init__(self, f: Callable[[torch.Tensor], torch.Tensor]):
+        super().__init__()
+        self.f = f
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.f(x)
+
+
+def add_norm(
+    x: torch.Tensor,
+    f: Callable[[torch.Tensor], torch.Tensor],
+    norm: Callable[[torch.Tensor], torch.Tensor],
+) -> list[torch.Tensor]:
+    both = []
+    for order in ("post", "pre"):
+        around = AddNorm(Design(D=x.shape[1], dropout=0.0, norm=order))
+        around.norm = Given(norm)  # type: ignore[assignment]
+        both.append(around.leave(x, f(around.enter(x))))
+    return both
+
+
+def decoder_block(
+    x: torch.Tensor,
+    memory: torch.Tensor,
+    look: Any,
+    feed_forward: Callable[[torch.Tensor], torch.Tensor],
+    norm: Any,
+) -> torch.Tensor:
+    """The library's, with matrices that leave all as it is."""
+    D = x.shape[1]
+    block = DecoderBlock(Design(D=D, H=1, F=1, dropout=0.0))
+    for attention in (block.attention, block.cross):
+        for layer in (attention.w_q, attention.w_k, attention.w_v, attention.w_o):
+            layer.load_state_dict({"weight": torch.eye(D), "bias": torch.zeros(D)})
+    block.feed_forward = Given(feed_forward)  # type: ignore[assignment]
+    return block(x, block.source(memory))[0]
+
+
+def cached_step(
+    x: torch.Tensor,
+    codes: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    w_q: torch.Tensor,
+    w_k: torch.Tensor,
+    w_v: torch.Tensor,
+) -> torch.Tensor:
+    (D, k), S = w_q.shape, len(keys)
+    layer = MultiHeadAttention(D, H=1, k=k, causal=True)
+    layer.w_o = Given(lambda z: z)  # type: ignore[assignment]
+    named = {"w_q": w_q, "w_k": w_k, "w_v": w_v}
+    layer.load_state_dict({f"{name}.weight": w.T for name, w in named.items()})
+    own = layer.project((x + sinusoidal(1, D, offset=S)[0])[None])
+    kept = (torch.cat([before, new]) for before, new in zip((keys, values), own[1:], strict=True))
+    return torch.cat([layer.answer(own[0], *kept), *own[1:]])
+
+
+def smoothed_loss(logits: torch.Tensor, target: torch.Tensor, eps: float) -> torch.Tensor:
+    return cross_entropy(logits.mT, target, ignore_index=0, label_smoothing=eps)
+
+
+def learning_rate(step: int, D: int, warmup: int) -> float:
+    """In the two parts that meet at the end of the warm-up."""
+    top = 1 / (D * warmup) ** 0.5
+    return top * step / warmup if step < warmup else top * (warmup / step) ** 0.5
+
+
+def best_head(
+    valid: torch.Tensor, gold_valid: torch.Tensor, test: torch.Tensor, gold_test: torch.Tensor
+) -> list[float]:
+    """The one head that is best on the valid words; the test would fail if there were two."""
+    shares = [
+        role_score(weights.flatten(0, 1)[None], gold[None]).view(weights.shape[:2])
+        for weights, gold in ((valid, gold_valid), (test, gold_test))
+    ]
+    [[layer, head]] = (shares[0] == shares[0].max()).nonzero().tolist()
+    return [layer, head, float(shares[1][layer, head])]
+
+
+NOT_LEAKING = {
+    "causal attention",
+    "the mean of the words so far",
+    "causal attention in training, the mean so far in evaluation",
+    "causal attention, each word normed by itself",
+    "each word for itself",
+}
 DISTANCE_ALONE = {
     "queries and keys turned",
     "no positions",
@@ -443,6 +546,18 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
         "ablation": ablation,
         "role_score": role_score,
         "synthesizer": synthesizer_weights,
+    },
+    "transformer": {
+        "embedding": embedded,
+        "layer_norm": layer_norm,
+        "add_norm": add_norm,
+        "decoder_mask": lambda tokens: causal_mask(tokens.shape[1]) & (tokens != 0)[:, None],
+        "decoder_block": decoder_block,
+        "cached_step": cached_step,
+        "smoothed_loss": smoothed_loss,
+        "learning_rate": learning_rate,
+        "no_leak": lambda f, tokens, V: f.__doc__ in NOT_LEAKING,
+        "best_head": best_head,
     },
     "self_attention": {
         "scores": lambda x, t: dot_score(x[[t]], x)[0],
@@ -1265,6 +1380,195 @@ def answer(x, a, b_1, b, b_2):
 """,
         ],
     },
+    "transformer": {
+        "embedding": [
+            """
+def answer(tokens, w_e, codes, offset):
+    rows = []
+    for text in tokens.tolist():
+        places = range(offset, offset + len(text))
+        rows.append([w_e[i] * w_e.shape[1] ** 0.5 + codes[t] for i, t in zip(text, places)])
+    return rows
+""",
+            """
+def answer(tokens, w_e, codes, offset):
+    at = torch.arange(tokens.shape[1]) + offset
+    words, places = torch.nn.functional.embedding(tokens, w_e), codes[at]
+    return (words + places / w_e.size(1) ** 0.5) * np.sqrt(w_e.size(1))
+""",
+            """
+def answer(tokens, w_e, codes, offset):
+    one_hot = torch.nn.functional.one_hot(tokens, len(w_e)).float()
+    return one_hot @ (w_e * w_e.shape[1] ** 0.5) + codes.roll(-offset, 0)[: tokens.shape[1]]
+""",
+        ],
+        "layer_norm": [
+            """
+def answer(x, w, b, eps):
+    var, mean = torch.var_mean(x, -1, correction=0, keepdim=True)
+    return (x - mean) * torch.rsqrt(var + eps) * w + b
+""",
+            """
+def answer(x, w, b, eps):
+    mean = x.mean(-1)[..., None]
+    var = (x**2).mean(-1)[..., None] - mean**2
+    return w * (x - mean) / (var + eps) ** 0.5 + b
+""",
+            """
+def answer(x, w, b, eps):
+    x = x.double().numpy()
+    z = x - x.mean(-1, keepdims=True)
+    return z / np.sqrt(x.var(-1, keepdims=True) + eps) * w.numpy() + b.numpy()
+""",
+            "answer = lambda x, w, b, eps: torch.nn.functional.layer_norm(x, w.shape, w, b, eps)",
+        ],
+        "add_norm": [
+            "answer = lambda x, f, norm: [norm(f(x) + x), f(norm(x)) + x]",
+            "answer = lambda x, f, norm: torch.stack([norm(x + f(x)), x.add(f(norm(x)))])",
+        ],
+        "decoder_mask": [
+            """
+def answer(tokens):
+    B, T = tokens.shape
+    mask = torch.zeros(B, T, T, dtype=torch.bool)
+    for b in range(B):
+        for t in range(T):
+            for s in range(t + 1):
+                mask[b, t, s] = tokens[b, s] != 0
+    return mask
+""",
+            """
+def answer(tokens):
+    t = torch.arange(tokens.shape[1])
+    return (t[:, None] >= t) * (tokens > 0).unsqueeze(1)
+""",
+            "answer = lambda tokens: (tokens != 0)[:, None].repeat(1, tokens.size(1), 1).tril()",
+        ],
+        "decoder_block": [
+            """
+def answer(x, memory, look, feed_forward, norm):
+    def around(layer, x):
+        return norm(x + layer(x))
+
+    x = around(lambda x: look(x, x, True), x)
+    x = around(lambda x: look(x, memory, False), x)
+    return around(feed_forward, x)
+""",
+            """
+def answer(x, memory, look, feed_forward, norm):
+    own = [look(x[: t + 1], x[: t + 1], causal=False)[-1] for t in range(len(x))]
+    x = norm(torch.stack(own) + x)
+    x = norm(torch.cat([look(word[None], memory, causal=False) for word in x]) + x)
+    return norm(feed_forward(x) + x)
+""",
+        ],
+        "cached_step": [
+            """
+def answer(x, codes, keys, values, w_q, w_k, w_v):
+    own = (x + codes[keys.shape[0]])[None]
+    q, k, v = own @ w_q, own @ w_k, own @ w_v
+    z = torch.nn.functional.scaled_dot_product_attention(
+        q[None], torch.cat([keys, k])[None], torch.cat([values, v])[None]
+    )
+    return torch.cat([z[0], k, v])
+""",
+            # its own score apart from those of the words before it
+            """
+def answer(x, codes, keys, values, w_q, w_k, w_v):
+    q, k, v = ((x + codes[len(values)]) @ w for w in (w_q, w_k, w_v))
+    before = torch.exp(keys @ q / len(k) ** 0.5)
+    own = torch.exp(k @ q / len(k) ** 0.5)
+    return [(before @ values + own * v) / (before.sum() + own), k, v]
+""",
+        ],
+        "smoothed_loss": [
+            """
+def answer(logits, target, eps):
+    words, V = target != 0, logits.shape[-1]
+    wanted = torch.nn.functional.one_hot(target, V) * (1 - eps) + eps / V
+    return -(wanted * logits.log_softmax(-1)).sum(-1)[words].sum() / words.sum()
+""",
+            """
+def answer(logits, target, eps):
+    return torch.nn.functional.cross_entropy(
+        logits.flatten(0, 1), target.flatten(), ignore_index=0, label_smoothing=eps
+    )
+""",
+            """
+def answer(logits, target, eps):
+    losses = []
+    for row, label in zip(logits.flatten(0, 1), target.flatten()):
+        if label > 0:
+            total = row.logsumexp(0)
+            losses.append(total - (1 - eps) * row[label] - eps * row.mean())
+    return sum(losses) / len(losses)
+""",
+        ],
+        "learning_rate": [
+            "answer = lambda s, D, w: s / (D**0.5 * w**1.5) if s < w else 1 / np.sqrt(D * s)",
+            """
+def answer(step, D, warmup):
+    parts = torch.tensor([step**-0.5, step * warmup**-1.5])
+    return parts.amin() / D**0.5
+""",
+        ],
+        "no_leak": [
+            # a text cut short has no future
+            """
+def answer(f, tokens, V):
+    for training in (True, False):
+        whole = f(tokens, training)
+        for t in range(1, len(tokens) + 1):
+            if not torch.allclose(f(tokens[:t], training), whole[:t]):
+                return False
+    return True
+""",
+            # one word after the other, each to all others
+            """
+def answer(f, tokens, V):
+    for training in (True, False):
+        before = f(tokens, training)
+        for t in range(len(tokens)):
+            for word in range(V):
+                other = tokens.clone()
+                other[t] = word
+                if (f(other, training)[:t] - before[:t]).abs().sum() > 1e-9:
+                    return False
+    return True
+""",
+            """
+def answer(f, tokens, V):
+    def moved(training, t):
+        other = torch.cat([tokens[:t], V - 1 - tokens[t:]])
+        other[t:] += other[t:] == tokens[t:]
+        return not np.allclose(f(other, training)[:t], f(tokens, training)[:t])
+
+    return not any(moved(mode, t) for mode in (False, True) for t in range(len(tokens)))
+""",
+        ],
+        "best_head": [
+            """
+def answer(valid, gold_valid, test, gold_test):
+    def share(weights, gold):
+        pairs = [(int(row.argmax()), int(place)) for row, place in zip(weights, gold)]
+        pairs = [(look, place) for look, place in pairs if place != -1]
+        return sum(look == place for look, place in pairs) / len(pairs)
+
+    L, H = valid.shape[:2]
+    shares = {(l, h): share(valid[l, h], gold_valid) for l in range(L) for h in range(H)}
+    layer, head = max(shares, key=shares.get)
+    return [layer, head, share(test[layer, head], gold_test)]
+""",
+            """
+def answer(valid, gold_valid, test, gold_test):
+    valid, gold_valid = valid[:, :, gold_valid >= 0], gold_valid[gold_valid >= 0]
+    test, gold_test = test[:, :, gold_test >= 0], gold_test[gold_test >= 0]
+    hits = (valid.argmax(3) == gold_valid).sum(2)
+    layer, head = torch.unravel_index(hits.argmax(), hits.shape)
+    return layer, head, (test[layer, head].argmax(1) == gold_test).float().mean()
+""",
+        ],
+    },
     "self_attention": {
         "scores": [
             "answer = lambda x, t: [float(x[t].dot(row)) for row in x]",
@@ -1662,11 +1966,23 @@ def told_in_self_attention() -> dict[str, list[Any]]:
     }
 
 
+def told_in_transformer() -> dict[str, list[Any]]:
+    V, eps = 10_000, 0.1
+    p = torch.full((V,), eps / V, dtype=torch.float64)
+    p[0] += 1 - eps
+    parts = -p * p.log()
+    best, others = parts.sum(), parts[1:].sum()
+    uniform = -torch.tensor(1 / V).log()
+    plain = -torch.tensor(0.9).log()
+    return {"q-smoothing": [eps, best, uniform, parts[0], -p[1].log(), others, 0.9, plain]}
+
+
 TOLD = {
     "seq2seq": told_in_seq2seq,
     "attention_scoring": told_in_attention_scoring,
     "positional_encoding": told_in_positional_encoding,
     "self_attention": told_in_self_attention,
+    "transformer": told_in_transformer,
 }
 
 
@@ -1799,3 +2115,116 @@ def test_what_the_questions_of_chapter_06_say_is_true(unchecked: None) -> None:
         dense, dots = synthesizer.flops(T, 64), flops(T, T, 64, 4, 16, 16)
         assert dense.compare == dots.compare and dense.mix == dots.mix
     assert synthesizer.flops(20, 64).compare == 4 * synthesizer.flops(10, 64).compare
+
+
+def with_causal(model: Transformer, causal: bool) -> Transformer:
+    for block in model.decoder.blocks:
+        block.attention.causal = causal
+    return model
+
+
+@pytest.fixture
+def small() -> Transformer:
+    torch.manual_seed(7)
+    return Transformer(13, 11, Design(D=12, H=3, F=17, layers=2, dropout=0.0)).eval()
+
+
+def test_what_the_questions_of_chapter_07_say_is_true(small: Transformer) -> None:
+    x = torch.randn(5, 12, generator=torch.Generator().manual_seed(7))
+    one, zero = torch.ones(12), torch.zeros(12)
+    once, doubled = (layer_norm(z, one, zero) for z in (x, 2 * x))
+    assert (once - doubled).abs().max() < 1e-4 and not torch.equal(once, doubled)
+
+    source, lengths = torch.randint(4, 13, (2, 5)), torch.tensor([5, 5])
+    memory, state = small.encoder(source, lengths), small.start(source, lengths)
+    for block, (keys, values) in zip(small.decoder.blocks, state.sources, strict=True):
+        assert same(keys, block.cross.w_k(memory.states))  # of the top block, in all
+        assert same(values, block.cross.w_v(memory.states))
+
+    post, pre = (EncoderBlock(Design(12, 3, 17, dropout=0.0, norm=n)) for n in ("post", "pre"))
+    pre.load_state_dict(post.state_dict())
+    apart = post(x) - pre(x)
+    assert apart.abs().max() > 0.1
+    assert (once - layer_norm(pre(x), one, zero)).abs().max() > 0.1
+    assert (post(x) - layer_norm(pre(x), one, zero)).abs().max() > 0.1
+
+    without = Transformer(13, 11, Design(12, 3, 17, 2, dropout=0.0, positions=False)).eval()
+    sentences, target = torch.tensor([[4, 5, 6, 4, 7], [4, 7, 6, 4, 5]]), torch.ones(2, 3).long()
+    for model, blind in ((without, True), (small, False)):
+        dog, cat = model(sentences, lengths, target)
+        assert same(dog, cat) == blind
+
+
+@pytest.mark.parametrize(("D", "F"), [(16, 64), (64, 256), (128, 512)])
+def test_without_residual_and_norm_twelve_blocks_let_no_gradient_through(D: int, F: int) -> None:
+    torch.manual_seed(D)
+    ratios = []
+    for residual in (False, True):
+        design = Design(D, 4, F, dropout=0.0, norm="none", residual=residual)
+        blocks = nn.Sequential(*(EncoderBlock(design) for _ in range(12)))
+        blocks(torch.randn(4, 7, D)).square().sum().backward()
+        first, last = (
+            torch.cat([w.grad.flatten() for w in block.parameters() if w.grad is not None]).norm()
+            for block in (blocks[0], blocks[11])
+        )
+        ratios.append(float(first / last))
+    assert ratios[0] < 1e-9 and 0.5 < ratios[1] < 2
+
+
+def test_a_decoder_that_sees_the_next_word_learns_to_copy_it() -> None:
+    """Each translation is the source itself; one model is masked, the other never."""
+
+    def batch(i: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        words = torch.randint(4, 8, (32, 3), generator=torch.Generator().manual_seed(i))
+        bos, eos = torch.full((32, 1), 1), torch.full((32, 1), 2)
+        return words, torch.full((32,), 3), torch.cat([bos, words, eos], 1)
+
+    exact = []
+    for causal in (True, False):
+        torch.manual_seed(7)
+        model = with_causal(Transformer(8, 8, Design(32, 2, 64, 1, dropout=0.0)), causal)
+        adam = torch.optim.Adam(model.parameters(), lr=5e-3)
+        for i in range(120):
+            adam.zero_grad()
+            teacher_forcing(model, *batch(i)).backward()
+            adam.step()
+        source, lengths, target = batch(1000)
+        with torch.no_grad():
+            assert teacher_forcing(model, source, lengths, target) < 0.1
+            said = greedy(model.step, model.start(source, lengths), 1, 2, 4).tokens
+        exact.append((pad(said, (0, 4))[:, :4] == target[:, 1:]).all(1).double().mean())
+    assert exact[0] > 0.9 and exact[1] < 0.5
+
+
+def test_a_mask_in_training_alone_spoils_the_loss_and_no_translation() -> None:
+    model, source, target = load_translator("bilingual-transformer")
+    pairs = bilingual().test[:50]
+    ids, lengths = padded([source.ids(pair.source) for pair in pairs])
+    words, _ = padded([[1, *target.ids(pair.target), 2] for pair in pairs])
+    losses, said = [], []
+    for causal in (True, False):
+        with_causal(model, causal)
+        with torch.no_grad():
+            losses.append(teacher_forcing(model, ids, lengths, words))
+            said.append(greedy(model.step, model.start(ids, lengths), 1, 2, 30).tokens)
+    assert losses[1] > 10 * losses[0]
+    assert torch.equal(*said)
+
+
+def test_a_cache_spares_190_of_210_words(small: Transformer) -> None:
+    read: list[int] = []
+
+    def count(block: nn.Module, inputs: tuple[torch.Tensor, ...], output: Any) -> None:
+        read.append(inputs[0].shape[1])
+
+    small.decoder.blocks[0].register_forward_hook(count)
+    state = small.start(torch.tensor([[4, 5, 6]]), torch.tensor([3]))
+    tokens = torch.ones(1, 1).long()
+    for _ in range(20):
+        logits, _ = small.decoder(tokens, state)
+        tokens = torch.cat([tokens, logits[:, -1:].argmax(-1)], dim=1)
+    assert sum(read) == 210
+    read.clear()
+    nobody = -1
+    cached = greedy(small.step, state, bos=1, eos=nobody, max_len=20).tokens
+    assert sum(read) == 20 and torch.equal(cached, tokens[:, 1:])

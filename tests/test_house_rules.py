@@ -130,7 +130,7 @@ def test_widgets_and_exercises_carry_the_stems_of_what_they_show() -> None:
     views = {path.stem for path in widgets.glob("*.py")} - {"__init__", "export", "schema"}
     views -= {"translator"}  # what several share, in both languages
     shared = {"dictionary", "inputs", "lookup", "parts", "search", "sentences", "translator"}
-    shared |= {"vectors"}
+    shared |= {"vectors", "writer"}
     assert {path.stem for path in widgets.glob("*.js")} - shared == views
     taught = chapters | (WITHOUT_CHAPTER & {path.stem for path in MODULES})
     taught |= {"kernel_regression"}  # the first half of attention_scoring, with a view of its own

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from tinylib.attention_scoring import attend, dot_score, length_mask
+from tinylib.attention_scoring import AdditiveScore, attend, dot_score, length_mask
 from tinylib.lab.look import record
 from tinylib.multi_head_attention import (
     Flops,
@@ -286,6 +286,19 @@ def test_the_fast_path_of_long_texts(precision: str, causal: bool) -> None:
             with products(precision):
                 fast = fast_multi_head_attention(x, k, v, 2, own, causal=causal)
             close(fast, wanted.output, 1e-9)
+
+
+@pytest.mark.parametrize(("precision", "longest"), [("highest", 0), ("high", 256), ("medium", 256)])
+def test_the_plain_form_is_taken_where_it_wins(
+    precision: str, longest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For short texts, where float32 products need not be exact."""
+    monkeypatch.setattr("tinylib.multi_head_attention.fast_attend", lambda q, *_: q * torch.nan)
+    for long in (1, 256, 257):
+        x = torch.ones(long, 2)
+        with products(precision):
+            output = fast_multi_head_attention(x, x, x, 2)
+        assert output.isnan().all() == (long > longest)
 
 
 # --- torch's module ----------------------------------------------------------------------------
@@ -579,12 +592,65 @@ def test_recording_shows_every_heads_weights_and_scores() -> None:
 
 
 def test_what_nobody_watches_takes_the_fast_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    layer, rows = layer_of(), rows_of(B)
-    wanted = layer.attended(*rows).output
-    monkeypatch.delattr(MultiHeadAttention, "attended")
+    """Unless it compares in another way than the fast one can."""
+    layer, other, rows = layer_of(), layer_of(score=dot_score), rows_of(B)
+    wanted, (q, k, v) = layer.attended(*rows).output, layer.project(*rows)
+    monkeypatch.delattr(MultiHeadAttention, "look")
     close(layer(*rows), wanted, 1e-9)
-    with record(layer), pytest.raises(AttributeError, match="attended"):
+    close(layer.answer(q, k, v), wanted, 1e-9)
+    with record(layer), pytest.raises(AttributeError, match="look"):
         layer(*rows)
+    with pytest.raises(AttributeError, match="look"):
+        other(*rows)
+
+
+@pytest.mark.parametrize("watched", [False, True])
+@pytest.mark.parametrize("built_in", [False, True])
+def test_what_is_projected_can_be_kept(watched: bool, built_in: bool) -> None:
+    """project, then answer or look, is the whole; keys and values may come a few at a time."""
+    torch.manual_seed(0)
+    layer = MultiHeadAttention(12, H, bias=True, causal=built_in).double()
+    x, on = drawn()[0][..., :12], some(B, H)
+    mask = some(B, T, T)
+    wanted = layer.attended(x, mask=mask, head_mask=on)
+    q, k, v = layer.project(x)
+    assert torch.equal(k, layer.w_k(x)) and torch.equal(v, layer.w_v(x))
+    seen = layer.look(q, k, v, mask=mask, head_mask=on)
+    for one, other in zip(seen, wanted, strict=True):
+        assert torch.equal(one, other)
+    with record(layer) if watched else nullcontext():
+        close(layer.answer(q, k, v, mask, on), wanted.output, 1e-9)
+        whole = layer.answer(q, k, v)
+        kept_k, kept_v = k[:, :0], v[:, :0]
+        for t in range(T):
+            of_t, k_t, v_t = layer.project(x[:, t : t + 1])
+            kept_k, kept_v = torch.cat([kept_k, k_t], 1), torch.cat([kept_v, v_t], 1)
+            now = layer.answer(of_t, kept_k, kept_v)
+            if built_in or t == T - 1:
+                close(now[:, 0], whole[:, t], 1e-9)
+
+
+@either_way
+@pytest.mark.parametrize("built_in", [False, True])
+def test_another_score_is_what_the_layer_compares_with(
+    way: Callable[..., Tensor], built_in: bool
+) -> None:
+    """One that is learned is the layer's, as its weights are."""
+    torch.manual_seed(0)
+    x, mask = drawn()[0][..., :12], some(B, T, T)
+    plain = MultiHeadAttention(12, H, causal=built_in, score=dot_score).double()
+    scaled = MultiHeadAttention(12, H, causal=built_in).double()
+    scaled.load_state_dict(plain.state_dict())
+    assert not torch.allclose(way(plain, x, mask=mask), way(scaled, x, mask=mask))
+    with torch.no_grad():
+        scaled.w_q.weight *= 2  # √4
+    close(way(plain, x, mask=mask), way(scaled, x, mask=mask), 1e-9)
+    learned = MultiHeadAttention(12, H, score=AdditiveScore(4)).double()
+    assert "score.w_v" in learned.state_dict()
+    q, k, v = (split_heads(y, H) for y in learned.project(x))
+    weights = learned.score(q, k).masked_fill(~mask[:, None], -torch.inf).softmax(-1)
+    weights = weights.nan_to_num()  # queries that may look at nothing
+    close(way(learned, x, mask=mask), learned.w_o(merge_heads(weights @ v)), 1e-9)
 
 
 def test_one_tap_is_enough_to_watch() -> None:

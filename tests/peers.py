@@ -1,0 +1,115 @@
+"""What the tests of the Transformer share: torch's own, with our weights, must be equal to ours."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from tinylib.transformer import Transformer
+from tinylib.transformer_block import DecoderBlock, Design, EncoderBlock
+
+Module = TypeVar("Module", bound=nn.Module)
+
+NORMS = {  # which norm of torch's layer stands around which part of ours
+    EncoderBlock: ["around_attention", "around_feed_forward"],
+    DecoderBlock: ["around_attention", "around_cross", "around_feed_forward"],
+}
+
+
+def close(x: Tensor, other: Tensor, tolerance: float = 1e-9) -> None:
+    """Up to the tolerance, as a part of 1 or of the largest number there is."""
+    largest = max(1.0, other.abs().max().item()) if other.numel() else 1.0
+    torch.testing.assert_close(x, other, rtol=tolerance, atol=tolerance * largest)
+
+
+def randomised(module: Module, seed: int = 0) -> Module:
+    """In float64, and no weight is left at 0 or 1, as those of norms and biases would be."""
+    g = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, w in module.double().named_parameters():
+            noise = torch.randn(w.shape, generator=g, dtype=w.dtype)
+            w.copy_(noise / w.shape[-1] ** 0.5 if w.ndim > 1 else 0.3 * noise)
+            if name.endswith("norm.weight"):
+                w.add_(1)
+    return module
+
+
+def drawn(*shape: int, seed: int = 1) -> Tensor:
+    g = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=g, dtype=torch.float64)
+
+
+def as_torchs(block: nn.Module, ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The block's tensors, its weights or their gradients, under the names that torch gives them.
+
+    torch's layer has W_q, W_k and W_v in one matrix.
+    """
+    theirs = {}
+    for name, other in {"attention": "self_attn", "cross": "multihead_attn"}.items():
+        if hasattr(block, name):
+            for part in ("weight", "bias"):
+                qkv = [ours[f"{name}.w_{w}.{part}"] for w in "qkv"]
+                theirs[f"{other}.in_proj_{part}"] = torch.cat(qkv)
+                theirs[f"{other}.out_proj.{part}"] = ours[f"{name}.w_o.{part}"]
+    for part in ("weight", "bias"):
+        for i, name in enumerate(NORMS[type(block)], start=1):
+            theirs[f"norm{i}.{part}"] = ours[f"{name}.norm.{part}"]
+        for i in (1, 2):
+            theirs[f"linear{i}.{part}"] = ours[f"feed_forward.w_{i}.{part}"]
+    return theirs
+
+
+def of(design: Design) -> dict[str, Any]:
+    """The arguments with which torch builds its layers."""
+    assert design.norm != "none" and design.residual and design.scaled
+    D, H, F, _, dropout, norm, *_ = design
+    how = {"d_model": D, "nhead": H, "dim_feedforward": F, "dropout": dropout}
+    return how | {"norm_first": norm == "pre", "batch_first": True}
+
+
+def torchs_layer(block: nn.Module, design: Design) -> nn.Module:
+    """torch's layer with the block's weights, of its dtype, in its mode."""
+    kind = {EncoderBlock: nn.TransformerEncoderLayer, DecoderBlock: nn.TransformerDecoderLayer}
+    layer = kind[type(block)](**of(design)).to(next(block.parameters()).dtype)
+    layer.load_state_dict(as_torchs(block, dict(block.named_parameters())))
+    return layer.train(block.training)
+
+
+def stacked(model: Transformer, ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """What stands between a model's embeddings and its output, under torch's names."""
+    theirs: dict[str, Tensor] = {}
+    for side in ("encoder", "decoder"):
+        for i, block in enumerate(getattr(model, side).blocks):
+            start = f"{side}.blocks.{i}."
+            own = {name[len(start) :]: x for name, x in ours.items() if name.startswith(start)}
+            layer = as_torchs(block, own)
+            theirs |= {f"{side}.layers.{i}.{name}": x for name, x in layer.items()}
+        norm = f"{side}.norm."
+        theirs |= {name: x for name, x in ours.items() if name.startswith(norm)}
+    return theirs
+
+
+def torchs_stack(model: Transformer, design: Design) -> nn.Transformer:
+    """`nn.Transformer` with the model's weights, of its dtype, in its mode.
+
+    It has a norm on top of either side. Ours, and the paper's, has one with pre-norm alone.
+    """
+    how, pre = of(design), design.norm == "pre"
+
+    def norm() -> nn.LayerNorm | None:
+        return nn.LayerNorm(design.D) if pre else None
+
+    stack = nn.Transformer(
+        design.D,
+        design.H,
+        custom_encoder=nn.TransformerEncoder(  # nested tensors are a prototype, of which it warns
+            nn.TransformerEncoderLayer(**how), design.layers, norm(), enable_nested_tensor=False
+        ),
+        custom_decoder=nn.TransformerDecoder(
+            nn.TransformerDecoderLayer(**how), design.layers, norm()
+        ),
+        batch_first=True,
+    ).to(next(model.parameters()).dtype)
+    stack.load_state_dict(stacked(model, dict(model.named_parameters())))
+    return stack.train(model.training)

@@ -1,0 +1,549 @@
+"""The blocks: norms by hand, torch's layers with our weights, masks, and what came before."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import cache
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from peers import as_torchs, close, drawn, randomised, torchs_layer
+from torch import Tensor, nn
+
+from tinylib.attention_scoring import dot_score, length_mask
+from tinylib.lab.look import record
+from tinylib.multi_head_attention import split_heads
+from tinylib.positional_encoding import KeysValues
+from tinylib.self_attention import causal_mask
+from tinylib.transformer_block import (
+    AddNorm,
+    DecoderBlock,
+    Design,
+    EncoderBlock,
+    FeedForward,
+    LayerNorm,
+    attention,
+    layer_norm,
+)
+
+B, S, T, H, D, F = 2, 7, 5, 3, 33, 13  # D must be H times something: 3 · 11
+DESIGN = Design(D, H, F, dropout=0.0)
+FLOATS = [(torch.float64, 1e-9), (torch.float32, 1e-5)]
+EVERY_NORM = pytest.mark.parametrize("norm", ["post", "pre", "none"])
+
+
+# --- layer norm --------------------------------------------------------------------------------
+
+ROWS = torch.tensor([[1.0, 2.0], [2.0, 3.0]])
+
+
+def test_layer_norm_and_batch_norm_of_the_chapter() -> None:
+    """Of [[1, 2], [2, 3]]: along rows [−1, 1] twice, along columns [−1, −1] and [1, 1]."""
+    rows = layer_norm(ROWS, torch.ones(2), torch.zeros(2))
+    close(rows, torch.tensor([[-1.0, 1.0], [-1.0, 1.0]]), 1e-4)  # epsilon counts: 0.25 + 1e-5
+    columns = nn.BatchNorm1d(2)(ROWS)
+    close(columns, torch.tensor([[-1.0, -1.0], [1.0, 1.0]]), 1e-4)
+    close(layer_norm(ROWS.T, torch.ones(2), torch.zeros(2)).T, columns)
+    exact = layer_norm(ROWS, torch.ones(2), torch.zeros(2), eps=0.0)
+    assert torch.equal(exact, torch.tensor([[-1.0, 1.0], [-1.0, 1.0]]))
+
+
+def test_layer_norm_by_hand() -> None:
+    """The mean is 3, the variance (4 + 1 + 9) / 3 − divided by 3, not by 2."""
+    x = torch.tensor([1.0, 2.0, 6.0], dtype=torch.float64)
+    w, b = torch.tensor([[2.0, 3.0, 5.0], [7.0, 11.0, 13.0]], dtype=torch.float64)
+    sigma = (14 / 3 + 0.5) ** 0.5
+    wanted = [-2 / sigma * 2 + 7, -1 / sigma * 3 + 11, 3 / sigma * 5 + 13]
+    close(layer_norm(x, w, b, eps=0.5), torch.tensor(wanted, dtype=torch.float64))
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), FLOATS)
+@pytest.mark.parametrize("width", [1, 2, D])
+@pytest.mark.parametrize("eps", [1e-5, 1e-2])
+def test_layer_norm_is_torchs(dtype: torch.dtype, tolerance: float, width: int, eps: float) -> None:
+    """The formula and the module, of any number of axes, forwards and backwards.
+
+    In rows of one or two numbers nearly all of the gradient cancels: float32 keeps none of it.
+    """
+    backwards = dtype == torch.float64 or width == D
+    module, torchs = LayerNorm(width, eps), nn.LayerNorm(width, eps)
+    assert torch.equal(module.weight, torchs.weight) and torch.equal(module.bias, torchs.bias)
+    torchs = randomised(torchs).to(dtype)
+    module.to(dtype).load_state_dict(torchs.state_dict())
+    for lead in ((), (T,), (B, T), (B, 3, T)):
+        x = (5 + 3 * drawn(*lead, width)).to(dtype)
+        felt, results = drawn(*lead, width, seed=2).to(dtype), []
+        for function in (lambda x: layer_norm(x, module.weight, module.bias, eps), module, torchs):
+            given = x.clone().requires_grad_()
+            output = function(given)
+            grads = torch.autograd.grad(output, given, felt) if backwards else ()
+            results.append((output, *grads))
+        for ours in results[:2]:
+            for mine, theirs in zip(ours, results[2], strict=True):
+                close(mine, theirs, tolerance)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.bfloat16, 3e-2), (torch.float16, 4e-3)])
+def test_layer_norm_in_half_precision(dtype: torch.dtype, tolerance: float) -> None:
+    torchs, x = randomised(nn.LayerNorm(D)), drawn(B, T, D)
+    wanted, w, b = torchs(x), torchs.weight.to(dtype), torchs.bias.to(dtype)
+    module = LayerNorm(D).to(dtype)
+    module.load_state_dict({"weight": w, "bias": b})
+    for output in (layer_norm(x.to(dtype), w, b), module(x.to(dtype))):
+        assert output.dtype == dtype
+        close(output.double(), wanted, tolerance)
+
+
+def test_a_row_of_equal_numbers_has_nothing_to_tell() -> None:
+    """0 · w + b, and finite gradients: epsilon is there for it. A row of one number is such."""
+    for width in (1, D):
+        module = randomised(LayerNorm(width))
+        for number in (0.0, 7.0, -1e6):
+            x = torch.full((T, width), number, dtype=torch.float64, requires_grad=True)
+            output = module(x)
+            close(output, module.bias.expand_as(output))
+            (gradient,) = torch.autograd.grad(output.square().sum(), x)
+            assert gradient.isfinite().all()
+            plain = layer_norm(x, module.weight, module.bias)
+            close(plain, output)
+
+
+@given(
+    scale=st.floats(0.5, 100),
+    shift=st.floats(-100, 100),
+    rows=st.lists(st.integers(1, 4), max_size=2),
+    seed=st.integers(0, 999),
+)
+def test_scale_and_shift_of_a_row_are_lost(
+    scale: float, shift: float, rows: list[int], seed: int
+) -> None:
+    """Each row comes out with mean 0 and variance 1, whatever the others are."""
+    w, b = torch.ones(D, dtype=torch.float64), torch.zeros(D, dtype=torch.float64)
+    x = drawn(*rows, D, seed=seed)
+    y = layer_norm(x, w, b, eps=0.0)
+    close(y.mean(-1), torch.zeros(rows, dtype=torch.float64))
+    close(y.square().mean(-1), torch.ones(rows, dtype=torch.float64))
+    close(layer_norm(scale * x + shift, w, b, eps=0.0), y)
+    if rows:
+        other = x.clone()
+        other[1:] *= 10
+        assert torch.equal(layer_norm(other, w, b, eps=0.0)[0], y[0])
+
+
+def test_a_row_of_another_width_is_refused(unchecked: None) -> None:
+    with pytest.raises(RuntimeError, match=r"normalized_shape=\[33\]"):
+        LayerNorm(D)(torch.zeros(T, 11))
+
+
+# --- feed-forward ------------------------------------------------------------------------------
+
+
+def test_feed_forward_by_hand() -> None:
+    layer = FeedForward(2, 3)
+    layer.w_1.weight.data = torch.tensor([[1.0, 0.0], [0.0, -1.0], [2.0, 1.0]])
+    layer.w_1.bias.data = torch.tensor([0.0, 1.0, -4.0])
+    layer.w_2.weight.data = torch.tensor([[1.0, 10.0, 100.0], [-1.0, 0.0, 1.0]])
+    layer.w_2.bias.data = torch.tensor([0.5, 0.0])
+    x = torch.tensor([[1.0, 3.0], [-2.0, -1.0]])
+    # hidden: max(0, [1, −2, 1]) and max(0, [−2, 2, −9])
+    assert layer(x).tolist() == [[101.5, 0.0], [20.5, 0.0]]
+
+
+def test_feed_forward_takes_every_word_on_its_own() -> None:
+    layer, x = randomised(FeedForward(D, F)), drawn(B, T, D)
+    assert layer.w_1.weight.shape == (F, D) and layer.w_2.weight.shape == (D, F)
+    whole = layer(x)
+    for b in range(B):
+        for t in range(T):
+            close(layer(x[b, t]), whole[b, t])
+
+
+# --- add and norm ------------------------------------------------------------------------------
+
+
+def around(norm: str, **how: Any) -> AddNorm:
+    return randomised(AddNorm(DESIGN._replace(norm=norm, **how)))
+
+
+def test_where_the_norm_stands() -> None:
+    """N(x + f(x)); x + f(N(x)); x + f(x); and without residuals N(f(x)); f(N(x)); f(x)."""
+    x, f = drawn(B, T, D), randomised(FeedForward(D, F))
+    w, b = (around("post").norm.get_parameter(name) for name in ("weight", "bias"))
+
+    def norm(x: Tensor) -> Tensor:
+        return layer_norm(x, w, b)
+
+    wanted = {
+        ("post", True): norm(x + f(x)),
+        ("pre", True): x + f(norm(x)),
+        ("none", True): x + f(x),
+        ("post", False): norm(f(x)),
+        ("pre", False): f(norm(x)),
+        ("none", False): f(x),
+    }
+    for (where, residual), y in wanted.items():
+        layer = around(where, residual=residual)
+        close(layer.leave(x, f(layer.enter(x))), y)
+        assert len(list(layer.parameters())) == (0 if where == "none" else 2)
+
+
+@EVERY_NORM
+def test_dropout_acts_on_what_the_layer_adds_and_in_training_only(norm: str) -> None:
+    """Never on x itself. With dropout 1 nothing is added; with 0.25, 4/3 or nothing."""
+    x, f_x = drawn(B, T, D), drawn(B, T, D, seed=2)
+    layer = around(norm, dropout=1.0)
+    close(layer.leave(x, f_x), around(norm).leave(x, torch.zeros_like(x)))
+    assert torch.equal(layer.enter(x), around(norm).enter(x))
+    assert torch.equal(layer.eval().leave(x, f_x), around(norm).leave(x, f_x))
+    torch.manual_seed(0)
+    layer = AddNorm(DESIGN._replace(norm="none", dropout=0.25))
+    added = layer.leave(x, torch.ones_like(x)) - x
+    some = added.abs() > 1e-9
+    close(added[some], torch.full_like(added[some], 4 / 3))
+    assert 0.65 < some.double().mean() < 0.85
+
+
+def test_an_unknown_place_for_the_norm_is_refused() -> None:
+    for block in (AddNorm, EncoderBlock, DecoderBlock):
+        with pytest.raises(ValueError, match="norm is 'batch': post, pre or none"):
+            block(DESIGN._replace(norm="batch"))
+
+
+# --- designs -----------------------------------------------------------------------------------
+
+
+def test_the_design_of_the_paper() -> None:
+    """Vaswani et al. 2017, table 3, "base"."""
+    design = Design()
+    assert design[:5] == (512, 8, 2048, 6, 0.1) and design.norm == "post"
+    assert design.residual and design.positions and design.scaled
+    with torch.device("meta"):
+        count = [
+            sum(p.numel() for p in b(design).parameters()) for b in (EncoderBlock, DecoderBlock)
+        ]
+    attentions, feed_forward, norm = 4 * (512**2 + 512), 2 * 512 * 2048 + 2048 + 512, 2 * 512
+    assert count[0] == attentions + feed_forward + 2 * norm == 3_152_384
+    assert count[1] == 2 * attentions + feed_forward + 3 * norm == 4_204_032
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"H": 2}, "D = 33 cannot be cut into 2 heads"),
+        ({"H": 0}, "D = 33 cannot be cut into 0 heads"),
+        ({"dropout": 1.5}, "between 0 and 1"),
+    ],
+)
+@pytest.mark.parametrize("block", [EncoderBlock, DecoderBlock])
+def test_what_cannot_be_built_is_refused(
+    block: Callable[[Design], nn.Module], wrong: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        block(DESIGN._replace(**wrong))
+
+
+def test_attentions_have_biases_and_the_decoders_own_looks_back() -> None:
+    block = DecoderBlock(DESIGN)
+    for layer in (block.attention, block.cross, EncoderBlock(DESIGN).attention):
+        assert all(w.bias is not None for w in (layer.w_q, layer.w_k, layer.w_v, layer.w_o))
+        assert layer.H == H and layer.w_k.weight.shape == (D, D)
+    assert block.attention.causal and not block.cross.causal
+
+
+def test_without_a_scale_scores_are_plain_products() -> None:
+    """The same as with a scale, and √k times the queries."""
+    plain, scaled = (attention(DESIGN._replace(scaled=on)) for on in (False, True))
+    randomised(scaled)
+    plain.double().load_state_dict(scaled.state_dict())
+    x = drawn(B, T, D)
+    assert not torch.allclose(plain(x), scaled(x))
+    q, k, v = plain.project(x)
+    close(plain.look(q, k, v).scores, dot_score(split_heads(q, H), split_heads(k, H)))
+    with torch.no_grad():
+        for part in (scaled.w_q.weight, scaled.w_q.bias):
+            part *= 11**0.5
+    close(plain(x), scaled(x))
+
+
+# --- torch's layers ----------------------------------------------------------------------------
+
+
+class Case(NamedTuple):
+    block: EncoderBlock | DecoderBlock
+    design: Design
+    x: Tensor
+    memory: Tensor  # what the decoder's block looks at
+    mask: Tensor | None  # ours: of the source, and in the encoder that is x
+    masks: dict[str, Tensor]  # torch's
+    felt: Tensor  # the gradient that reaches the output
+
+
+def padding(batch: tuple[int, ...], s: int) -> Tensor:
+    """A mask (*B, 1, S) of lengths that differ, each 1 at least."""
+    return length_mask(torch.randint(1, s + 1, batch), s)[..., None, :]
+
+
+@st.composite
+def cases(draw: st.DrawFn, kind: type[EncoderBlock | DecoderBlock]) -> Case:
+    """Any sizes, and every mix of a padding mask, a causal mask and any other.
+
+    A word that may look at nothing is NaN in torch's layers, so here each may look at one at least.
+    """
+    torch.manual_seed(draw(st.integers(0, 9999)))
+    heads, k, f = (draw(st.integers(least, 5)) for least in (1, 3, 1))
+    t, s = (draw(st.integers(1, 6)) for _ in range(2))
+    batch: tuple[int, ...] = draw(st.sampled_from([(), (1,), (2,), (3,)]))
+    norm, p = draw(st.sampled_from(["post", "pre"])), draw(st.sampled_from([0.0, 0.3]))
+    design = Design(heads * k, heads, f, dropout=p, norm=norm)
+    block = randomised(kind(design), draw(st.integers(0, 9999))).train(p == 0)
+    x, memory, felt = (torch.randn(*batch, n, heads * k, dtype=torch.float64) for n in (t, s, t))
+    s = t if kind is EncoderBlock else s
+    side = "src" if kind is EncoderBlock else "memory"
+    masks: dict[str, Tensor] = {}
+    parts = []
+    if draw(st.booleans()):
+        parts.append(padding(batch, s))
+        masks[f"{side}_key_padding_mask"] = ~parts[-1].squeeze(-2)
+    form = draw(st.sampled_from(["none", "causal", "all", "text"]))
+    if form == "causal":
+        parts.append(causal_mask(max(t, s))[:t, :s])
+        masks[f"{side}_mask"] = ~parts[-1]
+    elif form != "none":
+        lead = batch if form == "text" else ()
+        allowed = torch.rand(*lead, t, s) < draw(st.sampled_from([0.3, 0.7]))
+        allowed[..., 0] = True  # the first word is never a pad
+        parts.append(allowed)
+        heads_of = allowed if form == "all" or not batch else allowed.repeat_interleave(heads, 0)
+        masks[f"{side}_mask"] = ~heads_of
+    mask = parts[0] if parts else None
+    if len(parts) > 1:
+        mask = parts[0] & parts[1]
+    if kind is DecoderBlock:
+        masks["tgt_mask"] = ~causal_mask(t)
+    return Case(block, design, x, memory, mask, masks, felt)
+
+
+def run(block: nn.Module, case: Case, x: Tensor, *memory: Tensor) -> Tensor:
+    if isinstance(block, DecoderBlock):
+        return block(x, block.source(*memory), case.mask)[0]
+    return block(x, case.mask)
+
+
+@pytest.mark.parametrize("kind", [EncoderBlock, DecoderBlock])
+@pytest.mark.parametrize(("dtype", "tolerance"), FLOATS)
+@given(watched=st.booleans(), data=st.data())
+def test_the_blocks_are_torchs_layers(
+    kind: type[EncoderBlock | DecoderBlock],
+    dtype: torch.dtype,
+    tolerance: float,
+    watched: bool,
+    data: st.DataObject,
+) -> None:
+    """Outputs, and the gradients of all that went in and of all parameters."""
+    case = data.draw(cases(kind))
+    block = case.block.to(dtype)
+    torchs = torchs_layer(block, case.design)
+    went_in = [case.x] if kind is EncoderBlock else [case.x, case.memory]
+    felt, outputs, grads = case.felt.to(dtype), [], []
+    for layer in (block, torchs):
+        texts = [y.to(dtype, copy=True).requires_grad_() for y in went_in]
+        if layer is torchs:
+            output = torchs(*texts, **case.masks)
+        else:
+            with record(layer) if watched else nullcontext():
+                output = run(layer, case, *texts)
+        output.backward(felt)
+        outputs.append(output)
+        named = {name: w.grad for name, w in layer.named_parameters() if w.grad is not None}
+        named = as_torchs(block, named) if layer is block else named
+        named |= {f"text {i}": y.grad for i, y in enumerate(texts) if y.grad is not None}
+        grads.append(named)
+    close(outputs[0], outputs[1], tolerance)
+    mine, theirs = grads
+    assert mine.keys() == theirs.keys() and len(mine) == len(list(torchs.parameters())) + len(texts)
+    for name, gradient in theirs.items():
+        close(mine[name], gradient, tolerance)
+    with torch.no_grad():  # here torch's own encoder layer takes another, faster way
+        block.eval(), torchs.eval()
+        given = [y.to(dtype) for y in went_in]
+        close(run(block, case, *given), torchs(*given, **case.masks), tolerance)
+
+
+# --- masks, and what came before ---------------------------------------------------------------
+
+
+@cache
+def encoder_block(**how: Any) -> EncoderBlock:
+    return randomised(EncoderBlock(DESIGN._replace(**how)))
+
+
+@cache
+def decoder_block(**how: Any) -> DecoderBlock:
+    return randomised(DecoderBlock(DESIGN._replace(**how)))
+
+
+@EVERY_NORM
+@pytest.mark.parametrize("residual", [True, False])
+def test_the_encoders_block_is_what_its_parts_make(norm: str, residual: bool) -> None:
+    block, x = encoder_block(norm=norm, residual=residual), drawn(B, S, D)
+    mask = length_mask(torch.tensor([4, S]), S)[:, None]
+
+    def sublayer(x: Tensor, part: AddNorm, f: Callable[[Tensor], Tensor]) -> Tensor:
+        def norm_of(y: Tensor) -> Tensor:
+            w, b = part.norm.get_parameter("weight"), part.norm.get_parameter("bias")
+            return layer_norm(y, w, b)
+
+        f_x = f(norm_of(x)) if norm == "pre" else f(x)
+        y = x + f_x if residual else f_x
+        return norm_of(y) if norm == "post" else y
+
+    y = sublayer(x, block.around_attention, lambda x: block.attention(x, mask=mask))
+    close(block(x, mask), sublayer(y, block.around_feed_forward, block.feed_forward))
+
+
+@EVERY_NORM
+def test_the_decoders_block_is_what_its_parts_make(norm: str) -> None:
+    """Each part between its own enter and leave, in the order of the paper's figure."""
+    block, x, memory = decoder_block(norm=norm), drawn(B, T, D), drawn(B, S, D, seed=2)
+    mask = length_mask(torch.tensor([4, S]), S)[:, None]
+    parts: list[tuple[AddNorm, Callable[[Tensor], Tensor]]] = [
+        (block.around_attention, lambda y: block.attention(y, mask=causal_mask(T))),
+        (block.around_cross, lambda y: block.cross(y, memory, mask=mask)),
+        (block.around_feed_forward, block.feed_forward),
+    ]
+    y = x
+    for around, f in parts:
+        y = around.leave(y, f(around.enter(y)))
+    close(block(x, block.source(memory), mask)[0], y)
+
+
+@EVERY_NORM
+def test_pads_of_the_source_change_nothing(norm: str) -> None:
+    """Nor do they in a batch with others; and every word does, at every other."""
+    lengths = torch.tensor([4, S])
+    words = length_mask(lengths, S)
+    encoder, decoder = encoder_block(norm=norm), decoder_block(norm=norm)
+    x, y = drawn(B, S, D), drawn(B, T, D, seed=2)
+    junk = x.where(words[..., None], 100.0)
+
+    def both(x: Tensor) -> tuple[Tensor, Tensor]:
+        return encoder(x, words[:, None]), decoder(y, decoder.source(x), words[:, None])[0]
+
+    read, written = both(x)
+    close(both(junk)[0][words], read[words])
+    close(both(junk)[1], written)
+    for b, n in enumerate(lengths.tolist()):
+        close(encoder(x[b, :n]), read[b, :n])
+        close(decoder(y[b], decoder.source(x[b, :n]))[0], written[b])
+    for s in range(S):
+        other = x.clone()
+        other[:, s] += drawn(D, seed=3)
+        for old, new in zip((read, written), both(other), strict=True):
+            moved = (new - old).abs().amax(-1) > 1e-6
+            assert moved[1].all() and (moved[0].any() if s < 4 else not moved[0, :4].any())
+
+
+@EVERY_NORM
+@pytest.mark.parametrize("watched", [False, True])
+@pytest.mark.parametrize("mode", [True, False])
+def test_no_word_sees_a_later_one_in_training_and_in_evaluation(
+    norm: str, watched: bool, mode: bool
+) -> None:
+    block = decoder_block(norm=norm).train(mode)
+    x, source = drawn(B, T, D), block.source(drawn(B, S, D, seed=2))
+    with record(block) if watched else nullcontext():
+        before = block(x, source)[0]
+        for t in range(1, T):
+            other = x.clone()
+            other[:, t:] = 100 * drawn(B, T - t, D, seed=t)
+            after = block(other, source)[0]
+            assert torch.equal(before[:, :t], after[:, :t])
+            assert not torch.allclose(before[:, t], after[:, t])
+
+
+@EVERY_NORM
+@settings(max_examples=30)
+@given(cuts=st.lists(st.integers(0, T), max_size=3), watched=st.booleans())
+def test_a_few_words_at_a_time_are_all_at_once(norm: str, cuts: list[int], watched: bool) -> None:
+    """What is handed on are the keys and values of all words so far, the newest last."""
+    block, x = decoder_block(norm=norm), drawn(B, T, D)
+    source = block.source(drawn(B, S, D, seed=2))
+    mask = length_mask(torch.tensor([4, S]), S)[:, None]
+    wanted, seen = block(x, source, mask)
+    k, v = (w(block.around_attention.enter(x)) for w in (block.attention.w_k, block.attention.w_v))
+    close(seen.keys, k)
+    close(seen.values, v)
+    parts, kept = [], None
+    with record(block) if watched else nullcontext():
+        for start, end in pairwise([0, *sorted(cuts), T]):
+            part, kept = block(x[:, start:end], source, mask, kept)
+            parts.append(part)
+            assert kept.keys.shape == (B, end, D)
+    close(torch.cat(parts, 1), wanted)
+    assert kept is not None
+    close(kept.keys, seen.keys)
+    close(kept.values, seen.values)
+
+
+def test_gradients_flow_through_what_was_kept() -> None:
+    block, x = decoder_block(), drawn(B, T, D)
+    source, felt = block.source(drawn(B, S, D, seed=2)), drawn(B, T, D, seed=3)
+    weights = list(block.parameters())
+    whole = torch.autograd.grad(block(x, source)[0], weights, felt, retain_graph=True)
+    first, kept = block(x[:, :2], source)
+    second, _ = block(x[:, 2:], source, seen=kept)
+    parts = torch.autograd.grad(torch.cat([first, second], 1), weights, felt)
+    for a, b in zip(whole, parts, strict=True):
+        close(a, b)
+
+
+def test_the_source_is_kept_as_keys_and_values_and_looked_at_once() -> None:
+    """Its three numbers: which keys, which values, which weights."""
+    block, x, memory = decoder_block(), drawn(B, T, D), drawn(B, S, D, seed=2)
+    source = block.source(memory)
+    assert isinstance(source, KeysValues)
+    close(source.keys, memory @ block.cross.w_k.weight.T + block.cross.w_k.bias)
+    close(source.values, memory @ block.cross.w_v.weight.T + block.cross.w_v.bias)
+    with record(block) as seen:
+        block(x, source)
+    shapes = {name: [tuple(table.shape) for table in tables] for name, tables in seen.items()}
+    assert shapes == {
+        "attention.scores": [(B, H, T, T)],
+        "attention.weights": [(B, H, T, T)],
+        "cross.scores": [(B, H, T, S)],
+        "cross.weights": [(B, H, T, S)],
+    }
+    assert not seen["attention.weights"][0].triu(1).any()
+
+
+def test_masks_and_texts_that_do_not_fit_are_refused(unchecked: None) -> None:
+    encoder, decoder = encoder_block(), decoder_block()
+    x, memory = drawn(B, T, D), drawn(B, S, D)
+    with pytest.raises(ValueError, match=r"mask of shape \(2, 1, 1, 7\) does not fit"):
+        encoder(x, torch.ones(B, 1, S, dtype=torch.bool))
+    with pytest.raises(TypeError, match="make it boolean"):
+        decoder(x, decoder.source(memory), torch.ones(B, 1, S))
+    with pytest.raises(ValueError, match="embeddings are 11 wide but w_q"):
+        encoder(x[..., :11])
+    with pytest.raises(ValueError, match="7 keys but 6 values"):
+        decoder(x, decoder.source(memory)._replace(values=memory[:, 1:]))
+
+
+def test_dropout_is_between_the_layers_and_in_training_only() -> None:
+    """With dropout 1 nothing is added to x, and the feed-forward layer says its bias."""
+    for kind, many in ((EncoderBlock, 3), (DecoderBlock, 4)):
+        block = randomised(kind(DESIGN._replace(dropout=0.3, norm="none")))
+        assert [m.p for m in block.modules() if isinstance(m, nn.Dropout)] == [0.3] * many
+    x = drawn(B, T, D)
+    for block in (randomised(EncoderBlock(DESIGN._replace(dropout=1.0, norm="none"))),):
+        assert torch.equal(block(x), x)
+        assert not torch.allclose(block.eval()(x), x)
+    layer = randomised(FeedForward(D, F, dropout=1.0))
+    assert torch.equal(layer(x), layer.w_2.bias.expand_as(x))
+    torch.manual_seed(0)
+    half = randomised(FeedForward(D, F, dropout=0.5))
+    one, other = half(x), half(x)
+    assert not torch.allclose(one, other) and torch.equal(half.eval()(x), half(x))

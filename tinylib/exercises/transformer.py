@@ -1,0 +1,645 @@
+"""The exercises of chapter 07: the parts of the Transformer, how it is trained, and its traps."""
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+from tinylib.attention_scoring import attend
+from tinylib.exercises import Exercise, rounded_normal
+from tinylib.positional_encoding import sinusoidal
+from tinylib.self_attention import causal_mask
+
+RowMap = Callable[[Tensor], Tensor]
+Look = Callable[[Tensor, Tensor, bool], Tensor]
+WordMap = Callable[[Tensor, bool], Tensor]
+
+
+# What goes in ----------------------------------------------------------------------------
+
+
+def _text_cases() -> Iterator[tuple[Tensor, Tensor, Tensor, int]]:
+    draw = rounded_normal(71)
+    for V, D, offset, tokens in (
+        (4, 2, 1, [[3, 1]]),
+        (6, 4, 0, [[2, 5, 0]]),
+        (5, 2, 6, [[1, 1, 4], [3, 0, 2]]),
+        (7, 6, 3, [[4, 2], [0, 1], [5, 5]]),
+    ):
+        codes = sinusoidal(max(V, offset + len(tokens[0]) + 2), D)
+        yield torch.tensor(tokens), draw(V, D), codes, offset
+
+
+check_embedding = Exercise(
+    task="write `def answer(tokens, w_e, codes, offset):` that gives the blocks' input, B×T×D.",
+    inputs=("tokens", "w_e", "codes", "offset"),
+    cases=_text_cases,
+    solution="""
+    def answer(tokens, w_e, codes, offset):
+        T, D = tokens.shape[1], w_e.shape[1]
+        return D**0.5 * w_e[tokens] + codes[offset : offset + T]
+    """,
+    insight="Sines and cosines have a mean square of 1/2, whatever D is. The table's numbers are "
+    "small, with a variance of 1/D at the start. So without √D the codes would drown the words.",
+    slips="""
+    D**0.5 * w_e[tokens] → D * w_e[tokens]
+        You multiplied by D. It is √D that brings a variance of 1/D to 1.
+    D**0.5 * w_e[tokens] → w_e[tokens]
+        The factor is missing: the embedding is multiplied by √D before the code is added.
+    D**0.5 * w_e[tokens] → w_e[tokens] / D**0.5
+        You divided by √D, as scores are. The embedding is *multiplied* by it.
+    D**0.5 * w_e[tokens] → len(w_e) ** 0.5 * w_e[tokens]
+        You took the root of the number of words, V. It is that of the width, D.
+    D**0.5 * w_e[tokens] + codes[offset : offset + T] → D**0.5 * (w_e[tokens] + codes[offset:][:T])
+        The codes were multiplied, too. Only the embedding is: √D·E + P.
+    codes[offset : offset + T] → codes[:T]
+        Every piece of a text begins at position 0 here. `offset` words stand before it.
+    codes[offset : offset + T] → codes[offset + 1 : offset + T + 1]
+        Off by one: positions are counted from 0, so the first of these words stands at `offset`.
+    codes[offset : offset + T] → codes[offset]
+        All words of a text got the code of the first. Each next word stands one further on.
+    codes[offset : offset + T] → codes[tokens]
+        You looked the codes up by the words. A code says where a word stands, not which one it is.
+    codes[offset : offset + T] → codes[offset : offset + len(tokens)][:, None]
+        You counted texts: all words of text b got the code of position b. Positions count the
+        words within a text.
+    """,
+)
+
+
+def _padded_cases() -> Iterator[tuple[Tensor]]:
+    for tokens in (
+        [[5, 3, 0]],
+        [[0, 4]],
+        [[4, 6, 5, 2], [7, 2, 0, 0], [0, 0, 3, 8]],
+        [[0, 3, 9, 2, 0], [6, 6, 4, 8, 2]],
+    ):
+        yield (torch.tensor(tokens),)
+
+
+check_decoder_mask = Exercise(
+    task="write `def answer(tokens):` that says which word may look at which, B×T×T.",
+    inputs=("tokens",),
+    cases=_padded_cases,
+    solution="""
+    def answer(tokens):
+        T = tokens.shape[1]
+        words = tokens != 0
+        past = torch.ones(T, T).tril().bool()
+        return words[:, None, :] & past
+    """,
+    insight="If all pads stand at the end, as in this course, they are in every word's future, and "
+    "the causal mask alone hides them. Pads at the front, as in many text generators, need both.",
+    slips="""
+    words[:, None, :] → words[:, :, None]
+        You masked the pads as *queries*. The words behind a pad still see it: it is the key's
+        column that must go.
+    words[:, None, :] & past → words[:, None, :] & words[:, :, None] & past
+        The rows of the pads were emptied, too. Only keys are hidden: what a pad sees does no
+        harm, for nobody looks at it.
+    words[:, None, :] & past → words[:, None, :] | past
+        With "or", one of the two is enough. A key must be a word *and* not lie in the future.
+    words[:, None, :] & past → past.expand(len(tokens), T, T)
+        This is the causal mask alone. Where pads stand before a word, it sees them.
+    words[:, None, :] & past → words[:, None, :].expand(-1, T, -1)
+        This hides the pads alone. Every word sees those after it.
+    words[:, None, :] & past → ~(words[:, None, :] & past)
+        True and False have changed places. Here True means "may look"; `nn.MultiheadAttention`
+        has it the other way round.
+    tril() → triu()
+        The triangle is the wrong one: each word sees the future, and not the past. Row t is the
+        word that looks, column s the word that it looks at.
+    tril() → tril(-1)
+        Off by one: a word may see itself.
+    tril() → tril(1)
+        Off by one: each word still sees the one after it.
+    tokens != 0 → tokens == 0
+        The pads were kept and the words hidden. Token 0 is the pad.
+    """,
+)
+
+
+# Norms and sums --------------------------------------------------------------------------
+
+
+def _row_cases() -> Iterator[tuple[Tensor, Tensor, Tensor, float]]:
+    draw = rounded_normal(72)
+    yield torch.tensor([[1.0, 2.0], [2.0, 3.0]]), torch.ones(2), torch.zeros(2), 1e-5
+    for shape, eps in (((2, 4), 0.5), ((2, 3, 5), 0.01), ((3, 3, 3), 1e-5)):
+        D = shape[-1]
+        yield 2 * draw(*shape) + 1, draw(D), draw(D), eps
+    yield torch.tensor([[2.0, 2.0, 2.0], [0.1, 0.7, 0.4]]), draw(3), draw(3), 1e-5
+
+
+check_layer_norm = Exercise(
+    task="write `def answer(x, w, b, eps):` that gives the normed rows, in the shape of x.",
+    inputs=("x", "w", "b", "eps"),
+    cases=_row_cases,
+    solution="""
+    def answer(x, w, b, eps):
+        def mean(z):
+            return z.mean(dim=-1, keepdim=True)
+
+        centred = x - mean(x)
+        return centred / (mean(centred**2) + eps).sqrt() * w + b
+    """,
+    insight="Each row is normed by its own numbers. So a word's output depends on no other word "
+    "and on no other text, in training and after it. For a batch norm this would not be true.",
+    slips="""
+    mean(centred**2) → centred.var(dim=-1, keepdim=True)
+        You divided by D − 1, as `var` does unless told otherwise. Here the variance is the plain
+        mean of the squares.
+    (mean(centred**2) + eps).sqrt() → (mean(centred**2).sqrt() + eps)
+        ε stands outside the root. It belongs to the variance: √(σ² + ε).
+    (mean(centred**2) + eps).sqrt() → mean(centred**2).sqrt()
+        ε is missing: a row of equal numbers has variance 0, and 0/0 is NaN.
+    (mean(centred**2) + eps).sqrt() → (mean(centred**2) + eps)
+        You divided by the variance. Divide by its root.
+    (mean(centred**2) + eps).sqrt() → (centred.abs().amax(-1, keepdim=True) + eps)
+        You divided by the largest number. Divide by the standard deviation.
+    dim=-1, keepdim → dim=0, keepdim
+        The mean runs over the first axis. That is a batch norm: what comes out depends on the
+        other rows. Norm each row by itself, along its last axis.
+    dim=-1, keepdim → dim=-2, keepdim
+        The mean runs over the words of a text. Then each word knows something of those after it.
+        Norm each word by itself, along the last axis.
+    z.mean(dim=-1, keepdim=True) → z.mean()
+        There is one mean for all rows here. Each row has its own.
+    centred = x - mean(x) → centred = x
+        The mean was not subtracted. That is a norm as well, RMSNorm, and many newer models have
+        it. Here each row is first centred.
+    return centred / → return x /
+        You found the mean, and used it for the variance alone. Divide x − mean.
+    * w + b → * (w + b)
+    * w + b → + b * w
+        Scale first, then shift: the normed row times w, plus b.
+    * w + b → * 1
+        w and b are missing: the learned scale and shift of each column.
+    """,
+)
+
+
+def _normed(x: Tensor) -> Tensor:
+    """layer norm"""
+    return torch.nn.functional.layer_norm(x, x.shape[-1:])
+
+
+def _sharpest(x: Tensor) -> Tensor:
+    """divide each row by its largest size"""
+    return x / x.abs().amax(-1, keepdim=True)
+
+
+def _mean_word(x: Tensor) -> Tensor:
+    """the mean of all words"""
+    return x.mean(0, keepdim=True).expand_as(x)
+
+
+def _positive(x: Tensor) -> Tensor:
+    """max(0, x)"""
+    return x.relu()
+
+
+def _shifted(x: Tensor) -> Tensor:
+    """each row turned by one place, and 1 more"""
+    return x.roll(1, -1) + 1
+
+
+def _sum_cases() -> Iterator[tuple[Tensor, RowMap, RowMap]]:
+    draw = rounded_normal(73)
+    for (T, D), f, norm in (
+        ((1, 3), _positive, _normed),
+        ((2, 3), _mean_word, _normed),
+        ((3, 4), _shifted, _sharpest),
+        ((5, 7), _positive, _sharpest),
+    ):
+        yield draw(T, D), f, norm
+
+
+check_add_norm = Exercise(
+    task="write `def answer(x, f, norm):` that gives two tensors: post-norm, then pre-norm.",
+    inputs=("x", "f", "norm"),
+    cases=_sum_cases,
+    solution="""
+    def answer(x, f, norm):
+        post = norm(x + f(x))
+        pre = x + f(norm(x))
+        return post, pre
+    """,
+    insight="In pre-norm nothing stands in the way of the x: after N layers it is what came in, "
+    "plus N outputs. No norm has touched that sum, so there is one more at the top.",
+    slips="""
+    post = norm(x + f(x)) → post = x + norm(f(x))
+        The norm in post-norm comes *after* the sum: it takes x and f(x) together.
+    post = norm(x + f(x)) → post = norm(x) + f(x)
+        Only x was normed. Post-norm takes the sum, x + f(x), as a whole.
+    post = norm(x + f(x)) → post = norm(f(x))
+        The residual is missing in post-norm: x itself goes around f, and is added.
+    post = norm(x + f(x)) → post = norm(x + f(norm(x)))
+        In post-norm the layer sees x as it is: f(x). What came in has been normed before.
+    post = norm(x + f(x)) → post = x + f(x)
+        There is no norm in your post-norm: it comes after the sum.
+    pre = x + f(norm(x)) → pre = norm(x) + f(norm(x))
+        The residual was taken after the norm. In pre-norm x goes around *both*, the norm and the
+        layer, so its path stays free.
+    pre = x + f(norm(x)) → pre = x + norm(f(x))
+        The norm in pre-norm stands before the layer: f(norm(x)).
+    pre = x + f(norm(x)) → pre = norm(x + f(norm(x)))
+        The norm after the sum belongs to post-norm. In pre-norm the sum is left as it is.
+    pre = x + f(norm(x)) → pre = f(norm(x))
+        The residual is missing in pre-norm: x itself goes around norm and layer, and is added.
+    return post, pre → return pre, post
+        The two have changed places: first post-norm, then pre-norm.
+    """,
+)
+
+
+# The decoder -----------------------------------------------------------------------------
+
+
+def _look(x: Tensor, y: Tensor, causal: bool) -> Tensor:
+    """attention: x asks, y answers; causal or not"""
+    mask = torch.ones(len(x), len(y)).tril().bool() if causal else None
+    return attend(x, y, y, mask).output
+
+
+def _block_cases() -> Iterator[tuple[Tensor, Tensor, Look, RowMap, RowMap]]:
+    draw = rounded_normal(74)
+    for T, S, D, f in (
+        (2, 2, 3, _positive),
+        (3, 3, 4, _shifted),
+        (3, 5, 3, _positive),
+        (5, 2, 7, _shifted),
+    ):
+        yield draw(T, D), 2 * draw(S, D), _look, f, _normed
+
+
+check_decoder_block = Exercise(
+    task="write `def answer(x, memory, look, feed_forward, norm):` that gives the output, T×D.",
+    inputs=("x", "memory", "look", "feed_forward", "norm"),
+    cases=_block_cases,
+    solution="""
+    def answer(x, memory, look, feed_forward, norm):
+        x = norm(x + look(x, x, causal=True))
+        x = norm(x + look(x, memory, causal=False))
+        return norm(x + feed_forward(x))
+    """,
+    insight="Three lines, each with a sum and a norm. The encoder's block is the first and the "
+    "third of them, without the mask. All else in a Transformer is stacking.",
+    slips="""
+    look(x, memory, causal=False) → look(x, x, causal=False)
+        The second attention never looks at the encoder's output: its keys and values came from
+        the decoder. Here `memory` answers.
+    look(x, x, causal=True) → look(x, memory, causal=True)
+        The first attention is among the decoder's own words: x asks, and x answers.
+    look(x, x, causal=True) → look(x, x, causal=False)
+        The first attention sees the future: the words after it, that it should learn to guess.
+    look(x, memory, causal=False) → look(x, memory, causal=True)
+        The source has been read as a whole, to its end. So the second attention needs no causal
+        mask.
+    norm(x + look(x, memory, causal=False)) → norm(look(x, memory, causal=False))
+        There is no residual around the second attention. So all that the decoder knew of its own
+        words is lost there.
+    norm(x + look(x, x, causal=True)) → norm(look(x, x, causal=True))
+        There is no residual around the first attention: x itself is added to what it found.
+    norm(x + look(x, x, causal=True)) → x + look(x, x, causal=True)
+    norm(x + look(x, memory, causal=False)) → x + look(x, memory, causal=False)
+        A norm is missing: there is one after each of the three sums.
+    norm(x + look(x, memory, causal=False)) → x + norm(look(x, memory, causal=False))
+        The norm of the second attention came before the sum. In post-norm it takes the sum.
+    norm(x + feed_forward(x)) → x + feed_forward(x)
+    norm(x + feed_forward(x)) → norm(x) + feed_forward(x)
+    norm(x + feed_forward(x)) → x + feed_forward(norm(x))
+        The last sum was not normed. In post-norm the norm takes x and the layer's output together.
+    norm(x + feed_forward(x)) → norm(feed_forward(x))
+        There is no residual around the feed-forward layer.
+    look(x, memory, causal=False) → look(memory, x, causal=False)
+    """,
+)
+
+
+def _kept_cases() -> Iterator[tuple[Tensor, ...]]:
+    draw = rounded_normal(75)
+    for S, D, k in ((1, 2, 2), (2, 2, 3), (5, 6, 3), (0, 4, 2), (3, 6, 5)):
+        yield draw(D), sinusoidal(S + 2, D), draw(S, k), draw(S, k), *(draw(D, k) for _ in "qkv")
+
+
+check_cached_step = Exercise(
+    task="write `def answer(x, codes, keys, values, w_q, w_k, w_v):` that gives z, k and v.",
+    inputs=("x", "codes", "keys", "values", "w_q", "w_k", "w_v"),
+    cases=_kept_cases,
+    solution="""
+    def answer(x, codes, keys, values, w_q, w_k, w_v):
+        x = x + codes[len(keys)]
+        q, k, v = x @ w_q, x @ w_k, x @ w_v
+        keys, values = torch.vstack([keys, k]), torch.vstack([values, v])
+        weights = (keys @ q / len(q) ** 0.5).softmax(0)
+        return weights @ values, k, v
+    """,
+    insight="No mask is needed: the future does not exist yet. And no key is ever made again, for "
+    "nothing that comes later can change it. So it may be kept.",
+    slips="""
+    codes[len(keys)] → codes[0]
+        The word was taken for the first one of its text, because it comes alone. As many words
+        stand before it as there are keys.
+    codes[len(keys)] → codes[len(keys) - 1]
+    codes[len(keys)] → codes[len(keys) + 1]
+        Off by one: positions are counted from 0. With S words before it, it stands at position S.
+    x + codes[len(keys)] → x
+        The position is missing: add the code to x before q, k and v are made.
+    torch.vstack([keys, k]), torch.vstack([values, v]) → keys, values
+        Its own key and value were not appended, so the word does not see itself. The causal mask
+        allows the word itself, and all before it.
+    torch.vstack([keys, k]), torch.vstack([values, v]) → k[None], v[None]
+        The word sees only itself. What was kept of the words before it belongs to the keys, too.
+    torch.vstack([keys, k]), → torch.vstack([k, keys]),
+        Its key stands first, and its value last. So every weight meets the value of another word.
+    torch.vstack([keys, k]), → torch.vstack([keys + codes[: len(keys)] @ w_k, k]),
+        The kept keys got their positions a second time. They were made of words that had theirs.
+    torch.vstack([keys, k]), → torch.vstack([keys, q]),
+        You appended the query to the keys. It is the new word's *key* that belongs there.
+    len(q) ** 0.5 → len(x) ** 0.5
+        You divided by √D. The product of q and a key adds up k numbers: divide by √k.
+    / len(q) ** 0.5 → / len(keys) ** 0.5
+        You divided by the root of the number of words. Divide by √k, that of the width.
+    keys @ q / len(q) ** 0.5 → keys @ q
+        The scale is missing: divide the scores by √k.
+    weights @ values → weights @ keys
+        The weights mixed the keys. Keys are for comparing; what is passed on are the values.
+    """,
+)
+
+
+# Training --------------------------------------------------------------------------------
+
+
+def _loss_cases() -> Iterator[tuple[Tensor, Tensor, float]]:
+    draw = rounded_normal(76)
+    for V, eps, target in (
+        (5, 0.1, [[3, 2, 0]]),
+        (7, 0.3, [[4, 3, 5, 2], [6, 2, 0, 0]]),
+        (11, 0.1, [[3, 2, 0, 0, 0], [2, 0, 0, 0, 0], [4, 5, 6, 7, 2]]),
+    ):
+        yield draw(len(target), len(target[0]), V), torch.tensor(target), eps
+    yield 1000 * draw(2, 3, 5), torch.tensor([[3, 4, 2], [3, 2, 0]]), 0.1
+
+
+check_smoothed_loss = Exercise(
+    task="write `def answer(logits, target, eps):` that gives the smoothed loss, one number.",
+    inputs=("logits", "target", "eps"),
+    cases=_loss_cases,
+    solution="""
+    def answer(logits, target, eps):
+        log_p = logits.log_softmax(dim=-1)
+        own = log_p.gather(-1, target[..., None])[..., 0]
+        loss = -(1 - eps) * own - eps * log_p.mean(dim=-1)
+        return loss[target != 0].mean()
+    """,
+    insight="A certain model is no longer the best one: the loss is least where the right word "
+    "has 1 − ε + ε/V, and never 0. So compare models by the loss without smoothing.",
+    slips="""
+    eps * log_p.mean(dim=-1) → eps * (log_p.sum(dim=-1) - own) / (log_p.shape[-1] - 1)
+        You shared ε among the *other* words. Here all V words share it, and the right one is one
+        of them: it gets 1 − ε + ε/V.
+    eps * log_p.mean(dim=-1) → eps * (log_p.sum(dim=-1) - own) / log_p.shape[-1]
+        The right word's share of ε is missing, so the target's probabilities sum to less than 1.
+    eps * log_p.mean(dim=-1) → eps * log_p[..., 1:].mean(dim=-1)
+        You left `<pad>` out of the sharing. Some code does, but here all V words get ε/V.
+    eps * log_p.mean(dim=-1) → eps * log_p.sum(dim=-1)
+        Every word got all of ε. They *share* it: ε/V each, so take the mean.
+    eps * log_p.mean(dim=-1) → eps * logits.mean(dim=-1)
+        That is the mean of the logits. The loss is made of log-probabilities.
+    -(1 - eps) * own → -own
+        The right word kept its whole 1, and ε came on top. It keeps 1 − ε.
+    own - eps * log_p.mean(dim=-1) → own
+        You only took ε away. It is given to all words alike: ε/V each.
+    own - eps * → own + eps *
+        The sign of the second part is wrong: it, too, is a negative log-probability.
+    loss[target != 0].mean() → loss.mean()
+        The pads count as words: leave them out, above and below the line.
+    loss[target != 0].mean() → (loss * (target != 0)).mean()
+        The sum is over words alone, but you divided by all places, pads and all.
+    loss[target != 0].mean() → loss[target != 0].sum()
+        That is the sum, which grows with the batch. The mean over words is wanted.
+    logits.log_softmax(dim=-1) → logits.softmax(dim=-1).log()
+        Right on paper, but a small probability is rounded to 0, and log 0 is −∞. `log_softmax`
+        never leaves the logarithms.
+    logits.log_softmax(dim=-1) → logits
+        Logits are not log-probabilities yet: `log_softmax` turns them into some.
+    """,
+)
+
+
+def _rate_cases() -> Iterator[tuple[int, int, int]]:
+    for D, warmup in ((4, 2), (9, 10), (16, 3)):
+        for step in (1, 2, 3, 5, 10, 40):
+            yield step, D, warmup
+    yield 4000, 512, 4000
+
+
+check_learning_rate = Exercise(
+    task="write `def answer(step, D, warmup):` that gives the learning rate of one step.",
+    inputs=("step", "D", "warmup"),
+    cases=_rate_cases,
+    solution="""
+    def answer(step, D, warmup):
+        return D**-0.5 * min(step**-0.5, step * warmup**-1.5)
+    """,
+    insight="The two parts meet at step = warmup, where the rate is largest: 1/√(D·warmup). For "
+    "D = 512 and 4000 steps that is 0.0007.",
+    slips="""
+    min(step**-0.5, step * warmup**-1.5) → max(step**-0.5, step * warmup**-1.5)
+        You took the larger part of the two: it starts high, falls, and then rises for ever.
+    min(step**-0.5, step * warmup**-1.5) → step**-0.5
+        There is no warm-up: this rate is largest at the first step, when the weights are still
+        random.
+    min(step**-0.5, step * warmup**-1.5) → step * warmup**-1.5
+        This is the warm-up alone: the rate never stops rising.
+    min(step**-0.5, → min(warmup**-0.5,
+        The warm-up is right, but then the rate stays where it is. It falls with 1/√step.
+    min(step**-0.5, → min(step**-1.0,
+        The rate falls like 1/step. It should fall like 1/√step, slowly.
+    warmup**-1.5) → warmup**-0.5)
+        The two parts do not meet at step = warmup. There `step * warmup**-1.5` is warmup^−0.5.
+    step * warmup**-1.5) → step / warmup)
+        The warm-up rises to 1. It should rise to warmup^−0.5, where the other part takes over.
+    step * warmup**-1.5) → (step - 1) * warmup**-1.5)
+        The first step is step 1. With a rate of 0, its batch would teach nothing.
+    D**-0.5 * → 1 *
+        The width is missing: wider models take smaller steps, D^−0.5.
+    D**-0.5 * → D**0.5 *
+        You multiplied by √D. Wider models take smaller steps: divide by it.
+    """,
+)
+
+
+# Traps -----------------------------------------------------------------------------------
+
+V = 7
+_WORDS = rounded_normal(77)(V, 3).double()
+
+
+def _attention(tokens: Tensor, causal: bool) -> Tensor:
+    x = _WORDS[tokens]
+    return attend(x, x, x, causal_mask(len(x)) if causal else None).output
+
+
+def _mean_so_far(tokens: Tensor) -> Tensor:
+    return _WORDS[tokens].cumsum(0) / torch.arange(1, len(tokens) + 1)[:, None]
+
+
+def _next(tokens: Tensor) -> Tensor:
+    """The word after each; none after the last."""
+    return torch.cat([_WORDS[tokens[1:]], torch.zeros(1, 3).double()])
+
+
+def _pairs(tokens: Tensor) -> Tensor:
+    """Words 1 and 2, 3 and 4, ... see each other; word 0 sees itself."""
+    place, x = torch.arange(len(tokens)), _WORDS[tokens]
+    partner = torch.where(place % 2 == 1, place + 1, place - 1)
+    return x + x[partner.clamp(0, len(tokens) - 1)]
+
+
+MODELS: dict[str, WordMap] = {
+    "causal attention": lambda tokens, training: _attention(tokens, True),
+    "causal in training, sees all words in evaluation": _attention,
+    "sees all words in training, causal in evaluation": lambda tokens, training: _attention(
+        tokens, not training
+    ),
+    "attention to all words": lambda tokens, training: _attention(tokens, False),
+    "the mean of the words so far": lambda tokens, training: _mean_so_far(tokens),
+    "causal attention in training, the mean so far in evaluation": lambda tokens, training: (
+        _attention(tokens, True) if training else _mean_so_far(tokens)
+    ),
+    "each word and the one after it": lambda tokens, training: _WORDS[tokens] + _next(tokens),
+    "the mean so far, and a little of the next word": lambda tokens, training: (
+        _mean_so_far(tokens) + _next(tokens) / 1000
+    ),
+    "words 1 and 2, 3 and 4, ... see each other": lambda tokens, training: _pairs(tokens),
+    "causal attention, each word normed by itself": lambda tokens, training: _normed(
+        _attention(tokens, True)
+    ),
+    "causal attention, normed over all words": lambda tokens, training: (
+        _normed(_attention(tokens, True).T).T
+    ),
+    "each word for itself": lambda tokens, training: _WORDS[tokens],
+}
+for _name, _model in MODELS.items():
+    _model.__doc__ = _name  # what a verdict calls it
+
+
+def _model_cases() -> Iterator[tuple[WordMap, Tensor, int]]:
+    for tokens in ([2, 5, 3], [4, 1, 6, 0, 3, 5]):
+        for f in MODELS.values():
+            yield f, torch.tensor(tokens), V
+
+
+check_no_leak = Exercise(
+    task="write `def answer(f, tokens, V):` that says True or False.",
+    inputs=("f", "tokens", "V"),
+    cases=_model_cases,
+    solution="""
+    def answer(f, tokens, V):
+        for training in (True, False):
+            before = f(tokens, training)
+            for t in range(1, len(tokens)):
+                other = torch.cat([tokens[:t], (tokens[t:] + 1) % V])
+                after = f(other, training)
+                if not torch.allclose(after[:t], before[:t]):
+                    return False
+        return True
+    """,
+    insight="You need not read the code of a model to test it. One well-known decoder masks the "
+    "future in training only, and this test finds it.",
+    slips="""
+    in (True, False) → in (True,)
+        You tested in training mode alone. Some models mask the future there, and leak when they
+        are judged.
+    in (True, False) → in (False,)
+        You tested in evaluation mode alone. A model may leak in training, and so learn to copy.
+    range(1, len(tokens)) → range(1, 2)
+    after[:t], before[:t] → after[:1], before[:1]
+        Only the first word is tested. A leak may begin further on: change the words from each
+        place on, and look at *all* outputs before it.
+    range(1, len(tokens)) → range(len(tokens) - 1, len(tokens))
+        Only the last word was changed. A leak may be elsewhere: test at every place.
+    tokens[:t], (tokens[t:] + 1) % V → tokens[: t + 1], (tokens[t + 1 :] + 1) % V
+    after[:t], before[:t] → after[: t - 1], before[: t - 1]
+        A leak of one word stays hidden. Of the first t words, the last one may not see the word
+        at t: change that one, and compare [:t].
+    (tokens[t:] + 1) % V → tokens[t:].flip(0)
+        You only reordered the words that come after. Whoever sees their sum does not notice: put
+        other words there.
+    after[:t], before[:t] → after, before
+    after[:t], before[:t] → after[t:], before[t:]
+        The outputs of the changed words are compared, too. They may change: compare the first t
+        alone.
+    (after[:t], before[:t]) → (after[:t].argmax(1), before[:t].argmax(1))
+        You compared where the largest number stands. A small leak does not move it, and yet a
+        model can learn to use it: compare the numbers.
+    if not torch → if torch
+        It stops at the first place where nothing leaks. It should stop where something does.
+    """,
+)
+
+
+def _head_cases() -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
+    draw = rounded_normal(87)
+    for layers, H, S, chosen, other, gold_valid, gold_test in (
+        (2, 2, 2, (1, 0), (0, 1), [1, 0, 1, 1], [0, 1, -1]),
+        (2, 3, 5, (0, 2), (1, 1), [2, -1, 0, 4, 1, 3], [3, 0, 0, -1, 2]),
+        (3, 2, 4, (1, 1), (0, 0), [0, 3, 2, -1, -1, 0, 1], [2, 1, -1, 3, 0, 0, 2, 3]),
+    ):
+        valid, test = (draw(layers, H, len(gold), S) for gold in (gold_valid, gold_test))
+        valid[chosen] += 9 * torch.eye(S)[gold_valid]
+        valid[chosen][0] = -valid[chosen][0]  # wrong at the first word
+        test[other] += 9 * torch.eye(S)[gold_test]
+        test[chosen][1::2] += 9 * torch.eye(S)[gold_test][1::2]
+        pairs = (valid.softmax(-1), torch.tensor(gold_valid), test.softmax(-1))
+        yield *pairs, torch.tensor(gold_test)
+
+
+check_best_head = Exercise(
+    task="write `def answer(valid, gold_valid, test, gold_test):` that gives layer, head, share.",
+    inputs=("valid", "gold_valid", "test", "gold_test"),
+    cases=_head_cases,
+    solution="""
+    def answer(valid, gold_valid, test, gold_test):
+        def hits(weights, gold):
+            looks = weights.argmax(dim=-1)
+            judged = gold >= 0
+            return (looks == gold)[..., judged].double().mean(-1)
+
+        best = int(hits(valid, gold_valid).argmax())
+        layer, head = divmod(best, valid.shape[1])
+        return layer, head, hits(test, gold_test)[layer, head]
+    """,
+    insight="The best of many heads is partly the luckiest one. Luck does not repeat itself on "
+    "other sentences: so choose on some, and report on others.",
+    slips="""
+    hits(valid, gold_valid).argmax() → hits(test, gold_test).argmax()
+    hits(valid, gold_valid).argmax() → (hits(valid, gold_valid) + hits(test, gold_test)).argmax()
+        The head was chosen by the words that judge it, so its share is too good to be true. Choose
+        on the validation set alone.
+    return layer, head, hits(test, gold_test) → return layer, head, hits(valid, gold_valid)
+        The share is that of the validation set, where this head was chosen *because* it is high
+        there. Report that of the test set.
+    hits(test, gold_test)[layer, head] → hits(test, gold_test).max()
+        This is the share of the head that is best on the test set. Report the one you have chosen.
+    hits(test, gold_test)[layer, head] → hits(test, gold_test).mean()
+        This is the mean of all heads. Report the share of the one you have chosen.
+    valid.shape[1] → len(valid)
+        You divided by the number of layers. Flat, head h of layer l has number l·H + h.
+    return layer, head, → return head, layer,
+        Layer and head have changed places: the layer comes first.
+    gold >= 0 → gold > 0
+        Place 0 is a place: the first source word. Only −1 means that there is none.
+    (looks == gold)[..., judged] → (looks == gold)
+        Words that come from no source word counted as misses. Leave them out.
+    hits(valid, gold_valid).argmax() → hits(valid, gold_valid).argmin()
+        That is the worst head. The largest share is wanted.
+    weights.argmax(dim=-1) → weights.argmin(dim=-1)
+        You looked for the smallest weight of each row. The largest one says where a head looks.
+    (looks == gold)[..., judged].double().mean(-1) → (looks == gold).double().sum(-1)
+        This is the number of hits. Divide by the number of words that are judged.
+    """,
+)
