@@ -392,6 +392,8 @@ def test_the_best_head_is_the_one_that_looks_aright_most_often() -> None:
     assert alignment_accuracy(*HEADS, pairs) == {"noun": [0, 4], "verb": [0, 2]}
     with pytest.raises(ValueError, match="pair 2 has no alignment"):
         best_head(*HEADS, [*pairs, Pair(SEVEN, SEVEN)])
+    with pytest.raises(ValueError, match="no pairs"):
+        best_head(*HEADS, [])
 
 
 def small_transformer(**how: Any) -> Transformer:

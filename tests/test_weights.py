@@ -250,6 +250,15 @@ def test_what_is_no_number_cannot_be_packed(bad: float) -> None:
             packed(tensors)
 
 
+def test_a_matrix_without_its_scales_is_named() -> None:
+    small = weights.packed({"w": torch.ones(2, 3)})
+    del small["w.scale"]
+    with pytest.raises(ValueError, match="w has no scales"):
+        weights.unpacked(small)
+    with pytest.raises(ValueError, match=r"w\.scale would be taken for a scale"):
+        weights.packed({"w.scale": torch.ones(2)})
+
+
 def test_packed_weights_are_unpacked_where_they_are_read(folder: Path) -> None:
     """By a name as by a path, into a model whose tied matrix is there once."""
     torch.manual_seed(0)

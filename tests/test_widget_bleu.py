@@ -127,6 +127,9 @@ def test_the_formulas_hold_the_numbers(bench: Locator) -> None:
     standard, d2l = bench.locator(".score").all_inner_texts()
     assert "0.82 × (4/5 × 3/4)1/2 =" in standard and "0.6342" in standard
     assert "0.82 × (4/5)1/2 × (3/4)1/4 =" in d2l and "0.6815" in d2l
+    enter(bench, LABEL, LABEL, 2)
+    told = bench.locator(".penalty").inner_text()
+    assert "exp(min(0, 1 − 6/6)) = 1.00: the translation is not shorter." in told
 
 
 def test_a_prediction_shorter_than_n_is_told(bench: Locator) -> None:

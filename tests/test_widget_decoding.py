@@ -332,6 +332,13 @@ def test_a_reader_who_is_in_the_box_is_not_moved(tree: Locator) -> None:
     assert fork_of(tree) == 6 and scrolled(tree) == 3
 
 
+def test_a_sentence_that_has_ended_waits_for_the_others(tree: Locator) -> None:
+    ended = tree.locator(".tree li.ended")
+    assert ended.count() > 0
+    assert set(ended.locator("b").all_inner_texts()) == {"ended"}
+    assert set(ended.locator("span:nth-of-type(1)").all_inner_texts()) == {""}
+
+
 def test_no_number_is_clipped(tree: Locator) -> None:
     for alpha in (0.0, 1.5):
         search(tree, "zebra " * 15, 5, alpha)

@@ -339,6 +339,7 @@ def test_positions_are_slid_with_the_offset(widget: Locator, visit: Visit) -> No
     assert_torch(widget, STEM)
     assert query.get_attribute("aria-valuetext") == "10012"
     assert widget.locator(".tag").all_inner_texts() == ["q 10012", "k 9999"]
+    assert text(widget, ".formula").startswith("P[10012, 0] = sin(10012 / ")
 
 
 def test_a_shorter_table_forgets_no_position(widget: Locator) -> None:

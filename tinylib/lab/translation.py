@@ -270,7 +270,12 @@ def best_head(
     pairs: Sequence[Pair],
     classes: Sequence[str] = CONTENT,
 ) -> Head:
-    """The head that looks aright most often, at words of these classes. Errors as before."""
+    """The head that looks aright most often, at words of these classes.
+
+    Errors as in :func:`alignment_accuracy`; ValueError if there are no pairs.
+    """
+    if not pairs:
+        raise ValueError("there are no pairs: no head can be judged by none")
     maps = all_maps(model, source, target, _aligned(pairs))
     layers, heads = maps[0].shape[:2]
 

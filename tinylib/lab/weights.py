@@ -114,10 +114,12 @@ def packed(tensors: Tensors) -> dict[str, Tensor]:
     r"""Matrices as bytes: $w_{rc} \approx q_{rc} s_r$, $q \in \{-127 \dots 127\}$.
 
     Each row r has its own scale s, so that its largest number is ±127; tensors with one axis stay
-    as they are. ValueError if a tensor holds NaN or an infinity.
+    as they are. ValueError if a tensor holds NaN or an infinity, or is called like a scale.
     """
     small: dict[str, Tensor] = {}
     for name, tensor in tensors.items():
+        if name.endswith(SCALE):
+            raise ValueError(f"{name} would be taken for a scale: give it another name")
         if not tensor.isfinite().all():
             raise ValueError(f"{name} holds NaN or an infinity: it cannot be packed")
         if tensor.ndim < 2:
@@ -131,7 +133,13 @@ def packed(tensors: Tensors) -> dict[str, Tensor]:
 
 
 def unpacked(small: Tensors) -> dict[str, Tensor]:
-    """The way back, in fp32: every byte times the scale of its row."""
+    """The way back, in fp32: every byte times the scale of its row.
+
+    ValueError if a matrix of bytes has no scales.
+    """
+    for name, tensor in small.items():
+        if tensor.dtype == torch.int8 and name + SCALE not in small:
+            raise ValueError(f"{name} has no scales: pack the model anew with packed(...)")
     return {
         name: (tensor.flatten(1) * small[name + SCALE][:, None]).view(tensor.shape)
         if tensor.dtype == torch.int8
