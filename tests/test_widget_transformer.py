@@ -507,7 +507,7 @@ def test_too_long_a_sentence_is_refused_and_nothing_is_lost(widget: Locator) -> 
 
 def test_while_it_computes_the_page_can_be_used(widget: Locator) -> None:
     """Between the words others have their turn, and of many edits the newest is answered."""
-    sources = list(GIVEN)[:8]
+    sources = sorted(GIVEN, key=len)[-8:]
     turns = widget.evaluate(
         """async (el, sources) => {
             const edit = (source) => {
@@ -525,7 +525,7 @@ def test_while_it_computes_the_page_can_be_used(widget: Locator) -> None:
         }""",
         sources,
     )
-    assert turns > 3
+    assert turns > 1  # one alone would be there without any pause
     ids = translator(NAME).source.ids(tokenise(sources[-1]))
     assert received(widget)["english"].tolist() == ids
     assert_torch(widget, STEM)

@@ -369,7 +369,7 @@ modelTable.style = `
 .models tbody td:not(.here) { background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 38%)); border: 1px solid var(--ground); }
 .models tbody th { padding: 0; max-width: none; text-align: left; color: var(--text); font-size: 14px; }
 .models label { display: flex; gap: 9px; align-items: center; min-height: 30px; padding: 0 8px 0 4px; cursor: pointer; white-space: normal; line-height: 1.2; }
-.models input { width: 18px; height: 18px; margin: 0; flex: none; accent-color: var(--accent); }
+.models input { width: 24px; height: 24px; margin: 0; flex: none; accent-color: var(--accent); }
 .models .chosen th { font-weight: 650; }
 .models .chosen > * { box-shadow: inset 0 1.5px var(--accent), inset 0 -1.5px var(--accent); }
 .models .here { min-width: 74px; }
