@@ -1,5 +1,6 @@
 """The Transformer's blocks: attention and feed-forward, added and normed."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -62,19 +63,28 @@ class LayerNorm(nn.Module):
 
 
 class FeedForward(nn.Module):
-    r"""$\max(0, xW_1 + b_1)\,W_2 + b_2$ (Vaswani et al. 2017, eq. 2).
+    r"""$f(xW_1 + b_1)\,W_2 + b_2$ (Vaswani et al. 2017, eq. 2).
 
-    The same two layers for every position, each on its own: D → F → D.
+    The same two layers for every position, each on its own: D → F → D. There
+    f, the ``activation``, is $\max(0, x)$.
     """
 
-    def __init__(self, D: int, F: int, dropout: float = 0.0):
+    def __init__(
+        self,
+        D: int,
+        F: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        activation: Callable[[Tensor], Tensor] = torch.relu,
+    ):
         super().__init__()
-        self.w_1 = nn.Linear(D, F)
-        self.w_2 = nn.Linear(F, D)
+        self.w_1 = nn.Linear(D, F, bias)
+        self.w_2 = nn.Linear(F, D, bias)
         self.dropout = nn.Dropout(dropout)
+        self.activation = activation
 
     def forward(self, x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
-        return self.w_2(self.dropout(self.w_1(x).relu()))
+        return self.w_2(self.dropout(self.activation(self.w_1(x))))
 
 
 class AddNorm(nn.Module):

@@ -317,13 +317,13 @@ def reversal(
 
 
 class RemoteFile(NamedTuple):
-    """A zip file somewhere, and the one text in it that is wanted."""
+    """A text somewhere, or a zip file and the one text in it that is wanted."""
 
     name: str
     url: str
     sha256: str
-    member: str
-    sha256_of_member: str
+    member: str = ""
+    sha256_of_member: str = ""
 
 
 FRA_ENG = RemoteFile(
@@ -333,6 +333,13 @@ FRA_ENG = RemoteFile(
     sha256="161c93f18da3a7e6df611ed961426613260de8af06ccf8c79c977afe5135ac44",
     member="fra-eng/fra.txt",
     sha256_of_member="0bb85dbaa1c896844649094d7eaf2e34bee34e84fe362b26ce7e8f2e12aae104",
+)
+
+TINY_SHAKESPEARE = RemoteFile(
+    name="tinyshakespeare.txt",
+    url="https://raw.githubusercontent.com/karpathy/char-rnn/"
+    "6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e/data/tinyshakespeare/input.txt",
+    sha256="86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
 )
 
 
@@ -379,8 +386,10 @@ def fetch(file: RemoteFile) -> Path:
 
 
 def text_of(file: RemoteFile) -> str:
-    """The text in the zip file, fetched if need be. DataError if it is not what is expected."""
+    """The text, or that in the zip file, fetched if need be. DataError if it is not as expected."""
     path = fetch(file)
+    if not file.member:
+        return path.read_text(encoding="utf-8")
     try:
         with zipfile.ZipFile(path) as archive:
             content = archive.read(file.member)
@@ -473,3 +482,58 @@ def once(pairs: Iterable[Pair]) -> list[Pair]:
     for pair in pairs:
         first.setdefault(pair.source, pair)
     return list(first.values())
+
+
+# --- a long text, character by character ---------------------------------------------------------
+
+
+class Characters:
+    """The characters of a text and their ids, both ways. ``tokens[i]`` is the character of id i.
+
+    They stand in the order of their code points. ValueError if there is none.
+    """
+
+    def __init__(self, text: Iterable[str]):
+        self.tokens = tuple(sorted(set(text)))
+        if not self.tokens:
+            raise ValueError("an empty text has no characters: give it some")
+        self._id = {token: i for i, token in enumerate(self.tokens)}
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def ids(self, text: str) -> list[int]:
+        """The id of each character; ValueError, naming it and its place, if one is unknown."""
+        for place, character in enumerate(text):
+            if character not in self._id:
+                raise ValueError(
+                    f"{character!r}, character {place + 1} of the text, is unknown here: "
+                    f"write with {''.join(self.tokens).strip()}"
+                )
+        return [self._id[character] for character in text]
+
+    def text(self, ids: Iterable[int] | Tensor) -> str:
+        """The way back. IndexError if an id is not one of these characters'."""
+        ids = [int(i) for i in ids]
+        for i in ids:
+            if not 0 <= i < len(self):
+                raise IndexError(f"id {i} is none of these {len(self)} characters': 0 to its last")
+        return "".join(self.tokens[i] for i in ids)
+
+
+class TextSplits(NamedTuple):
+    """What :func:`tiny_shakespeare` gives: the beginning of a text and its end."""
+
+    train: str
+    valid: str
+
+
+def tiny_shakespeare() -> TextSplits:
+    """A million characters from Shakespeare's plays; downloaded once.
+
+    Made by Andrej Karpathy for char-rnn; the text is in the public domain. As in his nanoGPT, the
+    first 90 % are ``train`` and the rest is ``valid``. DataError if it cannot be had.
+    """
+    text = text_of(TINY_SHAKESPEARE)
+    end = len(text) * 9 // 10
+    return TextSplits(text[:end], text[end:])

@@ -81,6 +81,52 @@ def adamw(model: nn.Module, lr: float, weight_decay: float = 0.01, **how: Any) -
     return torch.optim.AdamW([g for g in groups if g["params"]], lr, fused=True, **how)
 
 
+class Together(Optimizer):
+    """Several optimisers as one, each with parameters of its own."""
+
+    def __init__(self, *parts: Optimizer) -> None:
+        super().__init__([group for part in parts for group in part.param_groups], {})
+        self.parts = parts
+        self._share()
+
+    def _share(self) -> None:
+        """Groups and memory are the same objects here and in the parts, whoever changes them."""
+        groups = iter(self.param_groups)
+        for part in self.parts:
+            part.state = self.state
+            part.param_groups = [next(groups) for _ in part.param_groups]
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        super().load_state_dict(state_dict)
+        self._share()
+
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        for part in self.parts:
+            part.step()
+
+
+def muon(
+    model: nn.Module, lr: float, adamw_lr: float = 4e-3, weight_decay: float = 0.1, **how: Any
+) -> Optimizer:
+    r"""Muon (Jordan et al. 2024) for the matrices in the model's `blocks`, AdamW for the rest.
+
+    $W \leftarrow (1 - \eta\lambda) W - \eta s\,UV^\top$, where $USV^\top$ is the gradient's running
+    mean, made orthogonal by a few matrix products: every direction is learned at the same speed.
+    s is $\sqrt{\max(1, rows/columns)}$. `lr` is Muon's rate; tables, norms and biases have AdamW's.
+    """
+    trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    matrices = [p for name, p in trained.items() if name.startswith("blocks.") and p.ndim == 2]
+    if not matrices:
+        raise ValueError(f"{type(model).__name__} has no blocks with matrices: take adamw")
+    of_muon = {id(p) for p in matrices}
+    rest = [p for p in trained.values() if id(p) not in of_muon]
+    groups = [{"params": rest, "weight_decay": 0.0}]
+    return Together(
+        torch.optim.Muon(matrices, lr, weight_decay=weight_decay),
+        torch.optim.AdamW(groups, adamw_lr, fused=True, **how),
+    )
+
+
 # --- the loop ----------------------------------------------------------------------------------
 
 

@@ -1,0 +1,208 @@
+"""GPT: a Transformer's decoder alone, which goes on with any text."""
+
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from tinylib.multi_head_attention import MultiHeadAttention
+from tinylib.positional_encoding import (
+    KeysValues,
+    LearnedPositions,
+    angles,
+    rotate,
+)
+from tinylib.transformer_block import FeedForward, LayerNorm
+
+
+class GPTConfig(NamedTuple):
+    """How a GPT is built; as it stands, GPT-2 with 124 million parameters.
+
+    V tokens, a context of ``longest`` tokens, width D, ``layers`` blocks with
+    H heads and 4D feed-forward units. Since then usual: ``norm`` "rms",
+    ``positions`` "rotary", no ``bias``. ``tied``: one table reads and writes.
+    """
+
+    V: int = 50257
+    longest: int = 1024
+    D: int = 768
+    H: int = 12
+    layers: int = 12
+    dropout: float = 0.1
+    norm: str = "layer"
+    positions: str = "learned"
+    bias: bool = True
+    tied: bool = True
+
+
+def rms_norm(
+    x: Float[Tensor, "*B D"],
+    w: Float[Tensor, " D"],
+    eps: float = 1e-5,
+) -> Float[Tensor, "*B D"]:
+    r"""$x / \sqrt{\overline{x^2} + \epsilon} \cdot w$.
+
+    Zhang and Sennrich 2019, eq. 4. A layer norm that leaves the mean alone:
+    only the length of each row is set.
+    """
+    return x * (x.square().mean(-1, keepdim=True) + eps).rsqrt() * w
+
+
+class RMSNorm(nn.Module):
+    """:func:`rms_norm` with a learned w."""
+
+    def __init__(self, D: int, eps: float = 1e-5):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(D))
+        self.eps = eps
+
+    def forward(self, x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
+        return rms_norm(x, self.weight, self.eps)
+
+
+def gelu(x: Float[Tensor, "*B F"]) -> Float[Tensor, "*B F"]:
+    r"""$\frac{x}{2}(1 + \tanh(\sqrt{2/\pi}\,(x + 0.044715\,x^3)))$.
+
+    Hendrycks and Gimpel 2016, section 2: about x times the probability that
+    a standard normal number is below x. By PyTorch's fused kernel.
+    """
+    return nn.functional.gelu(x, approximate="tanh")
+
+
+NORMS: dict[str, Any] = {"layer": LayerNorm, "rms": RMSNorm}
+
+
+class Block(nn.Module):
+    r"""$x + \mathrm{attention}(N(x))$, then $x + \mathrm{MLP}(N(x))$.
+
+    Radford et al. 2019, section 2.3: causal self-attention and a feed-forward
+    layer, each with a norm before it. What they give is added to the residual
+    stream x, which nothing else touches.
+    """
+
+    def __init__(self, config: GPTConfig):
+        super().__init__()
+        D, H, bias = config.D, config.H, config.bias
+        norm = NORMS[config.norm]
+        self.attention_norm = norm(D)
+        self.attention = MultiHeadAttention(D, H, bias=bias, causal=True)
+        self.feed_forward_norm = norm(D)
+        self.feed_forward = FeedForward(D, 4 * D, bias=bias, activation=gelu)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(
+        self,
+        x: Float[Tensor, "*B T D"],
+        seen: KeysValues | None = None,
+        theta: Float[Tensor, "T D/2"] | None = None,
+    ) -> tuple[Float[Tensor, "*B T D"], KeysValues]:
+        """``seen`` are the keys and values of the tokens before these T.
+
+        ``theta`` turns queries and keys, if positions are rotary. The second
+        output has the keys and values of all tokens, to be given next time.
+        """
+        q, k, v = self.attention.project(self.attention_norm(x))
+        if theta is not None:
+            q, k = rotate(q, theta), rotate(k, theta)
+        if seen is not None:
+            k = torch.cat([seen.keys, k], -2)
+            v = torch.cat([seen.values, v], -2)
+        x = x + self.dropout(self.attention.answer(q, k, v))
+        f_x = self.feed_forward(self.feed_forward_norm(x))
+        return x + self.dropout(f_x), KeysValues(k, v)
+
+
+Seen = tuple[KeysValues, ...]
+"""What each block keeps of the tokens so far."""
+
+
+class GPT(nn.Module):
+    r"""$P(w_{t+1} \mid w_1 \dots w_t)$ for every t, as logits.
+
+    Radford et al. 2019: embeddings and positions, N :class:`Block`, a last
+    norm, and the table of embeddings once more. No token sees a later one.
+    """
+
+    blocks: Any  # nn.ModuleList, of Block
+
+    def __init__(self, config: GPTConfig):
+        super().__init__()
+        V, D = config.V, config.D
+        self.config = config
+        self.embedding = nn.Embedding(V, D)
+        learned = config.positions == "learned"
+        self.positions = LearnedPositions(config.longest if learned else 0, D)
+        self.dropout = nn.Dropout(config.dropout)
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
+        self.norm = NORMS[config.norm](D)
+        self.output = nn.Linear(D, V, bias=False)
+        if config.tied:
+            self.output.weight = self.embedding.weight
+        self.initialise()
+
+    def initialise(self) -> None:
+        r"""As GPT-2: std 0.02, and $0.02/\sqrt{2N}$ where x is added to.
+
+        2N additions, each with a share of the variance; biases start at 0.
+        The first logits are small, so the first loss is about ln V.
+        """
+        for name, w in self.named_parameters():
+            if name.endswith("bias"):
+                nn.init.zeros_(w)
+            elif w.ndim > 1:
+                adds = name.endswith(("w_o.weight", "w_2.weight"))
+                share = (2 * self.config.layers) ** -0.5 if adds else 1.0
+                nn.init.normal_(w, std=0.02 * share)
+
+    def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
+        return self.read(tokens)[0]
+
+    def read(
+        self,
+        tokens: Int[Tensor, "B T"],
+        seen: Seen | None = None,
+    ) -> tuple[Float[Tensor, "B T V"], Seen]:
+        """Logits for these tokens, which follow those that were ``seen``."""
+        offset = 0 if seen is None else seen[0].keys.shape[-2]
+        x, theta = self.embedding(tokens), None
+        if self.config.positions == "learned":
+            x = self.positions(x, offset)
+        else:  # the same angles for every head
+            k = self.config.D // self.config.H
+            theta = angles(tokens.shape[-1], k, offset, device=x.device)
+            theta = theta.repeat(1, self.config.H)
+        x, kept = self.dropout(x), []
+        for i, block in enumerate(self.blocks):
+            x, keys_values = block(x, seen and seen[i], theta)
+            kept.append(keys_values)
+        return self.output(self.norm(x)), tuple(kept)
+
+
+def negative_log_likelihood(
+    logits: Float[Tensor, "*B T V"],
+    target: Int[Tensor, "*B T"],
+) -> Float[Tensor, "*B T"]:
+    r"""$-\ln P(w_t)$ in nats: the log-probability of each target, gathered.
+
+    log_softmax subtracts in the exponent, so that nothing becomes ln 0. In
+    float32 at least: sums of bf16 numbers would be too coarse.
+    """
+    exact = torch.promote_types(logits.dtype, torch.float32)
+    log_probs = logits.to(exact).log_softmax(-1)
+    return -log_probs.gather(-1, target[..., None]).squeeze(-1)
+
+
+def next_token_loss(
+    model: GPT,
+    tokens: Int[Tensor, "B T"],
+    pad: int | None = None,
+) -> Float[Tensor, ""]:
+    """Each token but the last is read, each but the first is to be said.
+
+    The mean of :func:`negative_log_likelihood` over all targets that are not
+    ``pad``.
+    """
+    read, said = tokens[:, :-1], tokens[:, 1:]
+    nll = negative_log_likelihood(model(read), said)
+    return nll.mean() if pad is None else nll[said != pad].mean()
