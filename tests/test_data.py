@@ -32,14 +32,17 @@ from tinylib.lab.data import (
     FRA_ENG,
     PAD,
     SPECIALS,
+    TINY_SHAKESPEARE,
     UNK,
     Batches,
+    Characters,
     DataError,
     Pair,
     RemoteFile,
     Splits,
     Vocabulary,
     bilingual,
+    data_folder,
     encode,
     fetch,
     fra_eng,
@@ -50,6 +53,7 @@ from tinylib.lab.data import (
     share,
     split,
     text_of,
+    tiny_shakespeare,
     tokenise,
 )
 
@@ -897,3 +901,31 @@ def test_reversal_says_words_backwards() -> None:
     assert not torch.equal(reversal(0, size=40).lengths, lengths)
     torch.manual_seed(0)
     assert torch.equal(reversal(7, size=40, longest=5, letters=3).source, source)
+
+
+def plain(server: Server, text: str) -> RemoteFile:
+    """The text as a file of its own, in no zip."""
+    server.files["/plain.txt"] = text.encode()
+    url = f"http://127.0.0.1:{server.http.server_address[1]}/plain.txt"
+    return RemoteFile("plain.txt", url, hashlib.sha256(text.encode()).hexdigest())
+
+
+def test_a_text_in_no_zip(server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "First Citizen:\nSpeak, speak.\n" * 10
+    monkeypatch.setattr(data, "TINY_SHAKESPEARE", plain(server, text))
+    assert tiny_shakespeare() == (text[:261], text[261:]), "nine tenths of 290, rounded down"
+    server.files["/plain.txt"] = b"another text"
+    assert tiny_shakespeare().train == text[:261], "it is kept"
+    (folder / "plain.txt").unlink()
+    with pytest.raises(DataError, match=r"no plain\.txt in .* another file: its sha256 is wrong"):
+        tiny_shakespeare()
+
+
+def test_the_real_shakespeare() -> None:
+    path = data_folder() / TINY_SHAKESPEARE.name
+    if not path.is_file():
+        pytest.skip(f"needs {path}, a download of 1.1 MB: tiny_shakespeare() fetches it")
+    train, valid = tiny_shakespeare()
+    assert (len(train), len(valid)) == (1_003_854, 111_540)
+    assert len(Characters(train + valid)) == 65 and set(valid) <= set(train)
+    assert train.startswith("First Citizen:\nBefore we proceed any further, hear me speak.")

@@ -9,9 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import scaled_dot_product_attention
 
-from tinylib.attention_scoring import dot_score, length_mask
+from tinylib.attention_scoring import attend, dot_score, length_mask
 from tinylib.lab.look import record
-from tinylib.self_attention import SelfAttention, causal_mask, past, self_attention
+from tinylib.self_attention import (
+    SelfAttention,
+    causal_mask,
+    past,
+    self_attention,
+    short_causal_attend,
+)
 
 B, T, D, K, V = 2, 5, 3, 7, 11
 
@@ -130,6 +136,21 @@ def test_it_is_permutation_equivariant(seed: int, order: list[int]) -> None:
     torch.testing.assert_close(
         self_attention(x[:, order], *w).output, self_attention(x, *w).output[:, order]
     )
+
+
+@pytest.mark.parametrize("axes", [(), (2,), (2, 3)])
+def test_the_quick_way_for_short_texts(axes: tuple[int, ...]) -> None:
+    g = torch.Generator().manual_seed(0)
+    q, k, v = (
+        torch.randn(*axes, 5, n, generator=g, dtype=torch.float64, requires_grad=True)
+        for n in (7, 7, 11)
+    )
+    slow, quick = attend(q, k, v, causal_mask(5)).output, short_causal_attend(q, k, v)
+    torch.testing.assert_close(quick, slow, rtol=0, atol=1e-12)
+    g_slow, g_quick = (torch.autograd.grad(z.square().sum(), (q, k, v)) for z in (slow, quick))
+    torch.testing.assert_close(g_quick, g_slow, rtol=0, atol=1e-12)
+    for dtype in (torch.float16, torch.bfloat16):
+        assert short_causal_attend(*(x.to(dtype) for x in (q, k, v))).isfinite().all()
 
 
 def test_every_word_counts() -> None:

@@ -15,7 +15,7 @@ from tinylib.attention_scoring import (
     scaled_dot_score,
 )
 from tinylib.lab.look import Tap
-from tinylib.self_attention import check_widths, past
+from tinylib.self_attention import check_widths, past, short_causal_attend
 
 Ints = int | Int[Tensor, "..."]
 
@@ -26,9 +26,8 @@ def split_heads(
 ) -> Float[Tensor, "*B H T k"]:
     """Each row cut into H pieces of k numbers: one row for each head.
 
-    ``split_heads(x, H)[..., h, t, j] == x[..., t, h * k + j]``: no number
-    changes, and the heads become an axis before that of the rows. ValueError
-    if H does not divide the width.
+    ``split_heads(x, H)[..., h, t, j] == x[..., t, h * k + j]``: the heads
+    become an axis before the rows. ValueError if H does not divide the width.
     """
     width = x.shape[-1]
     if H < 1 or width % H:
@@ -76,21 +75,22 @@ def fast_multi_head_attention(
 ) -> Float[Tensor, "*B T Hv"]:
     """``multi_head_attention(…).output`` without the tables of weights.
 
-    By PyTorch's fused kernel, but for short texts where float32 products may
-    take a quicker library (``torch.set_float32_matmul_precision``): there the
-    plain form wins. ``causal`` as in :func:`tinylib.self_attention.past`.
+    By PyTorch's fused kernel, but plainly where T·S ≤ 256² and float32
+    products may take a quicker library (torch.set_float32_matmul_precision).
     """
     check_pairs(q, k, v)
-    T, S = q.shape[-2], k.shape[-2]
-    mask = per_head(mask, q)
+    T, S, mask = q.shape[-2], k.shape[-2], per_head(mask, q)
     q, k, v = (split_heads(x, H) for x in (q, k, v))
-    exact = torch.get_float32_matmul_precision() == "highest"
-    short = T * S <= 256**2 and not exact
-    if causal and (short or mask is not None or T != S):
+    quick = torch.get_float32_matmul_precision() != "highest"
+    short = quick and T * S <= 256**2
+    if causal and (mask is not None or T != S):
         mask, causal = past(mask, T, S, q.device), False
-    if short:
-        return merge_heads(switched(attend(q, k, v, mask).output, head_mask))
-    z = fast_attend(q, k, v, mask, causal)
+    if not short:
+        z = fast_attend(q, k, v, mask, causal)
+    elif causal:
+        z = short_causal_attend(q, k, v)
+    else:
+        z = attend(q, k, v, mask).output
     return merge_heads(switched(z, head_mask))
 
 
@@ -106,9 +106,9 @@ def per_head(mask: Tensor | None, q: Tensor) -> Tensor | None:
 
 
 def switched(heads: Tensor, head_mask: Tensor | None) -> Tensor:
-    """The heads' outputs (*B, H, T, v), 0 where the head is switched off.
+    """The heads' outputs (*B, H, T, v), 0 where the mask (boolean) is False.
 
-    ``head_mask`` is boolean, True = on: (H,), or (*B, H) for each text.
+    ``head_mask`` is (H,), or (*B, H) for each text.
     """
     if head_mask is None:
         return heads
@@ -190,14 +190,14 @@ class MultiHeadAttention(nn.Module):
         watched = self.weights.watched or self.scores.watched
         if watched or self.score is not scaled_dot_score:
             return self.look(q, k, v, mask=mask, head_mask=head_mask).output
-        masks = mask, head_mask, self.causal
-        return self.w_o(fast_multi_head_attention(q, k, v, self.H, *masks))
+        how = self.H, mask, head_mask, self.causal
+        return self.w_o(fast_multi_head_attention(q, k, v, *how))
 
     def look(self, q: Tensor, k: Tensor, v: Tensor, **masks: Any) -> Attended:
         """:meth:`answer`, with each head's weights and scores."""
         if self.causal:
-            T, S = q.shape[-2], k.shape[-2]
-            masks["mask"] = past(masks.get("mask"), T, S, q.device)
+            sizes = q.shape[-2], k.shape[-2]
+            masks["mask"] = past(masks.get("mask"), *sizes, q.device)
         seen = multi_head_attention(q, k, v, self.H, score=self.score, **masks)
         weights, scores = self.weights(seen.weights), self.scores(seen.scores)
         return Attended(self.w_o(seen.output), weights, scores)
@@ -238,9 +238,9 @@ class Flops(NamedTuple):
 def flops(T: Ints, S: Ints, D: Ints, H: Ints, k: Ints, v: Ints) -> Flops:
     """What :class:`MultiHeadAttention` costs for T queries and S keys.
 
-    Matrix products alone: the softmax, masks and biases are left out, being
-    of the order of HTS and TD. All of it grows with T or S, but ``compare``
-    and ``mix`` with their product: the quadratic cost of attention.
+    Matrix products alone; softmax, masks and biases are small beside them.
+    All of it grows with T or S, but ``compare`` and ``mix`` with their
+    product: the quadratic cost of attention.
     """
     return Flops(
         project=2 * D * H * (T * k + S * k + S * v),

@@ -115,8 +115,10 @@ def rotate(
     if k != 2 * hands:
         raise ValueError(f"{k} numbers, {hands} angles: a pair needs one")
     cos, sin = theta.cos().to(x.dtype), theta.sin().to(x.dtype)
-    a, b = x[..., 0::2], x[..., 1::2]
-    return torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2)
+    cos = torch.stack([cos, cos], -1).flatten(-2)
+    sin = torch.stack([-sin, sin], -1).flatten(-2)
+    swapped = x.unflatten(-1, (hands, 2)).flip(-1).flatten(-2)
+    return x * cos + swapped * sin  # a cos - b sin, then b cos + a sin
 
 
 def rotary(

@@ -8,6 +8,7 @@ from tinylib.attention_scoring import (
     Attended,
     Score,
     attend,
+    check_pairs,
     check_rows,
     fitting,
     scaled_dot_score,
@@ -71,6 +72,24 @@ def past(
     if mask is None:
         return behind
     return behind & fitting(mask, behind.expand(*mask.shape[:-2], T, S))
+
+
+def short_causal_attend(
+    q: Float[Tensor, "*B T k"],
+    k: Float[Tensor, "*B T k"],
+    v: Float[Tensor, "*B T v"],
+) -> Float[Tensor, "*B T v"]:
+    """``attend(q, k, v, causal_mask(T)).output``, quicker for short texts.
+
+    One product adds -inf where the mask forbids, in place of a copy; and no
+    row can be empty, since every word sees itself.
+    """
+    check_pairs(q, k, v)
+    T, width = q.shape[-2:]
+    forbidden = q.new_full((T, T), -torch.inf).triu(1)
+    q, k, values = (x.reshape(-1, *x.shape[-2:]) for x in (q, k, v))
+    scores = torch.baddbmm(forbidden, q / width**0.5, k.mT)
+    return (scores.softmax(-1) @ values).view(v.shape)
 
 
 class SelfAttention(nn.Module):

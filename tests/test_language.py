@@ -1,0 +1,134 @@
+"""Language models: their files, the loss of a text, and what a batch of a long text is."""
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood, next_token_loss
+from tinylib.lab import weights
+from tinylib.lab.data import BOS, Characters, Vocabulary
+from tinylib.lab.language import (
+    LanguageModel,
+    Windows,
+    load_language_model,
+    metadata_of,
+    mixed_precision_loss,
+    text_loss,
+)
+
+
+def tiny(V: int, seed: int = 0) -> GPT:
+    torch.manual_seed(seed)
+    return GPT(GPTConfig(V, longest=7, D=6, H=3, layers=2, dropout=0.0)).eval()
+
+
+LETTERS = Characters("to be or not")
+WORDS = Vocabulary(["mary", "has", "the", "ball"])
+
+
+@pytest.mark.parametrize("tokens", [LETTERS, WORDS])
+def test_a_model_and_its_tokens_are_stored_and_found_again(
+    tokens: Characters | Vocabulary, tmp_path: Path
+) -> None:
+    before = LanguageModel(tiny(len(tokens)), tokens)
+    path = tmp_path / "model.safetensors"
+    weights.save(path, before.model, **metadata_of(before))
+    after = load_language_model(str(path))
+    assert after.tokens.tokens == tokens.tokens and after.kind == before.kind
+    text = "to be" if after.kind == "characters" else "mary has"
+    assert after.predict(text) == before.predict(text)
+    assert sum(after.predict(text).values()) == pytest.approx(1.0)
+    assert list(after.predict(text).values()) == sorted(after.predict(text).values(), reverse=True)
+
+
+def test_words_follow_bos_and_characters_nothing() -> None:
+    assert LanguageModel(tiny(8), WORDS).ids("mary has").tolist() == [[BOS, 4, 5]]
+    assert LanguageModel(tiny(8), WORDS).ids("").tolist() == [[BOS]]
+    assert LanguageModel(tiny(7), LETTERS).ids("to").tolist() == [LETTERS.ids("to")]
+
+
+def test_what_is_no_language_model_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"'bilingual-gru' is no language model: .* lacks config"):
+        load_language_model("bilingual-gru")
+    path = tmp_path / "model.safetensors"
+    good = metadata_of(LanguageModel(tiny(7), LETTERS))
+    weights.save(path, tiny(7), **good | {"kind": "syllables"})
+    with pytest.raises(ValueError, match="reads 'syllables': make it characters or words"):
+        load_language_model(str(path))
+    weights.save(path, tiny(7), **good | {"config": good["config"] | {"D": 12}})
+    with pytest.raises(ValueError, match=r"embedding\.weight has shape \(7, 6\)"):
+        load_language_model(str(path))
+    with pytest.raises(ValueError, match="the text is empty"):
+        LanguageModel(tiny(7), LETTERS).ids("")
+
+
+def test_windows_are_pieces_of_the_text_and_reach_both_ends() -> None:
+    ids = torch.arange(11)
+    windows = Windows(ids, T=4, size=300)
+    torch.manual_seed(0)
+    rows = windows(0)
+    assert rows.shape == (300, 5)
+    assert (rows.diff() == 1).all(), "each is cut out as it stands"
+    assert set(rows[:, 0].tolist()) == set(range(7)), "the last begins where it just fits"
+    torch.manual_seed(0)
+    assert torch.equal(windows(5), rows), "the generator decides, which fit seeds for each step"
+    assert Windows(ids, T=10, size=2)(0).tolist() == [list(range(11))] * 2
+    for T, size, says in [(11, 2, "takes 12"), (0, 2, "1 or more"), (3, 0, "1 or more")]:
+        with pytest.raises(ValueError, match=says):
+            Windows(ids, T, size)
+
+
+@pytest.mark.parametrize("length", [2, 6, 7, 8, 9, 40])
+def test_the_loss_of_a_text_counts_every_token_but_the_first_once(length: int) -> None:
+    g = torch.Generator().manual_seed(length)
+    ids = torch.randint(0, 5, (length,), generator=g)
+    model = tiny(5).double()
+    T, total = 7, 0.0
+    for start in range(0, length - 1, T):
+        piece = ids[start : start + T + 1]
+        logits = model(piece[None, :-1])
+        total += negative_log_likelihood(logits, piece[None, 1:]).sum().item()
+    for size in (1, 3, 32):
+        assert text_loss(model, ids, T, size) == pytest.approx(total / (length - 1), rel=1e-12)
+
+
+def test_a_text_of_one_token_has_no_loss() -> None:
+    with pytest.raises(ValueError, match="has 1 tokens: the second is the first to predict"):
+        text_loss(tiny(5), [3], 7)
+
+
+def test_dropout_is_off_while_a_text_is_judged() -> None:
+    model = GPT(GPTConfig(5, longest=7, D=6, H=3, layers=1, dropout=0.9)).train()
+    ids = torch.arange(40) % 5
+    assert text_loss(model, ids, 7) == text_loss(model, ids, 7)
+
+
+def test_mixed_precision_is_near_and_its_loss_in_float32() -> None:
+    model = tiny(5)
+    tokens = torch.randint(0, 5, (11, 8), generator=torch.Generator().manual_seed(0))
+    mixed, exact = mixed_precision_loss(model, tokens), next_token_loss(model, tokens)
+    assert mixed.dtype == torch.float32 and mixed.item() != exact.item()
+    assert mixed.item() == pytest.approx(exact.item(), rel=0.01)
+    assert exact.item() == pytest.approx(math.log(5), abs=0.1)
+
+
+# --- characters ----------------------------------------------------------------------------------
+
+
+def test_characters_stand_in_order_and_go_both_ways() -> None:
+    assert LETTERS.tokens == (" ", "b", "e", "n", "o", "r", "t") and len(LETTERS) == 7
+    assert LETTERS.ids("not") == [3, 4, 6]
+    assert LETTERS.text(torch.tensor(LETTERS.ids("to be or not"))) == "to be or not"
+    assert LETTERS.ids("") == [] and LETTERS.text([]) == ""
+
+
+def test_unknown_characters_and_ids_are_named() -> None:
+    with pytest.raises(ValueError, match="'x', character 4 of the text, is unknown here"):
+        LETTERS.ids("to xbe")
+    for wrong in (7, -1):
+        with pytest.raises(IndexError, match=f"id {wrong} is none of these 7 characters'"):
+            LETTERS.text([0, wrong])
+    with pytest.raises(ValueError, match="an empty text has no characters"):
+        Characters("")

@@ -1,0 +1,131 @@
+"""Language models: from a trained GPT to figures and text.
+
+shakespeare = load_language_model("gpt-shakespeare-page")
+ids = torch.tensor(shakespeare.tokens.ids(tiny_shakespeare().valid))
+text_loss(shakespeare.model, ids, 256)            nats for each character
+shakespeare.predict("ROMEO:")                     the probability of every next character
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood, next_token_loss
+from tinylib.lab import weights
+from tinylib.lab.data import BOS, SPECIALS, Characters, Vocabulary
+
+KINDS = ("characters", "words")
+
+
+class LanguageModel(NamedTuple):
+    """A GPT and what its tokens stand for: characters, or the words of a vocabulary."""
+
+    model: GPT
+    tokens: Characters | Vocabulary
+
+    @property
+    def kind(self) -> str:
+        return "characters" if isinstance(self.tokens, Characters) else "words"
+
+    def ids(self, text: str) -> Int[Tensor, "1 T"]:
+        """A text as the model reads it; words follow <bos>. ValueError if there is nothing."""
+        if isinstance(self.tokens, Characters):
+            ids = self.tokens.ids(text)
+        else:
+            ids = [BOS, *self.tokens.ids(text.split())]
+        if not ids:
+            raise ValueError("the text is empty: give the model something to go on from")
+        return torch.tensor([ids])
+
+    def predict(self, text: str) -> dict[str, float]:
+        """The probability of each next token, the likeliest first."""
+        with torch.no_grad():
+            p = self.model(self.ids(text))[0, -1].softmax(-1)
+        order = p.argsort(descending=True, stable=True)
+        return {self.tokens.tokens[int(i)]: p[i].item() for i in order}
+
+
+def metadata_of(language_model: LanguageModel, **more: Any) -> dict[str, Any]:
+    """What a file of weights must say for :func:`load_language_model`."""
+    model, tokens = language_model
+    special = 0 if isinstance(tokens, Characters) else len(SPECIALS)
+    return {
+        "config": model.config._asdict(),
+        "kind": language_model.kind,
+        "tokens": list(tokens.tokens[special:]),
+        **more,
+    }
+
+
+def load_language_model(name: str) -> LanguageModel:
+    """The shipped model of that name, or the one in that file, ready to be read with.
+
+    Errors as in :func:`tinylib.lab.weights.load`; ValueError if the weights are of another kind.
+    """
+    tensors, metadata = weights.load(name)
+    if missing := [key for key in ("config", "kind", "tokens") if key not in metadata]:
+        raise ValueError(f"'{name}' is no language model: its metadata lacks {', '.join(missing)}")
+    if metadata["kind"] not in KINDS:
+        raise ValueError(f"'{name}' reads {metadata['kind']!r}: make it {' or '.join(KINDS)}")
+    known = Characters if metadata["kind"] == "characters" else Vocabulary
+    model = GPT(GPTConfig(**metadata["config"])).eval()
+    weights.load_into(model, tensors)
+    return LanguageModel(model, known(metadata["tokens"]))
+
+
+class Windows:
+    """Batches of ``size`` pieces of a long text, T + 1 tokens each, from anywhere in it.
+
+    T are read and T are to be said. Drawn from torch's generator, which ``fit`` seeds anew for
+    each step. ValueError if the text has no piece so long.
+    """
+
+    def __init__(self, ids: Sequence[int] | Tensor, T: int, size: int):
+        self.ids, self.T, self.size = torch.as_tensor(ids), T, size
+        if T < 1 or size < 1:
+            raise ValueError(f"{size} pieces of {T} tokens: both must be 1 or more")
+        if len(self.ids) <= T:
+            raise ValueError(f"the text has {len(self.ids)} tokens: a piece takes {T + 1}")
+
+    def __call__(self, step: int) -> Int[Tensor, "B T"]:
+        start = torch.randint(len(self.ids) - self.T, (self.size, 1))
+        return self.ids[start + torch.arange(self.T + 1)]
+
+
+def mixed_precision_loss(
+    model: GPT, tokens: Int[Tensor, "B T"], pad: int | None = None
+) -> Float[Tensor, ""]:
+    """:func:`tinylib.gpt.next_token_loss` with matrix products in bf16.
+
+    Micikevicius et al. 2018: weights, norms and the loss stay in float32. bf16 has float32's
+    range, so no loss scaling is needed.
+    """
+    with torch.autocast(tokens.device.type, torch.bfloat16):
+        return next_token_loss(model, tokens, pad)
+
+
+@torch.no_grad()
+def text_loss(model: GPT, ids: Sequence[int] | Tensor, T: int, size: int = 32) -> float:
+    """The mean of -ln p over a text, in nats for each token, read in pieces of T.
+
+    The pieces do not overlap, and what is left over at the end is a shorter one: every token but
+    the text's first is predicted once, from those before it in its piece. So the first tokens of
+    a piece have little to go by: a larger T gives a lower loss. ValueError for less than 2 tokens.
+    """
+    ids = torch.as_tensor(ids)
+    if len(ids) < 2:
+        raise ValueError(f"the text has {len(ids)} tokens: the second is the first to predict")
+    model.eval()
+    last = len(ids) - 1
+    whole = last - last % T
+    rows = [(ids[:whole].view(-1, T), ids[1 : whole + 1].view(-1, T))]
+    rows.append((ids[None, whole:last], ids[None, whole + 1 :]))
+    total = torch.zeros((), dtype=torch.float64)
+    for read, said in rows:
+        for some, wanted in zip(read.split(size), said.split(size), strict=True):
+            if some.numel():
+                total += negative_log_likelihood(model(some), wanted).double().sum()
+    return (total / last).item()
