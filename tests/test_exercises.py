@@ -34,9 +34,18 @@ from tinylib.decoding import Hypotheses, beam, extend, greedy
 from tinylib.encoder_decoder import RecurrentEncoder, embed, recurrent_step
 from tinylib.exercises import Exercise, Slip, Verdict, numbers, read_slips, same
 from tinylib.exercises import encoder_decoder as ex01
+from tinylib.exercises import gpt as ex08
 from tinylib.exercises import positional_encoding as ex05
 from tinylib.exercises import self_attention as ex
 from tinylib.exercises import seq2seq as ex02
+from tinylib.gpt import (
+    GPT,
+    GPTConfig,
+    gelu_tanh,
+    negative_log_likelihood,
+    next_token_loss,
+    rms_norm,
+)
 from tinylib.lab.data import bilingual
 from tinylib.lab.data import pad as padded
 from tinylib.lab.lookup import Lookups, role_scores
@@ -457,6 +466,61 @@ def best_head(
     return [layer, head, float(shares[1][layer, head])]
 
 
+def windows(text: torch.Tensor, T: int) -> torch.Tensor:
+    """From pieces of T + 1 tokens, neighbours with one in common."""
+    pieces = text.unfold(0, T + 1, T)
+    return torch.stack([pieces[:, :-1], pieces[:, 1:]])
+
+
+def loss_of_given(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    """The library's, of a model that gives these logits."""
+    model = GPT(GPTConfig(V=logits.shape[-1], longest=9, D=2, H=1, layers=1))
+    model.forward = lambda read: logits[:, : read.shape[1]]  # type: ignore[method-assign, assignment]
+    return next_token_loss(model, tokens, pad=0)
+
+
+def perplexity(
+    losses: torch.Tensor, tokens: torch.Tensor, characters: torch.Tensor
+) -> list[torch.Tensor]:
+    """From the probability that a text has as a whole, in logarithms."""
+    each = losses.repeat_interleave(tokens)
+    return [each.mean().exp(), each.double().exp().log2().sum() / characters.sum()]
+
+
+def gpt_parameters(V: int, longest: int, D: int, layers: int, tied: bool) -> int:
+    with torch.device("meta"):
+        model = GPT(GPTConfig(V, longest, D, H=1, layers=layers, tied=tied))
+    return sum(w.numel() for w in model.parameters())
+
+
+def split_in_three(weight: torch.Tensor) -> torch.Tensor:
+    """Column j of a linear layer's matrix is what comes out for the j-th unit vector."""
+    D = len(weight)
+    return torch.einsum("jd,dio->ioj", torch.eye(D), weight.unflatten(1, (3, D)))
+
+
+def bigram_loss(text: torch.Tensor, test: torch.Tensor, V: int) -> torch.Tensor:
+    """That of a linear layer on one-hot tokens, with the logarithms of the counts as weights."""
+    one_hot = torch.eye(V)[text]
+    return cross_entropy((one_hot[:-1].T @ one_hot[1:] + 1).log()[test[:-1]], test[1:])
+
+
+def least_loss(p: torch.Tensor) -> torch.Tensor:
+    """The entropies of the rows, weighted by the one distribution that p leaves as it is."""
+    equations = torch.cat([p.double().T - torch.eye(len(p)), torch.ones(1, len(p))])
+    wanted = pad(torch.ones(1), (len(p), 0)).double()
+    share = torch.linalg.lstsq(equations, wanted[:, None]).solution[:, 0]
+    assert same(share @ p.double(), share)
+    entropies = [torch.distributions.Categorical(row).entropy() for row in p]
+    return share @ torch.stack(entropies).double()
+
+
+SURVIVES_A_KILL = {
+    "each batch drawn from a generator seeded with the step",
+    "texts in order of the epoch, whose number is the seed",
+    "texts in the same order in every epoch",
+    "all batches drawn at the start, from a seed",
+}
 NOT_LEAKING = {
     "causal attention",
     "the mean of the words so far",
@@ -558,6 +622,18 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
         "learning_rate": learning_rate,
         "no_leak": lambda f, tokens, V: f.__doc__ in NOT_LEAKING,
         "best_head": best_head,
+    },
+    "gpt": {
+        "windows": windows,
+        "loss": loss_of_given,
+        "perplexity": perplexity,
+        "gelu": gelu_tanh,
+        "rms_norm": rms_norm,
+        "parameters": gpt_parameters,
+        "split": split_in_three,
+        "bigram": bigram_loss,
+        "entropy": least_loss,
+        "resume": lambda start, steps: start.__doc__ in SURVIVES_A_KILL,
     },
     "self_attention": {
         "scores": lambda x, t: dot_score(x[[t]], x)[0],
@@ -1569,6 +1645,164 @@ def answer(valid, gold_valid, test, gold_test):
 """,
         ],
     },
+    "gpt": {
+        "windows": [
+            """
+def answer(text, T):
+    starts = range(0, len(text) - T, T)
+    read = [text[i : i + T] for i in starts]
+    said = [text[i + 1 : i + 1 + T] for i in starts]
+    return read, said
+""",
+            """
+def answer(text, T):
+    pieces = text.unfold(0, T + 1, T)
+    return pieces[:, :-1], pieces[:, 1:]
+""",
+            """
+def answer(text, T):
+    at = torch.arange((len(text) - 1) // T)[:, None] * T + torch.arange(T)
+    return text[at], text[at + 1]
+""",
+        ],
+        "loss": [
+            """
+def answer(logits, tokens):
+    return torch.nn.functional.cross_entropy(
+        logits[:, :-1].transpose(1, 2), tokens[:, 1:], ignore_index=0
+    )
+""",
+            """
+def answer(logits, tokens):
+    nll = []
+    for rows, text in zip(logits, tokens.tolist()):
+        for row, said in zip(rows, text[1:]):
+            if said:
+                nll.append(row.logsumexp(0) - row[said])
+    return sum(nll) / len(nll)
+""",
+            """
+def answer(logits, tokens):
+    said = tokens.roll(-1, 1)
+    said[:, -1] = 0
+    largest = logits.amax(-1, keepdim=True)
+    log_p = logits - largest - (logits - largest).exp().sum(-1, keepdim=True).log()
+    words = said != 0
+    return -torch.einsum("bts,bts->", log_p[words][None], torch.eye(
+        logits.shape[-1])[said[words]][None]) / words.sum()
+""",
+        ],
+        "perplexity": [
+            """
+def answer(losses, tokens, characters):
+    mean = np.average(losses.numpy(), weights=tokens.numpy())
+    return np.e**mean, mean / np.log(2) * tokens.sum() / characters.sum()
+""",
+            """
+def answer(losses, tokens, characters):
+    share = tokens / tokens.sum()
+    perplexity = (losses.exp() ** share).prod()
+    return [perplexity, perplexity.log2() * tokens.sum() / characters.sum()]
+""",
+        ],
+        "gelu": [
+            'answer = lambda x: torch.nn.functional.gelu(x, approximate="tanh")',
+            """
+def answer(x):
+    return x * torch.sigmoid((8 / np.pi) ** 0.5 * (x + 0.044715 * x.pow(3)))
+""",
+            """
+def answer(x):
+    x = x.double().numpy()
+    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * x * (1 + 0.044715 * x * x)))
+""",
+        ],
+        "rms_norm": [
+            "answer = lambda x, w, eps: torch.nn.functional.rms_norm(x, w.shape, w, eps)",
+            "answer = lambda x, w, eps: x * torch.rsqrt(x.pow(2).mean(-1, True) + eps) * w",
+            """
+def answer(x, w, eps):
+    D = x.shape[-1]
+    return D**0.5 * w * x / (x.norm(dim=-1)[..., None] ** 2 + D * eps) ** 0.5
+""",
+        ],
+        "parameters": [
+            """
+def answer(V, longest, D, layers, tied):
+    return V * D * (2 - tied) + longest * D + layers * (12 * D**2 + 13 * D) + 2 * D
+""",
+            """
+def answer(V, longest, D, layers, tied):
+    block = torch.nn.TransformerEncoderLayer(D, 1, 4 * D, device="meta")
+    of_block = sum(w.numel() for w in block.parameters())
+    return sum([V * D] * (1 if tied else 2)) + D * longest + of_block * layers + D + D
+""",
+        ],
+        "split": [
+            """
+def answer(weight):
+    D = weight.shape[0]
+    return weight[:, :D].T, weight[:, D : 2 * D].T, weight[:, 2 * D :].T
+""",
+            "answer = lambda weight: weight.T.reshape(3, len(weight), len(weight))",
+            "answer = lambda weight: [w.T.numpy() for w in weight.split(len(weight), dim=1)]",
+        ],
+        "bigram": [
+            """
+def answer(text, test, V):
+    pairs = list(zip(text.tolist(), text.tolist()[1:]))
+    losses = []
+    for a, b in zip(test.tolist(), test.tolist()[1:]):
+        seen = sum(first == a for first, _ in pairs)
+        losses.append(np.log(seen + V) - np.log(pairs.count((a, b)) + 1))
+    return np.mean(losses)
+""",
+            """
+def answer(text, test, V):
+    counts = torch.bincount(text[:-1] * V + text[1:], minlength=V * V).view(V, V)
+    logits = torch.log(1 + counts)[test[:-1]]
+    return torch.nn.functional.cross_entropy(logits, test[1:])
+""",
+        ],
+        "entropy": [
+            # both tokens in a row, with how often they come; a token that may stay where it is,
+            # so that no circle goes on for ever
+            """
+def answer(p):
+    p = p.double()
+    lazy = (p + torch.eye(len(p))) / 2
+    pairs = torch.linalg.matrix_power(lazy, 5000)[0][:, None] * p
+    return -(pairs[p > 0] * p[p > 0].log()).sum()
+""",
+            # how long a sentence is from each token on, and how surprising
+            """
+def answer(p):
+    goes_on = torch.cat([torch.zeros(len(p), 1), p[:, 1:]], dim=1)
+    each = torch.stack([torch.ones(len(p)), -torch.xlogy(p, p).sum(1)], dim=1)
+    tokens, nats = torch.linalg.solve(torch.eye(len(p)) - goes_on, each)[0]
+    return nats / tokens
+""",
+        ],
+        "resume": [
+            """
+def answer(start, steps):
+    def run(begin):
+        batch = start()
+        return [batch(i).tolist() for i in range(begin, steps)]
+
+    return all(run(0)[begin:] == run(begin) for begin in range(1, steps))
+""",
+            # from the end on
+            """
+def answer(start, steps):
+    whole = torch.stack([*map(start(), range(steps))])
+    for begin in reversed(range(steps)):
+        if not np.array_equal([*map(start(), range(begin, steps))], whole[begin:]):
+            return 0
+    return 1
+""",
+        ],
+    },
     "self_attention": {
         "scores": [
             "answer = lambda x, t: [float(x[t].dot(row)) for row in x]",
@@ -1977,12 +2211,26 @@ def told_in_transformer() -> dict[str, list[Any]]:
     return {"q-smoothing": [eps, best, uniform, parts[0], -p[1].log(), others, 0.9, plain]}
 
 
+GPT_2 = (50257, 1024, 768, 12)
+
+
+def told_in_gpt() -> dict[str, list[Any]]:
+    start, tenth, sure = (-torch.tensor(p).log() for p in (1 / 65, 0.1, 0.65))
+    return {
+        "q-log-zero": [0.1, tenth],
+        "q-perplexity": [start, 0.65, sure.exp()],
+        "q-tied": [(gpt_parameters(*GPT_2, False) - gpt_parameters(*GPT_2, True)) / 1e6],
+        "q-first-loss": [start, 0.02],
+    }
+
+
 TOLD = {
     "seq2seq": told_in_seq2seq,
     "attention_scoring": told_in_attention_scoring,
     "positional_encoding": told_in_positional_encoding,
     "self_attention": told_in_self_attention,
     "transformer": told_in_transformer,
+    "gpt": told_in_gpt,
 }
 
 
@@ -2228,3 +2476,64 @@ def test_a_cache_spares_190_of_210_words(small: Transformer) -> None:
     nobody = -1
     cached = greedy(small.step, state, bos=1, eos=nobody, max_len=20).tokens
     assert sum(read) == 20 and torch.equal(cached, tokens[:, 1:])
+
+
+def test_what_the_questions_of_chapter_08_say_is_true() -> None:
+    logits = torch.tensor([[[-torch.inf, 0.0, 0.0]]], requires_grad=True)
+    never = negative_log_likelihood(logits, torch.tensor([[0]]))
+    assert never.item() == torch.inf
+    p = torch.tensor([[-200.0, 0.0]], requires_grad=True)
+    zero = -p.softmax(-1)[0, 0].log()
+    zero.backward()
+    assert zero.item() == torch.inf and p.grad is not None and p.grad.isnan().any()
+    finite = negative_log_likelihood(p[None].detach(), torch.tensor([[0]]))
+    assert finite.item() == 200
+
+    draw = torch.randn(8, 256, 65, generator=torch.Generator().manual_seed(8))
+    p = draw.softmax(dim=2)
+    assert torch.equal(p, draw.softmax(dim=-1)) and same(p.sum(-1), torch.ones(8, 256))
+    assert 8 * 256 == 2048 and draw.softmax(dim=1).sum((1, 2)).isclose(torch.tensor(65.0)).all()
+
+    tied, apart = (gpt_parameters(*GPT_2, tied) for tied in (True, False))
+    assert tied == 124_439_808 and 163e6 < apart < 163.5e6
+
+    p_next = torch.full((65,), 1e-30).index_fill(0, torch.tensor(3), 1.0)
+    sure_and_wrong = negative_log_likelihood(p_next.log()[None], torch.tensor([4]))
+    assert sure_and_wrong.exp().item() > 65
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_tied_table_of_large_numbers_begins_by_repeating(seed: int) -> None:
+    torch.manual_seed(seed)
+    model = GPT(GPTConfig(V=65, longest=64, D=128, H=4, layers=4, dropout=0.0))
+    text = torch.randint(65, (8, 65))
+    repeats = []
+    for std, low, high in ((0.02, 4.17, 4.3), (1.0, 120, 130)):
+        nn.init.normal_(model.embedding.weight, std=std)
+        with torch.no_grad():
+            assert low < next_token_loss(model, text) < high
+            repeats.append((model(text[:, :-1]).argmax(-1) == text[:, :-1]).double().mean())
+    assert repeats[0] > 0.95 and repeats[1] == 1
+
+
+def test_one_pass_predicts_from_every_beginning_of_a_text() -> None:
+    torch.manual_seed(8)
+    model = GPT(GPTConfig(V=13, longest=7, D=12, H=3, layers=2, dropout=0.0))
+    text = torch.randint(13, (1, 7))
+    with torch.no_grad():
+        passes = [model(text[:, : t + 1])[0, -1] for t in range(7)]
+        assert same(model(text)[0], torch.stack(passes))
+
+
+def test_luck_brings_one_text_below_the_entropy_but_not_a_thousand() -> None:
+    """The true probabilities as the model, and one that is a little off."""
+    p = torch.tensor([[0.2, 0.8, 0.0], [0.0, 0.3, 0.7], [0.5, 0.25, 0.25]])
+    floor = ex08.check_entropy.solve(p).item()
+    generator = torch.Generator().manual_seed(8)
+    at, losses = torch.zeros(5000, dtype=torch.long), []
+    for _ in range(100):
+        after = torch.multinomial(p[at], 1, generator=generator)[:, 0]
+        losses.append(-p[at, after].log())
+        at = after
+    means = torch.stack(losses).mean(0)
+    assert means.min() < 0.95 * floor and abs(means.mean() / floor - 1) < 0.01
