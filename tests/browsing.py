@@ -71,6 +71,7 @@ DRAWN = {  # those that it draws otherwise: the elements that carry them, in ord
     },
     "head_cost": {"shares": ".steps li"},
     "transformer": {"cross": ".mini canvas"},
+    "gpt": {"surprise": ".surprise .t:not([data-value=''])", "attention": ".small canvas"},
 }
 WIDGETS = {widget.stem: widget for widget in export.widgets()}
 

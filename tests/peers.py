@@ -1,4 +1,4 @@
-"""What the tests of the Transformer share: torch's own, with our weights, must be equal to ours."""
+"""What the tests of Transformers share: others' models, with our weights, must be equal to ours."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
+from tinylib.gpt import GPT
 from tinylib.transformer import Transformer
 from tinylib.transformer_block import DecoderBlock, Design, EncoderBlock
 
@@ -113,3 +114,62 @@ def torchs_stack(model: Transformer, design: Design) -> nn.Transformer:
     ).to(next(model.parameters()).dtype)
     stack.load_state_dict(stacked(model, dict(model.named_parameters())))
     return stack.train(model.training)
+
+
+def as_gpt2(ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """A GPT's tensors, its weights or their gradients, under transformers' names for GPT-2.
+
+    There a matrix is the transpose of ours, and W_q, W_k and W_v are side by side in one.
+    """
+    parts = {
+        "attention_norm": "ln_1",
+        "attention.w_o": "attn.c_proj",
+        "feed_forward_norm": "ln_2",
+        "feed_forward.w_1": "mlp.c_fc",
+        "feed_forward.w_2": "mlp.c_proj",
+    }
+    whole = {
+        "embedding.weight": "transformer.wte.weight",
+        "positions.w_pos": "transformer.wpe.weight",
+        "norm.weight": "transformer.ln_f.weight",
+        "norm.bias": "transformer.ln_f.bias",
+        "output.weight": "lm_head.weight",
+    }
+    theirs = {name: ours[mine] for mine, name in whole.items() if mine in ours}
+    for i in range(sum(name.endswith("attention.w_q.weight") for name in ours)):
+        here, there = f"blocks.{i}", f"transformer.h.{i}"
+        for part in ("weight", "bias"):
+            qkv = [ours[f"{here}.attention.w_{w}.{part}"] for w in "qkv"]
+            found = {f"{there}.attn.c_attn.{part}": torch.cat(qkv)}
+            for mine, name in parts.items():
+                found[f"{there}.{name}.{part}"] = ours[f"{here}.{mine}.{part}"]
+            theirs |= {name: x.T if x.ndim > 1 else x for name, x in found.items()}
+    return theirs
+
+
+def gpt2(model: GPT) -> Any:
+    """transformers' GPT-2 with the model's weights, of its dtype, in its mode."""
+    from transformers import GPT2Config, GPT2LMHeadModel  # only now: it takes seconds
+
+    c = model.config
+    how: dict[str, Any] = {
+        "vocab_size": c.V,
+        "n_positions": c.longest,
+        "n_embd": c.D,
+        "n_layer": c.layers,
+        "n_head": c.H,
+        "activation_function": {"gelu_tanh": "gelu_new", "gelu": "gelu"}[c.activation],
+        "resid_pdrop": c.dropout,
+        "embd_pdrop": c.dropout,
+        "attn_pdrop": 0.0,
+        "tie_word_embeddings": c.tied,
+        "bos_token_id": None,
+        "eos_token_id": None,
+        "attn_implementation": "eager",  # which can also tell the weights
+    }
+    theirs: nn.Module = GPT2LMHeadModel(GPT2Config(**how))
+    theirs.to(next(model.parameters()).dtype)
+    weights = as_gpt2(dict(model.named_parameters()))
+    missing, unexpected = theirs.load_state_dict(weights, strict=False)
+    assert not unexpected and set(missing) <= {"lm_head.weight"}
+    return theirs.train(model.training)

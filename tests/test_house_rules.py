@@ -189,6 +189,7 @@ def test_imports_point_one_way(path: Path) -> None:
         ("ipywidgets", {"lab.train", "widgets"}),
         ("anywidget", {"widgets"}),
         ("pooch", {"lab.data"}),
+        ("huggingface_hub", {"lab.pretrained"}),
         ("safetensors", {"lab.weights"}),
     ],
 )

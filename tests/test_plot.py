@@ -25,7 +25,9 @@ from tinylib.lab import plot
 from tinylib.lab.architecture import (
     add_norm,
     attention_scoring,
+    decoder_only,
     encoder_decoder,
+    gpt,
     multi_head_attention,
     paths,
     positional_encoding,
@@ -45,6 +47,7 @@ from tinylib.lab.plot import (
     lines,
     luminance,
     maps,
+    over_words,
     rasters,
     shade,
 )
@@ -75,6 +78,25 @@ def dotted(log: str = "") -> Figure:
     curves = {"flat": [0.5, 0.5, 0.5], "steep": [1.0, 1e-4, 1e-14]}
     dots = ([1, 3, 9], [0.7, 1e-3, 1e-7], "seen")
     return lines([1, 4, 16], curves, "Fall", x_name="k", y_name="size", points=dots, log=log)
+
+
+def to_the_limit() -> Figure:
+    """Two curves, each over an x of its own, and three levels."""
+    x = {"slow": [0, 5, 40], "quick": [0, 2, 3, 8]}
+    curves = {"slow": [4.2, 3.0, 2.0], "quick": [4.1, 2.0, 1.3, 1.3]}
+    levels = {"unigram": 3.9, "bigram": 2.2, "exact entropy": 1.25}
+    return lines(x, curves, "Loss", x_name="seconds", y_name="loss in nats", levels=levels)
+
+
+STORY = "<bos> tom took the small key . he went to the garden . who has the key ? tom . <eos>"
+EXACT = [0.0, 1.5, 1.1, 0.0, 0.7, 2.0, 0.0, 1.2, 0.9, 0.0, 0.0, 1.4, 0.0, 1.8, 0.3, 0.0, 0.9]
+EXACT += [0.0] * (len(STORY.split()) - len(EXACT))
+
+
+def surprising() -> Figure:
+    model = [x + 0.1 + 0.02 * i for i, x in enumerate(EXACT)]
+    bars = {"model": model, "exact": EXACT}
+    return over_words(STORY.split(), bars, "Surprise", y_name="surprise in nats")
 
 
 ENGLISH, FRENCH = "the cat does not see it".split(), "le chat ne le voit pas".split()
@@ -130,6 +152,8 @@ DRAW = {
     "heat": lambda: heat(SCORES.softmax(-1), WORDS, WORDS, "Attention weights"),
     "heats": lambda: heats([(CAUSAL, WORDS, WORDS, "Scores"), (X, WORDS, ["1", "2", "3"], "x")]),
     "lines": three_lines,
+    "levels": to_the_limit,
+    "over_words": surprising,
     "encoder_decoder": encoder_decoder,
     "seq2seq": seq2seq,
     "attention_scoring": attention_scoring,
@@ -141,6 +165,8 @@ DRAW = {
     "synthesizer": synthesizer,
     "transformer": transformer,
     "add_norm": add_norm,
+    "gpt": gpt,
+    "decoder_only": decoder_only,
 }
 OF_CHAPTERS = {
     "encoder_decoder": "01_encoder_decoder",
@@ -154,6 +180,8 @@ OF_CHAPTERS = {
     "synthesizer": "06_multi_head_attention",
     "transformer": "07_transformer",
     "add_norm": "07_transformer",
+    "gpt": "08_gpt",
+    "decoder_only": "08_gpt",
 }
 every_drawing = pytest.mark.parametrize("name", OF_CHAPTERS)
 every_picture = pytest.mark.parametrize("name", DRAW)
@@ -672,6 +700,89 @@ def test_bad_points_and_logarithms_are_refused_with_advice(how, message):
         lines(title="m", x_name="x", y_name="y", **whole)
 
 
+def test_a_level_lies_at_its_height_and_is_named_at_the_right():
+    figure = to_the_limit()
+    axes = figure.drawing.axes[1]
+    heights = {float(np.asarray(line.get_ydata())[0]) for line in axes.lines}
+    assert {3.9, 2.2, 1.25} < heights
+    names = [text.get_text() for text in axes.texts]  # from below, and none on another
+    assert names == ["exact entropy", "quick", "slow", "bigram", "unigram"]
+    extents = [text.get_window_extent() for text in axes.texts]
+    assert not any(a.overlaps(b) for a, b in pairwise(extents))
+    assert "Horizontal lines: unigram at 3.9, bigram at 2.2, exact entropy at 1.25." in figure.alt
+    assert "Horizontal" not in three_lines().alt
+
+
+def test_every_curve_may_have_an_x_of_its_own():
+    figure = to_the_limit()
+    slow, quick = figure.drawing.axes[1].lines[-2:]
+    assert np.asarray(slow.get_xdata()).tolist() == [0, 5, 40]
+    assert np.asarray(quick.get_xdata()).tolist() == [0, 2, 3, 8]
+    assert "over seconds from 0 to 40. slow from 4.2 to 2" in figure.alt
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"levels": {"top": torch.nan}}, "'levels' holds nan"),
+        ({"levels": {"low": -torch.inf}}, "the levels low hold -inf"),
+        ({"levels": {"top": 0.0}, "log": "y"}, "above 0 fit a logarithmic y-axis"),
+        ({"x": {"b": [1, 2]}}, "x is there for b, but the curves are a"),
+        ({"x": {"a": [1, 2, 3]}}, "'a' has shape .2,. over 's' of shape .3,."),
+    ],
+)
+def test_levels_and_xs_that_do_not_fit_are_refused_with_advice(how, message):
+    whole = {"x": [1, 2], "curves": {"a": [1.0, 2.0]}, **how}
+    with pytest.raises(ValueError, match=message):
+        lines(title="m", x_name="s", y_name="y", **whole)
+
+
+# Bars over a text
+
+
+def test_every_bar_is_as_high_as_its_number_and_stands_over_its_word():
+    figure, words = surprising(), STORY.split()
+    every = patches(figure, "Rectangle")
+    hollow = [bar for bar in every if bar.get_facecolor()[3] == 0][:-1]  # the last is the key's
+    filled = [bar for bar in every if bar.get_facecolor()[3] == 1][:-1]
+    assert len(hollow) == sum(x > 0 for x in EXACT) and len(filled) == len(words)
+    unit = filled[5].get_height() / 2.2
+    assert [bar.get_height() / unit for bar in hollow] == pytest.approx([x for x in EXACT if x])
+    written = [text for text in texts(figure) if text.get_text() in words]
+    assert [text.get_text() for text in written] == words
+    for text, bar in zip(written, filled, strict=True):
+        x, y = text.get_position()
+        assert bar.get_x() < x and bar.get_y() + bar.get_height() == pytest.approx(y - 15)
+    assert len({text.get_position()[1] for text in written}) == 2  # lines
+    for a, b in pairwise(text.get_window_extent() for text in written):
+        assert not a.overlaps(b)
+    assert "highest bar: 2.2" in [text.get_text() for text in texts(figure)]
+    assert "over the 21 words of a text, Surprise: surprise in nats of each word." in figure.alt
+    assert "exact 0.562 on average, highest 2 at key, word 6." in figure.alt
+
+
+def test_bars_of_zeros_and_a_word_longer_than_the_line_can_be_drawn():
+    figure = over_words(["a" * 70, "b"], {"p": [0.0, 0.0]}, "m", y_name="y")
+    assert len(patches(figure, "Rectangle")) == 1  # the key
+
+
+@pytest.mark.parametrize(
+    ("words", "bars", "message"),
+    [
+        (["a"], {}, "0 kinds of bars over 1 words: up to 3, up to 150"),
+        (["a"], {name: [1.0] for name in "pqrs"}, "4 kinds"),
+        ([], {"p": []}, "over 0 words"),
+        (["a"] * 151, {"p": [1.0] * 151}, "over 151 words"),
+        (["a"], {"p": [1.0, 2.0]}, r"'p' has shape \(2,\): pass a finite number from 0 on"),
+        (["a"], {"p": [-0.1]}, "from 0 on for each of the 1 words"),
+        (["a"], {"p": [torch.inf]}, "'p' holds inf"),
+    ],
+)
+def test_bars_that_do_not_fit_the_words_are_refused_with_advice(words, bars, message):
+    with pytest.raises(ValueError, match=message):
+        over_words(words, bars, "m", y_name="y")
+
+
 # Architectures
 
 BLOCK = {
@@ -794,6 +905,46 @@ def test_only_in_pre_norm_is_the_way_of_x_free_of_norms():
         assert sum(x == own for x, _ in norms) == met
         assert columns.count(round(own)) == (6 if met else 4)
     assert "nothing but additions" in figure.alt
+
+
+def wide_arrows(figure: Figure) -> list[Any]:
+    """Where the wide arrows run, from below."""
+    wide = [arrow for arrow in patches(figure, "FancyArrowPatch") if arrow.get_linewidth() > 3]
+    return sorted((a.get_path().get_extents() for a in wide), key=lambda at: -at.y1)
+
+
+def test_the_residual_stream_of_gpt_runs_straight_up_and_is_only_added_to():
+    figure = drawn("gpt")
+    assert shapes(figure) == sorted(["B T"] + ["B T D"] * 12 + ["V D"] + ["B T V"] * 2)
+    at, stream = spots(figure), wide_arrows(figure)
+    column = at["x"][0]
+    assert [(ends.x0 + ends.x1) / 2 for ends in stream] == pytest.approx([column] * 5)
+    line = ["rows", "places", "x", "add 1", "add 2", "norm"]
+    assert [at[name][0] for name in line] == [column] * 6
+    assert [at[name][1] for name in line] == sorted((at[name][1] for name in line), reverse=True)
+    for norm, layer, add in (("norm 1", "attention", "add 1"), ("norm 2", "feed", "add 2")):
+        assert at[norm][0] == at[layer][0] > column and at[norm][1] > at[layer][1] == at[add][1]
+    top = ["norm", "table", "softmax", "next"]
+    assert [at[name][1] for name in top] == sorted((at[name][1] for name in top), reverse=True)
+    written = [text.get_text() for text in texts(figure)]
+    assert written.count(r"$\times\,N$") == 1 and "over the last axis" in written
+    for words in ("same table W_E (V by D)", "logits (B by T by V)", "Nothing comes from an enc"):
+        assert words in figure.alt
+
+
+def test_what_gpt_keeps_of_a_decoder_block_stands_at_the_same_height():
+    figure = drawn("decoder_only")
+    assert shapes(figure) == sorted(["S D"] + ["T D"] * (3 * 3 + 4 + 2 * 3 + 3))
+    at = spots(figure)
+    kept = {name[2:] for name in at if name.startswith("g ")}
+    gone = {name[2:] for name in at if name.startswith("t ")} - kept
+    assert gone == {"cross", "norm cross", "add cross"}
+    for name in kept:
+        assert at[f"t {name}"][1] == at[f"g {name}"][1]
+    assert {round((ends.x0 + ends.x1) / 2) for ends in wide_arrows(figure)} == {
+        0,
+        round(at["g x"][0]),
+    }
 
 
 def test_an_arrow_runs_aside_and_its_port_stands_in_the_target():

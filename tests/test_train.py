@@ -25,8 +25,9 @@ from refresh import ROOT, refresh
 from test_weights import room_for
 from torch import Tensor, nn
 
+from tinylib.gpt import GPT, GPTConfig, next_token_loss
 from tinylib.lab import train, weights
-from tinylib.lab.train import Fit, Outcome, adamw, constant, cosine, fit, linear, recipe
+from tinylib.lab.train import Fit, Outcome, adamw, constant, cosine, fit, linear, muon, recipe
 
 B, D, HIDDEN = 3, 5, 7
 Pair = tuple[Tensor, Tensor]
@@ -338,6 +339,33 @@ def test_a_full_disk_costs_no_more_than_the_steps_since(tmp_path: Path) -> None:
     assert same(model, whole)
 
 
+LETTERS, LONGEST = 13, 11
+
+
+def writer() -> GPT:
+    """A GPT of today's form."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return GPT(GPTConfig(LETTERS, LONGEST, 10, 5, 2, 0.1, "rms", "rotary", bias=False))
+
+
+def windows(i: int) -> Tensor:
+    return torch.randint(LETTERS, (B, LONGEST))
+
+
+def in_bf16(model: GPT, tokens: Tensor) -> Tensor:
+    with torch.autocast("cpu", torch.bfloat16):
+        return next_token_loss(model, tokens)
+
+
+WRITING: dict[str, Any] = {
+    "loss": in_bf16,
+    "optimiser": partial(muon, adamw_lr=4e-3, betas=(0.9, 0.99)),
+    "schedule": linear(0.2),
+    "validate": lambda model: in_bf16(model, torch.arange(B * LONGEST).view(B, -1) % LETTERS),
+}
+
+
 def killed(folder: Path) -> None:
     """Train in processes that are killed, then to the end; the losses go to files in `folder`."""
     fsync = os.fsync
@@ -345,10 +373,10 @@ def killed(folder: Path) -> None:
     def die(*_: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    def dying_batch(at: int, i: int) -> Pair:
+    def dying(data: Callable[[int], Any], at: int, i: int) -> Any:
         if i == at:
             die()
-        return batch(i)
+        return data(i)
 
     def at_write(n: int, work: Callable[[int], None], file: int) -> None:
         writes.append(file)
@@ -360,10 +388,16 @@ def killed(folder: Path) -> None:
         os.ftruncate(file, os.fstat(file).st_size // 2)
         die()
 
-    def run(name: str, data: Callable[[int], Pair] = batch, steps: int = 13) -> None:
+    def run(name: str, data: Callable[[int], Any] = batch, steps: int = 13) -> None:
         path = folder / f"{name}.safetensors"
         made = trained(batch=data, checkpoint=path, validate=held_out, steps=steps)
         (folder / f"{name}.json").write_text(json.dumps([made.losses, made.valid]))
+
+    def write(name: str, data: Callable[[int], Any] = windows) -> None:
+        model = writer()
+        made = trained(model, batch=data, checkpoint=folder / f"{name}.safetensors", **WRITING)
+        end = [w.tolist() for w in model.parameters()]
+        (folder / f"{name}.json").write_text(json.dumps([made.losses, made.valid, end]))
 
     def in_a_child(work: Callable[[], None]) -> int:
         sys.stdout.flush()
@@ -375,27 +409,29 @@ def killed(folder: Path) -> None:
     def status(child: int) -> int:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
+    def at_the_file(go: Callable[[str], None], name: str, n: int, work: Any) -> None:
+        os.fsync = partial(at_write, n, work)
+        go(name)
+
     trained()  # so that all that training imports is there, in every child, too
+    trained(writer(), batch=windows, **WRITING)
     for steps in (13, 400):
         assert status(in_a_child(partial(run, f"unbroken-{steps}", steps=steps))) == 0
+    assert status(in_a_child(partial(write, "gpt"))) == 0
     writes: list[int] = []
-    moments: dict[str, Callable[[], None]] = {
-        f"step-{at}": partial(run, f"step-{at}", partial(dying_batch, at))
-        for at in (1, 3, 4, 5, 8, 12)
-    }
-    for n in (1, 2, 4):
-        for name, work in (("half", half), ("whole", die)):
-
-            def writing(
-                n: int = n, work: Callable[[int], None] = work, name: str = f"{name}-{n}"
-            ) -> None:
-                os.fsync = partial(at_write, n, work)
-                run(name)
-
-            moments[f"{name}-{n}"] = writing
+    moments: dict[str, Callable[[], None]] = {}
+    for go, data, mark in ((run, batch, ""), (write, windows, "gpt-")):
+        for at in (1, 3, 4, 5, 8, 12):
+            name = f"{mark}step-{at}"
+            moments[name] = partial(go, name, partial(dying, data, at))
+        for n in (1, 2, 4):
+            for what, work in (("half", half), ("whole", die)):
+                name = f"{mark}{what}-{n}"
+                moments[name] = partial(at_the_file, go, name, n, work)
     for name, moment in moments.items():
         assert status(in_a_child(moment)) == -signal.SIGKILL, name
-        assert status(in_a_child(partial(run, name))) == 0, name
+        again = partial(write if name.startswith("gpt") else run, name)
+        assert status(in_a_child(again)) == 0, name
     kills, dice = 0, random.Random(0)
     while True:  # by the clock, wherever it happens to be; later and later, so that it ends
         child = in_a_child(partial(run, "clock-400", steps=400))
@@ -408,6 +444,7 @@ def killed(folder: Path) -> None:
 
 
 def test_kill_9_changes_nothing(tmp_path: Path) -> None:
+    """Not with AdamW, nor with Muon beside it, a GPT and bf16: the same curve, the same weights."""
     made = subprocess.run(
         [sys.executable, __file__, str(tmp_path)],
         env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
@@ -418,8 +455,10 @@ def test_kill_9_changes_nothing(tmp_path: Path) -> None:
     told = json.loads(made.stdout)
     curves = {path.stem: json.loads(path.read_text()) for path in tmp_path.glob("*.json")}
     assert len(curves["unbroken-13"][0]) == 13
+    assert len(curves["gpt"][0]) == 13
     for name in told["moments"]:
-        assert curves[name] == curves["unbroken-13"], name
+        unbroken = "gpt" if name.startswith("gpt-") else "unbroken-13"
+        assert curves[name] == curves[unbroken], name
     assert told["kills"] > 0
     assert curves["clock-400"] == curves["unbroken-400"]
     assert not list(tmp_path.glob(".*")), "half-written files are gone"
@@ -554,7 +593,8 @@ def test_in_a_notebook_the_outputs_are_the_same_in_every_run(tmp_path: Path) -> 
 @pytest.fixture
 def recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Recipes of our own, and folders for what they make; yields what a recipe is to do next."""
-    monkeypatch.setitem(sys.modules, "tinylib.lab.recipes", ModuleType("tinylib.lab.recipes"))
+    for name in ("tinylib.lab.recipes", "tinylib.lab.language_recipes"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
     monkeypatch.setattr(train, "RECIPES", {})
     monkeypatch.setattr(train, "CACHE", tmp_path / "cache")
     monkeypatch.setattr(weights, "FOLDER", tmp_path / "weights")

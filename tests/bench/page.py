@@ -29,6 +29,10 @@ SENTENCES = (
     "the three small black cats do not sleep .",
     "the old king never sees the happy children .",
 )
+TEXTS = (  # 64 characters, which differ in the middle
+    "ROMEO:\nIt is the east, and Juliet is the sun. Arise, fair sun, a",
+    "ROMEO:\nIt is the west, and Juliet is the sun. Arise, fair sun, a",
+)
 EDITED = [
     Edit("self_attention", BOX, "1.25", "-1.5", ".heat.weight"),
     Edit("encoder_decoder", LINE, *SENTENCES, ".said"),
@@ -44,6 +48,7 @@ EDITED = [
     Edit("heads", LINE, "the cat (saw a dog) and (ran)", "she [saw (a big) cat] and ran", ".lanes"),
     Edit("transformer", LINE, "The cat sleeps.", "A dog followed me to my house.", ".written"),
     Edit("ablation", LINE, *SENTENCES, ".large"),
+    Edit("gpt", "textarea.line", *TEXTS, ".nexts"),
     Edit("bleu", LINE, "il est calme .", "il est mouillé .", ".result"),
 ]
 

@@ -477,6 +477,104 @@ def add_norm() -> Figure:
     )
 
 
+def gpt() -> Figure:
+    """GPT (Radford et al. 2019): a stream that runs straight up, to which every layer adds."""
+    stream, beside, wide = 0.0, 1.2, 1.16
+    boxes = {
+        "tokens": Box("the cat sleeps", (stream, 0), "data", wide),
+        "rows": Box("embedding $W_E$", (stream, -0.82), "weight", wide),
+        "places": Box("add positions", (stream, -1.7), "weight", wide),
+        "x": Box("$x$", (stream, -2.62), "data", 0.4),
+        "norm 1": Box("norm", (beside, -3.47), width=wide),
+        "attention": Box("causal\nself-attention", (beside, -4.34), "weight", wide, 1.14),
+        "add 1": Box("+", (stream, -4.34), width=0.4),
+        "norm 2": Box("norm", (beside, -5.23), width=wide),
+        "feed": Box("feed-forward", (beside, -6.03), "weight", wide),
+        "add 2": Box("+", (stream, -6.03), width=0.4),
+        "norm": Box("last norm", (stream, -6.97), width=wide),
+        "table": Box(r"output $\times\,W_E^{\top}$", (stream, -7.79), "weight", wide),
+        "softmax": Box("softmax", (stream, -8.61), width=wide),
+        "next": Box("cat sleeps .", (stream, -9.43), "data", wide),
+    }
+    branches = [["x", "norm 1", "attention", "add 1"], ["add 1", "norm 2", "feed", "add 2"]]
+    wide_line = ["rows", "places", "x", "add 1", "add 2", "norm"]
+    return diagram(
+        boxes,
+        [
+            Arrow("tokens", "rows", "B T"),
+            *[Arrow(a, b, "B T D") for branch in branches for a, b in pairwise(branch)],
+            *[Arrow(a, b, "B T D", bold=True) for a, b in pairwise(wide_line)],
+            Arrow("norm", "table", "B T D"),
+            Arrow("rows", "table", "V D", "$W_E$", via=-0.83),
+            Arrow("table", "softmax", "B T V", "logits"),
+            Arrow("softmax", "next", "B T V"),
+        ],
+        repeat=[(r"$\times\,N$", [*branches[0], *branches[1]])],
+        notes={
+            "the wide line is the\nresidual stream:\nlayers only add to it": (beside, -1.26),
+            "over the last axis": (beside, -8.61),
+            "the word after\neach one below": (beside, -9.43),
+        },
+        alt=(
+            "Diagram of GPT, from its words at the bottom upwards. Tokens (B by T), the cat "
+            "sleeps, become rows of the embedding table W_E (B by T by D), to which learned "
+            "positions are added. From there a wide line, the residual stream x (B by T by D), "
+            "runs straight up to the last norm. A frame marked times N is a block: twice a branch "
+            "leaves the stream and its result is added to it, first through a norm and causal "
+            "self-attention, then through a norm and a feed-forward layer; all of B by T by D. "
+            "Above the last norm the output layer multiplies by the same table W_E (V by D), "
+            "transposed, which gives logits (B by T by V). A softmax over the last axis makes "
+            "them probabilities, of which each place holds the word after the one below: cat "
+            "sleeps, full stop. Nothing comes from an encoder."
+        ),
+    )
+
+
+def decoder_only() -> Figure:
+    """A decoder block of the Transformer, with the norms first, and what GPT keeps of it."""
+    boxes: dict[str, Box] = {}
+    arrows: list[Arrow] = []
+    layers = {
+        "look": ("causal\nattention", -1.9),
+        "cross": ("cross-\nattention", -3.68),
+        "feed": ("feed-\nforward", -5.46),
+    }
+    for side, stream in (("t", 0.0), ("g", 1.62)):
+        kept = [name for name in layers if side == "t" or name != "cross"]
+        line = [f"{side} x", *(f"{side} add {name}" for name in kept), f"{side} y"]
+        boxes[line[0]] = Box("$x$", (stream, 0), "data", 0.4)
+        boxes[line[-1]] = Box("$x$", (stream, -6.6), "data", 0.4)
+        for name, before in zip(kept, line, strict=False):
+            text, y = layers[name]
+            norm, layer, add = (f"{side} {part}{name}" for part in ("norm ", "", "add "))
+            boxes |= {
+                norm: Box("norm", (stream + 0.8, y + 0.98), width=0.7),
+                layer: Box(text, (stream + 0.8, y), "weight", 0.7, 1.1),
+                add: Box("+", (stream, y), width=0.4),
+            }
+            arrows += [Arrow(*ends, "T D") for ends in pairwise([before, norm, layer, add])]
+        arrows += [Arrow(*ends, "T D", bold=True) for ends in pairwise(line)]
+    boxes["source"] = Box("from the\nencoder", (0.8, 0), "data", 0.7, 1.1)
+    return diagram(
+        boxes,
+        [*arrows, Arrow("source", "t cross", "S D", via=1.28)],
+        notes={
+            "a decoder block\nof the Transformer": (0.5, 0.72),
+            "a block\nof GPT": (2.1, 0.72),
+            "no source,\nno cross-\nattention": (2.42, -2.68),
+        },
+        alt=(
+            "Diagram of two blocks, from the bottom upwards: a decoder block of the Transformer, "
+            "with its norms before the layers, and a block of GPT. In both x (T by D) runs "
+            "straight up, and what the layers give is added to it, each after a norm. On the left "
+            "three layers: causal attention, cross-attention, which also takes the encoder's "
+            "output (S by D), and feed-forward. On the right only causal attention and "
+            "feed-forward, at the same heights; where cross-attention was, the drawing says: no "
+            "source, no cross-attention."
+        ),
+    )
+
+
 def paths(n: int = 7, k: int = 3) -> Figure:
     """The longest way from one word to another, in a CNN, an RNN and in self-attention.
 

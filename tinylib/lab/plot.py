@@ -1,8 +1,8 @@
 """Matrices as heat maps and numbers as curves; `lab.architecture` draws the models.
 
 `heat` and `heats` draw matrices, `alignment`, `maps` and `rasters` larger ones, `hands` draws
-angles and `lines` curves. All return a `Figure`: one PNG for the notebook and one sentence for a
-reader who cannot see it. Lengths are CSS pixels, fonts are points.
+angles, `lines` curves and `over_words` bars over a text. All return a `Figure`: one PNG for the
+notebook and one sentence for a reader who cannot see it. Lengths are CSS pixels, fonts are points.
 """
 
 import base64
@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
 from math import ceil, cos, floor, isinf, log10, sin
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
@@ -581,27 +582,33 @@ def hands(
 
 
 def lines(
-    x: Values,
+    x: Values | Mapping[str, Values],
     curves: Mapping[str, Values],
     title: str,
     *,
     x_name: str,
     y_name: str,
     points: tuple[Values, Values, str] | None = None,
+    levels: Mapping[str, Number] = MappingProxyType({}),
     log: str = "",
     alt: str = "",
 ) -> Figure:
     """Up to six curves over `x`, each named at its right end and with a dash and marker of its own.
 
-    `points` = (x, y, name) lie beneath them as dots. `log` names the logarithmic axes: "x", "y" or
-    "xy". A curve whose length is not that of `x`, or that holds NaN or an infinity, or something
-    not above 0 on a logarithmic axis, is a ValueError.
+    `x` is the same for all, or {name: x} with one for each. `points` = (x, y, name) lie beneath
+    them as dots; `levels` are named horizontal lines. `log` names the logarithmic axes: "x", "y" or
+    "xy". A curve whose length is not that of its `x`, or that holds NaN or an infinity, or
+    something not above 0 on a logarithmic axis, is a ValueError.
     """
     if not 1 <= len(curves) <= len(CURVES):
         raise ValueError(f"{len(curves)} curves: draw between one and {len(CURVES)} in one picture")
-    at = _read(x, x_name)
+    own = x if isinstance(x, Mapping) else dict.fromkeys(curves, x)
+    if set(own) != set(curves):
+        raise ValueError(f"x is there for {', '.join(own)}, but the curves are {', '.join(curves)}")
+    along = {name: _read(values, x_name) for name, values in own.items()}
     read = {name: _read(values, name) for name, values in curves.items()}
     for name, values in read.items():
+        at = along[name]
         if at.ndim != 1 or not len(at) or values.shape != at.shape or _infinite(at, values):
             raise ValueError(
                 f"{name!r} has shape {tuple(values.shape)} over {x_name!r} of shape "
@@ -613,13 +620,19 @@ def lines(
             f"points have {tuple(dots[0].shape)} x and {tuple(dots[1].shape)} y: "
             "pass as many finite numbers of each"
         )
-    on = {"x": [at, *dots[:1]], "y": [*read.values(), *dots[1:]]}
+    lying = _read([*levels.values()], "levels")
+    if _infinite(lying):
+        raise ValueError(f"the levels {', '.join(levels)} hold -inf: pass finite numbers")
+    on = {
+        "x": [*along.values(), *dots[:1]],
+        "y": [*read.values(), lying, *dots[1:]],
+    }
     for letter in log:
         if letter not in on:
             raise ValueError(f"log is {log!r}: make it 'x', 'y' or 'xy'")
         if any((values <= 0).any() for values in on[letter]):
             raise ValueError(f"only numbers above 0 fit a logarithmic {letter}-axis: clip or shift")
-    labels = 24 + max(text_width(name, SMALL) for name in curves)
+    labels = 24 + max(text_width(name, SMALL) for name in (*curves, *levels))
     width, height, left = 560, 340, 84 if "y" in log else 66
     with style():
         sheet = page(width, height)
@@ -639,16 +652,20 @@ def lines(
             sheet.plot(width - MARGIN - text_width(name, SMALL) - 12, below, **dot)
         if "x" in log:
             axes.set_xscale("log", base=2)
-            ticks = at[:: ceil(len(at) / 9)].tolist()
+            longest = max(along.values(), key=len)
+            ticks = longest[:: ceil(len(longest) / 9)].tolist()
             axes.set_xticks(ticks, [f"{tick:.4g}" for tick in ticks])
             axes.xaxis.minorticks_off()
         if "y" in log:
             axes.set_yscale("log")
-        ends = {}
+        ends = dict(levels)
+        for level in ends.values():
+            axes.axhline(level, color=SOFT, lw=1.3, ls=(0, (1, 1.5)), zorder=1.8)
+        colours = dict.fromkeys(ends, SOFT)
         for i, (name, y) in enumerate(read.items()):
-            marked = list(range(len(at) - 1, -1, -max(1, len(at) // 8)))
+            marked = list(range(len(y) - 1, -1, -max(1, len(y) // 8)))
             axes.plot(
-                at,
+                along[name],
                 y,
                 color=CURVES[i],
                 ls=DASHES[i],
@@ -657,19 +674,18 @@ def lines(
                 lw=2,
                 clip_on=False,
             )
-            ends[name] = float(y[-1])
+            ends[name], colours[name] = float(y[-1]), CURVES[i]
         up, back = (log10, (10.0).__pow__) if "y" in log else (float, float)
         low, high = map(up, axes.get_ylim())
         step = 18 / 220 * (high - low)
         for name in sorted(ends, key=ends.__getitem__):  # from below, pushed apart where too near
             low = max(low, up(ends[name]))
-            colour = CURVES[list(ends).index(name)]
             axes.annotate(
                 name,
                 (axes.get_xlim()[1], back(low)),
                 (10, 0),
                 textcoords="offset points",
-                color=colour,
+                color=colours[name],
                 size=SMALL,
                 va="center",
                 annotation_clip=False,
@@ -680,9 +696,78 @@ def lines(
             for name, y in read.items()
         ]
         beneath = f" Beneath, {len(dots[0])} dots: {points[2]}." if points else ""
-        span = f"{x_name} from {at[0]:.4g} to {at[-1]:.4g}"
+        first, last = (f([float(at[i]) for at in along.values()]) for f, i in ((min, 0), (max, -1)))
+        span = f"{x_name} from {first:.4g} to {last:.4g}"
         words = f"Line chart, {title}: {y_name} over {span}. {'; '.join(told)}."
+        if levels:
+            heights = ", ".join(f"{name} at {level:.3g}" for name, level in levels.items())
+            words += f" Horizontal lines: {heights}."
         return finish(sheet, alt or words + beneath)
+
+
+def over_words(
+    words: Sequence[str],
+    bars: Mapping[str, Values],
+    title: str,
+    *,
+    y_name: str,
+    alt: str = "",
+) -> Figure:
+    """A text line by line, and over every word a bar of each kind: filled, hollow, hatched.
+
+    `bars` holds one to three kinds, a number for each word; the highest of all is full height.
+    Other numbers than finite ones from 0 on, or more or fewer than there are words, are a
+    ValueError.
+    """
+    read = {name: _read(values, name) for name, values in bars.items()}
+    if not 1 <= len(read) <= 3 or not 1 <= len(words) <= 150:
+        raise ValueError(f"{len(read)} kinds of bars over {len(words)} words: up to 3, up to 150")
+    for name, values in read.items():
+        if values.shape != (len(words),) or _infinite(values) or (values < 0).any():
+            raise ValueError(
+                f"{name!r} has shape {tuple(values.shape)}: pass a finite number from 0 on for "
+                f"each of the {len(words)} words"
+            )
+    full = max(float(values.max()) for values in read.values()) or 1.0
+    high, thick, right = 44, 9, PHONE - MARGIN
+    places, x, y = [], float(MARGIN), MARGIN + 34.0 + high  # where each word's bars stand
+    for word in words:
+        wide = max(text_width(word, SMALL), thick * len(read)) + 11
+        if x + wide > right and x > MARGIN:
+            x, y = float(MARGIN), y + high + 38
+        places.append((x + wide / 2, y))
+        x += wide
+    looks: list[Any] = [
+        {"fc": CURVES[0], "ec": CURVES[0]},
+        {"fc": "none", "ec": CURVES[1]},
+        {"fc": "none", "ec": CURVES[2], "hatch": "////"},
+    ]
+    with style():
+        axes = page(PHONE, y + 66 + MARGIN)
+        axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
+        for line in sorted({y for _, y in places}):
+            axes.plot([MARGIN, right], [line, line], color=GRID, lw=1, zorder=1)
+        for i, (word, (x, y)) in enumerate(zip(words, places, strict=True)):
+            axes.text(x, y + 15, word, size=SMALL, ha="center", va="center_baseline")
+            for j, (values, look) in enumerate(zip(read.values(), looks, strict=False)):
+                tall = high * float(values[i]) / full
+                left = x + thick * (j - len(read) / 2) + 1
+                if tall:
+                    axes.add_patch(Rectangle((left, y - tall), thick - 2, tall, lw=1.3, **look))
+        x, y = float(MARGIN), y + 50
+        for name, look in zip(read, looks, strict=False):
+            axes.add_patch(Rectangle((x + 1, y - 8), thick - 2, 16, lw=1.3, **look))
+            axes.text(x + thick + 7, y, name, size=SMALL, va="center_baseline")
+            x += thick + 7 + text_width(name, SMALL) + 22
+        scale = f"highest bar: {_short(full)}"
+        axes.text(right, y, scale, size=SMALL, color=SOFT, ha="right", va="center_baseline")
+        told = [
+            f"{name} {_short(values.mean())} on average, highest {_short(values.max())} at "
+            f"{words[int(values.argmax())]}, word {int(values.argmax()) + 1}"
+            for name, values in read.items()
+        ]
+        whole = f"Bars over the {len(words)} words of a text, {title}: {y_name} of each word. "
+        return finish(axes, alt or f"{whole}{'; '.join(told)}.")
 
 
 def _infinite(*values: Tensor) -> bool:

@@ -2,6 +2,7 @@
 
     fit(model, loss, batch, steps=300)                       in a chapter
     python -m tinylib.lab.train bilingual-gru                a recipe of tinylib/lab/recipes.py
+    torchrun --nproc-per-node 2 -m tinylib.lab.train NAME    the same by several processes
 
 Step i sees batch(i), and its randomness (dropout) comes from (seed, i) alone. So a run that was
 killed goes on from its checkpoint as if nothing had happened, to the same losses bit by bit.
@@ -26,7 +27,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from tinylib.lab import weights
+from tinylib.lab import processes, weights
 from tinylib.lab.weights import load_into, tensors_of
 
 if TYPE_CHECKING:  # neither is needed, nor loaded, outside a notebook
@@ -179,6 +180,9 @@ def fit(
 
     The model is left in eval mode, with its best weights if there is a `validate`, else its last.
 
+    If several processes train it (:mod:`tinylib.lab.processes`), each takes its rows of the batch;
+    the first writes the checkpoint and tells.
+
     ValueError for arguments that make no sense, an empty batch, a loss that is not a scalar, a
     checkpoint that is damaged or of another run. FloatingPointError as soon as a loss or a
     gradient is not finite: the checkpoint stays as it was. OSError if a checkpoint cannot be
@@ -188,7 +192,9 @@ def fit(
     learner = optimiser(model, lr)
     full = [group["lr"] for group in learner.param_groups]
     run, best = Fit(), dict[str, Tensor]()
-    report = _report(steps, validate is not None) if show else None
+    first_of_all = processes.rank() == 0
+    report = _report(steps, validate is not None) if show and first_of_all else None
+    loss = processes.shared(model, loss)
     with torch.random.fork_rng(devices=[]), _progress(run, report) as tell:
         first = _drawn(batch, seed, 0)
         file = None
@@ -219,7 +225,7 @@ def fit(
                     if run.best == i + 1:
                         best = {k: t.detach().clone() for k, t in tensors_of(model).items()}
                 run.seconds = time.perf_counter() - start
-                if file:
+                if file and first_of_all:
                     file.write(model, learner, run, best)
             tell()
     if best:
@@ -253,7 +259,8 @@ def _drawn(batch: Callable[[int], Data], seed: int, i: int) -> Data:
     data = batch(i)
     if data is None or (isinstance(data, Sized) and not len(data)) or _has_empty(data):
         raise ValueError(f"batch({i}) is empty: it must return examples for every step")
-    _reseed(seed, i, "step")
+    mark = [processes.rank()] if processes.rank() else []  # each process has its own dropout
+    _reseed(seed, i, "step", *mark)
     return data
 
 
@@ -282,7 +289,7 @@ def _step(
         raise ValueError(f"the loss is {what}: return a tensor with one number, as mean() does")
     if not value.requires_grad:
         raise ValueError("the loss does not depend on the model's parameters: is it detached?")
-    number = _finite(value.item(), "loss", i)
+    number = _finite(processes.mean(value.item()), "loss", i)
     learner.zero_grad()
     value.backward()
     length = nn.utils.clip_grad_norm_(model.parameters(), clip or math.inf)
@@ -303,7 +310,7 @@ def _finite(number: float, name: str, i: int) -> float:
 def _validated(model: Model, validate: Callable[[Model], float], steps: int) -> float:
     model.eval()
     with torch.no_grad():
-        value = float(validate(model))
+        value = processes.mean(float(validate(model)))
     model.train()
     if not math.isfinite(value):
         raise FloatingPointError(f"validate returned {value} after {steps} steps: look into it")
@@ -566,7 +573,10 @@ def recipe(name: str) -> Callable[[Recipe], Recipe]:
 
 
 def follow(name: str, checkpoint: Path) -> dict[str, Any]:
-    """Run a recipe, record its results in tinylib/weights/results and ship what it ships."""
+    """Run a recipe, record its results in tinylib/weights/results and ship what it ships.
+
+    Of several processes the first alone writes.
+    """
     out = RECIPES[name](checkpoint)
     record = {
         "recipe": name,
@@ -581,13 +591,17 @@ def follow(name: str, checkpoint: Path) -> dict[str, Any]:
         "validation": min((value for _, value in out.fit.valid), default=None),
         "figures": dict(out.figures),
     }
+    if processes.number() > 1:
+        record["processes"] = processes.number()
     if out.ship is not None:
         if not (out.licence and out.attribution):
             raise ValueError(f"'{name}' ships weights: say its data's licence and attribution")
         entry = {key: record[key] for key in ("recipe", "seed", "data", "loss", "figures")}
         entry |= {"licence": out.licence, "attribution": out.attribution}
-        weights.ship(name, out.model, entry, out.ship)
-    weights.write_json(weights.FOLDER / "results" / f"{name}.json", record)
+        if processes.rank() == 0:
+            weights.ship(name, out.model, entry, out.ship)
+    if processes.rank() == 0:
+        weights.write_json(weights.FOLDER / "results" / f"{name}.json", record)
     return record
 
 
@@ -603,7 +617,8 @@ def checkpoints(name: str) -> list[Path]:
 
 def main(arguments: Sequence[str] | None = None) -> str | int:
     """The command; what it returns is for `sys.exit`."""
-    import_module("tinylib.lab.recipes")  # registers them
+    for module in ("recipes", "language_recipes"):  # they register themselves
+        import_module(f"tinylib.lab.{module}")
 
     parser = argparse.ArgumentParser(
         prog="python -m tinylib.lab.train", description="Run a recipe and record its results."
@@ -625,13 +640,16 @@ def main(arguments: Sequence[str] | None = None) -> str | int:
     checkpoint = CACHE / f"{options.name}.safetensors"
     if options.restart:
         for path in checkpoints(options.name):
-            path.unlink()
+            path.unlink(missing_ok=True)  # several processes each try
     try:
-        record = follow(options.name, checkpoint)
+        with processes.joined():
+            record = follow(options.name, checkpoint)
+            first = processes.rank() == 0
     except KeyboardInterrupt:
         where = "from the last checkpoint" if checkpoints(options.name) else "(no checkpoint yet)"
         return f"Interrupted. To go on {where}: python -m tinylib.lab.train {options.name}"
-    print(json.dumps(record, indent=2, ensure_ascii=False))
+    if first:
+        print(json.dumps(record, indent=2, ensure_ascii=False))
     return 0
 
 

@@ -82,9 +82,9 @@ def load_into(model: nn.Module, source: str | Path | Tensors) -> dict[str, Any]:
     return metadata
 
 
-def misfit(model: nn.Module, tensors: Tensors) -> str:
+def misfit(model: nn.Module | Tensors, tensors: Tensors) -> str:
     """Why the tensors are not the model's, by name and shape; empty if they are."""
-    own = tensors_of(model)
+    own = tensors_of(model) if isinstance(model, nn.Module) else model
     wrong = [
         *(f"{name} is missing" for name in own if name not in tensors),
         *(f"{name} is not in the model" for name in sorted(tensors) if name not in own),

@@ -54,8 +54,12 @@ export function tokenise(text) {
 
 const GAPS = new RegExp(`[${SPACE}\\ufeff]+`, "u");
 
+/** Whether the vocabulary holds characters alone: then each of a text is a word, and there are no others. */
+export const ofCharacters = (vocabulary) =>
+  vocabulary.length > 0 && vocabulary.every((token) => letters(token) === 1);
+
 /** Whether any word will do: the vocabulary has no <unk>. */
-export const isOpen = (vocabulary) => !knows(vocabulary, "<unk>");
+export const isOpen = (vocabulary) => !knows(vocabulary, "<unk>") && !ofCharacters(vocabulary);
 
 /** The tokens that a reader can write: all but <pad> and its like. */
 export const ownTokens = (vocabulary) => vocabulary.filter((token) => !/^<.+>$/.test(token));
@@ -67,6 +71,7 @@ export const ownTokens = (vocabulary) => vocabulary.filter((token) => !/^<.+>$/.
  */
 export function wordsOf(spec, name, text) {
   const vocabulary = spec.sentences[name];
+  if (ofCharacters(vocabulary)) return [...text];
   if (isOpen(vocabulary)) {
     const apart = ownTokens(vocabulary).reduce((all, token) => all.replaceAll(token, () => ` ${token} `), text);
     return apart.split(GAPS).filter(Boolean);
@@ -159,6 +164,7 @@ function sentenceProblem(spec, name, text) {
   if (typeof text !== "string") return "The sentence is missing.";
   const words = wordsOf(spec, name, text);
   const [low, high] = spec.limits[spec.inputs[name]];
+  if (ofCharacters(spec.sentences[name])) return textProblem(spec.sentences[name], words, [low, high]);
   if (words.length < low) return "The sentence is empty: write some words.";
   if (words.length > high) {
     const vocabulary = spec.sentences[name];
@@ -168,6 +174,18 @@ function sentenceProblem(spec, name, text) {
   }
   const long = words.find((word) => letters(word) > spec.max.letters);
   return long ? `“${clip(long)}” has ${letters(long)} letters: ${spec.max.letters} at most.` : "";
+}
+
+function textProblem(vocabulary, characters, [low, high]) {
+  if (characters.length < low) return "There is no text: write something.";
+  if (characters.length > high) return `${characters.length} characters: there is room for ${high}.`;
+  const strange = characters.find((character) => !knows(vocabulary, character));
+  if (strange === undefined) return "";
+  const code = strange.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
+  const named = /[\p{L}\p{N}\p{P}\p{S}]/u.test(strange) ? `“${strange}”` : `The character U+${code}`;
+  const others = vocabulary.filter((token) => !/[\p{L}\s]/u.test(token));
+  return `${named} is none of the ${vocabulary.length} characters that this model knows: `
+    + `letters, space, new line and ${others.join(" ")}`;
 }
 
 /** [6, 3] for six lists of three numbers; null where rows differ or hold something else. */

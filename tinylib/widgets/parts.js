@@ -361,10 +361,12 @@ class Widget {
     return name && wordsOf(this.spec, name, inputs[name]);
   }
 
-  /** The words of which the reader looks at one: the list's, or the first sentence's. */
+  /** The words of which the reader looks at one: the list's, or the first sentence's; with several
+   * models, those of the sentence that the chosen one reads, if each reads its own. */
   rows(inputs) {
-    const [first] = Object.keys(this.spec.sentences ?? {});
-    return inputs.words ?? (first ? this.words(this.spec.inputs[first], inputs) : [""]);
+    const names = Object.keys(this.spec.sentences ?? {});
+    const name = names[inputs.variant] ?? names[0];
+    return inputs.words ?? (name ? this.words(this.spec.inputs[name], inputs) : [""]);
   }
 
   /** The labels of an axis: words where it counts words, else 1, 2, 3. */

@@ -126,11 +126,16 @@ def check_sentence(spec: Mapping[str, Any], name: str, text: Any) -> Sequence[st
     """The sentence's words, or BadInput."""
     if not isinstance(text, str):
         raise BadInput(f"{name} must be a sentence, as one string")
-    words = words_of(spec["sentences"][name], text)
+    vocabulary = spec["sentences"][name]
+    words = words_of(vocabulary, text)
     low, high = spec["limits"][spec["inputs"][name]]
+    parts = "characters" if of_characters(vocabulary) else "words"
     if not low <= len(words) <= high:
-        raise BadInput(f"{name} has {len(words)} words: give {low} to {high}")
+        raise BadInput(f"{name} has {len(words)} {parts}: give {low} to {high}")
     for word in words:
+        if of_characters(vocabulary) and word not in vocabulary:
+            known = "".join(vocabulary).strip()
+            raise BadInput(f"{name} has {word!r}, which is unknown here: write with {known}")
         if len(word) > MAX_LETTERS:
             raise BadInput(f"{word!r} has {len(word)} letters: {MAX_LETTERS} at most")
     return words
@@ -139,10 +144,13 @@ def check_sentence(spec: Mapping[str, Any], name: str, text: Any) -> Sequence[st
 def words_of(vocabulary: Sequence[str], text: str) -> list[str]:
     """A sentence's words: as the model's were, or, if any word will do, what spaces part.
 
+    Where the vocabulary holds characters alone, these are the words, and there are no others.
     Any word will do where the vocabulary has no ``<unk>``. Its own tokens, brackets say, are then
     words even where no space parts them from others. A model that has not learned *n't* reads
     *not* for it: *isn't* is *is not*.
     """
+    if of_characters(vocabulary):
+        return list(text)
     if is_open(vocabulary):
         for token in own_tokens(vocabulary):
             text = text.replace(token, f" {token} ")
@@ -152,7 +160,11 @@ def words_of(vocabulary: Sequence[str], text: str) -> list[str]:
 
 
 def is_open(vocabulary: Sequence[str]) -> bool:
-    return SPECIALS[UNK] not in vocabulary
+    return SPECIALS[UNK] not in vocabulary and not of_characters(vocabulary)
+
+
+def of_characters(vocabulary: Sequence[str]) -> bool:
+    return len(vocabulary) > 0 and all(len(token) == 1 for token in vocabulary)
 
 
 def own_tokens(vocabulary: Sequence[str]) -> dict[str, int]:

@@ -1,6 +1,6 @@
 // Parts for widgets that read and write sentences: a line to type, and words with probabilities.
 
-import { idsOf, isOpen, knows, ownTokens, wordsOf } from "./inputs.js";
+import { idsOf, isOpen, knows, ofCharacters, ownTokens, wordsOf } from "./inputs.js";
 import { h, mark, short, tint, write } from "./parts.js";
 
 const quoted = (words) => [...new Set(words)].map((word) => `“${word}”`).join(", ");
@@ -10,6 +10,35 @@ export function fillList(list, entries, make, fill) {
   while (list.children.length > entries.length) list.lastChild.remove();
   while (list.children.length < entries.length) list.append(make(list.children.length));
   entries.forEach((entry, i) => fill(list.children[i], entry, i));
+}
+
+/**
+ * Makes `box` edit the sentence `name`, and `wrong` tell what is wrong with what stands there.
+ * `also(next, widget)` changes what else hangs on its words, `typed()` does what else there is to do
+ * when the reader types, and `plain(text)` is what is meant by what is typed.
+ */
+function typing(widget, name, box, wrong, also, typed = () => {}, plain = (text) => text) {
+  let kept; // the sentence that the box stands for, whatever else is half typed in it
+  const tell = (what) => {
+    write(wrong, what && `${what} The results below, greyed, are still those of before.`);
+    mark(box, "aria-invalid", String(Boolean(what)));
+    widget.setAside(box, Boolean(what));
+  };
+  const use = () => {
+    const text = plain(box.value);
+    kept = text;
+    const put = (next) => { next[name] = text; also(next, widget); };
+    if (!widget.edit(name, put, tell)) kept = widget.inputs[name];
+    typed();
+  };
+  box.addEventListener("input", (event) => { if (!event.isComposing) use(); });
+  box.addEventListener("compositionend", use);
+  const reset = () => { // show what the widget holds
+    kept = widget.inputs[name];
+    box.value = kept;
+    tell("");
+  };
+  return { reset, follow: (inputs) => { if (inputs[name] !== kept) reset(); } };
 }
 
 /**
@@ -25,43 +54,22 @@ export function sentence(widget, name, label, also = () => {}) {
   const tokens = h("ol", { class: "tokens result", "aria-label": `${label}: tokens and ids` });
   const unknown = h("p", { class: "note unknown-words", role: "status" });
   const wrong = h("p", { class: "problem wrong", role: "alert", id: `wrong-${name}` });
-  let kept; // the sentence that the box stands for, whatever else is half typed in it
-
   const offer = () => { // the whole line with its last word completed
     const [, before, begun] = /^(.*?)([^\s]*)$/s.exec(box.value);
     const fitting = begun ? known.filter((word) => word.startsWith(begun.toLowerCase()) && word !== begun) : [];
     offers.replaceChildren(...fitting.slice(0, 8).map((word) => h("option", { value: before + word })));
   };
-  const tell = (what) => {
-    write(wrong, what && `${what} The results below, greyed, are still those of before.`);
-    mark(box, "aria-invalid", String(Boolean(what)));
-    widget.setAside(box, Boolean(what));
-  };
-  const typed = () => {
-    kept = box.value;
-    const put = (next) => { next[name] = box.value; also(next, widget); };
-    if (!widget.edit(name, put, tell)) kept = widget.inputs[name];
-    offer();
-  };
   const box = h("input", { type: "text", class: "line", list: offers.id, spellcheck: "false",
-    autocomplete: "off", autocapitalize: "off", "aria-label": label, "aria-describedby": wrong.id,
-    input: (event) => { if (!event.isComposing) typed(); },
-    compositionend: typed });
-  const follow = () => { // show what the widget holds
-    kept = widget.inputs[name];
-    box.value = kept;
-    tell("");
-  };
-  const words = () => h("details", { class: "known" }, h("summary", {}, `The ${known.length} words it knows`),
-    h("p", {}, known.join(" ")));
+    autocomplete: "off", autocapitalize: "off", "aria-label": label, "aria-describedby": wrong.id });
+  const { reset, follow } = typing(widget, name, box, wrong, also, offer);
   return {
     element: h("div", { class: "column" },
       h("span", { class: "label", "aria-hidden": "true" }, label), box, wrong, offers,
-      ...(open ? [] : [tokens, unknown, words()])),
+      ...(open ? [] : [tokens, unknown, knownWords(known)])),
     shows: "inputs",
-    reset: follow,
+    reset,
     update(inputs) {
-      if (inputs[name] !== kept) follow();
+      follow(inputs);
       if (open) return;
       const read = wordsOf(spec, name, inputs[name]);
       const ids = idsOf(spec, inputs)[name];
@@ -71,12 +79,21 @@ export function sentence(widget, name, label, also = () => {}) {
         write(li.children[1], strange ? `<unk> ${ids[i]}` : String(ids[i]));
         li.classList.toggle("unknown", strange);
       });
-      const strange = read.filter((word) => !knows(vocabulary, word));
-      const [is, it] = new Set(strange).size === 1 ? ["is not a word", "it"] : ["are not words", "each of them"];
-      write(unknown, strange.length
-        ? `${quoted(strange)} ${is} that this model knows: it reads <unk> for ${it}.` : "");
+      write(unknown, strangers(vocabulary, read));
     },
   };
+}
+
+/** What is said of the words that the model does not know, "" if there are none. */
+function strangers(vocabulary, read) {
+  const strange = read.filter((word) => !knows(vocabulary, word));
+  const [is, it] = new Set(strange).size === 1 ? ["is not a word", "it"] : ["are not words", "each of them"];
+  return strange.length ? `${quoted(strange)} ${is} that this model knows: it reads <unk> for ${it}.` : "";
+}
+
+function knownWords(known) {
+  return h("details", { class: "known" }, h("summary", {}, `The ${known.length} words it knows`),
+    h("p", {}, known.join(" ")));
 }
 sentence.style = `
 .wrong { position: static; margin-top: 4px; }
@@ -92,6 +109,53 @@ input.line { width: 100%; border-color: var(--line); font-size: 16px; padding: 6
 .known { font-size: 13.5px; color: var(--soft); }
 .known summary { cursor: pointer; min-height: 24px; width: max-content; max-width: 100%; }
 .known p { margin: 2px 0 0; line-height: 1.6; }
+`;
+
+/** A name for a character that is not seen on paper, and for what ends a text. */
+export const visible = (token) => (
+  { " ": "space", "\n": "new line", "<bos>": "the start", "<eos>": "the end" })[token] ?? token;
+
+/** What phones and word processors make of plain quotes and dashes, as a text has them. */
+const plainly = (text) => text.replace(/[‘’]/g, "'").replace(/[–—]/g, "-").replace(/\r\n?/g, "\n");
+
+/** A box for a longer text, `name`, of characters or of words; under it how many there are. */
+export function text(widget, name, label, also = () => {}) {
+  const { spec } = widget;
+  const [vocabulary, most] = [spec.sentences[name], spec.limits[spec.inputs[name]][1]];
+  const characters = ofCharacters(vocabulary);
+  const known = ownTokens(vocabulary).sort((a, b) => a.localeCompare(b));
+  const count = h("p", { class: "counted", id: `count-${name}` });
+  const unknown = h("p", { class: "note unknown-words", role: "status" });
+  const wrong = h("p", { class: "problem wrong", role: "alert", id: `wrong-${name}` });
+  const box = h("textarea", { class: "line", rows: "3", spellcheck: "false", autocomplete: "off",
+    autocapitalize: "off", "aria-label": label, "aria-describedby": `${wrong.id} ${count.id}` });
+  const tally = () => {
+    const read = wordsOf(spec, name, plainly(box.value));
+    const over = read.length - most;
+    write(count, `${read.length} of ${most} ${characters ? "characters" : "words"}, `
+      + `${over > 0 ? `${over} too many` : `${-over} left`}`);
+    if (!characters) write(unknown, strangers(vocabulary, read));
+  };
+  const { reset, follow } = typing(widget, name, box, wrong, also, tally, plainly);
+  return {
+    element: h("div", { class: "column" },
+      h("span", { class: "label", "aria-hidden": "true" }, label), box, count, wrong,
+      ...(characters ? [] : [unknown, knownWords(known)])),
+    shows: "inputs",
+    reset() { reset(); tally(); },
+    update(inputs) { follow(inputs); tally(); },
+  };
+}
+text.style = `
+.wrong { position: static; margin-top: 4px; }
+.label { font-size: 13.5px; font-weight: 600; }
+textarea.line { width: 100%; min-height: 84px; max-height: 320px; resize: vertical; font: inherit; font-size: 16px; line-height: 1.5;
+  color: var(--text); background: transparent; border: 1px solid var(--line); border-radius: 5px; padding: 6px 10px; field-sizing: content; }
+.unknown-words:empty { display: none; }
+.known { font-size: 13.5px; color: var(--soft); }
+.known summary { cursor: pointer; min-height: 24px; width: max-content; max-width: 100%; }
+.known p { margin: 2px 0 0; line-height: 1.6; }
+.counted { margin: 0; font-size: 12.5px; color: var(--soft); font-variant-numeric: tabular-nums; }
 `;
 
 /** The true translation of a sentence, if it is one of those that are offered. */

@@ -1,0 +1,318 @@
+"""GPT beside transformers' GPT-2, both trained on characters: part of `make bench`.
+
+Speed: one training step of the same size on the same tokens, by the same optimiser (fused AdamW,
+gradients clipped), on one thread. Ours stands in GPT-2's form, with the very weights of theirs, and
+in today's (RMS norm, rotary positions, no biases, exact GELU). Theirs runs at its best: fused
+attention (SDPA), no cache. Each at torch's own precision of matrix products ("highest"), at
+"medium", and with products in bf16 (autocast); the ratio is to theirs at the same precision. "As
+used" compares bf16, which the course's recipes take, with theirs as it comes. All take turns, in
+another order each round, so that whatever else the machine does hits all; times are medians of
+processor time.
+
+Race: tiny Shakespeare in 4 layers of 4 heads, 128 wide, 64 characters at a time. Theirs is trained
+as nanoGPT advises for a CPU (2000 steps of 12 windows, AdamW at 0.001 that falls to a tenth in half
+a cosine wave, no dropout), as it comes. Ours have as much processor time, or a quarter of it, and
+the recipes of tinylib/lab/language_recipes.py. All start from the same weights, where they have the
+same, and train in turns. Losses are those of the whole validation split, in pieces of 64.
+
+Prints tables; nothing is judged.
+
+    python tests/bench/gpt.py [--speed | --race] [--rounds 15] [--steps 2000] [--record]
+
+Writes _build/bench/gpt-speed.json and gpt-race.json, with --record among the course's results too.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from greenlet import greenlet  # type: ignore[import-untyped]
+from multi_head import milliseconds
+from peers import gpt2
+from torch import Tensor, nn
+
+from tinylib.gpt import GPT, GPTConfig, next_token_loss
+from tinylib.lab import weights
+from tinylib.lab.language import Windows, mixed_precision_loss, text_loss
+from tinylib.lab.language_recipes import ADAMW, MODERN, MUON, SMALL, characters
+from tinylib.lab.recipes import PRECISION, precision
+from tinylib.lab.train import adamw, cosine, fit
+
+BUILD = Path(__file__).resolve().parents[2] / "_build"
+PRECISIONS = ("highest", "medium", "bf16")
+TURNS = 24  # of a race
+Loss = Callable[[Any, Tensor], Tensor]
+clock = time.process_time
+
+
+class Case(NamedTuple):
+    """A model, how many texts are in a batch, and in how many rounds it is timed."""
+
+    config: GPTConfig
+    B: int
+    share: float
+
+    def __str__(self) -> str:
+        c = self.config
+        return f"{c.layers}×{c.H}×{c.D}, block {c.longest}, batch {self.B}"
+
+    @property
+    def tokens(self) -> int:
+        return self.B * self.config.longest
+
+
+CASES = [
+    Case(GPTConfig(V=65, longest=64, D=128, H=4, layers=4, dropout=0.0), 12, 1.0),
+    Case(GPTConfig(V=65, longest=256, D=384, H=6, layers=6, dropout=0.0), 8, 0.4),
+]
+
+
+# --- the models --------------------------------------------------------------------------------
+
+
+class Theirs(nn.Module):
+    """transformers' GPT-2 with the model's weights, as fast as it can be had."""
+
+    def __init__(self, model: GPT):
+        super().__init__()
+        self.gpt2 = gpt2(model)
+        self.gpt2.set_attn_implementation("sdpa")
+        self.gpt2.config.use_cache = False
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return self.gpt2(tokens).logits
+
+
+def their_loss(model: nn.Module, tokens: Tensor) -> Tensor:
+    logits = model(tokens[:, :-1])
+    return nn.functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
+
+
+def contestants(case: Case) -> dict[str, tuple[nn.Module, Loss]]:
+    torch.manual_seed(0)
+    ours = GPT(case.config)
+    today = case.config._replace(**MODERN, activation="gelu")
+    return {
+        "GPT-2": (Theirs(ours), their_loss),
+        "ours": (ours, next_token_loss),
+        "today's": (GPT(today), next_token_loss),
+    }
+
+
+def texts(case: Case) -> Tensor:
+    return torch.randint(case.config.V, (case.B, case.config.longest + 1))
+
+
+# --- speed -------------------------------------------------------------------------------------
+
+
+def step(model: nn.Module, loss: Loss, learner: Any, tokens: Tensor, name: str) -> None:
+    """One step of training; with products in bf16 the rest is at "medium"."""
+    half = name == "bf16"
+    with precision(PRECISION if half else name):
+        with torch.autocast("cpu", torch.bfloat16, half):
+            value = loss(model, tokens)
+        learner.zero_grad()
+        value.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        learner.step()
+
+
+def speed(case: Case, rounds: int) -> dict[str, Any]:
+    """Tokens a second of each model at each precision, and how near they are to each other."""
+    every, tokens = contestants(case), texts(case)
+    losses = {who: loss(model, tokens).item() for who, (model, loss) in every.items()}
+    runs = {}
+    for who, (model, loss) in every.items():
+        learner = adamw(model, 1e-3)
+        for name in PRECISIONS:
+            runs[who, name] = partial(step, model, loss, learner, tokens, name)
+    found = milliseconds(runs, max(3, round(rounds * case.share)))
+    per_second = {
+        key: 1000 * case.tokens / statistics.median(times) for key, times in found.items()
+    }
+    as_it_comes = per_second["GPT-2", "highest"]
+    return {
+        "parameters": {
+            who: sum(p.numel() for p in model.parameters()) for who, (model, _) in every.items()
+        },
+        "difference_of_losses": abs(losses["ours"] - losses["GPT-2"]),
+        "tokens_per_second": {
+            name: {who: round(per_second[who, name]) for who in every} for name in PRECISIONS
+        },
+        "faster": {
+            name: {who: per_second[who, name] / per_second["GPT-2", name] for who in every}
+            for name in PRECISIONS
+        },
+        "faster_as_used": {who: per_second[who, "bf16"] / as_it_comes for who in every},
+    }
+
+
+def tell_speed(found: Mapping[str, Any]) -> None:
+    print("training, tokens a second of processor time on one thread,")
+    print("and how many times as many as transformers' GPT-2 at the same precision")
+    for case, figures in found["cases"].items():
+        names = [*figures["parameters"]]
+        print(f"\n{case}\n{'':10}" + "".join(f"{who:>16}" for who in names))
+        for name, row in figures["tokens_per_second"].items():
+            columns = "".join(
+                f"{row[who]:10,}{figures['faster'][name][who]:5.2f}×" for who in names
+            )
+            print(f"{name:10}{columns}")
+        columns = "".join(f"{figures['faster_as_used'][who]:15.2f}×" for who in names)
+        print(f"{'as used':10}{columns}")
+        print(f"losses of ours and GPT-2 differ by {figures['difference_of_losses']:.1g}")
+
+
+# --- the race ----------------------------------------------------------------------------------
+
+
+class Racer:
+    """A model in training, in a coroutine of its own that pauses between two steps.
+
+    ``seconds`` is the processor time that it has had. ``curve`` holds its loss on the start of the
+    validation split at some of them; to measure that takes nobody's time.
+    """
+
+    def __init__(self, model: nn.Module, loss: Loss, steps: int, matmul: str, **how: Any):
+        _, train, self.valid = characters()
+        self.windows = Windows(train, SMALL.longest, 12)
+        self.model, self.steps, self.matmul = model, steps, matmul
+        self.drawn, self.seconds, self.until = 0, 0.0, 0.0
+        self.curve: list[tuple[float, float]] = []
+        self._training = greenlet(lambda: fit(model, loss, self._batch, steps, show=False, **how))
+
+    def _batch(self, step: int) -> Tensor:
+        windows = self.windows(step)  # before the pause, for fit has just seeded the generator
+        if clock() - self._start >= self.until:
+            greenlet.getcurrent().parent.switch()
+        self.drawn = step + 1
+        return windows
+
+    def train_until(self, seconds: float) -> None:
+        """Go on until it has had so many seconds in all, or to its end."""
+        if self._training.dead:
+            return
+        self.until, self._start = seconds, clock() - self.seconds
+        with precision(self.matmul):
+            self._training.switch()
+        self.seconds = clock() - self._start
+
+    def loss(self, ids: Tensor) -> float:
+        with precision():
+            loss = text_loss(self.model, ids, SMALL.longest)  # type: ignore[arg-type]
+        self.model.train()
+        return loss
+
+    def mark(self) -> None:
+        if not self.curve or self.curve[-1][0] < self.seconds:
+            self.curve.append((self.seconds, self.loss(self.valid[:16_001])))
+
+
+def as_nanogpt_falls(s: float) -> float:
+    """The rate of nanoGPT: 100 of 2000 steps up, then down to a tenth of it."""
+    return s / 0.05 if s < 0.05 else 0.1 + 0.9 * cosine()((s - 0.05) / 0.95)
+
+
+REFERENCE: dict[str, Any] = {
+    "lr": 1e-3,
+    "schedule": as_nanogpt_falls,
+    "optimiser": partial(adamw, weight_decay=0.1, betas=(0.9, 0.99)),
+}
+ENTRIES: dict[str, tuple[dict[str, Any], dict[str, Any], float]] = {  # config, fit, share of time
+    "ours, a quarter of the time": ({}, ADAMW, 0.25),
+    "ours": ({}, ADAMW, 1.0),
+    "ours, in today's form": (MODERN, MUON, 1.0),
+}
+
+
+def racer(name: str, steps: int) -> Racer:
+    changed, how, _ = ENTRIES.get(name, ({}, REFERENCE, 1.0))
+    torch.manual_seed(0)
+    model = GPT(SMALL._replace(**changed))
+    if name in ENTRIES:
+        return Racer(model, mixed_precision_loss, steps, PRECISION, **how)
+    return Racer(Theirs(model), their_loss, steps, "highest", **how)
+
+
+def steps_a_second(names: list[str]) -> dict[str, float]:
+    """By trial, in turns of a second."""
+    trials = {name: racer(name, 10**6) for name in names}
+    for trial in trials.values():
+        trial.train_until(2.0)  # the first steps are slower
+    before = {name: (trial.drawn, trial.seconds) for name, trial in trials.items()}
+    for until in range(3, 9):
+        for trial in trials.values():
+            trial.train_until(float(until))
+    return {
+        name: (trial.drawn - before[name][0]) / (trial.seconds - before[name][1])
+        for name, trial in trials.items()
+    }
+
+
+def race(steps: int) -> dict[str, Any]:
+    """Theirs takes so many steps; ours as many as fit into the share of its time."""
+    rate = steps_a_second(["GPT-2", *ENTRIES])
+    seconds = steps / rate["GPT-2"]
+    racers = {"GPT-2": racer("GPT-2", steps)}
+    for name, (_, _, share) in ENTRIES.items():
+        racers[name] = racer(name, round(0.98 * share * seconds * rate[name]))
+    for turn in range(TURNS):
+        for one in racers.values():
+            one.train_until(turn * seconds / TURNS)
+            one.mark()
+        print(f"{turn * seconds / TURNS:.0f} s of {seconds:.0f} s", flush=True)
+    runs = {}
+    for name, one in racers.items():
+        one.train_until(float("inf"))
+        one.mark()
+        runs[name] = {
+            "steps": one.steps,
+            "seconds": one.seconds,
+            "time": one.seconds / racers["GPT-2"].seconds,
+            "loss": one.loss(one.valid),
+            "curve": one.curve,
+        }
+    return {"windows": f"12 of {SMALL.longest} characters", "runs": runs}
+
+
+def tell_race(found: Mapping[str, Any]) -> None:
+    print("\ntiny Shakespeare: loss of the whole validation split, one thread")
+    print(f"{'':28}{'steps':>8}{'seconds':>10}{'of GPT-2':>10}{'loss':>9}")
+    for name, figures in found["runs"].items():
+        share, loss = figures["time"], figures["loss"]
+        print(f"{name:28}{figures['steps']:8,}{figures['seconds']:10.1f}{share:10.3f}{loss:9.4f}")
+
+
+# --- all ---------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="GPT beside transformers' GPT-2.")
+    parser.add_argument("--rounds", type=int, default=15, help="of which medians are taken")
+    parser.add_argument("--steps", type=int, default=2000, help="of GPT-2 in the race")
+    parser.add_argument("--record", action="store_true", help="among the course's results")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--speed", action="store_true", help="without the race")
+    only.add_argument("--race", action="store_true", help="the race alone")
+    chosen = parser.parse_args()
+    torch.set_num_threads(1)
+    found: dict[str, dict[str, Any]] = {}
+    if not chosen.race:
+        cases = {str(case): speed(case, chosen.rounds) for case in CASES}
+        tell_speed(found.setdefault("gpt-speed", {"cases": cases}))
+    if not chosen.speed:
+        tell_race(found.setdefault("gpt-race", race(chosen.steps)))
+    for name, figures in found.items():
+        figures |= {"threads": 1, "torch": torch.__version__}
+        for folder in (BUILD / "bench", weights.FOLDER / "results")[: 1 + chosen.record]:
+            weights.write_json(folder / f"{name}.json", figures)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,569 @@
+"""GPT: transformers' models with our weights, no leak, word by word, the loss by hand."""
+
+import math
+from itertools import pairwise, product
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from peers import as_gpt2, close, drawn, gpt2, randomised
+from torch import Tensor, nn
+
+from tinylib.gpt import (
+    GPT,
+    Block,
+    GPTConfig,
+    RMSNorm,
+    Seen,
+    gelu,
+    gelu_tanh,
+    negative_log_likelihood,
+    next_token_loss,
+    rms_norm,
+)
+from tinylib.lab.look import record
+from tinylib.multi_head_attention import split_heads
+from tinylib.positional_encoding import KeysValues, rotary
+from tinylib.transformer_block import LayerNorm
+
+B, T, V, H, LONGEST = 2, 11, 13, 3, 17
+SMALL = GPTConfig(V, LONGEST, D=42, H=H, layers=2, dropout=0.0)  # heads 14 wide: even, for rotary
+COMBINATIONS = list(product(["layer", "rms"], ["learned", "rotary"]))
+EVERY_KIND = pytest.mark.parametrize(("norm", "positions"), COMBINATIONS)
+FLOATS = [(torch.float64, 1e-9), (torch.float32, 1e-5)]
+
+
+def small(seed: int = 0, **change: Any) -> GPT:
+    return randomised(GPT(SMALL._replace(**change)), seed).eval()
+
+
+def text(rows: int = B, length: int = T, seed: int = 1, V: int = V) -> Tensor:
+    return torch.randint(V, (rows, length), generator=torch.Generator().manual_seed(seed))
+
+
+# --- transformers' models ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), FLOATS)
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"tied": False},
+        {"D": 33, "layers": 3, "activation": "gelu"},
+        {"H": 1, "D": 7, "layers": 1},
+        {"V": 31, "H": 5, "D": 5, "longest": T},
+    ],
+    ids=str,
+)
+def test_it_is_transformers_gpt2(
+    change: dict[str, Any], dtype: torch.dtype, tolerance: float
+) -> None:
+    """Logits, attention weights, and the gradient of the loss for every weight."""
+    model = small(**change).to(dtype)
+    theirs, tokens = gpt2(model), text(V=model.config.V)
+    wanted = theirs(tokens, output_attentions=True)
+    loss, theirs_loss = next_token_loss(model, tokens), plain_loss(wanted.logits, tokens)
+    close(model(tokens), wanted.logits, tolerance)
+    close(loss, theirs_loss, tolerance)
+    with record(model) as seen:
+        model(tokens)
+    for i, weights in enumerate(wanted.attentions):
+        close(seen[f"blocks.{i}.attention.weights"][0], weights, tolerance)
+    loss.backward()
+    theirs_loss.backward()
+    felt = as_gpt2({name: grad(w) for name, w in model.named_parameters()})
+    theirs_felt = {name: grad(w) for name, w in theirs.named_parameters()}
+    assert felt.keys() == theirs_felt.keys()
+    for name, gradient in theirs_felt.items():
+        close(felt[name], gradient, tolerance)
+
+
+def plain_loss(logits: Tensor, tokens: Tensor) -> Tensor:
+    return nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
+
+
+def grad(w: Tensor) -> Tensor:
+    assert w.grad is not None
+    return w.grad
+
+
+def test_it_learns_as_transformers_gpt2_does() -> None:
+    """Three steps of the same optimiser: the tied table feels both of its ends."""
+    model = small()
+    theirs, tokens = gpt2(model), text()
+    for one in (model, theirs):
+        learner = torch.optim.SGD(one.parameters(), 0.1)
+        for _ in range(3):
+            learner.zero_grad()
+            logits = model(tokens) if one is model else theirs(tokens).logits
+            plain_loss(logits, tokens).backward()
+            learner.step()
+    close(model(tokens), theirs(tokens).logits)
+
+
+def neox(model: GPT) -> nn.Module:
+    """transformers' GPT-NeoX with the model's weights: rotary, by pairs j and j + k/2.
+
+    So rows 2j and 2j + 1 of our W_q and W_k are its rows j and j + k/2. Each head has its own
+    queries, keys and values side by side in one matrix.
+    """
+    from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
+
+    c = model.config
+    theirs: Any = GPTNeoXForCausalLM(
+        GPTNeoXConfig(
+            vocab_size=c.V,
+            hidden_size=c.D,
+            num_hidden_layers=c.layers,
+            num_attention_heads=c.H,
+            intermediate_size=4 * c.D,
+            hidden_act="gelu_new" if c.activation == "gelu_tanh" else "gelu",
+            max_position_embeddings=c.longest,
+            rope_parameters={
+                "rope_type": "default",
+                "rope_theta": 10_000.0,
+                "partial_rotary_factor": 1.0,
+            },
+            use_parallel_residual=False,
+            attention_bias=c.bias,
+            tie_word_embeddings=c.tied,
+        )
+    )
+    ours, table = dict(model.state_dict()), dict[str, Tensor]()
+    k = c.D // c.H
+    halves = torch.cat([torch.arange(0, k, 2), torch.arange(1, k, 2)])
+
+    def of_heads(name: str, part: str) -> Tensor:
+        rows = ours[f"{name}.{part}"].unflatten(0, (c.H, k))
+        return rows if name.endswith("w_v") else rows[:, halves]
+
+    table["gpt_neox.embed_in.weight"] = ours["embedding.weight"]
+    table["lm_head.weight"] = ours["output.weight"]
+    parts = ("weight", "bias")
+    for i, layer in enumerate(theirs.gpt_neox.layers):
+        here, there = f"blocks.{i}", f"gpt_neox.layers.{i}"
+        if c.norm == "rms":
+            layer.input_layernorm = nn.RMSNorm(c.D, 1e-5)
+            layer.post_attention_layernorm = nn.RMSNorm(c.D, 1e-5)
+        for part in parts if c.bias else parts[:1]:
+            qkv = [of_heads(f"{here}.attention.w_{w}", part) for w in "qkv"]
+            mixed = torch.stack(qkv, 1).flatten(0, 2)
+            table[f"{there}.attention.query_key_value.{part}"] = mixed
+            table[f"{there}.attention.dense.{part}"] = ours[f"{here}.attention.w_o.{part}"]
+            table[f"{there}.mlp.dense_h_to_4h.{part}"] = ours[f"{here}.feed_forward.w_1.{part}"]
+            table[f"{there}.mlp.dense_4h_to_h.{part}"] = ours[f"{here}.feed_forward.w_2.{part}"]
+        if not c.bias:  # it always has these
+            nothing = torch.zeros(4 * c.D)
+            table[f"{there}.mlp.dense_h_to_4h.bias"] = nothing
+            table[f"{there}.mlp.dense_4h_to_h.bias"] = nothing[: c.D]
+        for part in parts if c.norm == "layer" else parts[:1]:
+            table[f"{there}.input_layernorm.{part}"] = ours[f"{here}.attention_norm.{part}"]
+            last = ours[f"{here}.feed_forward_norm.{part}"]
+            table[f"{there}.post_attention_layernorm.{part}"] = last
+    if c.norm == "rms":
+        theirs.gpt_neox.final_layer_norm = nn.RMSNorm(c.D, 1e-5)
+    for part in parts if c.norm == "layer" else parts[:1]:
+        table[f"gpt_neox.final_layer_norm.{part}"] = ours[f"norm.{part}"]
+    theirs.load_state_dict(table)
+    return theirs.eval()
+
+
+@pytest.mark.parametrize("norm", ["layer", "rms"])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("activation", ["gelu", "gelu_tanh"])
+def test_the_modern_form_is_transformers_gpt_neox(norm: str, bias: bool, activation: str) -> None:
+    how: dict[str, Any] = {"norm": norm, "bias": bias, "activation": activation, "tied": bias}
+    model, tokens = small(positions="rotary", **how).float(), text()
+    close(model(tokens), neox(model)(tokens).logits, 1e-5)
+
+
+def test_rotary_is_that_of_chapter_5_in_every_head() -> None:
+    """The keys that are kept are each head's keys, turned by where they stand."""
+    model, tokens = small(positions="rotary"), text()
+    _, seen = model.read(tokens)
+    block = model.blocks[0]
+    x = block.attention_norm(model.embedding(tokens))
+    plain = split_heads(block.attention.w_k(x), H)
+    close(split_heads(seen[0].keys, H), rotary(plain))
+    close(seen[0].values, block.attention.w_v(x))
+
+
+# --- no leak, and word by word -----------------------------------------------------------------
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_no_token_sees_a_later_one(norm: str, positions: str, dtype: torch.dtype) -> None:
+    model, tokens = small(norm=norm, positions=positions).to(dtype), text()
+    logits = model(tokens)
+    for t in range(T):
+        changed = tokens.clone()
+        changed[:, t:] = (changed[:, t:] + 1 + text(seed=t)[:, t:] % (V - 1)) % V
+        assert (changed[:, t:] != tokens[:, t:]).all()
+        others = model(changed)
+        assert torch.equal(others[:, :t], logits[:, :t])
+        differs = (others[:, t:] != logits[:, t:]).any(-1)
+        assert differs.all(), "but every token sees itself and those before"
+
+
+@EVERY_KIND
+def test_the_gradient_of_a_logit_stops_at_its_token(norm: str, positions: str) -> None:
+    model = small(norm=norm, positions=positions)
+    x = model.embedding(text()).detach().requires_grad_()
+    model.embedding.register_forward_hook(lambda *_: x)
+    for t in range(T):
+        (felt,) = torch.autograd.grad(model(text())[0, t].square().sum(), x)
+        assert (felt[0, : t + 1].abs().amax(-1) > 1e-9).all()
+        assert not felt[0, t + 1 :].any() and not felt[1].any()
+
+
+def in_blocks(model: GPT, tokens: Tensor, ends: list[int]) -> tuple[Tensor, Seen]:
+    """Read a few tokens at a time, each time with what was kept of those before."""
+    seen, logits = None, []
+    for a, b in pairwise([0, *ends]):
+        out, seen = model.read(tokens[:, a:b], seen)
+        logits.append(out)
+    assert seen is not None
+    return torch.cat(logits, 1), seen
+
+
+@EVERY_KIND
+@pytest.mark.parametrize(("dtype", "tolerance"), FLOATS)
+def test_one_by_one_is_all_at_once(
+    norm: str, positions: str, dtype: torch.dtype, tolerance: float
+) -> None:
+    model, tokens = small(norm=norm, positions=positions).to(dtype), text()
+    wanted, kept = model.read(tokens)
+    for ends in (list(range(1, T + 1)), [3, 8, T], [1, T], [T - 1, T], [T]):
+        logits, seen = in_blocks(model, tokens, ends)
+        close(logits, wanted, tolerance)
+        for mine, other in zip(seen, kept, strict=True):
+            close(mine.keys, other.keys, tolerance)
+            close(mine.values, other.values, tolerance)
+
+
+@given(
+    heads=st.sampled_from([1, 2, 3, 5]),
+    k=st.sampled_from([2, 4, 6, 14]),
+    layers=st.integers(1, 3),
+    kind=st.sampled_from(COMBINATIONS),
+    activation=st.sampled_from(["gelu", "gelu_tanh"]),
+    bias=st.booleans(),
+    tied=st.booleans(),
+    rows=st.integers(1, 3),
+    cuts=st.lists(st.integers(1, 5), min_size=1, max_size=6),
+    seed=st.integers(0, 999),
+)
+@settings(max_examples=20)
+def test_in_any_blocks_and_without_leak_however_it_is_built(
+    heads: int,
+    k: int,
+    layers: int,
+    kind: tuple[str, str],
+    activation: str,
+    bias: bool,
+    tied: bool,
+    rows: int,
+    cuts: list[int],
+    seed: int,
+) -> None:
+    (norm, positions), length = kind, sum(cuts)
+    how = (0.0, norm, positions, activation, bias, tied)
+    config = GPTConfig(V, length, heads * k, heads, layers, *how)
+    model = randomised(GPT(config), seed).float().eval()
+    tokens = text(rows, length, seed)
+    logits = model(tokens)
+    ends = [sum(cuts[: i + 1]) for i in range(len(cuts))]
+    close(in_blocks(model, tokens, ends)[0], logits, 1e-5)
+    alone = model(tokens[-1:])  # a text has nothing to do with the others of its batch
+    close(logits[-1:], alone, 1e-5)
+    for t in ends[:-1]:
+        changed = tokens.clone()
+        changed[:, t:] = (changed[:, t:] + 1) % V
+        close(model(changed)[:, :t], logits[:, :t], 1e-6)
+
+
+def test_a_block_keeps_what_it_is_given() -> None:
+    """Keys and values of before, then those of these tokens; and nothing is changed in place."""
+    block, x = randomised(Block(SMALL)).eval(), drawn(B, T, SMALL.D)
+    before = KeysValues(drawn(B, 5, SMALL.D, seed=2), drawn(B, 5, SMALL.D, seed=3))
+    copies = [part.clone() for part in before]
+    _, kept = block(x, before)
+    for part, copy, was in zip(kept, copies, before, strict=True):
+        assert part.shape == (B, 5 + T, SMALL.D)
+        assert torch.equal(part[:, :5], copy) and torch.equal(was, copy)
+
+
+@EVERY_KIND
+def test_recorded_or_not_the_logits_are_the_same(norm: str, positions: str) -> None:
+    model, tokens = small(norm=norm, positions=positions).float(), text()
+    fast = model(tokens)
+    with record(model) as seen:
+        close(model(tokens), fast, 1e-5)
+    assert len(seen) == 2 * SMALL.layers
+    for i in range(SMALL.layers):
+        (weights,) = seen[f"blocks.{i}.attention.weights"]
+        assert weights.shape == (B, H, T, T)
+        close(weights.sum(-1), torch.ones(B, H, T), 1e-6)
+        assert not weights.triu(1).any() and (weights.tril() > 0).sum() == B * H * T * (T + 1) / 2
+
+
+# --- the parts ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), FLOATS)
+@pytest.mark.parametrize("eps", [1e-5, 1e-2])
+@pytest.mark.parametrize("lead", [(), (T,), (B, T)])
+def test_rms_norm_is_torchs(
+    dtype: torch.dtype, tolerance: float, eps: float, lead: tuple[int, ...]
+) -> None:
+    D = 5
+    w = drawn(D, seed=3).to(dtype)
+    module = RMSNorm(D, eps)
+    module.weight.data = w
+    felt, results = drawn(*lead, D, seed=2).to(dtype), []
+    for function in (
+        lambda x: nn.functional.rms_norm(x, (D,), w, eps),
+        lambda x: rms_norm(x, w, eps),
+        module,
+    ):
+        x = (2 + drawn(*lead, D)).to(dtype).requires_grad_()
+        y = function(x)
+        results.append((y, *torch.autograd.grad(y, x, felt)))
+    for mine in results[1:]:
+        for ours, theirs in zip(mine, results[0], strict=True):
+            close(ours, theirs, tolerance)
+
+
+def test_rms_norm_by_hand() -> None:
+    """The mean square of 1, −1, 5, 3 is 9, and the mean stays where it is."""
+    x, w = torch.tensor([1.0, -1.0, 5.0, 3.0]), torch.tensor([1.0, 2.0, 3.0, 5.0])
+    close(rms_norm(x, w, 0.0), torch.tensor([1 / 3, -2 / 3, 5.0, 5.0]), 1e-6)
+    close(rms_norm(x, torch.ones(4), 7.0), x / 4, 1e-6)
+    assert torch.equal(rms_norm(torch.zeros(3), torch.ones(3)), torch.zeros(3))
+    assert torch.equal(RMSNorm(5).weight, torch.ones(5))
+
+
+def test_gelu_is_its_formula() -> None:
+    x = torch.linspace(-7, 7, 101, dtype=torch.float64)
+    normal = torch.distributions.Normal(torch.zeros((), dtype=torch.float64), 1.0)
+    close(gelu(x), x * normal.cdf(x))
+    inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
+    close(gelu_tanh(x), x / 2 * (1 + inner.tanh()))
+    assert 1e-4 < (gelu(x) - gelu_tanh(x)).abs().max() < 1e-3, "nearly the same"
+    for function in (gelu, gelu_tanh):
+        assert function(torch.tensor([0.0])) == 0
+        close(function(torch.tensor([1.0])), torch.tensor([0.8413]), 3e-4)  # Φ(1)
+
+
+def test_a_block_by_its_formula() -> None:
+    """x + attention(N(x)), then x + MLP(N(x)), in training with dropout on what is added."""
+    block, x = randomised(Block(SMALL)), drawn(B, T, SMALL.D)
+    y = x + block.attention(block.attention_norm(x))
+    hidden = gelu_tanh(block.feed_forward.w_1(block.feed_forward_norm(y)))
+    close(block(x)[0], y + block.feed_forward.w_2(hidden))
+    nothing = Block(SMALL._replace(dropout=1.0)).double()
+    assert torch.equal(nothing(x)[0], x)
+    assert not torch.equal(nothing.eval()(x)[0], x)
+
+
+def test_its_parts_are_what_the_configuration_says() -> None:
+    plain, modern = GPT(SMALL), GPT(SMALL._replace(norm="rms", positions="rotary", bias=False))
+    norms = [m for m in plain.modules() if isinstance(m, LayerNorm)]
+    assert len(norms) == 2 * SMALL.layers + 1
+    assert plain.positions.w_pos.shape == (LONGEST, SMALL.D)
+    assert len([m for m in modern.modules() if isinstance(m, RMSNorm)]) == 2 * SMALL.layers + 1
+    assert not modern.positions.w_pos.numel()
+    assert not [name for name, _ in modern.named_parameters() if name.endswith("bias")]
+
+
+def test_gpt2_has_124_million_parameters() -> None:
+    with torch.device("meta"):
+        model = GPT(GPTConfig())
+        assert sum(w.numel() for w in model.parameters()) == 124_439_808
+        free = GPT(GPTConfig(tied=False))
+    assert sum(w.numel() for w in free.parameters()) == 124_439_808 + 50257 * 768
+
+
+def test_one_table_reads_and_writes() -> None:
+    tied, free = GPT(SMALL), GPT(SMALL._replace(tied=False))
+    assert tied.output.weight is tied.embedding.weight
+    assert free.output.weight is not free.embedding.weight
+    assert sum(w.numel() for w in free.parameters()) == V * SMALL.D + sum(
+        w.numel() for w in tied.parameters()
+    )
+    assert tied.double().output.weight is tied.embedding.weight
+
+
+def test_the_first_values_are_gpt2s() -> None:
+    torch.manual_seed(0)
+    model = GPT(GPTConfig(V=211, longest=101, D=96, H=3, layers=8, tied=False))
+    shared: list[Tensor] = []
+    added: list[Tensor] = []
+    for name, w in model.named_parameters():
+        if name.endswith("bias"):
+            assert not w.any(), name
+        elif w.ndim == 1:
+            assert torch.equal(w, torch.ones_like(w)), name
+        else:
+            adds = name.endswith(("attention.w_o.weight", "feed_forward.w_2.weight"))
+            (added if adds else shared).append(w)
+            close(w.std(), torch.tensor(0.02 / (4 if adds else 1)), 1e-3)  # √(2 · 8) = 4
+            assert w.mean().abs() < 5 * w.std() / w.numel() ** 0.5, name
+    assert (len(shared), len(added)) == (3 + 4 * 8, 2 * 8)
+
+
+@EVERY_KIND
+def test_at_first_every_token_is_as_likely(norm: str, positions: str) -> None:
+    torch.manual_seed(0)
+    model = GPT(GPTConfig(1009, 64, 96, 3, 4, 0.0, norm, positions))
+    loss = next_token_loss(model, text(5, 64, V=1009)).item()
+    assert loss == pytest.approx(math.log(1009), abs=0.05)
+
+
+# --- the loss ----------------------------------------------------------------------------------
+
+
+def test_the_loss_of_two_words_by_hand() -> None:
+    """P(is) = .9 and P(happy) = .1: −ln .9 − ln .1 = 2.4079, on the average 1.2040."""
+    logits = torch.tensor([[0.9, 0.06, 0.04], [0.7, 0.1, 0.2]]).log()
+    nll = negative_log_likelihood(logits, torch.tensor([0, 1]))
+    close(nll, torch.tensor([0.1054, 2.3026]), 1e-4)
+    assert nll.sum().item() == pytest.approx(2.4079, abs=1e-4)
+    assert nll.mean().item() == pytest.approx(1.2040, abs=1e-4)
+    shifted = negative_log_likelihood(logits + 700, torch.tensor([0, 1]))
+    close(shifted, nll, 1e-4)
+
+
+def test_what_cannot_happen_costs_infinitely_much() -> None:
+    """−ln 0 = +∞, −ln 1 = 0; but a logit of a thousand below is no impossibility."""
+    certain = torch.tensor([[0.0, -math.inf, -math.inf]]).expand(3, 3)
+    nll = negative_log_likelihood(certain, torch.arange(3))
+    assert nll.tolist() == [0.0, math.inf, math.inf]
+    steep = torch.tensor([[1e3, 0.0, -1e30]]).requires_grad_()
+    nll = negative_log_likelihood(steep.expand(3, 3), torch.arange(3))
+    assert nll[:2].tolist() == [0.0, 1e3] and nll.isfinite().all()
+    assert steep.softmax(-1)[0, 1].log() == -math.inf, "as it would be in two steps"
+    nll[1].backward()
+    assert steep.grad is not None and steep.grad.tolist() == [[1.0, -1.0, 0.0]]
+
+
+@given(
+    rows=st.integers(1, 4),
+    length=st.integers(1, 7),
+    vocabulary=st.integers(1, 11),
+    scale=st.sampled_from([1e-3, 1.0, 30.0]),
+    seed=st.integers(0, 999),
+)
+def test_it_is_torchs_cross_entropy(
+    rows: int, length: int, vocabulary: int, scale: float, seed: int
+) -> None:
+    """And its gradient is softmax − onehot: what was said too loud, and what too low."""
+    logits = (scale * drawn(rows, length, vocabulary, seed=seed)).requires_grad_()
+    target = text(rows, length, seed, vocabulary)
+    nll = negative_log_likelihood(logits, target)
+    wanted = nn.functional.cross_entropy(logits.flatten(0, 1), target.flatten(), reduction="none")
+    assert (nll >= 0).all()
+    close(nll, wanted.view(rows, length))
+    (felt,) = torch.autograd.grad(nll.sum(), logits)
+    close(felt, logits.softmax(-1) - nn.functional.one_hot(target, vocabulary))
+
+
+def test_the_loss_is_that_of_the_next_tokens() -> None:
+    model, tokens = small(), text()
+    close(next_token_loss(model, tokens), plain_loss(model(tokens), tokens))
+
+
+def test_pads_are_not_to_be_said() -> None:
+    model, tokens, pad = small(), text().clamp(min=1), 0
+    short = tokens.clone()
+    short[0, 5:] = pad
+    one, other = next_token_loss(model, tokens[:1, :5]), next_token_loss(model, tokens[1:])
+    close(next_token_loss(model, short, pad), (4 * one + 10 * other) / 14)
+    close(next_token_loss(model, tokens, pad), next_token_loss(model, tokens))
+    longer = torch.cat([short, torch.full((B, 3), pad)], -1)
+    close(next_token_loss(model, longer, pad), next_token_loss(model, short, pad))
+
+
+@EVERY_KIND
+def test_bf16_is_close(norm: str, positions: str) -> None:
+    """Autocast: products in bf16, the loss in float32 from logits that are bf16."""
+    model, tokens = small(norm=norm, positions=positions).float(), text()
+    wanted, loss = model(tokens), next_token_loss(model, tokens)
+    with torch.autocast("cpu", torch.bfloat16):
+        logits, halved = model(tokens), next_token_loss(model, tokens)
+        stepped, _ = in_blocks(model, tokens, [4, T])
+    assert logits.dtype == torch.bfloat16 and halved.dtype == torch.float32
+    close(logits.float(), wanted, 5e-2)
+    close(stepped.float(), wanted, 5e-2)
+    assert halved.item() == pytest.approx(loss.item(), rel=2e-2)
+    halved.backward()
+    for name, w in model.named_parameters():
+        if w.numel():
+            assert w.grad is not None and w.grad.dtype == torch.float32 and w.grad.any(), name
+
+
+def test_the_loss_of_bf16_logits_is_summed_in_float32() -> None:
+    logits = torch.zeros(1, 50257, dtype=torch.bfloat16)
+    nll = negative_log_likelihood(logits, torch.tensor([7]))
+    assert nll.item() == pytest.approx(math.log(50257), abs=1e-5)
+
+
+def test_dropout_is_for_training_alone() -> None:
+    torch.manual_seed(0)
+    model, tokens = small(dropout=0.5), text()
+    assert torch.equal(model(tokens), model(tokens))
+    model.train()
+    assert not torch.equal(model(tokens), model(tokens))
+
+
+# --- what is refused ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"norm": "batch"}, "norm is 'batch': layer or rms"),
+        ({"positions": "alibi"}, "positions is 'alibi': learned or rotary"),
+        ({"activation": "relu"}, "activation is 'relu': gelu or gelu_tanh"),
+        ({"H": 4}, "D = 42 cannot be cut into 4 heads"),
+        ({"H": 0}, "D = 42 cannot be cut into 0 heads"),
+        ({"H": 14, "positions": "rotary"}, "heads are 3 wide: rotary turns pairs of two"),
+    ],
+)
+def test_no_gpt_can_be_built_so(change: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        GPT(SMALL._replace(**change))
+    GPT(SMALL._replace(H=14))  # heads 3 wide: learned positions need no pairs
+
+
+def test_a_text_beyond_the_table_is_refused() -> None:
+    model, long = small(), text(length=LONGEST + 1)
+    assert model(long[:, :LONGEST]).shape == (B, LONGEST, V)
+    told = "positions 0 to 17 are wanted, the table has 0 to 16: shorten the text"
+    with pytest.raises(ValueError, match=told):
+        model(long)
+    _, seen = model.read(long[:, :LONGEST])
+    with pytest.raises(ValueError, match="positions 17 to 17 are wanted"):
+        model.read(long[:, LONGEST:], seen)
+    assert small(positions="rotary")(long).shape == (B, LONGEST + 1, V)
+
+
+def test_a_token_that_is_not_in_the_table_is_refused() -> None:
+    model = small()
+    for token in (-1, V):
+        with pytest.raises(IndexError, match="out of range"):
+            model(torch.tensor([[3, token]]))
+
+
+@EVERY_KIND
+def test_an_empty_text_has_no_logits_and_no_loss(norm: str, positions: str) -> None:
+    model = small(norm=norm, positions=positions)
+    assert model(text(length=0)).shape == (B, 0, V)
+    assert model(text(rows=0)).shape == (0, T, V)
+    for length in (0, 1):
+        with pytest.raises(ValueError, match=f"T = {length}: nothing follows, give T ≥ 2"):
+            next_token_loss(model, text(length=length))

@@ -1,0 +1,586 @@
+"""A text and a GPT: what comes next, how surprised it was, where all heads look, writing on."""
+
+import random
+from functools import cache
+from typing import Any
+
+import pytest
+import torch
+from browsing import (
+    Opener,
+    Visit,
+    assert_torch,
+    hold_inputs,
+    inputs_of,
+    missed_by_tab,
+    page_of,
+    problem,
+    received,
+    settled,
+    where,
+)
+from playwright.sync_api import BrowserContext, Locator
+from torch.nn import functional as F
+
+from tinylib.gpt import GPT
+from tinylib.lab.data import BOS, EOS
+from tinylib.lab.stories import next_words, read, stories
+from tinylib.lab.weights import shipped
+from tinylib.widgets import schema
+from tinylib.widgets.gpt import (
+    HEADS,
+    MODELS,
+    PROMPTS,
+    STORIES,
+    Continued,
+    GPTWidget,
+    language_model,
+    look,
+    questions,
+    visible,
+)
+
+STEM = "gpt"
+NAMES = list(MODELS)
+TEXT = "ROMEO:\nBut soft, what li"
+FIRST = "paul sits in the bedroom . emma is in the garden . the apple lies in the bedroom ."
+ANSWERS = {story: answer for group in questions().values() for story, answer in group.items()}
+
+
+@cache
+def continued(prompt: str = TEXT, story: str = FIRST, variant: int = 0) -> Continued:
+    return Continued(**GPTWidget(prompt, story, variant).values())
+
+
+def names_of(variant: int) -> list[str]:
+    return [visible(token) for token in language_model(NAMES[variant]).tokens.tokens]
+
+
+def model_of(name: str) -> GPT:
+    return language_model(name).model
+
+
+@torch.no_grad()
+def greedily(prompt: str, count: int) -> str:
+    """The prompt and the likeliest characters after it, one after the other."""
+    model, tokens = language_model(NAMES[0])
+    for _ in range(count):
+        logits = model(torch.tensor([tokens.ids(prompt)]))[0, -1]
+        prompt += tokens.tokens[int(logits.argmax())]
+    return prompt
+
+
+# ------------------------------------------------------------------ what is computed
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", NAMES)
+def test_the_exported_step_is_the_model(name: str) -> None:
+    model = model_of(name)
+    V, longest = model.config.V, model.config.longest
+    for N in (1, 2, 13, longest):
+        tokens = torch.randint(V, (N,), generator=torch.Generator().manual_seed(N))
+        seen = look(model, tokens)
+        logits = model(tokens[None])[0]
+        torch.testing.assert_close(seen.logits, logits, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(seen.probabilities, logits.softmax(-1), rtol=1e-4, atol=1e-5)
+        assert seen.surprise.shape == (N - 1,)
+        loss = F.cross_entropy(logits[:-1], tokens[1:]) if N > 1 else torch.tensor(0.0)
+        torch.testing.assert_close(seen.loss, loss, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(seen.perplexity, loss.exp(), rtol=1e-3, atol=1e-5)
+        maps = seen.attention
+        assert maps.shape == (model.config.layers, model.config.H, N, N)
+        torch.testing.assert_close(maps.sum(-1), torch.ones_like(maps[..., 0]))
+        assert torch.equal(maps, maps.tril()), "none looks ahead"
+
+
+def test_the_model_chosen_reads_its_own_text() -> None:
+    characters, words = (language_model(name) for name in NAMES)
+    values = continued()
+    assert values.which == 0 and values.tokens.tolist() == characters.tokens.ids(TEXT)
+    likeliest = names_of(0)[int(values.probabilities[-1].argmax())]
+    assert likeliest == visible(next(iter(characters.predict(TEXT))))
+    values = continued(variant=1)
+    assert values.which == 1 and torch.equal(values.tokens[None], words.ids(FIRST))
+    assert values.tokens[0] == BOS
+    shares = words.predict(FIRST)
+    for name, share in zip(words.tokens.tokens, values.probabilities[-1].tolist(), strict=True):
+        assert share == pytest.approx(shares[name], abs=1e-5)
+
+
+def test_what_is_offered_can_be_read_and_answered() -> None:
+    for text in (text for group in PROMPTS.values() for text in group):
+        GPTWidget(text)
+    held_out = {" ".join(story.words): story for story in stories().test}
+    for (_, group), several in zip(STORIES.items(), (False, True), strict=True):
+        for text in group.strip().splitlines():
+            [story] = [story for words, story in held_out.items() if words.startswith(text)]
+            at = len(text.split())
+            [asked] = [q for q in story.questions if q.at + len(q.answer) == at]
+            assert asked.several == several
+            assert next_words(text.split()[:-1]) == {text.split()[-1]: 1.0}
+            assert read(story.words).log_probs[at - 1] == 0.0
+    assert len(ANSWERS) == 8
+
+
+def test_it_knows_the_answers() -> None:
+    """To most of the questions that are offered; a chapter tells how many of all."""
+    words = language_model(NAMES[1]).tokens.tokens
+    right = 0
+    for story, answer in ANSWERS.items():
+        shares = continued(story=story, variant=1).probabilities[-1]
+        right += words[int(shares.argmax())] == answer
+    assert right >= 6
+
+
+def test_what_the_page_says_of_the_models() -> None:
+    facts = GPTWidget.facts()
+    for name, told in zip(NAMES, facts["models"], strict=True):
+        model = model_of(name)
+        assert told["parameters"] == sum(p.numel() for p in model.parameters())
+        layer, head = HEADS[name]
+        assert 0 <= layer < model.config.layers and 0 <= head < model.config.H
+        assert told["head"] == layer * model.config.H + head
+    assert [told["kind"] for told in facts["models"]] == ["characters", "words"]
+
+
+def test_the_stored_table_is_of_the_likeliest() -> None:
+    widget = GPTWidget(TEXT)
+    html, best = widget._html(), continued().probabilities[-1].topk(8)
+    for share, i in zip(best.values.tolist(), best.indices.tolist(), strict=True):
+        assert f'<th scope="col">{names_of(0)[i]}</th>' in html
+        assert f"<td>{share:.2f}</td>" in html
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        (dict(prompt=""), "prompt has 0 characters: give 1 to 256"),
+        (dict(prompt="a" * 257), "prompt has 257 characters: give 1 to 256"),
+        (dict(prompt="caf\u00e9"), "prompt has 'é', which is unknown here: write with !"),
+        (dict(prompt="a\tb"), "prompt has '.t', which is unknown here"),
+        (dict(prompt=3), "prompt must be a sentence"),
+        (dict(story=""), "story has 0 words: give 1 to 95"),
+        (dict(story="mary " * 96), "story has 96 words: give 1 to 95"),
+        (dict(story="m" * 25), "25 letters: 24 at most"),
+        (dict(variant=2), "variant must lie between 0 and 1"),
+        (dict(variant=0.5), "variant must hold whole numbers"),
+    ],
+)
+def test_bad_input_is_refused_in_words(
+    inputs: dict[str, Any], message: str, unchecked: None
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        GPTWidget(**inputs)
+
+
+def test_a_vocabulary_of_characters_takes_a_text_apart() -> None:
+    characters, open_, words = tuple("\n ab"), ("<pad>", *"()"), ("<pad>", "<unk>", "a")
+    assert [schema.of_characters(v) for v in (characters, open_, words, ())] == [1, 0, 0, 0]
+    assert schema.words_of(characters, " a\nb ") == [" ", "a", "\n", "b", " "]
+    assert not schema.is_open(characters) and schema.is_open(open_) and schema.is_open(())
+    assert schema.ids_of({"s": characters}, {"s": "b a"}) == {"s": [3, 1, 2]}
+
+
+# ------------------------------------------------------------------ in the page
+
+
+@pytest.fixture
+def visit(opened: Opener) -> Visit:
+    return opened(page_of(STEM))
+
+
+@pytest.fixture
+def widget(visit: Visit) -> Locator:
+    widget = visit.widget(STEM)
+    hold_inputs(widget, {"prompt": TEXT, "story": FIRST, "variant": 0})
+    settled(widget)
+    return widget
+
+
+def box(widget: Locator) -> Locator:
+    return widget.locator("textarea.line:visible")
+
+
+def bars(widget: Locator) -> list[tuple[str, float]]:
+    """What may come next, as the page names it, and its probability."""
+    return [
+        (name, share)
+        for name, share in widget.locator(".nexts li").evaluate_all(
+            "all => all.map((li) => [li.querySelector('.token').textContent, "
+            "Number(li.querySelector('.bar').dataset.value)])"
+        )
+    ]
+
+
+def note(widget: Locator, name: str) -> str:
+    return widget.locator(f".note.{name}").inner_text().replace("\u00a0", " ")
+
+
+def token(widget: Locator, place: int) -> Locator:
+    return widget.locator(".surprise .t").nth(place)
+
+
+def read_by_words(widget: Locator, story: str = FIRST) -> None:
+    widget.locator("input[name=model]").last.check()
+    box(widget).fill(story)
+    assert_torch(widget, STEM)
+
+
+def test_the_likeliest_are_shown_with_names_that_are_seen(widget: Locator) -> None:
+    seen = set()
+    for text in (TEXT, "I am", "ROMEO:", "x", "To be, or not to be\n\n"):
+        box(widget).fill(text)
+        assert_torch(widget, STEM)
+        best = continued(text).probabilities[-1].topk(10)
+        shown = bars(widget)
+        assert [name for name, _ in shown] == [names_of(0)[i] for i in best.indices.tolist()]
+        assert [share for _, share in shown] == pytest.approx(best.values.tolist(), abs=1e-5)
+        seen |= {name for name, _ in shown}
+    assert {"space", "new line"} <= seen
+    count = widget.locator(".counted:visible").inner_text()
+    assert count == f"{len(text)} of 256 characters, {256 - len(text)} left"
+
+
+def test_a_bar_tells_its_number_and_writes_its_token(widget: Locator) -> None:
+    page = widget.page
+    assert_torch(widget, STEM)
+    values = continued()
+    best = values.probabilities[-1].topk(10).indices.tolist()
+    third = widget.locator(".nexts button").nth(2)
+    third.focus()
+    logit, share = values.logits[-1][best[2]].item(), values.probabilities[-1][best[2]].item()
+    told = note(widget, "detail")
+    assert float(told.split("p = ")[1].split(",")[0]) == pytest.approx(share, rel=1e-3)
+    assert told.endswith(f"logit {logit:.2f}".replace("-", "−"))
+    third.blur()
+    assert note(widget, "detail") != told
+    third.hover()
+    assert note(widget, "detail") == told
+    third.click()
+    assert inputs_of(widget)["prompt"] == TEXT + language_model(NAMES[0]).tokens.tokens[best[2]]
+    assert_torch(widget, STEM)
+    assert box(widget).input_value() == inputs_of(widget)["prompt"]
+    page.keyboard.press("Enter")  # it has the focus: the third of what comes next now
+    assert len(inputs_of(widget)["prompt"]) == len(TEXT) + 2
+
+
+def test_it_writes_on_what_is_likeliest(widget: Locator) -> None:
+    widget.get_by_role("button", name="Write 1 more").click()
+    assert_torch(widget, STEM)
+    assert inputs_of(widget)["prompt"] == greedily(TEXT, 1)
+    widget.get_by_role("button", name="Write 40 more").click()
+    stop = widget.get_by_role("button", name="Stop")
+    stop.wait_for(state="hidden")
+    assert_torch(widget, STEM)
+    assert inputs_of(widget)["prompt"] == greedily(TEXT, 41)
+    assert box(widget).input_value() == greedily(TEXT, 41)
+    widget.get_by_role("button", name="Undo").click()
+    settled(widget)
+    assert inputs_of(widget)["prompt"] == greedily(TEXT, 1), "what was written on is one step"
+
+
+def test_writing_ends_when_the_reader_steps_in_and_when_the_text_is_full(widget: Locator) -> None:
+    several = widget.get_by_role("button", name="Write 40 more")
+    stop = widget.get_by_role("button", name="Stop")
+    several.click()
+    box(widget).fill("O")
+    stop.wait_for(state="hidden")
+    assert_torch(widget, STEM)
+    assert inputs_of(widget)["prompt"] == "O"
+    several.focus()
+    widget.page.keyboard.press("Enter")
+    widget.page.keyboard.press("Enter")  # the focus is on Stop
+    stop.wait_for(state="hidden")
+    settled(widget)
+    assert len(inputs_of(widget)["prompt"]) < 41
+    assert several.evaluate("b => b === b.getRootNode().activeElement")
+    full = greedily("a" * 250, 6)
+    box(widget).fill("a" * 250)
+    settled(widget)
+    several.click()
+    stop.wait_for(state="hidden")
+    assert inputs_of(widget)["prompt"] == full
+    assert note(widget, "told") == "The text is full: 257 characters: there is room for 256."
+    box(widget).fill("O")
+    assert not widget.locator(".note.told").is_visible()
+
+
+def test_each_character_tells_how_surprised_the_model_was(widget: Locator) -> None:
+    assert_torch(widget, STEM)
+    values, names = continued(), [visible(c) for c in TEXT]
+    shown = widget.locator(".surprise .t")
+    labels = shown.evaluate_all("all => all.map((t) => t.getAttribute('aria-label'))")
+    assert labels == names
+    for place in (len(TEXT) - 1, 5, 8):
+        token(widget, place).click()
+        told = note(widget, "at")
+        surprise = values.surprise[place - 1].item()
+        assert f"−ln p = {surprise:.2f} nats" in told
+        share = values.probabilities[place - 1].max().item()
+        assert f" {100 * share:.1f} %" in told or share >= 0.9995
+        assert shown.nth(place).get_attribute("aria-selected") == "true"
+    line = widget.locator(".text.surprise")
+    line.focus()
+    line.press("Home")
+    assert note(widget, "at") == "“R” comes first: nothing was said of it."
+    line.press("ArrowRight")
+    assert note(widget, "at").startswith("“O” after “R”: p = ")
+    line.press("End")
+    assert widget.locator(".surprise .t.at").count() == 1
+    assert note(widget, "at").startswith("“i” after ")
+    loss = values.loss.item()
+    assert note(widget, "mean").startswith(
+        f"Loss, the mean over the {len(TEXT) - 1} characters after the first: {loss:.3f} nats."
+    )
+    box(widget).fill("R")
+    assert_torch(widget, STEM)
+    assert note(widget, "mean").startswith("The loss begins with the second character")
+
+
+def test_one_head_is_shown_on_the_text_and_all_of_them_small(widget: Locator) -> None:
+    assert_torch(widget, STEM)
+    maps = continued().attention
+    L, H, N, _ = maps.shape
+    layer, head = HEADS[NAMES[0]]
+    chosen = widget.locator("input[name=head]:checked")
+    assert chosen.get_attribute("value") == str(layer * H + head)
+    assert widget.locator(".small canvas").count() == L * H
+    widget.locator(f"input[name=head][value='{L * H - 1}']").check(force=True)
+    label = widget.locator(".gaze-of .label")
+    assert label.inner_text() == f"From “i”, layer {L - 1}, head {H - 1} looks at"
+    place = 9
+    token(widget, place).click()
+    assert label.inner_text().startswith(f"From “{TEXT[place]}”")
+    row = maps[-1, -1, place, : place + 1]
+    heat = widget.locator(".gazed .t").evaluate_all(
+        "all => all.map((t) => Number(t.style.getPropertyValue('--tl-heat') || 0))"
+    )
+    assert heat == pytest.approx([*row.sqrt().tolist(), *[0.0] * (N - place - 1)], abs=1e-3)
+    says = widget.locator(".gaze-of .note")
+    best = row.topk(2)
+    assert f": {best.values[0]:.2f}" in says.inner_text()
+    gazed = widget.locator(".gazed .t")
+    gazed.nth(3).hover()
+    assert says.inner_text() == f"“{TEXT[3]}” at place 3: weight {row[3]:.4f}."
+    gazed.nth(place + 2).hover()
+    assert says.inner_text().endswith("stands later: no head sees it from there.")
+    gazed.nth(place + 2).click()
+    assert label.inner_text().startswith(f"From “{TEXT[place + 2]}”")
+    widget.get_by_role("button", name="Reset").click()
+    settled(widget)
+    assert chosen.get_attribute("value") == str(layer * H + head)
+
+
+def test_the_pointer_looks_for_as_long_as_it_is_there(widget: Locator) -> None:
+    assert_torch(widget, STEM)
+    label = widget.locator(".gaze-of .label")
+    token(widget, 3).hover()
+    assert label.inner_text().startswith("From “E”")
+    widget.locator(".title").hover()
+    assert label.inner_text().startswith("From “i”")
+    box(widget).fill(TEXT + "g")
+    settled(widget)
+    assert label.inner_text().startswith("From “g”"), "who looks at the last goes on so"
+
+
+def test_stories_are_read_by_words(widget: Locator) -> None:
+    story = next(story for story, answer in ANSWERS.items() if answer == "hall")
+    read_by_words(widget, story)
+    share = continued(story=story, variant=1).probabilities[-1]
+    hall = language_model(NAMES[1]).tokens.tokens.index("hall")
+    told = note(widget, "answer")
+    assert told.startswith("By the story it is “hall”: the model gives that ")
+    assert dict(bars(widget))["hall"] == pytest.approx(share[hall].item(), abs=1e-5)
+    assert widget.locator(".surprise .t").all_inner_texts() == story.split()
+    assert note(widget, "mean").startswith(f"Loss, the mean over the {len(story.split())} words: ")
+    widget.locator(".nexts button").first.click()
+    assert_torch(widget, STEM)
+    assert inputs_of(widget)["story"].split()[:-1] == story.split()
+    assert not widget.locator(".note.answer").is_visible()
+    assert inputs_of(widget)["prompt"] == TEXT
+    box(widget).fill(f"{FIRST} the zebra")
+    assert_torch(widget, STEM)
+    unknown = widget.locator(".unknown-words:visible").inner_text()
+    assert unknown == "“zebra” is not a word that this model knows: it reads <unk> for it."
+
+
+@torch.no_grad()
+def test_a_story_comes_to_its_end(widget: Locator) -> None:
+    model, tokens = language_model(NAMES[1])
+    ids = language_model(NAMES[1]).ids(FIRST)[0].tolist()
+    while len(ids) < 96 and (best := int(model(torch.tensor([ids]))[0, -1].argmax())) != EOS:
+        ids.append(best)
+    read_by_words(widget)
+    several = widget.get_by_role("button", name="Write 12 more")
+    for _ in range(8):
+        several.click()
+        widget.get_by_role("button", name="Stop").wait_for(state="hidden")
+        if said := note(widget, "told"):
+            break
+    assert inputs_of(widget)["story"].split() == [tokens.tokens[i] for i in ids[1:]]
+    if len(ids) < 96:
+        assert said == "The likeliest now is the end: the story is told."
+        ends = widget.locator(".nexts button").first
+        assert bars(widget)[0][0] == "the end" and ends.is_disabled()
+    else:
+        assert said.startswith("The text is full: 96 words")
+
+
+def test_texts_are_offered(widget: Locator) -> None:
+    offers = widget.locator("select:visible")
+    offers.select_option(index=2)
+    assert_torch(widget, STEM)
+    assert inputs_of(widget)["prompt"] == next(iter(PROMPTS.values()))[1]
+    widget.locator("input[name=model]").last.check()
+    assert_torch(widget, STEM)
+    offers.select_option(index=1)
+    assert_torch(widget, STEM)
+    assert inputs_of(widget)["story"] == next(iter(ANSWERS))
+    box(widget).fill("mary")
+    assert_torch(widget, STEM)
+    assert offers.input_value() == ""
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        ("", "There is no text: write something."),
+        ("a" * 257, "257 characters: there is room for 256."),
+        ("caf\u00e9", "“é” is none of the 65 characters that this model knows: letters, space, "),
+        ("a\u200bb", "The character U+200B is none of the 65 characters"),
+        ("<b>bold</b>", "“<” is none of the 65 characters"),
+    ],
+)
+def test_a_text_that_cannot_be_read_is_refused(widget: Locator, typed: str, message: str) -> None:
+    assert_torch(widget, STEM)
+    before = received(widget)
+    box(widget).fill(typed)
+    assert problem(widget).startswith(message)
+    assert inputs_of(widget)["prompt"] == TEXT and box(widget).input_value() == typed
+    assert all(torch.equal(value, before[name]) for name, value in received(widget).items())
+    assert widget.locator(".result[inert]").count() == widget.locator(".result").count()
+    if len(typed) > 256:
+        assert widget.locator(".counted:visible").inner_text().endswith("1 too many")
+    widget.locator("input[name=model]").last.check()  # what is half typed does not hold it up
+    assert_torch(widget, STEM)
+    assert widget.locator(".result[inert]").count() == 0
+    widget.locator("input[name=model]").first.check()
+    assert box(widget).input_value() == TEXT
+
+
+def test_curly_quotes_and_dashes_are_read_as_plain_ones(widget: Locator) -> None:
+    box(widget).fill("’Tis the king’s – I know")
+    assert_torch(widget, STEM)
+    assert inputs_of(widget)["prompt"] == "'Tis the king's - I know"
+    assert box(widget).input_value() == "’Tis the king’s – I know", "no one's typing is changed"
+
+
+def test_page_and_python_take_texts_apart_alike(visit: Visit) -> None:
+    rng, pool = (
+        random.Random(5),
+        [*" \n\tabAB.,'-’é猫", "👩‍🚀", "\u2028", "\ud800", "\r\n", "<unk>"],
+    )
+    texts = ["".join(rng.choices(pool, k=rng.randrange(12))) for _ in range(400)]
+    spec: Any = {
+        "sentences": {"s": list("\n ',-.ABab")},
+        "inputs": {"s": "T"},
+        "limits": {"T": [1, 9]},
+    }
+    spec |= {"kinds": {"s": "Int"}, "words": False}
+    told = visit.page.evaluate(
+        """async ([spec, texts]) => {
+            const host = document.querySelector("script[src*='/host.js']").src;
+            const { problem, wordsOf } = await import(new URL('inputs.js', host));
+            return texts.map((s) => [Boolean(problem(spec, { s })), wordsOf(spec, 's', s).length]);
+        }""",
+        [spec, texts],
+    )
+
+    def refused(text: str) -> bool:
+        try:
+            schema.check_sentence(spec, "s", text)
+        except schema.BadInput:
+            return True
+        return False
+
+    wanted = [[refused(s), len(schema.words_of(spec["sentences"]["s"], s))] for s in texts]
+    assert told == wanted
+    assert 20 < sum(bad for bad, _ in wanted) < 380
+
+
+def test_all_of_it_is_reached_by_keyboard(widget: Locator) -> None:
+    box(widget).focus()
+    assert missed_by_tab(widget) == []
+    widget.locator("input[name=head]:checked").press("ArrowRight")
+    assert widget.locator(".small.chosen").count() == 1
+    widget.locator("input[name=model]:checked").press("ArrowDown")
+    assert_torch(widget, STEM)
+    assert inputs_of(widget)["variant"] == 1
+
+
+@pytest.mark.parametrize("variant", range(len(NAMES)))
+def test_a_narrow_page_shows_all_of_it(opened: Opener, variant: int) -> None:
+    visit = opened(page_of(STEM), width=375)
+    widget = visit.widget(STEM)
+    hold_inputs(widget, {"prompt": "m" * 90, "story": max(ANSWERS, key=len), "variant": variant})
+    assert_torch(widget, STEM)
+    assert visit.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    clipped = widget.evaluate(
+        """el => [...el.shadowRoot.querySelectorAll('.share, .token, .pick, .text, button')]
+            .filter((e) => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1)
+            .map((e) => e.outerHTML)"""
+    )
+    assert clipped == []
+    small = widget.evaluate(
+        """el => [...el.shadowRoot.querySelectorAll('button, select, label, textarea')]
+            .filter((e) => e.checkVisibility() && Math.min(e.offsetHeight, e.offsetWidth) < 24)
+            .map((e) => e.outerHTML)"""
+    )
+    assert small == []
+
+
+def asked(visit: Visit) -> list[str]:
+    return [name for url in visit.requests for name in NAMES if f"/weights/{name}." in url]
+
+
+def test_only_the_chosen_model_is_loaded(context: BrowserContext, site: str) -> None:
+    held = []
+    context.route("**/gpt-stories.safetensors*", lambda route: held.append(route))
+    visit = Visit(context, site, page_of(STEM))
+    widget = visit.widget(STEM)
+    assert asked(visit) == []
+    box(widget).fill("O for a ")
+    assert_torch(widget, STEM)
+    assert asked(visit) == [NAMES[0]]
+    with visit.page.expect_request("**/gpt-stories.safetensors*"):
+        widget.locator("input[name=model]").last.check()
+    size = shipped(NAMES[1]).stat().st_size
+    widget.get_by_role("progressbar").wait_for()
+    assert where(widget) == f"Loading the trained model ({size / 1e6:.1f} MB)…"
+    assert widget.locator(".result.waiting").count() > 0, "what is shown is the other model's"
+    widget.locator("input[name=model]").first.check()  # it does not wait
+    assert_torch(widget, STEM)
+    assert widget.locator(".waiting").count() == 0
+    held[0].fallback()
+    widget.locator("input[name=model]").last.check()
+    assert_torch(widget, STEM)
+    assert asked(visit) == NAMES and visit.console == [] and visit.foreign == []
+
+
+def test_a_link_restores_text_model_and_place(
+    context: BrowserContext, site: str, visit: Visit, widget: Locator
+) -> None:
+    visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    read_by_words(widget)
+    token(widget, 4).click()
+    told = note(widget, "at")
+    widget.get_by_role("button", name="Copy link").click()
+    widget.get_by_text("in the clipboard").wait_for()
+    link = visit.page.evaluate("navigator.clipboard.readText()")
+    other = Visit(context, site, link.removeprefix(f"{site}/"))
+    again = other.widget(STEM)
+    assert_torch(again, STEM)
+    assert inputs_of(again) == inputs_of(widget)
+    assert note(again, "at") == told
+    assert asked(other) == [NAMES[1]]

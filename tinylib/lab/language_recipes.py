@@ -1,0 +1,309 @@
+"""The trainings of chapter 08.
+
+    python -m tinylib.lab.train gpt-stories             the language with a known limit, shipped
+    python -m tinylib.lab.train gpt-shakespeare         GPT-2's form on real text; 2 minutes
+    python -m tinylib.lab.train gpt-shakespeare-modern  today's form on the same; 2 minutes
+    python -m tinylib.lab.train modern-parts            what each of today's parts gains; 6 minutes
+    python -m tinylib.lab.train gpt-shakespeare-page    the one that writes in the page, shipped
+    python -m tinylib.lab.train gpt-checkpoints         a very small one at 12 steps, shipped
+
+The page's takes 40 minutes, the stories' and the checkpoints' 10 or less, all on one core. Matrix
+products are in bf16 (autocast), the rest in float32.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tinylib.gpt import GPT, GPTConfig
+from tinylib.lab import weights
+from tinylib.lab.checkpoints import Checkpoints, figures
+from tinylib.lab.data import PAD, TINY_SHAKESPEARE, Characters, Vocabulary, tiny_shakespeare
+from tinylib.lab.language import (
+    LanguageModel,
+    Windows,
+    metadata_of,
+    mixed_precision_loss,
+    text_loss,
+)
+from tinylib.lab.recipes import PRECISION, precision
+from tinylib.lab.stories import (
+    Story,
+    StoryBatches,
+    answered,
+    entropy,
+    heard,
+    ngram_loss,
+    stories,
+)
+from tinylib.lab.train import Fit, Outcome, adamw, fit, linear, muon, recipe
+
+MODERN: dict[str, Any] = {"norm": "rms", "positions": "rotary", "bias": False}
+"""What is usual today, where it differs from GPT-2; beside these, the optimiser is Muon."""
+
+ADAMW: dict[str, Any] = {
+    "lr": 8e-3,
+    "schedule": linear(warmup=0.1),
+    "optimiser": partial(adamw, weight_decay=0.1, betas=(0.9, 0.99)),
+}
+MUON: dict[str, Any] = {
+    "lr": 0.02,
+    "schedule": linear(warmup=0.02),
+    "optimiser": partial(muon, adamw_lr=4e-3, betas=(0.9, 0.99)),
+}
+"""How these models learn; both chosen on models of the size of :data:`SMALL`."""
+
+
+def packed(model: GPT) -> GPT:
+    """The model with the weights that it has in the page, in place."""
+    weights.load_into(model, weights.unpacked(weights.packed(weights.tensors_of(model))))
+    return model
+
+
+def untrained(config: GPTConfig, seed: int = 0) -> GPT:
+    torch.manual_seed(seed)
+    return GPT(config)
+
+
+# --- stories -----------------------------------------------------------------------------------
+
+STORIES = GPTConfig(
+    V=62, longest=96, D=128, H=4, layers=6, dropout=0.0, activation="gelu", **MODERN
+)
+
+
+def told(model: GPT, some: list[Story], vocabulary: Vocabulary) -> dict[str, Any]:
+    """How far the model's loss is from the limit, and which questions it answers."""
+    model.eval()
+    found, limit = entropy(heard(model, some, vocabulary)), entropy(some)
+    answers = answered(model, some, vocabulary)
+    one = [right for question, right in answers if not question.several]
+    several = [right for question, right in answers if question.several]
+    return {
+        "loss": found.nats,
+        "entropy": limit.nats,
+        "entropy_error": limit.error,
+        "above": found.nats / limit.nats - 1,
+        "kinds": {
+            kind: {"words": share.words, "entropy": share.nats, "loss": found.kinds[kind].nats}
+            for kind, share in limit.kinds.items()
+        },
+        "one_fact": {"questions": len(one), "right": sum(one) / len(one)},
+        "several_facts": {"questions": len(several), "right": sum(several) / len(several)},
+    }
+
+
+@recipe("gpt-stories")
+def gpt_stories(checkpoint: Path, steps: int = 6000) -> Outcome:
+    """Stories of a grammar whose entropy is known: how near does a GPT come?; 10 minutes."""
+    train, valid, test = stories()
+    vocabulary = Vocabulary.build(story.words for story in train)
+    model = untrained(STORIES._replace(V=len(vocabulary)))
+    with precision():
+        run = fit(
+            model,
+            partial(mixed_precision_loss, pad=PAD),
+            StoryBatches([vocabulary.ids(story.words) for story in train], size=32),
+            steps,
+            validate=lambda model: entropy(heard(model, valid[:300], vocabulary)).nats,
+            every=steps // 10,
+            checkpoint=checkpoint,
+            **MUON | {"lr": 0.01},
+        )
+    found = {
+        "steps": steps,
+        "valid": run.valid,
+        "matmul_precision": PRECISION,
+        "ngrams": {str(n): ngram_loss(train, test, n) for n in (1, 2, 3, 5)},
+        "test": told(model, test, vocabulary),
+        "packed": told(packed(model), test, vocabulary),
+    }
+    return Outcome(
+        model,
+        run,
+        seed=0,
+        data="stories(seed=0)",
+        figures=found,
+        ship=metadata_of(LanguageModel(model, vocabulary), packed="int8"),
+        licence="MIT",
+        attribution="made by tinylib.lab.stories",
+    )
+
+
+# --- Shakespeare -------------------------------------------------------------------------------
+
+SHAKESPEARE = f"{TINY_SHAKESPEARE.name}, sha256 {TINY_SHAKESPEARE.sha256}"
+
+SMALL = GPTConfig(V=65, longest=64, D=128, H=4, layers=4, dropout=0.0, activation="gelu")
+"""GPT-2's form in the size that nanoGPT recommends for a CPU."""
+
+
+def characters() -> tuple[Characters, Tensor, Tensor]:
+    """Shakespeare's characters, and both parts of the text as ids."""
+    train, valid = tiny_shakespeare()
+    tokens = Characters(train + valid)
+    return tokens, torch.tensor(tokens.ids(train)), torch.tensor(tokens.ids(valid))
+
+
+def train_small(
+    config: GPTConfig,
+    how: Mapping[str, Any],
+    steps: int,
+    checkpoint: Path | None = None,
+    seed: int = 0,
+    show: bool = True,
+) -> tuple[GPT, Fit, dict[str, Any]]:
+    """Train on batches of 12 windows, as nanoGPT does on a CPU; the model, its run and figures."""
+    _, train, valid = characters()
+    model = untrained(config, seed)
+    with precision():
+        run = fit(
+            model,
+            mixed_precision_loss,
+            Windows(train, config.longest, 12),
+            steps,
+            seed=seed,
+            validate=lambda model: text_loss(model, valid[:32_001], config.longest),
+            every=-(-steps // 10),
+            checkpoint=checkpoint,
+            show=show,
+            **how,
+        )
+    found = {
+        "steps": steps,
+        "seconds": round(run.seconds),
+        "valid": run.valid,
+        "loss": text_loss(model, valid, config.longest),
+        "matmul_precision": PRECISION,
+    }
+    return model, run, found
+
+
+def small_outcome(config: GPTConfig, how: Mapping[str, Any], steps: int, path: Path) -> Outcome:
+    model, run, found = train_small(config, how, steps, path)
+    return Outcome(model, run, seed=0, data=SHAKESPEARE, figures=found)
+
+
+@recipe("gpt-shakespeare")
+def gpt_shakespeare(checkpoint: Path) -> Outcome:
+    """GPT-2's form, 0.8 million parameters, on Shakespeare's characters; 2 minutes."""
+    return small_outcome(SMALL, ADAMW, 5000, checkpoint)
+
+
+@recipe("gpt-shakespeare-modern")
+def gpt_shakespeare_modern(checkpoint: Path) -> Outcome:
+    """The same with rotary positions, RMS norm, no biases, and Muon; 2 minutes."""
+    return small_outcome(SMALL._replace(**MODERN), MUON, 3500, checkpoint)
+
+
+PARTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "GPT-2": ({}, ADAMW),
+    "rotary positions": ({"positions": "rotary"}, ADAMW),
+    "RMS norm, no biases": ({"norm": "rms", "bias": False}, ADAMW),
+    "Muon": ({}, MUON),
+    "all": (MODERN, MUON),
+}
+
+
+@recipe("modern-parts")
+def modern_parts(checkpoint: Path, steps: int = 1500) -> Outcome:
+    """What rotary positions, RMS norm and Muon gain, each alone and all together; 6 minutes."""
+    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in PARTS}
+    whole = Fit()
+    for seed in (0, 1):
+        for i, (name, (changed, how)) in enumerate(PARTS.items()):
+            path = checkpoint.with_stem(f"{checkpoint.stem}-{i}-{seed}")
+            model, run, found = train_small(SMALL._replace(**changed), how, steps, path, seed)
+            runs[name].append(found | {"seed": seed})
+            whole.losses += run.losses
+            whole.seconds += run.seconds
+    return Outcome(model, whole, seed=0, data=SHAKESPEARE, figures={"steps": steps, "runs": runs})
+
+
+PAGE = GPTConfig(V=65, longest=256, D=256, H=4, layers=4, dropout=0.15, activation="gelu", **MODERN)
+
+
+@recipe("gpt-shakespeare-page")
+def gpt_shakespeare_page(checkpoint: Path, steps: int = 5400) -> Outcome:
+    """A GPT for Shakespeare's characters, shipped for chapter 08's widget; 40 minutes."""
+    tokens, train, valid = characters()
+    model = untrained(PAGE)
+    with precision():
+        run = fit(
+            model,
+            mixed_precision_loss,
+            Windows(train, PAGE.longest, 16),
+            steps,
+            validate=lambda model: text_loss(model, valid[:32_001], PAGE.longest),
+            every=steps // 20,
+            checkpoint=checkpoint,
+            **MUON,
+        )
+    found = {"steps": steps, "matmul_precision": PRECISION, "valid": run.valid}
+    found["loss"] = text_loss(model, valid, PAGE.longest)
+    found["loss_packed"] = text_loss(packed(model), valid, PAGE.longest)
+    return shipped_shakespeare(model, run, found, metadata_of(LanguageModel(model, tokens)))
+
+
+def shipped_shakespeare(
+    model: torch.nn.Module, run: Fit, found: Mapping[str, Any], ship: Mapping[str, Any]
+) -> Outcome:
+    return Outcome(
+        model,
+        run,
+        seed=0,
+        data=SHAKESPEARE,
+        figures=found,
+        ship={**ship, "packed": "int8"},
+        licence="MIT; the text it was trained on is in the public domain",
+        attribution="trained on tiny Shakespeare, as Andrej Karpathy made it for char-rnn",
+    )
+
+
+# --- the same model at twelve steps of its training ---------------------------------------------
+
+TINY = GPTConfig(
+    V=65, longest=160, D=80, H=4, layers=3, dropout=0.0, **MODERN
+)  # with GPT-2's GELU, which the page can compute in float64, too
+STEPS = (0, 10, 25, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12800)
+"""After how many steps of its training the model is kept."""
+
+
+@recipe("gpt-checkpoints")
+def gpt_checkpoints(checkpoint: Path) -> Outcome:
+    """A very small GPT, kept at 12 steps of its training: chapter 08's time machine; 8 minutes."""
+    tokens, train, _ = characters()
+    model = untrained(TINY)
+    windows = Windows(train, TINY.longest, 8)
+
+    def kept(step: int) -> Path:
+        return checkpoint.with_stem(f"{checkpoint.stem}-step-{step}")
+
+    def batch(step: int) -> Tensor:
+        """The windows of a step; before it, the model is as ``step`` steps have left it."""
+        if step in STEPS:
+            weights.save(kept(step), model)
+        return windows(step)
+
+    with precision():
+        run = fit(
+            model,
+            mixed_precision_loss,
+            batch,
+            STEPS[-1],
+            every=800,
+            checkpoint=checkpoint,
+            **ADAMW | {"lr": 4e-3, "schedule": linear(warmup=0.02)},
+        )
+    weights.save(kept(STEPS[-1]), model)
+    stacked = Checkpoints(TINY, len(STEPS))
+    for i, step in enumerate(STEPS):
+        weights.load_into(model, kept(step))
+        stacked.put(i, packed(model))
+    found = figures(stacked, tokens, STEPS, *tiny_shakespeare(), TINY.longest)
+    ship = metadata_of(LanguageModel(model, tokens), steps=list(STEPS))
+    return shipped_shakespeare(stacked, run, found, ship)

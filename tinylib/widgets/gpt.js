@@ -1,0 +1,545 @@
+import { idsOf } from "./inputs.js";
+import { h, live, mark, short, tint, within, write } from "./parts.js";
+import { topK } from "./search.js";
+import { fillList, text, visible } from "./sentences.js";
+import { BOS } from "./translator.js";
+
+/** What torch does in a kernel, in compute() of gpt.py. */
+export async function program(run, { prompt, story, variant }) {
+  const tokens = variant ? [BOS, ...story] : prompt;
+  return { which: variant, tokens, ...await run("gpt-look", { tokens }) };
+}
+
+const TEXTS = ["prompt", "story"]; // what each model reads
+const CANDIDATES = 10;
+const LOOKS = 5; // of a head, told in words
+const NATS = 5; // a surprise of so many nats, or more, has the full tint
+const SEVERAL = { characters: 40, words: 12 }; // written by one press
+
+// ---------------------------------------------------------------- what was read
+
+const readings = new WeakMap(); // outputs as they came -> what they say, for all parts that show it
+
+/** The tokens that the model read; at each of them what it expects next, and where its heads look. */
+function reading(widget) {
+  const came = widget.model.get("outputs");
+  if (!readings.has(came)) readings.set(came, readingOf(widget, widget.readOutputs()));
+  return readings.get(came);
+}
+
+/** Whether that is the text that stands there now: the answer may still be on its way. */
+function isCurrent({ spec, inputs }, { variant, ids, first }) {
+  const read = Array.from(ids.subarray(first));
+  return variant === inputs.variant && String(read) === String(idsOf(spec, inputs)[TEXTS[variant]]);
+}
+
+function readingOf({ spec }, { which, tokens, logits, probabilities, surprise, loss, perplexity, attention }) {
+  const [variant] = which.data;
+  const { kind } = spec.facts.models[variant];
+  const vocabulary = spec.sentences[TEXTS[variant]];
+  const [[N, V], [L, H]] = [probabilities.shape, attention.shape];
+  return {
+    variant, kind, N, L, H, vocabulary,
+    ids: tokens.data,
+    first: kind === "words" ? 1 : 0, // <bos> is not the reader's
+    names: Array.from(tokens.data, (id) => vocabulary[id]),
+    logits: (t) => logits.data.subarray(t * V, (t + 1) * V),
+    shares: (t) => probabilities.data.subarray(t * V, (t + 1) * V),
+    surprise: (t) => (t > 0 ? surprise.data[t - 1] : undefined),
+    said: surprise.data.length,
+    loss: loss.data[0],
+    perplexity: perplexity.data[0],
+    map: (head) => attention.data.subarray(head * N * N, (head + 1) * N * N),
+    looks: (head, t) => attention.data.subarray((head * N + t) * N, (head * N + t) * N + t + 1),
+  };
+}
+
+/** The token that the reader looks at: the one under the pointer, else the one that was chosen. */
+function lookedAt(widget, { N, first }) {
+  return within(widget.hovered ?? widget.query + first, [first, N - 1]);
+}
+
+const called = (token) => (visible(token) === token ? `“${token}”` : visible(token));
+const percent = (share) => (share >= 0.9995 ? "100 %" : share < 0.001 ? "< 0.1 %" : `${(100 * share).toFixed(1)} %`);
+const nats = (surprise) => `${surprise.toFixed(2)} nats`;
+
+/** The end of a text, for a label. */
+function tail({ names, kind, first }, end, most = 14) {
+  const read = names.slice(first, end);
+  const shown = (kind === "words" ? read.join(" ") : read.join("").replaceAll("\n", "↵"));
+  return shown.length > most ? `…${shown.slice(-most)}` : shown;
+}
+
+// ---------------------------------------------------------------- the model and the text
+
+/** The models, one of which reads; what each is. */
+function chooser(widget) {
+  const { models } = widget.spec.facts;
+  const radios = models.map(({ title }, i) => {
+    const radio = h("input", { type: "radio", name: "model", value: String(i),
+      change: () => widget.edit(Symbol("model"), (next) => { next.variant = i; }) });
+    return { radio, label: h("label", { class: "pick" }, radio, h("span", {}, title)) };
+  });
+  const note = h("p", { class: "note" });
+  return {
+    element: h("div", { class: "column" },
+      h("div", { class: "picks", role: "radiogroup", "aria-label": "the model" }, ...radios.map(({ label }) => label)), note),
+    shows: "inputs",
+    update({ variant }) {
+      radios.forEach(({ radio, label }, i) => {
+        radio.checked = i === variant;
+        label.classList.toggle("chosen", i === variant);
+      });
+      const { layers, heads, parameters, about } = models[variant];
+      write(note, `${about} ${(parameters / 1e6).toFixed(1)} million parameters in ${layers} layers of ${heads} heads.`);
+    },
+  };
+}
+
+/** A part that is there while the model `variant` is chosen. */
+function ofModel(widget, variant, part) {
+  const element = h("div", { class: "column" }, part.element);
+  return {
+    element,
+    shows: "inputs",
+    update(inputs) {
+      if (!element.hidden && inputs.variant !== variant) part.reset?.(); // what is half typed is not used
+      element.hidden = inputs.variant !== variant;
+    },
+  };
+}
+
+/** Texts to begin with, in groups; `offers` names them among the facts. A long one goes by its end. */
+function beginnings(widget, name, offers) {
+  const groups = widget.spec.facts[offers];
+  const texts = Object.values(groups).flatMap((group) => Object.keys(group));
+  const option = (offered) => {
+    const [plain, end] = [offered.trim().replace(/\s+/g, " "), offered.split(" . ").at(-1)];
+    return h("option", { value: String(texts.indexOf(offered)) }, end === offered ? plain : `… ${end}`);
+  };
+  const list = h("select", {
+    change: () => list.value && widget.edit(Symbol("begin"), (next) => { next[name] = texts[Number(list.value)]; }) },
+  h("option", { value: "" }, "choose one …"),
+  ...Object.entries(groups).map(([label, group]) => h("optgroup", { label }, ...Object.keys(group).map(option))));
+  return {
+    element: h("label", { class: "offer" }, h("span", {}, "or begin with:"), list),
+    shows: "inputs",
+    update(inputs) {
+      const at = texts.indexOf(inputs[name]);
+      list.value = at < 0 ? "" : String(at);
+    },
+  };
+}
+
+// ---------------------------------------------------------------- what comes next
+
+const kindOf = ({ spec, inputs: { variant } }) => spec.facts.models[variant].kind;
+
+/** Write a token at the end; what is wrong with that, if anything, is said, or `tell` is told. */
+function put(widget, token, field, tell) {
+  widget.edit(field, (inputs) => {
+    if (inputs.variant) inputs.story = `${inputs.story.trimEnd()} ${token}`;
+    else inputs.prompt += token;
+  }, tell);
+}
+
+/** The likeliest token at the end of the text. */
+function likeliest({ shares, N, vocabulary }) {
+  return vocabulary[topK(shares(N - 1), 1)[0]];
+}
+
+/** What cannot be written: <eos>, which ends a story, and its like. */
+const isSpecial = (token) => /^<.+>$/.test(token);
+
+/** The likeliest next tokens; a click writes one. */
+function candidates(widget) {
+  const answer = h("p", { class: "note answer" });
+  const detail = h("p", { class: "note detail" });
+  const list = h("ol", { class: "nexts", "aria-label": "the likeliest next tokens" });
+  let told; // the place of which the note tells, if it is not the first
+  const tell = (place = 0) => {
+    const { shares, logits, N, vocabulary } = reading(widget);
+    told = place;
+    const id = list.children[place].token;
+    write(detail, `${called(vocabulary[id])}: p = ${shares(N - 1)[id].toPrecision(4)}, logit ${signed(logits(N - 1)[id])}`);
+  };
+  const make = (place) => h("li", {}, h("button", { type: "button",
+    click: () => put(widget, reading(widget).vocabulary[list.children[place].token], Symbol("next")),
+    pointerenter: () => tell(place), focus: () => tell(place), pointerleave: () => tell(), blur: () => tell() },
+  h("span", { class: "token" }), h("span", { class: "bar" }), h("span", { class: "share" })));
+  const element = h("div", { class: "column result" },
+    h("span", { class: "label" }, "What comes next? Click one to write it"), list, detail, answer);
+  return {
+    element,
+    update(inputs) {
+      const read = reading(widget);
+      const { shares, N, vocabulary, variant } = read;
+      element.classList.toggle("waiting", variant !== inputs.variant);
+      const row = shares(N - 1);
+      fillList(list, topK(row, CANDIDATES), make, (li, id) => {
+        li.token = id;
+        const button = li.firstChild;
+        const [token, bar, share] = button.children;
+        const [name, width] = [visible(vocabulary[id]), (100 * row[id]).toFixed(2)];
+        write(token, name);
+        mark(token, "class", name === vocabulary[id] ? "token" : "token unseen");
+        if (bar.width !== width) bar.style.setProperty("--share", `${width}%`);
+        bar.width = width;
+        mark(bar, "data-value", String(row[id]));
+        write(share, percent(row[id]));
+        mark(button, "aria-label", `${name}, ${percent(row[id])}`);
+        button.disabled = isSpecial(vocabulary[id]);
+      });
+      tell(told);
+      const truth = trueAnswer(widget, inputs);
+      write(answer, truth && isCurrent(widget, read)
+        ? `By the story it is “${truth}”: the model gives that ${percent(row[vocabulary.indexOf(truth)])}.` : "");
+    },
+  };
+}
+
+const signed = (number) => number.toFixed(2).replace("-", "−");
+
+/** The answer to the question that the text ends with, if it is a story that was offered. */
+function trueAnswer({ spec: { facts } }, { story, variant }) {
+  return variant ? Object.values(facts.stories).find((group) => Object.hasOwn(group, story))?.[story] : undefined;
+}
+
+/** Writes on by itself, the likeliest each time, until it has written enough or the reader steps in. */
+function writer(widget) {
+  let job = null; // what it is doing: { left, field, inputs: those that it made last }
+  let doneWith = ""; // the inputs of which the note tells
+  const note = h("p", { class: "note told", role: "status" });
+  const one = h("button", { type: "button", click: () => {
+    const token = likeliest(reading(widget));
+    if (isSpecial(token)) stop(THE_END);
+    else put(widget, token, Symbol("one more"));
+  } }, "Write 1 more");
+  const several = h("button", { type: "button", click: () => begin() });
+  const halt = h("button", { type: "button", click: () => stop() }, "Stop");
+  const show = () => {
+    const focused = several.getRootNode().activeElement;
+    several.hidden = Boolean(job);
+    halt.hidden = !job;
+    if (focused === several && job) halt.focus();
+    if (focused === halt && !job) several.focus();
+  };
+  const stop = (why = "") => {
+    job = null;
+    doneWith = JSON.stringify(widget.inputs);
+    write(note, why);
+    show();
+  };
+  const begin = () => {
+    job = { left: SEVERAL[kindOf(widget)], field: Symbol("write on"), inputs: JSON.stringify(widget.inputs) };
+    write(note, "");
+    show();
+    goOn();
+  };
+  const goOn = () => {
+    if (!job) return;
+    if (JSON.stringify(widget.inputs) !== job.inputs || job.left === 0) { stop(); return; }
+    const told = reading(widget);
+    if (!isCurrent(widget, told)) return; // the answer will call again
+    const token = likeliest(told);
+    if (isSpecial(token)) { stop(THE_END); return; }
+    let wrong = "";
+    put(widget, token, job.field, (what) => { wrong = what; });
+    if (wrong) { stop(`The text is full: ${wrong}`); return; }
+    job.left -= 1;
+    job.inputs = JSON.stringify(widget.inputs);
+  };
+  return {
+    element: h("div", { class: "column result" },
+      h("div", { class: "onward" }, one, several, halt, h("span", {}, "the likeliest")), note),
+    reset: () => stop(),
+    update(inputs) {
+      if (!several.textContent) show();
+      write(several, `Write ${SEVERAL[kindOf(widget)]} more`);
+      if (!job && note.textContent && JSON.stringify(inputs) !== doneWith) write(note, "");
+      if (!job || job.seen === widget.model.get("outputs")) return;
+      job.seen = widget.model.get("outputs");
+      requestAnimationFrame(goOn); // the reader sees each one, and can step in
+    },
+  };
+}
+
+const THE_END = "The likeliest now is the end: the story is told.";
+
+// ---------------------------------------------------------------- surprise, and where the heads look
+
+/** Tokens as a line of text, each of which can be tinted: spaces stand, a new line shows its sign. */
+function fillText(list, told, make, fill) {
+  const own = told.kind === "words" ? "t whole" : "t";
+  fillList(list, told.names.slice(told.first), make, (span, name, i) => {
+    write(span, name === "\n" ? "↵\n" : name);
+    mark(span, "class", `${own}${name === "\n" ? " line-end" : ""}${fill(span, i + told.first) ?? ""}`);
+  });
+}
+
+/** The text, tinted by how surprised the model was; arrows, a click or the pointer choose a token. */
+function surprises(widget) {
+  const line = h("div", { class: "text surprise", role: "listbox", tabindex: "0",
+    "aria-label": "your text: choose a token by the arrow keys",
+    keydown: (event) => {
+      const { N, first } = reading(widget);
+      const at = lookedAt(widget, { N, first }) - first;
+      const to = { ArrowLeft: at - 1, ArrowUp: at - 1, ArrowRight: at + 1, ArrowDown: at + 1, Home: 0, End: N - 1 - first }[event.key];
+      if (to === undefined) return;
+      event.preventDefault();
+      choose(widget, within(to, [0, N - 1 - first]));
+    },
+    click: ({ target }) => { if (target.place !== undefined) choose(widget, target.place); },
+    pointerover: ({ target }) => hover(widget, target.place),
+    pointerleave: () => hover(widget, undefined) });
+  const note = h("p", { class: "note at", "aria-live": "polite" });
+  const mean = h("p", { class: "note mean" });
+  const element = h("div", { class: "column result" },
+    h("span", { class: "label" }, "How surprised was it? Choose one by a click or the arrow keys"), line,
+    h("p", { class: "scale" }, h("span", {}, "0"), h("span", { class: "ramp" }), h("span", {}, `${NATS} nats or more`)), note, mean);
+  const make = (place) => {
+    const span = h("span", { role: "option", id: `token-${place}` });
+    span.place = place;
+    return span;
+  };
+  return {
+    element,
+    update({ variant }) {
+      const told = reading(widget);
+      element.classList.toggle("waiting", told.variant !== variant);
+      const at = lookedAt(widget, told);
+      fillText(line, told, make, (span, t) => {
+        const surprise = told.surprise(t);
+        tint(span, Math.min(1, (surprise ?? 0) / NATS));
+        mark(span, "data-value", surprise === undefined ? "" : String(surprise));
+        mark(span, "aria-selected", String(t === at));
+        mark(span, "aria-label", visible(told.names[t]));
+        return t === at ? " at" : "";
+      });
+      mark(line, "aria-activedescendant", `token-${at - told.first}`);
+      write(note, surpriseAt(told, at));
+      write(mean, meanOf(told));
+    },
+  };
+}
+
+/** What the model said to one token. */
+function surpriseAt(told, t) {
+  const { shares, names, vocabulary, ids } = told;
+  if (t === 0) return `${called(names[t])} comes first: nothing was said of it.`;
+  const before = tail(told, t);
+  const best = topK(shares(t - 1), 3).map((id) => `${called(vocabulary[id])} ${percent(shares(t - 1)[id])}`);
+  return `${called(names[t])}${before ? ` after “${before}”` : " at the start"}: p = ${shares(t - 1)[ids[t]].toPrecision(3)}, −ln p = ${nats(told.surprise(t))}. Likeliest there: ${best.join(", ")}.`;
+}
+
+/** The mean over the whole text, and what it means. */
+function meanOf({ said, kind, loss, perplexity, vocabulary }) {
+  if (!said) return "The loss begins with the second character: write one more.";
+  const [one, after] = kind === "words" ? ["word", ""] : ["character", " after the first"];
+  return `Loss, the mean over the ${said} ${one}${said === 1 ? "" : "s"}${after}: ${loss.toFixed(3)} nats. `
+    + `Perplexity: e^${loss.toFixed(3)} = ${short(perplexity)}. `
+    + `A guess among all ${vocabulary.length}: ln ${vocabulary.length} = ${Math.log(vocabulary.length).toFixed(2)} nats.`;
+}
+
+function choose(widget, place) {
+  widget.hovered = undefined;
+  widget.look(place);
+}
+
+/** The token under the pointer is looked at for as long as it is there. */
+function hover(widget, place) {
+  const { first } = reading(widget);
+  const at = place === undefined ? undefined : place + first;
+  if (widget.hovered === at) return;
+  widget.hovered = at;
+  widget.repaint("outputs");
+}
+
+// ---------------------------------------------------------------- the heads
+
+/** The head whose looks are shown on the text: the reader's, else the one that is offered. */
+function headOf(widget, { variant, L, H }) {
+  return Math.min(widget.heads?.[variant] ?? widget.spec.facts.models[variant].head, L * H - 1);
+}
+
+/** The text, tinted by where one head looks from the chosen token; and in words. */
+function gaze(widget) {
+  const label = h("span", { class: "label" });
+  const line = h("div", { class: "text gazed", role: "img",
+    click: ({ target }) => { if (target.place !== undefined) choose(widget, target.place); },
+    pointerover: ({ target }) => point(target.place), pointerleave: () => point(undefined) });
+  const note = h("p", { class: "note" });
+  const element = h("div", { class: "column result gaze-of" }, label, line, note);
+  const make = (place) => {
+    const span = h("span");
+    span.place = place;
+    return span;
+  };
+  let pointed; // the token under the pointer
+  const point = (place) => {
+    pointed = place;
+    tell(reading(widget));
+  };
+  const tell = (told) => {
+    const [head, at] = [headOf(widget, told), lookedAt(widget, told)];
+    const row = told.looks(head, at);
+    const s = pointed === undefined ? undefined : pointed + told.first;
+    if (s !== undefined) {
+      write(note, s > at ? `${called(told.names[s])} stands later: no head sees it from there.`
+        : `${called(told.names[s])} at place ${s}: weight ${row[s].toFixed(4)}.`);
+      return;
+    }
+    const best = topK(row, LOOKS).filter((t) => row[t] >= 0.005);
+    write(note, `It looks most at ${best.map((t) => `${whereIs(told, t, at)} ${short(row[t])}`).join(", ")}.`);
+  };
+  return {
+    element,
+    update({ variant }) {
+      const told = reading(widget);
+      element.classList.toggle("waiting", told.variant !== variant);
+      const [head, at] = [headOf(widget, told), lookedAt(widget, told)];
+      const row = told.looks(head, at);
+      write(label, `From ${called(told.names[at])}, layer ${Math.floor(head / told.H)}, head ${head % told.H} looks at`);
+      mark(line, "aria-label", "your text, tinted by where the head looks; in words below");
+      fillText(line, told, make, (span, t) => {
+        tint(span, t > at ? 0 : Math.sqrt(row[t]));
+        return t === at ? " at" : t > at ? " later" : "";
+      });
+      tell(told);
+    },
+  };
+}
+
+/** A token by its name and how far back it stands. */
+function whereIs({ names }, t, at) {
+  const back = at - t;
+  return `${called(names[t])}${back === 0 ? " itself" : ` ${back} back`}:`;
+}
+
+/** All heads' maps, small: a row for each token, the chosen one marked. */
+function heads(widget) {
+  const box = h("div", { class: "layers", role: "radiogroup", "aria-label": "the head whose looks are shown on the text" });
+  const element = h("div", { class: "column result" },
+    h("span", { class: "label" }, "All heads: rows look, columns are looked at"), box);
+  let [maps, shape] = [[], ""];
+  const build = (L, H) => {
+    maps = Array.from({ length: L * H }, (_, i) => {
+      const canvas = h("canvas", { role: "img" });
+      const cursor = h("span", { class: "cursor" });
+      const radio = h("input", { type: "radio", name: "head", value: String(i),
+        "aria-label": `layer ${Math.floor(i / H)}, head ${i % H}`,
+        change: () => {
+          widget.heads = { ...widget.heads, [widget.inputs.variant]: i };
+          widget.repaint("outputs");
+        } });
+      return { canvas, cursor, radio, label: h("label", { class: "small" }, radio, h("span", { class: "frame-of" }, canvas, cursor)) };
+    });
+    box.style.setProperty("--heads", H);
+    box.replaceChildren(h("div", { class: "layer heading", "aria-hidden": "true" }, h("span"),
+      ...Array.from({ length: H }, (_, i) => h("span", {}, `head ${i}`))),
+    ...Array.from({ length: L }, (_, l) => h("div", { class: "layer" },
+      h("span", { class: "layer-name" }, `layer ${l}`), ...maps.slice(l * H, (l + 1) * H).map(({ label }) => label))));
+  };
+  return {
+    element,
+    reset() { widget.heads = undefined; },
+    update({ variant }) {
+      const told = reading(widget);
+      const { L, H, N } = told;
+      element.classList.toggle("waiting", told.variant !== variant);
+      if (shape !== `${L} ${H}`) build(L, H);
+      shape = `${L} ${H}`;
+      const [chosen, at] = [headOf(widget, told), lookedAt(widget, told)];
+      maps.forEach(({ canvas, cursor, radio, label }, i) => {
+        radio.checked = i === chosen;
+        label.classList.toggle("chosen", i === chosen);
+        mark(cursor, "style", `--row: ${at}; --rows: ${N}`);
+        if (canvas.told === told) return;
+        canvas.told = told;
+        paint(canvas, told.map(i), N);
+        mark(canvas, "aria-label", `weights, ${N} by ${N}`);
+      });
+    },
+  };
+}
+
+const BLUE = 216 << 16 | 134 << 8 | 47; // little-endian, as all that browsers run on
+
+/** One head's weights, a row of pixels for each token; the ink grows with the square root. */
+function paint(canvas, weights, N) {
+  if (canvas.width !== N) [canvas.width, canvas.height] = [N, N];
+  const pixels = new ImageData(N, N);
+  const ink = new Uint32Array(pixels.data.buffer);
+  for (let i = 0; i < weights.length; i += 1) ink[i] = Math.round(255 * Math.sqrt(weights[i])) << 24 | BLUE;
+  canvas.values = weights;
+  canvas.getContext("2d").putImageData(pixels, 0, 0);
+}
+
+ofModel.style = ".column[hidden] { display: none; }";
+chooser.style = `
+.picks { display: flex; flex-wrap: wrap; gap: 6px; }
+.pick { display: inline-flex; gap: 8px; align-items: center; min-height: 34px; padding: 3px 12px 3px 7px; border: 1px solid var(--line); border-radius: 8px; cursor: pointer; font-size: 14px; }
+.pick input { width: 24px; height: 24px; margin: 0; accent-color: var(--accent); flex: none; }
+.pick.chosen { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); font-weight: 600; }
+`;
+beginnings.style = `
+.offer { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center; font-size: 13.5px; color: var(--soft); }
+.offer select { font: inherit; color: var(--text); background: var(--ground); border: 1px solid var(--line); border-radius: 6px;
+  min-height: 30px; padding: 2px 6px; flex: 1 1 240px; min-width: 0; max-width: 100%; text-overflow: ellipsis; }
+@media (pointer: coarse) { .offer select { font-size: 16px; } }
+`;
+candidates.style = `
+.label { font-size: 13.5px; font-weight: 600; }
+.waiting { opacity: .4; }
+.nexts { list-style: none; margin: 0; padding: 0; display: grid; gap: 2px; }
+.nexts button { width: 100%; display: grid; grid-template-columns: 76px 1fr 58px; gap: 8px; align-items: center; padding: 1px 8px 1px 6px; min-height: 27px; border-color: transparent; }
+.nexts button:hover:not(:disabled) { border-color: var(--accent); }
+.nexts button:disabled { opacity: 1; }
+.nexts .token { font-weight: 600; text-align: right; font-size: 14.5px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.nexts .unseen { font-weight: 400; font-style: italic; font-size: 13px; color: var(--soft); }
+.nexts .bar { height: 14px; border-radius: 3px; background: linear-gradient(var(--above), var(--above)) no-repeat 0 0 / var(--share, 0%) 100%, color-mix(in oklab, var(--ground), var(--line) 34%); }
+.nexts .share { text-align: right; font-size: 13px; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.detail { min-height: 1.6em; padding-left: 6px; font-size: 13px; }
+.answer:empty { display: none; }
+`;
+writer.style = `
+.onward { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center; font-size: 13px; color: var(--soft); }
+.told:empty { display: none; }
+`;
+surprises.style = `
+.text { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 16px; line-height: 28px; border: 1px solid var(--line); border-radius: 6px; padding: 5px 8px; cursor: pointer; }
+.t { padding: 3px 0; background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 65%)); }
+.surprise .t { background: color-mix(in oklab, var(--ground), var(--under) calc(var(--tl-heat, 0) * 55%)); }
+.t.whole { display: inline-block; line-height: 22px; padding: 0 3px; margin-right: 4px; border-radius: 4px; }
+.t.line-end { color: var(--soft); }
+.t.at { outline: 2px solid var(--accent); outline-offset: -1px; border-radius: 2px; }
+.t.later { color: color-mix(in oklab, var(--ground), var(--text) 55%); }
+.scale { display: flex; gap: 8px; align-items: center; margin: 0; font-size: 12.5px; color: var(--soft); }
+.ramp { width: 90px; height: 10px; border-radius: 3px; background: linear-gradient(to right in oklab, var(--ground), color-mix(in oklab, var(--ground), var(--under) 55%)); border: 1px solid var(--line); }
+.at.note { min-height: 4.8em; }
+`;
+heads.style = `
+.layers { display: grid; gap: 6px; max-width: 420px; }
+.layer { display: grid; grid-template-columns: 48px repeat(var(--heads), minmax(0, 1fr)); gap: 6px; align-items: center; font-size: 12.5px; color: var(--soft); }
+.heading { text-align: center; }
+.small { cursor: pointer; position: relative; min-height: 24px; }
+.small input { position: absolute; inset: 0; width: 100%; height: 100%; margin: 0; opacity: 0; cursor: pointer; z-index: 1; }
+.frame-of { display: block; position: relative; aspect-ratio: 1; border: 1px solid var(--line); border-radius: 4px; overflow: hidden; }
+.frame-of canvas { position: absolute; inset: 0; width: 100%; height: 100%; image-rendering: pixelated; }
+.cursor { position: absolute; inset: calc(100% * var(--row) / var(--rows)) 0 auto; height: max(1.5px, 100% / var(--rows)); outline: 1px solid color-mix(in oklab, transparent, var(--under) 80%); }
+.small.chosen .frame-of { border-color: var(--accent); box-shadow: 0 0 0 1.5px var(--accent); }
+.small:has(:focus-visible) .frame-of { outline: 2px solid var(--accent); outline-offset: 3px; }
+@media (max-width: 600px) {
+  .layer { grid-template-columns: repeat(var(--heads), minmax(0, 1fr)); gap: 4px 6px; }
+  .layer-name { grid-column: 1 / -1; }
+  .heading > :first-child { display: none; }
+}
+`;
+
+export default live("A GPT that goes on with your text, live", (ui) => [
+  ui.use(chooser),
+  ui.use(ofModel, 0, ui.column(ui.use(text, "prompt", "Your text"), ui.use(beginnings, "prompt", "prompts"))),
+  ui.use(ofModel, 1, ui.column(ui.use(text, "story", "Your story"), ui.use(beginnings, "story", "stories"))),
+  ui.row(ui.column(ui.use(candidates), ui.use(writer)), ui.use(surprises)),
+  ui.row(ui.use(gaze), ui.use(heads)),
+], { query: -1 });
