@@ -70,6 +70,15 @@ DRAWN = {  # those that it draws otherwise: the elements that carry them, in ord
         "merged": ".merged tbody td",
     },
     "head_cost": {"shares": ".steps li"},
+    "loss_bench": {
+        "nll": ".nll",
+        "total": ".totals div:nth-child(1) b",
+        "loss": ".totals div:nth-child(2) b",
+        "perplexity": ".totals div:nth-child(3) b",
+        "log_of_softmax": ".naive b",
+        "log_softmax": ".stable b",
+    },
+    "time_machine": {"overlaps": ".shared .share-of"},
     "transformer": {"cross": ".mini canvas"},
     "gpt": {"surprise": ".surprise .t:not([data-value=''])", "attention": ".small canvas"},
 }

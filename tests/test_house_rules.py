@@ -136,6 +136,7 @@ def test_widgets_and_exercises_carry_the_stems_of_what_they_show() -> None:
     taught |= {"kernel_regression"}  # the first half of attention_scoring, with a view of its own
     taught |= {"word_order", "head_cost", "heads"}  # views of positions and of several heads
     taught |= {"ablation"}  # the Transformer, without a part
+    taught |= {"loss_bench", "time_machine"}  # what a GPT is trained by, and what it learns when
     assert views <= taught, f"widgets without a chapter: {views - taught}"
     checks = {path.stem for path in exercises.glob("*.py")} - {"__init__"}
     assert checks <= chapters, f"exercises without a chapter: {checks - chapters}"

@@ -41,6 +41,9 @@ def test_the_widgets_are_on_their_pages() -> None:
         "heads": "chapters/06_multi_head_attention.html",
         "ablation": "chapters/07_transformer.html",
         "transformer": "chapters/07_transformer.html",
+        "gpt": "chapters/08_gpt.html",
+        "loss_bench": "chapters/08_gpt.html",
+        "time_machine": "chapters/08_gpt.html",
     }
 
 

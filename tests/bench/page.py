@@ -49,6 +49,8 @@ EDITED = [
     Edit("transformer", LINE, "The cat sleeps.", "A dog followed me to my house.", ".written"),
     Edit("ablation", LINE, *SENTENCES, ".large"),
     Edit("gpt", "textarea.line", *TEXTS, ".nexts"),
+    Edit("loss_bench", "input[aria-label^='p of']", "0.4", "0.6", ".totals"),
+    Edit("time_machine", "textarea.line", "JULIET:\nI ", "My lord, the qu", ".page-of .own"),
     Edit("bleu", LINE, "il est calme .", "il est mouillé .", ".result"),
 ]
 

@@ -118,7 +118,7 @@ def frequencies(ids: Int[Tensor, " T"], V: int) -> Frequencies:
     return Frequencies(unigram.float(), bigram.float())
 
 
-def overlap(p: Float[Tensor, "*B V"], q: Float[Tensor, "*B V"]) -> Float[Tensor, "*B"]:
+def overlap(p: Float[Tensor, "*#B V"], q: Float[Tensor, "*#B V"]) -> Float[Tensor, "..."]:
     r"""$\sum_v \min(p_v, q_v)$: 1 for the same distribution, 0 for one that excludes the other."""
     return torch.minimum(p, q).sum(-1)
 

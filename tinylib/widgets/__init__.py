@@ -211,14 +211,16 @@ def double_precision() -> Iterator[None]:
 
 
 def rounded(value: Tensor) -> Any:
-    """Nested lists for the page: 4 decimals, 0 and 1 for truth values, and null for −∞."""
+    """Nested lists for the page: 4 decimals, 0 and 1 for truth values, null for −∞, text for ∞."""
 
     def entry(v: Any) -> Any:
         if isinstance(v, list):
             return [entry(x) for x in v]
         if isinstance(v, int):
             return int(v)
-        return round(v, 4) + 0.0 if math.isfinite(v) else None
+        if math.isfinite(v):
+            return round(v, 4) + 0.0
+        return "Infinity" if v == math.inf else None
 
     return entry(value.tolist())
 

@@ -165,6 +165,7 @@ function sentenceProblem(spec, name, text) {
   const words = wordsOf(spec, name, text);
   const [low, high] = spec.limits[spec.inputs[name]];
   if (ofCharacters(spec.sentences[name])) return textProblem(spec.sentences[name], words, [low, high]);
+  if (words.length < low && words.length) return `${words.length} word: write ${low} at least.`;
   if (words.length < low) return "The sentence is empty: write some words.";
   if (words.length > high) {
     const vocabulary = spec.sentences[name];

@@ -1,0 +1,165 @@
+"""Several states of one GPT in one set of tensors; and what is measured of each."""
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from tinylib.gpt import GPT, GPTConfig
+from tinylib.lab import weights
+from tinylib.lab.checkpoints import (
+    BEGINNINGS,
+    Checkpoints,
+    agreement,
+    baselines,
+    choices,
+    draw,
+    frequencies,
+    learnt,
+    load_checkpoints,
+    log_probability,
+    overlap,
+    sample,
+    share_of_words,
+    words_in,
+)
+from tinylib.lab.data import Characters
+
+MODERN = dict(norm="rms", positions="rotary", bias=False)
+TEXT = "ROMEO:\nI am thou art he is, they are.\nI shall; thou shalt, I will wilt hast hath dost "
+TEXT += "doth. O, But For And if know Why, then My lord, The They Thou He have\n"
+
+
+def config(**changes: object) -> GPTConfig:
+    sizes = dict(V=11, longest=13, D=12, H=2, layers=2, dropout=0.0)
+    return GPTConfig(**{**sizes, **changes})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("changes", [{}, MODERN], ids=["GPT-2", "modern"])
+def test_every_checkpoint_is_the_model_that_was_put_there(changes: dict[str, object]) -> None:
+    torch.manual_seed(0)
+    models = [GPT(config(**changes)).eval() for _ in range(5)]
+    checkpoints = Checkpoints(config(**changes), 5).eval()
+    for i, model in enumerate(models):
+        for p in model.parameters():
+            torch.nn.init.normal_(p, std=0.3)
+        checkpoints.put(i, model)
+    tokens = torch.randint(11, (3, 7))
+    for i, model in enumerate(models):
+        logits, seen = checkpoints.read(torch.tensor(i), tokens[:, :4])
+        rest, _ = checkpoints.read(torch.tensor(i), tokens[:, 4:], seen)
+        torch.testing.assert_close(torch.cat([logits, rest], 1), model(tokens))
+        assert torch.equal(checkpoints.model(i)(tokens), model(tokens))
+        exact, _ = checkpoints.read(torch.tensor(i), tokens, None, torch.float64)
+        assert exact.dtype == torch.float64
+        torch.testing.assert_close(exact.float(), model(tokens))
+
+
+def test_they_come_back_from_a_file(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    checkpoints = Checkpoints(config(**MODERN), 3)
+    for i in range(3):
+        checkpoints.put(i, GPT(config(**MODERN)))
+    facts = {
+        "config": config(**MODERN)._asdict(),
+        "tokens": list("abcdefghijk"),
+        "steps": [0, 5, 9],
+    }
+    path = tmp_path / "three.safetensors"
+    weights.save(path, weights.packed(weights.tensors_of(checkpoints)), **facts, packed="int8")
+    found, tokens, steps = load_checkpoints(str(path))
+    assert steps == [0, 5, 9] and len(tokens) == 11
+    for name, tensor in checkpoints.named_parameters():
+        most = tensor.abs().amax().item() / 127 if tensor.numel() else 0
+        torch.testing.assert_close(dict(found.named_parameters())[name], tensor, atol=most, rtol=0)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    checkpoints = Checkpoints(config(), 3)
+    with pytest.raises(ValueError, match="room for 0 to 2"):
+        checkpoints.put(3, GPT(config()))
+    with pytest.raises(ValueError, match="built otherwise"):
+        checkpoints.put(0, GPT(config(D=14)))
+    with pytest.raises((IndexError, RuntimeError)):
+        checkpoints.model(3)
+
+
+def test_frequencies_by_hand() -> None:
+    unigram, bigram = frequencies(torch.tensor([0, 1, 0, 0, 2]), 4)
+    torch.testing.assert_close(unigram, torch.tensor([0.6, 0.2, 0.2, 0]))
+    third = torch.tensor([1, 1, 1, 0]) / 3
+    torch.testing.assert_close(bigram[0], third)
+    torch.testing.assert_close(bigram[1], torch.tensor([1.0, 0, 0, 0]))
+    torch.testing.assert_close(bigram[2], unigram, msg="nothing follows the last one")
+
+
+def test_overlap_by_hand() -> None:
+    p, q = torch.tensor([0.5, 0.5, 0]), torch.tensor([0.2, 0.3, 0.5])
+    assert overlap(p, q).item() == pytest.approx(0.5)
+    assert overlap(p, p) == 1 and overlap(p, torch.tensor([0.0, 0, 1])) == 0
+
+
+def test_words_by_hand() -> None:
+    assert words_in("O, thou art'st; 'tis 3 KING-dom cut of") == [
+        *("o", "thou", "art'st", "'tis", "king", "dom", "cut")
+    ]
+    assert share_of_words(["the cat xq ", "cat the"], ["the", "cat"]) == pytest.approx(3 / 4)
+    assert share_of_words(["..."], ["the"]) == 0
+
+
+def test_a_draw_takes_each_token_as_often_as_its_probability_says() -> None:
+    p = torch.tensor([0.25, 0.0, 0.5, 0.25]).log()
+    u = torch.arange(1000) / 1000
+    counts = torch.bincount(draw(p.expand(1000, 4), u), minlength=4)
+    assert counts.tolist() == [250, 0, 500, 250]
+    assert draw(p, torch.tensor(0.0)) == 0 and draw(p, torch.tensor(1.0)) == 3
+
+
+def test_choices_are_balanced() -> None:
+    """Each form is right as often as it is wrong, and as long as the one beside it."""
+    found = choices()
+    assert len(found) == 16 * len(BEGINNINGS) == len(set(found))
+    assert all(len(right) == len(wrong) for _, right, wrong in found)
+    for form in {right for _, right, _ in found}:
+        assert sum(c.right == form for c in found) == sum(c.wrong == form for c in found)
+
+
+def test_agreement_tells_who_knows_from_who_does_not() -> None:
+    """A model that knows only how often characters come is right exactly half the time."""
+    tokens = Characters(TEXT)
+    plain = GPT(config(V=len(tokens), longest=64, tied=False)).eval()
+    with torch.no_grad():
+        plain.output.weight.zero_()
+    assert agreement(plain, tokens) == 0, "nothing is likelier than the other"
+    one = log_probability(plain, tokens, "I ", "am ")
+    assert one == pytest.approx(-3 * math.log(len(tokens)), rel=1e-5)
+
+
+def test_log_probability_and_samples_are_the_models() -> None:
+    torch.manual_seed(0)
+    tokens = Characters(TEXT)
+    model = GPT(config(V=len(tokens), longest=64)).eval()
+    with torch.no_grad():
+        ids = torch.tensor([tokens.ids("I am ")])
+        steps = model(ids)[0].log_softmax(-1)
+    wanted = sum(steps[t, ids[0, t + 1]].item() for t in (1, 2, 3))
+    assert log_probability(model, tokens, "I ", "am ") == pytest.approx(wanted, rel=1e-5)
+    texts = sample(model, tokens, "I ", 17, count=3, seed=5)
+    assert [len(text) for text in texts] == [17] * 3 and len(set(texts)) == 3
+    assert texts == sample(model, tokens, "I ", 17, count=3, seed=5)
+
+
+def test_figures_of_a_model_that_knows_nothing() -> None:
+    tokens = Characters(TEXT)
+    model = GPT(config(V=len(tokens), longest=64, tied=False)).eval()
+    with torch.no_grad():
+        model.output.weight.zero_()
+    seen = learnt(model, tokens, TEXT * 3, TEXT, 23, pieces=5, texts=2)
+    assert seen.loss == pytest.approx(math.log(len(tokens)), rel=1e-5)
+    counted = frequencies(torch.tensor(tokens.ids(TEXT * 3)), len(tokens))
+    even = torch.full((len(tokens),), 1 / len(tokens))
+    assert seen.unigram == pytest.approx(overlap(even, counted.unigram).item(), rel=1e-5)
+    assert len(seen.text) == 22 and 0 <= seen.words <= 1
+    usual = baselines(tokens, TEXT * 3, TEXT)
+    assert usual["bigram_loss"] < usual["unigram_loss"] < seen.loss

@@ -1,0 +1,258 @@
+"""The time machine: one prompt at twelve steps of a training, and what is learnt when."""
+
+import re
+from typing import Any
+
+import pytest
+import torch
+from browsing import (
+    Opener,
+    Visit,
+    assert_torch,
+    hold_inputs,
+    inputs_of,
+    missed_by_tab,
+    page_of,
+    problem,
+    received,
+    settled,
+)
+from playwright.sync_api import Browser, Locator
+
+from tinylib.widgets.time_machine import (
+    SEEDS,
+    WRITTEN,
+    TimeMachineWidget,
+    Told,
+    alone,
+    figures,
+    go_on,
+    trained,
+    uniform,
+)
+
+STEM = "time_machine"
+START: dict[str, Any] = dict(prompt="ROMEO:\n", step=6, seed=1)
+
+
+def told(**changes: Any) -> Told:
+    return Told(**TimeMachineWidget(**{**START, **changes}).values())
+
+
+def text(ids: torch.Tensor) -> str:
+    return trained().tokens.text(ids)
+
+
+# ------------------------------------------------------------------ the numbers
+
+
+def test_uniform_is_the_generator_of_park_and_miller() -> None:
+    """Started at 1 its 10 000th number is 399268537 for the multiplier 48271 (C++11 standard)."""
+    numbers = uniform(1, 10_000 - 8)
+    assert round(numbers[-1] * (2**31 - 1)) == 399_268_537
+    assert all(0 < u < 1 for u in numbers)
+    assert abs(sum(numbers) / len(numbers) - 0.5) < 0.01
+
+
+def test_it_writes_what_reading_everything_anew_would() -> None:
+    """The cache holds float32: that moves a probability by less than any draw here notices."""
+    seen = told(step=9)
+    model, tokens = alone(9), list(trained().tokens.ids("ROMEO:\n"))
+    for u, written in zip(uniform(1, WRITTEN), seen.written.tolist(), strict=True):
+        with torch.no_grad():
+            p = model(torch.tensor([tokens]))[0, -1].softmax(-1).cumsum(-1)
+        assert int((p <= u).sum()) == written
+        tokens.append(written)
+
+
+def test_the_exported_step_is_the_checkpoint_alone() -> None:
+    """What the page runs picks the tensors out of all; the kernel has them already."""
+    checkpoints = trained().checkpoints
+    config = checkpoints.gpt.config
+    none = torch.zeros(config.layers, 0, config.D)
+    prompt = torch.tensor(trained().tokens.ids("My lord, "))
+    for index in (0, 5, 11):
+        with torch.no_grad():
+            said = go_on(checkpoints, torch.tensor(index), prompt, torch.tensor(0.5), none, none)
+            wanted = alone(index)(prompt[None])[0, -1].softmax(-1)
+        torch.testing.assert_close(said.probabilities, wanted.float())
+        assert said.now_keys.shape == (config.layers, 9, config.D)
+        assert int(said.drawn) == int((wanted.cumsum(-1) <= 0.5).sum())
+
+
+def test_the_overlaps_are_with_anywhere_and_with_the_last_character() -> None:
+    seen = told(prompt="The q", step=11)
+    tokens, recorded = trained().tokens, figures()
+    pair = torch.tensor(recorded["bigram"][tokens.ids("q")[0]])
+    assert pair.argmax() == tokens.ids("u")[0]
+    wanted = [torch.minimum(seen.next, q).sum() for q in (torch.tensor(recorded["unigram"]), pair)]
+    torch.testing.assert_close(seen.overlaps, torch.stack(wanted))
+    assert seen.overlaps[1] > 0.9 > 0.2 > seen.overlaps[0]
+
+
+def test_a_draw_is_the_same_for_a_seed_and_another_for_another() -> None:
+    assert torch.equal(told().written, told().written)
+    assert not torch.equal(told().written, told(seed=2).written)
+    assert torch.equal(told().next, told(seed=2).next)
+
+
+def test_what_is_learnt_comes_in_its_order() -> None:
+    """Frequencies of characters, then of pairs, then words, and agreement last."""
+    curves = TimeMachineWidget.facts()["curves"]
+    best = {name: max(range(12), key=curves[name].__getitem__) for name in curves}
+    assert best["unigram"] < best["bigram"] < best["words"]
+    half = [next(i for i in range(12) if curves[name][i] > 0.5) for name in ("words",)]
+    assert half[0] < next(i for i in range(12) if curves["agreement"][i] > 0.8)
+    losses = TimeMachineWidget.facts()["losses"]
+    assert curves["loss"][-1] < losses["bigram"] < losses["unigram"] < curves["loss"][0]
+    assert sorted(curves["loss"], reverse=True) == curves["loss"]
+
+
+def test_a_page_without_javascript_reads_a_table() -> None:
+    html = TimeMachineWidget(**START)._html()
+    assert "after 400 steps" in html and html.count('<th scope="row">step ') == 12
+    assert "verbs agree" in html
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (dict(prompt=""), "prompt has 0 characters: give 1 to 40"),
+        (dict(prompt="x" * 41), "prompt has 41 characters"),
+        (dict(prompt="é"), "unknown here"),
+        (dict(step=12), "step must lie between 0 and 11"),
+        (dict(step=0.5), "step must hold whole numbers"),
+        (dict(seed=0), f"seed must lie between 1 and {SEEDS}"),
+    ],
+)
+def test_what_cannot_be_told_is_refused(
+    changes: dict[str, Any], message: str, unchecked: None
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        TimeMachineWidget(**{**START, **changes})
+
+
+# ------------------------------------------------------------------ in the page
+
+
+@pytest.fixture
+def visit(opened: Opener) -> Visit:
+    return opened(page_of(STEM))
+
+
+@pytest.fixture
+def widget(visit: Visit) -> Locator:
+    widget = visit.widget(STEM)
+    hold_inputs(widget, START)
+    settled(widget)
+    return widget
+
+
+def written(widget: Locator) -> str:
+    return widget.locator(".page-of").text_content() or ""
+
+
+def percents(widget: Locator) -> list[str]:
+    return widget.locator(".abilities .value").all_inner_texts()
+
+
+def test_everything_follows_the_slider(widget: Locator) -> None:
+    slider = widget.get_by_role("slider", name="training step")
+    slider.focus()
+    facts = TimeMachineWidget.facts()
+    for key, step in (("Home", 0), ("ArrowRight", 1), ("End", 11), ("ArrowLeft", 10)):
+        slider.press(key)
+        assert_torch(widget, STEM)
+        assert inputs_of(widget)["step"] == step
+        steps = facts["steps"][step]
+        when = f"after {steps:,} steps" if steps else "before training"
+        assert slider.get_attribute("aria-valuetext") == when
+        assert (
+            widget.locator(".page-of")
+            .locator("..")
+            .inner_text()
+            .startswith(f"What it writes, {when}")
+        )
+        assert written(widget) == "ROMEO:\n" + text(told(step=step).written)
+        assert widget.locator(".moment b").inner_text() == f"{facts['curves']['loss'][step]:.2f}"
+        shares = [facts["curves"][name][step] for name in ("unigram", "bigram", "words")]
+        assert [int(p.split()[0]) for p in percents(widget)[:3]] == pytest.approx(
+            [100 * share for share in shares], abs=0.51
+        )
+
+
+def test_a_new_draw_is_the_same_model_with_other_luck(widget: Locator) -> None:
+    before, likely = written(widget), widget.locator(".next-table").inner_text()
+    widget.get_by_role("button", name="New draw").click()
+    assert_torch(widget, STEM)
+    assert inputs_of(widget)["seed"] == 2 and written(widget) != before
+    assert widget.locator(".next-table").inner_text() == likely
+    widget.get_by_role("button", name="Undo").click()
+    assert_torch(widget, STEM)
+    assert written(widget) == before
+
+
+def test_the_next_characters_are_the_likeliest(widget: Locator) -> None:
+    widget.get_by_label("Prompt").fill("The q")
+    assert_torch(widget, STEM)
+    rows = widget.locator(".next-table tbody tr")
+    assert rows.count() == 8 and rows.first.locator("th").inner_text() == "u"
+    values = rows.locator(".bar").evaluate_all("bars => bars.map((b) => Number(b.dataset.value))")
+    shown = torch.tensor(values).view(8, 3)
+    best = received(widget)["next"].sort(descending=True).values[:8]
+    torch.testing.assert_close(shown[:, 0], best)
+    recorded, tokens = figures(), trained().tokens
+    u, q = tokens.ids("u")[0], tokens.ids("q")[0]
+    wanted = torch.tensor([recorded["unigram"][u], recorded["bigram"][q][u]])
+    torch.testing.assert_close(shown[0, 1:], wanted)
+    assert "after “q”" in widget.locator(".next-table thead").inner_text()
+
+
+def test_a_prompt_can_be_chosen(widget: Locator) -> None:
+    widget.get_by_role("combobox").select_option("\nThe k")
+    assert_torch(widget, STEM)
+    assert inputs_of(widget)["prompt"] == "\nThe k"
+    assert written(widget).startswith("\nThe k")
+
+
+def test_what_it_cannot_read_is_refused(widget: Locator) -> None:
+    before = written(widget)
+    widget.get_by_label("Prompt").fill("ROMÉO")
+    assert problem(widget).startswith("“É” is none of the 65 characters")
+    assert widget.locator(".result:not([inert])").count() == 0
+    widget.get_by_label("Prompt").fill("x" * 41)
+    assert problem(widget).startswith("41 characters: there is room for 40.")
+    widget.get_by_label("Prompt").fill("ROMEO:\n")
+    assert_torch(widget, STEM)
+    assert written(widget) == before
+
+
+def test_play_goes_through_time_and_stops(widget: Locator) -> None:
+    hold_inputs(widget, {**START, "step": 9})
+    widget.get_by_role("button", name="Play").click()
+    button = widget.locator(".play")
+    assert button.inner_text() == "Pause"
+    widget.page.wait_for_function(
+        "el => el.model.get('inputs').step === 11", arg=widget.element_handle()
+    )
+    settled(widget)
+    assert button.inner_text() == "Play"
+    button.click()
+    assert inputs_of(widget)["step"] == 0, "at the end it begins anew"
+    button.click()
+    assert button.inner_text() == "Play"
+    settled(widget)
+
+
+def test_whoever_wants_less_motion_is_offered_none(browser: Browser, site: str) -> None:
+    with browser.new_context(reduced_motion="reduce") as context:
+        context.set_default_timeout(30_000)
+        widget = Visit(context, site, page_of(STEM)).widget(STEM)
+        assert not widget.locator(".play").is_visible()
+        assert widget.get_by_role("slider", name="training step").is_visible()
+
+
+def test_the_keyboard_reaches_all_of_it(widget: Locator) -> None:
+    widget.get_by_role("button", name="Play").focus()
+    missed = [part for part in missed_by_tab(widget) if "aria-hidden" not in part]
+    assert missed == [], "the numbers under the slider are the slider's own stops"
