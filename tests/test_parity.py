@@ -34,9 +34,7 @@ def chapter(opened: Opener) -> Visit:
     return opened(CHAPTER)
 
 
-def random_sentence(
-    rng: np.random.Generator, vocabulary: list[str], least: int, most: int
-) -> str:
+def random_sentence(rng: np.random.Generator, vocabulary: list[str], least: int, most: int) -> str:
     """Known words and others, some with capitals; where any word will do, letters a to e too.
 
     Of a vocabulary of characters, a text of these: most are short.
@@ -142,6 +140,8 @@ def test_every_graph_computes_what_torch_does(chapter: Visit, stem: str, size: f
             if not reference.is_floating_point():
                 assert torch.equal(out, reference.float()), (name, given)
                 continue
+            if reference.numel() == 0:
+                continue
             assert torch.equal(out == -torch.inf, reference == -torch.inf), name
             out, reference = out.nan_to_num(neginf=0), reference.nan_to_num(neginf=0)
             assert out.isfinite().all(), name
@@ -204,10 +204,10 @@ def test_every_widget_follows_edits_of_every_input(
             word(widget, 2).fill("river")
             assert_torch(widget, stem)
         if stem == "gpt":  # a text for each model
-            widget.get_by_label("Your text").fill("My lord, I am\n")
+            widget.get_by_role("textbox", name="Your text").fill("My lord, I am\n")
             assert_torch(widget, stem)
             widget.locator("input[name=model]").last.check()
-            widget.get_by_label("Your story").fill("mary is in the hall .")
+            widget.get_by_role("textbox", name="Your story").fill("mary is in the hall .")
             assert_torch(widget, stem)
         for name in () if stem in ("gpt", "time_machine") else WIDGETS[stem].sentences():
             box = widget.locator(f"input.line[list=known-{name}]")

@@ -165,11 +165,12 @@ def test_on_a_phone_nothing_is_out_of_reach(browser: Browser, site: str, path: s
             widget = visit.widget(name)
             stem = name.rpartition("-")[0] or name
             if WIDGETS[stem].sentences():
-                for box in widget.locator("input.line").all():
-                    box.fill("W" * 99)  # too long: the message takes room, but not sideways
+                for box in widget.locator(":is(input, textarea).line:visible").all():
+                    box.fill("W" * 400)  # too long: the message takes room, but not sideways
                     assert problem(widget) != ""
                     assert visit.page.evaluate("document.documentElement.scrollWidth") == 375
-                    box.fill("incomprehensibilities of " + "pretty cats, " * 4)
+                    short = box.evaluate("box => box.tagName === 'TEXTAREA'")  # 40 characters fit
+                    box.fill("incomprehensibilities of " + "pretty cats, " * (1 if short else 4))
             elif "words" not in inputs_of(widget):
                 for button in widget.get_by_role("button", name="Add a").all():
                     button.tap()

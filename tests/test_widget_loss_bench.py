@@ -23,14 +23,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Locator
 
-from tinylib.widgets.loss_bench import Cost, LossBenchWidget, softmax, surprise
+from tinylib.widgets.loss_bench import Costs, LossBenchWidget, softmax, surprise
 
 STEM = "loss_bench"
 START: dict[str, Any] = dict(text="life is happy", p=[1, 0.9, 0.1], x=-120)
 
 
-def cost(**changes: Any) -> Cost:
-    return Cost(**LossBenchWidget(**{**START, **changes}).values())
+def cost(**changes: Any) -> Costs:
+    return Costs(**LossBenchWidget(**{**START, **changes}).values())
 
 
 # ------------------------------------------------------------------ the numbers

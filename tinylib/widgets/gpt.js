@@ -21,7 +21,7 @@ const SEVERAL = { characters: 40, words: 12 }; // written by one press
 const readings = new WeakMap(); // outputs as they came -> what they say, for all parts that show it
 
 /** The tokens that the model read; at each of them what it expects next, and where its heads look. */
-function reading(widget) {
+function readBy(widget) {
   const came = widget.model.get("outputs");
   if (!readings.has(came)) readings.set(came, readingOf(widget, widget.readOutputs()));
   return readings.get(came);
@@ -96,14 +96,14 @@ function chooser(widget) {
   };
 }
 
-/** A part that is there while the model `variant` is chosen. */
-function ofModel(widget, variant, part) {
-  const element = h("div", { class: "column" }, part.element);
+/** A box and what belongs to it, there while the model `variant` is chosen. */
+function ofModel(widget, variant, box, ...others) {
+  const element = h("div", { class: "column" }, box.element, ...others.map((part) => part.element));
   return {
     element,
     shows: "inputs",
     update(inputs) {
-      if (!element.hidden && inputs.variant !== variant) part.reset?.(); // what is half typed is not used
+      if (!element.hidden && inputs.variant !== variant) box.reset(); // what is half typed there is let go
       element.hidden = inputs.variant !== variant;
     },
   };
@@ -158,13 +158,13 @@ function candidates(widget) {
   const list = h("ol", { class: "nexts", "aria-label": "the likeliest next tokens" });
   let told; // the place of which the note tells, if it is not the first
   const tell = (place = 0) => {
-    const { shares, logits, N, vocabulary } = reading(widget);
+    const { shares, logits, N, vocabulary } = readBy(widget);
     told = place;
     const id = list.children[place].token;
     write(detail, `${called(vocabulary[id])}: p = ${shares(N - 1)[id].toPrecision(4)}, logit ${signed(logits(N - 1)[id])}`);
   };
   const make = (place) => h("li", {}, h("button", { type: "button",
-    click: () => put(widget, reading(widget).vocabulary[list.children[place].token], Symbol("next")),
+    click: () => put(widget, readBy(widget).vocabulary[list.children[place].token], Symbol("next")),
     pointerenter: () => tell(place), focus: () => tell(place), pointerleave: () => tell(), blur: () => tell() },
   h("span", { class: "token" }), h("span", { class: "bar" }), h("span", { class: "share" })));
   const element = h("div", { class: "column result" },
@@ -172,7 +172,7 @@ function candidates(widget) {
   return {
     element,
     update(inputs) {
-      const read = reading(widget);
+      const read = readBy(widget);
       const { shares, N, vocabulary, variant } = read;
       element.classList.toggle("waiting", variant !== inputs.variant);
       const row = shares(N - 1);
@@ -211,7 +211,7 @@ function writer(widget) {
   let doneWith = ""; // the inputs of which the note tells
   const note = h("p", { class: "note told", role: "status" });
   const one = h("button", { type: "button", click: () => {
-    const token = likeliest(reading(widget));
+    const token = likeliest(readBy(widget));
     if (isSpecial(token)) stop(THE_END);
     else put(widget, token, Symbol("one more"));
   } }, "Write 1 more");
@@ -230,7 +230,9 @@ function writer(widget) {
     write(note, why);
     show();
   };
+  const typed = ({ target }) => { if (job && target.matches("textarea")) stop(); };
   const begin = () => {
+    widget.frame.addEventListener("focusin", typed); // once, however often it is asked
     job = { left: SEVERAL[kindOf(widget)], field: Symbol("write on"), inputs: JSON.stringify(widget.inputs) };
     write(note, "");
     show();
@@ -239,7 +241,7 @@ function writer(widget) {
   const goOn = () => {
     if (!job) return;
     if (JSON.stringify(widget.inputs) !== job.inputs || job.left === 0) { stop(); return; }
-    const told = reading(widget);
+    const told = readBy(widget);
     if (!isCurrent(widget, told)) return; // the answer will call again
     const token = likeliest(told);
     if (isSpecial(token)) { stop(THE_END); return; }
@@ -251,7 +253,7 @@ function writer(widget) {
   };
   return {
     element: h("div", { class: "column result" },
-      h("div", { class: "onward" }, one, several, halt, h("span", {}, "the likeliest")), note),
+      h("div", { class: "onward" }, one, several, halt, h("span", {}, "always the likeliest")), note),
     reset: () => stop(),
     update(inputs) {
       if (!several.textContent) show();
@@ -282,7 +284,7 @@ function surprises(widget) {
   const line = h("div", { class: "text surprise", role: "listbox", tabindex: "0",
     "aria-label": "your text: choose a token by the arrow keys",
     keydown: (event) => {
-      const { N, first } = reading(widget);
+      const { N, first } = readBy(widget);
       const at = lookedAt(widget, { N, first }) - first;
       const to = { ArrowLeft: at - 1, ArrowUp: at - 1, ArrowRight: at + 1, ArrowDown: at + 1, Home: 0, End: N - 1 - first }[event.key];
       if (to === undefined) return;
@@ -295,7 +297,7 @@ function surprises(widget) {
   const note = h("p", { class: "note at", "aria-live": "polite" });
   const mean = h("p", { class: "note mean" });
   const element = h("div", { class: "column result" },
-    h("span", { class: "label" }, "How surprised was it? Choose one by a click or the arrow keys"), line,
+    h("span", { class: "label" }, "How surprised was it? Click, or use the arrows"), line,
     h("p", { class: "scale" }, h("span", {}, "0"), h("span", { class: "ramp" }), h("span", {}, `${NATS} nats or more`)), note, mean);
   const make = (place) => {
     const span = h("span", { role: "option", id: `token-${place}` });
@@ -305,7 +307,7 @@ function surprises(widget) {
   return {
     element,
     update({ variant }) {
-      const told = reading(widget);
+      const told = readBy(widget);
       element.classList.toggle("waiting", told.variant !== variant);
       const at = lookedAt(widget, told);
       fillText(line, told, make, (span, t) => {
@@ -348,7 +350,7 @@ function choose(widget, place) {
 
 /** The token under the pointer is looked at for as long as it is there. */
 function hover(widget, place) {
-  const { first } = reading(widget);
+  const { first } = readBy(widget);
   const at = place === undefined ? undefined : place + first;
   if (widget.hovered === at) return;
   widget.hovered = at;
@@ -378,7 +380,7 @@ function gaze(widget) {
   let pointed; // the token under the pointer
   const point = (place) => {
     pointed = place;
-    tell(reading(widget));
+    tell(readBy(widget));
   };
   const tell = (told) => {
     const [head, at] = [headOf(widget, told), lookedAt(widget, told)];
@@ -395,7 +397,7 @@ function gaze(widget) {
   return {
     element,
     update({ variant }) {
-      const told = reading(widget);
+      const told = readBy(widget);
       element.classList.toggle("waiting", told.variant !== variant);
       const [head, at] = [headOf(widget, told), lookedAt(widget, told)];
       const row = told.looks(head, at);
@@ -444,7 +446,7 @@ function heads(widget) {
     element,
     reset() { widget.heads = undefined; },
     update({ variant }) {
-      const told = reading(widget);
+      const told = readBy(widget);
       const { L, H, N } = told;
       element.classList.toggle("waiting", told.variant !== variant);
       if (shape !== `${L} ${H}`) build(L, H);
@@ -538,8 +540,8 @@ heads.style = `
 
 export default live("A GPT that goes on with your text, live", (ui) => [
   ui.use(chooser),
-  ui.use(ofModel, 0, ui.column(ui.use(text, "prompt", "Your text"), ui.use(beginnings, "prompt", "prompts"))),
-  ui.use(ofModel, 1, ui.column(ui.use(text, "story", "Your story"), ui.use(beginnings, "story", "stories"))),
+  ui.use(ofModel, 0, ui.use(text, "prompt", "Your text"), ui.use(beginnings, "prompt", "prompts")),
+  ui.use(ofModel, 1, ui.use(text, "story", "Your story"), ui.use(beginnings, "story", "stories")),
   ui.row(ui.column(ui.use(candidates), ui.use(writer)), ui.use(surprises)),
   ui.row(ui.use(gaze), ui.use(heads)),
 ], { query: -1 });

@@ -26,8 +26,12 @@ MODELS = {
 }
 """The weights to choose from: what each model is called, and what it has been trained on."""
 
-HEADS = {"gpt-shakespeare-page": (0, 0), "gpt-stories": (0, 0)}
-"""Layer and head of each model whose looks are shown at first."""
+HEADS = {"gpt-shakespeare-page": (1, 0), "gpt-stories": (4, 2)}
+"""Layer and head of each model whose looks are shown at first.
+
+Shakespeare's looks at the gaps between words; that of the stories looks more than any other, from
+the end of a question, at the words that it follows from.
+"""
 
 CANDIDATES = 8  # in the table that is stored
 
@@ -105,7 +109,7 @@ def in_precision(name: str, dtype: torch.dtype) -> LanguageModel:
     return loaded
 
 
-class Looked(NamedTuple):
+class Reading(NamedTuple):
     r"""At each of N tokens: what comes next, and where every head looked.
 
     ``surprise`` is that about each token but the first, $-\ln p$; ``loss`` is its mean, 0 if there
@@ -120,18 +124,18 @@ class Looked(NamedTuple):
     attention: Float[Tensor, "L H N N"]
 
 
-def look(model: GPT, tokens: Int[Tensor, " N"]) -> Looked:
+def look(model: GPT, tokens: Int[Tensor, " N"]) -> Reading:
     """The model reads a text, all of it at once."""
     with record(model) as seen:
         logits = model(tokens[None])[0]
     maps = [tables[0] for name, tables in seen.items() if name.endswith("attention.weights")]
     surprise = negative_log_likelihood(logits[:-1], tokens[1:])
     loss = surprise.sum() / torch.ones_like(surprise).sum().clamp(min=1)
-    return Looked(logits, logits.softmax(-1), surprise, loss, loss.exp(), torch.cat(maps))
+    return Reading(logits, logits.softmax(-1), surprise, loss, loss.exp(), torch.cat(maps))
 
 
 class Continued(NamedTuple):
-    """Which model read which tokens, and all that :class:`Looked` tells of them."""
+    """Which model read which tokens, and all that :class:`Reading` tells of them."""
 
     which: Int[Tensor, ""]
     tokens: Int[Tensor, " N"]

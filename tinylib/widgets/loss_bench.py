@@ -18,7 +18,7 @@ REACH = 200  # of the right word's logit, both ways
 LOGITS = 201  # at which both logarithms are computed, two apart
 
 
-class Cost(NamedTuple):
+class Costs(NamedTuple):
     """What the words after the first cost; and the right word's log-probability, taken two ways."""
 
     nll: Float[Tensor, " N"]
@@ -47,7 +47,7 @@ def softmax(x: Float[Tensor, "B V"]) -> Float[Tensor, "B V"]:
     return powers / powers.sum(-1, keepdim=True)
 
 
-def compute(text: Int[Tensor, " T"], p: Float[Tensor, " T"], x: Float[Tensor, ""]) -> Cost:
+def compute(text: Int[Tensor, " T"], p: Float[Tensor, " T"], x: Float[Tensor, ""]) -> Costs:
     """The first word is only read, its p is of no account. The logits are float32, always."""
     nll = surprise(p)[1:]
     places = ((torch.arange(GRID, dtype=p.dtype) + 0.5) / GRID) ** 2
@@ -56,7 +56,7 @@ def compute(text: Int[Tensor, " T"], p: Float[Tensor, " T"], x: Float[Tensor, ""
     logits = torch.cat([right[:, None], right.new_zeros(1 + LOGITS, OTHERS)], -1)
     share = softmax(logits)[:, 0]
     of_softmax, stable = share.log(), logits.log_softmax(-1)[:, 0]
-    return Cost(
+    return Costs(
         nll,
         nll.sum(),
         nll.mean(),
