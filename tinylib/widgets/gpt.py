@@ -29,8 +29,8 @@ MODELS = {
 HEADS = {"gpt-shakespeare-page": (1, 0), "gpt-stories": (4, 2)}
 """Layer and head of each model whose looks are shown at first.
 
-Shakespeare's looks at the gaps between words; that of the stories looks more than any other, from
-the end of a question, at the words that it follows from.
+Shakespeare's looks at the gaps between words. That of the stories has found the answer before it
+has to be said: at the thing or person that is asked about, it looks at the place or holder.
 """
 
 CANDIDATES = 8  # in the table that is stored
@@ -109,7 +109,7 @@ def in_precision(name: str, dtype: torch.dtype) -> LanguageModel:
     return loaded
 
 
-class Reading(NamedTuple):
+class Heard(NamedTuple):
     r"""At each of N tokens: what comes next, and where every head looked.
 
     ``surprise`` is that about each token but the first, $-\ln p$; ``loss`` is its mean, 0 if there
@@ -124,18 +124,18 @@ class Reading(NamedTuple):
     attention: Float[Tensor, "L H N N"]
 
 
-def look(model: GPT, tokens: Int[Tensor, " N"]) -> Reading:
+def look(model: GPT, tokens: Int[Tensor, " N"]) -> Heard:
     """The model reads a text, all of it at once."""
     with record(model) as seen:
         logits = model(tokens[None])[0]
     maps = [tables[0] for name, tables in seen.items() if name.endswith("attention.weights")]
     surprise = negative_log_likelihood(logits[:-1], tokens[1:])
     loss = surprise.sum() / torch.ones_like(surprise).sum().clamp(min=1)
-    return Reading(logits, logits.softmax(-1), surprise, loss, loss.exp(), torch.cat(maps))
+    return Heard(logits, logits.softmax(-1), surprise, loss, loss.exp(), torch.cat(maps))
 
 
 class Continued(NamedTuple):
-    """Which model read which tokens, and all that :class:`Reading` tells of them."""
+    """Which model read which tokens, and all that :class:`Heard` tells of them."""
 
     which: Int[Tensor, ""]
     tokens: Int[Tensor, " N"]
