@@ -48,7 +48,7 @@ MODERN: dict[str, Any] = {"norm": "rms", "positions": "rotary", "bias": False}
 ADAMW: dict[str, Any] = {
     "lr": 8e-3,
     "schedule": linear(warmup=0.1),
-    "optimiser": partial(adamw, weight_decay=0.3, betas=(0.9, 0.99)),
+    "optimiser": partial(adamw, weight_decay=0.1, betas=(0.9, 0.99)),
 }
 MUON: dict[str, Any] = {
     "lr": 0.02,
@@ -297,9 +297,7 @@ def gpt_checkpoints(checkpoint: Path) -> Outcome:
             STEPS[-1],
             every=800,
             checkpoint=checkpoint,
-            lr=4e-3,
-            schedule=linear(warmup=0.02),
-            optimiser=partial(adamw, weight_decay=0.1, betas=(0.9, 0.99)),
+            **ADAMW | {"lr": 4e-3, "schedule": linear(warmup=0.02)},
         )
     weights.save(kept(STEPS[-1]), model)
     stacked = Checkpoints(TINY, len(STEPS))

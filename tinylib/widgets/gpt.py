@@ -109,7 +109,7 @@ def in_precision(name: str, dtype: torch.dtype) -> LanguageModel:
     return loaded
 
 
-class Heard(NamedTuple):
+class Prompted(NamedTuple):
     r"""At each of N tokens: what comes next, and where every head looked.
 
     ``surprise`` is that about each token but the first, $-\ln p$; ``loss`` is its mean, 0 if there
@@ -124,18 +124,18 @@ class Heard(NamedTuple):
     attention: Float[Tensor, "L H N N"]
 
 
-def look(model: GPT, tokens: Int[Tensor, " N"]) -> Heard:
+def look(model: GPT, tokens: Int[Tensor, " N"]) -> Prompted:
     """The model reads a text, all of it at once."""
     with record(model) as seen:
         logits = model(tokens[None])[0]
     maps = [tables[0] for name, tables in seen.items() if name.endswith("attention.weights")]
     surprise = negative_log_likelihood(logits[:-1], tokens[1:])
     loss = surprise.sum() / torch.ones_like(surprise).sum().clamp(min=1)
-    return Heard(logits, logits.softmax(-1), surprise, loss, loss.exp(), torch.cat(maps))
+    return Prompted(logits, logits.softmax(-1), surprise, loss, loss.exp(), torch.cat(maps))
 
 
 class Continued(NamedTuple):
-    """Which model read which tokens, and all that :class:`Heard` tells of them."""
+    """Which model read which tokens, and all that :class:`Prompted` tells of them."""
 
     which: Int[Tensor, ""]
     tokens: Int[Tensor, " N"]
