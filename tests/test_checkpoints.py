@@ -51,6 +51,7 @@ def test_every_checkpoint_is_the_model_that_was_put_there(changes: dict[str, obj
         rest, _ = checkpoints.read(torch.tensor(i), tokens[:, 4:], seen)
         torch.testing.assert_close(torch.cat([logits, rest], 1), model(tokens))
         assert torch.equal(checkpoints.model(i)(tokens), model(tokens))
+        assert not checkpoints.model(i).training
         exact, _ = checkpoints.read(torch.tensor(i), tokens, None, torch.float64)
         assert exact.dtype == torch.float64
         torch.testing.assert_close(exact.float(), model(tokens))
@@ -75,14 +76,22 @@ def test_they_come_back_from_a_file(tmp_path: Path) -> None:
         torch.testing.assert_close(dict(found.named_parameters())[name], tensor, atol=most, rtol=0)
 
 
+def test_one_model_alone_is_no_checkpoints() -> None:
+    with pytest.raises(ValueError, match=r"'gpt-stories' holds no checkpoints: .* lacks steps"):
+        load_checkpoints("gpt-stories")
+
+
 def test_what_does_not_fit_is_refused() -> None:
     checkpoints = Checkpoints(config(), 3)
     with pytest.raises(ValueError, match="room for 0 to 2"):
         checkpoints.put(3, GPT(config()))
     with pytest.raises(ValueError, match="built otherwise"):
         checkpoints.put(0, GPT(config(D=14)))
-    with pytest.raises((IndexError, RuntimeError)):
-        checkpoints.model(3)
+    with pytest.raises(ValueError, match="room for 0 to 2"):
+        checkpoints.put(-1, GPT(config()))
+    for wrong in (3, -1):
+        with pytest.raises((IndexError, RuntimeError)):
+            checkpoints.model(wrong)
 
 
 def test_frequencies_by_hand() -> None:
@@ -125,8 +134,62 @@ def test_choices_are_balanced() -> None:
         assert sum(c.right == form for c in found) == sum(c.wrong == form for c in found)
 
 
-def test_agreement_tells_who_knows_from_who_does_not() -> None:
-    """A model that knows only how often characters come is right exactly half the time."""
+def knowing(model: GPT, *favourites: int) -> GPT:
+    """The model, with logits that are the same everywhere: these tokens', falling, are above 0."""
+    with torch.no_grad():
+        model.norm.weight.zero_()
+        model.norm.bias.zero_()
+        model.norm.bias[0] = 1
+        model.output.weight.zero_()
+        for rank, token in enumerate(favourites):
+            model.output.weight[token, 0] = len(favourites) - rank
+    return model
+
+
+def test_who_knows_only_characters_agrees_half_the_time() -> None:
+    tokens = Characters(TEXT)
+    for seed in range(3):
+        g = torch.Generator().manual_seed(seed)
+        order = torch.randperm(len(tokens), generator=g).tolist()
+        model = GPT(config(V=len(tokens), longest=64, tied=False)).eval()
+        assert agreement(knowing(model, *order), tokens) == 0.5
+
+
+def test_who_knows_the_forms_agrees_always() -> None:
+    """A model in name only: it gives the right form's characters more."""
+    tokens = Characters(TEXT)
+    right = {choice.before + choice.right for choice in choices()}
+
+    class Knows(GPT):
+        def forward(self, ids: torch.Tensor) -> torch.Tensor:
+            text = tokens.text(ids[0])
+            logits = torch.zeros(1, len(text), len(tokens))
+            for t in range(len(text)):
+                for line in right:
+                    if line.startswith(text[: t + 1]) and len(line) > t + 1:
+                        logits[0, t, tokens.ids(line[t + 1])[0]] = 5
+            return logits
+
+    knows = Knows(config(V=len(tokens), longest=64)).eval()
+    assert agreement(knows, tokens) == 1
+
+
+def test_it_goes_on_from_what_it_wrote() -> None:
+    tokens = Characters("abc")
+    model = GPT(config(V=3, longest=64, tied=False)).eval()
+    g = torch.Generator().manual_seed(0)
+    for p in model.parameters():
+        torch.nn.init.normal_(p, std=0.5, generator=g)
+    for seed in range(7):
+        (written,) = sample(model, tokens, "cab", 31, seed=seed)
+        text, chance = "cab", torch.Generator().manual_seed(seed)
+        for _ in range(31):
+            logits = model(torch.tensor([tokens.ids(text)]))[:, -1]
+            text += tokens.text(draw(logits, torch.rand(1, generator=chance)))
+        assert text == "cab" + written
+
+
+def test_nothing_is_likelier_than_the_other() -> None:
     tokens = Characters(TEXT)
     plain = GPT(config(V=len(tokens), longest=64, tied=False)).eval()
     with torch.no_grad():
@@ -134,6 +197,8 @@ def test_agreement_tells_who_knows_from_who_does_not() -> None:
     assert agreement(plain, tokens) == 0, "nothing is likelier than the other"
     one = log_probability(plain, tokens, "I ", "am ")
     assert one == pytest.approx(-3 * math.log(len(tokens)), rel=1e-5)
+    with pytest.raises(ValueError, match="nothing stands before"):
+        log_probability(plain, tokens, "", "am ")
 
 
 def test_log_probability_and_samples_are_the_models() -> None:
@@ -160,6 +225,18 @@ def test_figures_of_a_model_that_knows_nothing() -> None:
     counted = frequencies(torch.tensor(tokens.ids(TEXT * 3)), len(tokens))
     even = torch.full((len(tokens),), 1 / len(tokens))
     assert seen.unigram == pytest.approx(overlap(even, counted.unigram).item(), rel=1e-5)
+    short = learnt(model, tokens, TEXT * 3, TEXT[:40], 39, pieces=1, texts=2)
+    before = counted.bigram[torch.tensor(tokens.ids(TEXT[:39]))]
+    assert short.bigram == pytest.approx(overlap(even, before).mean().item(), rel=1e-5)
     assert len(seen.text) == 22 and 0 <= seen.words <= 1
     usual = baselines(tokens, TEXT * 3, TEXT)
     assert usual["bigram_loss"] < usual["unigram_loss"] < seen.loss
+
+
+def test_what_counts_alone_cost_by_hand() -> None:
+    """aab: a and b once more are 3 and 2 of 5; after a come a and b alike."""
+    found = baselines(Characters("ab"), "aab", "bab")
+    assert found["unigram"] == [0.66667, 0.33333]
+    assert found["bigram"] == [[0.5, 0.5], [0.66667, 0.33333]]
+    assert found["unigram_loss"] == pytest.approx(-(math.log(3 / 5) + math.log(2 / 5)) / 2)
+    assert found["bigram_loss"] == pytest.approx(-math.log(1 / 2))

@@ -518,6 +518,11 @@ def test_dropout_is_for_training_alone() -> None:
     assert torch.equal(model(tokens), model(tokens))
     model.train()
     assert not torch.equal(model(tokens), model(tokens))
+    streams: list[Tensor] = []
+    model.blocks[0].register_forward_pre_hook(lambda _, args: streams.append(args[0]))
+    model(tokens)
+    dropped = (streams[0] == 0).double().mean().item()
+    assert dropped == pytest.approx(model.dropout.p, abs=0.1), "embeddings are dropped, too"
 
 
 # --- what is refused ---------------------------------------------------------------------------
@@ -530,7 +535,12 @@ def test_dropout_is_for_training_alone() -> None:
         ({"positions": "alibi"}, "positions is 'alibi': learned or rotary"),
         ({"activation": "relu"}, "activation is 'relu': gelu or gelu_tanh"),
         ({"H": 4}, "D = 42 cannot be cut into 4 heads"),
-        ({"H": 0}, "D = 42 cannot be cut into 0 heads"),
+        ({"D": 45, "H": 4, "positions": "rotary"}, "D = 45 cannot be cut into 4 heads"),
+        ({"V": 0}, "V = 0: a size is 1 or more"),
+        ({"longest": 0}, "longest = 0: a size is 1 or more"),
+        ({"D": 0}, "D = 0: a size is 1 or more"),
+        ({"H": 0}, "H = 0: a size is 1 or more"),
+        ({"layers": -1}, "layers = -1: a size is 1 or more"),
         ({"H": 14, "positions": "rotary"}, "heads are 3 wide: rotary turns pairs of two"),
     ],
 )

@@ -37,10 +37,13 @@ def test_a_model_and_its_tokens_are_stored_and_found_again(
     weights.save(path, before.model, **metadata_of(before))
     after = load_language_model(str(path))
     assert after.tokens.tokens == tokens.tokens and after.kind == before.kind
+    assert not after.model.training
     text = "to be" if after.kind == "characters" else "mary has"
     assert after.predict(text) == before.predict(text)
     assert sum(after.predict(text).values()) == pytest.approx(1.0)
     assert list(after.predict(text).values()) == sorted(after.predict(text).values(), reverse=True)
+    p = before.model(before.ids(text))[0, -1].softmax(-1).tolist()
+    assert after.predict(text) == pytest.approx(dict(zip(tokens.tokens, p, strict=True)))
 
 
 def test_words_follow_bos_and_characters_nothing() -> None:
@@ -97,6 +100,9 @@ def test_the_loss_of_a_text_counts_every_token_but_the_first_once(length: int) -
 def test_a_text_of_one_token_has_no_loss() -> None:
     with pytest.raises(ValueError, match="has 1 tokens: the second is the first to predict"):
         text_loss(tiny(5), [3], 7)
+    for T, size in ((0, 32), (7, 0)):
+        with pytest.raises(ValueError, match=f"{size} pieces of {T} tokens at a time: both must"):
+            text_loss(tiny(5), [3, 1, 2], T, size)
 
 
 def test_dropout_is_off_while_a_text_is_judged() -> None:
@@ -112,6 +118,13 @@ def test_mixed_precision_is_near_and_its_loss_in_float32() -> None:
     assert mixed.dtype == torch.float32 and mixed.item() != exact.item()
     assert mixed.item() == pytest.approx(exact.item(), rel=0.01)
     assert exact.item() == pytest.approx(math.log(5), abs=0.1)
+    sure = tiny(5)
+    with torch.no_grad():
+        sure.embedding.weight[3] *= 30
+    tokens[:, 4:] = 3
+    exact = next_token_loss(sure, tokens, pad=3)
+    assert mixed_precision_loss(sure, tokens, pad=3).item() == pytest.approx(exact.item(), rel=0.01)
+    assert next_token_loss(sure, tokens).item() != pytest.approx(exact.item(), rel=0.1)
 
 
 # --- characters ----------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from tinylib.lab.weights import Place, layout, load, shipped
 from tinylib.widgets import HERE, LiveWidget, double_precision, export, module_text, schema
 from tinylib.widgets.ablation import AblationWidget
 from tinylib.widgets.encoder_decoder import EncoderDecoderWidget
+from tinylib.widgets.gpt import GPTWidget
 from tinylib.widgets.self_attention import SelfAttentionWidget
 from tinylib.widgets.seq2seq import Seq2SeqWidget
 from tinylib.widgets.start import StartWidget
@@ -328,7 +329,8 @@ TIED = {  # two names of one table, of which a file has the first
 def test_graphs_and_weights_fit_together(name: str) -> None:
     """What onnxruntime will read at the places that the graph names is the trained tensor."""
     graph = onnx.load(HERE / "graphs" / f"{name}.onnx", load_external_data=False).graph
-    variant = next((v for v in AblationWidget.weights if name.endswith(f"-{v}")), "")
+    variants = (*AblationWidget.weights, *GPTWidget.weights)
+    variant = next((v for v in variants if name.endswith(f"-{v}")), "")
     model = variant or {
         "translator-read": "bilingual-gru",
         "translator-write": "bilingual-gru",

@@ -91,8 +91,11 @@ def check(config: GPTConfig) -> None:
     for name, there in known.items():
         if (given := getattr(config, name)) not in there:
             raise ValueError(f"{name} is '{given}': {' or '.join(there)}")
+    for name in ("V", "longest", "D", "H", "layers"):
+        if (size := getattr(config, name)) < 1:
+            raise ValueError(f"{name} = {size}: a size is 1 or more")
     D, H = config.D, config.H
-    if H < 1 or D % H:
+    if D % H:
         raise ValueError(f"D = {D} cannot be cut into {H} heads")
     if config.positions == "rotary" and D // H % 2:
         raise ValueError(f"heads are {D // H} wide: rotary turns pairs of two")

@@ -91,8 +91,13 @@ class Trained(NamedTuple):
 
 
 def load_checkpoints(name: str) -> Trained:
-    """The shipped checkpoints of that name, or those in a file; errors as in ``weights.load``."""
+    """The shipped checkpoints of that name, or those in a file.
+
+    Errors as in :func:`tinylib.lab.weights.load`; ValueError if it holds one state alone.
+    """
     tensors, metadata = weights.load(name)
+    if missing := [key for key in ("config", "tokens", "steps") if key not in metadata]:
+        raise ValueError(f"'{name}' holds no checkpoints: its metadata lacks {', '.join(missing)}")
     checkpoints = Checkpoints(GPTConfig(**metadata["config"]), len(metadata["steps"])).eval()
     weights.load_into(checkpoints, tensors)
     return Trained(checkpoints, Characters(metadata["tokens"]), metadata["steps"])
@@ -108,11 +113,16 @@ class Frequencies(NamedTuple):
     bigram: Float[Tensor, "V V"]
 
 
+def counts(ids: Int[Tensor, " T"], V: int) -> tuple[Float[Tensor, " V"], Float[Tensor, "V V"]]:
+    """How many times each token stands in a text, and each after each other one (its column)."""
+    pairs = torch.bincount(ids[:-1] * V + ids[1:], minlength=V * V).view(V, V)
+    return torch.bincount(ids, minlength=V).double(), pairs.double()
+
+
 def frequencies(ids: Int[Tensor, " T"], V: int) -> Frequencies:
     """Counted in a text; a token that never stands before another is followed as any is."""
-    unigram = torch.bincount(ids, minlength=V).double()
-    pairs = torch.bincount(ids[:-1] * V + ids[1:], minlength=V * V).view(V, V).double()
-    unigram = unigram / unigram.sum()
+    single, pairs = counts(ids, V)
+    unigram = single / single.sum()
     follows = pairs.sum(-1, keepdim=True)
     bigram = torch.where(follows > 0, pairs / follows.clamp(min=1), unigram)
     return Frequencies(unigram.float(), bigram.float())
@@ -175,7 +185,9 @@ def choices() -> list[Choice]:
 
 @torch.no_grad()
 def log_probability(model: GPT, tokens: Characters, before: str, after: str) -> float:
-    """ln P of what comes after a text, character by character."""
+    """ln P of what comes after a text, character by character. ValueError without such a text."""
+    if not before:
+        raise ValueError("nothing stands before: a model gives its first character no probability")
     ids = torch.tensor([tokens.ids(before + after)])
     nll = negative_log_likelihood(model(ids[:, :-1]), ids[:, 1:])
     return -nll[0, len(before) - 1 :].sum().item()
@@ -268,9 +280,8 @@ def baselines(tokens: Characters, train: str, valid: str) -> dict[str, Any]:
     V = len(tokens)
     ids, held = (torch.tensor(tokens.ids(text)) for text in (train, valid))
     counted = frequencies(ids, V)
-    pairs = torch.bincount(ids[:-1] * V + ids[1:], minlength=V * V).view(V, V).double() + 1
+    single, pairs = (count + 1 for count in counts(ids, V))
     smooth = pairs / pairs.sum(-1, keepdim=True)
-    once = torch.bincount(ids, minlength=V).double() + 1
 
     def rounded(table: Tensor) -> Any:
         return [round(v, 5) for v in table.tolist()]
@@ -278,7 +289,7 @@ def baselines(tokens: Characters, train: str, valid: str) -> dict[str, Any]:
     return {
         "unigram": rounded(counted.unigram),
         "bigram": [rounded(row) for row in counted.bigram],
-        "unigram_loss": -(once / once.sum()).log()[held[1:]].mean().item(),
+        "unigram_loss": -(single / single.sum()).log()[held[1:]].mean().item(),
         "bigram_loss": -smooth.log()[held[:-1], held[1:]].mean().item(),
     }
 

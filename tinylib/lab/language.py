@@ -31,7 +31,10 @@ class LanguageModel(NamedTuple):
         return "characters" if isinstance(self.tokens, Characters) else "words"
 
     def ids(self, text: str) -> Int[Tensor, "1 T"]:
-        """A text as the model reads it; words follow <bos>. ValueError if there is nothing."""
+        """A text as the model reads it; words follow <bos>, an unknown one becomes <unk>.
+
+        ValueError if there is no character, or one that is unknown.
+        """
         if isinstance(self.tokens, Characters):
             ids = self.tokens.ids(text)
         else:
@@ -113,9 +116,12 @@ def text_loss(model: GPT, ids: Sequence[int] | Tensor, T: int, size: int = 32) -
 
     The pieces do not overlap, and what is left over at the end is a shorter one: every token but
     the text's first is predicted once, from those before it in its piece. So the first tokens of
-    a piece have little to go by: a larger T gives a lower loss. ValueError for less than 2 tokens.
+    a piece have little to go by: a larger T gives a lower loss. The model is left in eval mode.
+    ValueError for less than 2 tokens, or pieces of none.
     """
     ids = torch.as_tensor(ids)
+    if T < 1 or size < 1:
+        raise ValueError(f"{size} pieces of {T} tokens at a time: both must be 1 or more")
     if len(ids) < 2:
         raise ValueError(f"the text has {len(ids)} tokens: the second is the first to predict")
     model.eval()

@@ -3,12 +3,12 @@
     python -m tinylib.lab.train gpt-stories             the language with a known limit, shipped
     python -m tinylib.lab.train gpt-shakespeare         GPT-2's form on real text; 2 minutes
     python -m tinylib.lab.train gpt-shakespeare-modern  today's form on the same; 2 minutes
-    python -m tinylib.lab.train modern-parts            what each of today's parts gains; 6 minutes
+    python -m tinylib.lab.train modern-parts            what each of today's parts gains; 8 minutes
     python -m tinylib.lab.train gpt-shakespeare-page    the one that writes in the page, shipped
     python -m tinylib.lab.train gpt-checkpoints         a very small one at 12 steps, shipped
 
-The page's takes 40 minutes, the stories' and the checkpoints' 10 or less, all on one core. Matrix
-products are in bf16 (autocast), the rest in float32.
+The page's takes 43 minutes, the stories' 25, the checkpoints' 6, all on one core. Matrix products
+are in bf16 (autocast), the rest in float32.
 """
 
 from collections.abc import Mapping
@@ -99,7 +99,7 @@ def told(model: GPT, some: list[Story], vocabulary: Vocabulary) -> dict[str, Any
 
 @recipe("gpt-stories")
 def gpt_stories(checkpoint: Path, steps: int = 6000) -> Outcome:
-    """Stories of a grammar whose entropy is known: how near does a GPT come?; 10 minutes."""
+    """Stories of a grammar whose entropy is known: how near does a GPT come?; 25 minutes."""
     train, valid, test = stories()
     vocabulary = Vocabulary.build(story.words for story in train)
     model = untrained(STORIES._replace(V=len(vocabulary)))
@@ -211,7 +211,7 @@ PARTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 @recipe("modern-parts")
 def modern_parts(checkpoint: Path, steps: int = 1500) -> Outcome:
-    """What rotary positions, RMS norm and Muon gain, each alone and all together; 6 minutes."""
+    """What rotary positions, RMS norm and Muon gain, each alone and all together; 8 minutes."""
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in PARTS}
     whole = Fit()
     for seed in (0, 1):
@@ -229,7 +229,7 @@ PAGE = GPTConfig(V=65, longest=256, D=256, H=4, layers=4, dropout=0.15, activati
 
 @recipe("gpt-shakespeare-page")
 def gpt_shakespeare_page(checkpoint: Path, steps: int = 5400) -> Outcome:
-    """A GPT for Shakespeare's characters, shipped for chapter 08's widget; 40 minutes."""
+    """A GPT for Shakespeare's characters, shipped for chapter 08's widget; 43 minutes."""
     tokens, train, valid = characters()
     model = untrained(PAGE)
     with precision():
@@ -275,7 +275,7 @@ STEPS = (0, 10, 25, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12800)
 
 @recipe("gpt-checkpoints")
 def gpt_checkpoints(checkpoint: Path) -> Outcome:
-    """A very small GPT, kept at 12 steps of its training: chapter 08's time machine; 8 minutes."""
+    """A very small GPT, kept at 12 steps of its training: chapter 08's time machine; 6 minutes."""
     tokens, train, _ = characters()
     model = untrained(TINY)
     windows = Windows(train, TINY.longest, 8)

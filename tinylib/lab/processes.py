@@ -106,15 +106,11 @@ def _try(model: Model, loss: Callable[[Model, Data], Tensor], data: Data, mine: 
         )
 
 
-def rows(data: Data, rank: int, number: int) -> Data:
+def rows(data: Any, rank: int, number: int) -> Any:
     """The rank-th of `number` equal parts of every tensor's rows, in what holds them.
 
-    That may be tuples, lists, dictionaries and dataclasses. ValueError if no equal parts are left.
+    That may be tuples, lists, dictionaries and dataclasses. ValueError if they cannot be equal.
     """
-    return _rows(data, rank, number)
-
-
-def _rows(data: Any, rank: int, number: int) -> Any:
     if isinstance(data, Tensor) and data.ndim:
         count, left = divmod(len(data), number)
         if left:
@@ -124,11 +120,11 @@ def _rows(data: Any, rank: int, number: int) -> Any:
             )
         return data[rank * count : (rank + 1) * count]
     if isinstance(data, Mapping):
-        return {name: _rows(part, rank, number) for name, part in data.items()}
+        return {name: rows(part, rank, number) for name, part in data.items()}
     if isinstance(data, tuple) and hasattr(data, "_fields"):
-        return type(data)(*(_rows(part, rank, number) for part in data))
+        return type(data)(*(rows(part, rank, number) for part in data))
     if isinstance(data, tuple | list):
-        return type(data)(_rows(part, rank, number) for part in data)
+        return type(data)(rows(part, rank, number) for part in data)
     if is_dataclass(data) and not isinstance(data, type):
-        return replace(data, **_rows(vars(data), rank, number))
+        return replace(data, **rows(vars(data), rank, number))
     return data

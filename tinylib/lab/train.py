@@ -83,7 +83,7 @@ def adamw(model: nn.Module, lr: float, weight_decay: float = 0.01, **how: Any) -
 
 
 class Together(Optimizer):
-    """Several optimisers as one, each with parameters of its own."""
+    """Several optimisers as one, each with parameters of its own. ``step`` takes no closure."""
 
     def __init__(self, *parts: Optimizer) -> None:
         super().__init__([group for part in parts for group in part.param_groups], {})
@@ -102,6 +102,8 @@ class Together(Optimizer):
         self._share()
 
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        if closure is not None:
+            raise ValueError("no closure, for each part would call it: compute the loss before")
         for part in self.parts:
             part.step()
 
@@ -113,7 +115,8 @@ def muon(
 
     $W \leftarrow (1 - \eta\lambda) W - \eta s\,UV^\top$, where $USV^\top$ is the gradient's running
     mean, made orthogonal by a few matrix products: every direction is learned at the same speed.
-    s is $\sqrt{\max(1, rows/columns)}$. `lr` is Muon's rate; tables, norms and biases have AdamW's.
+    s is $\sqrt{\max(1, rows/columns)}$. `lr` is Muon's rate; tables, norms and biases have AdamW's,
+    and `how` its other settings, without decay. ValueError if there are no such matrices.
     """
     trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
     matrices = [p for name, p in trained.items() if name.startswith("blocks.") and p.ndim == 2]

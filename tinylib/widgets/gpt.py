@@ -17,7 +17,7 @@ from tinylib.widgets import Limits, LiveWidget, table
 MODELS = {
     "gpt-shakespeare-page": (
         "Shakespeare, by characters",
-        "It has read nine tenths of a million characters of Shakespeare's plays, nothing else.",
+        "It has read a million characters of Shakespeare's plays, nothing else.",
     ),
     "gpt-stories": (
         "stories, by words",
