@@ -233,6 +233,13 @@ def test_figures_of_a_model_that_knows_nothing() -> None:
     assert usual["bigram_loss"] < usual["unigram_loss"] < seen.loss
 
 
+def test_known_words_are_those_of_the_training_text() -> None:
+    tokens = Characters("a \n")
+    model = knowing(GPT(config(V=3, longest=64, tied=False)).eval())
+    assert learnt(model, tokens, "a aa aaa ", " " * 24, 23, pieces=1, texts=5).words > 0.5
+    assert learnt(model, tokens, " " * 9, "a aa aaa " * 3, 23, pieces=1, texts=5).words == 0
+
+
 def test_what_counts_alone_cost_by_hand() -> None:
     """aab: a and b once more are 3 and 2 of 5; after a come a and b alike."""
     found = baselines(Characters("ab"), "aab", "bab")
