@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 if TYPE_CHECKING:  # it reads the built site, which most tests do without
-    from browsing import Opener, Pages
+    from browsing import Opener, Pages, Visit
 
 # How long an example takes says more about what else the machine is doing than about the code.
 hypothesis.settings.register_profile("course", deadline=None)
@@ -106,6 +106,14 @@ def opened(pages: "Pages", request: pytest.FixtureRequest) -> "Iterator[Opener]"
         pages.close()
     else:
         assert pages.put_back() == []
+
+
+@pytest.fixture
+def visit(opened: "Opener", request: pytest.FixtureRequest) -> "Visit":
+    """The page of the widget that the test's file names as ``STEM``."""
+    from browsing import page_of
+
+    return opened(page_of(request.module.STEM))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from torch import nn
 
 from tinylib.lab import weights
 from tinylib.lab.weights import (
+    as_packed,
     layout,
     load,
     load_into,
@@ -371,3 +372,13 @@ def test_an_untrue_manifest_is_noticed(folder: Path) -> None:
     for n in range(5):
         weights.ship(f"big-{n}", nn.Linear(1024, 1400), ENTRY, {})
     assert any("bytes in all are too many" in fault for fault in faults(folder))
+
+
+def test_a_model_can_be_given_the_numbers_that_its_packed_file_will_have(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = nn.Linear(7, 3)
+    save(tmp_path / "packed.safetensors", packed(tensors_of(model)), packed="int8")
+    before = model.weight.detach().clone()
+    assert as_packed(model) is model and not torch.equal(model.weight, before)
+    for name, tensor in load(tmp_path / "packed.safetensors").tensors.items():
+        assert torch.equal(model.state_dict()[name], tensor)

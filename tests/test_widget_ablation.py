@@ -243,11 +243,6 @@ def test_bad_input_is_refused_in_words(
 
 
 @pytest.fixture
-def visit(opened: Opener) -> Visit:
-    return opened(page_of(STEM))
-
-
-@pytest.fixture
 def widget(visit: Visit) -> Locator:
     widget = visit.widget(STEM)
     hold_inputs(widget, {"source": SENTENCE, "variant": 0})

@@ -186,11 +186,6 @@ def test_a_vocabulary_of_characters_takes_a_text_apart() -> None:
 
 
 @pytest.fixture
-def visit(opened: Opener) -> Visit:
-    return opened(page_of(STEM))
-
-
-@pytest.fixture
 def widget(visit: Visit) -> Locator:
     widget = visit.widget(STEM)
     hold_inputs(widget, {"prompt": TEXT, "story": FIRST, "variant": 0})

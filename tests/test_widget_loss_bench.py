@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 import torch
 from browsing import (
-    Opener,
     Visit,
     assert_torch,
     hold_inputs,
     inputs_of,
     missed_by_tab,
-    page_of,
     problem,
     received,
     settled,
@@ -126,11 +124,6 @@ def test_what_has_no_cost_is_refused(
 
 
 # ------------------------------------------------------------------ in the page
-
-
-@pytest.fixture
-def visit(opened: Opener) -> Visit:
-    return opened(page_of(STEM))
 
 
 @pytest.fixture

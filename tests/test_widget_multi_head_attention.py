@@ -110,11 +110,6 @@ def test_what_cannot_be_walked_is_refused(
 
 
 @pytest.fixture
-def visit(opened: Opener) -> Visit:
-    return opened(page_of(STEM))
-
-
-@pytest.fixture
 def widget(visit: Visit) -> Locator:
     widget = visit.widget(STEM)
     hold(widget, counted(2, 3, 2, 2))

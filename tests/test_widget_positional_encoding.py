@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import torch
 from browsing import (
-    Opener,
     Visit,
     assert_torch,
     hold_inputs,
@@ -156,11 +155,6 @@ def test_bad_input_is_refused_in_words(
 # ------------------------------------------------------------------ in the page
 
 STEM = "positional_encoding"
-
-
-@pytest.fixture
-def visit(opened: Opener) -> Visit:
-    return opened(page_of(STEM))
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 import torch
 from browsing import (
-    Opener,
     Visit,
     assert_torch,
     hold_inputs,
@@ -133,11 +132,6 @@ def test_what_cannot_be_told_is_refused(
 
 
 # ------------------------------------------------------------------ in the page
-
-
-@pytest.fixture
-def visit(opened: Opener) -> Visit:
-    return opened(page_of(STEM))
 
 
 @pytest.fixture

@@ -190,11 +190,6 @@ def test_the_sentences_that_are_offered_were_held_out() -> None:
 # ------------------------------------------------------------------ the page
 
 
-@pytest.fixture
-def visit(opened: Opener) -> Visit:
-    return opened(page_of(STEM))
-
-
 def hold(widget: Locator, **inputs: Any) -> None:
     """Give the widget these inputs, and wait for the answer."""
     given = {"source": SENTENCE, "start": [], "width": 1, "alpha": 1} | inputs

@@ -58,12 +58,6 @@ MUON: dict[str, Any] = {
 """How these models learn; both chosen on models of the size of :data:`SMALL`."""
 
 
-def packed(model: GPT) -> GPT:
-    """The model with the weights that it has in the page, in place."""
-    weights.load_into(model, weights.unpacked(weights.packed(weights.tensors_of(model))))
-    return model
-
-
 def untrained(config: GPTConfig, seed: int = 0) -> GPT:
     torch.manual_seed(seed)
     return GPT(config)
@@ -120,7 +114,7 @@ def gpt_stories(checkpoint: Path, steps: int = 6000) -> Outcome:
         "matmul_precision": PRECISION,
         "ngrams": {str(n): ngram_loss(train, test, n) for n in (1, 2, 3, 5)},
         "test": told(model, test, vocabulary),
-        "packed": told(packed(model), test, vocabulary),
+        "packed": told(weights.as_packed(model), test, vocabulary),
     }
     return Outcome(
         model,
@@ -245,7 +239,7 @@ def gpt_shakespeare_page(checkpoint: Path, steps: int = 5400) -> Outcome:
         )
     found = {"steps": steps, "matmul_precision": PRECISION, "valid": run.valid}
     found["loss"] = text_loss(model, valid, PAGE.longest)
-    found["loss_packed"] = text_loss(packed(model), valid, PAGE.longest)
+    found["loss_packed"] = text_loss(weights.as_packed(model), valid, PAGE.longest)
     return shipped_shakespeare(model, run, found, metadata_of(LanguageModel(model, tokens)))
 
 
@@ -303,7 +297,7 @@ def gpt_checkpoints(checkpoint: Path) -> Outcome:
     stacked = Checkpoints(TINY, len(STEPS))
     for i, step in enumerate(STEPS):
         weights.load_into(model, kept(step))
-        stacked.put(i, packed(model))
+        stacked.put(i, weights.as_packed(model))
     found = figures(stacked, tokens, STEPS, *tiny_shakespeare(), TINY.longest)
     ship = metadata_of(LanguageModel(model, tokens), steps=list(STEPS))
     return shipped_shakespeare(stacked, run, found, ship)

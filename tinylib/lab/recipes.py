@@ -545,7 +545,7 @@ def fra_eng_transformer(checkpoint: Path) -> Outcome:
         {"design": REAL, "min_count": WHOLE["min_count"]},
         **TRANSFORMER,
     )
-    weights.load_into(model, weights.unpacked(weights.packed(weights.tensors_of(model))))
+    weights.as_packed(model)
     test = fra_eng().test
     packed = {
         "test": evaluate(model, source, target, test),

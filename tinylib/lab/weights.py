@@ -15,7 +15,7 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -24,6 +24,7 @@ from torch import Tensor, nn
 
 FOLDER = Path(__file__).resolve().parent.parent / "weights"
 Tensors = Mapping[str, Tensor]
+Model = TypeVar("Model", bound=nn.Module)
 
 
 class Weights(NamedTuple):
@@ -147,6 +148,12 @@ def unpacked(small: Tensors) -> dict[str, Tensor]:
         for name, tensor in small.items()
         if not name.endswith(SCALE)
     }
+
+
+def as_packed(model: Model) -> Model:
+    """The model, with the numbers that it will have once its file is packed; in place."""
+    load_into(model, unpacked(packed(tensors_of(model))))
+    return model
 
 
 class Place(NamedTuple):
