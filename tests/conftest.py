@@ -16,7 +16,8 @@ if TYPE_CHECKING:  # it reads the built site, which most tests do without
     from browsing import Opener, Pages, Visit
 
 # How long an example takes says more about what else the machine is doing than about the code.
-hypothesis.settings.register_profile("course", deadline=None)
+# The examples are the same in each run, so that a failure can be repeated anywhere.
+hypothesis.settings.register_profile("course", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("course")
 
 NO_BROWSER = """No Chromium or Chrome was found, and the site's tests need one. Get it by one of:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tinylib.generation import draw
 from tinylib.gpt import GPT, GPTConfig
 from tinylib.lab import weights
 from tinylib.lab.checkpoints import (
@@ -14,7 +15,6 @@ from tinylib.lab.checkpoints import (
     agreement,
     baselines,
     choices,
-    draw,
     frequencies,
     learnt,
     load_checkpoints,
@@ -115,14 +115,6 @@ def test_words_by_hand() -> None:
     ]
     assert share_of_words(["the cat xq ", "cat the"], ["the", "cat"]) == pytest.approx(3 / 4)
     assert share_of_words(["..."], ["the"]) == 0
-
-
-def test_a_draw_takes_each_token_as_often_as_its_probability_says() -> None:
-    p = torch.tensor([0.25, 0.0, 0.5, 0.25]).log()
-    u = torch.arange(1000) / 1000
-    counts = torch.bincount(draw(p.expand(1000, 4), u), minlength=4)
-    assert counts.tolist() == [250, 0, 500, 250]
-    assert draw(p, torch.tensor(0.0)) == 0 and draw(p, torch.tensor(1.0)) == 3
 
 
 def test_choices_are_balanced() -> None:

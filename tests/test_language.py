@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tinylib.generation import Sampling
 from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood, next_token_loss
 from tinylib.lab import weights
 from tinylib.lab.data import BOS, Characters, Vocabulary
@@ -16,6 +17,7 @@ from tinylib.lab.language import (
     metadata_of,
     mixed_precision_loss,
     text_loss,
+    uniform,
 )
 
 
@@ -65,6 +67,33 @@ def test_what_is_no_language_model_is_told(tmp_path: Path) -> None:
         load_language_model(str(path))
     with pytest.raises(ValueError, match="the text is empty"):
         LanguageModel(tiny(7), LETTERS).ids("")
+
+
+def test_uniform_is_the_generator_of_park_and_miller() -> None:
+    """Started at 1 its 10 000th number is 399268537 for the multiplier 48271 (C++11 standard)."""
+    numbers = uniform(1, 10_000 - 8)
+    assert round(numbers[-1] * (2**31 - 1)) == 399_268_537
+    assert all(0 < u < 1 for u in numbers)
+    assert abs(sum(numbers) / len(numbers) - 0.5) < 0.01
+    assert uniform(7, 3) == uniform(7, 9)[:3]
+    for seed in (0, -1, 2**31 - 1):
+        with pytest.raises(ValueError, match=f"seed is {seed}: make it 1 to 2147483646"):
+            uniform(seed, 1)
+
+
+def test_a_model_writes_on_from_a_text() -> None:
+    """Characters to the length that was asked for, words up to their <eos>."""
+    letters = LanguageModel(tiny(3, seed=2).eval(), Characters("abc"))
+    assert letters.write("ab", 4) == letters.write("ab", 6)[:4]
+    assert set(letters.write("ab", 6, Sampling(), seed=4)) <= set("abc")
+    texts = {letters.write("ab", 6, Sampling(), seed) for seed in range(1, 9)}
+    assert len(texts) > 1
+    words = LanguageModel(tiny(6).eval(), Vocabulary(["yes", "no"]))
+    for seed in range(1, 9):
+        said = words.write("no", 6, Sampling(), seed).split()
+        assert set(said) <= {"yes", "no", "<unk>", "<pad>", "<bos>"} and len(said) <= 6
+    with pytest.raises(ValueError, match="the model reads at most"):
+        letters.write("ab", 10_000)
 
 
 def test_windows_are_pieces_of_the_text_and_reach_both_ends() -> None:

@@ -168,8 +168,10 @@ def test_it_is_torchs_transformer(
     both = {**dict(torchs.named_parameters()), **outside}
     assert inside.keys() | outside.keys() == both.keys() and not inside.keys() & outside.keys()
     felts = torch.autograd.grad(wanted, list(both.values()), felt)
+    # A norm of nearly equal numbers enlarges what float32 rounds; in float64 all is exact enough.
+    wide = tolerance if dtype == torch.float64 else 10 * tolerance
     for name, gradient in zip(both, felts, strict=True):
-        close(inside[name] if name in inside else grads[name], gradient, tolerance)
+        close(inside[name] if name in inside else grads[name], gradient, wide)
     with torch.no_grad():  # here torch takes another, faster way
         model.eval(), torchs.eval()
         close(model(source, lengths, target), theirs(), tolerance)

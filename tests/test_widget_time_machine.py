@@ -18,6 +18,7 @@ from browsing import (
 )
 from playwright.sync_api import Browser, Locator
 
+from tinylib.lab.language import uniform
 from tinylib.widgets.time_machine import (
     SEEDS,
     WRITTEN,
@@ -27,7 +28,6 @@ from tinylib.widgets.time_machine import (
     figures,
     go_on,
     trained,
-    uniform,
 )
 
 STEM = "time_machine"
@@ -43,14 +43,6 @@ def text(ids: torch.Tensor) -> str:
 
 
 # ------------------------------------------------------------------ the numbers
-
-
-def test_uniform_is_the_generator_of_park_and_miller() -> None:
-    """Started at 1 its 10 000th number is 399268537 for the multiplier 48271 (C++11 standard)."""
-    numbers = uniform(1, 10_000 - 8)
-    assert round(numbers[-1] * (2**31 - 1)) == 399_268_537
-    assert all(0 < u < 1 for u in numbers)
-    assert abs(sum(numbers) / len(numbers) - 0.5) < 0.01
 
 
 def test_it_writes_what_reading_everything_anew_would() -> None:

@@ -3,13 +3,14 @@
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.positional_encoding import (
     KeysValues,
     LearnedPositions,
+    Past,
     angles,
     rotate,
 )
@@ -122,26 +123,27 @@ class Block(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "*B T D"],
-        seen: KeysValues | None = None,
+        seen: Past | None = None,
         theta: Float[Tensor, "T D/2"] | None = None,
+        mask: Bool[Tensor, "*B 1 S"] | None = None,
     ) -> tuple[Float[Tensor, "*B T D"], KeysValues]:
         """``seen`` are the keys and values of the tokens before these T.
 
-        ``theta`` turns queries and keys, if positions are rotary. The second
-        output has the keys and values of all tokens, to be given next time.
+        ``theta`` turns queries and keys, if positions are rotary; ``mask`` is
+        False where a key is none. The second output has the keys and values of
+        all tokens, to be given next time.
         """
         q, k, v = self.attention.project(self.attention_norm(x))
         if theta is not None:
             q, k = rotate(q, theta), rotate(k, theta)
         if seen is not None:
-            k = torch.cat([seen.keys, k], -2)
-            v = torch.cat([seen.values, v], -2)
-        x = x + self.dropout(self.attention.answer(q, k, v))
+            k, v = seen.followed_by(k, v)
+        x = x + self.dropout(self.attention.answer(q, k, v, mask))
         f_x = self.feed_forward(self.feed_forward_norm(x))
         return x + self.dropout(f_x), KeysValues(k, v)
 
 
-Seen = tuple[KeysValues, ...]
+Seen = tuple[Past, ...]
 """What each block keeps of the tokens so far."""
 
 
@@ -191,21 +193,30 @@ class GPT(nn.Module):
         self,
         tokens: Int[Tensor, "B T"],
         seen: Seen | None = None,
-    ) -> tuple[Float[Tensor, "B T V"], Seen]:
-        """Logits for these tokens, which follow those that were ``seen``."""
-        offset = 0 if seen is None else seen[0].keys.shape[-2]
-        x, theta = self.embedding(tokens), None
+        pads: Int[Tensor, " B"] | None = None,
+        last: bool = False,
+    ) -> tuple[Float[Tensor, "B N V"], Seen]:
+        """Logits for these tokens, which follow those that were ``seen``.
+
+        Each text starts with so many ``pads``, which nobody looks at. N is T, or
+        1 for the logits of the ``last`` token alone.
+        """
+        offset, T = 0 if seen is None else seen[0].length, tokens.shape[-1]
+        x, theta, mask, kept = self.embedding(tokens), None, None, []
+        if pads is not None:
+            mask = torch.arange(offset + T, device=x.device) >= pads[:, None]
+            mask = mask[:, None]
         if self.config.positions == "learned":
-            x = self.positions(x, offset)
-        else:  # the same angles for every head
-            k = self.config.D // self.config.H
-            theta = angles(tokens.shape[-1], k, offset, device=x.device)
-            theta = theta.repeat(1, self.config.H)
-        x, kept = self.dropout(x), []
+            x = self.positions(x, offset, pads)
+        else:  # the same angles for every head; distances know no pads
+            k, H = self.config.D // self.config.H, self.config.H
+            theta = angles(T, k, offset, device=x.device).repeat(1, H)
+        x = self.dropout(x)
         for i, block in enumerate(self.blocks):
-            x, keys_values = block(x, seen and seen[i], theta)
+            x, keys_values = block(x, seen and seen[i], theta, mask)
             kept.append(keys_values)
-        return self.output(self.norm(x)), tuple(kept)
+        x = self.norm(x[:, -1:] if last else x)
+        return self.output(x), tuple(kept)
 
 
 def negative_log_likelihood(

@@ -81,11 +81,11 @@ def fast_multi_head_attention(
     check_pairs(q, k, v)
     T, S, mask = q.shape[-2], k.shape[-2], per_head(mask, q)
     q, k, v = (split_heads(x, H) for x in (q, k, v))
-    quick = torch.get_float32_matmul_precision() != "highest"
-    short = quick and T * S <= 256**2
+    causal = causal and T > 1  # a single query is the last: it may see all
     if causal and (mask is not None or T != S):
         mask, causal = past(mask, T, S, q.device), False
-    if not short:
+    exact = torch.get_float32_matmul_precision() == "highest"
+    if exact or T == 1 or T * S > 256**2:
         z = fast_attend(q, k, v, mask, causal)
     elif causal:
         z = short_causal_attend(q, k, v)
@@ -203,18 +203,18 @@ class MultiHeadAttention(nn.Module):
         return Attended(self.w_o(seen.output), weights, scores)
 
     def project(
-        self,
-        queries: Tensor,
-        keys: Tensor | None = None,
-        values: Tensor | None = None,
+        self, queries: Tensor, keys: Any = None, values: Any = None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """q, k and v for all heads at once, as wide as all heads together."""
+        check_widths(queries)  # it has rows; whether they fit is seen below
         keys = queries if keys is None else keys
         values = keys if values is None else values
-        check_widths(queries, w_q=self.w_q.weight.T)
-        check_widths(keys, w_k=self.w_k.weight.T)
-        check_widths(values, w_v=self.w_v.weight.T)
-        return self.w_q(queries), self.w_k(keys), self.w_v(values)
+        try:
+            return self.w_q(queries), self.w_k(keys), self.w_v(values)
+        except RuntimeError:  # what was wrong? To ask before takes time
+            for w, x in {"w_q": queries, "w_k": keys, "w_v": values}.items():
+                check_widths(x, **{w: self.get_parameter(f"{w}.weight").T})
+            raise
 
 
 def parameters(D: Ints, H: Ints, k: Ints, v: Ints, bias: Ints = 0) -> Ints:

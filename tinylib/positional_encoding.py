@@ -1,6 +1,6 @@
 """Where does a word stand? Codes that are added, rotations, and a bias."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -91,7 +91,9 @@ class LearnedPositions(nn.Module):
         self,
         x: Float[Tensor, "*B T D"],
         offset: int = 0,
+        pads: Int[Tensor, "*B"] | None = None,
     ) -> Float[Tensor, "*B T D"]:
+        """Rows from ``offset`` on; each text starts anew after its ``pads``."""
         check_rows(x=x)
         check_equal_widths(x=x, w_pos=self.w_pos)
         longest, end = len(self.w_pos), offset + x.shape[-2]
@@ -100,7 +102,10 @@ class LearnedPositions(nn.Module):
                 f"positions {offset} to {end - 1} are wanted, the table has "
                 f"0 to {longest - 1}: shorten the text or learn a longer table"
             )
-        return x + self.w_pos[offset:end]  # the same rows for all of the batch
+        if pads is None:
+            return x + self.w_pos[offset:end]  # the same for all of the batch
+        at = torch.arange(offset, end, device=x.device) - pads[..., None]
+        return x + self.w_pos[at.clamp(min=0)]
 
 
 def rotate(
@@ -167,6 +172,29 @@ class KeysValues(NamedTuple):
     keys: Float[Tensor, "*B S k"]
     values: Float[Tensor, "*B S k"]
 
+    @property
+    def length(self) -> int:
+        return self.keys.shape[-2]
+
+    def followed_by(
+        self,
+        k: Float[Tensor, "*B T k"],
+        v: Float[Tensor, "*B T k"],
+    ) -> "KeysValues":
+        """These, then those of T more words."""
+        now = torch.cat([self.keys, k], -2), torch.cat([self.values, v], -2)
+        return KeysValues(*now)
+
+
+@runtime_checkable
+class Past(Protocol):
+    """What is kept of the words before: :class:`KeysValues`, or the like."""
+
+    @property
+    def length(self) -> int: ...
+
+    def followed_by(self, k: Tensor, v: Tensor) -> KeysValues: ...
+
 
 class PositionalAttention(nn.Module):
     """Causal self-attention with one head that knows where words stand.
@@ -195,7 +223,7 @@ class PositionalAttention(nn.Module):
         seen: KeysValues | None = None,
     ) -> tuple[Float[Tensor, "*B T D"], KeysValues]:
         check_widths(x, w_q=self.w_q.weight.T)
-        offset = 0 if seen is None else seen.keys.shape[-2]
+        offset = 0 if seen is None else seen.length
         T, D = x.shape[-2:]
         if self.kind == "sinusoidal":
             x = x + sinusoidal(T, D, offset).to(x)
@@ -205,8 +233,7 @@ class PositionalAttention(nn.Module):
         if self.kind == "rotary":
             q, k = rotary(q, offset), rotary(k, offset)
         if seen is not None:
-            k = torch.cat([seen.keys, k], -2)
-            v = torch.cat([seen.values, v], -2)
+            k, v = seen.followed_by(k, v)
         mask = causal_mask(offset + T, x.device)[offset:]
 
         def score(q: Tensor, k: Tensor) -> Tensor:

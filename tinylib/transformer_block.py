@@ -184,8 +184,7 @@ class DecoderBlock(nn.Module):
         around = self.around_attention
         q, k, v = self.attention.project(around.enter(x))
         if seen is not None:
-            k = torch.cat([seen.keys, k], -2)
-            v = torch.cat([seen.values, v], -2)
+            k, v = seen.followed_by(k, v)
         x = around.leave(x, self.attention.answer(q, k, v))
         around = self.around_cross
         q = self.cross.w_q(around.enter(x))

@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from tinylib.generation import Sampling, generate
 from tinylib.gpt import GPT, GPTConfig, Seen, negative_log_likelihood
 from tinylib.lab import weights
 from tinylib.lab.data import Characters
@@ -206,27 +207,13 @@ def agreement(model: GPT, tokens: Characters) -> float:
     return sum(won) / len(won)
 
 
-def draw(logits: Float[Tensor, "*B V"], u: Float[Tensor, "*B"]) -> Int[Tensor, "*B"]:
-    r"""The first token whose cumulative probability is above u, a number in [0, 1).
-
-    If u is drawn evenly, each token comes as often as its probability says (inverse transform).
-    """
-    passed = logits.softmax(-1).cumsum(-1) <= u[..., None]
-    return passed.sum(-1).clamp(max=logits.shape[-1] - 1)
-
-
-@torch.no_grad()
 def sample(
     model: GPT, tokens: Characters, prompt: str, length: int, count: int = 1, seed: int = 0
 ) -> list[str]:
     """What the model goes on writing, ``count`` times, each character drawn by chance."""
-    generator = torch.Generator().manual_seed(seed)
-    ids, seen, written = torch.tensor([tokens.ids(prompt)] * count), None, []
-    for _ in range(length):
-        logits, seen = model.read(ids, seen)
-        ids = draw(logits[:, -1], torch.rand(count, generator=generator))[:, None]
-        written.append(ids)
-    return [tokens.text(row) for row in torch.cat(written, -1)]
+    u = torch.rand(length, count, generator=torch.Generator().manual_seed(seed)).T
+    ids = torch.tensor([tokens.ids(prompt)] * count)
+    return [tokens.text(row) for row in generate(model, ids, length, Sampling(), u)]
 
 
 class Learnt(NamedTuple):

@@ -4,6 +4,7 @@ shakespeare = load_language_model("gpt-shakespeare-page")
 ids = torch.tensor(shakespeare.tokens.ids(tiny_shakespeare().valid))
 text_loss(shakespeare.model, ids, 256)            nats for each character
 shakespeare.predict("ROMEO:")                     the probability of every next character
+shakespeare.write("ROMEO:", 200, Sampling(0.8))   how it goes on
 """
 
 from collections.abc import Sequence
@@ -13,9 +14,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from tinylib.generation import Sampling, generate
 from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood, next_token_loss
 from tinylib.lab import weights
-from tinylib.lab.data import BOS, SPECIALS, Characters, Vocabulary
+from tinylib.lab.data import BOS, EOS, SPECIALS, Characters, Vocabulary
 
 KINDS = ("characters", "words")
 
@@ -50,6 +52,18 @@ class LanguageModel(NamedTuple):
         order = p.argsort(descending=True, stable=True)
         return {self.tokens.tokens[int(i)]: p[i].item() for i in order}
 
+    def write(self, text: str, length: int, sampling: Sampling | None = None, seed: int = 1) -> str:
+        """How the model goes on with the text, ``length`` tokens or up to <eos>.
+
+        :func:`tinylib.generation.generate`, with :func:`uniform` numbers for the draws. Errors
+        are those of both.
+        """
+        ids, u = self.ids(text), torch.tensor([uniform(seed, length)])
+        if isinstance(self.tokens, Characters):
+            return self.tokens.text(generate(self.model, ids, length, sampling, u)[0])
+        new = generate(self.model, ids, length, sampling, u, eos=EOS)[0]
+        return " ".join(self.tokens.words(new.tolist()))
+
 
 def metadata_of(language_model: LanguageModel, **more: Any) -> dict[str, Any]:
     """What a file of weights must say for :func:`load_language_model`."""
@@ -77,6 +91,23 @@ def load_language_model(name: str) -> LanguageModel:
     model = GPT(GPTConfig(**metadata["config"])).eval()
     weights.load_into(model, tensors)
     return LanguageModel(model, known(metadata["tokens"]))
+
+
+def uniform(seed: int, count: int) -> list[float]:
+    r"""$x_{n+1} = 48271\,x_n \bmod (2^{31} - 1)$, divided by the modulus.
+
+    Numbers in (0, 1) that look like chance, on every machine the same for a
+    seed (Park et al. 1993; the first eight are left out). ValueError unless
+    the seed is one of 1 … 2³¹ - 2.
+    """
+    modulus = 2**31 - 1
+    if not 1 <= seed < modulus:
+        raise ValueError(f"seed is {seed}: make it 1 to {modulus - 1}")
+    x, found = seed, []
+    for _ in range(8 + count):
+        x = x * 48271 % modulus
+        found.append(x / modulus)
+    return found[8:]
 
 
 class Windows:

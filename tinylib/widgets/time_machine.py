@@ -8,8 +8,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from tinylib.generation import draw
 from tinylib.gpt import GPT, Seen
-from tinylib.lab.checkpoints import Checkpoints, Trained, draw, load_checkpoints, overlap
+from tinylib.lab.checkpoints import Checkpoints, Trained, load_checkpoints, overlap
+from tinylib.lab.language import uniform
 from tinylib.lab.look import record
 from tinylib.lab.weights import results
 from tinylib.positional_encoding import KeysValues
@@ -97,18 +99,6 @@ class Shared(NamedTuple):
 def compare(p: Float[Tensor, " V"], usual: Float[Tensor, "2 V"]) -> Shared:
     """What probabilities have in common with two distributions."""
     return Shared(overlap(p, usual))
-
-
-def uniform(seed: int, count: int) -> list[float]:
-    """Numbers in (0, 1) that look like chance, always the same for a seed (Park and Miller 1988).
-
-    Each is 48271 times the one before, modulo the prime 2³¹ − 1; the first few are left out.
-    """
-    state, found = seed, []
-    for _ in range(8 + count):
-        state = state * 48271 % (2**31 - 1)
-        found.append(state / (2**31 - 1))
-    return found[8:]
 
 
 class Told(NamedTuple):
