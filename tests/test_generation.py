@@ -3,6 +3,7 @@
 import math
 from bisect import bisect_right
 from itertools import accumulate, product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,9 +28,9 @@ from tinylib.generation import (
     top_p,
 )
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
+from tinylib.lab import weights
 from tinylib.lab.language import uniform
 from tinylib.lab.look import record
-from tinylib.lab.weights import store_columns
 
 V, LONGEST = 13, 23
 SMALL = GPTConfig(V, LONGEST, D=30, H=3, layers=2, dropout=0.0)
@@ -472,19 +473,19 @@ def test_it_can_be_watched_while_it_writes() -> None:
     with record(model) as seen:
         found = generate(model, prompt, 6)
     hook.remove()
-    weights = seen["blocks.1.attention.weights"]
-    assert [tuple(w.shape) for w in weights] == [
+    tables = seen["blocks.1.attention.weights"]
+    assert [tuple(w.shape) for w in tables] == [
         (1, 3, 3, 3),
         *((1, 3, 1, 3 + i) for i in range(1, 6)),
     ]
     assert torch.equal(torch.cat([logits[:, 0].argmax(-1) for logits in said]), found[0])
 
 
-def test_weights_stored_by_columns_are_the_same_weights() -> None:
+def test_weights_stored_by_columns_are_the_same_weights(tmp_path: Path) -> None:
     model = small().float()
     prompt, wanted = tokens(2, 5), model(tokens(2, 5)).detach()
     names = [name for name, _ in model.named_parameters()]
-    store_columns(model)
+    weights.store_columns(model)
     assert model.output.weight is model.embedding.weight and model.output.weight.stride(0) == 1
     assert [name for name, _ in model.named_parameters()] == names
     for module in model.modules():
@@ -492,6 +493,10 @@ def test_weights_stored_by_columns_are_the_same_weights() -> None:
             assert module.weight.T.is_contiguous()
     close(model(prompt), wanted, 1e-6)
     next_token_loss(model, prompt).backward()
+    weights.save(tmp_path / "columns.safetensors", model)
+    other = small(seed=5).float()
+    weights.load_into(other, tmp_path / "columns.safetensors")
+    close(other(prompt), wanted, 1e-6)
 
 
 # --- beams -------------------------------------------------------------------------------------

@@ -94,6 +94,8 @@ def test_it_is_the_model_that_transformers_saved(tmp_path: Path, change: dict[st
     close(ours(text()), model(text()).logits, 1e-5)
     tied = ours.output.weight is ours.embedding.weight
     assert tied == change.get("tie_word_embeddings", True)
+    assert ours.blocks[0].attention.w_q.weight.T.is_contiguous()
+    assert ours.output.weight.T.is_contiguous()
 
 
 def greedy(logits_of: Callable[[Tensor], Tensor], start: Tensor, steps: int) -> Tensor:

@@ -38,9 +38,10 @@ def top_k(logits: Float[Tensor, "*B V"], k: Count) -> Float[Tensor, "*B V"]:
     """
     check_between(1, torch.inf, k=k)
     V = logits.shape[-1]
+    if isinstance(k, int):
+        return kept(logits, logits.topk(min(k, V)).values[..., -1:])
     falling = logits.sort(-1, descending=True).values
-    kth = torch.as_tensor(k, device=logits.device).clamp(max=V) - 1
-    return kept(logits, falling.index_select(-1, kth.view(1)))
+    return kept(logits, falling.index_select(-1, k.clamp(max=V)[None] - 1))
 
 
 def top_p(logits: Float[Tensor, "*B V"], p: Number) -> Float[Tensor, "*B V"]:

@@ -38,6 +38,8 @@ SIZES = {"vocab_size": 50257, "n_positions": 1024, "n_embd": 768, "n_head": 12, 
 def load_gpt2(source: str | Path) -> GPT:
     """The GPT-2 of a folder, or of a repository on the hub, in fp32 and in eval mode.
 
+    Its weights lie in memory as they do in the file, by columns: so it writes faster.
+
     The folder holds config.json, and model.safetensors or its shards with their index. A name like
     "openai-community/gpt2" that is no folder here is fetched once, by `huggingface_hub`.
 
@@ -56,6 +58,7 @@ def load_gpt2(source: str | Path) -> GPT:
     for module in model.modules():
         if isinstance(module, LayerNorm):
             module.eps = eps
+    weights.store_columns(model)
     places = of_gpt2(model)
     shapes = {
         name: torch.empty(*parts[0].shape[:-1], sum(p.shape[-1] for p in parts), device="meta")
