@@ -11,7 +11,7 @@ let runtime; // promise of onnxruntime-web
 let tries = 0;
 const sessions = new Map(); // graph -> promise of a session
 const downloads = new Map(); // weights -> { data: promise of bytes, progress, reports }
-const [BREATH, PATIENCE] = [8, 50]; // ms: see run()
+const [BREATH, PATIENCE, FRAME] = [8, 50, 30]; // ms: see run()
 
 async function fetched(url) {
   const answer = await fetch(url);
@@ -128,10 +128,11 @@ export function unpacked(file) {
 
 // ---------------------------------------------------------------- graphs
 
-/** What the widget computes these inputs with. Of several weights `variant` says which ones. */
-function needs({ stem, graphs = [stem], weights }, { variant }) {
+/** What the widget computes these inputs with. Of several weights `variant` says which ones; graphs
+ * that are `plain` read none. */
+function needs({ stem, graphs = [stem], plain = [], weights }, { variant }) {
   if (!Array.isArray(weights)) return { weights, graphs, own: (graph) => graph };
-  const own = (graph) => `${graph}-${weights[variant]}`;
+  const own = (graph) => (plain.includes(graph) ? graph : `${graph}-${weights[variant]}`);
   return { weights: weights[variant], graphs: graphs.map(own), own };
 }
 
@@ -198,6 +199,7 @@ function tensor(ort, type, value) {
   if (value instanceof ort.Tensor) return value;
   const { dims, data } = value.data ? value : { dims: shapeOf(value), data: [value].flat(9) };
   if (type === "int64") return new ort.Tensor(type, BigInt64Array.from(data, BigInt), dims);
+  if (data instanceof Float32Array) return new ort.Tensor(type, data, dims); // the runtime copies
   return new ort.Tensor(type, type === "bool" ? Uint8Array.from(data) : Float32Array.from(data), dims);
 }
 
@@ -212,15 +214,16 @@ function shapeOf(value) {
  * one graph, or what its `program` makes of several.
  *
  * A program that takes long pauses now and then, so that the page can be used meanwhile. If the
- * inputs are no longer the newest, as `old()` tells, it is given up: null.
+ * inputs are no longer the newest, as `old()` tells, it is given up: null. What it has by then it
+ * may offer by `partly(make)`: now and then `show` is told the outputs that `make()` makes.
  */
-export async function run(spec, inputs, program, old = () => false) {
+export async function run(spec, inputs, program, old = () => false, show = () => {}) {
   const { graphs, own } = needs(spec, inputs);
   if (!graphs.every((name) => sessions.has(name))) await prepare(spec, inputs);
   const values = { ...inputs, ...idsOf(spec, inputs) };
   const started = performance.now();
   const tooOld = new Error("there are newer inputs");
-  let paused = started;
+  let [paused, shown] = [started, started];
   const step = async (graph, feeds) => {
     if (performance.now() - paused > BREATH) {
       await pause();
@@ -229,13 +232,21 @@ export async function run(spec, inputs, program, old = () => false) {
     }
     return runGraph(own(graph), feeds);
   };
-  let results;
+  const partly = (make) => {
+    if (performance.now() - shown < FRAME || old()) return;
+    show(sent(spec, make()));
+    shown = performance.now();
+  };
   try {
-    results = await (program ? program(step, values, spec) : step(spec.stem, values));
+    return sent(spec, await (program ? program(step, values, spec, partly) : step(spec.stem, values)));
   } catch (error) {
     if (error === tooOld) return null;
     throw error;
   }
+}
+
+/** Results in the form in which a kernel sends them. */
+function sent(spec, results) {
   return Object.fromEntries(Object.keys(spec.outputs).map((name) => {
     const value = results[name];
     const data = Float32Array.from(value.data ?? [value].flat(9), Number);

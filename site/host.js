@@ -102,12 +102,14 @@
           const inputs = model.get("inputs");
           await Promise.race([prepare(inputs), new Promise((newer) => { goOn = newer; })]);
           if (again) continue;
-          const outputs = await (await loadEngine()).run(spec, inputs, program, () => again);
-          if (!outputs) continue; // given up for newer inputs
-          model.set("outputs", outputs);
-          model.set("error", "");
-          model.set("where", HERE);
-          model.set("answers", {});
+          const show = (outputs) => {
+            model.set("outputs", outputs);
+            model.set("error", "");
+            model.set("where", HERE);
+            model.set("answers", {});
+          };
+          const outputs = await (await loadEngine()).run(spec, inputs, program, () => again, show);
+          if (outputs) show(outputs); // else given up for newer inputs
         }
       } catch (error) {
         fail(error);

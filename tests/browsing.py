@@ -80,6 +80,12 @@ DRAWN = {  # those that it draws otherwise: the elements that carry them, in ord
     },
     "time_machine": {"overlaps": ".shared .share-of"},
     "transformer": {"cross": ".mini canvas"},
+    "sampling": {
+        "left": ".total.left td",
+        "mass": ".total.mass td",
+        "entropy": ".total.entropy td",
+    },
+    "generation": {"attention": ".small canvas"},
     "gpt": {"surprise": ".surprise .t:not([data-value=''])", "attention": ".small canvas"},
 }
 WIDGETS = {widget.stem: widget for widget in export.widgets()}

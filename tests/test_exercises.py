@@ -34,10 +34,21 @@ from tinylib.decoding import Hypotheses, beam, extend, greedy
 from tinylib.encoder_decoder import RecurrentEncoder, embed, recurrent_step
 from tinylib.exercises import Exercise, Slip, Verdict, numbers, read_slips, same
 from tinylib.exercises import encoder_decoder as ex01
+from tinylib.exercises import generation as ex09
 from tinylib.exercises import gpt as ex08
 from tinylib.exercises import positional_encoding as ex05
 from tinylib.exercises import self_attention as ex
 from tinylib.exercises import seq2seq as ex02
+from tinylib.generation import (
+    KVCache,
+    Sampling,
+    draw,
+    generate,
+    reserve,
+    temper,
+    top_k,
+    top_p,
+)
 from tinylib.gpt import (
     GPT,
     GPTConfig,
@@ -48,6 +59,7 @@ from tinylib.gpt import (
 )
 from tinylib.lab.data import bilingual
 from tinylib.lab.data import pad as padded
+from tinylib.lab.language import load_language_model, uniform
 from tinylib.lab.lookup import Lookups, role_scores
 from tinylib.lab.translation import load_translator
 from tinylib.lab.weights import results
@@ -515,6 +527,78 @@ def least_loss(p: torch.Tensor) -> torch.Tensor:
     return share @ torch.stack(entropies).double()
 
 
+def loop(text: list[int], times: int) -> int:
+    """By a regular expression, read from behind: it tries the shortest first."""
+    letters = "".join(chr(ord("a") + token) for token in reversed(text))
+    found = re.match(rf"(.+?)\1{{{times - 1}}}", letters)
+    return len(found[1]) if found else 0
+
+
+def least_surprises(p: torch.Tensor, T: int) -> torch.Tensor:
+    """By a beam so wide that it keeps every text."""
+
+    def step(state: torch.Tensor, token: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return p.log()[token], state
+
+    start, nobody = torch.zeros(1), -1
+    best = beam(step, start, 0, nobody, T, width=len(p) ** T).log_probs[0, 0]
+    return -torch.stack([greedy(step, start, 0, nobody, T).log_probs[0], best])
+
+
+def one_by_one(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
+) -> torch.Tensor:
+    """New tokens one at a time, none of which needs a mask."""
+    cache = KVCache(1, len(keys) + len(k), like=k)
+    cache.followed_by(keys[None], values[None])
+    rows = []
+    for t in range(len(q)):
+        seen = cache.followed_by(k[None, t : t + 1], v[None, t : t + 1])
+        rows.append(attend(q[t : t + 1], seen.keys[0], seen.values[0]).output)
+    return torch.cat(rows)
+
+
+def left_padded(rows: list[list[int]], pad: int) -> list[torch.Tensor]:
+    """Positions are what a table whose row i holds i gives the batch."""
+    texts = [torch.tensor(row) for row in rows]
+    tokens = pad_sequence(texts, batch_first=True, padding_value=pad, padding_side="left")
+    B, T = tokens.shape
+    pads = T - torch.tensor([len(row) for row in rows])
+    table = LearnedPositions(T, 1)
+    table.load_state_dict({"w_pos": torch.arange(T).float()[:, None]})
+    positions = table(torch.zeros(B, T, 1), pads=pads)[..., 0]
+    return [tokens, positions, length_mask(T - pads, T).flip(1)]
+
+
+def cache_bytes(layers: int, D: int, H: int, H_kv: int, B: int, T: int, bits: int) -> int:
+    """Those of a cache that is as wide as the heads with keys and values of their own."""
+    dtype = {16: torch.bfloat16, 32: torch.float32, 64: torch.float64}[bits]
+    with torch.device("meta"):
+        V = 1
+        model = GPT(GPTConfig(V, T, D // H * H_kv, H_kv, layers)).to(dtype)
+        caches = reserve(model, B, T)
+    return sum(cache.keys.nbytes + cache.values.nbytes for cache in caches)
+
+
+def counted_flops(P: int, N: int, own: int, pair: int) -> list[int]:
+    """What ``generate`` lets the model read, counted while it writes."""
+    model = GPT(GPTConfig(V=3, longest=P + N, D=2, H=1, layers=1))
+    read = model.read
+    costs: list[int] = []
+
+    def counting(tokens: torch.Tensor, seen: Any, *more: Any, **named: Any) -> Any:
+        before = 0 if seen is None else seen[0].length
+        looked_at = range(before + 1, before + tokens.shape[1] + 1)
+        costs[-1] += sum(own + pair * number for number in looked_at)
+        return read(tokens, seen, *more, **named)
+
+    model.read = counting  # type: ignore[method-assign, assignment]
+    for cached in (True, False):
+        costs.append(0)
+        generate(model, torch.zeros(1, P).long(), N, cached=cached)
+    return costs
+
+
 SURVIVES_A_KILL = {
     "each batch drawn from a generator seeded with the step",
     "texts in order of the epoch, whose number is the seed",
@@ -634,6 +718,18 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
         "bigram": bigram_loss,
         "entropy": least_loss,
         "resume": lambda start, steps: start.__doc__ in SURVIVES_A_KILL,
+    },
+    "generation": {
+        "temperature": lambda logits, temperature: temper(logits, temperature).softmax(-1),
+        "top_k": lambda logits, k: top_k(logits, k).softmax(-1),
+        "top_p": lambda probs, p: top_p(probs.log(), p).softmax(-1),
+        "draw": lambda probs, u: draw(probs.log().expand(len(u), -1), u),
+        "period": loop,
+        "likeliest": least_surprises,
+        "cache": one_by_one,
+        "pads": left_padded,
+        "bytes": cache_bytes,
+        "flops": counted_flops,
     },
     "self_attention": {
         "scores": lambda x, t: dot_score(x[[t]], x)[0],
@@ -1803,6 +1899,221 @@ def answer(start, steps):
 """,
         ],
     },
+    "generation": {
+        "temperature": [
+            """
+def answer(logits, temperature):
+    below = logits - logits.max(-1, keepdim=True).values
+    if temperature:
+        return torch.softmax(below / temperature, -1)
+    return torch.softmax(torch.where(below < 0, -torch.inf, 0.0), -1)
+""",
+            """
+def answer(logits, temperature):
+    z = logits.double().numpy()
+    share = np.exp((z - z.max(1, keepdims=True)) / max(temperature, 1e-9))
+    return share / share.sum(1, keepdims=True)
+""",
+            """
+def answer(logits, temperature):
+    if temperature > 0:
+        p = logits.double().log_softmax(-1).exp() ** (1 / temperature)
+        return p / p.sum(-1, keepdim=True)
+    return [[float(z == max(row)) / row.count(max(row)) for z in row] for row in logits.tolist()]
+""",
+        ],
+        "top_k": [
+            """
+def answer(logits, k):
+    rows = []
+    for row in logits:
+        least = row.sort(descending=True).values[:k][-1]
+        share = torch.where(row >= least, row.exp(), 0)
+        rows.append(share / share.sum())
+    return torch.stack(rows)
+""",
+            """
+def answer(logits, k):
+    above = (logits[:, None] > logits[:, :, None]).sum(-1)
+    p = logits.softmax(-1) * (above < k)
+    return p / p.sum(-1, keepdim=True)
+""",
+        ],
+        "top_p": [
+            """
+def answer(probs, p):
+    kept, total = torch.zeros_like(probs), 0
+    for i in probs.argsort(descending=True):
+        if total >= p:
+            break
+        kept[i] = probs[i]
+        total += probs[i]
+    return kept / total
+""",
+            """
+def answer(probs, p):
+    falling, order = torch.sort(probs, descending=True)
+    cut = torch.cumsum(falling, 0) > p
+    cut = torch.cat([torch.tensor([False]), cut[:-1]])
+    reached = falling.cumsum(0) == p
+    cut[1:] |= reached[:-1]
+    return torch.zeros_like(probs).scatter(0, order, falling.masked_fill(cut, 0)).log().softmax(0)
+""",
+            """
+def answer(probs, p):
+    likelier = torch.stack([probs[probs > own].sum() for own in probs])
+    kept = np.where(likelier < p, probs, 0)
+    return kept / kept.sum()
+""",
+        ],
+        "draw": [
+            "answer = lambda probs, u: torch.searchsorted(probs.cumsum(0), u, right=True)",
+            """
+def answer(probs, u):
+    return np.searchsorted(np.cumsum(probs.numpy()), u.numpy(), side="right")
+""",
+            """
+def answer(probs, u):
+    ids = []
+    for number in u.tolist():
+        i, end = 0, probs[0]
+        while number >= end:
+            i += 1
+            end = end + probs[i]
+        ids.append(i)
+    return ids
+""",
+            """
+def answer(probs, u):
+    return (probs.cumsum(0) > u[:, None]).int().argmax(1)
+""",
+        ],
+        "period": [
+            """
+def answer(text, times):
+    for n in range(1, len(text)):
+        rounds = [text[len(text) - n * (i + 1) : len(text) - n * i] for i in range(times)]
+        if n * times <= len(text) and all(one == rounds[0] for one in rounds):
+            return n
+    return 0
+""",
+            """
+def answer(text, times):
+    back = np.array(text[::-1])
+    found = [
+        n
+        for n in range(1, len(text) // times + 1)
+        if (back[: n * (times - 1)] == back[n : n * times]).all()
+    ]
+    return min(found, default=0)
+""",
+        ],
+        "likeliest": [
+            # all texts
+            """
+def answer(p, T):
+    import itertools
+
+    def surprise(text):
+        return -sum(p[a, b].log() for a, b in zip((0, *text), text))
+
+    said = []
+    for _ in range(T):
+        said.append(int(p[(0, *said)[-1]].argmax()))
+    return surprise(said), min(map(surprise, itertools.product(range(len(p)), repeat=T)))
+""",
+            # from behind: the best that can still come
+            """
+def answer(p, T):
+    best = torch.ones(len(p))
+    for _ in range(T):
+        best = (p * best).amax(dim=1)
+    at, greedy = 0, torch.tensor(1.0)
+    for _ in range(T):
+        greedy *= p[at].max()
+        at = p[at].argmax()
+    return -greedy.log(), -best[0].log()
+""",
+        ],
+        "cache": [
+            """
+def answer(q, k, v, keys, values):
+    rows = []
+    for t in range(len(q)):
+        keys, values = torch.vstack([keys, k[t]]), torch.vstack([values, v[t]])
+        rows.append((keys @ q[t] / k.shape[1] ** 0.5).softmax(0) @ values)
+    return torch.stack(rows)
+""",
+            """
+def answer(q, k, v, keys, values):
+    S, T = len(keys), len(q)
+    mask = torch.arange(S + T) <= torch.arange(S, S + T)[:, None]
+    return torch.nn.functional.scaled_dot_product_attention(
+        q[None], torch.cat([keys, k])[None], torch.cat([values, v])[None], mask[None]
+    )[0]
+""",
+            # all at once, of which the last T rows are wanted
+            """
+def answer(q, k, v, keys, values):
+    keys, values = torch.cat([keys, k]), torch.cat([values, v])
+    q = torch.cat([0 * keys[: len(keys) - len(q)], q])
+    scores = (q @ keys.T / np.sqrt(q.shape[1])).exp().tril()
+    return (scores / scores.sum(1, keepdim=True) @ values)[len(keys) - len(k) :]
+""",
+        ],
+        "pads": [
+            """
+def answer(rows, pad):
+    T = max(map(len, rows))
+    tables = torch.zeros(3, len(rows), T).long()
+    tables[0] = pad
+    for b, row in enumerate(rows):
+        tables[0, b, T - len(row) :] = torch.tensor(row)
+        tables[1, b, T - len(row) :] = torch.arange(len(row))
+        tables[2, b, T - len(row) :] = 1
+    return tables
+""",
+            """
+def answer(rows, pad):
+    lengths = torch.tensor([len(row) for row in rows])[:, None]
+    T = lengths.max()
+    marks = torch.arange(T) >= T - lengths
+    tokens = torch.full((len(rows), T), pad)
+    tokens[marks] = torch.tensor(sum(rows, []))
+    return tokens, (marks.cumsum(1) - 1).clamp(min=0), marks
+""",
+        ],
+        "bytes": [
+            """
+def answer(layers, D, H, H_kv, B, T, bits):
+    return B * T * layers * D * H_kv * bits / H / 4
+""",
+            """
+def answer(layers, D, H, H_kv, B, T, bits):
+    a_token = sum(D // H * bits // 8 for block in range(layers) for head in range(H_kv))
+    return torch.tensor(B * T * a_token * 2)
+""",
+        ],
+        "flops": [
+            """
+def answer(P, N, own, pair):
+    def cost(before, new):
+        return sum(own + (t + 1) * pair for t in range(before, before + new))
+
+    cached, without = cost(0, P), cost(0, P)
+    for n in range(1, N):
+        cached += cost(P + n - 1, 1)
+        without += cost(0, P + n)
+    return cached, without
+""",
+            """
+def answer(P, N, own, pair):
+    lengths = np.arange(P, P + N, dtype=float)
+    costs = own * lengths + pair * lengths * (lengths + 1) / 2
+    return [costs[-1], costs.sum()]
+""",
+        ],
+    },
     "self_attention": {
         "scores": [
             "answer = lambda x, t: [float(x[t].dot(row)) for row in x]",
@@ -2224,6 +2535,10 @@ def told_in_gpt() -> dict[str, list[Any]]:
     }
 
 
+def told_in_generation() -> dict[str, list[Any]]:
+    return {"q-nucleus": [0.9]}
+
+
 TOLD = {
     "seq2seq": told_in_seq2seq,
     "attention_scoring": told_in_attention_scoring,
@@ -2231,6 +2546,7 @@ TOLD = {
     "self_attention": told_in_self_attention,
     "transformer": told_in_transformer,
     "gpt": told_in_gpt,
+    "generation": told_in_generation,
 }
 
 
@@ -2537,3 +2853,71 @@ def test_luck_brings_one_text_below_the_entropy_but_not_a_thousand() -> None:
         at = after
     means = torch.stack(losses).mean(0)
     assert means.min() < 0.95 * floor and abs(means.mean() / floor - 1) < 0.01
+
+
+def test_what_the_questions_of_chapter_09_say_is_true() -> None:
+    z = torch.randn(200, 65, generator=torch.Generator().manual_seed(9))
+    p, hot = z.softmax(-1), temper(z, 2.0).softmax(-1)
+    assert same(temper(z, 1e-6).softmax(-1), temper(z, 0.0).softmax(-1))
+    assert torch.equal(temper(z, 0.0).softmax(-1).argmax(-1), z.argmax(-1))
+    assert same(temper(z, 1e6).softmax(-1), torch.full_like(z, 1 / 65))
+    for temperature in (0.25, 2.0, 4.0):
+        assert torch.equal(temper(z, temperature).argsort(), z.argsort())
+    assert same(hot[:, :-1] / hot[:, 1:], (p[:, :-1] / p[:, 1:]).sqrt()) and 9**0.5 == 3
+    assert same(top_k(temper(z, 2.0), 5) > -torch.inf, top_k(z, 5) > -torch.inf)
+    assert not same(top_p(temper(z, 2.0), 0.9) > -torch.inf, top_p(z, 0.9) > -torch.inf)
+
+    a_token, MiB = ex09.check_bytes.solve(12, 768, 12, 12, 1, 1, 32), 2**20
+    assert a_token == 72 * 1024 and 24 * 3 == 72 and 3 * MiB == 768 * 1024 * 4
+    cache, weights = 1024 * a_token, 4 * gpt_parameters(*GPT_2, True)
+    assert round(weights / MiB) == 475 and 6 * cache < weights < 7 * cache
+    assert 12 * 12 == 144 and 576 * MiB == 144 * 1024**2 * 4
+
+    alone = [flops(T=1, S=S, D=768, H=12, k=64, v=64) for S in (10, 1000)]
+    anew = [flops(T=T, S=T, D=768, H=12, k=64, v=64) for T in (10, 1000)]
+    assert 100 * (alone[0].compare + alone[0].mix) == alone[1].compare + alone[1].mix
+    assert 100 * anew[0].merge == anew[1].merge and 10_000 * anew[0].mix == anew[1].mix
+
+
+def test_shakespeare_surprises_twice_as_much_as_what_is_always_likeliest() -> None:
+    """The figure for Shakespeare was recorded when the model was trained."""
+    model = load_language_model("gpt-shakespeare-page")
+    shakespeare, count = results("gpt-shakespeare-page")["validation"], 120
+
+    def surprise(prompt: str, sampling: Sampling | None, B: int) -> float:
+        ids = model.ids(prompt).expand(B, -1)
+        u = torch.tensor([uniform(seed + 1, count) for seed in range(B)])
+        text = generate(model.model, ids, count, sampling, u)
+        with torch.no_grad():
+            logits = model.model(torch.cat([ids, text[:, :-1]], dim=1))[:, -count:]
+        return negative_log_likelihood(logits, text).mean().item()
+
+    for prompt in ("ROMEO:", "JULIET:", "The "):
+        assert 1.6 < shakespeare / surprise(prompt, None, 1) < 2.7
+    assert 0.7 < surprise("ROMEO:", Sampling(), 8) / shakespeare < 1
+
+    def nucleus(text: str) -> int:
+        with torch.no_grad():
+            logits = model.model(model.ids(text))[0, -1]
+        return int((top_p(logits, 0.9) > -torch.inf).sum())
+
+    assert nucleus("ROME") == 1
+    assert all(nucleus(f"ROMEO:\n{start}") >= 12 for start in ("", "O, ", "I will ", "The "))
+
+
+def test_pads_belong_on_the_left() -> None:
+    torch.manual_seed(9)
+    model = GPT(GPTConfig(V=13, longest=11, D=12, H=3, layers=2, dropout=0.0))
+    for w in model.parameters():
+        nn.init.normal_(w)
+    short, long, none = [5, 2, 9], [7, 1, 4, 12, 3], 0
+    batch = torch.tensor([[none, none, *short], long])
+    together = generate(model, batch, 6, pads=torch.tensor([2, 0]))
+    alone = torch.cat([generate(model, torch.tensor([row]), 6) for row in (short, long)])
+    assert torch.equal(together, alone)
+    with torch.no_grad():
+        left, right, one = (
+            model.read(torch.tensor([row]), pads=torch.tensor([pads]))[0][0, -1]
+            for row, pads in (([none, none, *short], 2), ([*short, none, none], 0), (short, 0))
+        )
+    assert same(left, one) and not same(right, one)

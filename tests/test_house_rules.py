@@ -130,13 +130,14 @@ def test_widgets_and_exercises_carry_the_stems_of_what_they_show() -> None:
     views = {path.stem for path in widgets.glob("*.py")} - {"__init__", "export", "schema"}
     views -= {"translator"}  # what several share, in both languages
     shared = {"dictionary", "inputs", "lookup", "parts", "search", "sentences", "translator"}
-    shared |= {"vectors", "writer"}
+    shared |= {"beams", "chance", "models", "texts", "vectors", "writer"}
     assert {path.stem for path in widgets.glob("*.js")} - shared == views
     taught = chapters | (WITHOUT_CHAPTER & {path.stem for path in MODULES})
     taught |= {"kernel_regression"}  # the first half of attention_scoring, with a view of its own
     taught |= {"word_order", "head_cost", "heads"}  # views of positions and of several heads
     taught |= {"ablation"}  # the Transformer, without a part
     taught |= {"loss_bench", "time_machine"}  # what a GPT is trained by, and what it learns when
+    taught |= {"sampling", "beam_tree"}  # one token, and the likeliest text
     assert views <= taught, f"widgets without a chapter: {views - taught}"
     checks = {path.stem for path in exercises.glob("*.py")} - {"__init__"}
     assert checks <= chapters, f"exercises without a chapter: {checks - chapters}"
@@ -149,6 +150,12 @@ def test_readme_table_is_the_table_of_contents() -> None:
     assert sorted(order) == [f"chapters/{path.stem}" for path in CHAPTERS], "_toc.yml is not true"
     readme = (ROOT / "README.md").read_text()
     assert re.findall(r"^\| *\[.*?\]\((.+?)\.ipynb\)", readme, flags=re.M) == order
+
+
+def test_the_road_in_the_first_chapter_leads_to_all_others() -> None:
+    first, *others = CHAPTERS
+    (road,) = (cell.source for cell in cells(first) if cell.id == "the-road")
+    assert re.findall(r"\]\((.+?)\)", road) == [path.name for path in others]
 
 
 def test_every_path_the_readme_names_exists() -> None:

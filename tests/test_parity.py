@@ -127,12 +127,23 @@ def sizes_of(stem: str) -> list[float]:
     return [2, 50] if any(axes[name] and kinds[name] == "Float" for name in axes) else [2]
 
 
+def decided(score: torch.Tensor) -> bool:
+    """Whether no two neighbours among a beam's candidates score alike to 1e-4."""
+    gap = (score[:, :-1] - score[:, 1:])[score[:, 1:] > -torch.inf]
+    return bool((gap > 1e-4).all())
+
+
 @pytest.mark.parametrize(
     ("stem", "size"), [(stem, size) for stem in sorted(WIDGETS) for size in sizes_of(stem)]
 )
 def test_every_graph_computes_what_torch_does(chapter: Visit, stem: str, size: float) -> None:
     # A text that is written character by character takes its time, and each is many answers.
-    inputs = random_inputs(stem, size, 12 if stem == "time_machine" else 120)
+    inputs = random_inputs(
+        stem, size, {"time_machine": 12, "generation": 4, "beam_tree": 12}.get(stem, 120)
+    )
+    if stem == "beam_tree":  # where scores are nearly equal, rounding may choose
+        inputs = [given for given in inputs if decided(expected(stem, given)["score"])]
+        assert len(inputs) >= 4
     for given, answer in zip(inputs, run_in_page(chapter, stem, inputs), strict=True):
         for name, reference in expected(stem, given).items():
             out = answer[name]
@@ -200,17 +211,27 @@ def test_every_widget_follows_edits_of_every_input(
         stem = name.rpartition("-")[0] or name
         widget = visit.widget(name)
         before = inputs_of(widget)
+        if stem == "sampling":  # the reader's own words and logits
+            widget.locator("input[name=which]").last.check()
+            widget.get_by_role("button", name="Draw 100 anew").click()
+            assert_torch(widget, stem)
         if "words" in before:
             word(widget, 2).fill("river")
             assert_torch(widget, stem)
-        if stem == "gpt":  # a text for each model, the one that is shown first
+        if stem in ("gpt", "beam_tree"):  # a text for each model, the one that is shown first
             texts = [("Your text", "My lord, I am\n"), ("Your story", "mary is in the hall .")]
             for which in (before["variant"], 1 - before["variant"]):
                 widget.locator("input[name=model]").nth(which).check()
                 title, text = texts[which]
                 widget.get_by_role("textbox", name=title).fill(text)
                 assert_torch(widget, stem)
-        for name in () if stem in ("gpt", "time_machine") else WIDGETS[stem].sentences():
+        if stem == "generation":
+            widget.get_by_role("textbox", name="Prompt").fill("My lord, I am\n")
+            assert_torch(widget, stem)
+            widget.get_by_role("button", name="New draw").click()
+            assert_torch(widget, stem)
+        of_characters = ("gpt", "time_machine", "generation", "beam_tree")
+        for name in () if stem in of_characters else WIDGETS[stem].sentences():
             box = widget.locator(f"input.line[list=known-{name}]")
             box.fill(f"{box.input_value()} too")
             assert_torch(widget, stem)
@@ -232,6 +253,9 @@ def test_every_widget_follows_edits_of_every_input(
         if stem == "ablation":
             widget.locator("input[name=model]").nth(2).check()
             assert_torch(widget, stem)
+        if stem == "beam_tree":
+            widget.get_by_role("button", name="Draw two others").click()
+            assert_torch(widget, stem)
         if stem == "time_machine":
             widget.get_by_label("Prompt").fill("My lord, I am\n")
             assert_torch(widget, stem)
@@ -241,7 +265,15 @@ def test_every_widget_follows_edits_of_every_input(
             box.click()
             assert_torch(widget, stem)
         for slider in widget.get_by_role("slider").all():
+            before_press = inputs_of(widget)
             slider.press("ArrowRight")
+            if inputs_of(widget) == before_press:  # it stands at its end
+                slider.press("ArrowLeft")
+            assert_torch(widget, stem)
+        if stem == "generation":
+            widget.get_by_role("listbox", name="what it writes").press("ArrowLeft")
+            settled(widget)
+            widget.locator(".nexts li:not(.taken) button").first.click()
             assert_torch(widget, stem)
         after = inputs_of(widget)
         assert all(after[n] != before[n] for n in before), "an input has no editor"

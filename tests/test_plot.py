@@ -27,7 +27,9 @@ from tinylib.lab.architecture import (
     attention_scoring,
     decoder_only,
     encoder_decoder,
+    generation,
     gpt,
+    kv_cache,
     multi_head_attention,
     paths,
     positional_encoding,
@@ -41,6 +43,7 @@ from tinylib.lab.diagram import KINDS, Arrow, Box, diagram
 from tinylib.lab.plot import (
     Figure,
     alignment,
+    distributions,
     hands,
     heat,
     heats,
@@ -99,6 +102,17 @@ def surprising() -> Figure:
     return over_words(STORY.split(), bars, "Surprise", y_name="surprise in nats")
 
 
+LETTERS = [*"etaoinshr␣⏎"]
+NEXT = torch.tensor([30.0, 2, 8, 20, 1, 5, 4, 16, 3, 1, 10]) / 100
+FEW = torch.where(NEXT > 0.05, NEXT, 0) / 0.84
+
+
+def chosen() -> Figure:
+    sharp = (2 * NEXT.log()).softmax(-1)
+    after = {"τ = 0.5": sharp, "top-k, k = 5": FEW, "as it is": NEXT, "even": torch.ones(11) / 11}
+    return distributions(LETTERS, NEXT, after, "The next letter", top=7)
+
+
 ENGLISH, FRENCH = "the cat does not see it".split(), "le chat ne le voit pas".split()
 GOLD = [(0,), (1,), (2, 3), (), (4,), (3,)]
 LOOKS = torch.tensor(  # the last row looks one word too far to the left
@@ -154,6 +168,7 @@ DRAW = {
     "lines": three_lines,
     "levels": to_the_limit,
     "over_words": surprising,
+    "distributions": chosen,
     "encoder_decoder": encoder_decoder,
     "seq2seq": seq2seq,
     "attention_scoring": attention_scoring,
@@ -167,6 +182,8 @@ DRAW = {
     "add_norm": add_norm,
     "gpt": gpt,
     "decoder_only": decoder_only,
+    "generation": generation,
+    "kv_cache": kv_cache,
 }
 OF_CHAPTERS = {
     "encoder_decoder": "01_encoder_decoder",
@@ -182,6 +199,8 @@ OF_CHAPTERS = {
     "add_norm": "07_transformer",
     "gpt": "08_gpt",
     "decoder_only": "08_gpt",
+    "generation": "09_generation",
+    "kv_cache": "09_generation",
 }
 every_drawing = pytest.mark.parametrize("name", OF_CHAPTERS)
 every_picture = pytest.mark.parametrize("name", DRAW)
@@ -785,6 +804,71 @@ def test_bars_that_do_not_fit_the_words_are_refused_with_advice(words, bars, mes
 
 # Architectures
 
+
+def bars_of(figure: Figure, colour: str) -> list[Any]:
+    """The bars with an outline of this colour, without those of the legend."""
+    outlined = [
+        bar
+        for bar in patches(figure, "Rectangle")
+        if bar.get_edgecolor() == mpl.colors.to_rgba(colour)
+    ]
+    return outlined[:-1]
+
+
+def test_bars_before_and_after_start_at_one_line_and_what_is_cut_is_hatched():
+    figure = chosen()
+    order = [0, 3, 7, 10, 2, 5, 6]  # 30, 20, 16, 10, 8, 5 and 4 %
+    was = [*NEXT[order].tolist(), 0.07]
+    filled, cut = bars_of(figure, plot.CURVES[0]), bars_of(figure, plot.CURVES[1])
+    assert len(filled) == 4 * 8 and len(cut) == 3 and all(bar.get_hatch() for bar in cut)
+    sharp, few = filled[:8], filled[8:16]
+    scale = sharp[0].get_width() / float(NEXT[0] ** 2 / (NEXT**2).sum())
+    assert [bar.get_width() for bar in few] == pytest.approx(
+        [scale * x for x in [*FEW[order].tolist(), 0]], abs=1e-4
+    )
+    assert [bar.get_width() for bar in cut] == pytest.approx([scale * x for x in was[5:]])
+    assert {bar.get_x() for bar in cut} == {bar.get_x() for bar in few} != {sharp[0].get_x()}
+    hollow = bars_of(figure, plot.SOFT)
+    assert len(hollow) == 4 * 8 - 3
+    assert [bar.get_width() for bar in hollow[:8]] == pytest.approx([scale * x for x in was])
+    written = [text.get_text() for text in texts(figure)]
+    assert written.count("4 more") == 2 and written.count("cut") == 3 + 1
+    assert {"The next letter", "36 %", "⏎", "9 %"} <= set(written)
+
+
+def test_alt_text_of_distributions_says_what_is_likeliest_and_how_many_are_cut():
+    words = chosen().alt
+    assert words.startswith("Bars, The next letter: probabilities of e, o, h, ⏎, a, n, s, 4 more.")
+    assert "Before: 0.3 for e." in words and "top-k, k = 5: 0.357 for e, 6 cut" in words
+    assert "τ = 0.5: 0.507 for e, 0 cut" in words
+
+
+def test_small_shares_and_a_sum_below_one_can_be_drawn():
+    nucleus = distributions(["a", "b", "c"], [0.7, 0.297, 0.003], {"cut": [0.7, 0, 0.003]}, "Next")
+    written = [text.get_text() for text in texts(nucleus)]
+    assert {"70 %", "< 1 %"} <= set(written) and "more" not in nucleus.alt
+    assert written.count("cut") == 3  # the panel, b, the legend
+    never = distributions(["a", "b"], [1.0, 0.0], {"so": [1.0, 0.0]}, "Next")
+    assert [text.get_text() for text in texts(never)].count("cut") == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ([0.5, 0.5], {}, "at least one distribution after"),
+        ([0.5, 0.5], {"before": [1.0, 0.0]}, "none of them named 'before'"),
+        ([0.5, 0.25, 0.25], {"so": [0.5, 0.5]}, "'before' has shape \\(3,\\): pass a prob"),
+        ([0.5, 0.5], {"so": [3.0, 1.0]}, "'so' has shape \\(2,\\): pass a probability for each"),
+        ([0.5, 0.5], {"so": [1.5, -0.5]}, "as softmax gives it"),
+        ([0.5, 0.5], {"so": [0.5, -torch.inf]}, "as softmax gives it"),
+        ([0.5, torch.nan], {"so": [0.5, 0.5]}, "only finite numbers"),
+    ],
+)
+def test_what_is_no_distribution_is_refused_with_advice(before, after, message):
+    with pytest.raises(ValueError, match=message):
+        distributions(["a", "b"], before, after, "Next")
+
+
 BLOCK = {
     "x": Box("embeddings $x$", (0, 0), "data"),
     "f": Box("self-attention", (0, 1)),
@@ -945,6 +1029,41 @@ def test_what_gpt_keeps_of_a_decoder_block_stands_at_the_same_height():
         0,
         round(at["g x"][0]),
     }
+
+
+def test_a_cache_stands_beside_the_block_and_the_next_token_is_appended():
+    figure = drawn("generation")
+    assert shapes(figure) == sorted(
+        ["B"] * 2 + ["B 1"] * 2 + ["B 1 D"] * 3 + ["B T D"] + ["B V"] * 2
+    )
+    at = spots(figure)
+    upwards = ["text", "embed", "block", "output", "adjust", "draw", "next"]
+    assert {at[name][0] for name in upwards} == {0}
+    heights = [at[name][1] for name in upwards]
+    assert heights == sorted(heights, reverse=True)
+    assert at["cache"][1] == at["block"][1] and at["u"][1] == at["draw"][1]
+    append = [label for label in shape_labels(figure) if label.get_text().startswith("append")]
+    assert append[0].get_position()[0] < 0
+    written = [text.get_text() for text in texts(figure)]
+    assert written.count(r"$\times\,N$") == 1
+    for words in ("those of all T tokens", "logits for the last token alone", "appended"):
+        assert words in figure.alt
+
+
+def test_with_a_cache_only_the_last_row_is_computed():
+    lines: Any = drawn("kv_cache").drawing.axes[0].lines[:-3]  # without the legend
+    now, kept, each = KINDS["op"].line, "#b3bdc8", 3 * 6 * 3 + 21
+    cells = [(*line.get_xydata()[0], line.get_markerfacecolor()) for line in lines]
+    assert len(cells) == 2 * each
+    without, cached = cells[:each], cells[each:]
+    assert {look for *_, look in without} == {now}
+    computed = [y for _, y, look in cached if look == now]
+    assert computed == [max(y for _, y, _ in cached)] * (3 * 3 + 6)
+    old = {(x, y) for x, y, look in cached if look == kept}
+    assert old == {(x, y) for x, y, _ in cached[18:54] if y != computed[0]}  # of K and V
+    told = [text.get_text() for text in texts(drawn("kv_cache")) if "computed:" in text.get_text()]
+    assert told == ["computed: 6 rows of each, 21 weights", "computed: 1 row of each, 6 weights"]
+    assert told[0].removeprefix("computed: ") in drawn("kv_cache").alt
 
 
 def test_an_arrow_runs_aside_and_its_port_stands_in_the_target():

@@ -313,7 +313,7 @@ def test_the_committed_graph_is_the_function(name: str, unchecked: None) -> None
     """Its run in a browser is compared with torch in test_parity.py."""
     committed = (HERE / "graphs" / f"{name}.onnx").read_bytes()
     assert committed == GRAPHS[name](), "run `make graphs` and commit what it writes"
-    assert len(committed) < 32_000
+    assert len(committed) < 36_000
 
 
 def test_there_are_the_graphs_that_widgets_need_and_no_other() -> None:

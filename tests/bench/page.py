@@ -7,6 +7,7 @@ same for an edit that just missed a frame, the worst moment there is.
 """
 
 import statistics
+from itertools import pairwise
 from typing import NamedTuple
 
 from browsing import Visit, launch, page_of, served, settled
@@ -51,6 +52,9 @@ EDITED = [
     Edit("gpt", "textarea.line", *TEXTS, ".nexts"),
     Edit("loss_bench", "input[aria-label^='p of']", "0.4", "0.6", ".totals"),
     Edit("time_machine", "textarea.line", "JULIET:\nI ", "My lord, the qu", ".page-of .own"),
+    Edit("beam_tree", "textarea.line", *TEXTS, ".tree"),
+    Edit("sampling", "input[aria-label='temperature, typed']", "0.7", "1.3", ".chain"),
+    Edit("generation", "textarea.line", "JULIET:\nI ", "My lord, the qu", ".page .own"),
     Edit("bleu", LINE, "il est calme .", "il est mouillé .", ".result"),
 ]
 
@@ -87,6 +91,28 @@ FIRST_EDIT = """async ([el, { box, first }]) => {
     box.dispatchEvent(new Event('input', { bubbles: true, composed: true }));
     while (!el.model.settled) await new Promise((done) => setTimeout(done, 1));
     return [performance.now() - start, said.findLast((text) => text.startsWith("Loading"))];
+}"""
+
+
+# A text is written on from here to the end of the context, each token as soon as it is computed.
+WRITES = """async ([el, inputs]) => {
+    const settled = async () => {
+        do await new Promise((done) => setTimeout(done, 5)); while (!el.model.settled);
+    };
+    el.model.set('inputs', inputs);
+    el.model.save_changes();
+    await settled();
+    const button = (name) => [...el.shadowRoot.querySelectorAll('button')]
+        .find((one) => one.textContent === name);
+    const [shown, frames, on] = [[], [], button('Write on')];
+    const draw = (now) => { frames.push(now); requestAnimationFrame(draw); };
+    requestAnimationFrame(draw);
+    const count = el.shadowRoot.querySelector('.onward .count');
+    const note = () => shown.push([parseInt(count.textContent.split('+')[1]), performance.now()]);
+    new MutationObserver(note).observe(count, { subtree: true, characterData: true });
+    on.click();
+    while (on.hidden) await new Promise((done) => setTimeout(done, 20));
+    return [shown, frames];
 }"""
 
 
@@ -134,15 +160,41 @@ def measure(browser: Browser, site: str, edit: Edit) -> list[tuple[str, str]]:
     return rows
 
 
+def written(browser: Browser, site: str) -> list[tuple[str, str]]:
+    """Tokens a second, all that the widget shows of each included, along a whole context."""
+    rows = []
+    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
+        widget = Visit(context, site, page_of("generation")).widget("generation")
+        widget.scroll_into_view_if_needed()
+        before = widget.evaluate("el => el.model.get('inputs')")
+        handle = widget.element_handle()
+        ways = {"at first": True, "with the cache": True, "without": False}
+        for seed, (way, cached) in enumerate(ways.items(), 11):  # each text is a new one
+            start = {**before, "seed": seed, "cached": cached, "branches": [[0, 0, 0, 9]]}
+            shown, frames = widget.page.evaluate(WRITES, [handle, start])
+            at = {count: now for count, now in shown}
+            for first, last in ((32, 64), (96, 128), (217, 249)):
+                pace = 1000 * (last - first) / (at[last] - at[first])
+                rows.append((f"{way}, tokens {first} to {last}", f"{pace:.0f} a second"))
+            gaps = [b - a for a, b in pairwise(frames)]
+            middle, high = percentile(gaps, 0.5), percentile(gaps, 0.95)
+            rows.append((f"{way}, from frame to frame, p50 / p95", f"{middle:.1f} / {high:.1f} ms"))
+    return rows
+
+
+def report(name: str, rows: list[tuple[str, str]]) -> None:
+    print(f"\n{name}")
+    width = max(len(name) for name, _ in rows)
+    for name, value in rows:
+        print(f"  {name:{width}}  {value}")
+
+
 def main() -> None:
     with served() as site, sync_playwright() as playwright:
         browser = launch(playwright, find_chromium())
         for edit in EDITED:
-            rows = measure(browser, site, edit)
-            print(f"\n{edit.stem}")
-            width = max(len(name) for name, _ in rows)
-            for name, value in rows:
-                print(f"  {name:{width}}  {value}")
+            report(edit.stem, measure(browser, site, edit))
+        report("generation, writing", written(browser, site))
         browser.close()
 
 

@@ -1,10 +1,22 @@
 """The models of the course as drawings, one function for each."""
 
 from itertools import pairwise, product
+from math import ceil
 from typing import Any
 
 from tinylib.lab.diagram import KINDS, Arrow, Box, diagram
-from tinylib.lab.plot import MARGIN, TEXT, TITLE, Figure, finish, page, style
+from tinylib.lab.plot import (
+    MARGIN,
+    SMALL,
+    SOFT,
+    TEXT,
+    TITLE,
+    Figure,
+    finish,
+    page,
+    style,
+    text_width,
+)
 
 
 def self_attention() -> Figure:
@@ -573,6 +585,103 @@ def decoder_only() -> Figure:
             "source, no cross-attention."
         ),
     )
+
+
+def generation() -> Figure:
+    """Writing with a GPT: the newest token in, one token out, and a cache beside each block."""
+    stream, beside = 0.0, 1.28
+    ways: dict[str, tuple[Box, str, str]] = {  # boxes from below, and what leaves each
+        "text": (Box("text so far", (stream, 0), "data"), "B 1", "newest"),
+        "embed": (Box("embed", (stream, -0.87), "weight"), "B 1 D", ""),
+        "block": (Box("block", (stream, -1.9), "weight", 0.7, 1.3), "B 1 D", ""),
+        "output": (Box("output layer", (stream, -2.93), "weight"), "B V", "logits"),
+        "adjust": (Box("temperature,\ntop-k, top-p", (stream, -3.9), rows=1.25), "B V", "logits"),
+        "draw": (Box("draw", (stream, -4.87)), "B", ""),
+        "next": (Box("next token", (stream, -5.74), "data"), "B 1", "append"),
+    }
+    boxes = {name: box for name, (box, *_) in ways.items()} | {
+        "cache": Box("cache: keys\nand values", (beside, -1.9), "data", 0.9, 1.3),
+        "u": Box("$u$ in [0, 1)", (beside, -4.87), "data", 0.9),
+    }
+    return diagram(
+        boxes,
+        [
+            *[Arrow(a, b, *ways[a][1:]) for a, b in pairwise(ways)],
+            Arrow("next", "text", *ways["next"][1:], via=-0.83),
+            Arrow("block", "cache", "B 1 D", aside=-15),
+            Arrow("cache", "block", "B T D", aside=15),
+            Arrow("u", "draw", "B"),
+        ],
+        repeat=[(r"$\times\,N$", ["block", "cache"])],
+        notes={
+            "$T$ tokens; at first all\nof the prompt is new": (beside - 0.08, -0.2),
+            "for the last\ntoken alone": (beside, -2.93),
+            "greedy: take the\nlikeliest instead": (beside, -3.9),
+        },
+        alt=(
+            "Diagram of writing with a GPT, from the bottom upwards. Of the text so far (T tokens) "
+            "the newest goes in (B by 1); at first the whole prompt is new. It is embedded (B by 1 "
+            "by D) and goes through N blocks. Beside each block stands its cache: the block hands "
+            "it the keys and the values of the new token (each B by 1 by D) and gets those of all "
+            "T tokens (each B by T by D). An output layer gives logits for the last token alone "
+            "(B by V). Temperature, top-k and top-p change them; a number u from 0 to 1 for each "
+            "text draws the next token, or, greedily, the likeliest is taken. It is appended to "
+            "the text (B by 1), and the loop starts again."
+        ),
+    )
+
+
+def kv_cache() -> Figure:
+    """What one head computes for the next token, without a cache and with one.
+
+    The rows of Q, K and V, and the cells of the table of attention weights, that are computed when
+    the last of six words is read.
+    """
+    words = "the cat sat on the mat".split()
+    T, D, cell, gap, head, foot = len(words), 3, 20, 14, 48, 46
+    now: dict[str, Any] = {"mfc": KINDS["op"].line, "mec": KINDS["op"].line}
+    kept: dict[str, Any] = {"mfc": "#b3bdc8", "mec": "#b3bdc8"}
+    none: dict[str, Any] = {"mfc": "none", "mec": "#b3bdc8"}
+    legend = {"computed now": now, "kept from before": kept, "not needed": none}
+    old = {  # rows, in each table
+        "without a cache: all again": {"Q": now, "K": now, "V": now, "weights": now},
+        "with a cache: the last row": {"Q": none, "K": kept, "V": kept, "weights": none},
+    }
+    told = (f"{T} rows of each, {T * (T + 1) // 2} weights", f"1 row of each, {T} weights")
+    left, tall = MARGIN + 42, head + cell * T + foot
+    key = [text_width(name, SMALL) + 42 for name in legend]
+    with style():
+        axes = page(2 * MARGIN + sum(key) - 16, 2 * tall + 36 + MARGIN)
+        for top, title, count in zip((MARGIN, MARGIN + tall), old, told, strict=True):
+            axes.text(MARGIN, top + 12, title, size=TITLE, weight="bold", va="center")
+            x, y = left, top + head
+            for name, before in old[title].items():
+                columns = T if name == "weights" else D
+                axes.text(x + columns * cell / 2, y - 6, name, size=SMALL, ha="center")
+                for i, j in product(range(T), range(columns)):
+                    if name != "weights" or j <= i:  # nobody looks at the future
+                        look = now if i == T - 1 else before
+                        middle = (x + (j + 0.5) * cell, y + (i + 0.5) * cell)
+                        axes.plot(*middle, "s", ms=13, **look)
+                x += columns * cell + gap
+            for i, word in enumerate(words):
+                middle = (left - 8, y + (i + 0.5) * cell)
+                axes.text(*middle, word, size=SMALL, ha="right", va="center_baseline")
+            axes.text(left, y + T * cell + 18, f"computed: {count}", size=SMALL, color=SOFT)
+        x, y = MARGIN, 2 * tall + 28
+        for (name, look), step in zip(legend.items(), key, strict=True):
+            axes.plot(x + 9, y, "s", ms=13, **look)
+            axes.text(x + 25, y, name, size=SMALL, color=SOFT, va="center_baseline")
+            x += ceil(step)
+        return finish(
+            axes,
+            f"What one head computes when it reads mat, the last of {T} words: the cat sat on the "
+            "mat. The tables Q, K and V have a row for each word; that of attention weights is a "
+            "lower triangle, since nobody looks at the future. Without a cache every cell is "
+            f"computed: {told[0]}. With a cache only the last row of each is computed: {told[1]}. "
+            "The old rows of K and V are kept from before; those of Q and the old weights are not "
+            "needed any more.",
+        )
 
 
 def paths(n: int = 7, k: int = 3) -> Figure:

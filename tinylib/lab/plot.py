@@ -1,8 +1,9 @@
 """Matrices as heat maps and numbers as curves; `lab.architecture` draws the models.
 
 `heat` and `heats` draw matrices, `alignment`, `maps` and `rasters` larger ones, `hands` draws
-angles, `lines` curves and `over_words` bars over a text. All return a `Figure`: one PNG for the
-notebook and one sentence for a reader who cannot see it. Lengths are CSS pixels, fonts are points.
+angles, `lines` curves, `over_words` bars over a text and `distributions` bars of probabilities. All
+return a `Figure`: one PNG for the notebook and one sentence for a reader who cannot see it. Lengths
+are CSS pixels, fonts are points.
 """
 
 import base64
@@ -768,6 +769,90 @@ def over_words(
         ]
         whole = f"Bars over the {len(words)} words of a text, {title}: {y_name} of each word. "
         return finish(axes, alt or f"{whole}{'; '.join(told)}.")
+
+
+def distributions(
+    tokens: Sequence[str],
+    before: Values,
+    after: Mapping[str, Values],
+    title: str,
+    *,
+    top: int = 12,
+    alt: str = "",
+) -> Figure:
+    """One distribution over tokens, and beside it what each setting makes of it.
+
+    `before` and each of `after`, of which up to three stand in a line, hold a probability for every
+    token. The `top` likeliest have a bar, the others one together; hollow is before, filled after,
+    and hatched what is cut: nothing is left of it. The longest bar is the highest of all. Numbers
+    that are no probabilities, or not as many as tokens, are a ValueError.
+    """
+    read = {name: _read(values, name) for name, values in {"before": before, **after}.items()}
+    if len(read) != len(after) + 1 or not after:
+        raise ValueError("pass at least one distribution after, none of them named 'before'")
+    for name, values in read.items():
+        if values.shape != (len(tokens),) or (values < 0).any() or values.sum() > 1.001:
+            raise ValueError(
+                f"{name!r} has shape {tuple(values.shape)}: pass a probability for each of the "
+                f"{len(tokens)} tokens, as softmax gives it"
+            )
+    first = read["before"].argsort(descending=True, stable=True)
+    shown, rest = first[:top].tolist(), first[top:]
+    names, bars = [tokens[i] for i in shown], {n: v[shown].tolist() for n, v in read.items()}
+    if len(rest):
+        names.append(f"{len(rest)} more")
+        for name, values in read.items():
+            bars[name].append(float(values[rest].sum()))
+    was, full = bars.pop("before"), max(x for row in bars.values() for x in row)
+    full = max(full, *was) or 1.0
+    left, row = MARGIN + _longest(names, SMALL) + 10, 22
+    room = PHONE - MARGIN - left
+    abreast = max(1, min(3, floor(room / (_longest([*after], SMALL) + 10))))
+    downwards = ceil(len(after) / abreast)
+    abreast = ceil(len(after) / downwards)  # 4 are 2 and 2
+    step = room / abreast
+    long, tall = step - 54, row * len(names) + 56
+    looks: dict[str, Any] = {
+        "before": {"fc": "none", "ec": SOFT},
+        "after": {"fc": CURVES[0], "ec": CURVES[0]},
+        "cut": {"fc": "none", "ec": CURVES[1], "hatch": "////"},
+    }
+    told = []
+    with style():
+        axes = page(PHONE, MARGIN + 30 + tall * downwards + 24 + MARGIN)
+        axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
+        for panel, (name, now) in enumerate(bars.items()):
+            x, top_y = left + step * (panel % abreast), MARGIN + 30 + tall * (panel // abreast)
+            axes.text(x, top_y + 18, name, size=SMALL)
+            y = top_y + 28.0
+            axes.plot([x, x], [y, y + row * len(names)], color=SOFT, lw=0.9)
+            for token, old, new in zip(names, was, now, strict=True):
+                middle = y + row / 2
+                if panel % abreast == 0:
+                    axes.text(left - 8, middle, token, size=SMALL, ha="right", va="center_baseline")
+                share = f"{100 * new:.0f} %" if new >= 0.005 or not old else "< 1 %"
+                look, ink, end = looks["before"], INK, x + long * max(old, new) / full + 5
+                if old and not new:
+                    share, look, ink = "cut", looks["cut"], CURVES[1]
+                bar = Rectangle((x, y + 5), long * new / full, row - 10, lw=0, **looks["after"])
+                axes.add_patch(bar)
+                axes.add_patch(Rectangle((x, y + 3), long * old / full, row - 6, lw=1.1, **look))
+                axes.text(end, middle, share, size=SMALL, color=ink, va="center_baseline")
+                y += row
+            gone = ((read["before"] > 0) & (read[name] == 0)).sum()
+            likeliest = int(read[name].argmax())
+            told.append(
+                f"{name}: {_short(read[name][likeliest])} for {tokens[likeliest]}, {gone} cut"
+            )
+        x, y = float(MARGIN), axes.get_ylim()[0] - MARGIN - 8
+        for name, look in looks.items():
+            axes.add_patch(Rectangle((x + 1, y - 7), 24, 14, lw=1.1, **look))
+            axes.text(x + 33, y, name, size=SMALL, color=SOFT, va="center_baseline")
+            x += 33 + text_width(name, SMALL) + 22
+        likeliest = int(first[0])
+        words = f"Bars, {title}: probabilities of {', '.join(names)}. Before: "
+        words += f"{_short(read['before'][likeliest])} for {tokens[likeliest]}. "
+        return finish(axes, alt or f"{words}{'; '.join(told)}.")
 
 
 def _infinite(*values: Tensor) -> bool:

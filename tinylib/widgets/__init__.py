@@ -28,6 +28,7 @@ reader choose among several models: then ``weights`` lists their names, its inpu
 which one computes, and the page loads each only when it is chosen.
 """
 
+import inspect
 import json
 import math
 import re
@@ -104,6 +105,11 @@ class LiveWidget(anywidget.AnyWidget):
         """The least and the most: of an input's entries, by its name; of an axis, by its letter."""
         return {}
 
+    @classmethod
+    def sizes(cls, name: str) -> Limits:
+        """The sizes of axes, by letter, that hang on which model is run: its layers, its width."""
+        return {}
+
     def __init__(self, words: Sequence[str] | str = (), **tensors: Any) -> None:
         words = words.split() if isinstance(words, str) else words
         words = list(words) if isinstance(words, Sequence) else words
@@ -119,12 +125,14 @@ class LiveWidget(anywidget.AnyWidget):
                 "entry": schema.MAX_ENTRY,
             },
         }
+        several = not isinstance(self.weights, str)
         more = {
             "sentences": {name: list(words) for name, words in self.sentences().items()},
             "vocabularies": {name: list(words) for name, words in self.vocabularies().items()},
             "limits": {name: list(ends) for name, ends in self.limits().items()},
             "graphs": [graph_name(step) for step in self.steps],
-            "weights": self.weights if isinstance(self.weights, str) else list(self.weights),
+            "plain": [graph_name(s) for s in self.steps if several and not reads_weights(s)],
+            "weights": list(self.weights) if several else self.weights,
             "facts": self.facts(),
         }
         spec |= {name: value for name, value in more.items() if value}
@@ -253,10 +261,16 @@ def table(
     )
 
 
+def reads_weights(step: Callable[..., Any]) -> bool:
+    """Whether the step takes a trained model."""
+    return "model" in inspect.signature(step).parameters
+
+
 def graph_name(step: Callable[..., Any], variant: str = "") -> str:
     """``translator-write`` for ``write`` of translator.py: widgets that share a step share it.
 
-    Of a widget with several weights they are in the name too: ``ablation-read-bilingual-no-norm``.
+    Of a widget with several weights they are in the name too, if the step reads them:
+    ``ablation-read-bilingual-no-norm``.
     """
     name = f"{step.__module__.rpartition('.')[2]}-{step.__name__}"
     return f"{name}-{variant}" if variant else name

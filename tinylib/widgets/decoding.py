@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
-from tinylib.decoding import Hypotheses, choose, extend, greedy
+from tinylib.decoding import Hypotheses, State, Step, choose, extend, greedy
 from tinylib.lab.data import BOS, EOS
 from tinylib.widgets import table
 from tinylib.widgets.translator import (
@@ -37,12 +37,13 @@ class Candidates(NamedTuple):
     score: Float[Tensor, " C"]
 
 
-def consider(
+def weigh(
     log_probs: Float[Tensor, " W"],
     lengths: Int[Tensor, " W"],
     done: Bool[Tensor, " W"],
     next_log_probs: Float[Tensor, "W V"],
     alpha: Float[Tensor, ""],
+    eos: int,
 ) -> Candidates:
     """One step of beam search, and the best of what it prunes.
 
@@ -54,12 +55,47 @@ def consider(
         pad(done, (0, PRUNED), value=True)[None],
     )
     next_log_probs = pad(next_log_probs, (0, 0, 0, PRUNED))
-    kept, parent, token, score = extend(now, next_log_probs[None], EOS, alpha)
+    kept, parent, token, score = extend(now, next_log_probs[None], eos, alpha)
     parent, token = parent[0], token[0]
     # A hypothesis that was done is extended by nothing, and that is certain.
     step = next_log_probs[parent, token].masked_fill(now.finished[0, parent], 0.0)
     log_prob, length, finished = (value[0] for value in kept)
     return Candidates(parent, token, step.exp(), log_prob, length, finished, score[0])
+
+
+def consider(
+    log_probs: Float[Tensor, " W"],
+    lengths: Int[Tensor, " W"],
+    done: Bool[Tensor, " W"],
+    next_log_probs: Float[Tensor, "W V"],
+    alpha: Float[Tensor, ""],
+) -> Candidates:
+    """:func:`weigh` where <eos> ends a sentence."""
+    return weigh(log_probs, lengths, done, next_log_probs, alpha, EOS)
+
+
+def search(
+    step: Step,
+    start: State,
+    bos: int,
+    eos: int,
+    most: int,
+    width: int,
+    alpha: Float[Tensor, ""],
+) -> list[Candidates]:
+    """Beam search, as :func:`tinylib.decoding.beam` does it, with every step written down."""
+    state = choose(start, torch.zeros(width, dtype=torch.long))
+    token = torch.full((width,), bos)
+    free = torch.arange(width) > 0
+    log_probs, lengths, done = torch.where(free, -torch.inf, 0.0), torch.zeros_like(token), free
+    steps: list[Candidates] = []
+    while len(steps) < most and not done.all():
+        logits, state = step(state, token)
+        seen = weigh(log_probs, lengths, done, logits.log_softmax(-1), alpha, eos)
+        steps.append(seen)
+        parent, token, _, log_probs, lengths, done, _ = (value[:width] for value in seen)
+        state = choose(state, parent)
+    return steps
 
 
 class Tree(NamedTuple):
@@ -78,28 +114,39 @@ class Tree(NamedTuple):
 
 @torch.no_grad()
 def compute(source: Int[Tensor, " S"], width: Int[Tensor, ""], alpha: Float[Tensor, ""]) -> Tree:
-    """Beam search, as :func:`tinylib.decoding.beam` does it, with every step written down."""
-    model, W = trained(), int(width)
+    """A sentence is read, and its translation is searched for."""
+    model = trained()
     start = model.start(source[None], torch.tensor([len(source)]))
     single = greedy(model.step, start, BOS, EOS, MOST_STEPS)
-
-    state = choose(start, torch.zeros(W, dtype=torch.long))
-    token = torch.full((W,), BOS)
-    free = torch.arange(W) > 0
-    log_probs, lengths, done = torch.where(free, -torch.inf, 0.0), torch.zeros_like(token), free
-    steps: list[Candidates] = []
-    while len(steps) < MOST_STEPS and not done.all():
-        logits, state = model.step(state, token)
-        seen = consider(log_probs, lengths, done, logits.log_softmax(-1), alpha)
-        steps.append(seen)
-        parent, token, _, log_probs, lengths, done, _ = (value[:W] for value in seen)
-        state = choose(state, parent)
+    steps = search(model.step, start, BOS, EOS, MOST_STEPS, int(width), alpha)
     rows = (torch.stack(values) for values in zip(*steps, strict=True))
     return Tree._make([*rows, single.tokens[0], single.log_probs[0]])
 
 
+class End(NamedTuple):
+    """One that the search ends with: all its tokens, what ends it among them."""
+
+    tokens: list[int]
+    log_prob: float
+    length: int
+    score: float
+
+
+def ends_of(tree: Any, width: int) -> list[End]:
+    """What is left after the last of a tree's steps, best first, followed back to the start."""
+    found = []
+    for w in range(width):
+        tokens, place = [], w
+        for parent, token in zip(reversed(tree.parent), reversed(tree.token), strict=True):
+            tokens.append(int(token[place]))
+            place = int(parent[place])
+        log_prob, score = tree.log_prob[-1, w].item(), tree.score[-1, w].item()
+        found.append(End(tokens[::-1], log_prob, int(tree.length[-1, w]), score))
+    return found
+
+
 class Hypothesis(NamedTuple):
-    """One that the search ends with."""
+    """One that the search ends with, in words."""
 
     words: list[str]
     log_prob: float
@@ -108,18 +155,12 @@ class Hypothesis(NamedTuple):
 
 
 def ends(tree: Tree, width: int) -> list[Hypothesis]:
-    """The hypotheses that are left at the end, best first, each followed back to the start."""
+    """The hypotheses that are left at the end, best first."""
     names = translator().target.tokens
-    found = []
-    for w in range(width):
-        tokens, place = [], w
-        for parent, token in zip(reversed(tree.parent), reversed(tree.token), strict=True):
-            tokens.append(int(token[place]))
-            place = int(parent[place])
-        words = [names[token] for token in reversed(tokens) if token != EOS]
-        log_prob, score = tree.log_prob[-1, w].item(), tree.score[-1, w].item()
-        found.append(Hypothesis(words, log_prob, int(tree.length[-1, w]), score))
-    return found
+    return [
+        Hypothesis([names[token] for token in end.tokens if token != EOS], *end[1:])
+        for end in ends_of(tree, width)
+    ]
 
 
 class DecodingWidget(TranslatorWidget):

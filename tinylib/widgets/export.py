@@ -6,7 +6,6 @@ Only this module imports onnx; a kernel that shows widgets needs none of it.
 """
 
 import importlib
-import inspect
 import io
 import logging
 import pkgutil
@@ -25,7 +24,7 @@ from torch import nn
 
 import tinylib.widgets
 from tinylib.lab.weights import Place, layout, shipped
-from tinylib.widgets import HERE, LiveWidget, dtype_of, graph_name
+from tinylib.widgets import HERE, LiveWidget, dtype_of, graph_name, reads_weights
 from tinylib.widgets.schema import MAX_WORDS, axes_of, kinds_of
 
 LARGEST = 128  # entries of a constant that may stand in a graph: a clock hand each, of D = 256
@@ -52,8 +51,9 @@ def graphs() -> dict[str, Callable[[], bytes]]:
     for widget in widgets():
         several = not isinstance(widget.weights, str)
         for step, name in product(widget.steps, widget.weights if several else [widget.weights]):
-            export = partial(graph, widget, step, name)
-            found[graph_name(step, name if several else "")] = export
+            own = name if not several or reads_weights(step) else ""
+            export = partial(graph, widget, step, own)
+            found[graph_name(step, own if several else "")] = export
         if not widget.steps:
             found[widget.stem] = partial(graph, widget, widget.compute)
     return dict(sorted(found.items()))
@@ -65,7 +65,7 @@ def graph(widget: type[LiveWidget], fn: Callable[..., Any], name: str = "") -> b
     if both := axes.keys() & outputs.keys():
         raise ValueError(f"{both} go in and come out: a graph needs two names")
     weights = places(widget.model(name), layout(shipped(name))) if name else {}
-    limits = {"T": (1, MAX_WORDS), **widget.limits()}
+    limits = {"T": (1, MAX_WORDS), **widget.limits(), **(widget.sizes(name) if name else {})}
     letters = {axis for of in axes.values() for axis in of.split() if not axis.isdigit()}
     sizes = {axis: limits.get(axis, (1, MAX_WORDS)) for axis in sorted(letters)}
     dynamic = {
@@ -74,7 +74,7 @@ def graph(widget: type[LiveWidget], fn: Callable[..., Any], name: str = "") -> b
         if low < high
     }
 
-    wants_model = "model" in inspect.signature(fn).parameters
+    wants_model = reads_weights(fn)
 
     class Graph(nn.Module):
         def __init__(self) -> None:

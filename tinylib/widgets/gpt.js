@@ -1,7 +1,9 @@
 import { idsOf } from "./inputs.js";
+import { chooser, ofModel } from "./models.js";
 import { h, live, mark, short, tint, within, write } from "./parts.js";
 import { topK } from "./search.js";
 import { fillList, text, visible } from "./sentences.js";
+import { TEXT_STYLE, beginnings, called, fillText, headPictures, looksMostAt, paint, percent, tail } from "./texts.js";
 import { BOS } from "./translator.js";
 
 /** What torch does in a kernel, in compute() of gpt.py. */
@@ -12,7 +14,6 @@ export async function program(run, { prompt, story, variant }) {
 
 const TEXTS = ["prompt", "story"]; // what each model reads
 const CANDIDATES = 10;
-const LOOKS = 5; // of a head, told in words
 const NATS = 5; // a surprise of so many nats, or more, has the full tint
 const SEVERAL = { characters: 40, words: 12 }; // written by one press
 
@@ -59,77 +60,9 @@ function lookedAt(widget, { N, first }) {
   return within(widget.hovered ?? widget.query + first, [first, N - 1]);
 }
 
-const called = (token) => (visible(token) === token ? `“${token}”` : visible(token));
-const percent = (share) => (share >= 0.9995 ? "100 %" : share < 0.001 ? "< 0.1 %" : `${(100 * share).toFixed(1)} %`);
 const nats = (surprise) => `${surprise.toFixed(2)} nats`;
 
-/** The end of a text, for a label. */
-function tail({ names, kind, first }, end, most = 14) {
-  const read = names.slice(first, end);
-  const shown = (kind === "words" ? read.join(" ") : read.join("").replaceAll("\n", "↵"));
-  return shown.length > most ? `…${shown.slice(-most)}` : shown;
-}
-
 // ---------------------------------------------------------------- the model and the text
-
-/** The models, one of which reads; what each is. */
-function chooser(widget) {
-  const { models } = widget.spec.facts;
-  const radios = models.map(({ title }, i) => {
-    const radio = h("input", { type: "radio", name: "model", value: String(i),
-      change: () => widget.edit(Symbol("model"), (next) => { next.variant = i; }) });
-    return { radio, label: h("label", { class: "pick" }, radio, h("span", {}, title)) };
-  });
-  const note = h("p", { class: "note" });
-  return {
-    element: h("div", { class: "column" },
-      h("div", { class: "picks", role: "radiogroup", "aria-label": "the model" }, ...radios.map(({ label }) => label)), note),
-    shows: "inputs",
-    update({ variant }) {
-      radios.forEach(({ radio, label }, i) => {
-        radio.checked = i === variant;
-        label.classList.toggle("chosen", i === variant);
-      });
-      const { layers, heads, parameters, about } = models[variant];
-      write(note, `${about} ${(parameters / 1e6).toFixed(1)} million parameters in ${layers} layers of ${heads} heads.`);
-    },
-  };
-}
-
-/** A box and what belongs to it, there while the model `variant` is chosen. */
-function ofModel(widget, variant, box, ...others) {
-  const element = h("div", { class: "column" }, box.element, ...others.map((part) => part.element));
-  return {
-    element,
-    shows: "inputs",
-    update(inputs) {
-      if (!element.hidden && inputs.variant !== variant) box.reset(); // what is half typed there is let go
-      element.hidden = inputs.variant !== variant;
-    },
-  };
-}
-
-/** Texts to begin with, in groups; `offers` names them among the facts. A long one goes by its end. */
-function beginnings(widget, name, offers) {
-  const groups = widget.spec.facts[offers];
-  const texts = Object.values(groups).flatMap((group) => Object.keys(group));
-  const option = (offered) => {
-    const [plain, end] = [offered.trim().replace(/\s+/g, " "), offered.split(" . ").at(-1)];
-    return h("option", { value: String(texts.indexOf(offered)) }, end === offered ? plain : `… ${end}`);
-  };
-  const list = h("select", {
-    change: () => list.value && widget.edit(Symbol("begin"), (next) => { next[name] = texts[Number(list.value)]; }) },
-  h("option", { value: "" }, "choose one …"),
-  ...Object.entries(groups).map(([label, group]) => h("optgroup", { label }, ...Object.keys(group).map(option))));
-  return {
-    element: h("label", { class: "offer" }, h("span", {}, "or begin with:"), list),
-    shows: "inputs",
-    update(inputs) {
-      const at = texts.indexOf(inputs[name]);
-      list.value = at < 0 ? "" : String(at);
-    },
-  };
-}
 
 // ---------------------------------------------------------------- what comes next
 
@@ -270,15 +203,6 @@ const THE_END = "The likeliest now is the end: the story is told.";
 
 // ---------------------------------------------------------------- surprise, and where the heads look
 
-/** Tokens as a line of text, each of which can be tinted: spaces stand, a new line shows its sign. */
-function fillText(list, told, make, fill) {
-  const own = told.kind === "words" ? "t whole" : "t";
-  fillList(list, told.names.slice(told.first), make, (span, name, i) => {
-    write(span, name === "\n" ? "↵\n" : name);
-    mark(span, "class", `${own}${name === "\n" ? " line-end" : ""}${fill(span, i + told.first) ?? ""}`);
-  });
-}
-
 /** The text, tinted by how surprised the model was; arrows, a click or the pointer choose a token. */
 function surprises(widget) {
   const line = h("div", { class: "text surprise", role: "listbox", tabindex: "0",
@@ -391,8 +315,7 @@ function gaze(widget) {
         : `${called(told.names[s])} at place ${s}: weight ${row[s].toFixed(4)}.`);
       return;
     }
-    const best = topK(row, LOOKS).filter((t) => row[t] >= 0.005);
-    write(note, `It looks most at ${best.map((t) => `${whereIs(told, t, at)} ${short(row[t])}`).join(", ")}.`);
+    write(note, looksMostAt(told.names, row, at));
   };
   return {
     element,
@@ -412,84 +335,35 @@ function gaze(widget) {
   };
 }
 
-/** A token by its name and how far back it stands. */
-function whereIs({ names }, t, at) {
-  const back = at - t;
-  return `${called(names[t])}${back === 0 ? " itself" : ` ${back} back`}:`;
-}
-
 /** All heads' maps, small: a row for each token, the chosen one marked. */
 function heads(widget) {
-  const box = h("div", { class: "layers", role: "radiogroup", "aria-label": "the head whose looks are shown on the text" });
-  const element = h("div", { class: "column result" },
-    h("span", { class: "label" }, "All heads: rows look, columns are looked at"), box);
-  let [maps, shape] = [[], ""];
-  const build = (L, H) => {
-    maps = Array.from({ length: L * H }, (_, i) => {
-      const canvas = h("canvas", { role: "img" });
-      const cursor = h("span", { class: "cursor" });
-      const radio = h("input", { type: "radio", name: "head", value: String(i),
-        "aria-label": `layer ${Math.floor(i / H)}, head ${i % H}`,
-        change: () => {
-          widget.heads = { ...widget.heads, [widget.inputs.variant]: i };
-          widget.repaint("outputs");
-        } });
-      return { canvas, cursor, radio, label: h("label", { class: "small" }, radio, h("span", { class: "frame-of" }, canvas, cursor)) };
-    });
-    box.style.setProperty("--heads", H);
-    box.replaceChildren(h("div", { class: "layer heading", "aria-hidden": "true" }, h("span"),
-      ...Array.from({ length: H }, (_, i) => h("span", {}, `head ${i}`))),
-    ...Array.from({ length: L }, (_, l) => h("div", { class: "layer" },
-      h("span", { class: "layer-name" }, `layer ${l}`), ...maps.slice(l * H, (l + 1) * H).map(({ label }) => label))));
-  };
+  const part = headPictures(widget, {
+    label: "All heads: rows look, columns are looked at",
+    told: () => readBy(widget),
+    chosen: (told) => headOf(widget, told),
+    choose(i) {
+      widget.heads = { ...widget.heads, [widget.inputs.variant]: i };
+      widget.repaint("outputs");
+    },
+    draw({ canvas, cursor }, told, i) {
+      const { N } = told;
+      mark(cursor, "style", `--row: ${lookedAt(widget, told)}; --rows: ${N}`);
+      if (canvas.told === told) return;
+      canvas.told = told;
+      paint(canvas, told.map(i), N, N);
+      mark(canvas, "aria-label", `weights, ${N} by ${N}`);
+    },
+  });
   return {
-    element,
+    element: part.element,
     reset() { widget.heads = undefined; },
     update({ variant }) {
-      const told = readBy(widget);
-      const { L, H, N } = told;
-      element.classList.toggle("waiting", told.variant !== variant);
-      if (shape !== `${L} ${H}`) build(L, H);
-      shape = `${L} ${H}`;
-      const [chosen, at] = [headOf(widget, told), lookedAt(widget, told)];
-      maps.forEach(({ canvas, cursor, radio, label }, i) => {
-        radio.checked = i === chosen;
-        label.classList.toggle("chosen", i === chosen);
-        mark(cursor, "style", `--row: ${at}; --rows: ${N}`);
-        if (canvas.told === told) return;
-        canvas.told = told;
-        paint(canvas, told.map(i), N);
-        mark(canvas, "aria-label", `weights, ${N} by ${N}`);
-      });
+      part.update();
+      part.element.classList.toggle("waiting", readBy(widget).variant !== variant);
     },
   };
 }
 
-const BLUE = 216 << 16 | 134 << 8 | 47; // little-endian, as all that browsers run on
-
-/** One head's weights, a row of pixels for each token; the ink grows with the square root. */
-function paint(canvas, weights, N) {
-  if (canvas.width !== N) [canvas.width, canvas.height] = [N, N];
-  const pixels = new ImageData(N, N);
-  const ink = new Uint32Array(pixels.data.buffer);
-  for (let i = 0; i < weights.length; i += 1) ink[i] = Math.round(255 * Math.sqrt(weights[i])) << 24 | BLUE;
-  canvas.values = weights;
-  canvas.getContext("2d").putImageData(pixels, 0, 0);
-}
-
-ofModel.style = ".column[hidden] { display: none; }";
-chooser.style = `
-.picks { display: flex; flex-wrap: wrap; gap: 6px; }
-.pick { display: inline-flex; gap: 8px; align-items: center; min-height: 34px; padding: 3px 12px 3px 7px; border: 1px solid var(--line); border-radius: 8px; cursor: pointer; font-size: 14px; }
-.pick input { width: 24px; height: 24px; margin: 0; accent-color: var(--accent); flex: none; }
-.pick.chosen { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); font-weight: 600; }
-`;
-beginnings.style = `
-.offer { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center; font-size: 13.5px; color: var(--soft); }
-.offer select { font: inherit; color: var(--text); background: var(--ground); border: 1px solid var(--line); border-radius: 6px;
-  min-height: 30px; padding: 2px 6px; flex: 1 1 240px; min-width: 0; max-width: 100%; text-overflow: ellipsis; }
-@media (pointer: coarse) { .offer select { font-size: 16px; } }
-`;
 candidates.style = `
 .label { font-size: 13.5px; font-weight: 600; }
 .waiting { opacity: .4; }
@@ -508,35 +382,13 @@ writer.style = `
 .onward { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center; font-size: 13px; color: var(--soft); }
 .told:empty { display: none; }
 `;
-surprises.style = `
-.text { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 16px; line-height: 28px; border: 1px solid var(--line); border-radius: 6px; padding: 5px 8px; cursor: pointer; }
-.t { padding: 3px 0; background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 65%)); }
+surprises.style = `${TEXT_STYLE}
 .surprise .t { background: color-mix(in oklab, var(--ground), var(--under) calc(var(--tl-heat, 0) * 55%)); }
-.t.whole { display: inline-block; line-height: 22px; padding: 0 3px; margin-right: 4px; border-radius: 4px; }
-.t.line-end { color: var(--soft); }
-.t.at { outline: 2px solid var(--accent); outline-offset: -1px; border-radius: 2px; }
-.t.later { color: color-mix(in oklab, var(--ground), var(--text) 55%); }
 .scale { display: flex; gap: 8px; align-items: center; margin: 0; font-size: 12.5px; color: var(--soft); }
 .ramp { width: 90px; height: 10px; border-radius: 3px; background: linear-gradient(to right in oklab, var(--ground), color-mix(in oklab, var(--ground), var(--under) 55%)); border: 1px solid var(--line); }
 .at.note { min-height: 4.8em; }
 `;
-heads.style = `
-.layers { display: grid; gap: 6px; max-width: 420px; }
-.layer { display: grid; grid-template-columns: 48px repeat(var(--heads), minmax(0, 1fr)); gap: 6px; align-items: center; font-size: 12.5px; color: var(--soft); }
-.heading { text-align: center; }
-.small { cursor: pointer; position: relative; min-height: 24px; }
-.small input { position: absolute; inset: 0; width: 100%; height: 100%; margin: 0; opacity: 0; cursor: pointer; z-index: 1; }
-.frame-of { display: block; position: relative; aspect-ratio: 1; border: 1px solid var(--line); border-radius: 4px; overflow: hidden; }
-.frame-of canvas { position: absolute; inset: 0; width: 100%; height: 100%; image-rendering: pixelated; }
-.cursor { position: absolute; inset: calc(100% * var(--row) / var(--rows)) 0 auto; height: max(1.5px, 100% / var(--rows)); outline: 1px solid color-mix(in oklab, transparent, var(--under) 80%); }
-.small.chosen .frame-of { border-color: var(--accent); box-shadow: 0 0 0 1.5px var(--accent); }
-.small:has(:focus-visible) .frame-of { outline: 2px solid var(--accent); outline-offset: 3px; }
-@media (max-width: 600px) {
-  .layer { grid-template-columns: repeat(var(--heads), minmax(0, 1fr)); gap: 4px 6px; }
-  .layer-name { grid-column: 1 / -1; }
-  .heading > :first-child { display: none; }
-}
-`;
+heads.style = headPictures.style;
 
 export default live("A GPT that goes on with your text, live", (ui) => [
   ui.use(chooser),

@@ -1,17 +1,7 @@
+import { uniform } from "./chance.js";
 import { h, live, mark, svgPart, write } from "./parts.js";
 import { topK } from "./search.js";
 import { fillList, text, visible } from "./sentences.js";
-
-const PRIME = 2 ** 31 - 1;
-
-/** Numbers that look like chance, as uniform() of time_machine.py has them. */
-export function uniform(seed, count) {
-  let state = seed;
-  return Array.from({ length: 8 + count }, () => {
-    state = (state * 48271) % PRIME; // exact: below 2^53
-    return state / PRIME;
-  }).slice(8);
-}
 
 /** What torch does in a kernel, in compute() of time_machine.py. */
 export async function program(run, { prompt, step, seed }, { limits: { L: [L], D: [D] }, facts, outputs }) {

@@ -1,0 +1,290 @@
+"""Writing with a GPT beside transformers' `generate`: part of `make bench`.
+
+Speed: tokens a second of processor time on one thread, prompts of 8 tokens read included. Theirs is
+GPT-2 with the very weights of ours, with its cache and without, its attention fused (SDPA). Ours is
+`tinylib.generation.generate` as it comes; with its weights stored column by column
+(`tinylib.lab.weights.store_columns`); in today's form (RMS norm, rotary positions, no biases);
+sampled (temperature, top-k, top-p), as theirs is, too; and without its cache. In a batch the
+prompts have 1 to 8 tokens, with pads before them. Weights are random, and larger than at the start
+of training, since that GPT repeats one token; "same tokens" says which share of the greedy text is
+as transformers wrote it. All take turns, in another order each round, so that whatever else the
+machine does hits all; times are medians.
+
+Length: what the last of T tokens takes, with the cache and without, and what a text of N tokens
+takes, written token by token. The exponent is the slope on two logarithmic axes, by least squares;
+beside it stands that of the FLOPs of the matrix products, counted at the same lengths. In the limit
+it is 1 with a cache and 2 without, for a text 2 and 3. What Python and torch do once for each token
+is not among the FLOPs, so that with the cache short texts cost more than is counted.
+
+Prints tables; bars stand beside the figures, nothing is judged.
+
+    python tests/bench/generation.py [--speed | --length] [--quick] [--rounds 15] [--record]
+
+Writes _build/bench/generation-speed.json, with --record among the course's results too.
+"""
+
+import argparse
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from functools import partial
+from math import log
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+import transformers
+from multi_head import milliseconds
+from peers import gpt2
+from torch import Tensor
+
+from tinylib.generation import Sampling, at_hand, generate, reserve
+from tinylib.gpt import GPT, GPTConfig
+from tinylib.lab import weights
+from tinylib.lab.language_recipes import MODERN
+from tinylib.multi_head_attention import flops
+
+BUILD = Path(__file__).resolve().parents[2] / "_build"
+PROMPT, LARGER = 8, 8
+SAMPLING = Sampling(temperature=0.8, k=40, p=0.95)
+SMALL = GPTConfig(V=65, longest=1024, D=128, H=4, layers=4, dropout=0.0)
+Writer = Callable[[], Tensor]
+
+
+class Case(NamedTuple):
+    """A model, how many texts of how many new tokens; how much faster than theirs is wanted."""
+
+    config: GPTConfig
+    B: int
+    length: int
+    share: float
+    bar: float | None = None
+
+    def __str__(self) -> str:
+        c = self.config
+        return f"{c.layers}×{c.H}×{c.D}, batch {self.B}"
+
+
+CASES = [
+    Case(SMALL, 1, 200, 1.0, 2.5),
+    Case(SMALL, 8, 200, 0.6),
+    Case(GPTConfig(dropout=0.0), 1, 64, 0.2, 1.0),
+    Case(GPTConfig(dropout=0.0), 8, 64, 0.2),
+]
+
+
+def untrained(config: GPTConfig) -> GPT:
+    torch.manual_seed(0)
+    model = GPT(config)
+    with torch.no_grad():
+        for w in model.parameters():
+            if w.ndim > 1:
+                w.mul_(LARGER)
+    return model
+
+
+# --- speed -------------------------------------------------------------------------------------
+
+
+def writers(case: Case) -> dict[str, Writer]:
+    """What writes so many tokens for each prompt, greedily unless it says otherwise."""
+    model = untrained(case.config)
+    columns = deepcopy(model)
+    weights.store_columns(columns)
+    today = untrained(case.config._replace(**MODERN, activation="gelu"))
+    theirs = gpt2(model.eval())
+    theirs.set_attn_implementation("sdpa")
+
+    prompt = torch.randint(case.config.V, (case.B, PROMPT))
+    u = torch.rand(case.B, case.length)
+    pads = torch.arange(case.B) if case.B > 1 else None
+    mask = torch.arange(PROMPT) >= torch.arange(case.B)[:, None]
+    how = {"top_k": SAMPLING.k, "top_p": SAMPLING.p, "temperature": SAMPLING.temperature}
+
+    def by_theirs(**how: Any) -> Tensor:
+        how = {"max_new_tokens": case.length, "do_sample": False, "pad_token_id": 0} | how
+        text: Tensor = theirs.generate(prompt, attention_mask=mask.long(), **how)
+        return text[:, PROMPT:]
+
+    ours = partial(generate, prompt=prompt, length=case.length, pads=pads)
+    every: dict[str, Writer] = {
+        "transformers": by_theirs,
+        "ours": partial(ours, model),
+        "ours, columns": partial(ours, columns),
+        "ours, today's form": partial(ours, today),
+        "transformers, sampled": partial(by_theirs, do_sample=True, **how),
+        "ours, sampled": partial(ours, model, sampling=SAMPLING, u=u),
+    }
+    if case.B == 1:
+        every["transformers, no cache"] = partial(by_theirs, use_cache=False)
+        every["ours, no cache"] = partial(ours, model, cached=False)
+    return every
+
+
+def speed(case: Case, rounds: int) -> dict[str, Any]:
+    """Tokens a second of each, all texts together; how near ours are to transformers' words."""
+    every = writers(case)
+    torch.manual_seed(1)  # of their samples
+    found = milliseconds(every, max(1, round(rounds * case.share)))
+    tokens = case.B * case.length
+    per_second = {who: 1000 * tokens / statistics.median(times) for who, times in found.items()}
+    wanted = every["transformers"]()
+    greedy = ["ours", "ours, columns", "transformers, no cache", "ours, no cache"]
+    return {
+        "batch": case.B,
+        "prompt": PROMPT,
+        "new_tokens": case.length,
+        "rounds": len(found["ours"]),
+        "tokens_per_second": {who: round(figure, 1) for who, figure in per_second.items()},
+        "faster": {who: figure / per_second["transformers"] for who, figure in per_second.items()},
+        "bar": case.bar,
+        "same_tokens": {
+            who: (every[who]() == wanted).float().mean().item() for who in greedy if who in every
+        },
+        "different_tokens": len(wanted.unique()),
+    }
+
+
+def tell_speed(name: str, found: Mapping[str, Any]) -> None:
+    bar = f"; bar {found['bar']:.1f}×" if found["bar"] else ""
+    print(f"\n{name}: {found['new_tokens']} new tokens, tokens a second on one thread{bar}")
+    for who, figure in found["tokens_per_second"].items():
+        same = found["same_tokens"].get(who)
+        told = "" if same is None else f"   same tokens: {same:.0%}"
+        print(f"{who:24}{figure:10,.1f}{found['faster'][who]:8.2f}×{told}", flush=True)
+
+
+# --- time against length -----------------------------------------------------------------------
+
+LENGTHS = [2**i for i in range(5, 13)]  # 32 to 4096
+LONG = SMALL._replace(longest=8192)
+AT_ONCE = 16  # tokens that one measurement takes, with the cache
+
+
+def read_flops(c: GPTConfig, T: int, S: int) -> int:
+    """Of reading T tokens, the last of S, for the logits of one: matrix products alone."""
+    D, H, k = c.D, c.H, c.D // c.H
+    own, looking = flops(T, T, D, H, k, k), flops(T, S, D, H, k, k)
+    attention = own.project + looking.compare + looking.mix + own.merge
+    return int(c.layers * (attention + 16 * T * D * D) + 2 * D * c.V)
+
+
+def token_flops(cached: bool, length: int) -> int:
+    return read_flops(LONG, 1 if cached else length, length)
+
+
+def text_flops(cached: bool, length: int) -> int:
+    return sum(token_flops(cached, T) for T in range(1, length + 1))
+
+
+def exponent(x: Sequence[float], y: Sequence[float]) -> float:
+    return statistics.linear_regression([*map(log, x)], [*map(log, y)]).slope
+
+
+def against(x: Sequence[int], seconds: Sequence[float], counted: Sequence[int]) -> dict[str, Any]:
+    upper = len(x) // 2
+    return {
+        "length": [*x],
+        "seconds": [*seconds],
+        "flops": [*counted],
+        "exponent": {
+            "all": {"fitted": exponent(x, seconds), "expected": exponent(x, counted)},
+            "upper half": {
+                "fitted": exponent(x[upper:], seconds[upper:]),
+                "expected": exponent(x[upper:], counted[upper:]),
+            },
+        },
+    }
+
+
+def times(runs: Mapping[tuple[str, int], Writer], rounds: int) -> dict[tuple[str, int], float]:
+    found = milliseconds(runs, rounds)
+    return {key: statistics.median(measured) / 1000 for key, measured in found.items()}
+
+
+def along_length(rounds: int, longest_text: int) -> dict[str, Any]:
+    """Seconds for one token and for a text; without the cache, texts end at ``longest_text``."""
+    model, text = untrained(LONG), torch.randint(LONG.V, (1, LENGTHS[-1]))
+    cache = reserve(model, 1, LENGTHS[-1])
+    kinds = {"with cache": True, "without": False}
+
+    def one_more(T: int) -> Tensor:
+        for _ in range(AT_ONCE):
+            for kept in cache:
+                kept.length = T - 1
+            logits, _ = model.read(text[:, T - 1 : T], cache, last=True)
+        return logits
+
+    def all_again(T: int) -> Tensor:
+        return model.read(text[:, :T], last=True)[0]
+
+    tokens: dict[tuple[str, int], Writer] = {}
+    for T in LENGTHS:
+        tokens |= {("with cache", T): partial(one_more, T), ("without", T): partial(all_again, T)}
+    with torch.inference_mode(), at_hand(model):
+        model.read(text, cache, last=True)
+        measured = times(tokens, rounds)
+    found: dict[str, Any] = {"model": str(Case(LONG, 1, 0, 0)), "token": {}, "text": {}}
+    for kind, cached in kinds.items():
+        seconds = [measured[kind, T] / (AT_ONCE if cached else 1) for T in LENGTHS]
+        counted = [token_flops(cached, T) for T in LENGTHS]
+        found["token"][kind] = against(LENGTHS, seconds, counted)
+
+    lengths = {"with cache": LENGTHS, "without": LENGTHS[: LENGTHS.index(longest_text) + 1]}
+    texts: dict[tuple[str, int], Writer] = {
+        (kind, N): partial(generate, model, text[:, :1], N, cached=kinds[kind])
+        for kind, every in lengths.items()
+        for N in every
+    }
+    measured = times(texts, max(1, rounds // 5))
+    for kind, every in lengths.items():
+        counted = [text_flops(kinds[kind], N) for N in every]
+        found["text"][kind] = against(every, [measured[kind, N] for N in every], counted)
+    return found
+
+
+def tell_length(found: Mapping[str, Any]) -> None:
+    for what, title in {"token": "the last of T tokens", "text": "a text of N tokens"}.items():
+        print(f"\n{found['model']}, one thread: milliseconds for {title}")
+        every = found[what]["with cache"]["length"]
+        print(f"{'':12}" + "".join(f"{n:10,}" for n in every) + "   exponent, FLOPs'; upper half")
+        for kind, row in found[what].items():
+            blank = " " * 10 * (len(every) - len(row["length"]))
+            told = "".join(f"{1000 * s:10,.2f}" for s in row["seconds"]) + blank
+            slopes = [
+                f"{slope['fitted']:.2f}, {slope['expected']:.2f}"
+                for slope in row["exponent"].values()
+            ]
+            print(f"{kind:12}{told}   {'; '.join(slopes)}", flush=True)
+
+
+# --- all ---------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Generation beside transformers'.")
+    parser.add_argument("--rounds", type=int, default=15, help="of which medians are taken")
+    parser.add_argument("--quick", action="store_true", help="few rounds")
+    parser.add_argument("--record", action="store_true", help="among the course's results")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--speed", action="store_true", help="tokens a second alone")
+    only.add_argument("--length", action="store_true", help="time against length alone")
+    chosen = parser.parse_args()
+    rounds = 4 if chosen.quick else chosen.rounds
+    torch.set_num_threads(1)
+    found: dict[str, Any] = {"threads": 1, "torch": torch.__version__}
+    found["transformers"] = transformers.__version__
+    if not chosen.length:
+        found["cases"] = {}
+        for case in CASES:
+            found["cases"][str(case)] = speed(case, rounds)
+            tell_speed(str(case), found["cases"][str(case)])
+    if not chosen.speed:
+        found["lengths"] = along_length(rounds, 512 if chosen.quick else 1024)
+        tell_length(found["lengths"])
+    for folder in (BUILD / "bench", weights.FOLDER / "results")[: 1 + chosen.record]:
+        weights.write_json(folder / "generation-speed.json", found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,357 @@
+"""Beam search on a GPT: that it is beam search, greedy search and sampling, and what is shown."""
+
+import random
+from typing import Any
+
+import pytest
+import torch
+from browsing import (
+    Opener,
+    Visit,
+    assert_torch,
+    hold_inputs,
+    inputs_of,
+    missed_by_tab,
+    page_of,
+    problem,
+    received,
+    settled,
+)
+from playwright.sync_api import Locator
+
+from tinylib.generation import Sampling, beam_search, generate
+from tinylib.gpt import negative_log_likelihood
+from tinylib.lab.data import EOS
+from tinylib.lab.language import uniform
+from tinylib.widgets.beam_tree import (
+    DRAWN,
+    MOST_LENGTH,
+    BeamTreeWidget,
+    Grown,
+    consider_endless,
+    pick,
+    read,
+    said,
+    stories,
+    write,
+)
+from tinylib.widgets.decoding import MOST_WIDTH, PRUNED, ends_of
+from tinylib.widgets.gpt import MODELS, language_model
+
+STEM = "beam_tree"
+STORY = next(iter(stories()["the answer needs several facts"]))
+START: dict[str, Any] = dict(
+    prompt="ROMEO:\n", story=STORY, variant=0, width=3, alpha=0, length=20, seed=1
+)
+
+
+def grow(**changes: Any) -> Grown:
+    return Grown(**BeamTreeWidget(**{**START, **changes}).values())
+
+
+def drawn_settings(count: int) -> list[dict[str, Any]]:
+    """Settings at random, some with a prompt of one character."""
+    rng = random.Random(3)
+    texts = ["\n", "JULIET:\nO ", "My lord, the qu", "ROMEO:\nIt is the east, and "]
+    questions = [story for group in stories().values() for story in group]
+    return [
+        dict(
+            prompt=rng.choice(texts),
+            story=rng.choice([*questions, "max"]),
+            variant=i % 2,
+            width=rng.randint(1, MOST_WIDTH),
+            alpha=rng.choice([0, 0.3, 0.7, 1.0, 1.5]),
+            length=rng.randint(1, MOST_LENGTH),
+            seed=rng.randint(1, 999),
+        )
+        for i in range(count)
+    ]
+
+
+# ------------------------------------------------------------------ the search
+
+
+@pytest.mark.parametrize("given", [START, *drawn_settings(8)])
+def test_it_is_beam_search_greedy_search_and_sampling(given: dict[str, Any]) -> None:
+    grown = grow(**given)
+    model = language_model(list(MODELS)[given["variant"]]).model
+    eos = EOS if given["variant"] else None
+    prompt, N = grown.given, given["length"]
+
+    best = beam_search(model, prompt, N, given["width"], float(given["alpha"]), eos)
+    found = ends_of(grown, given["width"])
+    assert [end.tokens for end in found] == best.tokens[0].tolist()
+    assert [end.length for end in found] == best.lengths[0].tolist()
+    torch.testing.assert_close(grown.log_prob[-1, : given["width"]], best.log_probs[0])
+    torch.testing.assert_close(grown.score[-1, : given["width"]], best.scores[0])
+    assert grown.token.shape == (best.tokens.shape[-1], given["width"] + PRUNED)
+
+    single = generate(model, prompt[None], N, eos=eos)[0]
+    length = len(grown.greedy)
+    assert grown.greedy.tolist() == single[:length].tolist()
+    assert (single[length:] == EOS).all() and (length == N or grown.greedy[-1] == EOS)
+
+    u = torch.tensor(uniform(given["seed"], DRAWN * N)).view(N, DRAWN).T
+    others = generate(model, prompt.expand(DRAWN, -1), N, Sampling(), u, eos=eos)
+    assert torch.equal(grown.drawn, others)
+
+    rows = [(grown.greedy, grown.greedy_log_prob)]
+    for tokens, ended, log_prob in zip(*grown[-3:], strict=True):
+        assert ended == N or tokens[ended - 1] == EOS
+        rows.append((tokens[:ended], log_prob))
+    for tokens, log_prob in rows:
+        text = torch.cat([prompt, tokens])
+        with torch.no_grad():
+            logits = model(text[None, :-1])[0, len(prompt) - 1 :]
+        wanted = -negative_log_likelihood(logits, tokens).sum()
+        torch.testing.assert_close(log_prob, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_beams_are_the_likeliest_and_the_dullest() -> None:
+    grown = grow(width=5)
+    best = ends_of(grown, 5)
+    assert best[0].log_prob > grown.greedy_log_prob + 1
+    assert best[0].log_prob > grown.drawn_log_prob.max() + 5
+    shared = {said(0, end.tokens)[:13] for end in best}
+    assert len(shared) == 1, "five texts, one beginning"
+
+
+def test_every_question_is_answered_by_the_beams_best() -> None:
+    right = 0
+    for group in stories().values():
+        for story, answer in group.items():
+            assert story.endswith(" ?") and not answer.endswith("?")
+            grown = grow(variant=1, story=story, length=8)
+            text = said(1, ends_of(grown, 3)[0].tokens)
+            right += f"{text} ".startswith(f"{answer} ")
+    assert right >= 7, f"{right} of 8"
+
+
+def test_the_steps_of_the_page_are_those_of_the_model() -> None:
+    """Read, then written on by rows of unlike pasts, with the shared keys apart."""
+    for name in MODELS:
+        model = language_model(name).model
+        ids = torch.arange(17) + 5
+        with torch.no_grad():
+            keys, values = read(model, ids[:11])
+            own = keys.new_empty(3, len(keys), 0, keys.shape[-1])
+            rows = torch.stack([ids[11:14], ids[12:15], ids[14:17]])
+            state = [own, own]
+            for token in rows.T:
+                log_probs, *state = write(model, token, keys, values, *state)
+            wanted = model(torch.cat([ids[:11].expand(3, -1), rows], -1))[:, -1].log_softmax(-1)
+        torch.testing.assert_close(log_probs, wanted, rtol=1e-4, atol=1e-4)
+        assert state[0].shape == (3, len(keys), 3, keys.shape[-1])
+
+
+def test_where_no_token_ends_a_text_all_have_the_same_length() -> None:
+    log_probs = torch.randn(3, 7).log_softmax(-1)
+    before = torch.tensor([-1.0, -2.0, -3.0])
+    two, none = torch.full((3,), 2), torch.zeros(3, dtype=torch.bool)
+    seen = consider_endless(before, two, none, log_probs, torch.tensor(0.0))
+    assert (seen.length == 3).all() and not seen.finished.any()
+    best = (before[:, None] + log_probs).flatten().topk(3 + PRUNED)
+    torch.testing.assert_close(seen.log_prob, best.values)
+    assert (7 * seen.parent + seen.token).tolist() == best.indices.tolist()
+
+
+def test_a_token_is_drawn_with_its_log_probability() -> None:
+    log_probs = torch.tensor([[0.5, 0.25, 0.25], [0.1, 0.2, 0.7]]).log()
+    token, log_prob = pick(log_probs, torch.tensor([0.6, 0.05]))
+    assert token.tolist() == [1, 0]
+    torch.testing.assert_close(log_prob, torch.tensor([0.25, 0.1]).log())
+
+
+def test_the_stored_table_tells_all_texts() -> None:
+    widget = BeamTreeWidget(variant=1, length=6, width=2)
+    html = widget._html()
+    grown = Grown(**widget.values())
+    for i, end in enumerate(ends_of(grown, 2)):
+        name = f'<th scope="row">beam {i + 1}</th><td>{said(1, end.tokens)}</td>'
+        assert f"{name}<td>{end.log_prob:.2f}</td><td>{end.length}</td>" in html
+    assert html.count('<th scope="row">drawn</th>') == DRAWN
+    assert f"How “{STORY}” goes on" in html
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (dict(width=0), "width must lie between 1 and 5"),
+        (dict(width=6), "width must lie between 1 and 5"),
+        (dict(alpha=-0.1), "alpha must lie between 0 and"),
+        (dict(length=33), "length must lie between 1 and 32"),
+        (dict(length=2.5), "length must hold whole numbers"),
+        (dict(variant=2), "variant must lie between 0 and 1"),
+        (dict(prompt=""), "prompt"),
+        (dict(prompt="x" * 225), "prompt"),
+        (dict(prompt="naïve"), "prompt"),
+        (dict(story="max " * 65), "story has 65 words"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused(
+    changes: dict[str, Any], message: str, unchecked: None
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        BeamTreeWidget(**{**START, **changes})
+
+
+def test_the_longest_texts_fit_the_contexts() -> None:
+    for given in (dict(prompt="x" * 224), dict(variant=1, story="max " * 64)):
+        assert len(grow(**given, length=MOST_LENGTH, width=1).token) == MOST_LENGTH
+    widget = BeamTreeWidget(prompt="x" * 224)
+    config = language_model("gpt-shakespeare-page").model.config
+    assert widget.limits()["T"][1] + MOST_LENGTH == config.longest
+
+
+# ------------------------------------------------------------------ in the page
+
+
+@pytest.fixture
+def widget(visit: Visit) -> Locator:
+    widget = visit.widget(STEM)
+    hold(widget)
+    return widget
+
+
+def hold(widget: Locator, **changes: Any) -> None:
+    hold_inputs(widget, {**START, **changes})
+    settled(widget)
+
+
+def listed(widget: Locator) -> list[list[str]]:
+    rows = widget.locator(".ends tbody tr").evaluate_all(
+        "all => all.map((tr) => [...tr.cells].slice(1).map((cell) => cell.textContent))"
+    )
+    return [[text.replace("−", "-") for text in row] for row in rows]
+
+
+@pytest.mark.parametrize("given", [START, START | {"variant": 1}])
+def test_the_page_lists_all_texts(widget: Locator, given: dict[str, Any]) -> None:
+    hold(widget, **given)
+    assert_torch(widget, STEM)
+    grown, variant = grow(**given), given["variant"]
+    rows = [(said(variant, e.tokens), e.log_prob, e.length) for e in ends_of(grown, 3)]
+    single = grown.greedy.tolist()
+    rows.append(("greedy: " + said(variant, single), grown.greedy_log_prob.item(), len(single)))
+    for tokens, length, log_prob in zip(*grown[-3:], strict=True):
+        rows.append(("drawn: " + said(variant, tokens.tolist()), log_prob.item(), int(length)))
+    there = listed(widget)
+    assert [row[0] for row in there] == [text.replace("\n", "↵") for text, *_ in rows]
+    assert [row[2] for row in there] == [str(length) for *_, length in rows]
+    for row, (_, log_prob, _) in zip(there, rows, strict=True):
+        assert float(row[1]) == pytest.approx(log_prob, abs=0.051)
+    M = len(grown.token)
+    assert widget.locator(".tree .columns > li").count() == M
+    assert widget.locator(".tree li.kept").count() == 3 * M
+    assert widget.locator(".tree li.pruned").count() == PRUNED * M
+    root = widget.locator(".canvas .root").inner_text()
+    assert root.split() == (["?"] if variant else ["new", "line"])
+
+
+def test_a_chosen_text_shows_its_path(widget: Locator) -> None:
+    for i, row in enumerate(listed(widget)[:4]):
+        widget.locator("input[name=row]").nth(i).check()
+        boxes = widget.locator(".tree li.shown b").all_inner_texts()
+        plain = "".join({"space": " ", "new line": "↵"}.get(box, box) for box in boxes)
+        text = row[0].removeprefix("greedy: ")
+        assert plain == text if i < 3 else text.startswith(plain) and plain
+
+
+def test_the_verdict_compares_them(widget: Locator) -> None:
+    note = widget.locator(".ends").locator("xpath=../following-sibling::p")
+    assert note.inner_text().startswith("The beam's best is likelier than the greedy text: log p ")
+    assert "the likeliest text is no typical one" in note.inner_text()
+    hold(widget, width=1)
+    assert note.inner_text().startswith("The beam's best is the greedy text.")
+
+
+def test_a_storys_answer_is_told(widget: Locator) -> None:
+    truth = widget.locator(".truth")
+    assert not truth.is_visible()
+    widget.get_by_role("radio", name="stories, by words").check()
+    assert_torch(widget, STEM)
+    assert truth.inner_text().startswith("By the story the answer is “in the hall”. ")
+    assert "The beam's best: right; greedy: right" in truth.inner_text()
+    widget.get_by_role("textbox", name="Your story").fill("max is in the")
+    assert_torch(widget, STEM)
+    assert not truth.is_visible()
+
+
+def test_each_knob_and_the_draw(widget: Locator) -> None:
+    for name, key, field, value in (
+        ("beam width", "End", "width", 5),
+        ("length penalty", "ArrowRight", "alpha", 0.1),
+        ("tokens to write", "Home", "length", 1),
+        ("tokens to write", "End", "length", 32),
+    ):
+        widget.get_by_role("slider", name=name).press(key)
+        assert_torch(widget, STEM)
+        assert inputs_of(widget)[field] == value
+    before = received(widget)["drawn"]
+    widget.get_by_role("button", name="Draw two others").click()
+    assert_torch(widget, STEM)
+    assert inputs_of(widget)["seed"] == 2
+    assert not torch.equal(received(widget)["drawn"], before)
+
+
+def test_the_page_searches_as_torch_does(widget: Locator) -> None:
+    compared = 0
+    for given in drawn_settings(14):
+        score = grow(**given).score
+        gap = (score[:, :-1] - score[:, 1:])[score[:, 1:] > -torch.inf]
+        if gap.min() < 1e-4:  # so near a tie that rounding may choose
+            continue
+        hold(widget, **given)
+        assert_torch(widget, STEM)
+        compared += 1
+    assert compared >= 7
+
+
+def test_what_no_model_reads_is_told(widget: Locator) -> None:
+    box = widget.get_by_role("textbox", name="Your text")
+    box.fill("naïve")
+    assert problem(widget).startswith("“ï” is none of the 65 characters")
+    box.fill("")
+    assert problem(widget).startswith("There is no text: write something.")
+    box.fill("x" * 225)
+    assert problem(widget).startswith("225 characters: there is room for 224.")
+    assert inputs_of(widget) == START
+    box.fill("O")
+    assert_torch(widget, STEM)
+    widget.get_by_role("button", name="Reset").click()
+    settled(widget)
+    assert box.input_value() == inputs_of(widget)["prompt"] != "O"
+
+
+def test_offered_texts_are_taken(widget: Locator) -> None:
+    widget.get_by_label("or begin with:").first.select_option("JULIET: O")
+    assert_torch(widget, STEM)
+    assert inputs_of(widget)["prompt"] == "JULIET:\nO "
+
+
+@pytest.mark.parametrize("variant", [0, 1])
+def test_the_keyboard_reaches_all_of_it(widget: Locator, variant: int) -> None:
+    hold(widget, variant=variant)
+    widget.locator("input[name=model]").nth(variant).focus()
+    assert missed_by_tab(widget) == []
+
+
+def test_the_model_is_loaded_only_when_asked_for(context: Any, site: str) -> None:
+    visit = Visit(context, site, page_of(STEM))
+    widget = visit.widget(STEM)
+    visit.page.wait_for_timeout(300)
+    assert not any(name in url for url in visit.requests for name in MODELS)
+    widget.get_by_role("slider", name="beam width").press("ArrowRight")
+    settled(widget)
+    loaded = [name for name in MODELS if any(name in url for url in visit.requests)]
+    assert "gpt-shakespeare-page" in loaded
+    assert not any("gpt-stories.safetensors" in url for url in visit.requests)
+
+
+@pytest.mark.parametrize("width", [375, 320])
+def test_on_a_phone_only_the_tree_scrolls(opened: Opener, width: int) -> None:
+    widget = opened(page_of(STEM), width=width).widget(STEM)
+    for variant in (0, 1):
+        hold(widget, variant=variant, width=5, alpha=1.5, length=32)
+        assert widget.locator(".tree").evaluate("el => el.scrollWidth > el.clientWidth")
+        assert widget.page.evaluate("document.documentElement.scrollWidth") <= width

@@ -1,0 +1,681 @@
+"""A GPT that writes: each choice, the knobs, the cache, and the branches that might have been."""
+
+import re
+from functools import cache
+from html import escape
+from typing import Any
+
+import pytest
+import torch
+from browsing import (
+    Opener,
+    Visit,
+    assert_torch,
+    drawn,
+    hold_inputs,
+    inputs_of,
+    missed_by_tab,
+    page_of,
+    problem,
+    received,
+    settled,
+)
+from playwright.sync_api import BrowserContext, Locator
+from torch import Tensor
+
+from tinylib.generation import Sampling, generate, temper, top_k
+from tinylib.gpt import negative_log_likelihood
+from tinylib.lab.language import uniform
+from tinylib.widgets.generation import (
+    HEAD,
+    MOST_BRANCHES,
+    NAME,
+    PROMPTS,
+    GenerationWidget,
+    Reader,
+    Written,
+    choose,
+    language_model,
+    read,
+    resolve,
+    visible,
+)
+from tinylib.widgets.gpt import look
+
+STEM = "generation"
+MODEL, TOKENS = language_model(NAME)
+V, LONGEST = MODEL.config.V, MODEL.config.longest
+Knobs = tuple[float, int, float]
+FREE: Knobs = (1.0, V, 1.0)
+
+
+def ids(text: str) -> Tensor:
+    return torch.tensor(TOKENS.ids(text))
+
+
+def written(**inputs: Any) -> Written:
+    return Written(**GenerationWidget(**inputs).values())
+
+
+def text(tokens: Tensor) -> str:
+    return "".join(TOKENS.tokens[i] for i in tokens.tolist() if i >= 0)
+
+
+@cache
+def generated(prompt: str, knobs: Knobs, seed: int, length: int, skip: int = 0) -> str:
+    """By the library; the first ``skip`` numbers u are left out."""
+    u = torch.tensor([uniform(seed, skip + length)[skip:]])
+    return text(generate(MODEL, ids(prompt)[None], length, Sampling(*knobs), u)[0])
+
+
+# ------------------------------------------------------------------ what is computed
+
+
+@torch.no_grad()
+def test_what_is_read_with_a_cache_is_what_the_model_says_of_the_whole() -> None:
+    whole = ids("ROMEO:\nBut soft, what light thr")
+    seen = look(MODEL, whole)
+    none = torch.empty(0, MODEL.config.layers, MODEL.config.D)
+    for P in (0, 1, 13, len(whole) - 1):
+        keys = values = none
+        if P:
+            *_, keys, values = read(MODEL, whole[:P], none, none)
+        last = read(MODEL, whole[P:], keys, values)
+        torch.testing.assert_close(last.logits, seen.logits[-1], rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(last.log_probs, last.logits.log_softmax(-1))
+        torch.testing.assert_close(last.attention, seen.attention[:, :, -1], rtol=1e-4, atol=1e-5)
+        assert last.keys.shape == (len(whole) - P, MODEL.config.layers, MODEL.config.D)
+
+
+def test_a_choice_is_that_of_sampling() -> None:
+    logits = torch.tensor([2.0, 0.0, 1.0, -1.0])
+    p = logits.softmax(-1).tolist()  # 0.64, 0.09, 0.24, 0.03
+
+    def chosen(knobs: Knobs, u: float) -> tuple[list[float], int]:
+        temperature, k, share = knobs
+        made = choose(logits, *map(torch.tensor, (temperature, k, share, u)))
+        return made.adjusted.tolist(), int(made.token)
+
+    shares, token = chosen((1.0, 4, 1.0), 0.70)
+    assert shares == pytest.approx(p) and token == 1
+    shares, token = chosen((1.0, 2, 1.0), 0.70)
+    both = p[0] + p[2]
+    assert shares == pytest.approx([p[0] / both, 0, p[2] / both, 0]) and token == 0
+    assert chosen((1.0, 4, 0.85), 0.75) == (shares, 2)
+    assert chosen((0.0, 4, 1.0), 0.99) == ([1, 0, 0, 0], 0)
+    assert chosen((2.0, 4, 1.0), 0.0)[0] == pytest.approx((logits / 2).softmax(-1).tolist())
+
+
+@pytest.mark.parametrize("cached", [True, False])
+@pytest.mark.parametrize(
+    ("prompt", "knobs", "seed"),
+    [("ROMEO:\n", FREE, 4), ("My lord,", (0.7, 5, 0.9), 2), ("O", (0.0, V, 1.0), 1)],
+)
+def test_it_writes_what_generate_writes(prompt: str, knobs: Knobs, seed: int, cached: bool) -> None:
+    temperature, k, p = knobs
+    seen = written(
+        prompt=prompt, temperature=temperature, k=k, p=p, seed=seed, length=60, cached=cached
+    )
+    assert text(seen.tokens) == generated(prompt, knobs, seed, 60)
+    assert text(seen.given) == prompt
+
+
+def test_without_the_cache_each_text_is_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tinylib.widgets import generation
+
+    def counted(model: Any, tokens: Tensor, *cache: Tensor) -> Any:
+        sizes.append((len(tokens), len(cache[0])))
+        return read(model, tokens, *cache)
+
+    monkeypatch.setattr(generation, "read", counted)
+    one, two = tuple(TOKENS.ids("To be, ")), tuple(TOKENS.ids("To be, or"))
+    for cached, wanted in ((True, [(7, 0), (2, 7)]), (False, [(7, 0), (9, 0)])):
+        sizes: list[tuple[int, int]] = []
+        reads = Reader(MODEL)
+        with torch.no_grad():
+            for given in (one, two, one, two):
+                reads(given, cached)
+        assert sizes == wanted, "and nothing is read twice"
+
+
+def test_a_reader_that_knows_too_much_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tinylib.widgets.generation.MOST_KNOWN", 9)
+    reads = Reader(MODEL)
+    with torch.no_grad():
+        first = reads(tuple(TOKENS.ids("To be, or")), True)
+        reads(tuple(TOKENS.ids("Or not to")), True)
+        assert len(reads.rows) == 18 and len(reads.ends) == 2
+        reads(tuple(TOKENS.ids("KING ")), True)
+        assert len(reads.rows) == 5 and len(reads.ends) == 1
+        again = reads(tuple(TOKENS.ids("To be, or")), True)
+    torch.testing.assert_close(again.logits, first.logits)
+
+
+def test_branches_are_followed_to_their_parents() -> None:
+    branches = [[7, 7, 7, 9], [0, 4, 1, 9], [1, 6, 2, 99], [1, 3, 99, 0], [2, 4, 3, 9]]
+    assert resolve(branches, room=50, V=10) == [
+        (9, {}),
+        (9, {4: 1}),
+        (50, {4: 1, 6: 2}),
+        (1, {3: 9}),
+        (9, {4: 3}),
+    ]
+    assert resolve([[0, 0, 0, 3], [5, 1, 2, 3]], 50, 10)[1] == (3, {1: 2}), "none has no parent"
+
+
+def test_a_branch_goes_on_from_the_other_token_with_the_same_numbers() -> None:
+    prompt, seed, drawn_text = "ROMEO:\n", 5, generated("ROMEO:\n", FREE, 5, 40)
+    e, comma = TOKENS.ids("e,")
+    branches = [[0, 0, 0, 40], [0, 12, e, 30], [1, 20, comma, 35]]
+    seen = written(prompt=prompt, temperature=1.0, seed=seed, branches=branches, branch=2, place=21)
+    first = drawn_text[:12] + "e"
+    first += generated(prompt + first, FREE, seed, 17, skip=13)
+    second = first[:20] + ","
+    second += generated(prompt + second, FREE, seed, 14, skip=21)
+    assert [text(row) for row in seen.texts] == [drawn_text, first, second]
+    assert seen.texts.shape == (3, 40) and (seen.texts[1, 30:] == -1).all()
+    assert seen.shown == 2 and text(seen.tokens) == second
+    with torch.no_grad():
+        for own, total in zip((drawn_text, first, second), seen.totals, strict=True):
+            whole = ids(prompt + own)
+            nll = negative_log_likelihood(MODEL(whole[None, :-1]), whole[None, 1:])
+            torch.testing.assert_close(total, nll[0, len(prompt) - 1 :].sum(), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(seen.surprise, nll[0, len(prompt) - 1 :], rtol=1e-3, atol=1e-4)
+    before = look(MODEL, ids(prompt + second[:20]))
+    assert seen.at == 20
+    torch.testing.assert_close(seen.probabilities, before.probabilities[-1], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(seen.attention, before.attention[:, :, -1], rtol=1e-4, atol=1e-5)
+
+
+def test_places_and_lengths_that_are_too_large_are_the_last() -> None:
+    seen = written(prompt="a" * 250, length=200, place=200, branch=7)
+    assert seen.tokens.shape == (LONGEST - 250,) and seen.at == 5 and seen.shown == 0
+    assert written(prompt="a" * 255, length=9).tokens.shape == (1,)
+    assert written(length=9, place=3).at == 2
+    assert written(length=9).at == 8
+
+
+def test_a_page_without_javascript_reads_the_text_and_its_last_choice() -> None:
+    widget = GenerationWidget("ROMEO:\n", length=9)
+    html, seen = widget._html(), written(length=9)
+    assert f"“ROMEO:\n{escape(text(seen.tokens))}”" in html
+    best = seen.probabilities.topk(8)
+    for share, i in zip(best.values.tolist(), best.indices.tolist(), strict=True):
+        assert f'<th scope="col">{visible(TOKENS.tokens[i])}</th>' in html
+        assert f"<td>{share:.2f}</td>" in html
+
+
+def test_what_is_offered_can_be_read() -> None:
+    for prompt in (prompt for group in PROMPTS.values() for prompt in group):
+        GenerationWidget(prompt, length=1)
+    facts = GenerationWidget.facts()
+    assert facts["head"] == HEAD[0] * MODEL.config.H + HEAD[1] < facts["layers"] * facts["heads"]
+    assert facts["parameters"] == sum(w.numel() for w in MODEL.parameters())
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        (dict(prompt=""), "prompt has 0 characters: give 1 to 255"),
+        (dict(prompt="a" * 256), "prompt has 256 characters: give 1 to 255"),
+        (dict(prompt="café"), "prompt has 'é', which is unknown here"),
+        (dict(temperature=-0.1), "temperature must lie between 0 and 2"),
+        (dict(k=0), "k must lie between 1 and 65"),
+        (dict(k=2.5), "k must hold whole numbers"),
+        (dict(p=1.1), "p must lie between 0 and 1"),
+        (dict(seed=0), "seed must lie between 1 and 999"),
+        (dict(branches=[[0, 0, 0, 9]] * 9), "branches has 9 entries along M: give 1 to 8"),
+        (dict(branches=[[0, 0, 9]]), "branches is 1 × 3 but needs 1 × 4"),
+        (dict(branch=8), "branch must lie between 0 and 7"),
+        (dict(cached=1), "cached must be True or False"),
+    ],
+)
+def test_bad_input_is_refused_in_words(
+    inputs: dict[str, Any], message: str, unchecked: None
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        GenerationWidget(**inputs)
+
+
+# ------------------------------------------------------------------ in the page
+
+START: dict[str, Any] = dict(
+    prompt="ROMEO:\n", temperature=1, k=V, p=1, seed=5, cached=True,
+    branches=[[0, 0, 0, 24]], branch=0, place=0,
+)  # fmt: skip
+
+
+@pytest.fixture
+def widget(visit: Visit) -> Locator:
+    widget = visit.widget(STEM)
+    hold_inputs(widget, START)
+    settled(widget)
+    return widget
+
+
+def page_text(widget: Locator) -> str:
+    """Prompt and text, as they stand in the page; a new line shows a sign of its own."""
+    return (widget.locator(".text.page").text_content() or "").replace("↵\n", "\n")
+
+
+def note(widget: Locator, name: str) -> str:
+    return widget.locator(f".note.{name}").inner_text()
+
+
+def button(widget: Locator, name: str) -> Locator:
+    return widget.get_by_role("button", name=name, exact=True)
+
+
+def lengths(widget: Locator) -> list[int]:
+    return [row[3] for row in inputs_of(widget)["branches"]]
+
+
+def step_of(widget: Locator, place: int) -> Written:
+    inputs = {**inputs_of(widget), "place": place + 1}
+    return Written(**GenerationWidget.computed(inputs))
+
+
+def margin(prompt: str, knobs: Knobs, seed: int, length: int) -> float:
+    """How far all draws are from where another token begins, and all cuts from one more or less."""
+    temperature, k, p = knobs
+    given, own = ids(prompt), ids(generated(prompt, knobs, seed, length))
+    with torch.no_grad():
+        logits = MODEL(torch.cat([given, own])[None])[0, len(given) - 1 : -1].double()
+    falling = logits.sort(-1, descending=True).values
+    if temperature == 0:
+        return (falling[:, 0] - falling[:, 1]).min().item()
+    ends = Sampling(*knobs).adjust(logits).softmax(-1).cumsum(-1)
+    u = torch.tensor(uniform(seed, length)).double()[:, None]
+    gaps = [(ends - u).abs().min(), u.min()]
+    if k < V:
+        gaps.append((falling[:, k - 1] - falling[:, k]).min())
+    if p < 1:
+        shares = top_k(temper(falling, temperature), k).softmax(-1)
+        gaps.append((shares.cumsum(-1) - p).abs().min())
+    return torch.stack(gaps).min().item()
+
+
+@pytest.mark.parametrize(
+    ("prompt", "knobs", "seed"),
+    [
+        ("ROMEO:\n", FREE, 7),
+        ("ROMEO:\n", (0.8, V, 1.0), 4),
+        ("First Citizen:\n", (0.7, 10, 1.0), 4),
+        ("KING ", (1.2, V, 0.9), 15),
+        ("The computer on ", (1.0, 20, 0.8), 1),
+        ("My lord,", (1.6, 5, 0.95), 4),
+        ("O", (0.0, V, 1.0), 1),
+    ],
+)
+def test_the_page_writes_the_same_200_tokens_as_torch(
+    widget: Locator, prompt: str, knobs: Knobs, seed: int
+) -> None:
+    assert margin(prompt, knobs, seed, 200) > 1e-4, "rounding could tip a draw: take another seed"
+    temperature, k, p = knobs
+    chosen = dict(prompt=prompt, temperature=temperature, k=k, p=p, seed=seed)
+    hold_inputs(widget, {**START, **chosen, "branches": [[0, 0, 0, 200]]})
+    settled(widget)
+    assert page_text(widget) == prompt + generated(prompt, knobs, seed, 200)
+    assert text(received(widget)["tokens"].long()) == generated(prompt, knobs, seed, 200)
+    assert_torch(widget, STEM)
+
+
+WATCH = """el => {
+    el.seen = [];
+    el.frames = 0;
+    el.model.on('change:outputs', () => el.seen.push(el.model.get('outputs').tokens.shape[0]));
+    const frame = () => { el.frames += 1; requestAnimationFrame(frame); };
+    requestAnimationFrame(frame);
+}"""
+
+
+def test_it_writes_on_token_by_token_until_it_is_stopped(widget: Locator) -> None:
+    widget.evaluate(WATCH)
+    button(widget, "Write on").click()
+    widget.page.wait_for_function("el => el.seen.at(-1) > 60", arg=widget.element_handle())
+    button(widget, "Stop").click()
+    button(widget, "Write on").wait_for()
+    settled(widget)
+    seen = widget.evaluate("el => el.seen")
+    assert seen == [*range(25, len(seen) + 25)], "each as it is computed"
+    assert widget.evaluate("el => el.frames") > 5, "and the page goes on drawing"
+    [length] = lengths(widget)
+    assert length == seen[-1] < LONGEST - 7
+    assert page_text(widget) == "ROMEO:\n" + generated("ROMEO:\n", FREE, 5, length)
+    button(widget, "Undo").click()
+    settled(widget)
+    assert lengths(widget) == [24], "what was written on is one step"
+
+
+@pytest.mark.parametrize("key", ["Escape", "x", "Enter", "ArrowLeft"])
+def test_a_key_stops_it(widget: Locator, key: str) -> None:
+    button(widget, "Write on").focus()
+    widget.page.keyboard.press("Enter")
+    widget.page.wait_for_function(
+        "el => el.model.get('inputs').branches[0][3] > 30", arg=widget.element_handle()
+    )
+    assert button(widget, "Stop").evaluate("b => b === b.getRootNode().activeElement")
+    widget.page.keyboard.press("Tab")  # moves on, and stops nothing
+    assert button(widget, "Stop").is_visible()
+    button(widget, "Stop").press(key)
+    button(widget, "Write on").wait_for()
+    settled(widget)
+    assert_torch(widget, STEM)
+    assert 30 < lengths(widget)[0] < LONGEST - 7
+
+
+def test_any_edit_stops_it_too(widget: Locator) -> None:
+    button(widget, "Write on").click()
+    widget.get_by_role("textbox", name="Prompt").fill("JULIET:\n")
+    button(widget, "Write on").wait_for()
+    assert_torch(widget, STEM)
+    assert page_text(widget).startswith("JULIET:\n")
+
+
+def test_the_context_ends_and_that_is_said(widget: Locator) -> None:
+    hold_inputs(widget, {**START, "branches": [[0, 0, 0, 245]]})
+    settled(widget)
+    assert "7 + 245 of 256 characters, 4 left" in widget.locator(".onward").inner_text()
+    button(widget, "Write on").click()
+    widget.get_by_text("The context is full: the model reads 256 characters").wait_for()
+    assert lengths(widget) == [249] and len(page_text(widget)) == LONGEST
+    assert button(widget, "Write on").is_visible()
+    box = widget.get_by_role("textbox", name="Prompt")
+    box.fill("a" * 256)
+    assert problem(widget).startswith("256 characters: there is room for 255.")
+    assert widget.locator(".result:not([inert])").count() == 0
+    box.fill("a" * 200)
+    settled(widget)
+    assert_torch(widget, STEM)
+    assert problem(widget) == "" and len(page_text(widget)) == LONGEST, "no more than there is room"
+
+
+READS = """async ([el, all]) => {
+    const host = document.querySelector("script[src*='/host.js']").src;
+    const { run } = await import(new URL('engine.js', host));
+    const { program } = await import(new URL('generation.js', host));
+    const spec = structuredClone(el.model.get('spec'));
+    const reads = [];
+    for (const inputs of all) {
+        const own = [];
+        await run(spec, inputs, (step, values, spec) => program((graph, feeds) => {
+            const { seen_keys: keys, tokens } = feeds;
+            if (graph === 'generation-read') own.push([keys.dims[0], tokens.length]);
+            return step(graph, feeds);
+        }, values, spec));
+        reads.push(own);
+    }
+    return reads;
+}"""
+
+
+def test_what_is_known_is_not_read_again(widget: Locator) -> None:
+    warmer = {**START, "temperature": 1.2}
+    edited = {**START, "prompt": "ROMEO:\nO"}
+    plain = {**START, "seed": 9, "cached": False}
+    fork = {**START, "branches": [[0, 0, 0, 24], [0, 20, 1, 24]], "branch": 1}
+    texts = [generated("ROMEO:\n", (t, V, 1.0), s, 24) for t, s in ((1.0, 5), (1.2, 5), (1.0, 9))]
+    all_ = [START, START, warmer, START, edited, fork, plain]
+    reads = widget.page.evaluate(READS, [widget.element_handle(), all_])
+
+    def shared(one: str, other: str) -> int:
+        return next(i for i, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
+
+    assert reads[0] == [[0, 7], *([7 + n, 1] for n in range(23))]
+    assert reads[1] == reads[3] == []
+    same = shared(texts[0], texts[1])
+    assert 3 < same < 20, "the test wants texts that part late"
+    assert reads[2] == [[7 + n, 1] for n in range(same, 23)]
+    assert reads[4] == [[7 + n, 1] for n in range(24)], "one character more is one more to read"
+    assert reads[5] == [[7 + n, 1] for n in range(20, 23)]
+    same = shared(texts[0], texts[2])
+    assert same > 1
+    assert reads[6] == [[0, 7 + n] for n in range(same + 1, 24)]
+
+
+def test_without_the_cache_it_writes_the_same(widget: Locator) -> None:
+    before = page_text(widget)
+    switch = widget.get_by_role("checkbox")
+    assert "with the cache: " in note(widget, "pace.with")
+    switch.click()
+    settled(widget)
+    assert page_text(widget) == before
+    button(widget, "New draw").click()
+    settled(widget)
+    assert_torch(widget, STEM)
+    assert page_text(widget) == "ROMEO:\n" + generated("ROMEO:\n", FREE, 6, 24)
+    said = re.fullmatch(r"without: ([\d.]+) ms, (\d+) a second", note(widget, "pace.without"))
+    assert said and float(said[1]) * int(said[2]) == pytest.approx(1000, rel=0.1)
+    dots = widget.locator("path.without").get_attribute("d") or ""
+    assert dots.count("M") > 10
+
+
+def test_a_knob_rewrites_the_text_with_the_same_numbers(widget: Locator) -> None:
+    for name, key, value in (
+        ("temperature", "temperature", 0.6),
+        ("top-k", "k", 8),
+        ("top-p", "p", 0.7),
+    ):
+        widget.get_by_role("slider", name=name).fill(str(value))
+        assert_torch(widget, STEM)
+        assert inputs_of(widget)[key] == value
+    assert page_text(widget) == "ROMEO:\n" + generated("ROMEO:\n", (0.6, 8, 0.7), 5, 24)
+    sliders = {s.get_attribute("aria-valuetext") for s in widget.get_by_role("slider").all()}
+    assert sliders == {"0.60", "8", "0.70"}
+    button(widget, "Reset").click()
+    settled(widget)
+    sliders = {s.get_attribute("aria-valuetext") for s in widget.get_by_role("slider").all()}
+    assert "off" in sliders
+
+
+def test_each_choice_can_be_looked_at(widget: Locator) -> None:
+    hold_inputs(widget, {**START, "k": 6, "temperature": 0.8})
+    settled(widget)
+    own = widget.get_by_role("listbox", name="what it writes")
+    own.locator(".t").nth(9).click()
+    settled(widget)
+    assert inputs_of(widget)["place"] == 10
+    for press, place in (("ArrowLeft", 8), ("Home", 0), ("ArrowRight", 1), ("End", 23)):
+        own.press(press)
+        settled(widget)
+        seen = step_of(widget, place)
+        assert received(widget)["at"] == place
+        assert inputs_of(widget)["place"] == (0 if place == 23 else place + 1)
+        name = visible(TOKENS.tokens[int(seen.tokens[place])])
+        assert own.get_by_role("option", selected=True).get_attribute("aria-label") == name
+        before, after = (drawn(widget, f".nexts .bar.{of}") for of in "pq")
+        shown = widget.locator(".nexts li").evaluate_all("all => all.map((li) => li.token)")
+        best = seen.probabilities.topk(10).indices.tolist()
+        assert shown[:9] == best[:9] and shown[9] in (best[9], int(seen.tokens[place]))
+        torch.testing.assert_close(before, seen.probabilities[shown], rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(after, seen.adjusted[shown], rtol=1e-4, atol=1e-5)
+        cut = widget.locator(".nexts li.cut .token").all_inner_texts()
+        names = [visible(TOKENS.tokens[i]) for i in shown]
+        assert cut == [n for n, i in zip(names, shown, strict=True) if seen.adjusted[i] == 0]
+        assert len(cut) == 4 and widget.locator(".nexts li.taken .token").inner_text() == name
+        gone = seen.probabilities[seen.adjusted == 0].sum().item()
+        assert note(widget, "cut-mass").startswith("6 of 65 characters may be drawn")
+        assert f" {100 * gone:.1f} % together" in note(widget, "cut-mass") or gone < 0.001
+
+
+def test_u_is_shown_where_it_fell(widget: Locator) -> None:
+    own = widget.get_by_role("listbox", name="what it writes")
+    for place in (0, 11, 23):
+        own.locator(".t").nth(place).click()
+        settled(widget)
+        seen, u = step_of(widget, place), uniform(5, 24)[place]
+        token = int(seen.tokens[place])
+        end = seen.adjusted[: token + 1].sum().item()
+        start = end - seen.adjusted[token].item()
+        assert start <= u < end
+        numbers = [float(n) for n in re.findall(r"\d\.\d+", note(widget, "fell"))]
+        assert numbers == pytest.approx([u, start, end], abs=6e-4)
+        assert drawn(widget, ".line .u").tolist() == pytest.approx([u])
+        hit = widget.locator(".strip .hit").evaluate("e => [e.offsetLeft, e.offsetWidth]")
+        width = widget.locator(".strip").evaluate("e => e.clientWidth")
+        assert hit[0] / width == pytest.approx(start, abs=0.02)
+        assert hit[1] / width == pytest.approx(end - start, abs=0.02)
+
+
+def test_the_tints_are_where_the_chosen_head_looked(widget: Locator) -> None:
+    own = widget.get_by_role("listbox", name="what it writes")
+    own.locator(".t").nth(14).click()
+    settled(widget)
+    L, H = MODEL.config.layers, MODEL.config.H
+    seen = step_of(widget, 14)
+    assert drawn(widget, ".small canvas").view(L, H, 21).shape == seen.attention.shape
+    for i in (HEAD[0] * H + HEAD[1], L * H - 1, 2):
+        widget.locator(f"input[name=head][value='{i}']").check(force=True)
+        row = seen.attention.flatten(0, 1)[i]
+        heat = widget.locator(".page .t").evaluate_all(
+            "all => all.map((t) => Number(t.style.getPropertyValue('--tl-heat') || 0))"
+        )
+        assert heat == pytest.approx([*row.sqrt().tolist(), *[0.0] * 10], abs=2e-3)
+        told = widget.locator(".text.page + .note").inner_text()
+        assert told.startswith(f"Tinted: where layer {i // H}, head {i % H} looked before ")
+        assert f": {row.max():.2f}" in told
+    button(widget, "Reset").click()
+    settled(widget)
+    assert widget.locator("input[name=head]:checked").get_attribute("value") == str(
+        HEAD[0] * H + HEAD[1]
+    )
+
+
+def test_another_branch_is_taken_and_the_old_one_kept(widget: Locator) -> None:
+    own = widget.get_by_role("listbox", name="what it writes")
+    first = page_text(widget)
+    own.locator(".t").nth(10).click()
+    settled(widget)
+    assert not widget.locator(".branches").is_visible()
+    other = widget.locator(".nexts li:not(.taken) button").first
+    character = TOKENS.tokens[other.evaluate("b => b.parentElement.token")]
+    other.click()
+    assert_torch(widget, STEM)
+    begun = first[:17] + character
+    second = page_text(widget)
+    assert second == begun + generated(begun, FREE, 5, 13, skip=11)
+    assert "; you took " in note(widget, "fell")
+    branches = widget.locator(".branch")
+    assert branches.count() == 2 and widget.locator(".branch.chosen").count() == 1
+    assert drawn(widget, ".branch .sum").tolist() == pytest.approx(
+        received(widget)["totals"].tolist()
+    )
+    sums = branches.locator(".sum").all_inner_texts()
+    for said, total in zip(sums, received(widget)["totals"].tolist(), strict=True):
+        assert said.startswith(f"−ln p = {total:.1f} over 24, ")
+    words = branches.locator(".begins").all_inner_texts()
+    assert words[0].startswith("as drawn: “") and first[17:25].replace("\n", "↵") in words[0]
+    assert words[1].startswith("1, from character 11: “")
+    branches.first.locator("input").check()
+    assert_torch(widget, STEM)
+    assert page_text(widget) == first
+    other.click()  # the branch that there is already
+    settled(widget)
+    assert page_text(widget) == second and branches.count() == 2
+    button(widget, "Write on").click()
+    widget.page.wait_for_function(
+        "el => el.model.get('inputs').branches[1][3] > 30", arg=widget.element_handle()
+    )
+    button(widget, "Stop").click()
+    settled(widget)
+    assert lengths(widget)[0] == 24 < lengths(widget)[1], "each branch has its own length"
+    button(widget, "Forget the branches").click()
+    settled(widget)
+    assert page_text(widget) == first and not widget.locator(".branches").is_visible()
+
+
+def test_branches_are_limited_and_belong_to_one_text(widget: Locator) -> None:
+    choices = widget.locator(".nexts li:not(.taken) button")
+    for i in range(MOST_BRANCHES - 1):
+        widget.locator(".branch input").first.check() if i else None
+        settled(widget)
+        choices.nth(i).click()
+        settled(widget)
+    assert widget.locator(".branch").count() == MOST_BRANCHES
+    assert_torch(widget, STEM)
+    widget.locator(".branch input").first.check()
+    settled(widget)
+    choices.nth(MOST_BRANCHES - 1).click()
+    assert problem(widget).startswith("There is room for 8 branches")
+    button(widget, "New draw").click()
+    settled(widget)
+    assert inputs_of(widget)["branches"] == [[0, 0, 0, 24]] and inputs_of(widget)["branch"] == 0
+
+
+def test_a_link_restores_the_text_and_its_branches(
+    context: BrowserContext, site: str, visit: Visit, widget: Locator
+) -> None:
+    visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    widget.get_by_role("slider", name="temperature").fill("0.7")
+    settled(widget)
+    widget.get_by_role("listbox", name="what it writes").locator(".t").nth(5).click()
+    settled(widget)
+    widget.locator(".nexts li:not(.taken) button").nth(1).click()
+    assert_torch(widget, STEM)
+    button(widget, "Copy link").click()
+    widget.get_by_text("in the clipboard").wait_for()
+    link = visit.page.evaluate("navigator.clipboard.readText()")
+    other = Visit(context, site, link.removeprefix(f"{site}/"))
+    again = other.widget(STEM)
+    assert_torch(again, STEM)
+    assert inputs_of(again) == inputs_of(widget)
+    assert page_text(again) == page_text(widget)
+    assert again.locator(".branch").count() == 2
+    assert other.console == [] and other.foreign == []
+
+
+def test_all_of_it_is_reached_by_keyboard(widget: Locator) -> None:
+    choices = widget.locator(".nexts li:not(.taken) button")
+    choices.first.focus()
+    widget.page.keyboard.press("Enter")
+    assert_torch(widget, STEM)
+    assert widget.locator(".branch").count() == 2
+    widget.get_by_role("textbox", name="Prompt").focus()
+    assert missed_by_tab(widget) == []
+    widget.locator("input[name=branch]:checked").press("ArrowUp")
+    assert_torch(widget, STEM)
+    assert inputs_of(widget)["branch"] == 0
+    widget.locator("input[name=head]:checked").press("ArrowRight")
+    assert widget.locator(".small.chosen").count() == 1
+
+
+@pytest.mark.parametrize("width", [375, 320])
+def test_a_narrow_page_shows_all_of_it(opened: Opener, width: int) -> None:
+    visit = opened(page_of(STEM), width=width)
+    widget = visit.widget(STEM)
+    branches = [[0, 0, 0, 150], [0, 20, 1, 150], [1, 40, 30, 150], [2, 60, 31, 150]]
+    hold_inputs(widget, {**START, "prompt": "m" * 90, "branches": branches, "branch": 3})
+    assert_torch(widget, STEM)
+    assert visit.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    clipped = widget.evaluate(
+        """el => [...el.shadowRoot.querySelectorAll(
+            '.share, .token, .text, button, .branch, .note')]
+            .filter((e) => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1)
+            .map((e) => e.outerHTML)"""
+    )
+    assert clipped == []
+    small = widget.evaluate(
+        """el => [...el.shadowRoot.querySelectorAll('button, select, label, textarea')]
+            .filter((e) => e.checkVisibility() && Math.min(e.offsetHeight, e.offsetWidth) < 24)
+            .map((e) => e.outerHTML)"""
+    )
+    assert small == []
+
+
+def test_the_model_is_loaded_when_it_is_asked_for(context: BrowserContext, site: str) -> None:
+    visit = Visit(context, site, page_of(STEM))
+    widget = visit.widget(STEM)
+
+    def asked() -> list[str]:
+        return [
+            url for url in visit.requests if url.split("?")[0].endswith((".safetensors", ".wasm"))
+        ]
+
+    assert asked() == []
+    shown = page_text(widget)
+    stored = inputs_of(widget)
+    assert shown == stored["prompt"] + text(written(**stored).tokens)
+    button(widget, "New draw").click()
+    assert_torch(widget, STEM)
+    assert len(asked()) == 2 and page_text(widget) != shown
+    assert visit.console == [] and visit.foreign == []

@@ -1,0 +1,356 @@
+"""The knobs of sampling: the chain of cuts, the token that u falls on, and a hundred draws."""
+
+import math
+import re
+from typing import Any
+
+import pytest
+import torch
+from browsing import (
+    Visit,
+    assert_torch,
+    hold_inputs,
+    inputs_of,
+    missed_by_tab,
+    problem,
+    received,
+    settled,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+from playwright.sync_api import Locator
+
+from tinylib.generation import Sampling, draw
+from tinylib.lab.language import uniform
+from tinylib.widgets.gpt import MODELS, language_model
+from tinylib.widgets.sampling import (
+    DRAWS,
+    LOGITS,
+    SHOWN,
+    WORDS,
+    Sampled,
+    SamplingWidget,
+    distributions,
+)
+
+STEM = "sampling"
+OWN = len(distributions())
+START: dict[str, Any] = dict(
+    words=list(WORDS), logit=list(LOGITS), which=0, temperature=1, k=65, p=1, u=0.5, seed=1
+)
+
+
+def sample(**changes: Any) -> Sampled:
+    return Sampled(**SamplingWidget(**{**START, **changes}).values())
+
+
+def ln(*shares: float) -> dict[str, Any]:
+    """The reader's own distribution, of these probabilities."""
+    words = [f"w{i}" for i in range(len(shares))]
+    return dict(which=OWN, words=words, logit=[math.log(share) for share in shares])
+
+
+# ------------------------------------------------------------------ the numbers
+
+
+def test_the_chain_by_hand() -> None:
+    seen = sample(**ln(0.5, 0.25, 0.125, 0.125), k=2, p=0.6)
+    torch.testing.assert_close(seen.stages[0], torch.tensor([0.5, 0.25, 0.125, 0.125]))
+    assert torch.equal(seen.stages[0], seen.stages[1]), "temperature 1 changes nothing"
+    torch.testing.assert_close(seen.stages[2], torch.tensor([2 / 3, 1 / 3, 0, 0]))
+    assert seen.stages[3].tolist() == [1, 0, 0, 0], "two thirds reach 0.6: p is of what k has left"
+    assert seen.left.tolist() == [4, 4, 2, 1]
+    assert seen.mass.tolist() == pytest.approx([1, 1, 0.75, 0.5])
+    third = math.log(3) - 2 / 3 * math.log(2)
+    assert seen.entropy.tolist() == pytest.approx([1.75 * math.log(2)] * 2 + [third, 0], abs=1e-6)
+
+
+def test_temperature_is_a_power_of_each_probability() -> None:
+    seen = sample(**ln(0.8, 0.2), temperature=0.5)
+    assert seen.stages[1].tolist() == pytest.approx([16 / 17, 1 / 17])
+    seen = sample(**ln(0.8, 0.2), temperature=2)
+    assert seen.stages[1].tolist() == pytest.approx([2 / 3, 1 / 3])
+
+
+def test_temperature_zero_leaves_the_likeliest_and_they_share_evenly() -> None:
+    seen = sample(**ln(0.4, 0.4, 0.2), temperature=0)
+    assert seen.stages[1].tolist() == [0.5, 0.5, 0] and seen.left.tolist() == [3, 2, 2, 2]
+
+
+def test_what_is_equal_to_the_kth_stays() -> None:
+    seen = sample(which=OWN, k=2)  # journey and starts have the same logit, below step and your
+    assert seen.left[2] == 2
+    assert sample(which=OWN, k=3).left[2] == 4
+
+
+def test_rank_and_rest() -> None:
+    seen = sample(which=OWN)
+    assert seen.rank.tolist() == [1, 2, 3, 4, 5, 0] and seen.rest.tolist() == [0] * 6
+    seen = sample(which=1, k=20)
+    V = len(seen.ends)
+    assert sorted(seen.rank.tolist()) == list(range(V))
+    order = seen.rank.argsort()
+    assert (seen.stages[0][order].diff() <= 0).all()
+    last = order[SHOWN:]
+    for row, rest in zip([*seen.stages, seen.expected, seen.drawn], seen.rest, strict=True):
+        assert rest.item() == pytest.approx(row[last].sum().item(), abs=1e-5)
+
+
+@given(
+    logit=st.lists(st.floats(-20, 20, width=32), min_size=1, max_size=8),
+    temperature=st.floats(0, 2, width=32),
+    k=st.integers(1, 9),
+    p=st.floats(0, 1, width=32),
+    u=st.floats(0, 0.9990234375, width=32),
+    seed=st.integers(1, 999),
+)
+def test_it_is_what_generation_does(
+    logit: list[float], temperature: float, k: int, p: float, u: float, seed: int
+) -> None:
+    knobs = dict(temperature=temperature, k=k, p=p, u=u, seed=seed)
+    seen = sample(which=OWN, words=["w"] * len(logit), logit=logit, **knobs)
+    z = torch.tensor(logit, dtype=torch.float64)
+    adjusted = Sampling(temperature, k, p).adjust(z)
+    torch.testing.assert_close(seen.stages[3].double(), adjusted.softmax(-1), rtol=1e-4, atol=1e-6)
+    assert seen.token == draw(adjusted, torch.tensor(u, dtype=torch.float64))
+    left = seen.stages > 0
+    assert left[:, seen.token].all() and seen.drawn[~left[3]].sum() == 0
+    assert seen.drawn.sum() == DRAWS and seen.ends[-1].item() == pytest.approx(1)
+    torch.testing.assert_close(seen.stages.sum(-1), torch.ones(4))
+    assert (seen.left.diff() <= 0).all() and (seen.mass.diff() <= 1e-6).all()
+
+
+def test_a_hundred_draws_are_those_of_the_seeds_numbers() -> None:
+    seen = sample(**ln(0.5, 0.3, 0.2), seed=7)
+    us = torch.tensor(uniform(7, DRAWS))
+    wanted = [(us < 0.5).sum(), ((us >= 0.5) & (us < 0.8)).sum(), (us >= 0.8).sum()]
+    assert seen.drawn.tolist() == [int(n) for n in wanted]
+    torch.testing.assert_close(seen.expected, torch.tensor([50.0, 30.0, 20.0]))
+
+
+def test_the_distributions_are_the_models() -> None:
+    names = {language_model(name).kind: name for name in MODELS}
+    for one in distributions():
+        model = language_model(names[one.kind])
+        with torch.no_grad():
+            logits = model.model(model.ids(one.prompt))[0, -1]
+        assert (logits - torch.tensor(one.logits)).abs().max() <= 0.0051
+
+
+def test_one_is_flat_one_is_peaked_and_two_tie() -> None:
+    _, flat, peaked, ties, rooms, _ = range(OWN)
+    entropy = [sample(which=i).entropy[0].item() for i in range(OWN)]
+    assert max(entropy) == entropy[flat] > 3 and entropy[peaked] < 0.3
+    assert sample(which=peaked).stages[0].max() > 0.9
+    seen = sample(which=ties, temperature=0)
+    assert seen.left.tolist()[1:] == [2, 2, 2] and seen.stages[3].max() == 0.5
+    assert sample(which=rooms, p=0.99).left[3] == 6
+
+
+def test_a_page_without_javascript_reads_a_table() -> None:
+    html = SamplingWidget(which=3, k=2, temperature=0)._html()
+    assert '<th scope="row">o</th>' in html and "<td>50.0 %</td>" in html
+    assert "Probabilities after “ROMEO:\nI w”: what each step makes of them" in html
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (dict(temperature=-0.1), "temperature must lie between 0 and 2"),
+        (dict(k=0), "k must lie between 1 and 65"),
+        (dict(k=2.5), "k must hold whole numbers"),
+        (dict(p=1.1), "p must lie between 0 and 1"),
+        (dict(u=1), "u must lie between 0 and 0.9999"),
+        (dict(seed=0), "seed must lie between 1 and 999"),
+        (dict(which=OWN + 1), f"which must lie between 0 and {OWN}"),
+        (dict(logit=[0.0]), "logit is 1 but needs 6"),
+        (dict(logit=[math.nan] * 6), "logit holds NaN"),
+    ],
+)
+def test_what_cannot_be_drawn_from_is_refused(
+    changes: dict[str, Any], message: str, unchecked: None
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        SamplingWidget(**{**START, **changes})
+
+
+# ------------------------------------------------------------------ in the page
+
+
+@pytest.fixture
+def widget(visit: Visit) -> Locator:
+    widget = visit.widget(STEM)
+    hold(widget)
+    return widget
+
+
+def hold(widget: Locator, **changes: Any) -> None:
+    hold_inputs(widget, {**START, **changes})
+    settled(widget)
+
+
+def slider(widget: Locator, name: str) -> Locator:
+    return widget.get_by_role("slider", name=name, exact=True)
+
+
+def tokens(widget: Locator) -> list[str]:
+    return widget.locator(".chain tbody th").all_inner_texts()
+
+
+def column(widget: Locator, number: int) -> list[str]:
+    return widget.locator(f".chain tbody td:nth-child({number + 1})").all_inner_texts()
+
+
+def test_the_table_tells_the_steps(widget: Locator) -> None:
+    hold(widget, **ln(0.5, 0.25, 0.125, 0.125), k=2, p=0.6)
+    assert_torch(widget, STEM)
+    assert tokens(widget) == ["w0", "w1", "w2", "w3"]
+    assert column(widget, 1) == ["50.0 %", "25.0 %", "12.5 %", "12.5 %"]
+    assert column(widget, 3) == ["66.7 %", "33.3 %", "cut", "cut"]
+    assert column(widget, 4) == ["100 %", "cut", "", ""]
+    assert widget.locator(".chain .cut").count() == 3 and widget.locator(".gone").count() == 2
+    assert widget.locator(".verdict").inner_text() == (
+        "1 of 4 tokens is left; cut was 50.0 % of the mass (25.0 % by top-k, 25.0 % by top-p). "
+        "Entropy: 1.21 nats before, 0.00 after."
+    )
+
+
+def test_every_distribution_shows_its_own(widget: Locator) -> None:
+    picks = widget.get_by_role("radiogroup", name="the distribution").get_by_role("radio")
+    assert picks.count() == OWN + 1
+    for i in reversed(range(OWN + 1)):
+        picks.nth(i).check()
+        assert_torch(widget, STEM)
+        assert inputs_of(widget)["which"] == i
+        others = 0 if i == OWN else len(distributions()[i].logits) - SHOWN
+        assert tokens(widget)[SHOWN:] == ([f"{others} others"] if others else [])
+        assert widget.get_by_role("list", name="logits").is_visible() == (i == OWN)
+
+
+def test_the_keys_move_the_knobs(widget: Locator) -> None:
+    hold(widget, temperature=0.05, k=2, p=0.99)
+    for name, key, value in (
+        ("temperature", "ArrowLeft", 0),
+        ("top-k", "ArrowLeft", 1),
+        ("top-p", "ArrowRight", 1),
+    ):
+        slider(widget, name).press(key)
+        assert_torch(widget, STEM)
+        field = {"top-k": "k", "top-p": "p"}.get(name, name)
+        assert inputs_of(widget)[field] == value
+    assert received(widget)["left"].tolist() == [65, 1, 1, 1]
+    assert "top-k and top-p cut nothing" in widget.locator(".verdict").inner_text()
+
+
+def test_a_k_above_the_tokens_leaves_all(widget: Locator) -> None:
+    hold(widget, which=OWN, k=65)
+    assert slider(widget, "top-k").input_value() == "6"
+    assert widget.locator(".knob .says").nth(1).inner_text() == "all 6 may stay"
+    assert received(widget)["left"].tolist() == [6] * 4
+
+
+def test_the_line_is_cut_into_what_is_left(widget: Locator) -> None:
+    hold(widget, **ln(0.5, 0.3, 0.2), k=2, u=0.7)
+    pieces = widget.locator(".pieces span")
+    assert pieces.all_inner_texts() == ["w0", "w1"]
+    assert widget.locator(".pieces .hit").inner_text() == "w1"
+    assert "falls on “w1”, from 0.63 to 1.00" in widget.locator(".lands").inner_text()
+    assert widget.locator(".chain .hit th").inner_text() == "w1"
+    slider(widget, "u").fill("0.6")
+    assert_torch(widget, STEM)
+    assert widget.locator(".pieces .hit").inner_text() == "w0"
+
+
+def test_u_is_dragged(widget: Locator, visit: Visit) -> None:
+    hold(widget, **ln(0.5, 0.3, 0.2))
+    box = widget.locator(".ground .bar").bounding_box()
+    assert box
+    mouse = visit.page.mouse
+    x, y = box["x"], box["y"] + box["height"] / 2
+    mouse.move(x + 0.5 * box["width"], y)
+    mouse.down()
+    mouse.move(x + 0.9 * box["width"], y, steps=5)
+    mouse.up()
+    assert_torch(widget, STEM)
+    assert inputs_of(widget)["u"] == pytest.approx(0.9, abs=0.004)
+    assert widget.locator(".pieces .hit").inner_text() == "w2"
+    pin = widget.locator(".pin").bounding_box()
+    assert pin and pin["x"] + 1 == pytest.approx(x + 0.9 * box["width"], abs=3)
+    widget.get_by_role("button", name="Undo").click()
+    assert inputs_of(widget)["u"] == 0.5, "one step"
+    slider(widget, "u").press("End")
+    assert_torch(widget, STEM)
+    assert inputs_of(widget)["u"] == 0.9999, "below 1"
+
+
+def test_a_hundred_draws_stand_beside_what_is_expected(widget: Locator) -> None:
+    hold(widget, which=3, temperature=2, k=12, p=1)
+    rows = widget.locator(".draws tbody tr")
+    before = rows.locator("td:nth-child(3)").all_inner_texts()
+    assert sum(map(int, before)) == DRAWS and rows.count() == SHOWN + 1
+    expected = [float(n) for n in rows.locator("td:nth-child(4)").all_inner_texts()]
+    assert sum(expected) == pytest.approx(DRAWS, abs=0.6)
+    widget.get_by_role("button", name="Draw 100 anew").click()
+    assert_torch(widget, STEM)
+    assert inputs_of(widget)["seed"] == 2
+    assert rows.locator("td:nth-child(3)").all_inner_texts() != before
+    hold(widget, seed=999)
+    widget.get_by_role("button", name="Draw 100 anew").click()
+    assert inputs_of(widget)["seed"] == 1
+
+
+def test_logits_keep_pace_with_the_words(widget: Locator) -> None:
+    hold(widget, which=OWN)
+    widget.get_by_role("button", name="remove journey").click()
+    assert_torch(widget, STEM)
+    assert inputs_of(widget)["logit"] == [2, 1, 0, -1, 3]
+    widget.get_by_role("button", name="Add word").click()
+    assert_torch(widget, STEM)
+    assert inputs_of(widget)["logit"] == [2, 1, 0, -1, 3, 0]
+    widget.get_by_role("textbox", name="logit of word", exact=True).fill("2.5")
+    assert_torch(widget, STEM)
+    slider(widget, "slide the logit of your").press("ArrowRight")
+    assert_torch(widget, STEM)
+    assert inputs_of(widget)["logit"] == [2.1, 1, 0, -1, 3, 2.5]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("temperature, typed", "2.5", "temperature must lie between 0 and 2."),
+        ("temperature, typed", "-1", "temperature must lie between 0 and 2."),
+        ("top-k, typed", "2.5", "k must be a whole number."),
+        ("top-k, typed", "66", "top-k must lie between 1 and 65."),
+        ("top-p, typed", "90", "top-p must lie between 0 and 1."),
+        ("u, typed", "1", "u must lie between 0 and 0.9999."),
+        ("u, typed", "x", "“x” is not a number: write it like 0.43."),
+    ],
+)
+def test_what_no_knob_can_be_changes_nothing(
+    widget: Locator, name: str, text: str, message: str
+) -> None:
+    before = inputs_of(widget)
+    box = widget.get_by_role("textbox", name=name, exact=True)
+    box.fill(text)
+    assert problem(widget).startswith(message)
+    box.blur()
+    assert inputs_of(widget) == before
+
+
+@pytest.mark.parametrize("which", [0, OWN])
+def test_the_keyboard_reaches_all_of_it(widget: Locator, which: int) -> None:
+    hold(widget, which=which)
+    widget.get_by_role("radio").nth(which).focus()
+    assert missed_by_tab(widget) == []
+
+
+def test_on_a_phone_no_number_is_clipped(widget: Locator, visit: Visit) -> None:
+    visit.page.set_viewport_size({"width": 320, "height": 700})
+    for which in (1, OWN):
+        hold(widget, which=which, words=["incomprehensibilities"] * 8, logit=[0] * 8)
+        clipped = widget.locator(".chain td span, .draws td, .chain thead th").evaluate_all(
+            "all => all.filter((e) => e.scrollWidth > e.clientWidth + 1 && e.clientWidth)"
+            ".map((e) => e.textContent)"
+        )
+        assert clipped == []
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= 320

@@ -1,0 +1,308 @@
+"""Chapter 09's widget: a GPT writes, every choice can be looked at, and another one taken."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from tinylib.generation import Sampling, draw
+from tinylib.gpt import GPT
+from tinylib.lab.language import uniform
+from tinylib.lab.look import record
+from tinylib.positional_encoding import KeysValues
+from tinylib.widgets import Limits, LiveWidget, table
+from tinylib.widgets.gpt import language_model, visible
+
+NAME = "gpt-shakespeare-page"
+SEEDS = 999
+MOST_BRANCHES = 8
+MOST_KNOWN = 2000  # texts of which a reader remembers what it has read
+HEAD = (1, 0)
+"""Layer and head whose looks are shown at first: it looks at the gaps between words."""
+
+CANDIDATES = 8  # in the table that is stored
+
+PROMPTS = {
+    "how a speech begins": (
+        "ROMEO:\n",
+        "First Citizen:\nBefore we proceed any further, hear me speak.\n\nAll:\n",
+        "KING RICHARD III:\nA horse! a horse! my kingdom for a ",
+    ),
+    "nothing that Shakespeare wrote": (
+        "The computer on my desk is very ",
+        "abcabcabcabcabcabc",
+    ),
+}
+"""Texts to go on with."""
+
+
+# --- the steps -----------------------------------------------------------------------------------
+
+
+class Last(NamedTuple):
+    """What the last token read leads to, where it looked, and rows for the cache, of each token."""
+
+    logits: Float[Tensor, " V"]
+    log_probs: Float[Tensor, " V"]
+    attention: Float[Tensor, "L H S"]
+    keys: Float[Tensor, "R L D"]
+    values: Float[Tensor, "R L D"]
+
+
+def read(
+    model: GPT,
+    tokens: Int[Tensor, " R"],
+    seen_keys: Float[Tensor, "P L D"],
+    seen_values: Float[Tensor, "P L D"],
+) -> Last:
+    """R more tokens are read, after P of which keys and values were kept: S = P + R."""
+    P = seen_keys.shape[0]
+    rows = zip(seen_keys.unbind(1), seen_values.unbind(1), strict=True)
+    seen = tuple(KeysValues(keys[None], values[None]) for keys, values in rows)
+    with record(model) as found:
+        logits, now = model.read(tokens[None], seen, last=True)
+    maps = [tables[0] for name, tables in found.items() if name.endswith("attention.weights")]
+    keys, values = (torch.stack([x[0, P:] for x in of], 1) for of in zip(*now, strict=True))
+    z = logits[0, -1]
+    return Last(z, z.log_softmax(-1), torch.cat(maps)[:, :, -1], keys, values)
+
+
+class Chosen(NamedTuple):
+    adjusted: Float[Tensor, " V"]
+    token: Int[Tensor, ""]
+
+
+def choose(
+    logits: Float[Tensor, " V"],
+    temperature: Float[Tensor, ""],
+    k: Int[Tensor, ""],
+    p: Float[Tensor, ""],
+    u: Float[Tensor, ""],
+) -> Chosen:
+    """The probabilities that the knobs leave, and the token that u draws from them."""
+    z = Sampling(temperature, k, p).adjust(logits)
+    return Chosen(z.softmax(-1), draw(z, u))
+
+
+# --- the text ------------------------------------------------------------------------------------
+
+
+class Reader:
+    """One model, and what it has read: a text that it knows is not read again.
+
+    With the cache, only the tokens that follow a known beginning are read; without, all of them.
+    """
+
+    def __init__(self, model: GPT):
+        self.model = model
+        self.ends: dict[tuple[int, ...], Last] = {}  # text -> what its last token leads to
+        self.rows: dict[tuple[int, ...], tuple[Tensor, Tensor]] = {}  # and its row of the cache
+
+    def __call__(self, text: tuple[int, ...], cached: bool) -> Last:
+        if text in self.ends:
+            return self.ends[text]
+        if len(self.rows) > MOST_KNOWN:
+            self.ends, self.rows = {}, {}
+        config = self.model.config
+        none = self.model.embedding.weight.new_empty(0, config.layers, config.D)
+        P = 0  # tokens that need not be read
+        while cached and len(text) > P + 1 and text[: P + 1] in self.rows:
+            P += 1
+        kept = [(none, none), *(self.rows[text[: i + 1]] for i in range(P))]
+        keys, values = map(torch.cat, zip(*kept, strict=True))
+        last = read(self.model, torch.tensor(text[P:]), keys, values)
+        for i, row in enumerate(zip(last.keys.split(1), last.values.split(1), strict=True), P + 1):
+            self.rows.setdefault(text[:i], row)
+        self.ends[text] = last
+        return last
+
+
+@cache
+def reader(dtype: torch.dtype) -> Reader:
+    """The shipped model's, in the precision that torch computes in now."""
+    assert dtype == torch.get_default_dtype()
+    return Reader(language_model(NAME).model)
+
+
+class Choice(NamedTuple):
+    """A token that was written, what it was chosen from, and where each head looked for it."""
+
+    token: int
+    surprise: Tensor
+    last: Last
+    adjusted: Tensor
+
+
+def resolve(
+    branches: Sequence[Sequence[int]], room: int, V: int
+) -> list[tuple[int, dict[int, int]]]:
+    """Of each branch, how many tokens it has, and which were taken by hand: place -> token.
+
+    A branch (parent, place, token, length) is its parent up to a place, where another token was
+    taken. The first one is the text as it was drawn, whatever its row says beside the length.
+    """
+    found: list[tuple[int, dict[int, int]]] = []
+    for i, (parent, place, token, length) in enumerate(branches):
+        taken: dict[int, int] = {}
+        if i:
+            before = found[min(parent, i - 1)][1]
+            taken = {at: other for at, other in before.items() if at < place}
+            taken[place] = min(token, V - 1)
+        found.append((min(max(length, 1), room), taken))
+    return found
+
+
+class Written(NamedTuple):
+    r"""The prompt, the branch that is shown, one of its choices, and all branches.
+
+    ``surprise`` is $-\ln p$ of each token by the model, before the knobs, and ``totals`` its sum
+    over each of the M branches, whose ``texts`` end with -1. ``probabilities`` are those that the
+    token at ``at`` was chosen from, ``adjusted`` what the knobs left of them; ``attention`` is
+    where every head looked from the token before.
+    """
+
+    given: Int[Tensor, " T"]
+    shown: Int[Tensor, ""]
+    tokens: Int[Tensor, " N"]
+    surprise: Float[Tensor, " N"]
+    at: Int[Tensor, ""]
+    probabilities: Float[Tensor, " V"]
+    adjusted: Float[Tensor, " V"]
+    attention: Float[Tensor, "L H S"]
+    texts: Int[Tensor, "M W"]
+    totals: Float[Tensor, " M"]
+
+
+@torch.no_grad()
+def compute(
+    prompt: Int[Tensor, " T"],
+    temperature: Float[Tensor, ""],
+    k: Int[Tensor, ""],
+    p: Float[Tensor, ""],
+    seed: Int[Tensor, ""],
+    cached: Bool[Tensor, ""],
+    branches: Int[Tensor, "M 4"],
+    branch: Int[Tensor, ""],
+    place: Int[Tensor, ""],
+) -> Written:
+    """Each branch is written with the same numbers u: the n-th token is drawn with the n-th.
+
+    ``place`` counts the written tokens from 1, and 0 is the last.
+    """
+    reads = reader(torch.get_default_dtype())
+    config, given = reads.model.config, tuple(prompt.tolist())
+    room = config.longest - len(given)
+    u = torch.tensor(uniform(int(seed), room))
+
+    def write(length: int, taken: Mapping[int, int]) -> list[Choice]:
+        text, choices = given, []
+        for n in range(length):
+            last = reads(text, bool(cached))
+            chosen = choose(last.logits, temperature, k, p, u[n])
+            token = taken.get(n, int(chosen.token))
+            choices.append(Choice(token, -last.log_probs[token], last, chosen.adjusted))
+            text = (*text, token)
+        return choices
+
+    written = [write(*one) for one in resolve(branches.tolist(), room, config.V)]
+    shown = min(int(branch), len(written) - 1)
+    choices = written[shown]
+    at = int(place) - 1 if 0 < place <= len(choices) else len(choices) - 1
+    longest = max(map(len, written))
+    texts = [[c.token for c in text] + [-1] * (longest - len(text)) for text in written]
+    return Written(
+        given=prompt,
+        shown=torch.tensor(shown),
+        tokens=torch.tensor([c.token for c in choices]),
+        surprise=torch.stack([c.surprise for c in choices]),
+        at=torch.tensor(at),
+        probabilities=choices[at].last.log_probs.exp(),
+        adjusted=choices[at].adjusted,
+        attention=choices[at].last.attention,
+        texts=torch.tensor(texts),
+        totals=torch.stack([torch.stack([c.surprise for c in text]).sum() for text in written]),
+    )
+
+
+# --- the widget ----------------------------------------------------------------------------------
+
+
+class GenerationWidget(LiveWidget):
+    """A prompt and the knobs in; the text that is written, and what each token was drawn from, out.
+
+    ``length`` tokens are written at first; ``branches``, if given, are rows of parent, place, token
+    and length.
+    """
+
+    compute = staticmethod(compute)
+    steps: ClassVar[Sequence[Callable[..., Any]]] = (read, choose)
+    weights: ClassVar[str] = NAME
+
+    def __init__(
+        self,
+        prompt: str = "ROMEO:\n",
+        temperature: float | Any = 0.8,
+        k: int | Any = 65,
+        p: float | Any = 1,
+        seed: int | Any = 1,
+        length: int = 60,
+        cached: bool = True,
+        branches: Any = (),
+        branch: int | Any = 0,
+        place: int | Any = 0,
+    ) -> None:
+        super().__init__(
+            prompt=prompt,
+            temperature=temperature,
+            k=k,
+            p=p,
+            seed=seed,
+            cached=cached,
+            branches=branches or [[0, 0, 0, length]],
+            branch=branch,
+            place=place,
+        )
+
+    @classmethod
+    def model(cls, name: str) -> nn.Module:
+        return language_model(name).model
+
+    @classmethod
+    def sentences(cls) -> dict[str, Sequence[str]]:
+        return {"prompt": language_model(NAME).tokens.tokens}
+
+    @classmethod
+    def limits(cls) -> Limits:
+        config = language_model(NAME).model.config
+        V, L, D, longest = config.V, config.layers, config.D, config.longest
+        knobs: Limits = {"temperature": (0, 2), "k": (1, V), "p": (0, 1), "seed": (1, SEEDS)}
+        chosen = {"branches": (0, longest), "branch": (0, MOST_BRANCHES - 1), "place": (0, longest)}
+        axes = {"T": (1, longest - 1), "M": (1, MOST_BRANCHES)}
+        steps = {"R": (1, longest), "P": (0, longest - 1), "V": (V, V), "L": (L, L), "D": (D, D)}
+        return {**knobs, **chosen, **axes, **steps}
+
+    @classmethod
+    def facts(cls) -> dict[str, Any]:
+        model = language_model(NAME).model
+        config, (layer, head) = model.config, HEAD
+        return {
+            "prompts": {kind: dict.fromkeys(texts, "") for kind, texts in PROMPTS.items()},
+            "layers": config.layers,
+            "heads": config.H,
+            "head": layer * config.H + head,
+            "longest": config.longest,
+            "parameters": sum(w.numel() for w in model.parameters()),
+        }
+
+    def shown(self, values: Mapping[str, Tensor]) -> str:
+        """The text, and what its last character was drawn from."""
+        tokens = language_model(NAME).tokens.tokens
+        text = "".join(tokens[i] for i in [*values["given"], *values["tokens"]])
+        best = values["probabilities"].topk(CANDIDATES)
+        names = [visible(tokens[i]) for i in best.indices.tolist()]
+        caption = f"“{text}”, and the likeliest for its last place: p, and p after the knobs"
+        cells = torch.stack([best.values, values["adjusted"][best.indices]])
+        return table(caption, cells, ["p", "after"], names)

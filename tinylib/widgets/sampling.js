@@ -1,0 +1,405 @@
+import { uniform } from "./chance.js";
+import { exact, h, live, mark, numberBox, short, within, write } from "./parts.js";
+import { fillList, visible } from "./sentences.js";
+
+const DRAWS = 100; // as in sampling.py
+const SHOWN = 10;
+const STAGES = ["model", "temper", "top-k", "top-p"];
+
+/** What torch does in a kernel, in compute() of sampling.py. */
+export async function program(run, { logit, which, temperature, k, p, u, seed }, { facts }) {
+  const logits = facts.distributions[which]?.logits ?? logit;
+  const us = uniform(seed, DRAWS);
+  return { shown: which, ...await run("sampling-chain", { logits, temperature, k, p, u, us }) };
+}
+
+// ---------------------------------------------------------------- what was computed
+
+/** The tokens' names, those of a vocabulary or the reader's own, and how many there are. */
+function namesOf({ spec }, { which, words }) {
+  const real = spec.facts.distributions[which];
+  return real ? spec.vocabularies[real.kind].slice(0, real.logits.length) : words;
+}
+
+/**
+ * All that the outputs say, token by token; null while the answer to another choice still stands.
+ * `rows` are the likeliest tokens, and last, if there are more, all others together.
+ */
+function told(widget, inputs, outputs) {
+  const names = namesOf(widget, inputs);
+  const V = outputs.ends.data.length;
+  if (outputs.shown.data[0] !== inputs.which || V !== names.length) return null;
+  const stage = (i, id) => outputs.stages.data[i * V + id];
+  const token = outputs.token.data[0];
+  const order = []; // likeliest first
+  outputs.rank.data.forEach((place, id) => { order[place] = id; });
+  const rows = order.slice(0, SHOWN).map((id) => ({
+    name: visible(names[id]), unseen: visible(names[id]) !== names[id], hit: id === token,
+    shares: STAGES.map((_, i) => stage(i, id)), expected: outputs.expected.data[id], drawn: outputs.drawn.data[id] }));
+  if (V > SHOWN) {
+    const rest = Array.from(outputs.rest.data);
+    rows.push({ name: `${V - SHOWN} others`, others: true, hit: !rows.some(({ hit }) => hit),
+      shares: rest.slice(0, 4), expected: rest[4], drawn: rest[5] });
+  }
+  const ends = outputs.ends.data;
+  const segments = names.map((name, id) => ({ id, name: visible(name), from: id ? ends[id - 1] : 0, to: ends[id] }))
+    .filter(({ id }) => stage(3, id) > 0);
+  const [count, mass, entropy] = ["left", "mass", "entropy"].map((name) => Array.from(outputs[name].data));
+  return { V, rows, segments, hit: segments.find(({ id }) => id === token), count, mass, entropy };
+}
+
+const percent = (share) => (share === 0 ? "0" : share >= 0.9995 ? "100 %" : share < 0.001 ? "< 0.1 %" : `${(100 * share).toFixed(1)} %`);
+const nats = (value) => Math.abs(value).toFixed(2);
+const called = (name, text) => (name === text ? `“${text}”` : name);
+
+// ---------------------------------------------------------------- which distribution
+
+/** The distributions: those of the models, each after its text, and the reader's own. */
+function distributions(widget) {
+  const { distributions: real } = widget.spec.facts;
+  const tail = (text) => {
+    const plain = text.replaceAll("\n", "↵");
+    return plain.length > 22 ? `… ${plain.slice(-18).trimStart()}` : plain;
+  };
+  const picks = [...real, { kind: "own", note: "up to eight words" }].map(({ prompt, note }, i) => {
+    const radio = h("input", { type: "radio", name: "which", value: String(i),
+      change: () => widget.edit(Symbol("which"), (next) => { next.which = i; }) });
+    return { radio, label: h("label", { class: "pick" }, radio,
+      h("span", { class: prompt ? "after" : "after yours" }, prompt ? tail(prompt) : "your own"), h("span", { class: "why" }, note)) };
+  });
+  const group = (title, kind) => {
+    const own = picks.filter((_, i) => (real[i]?.kind ?? "own") === kind);
+    return h("div", { class: "kind" }, h("span", { class: "of" }, title), h("div", { class: "picks" }, ...own.map(({ label }) => label)));
+  };
+  const after = h("p", { class: "note after-all" });
+  return {
+    element: h("div", { class: "column" }, h("div", { class: "kinds", role: "radiogroup", "aria-label": "the distribution" },
+      group("The next character, by the GPT of Shakespeare, after", "characters"),
+      group("The next word, by the GPT of stories, after", "words"), group("Or logits of", "own")), after),
+    shows: "inputs",
+    update({ which, words }) {
+      picks.forEach(({ radio, label }, i) => {
+        radio.checked = i === which;
+        label.classList.toggle("chosen", i === which);
+      });
+      const one = real[which];
+      write(after, one ? `After “${one.prompt.replaceAll("\n", "↵")}” the model gives each of its ${one.logits.length} ${one.kind} a logit, here to two decimals.`
+        : `Your ${words.length === 1 ? "word" : `${words.length} words`}, each with its logit.`);
+    },
+  };
+}
+
+/** The reader's own words and logits, there while they are chosen. */
+function own(widget, words) {
+  const ends = widget.spec.limits.logit;
+  const list = h("ol", { class: "logits", "aria-label": "logits" });
+  const make = (i) => {
+    const field = () => `logit ${i}`;
+    const box = numberBox(widget, field, { read: ({ logit }) => logit[i], put: (next, value) => { next.logit[i] = value; },
+      limits: ends, name: "a logit", focus: () => box.select() });
+    const range = h("input", { type: "range", min: "-5", max: "5", step: "0.1",
+      input: () => widget.edit(field(), (next) => { next.logit[i] = Number(range.value); }) });
+    return h("li", {}, h("span"), range, box);
+  };
+  const element = h("div", { class: "column own" }, words.element, list);
+  return {
+    element,
+    shows: "inputs",
+    update(inputs) {
+      element.hidden = inputs.which !== widget.spec.facts.distributions.length;
+      fillList(list, inputs.words, make, (li, word, i) => {
+        const [name, range, box] = li.children;
+        write(name, word);
+        range.value = String(inputs.logit[i]);
+        mark(range, "aria-label", `slide the logit of ${word}`);
+        mark(range, "aria-valuetext", exact(inputs.logit[i]));
+        box.follow();
+        mark(box, "aria-label", `logit of ${word}`);
+      });
+    },
+  };
+}
+
+/** Logits keep pace with the words: a new one's is 0. */
+function keepLogits(next, at, count, length) {
+  const kept = next.logit.slice(at, at + Math.min(count, length));
+  next.logit.splice(at, count, ...kept, ...Array(length - kept.length).fill(0));
+}
+
+// ---------------------------------------------------------------- the knobs
+
+/** One knob: a slider and a box for the number; `says` tells what it does as it stands. */
+function knob(widget, name, label, step, most, says) {
+  const [low, high] = widget.spec.limits[name];
+  const field = () => name;
+  const box = numberBox(widget, field, { read: (inputs) => inputs[name], put: (next, value) => { next[name] = value; },
+    limits: [low, high], name: label, step, focus: () => box.select() });
+  box.setAttribute("aria-label", `${label}, typed`);
+  const range = h("input", { type: "range", min: String(low), step: String(step), "aria-label": label,
+    input: () => widget.edit(name, (next) => { next[name] = Number(range.value); }) });
+  const note = h("span", { class: "says" });
+  return {
+    element: h("div", { class: "knob" }, h("span", { class: "name", "aria-hidden": "true" }, label), box, range, note),
+    shows: "inputs",
+    update(inputs) {
+      mark(range, "max", String(most(inputs, widget)));
+      range.value = String(inputs[name]);
+      mark(range, "aria-valuetext", exact(inputs[name]));
+      box.follow();
+      write(note, says(inputs[name], inputs, widget));
+    },
+  };
+}
+
+const heats = (temperature) => (temperature === 0 ? "0: only the likeliest is left"
+  : temperature < 1 ? "below 1: sharper" : temperature === 1 ? "1: as the model says" : "above 1: flatter");
+const tops = (k, V) => (k >= V ? `all ${V} may stay` : k === 1 ? "only the likeliest" : `the ${k} likeliest, and ties`);
+const nuclei = (p) => (p === 1 ? "all may stay" : p === 0 ? "only the likeliest" : `the fewest with ${exact(100 * p)} % together`);
+
+// ---------------------------------------------------------------- the chain
+
+/** The likeliest tokens after each step, a column each; what is cut is struck out where it is cut. */
+function steps(widget) {
+  const HEADS = [["model", "softmax(z)"], ["temper", "softmax(z / τ)"], ["top-k", "cut, renormalised"], ["top-p", "cut, renormalised"]];
+  const body = h("tbody");
+  const total = (kind, name) => h("tr", { class: `total ${kind}` }, h("th", { scope: "row" }, name), ...STAGES.map(() => h("td")));
+  const feet = [total("left", "tokens left"), total("mass", "mass not cut"), total("entropy", "entropy, nats")];
+  const table = h("table", { class: "chain" }, h("caption", {}, "Step by step, likeliest first"),
+    h("thead", {}, h("tr", {}, h("td"), ...HEADS.map(([name, formula]) => h("th", { scope: "col" }, h("b", {}, name), h("span", {}, formula))))),
+    body, h("tfoot", {}, ...feet));
+  const says = h("p", { class: "note verdict", role: "status" });
+  const make = () => h("tr", {}, h("th", { scope: "row" }), ...STAGES.map(() => h("td", {}, h("i"), h("span"))));
+  return {
+    element: h("div", { class: "column result" }, table, says),
+    update(inputs, outputs) {
+      const now = told(widget, inputs, outputs);
+      if (!now) return;
+      const most = Math.max(...now.rows.filter(({ others }) => !others).flatMap(({ shares }) => shares));
+      fillList(body, now.rows, make, (tr, { name, unseen, others, hit, shares }) => {
+        write(tr.firstChild, name);
+        mark(tr, "class", [hit && "hit", unseen && "unseen", others && "others"].filter(Boolean).join(" "));
+        shares.forEach((share, i) => {
+          const cell = tr.children[i + 1];
+          const [bar, text] = cell.children;
+          const before = i > 0 ? shares[i - 1] : share;
+          const cut = share === 0 && before > 0 && i > 1;
+          const width = `${(100 * Math.min(1, (cut ? before : share) / most)).toFixed(1)}%`;
+          if (bar.style.width !== width) bar.style.width = width;
+          mark(cell, "class", cut ? "cut" : share === 0 ? "gone" : "");
+          mark(cell, "data-value", String(share));
+          write(text, cut ? "cut" : share === 0 && i > 1 ? "" : percent(share));
+        });
+      });
+      feet.forEach((tr, row) => STAGES.forEach((_, i) => {
+        const value = [now.count, now.mass, now.entropy][row][i];
+        mark(tr.children[i + 1], "data-value", String(value));
+        write(tr.children[i + 1], row === 0 ? String(value) : row === 1 ? (i === 0 ? "" : percent(value)) : nats(value));
+      }));
+      write(says, summary(now));
+    },
+  };
+}
+
+function summary({ V, count, mass, entropy }) {
+  const left = `${count[3]} of ${V} tokens ${count[3] === 1 ? "is" : "are"} left`;
+  const [byK, byP] = [1 - mass[2], mass[2] - mass[3]];
+  const cut = 1 - mass[3] < 1e-7 ? "top-k and top-p cut nothing" : `cut was ${percent(1 - mass[3])} of the mass (${percent(byK)} by top-k, ${percent(byP)} by top-p)`;
+  return `${left}; ${cut}. Entropy: ${nats(entropy[0])} nats before, ${nats(entropy[3])} after.`;
+}
+
+// ---------------------------------------------------------------- the draw
+
+/** The line from 0 to 1, a piece of it for each token that is left, and u, which can be dragged. */
+function line(widget) {
+  const pieces = h("div", { class: "pieces" });
+  const pin = h("span", { class: "pin" });
+  const [low, high] = widget.spec.limits.u;
+  const range = h("input", { type: "range", min: String(low), max: "1", step: "0.001", "aria-label": "u",
+    input: () => widget.edit("u", (next) => { next.u = within(Number(range.value), [low, high]); }) });
+  const box = numberBox(widget, () => "u", { read: ({ u }) => u, put: (next, value) => { next.u = value; },
+    limits: [low, high], name: "u", step: 0.01, focus: () => box.select() });
+  box.setAttribute("aria-label", "u, typed");
+  const says = h("p", { class: "note lands", role: "status" });
+  const ground = h("div", { class: "ground" }, h("div", { class: "bar result", "aria-hidden": "true" }, pieces, pin), range,
+    h("p", { class: "ends", "aria-hidden": "true" }, ...["0", "0.25", "0.5", "0.75", "1"].map((text) => h("span", {}, text))));
+  let wide = 640; // pixels
+  new ResizeObserver(([{ contentRect: { width } }]) => {
+    if (!width || Math.abs(width - wide) < 1) return;
+    wide = width;
+    widget.repaint("outputs");
+  }).observe(pieces);
+  return {
+    element: h("section", { class: "block" }, h("h3", {}, "The draw: which token does u fall on?"), ground,
+      h("div", { class: "typed" }, h("span", { "aria-hidden": "true" }, "u ="), box, h("span", { class: "result" }, says))),
+    update(inputs, outputs) {
+      const { u } = inputs;
+      range.value = String(u);
+      box.follow();
+      mark(range, "aria-valuetext", exact(u));
+      const at = `${(100 * u).toFixed(3)}%`;
+      if (pin.style.left !== at) pin.style.left = at;
+      const now = told(widget, inputs, outputs);
+      if (!now) return;
+      fillList(pieces, now.segments, () => h("span"), (piece, { id, name, from, to }, i) => {
+        mark(piece, "style", `left: ${(100 * from).toFixed(3)}%; width: ${(100 * (to - from)).toFixed(3)}%`);
+        mark(piece, "class", [i % 2 ? "odd" : "even", id === now.hit?.id && "hit"].filter(Boolean).join(" "));
+        write(piece, (to - from) * wide > 8 * [...name].length + 5 ? name : "");
+      });
+      const { hit } = now;
+      if (hit) write(says, `falls on ${called(hit.name, namesOf(widget, inputs)[hit.id])}, from ${short(hit.from)} to ${short(hit.to)}: the first token whose probability, added to all before it, lies above u.`);
+    },
+  };
+}
+
+/** A hundred draws: how often each token came, beside how often it should. */
+function draws(widget) {
+  const body = h("tbody");
+  const caption = h("caption");
+  const table = h("table", { class: "draws" }, caption,
+    h("thead", {}, h("tr", {}, h("td"), h("td"), ...["drawn", "expected"].map((name) => h("th", { scope: "col" }, name)))), body);
+  const seeds = widget.spec.limits.seed[1];
+  const again = h("button", { type: "button",
+    click: () => widget.edit("seed", (next) => { next.seed = (next.seed % seeds) + 1; }) }, `Draw ${DRAWS} anew`);
+  const make = () => h("tr", {}, h("th", { scope: "row" }), h("td", { class: "track" }, h("span", { "aria-hidden": "true" }, h("i"), h("b"))), h("td"), h("td"));
+  return {
+    element: h("section", { class: "block result" }, h("h3", {}, `${DRAWS} draws`), again, table),
+    update(inputs, outputs) {
+      write(caption, `With ${DRAWS} numbers u of seed ${inputs.seed}. Bar: drawn; line: expected`);
+      const now = told(widget, inputs, outputs);
+      if (!now) return;
+      const rows = now.rows.filter(({ shares }) => shares[3] > 0);
+      const most = Math.max(...rows.map(({ expected, drawn }) => Math.max(expected, drawn)));
+      const across = (value) => `${(100 * value / most).toFixed(1)}%`;
+      fillList(body, rows, make, (tr, { name, unseen, others, expected, drawn }) => {
+        const [token, track, came, should] = tr.children;
+        write(token, name);
+        mark(tr, "class", unseen || others ? "unseen" : "");
+        const [bar, tick] = track.firstChild.children;
+        const [width, left] = [across(drawn), across(expected)];
+        if (bar.style.width !== width) bar.style.width = width;
+        if (tick.style.left !== left) tick.style.left = left;
+        write(came, String(drawn));
+        mark(came, "data-value", String(drawn));
+        write(should, expected.toFixed(1));
+      });
+    },
+  };
+}
+
+distributions.style = `
+.kinds { display: flex; flex-wrap: wrap; gap: 10px 22px; }
+.kind { display: grid; gap: 4px; min-width: 0; align-content: start; }
+.of { font-size: 13px; color: var(--soft); }
+.picks { display: flex; flex-wrap: wrap; gap: 6px; }
+.pick { display: grid; grid-template-columns: auto 1fr; gap: 0 7px; align-items: center; min-height: 44px; padding: 3px 11px 4px 6px; border: 1px solid var(--line); border-radius: 8px; cursor: pointer; }
+.pick input { grid-row: 1 / 3; width: 24px; height: 24px; margin: 0; accent-color: var(--accent); }
+.pick .after { font-size: 14px; font-weight: 600; line-height: 1.25; white-space: nowrap; }
+.pick .why { font-size: 12.5px; color: var(--soft); line-height: 1.25; }
+.pick.chosen { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
+.after-all { overflow-wrap: anywhere; max-width: none; }
+`;
+own.style = `
+.own[hidden] { display: none; }
+.logits { list-style: none; margin: 4px 0 0; padding: 0; display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 300px), 1fr)); gap: 4px 22px; }
+.logits li { display: grid; grid-template-columns: 74px minmax(0, 1fr) 62px; gap: 8px; align-items: center; }
+.logits li > span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; font-size: 14px; text-align: right; }
+.logits input[type=range] { width: 100%; }
+.logits input[type=text] { width: 62px; border-color: var(--line); text-align: right; font-variant-numeric: tabular-nums; }
+`;
+knob.style = `
+.knobs { display: grid; grid-template-columns: repeat(3, minmax(0, 1fr)); gap: 10px 22px; }
+.knob { display: grid; grid-template-columns: 1fr auto; gap: 0 8px; align-items: center; min-width: 0; }
+.knob .name { font-size: 14px; font-weight: 600; }
+.knob input[type=text] { width: 58px; border-color: var(--line); text-align: right; font-variant-numeric: tabular-nums; }
+.knob input[type=range], .knob .says { grid-column: 1 / -1; width: 100%; }
+.knob .says { font-size: 12.5px; color: var(--soft); line-height: 1.3; min-height: 1.3em; }
+@media (max-width: 600px) { .knobs { grid-template-columns: 1fr; } }
+`;
+steps.style = `
+.chain { width: 100%; table-layout: fixed; border-collapse: separate; border-spacing: 0; }
+.chain caption { padding-bottom: 2px; }
+.chain thead td { width: 82px; }
+.chain thead th { max-width: none; text-align: left; padding: 0 0 4px 10px; vertical-align: bottom; white-space: normal; }
+.chain thead b { display: block; font-size: 13.5px; font-weight: 600; color: var(--text); }
+.chain tbody th { font-size: 14px; color: var(--text); font-weight: 600; padding: 0 4px; max-width: none; }
+.chain .unseen th, .chain .others th { font-weight: 400; font-style: italic; font-size: 13px; color: var(--soft); }
+.chain tbody td { position: relative; height: 24px; padding: 0 0 0 10px; font-size: 12.5px; white-space: nowrap; }
+.chain tbody td i { position: absolute; left: 10px; top: 3px; bottom: 3px; max-width: calc(100% - 10px); min-width: 1px; border-radius: 2px; background: color-mix(in oklab, var(--ground), var(--above) 50%); }
+.chain tbody td span { position: relative; padding-left: 4px; }
+.chain .cut i { background: repeating-linear-gradient(135deg, color-mix(in oklab, var(--ground), var(--under) 55%) 0 4px, transparent 4px 7px); border: 1px solid color-mix(in oklab, var(--ground), var(--under) 70%); }
+.chain .gone i { display: none; }
+.chain .cut span { padding: 0 4px; background: var(--ground); border-radius: 3px; margin-left: 4px; }
+.chain .others i { opacity: .55; }
+.chain .hit th, .chain .hit td { background: color-mix(in oklab, var(--ground), var(--accent) 13%); }
+.chain tfoot th { text-align: left; white-space: nowrap; overflow: visible; max-width: none; }
+.chain tfoot td { padding: 1px 0 1px 14px; font-size: 13px; }
+.chain tfoot tr:first-child > * { border-top: 1px solid var(--line); padding-top: 4px; }
+.verdict { max-width: none; min-height: 1.45em; }
+@media (max-width: 600px) {
+  .chain thead td { width: 60px; }
+  .chain thead th { padding-left: 2px; } .chain thead b { font-size: 12px; letter-spacing: -.2px; } .chain thead span { display: none; }
+  .chain tbody td { padding-left: 4px; font-size: 11.5px; } .chain tbody td i { left: 4px; max-width: calc(100% - 4px); }
+  .chain tbody td span { padding-left: 2px; }
+  .chain tfoot th { white-space: normal; font-size: 11.5px; line-height: 1.2; } .chain tfoot td { padding-left: 6px; font-size: 12px; }
+  .chain tbody th, .chain .unseen th, .chain .others th { font-size: 12.5px; padding: 0 2px 0 0; }
+  .verdict { min-height: 4.4em; }
+}
+`;
+line.style = `
+.block { min-width: 0; }
+.block h3 { margin: 0 0 6px; font-size: 14px; font-weight: 650; }
+.ground { position: relative; }
+.bar { position: relative; height: 34px; border: 1px solid var(--line); border-radius: 4px; }
+.pieces { position: absolute; inset: 0; overflow: hidden; border-radius: 3px; }
+.pieces span { position: absolute; top: 0; bottom: 0; overflow: hidden; text-align: center; line-height: 32px; font-size: 13px; white-space: nowrap; }
+.pieces .even { background: color-mix(in oklab, var(--ground), var(--above) 32%); }
+.pieces .odd { background: color-mix(in oklab, var(--ground), var(--above) 16%); }
+.pieces .hit { background: color-mix(in oklab, var(--ground), var(--under) 52%); font-weight: 650; }
+.pin { position: absolute; top: -4px; bottom: -8px; width: 2px; margin-left: -1px; background: var(--text); pointer-events: none; }
+.ground input[type=range] { position: absolute; left: -12px; top: 0; width: calc(100% + 24px); height: 60px; margin: 0; appearance: none; background: none; cursor: ew-resize; touch-action: pan-y; }
+.ground input[type=range]::-webkit-slider-runnable-track { background: none; height: 60px; }
+.ground input[type=range]::-moz-range-track { background: none; height: 60px; }
+.ground input[type=range]::-webkit-slider-thumb { appearance: none; width: 24px; height: 60px; border: 0; background: none; background: radial-gradient(circle at 50% 46px, var(--text) 0 6.5px, transparent 7.5px); }
+.ground input[type=range]::-moz-range-thumb { width: 24px; height: 60px; border: 0; border-radius: 0; background: radial-gradient(circle at 50% 46px, var(--text) 0 6.5px, transparent 7.5px); }
+.ground input[type=range]:focus-visible { outline: 2px solid var(--accent); outline-offset: 0; border-radius: 6px; }
+.ground .ends { display: flex; justify-content: space-between; margin: 24px 0 0; font-size: 12px; color: var(--soft); font-variant-numeric: tabular-nums; }
+.typed { display: flex; flex-wrap: wrap; gap: 4px 8px; align-items: baseline; margin-top: 4px; font-size: 14px; }
+.typed input[type=text] { width: 70px; border-color: var(--line); text-align: right; font-variant-numeric: tabular-nums; }
+.typed > .result { flex: 1 1 260px; }
+.lands { margin: 0; max-width: none; min-height: 2.9em; }
+`;
+draws.style = `
+.block > button { margin-bottom: 6px; }
+.draws { width: 100%; table-layout: fixed; }
+.draws caption { font-weight: 400; font-size: 13px; color: var(--soft); white-space: normal; }
+.draws thead td:first-child { width: 82px; }
+.draws thead th { width: 64px; max-width: none; text-align: right; padding: 0; }
+.draws tbody th { font-size: 14px; color: var(--text); font-weight: 600; padding: 0 4px; max-width: none; }
+.draws .unseen th { font-weight: 400; font-style: italic; font-size: 13px; color: var(--soft); }
+.draws td { padding: 2px 0; font-size: 13px; text-align: right; }
+.draws .track { padding-left: 10px; }
+.track span { position: relative; display: block; height: 16px; margin-right: 2px; border-radius: 3px; background: color-mix(in oklab, var(--ground), var(--line) 34%); }
+.track i { display: block; height: 100%; border-radius: 3px; background: color-mix(in oklab, var(--ground), var(--above) 60%); }
+.track b { position: absolute; top: -2px; bottom: -2px; width: 3px; margin-left: -1.5px; border-radius: 1px; background: var(--text); box-shadow: 0 0 0 1px var(--ground); }
+@media (max-width: 600px) {
+  .draws thead td:first-child { width: 62px; }
+  .draws thead th { width: 66px; } .draws thead th:nth-child(3) { width: 44px; }
+  .draws .track { padding-left: 4px; }
+  .draws tbody th, .draws .unseen th { font-size: 12.5px; padding: 0 2px 0 0; }
+}
+`;
+
+const V = (inputs, widget) => namesOf(widget, inputs).length;
+
+export default live("From logits to one token, live", (ui) => [
+  ui.use(distributions),
+  ui.use(own, ui.words("", keepLogits)),
+  { element: h("div", { class: "knobs" }, ...[
+    ui.use(knob, "temperature", "temperature", 0.05, () => 2, heats),
+    ui.use(knob, "k", "top-k", 1, V, (k, inputs, widget) => tops(k, V(inputs, widget))),
+    ui.use(knob, "p", "top-p", 0.01, () => 1, nuclei),
+  ].map(({ element }) => element)) },
+  ui.use(steps),
+  ui.use(line),
+  ui.use(draws),
+]);
