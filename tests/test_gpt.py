@@ -16,7 +16,6 @@ from tinylib.gpt import (
     Block,
     GPTConfig,
     RMSNorm,
-    Seen,
     gelu,
     gelu_tanh,
     negative_log_likelihood,
@@ -220,7 +219,7 @@ def test_the_gradient_of_a_logit_stops_at_its_token(norm: str, positions: str) -
         assert not felt[0, t + 1 :].any() and not felt[1].any()
 
 
-def in_blocks(model: GPT, tokens: Tensor, ends: list[int]) -> tuple[Tensor, Seen]:
+def in_blocks(model: GPT, tokens: Tensor, ends: list[int]) -> tuple[Tensor, tuple[KeysValues, ...]]:
     """Read a few tokens at a time, each time with what was kept of those before."""
     seen, logits = None, []
     for a, b in pairwise([0, *ends]):

@@ -31,9 +31,9 @@ from tinylib.widgets.generation import (
     MOST_BRANCHES,
     NAME,
     PROMPTS,
+    Generated,
     GenerationWidget,
     Reader,
-    Written,
     choose,
     language_model,
     read,
@@ -53,8 +53,8 @@ def ids(text: str) -> Tensor:
     return torch.tensor(TOKENS.ids(text))
 
 
-def written(**inputs: Any) -> Written:
-    return Written(**GenerationWidget(**inputs).values())
+def written(**inputs: Any) -> Generated:
+    return Generated(**GenerationWidget(**inputs).values())
 
 
 def text(tokens: Tensor) -> str:
@@ -270,9 +270,9 @@ def lengths(widget: Locator) -> list[int]:
     return [row[3] for row in inputs_of(widget)["branches"]]
 
 
-def step_of(widget: Locator, place: int) -> Written:
+def step_of(widget: Locator, place: int) -> Generated:
     inputs = {**inputs_of(widget), "place": place + 1}
-    return Written(**GenerationWidget.computed(inputs))
+    return Generated(**GenerationWidget.computed(inputs))
 
 
 def margin(prompt: str, knobs: Knobs, seed: int, length: int) -> float:
@@ -531,7 +531,7 @@ def test_the_tints_are_where_the_chosen_head_looked(widget: Locator) -> None:
             "all => all.map((t) => Number(t.style.getPropertyValue('--tl-heat') || 0))"
         )
         assert heat == pytest.approx([*row.sqrt().tolist(), *[0.0] * 10], abs=2e-3)
-        told = widget.locator(".text.page + .note").inner_text()
+        told = widget.locator(".note.looks").inner_text()
         assert told.startswith(f"Tinted: where layer {i // H}, head {i % H} looked before ")
         assert f": {row.max():.2f}" in told
     button(widget, "Reset").click()

@@ -341,6 +341,7 @@ def test_graphs_and_weights_fit_together(name: str) -> None:
         "transformer-write": "fra-eng-transformer",
         "transformer-look": "fra-eng-transformer",
         "time_machine-go_on": "gpt-checkpoints",
+        "generation-read": "gpt-shakespeare-page",
     }.get(name, "")
     parameters = [t for t in graph.initializer if t.data_location == t.EXTERNAL]
     assert bool(parameters) == bool(model)

@@ -16,7 +16,8 @@ from tinylib.transformer_block import LayerNorm
 
 
 def temper(
-    logits: Float[Tensor, "*B V"], temperature: Number
+    logits: Float[Tensor, "*B V"],
+    temperature: Number,
 ) -> Float[Tensor, "*B V"]:
     r"""$(z_i - \max_j z_j) / \tau$: how far each logit is below the highest.
 
@@ -39,9 +40,11 @@ def top_k(logits: Float[Tensor, "*B V"], k: Count) -> Float[Tensor, "*B V"]:
     check_between(1, torch.inf, k=k)
     V = logits.shape[-1]
     if isinstance(k, int):
-        return kept(logits, logits.topk(min(k, V)).values[..., -1:])
-    falling = logits.sort(-1, descending=True).values
-    return kept(logits, falling.index_select(-1, k.clamp(max=V)[None] - 1))
+        kth = logits.topk(min(k, V)).values[..., -1:]
+    else:
+        falling = logits.sort(-1, descending=True).values
+        kth = falling.index_select(-1, k.clamp(max=V)[None] - 1)
+    return logits.masked_fill(logits < kth, -torch.inf)
 
 
 def top_p(logits: Float[Tensor, "*B V"], p: Number) -> Float[Tensor, "*B V"]:
@@ -49,21 +52,15 @@ def top_p(logits: Float[Tensor, "*B V"], p: Number) -> Float[Tensor, "*B V"]:
 
     Holtzman et al. 2020, eq. 2: the fewest of them, so a token stays if all
     that are likelier have less than p. The others become -inf, but for equals
-    of the last one. p = 0 leaves the likeliest, p = 1 all. ValueError for
-    another p.
+    of the last one. p = 0 leaves the likeliest, 1 all; ValueError beyond that.
     """
     check_between(0.0, 1.0, p=p)
     falling = logits.sort(-1, descending=True).values
     probability = falling.softmax(-1)
     likelier = probability.cumsum(-1) - probability
     count = (likelier < p).sum(-1, keepdim=True).clamp(min=1)
-    nucleus = kept(logits, falling.gather(-1, count - 1))
-    return torch.where(torch.as_tensor(p >= 1), logits, nucleus)
-
-
-def kept(logits: Tensor, least: Tensor) -> Tensor:
-    """The logits that are not below the least one; -inf for the others."""
-    return logits.masked_fill(logits < least, -torch.inf)
+    outside = logits < falling.gather(-1, count - 1)
+    return logits.masked_fill(outside & torch.as_tensor(p < 1), -torch.inf)
 
 
 class Sampling(NamedTuple):
@@ -84,7 +81,8 @@ class Sampling(NamedTuple):
 
 
 def draw(
-    logits: Float[Tensor, "*B V"], u: Float[Tensor, "*B"]
+    logits: Float[Tensor, "*B V"],
+    u: Float[Tensor, "*B"],
 ) -> Int[Tensor, "*B"]:
     r"""The first i with $\sum_{j \le i} p_j > u$, for a number u in [0, 1).
 
@@ -112,7 +110,9 @@ class KVCache:
         self.length = 0
 
     def followed_by(
-        self, k: Float[Tensor, "B T D"], v: Float[Tensor, "B T D"]
+        self,
+        k: Float[Tensor, "B T D"],
+        v: Float[Tensor, "B T D"],
     ) -> KeysValues:
         """All rows so far, and these T. ValueError if there is no room."""
         start, end = self.length, self.length + k.shape[1]
@@ -125,7 +125,7 @@ class KVCache:
 
 def reserve(model: GPT, B: int, longest: int) -> tuple[KVCache, ...]:
     """A cache for each block, with room for B texts of ``longest`` tokens."""
-    w = model.embedding.weight.detach()
+    w = next(model.parameters()).detach()  # the embeddings, also if at hand
     return tuple(KVCache(B, longest, w) for _ in model.blocks)
 
 
@@ -133,10 +133,10 @@ def reserve(model: GPT, B: int, longest: int) -> tuple[KVCache, ...]:
 def at_hand(model: nn.Module) -> Iterator[None]:
     """The model in eval mode, and its parts where Python finds them at once.
 
-    A third of a small model's time goes into ``module.part(x)``: nn.Module looks
-    for a part after all else has failed, and for hooks at each call. Here the
-    weights are plain attributes, as is, in the place of a plain layer, its
-    forward; dropout, which has nothing to do, is left out.
+    A third of a small model's time goes into ``module.part(x)``: nn.Module
+    looks for a part after all else has failed, and for hooks at each call.
+    Here weights are plain attributes, and so is a plain layer's forward, in
+    its place; dropout, which has nothing to do, is left out.
     """
     plain = nn.Linear, nn.Embedding, LayerNorm, RMSNorm
     modes = {module: module.training for module in model.modules()}
@@ -144,9 +144,10 @@ def at_hand(model: nn.Module) -> Iterator[None]:
     for module in modes:
         module.__dict__ |= module._parameters | module._modules
         for name, part in module._modules.items():
+            hooked = part._forward_hooks or part._forward_pre_hooks
             if isinstance(part, nn.Dropout):
                 module.__dict__[name] = lambda x: x
-            elif isinstance(part, plain) and not part._forward_hooks:
+            elif isinstance(part, plain) and not hooked:
                 module.__dict__[name] = part.forward
     try:
         yield
@@ -154,7 +155,7 @@ def at_hand(model: nn.Module) -> Iterator[None]:
         for module, training in modes.items():
             module.training = training
             for name in module._parameters | module._modules:
-                del module.__dict__[name]
+                module.__dict__.pop(name, None)  # one inside was first
 
 
 def generate(
@@ -177,25 +178,27 @@ def generate(
     model's context, too few u, or NaN.
     """
     check_room(model, prompt, length, pads)
-    if sampling is not None and (u is None or u.shape[-1] < length):
-        raise ValueError(f"sampling takes {length} numbers u for each text")
     (B, T), new = prompt.shape, prompt
+    if sampling and (u is None or u[..., :length].shape != (B, length)):
+        raise ValueError(f"sampling takes {length} numbers u for each text")
     text = torch.cat([prompt, prompt.new_full((B, length), eos or 0)], -1)
+    ended = prompt.new_zeros(B, dtype=torch.bool)
     cache = reserve(model, B, T + length) if cached else None
     with torch.inference_mode(), at_hand(model):
         for t in range(T, T + length):
             logits = model.read(new, cache, pads, last=True)[0][:, 0]
             if sampling is None or u is None:
                 token = logits.argmax(-1)
-            else:
-                token = draw(sampling.adjust(logits), u[:, t - T])
+            else:  # sums of bf16 numbers would be too coarse
+                exact = torch.promote_types(logits.dtype, torch.float32)
+                token = draw(sampling.adjust(logits.to(exact)), u[:, t - T])
             if eos is not None:
-                ended = (text[:, T:t] == eos).any(-1)
                 token = token.masked_fill(ended, eos)
-                if ended.all():
-                    break
+                ended = token == eos
             text[:, t] = token
-            new = token[:, None] if cached else text[:, : t + 1]
+            if eos is not None and ended.all():
+                break
+            new = text[:, t if cached else 0 : t + 1]
         if logits.isnan().any():  # NaN stays: later tokens look at it
             raise ValueError("the logits are NaN: check the model's weights")
     return text[:, T:]
@@ -215,16 +218,13 @@ def beam_search(
     all are ``length`` tokens long. ValueError as in :func:`generate`.
     """
     check_room(model, prompt[None], length, None)
-    empty = model.embedding.weight.new_empty(1, 0, model.config.D)
-    seen: Seen = (KeysValues(empty, empty),) * len(model.blocks)
 
     def step(state: Seen, token: Tensor) -> tuple[Tensor, Seen]:
         logits, state = model.read(token[:, None], state)
         return logits[:, 0], state
 
     with torch.no_grad(), at_hand(model):
-        if len(prompt) > 1:
-            _, seen = model.read(prompt[None, :-1], last=True)
+        _, seen = model.read(prompt[None, :-1], last=True)
         last, end = int(prompt[-1]), -1 if eos is None else eos
         return beam(step, seen, last, end, length, width, alpha)
 
@@ -235,7 +235,7 @@ def check_room(model: GPT, prompt: Tensor, length: int, pads: Any) -> None:
     T, longest = prompt.shape[-1], model.config.longest
     check_between(1, torch.inf, length=length)
     if T == 0 or (pads is not None and not 0 <= pads.min() <= pads.max() < T):
-        raise ValueError("the prompt is empty: give each text a token or more")
+        raise ValueError("a prompt is a token or more, after 0 or more pads")
     if T + length - 1 > longest:
         raise ValueError(
             f"{T} tokens and {length} more: the model reads at most {longest}; "

@@ -195,7 +195,7 @@ class GPT(nn.Module):
         seen: Seen | None = None,
         pads: Int[Tensor, " B"] | None = None,
         last: bool = False,
-    ) -> tuple[Float[Tensor, "B N V"], Seen]:
+    ) -> tuple[Float[Tensor, "B N V"], tuple[KeysValues, ...]]:
         """Logits for these tokens, which follow those that were ``seen``.
 
         Each text starts with so many ``pads``, which nobody looks at. N is T, or

@@ -75,7 +75,7 @@ def fast_multi_head_attention(
 ) -> Float[Tensor, "*B T Hv"]:
     """``multi_head_attention(…).output`` without the tables of weights.
 
-    By PyTorch's fused kernel, but plainly where T·S ≤ 256² and float32
+    By PyTorch's fused kernel. Plainly, if T > 1, T·S ≤ 256² and float32
     products may take a quicker library (torch.set_float32_matmul_precision).
     """
     check_pairs(q, k, v)
@@ -213,7 +213,7 @@ class MultiHeadAttention(nn.Module):
             return self.w_q(queries), self.w_k(keys), self.w_v(values)
         except RuntimeError:  # what was wrong? To ask before takes time
             for w, x in {"w_q": queries, "w_k": keys, "w_v": values}.items():
-                check_widths(x, **{w: self.get_parameter(f"{w}.weight").T})
+                check_widths(x, **{w: vars(self)["_modules"][w].weight.T})
             raise
 
 

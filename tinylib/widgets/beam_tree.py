@@ -55,20 +55,20 @@ def stories() -> dict[str, dict[str, str]]:
 # --- steps of the page's program ---------------------------------------------------------------
 
 
-class Read(NamedTuple):
+class Given(NamedTuple):
     keys: Float[Tensor, "L R D"]
     values: Float[Tensor, "L R D"]
 
 
-def read(model: GPT, tokens: Int[Tensor, " R"]) -> Read:
+def read(model: GPT, tokens: Int[Tensor, " R"]) -> Given:
     """The prompt but for its last token is read once, for all that may follow it."""
     with record(model):  # attention as its formula says: the fast one asks how long the text is
         _, seen = model.read(tokens[None], last=True)
     keys, values = (torch.cat(states) for states in zip(*seen, strict=True))
-    return Read(keys, values)
+    return Given(keys, values)
 
 
-class Written(NamedTuple):
+class Next(NamedTuple):
     log_probs: Float[Tensor, "B V"]
     now_keys: Float[Tensor, "B L M D"]
     now_values: Float[Tensor, "B L M D"]
@@ -81,7 +81,7 @@ def write(
     values: Float[Tensor, "L P D"],
     seen_keys: Float[Tensor, "B L G D"],
     seen_values: Float[Tensor, "B L G D"],
-) -> Written:
+) -> Next:
     """B texts go on by a token: ``keys`` are of what all begin with, ``seen_keys`` of the rest."""
 
     def behind(shared: Tensor, own: Tensor) -> Tensor:
@@ -96,7 +96,7 @@ def write(
     def own(states: Sequence[Tensor]) -> Tensor:
         return torch.cat(list(states), 1).view(B, L, -1, D)[:, :, keys.shape[1] :]
 
-    return Written(logits[:, 0].log_softmax(-1), *map(own, zip(*seen, strict=True)))
+    return Next(logits[:, 0].log_softmax(-1), *map(own, zip(*seen, strict=True)))
 
 
 def consider_endless(
@@ -124,7 +124,7 @@ def pick(next_log_probs: Float[Tensor, "R V"], u: Float[Tensor, " R"]) -> Picked
 # --- the search --------------------------------------------------------------------------------
 
 
-class Sampled(NamedTuple):
+class Drawn(NamedTuple):
     """As :class:`tinylib.decoding.Decoded`: what is drawn, its length and its log-probability."""
 
     tokens: Int[Tensor, "R N"]
@@ -132,7 +132,7 @@ class Sampled(NamedTuple):
     log_probs: Float[Tensor, " R"]
 
 
-def sampled(step: Step, state: State, token: Tensor, eos: int, u: Float[Tensor, "R N"]) -> Sampled:
+def sampled(step: Step, state: State, token: Tensor, eos: int, u: Float[Tensor, "R N"]) -> Drawn:
     """R texts are drawn, the n-th token of each with u[:, n]; after its end a text is ``eos``."""
     tokens, done = [], torch.zeros_like(token, dtype=torch.bool)
     lengths, log_probs = torch.zeros_like(token), u.new_zeros(len(u))
@@ -144,7 +144,7 @@ def sampled(step: Step, state: State, token: Tensor, eos: int, u: Float[Tensor, 
         log_probs = log_probs + log_prob.masked_fill(done, 0.0)
         done = done | (token == eos)
         tokens.append(token)
-    return Sampled(torch.stack(tokens, -1), lengths, log_probs)
+    return Drawn(torch.stack(tokens, -1), lengths, log_probs)
 
 
 class Grown(NamedTuple):

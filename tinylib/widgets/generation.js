@@ -367,10 +367,9 @@ function page(widget) {
       choose(widget, within(to, [0, N - 1]));
     },
     click: ({ target }) => { if (target.place !== undefined) choose(widget, target.place); } });
-  const note = h("p", { class: "note" });
-  const span = (attributes = {}) => (place) => Object.assign(h("span", attributes(place)), { place });
+  const note = h("p", { class: "note looks" });
   const plain = () => h("span");
-  const option = span((place) => ({ role: "option", id: `written-${place}` }));
+  const option = (place) => Object.assign(h("span", { role: "option", id: `written-${place}` }), { place });
   const element = h("div", { class: "column result" },
     h("span", { class: "label" }, "What it writes: click a character, or choose one by the arrow keys"),
     h("div", { class: "text page" }, before, line), note);
@@ -426,7 +425,7 @@ const CANDIDATES = 10;
 /** What the chosen character was drawn from; a click on another one takes it instead. */
 function candidates(widget) {
   const label = h("span", { class: "label" });
-  const list = h("ol", { class: "nexts", "aria-label": "candidates for this place" });
+  const list = h("ol", { class: "nexts", "aria-label": "candidates: by the model, and after the knobs" });
   const cut = h("p", { class: "note cut-mass" });
   const make = (place) => h("li", {}, h("button", { type: "button",
     click: () => take(widget, list.children[place].token) },
@@ -458,7 +457,6 @@ function candidates(widget) {
         wide(q, after[id]);
         write(first, percent(before[id]));
         write(second, after[id] ? percent(after[id]) : "cut");
-        mark(li.firstChild, "aria-label", `${name}, ${percent(before[id])}, after the knobs ${after[id] ? percent(after[id]) : "cut"}`);
       });
       const left = after.filter((share) => share > 0).length;
       const gone = before.reduce((mass, share, id) => (after[id] ? mass : mass + share), 0);
@@ -598,6 +596,7 @@ page.style = `${TEXT_STYLE}
 .label { font-size: 13.5px; font-weight: 600; }
 .page { min-height: 182px; }
 .page:has(.own:focus-visible) { outline: 2px solid var(--accent); outline-offset: 1px; }
+.looks { min-height: 4.8em; }
 .given { color: var(--soft); cursor: default; }
 .given .t { color: inherit; }
 .own { outline: none; }
@@ -608,6 +607,7 @@ heads.style = `${headPictures.style}
 .cursor { display: none; }
 `;
 candidates.style = `
+.cut-mass { min-height: 3.2em; }
 .key { margin: 0; font-size: 12.5px; color: var(--soft); }
 .key .bar { display: inline-block; width: 22px; height: 8px; vertical-align: baseline; }
 .nexts { list-style: none; margin: 0; padding: 0; display: grid; gap: 2px; }
@@ -630,6 +630,7 @@ fall.style = `
 .strip { display: flex; height: 26px; border-radius: 4px; overflow: hidden; border: 1px solid var(--line); }
 .strip span { box-shadow: inset -1px 0 var(--ground); background: color-mix(in oklab, var(--ground), var(--line) 50%); font-size: 12.5px; line-height: 25px; text-align: center; overflow: hidden; flex: none; }
 .strip .hit { background: color-mix(in oklab, var(--ground), var(--above) 55%); font-weight: 650; }
+.fell { min-height: 3.2em; }
 .u { position: absolute; top: 0; bottom: -2px; width: 2px; margin-left: -1px; background: var(--under); }
 .u::before { content: ""; position: absolute; left: -4px; border: 5px solid transparent; border-top: 7px solid var(--under); border-bottom: 0; }
 `;

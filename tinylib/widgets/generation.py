@@ -127,7 +127,7 @@ def reader(dtype: torch.dtype) -> Reader:
     return Reader(language_model(NAME).model)
 
 
-class Choice(NamedTuple):
+class Pick(NamedTuple):
     """A token that was written, what it was chosen from, and where each head looked for it."""
 
     token: int
@@ -155,7 +155,7 @@ def resolve(
     return found
 
 
-class Written(NamedTuple):
+class Generated(NamedTuple):
     r"""The prompt, the branch that is shown, one of its choices, and all branches.
 
     ``surprise`` is $-\ln p$ of each token by the model, before the knobs, and ``totals`` its sum
@@ -187,7 +187,7 @@ def compute(
     branches: Int[Tensor, "M 4"],
     branch: Int[Tensor, ""],
     place: Int[Tensor, ""],
-) -> Written:
+) -> Generated:
     """Each branch is written with the same numbers u: the n-th token is drawn with the n-th.
 
     ``place`` counts the written tokens from 1, and 0 is the last.
@@ -197,13 +197,13 @@ def compute(
     room = config.longest - len(given)
     u = torch.tensor(uniform(int(seed), room))
 
-    def write(length: int, taken: Mapping[int, int]) -> list[Choice]:
+    def write(length: int, taken: Mapping[int, int]) -> list[Pick]:
         text, choices = given, []
         for n in range(length):
             last = reads(text, bool(cached))
             chosen = choose(last.logits, temperature, k, p, u[n])
             token = taken.get(n, int(chosen.token))
-            choices.append(Choice(token, -last.log_probs[token], last, chosen.adjusted))
+            choices.append(Pick(token, -last.log_probs[token], last, chosen.adjusted))
             text = (*text, token)
         return choices
 
@@ -213,7 +213,7 @@ def compute(
     at = int(place) - 1 if 0 < place <= len(choices) else len(choices) - 1
     longest = max(map(len, written))
     texts = [[c.token for c in text] + [-1] * (longest - len(text)) for text in written]
-    return Written(
+    return Generated(
         given=prompt,
         shown=torch.tensor(shown),
         tokens=torch.tensor([c.token for c in choices]),
