@@ -87,6 +87,14 @@ def test_top_p_keeps_what_the_likelier_leave_room_for(counts: list[int], half: i
         assert sum(n for n in counts if n > least) / total < p, "with less, p is not reached"
 
 
+def test_where_the_sum_is_p_exactly_that_is_enough() -> None:
+    logits = torch.tensor([2.0, 1.5, 0.3, -0.4, -1.0], dtype=torch.float64)
+    p = logits.softmax(-1)
+    sums = p.cumsum(-1) - p  # of those before, as top_p has it
+    for n in (1, 2, 3, 4):
+        assert top_p(logits, sums[n].item()).isfinite().tolist() == [i < n for i in range(5)]
+
+
 @given(COUNTS)
 def test_the_ends_of_the_knobs(counts: list[int]) -> None:
     logits, most = logits_of(counts), max(counts)
@@ -586,12 +594,16 @@ def test_a_beam_ends_at_eos() -> None:
         ({"length": 21}, "4 tokens and 21 more: the model reads at most 23"),
         ({"sampling": Sampling()}, "sampling takes 3 numbers u"),
         ({"sampling": Sampling(), "u": numbers(2, 2)}, "sampling takes 3 numbers u"),
+        ({"sampling": Sampling(), "u": numbers(1, 3)}, "3 numbers u for each text"),
+        ({"sampling": Sampling(), "u": numbers(1, 3)[0]}, "3 numbers u for each text"),
         ({"sampling": Sampling(-1.0), "u": numbers(2, 3)}, "temperature is -1"),
     ],
     ids=str,
 )
 @pytest.mark.parametrize("positions", ["learned", "rotary"])
-def test_what_cannot_be_written_is_told(change: dict[str, Any], says: str, positions: str) -> None:
+def test_what_cannot_be_written_is_told(
+    change: dict[str, Any], says: str, positions: str, unchecked: None
+) -> None:
     how: dict[str, Any] = {"prompt": tokens(2, 4), "length": 3} | change
     with pytest.raises(ValueError, match=says):
         generate(small(positions=positions), **how)

@@ -194,6 +194,25 @@ def test_learned_positions_are_the_same_for_every_text() -> None:
     assert torch.equal(layer.w_pos.grad, (B * used).float()[:, None].expand(13, D))
 
 
+def test_learned_positions_after_pads_begin_anew() -> None:
+    """Pads themselves get the first row, wherever they stand."""
+    layer, pads = LearnedPositions(13, D), torch.tensor([0, 2, 5])
+    x = torch.randn(3, 4, D)
+    for offset, rows in (
+        (0, [[0, 1, 2, 3], [0, 0, 0, 1], [0, 0, 0, 0]]),
+        (3, [[3, 4, 5, 6], [1, 2, 3, 4], [0, 0, 0, 1]]),
+    ):
+        assert torch.equal(layer(x, offset, pads), x + layer.w_pos[torch.tensor(rows)])
+
+
+def test_keys_and_values_are_followed_by_those_of_more_words() -> None:
+    k, v = torch.randn(2, 2, 7, 3)
+    before = KeysValues(k[:, :5], v[:, :5])
+    now = before.followed_by(k[:, 5:], v[:, 5:])
+    assert torch.equal(now.keys, k) and torch.equal(now.values, v)
+    assert (before.length, now.length) == (5, 7)
+
+
 def test_learned_positions_start_small_and_different() -> None:
     torch.manual_seed(0)
     w_pos = LearnedPositions(211, 101).w_pos.detach()

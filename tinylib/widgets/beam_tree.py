@@ -185,10 +185,7 @@ def compute(
         logits, state = model.read(token[:, None], state)
         return logits[:, 0], state
 
-    _, start = model.read(tokens[None, :-1], last=True) if len(tokens) > 1 else (None, None)
-    if start is None:
-        empty = model.embedding.weight.new_empty(1, 0, model.config.D)
-        start = (KeysValues(empty, empty),) * len(model.blocks)
+    _, start = model.read(tokens[None, :-1], last=True)
     steps = search(step, start, bos, eos, N, int(width), alpha)
     rows = (torch.stack(values) for values in zip(*steps, strict=True))
     single = greedy(step, start, bos, eos, N)

@@ -1,6 +1,7 @@
 import { uniform } from "./chance.js";
 import { exact, h, live, mark, numberBox, short, within, write } from "./parts.js";
 import { fillList, visible } from "./sentences.js";
+import { called, percent } from "./texts.js";
 
 const DRAWS = 100; // as in sampling.py
 const SHOWN = 10;
@@ -48,9 +49,7 @@ function told(widget, inputs, outputs) {
   return { V, rows, segments, hit: segments.find(({ id }) => id === token), count, mass, entropy };
 }
 
-const percent = (share) => (share === 0 ? "0" : share >= 0.9995 ? "100 %" : share < 0.001 ? "< 0.1 %" : `${(100 * share).toFixed(1)} %`);
 const nats = (value) => Math.abs(value).toFixed(2);
-const called = (name, text) => (name === text ? `“${text}”` : name);
 
 // ---------------------------------------------------------------- which distribution
 
@@ -246,7 +245,7 @@ function line(widget) {
         write(piece, (to - from) * wide > 8 * [...name].length + 5 ? name : "");
       });
       const { hit } = now;
-      if (hit) write(says, `falls on ${called(hit.name, namesOf(widget, inputs)[hit.id])}, from ${short(hit.from)} to ${short(hit.to)}: the first token whose probability, added to all before it, lies above u.`);
+      if (hit) write(says, `falls on ${called(namesOf(widget, inputs)[hit.id])}, from ${short(hit.from)} to ${short(hit.to)}: the first token whose probability, added to all before it, lies above u.`);
     },
   };
 }

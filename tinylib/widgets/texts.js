@@ -5,7 +5,7 @@ import { topK } from "./search.js";
 import { fillList, visible } from "./sentences.js";
 
 export const called = (token) => (visible(token) === token ? `“${token}”` : visible(token));
-export const percent = (share) => (share >= 0.9995 ? "100 %" : share < 0.001 ? "< 0.1 %" : `${(100 * share).toFixed(1)} %`);
+export const percent = (share) => (share === 0 ? "0" : share >= 0.9995 ? "100 %" : share < 0.001 ? "< 0.1 %" : `${(100 * share).toFixed(1)} %`);
 
 /** The end of a text, for a label. */
 export function tail({ names, kind, first }, end, most = 14) {
