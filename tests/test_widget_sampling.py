@@ -254,7 +254,7 @@ def test_the_line_is_cut_into_what_is_left(widget: Locator) -> None:
     pieces = widget.locator(".pieces span")
     assert pieces.all_inner_texts() == ["w0", "w1"]
     assert widget.locator(".pieces .hit").inner_text() == "w1"
-    assert "falls on “w1”, from 0.63 to 1.00" in widget.locator(".lands").inner_text()
+    assert "falls on “w1”, from 0.625 to 1:" in widget.locator(".lands").inner_text()
     assert widget.locator(".chain .hit th").inner_text() == "w1"
     slider(widget, "u").fill("0.6")
     assert_torch(widget, STEM)

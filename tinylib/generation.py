@@ -143,7 +143,7 @@ def at_hand(model: nn.Module) -> Iterator[None]:
     model.eval()
     for module in modes:
         module.__dict__ |= module._parameters | module._modules
-        for name, part in module._modules.items():
+        for name, part in module.named_children():
             hooked = part._forward_hooks or part._forward_pre_hooks
             if isinstance(part, nn.Dropout):
                 module.__dict__[name] = lambda x: x
@@ -183,7 +183,7 @@ def generate(
         raise ValueError(f"sampling takes {length} numbers u for each text")
     text = torch.cat([prompt, prompt.new_full((B, length), eos or 0)], -1)
     ended = prompt.new_zeros(B, dtype=torch.bool)
-    cache = reserve(model, B, T + length) if cached else None
+    cache = reserve(model, B, T + length - 1) if cached else None
     with torch.inference_mode(), at_hand(model):
         for t in range(T, T + length):
             logits = model.read(new, cache, pads, last=True)[0][:, 0]

@@ -11,8 +11,11 @@ const IDLE = 60; // ms: after a longer pause, a token's time is its own
 
 const memories = new WeakMap(); // spec -> what the model has read for this widget
 
-/** A place in a text: the token there, what it led to, its row of the cache, and what came after. */
-const newNode = () => ({ after: new Map(), keys: null, values: null, last: null, chosen: null });
+/**
+ * A place in a text: the token there, what it led to, read with the cache and without, its row of
+ * the cache, and what came after.
+ */
+const newNode = () => ({ after: new Map(), keys: null, values: null, last: { true: null, false: null }, chosen: null });
 
 function memoryOf(spec) {
   if (!memories.has(spec)) {
@@ -41,7 +44,7 @@ function cacheOf({ cache }, nodes, P, { limits: { L: [L], D: [D] } }) {
 /** What the last token of a text leads to. With the cache, only what is not known is read. */
 async function lastOf(run, memory, spec, nodes, ids, cached) {
   const node = nodes.at(-1);
-  if (node.last) return node.last;
+  if (node.last[cached]) return node.last[cached];
   let P = 0;
   while (cached && P < nodes.length - 1 && nodes[P].keys) P += 1;
   const started = performance.now();
@@ -51,12 +54,12 @@ async function lastOf(run, memory, spec, nodes, ids, cached) {
     one.keys ??= read.keys.data.slice(i * size, (i + 1) * size);
     one.values ??= read.values.data.slice(i * size, (i + 1) * size);
   });
-  node.last = { logits: read.logits, logProbs: read.log_probs.data, attention: read.attention };
+  node.last[cached] = { logits: read.logits, logProbs: read.log_probs.data, attention: read.attention };
   const now = performance.now();
   const since = started - memory.end < IDLE ? memory.end : started; // drawing and all, while it writes
   if (P === nodes.length - 1 || !cached) memory.pace[cached].set(nodes.length, now - since);
   memory.end = now;
-  return node.last;
+  return node.last[cached];
 }
 
 /** Of each branch, how many tokens it has, and which were taken by hand; resolve() of generation.py. */
@@ -88,7 +91,7 @@ export async function program(run, values, spec, partly = () => {}) {
 
   const knobs = [temperature, k, p];
   const writeOne = async ({ length, taken }, each) => {
-    const key = JSON.stringify([prompt, knobs, seed, [...taken], length]);
+    const key = JSON.stringify([prompt, knobs, seed, [...taken], length, cached]);
     if (memory.written.has(key)) return memory.written.get(key);
     const [nodes, ids, choices] = [[], [...prompt], []];
     for (const id of prompt) nodes.push(next(nodes.at(-1) ?? memory.start, id));

@@ -91,21 +91,22 @@ def choose(
 
 
 class Reader:
-    """One model, and what it has read: a text that it knows is not read again.
+    """One model, and what it has read: so it does not read a text again in the same way.
 
     With the cache, only the tokens that follow a known beginning are read; without, all of them.
     """
 
     def __init__(self, model: GPT):
         self.model = model
-        self.ends: dict[tuple[int, ...], Last] = {}  # text -> what its last token leads to
+        # Text -> what its last token leads to: as it was read with the cache, and without.
+        self.ends: dict[bool, dict[tuple[int, ...], Last]] = {True: {}, False: {}}
         self.rows: dict[tuple[int, ...], tuple[Tensor, Tensor]] = {}  # and its row of the cache
 
     def __call__(self, text: tuple[int, ...], cached: bool) -> Last:
-        if text in self.ends:
-            return self.ends[text]
+        if text in self.ends[cached]:
+            return self.ends[cached][text]
         if len(self.rows) > MOST_KNOWN:
-            self.ends, self.rows = {}, {}
+            self.ends, self.rows = {True: {}, False: {}}, {}
         config = self.model.config
         none = self.model.embedding.weight.new_empty(0, config.layers, config.D)
         P = 0  # tokens that need not be read
@@ -116,7 +117,7 @@ class Reader:
         last = read(self.model, torch.tensor(text[P:]), keys, values)
         for i, row in enumerate(zip(last.keys.split(1), last.values.split(1), strict=True), P + 1):
             self.rows.setdefault(text[:i], row)
-        self.ends[text] = last
+        self.ends[cached][text] = last
         return last
 
 

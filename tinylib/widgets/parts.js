@@ -69,7 +69,7 @@ export function short(value) {
   if (value === 0) return "0"; // unlike 0.00, which is rounded
   const size = Math.abs(value);
   if (size >= 1e4) return value.toExponential(0).replace("-", "−").replace("e+", "e");
-  return value.toFixed(size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2).replace("-", "−");
+  return value.toFixed(size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2).replace(/^-(?=0\.00)/, "").replace("-", "−");
 }
 
 /** A number as an editor shows it: four decimals at most, or four digits of a very small one. */

@@ -1,5 +1,5 @@
 import { uniform } from "./chance.js";
-import { exact, h, live, mark, numberBox, short, within, write } from "./parts.js";
+import { exact, h, live, mark, numberBox, within, write } from "./parts.js";
 import { fillList, visible } from "./sentences.js";
 import { called, percent } from "./texts.js";
 
@@ -245,7 +245,7 @@ function line(widget) {
         write(piece, (to - from) * wide > 8 * [...name].length + 5 ? name : "");
       });
       const { hit } = now;
-      if (hit) write(says, `falls on ${called(namesOf(widget, inputs)[hit.id])}, from ${short(hit.from)} to ${short(hit.to)}: the first token whose probability, added to all before it, lies above u.`);
+      if (hit) write(says, `falls on ${called(namesOf(widget, inputs)[hit.id])}, from ${exact(hit.from)} to ${exact(hit.to)}: the first token whose probability, added to all before it, lies above u.`);
     },
   };
 }
