@@ -253,6 +253,15 @@ def test_the_draws_of_generate_are_fair() -> None:
     assert 2 < (p > 0).sum() < V
 
 
+def test_the_nth_token_is_drawn_with_the_nth_number() -> None:
+    model, text, sampling, u = small(), tokens(2, 3), Sampling(0.9, 9, 0.95), numbers(2, 7)
+    found = generate(model, text, 7, sampling, u)
+    for now in u.T:
+        token = draw(sampling.adjust(model(text)[:, -1]), now)
+        text = torch.cat([text, token[:, None]], -1)
+    assert torch.equal(found, text[:, 3:])
+
+
 def test_draws_are_fair_in_half_precision() -> None:
     """Sums of bf16 numbers would be far off: those of probabilities are taken in fp32."""
     model, prompt = small(V=1009).bfloat16(), tokens(1, 5)

@@ -825,6 +825,8 @@ def test_bad_rows_are_refused_in_words(unchecked: None, way: Callable[..., Tenso
         way(layer, y, y, u)
     with pytest.raises(ValueError, match=r"embeddings are 17 wide but w_k has shape \(19, 33\)"):
         way(layer, x)
+    with pytest.raises(ValueError, match=r"embeddings are 17 wide but w_k has shape \(19, 33\)"):
+        way(layer, x, x, u)
     with pytest.raises(ValueError, match=r"embeddings are 19 wide but w_v has shape \(23, 39\)"):
         way(layer, x, y)
     with pytest.raises(ValueError, match=r"x has shape \(17,\): give it rows"):

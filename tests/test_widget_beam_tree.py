@@ -272,6 +272,10 @@ def test_a_storys_answer_is_told(widget: Locator) -> None:
     assert_torch(widget, STEM)
     assert truth.inner_text().startswith("By the story the answer is “in the hall”. ")
     assert "The beam's best: right; greedy: right" in truth.inner_text()
+    widget.get_by_role("slider", name="tokens to write").fill("3")
+    assert_torch(widget, STEM)
+    said = widget.locator(".ends").inner_text()
+    assert "0.00" in said and "−0.00" not in said, "what is rounded to 0 has no sign"
     widget.get_by_role("textbox", name="Your story").fill("max is in the")
     assert_torch(widget, STEM)
     assert not truth.is_visible()

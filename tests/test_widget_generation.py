@@ -380,10 +380,12 @@ def test_the_context_ends_and_that_is_said(widget: Locator) -> None:
     hold_inputs(widget, {**START, "branches": [[0, 0, 0, 245]]})
     settled(widget)
     assert "7 + 245 of 256 characters, 4 left" in widget.locator(".onward").inner_text()
+    assert button(widget, "Write on").get_attribute("aria-disabled") == "false"
     button(widget, "Write on").click()
     widget.get_by_text("The context is full: the model reads 256 characters").wait_for()
     assert lengths(widget) == [249] and len(page_text(widget)) == LONGEST
-    assert button(widget, "Write on").is_visible()
+    on = button(widget, "Write on")
+    assert on.is_visible() and on.get_attribute("aria-disabled") == "true"
     box = widget.get_by_role("textbox", name="Prompt")
     box.fill("a" * 256)
     assert problem(widget).startswith("256 characters: there is room for 255.")
@@ -432,7 +434,7 @@ def test_what_is_known_is_not_read_again(widget: Locator) -> None:
     assert reads[2] == [[7 + n, 1] for n in range(same, 23)]
     assert reads[4] == [[7 + n, 1] for n in range(24)], "one character more is one more to read"
     assert reads[5] == [[7 + n, 1] for n in range(20, 23)]
-    assert reads[6] == [[0, 7 + n] for n in range(24)], "without, what was read with it is read anew"
+    assert reads[6] == [[0, 7 + n] for n in range(24)], "without it, all is read anew"
     assert reads[7] == [], "and not once more"
 
 

@@ -333,6 +333,7 @@ def test_what_no_knob_can_be_changes_nothing(
     box = widget.get_by_role("textbox", name=name, exact=True)
     box.fill(text)
     assert problem(widget).startswith(message)
+    assert box.get_attribute("aria-invalid") == "true"
     box.blur()
     assert inputs_of(widget) == before
 

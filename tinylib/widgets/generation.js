@@ -287,6 +287,7 @@ function writer(widget) {
     update(inputs) {
       const { T, N } = readBy(widget);
       write(count, `${T} + ${N} of ${longest} characters, ${longest - T - N} left`);
+      mark(go, "aria-disabled", String(T + N >= longest)); // it keeps the focus, and says why
       if (!job && note.textContent && JSON.stringify(inputs) !== doneWith) write(note, "");
       if (!job || job.seen === widget.model.get("outputs")) return;
       job.seen = widget.model.get("outputs");
@@ -583,6 +584,7 @@ writer.style = `
 .onward { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center; font-size: 13px; color: var(--soft); font-variant-numeric: tabular-nums; }
 .main { min-width: 92px; font-weight: 600; border-color: var(--accent); min-height: 32px; }
 .main[hidden] { display: none; }
+.main[aria-disabled=true] { opacity: .5; cursor: default; }
 .told:empty { display: none; }
 `;
 paces.style = `

@@ -532,7 +532,9 @@ export function numberBox(widget, field, { read, put, limits, name, step: by = 0
     box.setAttribute("aria-invalid", String(Boolean(error)));
     const halfway = !finished && /^\s*[+−-]?(0?\.?0*|\d*\.?\d*e[+-]?)\s*$/i.test(box.value);
     if (error) { if (!halfway) widget.say(error); return false; }
-    return widget.edit(field(), (next) => put(next, typed));
+    const taken = widget.edit(field(), (next) => put(next, typed));
+    box.setAttribute("aria-invalid", String(!taken)); // 2.5 is a number, but no whole one
+    return taken;
   };
   const finish = () => {
     if (value() === undefined) return; // its row is gone, and the box with it
