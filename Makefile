@@ -27,12 +27,13 @@ serve: site ## build the site and serve it on localhost
 site: _build/.site ## build the site into _build/html
 	@echo 'site: _build/html is up to date'
 
+# Three at a time, also on two cores: browser tests wait more than they compute.
 test: _build/.site $(VENV)/.all ## run every test: unit, house rules, chapters, the site in a browser
 	@[ "$$CHROMIUM" ] || $(BIN)/python tests/conftest.py > _build/browser 2>/dev/null || { \
 	  echo 'set-up: no browser found; fetching Chromium (log: _build/browser.log)'; \
 	  $(BIN)/python -m playwright install chromium > _build/browser.log 2>&1 || true; }
 	@$(BIN)/python tests/conftest.py > _build/browser
-	@CHROMIUM="$$(cat _build/browser)" OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 \
+	@CHROMIUM="$$(cat _build/browser)" OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 3 \
 	  --dist loadfile --nbval tests chapters
 	@echo 'test: modules, house rules, chapters and the site all pass'
 
