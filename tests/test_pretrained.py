@@ -177,14 +177,96 @@ def test_what_the_config_leaves_out_is_gpt2s(saved: Path, folder: Path) -> None:
         ({"scale_attn_by_inverse_layer_idx": True}, "inverse_layer_idx is true, .* only false"),
         ({"add_cross_attention": True}, "add_cross_attention is true"),
         ({"n_inner": 7}, "n_inner is 7, and this GPT knows only 132, four times n_embd"),
-        ({"n_layer": 0}, "n_layer is 0: a size is 1 or more"),
-        ({"n_embd": "wide"}, 'n_embd is "wide": a size is 1 or more'),
+        ({"n_layer": 0}, "n_layer is 0: a size is 1 to 16777216"),
+        ({"n_embd": "wide"}, 'n_embd is "wide": a size is 1 to 16777216'),
         ({"n_head": 5}, "D = 33 cannot be cut into 5 heads"),
+        ({"num_attention_heads": 11}, "num_attention_heads is 11, but n_head, another .* is 3"),
+        ({"layer_norm_epsilon": "1e-5"}, 'layer_norm_epsilon is "1e-5": make it a number from'),
+        ({"layer_norm_epsilon": 0}, "layer_norm_epsilon is 0: make it a number from 1e-15 to 1"),
+        ({"layer_norm_epsilon": -1.0}, "layer_norm_epsilon is -1.0: make it a number"),
+        ({"layer_norm_epsilon": float("nan")}, "layer_norm_epsilon is NaN: make it a number"),
+        ({"layer_norm_epsilon": True}, "layer_norm_epsilon is true: make it a number"),
+        ({"resid_pdrop": "0.1"}, 'resid_pdrop is "0.1": make it a number from 0 to 1'),
+        ({"resid_pdrop": 1.5}, "resid_pdrop is 1.5: make it a number from 0 to 1"),
+        ({"quantization_config": {"quant_method": "gptq"}}, "quantization_config is .*only null"),
     ],
 )
 def test_another_kind_of_model_is_refused(folder: Path, change: dict[str, Any], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         load_gpt2(changed(folder, **change))
+
+
+@pytest.mark.parametrize("name", ["layer_norm_epsilon", "resid_pdrop"])
+def test_a_number_that_is_null_is_refused(folder: Path, name: str) -> None:
+    path = folder / CONFIG
+    path.write_text(json.dumps(json.loads(path.read_text()) | {name: None}))
+    with pytest.raises(ValueError, match=f"{name} is null: make it a number from"):
+        load_gpt2(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"vocab_size": 10**13}, "vocab_size is 10000000000000: a size is 1 to 16777216"),
+        ({"n_embd": 10**30}, "n_embd is 10{30}: a size is 1 to 16777216"),
+        ({"n_embd": 2**24, "n_head": 4}, r"wte.weight has shape \(31, 33\), .*\(31, 16777216\)"),
+        ({"n_positions": 2**24}, r"wpe.weight has shape \(67, 33\), .*\(16777216, 33\)"),
+        ({"n_layer": 500}, "n_layer is 500, and there are only 28 tensors"),
+    ],
+    ids=str,
+)
+def test_sizes_far_beyond_the_file_are_refused_before_memory_is_taken(
+    folder: Path, change: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(ValueError, match=told):
+        load_gpt2(changed(folder, **change))
+
+
+def test_other_names_of_sizes_are_read_as_transformers_reads_them(folder: Path) -> None:
+    """12 heads would be taken, and fit, if a width of 24 said by `num_attention_heads` that it has
+    2 of them, and the name were not known."""
+    from transformers import GPT2LMHeadModel
+
+    model = theirs(n_embd=24, n_head=2)
+    model.save_pretrained(folder)
+    other = {"hidden_size": 24, "max_position_embeddings": LONGEST, "num_attention_heads": 2}
+    mine = dict.fromkeys(["n_embd", "n_positions", "n_head", "n_layer"])
+    changed(folder, **other, num_hidden_layers=LAYERS, **mine)
+    again: Any = GPT2LMHeadModel.from_pretrained(folder)
+    for same_model in (model, again.eval()):
+        close(load_gpt2(folder)(text()), same_model(text()).logits, 1e-5)
+    changed(folder, n_head=2)
+    close(load_gpt2(folder)(text()), model(text()).logits, 1e-5)
+
+
+def test_a_tensor_that_is_there_twice_is_refused(folder: Path) -> None:
+    """By both of its names in one file, or in two shards: which of them should be read?"""
+    table = torch.ones(V, D)
+    rewritten(folder, lambda tensors: tensors | {"wte.weight": table})
+    with pytest.raises(ValueError, match=r"wte\.weight is there twice, and only one can be right"):
+        load_gpt2(folder)
+    theirs().save_pretrained(folder, max_shard_size="20KB")
+    (folder / WHOLE).unlink(missing_ok=True)
+    *_, last = sorted(folder.glob("model-*-of-*.safetensors"))
+    assert isinstance(load_gpt2(folder), GPT)
+    tensors = load_file(last)
+    assert "transformer.wte.weight" not in tensors
+    save_file(tensors | {"transformer.wte.weight": table}, last, {"format": "pt"})
+    with pytest.raises(ValueError, match=rf"{last.name}: wte\.weight is there twice"):
+        load_gpt2(folder)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.bool])
+def test_tensors_that_are_not_floating_point_are_refused(folder: Path, dtype: torch.dtype) -> None:
+    """Those of a quantised model: without its scales they are other numbers."""
+    name = "h.1.mlp.c_fc.weight"
+
+    def quantised(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+        long = f"transformer.{name}"
+        return tensors | {long: (10 * tensors[long]).round().to(dtype)}
+
+    with pytest.raises(ValueError, match=f"{name} is {dtype}, no floating-point numbers"):
+        load_gpt2(rewritten(folder, quantised))
 
 
 def without(*names: str) -> Callable[[dict[str, Tensor]], dict[str, Tensor]]:

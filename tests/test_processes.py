@@ -1,4 +1,4 @@
-"""Several processes that train one model: as one process would.
+"""Several processes that train one model: as one process would, also if rows are padded.
 
 As a script it is what torchrun starts, for `test_two_processes_are_one`.
 """
@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,10 +17,11 @@ from typing import Any, NamedTuple
 import pytest
 import torch
 from refresh import ROOT
-from torch import Tensor
+from torch import Tensor, nn
 
-from tinylib.gpt import GPT, GPTConfig, next_token_loss
+from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood, next_token_loss
 from tinylib.lab import processes, train, weights
+from tinylib.lab.files import InUse, locked
 from tinylib.lab.train import Fit, Outcome, fit, linear, muon, recipe
 
 B, T, V, PAD = 6, 11, 13, 0
@@ -49,6 +51,55 @@ def mixed_precision_loss(model: GPT, tokens: Tensor) -> Tensor:
         return next_token_loss(model, tokens)
 
 
+PADDED = partial(next_token_loss, pad=PAD)
+
+
+def padded_later(i: int) -> Tensor:
+    """Pads come first when the first batches, of which all are tried, are over."""
+    return padded(i) if i > 2 else windows(i)
+
+
+def spared(model: GPT, tokens: Tensor) -> Tensor:
+    """As seq2seq's `teacher_forcing`: the model's parts are called, the last for words only."""
+    x = model.embedding(tokens[:, :-1])
+    for block in model.blocks:
+        x, _ = block(x)
+    words = tokens[:, 1:] != PAD
+    logits = model.output(model.norm(x)[words])
+    return nn.functional.cross_entropy(logits, tokens[:, 1:][words], label_smoothing=0.1)
+
+
+def by_rows(model: GPT, tokens: Tensor) -> Tensor:
+    """The mean of the rows' means: each row counts as much, however many pads it has."""
+    words = tokens[:, 1:] != PAD
+    nll = negative_log_likelihood(model(tokens[:, :-1]), tokens[:, 1:]).masked_fill(~words, 0)
+    return (nll.sum(-1) / words.sum(-1)).mean()
+
+
+def bigrams(model: GPT, tokens: Tensor) -> Tensor:
+    """None of the model's modules is called, so its targets cannot be counted."""
+    w = model.get_parameter("embedding.weight")
+    said = tokens[:, 1:]
+    return nn.functional.cross_entropy((w[tokens[:, :-1]] @ w.T).mT, said, ignore_index=PAD)
+
+
+def by_worth(model: GPT, tokens: Tensor) -> Tensor:
+    """Some words count more than others, so neither rows nor targets count alike."""
+    worth = 1.0 + tokens[:, 1:]
+    nll = negative_log_likelihood(model(tokens[:, :-1]), tokens[:, 1:])
+    return (nll * worth).sum() / worth.sum()
+
+
+RIGHT: dict[str, dict[str, Any]] = {
+    "padded": {"batch": padded, "loss": PADDED},
+    "later": {"batch": padded_later, "loss": PADDED},
+    "spared": {"batch": padded_later, "loss": spared},
+    "rows": {"batch": padded_later, "loss": by_rows},
+    "uncounted": {"loss": bigrams},
+}
+"""Settings with which several processes must train as one does."""
+
+
 def trained(model: GPT, checkpoint: Path | None = None, **how: Any) -> Fit:
     settings: dict[str, Any] = {"loss": next_token_loss, "batch": windows, **how}
     return fit(
@@ -75,12 +126,11 @@ def work(folder: Path) -> None:
         model = writer()
         run = trained(model, checkpoint)
         refused = {}
+        processes.TRIED = 2
+        curves = {name: trained(writer(), **how).losses for name, how in RIGHT.items()}
         attempts: dict[str, dict[str, Any]] = {
-            "padded": {"batch": padded, "loss": partial(next_token_loss, pad=PAD)},
-            "later": {
-                "batch": lambda i: padded(i) if i == 5 else windows(i),
-                "loss": partial(next_token_loss, pad=PAD),
-            },
+            "worth": {"loss": by_worth},
+            "uncounted": {"batch": padded_later, "loss": bigrams},
             "odd": {"batch": lambda i: windows(i)[:5]},
         }
         for name, how in attempts.items():
@@ -88,11 +138,17 @@ def work(folder: Path) -> None:
                 trained(writer(), **how)
             except ValueError as error:
                 refused[name] = str(error)
+        with locked(folder / "busy", "it") if rank == 0 else nullcontext():
+            try:
+                trained(writer(), folder / "busy")
+            except InUse as error:
+                refused["busy"] = str(error)
         halved = trained(writer(), loss=mixed_precision_loss)
         dropped = trained(writer(dropout=0.5))
         told = {
             "losses": run.losses,
             "valid": run.valid,
+            "curves": curves,
             "refused": refused,
             "halved": halved.losses,
             "dropped": dropped.losses,
@@ -106,7 +162,11 @@ def work(folder: Path) -> None:
 
 
 def test_two_processes_are_one(tmp_path: Path) -> None:
-    """Curves, weights, files; and rows that do not count alike are refused."""
+    """Curves, weights, files, also with pads; a loss that no weights make right is refused.
+
+    Muon computes its updates in bfloat16, so the last bit of a gradient, which another order of
+    summing changes, may change a weight's third digit.
+    """
     command = "-m torch.distributed.run --standalone --nproc-per-node 2".split()
     run = subprocess.run(
         [sys.executable, *command, __file__, str(tmp_path)],
@@ -119,21 +179,25 @@ def test_two_processes_are_one(tmp_path: Path) -> None:
     assert told == other, "both know the same"
     model = writer()
     alone = trained(model, show=False)
-    assert told["losses"] == pytest.approx(alone.losses, rel=1e-5)
+    assert told["losses"] == pytest.approx(alone.losses, rel=1e-3)
     assert [step for step, _ in told["valid"]] == [4, 8, 12]
     values = [value for _, value in alone.valid]
-    assert [value for _, value in told["valid"]] == pytest.approx(values, rel=1e-5)
+    assert [value for _, value in told["valid"]] == pytest.approx(values, rel=1e-3)
     for rank in (0, 1):
         tensors, _ = weights.load(tmp_path / f"{rank}.safetensors")
         for name, w in weights.tensors_of(model).items():
-            torch.testing.assert_close(tensors[name], w, rtol=1e-4, atol=1e-5)
+            torch.testing.assert_close(tensors[name], w, rtol=0, atol=1e-3)
 
     halved = trained(writer(), loss=mixed_precision_loss, show=False).losses
     assert told["halved"] == pytest.approx(halved, rel=2e-2)
     assert told["halved"][:1] == pytest.approx(halved[:1], rel=1e-3)
     assert told["dropped"] != told["losses"]
-    for name in ("padded", "later"):
-        assert "several processes need rows that count alike" in told["refused"][name]
+    for name, how in RIGHT.items():
+        whole = trained(writer(), **how, show=False).losses
+        assert told["curves"][name] == pytest.approx(whole, rel=1e-3), name
+    for name in ("worth", "uncounted"):
+        assert "a loss that is a mean over targets or rows" in told["refused"][name]
+    assert "/busy is in use by process " in told["refused"]["busy"], "both are told"
     assert "2 processes cannot share a batch of 5 rows alike" in told["refused"]["odd"]
 
     record = json.loads(run.stdout)  # told once
@@ -142,7 +206,8 @@ def test_two_processes_are_one(tmp_path: Path) -> None:
     assert weights.load(tmp_path / "weights" / "trial.safetensors").metadata == {}
     left = weights.load(tmp_path / "cache" / "trial.safetensors").tensors["losses"]
     assert left.tolist() == told["losses"]
-    assert run.stderr.count(f"step {STEPS} of {STEPS}: loss") == 3, "of two processes one tells"
+    curves = 3 + len(RIGHT)  # and "uncounted" ends when its third batch is refused
+    assert run.stderr.count(f"step {STEPS} of {STEPS}: loss") == curves, "of two one tells"
 
 
 def test_in_one_process_nothing_changes() -> None:
@@ -181,7 +246,7 @@ def test_rows_are_shared_in_order(hold: Callable[[Tensor], Any], number: int) ->
     x = torch.arange(float(B * 5)).view(B, 5)
     parts = [processes.rows(hold(x), rank, number) for rank in range(number)]
     assert {type(part) for part in parts} == {type(hold(x))}
-    tensors = [next(train._tensors(part)) for part in parts]
+    tensors = [next(processes.tensors_in(part)) for part in parts]
     assert [len(t) for t in tensors] == [B // number] * number
     assert torch.equal(torch.cat(tensors), x)
 

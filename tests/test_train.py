@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,8 @@ from torch import Tensor, nn
 
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
 from tinylib.lab import train, weights
+from tinylib.lab.files import InUse, locked
+from tinylib.lab.precision import processor
 from tinylib.lab.train import Fit, Outcome, adamw, constant, cosine, fit, linear, muon, recipe
 
 B, D, HIDDEN = 3, 5, 7
@@ -271,11 +273,31 @@ def test_a_finished_run_is_not_repeated(tmp_path: Path) -> None:
         calls.append(i)
         return batch(i)
 
-    assert trained(other, validate=scripted([], []), batch=counted, **how) == run
+    again = trained(other, validate=scripted([], []), batch=counted, **how)
+    assert again == run
+    assert (run.resumed, again.resumed) == (0, len(run.losses))
     assert calls == [0], "only looked at, to see that the data are the same"
     assert same(model, other) and not other.training
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_run_says_that_it_goes_on_or_had_ended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.safetensors"
+    with pytest.raises(Stop):
+        trained(batch=partial(stopping, 9), checkpoint=path, show=True)
+    assert "was there" not in capsys.readouterr().err
+    assert trained(checkpoint=path, show=True).resumed == 8
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == f"{path} was there, and its run goes on after 8 steps"
+    assert trained(checkpoint=path, show=True).resumed == 13
+    lines = capsys.readouterr().err.splitlines()
+    assert (
+        lines[0] == f"{path} was there, and nothing was trained: its run had ended after 13 steps"
+    )
+    assert len(lines) == 2 and lines[1].startswith("step 13 of 13: loss")
 
 
 def test_a_checkpoint_of_another_run_is_refused_and_kept(tmp_path: Path) -> None:
@@ -303,11 +325,241 @@ def test_a_checkpoint_of_another_run_is_refused_and_kept(tmp_path: Path) -> None
         with pytest.raises(ValueError) as refused:
             trained(**(how | change))
         assert told in str(refused.value)
-        assert f"give another path, or delete {path} to start anew" in str(refused.value)
+        assert f"To train from the start, give another path or delete {path}" in str(refused.value)
         assert path.read_bytes() == before
     weights.save(path, network())
-    with pytest.raises(ValueError, match=r"is not a checkpoint of fit\(\): give another path"):
+    with pytest.raises(ValueError, match=r"is not a checkpoint of fit\(\)\. To train from the st"):
         trained(**how)
+    path.write_bytes(before)
+    rewrite(path, lambda tensors, told: [told.pop(key) for key in ("model", "loss", "first")])
+    with pytest.raises(ValueError, match="is of an older version, which did not store what"):
+        trained(**how)
+
+
+SMALL = GPTConfig(13, 11, 8, 4, 2, 0.1)
+
+
+def small(eps: float = 1e-5, causal: bool = True, **changes: Any) -> GPT:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = GPT(SMALL._replace(**changes))
+    for block in model.blocks:
+        block.attention_norm.eps, block.attention.causal = eps, causal
+    return model
+
+
+def windows_before(stop: int | None, i: int) -> Tensor:
+    if i == stop:
+        raise Stop
+    return windows(i)
+
+
+def smoothed(model: GPT, tokens: Tensor, label_smoothing: float = 0.0) -> Tensor:
+    logits, said = model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten()
+    return nn.functional.cross_entropy(logits, said, label_smoothing=label_smoothing)
+
+
+def ten_times(model: GPT, tokens: Tensor, label_smoothing: float = 0.0) -> Tensor:
+    return 10 * smoothed(model, tokens)
+
+
+def quietly_smoothed(model: GPT, tokens: Tensor, label_smoothing: float = 0.0) -> Tensor:
+    """By a share that no setting shows."""
+    return smoothed(model, tokens, 1 / len(tokens[0]))
+
+
+def doubly(model: GPT, tokens: Tensor, label_smoothing: float = 0.0) -> Tensor:
+    return smoothed(model, tokens, 0.01)
+
+
+OTHERS: dict[str, dict[str, Any]] = {
+    "config.H was 4, is 2": {"model": {"H": 2}},
+    "dropout.p was 0.1, is 0.5": {"model": {"dropout": 0.5}},
+    "activation was gelu_tanh, is gelu": {"model": {"activation": "gelu"}},
+    "attention_norm.eps was 1e-05, is 0.01": {"model": {"eps": 0.01}},
+    "attention.causal was True, is False": {"model": {"causal": False}},
+    "(label_smoothing was 0.0, is 0.01)": {"loss": partial(smoothed, label_smoothing=0.01)},
+    "(numbers was not there, is [0.01])": {"loss": doubly},
+    "another loss or model (in the first batch, with the weights from": {"loss": ten_times},
+    "gradient's length was": {"loss": quietly_smoothed},
+}
+
+
+@pytest.mark.parametrize("told", OTHERS)
+@pytest.mark.parametrize("stop", [6, None])
+def test_another_model_of_the_same_shapes_or_another_loss_is_refused(
+    tmp_path: Path, told: str, stop: int | None
+) -> None:
+    """Whether the run was stopped or had ended; the model that was passed is as it was."""
+    path = tmp_path / "run.safetensors"
+    with suppress(Stop):
+        trained(small(), batch=partial(windows_before, stop), loss=smoothed, checkpoint=path)
+    before, other = path.read_bytes(), small(**OTHERS[told].get("model", {}))
+    for p in other.parameters():
+        nn.init.normal_(p, std=0.1)
+    start = deepcopy(other)
+    with pytest.raises(ValueError) as refused:
+        trained(other, batch=windows, loss=OTHERS[told].get("loss", smoothed), checkpoint=path)
+    assert told in str(refused.value)
+    assert f"To train from the start, give another path or delete {path}" in str(refused.value)
+    assert path.read_bytes() == before and same(other, start)
+    run = trained(small(), batch=windows, loss=smoothed, checkpoint=path)
+    assert run.resumed == (4 if stop else 13), "the same call goes on"
+
+
+def test_roundings_of_another_machine_are_no_other_loss(tmp_path: Path) -> None:
+    """bf16 stands for them; and the model may have any values, since the checkpoint has its own."""
+    path = tmp_path / "run.safetensors"
+    with pytest.raises(Stop):
+        trained(small(), batch=partial(windows_before, 6), checkpoint=path, loss=plain)
+    model = small()
+    for p in model.parameters():
+        nn.init.normal_(p)
+    assert trained(model, batch=windows, checkpoint=path, loss=in_bf16).resumed == 4
+
+
+def plain(model: GPT, tokens: Tensor) -> Tensor:
+    return next_token_loss(model, tokens)
+
+
+def test_a_model_that_was_interrupted_goes_on(tmp_path: Path) -> None:
+    """As in a notebook where only the cell with fit is run again: the model has learned by then."""
+    path, model, whole = tmp_path / "run.safetensors", network(), network()
+    unbroken = trained(whole, validate=held_out)
+    with pytest.raises(Stop):
+        trained(model, batch=partial(stopping, 9), validate=held_out, checkpoint=path)
+    for _ in range(2):  # the second finds a run that has ended, and the best weights in the model
+        run = trained(model, validate=held_out, checkpoint=path)
+        assert (run.losses, run.valid) == (unbroken.losses, unbroken.valid)
+        assert same(model, whole)
+
+
+def rewrite(path: Path, how: Callable[[dict[str, Tensor], dict[str, Any]], object]) -> None:
+    """Change what a file holds, as a program would that writes it again."""
+    tensors, metadata = weights.load(path)
+    how(tensors, metadata)
+    weights.save(path, tensors, **metadata)
+
+
+def drop(start: str, of: str = "") -> Callable[[dict[str, Tensor], dict[str, Any]], None]:
+    def how(tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
+        for held in (tensors, metadata):
+            for name in [name for name in held if name.startswith(start) and name.endswith(of)]:
+                del held[name]
+
+    return how
+
+
+def put(name: str, value: Any) -> Callable[[dict[str, Tensor], dict[str, Any]], None]:
+    def how(tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
+        if isinstance(value, Tensor):
+            tensors[name] = value
+        else:
+            metadata[name] = value
+
+    return how
+
+
+def shrunk(tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
+    """The tensor, and what the file says of it."""
+    tensors["optimiser.0.exp_avg"] = torch.zeros(1)
+    metadata["memory"]["0.exp_avg"] = "torch.float32 (1,)"
+
+
+def unremembering(tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
+    del metadata["optimiser"], metadata["memory"]
+
+
+CHANGED: dict[str, Callable[[dict[str, Tensor], dict[str, Any]], None]] = {
+    "it lacks losses": drop("losses"),
+    "it lacks valid": drop("valid"),
+    "it lacks seconds": drop("seconds"),
+    "it lacks optimiser, memory": unremembering,
+    "of the optimiser's tensors, 0.step was torch.float32 (), is not there": drop("optimiser."),
+    "tensors, 0.exp_avg was torch.float32 (7, 5), is not there.": drop("optimiser.0.exp_avg", "g"),
+    "0.exp_avg was torch.float32 (7, 5), is torch.float32 (1,)": put(
+        "optimiser.0.exp_avg", torch.zeros(1)
+    ),
+    "the optimiser's 0.exp_avg has shape (1,), its parameter (7, 5)": shrunk,
+    "of the weights 'start', 0.weight is missing": drop("start.0.weight"),
+    "of the weights 'best', 0.bias is missing": drop("best.0.bias"),
+    "of another model (0.weight is missing)": drop("model.0.weight"),
+    "its losses have shape (3, 4)": put("losses", torch.zeros(3, 4)),
+    "its losses have shape (14,)": put("losses", torch.zeros(14)),
+    "it has 5 losses, and its last validation is another": put("losses", torch.zeros(5)),
+    "is damaged (TypeError": put("valid", 3),
+    "is damaged (ValueError": put("valid", [[4, "low"], [8, "x"]]),
+    "is damaged (AttributeError": put("settings", 3),
+}
+
+
+@pytest.mark.parametrize("told", CHANGED)
+def test_a_checkpoint_that_a_program_has_changed_is_refused_in_words(
+    tmp_path: Path, told: str
+) -> None:
+    path, model = tmp_path / "run.safetensors", network()
+    with pytest.raises(Stop):
+        trained(batch=partial(stopping, 9), checkpoint=path, validate=held_out)
+    rewrite(path, CHANGED[told])
+    with pytest.raises(ValueError, match="To train from the start, give another path") as refused:
+        trained(model, checkpoint=path, validate=held_out)
+    assert told in str(refused.value)
+    assert same(model, network()), "it is as it was"
+
+
+def test_a_flipped_bit_in_a_checkpoint_is_noticed(tmp_path: Path) -> None:
+    path, dice = tmp_path / "run.safetensors", random.Random(0)
+    trained(checkpoint=path)
+    whole = path.read_bytes()
+    start = 8 + int.from_bytes(whole[:8], "little")
+    for _ in range(50):
+        flipped = bytearray(whole)
+        flipped[dice.randrange(start, len(whole))] ^= 1 << dice.randrange(8)
+        path.write_bytes(flipped)
+        with pytest.raises(ValueError, match=r"is damaged: its checksum is not .* Delete it"):
+            trained(checkpoint=path)
+
+
+# --- two runs at once ----------------------------------------------------------------------------
+
+
+def test_a_second_run_of_the_same_checkpoint_is_told_of_the_first(tmp_path: Path) -> None:
+    """While the first trains; not after it has ended, nor after it was killed."""
+    path, whole = tmp_path / "run.safetensors", network()
+    unbroken = trained(whole)
+    code = (
+        "import sys, test_train\n"
+        "def data(i):\n"
+        "    if i == 5:\n"
+        "        print('at work', flush=True)\n"
+        "        sys.stdin.readline()\n"
+        "    return test_train.batch(i)\n"
+        "test_train.trained(batch=data, checkpoint=sys.argv[1])"
+    )
+    for end in ("kill", "go on"):
+        first = subprocess.Popen(
+            [sys.executable, "-c", code, str(path)],
+            env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert first.stdout and first.stdout.readline() == "at work\n"
+            with pytest.raises(InUse, match=f"{path} is in use by process {first.pid}: wait"):
+                trained(checkpoint=path)
+            if end == "kill":
+                first.kill()
+            first.communicate("\n")
+        finally:
+            first.kill()
+            first.wait()
+        path.touch()
+    model = network()
+    run = trained(model, checkpoint=path)
+    assert (run.resumed, run.losses) == (13, unbroken.losses)
+    assert same(model, whole)
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
@@ -532,11 +784,17 @@ def test_kill_9_changes_nothing(tmp_path: Path) -> None:
     """Not with AdamW, nor with Muon beside it, a GPT and bf16: the same curve, the same weights."""
     made = subprocess.run(
         [sys.executable, __file__, str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        check=True,
+        # Without a GPU: a process that has asked for one cannot fork.
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "OMP_NUM_THREADS": "1",
+            "CUDA_VISIBLE_DEVICES": "",
+        },
         capture_output=True,
         text=True,
     )
+    assert made.returncode == 0, made.stderr
     told = json.loads(made.stdout)
     curves = {path.stem: json.loads(path.read_text()) for path in tmp_path.glob("*.json")}
     assert len(curves["unbroken-13"][0]) == 13
@@ -649,7 +907,11 @@ def test_in_a_notebook_the_outputs_are_the_same_in_every_run(tmp_path: Path) -> 
         new_code_cell(IN_A_NOTEBOOK),
         new_code_cell("train(700, every=50)"),
         new_code_cell("train(1)"),
-        new_code_cell("train(3, lr=1e38)", metadata={"tags": ["raises-exception"]}),
+        new_code_cell(
+            "from tinylib.lab.look import raises\n\n"
+            "with raises(FloatingPointError):\n    train(3, lr=1e38)"
+        ),
+        new_code_cell(f"train(7, checkpoint='{tmp_path / 'run.safetensors'}').resumed in (0, 7)"),
     ]
     nbformat.write(new_notebook(cells=cells), path)
     assert refresh(path) is None
@@ -663,13 +925,38 @@ def test_in_a_notebook_the_outputs_are_the_same_in_every_run(tmp_path: Path) -> 
         ["700 steps", curve.format(700), "Fit(losses, valid, best, seconds)"],
         ["1 steps", curve.format(1), "Fit(losses, valid, best, seconds)"],
         ["3 steps", curve.format(3), None],
+        ["7 steps", curve.format(7), "True"],  # also when it is found finished
     ]
     assert [list(output.data) for output in shown[0]] == [
         ["text/plain"],
         ["image/png", "text/plain"],
         ["text/plain"],
     ]
-    assert shown[2][-1].ename == "FloatingPointError"
+    assert shown[2][-1].text.startswith("FloatingPointError: ")
+
+
+def test_in_a_notebook_there_is_a_bar_only_while_it_trains(monkeypatch: pytest.MonkeyPatch) -> None:
+    """nbval compares what was displayed at first, and a notebook keeps what was displayed last."""
+    bundles: list[dict[str, str]] = []
+
+    class Handle:
+        def update(self, shown: object, raw: bool = False) -> None:
+            if isinstance(shown, dict):
+                bundles.append(dict(shown))
+
+    def display(shown: object, display_id: bool, raw: bool = False) -> Handle:
+        assert display_id
+        handle = Handle()
+        handle.update(shown)
+        return handle
+
+    monkeypatch.setattr("IPython.display.display", display)
+    monkeypatch.setattr(train, "_report", train._Notebook)
+    run = trained(show=True, validate=held_out)
+    assert bundles[0] == bundles[-1] == {"text/plain": "13 steps"}
+    line = f"step 1 of 13: loss {run.losses[0]:.4g}"
+    bar = '<progress aria-label="training" max="13" value="{}"></progress> '
+    assert bundles[1]["text/html"] == bar.format(1) + line
 
 
 # --- recipes -----------------------------------------------------------------------------------
@@ -724,6 +1011,7 @@ def test_a_recipe_is_recorded(recipes: list[str], capsys: pytest.CaptureFixture[
         "parameters": D * HIDDEN + HIDDEN + HIDDEN + 1,
         "steps": 13,
         "threads": torch.get_num_threads(),
+        "processor": processor(),
         "torch": torch.__version__,
         "loss": sum(run.losses) / 13,
         "validation": min(value for _, value in run.valid),
@@ -776,6 +1064,15 @@ def test_a_restart_drops_the_checkpoints_of_its_recipe_only(recipes: list[str]) 
     left = {path.stem for path in train.CACHE.iterdir()}
     assert left == set(stems) - {"trial-15000"}, "trial has made its own anew"
     weights.load(train.CACHE / "trial.safetensors")
+
+
+def test_a_recipe_that_is_running_is_not_started_again(recipes: list[str]) -> None:
+    with locked(train.CACHE / "trial", "it"):
+        for arguments in (["trial"], ["trial", "--restart"]):
+            told = f"The recipe 'trial' is in use by process {os.getpid()}: wait until it ends."
+            assert train.main(arguments) == told
+    assert not weights.FOLDER.exists()
+    assert train.main(["trial"]) == 0
 
 
 def test_the_recipes_of_the_course_can_be_listed() -> None:

@@ -5,13 +5,16 @@ import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
+from safetensors.torch import save as to_bytes
 from torch import nn
 
 from tinylib.lab import weights
@@ -148,6 +151,76 @@ def test_a_folder_that_is_a_file_is_an_error_in_words(tmp_path: Path) -> None:
         write(tmp_path / "file" / "x", b"")
 
 
+def test_every_flipped_bit_is_noticed(tmp_path: Path) -> None:
+    """In the tensors, in the metadata and in the header: what is read is what was written."""
+    path = tmp_path / "model.safetensors"
+    half = torch.tensor([1.5, -2.0], dtype=torch.bfloat16)
+    save(path, {"w": torch.randn(2, 3), "h": half, "n": torch.tensor(3), "none": torch.zeros(0)})
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        for bit in range(8):
+            flipped = bytearray(whole)
+            flipped[place] ^= 1 << bit
+            path.write_bytes(flipped)
+            with pytest.raises(ValueError, match=r"is damaged|is cut short or not a safetensors"):
+                load(path)
+
+
+def test_a_flipped_bit_among_the_tensors_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    for how in ({}, {"packed": "int8"}):
+        tensors = tensors_of(nn.Linear(3, 5))
+        save(path, packed(tensors) if how else tensors, **how)
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+        with pytest.raises(ValueError, match=r"damaged: its checksum is not that of its tensors"):
+            load_into(nn.Linear(3, 5), path)
+
+
+@pytest.mark.parametrize("text", ["x", "[1]", '"a"', "3", "[" * 100_000])
+def test_metadata_of_other_programs_are_refused_in_words(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "other.safetensors"
+    path.write_bytes(to_bytes({"x": torch.ones(2)}, {"metadata": text}))
+    with pytest.raises(ValueError, match=r"another program wrote it: .* load_into takes"):
+        load(path)
+
+
+@pytest.mark.parametrize("about", [None, {"format": "pt"}, {"metadata": '{"D": 3}'}])
+def test_files_without_a_checksum_are_read(tmp_path: Path, about: dict[str, str] | None) -> None:
+    """Those of other programs, and of older versions."""
+    path = tmp_path / "other.safetensors"
+    path.write_bytes(to_bytes({"x": torch.ones(2)}, about))
+    tensors, metadata = load(path)
+    assert tensors["x"].tolist() == [1, 1]
+    assert metadata == ({"D": 3} if about and "metadata" in about else {})
+
+
+def test_a_file_that_is_replaced_while_it_is_read_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """safetensors opens it twice: between header and numbers, or with an error in between."""
+    path, opened = tmp_path / "x.safetensors", list[int]()
+    small, large = {"x": torch.zeros(3), "y": torch.zeros(2)}, {"x": torch.ones(30)}
+
+    def replaced(*how: Any) -> Any:
+        opened.append(1)
+        file = safe_open(*how)
+        if len(opened) == 1:
+            save(path, large)
+        elif len(opened) == 2:
+            save(path, small)
+            raise SafetensorError("incomplete")
+        return file
+
+    save(path, small)
+    monkeypatch.setattr(weights, "safe_open", replaced)
+    assert {name: t.tolist() for name, t in load(path).tensors.items()} == {
+        "x": [0, 0, 0],
+        "y": [0, 0],
+    }
+    assert len(opened) == 3
+
+
 def test_metadata_must_be_json(tmp_path: Path) -> None:
     with pytest.raises(TypeError):
         save(tmp_path / "x.safetensors", nn.Linear(2, 3), words={1, 2})
@@ -195,6 +268,41 @@ def test_shipped_weights_are_verified(folder: Path) -> None:
     path.unlink()
     with pytest.raises(FileNotFoundError, match=f"is missing: .* run `{again}`"):
         load("trial")
+
+
+def test_shipped_weights_are_verified_by_their_path_too(folder: Path) -> None:
+    """Those of older versions have no checksum of their own, but the manifest has one."""
+    path = weights.ship("trial", nn.Linear(3, 5), ENTRY, {})
+    path.write_bytes(to_bytes({"weight": torch.ones(3)}, {"metadata": "{}"}))
+    with pytest.raises(ValueError, match=r"sha256 differs"):
+        load(path)
+    other = folder / "other.safetensors"
+    path.rename(other)
+    assert load(other).tensors["weight"].tolist() == [1, 1, 1], "of others it says nothing"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{", r"manifest\.json is damaged \(Expecting .*install tinylib again"),
+        ("[]", r"manifest\.json is damaged \(it holds no dictionary\): install"),
+        ('{"trial": {}}', r"its entry 'trial' lacks one of file, sha256, recipe\. Install"),
+        ('{"trial": 3}', r"its entry 'trial' lacks one of"),
+        ('{"trial": {"file": 1, "sha256": "0", "recipe": "a"}}', r"its entry 'trial' lacks one"),
+    ],
+)
+def test_a_damaged_manifest_is_told(folder: Path, text: str, told: str) -> None:
+    write(folder / "manifest.json", text.encode())
+    with pytest.raises(ValueError, match=told):
+        load("trial")
+    with pytest.raises(ValueError, match=told):
+        weights.ship("other", nn.Linear(2, 3), ENTRY, {})
+
+
+def test_damaged_results_are_told(folder: Path) -> None:
+    write(folder / "results" / "trial.json", b'{"figures": \xff')
+    with pytest.raises(ValueError, match=r"trial\.json is damaged .*install tinylib again"):
+        weights.results("trial")
 
 
 def test_results_go_by_their_recipe(folder: Path) -> None:
@@ -255,6 +363,10 @@ def test_a_matrix_without_its_scales_is_named() -> None:
     small = weights.packed({"w": torch.ones(2, 3)})
     del small["w.scale"]
     with pytest.raises(ValueError, match="w has no scales"):
+        weights.unpacked(small)
+    small = weights.packed({"w": torch.ones(2, 3)})
+    small["w.scale"] = torch.ones(3)
+    with pytest.raises(ValueError, match="w has no scale for each row"):
         weights.unpacked(small)
     with pytest.raises(ValueError, match=r"w\.scale would be taken for a scale"):
         weights.packed({"w.scale": torch.ones(2)})

@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from tinylib.attention_scoring import attend, fast_attend, length_mask
+from tinylib.lab.precision import processor
 from tinylib.lab.weights import write_json
 
 BUILD = Path(__file__).resolve().parents[2] / "_build"
@@ -101,9 +102,11 @@ def main() -> None:
         for name, mask in masks(shape[0], shape[2]).items()
         for row in measured(shape, name, mask)
     ]
-    found = {"threads": 1, "torch": torch.__version__, "rows": rows}
+    here = {"threads": 1, "processor": processor(), "torch": torch.__version__}
+    found = {**here, "rows": rows}
     write_json(BUILD / "bench" / "attention.json", found)
-    print("forward and backward, float32, one thread; ratios of median processor times,")
+    print(f"forward and backward, float32, one thread of {processor()};")
+    print("ratios of median processor times,")
     print("differences relative to the largest entry, of output and gradients")
     print(f"{'':31}{'B×H×T×k':14}{'mask':9}{'figure':>8}{'bar':>8}")
     for row in sorted(rows, key=lambda row: row["what"]):

@@ -42,6 +42,7 @@ from tinylib.generation import Sampling, at_hand, generate, reserve
 from tinylib.gpt import GPT, GPTConfig
 from tinylib.lab import weights
 from tinylib.lab.language_recipes import MODERN
+from tinylib.lab.precision import processor
 from tinylib.multi_head_attention import flops
 
 BUILD = Path(__file__).resolve().parents[2] / "_build"
@@ -272,8 +273,9 @@ def main() -> None:
     chosen = parser.parse_args()
     rounds = 4 if chosen.quick else chosen.rounds
     torch.set_num_threads(1)
-    found: dict[str, Any] = {"threads": 1, "torch": torch.__version__}
+    found: dict[str, Any] = {"threads": 1, "processor": processor(), "torch": torch.__version__}
     found["transformers"] = transformers.__version__
+    print(f"all on one thread of {processor()}")
     if not chosen.length:
         found["cases"] = {}
         for case in CASES:

@@ -3,9 +3,11 @@
 Speed: one training step of the same size on the same tokens, by the same optimiser (fused AdamW,
 gradients clipped), on one thread. Ours stands in GPT-2's form, with the very weights of theirs, and
 in today's (RMS norm, rotary positions, no biases, exact GELU). Theirs runs at its best: fused
-attention (SDPA), no cache. Each at torch's own precision of matrix products ("highest"), at
-"medium", and with products in bf16 (autocast); the ratio is to theirs at the same precision. "As
-used" compares bf16, which the course's recipes take, with theirs as it comes. All take turns, in
+attention (SDPA), no cache. Each in every precision of tinylib/lab/precision.py: plain float32
+("highest", torch's own), "medium", and with products in bf16 (autocast); the ratio is to theirs in
+the same precision. "As used" is ours in the precision that precision("auto"), which the course's
+recipes take, chooses on this processor; beside it stand how many times as fast that is as our own
+plain float32 and as theirs as it comes. With --as-used nothing else is measured. All take turns, in
 another order each round, so that whatever else the machine does hits all; times are medians of
 processor time.
 
@@ -17,7 +19,7 @@ same, and train in turns. Losses are those of the whole validation split, in pie
 
 Prints tables; nothing is judged.
 
-    python tests/bench/gpt.py [--speed | --race] [--rounds 15] [--steps 2000] [--record]
+    python tests/bench/gpt.py [--speed | --as-used | --race] [--rounds 15] [--steps 2000] [--record]
 
 Writes _build/bench/gpt-speed.json and gpt-race.json, with --record among the course's results too.
 """
@@ -26,7 +28,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,13 +40,21 @@ from torch import Tensor, nn
 
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
 from tinylib.lab import weights
-from tinylib.lab.language import Windows, mixed_precision_loss, text_loss
-from tinylib.lab.language_recipes import ADAMW, MODERN, MUON, SMALL, characters
-from tinylib.lab.recipes import PRECISION, precision
+from tinylib.lab.language import Windows, text_loss
+from tinylib.lab.language_recipes import (
+    ADAMW,
+    MODERN,
+    MUON,
+    SAMPLE,
+    SMALL,
+    characters,
+    pieces,
+    pieces_loss,
+)
+from tinylib.lab.precision import SETTINGS, Precision, decide, precision, processor
 from tinylib.lab.train import adamw, cosine, fit
 
 BUILD = Path(__file__).resolve().parents[2] / "_build"
-PRECISIONS = ("highest", "medium", "bf16")
 TURNS = 24  # of a race
 Loss = Callable[[Any, Tensor], Tensor]
 clock = time.process_time
@@ -112,60 +122,77 @@ def texts(case: Case) -> Tensor:
 
 
 def step(model: nn.Module, loss: Loss, learner: Any, tokens: Tensor, name: str) -> None:
-    """One step of training; with products in bf16 the rest is at "medium"."""
-    half = name == "bf16"
-    with precision(PRECISION if half else name):
-        with torch.autocast("cpu", torch.bfloat16, half):
-            value = loss(model, tokens)
+    """One step of training."""
+    with precision(name) as setting:
+        value = setting.of(loss)(model, tokens)
         learner.zero_grad()
         value.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         learner.step()
 
 
-def speed(case: Case, rounds: int) -> dict[str, Any]:
-    """Tokens a second of each model at each precision, and how near they are to each other."""
+def speed(case: Case, rounds: int, as_used: bool = False) -> dict[str, Any]:
+    """Tokens a second of each model in each precision, and how near they are to each other.
+
+    If only what is used matters, in plain float32 and in the chosen one alone.
+    """
     every, tokens = contestants(case), texts(case)
     losses = {who: loss(model, tokens).item() for who, (model, loss) in every.items()}
+    chosen = {who: decide(*every[who], lambda i: tokens) for who in every if who != "GPT-2"}
     runs = {}
     for who, (model, loss) in every.items():
         learner = adamw(model, 1e-3)
-        for name in PRECISIONS:
+        own = ["highest", *([chosen[who].name] if who in chosen else [])]
+        for name in own if as_used else SETTINGS:
             runs[who, name] = partial(step, model, loss, learner, tokens, name)
     found = milliseconds(runs, max(3, round(rounds * case.share)))
     per_second = {
         key: 1000 * case.tokens / statistics.median(times) for key, times in found.items()
     }
-    as_it_comes = per_second["GPT-2", "highest"]
+    used = {who: per_second[who, one.name] for who, one in chosen.items()}
     return {
         "parameters": {
             who: sum(p.numel() for p in model.parameters()) for who, (model, _) in every.items()
         },
         "difference_of_losses": abs(losses["ours"] - losses["GPT-2"]),
         "tokens_per_second": {
-            name: {who: round(per_second[who, name]) for who in every} for name in PRECISIONS
+            name: {who: round(per_second[who, name]) for who in every if (who, name) in per_second}
+            for name in SETTINGS
         },
-        "faster": {
-            name: {who: per_second[who, name] / per_second["GPT-2", name] for who in every}
-            for name in PRECISIONS
+        "as_used": {
+            who: {
+                **one._asdict(),
+                "tokens_per_second": round(used[who]),
+                "faster_than_highest": used[who] / per_second[who, "highest"],
+                "faster_than_GPT-2": used[who] / per_second["GPT-2", "highest"],
+            }
+            for who, one in chosen.items()
         },
-        "faster_as_used": {who: per_second[who, "bf16"] / as_it_comes for who in every},
     }
 
 
 def tell_speed(found: Mapping[str, Any]) -> None:
-    print("training, tokens a second of processor time on one thread,")
-    print("and how many times as many as transformers' GPT-2 at the same precision")
+    print(f"training, tokens a second of processor time on one thread of {found['processor']},")
+    print("and how many times as many as transformers' GPT-2 in the same precision")
     for case, figures in found["cases"].items():
         names = [*figures["parameters"]]
         print(f"\n{case}\n{'':10}" + "".join(f"{who:>16}" for who in names))
         for name, row in figures["tokens_per_second"].items():
+            if not row:
+                continue
             columns = "".join(
-                f"{row[who]:10,}{figures['faster'][name][who]:5.2f}×" for who in names
+                f"{row[who]:10,}{row[who] / row['GPT-2']:5.2f}×"
+                if who in row and "GPT-2" in row
+                else f"{row.get(who, ''):>10}      "
+                for who in names
             )
-            print(f"{name:10}{columns}")
-        columns = "".join(f"{figures['faster_as_used'][who]:15.2f}×" for who in names)
-        print(f"{'as used':10}{columns}")
+            print(f"{name:10}{columns}".rstrip())
+        for who, row in figures["as_used"].items():
+            print(
+                f"{'as used':10}{who}: {row['name']}, {row['tokens_per_second']:,} a second; "
+                f"{row['faster_than_highest']:.2f}× our own plain float32, "
+                f"{row['faster_than_GPT-2']:.2f}× GPT-2 as it comes"
+            )
         print(f"losses of ours and GPT-2 differ by {figures['difference_of_losses']:.1g}")
 
 
@@ -175,14 +202,16 @@ def tell_speed(found: Mapping[str, Any]) -> None:
 class Racer:
     """A model in training, in a coroutine of its own that pauses between two steps.
 
-    ``seconds`` is the processor time that it has had. ``curve`` holds its loss on the start of the
-    validation split at some of them; to measure that takes nobody's time.
+    ``seconds`` is the processor time that it has had. ``curve`` holds its loss on every fourth
+    piece of the validation split at some of them; to measure that takes nobody's time.
     """
 
-    def __init__(self, model: nn.Module, loss: Loss, steps: int, matmul: str, **how: Any):
+    def __init__(self, model: nn.Module, loss: Loss, steps: int, chosen: Precision, **how: Any):
         _, train, self.valid = characters()
         self.windows = Windows(train, SMALL.longest, 12)
-        self.model, self.steps, self.matmul = model, steps, matmul
+        self.sample = pieces(self.valid, SMALL.longest)
+        self.model, self.steps, self.chosen = model, steps, chosen
+        loss = chosen.of(loss)
         self.drawn, self.seconds, self.until = 0, 0.0, 0.0
         self.curve: list[tuple[float, float]] = []
         self._training = greenlet(lambda: fit(model, loss, self._batch, steps, show=False, **how))
@@ -199,19 +228,21 @@ class Racer:
         if self._training.dead:
             return
         self.until, self._start = seconds, clock() - self.seconds
-        with precision(self.matmul):
+        with precision(self.chosen):
             self._training.switch()
         self.seconds = clock() - self._start
 
-    def loss(self, ids: Tensor) -> float:
-        with precision():
-            loss = text_loss(self.model, ids, SMALL.longest)  # type: ignore[arg-type]
+    def loss(self) -> float:
+        """Of the whole validation split."""
+        loss = text_loss(self.model, self.valid, SMALL.longest)  # type: ignore[arg-type]
         self.model.train()
         return loss
 
     def mark(self) -> None:
         if not self.curve or self.curve[-1][0] < self.seconds:
-            self.curve.append((self.seconds, self.loss(self.valid[:16_001])))
+            self.model.eval()
+            self.curve.append((self.seconds, pieces_loss(self.model, self.sample)))  # type: ignore[arg-type]
+            self.model.train()
 
 
 def as_nanogpt_falls(s: float) -> float:
@@ -233,11 +264,22 @@ ENTRIES: dict[str, tuple[dict[str, Any], dict[str, Any], float]] = {  # config, 
 
 def racer(name: str, steps: int) -> Racer:
     changed, how, _ = ENTRIES.get(name, ({}, REFERENCE, 1.0))
-    torch.manual_seed(0)
-    model = GPT(SMALL._replace(**changed))
+    model = untrained(changed)
     if name in ENTRIES:
-        return Racer(model, mixed_precision_loss, steps, PRECISION, **how)
-    return Racer(Theirs(model), their_loss, steps, "highest", **how)
+        return Racer(model, next_token_loss, steps, choice(modern=bool(changed)), **how)
+    return Racer(Theirs(model), their_loss, steps, Precision("highest", processor(), {}), **how)
+
+
+def untrained(changed: Mapping[str, Any]) -> GPT:
+    torch.manual_seed(0)
+    return GPT(SMALL._replace(**changed))
+
+
+@cache
+def choice(modern: bool) -> Precision:
+    """The precision of one of our forms: chosen once, for the trial of speed and for the race."""
+    windows = Windows(characters()[1], SMALL.longest, 12)
+    return decide(untrained(MODERN if modern else {}), next_token_loss, windows)
 
 
 def steps_a_second(names: list[str]) -> dict[str, float]:
@@ -275,14 +317,17 @@ def race(steps: int) -> dict[str, Any]:
             "steps": one.steps,
             "seconds": one.seconds,
             "time": one.seconds / racers["GPT-2"].seconds,
-            "loss": one.loss(one.valid),
+            "loss": one.loss(),
+            "precision": one.chosen._asdict(),
             "curve": one.curve,
         }
-    return {"windows": f"12 of {SMALL.longest} characters", "runs": runs}
+    curve = f"of {SAMPLE.replace('_', ' ')} of the validation split; loss is of the whole split"
+    return {"windows": f"12 of {SMALL.longest} characters", "runs": runs, "curve": curve}
 
 
 def tell_race(found: Mapping[str, Any]) -> None:
-    print("\ntiny Shakespeare: loss of the whole validation split, one thread")
+    print("\ntiny Shakespeare: loss of the whole validation split,")
+    print(f"one thread of {found['processor']}")
     print(f"{'':28}{'steps':>8}{'seconds':>10}{'of GPT-2':>10}{'loss':>9}")
     for name, figures in found["runs"].items():
         share, loss = figures["time"], figures["loss"]
@@ -299,17 +344,18 @@ def main() -> None:
     parser.add_argument("--record", action="store_true", help="among the course's results")
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--speed", action="store_true", help="without the race")
+    only.add_argument("--as-used", action="store_true", help="plain float32 and auto's choice")
     only.add_argument("--race", action="store_true", help="the race alone")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
+    here = {"threads": 1, "processor": processor(), "torch": torch.__version__}
     found: dict[str, dict[str, Any]] = {}
     if not chosen.race:
-        cases = {str(case): speed(case, chosen.rounds) for case in CASES}
-        tell_speed(found.setdefault("gpt-speed", {"cases": cases}))
-    if not chosen.speed:
-        tell_race(found.setdefault("gpt-race", race(chosen.steps)))
+        cases = {str(case): speed(case, chosen.rounds, chosen.as_used) for case in CASES}
+        tell_speed(found.setdefault("gpt-speed", {"cases": cases, **here}))
+    if not (chosen.speed or chosen.as_used):
+        tell_race(found.setdefault("gpt-race", {**race(chosen.steps), **here}))
     for name, figures in found.items():
-        figures |= {"threads": 1, "torch": torch.__version__}
         for folder in (BUILD / "bench", weights.FOLDER / "results")[: 1 + chosen.record]:
             weights.write_json(folder / f"{name}.json", figures)
 

@@ -28,7 +28,8 @@ import torch
 from tinylib.lab import weights
 from tinylib.lab.data import PAD, Batches, Pair, Splits, bilingual, encode
 from tinylib.lab.leaderboard import MEASURES, leaderboard
-from tinylib.lab.recipes import PRECISION, precision, translation_loss
+from tinylib.lab.precision import Precision, precision, processor
+from tinylib.lab.recipes import quicker, translation_loss
 from tinylib.lab.train import adamw, fit
 from tinylib.lab.translation import (
     CONTENT,
@@ -64,6 +65,7 @@ def judged(name: str, translator: Translator, splits: Splits) -> dict[str, Any]:
         "head": None,
         "aligned": None,
         "training_seconds": weights.results(name)["seconds"],
+        "training_processor": weights.results(name)["processor"],
     }
     if isinstance(translator.model, Seq2Seq):
         return figures  # it looks nowhere
@@ -76,7 +78,9 @@ def judged(name: str, translator: Translator, splits: Splits) -> dict[str, Any]:
     return figures | {"aligned": right / of, "content_words": [right, of]}
 
 
-def trained(translator: Translator, pairs: list[Pair], steps: int = STEPS) -> float:
+def trained(
+    translator: Translator, pairs: list[Pair], chosen: Precision, steps: int = STEPS
+) -> float:
     """Target words a second in a training as the recipes'; it changes the model."""
     batches, words = Batches(encode(pairs, *translator[1:]), size=64), 0
 
@@ -88,7 +92,7 @@ def trained(translator: Translator, pairs: list[Pair], steps: int = STEPS) -> fl
 
     optimiser = partial(adamw, weight_decay=0.1)
     start = clock()
-    with precision():
+    with precision(chosen):
         fit(
             translator.model,
             translation_loss,
@@ -127,19 +131,27 @@ def on_bilingual(rounds: int) -> dict[str, Any]:
     found = {name: judged(model, loaded[name], splits) for name, model in models.items()}
     saying = {name: partial(translated, one, splits.test) for name, one in loaded.items()}
     said = in_turns(rounds, saying)
-    learning = {name: partial(trained, one, splits.train) for name, one in loaded.items()}
+    chosen = {}
+    for name, one in loaded.items():
+        batches = Batches(encode(splits.train, *one[1:]), size=64)
+        chosen[name] = quicker(one.model, batches)
+    learning = {
+        name: partial(trained, one, splits.train, chosen[name]) for name, one in loaded.items()
+    }
     learned = in_turns(rounds, learning)  # last, for it changes the models
     for name, figures in found.items():
         figures["training_tokens_per_second"] = round(learned[name])
+        figures["training_precision"] = chosen[name]._asdict()
         figures["sentences_per_second"] = round(said[name])
-    return {"matmul_precision": {"training": PRECISION}, "models": found}
+    return {"models": found}
 
 
 def on_fra_eng() -> dict[str, Any]:
     """What the recipes recorded of their training on all pairs."""
     found = {}
     for name, ending in MODELS.items():
-        recorded = weights.results(f"fra-eng-{ending}")["figures"]
+        result = weights.results(f"fra-eng-{ending}")
+        recorded = result["figures"]
         figures = recorded["all"]
         found[name] = {
             "recipe": f"fra-eng-{ending}",
@@ -147,6 +159,7 @@ def on_fra_eng() -> dict[str, Any]:
             "bleu_beam_4": figures["test_beam_4"]["bleu"],
             "exact_match": figures["test"]["exact_match"],
             **{key: figures[key] for key in ("parameters", "seconds", "tokens_per_second")},
+            "processor": result["processor"],
         }
         if "packed" in recorded:
             found[name]["bleu_as_shipped"] = recorded["packed"]["test"]["bleu"]
@@ -165,7 +178,7 @@ def last_race() -> dict[str, Any]:
             ) from None
     raced = json.loads(RACE.read_text(encoding="utf-8"))
     at_equal_size = raced.pop("equal size")
-    general = {key: raced.pop(key) for key in ("pairs", "held_out", "threads")}
+    general = {key: raced.pop(key) for key in ("pairs", "held_out", "threads", "processor")}
     seconds = round(max(figures["seconds"] for figures in raced.values()))
     return {**general, "seconds": seconds, "models": raced, "at_equal_size": at_equal_size}
 
@@ -175,14 +188,18 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7, help="how often each speed is measured")
     rounds = parser.parse_args().rounds
     torch.set_num_threads(1)
-    found = {
+    found: dict[str, Any] = {
         "threads": torch.get_num_threads(),
+        "processor": processor(),
         "torch": torch.__version__,
         "race": last_race(),
         "fra_eng": on_fra_eng(),
         "bilingual": on_bilingual(rounds),
     }
     weights.write_json(weights.FOLDER / "results" / "leaderboard.json", found)
+    print(f"measured on one thread of {processor()}, unless a recipe or the race recorded it:")
+    for name, recorded in {"the race": found["race"], **found["fra_eng"]["models"]}.items():
+        print(f"{name} on {recorded['processor']}")
     for data in MEASURES:
         print(leaderboard(data), end="\n\n")
 

@@ -4,11 +4,12 @@ One layer on the same texts with the same weights, biases included, in training 
 thread. It attends without a mask, or without looking ahead: ours and PyTorch's are then told so
 (`causal`, `is_causal`), d2l's, which knows no such mask, gets the lengths 1 … T.
 
-"As used" is ours at the float32 matmul precision "medium", which the course's recipes set, and
-theirs at torch's default, "highest"; beside it stand all at one and the same precision. All take
-turns, in another order each round, so that whatever else the machine does hits all. Times are
-processor times. Memory is what the resident memory of a process of its own grows by, at its peak,
-in one forward and backward pass. Bars stand beside the figures; nothing is judged here.
+"As used" is ours in the quicker of the float32 matmul precisions "highest" and "medium", which a
+trial chooses as for the course's recipes (tinylib/lab/precision.py), and theirs at torch's default,
+"highest"; beside it stand all at one and the same precision. All take turns, in another order each
+round, so that whatever else the machine does hits all. Times are processor times. Memory is what
+the resident memory of a process of its own grows by, at its peak, in one forward and backward pass.
+Bars stand beside the figures; nothing is judged here.
 
     python tests/bench/multi_head.py [--rounds 15]
 """
@@ -21,6 +22,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +30,7 @@ import torch
 from torch import Tensor, nn
 from translation import peer
 
-from tinylib.lab.recipes import precision
+from tinylib.lab.precision import FLOAT32, decide, precision, processor
 from tinylib.lab.weights import write_json
 from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.positional_encoding import rotary, sinusoidal
@@ -36,7 +38,7 @@ from tinylib.self_attention import causal_mask
 
 BUILD = Path(__file__).resolve().parents[2] / "_build"
 PRECISIONS = {  # of ours, of the others
-    "as used": ("medium", "highest"),
+    "as used": ("auto", "highest"),
     "all medium": ("medium", "medium"),
     "all highest": ("highest", "highest"),
 }
@@ -142,6 +144,21 @@ def milliseconds(runs: Mapping[Any, Run], rounds: int) -> dict[Any, list[float]]
     return {name: measured[1:] for name, measured in times.items()}
 
 
+@cache
+def precisions(index: int) -> dict[str, tuple[str, str]]:
+    """:data:`PRECISIONS` for one of the cases, with what a trial chooses on this processor."""
+    case = CASES[index]
+    x, upstream = texts(case)
+    module = ours(case).module
+    chosen = decide(
+        module, lambda layer, x: (layer(x) * upstream).sum(), lambda i: x.detach(), allowed=FLOAT32
+    )
+    return {
+        setting: (chosen.name if mine == "auto" else mine, theirs)
+        for setting, (mine, theirs) in PRECISIONS.items()
+    }
+
+
 def at(name: str, run: Run) -> Run:
     def run_at() -> None:
         with precision(name):
@@ -159,15 +176,15 @@ def times(case: Case, rounds: int) -> list[dict[str, Any]]:
         for who, layer in layers.items():
             back = what != "forward"
             run = (lambda f=layer: f.backward(x, upstream)) if back else (lambda f=layer: f.run(x))
-            runs |= {(who, name): at(name, run) for name in ("highest", "medium")}
+            runs |= {(who, name): at(name, run) for name in FLOAT32}
         found = milliseconds(runs, rounds)
-        for setting, (mine, theirs) in PRECISIONS.items():
+        for setting, (mine, theirs) in precisions(CASES.index(case)).items():
             for of, summary in (("median", statistics.median), ("least", min)):
                 ms = {who: summary(found[who, mine if who == "ours" else theirs]) for who in layers}
                 faster = {who: ms[who] / ms["ours"] for who in case.bars}
                 bars = case.bars if setting == "as used" and what != "forward" else {}
-                row = {"case": str(case), "what": what, "precision": setting, "of": of}
-                rows.append({**row, "ms": ms, "faster": faster, "bars": bars})
+                row = {"case": str(case), "what": what, "precision": setting, "ours": mine}
+                rows.append({**row, "of": of, "ms": ms, "faster": faster, "bars": bars})
     return rows
 
 
@@ -234,14 +251,15 @@ def memory(case: Case) -> list[dict[str, Any]]:
         ]
         return statistics.median(json.loads(child.stdout) for child in children)
 
-    found = {(who, name): of(who, name) for who in LAYERS for name in ("highest", "medium")}
+    found = {(who, name): of(who, name) for who in LAYERS for name in FLOAT32}
     return [
         {
             "case": str(case),
             "precision": setting,
+            "ours": mine,
             "MiB": {who: found[who, mine if who == "ours" else theirs] for who in LAYERS},
         }
-        for setting, (mine, theirs) in PRECISIONS.items()
+        for setting, (mine, theirs) in precisions(CASES.index(case)).items()
     ]
 
 
@@ -263,6 +281,7 @@ def main() -> None:
 
     found: dict[str, Any] = {
         "threads": 1,
+        "processor": processor(),
         "torch": torch.__version__,
         "rounds": chosen.rounds,
         "differences": {str(case): differences(case) for case in CASES},
@@ -275,8 +294,8 @@ def main() -> None:
 
 
 def report(found: dict[str, Any]) -> None:
-    print("multi-head attention, B×H×T×k, float32, one thread; ms of processor time,")
-    print("and how many times faster ours is, with the bar")
+    print(f"multi-head attention, B×H×T×k, float32, one thread of {found['processor']};")
+    print("ms of processor time, and how many times faster ours is, with the bar")
     head = ""
     for row in found["times"]:
         if head != (head := f"{row['case']}, {row['what']}"):
@@ -286,7 +305,8 @@ def report(found: dict[str, Any]) -> None:
         ms = "".join(f"{row['ms'][who]:8.1f}" for who in LAYERS)
         faster = "".join(f"{ratio:8.2f}×" for ratio in row["faster"].values())
         bars = " ".join(f"{bar:.1f}×" for bar in row["bars"].values())
-        print(f"  {row['precision']:12}{row['of']:7}{ms}{faster}{bars:>12}".rstrip())
+        name = f" (ours: {row['ours']})" if row["precision"] == "as used" else ""
+        print(f"  {row['precision']:12}{row['of']:7}{ms}{faster}{bars:>12}{name}".rstrip())
     print("\npeak memory of forward and backward, MiB; ours should be no higher than torch's")
     print(f"{'':33}{'ours':>8}{'torch':>8}{'d2l':>8}")
     for row in found["memory"]:

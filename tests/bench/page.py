@@ -14,6 +14,8 @@ from browsing import Visit, launch, page_of, served, settled
 from conftest import find_chromium
 from playwright.sync_api import Browser, sync_playwright
 
+from tinylib.lab.precision import processor
+
 
 class Edit(NamedTuple):
     """A widget, the box that is edited, what is typed there in turn, and what shall change."""
@@ -84,7 +86,7 @@ EDITS = """async ([el, { box, first, second, shows }, late]) => {
 FIRST_EDIT = """async ([el, { box, first }]) => {
     box = el.shadowRoot.querySelector(box);
     const said = [];
-    el.model.on('change:where', () => said.push(el.model.get('where')));
+    el.model.on('change:loading', () => said.push(el.model.get('loading')));
     const start = performance.now();
     el.dispatchEvent(new PointerEvent('pointerover'));
     box.value = first;
@@ -136,7 +138,7 @@ def measure(browser: Browser, site: str, edit: Edit) -> list[tuple[str, str]]:
     with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
         visit = Visit(context, site, page_of(edit.stem))
         visit.page.wait_for_timeout(500)
-        kilobytes = sum(visit.requests.values()) / 1000
+        kilobytes = visit.weight() / 1000
         rows.append(("page before interaction, gzipped", f"{kilobytes:.0f} kB"))
         rows.append(("requests before interaction", str(len(visit.requests))))
         widget = visit.widget(edit.stem)
@@ -155,7 +157,7 @@ def measure(browser: Browser, site: str, edit: Edit) -> list[tuple[str, str]]:
             values = [row[column] for row in times]
             middle, high = percentile(values, 0.5), percentile(values, 0.95)
             rows.append((f"edit → {name}, p50 / p95", f"{middle:.1f} / {high:.1f} ms"))
-        kilobytes = sum(visit.requests.values()) / 1000 - kilobytes
+        kilobytes = visit.weight() / 1000 - kilobytes
         rows.append(("runtime and model, on first use, gzipped", f"{kilobytes:.0f} kB"))
     return rows
 
@@ -192,6 +194,7 @@ def report(name: str, rows: list[tuple[str, str]]) -> None:
 def main() -> None:
     with served() as site, sync_playwright() as playwright:
         browser = launch(playwright, find_chromium())
+        print(f"Chromium {browser.version} on {processor().partition(',')[0]}")
         for edit in EDITED:
             report(edit.stem, measure(browser, site, edit))
         report("generation, writing", written(browser, site))

@@ -11,9 +11,9 @@ time on one thread, in turns of 10 s, so that whatever else the machine does hit
 trained as its book does (chapters 10.7, 11.4 and 11.7: Adam at 0.005, the Transformer at 0.001,
 batches of 128, dropout 0.2, words that occur twice, all sentences padded to one length), by its own
 Trainer's loop and at torch's default precision of matrix products; PyTorch's likewise; ours as in
-tinylib/lab/recipes.py. The GRUs are as wide and as deep as d2l's. Our Transformer is not, so a
-second, shorter run compares how many target words a second are trained on at equal size. Prints a
-table; it judges nothing.
+tinylib/lab/recipes.py, each in the precision that a trial chooses on this processor. The GRUs are
+as wide and as deep as d2l's. Our Transformer is not, so a second, shorter run compares how many
+target words a second are trained on at equal size. Prints a table; it judges nothing.
 
     python tests/bench/translation.py --seconds 250 [--attention | --transformer | --speed] [--all]
 """
@@ -37,6 +37,7 @@ from greenlet import greenlet  # type: ignore[import-untyped]
 from torch import Tensor, nn
 
 from tinylib.lab.data import PAD, Batch, Batches, Pair, RealSplits, encode, fra_eng
+from tinylib.lab.precision import Precision, precision, processor
 from tinylib.lab.recipes import (
     ATTENTION_DECAY,
     SHORT,
@@ -46,7 +47,7 @@ from tinylib.lab.recipes import (
     fra_eng_attention_model,
     fra_eng_model,
     fra_eng_transformer_model,
-    precision,
+    quicker,
     train_fra_eng,
     untrained,
 )
@@ -356,7 +357,7 @@ class Ours:
     """
 
     def __init__(self, make: Make, seconds: float, **how: Any):
-        steps = steps_in(seconds, make)
+        self.chosen, steps = steps_in(seconds, make)
         self.translator, self.batches = make()
         self.model = self.translator.model
         self.words, self.seconds, self.until = 0, 0.0, 0.0
@@ -376,7 +377,7 @@ class Ours:
         if self._training.dead:
             return
         self.until, self._start = seconds, clock() - self.seconds
-        with precision("medium"):
+        with precision(self.chosen):
             self._training.switch()
         self.seconds = clock() - self._start
 
@@ -384,14 +385,15 @@ class Ours:
         return translate_unchecked(*self.translator, [pair.source for pair in pairs])
 
 
-def steps_in(seconds: float, make: Make) -> int:
-    """About how many of our steps fit into so many seconds."""
+def steps_in(seconds: float, make: Make) -> tuple[Precision, int]:
+    """The quicker precision, and about how many of our steps in it fit into so many seconds."""
     trial, batches = make()
-    with precision("medium"):
+    chosen = quicker(trial.model, batches)
+    with precision(chosen):
         train_fra_eng(trial.model, batches, steps=20, show=False)  # the first steps are slower
         start = clock()
         train_fra_eng(trial.model, batches, steps=100, show=False)
-    return round(seconds / (clock() - start) * 100)
+    return chosen, round(seconds / (clock() - start) * 100)
 
 
 # --- all ---------------------------------------------------------------------------------------
@@ -411,8 +413,9 @@ def race(seconds: float, rivals: Mapping[str, Ours | Theirs], turn: float = TURN
             rival.train_until(max(own.seconds for own in ours))
 
 
-def trained(rival: Ours | Theirs) -> dict[str, float]:
+def trained(rival: Ours | Theirs) -> dict[str, Any]:
     return {
+        "precision": rival.chosen.name if isinstance(rival, Ours) else "highest",
         "parameters": sum(p.numel() for p in rival.model.parameters()),
         "seconds": rival.seconds,
         "tokens_per_second": rival.words / rival.seconds,
@@ -427,6 +430,7 @@ def compete(seconds: float, splits: RealSplits, rivals: dict[str, Ours | Theirs]
         "pairs": len(splits.train),
         "held_out": len(splits.test),
         "threads": torch.get_num_threads(),
+        "processor": processor(),
     }
     for name, rival in rivals.items():
         said = [" ".join(words) for words in rival.translate(splits.test)]
@@ -440,6 +444,10 @@ def table(found: Mapping[str, Any], names: Sequence[str]) -> None:
     first, *others = names
     print(f"{'':18}{first:>16}" + "".join(f"{other:>16}{'ratio':>8}" for other in others))
     for key, figure in found[first].items():
+        if isinstance(figure, str):
+            others_are = "".join(f"{found[other][key]:>16}{'':8}" for other in others)
+            print(f"{key:18}{figure:>16}{others_are}".rstrip())
+            continue
         theirs = [found[other][key] for other in others]
         columns = "".join(f"{other:16,.1f}{figure / (other or 1e-9):8.2f}" for other in theirs)
         print(f"{key.replace('_', ' '):18}{figure:16,.1f}{columns}")
@@ -503,7 +511,8 @@ def main() -> None:
         found["equal size"] = at_equal_size(min(seconds, 40.0), splits.train, num_steps)
     name = f"translation-{kind_of(chosen)}{found['pairs']}"
     write_json(BUILD / "bench" / f"{name}.json", found)
-    print(f"trained on {found['pairs']} pairs, one thread; {found['held_out']} held out, greedy")
+    print(f"trained on {found['pairs']} pairs, one thread of {found['processor']};")
+    print(f"{found['held_out']} held out, greedy")
     table(found, list(rivals))
     if chosen.transformer:
         speeds(found["equal size"])
@@ -511,7 +520,8 @@ def main() -> None:
 
 def speeds(found: dict[str, Any]) -> None:
     """Print them, and write them into the last race's file, if there is one."""
-    print(f"at equal size: {LAYERS} layers, {WIDTH} wide, {HEADS} heads, {FEED} in between")
+    print(f"at equal size: {LAYERS} layers, {WIDTH} wide, {HEADS} heads, {FEED} in between;")
+    print(f"one thread of {processor()}")
     table(found, list(found))
     path = BUILD / "bench" / f"translation-transformer-{SHORT['size']}.json"
     if path.is_file():

@@ -166,7 +166,7 @@ BEGINNINGS = (
 
 
 class Choice(NamedTuple):
-    """Two ways to go on, of which one agrees: *thou art* and *thou is*."""
+    """Two ways to go on, of which one agrees: *thou art* and *thou are*."""
 
     before: str
     right: str

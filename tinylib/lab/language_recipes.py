@@ -7,11 +7,19 @@
     python -m tinylib.lab.train gpt-shakespeare-page    the one that writes in the page, shipped
     python -m tinylib.lab.train gpt-checkpoints         a very small one at 12 steps, shipped
 
-The page's takes 43 minutes, the stories' 25, the checkpoints' 6, all on one core. Matrix products
-are in bf16 (autocast), the rest in float32.
+The page's took 43 minutes, the stories' 25, the checkpoints' 6, all on one core, with matrix
+products in bf16 and the rest in float32; the recorded results name the processor. Whether bf16 is
+the quickest depends on the processor: a trial before the training chooses the precision
+(tinylib/lab/precision.py), its outcome is printed and is part of the recorded results, and
+`--precision highest` or another name fixes it.
+
+While a model for Shakespeare is trained, every fourth piece of the validation split is predicted,
+and the recorded name of these values says so. The loss of the whole split, which may be compared
+with that of others, is the `loss` among the figures.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,18 +27,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tinylib.gpt import GPT, GPTConfig
-from tinylib.lab import weights
+from tinylib.gpt import GPT, GPTConfig, next_token_loss
+from tinylib.lab import devices, weights
 from tinylib.lab.checkpoints import Checkpoints, figures
 from tinylib.lab.data import PAD, TINY_SHAKESPEARE, Characters, Vocabulary, tiny_shakespeare
-from tinylib.lab.language import (
-    LanguageModel,
-    Windows,
-    metadata_of,
-    mixed_precision_loss,
-    text_loss,
-)
-from tinylib.lab.recipes import PRECISION, precision
+from tinylib.lab.language import LanguageModel, Windows, metadata_of, text_loss
+from tinylib.lab.precision import Precision, decide, precision
 from tinylib.lab.stories import (
     Story,
     StoryBatches,
@@ -97,11 +99,13 @@ def gpt_stories(checkpoint: Path, steps: int = 6000) -> Outcome:
     train, valid, test = stories()
     vocabulary = Vocabulary.build(story.words for story in train)
     model = untrained(STORIES._replace(V=len(vocabulary)))
-    with precision():
+    loss = partial(next_token_loss, pad=PAD)
+    batches = StoryBatches([vocabulary.ids(story.words) for story in train], size=32)
+    with precision("auto", model, loss, batches, checkpoint=checkpoint) as chosen:
         run = fit(
             model,
-            partial(mixed_precision_loss, pad=PAD),
-            StoryBatches([vocabulary.ids(story.words) for story in train], size=32),
+            chosen.of(loss),
+            batches,
             steps,
             validate=lambda model: entropy(heard(model, valid[:300], vocabulary)).nats,
             every=steps // 10,
@@ -110,8 +114,8 @@ def gpt_stories(checkpoint: Path, steps: int = 6000) -> Outcome:
         )
     found = {
         "steps": steps,
-        "valid": run.valid,
-        "matmul_precision": PRECISION,
+        "valid_first_300_stories": run.valid,
+        "precision": chosen._asdict(),
         "ngrams": {str(n): ngram_loss(train, test, n) for n in (1, 2, 3, 5)},
         "test": told(model, test, vocabulary),
         "packed": told(weights.as_packed(model), test, vocabulary),
@@ -125,6 +129,7 @@ def gpt_stories(checkpoint: Path, steps: int = 6000) -> Outcome:
         ship=metadata_of(LanguageModel(model, vocabulary), packed="int8"),
         licence="MIT",
         attribution="made by tinylib.lab.stories",
+        validation="validation_first_300_stories",
     )
 
 
@@ -143,6 +148,25 @@ def characters() -> tuple[Characters, Tensor, Tensor]:
     return tokens, torch.tensor(tokens.ids(train)), torch.tensor(tokens.ids(valid))
 
 
+EVERY = 4
+SAMPLE = f"every_{EVERY}th_piece"
+"""What the names of validation values end with: which part of the validation split they are of."""
+
+
+def pieces(ids: Tensor, T: int) -> Tensor:
+    """Every fourth of the pieces in which :func:`text_loss` reads a text, each a row: spread over
+    all of it, since a text's beginning may be easier than the rest, as Shakespeare's is."""
+    return ids.unfold(0, T + 1, T)[::EVERY]
+
+
+@torch.no_grad()
+def pieces_loss(model: GPT, pieces: Tensor, size: int = 32) -> float:
+    """The mean of -ln p over these pieces, in nats for each character."""
+    parts = pieces.to(devices.of(model)).split(size)
+    losses = [next_token_loss(model, some).cpu().double() * len(some) for some in parts]
+    return (torch.stack(losses).sum() / len(pieces)).item()
+
+
 def train_small(
     config: GPTConfig,
     how: Mapping[str, Any],
@@ -150,18 +174,24 @@ def train_small(
     checkpoint: Path | None = None,
     seed: int = 0,
     show: bool = True,
+    chosen: Precision | None = None,
 ) -> tuple[GPT, Fit, dict[str, Any]]:
-    """Train on batches of 12 windows, as nanoGPT does on a CPU; the model, its run and figures."""
+    """Train on batches of 12 windows, as nanoGPT does on a CPU; the model, its run and figures.
+
+    Without a ``chosen`` precision, a trial finds the quickest.
+    """
     _, train, valid = characters()
     model = untrained(config, seed)
-    with precision():
+    windows, sample = Windows(train, config.longest, 12), pieces(valid, config.longest)
+    chosen = chosen or decide(model, next_token_loss, windows, checkpoint=checkpoint, show=show)
+    with precision(chosen):
         run = fit(
             model,
-            mixed_precision_loss,
-            Windows(train, config.longest, 12),
+            chosen.of(next_token_loss),
+            windows,
             steps,
             seed=seed,
-            validate=lambda model: text_loss(model, valid[:32_001], config.longest),
+            validate=lambda model: pieces_loss(model, sample),
             every=-(-steps // 10),
             checkpoint=checkpoint,
             show=show,
@@ -170,16 +200,17 @@ def train_small(
     found = {
         "steps": steps,
         "seconds": round(run.seconds),
-        "valid": run.valid,
+        f"valid_{SAMPLE}": run.valid,
         "loss": text_loss(model, valid, config.longest),
-        "matmul_precision": PRECISION,
+        "precision": chosen._asdict(),
     }
     return model, run, found
 
 
 def small_outcome(config: GPTConfig, how: Mapping[str, Any], steps: int, path: Path) -> Outcome:
     model, run, found = train_small(config, how, steps, path)
-    return Outcome(model, run, seed=0, data=SHAKESPEARE, figures=found)
+    of = f"validation_{SAMPLE}"
+    return Outcome(model, run, seed=0, data=SHAKESPEARE, figures=found, validation=of)
 
 
 @recipe("gpt-shakespeare")
@@ -207,11 +238,13 @@ PARTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 def modern_parts(checkpoint: Path, steps: int = 1500) -> Outcome:
     """What rotary positions, RMS norm and Muon gain, each alone and all together; 8 minutes."""
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in PARTS}
-    whole = Fit()
+    whole, chosen = Fit(), None  # the first's precision is that of all
     for seed in (0, 1):
         for i, (name, (changed, how)) in enumerate(PARTS.items()):
             path = checkpoint.with_stem(f"{checkpoint.stem}-{i}-{seed}")
-            model, run, found = train_small(SMALL._replace(**changed), how, steps, path, seed)
+            config = SMALL._replace(**changed)
+            model, run, found = train_small(config, how, steps, path, seed, chosen=chosen)
+            chosen = Precision(**found["precision"])
             runs[name].append(found | {"seed": seed})
             whole.losses += run.losses
             whole.seconds += run.seconds
@@ -226,21 +259,23 @@ def gpt_shakespeare_page(checkpoint: Path, steps: int = 5400) -> Outcome:
     """A GPT for Shakespeare's characters, shipped for chapter 08's widget; 43 minutes."""
     tokens, train, valid = characters()
     model = untrained(PAGE)
-    with precision():
+    windows, sample = Windows(train, PAGE.longest, 16), pieces(valid, PAGE.longest)
+    with precision("auto", model, next_token_loss, windows, checkpoint=checkpoint) as chosen:
         run = fit(
             model,
-            mixed_precision_loss,
-            Windows(train, PAGE.longest, 16),
+            chosen.of(next_token_loss),
+            windows,
             steps,
-            validate=lambda model: text_loss(model, valid[:32_001], PAGE.longest),
+            validate=lambda model: pieces_loss(model, sample),
             every=steps // 20,
             checkpoint=checkpoint,
             **MUON,
         )
-    found = {"steps": steps, "matmul_precision": PRECISION, "valid": run.valid}
+    found = {"steps": steps, "precision": chosen._asdict(), f"valid_{SAMPLE}": run.valid}
     found["loss"] = text_loss(model, valid, PAGE.longest)
     found["loss_packed"] = text_loss(weights.as_packed(model), valid, PAGE.longest)
-    return shipped_shakespeare(model, run, found, metadata_of(LanguageModel(model, tokens)))
+    out = shipped_shakespeare(model, run, found, metadata_of(LanguageModel(model, tokens)))
+    return replace(out, validation=f"validation_{SAMPLE}")
 
 
 def shipped_shakespeare(
@@ -283,10 +318,10 @@ def gpt_checkpoints(checkpoint: Path) -> Outcome:
             weights.save(kept(step), model)
         return windows(step)
 
-    with precision():
+    with precision("auto", model, next_token_loss, windows, checkpoint=checkpoint) as chosen:
         run = fit(
             model,
-            mixed_precision_loss,
+            chosen.of(next_token_loss),
             batch,
             STEPS[-1],
             every=800,
@@ -298,6 +333,9 @@ def gpt_checkpoints(checkpoint: Path) -> Outcome:
     for i, step in enumerate(STEPS):
         weights.load_into(model, kept(step))
         stacked.put(i, weights.as_packed(model))
-    found = figures(stacked, tokens, STEPS, *tiny_shakespeare(), TINY.longest)
+    found = {
+        **figures(stacked, tokens, STEPS, *tiny_shakespeare(), TINY.longest),
+        "precision": chosen._asdict(),
+    }
     ship = metadata_of(LanguageModel(model, tokens), steps=list(STEPS))
     return shipped_shakespeare(stacked, run, found, ship)

@@ -70,7 +70,7 @@ class Figure:
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
         width, height = (round(96 * inches) for inches in self.drawing.get_size_inches())
         data = {"image/png": base64.b64encode(self.png).decode(), "text/plain": self.alt}
-        return data, {"image/png": {"width": width, "height": height}}
+        return data, {"image/png": {"width": width, "height": height, "alt": self.alt}}
 
 
 @contextmanager

@@ -30,22 +30,36 @@ FIXED: dict[str, tuple[object, ...]] = {
     "scale_attn_weights": (True,),
     "scale_attn_by_inverse_layer_idx": (False,),
     "add_cross_attention": (False,),
+    "quantization_config": (None,),
     "activation_function": tuple(ACTIVATIONS),
 }
 SIZES = {"vocab_size": 50257, "n_positions": 1024, "n_embd": 768, "n_head": 12, "n_layer": 12}
+LARGEST = 2**24  # of a size; the largest GPT-2 has 50257
+# Other names for sizes, which transformers' GPT2Config reads just as well.
+ALIASES = {
+    "hidden_size": "n_embd",
+    "max_position_embeddings": "n_positions",
+    "num_attention_heads": "n_head",
+    "num_hidden_layers": "n_layer",
+}
+# Numbers up to 1: what they are if the config does not say, and the least that they can be.
+NUMBERS = {"layer_norm_epsilon": (1e-5, 1e-15), "resid_pdrop": (0.1, 0)}
 
 
 def load_gpt2(source: str | Path) -> GPT:
     """The GPT-2 of a folder, or of a repository on the hub, in fp32 and in eval mode.
 
-    Its weights lie in memory as they do in the file, by columns: so it writes faster.
+    Its weights lie in memory as they do in the file, by columns: so it writes faster. Of a GPT-2's
+    three dropouts ours has only resid_pdrop, which stands for embd_pdrop, too; attention weights
+    are not dropped, whatever attn_pdrop says. This matters in training alone.
 
     The folder holds config.json, and model.safetensors or its shards with their index. A name like
     "openai-community/gpt2" that is no folder here is fetched once, by `huggingface_hub`.
 
     FileNotFoundError if a file is not there; ValueError if one is damaged, if the model is of a
-    kind that ours is not, or if tensors are missing, too many or of a wrong shape. DataError if the
-    hub does not give it, ImportError if its package is not installed.
+    kind that ours is not, or if tensors are missing, too many, there twice, of a wrong shape or not
+    floating-point. DataError if the hub does not give it, ImportError if its package is not
+    installed.
     """
     folder = Path(source)
     if not folder.exists() and isinstance(source, str):
@@ -54,16 +68,13 @@ def load_gpt2(source: str | Path) -> GPT:
         there = "is a file: name the folder it lies in" if folder.exists() else "is not there"
         raise FileNotFoundError(f"no folder {folder} to read a GPT-2 from: it {there}")
     config, eps = configuration(folder / CONFIG)
-    model, tensors = GPT(config), stored(folder)
-    for module in model.modules():
-        if isinstance(module, LayerNorm):
-            module.eps = eps
-    weights.store_columns(model)
-    places = of_gpt2(model)
-    shapes = {
-        name: torch.empty(*parts[0].shape[:-1], sum(p.shape[-1] for p in parts), device="meta")
-        for name, parts in places.items()
-    }
+    tensors = stored(folder)
+    if config.layers > len(tensors):
+        raise ValueError(
+            f"{folder / CONFIG}: n_layer is {config.layers}, and there are only {len(tensors)} "
+            "tensors"
+        )
+    shapes = shapes_of(config)
     head = tensors.get("lm_head.weight")
     if config.tied and head is not None:
         if not torch.equal(head, tensors.get("wte.weight", head)):
@@ -77,8 +88,13 @@ def load_gpt2(source: str | Path) -> GPT:
             f"the tensors in {folder} are not those of its {CONFIG}: {wrong}. "
             "Save or fetch the model anew"
         )
+    model = GPT(config)  # only now, when it is as large as what is stored
+    for module in model.modules():
+        if isinstance(module, LayerNorm):
+            module.eps = eps
+    weights.store_columns(model)
     with torch.no_grad():
-        for name, parts in places.items():
+        for name, parts in of_gpt2(model).items():
             pieces = tensors[name].split([part.shape[-1] for part in parts], -1)
             for part, piece in zip(parts, pieces, strict=True):
                 part.copy_(piece)
@@ -115,9 +131,26 @@ def of_gpt2(model: GPT) -> dict[str, list[Tensor]]:
     return places
 
 
+def shapes_of(config: GPTConfig) -> dict[str, Tensor]:
+    """By GPT-2's names: tensors of the right shapes, but without numbers and without memory."""
+    with torch.device("meta"):
+        return {
+            name: torch.empty(*parts[0].shape[:-1], sum(p.shape[-1] for p in parts))
+            for name, parts in of_gpt2(GPT(config)).items()
+        }
+
+
 def configuration(path: Path) -> tuple[GPTConfig, float]:
     """Our form of a GPT-2's config.json, and its norms' epsilon; ValueError if there is none."""
-    told = {"model_type": "gpt2", "activation_function": "gelu_new", **SIZES, **read_json(path)}
+    told = read_json(path)
+    for alias, name in ALIASES.items():
+        if alias in told and told.setdefault(name, told[alias]) != told[alias]:
+            raise ValueError(
+                f"{path}: {alias} is {json.dumps(told[alias])}, but {name}, another name for it, "
+                f"is {json.dumps(told[name])}"
+            )
+    usual: dict[str, Any] = {"model_type": "gpt2", "activation_function": "gelu_new", **SIZES}
+    told = usual | {name: number for name, (number, _) in NUMBERS.items()} | told
     for name, allowed in FIXED.items():
         if name in told and told[name] not in allowed:
             raise ValueError(
@@ -125,8 +158,15 @@ def configuration(path: Path) -> tuple[GPTConfig, float]:
                 f"{' or '.join(map(json.dumps, allowed))}"
             )
     for name in SIZES:
-        if type(told[name]) is not int or told[name] < 1:
-            raise ValueError(f"{path}: {name} is {json.dumps(told[name])}: a size is 1 or more")
+        if type(told[name]) is not int or not 1 <= told[name] <= LARGEST:
+            raise ValueError(
+                f"{path}: {name} is {json.dumps(told[name])}: a size is 1 to {LARGEST}"
+            )
+    for name, (_, least) in NUMBERS.items():
+        if type(told[name]) not in (int, float) or not least <= told[name] <= 1:
+            raise ValueError(
+                f"{path}: {name} is {json.dumps(told[name])}: make it a number from {least} to 1"
+            )
     D = told["n_embd"]
     if told.get("n_inner") not in (None, 4 * D):
         raise ValueError(
@@ -139,25 +179,31 @@ def configuration(path: Path) -> tuple[GPTConfig, float]:
         D=D,
         H=told["n_head"],
         layers=told["n_layer"],
-        dropout=told.get("resid_pdrop", 0.1),
+        dropout=told["resid_pdrop"],
         activation=ACTIVATIONS[told["activation_function"]],
         tied=told.get("tie_word_embeddings", True),
     )
-    return config, told.get("layer_norm_epsilon", 1e-5)
+    return config, told["layer_norm_epsilon"]
 
 
 def stored(folder: Path) -> dict[str, Tensor]:
     """All tensors of the folder's file, or of its shards, by GPT-2's short names.
 
     "transformer.", before the names in some files, is left out, and so are the masks that older
-    files hold (attn.bias, attn.masked_bias): which tokens are seen is no weight.
+    files hold (attn.bias, attn.masked_bias): which tokens are seen is no weight. ValueError
+    if a tensor is there twice, or not floating-point, as those of a quantised model.
     """
     tensors: dict[str, Tensor] = {}
     for path in parts_of(folder):
         for name, tensor in weights.load(path).tensors.items():
             short = name.removeprefix("transformer.")
-            if not re.fullmatch(r"h\.\d+\.attn\.(masked_)?bias", short):
-                tensors[short] = tensor
+            if re.fullmatch(r"h\.\d+\.attn\.(masked_)?bias", short):
+                continue
+            if short in tensors:
+                raise ValueError(f"{path}: {short} is there twice, and only one can be right")
+            if not tensor.is_floating_point():
+                raise ValueError(f"{path}: {short} is {tensor.dtype}, no floating-point numbers")
+            tensors[short] = tensor
     return tensors
 
 

@@ -3,7 +3,8 @@
     torchrun --nproc-per-node 2 -m tinylib.lab.train NAME
 
 All begin with the same weights, draw the same batch, and take the same step: the gradients are
-averaged by `DistributedDataParallel`. In one process every function here does nothing.
+averaged by `DistributedDataParallel`, each weighed by how many targets its process has. In one
+process every function here does nothing.
 """
 
 import os
@@ -19,7 +20,7 @@ Model = TypeVar("Model", bound=nn.Module)
 Data = TypeVar("Data")
 
 TRIED = 16
-"""So many batches: in some, all rows may have the same number of pads."""
+"""In so many batches, the first ones, the parts' loss is always compared with the whole's."""
 
 
 @contextmanager
@@ -58,52 +59,136 @@ def mean(x: float) -> float:
     return total.item() / number()
 
 
+def of_the_first(text: str) -> str:
+    """What the first process passes, for all of them."""
+    if number() == 1:
+        return text
+    box = [text]
+    distributed.broadcast_object_list(box)
+    return box[0]
+
+
 class _Loss(nn.Module):
     """A model and its loss as one module, so that whatever the loss calls is within."""
 
     def __init__(self, model: nn.Module, loss: Callable[[Any, Any], Tensor]):
         super().__init__()
         self.model, self.loss = model, loss
+        self.targets: int | None = None
 
     def forward(self, data: Any) -> Tensor:
-        return self.loss(self.model, data)
+        with _last_output(self.model) as output:
+            value = self.loss(self.model, data)
+        self.targets = _targets(value, output)
+        return value
+
+
+@contextmanager
+def _last_output(model: nn.Module) -> Iterator[list[Tensor]]:
+    """What the last of the model's modules to be called returns: as a rule, the logits."""
+    own, output = set(model.modules()), list[Tensor]()
+
+    def keep(module: nn.Module, _: Any, returned: Any) -> None:
+        found = [t for t in tensors_in(returned) if t.requires_grad and t.ndim]
+        if found and module in own:
+            output[:] = found
+
+    # Not a hook of each module: a Tap that has one switches to the slower way.
+    hook = nn.modules.module.register_module_forward_hook(keep)
+    try:
+        yield output
+    finally:
+        hook.remove()
+
+
+def _targets(value: Tensor, output: list[Tensor]) -> int | None:
+    """How many places of the output have a gradient, as those of pads have none; None: unknown.
+
+    In logits (*, V) a place is one row of V numbers.
+    """
+    if not output or not value.requires_grad or value.ndim:
+        return None
+    gradients = torch.autograd.grad(value, output, retain_graph=True, allow_unused=True)
+    felt = [g.ne(0) for g in gradients if g is not None]
+    return sum(int((g.any(-1) if g.ndim > 1 else g).sum()) for g in felt) if felt else None
 
 
 def shared(model: Model, loss: Callable[[Model, Data], Tensor]) -> Callable[[Model, Data], Tensor]:
-    r"""The loss of this process's rows, whose gradient is $\frac{1}{n}\sum_r \nabla loss_r$.
+    r"""The loss of this process's rows, weighed so that the mean of all is that of the batch.
 
-    That is the gradient of the whole batch, if its loss is a mean to which every row adds alike;
-    not if rows are padded, and the mean is over what is no pad. The first batches are tried both
-    ways: ValueError if they differ.
+    Of n processes the r-th has $c_r$ of the batch's C targets. Its loss is weighed by
+    $n\,c_r/C$: then $\frac{1}{n}\sum_r n\frac{c_r}{C} loss_r$ is the mean over all targets, even
+    if the rows are padded, and so is its gradient.
+
+    In the first batches, the whole batch's loss is computed, too, and compared with that mean;
+    later it is only where the $c_r$ differ, until such a batch has shown that the loss is a mean
+    over targets. If it is one over rows, the weights are 1. ValueError if neither is so.
     """
     if number() == 1:
         return loss
     # A parameter that the loss leaves out is found in the first step: GPT's table of learned
     # positions, which is empty if they are rotary.
-    together = nn.parallel.DistributedDataParallel(_Loss(model, loss), static_graph=True)
-    left = TRIED
+    inner = _Loss(model, loss)
+    together = nn.parallel.DistributedDataParallel(inner, static_graph=True)
+    left, proven = TRIED, False
 
     def of_rows(model: Model, data: Data) -> Tensor:
-        nonlocal left
+        nonlocal left, proven
         mine = rows(data, rank(), number())
-        if left:
-            _try(model, loss, data, mine)
-            left -= 1
-        return together(mine)
+        value = together(mine)
+        counts = _counts(inner.targets)
+        known = all(count >= 0 for count in counts) and sum(counts) > 0
+        weight = number() * counts[rank()] / sum(counts) if known else 1.0
+        differ = len(set(counts)) > 1
+        if left or not known or (differ and not proven):
+            by_targets, by_rows = _tried(model, loss, data, mine, weight)
+            proven = proven or (differ and by_targets and not by_rows)
+            weight = weight if by_targets else 1.0
+            left = max(0, left - 1)
+        return value * weight
 
     return of_rows
 
 
-def _try(model: Model, loss: Callable[[Model, Data], Tensor], data: Data, mine: Data) -> None:
+def _counts(mine: int | None) -> list[float]:
+    """What each process has counted; -1 where it is unknown."""
+    counts = torch.zeros(number(), dtype=torch.float64)
+    counts[rank()] = -1 if mine is None else mine
+    distributed.all_reduce(counts)
+    return counts.tolist()
+
+
+def _tried(
+    model: Model, loss: Callable[[Model, Data], Tensor], data: Data, mine: Data, weight: float
+) -> tuple[bool, bool]:
+    """Is the loss of the batch the weighed mean of its parts', and is it the plain one?"""
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
         model.eval()
-        whole, part = float(loss(model, data)), mean(float(loss(model, mine)))
+        whole, part = mean(float(loss(model, data))), float(loss(model, mine))
         model.train()
-    if abs(whole - part) > 5e-6 * max(1.0, abs(whole)):  # the roundings of bf16 make 2e-7
+    means = mean(part * weight), mean(part)
+    margin = 5e-6 * max(1.0, abs(whole))  # the roundings of bf16 make 2e-7
+    by_targets, by_rows = (not abs(whole - value) > margin for value in means)
+    if not (by_targets or by_rows):
         raise ValueError(
-            f"the loss of a batch is {whole:.7g}, the mean of its {number()} parts' {part:.7g}: "
-            "several processes need rows that count alike (are they padded?); train in one process"
+            f"the loss of a batch is {whole:.7g}, the mean of its {number()} parts' {means[0]:.7g} "
+            f"if weighed by their targets, else {means[1]:.7g}: several processes need a loss that "
+            "is a mean over targets or rows; train in one process"
         )
+    return by_targets, by_rows
+
+
+def tensors_in(data: object) -> Iterator[Tensor]:
+    """The tensors in tuples, lists, dictionaries and dataclasses, at any depth."""
+    if isinstance(data, Tensor):
+        yield data
+    elif isinstance(data, Mapping):
+        yield from tensors_in(list(data.values()))
+    elif isinstance(data, (tuple, list)):
+        for part in data:
+            yield from tensors_in(part)
+    elif is_dataclass(data) and not isinstance(data, type):
+        yield from tensors_in(vars(data))
 
 
 def rows(data: Any, rank: int, number: int) -> Any:
@@ -111,20 +196,31 @@ def rows(data: Any, rank: int, number: int) -> Any:
 
     That may be tuples, lists, dictionaries and dataclasses. ValueError if they cannot be equal.
     """
-    if isinstance(data, Tensor) and data.ndim:
-        count, left = divmod(len(data), number)
+
+    def mine(tensor: Tensor) -> Tensor:
+        if not tensor.ndim:
+            return tensor
+        count, left = divmod(len(tensor), number)
         if left:
             raise ValueError(
-                f"{number} processes cannot share a batch of {len(data)} rows alike: "
+                f"{number} processes cannot share a batch of {len(tensor)} rows alike: "
                 f"make it a multiple of {number}, or start another number of processes"
             )
-        return data[rank * count : (rank + 1) * count]
+        return tensor[rank * count : (rank + 1) * count]
+
+    return changed(data, mine)
+
+
+def changed(data: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """The data with each tensor changed, in tuples, lists, dictionaries and dataclasses."""
+    if isinstance(data, Tensor):
+        return change(data)
     if isinstance(data, Mapping):
-        return {name: rows(part, rank, number) for name, part in data.items()}
+        return {name: changed(part, change) for name, part in data.items()}
     if isinstance(data, tuple) and hasattr(data, "_fields"):
-        return type(data)(*(rows(part, rank, number) for part in data))
+        return type(data)(*(changed(part, change) for part in data))
     if isinstance(data, tuple | list):
-        return type(data)(rows(part, rank, number) for part in data)
+        return type(data)(changed(part, change) for part in data)
     if is_dataclass(data) and not isinstance(data, type):
-        return replace(data, **rows(vars(data), rank, number))
+        return replace(data, **changed(vars(data), change))
     return data

@@ -14,12 +14,14 @@
     python -m tinylib.lab.train smoothing              three amounts of label smoothing; minutes
     python -m tinylib.lab.train fra-eng-transformer    nothing but attention, shipped; 50 minutes
 
-Those that translate set float32 matmul precision to "medium": most CPUs then use a faster library
-at the same precision, those with bf16 matrix units may round more. The recorded results say so.
+Those that translate take the quicker of two precisions of matrix products, "highest" and "medium",
+which a trial finds before the training (tinylib/lab/precision.py): with "medium" most CPUs use
+another library at the same precision, and those with bf16 matrix units may round more. The trial's
+outcome is printed and is part of the recorded results; `--precision medium` fixes it. The minutes
+above are those of the recorded runs, whose results name the processor.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,7 +33,7 @@ from torch import Tensor, nn
 
 from tinylib.decoding import greedy
 from tinylib.encoder_decoder import EncoderDecoder, RecurrentDecoder, RecurrentEncoder
-from tinylib.lab import weights
+from tinylib.lab import devices, weights
 from tinylib.lab.data import (
     BOS,
     EOS,
@@ -57,6 +59,7 @@ from tinylib.lab.lookup import (
     lookups,
     synthesizer_model,
 )
+from tinylib.lab.precision import FLOAT32, Precision, decide, precision
 from tinylib.lab.train import Fit, Outcome, adamw, fit, linear, recipe
 from tinylib.lab.translation import (
     FIRST,
@@ -71,20 +74,6 @@ from tinylib.lab.zoo import ZOO, scoring_flops
 from tinylib.seq2seq import Seq2Seq, masked_loss, teacher_forcing
 from tinylib.transformer import Transformer
 from tinylib.transformer_block import Design
-
-PRECISION = "medium"
-
-
-@contextmanager
-def precision(name: str = PRECISION) -> Iterator[None]:
-    """Float32 matrix products at that precision, for as long as the block runs."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision(name)
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
-
 
 Make = Callable[[int, int], EncoderDecoder]
 """A model from the sizes of its two vocabularies, source and target."""
@@ -101,6 +90,18 @@ def untrained(pairs: Sequence[Pair], make: Make, min_count: int = 1, seed: int =
 def translation_loss(model: EncoderDecoder, batch: Batch, label_smoothing: float = 0.0) -> Tensor:
     """:func:`tinylib.seq2seq.teacher_forcing` of a batch."""
     return teacher_forcing(model, *batch, label_smoothing=label_smoothing)
+
+
+def quicker(
+    model: EncoderDecoder,
+    batches: Callable[[int], Batch],
+    checkpoint: Path | None = None,
+    show: bool = True,
+) -> Precision:
+    """The quicker precision for a translator, of those that leave its products in float32."""
+    return decide(
+        model, translation_loss, batches, allowed=FLOAT32, checkpoint=checkpoint, show=show
+    )
 
 
 def tokens_per_second(pairs: Sequence[Pair], size: int, run: Fit) -> int:
@@ -144,10 +145,12 @@ def train_bilingual(
     show: bool = True,
     lr: float = 4e-3,
     warmup: float = 0.05,
-) -> tuple[Translator, Fit]:
-    """A model that translates `bilingual`, and its training.
+    chosen: Precision | None = None,
+) -> tuple[Translator, Fit, Precision]:
+    """A model that translates `bilingual`, its training, and the precision of that.
 
     The training pairs are taken ten times, each time with a word unknown in another 40 % of them.
+    Without a ``chosen`` precision, a trial finds the quickest.
     """
     random = Random(seed)
     model, source, target = translator = untrained(splits.train, make, seed=seed)
@@ -156,21 +159,24 @@ def train_bilingual(
         for _ in range(10)
         for pair in splits.train
     ]
-    run = fit(
-        model,
-        translation_loss,
-        Batches(encode(pairs, source, target), size=64, seed=seed),
-        steps,
-        lr=lr,
-        schedule=linear(warmup),
-        optimiser=partial(adamw, weight_decay=0.1),
-        seed=seed,
-        validate=lambda _: 1 - evaluate(*translator, splits.valid)["exact_match"],
-        every=1000,
-        checkpoint=checkpoint,
-        show=show,
-    )
-    return translator, run
+    batches = Batches(encode(pairs, source, target), size=64, seed=seed)
+    chosen = chosen or quicker(model, batches, checkpoint, show)
+    with precision(chosen):
+        run = fit(
+            model,
+            translation_loss,
+            batches,
+            steps,
+            lr=lr,
+            schedule=linear(warmup),
+            optimiser=partial(adamw, weight_decay=0.1),
+            seed=seed,
+            validate=lambda _: 1 - evaluate(*translator, splits.valid)["exact_match"],
+            every=1000,
+            checkpoint=checkpoint,
+            show=show,
+        )
+    return translator, run, chosen
 
 
 def judged(translator: Translator, splits: Splits) -> dict[str, Any]:
@@ -191,14 +197,13 @@ def judged(translator: Translator, splits: Splits) -> dict[str, Any]:
 def shipped_bilingual(make: Make, checkpoint: Path, lr: float = 4e-3, **ship: Any) -> Outcome:
     """A model trained on `bilingual` and measured; ``ship`` says how to make it again."""
     splits, random = bilingual(), Random(1)
-    with precision():
-        translator, run = train_bilingual(splits, make, checkpoint=checkpoint, lr=lr)
+    translator, run, chosen = train_bilingual(splits, make, checkpoint=checkpoint, lr=lr)
     changed = [(pair, with_unknown(pair, random)) for pair in splits.test]
     figures = {
         **judged(translator, splits),
         "unknown": evaluate(*translator, [new for old, new in changed if new != old]),
         "tokens_per_second": tokens_per_second(splits.train, 64, run),
-        "matmul_precision": PRECISION,
+        "precision": chosen._asdict(),
     }
     model, source, target = translator
     return Outcome(
@@ -281,15 +286,14 @@ def norm_zoo(checkpoint: Path) -> Outcome:
     """Six layers on either side, a high rate: where to norm, with and without warm-up; minutes."""
     splits, steps, part, lr = bilingual(), 600, 20, 6e-3
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in NORM_ZOO}
-    whole = Fit()
+    whole, chosen = Fit(), None  # the first's precision is that of all
     for seed in (0, 1):
         for name, (norm, warmup) in NORM_ZOO.items():
             make = partial(Transformer, design=BILINGUAL._replace(layers=6, norm=norm))
             path = checkpoint.with_stem(f"{checkpoint.stem}-{norm}-{warmup}-{seed}")
-            with precision():
-                translator, run = train_bilingual(
-                    splits, make, steps, seed, path, lr=lr, warmup=warmup
-                )
+            translator, run, chosen = train_bilingual(
+                splits, make, steps, seed, path, lr=lr, warmup=warmup, chosen=chosen
+            )
             means = torch.tensor(run.losses).view(-1, part).mean(1)
             test = evaluate(*translator, splits.test)
             runs[name].append(
@@ -303,7 +307,9 @@ def norm_zoo(checkpoint: Path) -> Outcome:
             )
             whole.losses += run.losses
             whole.seconds += run.seconds
+    assert chosen
     figures = {"layers": 6, "steps": steps, "mean_over": part, "lr": lr, "runs": runs}
+    figures["precision"] = chosen._asdict()
     return Outcome(translator.model, whole, seed=0, data="bilingual(seed=0)", figures=figures)
 
 
@@ -313,19 +319,21 @@ def attention_zoo(checkpoint: Path) -> Outcome:
     splits, D = bilingual(), 118
     S = round(sum(len(pair.source) for pair in splits.test) / len(splits.test))
     scores: dict[str, dict[str, Any]] = {}
-    whole = Fit()
+    whole, chosen = Fit(), None  # the first's precision is that of all
     for name, make in ZOO.items():
         runs = []
         for seed in (0, 1):
             path = checkpoint.with_stem(f"{checkpoint.stem}-{name.replace(' ', '-')}-{seed}")
-            with precision():
-                translator, run = train_bilingual(splits, partial(make, D=D), 4000, seed, path)
+            translator, run, chosen = train_bilingual(
+                splits, partial(make, D=D), 4000, seed, path, chosen=chosen
+            )
             runs.append(judged(translator, splits) | {"seed": seed, "seconds": round(run.seconds)})
             whole.losses += run.losses
             whole.seconds += run.seconds
         size = sum(p.numel() for p in translator.model.parameters())
         scores[name] = {"parameters": size, "flops": scoring_flops(name, S, D), "runs": runs}
-    figures = {"D": D, "S": S, "matmul_precision": PRECISION, "scores": scores}
+    assert chosen
+    figures = {"D": D, "S": S, "precision": chosen._asdict(), "scores": scores}
     return Outcome(translator.model, whole, seed=0, data="bilingual(seed=0)", figures=figures)
 
 
@@ -334,6 +342,7 @@ def attention_zoo(checkpoint: Path) -> Outcome:
 
 def said_backwards(model: EncoderDecoder, batch: Batch) -> dict[int, list[int]]:
     """For each length, [how many words are said backwards without a fault, how many there are]."""
+    batch = devices.moved(batch, devices.of(model))
     wanted = batch.target[:, 1:]
     state = model.start(batch.source, batch.lengths)
     said = greedy(model.step, state, BOS, EOS, wanted.shape[1]).tokens
@@ -423,16 +432,25 @@ def train_fra_eng(
 
 
 def on_fra_eng(
-    splits: RealSplits, translator: Translator, batches: Batches, steps: int, **how: Any
+    splits: RealSplits,
+    translator: Translator,
+    batches: Batches,
+    steps: int,
+    checkpoint: Path | None = None,
+    show: bool = True,
+    **how: Any,
 ) -> tuple[Fit, dict[str, Any]]:
     """Train on real sentences; the run, and how the held-out ones are translated after it."""
-    with precision():
+    chosen = quicker(translator.model, batches, checkpoint, show)
+    with precision(chosen):
         run = train_fra_eng(
             translator.model,
             batches,
             steps,
             validate=lambda _: 1 - evaluate(*translator, splits.valid)["bleu"],
             every=-(-steps // 5),
+            checkpoint=checkpoint,
+            show=show,
             **how,
         )
     shown = splits.test[:: -(-len(splits.test) // 12)]
@@ -445,7 +463,7 @@ def on_fra_eng(
         "steps": steps,
         "seconds": round(run.seconds),
         "tokens_per_second": tokens_per_second(splits.train, batches.size, run),
-        "matmul_precision": PRECISION,
+        "precision": chosen._asdict(),
         "test": evaluate(*translator, splits.test),
         "test_beam_4": evaluate(*translator, splits.test, width=4),
         "translations": [
@@ -576,13 +594,13 @@ def certainty(translator: Translator, pairs: Sequence[Pair]) -> dict[str, float]
     with torch.no_grad():
         for start in range(0, len(pairs), 256):
             some = encode(pairs[start : start + 256], source, target)
-            batch = Batches.collate(some)
+            batch = devices.moved(Batches.collate(some), devices.of(model))
             wanted = batch.target[:, 1:]
             logits = model(batch.source, batch.lengths, batch.target[:, :-1])[wanted != PAD]
             wanted = wanted[wanted != PAD]
             best, said = logits.softmax(-1).max(-1)
             loss = nn.functional.cross_entropy(logits, wanted, reduction="sum")
-            found += torch.stack([best.sum(), (said == wanted).sum(), loss])
+            found += torch.stack([best.sum(), (said == wanted).sum(), loss]).cpu()
             words += len(wanted)
     sure, right, loss = (found / words).tolist()
     return {"sure": sure, "right": right, "loss": loss}
@@ -592,17 +610,19 @@ def certainty(translator: Translator, pairs: Sequence[Pair]) -> dict[str, float]
 def smoothing(checkpoint: Path) -> Outcome:
     """Label smoothing on 15 000 real pairs: how sure the model is, and how well it translates."""
     splits, steps = fra_eng(**SHORT), 2500
-    runs, whole = {}, Fit()
+    runs, whole, chosen = {}, Fit(), None  # the first's precision is that of all
     for share in (0.0, 0.1, 0.3):
         translator, batches = fra_eng_transformer_model(splits.train)
-        with precision():
+        path = checkpoint.with_stem(f"{checkpoint.stem}-{share}")
+        chosen = chosen or quicker(translator.model, batches, path)
+        with precision(chosen):
             run = train_fra_eng(
                 translator.model,
                 batches,
                 steps,
                 TRANSFORMER_DECAY,
                 label_smoothing=share,
-                checkpoint=checkpoint.with_stem(f"{checkpoint.stem}-{share}"),
+                checkpoint=path,
                 **TRANSFORMER,
             )
         runs[str(share)] = certainty(translator, splits.test) | {
@@ -612,12 +632,13 @@ def smoothing(checkpoint: Path) -> Outcome:
         }
         whole.losses += run.losses
         whole.seconds += run.seconds
+    assert chosen
     return Outcome(
         translator.model,
         whole,
         seed=0,
         data=f"{FRA_ENG.name}, sha256 {FRA_ENG.sha256}",
-        figures={"steps": steps, "matmul_precision": PRECISION, "shares": runs},
+        figures={"steps": steps, "precision": chosen._asdict(), "shares": runs},
     )
 
 

@@ -34,6 +34,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tinylib.gpt import negative_log_likelihood
+from tinylib.lab import devices
 from tinylib.lab.data import BOS, EOS, Batches, Vocabulary, pad
 
 PEOPLE = {
@@ -603,7 +604,7 @@ def _read_by(
     for i in range(0, len(stories), size):
         some = stories[i : i + size]
         tokens, lengths = pad([[BOS, *vocabulary.ids(story.words), EOS] for story in some])
-        logits = model(tokens[:, :-1])
+        logits = model(tokens[:, :-1].to(devices.of(model))).cpu()
         for story, n, row, ids in zip(some, lengths.tolist(), logits, tokens, strict=True):
             yield story, row[: n - 1], ids[1:n]
 

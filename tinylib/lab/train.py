@@ -2,6 +2,7 @@
 
     fit(model, loss, batch, steps=300)                       in a chapter
     python -m tinylib.lab.train bilingual-gru                a recipe of tinylib/lab/recipes.py
+    python -m tinylib.lab.train NAME --device cuda           the same on a GPU
     torchrun --nproc-per-node 2 -m tinylib.lab.train NAME    the same by several processes
 
 Step i sees batch(i), and its randomness (dropout) comes from (seed, i) alone. So a run that was
@@ -16,8 +17,9 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
-from contextlib import contextmanager
-from dataclasses import dataclass, field, is_dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from html import escape
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -27,7 +29,8 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from tinylib.lab import processes, weights
+from tinylib.lab import devices, files, fingerprint, processes, weights
+from tinylib.lab.precision import SETTINGS, computer, fixed
 from tinylib.lab.weights import load_into, tensors_of
 
 if TYPE_CHECKING:  # neither is needed, nor loaded, outside a notebook
@@ -136,11 +139,16 @@ def muon(
 
 @dataclass
 class Fit:
-    """A training run: the loss of every step, and (step, value) of every validation."""
+    """A training run: the loss of every step, and (step, value) of every validation.
+
+    The first ``resumed`` steps were taken by an earlier call, and come from its checkpoint. If
+    that are all, nothing was trained.
+    """
 
     losses: list[float] = field(default_factory=list)
     valid: list[tuple[int, float]] = field(default_factory=list)
     seconds: float = 0.0
+    resumed: int = field(default=0, compare=False)
 
     @property
     def best(self) -> int:
@@ -167,6 +175,7 @@ def fit(
     patience: int | None = None,
     checkpoint: str | Path | None = None,
     show: bool = True,
+    device: devices.Device | None = None,
 ) -> Fit:
     r"""Train: $\theta \leftarrow \theta - \eta_i\,\mathrm{AdamW}(g)$, $g = \nabla_\theta$ loss.
 
@@ -178,43 +187,62 @@ def fit(
     - `validate(model)` is called in eval mode, without gradients. The lower its value the better:
       negate an accuracy. After `patience` validations without a better value training stops.
     - `checkpoint`, a path, is written. If it is there already, training goes on from it; if that
-      training had come to its end, nothing is trained. It fits only the same call: settings,
-      shapes and the first batch are compared, the loss function cannot be.
+      training had come to its end, nothing is trained, and the report says so. It must be the same
+      run: settings, first batch, the model's structure (not its values) and what the loss is set
+      to are compared (:mod:`tinylib.lab.fingerprint`), and so is, to 2 %, the loss of the first
+      batch with the weights that the run started from, and its gradient's length.
 
     The model is left in eval mode, with its best weights if there is a `validate`, else its last.
+
+    `device` is where it is trained: "cpu", "cuda", "mps", or "auto" for the accelerator if there
+    is one (:mod:`tinylib.lab.devices`). Model and batches are moved there, and the model stays. If
+    no device is named, both are left where they are. A checkpoint is the same file on every
+    device, and a run that began on one can go on on another.
 
     If several processes train it (:mod:`tinylib.lab.processes`), each takes its rows of the batch;
     the first writes the checkpoint and tells.
 
-    ValueError for arguments that make no sense, an empty batch, a loss that is not a scalar, a
-    checkpoint that is damaged or of another run. FloatingPointError as soon as a loss or a
-    gradient is not finite: the checkpoint stays as it was. OSError if a checkpoint cannot be
-    written: the one before stays.
+    ValueError for arguments that make no sense, a device that is not there, an empty batch, a loss
+    that is not a scalar, a checkpoint that is damaged or of another run. FloatingPointError as
+    soon as a loss or a gradient is not finite: the checkpoint stays as it was. OSError if a
+    checkpoint cannot be written: the one before stays. :class:`tinylib.lab.files.InUse` if another
+    process is training with the same checkpoint.
     """
     _check(model, steps, clip, validate, every, patience)
+    if place := devices.chosen(device):
+        model.to(place)
+        batch = _on(place, batch)
     learner = optimiser(model, lr)
     full = [group["lr"] for group in learner.param_groups]
     run, best = Fit(), dict[str, Tensor]()
-    first_of_all = processes.rank() == 0
-    report = _report(steps, validate is not None) if show and first_of_all else None
-    loss = processes.shared(model, loss)
-    with torch.random.fork_rng(devices=[]), _progress(run, report) as tell:
+    path = Path(checkpoint) if checkpoint else None
+    with (
+        _alone(path, str(path)),
+        devices.random_kept(),
+        _progress(run, steps, validate is not None, show) as (tell, say),
+    ):
         first = _drawn(batch, seed, 0)
         file = None
-        if checkpoint:
+        if path:
             settings = {
                 "steps": steps,
-                "schedule": [schedule(share / 16) for share in range(17)],
+                # rounded, for another machine's cosine may differ in its last digit
+                "schedule": [round(schedule(share / 16), 9) for share in range(17)],
                 "optimiser": _settings(learner),
                 "clip": clip,
                 "seed": seed,
                 "validate": validate is not None,
                 "every": every,
                 "patience": patience,
-                "data": _digest(first),
+                "data": fingerprint.of_data(first),
             }
-            file = Checkpoint(Path(checkpoint), json.loads(json.dumps(settings)))
+            file = Checkpoint.of(path, model, loss, first, settings)
             best = file.resume(model, learner, run)
+            if n := run.resumed:
+                ended = n == steps or _stalled(run, patience)
+                what = "nothing was trained: its run had ended" if ended else "its run goes on"
+                say(f"{path} was there, and {what} after {n} steps")
+        loss = processes.shared(model, loss)
         start = time.perf_counter() - run.seconds
         model.train()
         while (i := len(run.losses)) < steps and not _stalled(run, patience):
@@ -226,9 +254,9 @@ def fit(
                 if validate:
                     run.valid.append((i + 1, _validated(model, validate, i + 1)))
                     if run.best == i + 1:
-                        best = {k: t.detach().clone() for k, t in tensors_of(model).items()}
+                        best = _copies(model)
                 run.seconds = time.perf_counter() - start
-                if file and first_of_all:
+                if file and processes.rank() == 0:
                     file.write(model, learner, run, best)
             tell()
     if best:
@@ -267,15 +295,14 @@ def _drawn(batch: Callable[[int], Data], seed: int, i: int) -> Data:
     return data
 
 
-def _reseed(*parts: object) -> None:
-    """Seed torch from several parts; its generator on the CPU uses no more than 32 bits.
+def _on(place: torch.device, batch: Callable[[int], Data]) -> Callable[[int], Data]:
+    return lambda i: devices.moved(batch(i), place)
 
-    `torch.manual_seed` in every step would be slow: without a GPU it notes down each call's stack.
-    """
+
+def _reseed(*parts: object) -> None:
+    """Seed torch from several parts; its generator on the CPU uses no more than 32 bits."""
     number = int.from_bytes(hashlib.blake2b(repr(parts).encode(), digest_size=4).digest())
-    torch.default_generator.manual_seed(number)
-    if torch.cuda.is_initialized():
-        torch.cuda.manual_seed_all(number)
+    devices.seed(number)
 
 
 def _step(
@@ -327,12 +354,55 @@ def _stalled(run: Fit, patience: int | None) -> bool:
 # --- checkpoints -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@contextmanager
+def _alone(path: Path | None, what: str) -> Iterator[None]:
+    """No other run has this path while the block runs; several processes of one run share it."""
+    with ExitStack() as stack:
+        in_use = ""
+        if path and processes.rank() == 0:
+            try:
+                stack.enter_context(files.locked(path, what))
+            except files.InUse as error:
+                in_use = str(error)
+        if in_use := processes.of_the_first(in_use):
+            raise files.InUse(in_use)
+        yield
+
+
+@dataclass
 class Checkpoint:
-    """All that a run needs to go on, in one safetensors file that is replaced in one step."""
+    """All that a run needs to go on, in one safetensors file that is replaced in one step.
+
+    It also holds the weights that the run started from. With them the loss of the first batch can
+    be computed again, whatever values the model has that is to go on.
+    """
 
     path: Path
     settings: dict[str, Any]
+    model: fingerprint.Description
+    loss: fingerprint.Description
+    first_loss: Callable[[], tuple[float | None, float | None]]
+    start: dict[str, Tensor]
+    first: Sequence[float | None] = ()
+
+    @classmethod
+    def of(
+        cls,
+        path: Path,
+        model: Model,
+        loss: Callable[[Model, Data], Tensor],
+        data: Data,
+        settings: Mapping[str, Any],
+    ) -> "Checkpoint":
+        """That of a run which is to start with this model, or to go on in it."""
+
+        def first_loss() -> tuple[float | None, float | None]:
+            _reseed(settings["seed"], 0, "first loss")
+            return fingerprint.first_loss(model, loss, data)
+
+        as_stored = json.loads(json.dumps(settings))
+        what = fingerprint.of_model(model), fingerprint.of_loss(loss)
+        return cls(path, as_stored, *what, first_loss, _copies(model))
 
     def write(
         self, model: nn.Module, learner: Optimizer, run: Fit, best: Mapping[str, Tensor]
@@ -342,45 +412,161 @@ class Checkpoint:
             for index, entry in learner.state_dict()["state"].items()
             for name, value in entry.items()
         }
+        held = {name: t for name, t in memory.items() if isinstance(t, Tensor)}
         tensors = {
             "losses": torch.tensor(run.losses, dtype=torch.float64),
+            **{f"start.{name}": t for name, t in self.start.items()},
             **{f"model.{name}": t for name, t in tensors_of(model).items()},
             **{f"best.{name}": t for name, t in best.items()},
-            **{f"optimiser.{name}": t for name, t in memory.items() if isinstance(t, Tensor)},
+            **{f"optimiser.{name}": t for name, t in held.items()},
         }
         weights.save(
             self.path,
             tensors,
             settings=self.settings,
+            model=self.model,
+            loss=self.loss,
+            first=self.first,
             valid=run.valid,
             seconds=run.seconds,
-            optimiser={name: x for name, x in memory.items() if not isinstance(x, Tensor)},
+            optimiser={name: x for name, x in memory.items() if name not in held},
+            memory=_kinds(held),
         )
 
     def resume(self, model: nn.Module, learner: Optimizer, run: Fit) -> dict[str, Tensor]:
-        """Set model, optimiser and run to where the file left them; the best weights back."""
+        """Set model, optimiser and run to where the file left them; the best weights back.
+
+        ValueError, and all is as it was, if the file is not that of this run or is damaged.
+        """
         if not self.path.exists():
+            self.first = self.first_loss()
             return {}
         tensors, metadata = weights.load(self.path)
-        advice = f"give another path, or delete {self.path} to start anew"
+        try:
+            why = self._another(model, tensors, metadata) or _damage(model, tensors, metadata)
+            if not why:
+                state = _state(tensors, metadata)
+                valid = [(int(step), float(value)) for step, value in metadata["valid"]]
+                seconds, (loss, length) = float(metadata["seconds"]), metadata["first"]
+                why = _misfit(learner, state)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            why = f"is damaged ({error!r})"
+        if why:
+            self._refuse(why)
+        before, self.start, self.first = self.start, _under("start.", tensors), (loss, length)
+        try:
+            load_into(model, self.start)
+            first = self.first_loss()
+            if not fingerprint.alike(self.first, first):
+                names = ("loss", "gradient's length")
+                told = (
+                    f"{name} was {_number(there)}, is {_number(here)}"
+                    for name, there, here in zip(names, self.first, first, strict=True)
+                )
+                self._refuse(
+                    "is the checkpoint of another loss or model (in the first batch, with the "
+                    f"weights from the start: {', '.join(told)})"
+                )
+        except BaseException:
+            load_into(model, before)
+            raise
+        load_into(model, _under("model.", tensors))
+        learner.load_state_dict({**learner.state_dict(), "state": state})
+        run.losses, run.valid, run.seconds = tensors["losses"].tolist(), valid, seconds
+        run.resumed = len(run.losses)
+        return _under("best.", tensors) if valid else {}
+
+    def _refuse(self, why: str) -> None:
+        raise ValueError(
+            f"{self.path} {why}. To train from the start, give another path or delete "
+            f"{self.path} (a recipe's: --restart)"
+        )
+
+    def _another(
+        self, model: nn.Module, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]
+    ) -> str:
+        """Why the file is not of this run, but for the first loss; empty if it may be."""
         if "settings" not in metadata:
-            raise ValueError(f"{self.path} is not a checkpoint of fit(): {advice}")
+            return "is not a checkpoint of fit()"
+        if not {"model", "loss", "first"} <= metadata.keys():
+            return "is of an older version, which did not store what the model and the loss are"
         there = metadata["settings"]
         if differs := [name for name in self.settings if self.settings[name] != there.get(name)]:
             told = ", ".join(f"{n} {_brief(there.get(n), self.settings[n])}" for n in differs)
-            raise ValueError(f"{self.path} is the checkpoint of another run ({told}): {advice}")
-        if wrong := weights.misfit(model, _under("model.", tensors)):
-            raise ValueError(f"{self.path} is the checkpoint of another model ({wrong}): {advice}")
-        load_into(model, _under("model.", tensors))
-        state: dict[int, dict[str, Any]] = {}
-        for key, value in {**_under("optimiser.", tensors), **metadata["optimiser"]}.items():
-            index, name = key.split(".", 1)
-            state.setdefault(int(index), {})[name] = value
-        learner.load_state_dict({**learner.state_dict(), "state": state})
-        run.losses = tensors["losses"].tolist()
-        run.valid = [(step, value) for step, value in metadata["valid"]]
-        run.seconds = metadata["seconds"]
-        return _under("best.", tensors)
+            return f"is the checkpoint of another run ({told})"
+        wrong = weights.misfit(model, _under("model.", tensors))
+        wrong = wrong or fingerprint.differences(metadata["model"], self.model)
+        if wrong:
+            return f"is the checkpoint of another model ({wrong})"
+        if wrong := fingerprint.differences(metadata["loss"], self.loss):
+            return f"is the checkpoint of another loss ({wrong})"
+        return ""
+
+
+def _damage(model: nn.Module, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> str:
+    """What a checkpoint lacks or has too much; empty if it is whole.
+
+    A file that was damaged by accident has the wrong checksum. This is for those that a program
+    has changed.
+    """
+    needed = ("valid", "seconds", "optimiser", "memory")
+    lacks = [key for key in needed if key not in metadata] + ["losses"] * ("losses" not in tensors)
+    if lacks:
+        return f"is damaged: it lacks {', '.join(lacks)}"
+    losses, settings, valid = tensors["losses"], metadata["settings"], metadata["valid"]
+    steps = len(losses) if losses.ndim == 1 else 0
+    if not 1 <= steps <= settings["steps"]:
+        return f"is damaged: its losses have shape {tuple(losses.shape)}"
+    if [step for step, _ in valid][-1:] != [steps] * settings["validate"]:
+        return f"is damaged: it has {steps} losses, and its last validation is another step's"
+    parts = ["start", "best"] if valid else ["start"]
+    for part in parts:
+        if wrong := weights.misfit(model, _under(f"{part}.", tensors)):
+            return f"is damaged: of the weights '{part}', {wrong}"
+    if wrong := fingerprint.differences(metadata["memory"], _kinds(_under("optimiser.", tensors))):
+        return f"is damaged: of the optimiser's tensors, {wrong}"
+    return ""
+
+
+def _state(tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> dict[int, dict[str, Any]]:
+    """What the optimiser remembers of each parameter."""
+    state: dict[int, dict[str, Any]] = {}
+    for key, value in {**_under("optimiser.", tensors), **metadata["optimiser"]}.items():
+        index, name = key.split(".", 1)
+        state.setdefault(int(index), {})[name] = value
+    return state
+
+
+def _misfit(learner: Optimizer, state: Mapping[int, Mapping[str, Any]]) -> str:
+    """Why the optimiser cannot go on from this state; empty if it can.
+
+    Fused kernels write as many numbers as the parameter has, even where there is no room.
+    """
+    places = [(p, g.get("fused")) for g in learner.param_groups for p in g["params"]]
+    for index, entry in state.items():
+        if not 0 <= index < len(places):
+            return f"is damaged: its optimiser has a parameter {index}, ours has {len(places)}"
+        p, fused = places[index]
+        for name, value in entry.items():
+            shape = torch.Size() if name == "step" else p.shape
+            if fused and isinstance(value, Tensor) and value.shape != shape:
+                return (
+                    f"is damaged: the optimiser's {index}.{name} has shape {tuple(value.shape)}, "
+                    f"its parameter {tuple(shape)}"
+                )
+    return ""
+
+
+def _kinds(tensors: Mapping[str, Tensor]) -> dict[str, str]:
+    return {name: f"{t.dtype} {tuple(t.shape)}" for name, t in tensors.items()}
+
+
+def _copies(model: nn.Module) -> dict[str, Tensor]:
+    return {name: t.detach().clone() for name, t in tensors_of(model).items()}
+
+
+def _number(x: float | None) -> str:
+    return "not finite" if x is None else f"{x:.4g}"
 
 
 def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -398,30 +584,8 @@ def _settings(learner: Optimizer) -> list[str]:
     return [type(learner).__name__, *map(repr, groups)]
 
 
-def _digest(data: object) -> str:
-    """A fingerprint of a batch's tensors."""
-    found = hashlib.sha256()
-    for tensor in _tensors(data):
-        found.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
-        found.update(tensor.detach().cpu().flatten().view(torch.uint8).numpy().tobytes())
-    return found.hexdigest()
-
-
 def _has_empty(data: object) -> bool:
-    return any(not tensor.numel() for tensor in _tensors(data))
-
-
-def _tensors(data: object) -> Iterator[Tensor]:
-    """The tensors in tuples, lists, dictionaries and dataclasses, at any depth."""
-    if isinstance(data, Tensor):
-        yield data
-    elif isinstance(data, Mapping):
-        yield from _tensors(list(data.values()))
-    elif isinstance(data, (tuple, list)):
-        for part in data:
-            yield from _tensors(part)
-    elif is_dataclass(data):
-        yield from _tensors(vars(data))
+    return any(not tensor.numel() for tensor in processes.tensors_in(data))
 
 
 # --- progress ----------------------------------------------------------------------------------
@@ -437,11 +601,14 @@ def _report(steps: int, validated: bool) -> "_Terminal | _Notebook":
 
 
 @contextmanager
-def _progress(run: Fit, report: "_Terminal | _Notebook | None") -> Iterator[Callable[[], None]]:
-    """Yields what to call after each step; reports take no more than a twentieth of the time."""
-    if report is None:
-        yield lambda: None
+def _progress(
+    run: Fit, steps: int, validated: bool, show: bool
+) -> Iterator[tuple[Callable[[], None], Callable[[str], None]]]:
+    """Yields what to call after each step, and what to call with a note about the run."""
+    if not show or processes.rank():
+        yield lambda: None, lambda note: None
         return
+    report = _report(steps, validated)
     due = 0.0
 
     def tell() -> None:
@@ -449,16 +616,12 @@ def _progress(run: Fit, report: "_Terminal | _Notebook | None") -> Iterator[Call
         now = time.perf_counter()
         if now >= due:
             report.show(run)
-            due = now + max(report.pause, 20 * (time.perf_counter() - now))
+            due = now + report.pause
 
-    ended = False
     try:
-        yield tell
-        ended = True
+        yield tell, report.say
     finally:
-        if run.losses:
-            report.show(run)
-        report.close(ended)
+        report.close(run)
 
 
 def _line(run: Fit, steps: int) -> str:
@@ -475,43 +638,62 @@ class _Terminal:
     def __init__(self, steps: int) -> None:
         self.steps = steps
 
+    def say(self, note: str) -> None:
+        print(note, file=sys.stderr, flush=True)
+
     def show(self, run: Fit) -> None:
         print(_line(run, self.steps), file=sys.stderr, flush=True)
 
-    def close(self, ended: bool) -> None:
-        pass
+    def close(self, run: Fit) -> None:
+        if run.losses:
+            self.show(run)
 
 
 class _Notebook:
     """A progress bar and one curve, redrawn in place.
 
-    What a stored notebook keeps is the same in every run: for the bar, which is dead without a
-    kernel, the number of steps in words; for the curve its last state and a fixed description.
+    What a stored notebook keeps is the same in every run, and it is not a bar that has stopped:
+    the number of steps in words, and the curve's last state with a fixed description. The bar comes
+    with the first update, because nbval compares what is displayed at first and no update. It is
+    plain HTML, because the ipywidgets of Colab and of the reader may differ in version. Drawing the
+    curve takes no more than a twentieth of the time.
     """
 
     pause = 0.5
 
     def __init__(self, steps: int, validated: bool) -> None:
         from IPython.display import display
-        from ipywidgets import HBox, IntProgress, Label
 
         self.steps, self.display = steps, display
         names = "training and validation loss" if validated else "training loss"
         self.alt = f"Loss curve: {names} over {steps} steps."
         self.curve: DisplayHandle | None = None
-        self.bar, self.label = IntProgress(max=steps), Label()
-        view = HBox([self.bar, self.label])._repr_mimebundle_()
-        display({**view, "text/plain": f"{steps} steps"}, raw=True)
+        self.due = 0.0
+        self.note = ""
+        self.stored = {"text/plain": f"{steps} steps"}
+        self.bar: DisplayHandle = display(self.stored, raw=True, display_id=True)
+
+    def say(self, note: str) -> None:
+        self.note = f" ({note})"
 
     def show(self, run: Fit) -> None:
-        self.bar.value, self.label.value = len(run.losses), _line(run, self.steps)
+        bar = f'<progress aria-label="training" max="{self.steps}" value="{len(run.losses)}">'
+        line = escape(_line(run, self.steps) + self.note)
+        self.bar.update({"text/html": f"{bar}</progress> {line}", **self.stored}, raw=True)
+        if (start := time.perf_counter()) >= self.due:
+            self.draw(run)
+            self.due = start + 20 * (time.perf_counter() - start)
+
+    def draw(self, run: Fit) -> None:
         if self.curve:
             self.curve.update(_curve(run, self.alt))
         else:
             self.curve = self.display(_curve(run, self.alt), display_id=True)
 
-    def close(self, ended: bool) -> None:
-        self.bar.bar_style = "success" if ended else "danger"
+    def close(self, run: Fit) -> None:
+        if run.losses:
+            self.draw(run)
+        self.bar.update(self.stored, raw=True)
 
 
 def _curve(run: Fit, alt: str) -> "Figure":
@@ -544,6 +726,9 @@ class Outcome:
     `data` says which examples it saw: the sha256 of a file, or a grammar and its seed. `figures`
     are its results. If `ship` is given, the model joins the shipped weights under the recipe's
     name; then data has a licence and an attribution, and `ship` is stored beside the tensors.
+    `validation` is the name under which the best value of the run's `validate` is recorded. If that
+    is of a part of the validation split, the name must say of which, so that it is not taken for
+    the whole split's.
     """
 
     model: nn.Module
@@ -554,6 +739,7 @@ class Outcome:
     ship: Mapping[str, Any] | None = None
     licence: str = ""
     attribution: str = ""
+    validation: str = "validation"
 
 
 Recipe = Callable[[Path], Outcome]
@@ -589,9 +775,10 @@ def follow(name: str, checkpoint: Path) -> dict[str, Any]:
         "steps": len(out.fit.losses),
         "seconds": round(out.fit.seconds),
         "threads": torch.get_num_threads(),
+        "processor": computer(devices.of(out.model)),
         "torch": torch.__version__,
         "loss": _mean(out.fit.losses[-100:]),
-        "validation": min((value for _, value in out.fit.valid), default=None),
+        out.validation: min((value for _, value in out.fit.valid), default=None),
         "figures": dict(out.figures),
     }
     if processes.number() > 1:
@@ -608,14 +795,17 @@ def follow(name: str, checkpoint: Path) -> dict[str, Any]:
     return record
 
 
-def checkpoints(name: str) -> list[Path]:
-    """The checkpoints that the recipe has left, but none of a recipe with a longer name."""
+def checkpoints(name: str, ending: str = "safetensors") -> list[Path]:
+    """The checkpoints that the recipe has left, but none of a recipe with a longer name.
+
+    Files with the ending "json" say in which precision the trainings of the checkpoints began.
+    """
 
     def owner(path: Path) -> str:
         names = [n for n in RECIPES if path.stem == n or path.stem.startswith(f"{n}-")]
         return max(names, key=len, default="")
 
-    return [path for path in sorted(CACHE.glob("*.safetensors")) if owner(path) == name]
+    return [path for path in sorted(CACHE.glob(f"*.{ending}")) if owner(path) == name]
 
 
 def main(arguments: Sequence[str] | None = None) -> str | int:
@@ -628,8 +818,15 @@ def main(arguments: Sequence[str] | None = None) -> str | int:
     )
     parser.add_argument("name", nargs="?", help="which recipe; go on if it was interrupted")
     parser.add_argument("--list", action="store_true", help="say which recipes there are")
-    parser.add_argument("--restart", action="store_true", help="drop checkpoints, start anew")
+    parser.add_argument("--restart", action="store_true", help="drop checkpoints, start again")
+    parser.add_argument(
+        "--precision",
+        choices=["auto", *SETTINGS],
+        default="auto",
+        help="of matrix products, where a recipe leaves it open; auto takes the quickest here",
+    )
     parser.add_argument("--threads", type=int, help="how many (another number, other roundings)")
+    parser.add_argument("--device", help="cpu, cuda, mps, or auto for the best that is here")
     options = parser.parse_args(arguments)
     if options.list:
         for name, make in sorted(RECIPES.items()):
@@ -641,13 +838,24 @@ def main(arguments: Sequence[str] | None = None) -> str | int:
     if options.threads:
         torch.set_num_threads(options.threads)
     checkpoint = CACHE / f"{options.name}.safetensors"
-    if options.restart:
-        for path in checkpoints(options.name):
-            path.unlink(missing_ok=True)  # several processes each try
     try:
-        with processes.joined():
+        place = options.device and devices.found(options.device)
+    except ValueError as error:
+        return f"{error}."
+    try:
+        with (
+            processes.joined(),
+            _alone(checkpoint.with_suffix(""), f"The recipe '{options.name}'"),
+            fixed(options.precision),
+            devices.on(place),
+        ):
+            if options.restart:
+                for path in [*checkpoints(options.name), *checkpoints(options.name, "json")]:
+                    path.unlink(missing_ok=True)  # several processes each try
             record = follow(options.name, checkpoint)
             first = processes.rank() == 0
+    except files.InUse as error:
+        return f"{error}."
     except KeyboardInterrupt:
         where = "from the last checkpoint" if checkpoints(options.name) else "(no checkpoint yet)"
         return f"Interrupted. To go on {where}: python -m tinylib.lab.train {options.name}"

@@ -11,9 +11,7 @@ are packed: a byte for each number of a matrix, and a scale for each of its rows
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,6 +19,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
+
+from tinylib.lab.files import locked, sha256, state, write, write_json
 
 FOLDER = Path(__file__).resolve().parent.parent / "weights"
 Tensors = Mapping[str, Tensor]
@@ -37,30 +37,91 @@ class Weights(NamedTuple):
 def save(path: str | Path, source: nn.Module | Tensors, **metadata: Any) -> None:
     """Write a model's tensors, or those of a dictionary, and the metadata as one safetensors file.
 
-    The metadata must be what JSON can hold. The file at `path` is replaced in one step (`write`).
+    The metadata must be what JSON can hold. The file at `path` is replaced in one step
+    (:func:`tinylib.lab.files.write`), and holds a checksum, with which `load` notices damage.
     """
     tensors = tensors_of(source) if isinstance(source, nn.Module) else source
     alone = {name: t.detach().cpu().clone().contiguous() for name, t in tensors.items()}
-    write(path, to_bytes(alone, {"metadata": json.dumps(metadata, allow_nan=False)}))
+    text = json.dumps(metadata, allow_nan=False)
+    write(path, to_bytes(alone, {"metadata": text, CHECKSUM: checksum(alone, text)}))
 
 
 def load(source: str | Path) -> Weights:
     """Read a file, or shipped weights by their name: what has no folder and no ending is a name.
 
-    FileNotFoundError if there is none; ValueError if it is cut short or not a safetensors file.
+    FileNotFoundError if there is none; ValueError if it is cut short or not a safetensors file, if
+    its metadata are not those of `save`, or if a bit of what `save` wrote has changed. Files that
+    other programs wrote have no such checksum, nor have those of older versions of tinylib: they
+    are read as they are, except the shipped ones, which the manifest guards.
     """
     path = shipped(source) if _is_name(source) else Path(source)
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}: is the path right?")
-    try:
-        with safe_open(path, "pt") as file:
-            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
-            metadata = json.loads((file.metadata() or {}).get("metadata", "{}"))
-    except SafetensorError as error:
-        raise ValueError(
-            f"{path} is cut short or not a safetensors file ({error}): delete it or name another"
-        ) from error
+    tensors, about = _read(path)
+    metadata = _verified(path, tensors, about)
+    if CHECKSUM not in about and not _is_name(source) and path.resolve().parent == FOLDER.resolve():
+        for name in [name for name, entry in manifest().items() if entry["file"] == path.name]:
+            shipped(name)
     return Weights(unpacked(tensors) if metadata.get("packed") else tensors, metadata)
+
+
+def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """A file's tensors and the text beside them, all from before or all from after it is replaced.
+
+    safetensors opens the path twice, for the header and for the numbers. So if another file has
+    taken its place by the end, all is read again.
+    """
+    while True:
+        before = state(path)
+        try:
+            with safe_open(path, "pt") as file:
+                tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
+                about = file.metadata() or {}
+        except SafetensorError as error:
+            if before == state(path):
+                raise ValueError(
+                    f"{path} is cut short or not a safetensors file ({error}): "
+                    "delete it or name another"
+                ) from error
+        else:
+            if before == state(path):
+                return tensors, about
+
+
+CHECKSUM = "tinylib_sha256"
+"""Under this name, beside "metadata", a file holds the :func:`checksum` of what it holds."""
+
+
+def checksum(tensors: Tensors, metadata: str) -> str:
+    """The sha256 of the metadata and of each tensor's name, type, shape and numbers."""
+    found = hashlib.sha256(metadata.encode())
+    for name, tensor in sorted(tensors.items()):
+        found.update(f"\n{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        found.update(tensor.flatten().view(torch.uint8).numpy().data)
+    return found.hexdigest()
+
+
+def _verified(path: Path, tensors: Tensors, about: Mapping[str, str]) -> dict[str, Any]:
+    """The metadata that `save` was given. ValueError if they or the tensors have changed since."""
+    text = about.get("metadata", "{}")
+    if CHECKSUM in about and about[CHECKSUM] != checksum(tensors, text):
+        raise ValueError(
+            f"{path} is damaged: its checksum is not that of its tensors and metadata. "
+            "Delete it, and copy it from where it came from or train the model again"
+        )
+    try:
+        metadata = json.loads(text)
+    except (ValueError, RecursionError):
+        metadata = None
+    ours = {"metadata", CHECKSUM}
+    other = about.keys() - ours - {"format"} if about.keys() & ours else set()
+    if not isinstance(metadata, dict) or other:
+        raise ValueError(
+            f"{path} is damaged, or another program wrote it: its metadata are not those of "
+            "tinylib.lab.weights.save. safetensors.torch.load_file can read its tensors, and "
+            "load_into takes them as a dictionary"
+        )
+    return metadata
 
 
 def load_into(model: nn.Module, source: str | Path | Tensors) -> dict[str, Any]:
@@ -136,11 +197,15 @@ def packed(tensors: Tensors) -> dict[str, Tensor]:
 def unpacked(small: Tensors) -> dict[str, Tensor]:
     """The way back, in fp32: every byte times the scale of its row.
 
-    ValueError if a matrix of bytes has no scales.
+    ValueError if a matrix of bytes has no scales, or not one for each row.
     """
     for name, tensor in small.items():
-        if tensor.dtype == torch.int8 and name + SCALE not in small:
-            raise ValueError(f"{name} has no scales: pack the model anew with packed(...)")
+        if tensor.dtype != torch.int8:
+            continue
+        if name + SCALE not in small:
+            raise ValueError(f"{name} has no scales: pack the model again with packed(...)")
+        if small[name + SCALE].shape != tensor.shape[:1]:
+            raise ValueError(f"{name} has no scale for each row: pack the model again")
     return {
         name: (tensor.flatten(1) * small[name + SCALE][:, None]).view(tensor.shape)
         if tensor.dtype == torch.int8
@@ -203,9 +268,20 @@ def layout(path: Path) -> dict[str, Place]:
 
 
 def manifest() -> dict[str, dict[str, Any]]:
-    """What is known of all shipped weights, by name: file, sha256, recipe, licence, figures, …"""
+    """What is known of all shipped weights, by name: file, sha256, recipe, licence, figures, …
+
+    ValueError if the manifest is damaged.
+    """
     path = FOLDER / "manifest.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    known = _read_json(path) if path.is_file() else {}
+    for name, entry in known.items():
+        needed = ("file", "sha256", "recipe")
+        if not isinstance(entry, dict) or not all(isinstance(entry.get(k), str) for k in needed):
+            raise ValueError(
+                f"{path} is damaged: its entry '{name}' lacks one of {', '.join(needed)}. "
+                "Install tinylib again"
+            )
+    return known
 
 
 def shipped(name: str | Path) -> Path:
@@ -243,8 +319,10 @@ def ship(
     tensors = tensors_of(model)
     save(path, packed(tensors) if metadata.get("packed") else tensors, **metadata)
     facts = {"sha256": sha256(path), "torch": torch.__version__, "bytes": path.stat().st_size}
-    known = manifest() | {name: {"file": path.name, **entry, **facts}}
-    write_json(FOLDER / "manifest.json", dict(sorted(known.items())))
+    index = FOLDER / "manifest.json"
+    with locked(index, str(index), wait=True):  # else of two recipes that end at once one is lost
+        known = manifest() | {name: {"file": path.name, **entry, **facts}}
+        write_json(index, dict(sorted(known.items())))
     return path
 
 
@@ -257,44 +335,18 @@ def results(name: str) -> dict[str, Any]:
             f"no results of '{name}' are recorded. There are: {', '.join(there) or 'none yet'}. "
             f"`python -m tinylib.lab.train {name}` makes them, if there is such a recipe"
         )
-    return json.loads(path.read_text(encoding="utf-8"))
+    return _read_json(path)
 
 
-# --- files -------------------------------------------------------------------------------------
-
-
-def write(path: str | Path, data: bytes) -> None:
-    """Replace the file in one step: whoever opens it, at whatever moment, finds old or new, whole.
-
-    OSError if it cannot be written, say for want of space; then the old file is as it was.
-    """
-    path = Path(path)
-    new = path.with_name(f".{path.name}.new")
+def _read_json(path: Path) -> dict[str, Any]:
+    """What `write_json` has written. ValueError if it is damaged."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with new.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())  # on the disk before it gets the name
-        new.replace(path)
-    except OSError as error:
-        kept = " What was there before is unharmed." if path.is_file() else ""
-        raise OSError(
-            error.errno, f"could not write {path}: {error.strerror}. Put that right.{kept}"
-        ) from error
-    finally:
-        with suppress(OSError):
-            new.unlink()
-
-
-def write_json(path: str | Path, data: Mapping[str, Any]) -> None:
-    text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
-    write(path, (text + "\n").encode())
-
-
-def sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged ({error}): install tinylib again") from error
+    if not isinstance(found, dict):
+        raise ValueError(f"{path} is damaged (it holds no dictionary): install tinylib again")
+    return found
 
 
 def _is_name(source: str | Path) -> bool:

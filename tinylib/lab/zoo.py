@@ -43,7 +43,7 @@ class PositionDecoder(AttentionDecoder):
 
     def init_state(self, encoding: Annotations) -> Attending:
         state = super().init_state(encoding)
-        s = torch.arange(state.keys.shape[1], dtype=state.keys.dtype)
+        s = torch.arange(state.keys.shape[1]).to(state.keys)
         return state._replace(keys=s[:, None].expand_as(state.keys))
 
     def read(self, tokens: Tensor, state: Attending) -> tuple[Tensor, Attending]:

@@ -1,0 +1,268 @@
+"""Descriptions of models and losses: what changes a run shows, and nothing else does."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+from refresh import ROOT
+from torch import Tensor, nn
+
+from tinylib.gpt import GPT, GPTConfig
+from tinylib.lab import fingerprint
+from tinylib.lab.fingerprint import alike, differences, first_loss, of_loss, of_model
+from tinylib.transformer import Transformer
+from tinylib.transformer_block import Design
+
+B, T, V = 3, 11, 13
+CONFIG = GPTConfig(V, T, 8, 4, 2, 0.1)
+DESIGN = Design(D=8, H=4, F=16, layers=1, dropout=0.1)
+
+
+def transformer(**changes: Any) -> Transformer:
+    return Transformer(V, V + 4, DESIGN._replace(**changes))
+
+
+@pytest.mark.parametrize(
+    ("make", "changes"),
+    [
+        (lambda **c: GPT(CONFIG._replace(**c)), {"H": 2}),
+        (lambda **c: GPT(CONFIG._replace(**c)), {"dropout": 0.2}),
+        (lambda **c: GPT(CONFIG._replace(**c)), {"activation": "gelu"}),
+        (transformer, {"H": 2}),
+        (transformer, {"dropout": 0.2}),
+        (transformer, {"residual": False}),
+        (transformer, {"scaled": False}),
+        (lambda **c: nn.GRU(3, 5, 2, **c), {"dropout": 0.2}),
+        (lambda **c: nn.MultiheadAttention(8, **{"num_heads": 4} | c), {"num_heads": 2}),
+        (lambda **c: nn.TransformerEncoderLayer(8, 2, 16, **c), {"norm_first": True}),
+        (lambda **c: nn.TransformerEncoderLayer(8, 2, 16, **c), {"activation": "gelu"}),
+        (lambda **c: nn.LayerNorm(8, **c), {"eps": 1e-6}),
+        (lambda **c: nn.LeakyReLU(**c), {"negative_slope": 0.3}),
+        (lambda **c: nn.Linear(2, 3).requires_grad_(c.get("trained", True)), {"trained": False}),
+        (lambda **c: nn.Linear(2, 3).to(c.get("type", torch.float32)), {"type": torch.float64}),
+    ],
+)
+def test_what_shapes_do_not_show_is_described(
+    make: Callable[..., nn.Module], changes: dict[str, Any]
+) -> None:
+    model, other = make(), make(**changes)
+    shapes = [[tuple(t.shape) for t in m.state_dict().values()] for m in (model, other)]
+    assert shapes[0] == shapes[1]
+    assert differences(of_model(model), of_model(other)) != ""
+    again = make()
+    for p in again.parameters():
+        nn.init.normal_(p)
+    assert differences(of_model(model), of_model(again.eval())) == "", "values do not matter"
+
+
+class Settings(NamedTuple):
+    width: int = 3
+    kind: str = "plain"
+
+
+@dataclass
+class Options:
+    scale: float = 0.5
+
+
+class Plain:
+    """An object with an attribute, whose own `repr` would show its address."""
+
+    def __init__(self, n: int) -> None:
+        self.n, self.me = n, self
+
+
+class Holds(nn.Module):
+    def __init__(self, **held: Any) -> None:
+        super().__init__()
+        for name, value in held.items():
+            setattr(self, name, value)
+
+
+def scaled(x: float, by: float = 2.0) -> float:
+    return x * by
+
+
+def by_three(x: float) -> float:
+    return x * 3.5
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "told"),
+    [
+        (Settings(), Settings(4), "held.width was 3, is 4"),
+        (Settings(), Settings(kind="x"), "held.kind was 'plain', is 'x'"),
+        (Options(), Options(0.25), "held.scale was 0.5, is 0.25"),
+        (Plain(1), Plain(2), "held was Plain(n=1, me=Plain), is Plain(n=2, me=Plain)"),
+        ([1, (2, None)], [1, (3, None)], "held was [1, [2, None]], is [1, [3, None]]"),
+        ({"a": 1}, {"a": 2}, "held was {['a', 1]}, is {['a', 2]}"),
+        ({3, 1, 2}, {1, 2}, "held was {1, 2, 3}, is {1, 2}"),
+        (torch.relu, torch.tanh, "held was relu, is tanh"),
+        (nn.ReLU, nn.GELU, "held was ReLU, is GELU"),
+        (math.sqrt, math.exp, "held was sqrt, is exp"),
+        (partial(scaled, by=3), partial(scaled, by=4), "by=3), is partial(scaled(by=2.0), by=4)"),
+        (scaled, by_three, "held was scaled(by=2.0), is by_three(numbers=[3.5])"),
+        (torch.float32, torch.float64, "held was torch.float32, is torch.float64"),
+        (torch.zeros(2), torch.zeros(3), "held was torch.float32 (2,), is torch.float32 (3,)"),
+        ("a" * 200, "a" * 199 + "b", "held was 'aaaaaaaaaaaaaaaaaaa... (sha256 "),
+        (list(range(5000)), list(range(5001)), "held was [0, 1, 2, 3, 4, 5, 6... (sha256"),
+    ],
+)
+def test_what_an_attribute_may_be(one: Any, other: Any, told: str) -> None:
+    there, here = of_model(Holds(held=one)), of_model(Holds(held=other))
+    assert told in differences(there, here)
+    assert "0x" not in json.dumps([there, here]), "no addresses"
+
+
+def test_what_another_machine_or_use_changes_is_not_described() -> None:
+    """Paths, devices, hooks, and what a model is at the moment: in training or not."""
+    one = Holds(path=Path("/a"), device=torch.device("cpu"))
+    other = Holds(path=Path("/b"), device=torch.device("meta")).eval()
+    other.register_forward_hook(lambda *_: None)
+    assert of_model(one) == of_model(other)
+
+
+def test_a_tangle_of_objects_comes_to_an_end() -> None:
+    first, second = Plain(1), Plain(2)
+    first.me, second.me = second, first
+
+    def ping() -> Any:
+        return pong
+
+    def pong() -> Any:
+        return ping
+
+    around: list[Any] = []
+    model = Holds(objects=[first, second], ping=ping, around=around)
+    around.extend([model, around])
+    assert of_model(model)["around"] == "[Holds, list]"
+    assert of_loss(ping) != {}
+
+
+DESCRIBES = """
+import json
+from test_fingerprint import *
+from tinylib.seq2seq import Seq2Seq
+models = GPT(CONFIG), transformer(), Seq2Seq(V, V + 4, D=6), Holds(held={"b", "a", "c"})
+print(json.dumps([*map(of_model, models), of_loss(partial(scaled, by=3)), of_loss(lambda x: x)]))
+"""
+
+
+def test_every_process_describes_alike() -> None:
+    """With another seed for hashes, which orders sets, and other addresses."""
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", DESCRIBES],
+            env={
+                **os.environ,
+                "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}",
+                "PYTHONHASHSEED": seed,
+                "OMP_NUM_THREADS": "1",
+            },
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(told) == 1
+    assert "0x" not in told.pop()
+
+
+# --- losses --------------------------------------------------------------------------------------
+
+
+def loss(model: nn.Module, x: Tensor, share: float = 0.0, *, pad: int | None = None) -> Tensor:
+    return model(x).square().mean() * (1 - share)
+
+
+def made(share: float) -> Callable[..., Tensor]:
+    calls: list[int] = []
+
+    def inside(model: nn.Module, x: Tensor) -> Tensor:
+        calls.append(1)
+        return loss(model, x, share)
+
+    return inside
+
+
+class Method:
+    def __init__(self, share: float) -> None:
+        self.share, self.calls = share, [1, 2]
+
+    def loss(self, model: nn.Module, x: Tensor) -> Tensor:
+        return loss(model, x, self.share)
+
+    __call__ = loss
+
+
+def test_what_a_loss_is_set_to() -> None:
+    assert of_loss(loss) == {"share": "0.0", "pad": "None"}
+    assert of_loss(partial(loss, share=0.1)) == {"share": "0.1", "pad": "None"}
+    assert of_loss(partial(partial(loss, share=0.1), share=0.2, pad=0)) == {
+        "share": "0.2",
+        "pad": "0",
+    }
+    assert of_loss(made(0.1)) == {"share": "0.1"}, "not the list, which every call changes"
+    assert of_loss(Method(0.1)) == of_loss(Method(0.1).loss) == {"share": "0.1"}
+    assert of_loss(lambda model, x: loss(model, x, 0.25)) == {"numbers": "[0.25]"}
+    assert of_loss(lambda model, x: sum(0.5 * y for y in model(x))) == {"numbers": "[0.5]"}
+    told = of_loss(nn.CrossEntropyLoss(label_smoothing=0.1))
+    assert (told["label_smoothing"], told["class"]) == ("0.1", "CrossEntropyLoss")
+
+
+def test_first_loss_by_hand() -> None:
+    """(wx)² with w = 3, x = 2: 36, and its slope 2wx² = 24; dropout is off, the model as it was."""
+    linear = nn.Linear(1, 1, bias=False)
+    model = nn.Sequential(linear, nn.Dropout(0.9))
+    nn.init.constant_(linear.weight, 3.0)
+
+    def square(model: nn.Module, x: Tensor) -> Tensor:
+        return model(x).square().sum()
+
+    x = torch.tensor([[2.0]])
+    assert first_loss(model, square, x) == (36, 24)
+    assert model.training and linear.weight.grad is None
+    assert first_loss(model, lambda m, x: square(m, x) * math.inf, x) == (None, None)
+    assert first_loss(model, lambda m, x: square(m, x).detach(), x) == (None, None)
+    assert first_loss(model, lambda m, x: m(x), x) == (None, None)
+    assert first_loss(model, lambda m, x: 3.0, x) == (None, None)  # type: ignore[arg-type, return-value]
+    with torch.no_grad():
+        assert first_loss(model.eval(), square, x) == (36, 24)
+    assert not model.training
+
+
+def test_alike_by_hand() -> None:
+    assert alike((2.5, 0.5), (2.5, 0.5)) and alike((None, None), (None, None))
+    assert alike((2.5, 0.5), (2.54, 0.495)) and not alike((2.5, 0.5), (2.56, 0.5))
+    assert not alike((2.5, 0.5), (2.5, 0.52)) and not alike((2.5, None), (2.5, 0.5))
+    assert alike((0.0, 0.5), (4e-5, 0.5)) and not alike((0.0, 0.5), (6e-5, 0.5))
+    assert not alike((1e-9, 2e-9), (1e-8, 2e-8)), "the scale is that of the numbers"
+
+
+def test_roundings_are_far_within_the_slack_and_smoothing_is_beyond() -> None:
+    torch.manual_seed(0)
+    model, tokens = GPT(CONFIG._replace(V=65, D=32)), torch.randint(65, (8, T))
+
+    def smoothed(model: GPT, tokens: Tensor, share: float = 0.0) -> Tensor:
+        logits, said = model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten()
+        return nn.functional.cross_entropy(logits, said, label_smoothing=share)
+
+    def rounded(model: GPT, tokens: Tensor) -> Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            return smoothed(model, tokens)
+
+    first = first_loss(model, smoothed, tokens)
+    for there, here in zip(first, first_loss(model, rounded, tokens), strict=True):
+        assert there is not None and here == pytest.approx(there, rel=fingerprint.SLACK / 5)
+    for share in (0.05, 0.1):
+        assert not alike(first, first_loss(model, partial(smoothed, share=share), tokens))

@@ -1,0 +1,548 @@
+"""The choice of a precision: by measured time alone, without a trace, and the same in every part.
+
+Time is counted, not taken: each step costs what the test says. As a script it chooses in one of
+several processes, for `test_several_processes_choose_the_same`.
+"""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from refresh import ROOT
+from torch import Tensor
+
+from tinylib.gpt import GPT, GPTConfig, next_token_loss
+from tinylib.lab import language_recipes, processes, train, weights
+from tinylib.lab import precision as module
+from tinylib.lab.precision import (
+    FLOAT32,
+    LEAST,
+    MARGIN,
+    MOST,
+    SECONDS,
+    SETTINGS,
+    WARM_UP,
+    Precision,
+    decide,
+    fixed,
+    in_bf16,
+    precision,
+    processor,
+    quickest,
+    relative_times,
+)
+from tinylib.lab.train import Fit, Outcome, adamw, fit, recipe
+
+CONFIG = GPTConfig(V=11, longest=7, D=12, H=3, layers=2, dropout=0.2)
+
+
+def writer(V: int = CONFIG.V) -> GPT:
+    torch.manual_seed(0)
+    return GPT(CONFIG._replace(V=V))
+
+
+def batch(i: int) -> Tensor:
+    return torch.randint(CONFIG.V, (4, 8))
+
+
+def now() -> str:
+    """The precision in which torch computes at this moment."""
+    here = torch.get_float32_matmul_precision(), torch.is_autocast_enabled("cpu")
+    return next(name for name, setting in SETTINGS.items() if setting == here)
+
+
+class Clock:
+    """Its time passes only where it is spent: in each step as much as the precision costs."""
+
+    def __init__(self, costs: dict[str, float] | None = None):
+        self.time, self.costs = 0.0, costs or {}
+        self.steps: list[str] = []
+
+    def __call__(self) -> float:
+        return self.time
+
+    def loss(self, model: GPT, tokens: Tensor) -> Tensor:
+        self.steps.append(now())
+        self.time += self.costs[now()]
+        return next_token_loss(model, tokens)
+
+    def spend(self, seconds: float) -> Callable[[], None]:
+        def run() -> None:
+            self.time += seconds
+
+        return run
+
+
+def decided(costs: dict[str, float], **how: Any) -> Precision:
+    clock = Clock(costs)
+    return decide(writer(), clock.loss, batch, clock=clock, **how)
+
+
+ZEN = {"highest": 0.060, "medium": 0.040, "bf16": 0.030, "bf16-fused": 0.050}
+XEON = {"highest": 0.060, "medium": 0.071, "bf16": 0.087, "bf16-fused": 0.080}
+
+
+# --- by name -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_precision_is_set_and_put_back(name: str) -> None:
+    before = torch.get_float32_matmul_precision()
+    with pytest.raises(KeyError), precision(name) as chosen:
+        assert torch.get_float32_matmul_precision() == SETTINGS[name].matmul
+        assert chosen == Precision(name, processor(), {})
+        assert chosen.of(lambda model, data: torch.tensor(now() == name))(writer(), None).item()
+        assert not torch.is_autocast_enabled("cpu"), "outside of the loss nothing is in bf16"
+        raise KeyError
+    assert torch.get_float32_matmul_precision() == before
+
+
+def test_a_name_must_be_known_and_auto_must_have_something_to_try() -> None:
+    with (
+        pytest.raises(ValueError, match="no precision 'low', but highest, medium, bf16, bf16-fu"),
+        precision("low"),
+    ):
+        pass
+    with (
+        pytest.raises(ValueError, match="measures a training: give model, loss and batch"),
+        precision("auto"),
+    ):
+        pass
+
+
+def test_bf16_is_near_and_its_loss_in_float32() -> None:
+    model = writer(V=5).eval()
+    tokens = torch.randint(0, 5, (11, 8), generator=torch.Generator().manual_seed(0))
+    mixed, exact = in_bf16(next_token_loss)(model, tokens), next_token_loss(model, tokens)
+    assert mixed.dtype == torch.float32 and mixed.item() != exact.item()
+    assert mixed.item() == pytest.approx(exact.item(), rel=0.01)
+    assert exact.item() == pytest.approx(math.log(5), abs=0.1)
+
+
+def test_the_processor_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = tmp_path / "cpuinfo"
+    told.write_text("processor\t: 0\nmodel name\t: Tiny: 3 GHz\nprocessor\t: 1\nmodel name\t: x\n")
+    instructions = torch.backends.cpu.get_cpu_capability()
+    assert processor(told) == f"Tiny: 3 GHz, {instructions}"
+    assert processor() not in ("", instructions)
+    monkeypatch.setattr("platform.processor", lambda: "")
+    monkeypatch.setattr("platform.machine", lambda: "arm64")
+    assert processor(tmp_path / "absent") == f"arm64, {instructions}"
+
+
+# --- measuring -----------------------------------------------------------------------------------
+
+
+def test_times_are_shares_of_the_firsts() -> None:
+    clock = Clock()
+    seconds = {"a": 0.5, "b": 0.25, "c": 0.75}
+    found = relative_times({name: clock.spend(s) for name, s in seconds.items()}, clock)
+    assert found == pytest.approx({"a": 1.0, "b": 0.5, "c": 1.5})
+
+
+def test_all_take_turns_and_warm_up_first() -> None:
+    clock, ran = Clock(), list[str]()
+
+    def run(name: str) -> None:
+        ran.append(name)
+        clock.time += 9.0 if ran.count(name) <= WARM_UP and name == "b" else 0.5
+
+    found = relative_times({n: lambda n=n: run(n) for n in "abc"}, clock)  # type: ignore[misc]
+    assert found == pytest.approx({"a": 1.0, "b": 18.0, "c": 1.0}), "b was dropped, warm"
+    ran.clear()
+
+    def first_only(name: str) -> None:
+        ran.append(name)
+        clock.time += 9.0 if ran.count(name) < WARM_UP and name == "b" else 0.5
+
+    found = relative_times({n: lambda n=n: first_only(n) for n in "abc"}, clock)  # type: ignore[misc]
+    assert found == pytest.approx({"a": 1.0, "b": 1.0, "c": 1.0})
+    rounds = ["".join(ran[i : i + 3]) for i in range(3 * WARM_UP, len(ran), 3)]
+    assert rounds[:3] == ["cba", "abc", "cba"]
+
+
+def test_what_else_the_machine_does_hits_all_alike() -> None:
+    """One round in three is four times as slow as the others, a little of it in one step alone."""
+    clock, turns = Clock(), 0
+
+    def run(seconds: float) -> None:
+        nonlocal turns
+        turns += 1
+        busy = 4.0 if turns // 2 % 3 == 1 else 1.0
+        clock.time += seconds * busy * (1.7 if turns % 7 == 0 else 1.0)
+
+    found = relative_times({"a": lambda: run(0.02), "b": lambda: run(0.01)}, clock)
+    assert found["b"] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("seconds", [1e-7, 0.01, 0.2, 10.0])
+def test_a_trial_is_short(seconds: float) -> None:
+    clock = Clock()
+    runs = {name: clock.spend(seconds) for name in "ab"}
+    relative_times(runs, clock)
+    steps = round(clock.time / seconds) - 2 * WARM_UP
+    assert 2 * LEAST <= steps <= 2 * MOST
+    assert steps == 2 * LEAST or seconds * (steps - 2) < SECONDS
+
+
+def test_what_is_hopeless_is_not_measured_again() -> None:
+    clock = Clock(ZEN | {"bf16": 0.3, "bf16-fused": 0.3})
+    chosen = decide(writer(), clock.loss, batch, clock=clock)
+    assert chosen.name == "medium"
+    assert clock.steps.count("bf16") == clock.steps.count("bf16-fused") == WARM_UP
+    assert clock.steps.count("highest") > 2 * WARM_UP
+
+
+def test_bf16_that_is_emulated_is_not_even_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One step could take a minute: a single product shows it."""
+    monkeypatch.setattr(module, "_emulated", lambda clock, place: 41.0)
+    clock = Clock(ZEN)
+    chosen = decide(writer(), clock.loss, batch, clock=clock)
+    assert set(clock.steps) == set(FLOAT32)
+    assert chosen.name == "medium"
+    assert chosen.speed["bf16"] == chosen.speed["bf16-fused"] == pytest.approx(1 / 41)
+
+
+def test_a_product_is_measured_in_both() -> None:
+    clock, products = Clock(), list[torch.dtype]()
+    kept = Tensor.__matmul__
+
+    def counted(self: Tensor, other: Tensor) -> Tensor:
+        products.append(self.dtype)
+        clock.time += 0.7 if self.dtype == torch.bfloat16 else 0.1
+        return kept(self, other)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Tensor, "__matmul__", counted)
+        assert module._emulated(clock) == pytest.approx(7.0)
+    assert set(products) == {torch.float32, torch.bfloat16}
+
+
+# --- choosing ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("speed", "best"),
+    [
+        ({"highest": 1.0, "medium": 1.5, "bf16": 2.0, "bf16-fused": 1.2}, "bf16"),
+        ({"highest": 1.0, "medium": 0.9, "bf16": 0.7}, "highest"),
+        ({"highest": 1.0, "medium": 1.0, "bf16": 1.0}, "highest"),
+        ({"highest": 1.0, "medium": 1.04, "bf16": 1.05}, "highest"),
+        ({"highest": 1.0, "medium": 1.04, "bf16": 1.09}, "bf16"),
+        ({"highest": 1.0, "medium": 1.5, "bf16": 1.55, "bf16-fused": 1.5}, "medium"),
+        ({"highest": 1.0, "medium": 0.5, "bf16": 0.6, "bf16-fused": 3.0}, "bf16-fused"),
+    ],
+)
+def test_ties_go_to_the_plainer(speed: dict[str, float], best: str) -> None:
+    assert quickest(speed) == best
+
+
+@given(st.lists(st.floats(1e-3, 1.0), min_size=4, max_size=4))
+def test_none_that_is_slower_is_ever_chosen(seconds: list[float]) -> None:
+    costs = dict(zip(SETTINGS, seconds, strict=True))
+    clock = Clock()
+    times = relative_times({name: clock.spend(cost) for name, cost in costs.items()}, clock)
+    best = quickest({name: 1 / taken for name, taken in times.items()})
+    if best != "highest":
+        assert costs[best] < 1.000001 * MARGIN * costs["highest"]
+    for name, other in costs.items():
+        assert MARGIN * costs[best] < 1.000001 * other, f"{name} is quicker by more than a tie"
+        assert times[name] == pytest.approx(other / costs["highest"])
+
+
+@pytest.mark.parametrize(("costs", "best"), [(ZEN, "bf16"), (XEON, "highest")])
+def test_what_suits_one_processor_does_not_suit_another(
+    costs: dict[str, float], best: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = decided(costs)
+    assert chosen.name == best and chosen.processor == processor()
+    assert list(chosen.speed) == list(SETTINGS)
+    said = capsys.readouterr()
+    assert said.out == ""
+    speeds = ", ".join(f"{name} {costs['highest'] / costs[name]:.2f}" for name in SETTINGS)
+    assert said.err == (
+        f"precision: {best}, chosen on {processor()}; speed relative to highest: {speeds}\n"
+    )
+
+
+def test_only_what_is_allowed_is_tried() -> None:
+    clock = Clock(ZEN)
+    chosen = decide(writer(), clock.loss, batch, allowed=FLOAT32, clock=clock)
+    assert chosen.name == "medium"
+    assert set(clock.steps) == set(chosen.speed) == {"highest", "medium"}
+
+
+def test_plain_float32_is_always_compared() -> None:
+    costs = {"highest": 0.01, "medium": 0.02}
+    clock = Clock(costs)
+    assert decide(writer(), clock.loss, batch, allowed=["medium"], clock=clock).name == "highest"
+
+
+# --- nothing of the run changes ------------------------------------------------------------------
+
+
+def test_a_trial_leaves_no_trace() -> None:
+    model = writer().eval()
+    next_token_loss(model, batch(0)).backward()
+    learner = adamw(model, 1e-3)
+    learner.step()
+    before = {name: w.detach().clone() for name, w in model.state_dict().items()}
+    grads = [p.grad.clone() for p in model.parameters() if p.grad is not None]
+    memory = json.dumps(learner.state_dict(), default=lambda t: t.tolist())
+    random, matmul = torch.get_rng_state(), torch.get_float32_matmul_precision()
+
+    clock = Clock(ZEN)
+    seen: list[tuple[bool, bool]] = []
+
+    def loss(twin: GPT, tokens: Tensor) -> Tensor:
+        seen.append((twin is model, twin.training))
+        return clock.loss(twin, tokens)
+
+    decide(model, loss, batch, clock=clock)
+
+    assert set(seen) == {(False, True)}, "a copy takes the steps, with dropout as in training"
+    assert not model.training
+    assert all(torch.equal(w, before[name]) for name, w in model.state_dict().items())
+    after = [p.grad for p in model.parameters() if p.grad is not None]
+    assert len(after) == len(grads)
+    assert all(torch.equal(a, b) for a, b in zip(after, grads, strict=True))
+    assert json.dumps(learner.state_dict(), default=lambda t: t.tolist()) == memory
+    assert torch.equal(torch.get_rng_state(), random)
+    assert torch.get_float32_matmul_precision() == matmul
+    assert not torch.is_autocast_enabled("cpu")
+
+
+def test_a_run_after_a_trial_is_the_run_without() -> None:
+    def losses(name: str | Precision) -> list[float]:
+        model = writer()
+        with precision(name) as chosen:
+            return fit(model, chosen.of(next_token_loss), batch, 5, show=False).losses
+
+    clock = Clock(XEON)
+    with precision("auto", writer(), clock.loss, batch, clock=clock, show=False) as chosen:
+        assert now() == chosen.name == "highest"
+    assert losses(chosen) == losses("highest")
+    assert losses("bf16") != losses("highest")
+
+
+# --- going on ------------------------------------------------------------------------------------
+
+
+def test_a_run_goes_on_in_the_precision_in_which_it_began(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checkpoint = tmp_path / "run.safetensors"
+    began = decided(ZEN, checkpoint=checkpoint)
+    assert json.loads((tmp_path / "run.json").read_text()) == began._asdict()
+    said = capsys.readouterr().err
+    clock = Clock(XEON)
+    again = decide(writer(), clock.loss, batch, checkpoint=checkpoint, clock=clock)
+    assert again == began and began.name == "bf16"
+    assert clock.steps == [], "nothing is measured again"
+    assert capsys.readouterr().err == said
+    with fixed("bf16"):
+        assert decided(XEON, checkpoint=checkpoint) == began
+    with fixed("medium"), pytest.raises(ValueError, match="began in precision 'bf16': go on in th"):
+        decided(ZEN, checkpoint=checkpoint)
+
+
+def test_a_checkpoint_that_lost_its_precision_is_not_guessed_at(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "run.safetensors"
+    weights.save(checkpoint, {})
+    with pytest.raises(ValueError, match=r"began \(.*run\.json is missing\): fix the precision"):
+        decided(ZEN, checkpoint=checkpoint)
+    with fixed("medium"):
+        assert decided(ZEN, checkpoint=checkpoint).name == "medium"
+    assert decided(ZEN, checkpoint=checkpoint).name == "medium"
+
+
+def test_a_name_fixes_the_choice(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = Clock(ZEN)
+    with fixed("medium"):
+        chosen = decide(writer(), clock.loss, batch, clock=clock)
+    assert chosen == Precision("medium", processor(), {}) and clock.steps == []
+    assert capsys.readouterr().err == f"precision: medium, fixed by name, on {processor()}\n"
+    with fixed("bf16"), pytest.raises(ValueError, match="allows highest, medium, but not 'bf16'"):
+        decided(ZEN, allowed=FLOAT32)
+    assert decided(ZEN).name == "bf16", "after the block it is measured again"
+
+
+# --- recipes -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def text(monkeypatch: pytest.MonkeyPatch) -> Tensor:
+    """In place of Shakespeare: 300 characters to train on, and to judge by."""
+    ids = torch.arange(300) ** 2 % 13
+    monkeypatch.setattr(language_recipes, "characters", lambda: (None, ids, ids.flip(0)))
+    return ids.flip(0)
+
+
+def speeds(monkeypatch: pytest.MonkeyPatch, speed: dict[str, float]) -> None:
+    monkeypatch.setattr(module, "_tried", lambda *_: speed)
+
+
+def test_a_recipe_says_its_precision_and_goes_on_in_it(
+    text: Tensor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    how = {"lr": 1e-2}
+    config = CONFIG._replace(V=13)
+
+    def trained(name: str) -> tuple[Fit, dict[str, Any]]:
+        return language_recipes.train_small(config, how, 10, tmp_path / name, show=False)[1:]
+
+    speeds(monkeypatch, {"highest": 1.0, "bf16": 2.0})
+    unbroken, figures = trained("one.safetensors")
+    told = {"name": "bf16", "processor": processor(), "speed": {"highest": 1.0, "bf16": 2.0}}
+    assert figures["precision"] == told
+
+    steps, kept = 0, language_recipes.Windows.__call__
+
+    def power_cut(self: Any, step: int) -> Tensor:
+        nonlocal steps
+        steps += 1
+        if steps > 6:
+            raise KeyboardInterrupt
+        return kept(self, step)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(language_recipes.Windows, "__call__", power_cut)
+        trained("two.safetensors")
+    speeds(monkeypatch, {"highest": 1.0, "bf16": 0.5})
+    resumed, figures = trained("two.safetensors")
+    assert figures["precision"] == told
+    assert (resumed.losses, resumed.valid) == (unbroken.losses, unbroken.valid)
+    other, figures = trained("three.safetensors")
+    assert figures["precision"]["name"] == "highest"
+    assert other.losses != unbroken.losses
+
+
+def test_all_runs_of_a_recipe_have_the_same_precision(
+    text: Tensor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns: Iterator[dict[str, float]] = iter([{"highest": 1.0, "bf16": 2.0}])
+    monkeypatch.setattr(module, "_tried", lambda *_: next(turns))  # a second trial would fail
+    monkeypatch.setattr(language_recipes, "SMALL", CONFIG._replace(V=13))
+    out = language_recipes.modern_parts(tmp_path / "all.safetensors", steps=2)  # type: ignore[call-arg]
+    runs = [run for two in out.figures["runs"].values() for run in two]
+    assert len(runs) == 10
+    assert {run["precision"]["name"] for run in runs} == {"bf16"}
+
+
+def test_the_command_fixes_the_precision_and_a_restart_measures_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(train, "RECIPES", {})
+    monkeypatch.setattr(train, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(weights, "FOLDER", tmp_path / "weights")
+    monkeypatch.setattr(train, "import_module", lambda name: None)
+    costs = ZEN
+
+    @recipe("trial")
+    def trial(checkpoint: Path) -> Outcome:
+        clock, model = Clock(costs), writer()
+        with precision("auto", model, clock.loss, batch, checkpoint=checkpoint, clock=clock) as it:
+            run = fit(
+                model,
+                it.of(next_token_loss),
+                batch,
+                3,
+                validate=lambda model: 0.5,
+                checkpoint=checkpoint,
+            )
+        return Outcome(model, run, 0, "", {"precision": it._asdict()}, validation="validation_odd")
+
+    @recipe("trial-large")
+    def large(checkpoint: Path) -> Outcome:
+        raise AssertionError("not asked for")
+
+    weights.write_json(train.CACHE / "trial-large.json", {})
+
+    def name() -> str:
+        record = weights.results("trial")
+        assert record["processor"] == record["figures"]["precision"]["processor"] == processor()
+        assert record["validation_odd"] == 0.5 and "validation" not in record
+        found: str = record["figures"]["precision"]["name"]
+        return found
+
+    assert train.main(["trial"]) == 0 and name() == "bf16"
+    assert "precision: bf16, chosen on" in capsys.readouterr().err
+    costs = XEON
+    assert train.main(["trial"]) == 0 and name() == "bf16", "the checkpoint says so"
+    assert train.main(["trial", "--restart"]) == 0 and name() == "highest"
+    assert train.main(["trial", "--restart", "--precision", "medium"]) == 0 and name() == "medium"
+    with pytest.raises(ValueError, match="began in precision 'medium'"):
+        train.main(["trial", "--precision", "bf16"])
+    assert (train.CACHE / "trial-large.json").is_file()
+
+
+# --- several processes ---------------------------------------------------------------------------
+
+
+def chosen_in_a_process(folder: Path) -> None:
+    """What bf16 costs is the rank's own affair; the rows are shared."""
+    with processes.joined():
+        rank = processes.rank()
+        rows = set[int]()
+        clock = Clock(ZEN if rank else XEON | {"bf16": 9.0})
+
+        def loss(model: GPT, tokens: Tensor) -> Tensor:
+            rows.add(len(tokens))
+            return clock.loss(model, tokens)
+
+        chosen = decide(writer(), loss, batch, checkpoint=folder / "run.safetensors", clock=clock)
+        told = [chosen._asdict(), sorted(rows)]
+        (folder / f"{rank}.told").write_text(json.dumps(told))
+
+
+def test_several_processes_choose_the_same(tmp_path: Path) -> None:
+    command = "-m torch.distributed.run --standalone --nproc-per-node 2".split()
+    run = subprocess.run(
+        [sys.executable, *command, __file__, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    told, other = (json.loads((tmp_path / f"{rank}.told").read_text()) for rank in (0, 1))
+    assert told == other
+    found, rows = told
+    assert rows == [2], "of four"
+    expected = {n: 2 / (ZEN[n] / ZEN["highest"] + XEON[n] / XEON["highest"]) for n in FLOAT32}
+    assert {n: found["speed"][n] for n in FLOAT32} == pytest.approx(expected)
+    assert found["speed"]["bf16"] == pytest.approx(2 / (0.5 + 9.0 / 0.06))
+    assert found["name"] == quickest(found["speed"])
+    assert json.loads((tmp_path / "run.json").read_text()) == found
+    assert run.stderr.count("precision: ") == 1, "one of them says it"
+
+
+# --- what is recorded ----------------------------------------------------------------------------
+
+RESULTS = sorted(path.stem for path in (weights.FOLDER / "results").glob("*.json"))
+
+
+def keys(found: Any) -> set[str]:
+    """All keys in it, at any depth."""
+    if isinstance(found, dict):
+        return set(found).union(*map(keys, found.values()))
+    return set().union(*map(keys, found)) if isinstance(found, list) else set()
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_name_their_processor(name: str) -> None:
+    found = weights.results(name)
+    timed = {key for key in keys(found) if "second" in key or key in ("faster", "times")}
+    assert timed and found["processor"]
+
+
+if __name__ == "__main__":
+    chosen_in_a_process(Path(sys.argv[1]))
