@@ -466,7 +466,7 @@ def test_adjectives_behind_their_noun_cross_it(everything: list[Pair]) -> None:
         ("Don't! I can't, it isn't Tom's.", "do n't ! i ca n't , it is n't tom 's ."),
         ("We're at 10:30 o'clock; I've 3.5", "we 're at 10:30 o'clock ; i 've 3.5"),
         ("peut-être, elle-même", "peut-être , elle-même"),
-        ("<eos>猫は", "< eos > 猫は"),
+        ("<eos>猫は", "< eos > 猫 は"),
         ("E\u0301cole\u202f!", "école !"),
         ("'quoted' \"words\"", "' quoted ' \" words \""),
     ],
@@ -803,8 +803,9 @@ def test_pairs_of_a_text() -> None:
         Pair(("run", "!"), ("courez", "!")),
     ]
     assert read_pairs("Go.\tVa !\r\n", "x") == [Pair(("go", "."), ("va", "!"))]
-    for bad in ("Go.", "", "Go.\t", "\tVa !", "Go. Va !", "Go.\t \tVa !"):
-        with pytest.raises(DataError, match=r"fra\.txt, line 2: .* Mend the line"):
+    assert read_pairs("\nGo.\tVa !\n \n", "x") == [Pair(("go", "."), ("va", "!"))]
+    for bad in ("Go.", "Go.\t", "\tVa !", "Go. Va !", "Go.\t \tVa !"):
+        with pytest.raises(DataError, match=r"fra\.txt, line 2: .* Fix the line"):
             read_pairs(f"Go.\tVa !\n{bad}\nHi.\tSalut !", "fra.txt")
 
 

@@ -5,7 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tinylib.lab.data import bilingual
-from tinylib.lab.dictionary import alignment, dictionary
+from tinylib.lab.dictionary import alignment, dictionary, misplaced, rising
+from tinylib.lab.translation import translate
+from tinylib.widgets.translator import translator
 
 
 def aligned(english: str, french: str) -> list[tuple[int, ...]]:
@@ -16,6 +18,7 @@ def aligned(english: str, french: str) -> list[tuple[int, ...]]:
 def test_it_knows_the_origin_of_every_word_that_the_grammar_says(split: str) -> None:
     for pair in getattr(bilingual(), split):
         assert alignment(pair.source, pair.target) == list(pair.alignment), pair
+        assert not any(misplaced(pair.source, pair.target)), "the grammar's order is no fault"
 
 
 def test_by_hand() -> None:
@@ -49,6 +52,51 @@ def test_a_word_that_was_left_out_or_made_up_silences_those_of_its_kind_alone() 
     # "aux" stands for two words, and is known only if both are; it still has its turn.
     assert aligned("to the cat to", "aux chats à") == [(0, 1), (2,), (3,)]
     assert aligned("to a the cat to", "aux chats à") == [(), (3,), (4,)]
+
+
+@pytest.mark.parametrize(
+    ("english", "french", "moved"),
+    [
+        ("the dog sees the cat .", "le chien voit le chat .", ""),
+        ("the dog sees the cat .", "le chat voit le chien .", "chat chien"),
+        ("the dog sees the black cat .", "le chien noir voit le chat .", "noir"),
+        ("the small black dog sleeps .", "le petit chien noir dort .", ""),
+        ("the small dog sees the cat .", "le chien voit le petit chat .", "petit"),
+        ("she sees him in the garden .", "elle le voit dans le jardin .", ""),
+        ("she is in the garden .", "dans le jardin elle est .", "elle est"),
+        ("a cat that is black is grey .", "un chat qui est gris est noir .", ""),  # not noticed
+        ("the cat sleeps .", "dort le chat .", "dort"),
+    ],
+)
+def test_a_word_in_the_wrong_place_is_found(english: str, french: str, moved: str) -> None:
+    words = french.split()
+    found = misplaced(english.split(), words)
+    assert [word for word, bad in zip(words, found, strict=True) if bad] == moved.split()
+
+
+def test_nearly_every_wrong_order_is_found() -> None:
+    """What a model without positions makes of sentences: all their words, in some other order."""
+    pairs = bilingual().test[:250]
+    answers = translate(*translator("bilingual-no-positions"), [list(p.source) for p in pairs])
+    jumbled = [
+        (pair, answer)
+        for pair, answer in zip(pairs, answers, strict=True)
+        if sorted(answer) == sorted(pair.target) and list(answer) != list(pair.target)
+    ]
+    found = [any(misplaced(pair.source, answer)) for pair, answer in jumbled]
+    assert len(jumbled) > 25 and sum(found) > 0.9 * len(found)
+
+
+@given(st.lists(st.integers(0, 9), max_size=7))
+def test_a_rising_subsequence_is_one_and_is_longest(numbers: list[int]) -> None:
+    kept = sorted(rising(numbers))
+    run = [numbers[i] for i in kept]
+    assert run == sorted(set(run))
+    longest = 0
+    for chosen in range(2 ** len(numbers)):
+        some = [n for i, n in enumerate(numbers) if chosen >> i & 1]
+        longest = max(longest, len(some) if some == sorted(set(some)) else 0)
+    assert len(kept) == longest
 
 
 def test_of_nothing_and_of_unknown_words_nothing_is_known() -> None:

@@ -1,24 +1,25 @@
 """Language models: their files, the loss of a text, and what a batch of a long text is."""
 
-import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from tinylib.generation import Sampling
-from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood, next_token_loss
-from tinylib.lab import weights
+from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood
+from tinylib.lab import language_recipes, weights
 from tinylib.lab.data import BOS, Characters, Vocabulary
 from tinylib.lab.language import (
     LanguageModel,
     Windows,
     load_language_model,
     metadata_of,
-    mixed_precision_loss,
     text_loss,
     uniform,
 )
+from tinylib.lab.precision import fixed
+from tinylib.lab.train import RECIPES
 
 
 def tiny(V: int, seed: int = 0) -> GPT:
@@ -57,16 +58,35 @@ def test_words_follow_bos_and_characters_nothing() -> None:
 def test_what_is_no_language_model_is_told(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"'bilingual-gru' is no language model: .* lacks config"):
         load_language_model("bilingual-gru")
+    with pytest.raises(ValueError, match=r"'gpt-ch.*' is no .*, but one at 12 steps .*load_checkp"):
+        load_language_model("gpt-checkpoints")
     path = tmp_path / "model.safetensors"
     good = metadata_of(LanguageModel(tiny(7), LETTERS))
     weights.save(path, tiny(7), **good | {"kind": "syllables"})
     with pytest.raises(ValueError, match="reads 'syllables': make it characters or words"):
         load_language_model(str(path))
     weights.save(path, tiny(7), **good | {"config": good["config"] | {"D": 12}})
-    with pytest.raises(ValueError, match=r"embedding\.weight has shape \(7, 6\)"):
+    with pytest.raises(ValueError, match=r"' does not fit .*g\.weight has shape \(7, 6\)"):
         load_language_model(str(path))
     with pytest.raises(ValueError, match="the text is empty"):
         LanguageModel(tiny(7), LETTERS).ids("")
+
+
+def test_a_model_that_tells_how_long_it_was_trained_is_one(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    weights.save(path, tiny(7), **metadata_of(LanguageModel(tiny(7), LETTERS), steps=6000))
+    assert load_language_model(str(path)).kind == "characters"
+
+
+@pytest.mark.parametrize("positions", ["learned", "rotary"])
+def test_no_more_is_read_than_the_context(positions: str) -> None:
+    """A rotary model could read on, but was never trained to: its figures would mislead."""
+    model = GPT(GPTConfig(7, longest=7, D=6, H=3, layers=2, dropout=0.0, positions=positions))
+    letters, ids = LanguageModel(model.eval(), LETTERS), LETTERS.ids("to be or not to be")
+    assert text_loss(model, ids, 7) > 0 and len(letters.predict("to be o")) == 7
+    for read in (lambda: text_loss(model, ids, 8), lambda: letters.predict("to be or")):
+        with pytest.raises(ValueError, match="8 tokens: the model reads at most 7"):
+            read()
 
 
 def test_uniform_is_the_generator_of_park_and_miller() -> None:
@@ -142,20 +162,47 @@ def test_dropout_is_off_while_a_text_is_judged() -> None:
     assert text_loss(model, ids, 7) == text_loss(model, ids, 7)
 
 
-def test_mixed_precision_is_near_and_its_loss_in_float32() -> None:
+# --- the recipes' validation --------------------------------------------------------------------
+
+
+def test_validation_is_spread_over_the_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every fourth of the pieces in which the whole is read, and its name says so."""
+    text, T = torch.arange(300) ** 2 % 5, 7
+    some = language_recipes.pieces(text, T)
+    whole = [text[start : start + T + 1] for start in range(0, len(text) - T, T)]
+    assert len(some) == -(-len(whole) // 4) > 2
+    assert all(torch.equal(row, whole[4 * i]) for i, row in enumerate(some))
     model = tiny(5)
-    tokens = torch.randint(0, 5, (11, 8), generator=torch.Generator().manual_seed(0))
-    mixed, exact = mixed_precision_loss(model, tokens), next_token_loss(model, tokens)
-    assert mixed.dtype == torch.float32 and mixed.item() != exact.item()
-    assert mixed.item() == pytest.approx(exact.item(), rel=0.01)
-    assert exact.item() == pytest.approx(math.log(5), abs=0.1)
-    sure = tiny(5)
-    with torch.no_grad():
-        sure.embedding.weight[3] *= 30
-    tokens[:, 4:] = 3
-    exact = next_token_loss(sure, tokens, pad=3)
-    assert mixed_precision_loss(sure, tokens, pad=3).item() == pytest.approx(exact.item(), rel=0.01)
-    assert next_token_loss(sure, tokens).item() != pytest.approx(exact.item(), rel=0.1)
+    loss = sum(text_loss(model, row, T) for row in some) / len(some)
+    for size in (3, 32):
+        assert language_recipes.pieces_loss(model, some, size) == pytest.approx(loss, rel=1e-6)
+
+    monkeypatch.setattr(language_recipes, "characters", lambda: (None, text.flip(0), text))
+    with fixed("highest"):
+        model, run, figures = language_recipes.train_small(model.config, {}, 10, show=False)
+    valid = figures["valid_every_4th_piece"]
+    assert valid == run.valid and len(valid) == 10
+    best = min(value for _, value in valid)
+    assert best == pytest.approx(language_recipes.pieces_loss(model, some))
+    assert figures["loss"] == text_loss(model, text, T)
+    assert "valid" not in figures
+
+
+def keys(found: Any) -> set[str]:
+    """All keys in it, at any depth."""
+    if isinstance(found, dict):
+        return set(found).union(*map(keys, found.values()))
+    return set().union(*map(keys, found)) if isinstance(found, list) else set()
+
+
+@pytest.mark.parametrize("name", [n for n in RECIPES if n.startswith(("gpt-", "modern-parts"))])
+def test_the_loss_of_a_part_is_not_called_validation(name: str) -> None:
+    """Only the whole split's loss may be taken for a record; that of a part says of which."""
+    found = weights.results(name)
+    assert "valid" not in keys(found)
+    assert found.get("validation") is None
+    shipped = weights.manifest().get(name, {"figures": None})
+    assert "valid" not in keys(shipped["figures"])
 
 
 # --- characters ----------------------------------------------------------------------------------

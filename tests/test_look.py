@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from tinylib.lab import look
-from tinylib.lab.look import Tap, record, show, source
+from tinylib.lab.look import Tap, raises, record, show, source
 
 
 class Inner(nn.Module):
@@ -158,3 +158,35 @@ def test_show_in_a_plain_python_prints_the_source(capsys: pytest.CaptureFixture[
 def test_importing_look_does_not_import_ipython():
     code = "import sys, tinylib.lab.look; assert 'IPython' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_an_error_is_printed_as_python_prints_it_and_the_code_goes_on(
+    capsys: pytest.CaptureFixture[str],
+):
+    def fail(error: Exception) -> None:
+        raise error
+
+    with raises(AssertionError):
+        fail(AssertionError("the rows do not sum to 1"))
+    with raises(LookupError):  # a KeyError is one
+        fail(KeyError("step"))
+    with raises(ValueError):
+        fail(ValueError())
+    wanted = "AssertionError: the rows do not sum to 1\nKeyError: 'step'\nValueError\n"
+    assert capsys.readouterr().out == wanted
+
+
+def test_what_should_fail_and_does_not_and_what_fails_otherwise_is_an_error(
+    capsys: pytest.CaptureFixture[str],
+):
+    nothing = "should raise {}, but it raised nothing"
+    with pytest.raises(AssertionError, match=nothing.format("ValueError")), raises(ValueError):
+        pass
+    with (
+        pytest.raises(AssertionError, match=nothing.format("AssertionError")),
+        raises(AssertionError),
+    ):
+        pass
+    with pytest.raises(ZeroDivisionError), raises(ValueError):
+        print(1 / 0)
+    assert capsys.readouterr().out == ""

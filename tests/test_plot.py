@@ -6,6 +6,7 @@ import json
 import struct
 import subprocess
 import sys
+from collections.abc import Iterable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -202,8 +203,16 @@ OF_CHAPTERS = {
     "generation": "09_generation",
     "kv_cache": "09_generation",
 }
-every_drawing = pytest.mark.parametrize("name", OF_CHAPTERS)
-every_picture = pytest.mark.parametrize("name", DRAW)
+
+
+def one_process_each(names: Iterable[str]) -> Any:
+    """A picture takes a second to draw, so the tests of one run where it is already drawn."""
+    group = pytest.mark.xdist_group
+    return pytest.mark.parametrize("name", [pytest.param(n, marks=group(n)) for n in names])
+
+
+every_drawing = one_process_each(OF_CHAPTERS)
+every_picture = one_process_each(DRAW)
 
 
 @cache
@@ -236,25 +245,21 @@ def test_a_notebook_gets_one_png_at_twice_its_size_and_words(name):
     png = base64.b64decode(data["image/png"])
     width, height = struct.unpack(">II", png[16:24])
     assert png == figure.png and png.startswith(b"\x89PNG")
-    assert metadata == {"image/png": {"width": width // 2, "height": height // 2}}
+    wide, high = width // 2, height // 2
+    assert metadata == {"image/png": {"width": wide, "height": high, "alt": figure.alt}}
     assert width <= 2 * 720 and len(png) < 80_000
     assert data["text/plain"] == repr(figure) == figure.alt
     assert figure.alt.endswith(".") and len(figure.alt.split()) > 8
 
 
 @every_picture
-def test_the_same_bytes_twice_whatever_the_reader_has_set(name):
+def test_the_same_bytes_twice_and_the_readers_settings_neither_used_nor_changed(name):
     first = drawn(name).png
     with mpl.rc_context({"font.size": 30, "axes.facecolor": "red", "lines.linewidth": 9}):
+        before = dict(mpl.rcParams)
         assert DRAW[name]().png == first
+        assert dict(mpl.rcParams) == before
     assert b"Software" not in first and b"tIME" not in first
-
-
-@every_picture
-def test_matplotlib_is_left_as_it_was(name):
-    before = dict(mpl.rcParams)
-    DRAW[name]()
-    assert dict(mpl.rcParams) == before
 
 
 @every_picture

@@ -113,14 +113,20 @@ def _bilingual(seed: int) -> Splits:
 # --- words as numbers --------------------------------------------------------------------------
 
 _CLITIC = "je|tu|il|elle|on|nous|vous|ils|elles|ce|moi|toi|lui|leur|les|la|le|y|en|ci|là"
+_IDEOGRAPHS = (
+    "\u3001-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uff20\U00020000-\U0003ffff"
+)
+_LETTER = rf"(?:(?![{_IDEOGRAPHS}])\w)"
+_SPACED = re.compile(rf"(?<=[{_IDEOGRAPHS}]) | (?=[{_IDEOGRAPHS}])")
 _TOKEN = re.compile(
     rf"""
-      aujourd'hui | o'clock
-    | n't\b | \w+?(?=n't\b) | '(?:s|m|d|re|ve|ll)\b                 # is n't, i 'm
+      [{_IDEOGRAPHS}]                                                    # 猫: no spaces part them
+    | aujourd'hui | o'clock
+    | n't\b | {_LETTER}+?(?=n't\b) | '(?:s|m|d|re|ve|ll)\b                 # is n't, i 'm
     | (?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quelqu|quoiqu)'          # l' arbre, qu' il
     | -(?:t-)?(?:{_CLITIC})\b                                       # est -ce, va -t-il
     | \d+(?:[.,:]\d+)*                                              # 10:30
-    | \w+(?:-(?!(?:t-)?(?:{_CLITIC})\b)\w+)*                        # peut-être
+    | {_LETTER}+(?:-(?!(?:t-)?(?:{_CLITIC})\b){_LETTER}+)*          # peut-être
     | [^\w\s]
     """,
     re.VERBOSE,
@@ -131,10 +137,16 @@ def tokenise(text: str) -> list[str]:
     """Lower-case words, with punctuation apart; a text without any gives an empty list.
 
     What is written together but is two words becomes two tokens: *l'arbre* → *l' arbre*,
-    *est-ce* → *est -ce*, *isn't* → *is n't*, *I'm* → *i 'm*.
+    *est-ce* → *est -ce*, *isn't* → *is n't*, *I'm* → *i 'm*. Of Chinese and Japanese, which write
+    no spaces, each character is a token.
     """
     text = unicodedata.normalize("NFC", text).lower().replace("’", "'")
     return _TOKEN.findall(text)
+
+
+def unspaced(text: str) -> str:
+    """The text without the spaces beside characters that are tokens of their own."""
+    return _SPACED.sub("", text)
 
 
 class Vocabulary:
@@ -401,20 +413,22 @@ def text_of(file: RemoteFile) -> str:
 
 
 def read_pairs(text: str, name: str) -> list[Pair]:
-    """The pairs of a text with one on each line, *English <tab> French*, tokenised.
+    """The pairs of a text with one on each line, *sentence <tab> translation*, tokenised.
 
-    What follows a second tab, in later releases an attribution, is left out. DataError, naming
-    the line, where a sentence is missing.
+    Left out are blank lines, and what follows a second tab, which may be an attribution.
+    DataError, naming the line, where a sentence is missing.
     """
     pairs = []
     for number, line in enumerate(text.rstrip("\n").split("\n"), 1):
-        english, _, rest = line.partition("\t")
-        french = rest.partition("\t")[0]
-        source, target = (tuple(map(sys.intern, tokenise(side))) for side in (english, french))
+        if not line.strip():
+            continue
+        first, _, rest = line.partition("\t")
+        second = rest.partition("\t")[0]
+        source, target = (tuple(map(sys.intern, tokenise(side))) for side in (first, second))
         if not source or not target:
             raise DataError(
-                f"{name}, line {number}: expected an English and a French sentence with a tab "
-                f"between them, found {line[:60]!r}. Mend the line or delete it."
+                f"{name}, line {number}: expected a sentence and its translation with a tab "
+                f"between them, found {line[:60]!r}. Fix the line or delete it."
             )
         pairs.append(Pair(source, target))
     return pairs

@@ -21,27 +21,37 @@ LONGEST = 3
 
 
 class Dictionary(NamedTuple):
-    """The keys of English words or phrases, of French words, and of *le* before a verb."""
+    """The keys of English words or phrases, of French words, and of *le* before a verb.
+
+    ``nouns`` and ``adjectives`` are their keys; ``moving`` those of all words that French may put
+    elsewhere than English.
+    """
 
     english: Keys
     french: Keys
     before_verb: Keys
     verbs: tuple[str, ...]
+    nouns: tuple[str, ...]
+    adjectives: tuple[str, ...]
+    moving: tuple[str, ...]
 
 
 @cache
 def dictionary() -> Dictionary:
     """Every word that the grammar may say, with its keys."""
     english: Keys = {"not": ("not", "denial"), "never": ("never", "denial"), "to": ("to",)}
+    english |= {"do": (), "does": ()}  # French has nothing for them
     french: Keys = {"pas": ("not",), "jamais": ("never",), "ne": ("denial",), "à": ("to",)}
 
     def enter(key: str, ours: Sequence[str], theirs: Sequence[str]) -> None:
         english.update(dict.fromkeys(ours, (key,)))
         french.update(dict.fromkeys(theirs, (key,)))
 
-    for noun in grammar.ANIMATE + grammar.THINGS:
+    nouns = grammar.ANIMATE + grammar.THINGS
+    for noun in nouns:
         enter(noun.english[0], noun.english, noun.french)
-    for adjective in grammar.BEFORE + grammar.COLOURS + grammar.WEIGHTS + grammar.MOODS:
+    adjectives = grammar.BEFORE + grammar.COLOURS + grammar.WEIGHTS + grammar.MOODS
+    for adjective in adjectives:
         enter(adjective.english, [adjective.english], adjective.french)
     verbs = grammar.INTRANSITIVE + grammar.TRANSITIVE + grammar.DITRANSITIVE
     for verb in verbs:
@@ -64,7 +74,14 @@ def dictionary() -> Dictionary:
         keys.update({short: keys[long] for long, short in grammar.ELISIONS.items() if long in keys})
     french.update(dict.fromkeys(grammar.CONTRACTIONS.values(), ("to", "article")))
     forms = [form for verb in [*verbs, grammar.BE] for form in verb.french]
-    return Dictionary(english, french, before_verb, tuple(dict.fromkeys(forms)))
+    said = tuple(adjective.english for adjective in adjectives)
+    adverbs = (adverb for adverb, _ in grammar.ADVERBS)
+    return Dictionary(
+        *(english, french, before_verb, tuple(dict.fromkeys(forms))),
+        nouns=tuple(noun.english[0] for noun in nouns),
+        adjectives=said,
+        moving=(*said, *adverbs, "very", "object", "not", "never", "denial"),
+    )
 
 
 def alignment(english: Sequence[str], french: Sequence[str]) -> list[tuple[int, ...]]:
@@ -95,6 +112,51 @@ def surplus(english: Sequence[str], french: Sequence[str]) -> list[bool]:
         turns.update(keys)
         found.append(any(turns[key] > len(places[key]) for key in keys))
     return found
+
+
+def misplaced(english: Sequence[str], french: Sequence[str]) -> list[bool]:
+    """Which French words do not stand where the grammar puts them.
+
+    Articles, nouns, verbs and most others come in the order of the English: of these it is those
+    outside a longest run that does. An adjective stands with the noun with which it stands in
+    English, before it or behind. About the places of adverbs, negation and *le* before a verb the
+    dictionary claims nothing: False.
+    """
+    book, keys, origin = dictionary(), keys_of(french), alignment(english, french)
+    fixed = [t for t, at in enumerate(origin) if at and not {*keys[t]} & {*book.moving}]
+    kept = rising([origin[t][0] for t in fixed])
+    found = [t in fixed and fixed.index(t) not in kept for t in range(len(french))]
+
+    entries = [entry(english, s, book.english)[0] for s in range(len(english))]
+    ours, theirs = ([bool({*k} & {*book.adjectives}) for k in words] for words in (entries, keys))
+    place = {at[0]: t for t, at in enumerate(origin) if at}
+    for t, at in enumerate(origin):
+        if at and theirs[t]:
+            _, noun = beside(ours, at[0])
+            if noun in place and {*entries[noun]} & {*book.nouns}:
+                found[t] |= place[noun] not in beside(theirs, t)
+    return found
+
+
+def rising(numbers: Sequence[int]) -> set[int]:
+    """Where the numbers of a longest subsequence stand in which each is larger than the last."""
+    runs: list[list[int]] = []  # the longest that ends at each place
+    none: list[int] = []
+    for i, number in enumerate(numbers):
+        before = [run for run in runs if numbers[run[-1]] < number]
+        runs.append([*max(before or [none], key=len), i])
+    longest = max(runs or [none], key=len)
+    return set(longest)
+
+
+def beside(marked: Sequence[bool], place: int) -> tuple[int, int]:
+    """The places before and behind the run of marked ones in which ``place`` stands."""
+    first = last = place
+    while first > 0 and marked[first - 1]:
+        first -= 1
+    while last + 1 < len(marked) and marked[last + 1]:
+        last += 1
+    return first - 1, last + 1
 
 
 def places_of(english: Sequence[str]) -> defaultdict[str, list[range]]:

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 
 from tinylib.generation import Sampling, generate
-from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood, next_token_loss
-from tinylib.lab import weights
+from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood
+from tinylib.lab import devices, weights
 from tinylib.lab.data import BOS, EOS, SPECIALS, Characters, Vocabulary
 
 KINDS = ("characters", "words")
@@ -43,12 +43,12 @@ class LanguageModel(NamedTuple):
             ids = [BOS, *self.tokens.ids(text.split())]
         if not ids:
             raise ValueError("the text is empty: give the model something to go on from")
-        return torch.tensor([ids])
+        return torch.tensor([ids], device=devices.of(self.model))
 
     def predict(self, text: str) -> dict[str, float]:
         """The probability of each next token, the likeliest first."""
         with torch.no_grad():
-            p = self.model(self.ids(text))[0, -1].softmax(-1)
+            p = self.model(self.ids(text))[0, -1].softmax(-1).cpu()
         order = p.argsort(descending=True, stable=True)
         return {self.tokens.tokens[int(i)]: p[i].item() for i in order}
 
@@ -58,7 +58,8 @@ class LanguageModel(NamedTuple):
         :func:`tinylib.generation.generate`, with :func:`uniform` numbers for the draws. Errors
         are those of both.
         """
-        ids, u = self.ids(text), torch.tensor([uniform(seed, length)])
+        ids = self.ids(text)
+        u = torch.tensor([uniform(seed, length)], device=ids.device)
         if isinstance(self.tokens, Characters):
             return self.tokens.text(generate(self.model, ids, length, sampling, u)[0])
         new = generate(self.model, ids, length, sampling, u, eos=EOS)[0]
@@ -87,8 +88,15 @@ def load_language_model(name: str) -> LanguageModel:
         raise ValueError(f"'{name}' is no language model: its metadata lacks {', '.join(missing)}")
     if metadata["kind"] not in KINDS:
         raise ValueError(f"'{name}' reads {metadata['kind']!r}: make it {' or '.join(KINDS)}")
+    if isinstance(steps := metadata.get("steps"), list):
+        raise ValueError(
+            f"'{name}' is no language model, but one at {len(steps)} steps of its training: "
+            "read it with tinylib.lab.checkpoints.load_checkpoints"
+        )
     known = Characters if metadata["kind"] == "characters" else Vocabulary
     model = GPT(GPTConfig(**metadata["config"])).eval()
+    if wrong := weights.misfit(model, tensors):
+        raise ValueError(f"'{name}' does not fit the GPT of its own metadata: {wrong}")
     weights.load_into(model, tensors)
     return LanguageModel(model, known(metadata["tokens"]))
 
@@ -129,18 +137,6 @@ class Windows:
         return self.ids[start + torch.arange(self.T + 1)]
 
 
-def mixed_precision_loss(
-    model: GPT, tokens: Int[Tensor, "B T"], pad: int | None = None
-) -> Float[Tensor, ""]:
-    """:func:`tinylib.gpt.next_token_loss` with matrix products in bf16.
-
-    Micikevicius et al. 2018: weights, norms and the loss stay in float32. bf16 has float32's
-    range, so no loss scaling is needed.
-    """
-    with torch.autocast(tokens.device.type, torch.bfloat16):
-        return next_token_loss(model, tokens, pad)
-
-
 @torch.no_grad()
 def text_loss(model: GPT, ids: Sequence[int] | Tensor, T: int, size: int = 32) -> float:
     """The mean of -ln p over a text, in nats for each token, read in pieces of T.
@@ -150,7 +146,7 @@ def text_loss(model: GPT, ids: Sequence[int] | Tensor, T: int, size: int = 32) -
     a piece have little to go by: a larger T gives a lower loss. The model is left in eval mode.
     ValueError for less than 2 tokens, or pieces of none.
     """
-    ids = torch.as_tensor(ids)
+    ids = torch.as_tensor(ids, device=devices.of(model))
     if T < 1 or size < 1:
         raise ValueError(f"{size} pieces of {T} tokens at a time: both must be 1 or more")
     if len(ids) < 2:
@@ -164,5 +160,5 @@ def text_loss(model: GPT, ids: Sequence[int] | Tensor, T: int, size: int = 32) -
     for read, said in rows:
         for some, wanted in zip(read.split(size), said.split(size), strict=True):
             if some.numel():
-                total += negative_log_likelihood(model(some), wanted).double().sum()
+                total += negative_log_likelihood(model(some), wanted).cpu().double().sum()
     return (total / last).item()

@@ -1,4 +1,4 @@
-"""Look inside: at the tensors that pass through a model, and at the library's own source.
+"""Look inside: at tensors that pass through a model, at the library's own source, and at errors.
 
 class Model(nn.Module):
     def __init__(self):
@@ -10,6 +10,9 @@ class Model(nn.Module):
 with record(model) as seen:
     model(x)
 seen["weights"][0]                                # what passed in the first call
+
+with raises(ZeroDivisionError):
+    1 / 0                                         # prints: ZeroDivisionError: division by zero
 """
 
 import inspect
@@ -18,6 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from traceback import format_exception_only
 from types import ModuleType
 from typing import Any
 
@@ -62,6 +66,21 @@ def record(model: nn.Module) -> Iterator[dict[str, list[Tensor]]]:
     finally:
         for hook in hooks:
             hook.remove()
+
+
+@contextmanager
+def raises(expected: type[Exception]) -> Iterator[None]:
+    """Print the error that the block ends in, as Python would, and go on after the block.
+
+    It is for code that fails on purpose. If the block raises another error, that one is passed on,
+    and if it raises none, an AssertionError says so.
+    """
+    try:
+        yield
+    except expected as error:
+        print(*format_exception_only(error), sep="", end="")
+    else:
+        raise AssertionError(f"this block should raise {expected.__name__}, but it raised nothing")
 
 
 @dataclass(frozen=True)

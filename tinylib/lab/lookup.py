@@ -19,6 +19,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from tinylib.lab import devices
 from tinylib.lab.look import record
 from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.positional_encoding import PositionalAttention, sinusoidal
@@ -208,6 +209,7 @@ def examine(model: LookupModel, batch: Lookups) -> dict[str, Tensor]:
 
     Row h of `without` holds the accuracies with head h switched off (multi-head attention only).
     """
+    batch = devices.moved(batch, devices.of(model))
     with record(model) as seen:
         logits = model(batch.tokens, batch.digits)
     found = {
@@ -215,10 +217,10 @@ def examine(model: LookupModel, batch: Lookups) -> dict[str, Tensor]:
         "roles": role_scores(seen["mixer.weights"][0], batch),
     }
     if isinstance(model.mixer, MultiHeadAttention):
-        others = ~torch.eye(model.mixer.H, dtype=torch.bool)
+        others = ~torch.eye(model.mixer.H, dtype=torch.bool, device=logits.device)
         without = [model(batch.tokens, batch.digits, head_mask=on) for on in others]
         found["without"] = torch.stack([accuracy(logits, batch) for logits in without])
-    return found
+    return devices.moved(found, devices.CPU)
 
 
 class WordBefore(nn.Module):

@@ -10,6 +10,7 @@ head = best_head(*transformer, bilingual().valid)         Head(layer=1, head=2)
 attention_maps(*transformer, bilingual().test[:3], head)  where that head looked
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -23,8 +24,8 @@ from tinylib.attention_scoring import AdditiveScore, Score, dot_score, scaled_do
 from tinylib.bleu import corpus_bleu
 from tinylib.decoding import beam, greedy
 from tinylib.encoder_decoder import EncoderDecoder
-from tinylib.lab import weights
-from tinylib.lab.data import BOS, EOS, UNK, Pair, Vocabulary, pad
+from tinylib.lab import devices, weights
+from tinylib.lab.data import BOS, EOS, UNK, Pair, Vocabulary, pad, tokenise, unspaced
 from tinylib.lab.look import Tap, record
 from tinylib.seq2seq import Seq2Seq
 from tinylib.seq2seq_attention import AttentionSeq2Seq
@@ -51,6 +52,29 @@ class Translator(NamedTuple):
         self, sentences: Sequence[Words], width: int = 1, alpha: float = 1.0
     ) -> list[list[str]]:
         return translate(*self, sentences, width, alpha)
+
+    def say(self, text: str, width: int = 4) -> str:
+        """The translation of a text as it is written; errors are those of :func:`translate`."""
+        return joined(self([tokenise(text)], width)[0])
+
+
+_TIGHT = re.compile(
+    r"""
+      (?<=\w')\ (?=\w)                 # l' arbre
+    | \ (?=['-]\w|n't\b)               # i 'm, est -ce, is n't
+    | \ (?=[.,;:!?%)\]…»”])            # word .
+    | (?<=[(\[«“])\                    # ( word
+    """,
+    re.VERBOSE,
+)
+
+
+def joined(words: Words) -> str:
+    """Tokens as a text: what :func:`tinylib.lab.data.tokenise` has parted is one again.
+
+    No space stands between the characters of a language that writes none.
+    """
+    return unspaced(_TIGHT.sub("", " ".join(words)))
 
 
 SCORES: dict[str, Callable[[int], Score]] = {
@@ -165,17 +189,18 @@ def translate_unchecked(
 ) -> list[list[str]]:
     """As :func:`translate`, but nothing is refused: held-out sentences are judged as they are."""
     translated: list[list[str]] = [[] for _ in sentences]
+    place = devices.of(model)
     with _evaluating(model):
         for places in _batches(sentences):
-            ids, lengths = pad([source.ids(sentences[place]) for place in places])
+            ids, lengths = devices.moved(pad([source.ids(sentences[i]) for i in places]), place)
             state = model.start(ids, lengths)
             longest = 2 * ids.shape[1] + 10
             if width == 1:
                 tokens = greedy(model.step, state, BOS, EOS, longest).tokens
             else:
                 tokens = beam(model.step, state, BOS, EOS, longest, width, alpha).tokens[:, 0]
-            for place, row in zip(places, tokens.tolist(), strict=True):
-                translated[place] = target.words(row)
+            for i, row in zip(places, tokens.tolist(), strict=True):
+                translated[i] = target.words(row)
     return translated
 
 
@@ -205,9 +230,9 @@ def all_maps(
     maps = [torch.empty(0)] * len(pairs)
     with _evaluating(model):
         for places in _batches([pair.source for pair in pairs]):
-            ids, lengths = pad([source.ids(pairs[place].source) for place in places])
+            read = pad([source.ids(pairs[place].source) for place in places])
             fed, _ = pad([[BOS, *target.ids(pairs[place].target)] for place in places])
-            rows = _looks(model, ids, lengths, fed)
+            rows = _looks(model, *devices.moved((*read, fed), devices.of(model))).cpu()
             if not rows.isfinite().all():
                 raise ValueError("the model's weights hold NaN or an infinity: train it anew")
             for place, table in zip(places, rows, strict=True):
