@@ -102,6 +102,17 @@ def test_kernel_weights_are_the_kernel_over_its_sum(
     torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("kernel", [gaussian, boxcar, epanechnikov])
+def test_nan_stays_nan(kernel: Kernel) -> None:
+    """In the row of such a query, and in all rows if it is a point: no average hides it."""
+    found = kernel_weights(torch.tensor([torch.nan, 1.0]), torch.tensor([0.0, 1.5]), kernel)
+    assert found[0].isnan().all() and found[1].isfinite().all()
+    found = kernel_weights(torch.tensor([0.0, 1.0]), torch.tensor([0.0, torch.nan]), kernel)
+    assert found.isnan().all()
+    far = kernel_weights(torch.tensor([torch.inf, -torch.inf]), torch.tensor([0.0, 1.0]), kernel)
+    assert not far.any(), "what is infinitely far is out of reach"
+
+
 def test_the_gaussian_is_a_softmax_and_the_constant_a_mean() -> None:
     torch.manual_seed(0)
     x, points, y = torch.randn(T), torch.randn(S), torch.randn(S, V)

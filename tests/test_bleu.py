@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from tinylib.bleu import (
     NO_WORD,
     Counts,
-    as_ids,
     bleu,
     bleu_d2l,
     brevity_penalty,
@@ -29,8 +28,10 @@ PRED, LABEL = "A B B C D".split(), "A B C D E F".split()
 
 
 def both(pred: list[str], label: list[str]) -> tuple[torch.Tensor, torch.Tensor]:
-    number: dict[str, int] = {}
-    return as_ids(pred, number), as_ids(label, number)
+    """The same words with the same numbers, in both."""
+    number = {word: i for i, word in enumerate(dict.fromkeys([*pred, *label]))}
+    ours, theirs = ([number[word] for word in words] for words in (pred, label))
+    return torch.tensor(ours, dtype=torch.long), torch.tensor(theirs, dtype=torch.long)
 
 
 # --- the numbers of the chapter ----------------------------------------------------------------
@@ -183,6 +184,35 @@ def test_it_is_sacrebleu_on_a_large_corpus(seed: int) -> None:
     ).score
     assert 0.1 < score / 100 < 0.9
     assert corpus_bleu(preds, labels) == pytest.approx(score / 100, abs=1e-6)
+
+
+def test_long_sentences_need_no_table_of_all_pairs() -> None:
+    """Comparing each n-gram with each would take 90 billion comparisons, all at once in memory."""
+    g = torch.Generator().manual_seed(0)
+    label = [f"w{word}" for word in torch.randint(17, (300_000,), generator=g).tolist()]
+    pred = ["x" if i % 7 == 0 else word for i, word in enumerate(label)]
+    metric = sacrebleu.BLEU(tokenize="none", smooth_method="none", effective_order=False)
+    score = metric.corpus_score([" ".join(pred)], [[" ".join(label)]]).score
+    assert 0.1 < score / 100 < 0.9
+    assert sentence_bleu(pred, label) == pytest.approx(score / 100, abs=1e-9)
+
+
+@given(pairs=corpora.filter(len), N=st.integers(1, 5))
+def test_a_corpus_has_the_counts_of_its_sentences(
+    pairs: list[tuple[list[str], list[str]]], N: int
+) -> None:
+    """Counters and tensors count the same; ``form`` is given the sums."""
+    given: list[Counts] = []
+
+    def form(counts: Counts) -> torch.Tensor:
+        given.append(counts)
+        return bleu(counts)
+
+    preds, labels = [pred for pred, _ in pairs], [label for _, label in pairs]
+    corpus_bleu(preds, labels, N, form)
+    each = [count(*both(pred, label), N) for pred, label in pairs]
+    for found, parts in zip(given[0], zip(*each, strict=True), strict=True):
+        assert found.tolist() == sum(parts).tolist()
 
 
 def test_a_corpus_is_not_the_mean_of_its_sentences() -> None:

@@ -40,7 +40,7 @@ def test_embedding_is_a_product_with_one_hot_vectors() -> None:
 
 @pytest.mark.parametrize("token", [-1, V_SOURCE])
 def test_a_token_without_a_row_is_refused(token: int) -> None:
-    with pytest.raises(ValueError, match=r"tokens must lie in 0 … 10"):
+    with pytest.raises(ValueError, match=rf"token {token} is not among 0 … 10 \(V = 11\)"):
         embed(torch.tensor([token]), torch.zeros(V_SOURCE, D))
 
 

@@ -12,9 +12,11 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import nbformat
 import numpy as np
 import pytest
 import torch
+from handout import hand_out
 from torch import nn
 from torch.nn.functional import cross_entropy, pad
 from torch.nn.utils.rnn import pad_sequence
@@ -108,20 +110,28 @@ class Posed(NamedTuple):
 
     def details(self, summary: str) -> str:
         found = re.findall(DETAILS.format(summary), self.prose, re.DOTALL)
-        assert len(found) == 1, f"{self.slug}: {len(found)} blocks 'Details: {summary}'"
+        assert len(found) == 1, (
+            f"{self.slug}: its prose cell needs one block "
+            f"`<details><summary>{summary}</summary>`, with empty lines around what it holds; "
+            f"it has {len(found)}"
+        )
         return found[0]
 
     @property
     def solution(self) -> str:
         fence = FENCE.fullmatch(self.details("Solution"))
-        assert fence, f"{self.slug}: the solution is not one python fence"
+        assert fence, (
+            f"{self.slug}: the block of the solution holds one ```python fence, and no more"
+        )
         return fence[1]
 
 
 def cells(stem: str) -> list[tuple[str, str]]:
-    [path] = (ROOT / "chapters").glob(f"[0-9][0-9]_{stem}.ipynb")
-    notebook = json.loads(path.read_text(encoding="utf-8"))
-    return [(cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"]]
+    """The cells of the chapter; none if there is no such chapter, see test_house_rules.py."""
+    for path in (ROOT / "chapters").glob(f"[0-9][0-9]_{stem}.ipynb"):
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        return [(cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"]]
+    return []
 
 
 def posed() -> Iterator[Posed]:
@@ -163,32 +173,46 @@ def test_a_chapter_poses_each_exercise_of_its_module_once_and_five_at_least(stem
     module = importlib.import_module(f"tinylib.exercises.{stem}")
     checks = [name for name, value in vars(module).items() if isinstance(value, Exercise)]
     slugs = [p.slug for p in EXERCISES if p.stem == stem]
-    assert sorted(checks) == sorted(f"check_{slug}" for slug in slugs)
-    assert len(slugs) >= 5
+    assert sorted(checks) == sorted(f"check_{slug}" for slug in slugs), (
+        f"each check_NAME of tinylib/exercises/{stem}.py stands in the chapter once: a prose cell, "
+        "and after it a cell with `answer = ...` and `ex.check_NAME(answer)`"
+    )
+    assert len(slugs) >= 5, f"a chapter has five exercises at least; {stem} has {len(slugs)}"
 
 
 @each_exercise
 def test_the_cells_have_a_task_a_hint_a_solution_and_an_open_answer(posed: Posed) -> None:
-    assert re.match(r"### .+\n\n★{1,3} ", posed.prose)
-    assert len(posed.details("Hint").split()) >= 8
-    assert re.search(r"^answer = \.\.\.", posed.code, re.MULTILINE)
+    assert re.match(r"### .+\n\n★{1,3} ", posed.prose), (
+        "the prose begins with `### Title`, an empty line, and one to three ★ before the task"
+    )
+    assert len(posed.details("Hint").split()) >= 8, "a hint has 8 words at least"
+    assert re.search(r"^answer = \.\.\.", posed.code, re.MULTILINE), (
+        "the code cell leaves the answer open: `answer = ...`"
+    )
     task = posed.prose.partition("<details>")[0]
-    assert len(task.split()) <= 80
+    assert len(task.split()) <= 80, "a task has 80 words at most"
 
 
 @each_exercise
 def test_dots_are_not_answered_yet(posed: Posed) -> None:
     verdict = posed.check(...)
     assert verdict.kind == "open" and not verdict.ok
-    assert repr(verdict).startswith("Not answered yet: write ")
+    assert repr(verdict).startswith("Not answered yet: write "), (
+        f"check_{posed.slug}: its `task` follows 'Not answered yet:', so it begins with 'write'"
+    )
 
 
 @each_exercise
 def test_the_chapter_shows_the_solution_and_it_is_accepted(posed: Posed) -> None:
-    assert posed.solution == posed.check.solution
+    assert posed.solution == posed.check.solution, (
+        f"the chapter's solution and that of check_{posed.slug} in "
+        f"tinylib/exercises/{posed.stem}.py are the same text"
+    )
     verdict = posed.check(answer_of(posed.solution))
     assert verdict.ok, verdict
-    assert verdict.message.startswith("Right. ") and len(verdict.message.split()) >= 8
+    assert verdict.message.startswith("Right. ") and len(verdict.message.split()) >= 8, (
+        f"check_{posed.slug}: its `insight` has 7 words at least"
+    )
 
 
 @each_exercise
@@ -197,16 +221,18 @@ def test_slips_are_refused_each_with_its_own_lesson(posed: Posed) -> None:
     verdicts, by_shape = [], []
     for (old, new, lesson), mutant in posed.check.mutants:
         what = f"{old} → {new}"
-        assert posed.solution.count(old) == 1, what
+        assert posed.solution.count(old) == 1, f"{what}: what is replaced occurs in it once"
         verdict = posed.check(answer_of(posed.solution.replace(old, new)))
         assert verdict.kind in ("wrong", "raised"), f"{what}: {verdict}"
         assert verdict.message.startswith(lesson), f"{what}: {verdict}"
-        assert len(verdict.message.split()) >= 8, f"{what}: {verdict}"
+        assert len(verdict.message.split()) >= 8, (
+            f"{what}: a lesson has 8 words at least: {verdict}"
+        )
         verdicts.append(verdict)
         by_shape.append(by_shape_alone(posed.check, mutant))
-    assert len(verdicts) >= 5
+    assert len(verdicts) >= 5, f"check_{posed.slug} has {len(verdicts)} slips, and needs 5 at least"
     assert sum(by_shape) <= len(by_shape) / 2, "too many slips show by shape alone"
-    assert sum(v.kind == "wrong" for v in verdicts) > len(verdicts) / 2
+    assert sum(v.kind == "wrong" for v in verdicts) > len(verdicts) / 2, "most slips run"
 
 
 @each_exercise
@@ -276,8 +302,8 @@ def beam_step(log_probs: torch.Tensor, next_log_probs: torch.Tensor) -> torch.Te
 
 
 def clipped_precision(pred: list[str], label: list[str], n: int) -> torch.Tensor:
-    number: dict[str, int] = {}
-    ours, theirs = bleu.as_ids(pred, number), bleu.as_ids(label, number)
+    number = {word: i for i, word in enumerate(dict.fromkeys([*pred, *label]))}
+    ours, theirs = (torch.tensor([number[word] for word in words]) for words in (pred, label))
     return bleu.precision(bleu.count(ours, theirs, n))[-1]
 
 
@@ -747,8 +773,13 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
 
 @each_exercise
 def test_the_solutions_agree_with_the_library(posed: Posed) -> None:
+    library = LIBRARY.get(posed.stem, {}).get(posed.slug)
+    assert library, (
+        f"tests/test_exercises.py, LIBRARY, under {posed.stem!r}: add {posed.slug!r}, a function "
+        "of the same inputs that computes the answer with tinylib's or torch's own functions"
+    )
     for case in posed.check.cases():
-        assert same(posed.check.solve(*case), LIBRARY[posed.stem][posed.slug](*case)), case
+        assert same(posed.check.solve(*case), library(*case)), case
 
 
 # Other right answers ---------------------------------------------------------------------
@@ -2225,11 +2256,33 @@ def answer(f, x, t):
 
 @each_exercise
 def test_other_right_answers_are_accepted(posed: Posed) -> None:
-    sources = OTHER_SOLUTIONS[posed.stem][posed.slug]
-    assert len(sources) >= 2
+    sources = OTHER_SOLUTIONS.get(posed.stem, {}).get(posed.slug, [])
+    assert len(sources) >= 2, (
+        f"tests/test_exercises.py, OTHER_SOLUTIONS, under {posed.stem!r}: add {posed.slug!r}, a "
+        "list of two or more other right answers, as source code"
+    )
     for source in sources:
         verdict = posed.check(answer_of(source))
         assert verdict.ok, f"{source}: {verdict}"
+
+
+# The edition without solutions ------------------------------------------------------------
+
+
+def test_a_handout_lacks_the_solutions_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "old.ipynb").write_text("of an earlier edition")
+    assert hand_out(tmp_path) == len(EXERCISES)
+    for path in (ROOT / "chapters").glob("*.ipynb"):
+        chapter, handout = (nbformat.read(p, as_version=4) for p in (path, tmp_path / path.name))
+        solutions = [p for p in EXERCISES if p.stem == path.stem[3:]]
+        for cell, left in zip(chapter.cells, handout.cells, strict=True):
+            own = next((p for p in solutions if p.prose == cell.source), None)
+            if own:
+                assert "<summary>Hint</summary>" in left.source
+                assert own.solution not in left.source and "Solution" not in left.source
+            else:
+                assert left == cell
+    assert not (tmp_path / "old.ipynb").exists()
 
 
 # What a verdict says ---------------------------------------------------------------------
@@ -2309,6 +2362,18 @@ def test_answers_of_the_wrong_kind(answer: Any, words: str) -> None:
     assert words in verdict.message
 
 
+def test_a_warning_of_numpy_does_not_stop_an_answer() -> None:
+    """In these tests warnings are errors; the answer's numbers are right all the same."""
+
+    def answer(x: torch.Tensor, t: int) -> np.ndarray:
+        nothing = np.zeros(1) / np.zeros(1)  # "invalid value encountered in divide"
+        return x.numpy() @ x.numpy()[t] + np.nan_to_num(nothing)
+
+    with pytest.warns(RuntimeWarning, match="invalid value"):
+        np.zeros(1) / np.zeros(1)
+    assert ex.check_scores(answer).ok
+
+
 def test_a_body_of_dots_is_not_answered_yet() -> None:
     assert ex.check_scores(lambda x, t: ...).kind == "open"
 
@@ -2324,7 +2389,9 @@ def test_one_truth_value_is_wanted_not_a_table() -> None:
     verdict = ex.check_equivariance(lambda f, x, order: f(x[order]) == f(x)[order])
     assert verdict.kind == "wrong" and "One True or False" in verdict.message
     assert "f = self-attention, no mask" in verdict.example
-    assert "your answer = [[True, True],\n" in verdict.example
+    # Which entries are equal to the last bit depends on the processor; the table's shape does not.
+    truth = "(True|False)"
+    assert re.search(rf"your answer = \[\[{truth}, {truth}\],\n", verdict.example)
     assert verdict.example.endswith("right answer = True")
 
 
@@ -2437,7 +2504,8 @@ QUESTIONS = list(questions())
 
 @pytest.mark.parametrize("stem", MODULES)
 def test_a_chapter_asks_three_questions_at_least(stem: str) -> None:
-    assert sum(q.chapter.endswith(f"_{stem}") for q in QUESTIONS) >= 3
+    asked = sum(q.chapter[3:] == stem for q in QUESTIONS)
+    assert asked >= 3, f"{stem} has {asked} questions of the class `predict`"
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: q.text[19:50])
@@ -2882,7 +2950,7 @@ def test_what_the_questions_of_chapter_09_say_is_true() -> None:
 def test_shakespeare_surprises_twice_as_much_as_what_is_always_likeliest() -> None:
     """The figure for Shakespeare was recorded when the model was trained."""
     model = load_language_model("gpt-shakespeare-page")
-    shakespeare, count = results("gpt-shakespeare-page")["validation"], 120
+    shakespeare, count = results("gpt-shakespeare-page")["figures"]["loss"], 120
 
     def surprise(prompt: str, sampling: Sampling | None, B: int) -> float:
         ids = model.ids(prompt).expand(B, -1)

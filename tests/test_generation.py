@@ -274,6 +274,25 @@ def test_draws_are_fair_in_half_precision() -> None:
     assert chi_square(place[drawn[:, 0]], both) < 1
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_draws_from_half_precision_are_fair(dtype: torch.dtype) -> None:
+    """Sums of bf16 probabilities would be too coarse: half of the tokens were never drawn."""
+    V, u = 1009, numbers(1, 100_000)[0]
+    even = torch.zeros(V, dtype=dtype).expand(len(u), V)
+    assert chi_square(draw(even, u), torch.ones(V) / V) < 1
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_the_nucleus_of_half_precision_is_that_of_its_logits(dtype: torch.dtype) -> None:
+    g = torch.Generator().manual_seed(0)
+    logits = (2 * torch.randn(50, 1009, generator=g)).to(dtype)
+    for p in (0.1, 0.5, 0.9, 0.95):
+        wanted = top_p(logits.double(), p).isfinite()
+        assert torch.equal(top_p(logits, p).isfinite(), wanted)
+        adjusted = Sampling(0.7, 300, p).adjust(logits)
+        assert torch.equal(adjusted, Sampling(0.7, 300, p).adjust(logits.float()))
+
+
 # --- one text, however it is computed ----------------------------------------------------------
 
 
@@ -351,13 +370,18 @@ def test_cached_uncached_padded_and_alone_are_one_text(
 def test_logits_behind_pads_are_those_without(
     norm: str, positions: str, dtype: torch.dtype, tolerance: float
 ) -> None:
-    """In every precision of products, watched or not, in one piece or in three."""
+    """In every precision of products, watched or not, in one piece or in three.
+
+    In "medium", a processor that multiplies bfloat16 does so, and keeps 8 bits of each number.
+    """
     model = small(norm=norm, positions=positions).to(dtype)
     text, pads, T = tokens(3, 11), torch.tensor([4, 0, 7]), 11
     before = torch.get_float32_matmul_precision()
     try:
         for matmul in ("highest", "medium"):
             torch.set_float32_matmul_precision(matmul)
+            if (matmul, dtype) == ("medium", torch.float32):
+                tolerance = 0.1
             with torch.no_grad():
                 whole = model.read(text, pads=pads)[0]
                 with record(model):
@@ -616,6 +640,28 @@ def test_what_cannot_be_written_is_told(
     how: dict[str, Any] = {"prompt": tokens(2, 4), "length": 3} | change
     with pytest.raises(ValueError, match=says):
         generate(small(positions=positions), **how)
+
+
+@pytest.mark.parametrize("wrong", [math.nan, -0.1, 1.1, math.inf, -math.inf])
+def test_numbers_that_are_no_chances_are_told(wrong: float) -> None:
+    """A single one of them, wherever it stands; 1 is what a number just below may round to."""
+    model, prompt, u = small(), tokens(2, 4), numbers(2, 3)
+    u[0, 1], u[1, 2] = 0.0, 1.0
+    assert generate(model, prompt, 3, Sampling(), u).shape == (2, 3)
+    u[1, 2] = wrong
+    with pytest.raises(ValueError, match="u holds NaN or a number outside 0 … 1"):
+        generate(model, prompt, 3, Sampling(), u)
+    assert generate(model, prompt, 3, None, u).shape == (2, 3), "greedy search needs none"
+
+
+def test_an_unknown_token_is_told() -> None:
+    model = small()
+    for token in (-1, V):
+        told = rf"token {token} is not among 0 … 12 \(V = 13\)"
+        with pytest.raises(ValueError, match=told):
+            generate(model, torch.tensor([[3, token, 5]]), 2)
+        with pytest.raises(ValueError, match=told):
+            beam_search(model, torch.tensor([3, token, 5]), 2, 2)
 
 
 def test_a_prompt_is_a_batch_of_texts() -> None:

@@ -346,6 +346,21 @@ def test_rms_norm_by_hand() -> None:
     assert torch.equal(RMSNorm(5).weight, torch.ones(5))
 
 
+@pytest.mark.parametrize("scale", [1.0, 100.0, 300.0, 20_000.0])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_rms_norm_in_half_precision_has_its_squares_in_float32(
+    dtype: torch.dtype, scale: float
+) -> None:
+    """In fp16 the square of 256 is an infinity, and one such number made its whole row 0."""
+    x, w = (scale * drawn(B, T, 256).clamp(-3, 3)).to(dtype), drawn(256, seed=2).to(dtype)
+    module = RMSNorm(256).to(dtype)
+    module.weight.data = w
+    wanted = rms_norm(x.double(), w.double())
+    for found in (rms_norm(x, w), module(x)):
+        assert found.dtype == dtype
+        close(found.double(), wanted, 4 * torch.finfo(dtype).eps)
+
+
 def test_gelu_is_its_formula() -> None:
     x = torch.linspace(-7, 7, 101, dtype=torch.float64)
     normal = torch.distributions.Normal(torch.zeros((), dtype=torch.float64), 1.0)
@@ -535,11 +550,11 @@ def test_dropout_is_for_training_alone() -> None:
         ({"activation": "relu"}, "activation is 'relu': gelu or gelu_tanh"),
         ({"H": 4}, "D = 42 cannot be cut into 4 heads"),
         ({"D": 45, "H": 4, "positions": "rotary"}, "D = 45 cannot be cut into 4 heads"),
-        ({"V": 0}, "V = 0: a size is 1 or more"),
-        ({"longest": 0}, "longest = 0: a size is 1 or more"),
-        ({"D": 0}, "D = 0: a size is 1 or more"),
-        ({"H": 0}, "H = 0: a size is 1 or more"),
-        ({"layers": -1}, "layers = -1: a size is 1 or more"),
+        ({"V": 0}, "V is 0: make it 1 or more"),
+        ({"longest": 0}, "longest is 0: make it 1 or more"),
+        ({"D": 0}, "D is 0: make it 1 or more"),
+        ({"H": 0}, "H is 0: make it 1 or more"),
+        ({"layers": -1}, "layers is -1: make it 1 or more"),
         ({"H": 14, "positions": "rotary"}, "heads are 3 wide: rotary turns pairs of two"),
     ],
 )
@@ -549,23 +564,42 @@ def test_no_gpt_can_be_built_so(change: dict[str, Any], told: str) -> None:
     GPT(SMALL._replace(H=14))  # heads 3 wide: learned positions need no pairs
 
 
-def test_a_text_beyond_the_table_is_refused() -> None:
-    model, long = small(), text(length=LONGEST + 1)
+@EVERY_KIND
+def test_a_text_beyond_the_context_is_refused(norm: str, positions: str) -> None:
+    """At once, in pieces, behind pads, and in the loss, whether or not positions have a table."""
+    model, long = small(norm=norm, positions=positions), text(length=LONGEST + 2)
+    told = "18 tokens: the model reads at most 17"
     assert model(long[:, :LONGEST]).shape == (B, LONGEST, V)
-    told = "positions 0 to 17 are wanted, the table has 0 to 16: shorten the text"
     with pytest.raises(ValueError, match=told):
-        model(long)
+        model(long[:, : LONGEST + 1])
+    with pytest.raises(ValueError, match=told):
+        model.read(long[:, : LONGEST + 1], pads=torch.tensor([3, 0]))
+    assert next_token_loss(model, long[:, : LONGEST + 1]).isfinite()
+    with pytest.raises(ValueError, match=told):
+        next_token_loss(model, long)
     _, seen = model.read(long[:, :LONGEST])
-    with pytest.raises(ValueError, match="positions 17 to 17 are wanted"):
-        model.read(long[:, LONGEST:], seen)
-    assert small(positions="rotary")(long).shape == (B, LONGEST + 1, V)
+    with pytest.raises(ValueError, match=told):
+        model.read(long[:, LONGEST : LONGEST + 1], seen)
 
 
-def test_a_token_that_is_not_in_the_table_is_refused() -> None:
-    model = small()
+@EVERY_KIND
+def test_a_token_that_is_not_in_the_table_is_refused(norm: str, positions: str) -> None:
+    model = small(norm=norm, positions=positions)
+    _, seen = model.read(text(rows=1))
     for token in (-1, V):
-        with pytest.raises(IndexError, match="out of range"):
-            model(torch.tensor([[3, token]]))
+        told = rf"token {token} is not among 0 … 12 \(V = 13\)"
+        with pytest.raises(ValueError, match=told):
+            model(torch.tensor([[3, token], [99, 2]]))
+        with pytest.raises(ValueError, match=told):
+            model.read(torch.tensor([[token]]), seen)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (B, T - 1), (T,), (B, T, 1), (1, T)])
+def test_each_row_of_logits_has_its_target(shape: tuple[int, ...], unchecked: None) -> None:
+    """gather by itself would take fewer targets, and score them against the wrong rows."""
+    logits, target = drawn(4 if shape == (3, 5) else B, T, V), text(1, math.prod(shape))
+    with pytest.raises(ValueError, match=r"shape \(., 11\), but targets of shape .*: give one"):
+        negative_log_likelihood(logits, target.view(shape))
 
 
 @EVERY_KIND

@@ -270,6 +270,20 @@ def test_the_fast_path_is_the_readable_one(
         close(mine, theirs, tolerance)
 
 
+@pytest.mark.parametrize("precision", ["highest", "medium"])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("length", [0, 1, 5])
+def test_the_fast_path_broadcasts_batches(
+    length: int, causal: bool, precision: str, unchecked: None
+) -> None:
+    """The same keys and values for all texts of a batch, whichever way is taken."""
+    g = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(n, length, 6, generator=g, dtype=torch.float64) for n in (3, 1, 1))
+    wanted = multi_head_attention(q, k, v, 2, causal_mask(length) if causal else None).output
+    with products(precision):
+        close(fast_multi_head_attention(q, k, v, 2, causal=causal), wanted, 1e-9)
+
+
 @pytest.mark.parametrize("precision", ["highest", "high"])
 @pytest.mark.parametrize("causal", [False, True])
 def test_the_fast_path_of_long_texts(precision: str, causal: bool) -> None:

@@ -138,6 +138,24 @@ def test_it_is_permutation_equivariant(seed: int, order: list[int]) -> None:
     )
 
 
+@pytest.mark.parametrize("axes", [((2,), (1,), (1,)), ((), (3,), ()), ((2, 1), (1, 3), (3,))])
+def test_the_quick_way_broadcasts_as_attend_does(
+    axes: tuple[tuple[int, ...], ...], unchecked: None
+) -> None:
+    g = torch.Generator().manual_seed(0)
+    q, k, v = (
+        torch.randn(*lead, 5, n, generator=g, dtype=torch.float64)
+        for lead, n in zip(axes, (7, 7, 11), strict=True)
+    )
+    wanted = attend(q, k, v, causal_mask(5)).output
+    torch.testing.assert_close(short_causal_attend(q, k, v), wanted, rtol=0, atol=1e-12)
+
+
+def test_the_quick_way_of_no_words() -> None:
+    q, k, v = torch.ones(2, 0, 7), torch.ones(2, 0, 7), torch.ones(2, 0, 11)
+    assert short_causal_attend(q, k, v).shape == (2, 0, 11)
+
+
 @pytest.mark.parametrize("axes", [(), (2,), (2, 3)])
 def test_the_quick_way_for_short_texts(axes: tuple[int, ...]) -> None:
     g = torch.Generator().manual_seed(0)

@@ -1,5 +1,7 @@
 """Sequence to sequence: the gates, the packing, the context, and a loss that pads do not touch."""
 
+import math
+
 import pytest
 import torch
 from hypothesis import given
@@ -122,6 +124,21 @@ def test_the_masked_loss_by_hand() -> None:
     assert masked_loss(logits, target, pad=9).item() == pytest.approx(
         (1.3862944 + 0.1053605) / 2  # nothing is a pad: the mean of -ln .25 and -ln .9
     )
+
+
+@pytest.mark.parametrize("shape", [(B, T - 1), (B - 1, T), (T,), (B, T, 1)])
+def test_the_masked_loss_wants_a_target_for_each_row(
+    shape: tuple[int, ...], unchecked: None
+) -> None:
+    logits, target = torch.randn(B, T, V_TARGET), torch.ones(shape, dtype=torch.long)
+    with pytest.raises(ValueError, match=r"tokens of shape \(3, 5\), but targets of shape"):
+        masked_loss(logits, target)
+
+
+def test_the_masked_loss_of_bf16_logits_is_summed_in_float32() -> None:
+    logits = torch.zeros(1, 2, 50257, dtype=torch.bfloat16)
+    loss = masked_loss(logits, torch.tensor([[7, PAD]]))
+    assert loss.item() == pytest.approx(math.log(50257), abs=1e-5)
 
 
 def test_the_masked_loss_is_torchs() -> None:

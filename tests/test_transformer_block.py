@@ -1,5 +1,9 @@
 """The blocks: norms by hand, torch's layers with our weights, masks, and what came before."""
 
+import os
+import platform
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cache
@@ -11,8 +15,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from peers import as_torchs, close, drawn, randomised, torchs_layer
+from refresh import ROOT
 from torch import Tensor, nn
 
+from tinylib import transformer_block
 from tinylib.attention_scoring import dot_score, length_mask
 from tinylib.lab.look import record
 from tinylib.multi_head_attention import split_heads
@@ -27,6 +33,7 @@ from tinylib.transformer_block import (
     LayerNorm,
     attention,
     layer_norm,
+    tanh_gelu,
 )
 
 B, S, T, H, D, F = 2, 7, 5, 3, 33, 13  # D must be H times something: 3 · 11
@@ -159,6 +166,42 @@ def test_feed_forward_takes_every_word_on_its_own() -> None:
     for b in range(B):
         for t in range(T):
             close(layer(x[b, t]), whole[b, t])
+
+
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_the_gelu_with_tanh_is_torchs(
+    alone: bool, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether each tanh is computed alone or not: the output and its gradient."""
+    monkeypatch.setattr(transformer_block, "SCALAR_TANH", alone)
+    x = (9 * drawn(7, 31)).to(dtype).requires_grad_()
+    y = nn.functional.gelu(x, approximate="tanh")
+    mine, felt = tanh_gelu(x), drawn(7, 31, seed=2).to(dtype)
+    assert mine.dtype == dtype
+    assert (type(mine.grad_fn) is not type(y.grad_fn)) == (alone and dtype == torch.float32)
+    close(mine, y, 1e-6)
+    close(torch.autograd.grad(mine, x, felt)[0], torch.autograd.grad(y, x, felt)[0], 1e-6)
+    extremes = torch.tensor([-3e38, -30.0, -0.0, 30.0, 3e38], dtype=dtype)
+    close(tanh_gelu(extremes), extremes.clamp(min=0.0), 1e-6)
+
+
+@pytest.mark.parametrize(("instructions", "alone"), [("default", True), ("avx2", False)])
+def test_it_is_known_which_processors_compute_each_tanh_alone(
+    instructions: str, alone: bool
+) -> None:
+    told = "from tinylib.transformer_block import SCALAR_TANH; print(SCALAR_TANH)"
+    environment = {**os.environ, "ATEN_CPU_CAPABILITY": instructions}
+    run = subprocess.run(
+        [sys.executable, "-c", told],
+        cwd=ROOT,
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    x86 = platform.machine() in ("x86_64", "AMD64")
+    assert run.stdout.strip() == str(alone and x86)
 
 
 # --- add and norm ------------------------------------------------------------------------------

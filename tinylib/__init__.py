@@ -19,6 +19,9 @@ axis  meaning                                      letters used elsewhere
 ``V`` size of the vocabulary                       vocab_size, |V|
 ===== ============================================ =====================================
 
-*Scores* are numbers before the softmax, *weights* are what comes out of it.
+*Scores* are numbers before the softmax, *attention weights* are what comes out
+of it, and *parameters* are the numbers that training adjusts.
 A mask is boolean, and ``True`` means "may attend".
 """
+
+__version__ = "0.1.0.dev0"

@@ -19,7 +19,7 @@ def gaussian(u: Float[Tensor, "*B"]) -> Float[Tensor, "*B"]:
 
 def boxcar(u: Float[Tensor, "*B"]) -> Float[Tensor, "*B"]:
     r"""$\log K(u) = 0$ for $|u| \le 1$: all points inside count alike."""
-    return torch.zeros_like(u).masked_fill(u.abs() > 1, -torch.inf)
+    return (0 * u).masked_fill(u.abs() > 1, -torch.inf)  # 0 · NaN is NaN
 
 
 def epanechnikov(u: Float[Tensor, "*B"]) -> Float[Tensor, "*B"]:
@@ -70,7 +70,7 @@ def additive_score(
 
 
 class AdditiveScore(nn.Module):
-    """:func:`additive_score` with learned weights $w_v$, k numbers."""
+    """:func:`additive_score` with learned parameters $w_v$, k numbers."""
 
     def __init__(self, k: int):
         super().__init__()
@@ -122,9 +122,10 @@ def masked_softmax(
     r"""$\alpha_{ts} = m_{ts} e^{e_{ts}} / \sum_j m_{tj} e^{e_{tj}}$.
 
     The mask m is boolean (TypeError if not), True = may attend, and broadcasts
-    against the scores (ValueError if not); a mask of the keys (B, S) is given
-    as ``mask[:, None, :]``. A query that may attend to nothing gets weights 0
-    and a gradient of 0, not NaN, in fp32, bf16 and fp16.
+    against the scores (ValueError if not). A mask of the keys (B, S) is given
+    as ``mask[:, None, :]``: as it is, it would be refused or, where B = T by
+    chance, taken for a mask (T, S), which no check can notice. A query that may
+    attend to nothing gets weights 0 and a gradient of 0, not NaN.
     """
     return softmax_of(masked(scores, mask), mask)
 

@@ -141,8 +141,10 @@ def beam(
     :func:`extend` chooses them, until all W are finished or ``max_len`` tokens
     long. Width 1 is :func:`greedy`; a beam wide enough to keep everything
     finds the sentence with the best score. In between, a wider beam finds a
-    better sentence most often, but not always. ValueError if max_len < 1,
-    width < 1 or alpha < 0, or if the logits hold NaN.
+    better sentence most often, but not always. Finished sentences hold places
+    of the W; transformers' ``generate`` keeps them beside a full beam, and so
+    now and then finds a better one. ValueError if max_len < 1, width < 1 or
+    alpha < 0, or if the logits hold NaN.
     """
     check_positive(max_len=max_len, width=width)
     if not 0 <= alpha < torch.inf:
@@ -198,11 +200,15 @@ def next_step(
 ) -> tuple[Float[Tensor, "B V"], State]:
     """log p(next token), in fp32 at least, and the state after ``token``."""
     logits, state = step(state, token)
-    dtype = torch.promote_types(logits.dtype, torch.float32)
-    log_probs = logits.log_softmax(-1, dtype)
+    log_probs = at_least_float32(logits).log_softmax(-1)
     if (log_probs.isnan().any(-1) & ~finished).any():
         raise ValueError("logits hold NaN, +inf, or -inf for every token")
     return log_probs, state
+
+
+def at_least_float32(x: Float[Tensor, "*B"]) -> Float[Tensor, "*B"]:
+    """x, but as float32 if its precision is half: too coarse for sums."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 def check_positive(**numbers: int) -> None:
@@ -210,3 +216,10 @@ def check_positive(**numbers: int) -> None:
     for name, number in numbers.items():
         if number < 1:
             raise ValueError(f"{name} is {number}: make it 1 or more")
+
+
+def check_between(least: Any, most: Any, **numbers: Any) -> None:
+    """ValueError, naming the number that is outside; tensors are not checked."""
+    for name, number in numbers.items():
+        if not isinstance(number, Tensor) and not least <= number <= most:
+            raise ValueError(f"{name} is {number}: make it {least} to {most}")

@@ -18,9 +18,15 @@ def embed(
     Multiplying by a one-hot vector only picks a row, so picking is all that
     is done. ValueError if a token has no row.
     """
-    if tokens.numel() and not 0 <= tokens.min() <= tokens.max() < len(w_e):
-        raise ValueError(f"tokens must lie in 0 … {len(w_e) - 1}: {tokens}")
+    check_known(tokens, len(w_e))
     return w_e[tokens]
+
+
+def check_known(tokens: Int[Tensor, "*B S"], V: int) -> None:
+    """ValueError, naming the first of them, where tokens are not 0 … V - 1."""
+    wrong = tokens[(tokens < 0) | (tokens >= V)]
+    if len(wrong):
+        raise ValueError(f"token {wrong[0]} is not among 0 … {V - 1} (V = {V})")
 
 
 def recurrent_step(
@@ -84,7 +90,7 @@ class EncoderDecoder(nn.Module):
         lengths: Int[Tensor, " B"],
         target: Int[Tensor, "B T"],
     ) -> Float[Tensor, "B T V"]:
-        """The logits after each target token: all steps at once."""
+        """The logits after each target token, in one call."""
         logits, _ = self.decoder(target, self.start(source, lengths))
         return logits
 

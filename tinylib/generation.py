@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tinylib.attention_scoring import check_rows
-from tinylib.decoding import Beams, beam
+from tinylib.decoding import Beams, at_least_float32, beam, check_between
 from tinylib.gpt import GPT, RMSNorm, Seen
 from tinylib.positional_encoding import Count, KeysValues, Number
 from tinylib.transformer_block import LayerNorm
@@ -23,7 +23,7 @@ def temper(
 
     Softmax does not mind what is subtracted from all (Ackley et al. 1985).
     $\tau < 1$ sharpens, $\tau > 1$ flattens; at 0, the limit, the highest has
-    all, and equals share it. ValueError if a temperature is negative.
+    all, and equals share it. ValueError if negative, unless it is a tensor.
     """
     check_between(0.0, torch.inf, temperature=temperature)
     below = logits - logits.amax(-1, keepdim=True)
@@ -34,8 +34,8 @@ def temper(
 def top_k(logits: Float[Tensor, "*B V"], k: Count) -> Float[Tensor, "*B V"]:
     """The k highest logits; all others become -inf (Fan et al. 2018).
 
-    What is equal to the k-th stays too. ValueError if k < 1; a k above V
-    leaves all as they are.
+    What is equal to the k-th stays too. A k above V leaves all as they are.
+    ValueError if k < 1, unless it is a tensor.
     """
     check_between(1, torch.inf, k=k)
     V = logits.shape[-1]
@@ -50,13 +50,13 @@ def top_k(logits: Float[Tensor, "*B V"], k: Count) -> Float[Tensor, "*B V"]:
 def top_p(logits: Float[Tensor, "*B V"], p: Number) -> Float[Tensor, "*B V"]:
     r"""The nucleus: the likeliest tokens whose probabilities reach p together.
 
-    Holtzman et al. 2020, eq. 2: the fewest of them, so a token stays if all
-    that are likelier have less than p. The others become -inf, but for equals
-    of the last one. p = 0 leaves the likeliest, 1 all; ValueError beyond that.
+    Holtzman et al. 2020, eq. 2: the fewest, so a token stays if all likelier
+    ones have less than p. The others become -inf, but for equals of the last.
+    p = 0 leaves the likeliest, 1 all. ValueError beyond, unless p is a tensor.
     """
     check_between(0.0, 1.0, p=p)
     falling = logits.sort(-1, descending=True).values
-    probability = falling.softmax(-1)
+    probability = at_least_float32(falling).softmax(-1)
     likelier = probability.cumsum(-1) - probability
     count = (likelier < p).sum(-1, keepdim=True).clamp(min=1)
     outside = logits < falling.gather(-1, count - 1)
@@ -72,7 +72,7 @@ class Sampling(NamedTuple):
 
     def adjust(self, logits: Float[Tensor, "*B V"]) -> Float[Tensor, "*B V"]:
         """:func:`temper`, then :func:`top_k`, then :func:`top_p`."""
-        logits = temper(logits, self.temperature)
+        logits = temper(at_least_float32(logits), self.temperature)
         if self.k is not None:
             logits = top_k(logits, self.k)
         if isinstance(self.p, Tensor) or self.p != 1:
@@ -88,9 +88,9 @@ def draw(
 
     If u is drawn evenly, each token comes as often as its probability says
     (inverse transform sampling, Devroye 1986, II.2); one of probability 0
-    never does.
+    never does. u is not checked here, but by :func:`generate`.
     """
-    reached = logits.softmax(-1).cumsum(-1)
+    reached = at_least_float32(logits).softmax(-1).cumsum(-1)
     total = reached[..., -1:]  # 1, but for rounding
     passed = (reached <= u[..., None] * total) & (reached < total)
     return passed.sum(-1)
@@ -175,12 +175,12 @@ def generate(
     length begin with ``pads``, any token. After ``eos`` comes only ``eos``. If
     ``cached``, each token is read once; if not, all are read again for each:
     the same text, more slowly. ValueError for an empty prompt, more than the
-    model's context, too few u, or NaN.
+    model's context, u that are too few or outside 0 … 1, or NaN logits.
     """
     check_room(model, prompt, length, pads)
     (B, T), new = prompt.shape, prompt
-    if sampling and (u is None or u[..., :length].shape != (B, length)):
-        raise ValueError(f"sampling takes {length} numbers u for each text")
+    if sampling:
+        check_draws(u, B, length)
     text = torch.cat([prompt, prompt.new_full((B, length), eos or 0)], -1)
     ended = prompt.new_zeros(B, dtype=torch.bool)
     cache = reserve(model, B, T + length - 1) if cached else None
@@ -189,9 +189,8 @@ def generate(
             logits = model.read(new, cache, pads, last=True)[0][:, 0]
             if sampling is None or u is None:
                 token = logits.argmax(-1)
-            else:  # sums of bf16 numbers would be too coarse
-                exact = torch.promote_types(logits.dtype, torch.float32)
-                token = draw(sampling.adjust(logits.to(exact)), u[:, t - T])
+            else:
+                token = draw(sampling.adjust(logits), u[:, t - T])
             if eos is not None:
                 token = token.masked_fill(ended, eos)
                 ended = token == eos
@@ -243,8 +242,9 @@ def check_room(model: GPT, prompt: Tensor, length: int, pads: Any) -> None:
         )
 
 
-def check_between(least: Any, most: Any, **numbers: Number | Count) -> None:
-    """ValueError, naming the number, where one is outside; tensors may be."""
-    for name, number in numbers.items():
-        if not isinstance(number, Tensor) and not least <= number <= most:
-            raise ValueError(f"{name} is {number}: make it {least} to {most}")
+def check_draws(u: Tensor | None, B: int, length: int) -> None:
+    """ValueError unless u has numbers in [0, 1], enough for each text."""
+    if u is None or u[..., :length].shape != (B, length):
+        raise ValueError(f"sampling takes {length} numbers u for each text")
+    if not ((u >= 0) & (u <= 1)).all():  # 1 is what rounding makes of 1 - 1e-9
+        raise ValueError("u holds NaN or a number outside 0 … 1")

@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from tinylib.decoding import at_least_float32, check_positive
+from tinylib.encoder_decoder import check_known
 from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.positional_encoding import (
     KeysValues,
@@ -14,7 +16,8 @@ from tinylib.positional_encoding import (
     angles,
     rotate,
 )
-from tinylib.transformer_block import FeedForward, LayerNorm
+from tinylib.seq2seq import negative_log_likelihood
+from tinylib.transformer_block import FeedForward, LayerNorm, tanh_gelu
 
 
 class GPTConfig(NamedTuple):
@@ -22,8 +25,9 @@ class GPTConfig(NamedTuple):
 
     V tokens, a context of ``longest`` tokens, width D, ``layers`` blocks with
     H heads and 4D feed-forward units. Since then usual: ``norm`` "rms",
-    ``positions`` "rotary", no ``bias``. ``activation`` "gelu" is the exact one.
-    ``tied``: one table reads and writes.
+    ``positions`` "rotary", no ``bias`` (a layer norm keeps its own, unlike
+    nanoGPT's). ``activation`` "gelu" is the exact one. ``tied``: one table
+    reads and writes.
     """
 
     V: int = 50257
@@ -47,13 +51,14 @@ def rms_norm(
     r"""$x / \sqrt{\overline{x^2} + \epsilon} \cdot w$.
 
     Zhang and Sennrich 2019, eq. 4. A layer norm that leaves the mean alone:
-    only the length of each row is set.
+    only the length of each row is set. In float32, since fp16 ends at 65504.
     """
-    return x * (x.square().mean(-1, keepdim=True) + eps).rsqrt() * w
+    square = at_least_float32(x).square().mean(-1, keepdim=True)
+    return (x * (square + eps).rsqrt()).to(x.dtype) * w
 
 
 class RMSNorm(nn.Module):
-    """:func:`rms_norm` with a learned w."""
+    """:func:`rms_norm` with a learned w, by PyTorch's fused kernel."""
 
     def __init__(self, D: int, eps: float = 1e-5):
         super().__init__()
@@ -61,7 +66,7 @@ class RMSNorm(nn.Module):
         self.eps = eps
 
     def forward(self, x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
-        return rms_norm(x, self.weight, self.eps)
+        return nn.functional.rms_norm(x, x.shape[-1:], self.weight, self.eps)
 
 
 def gelu(x: Float[Tensor, "*B F"]) -> Float[Tensor, "*B F"]:
@@ -75,10 +80,9 @@ def gelu(x: Float[Tensor, "*B F"]) -> Float[Tensor, "*B F"]:
 def gelu_tanh(x: Float[Tensor, "*B F"]) -> Float[Tensor, "*B F"]:
     r"""$\frac{x}{2}(1 + \tanh(\sqrt{2/\pi}\,(x + 0.044715\,x^3)))$.
 
-    Nearly :func:`gelu`, once quicker to compute, and so in GPT-2 (the same
-    paper).
+    Nearly :func:`gelu` (same paper), once quicker to compute, so in GPT-2.
     """
-    return nn.functional.gelu(x, approximate="tanh")
+    return tanh_gelu(x)
 
 
 NORMS: dict[str, Any] = {"layer": LayerNorm, "rms": RMSNorm}
@@ -92,10 +96,8 @@ def check(config: GPTConfig) -> None:
     for name, there in known.items():
         if (given := getattr(config, name)) not in there:
             raise ValueError(f"{name} is '{given}': {' or '.join(there)}")
-    for name in ("V", "longest", "D", "H", "layers"):
-        if (size := getattr(config, name)) < 1:
-            raise ValueError(f"{name} = {size}: a size is 1 or more")
-    D, H = config.D, config.H
+    V, longest, D, H, layers, *_ = config
+    check_positive(V=V, longest=longest, D=D, H=H, layers=layers)
     if D % H:
         raise ValueError(f"D = {D} cannot be cut into {H} heads")
     if config.positions == "rotary" and D // H % 2:
@@ -198,14 +200,20 @@ class GPT(nn.Module):
     ) -> tuple[Float[Tensor, "B N V"], tuple[KeysValues, ...]]:
         """Logits for these tokens, which follow those that were ``seen``.
 
-        Each text starts with so many ``pads``, which nobody looks at. N is T, or
-        1 for the logits of the ``last`` token alone.
+        Each text starts with so many ``pads``, which are ignored. N is T, or 1
+        for the logits of the ``last`` token alone. ValueError if a text is
+        longer than the context, or a token unknown.
         """
         offset, T = 0 if seen is None else seen[0].length, tokens.shape[-1]
-        x, theta, mask, kept = self.embedding(tokens), None, None, []
+        check_length(S := offset + T, self.config.longest)
+        try:
+            x = self.embedding(tokens)
+        except IndexError:  # which one is it? To ask before takes time
+            check_known(tokens, self.config.V)
+            raise
+        theta, mask, kept = None, None, []
         if pads is not None:
-            mask = torch.arange(offset + T, device=x.device) >= pads[:, None]
-            mask = mask[:, None]
+            mask = torch.arange(S, device=x.device) >= pads[:, None, None]
         if self.config.positions == "learned":
             x = self.positions(x, offset, pads)
         else:  # the same angles for every head; distances know no pads
@@ -219,18 +227,10 @@ class GPT(nn.Module):
         return self.output(x), tuple(kept)
 
 
-def negative_log_likelihood(
-    logits: Float[Tensor, "*B T V"],
-    target: Int[Tensor, "*B T"],
-) -> Float[Tensor, "*B T"]:
-    r"""$-\ln P(w_t)$ in nats: the log-probability of each target, gathered.
-
-    log_softmax subtracts in the exponent, so that nothing becomes ln 0. In
-    float32 at least: sums of bf16 numbers would be too coarse.
-    """
-    exact = torch.promote_types(logits.dtype, torch.float32)
-    log_probs = logits.to(exact).log_softmax(-1)
-    return -log_probs.gather(-1, target[..., None]).squeeze(-1)
+def check_length(length: int, longest: int) -> None:
+    """ValueError if a text does not fit; an exported graph does not ask."""
+    if not torch.compiler.is_compiling() and length > longest:
+        raise ValueError(f"{length} tokens: the model reads at most {longest}")
 
 
 def next_token_loss(

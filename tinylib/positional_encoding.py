@@ -155,7 +155,9 @@ def alibi_bias(
 
     ALiBi (Press et al. 2022): nothing is learned; a farther key costs more,
     in the first head most. Queries stand at t = offset, offset + 1, …, keys at
-    s = 0, 1, …
+    s = 0, 1, … Where H is no power of 2, the code of the authors and of BLOOM
+    has other slopes: those of the power of 2 below H, and every second one of
+    the power above.
     """
     t = torch.arange(T, device=device) + offset
     distance = (t[:, None] - torch.arange(S, device=device)).abs()

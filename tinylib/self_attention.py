@@ -81,19 +81,18 @@ def short_causal_attend(
 ) -> Float[Tensor, "*B T v"]:
     """``attend(q, k, v, causal_mask(T)).output``, quicker for short texts.
 
-    One product adds -inf where the mask forbids, in place of a copy; and no
-    row can be empty, since every word sees itself.
+    Where the mask forbids, -inf is added to the scores in their place, without
+    a copy; and no row can be empty, since every word sees itself.
     """
     check_pairs(q, k, v)
     T, width = q.shape[-2:]
     forbidden = q.new_full((T, T), -torch.inf).triu(1)
-    q, k, values = (x.reshape(-1, *x.shape[-2:]) for x in (q, k, v))
-    scores = torch.baddbmm(forbidden, q / width**0.5, k.mT)
-    return (scores.softmax(-1) @ values).view(v.shape)
+    scores = (q / width**0.5 @ k.mT).add_(forbidden)
+    return scores.softmax(-1) @ v
 
 
 class SelfAttention(nn.Module):
-    """:func:`self_attention` with learned weights, causal if wanted.
+    """:func:`self_attention` with learned matrices, causal if wanted.
 
     Takes (B, T, D) or (T, D), gives (B, T, v) or (T, v); k and v are D unless
     given. The projections have no bias, as in Vaswani et al. 2017. Look inside

@@ -8,13 +8,14 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, linear
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from tinylib.decoding import at_least_float32
 from tinylib.encoder_decoder import Decoder, Encoder, EncoderDecoder
 
 
 def gru_step(
-    x: Float[Tensor, "*B F"],
+    x: Float[Tensor, "*B I"],
     h: Float[Tensor, "*B D"],
-    w_x: Float[Tensor, "3*D F"],
+    w_x: Float[Tensor, "3*D I"],
     w_h: Float[Tensor, "3*D D"],
     b_x: Float[Tensor, " 3*D"],
     b_h: Float[Tensor, " 3*D"],
@@ -22,9 +23,10 @@ def gru_step(
     r"""$h' = (1 - z) \odot n + z \odot h$ (Cho et al. 2014, eq. 7).
 
     The update gate z says how much of the old state stays, and the reset gate
-    r how much of it the new content $n = \tanh(xW_n + r \odot hU_n)$ sees.
+    r how much of it the new content $n = \tanh(xW_n + r \odot (hU_n))$ sees.
     (PyTorch resets the product hU; in the paper it is h, before it.)
-    F is the width of x. Weights as in ``nn.GRUCell``: rows for r, z and n.
+    I is the width of the input x. Parameters as in ``nn.GRUCell``: rows for
+    r, z and n.
     """
     x_r, x_z, x_n = linear(x, w_x, b_x).chunk(3, dim=-1)
     h_r, h_z, h_n = linear(h, w_h, b_h).chunk(3, dim=-1)
@@ -147,6 +149,31 @@ class Seq2Seq(EncoderDecoder):
         )
 
 
+def negative_log_likelihood(
+    logits: Float[Tensor, "*B T V"],
+    target: Int[Tensor, "*B T"],
+) -> Float[Tensor, "*B T"]:
+    r"""$-\ln P(w_t)$ in nats: the log-probability of each target, gathered.
+
+    log_softmax subtracts in the exponent, so that nothing becomes ln 0. In
+    float32 at least: sums of bf16 numbers would be too coarse. ValueError
+    unless there is one target for each row of logits.
+    """
+    check_targets(logits, target)
+    log_probs = at_least_float32(logits).log_softmax(-1)
+    return -log_probs.gather(-1, target[..., None]).squeeze(-1)
+
+
+def check_targets(logits: Tensor, target: Tensor) -> None:
+    """ValueError unless each row of logits has its target."""
+    rows, targets = tuple(logits.shape[:-1]), tuple(target.shape)
+    if rows != targets:  # gather would take fewer, and pair them wrongly
+        raise ValueError(
+            f"logits for tokens of shape {rows}, but targets of shape "
+            f"{targets}: give one target for each token"
+        )
+
+
 def masked_loss(
     logits: Float[Tensor, "B T V"],
     target: Int[Tensor, "B T"],
@@ -154,12 +181,12 @@ def masked_loss(
 ) -> Float[Tensor, ""]:
     r"""$-\sum_t m_t \log p(y_t) \,/ \sum_t m_t$, with $m_t = [y_t \ne pad]$.
 
-    The mean over all words of the batch; what is predicted at pads does not
-    count, neither above nor below the line.
+    The mean of :func:`negative_log_likelihood` over all words of the batch;
+    what is predicted at pads does not count, neither above nor below the line.
     """
     words = target != pad
-    log_p = logits.log_softmax(-1).gather(-1, target[..., None]).squeeze(-1)
-    return -log_p.masked_fill(~words, 0).sum() / words.sum()
+    nll = negative_log_likelihood(logits, target)
+    return nll.masked_fill(~words, 0).sum() / words.sum()
 
 
 def teacher_forcing(

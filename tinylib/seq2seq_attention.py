@@ -80,7 +80,7 @@ class AttentionDecoder(Decoder):
 
     Bahdanau et al. 2015, section 3.1. Query: the decoder's *previous* hidden
     state. Keys and values: *all* states of the encoder. They are compared by
-    ``score``, any function of (q, k): a plain one, or a module with weights
+    ``score``, any function of (q, k): a plain one, or a module with parameters
     of its own such as ``AdditiveScore(D)``. Then a GRU reads the word before
     beside the context. Look inside with :func:`tinylib.lab.look.record`:
     ``weights`` (B, 1, S), once for every word that is written.

@@ -59,8 +59,8 @@ check_kernel_weights = Exercise(
 
 def _pair_cases() -> Iterator[tuple[Tensor, ...]]:
     draw = rounded_normal(32)
-    for T, S, D, F, k in ((1, 2, 2, 3, 2), (2, 3, 5, 2, 3), (5, 3, 2, 7, 11), (3, 3, 5, 2, 7)):
-        yield draw(T, D), draw(S, F), draw(D, k), draw(F, k), draw(k)
+    for T, S, D, width, k in ((1, 2, 2, 3, 2), (2, 3, 5, 2, 3), (5, 3, 2, 7, 11), (3, 3, 5, 2, 7)):
+        yield draw(T, D), draw(S, width), draw(D, k), draw(width, k), draw(k)
 
 
 check_additive_score = Exercise(
@@ -180,7 +180,7 @@ check_masked_softmax = Exercise(
         return masked.softmax(dim=-1).masked_fill(~mask, 0.0)
     """,
     insight="Empty sentences do occur, where a batch is filled up with them, and a single NaN in "
-    "the loss would spoil every weight of the model.",
+    "the loss would spoil every parameter of the model.",
     slips="""
     -torch.inf → 0.0
     scores.masked_fill(~mask, -torch.inf) → scores * mask
@@ -304,36 +304,36 @@ def _temperature_cases() -> Iterator[tuple[Tensor, float]]:
 
 
 check_temperature = Exercise(
-    task="write `def answer(scores, p):` that gives the temperature T, one number.",
+    task="write `def answer(scores, p):` that gives the temperature τ, one number.",
     inputs=("scores", "p"),
     cases=_temperature_cases,
     solution="""
     def answer(scores, p):
         low, high = 1e-3, 1e3
         for _ in range(60):
-            T = (low * high) ** 0.5
-            if (scores / T).softmax(dim=0).max() > p:
-                low = T
+            tau = (low * high) ** 0.5
+            if (scores / tau).softmax(dim=0).max() > p:
+                low = tau
             else:
-                high = T
-        return T
+                high = tau
+        return tau
     """,
-    insight="The largest weight falls from 1 to 1/S as T rises, so one T fits, and halving finds "
+    insight="The largest weight falls from 1 to 1/S as τ rises, so one τ fits, and halving finds "
     "it. √k is a temperature as well, one that is known before any score is.",
     slips="""
     .max() > p → .max() < p
         You kept the wrong half. If the largest weight is still above p, the softmax is too
-        sharp, and T has to rise.
-    scores / T → scores * T
-        That is 1/T. A temperature divides the scores: hotter is flatter.
+        sharp, and τ has to rise.
+    scores / tau → scores * tau
+        That is 1/τ. A temperature divides the scores: hotter is flatter.
     .softmax(dim=0).max() → .softmax(dim=0)[0]
         You followed the weight of the first score, which need not be the largest.
     .softmax(dim=0).max() → .softmax(dim=0).min()
         You followed the *smallest* weight. The largest one should be p.
     low, high = 1e-3, 1e3 → low, high = 1e-3, 1.0
-        You looked below 1 only. Large scores need a T far above 1 to be flat.
+        You looked below 1 only. Large scores need a τ far above 1 to be flat.
     low, high = 1e-3, 1e3 → low, high = 1.0, 1e3
-        You looked above 1 only. Scores that are close together need a T below 1 to be told apart.
+        You looked above 1 only. Scores that are close together need a τ below 1 to be told apart.
     range(60) → range(9)
         Not exact yet. Each halving gains one binary digit only: go on for a few dozen.
     .softmax(dim=0).max() → .topk(2).values.softmax(dim=0).max()
@@ -342,9 +342,9 @@ check_temperature = Exercise(
         A sigmoid looks at one score alone. A weight is a share, and depends on all of them.
     .softmax(dim=0).max() → .exp().max()
         This is exp of the largest score, not yet divided by the sum over all scores.
-    return T → return 1 / T
-        That is 1/T, the factor of the scores, also called β. T is what divides them.
-    return T → return (scores / T).softmax(dim=0).max()
+    return tau → return 1 / tau
+        That is 1/τ, the factor of the scores, also called β. τ is what divides them.
+    return tau → return (scores / tau).softmax(dim=0).max()
         This is the weight, p itself. The temperature that leads to it is wanted.
     """,
 )

@@ -205,22 +205,22 @@ def _step_cases() -> Iterator[tuple[Tensor, Tensor, Tensor]]:
 
 
 check_rotary_step = Exercise(
-    task="write `def answer(q, k, v):` that gives the newest word's context vector.",
-    inputs=("q", "k", "v"),
+    task="write `def answer(q, keys, values):` that gives the newest word's context vector.",
+    inputs=("q", "keys", "values"),
     cases=_step_cases,
     solution="""
-    def answer(q, k, v):
-        S, width = k.shape
-        speed = 10_000 ** (-torch.arange(0, width, 2) / width)
+    def answer(q, keys, values):
+        S, k = keys.shape
+        speed = 10_000 ** (-torch.arange(0, k, 2) / k)
         theta = torch.arange(S)[:, None] * speed
         turn = torch.polar(torch.ones_like(theta), theta)
 
         def pairs(x):
             return torch.view_as_complex(x.unflatten(-1, (-1, 2)))
 
-        q, k = pairs(q) * turn[-1], pairs(k) * turn
-        scores = (q.conj() * k).real.sum(-1) / width**0.5
-        return scores.softmax(-1) @ v
+        q, keys = pairs(q) * turn[-1], pairs(keys) * turn
+        scores = (q.conj() * keys).real.sum(-1) / k**0.5
+        return scores.softmax(-1) @ values
     """,
     insight="Turning q by t and k by s leaves one turn by t − s in each product: the distance "
     "alone. So a key is turned once, by its own position, and can be kept.",
@@ -232,27 +232,27 @@ check_rotary_step = Exercise(
     pairs(q) * turn[-1] → pairs(q) * turn[-1] * turn[1]
         Off by one: this turns the query to position S. Positions are counted from 0, so the
         newest word stands at S − 1.
-    pairs(k) * turn → pairs(k)
+    pairs(keys) * turn → pairs(keys)
         Only the query was turned. Then its own position counts, not the distance: turn each key
         by *its* position too.
-    @ v → @ torch.view_as_real(pairs(v) * turn).flatten(1)
+    @ values → @ torch.view_as_real(pairs(values) * turn).flatten(1)
         The values were turned as well. Rotary positions are for comparing: what is passed on is
         the value as it is.
     x.unflatten(-1, (-1, 2)) → x.unflatten(-1, (2, -1)).mT.contiguous()
         You paired number j with number j + k/2, as Llama's code does. Here neighbours are a pair:
         2j and 2j + 1.
-    q.conj() * k → q * k
+    q.conj() * keys → q * keys
         Without the conjugate the angles of q and k add up instead of cancelling. The dot product
-        of two pairs is the real part of `q.conj() * k`.
+        of two pairs is the real part of `q.conj() * keys`.
     ).real → ).abs()
         The length of each product forgets the angle, and with it all positions. The dot product
         is the real part.
-    / width**0.5 → / (width / 2) ** 0.5
+    / k**0.5 → / (k / 2) ** 0.5
         You divided by the root of the number of pairs, k/2. The dot product still adds up k
         products: divide by √k.
-    .sum(-1) / width**0.5 → .sum(-1)
+    .sum(-1) / k**0.5 → .sum(-1)
         The scale is missing: divide by √k, as without positions.
-    torch.arange(0, width, 2) → torch.arange(width // 2)
+    torch.arange(0, k, 2) → torch.arange(k // 2)
         The exponent is j/k, but should be 2j/k: all pairs after the first turn too fast.
     torch.arange(S)[:, None] → torch.arange(S).flip(0)[:, None]
         The positions run backwards. Only the distance counts, but its sign does as well.

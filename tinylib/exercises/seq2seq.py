@@ -12,8 +12,8 @@ from tinylib.exercises import Exercise, rounded_normal
 
 def _gru_cases() -> Iterator[tuple[Tensor, ...]]:
     draw = rounded_normal(21)
-    for B, F, D in ((1, 2, 2), (2, 3, 5), (5, 7, 3)):
-        yield draw(B, F), draw(B, D), draw(F, 3 * D), draw(D, 3 * D)
+    for B, width, D in ((1, 2, 2), (2, 3, 5), (5, 7, 3)):
+        yield draw(B, width), draw(B, D), draw(width, 3 * D), draw(D, 3 * D)
 
 
 check_gru_step = Exercise(
@@ -73,7 +73,7 @@ check_teacher_forcing = Exercise(
         return target[:, :-1], target[:, 1:]
     """,
     insight="One row of ids serves twice: each word is first a label, and one step later an "
-    "input. So all steps of a sentence are trained at once.",
+    "input. So one call gives the loss of all steps of a sentence.",
     slips="""
     target[:, :-1], target[:, 1:] → target[:, 1:], target[:, 1:]
         The decoder is shown the very word that it should guess. It would learn to copy it, and
