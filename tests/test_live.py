@@ -9,12 +9,16 @@ import torch
 from browsing import (
     BUILT,
     CHAPTER,
+    DRAWN,
+    HEAT,
+    LIVE_PAGES,
     WIDGETS,
     Opener,
     Pages,
     Visit,
     assert_torch,
     choices,
+    hold_inputs,
     inputs_of,
     line,
     page_of,
@@ -484,9 +488,24 @@ def test_a_damaged_link_shows_the_chapters_example(opened: Opener, state: str) -
 # ------------------------------------------------------------------ when it cannot be live
 
 
-@pytest.mark.parametrize("blocked", ["**/ort/**", "**/*.wasm", "**/engine.js*", "**/*.onnx"])
+RUNTIME = "its runtime could not be loaded. Check the connection, then press “Try again”."
+GRAPH = (
+    "the graph self_attention could not be loaded. Check the connection, then press “Try again”."
+)
+
+
+@pytest.mark.parametrize(
+    ("blocked", "why"),
+    [
+        ("**/ort/**", RUNTIME),
+        ("**/ort-wasm-simd-threaded.mjs*", RUNTIME),  # asked for by the first graph
+        ("**/*.wasm", RUNTIME),
+        ("**/engine.js*", RUNTIME),
+        ("**/*.onnx", GRAPH),
+    ],
+)
 def test_a_blocked_runtime_loses_nothing_and_can_be_tried_again(
-    context: BrowserContext, site: str, blocked: str
+    context: BrowserContext, site: str, blocked: str, why: str
 ) -> None:
     context.route(blocked, lambda route: route.abort())
     visit = Visit(context, site, CHAPTER)
@@ -496,7 +515,8 @@ def test_a_blocked_runtime_loses_nothing_and_can_be_tried_again(
     word(widget, 6).fill("small step")
     widget.get_by_text("This page cannot compute now").wait_for()
     settled(widget)
-    assert "What you typed is kept" in widget.locator(".failure").inner_text()
+    failure = widget.locator(".failure").inner_text()
+    assert failure.startswith(f"This page cannot compute now: {why} What you typed is kept")
     assert where(widget) == "The results shown are older than what you typed."
     assert torch.equal(shown(widget, "weights"), numbers), "the stored results stay"
     assert widget.locator(".stale").count() == 1
@@ -512,6 +532,286 @@ def test_a_blocked_runtime_loses_nothing_and_can_be_tried_again(
     for _ in range(3):
         widget.get_by_role("button", name="Undo").click(force=True)
     assert inputs_of(widget) == before
+
+
+def failure_of(widget: Locator) -> str:
+    told = widget.locator(".failure")
+    told.get_by_text("This page cannot compute now").wait_for()
+    settled(widget)
+    return told.inner_text()
+
+
+def test_a_damaged_graph_is_told_from_a_missing_runtime(context: BrowserContext, site: str) -> None:
+    context.route("**/*.onnx", lambda route: route.fulfill(body=b"\x08" * 300))
+    widget = Visit(context, site, CHAPTER).widget("self_attention")
+    entry(widget, "x", "Your", 1).fill("2")
+    told = failure_of(widget)
+    assert "the graph self_attention came damaged: the runtime cannot read it. Press" in told
+    assert "runtime could not be loaded" not in told
+    context.unroute("**/*.onnx")
+    widget.get_by_role("button", name="Try again").click()
+    assert_torch(widget, "self_attention")
+
+
+def patched(context: BrowserContext, before: str, after: str) -> None:
+    """The page's engine with ``before`` replaced: what no connection could do to it."""
+
+    def answer(route: Route) -> None:
+        text = route.fetch().text()
+        assert text.count(before) == 1
+        route.fulfill(body=text.replace(before, after), content_type="text/javascript")
+
+    context.route("**/engine.js*", answer)
+
+
+RUN_GRAPH = "async function runGraph(name, feeds) {"
+
+
+HOLD = "() => { globalThis.held = new Promise((go) => { globalThis.go = go; }); }"
+
+
+def test_a_fault_in_a_program_is_told_as_one(context: BrowserContext, site: str) -> None:
+    patched(context, RUN_GRAPH, f"{RUN_GRAPH} if (globalThis.fault) throw new Error('a step');")
+    visit = Visit(context, site, page_of("seq2seq"))
+    widget = visit.widget("seq2seq")
+    visit.page.evaluate("globalThis.fault = true")
+    line(widget).fill("two women")
+    told = failure_of(widget)
+    assert "cannot compute now: a fault in the page's own program (a step). Press “Undo”" in told
+    assert "runtime" not in told
+    assert widget.locator(".stale").count() == 1
+    visit.page.evaluate("globalThis.fault = false")
+    widget.get_by_role("button", name="Undo").click()
+    assert_torch(widget, "seq2seq")
+    assert widget.locator(".failure").inner_text() == "" and widget.locator(".stale").count() == 0
+
+
+# ------------------------------------------------------------------ while it computes
+
+
+def touch(widget: Locator, stem: str) -> None:
+    """Some edit that asks for an answer."""
+    if WIDGETS[stem].sentences():
+        box = widget.locator(":is(input, textarea).line:visible").first
+        box.fill(box.input_value()[:-3])
+    elif widget.locator(".matrix").count():
+        widget.locator(".matrix input").first.press("ArrowUp")
+    else:
+        for slider in widget.get_by_role("slider").all():
+            slider.press("ArrowRight")
+            if widget.evaluate("el => el.model.get('asked')"):
+                break
+    assert widget.evaluate("el => el.model.get('asked')") == 1
+
+
+SHADED = {  # what shows the outputs, where DRAWN does not say it
+    "ablation": [".said li", ".small canvas"],
+    "beam_tree": [".tree .columns ol li"],
+    "kernel_regression": [".plot .dot", ".plot .curve", ".plot .kernel", ".share", ".says"],
+}
+
+
+def shades(widget: Locator, stem: str) -> set[float]:
+    """The opacities of all that shows an output, and of all notes about them."""
+    drawn_by = SHADED.get(stem) or list(DRAWN.get(stem, {}).values()) or ["td[data-value]"]
+    found = widget.locator(", ".join([HEAT, *drawn_by])).evaluate_all(
+        """all => {
+            const shade = (e) => e instanceof Element
+                ? getComputedStyle(e).opacity * shade(e.parentNode) : 1;
+            return all.filter((e) => e.checkVisibility()).map(shade);
+        }"""
+    )
+    assert found, f"what shows outputs of {stem}? Name it in DRAWN, in tests/browsing.py"
+    return set(found)
+
+
+def busy(widget: Locator) -> set[str | None]:
+    """What assistive technology is told of the results."""
+    results = widget.locator(":is(.result, .heat, .weight, .note)")
+    return set(results.evaluate_all("all => all.map((e) => e.ariaBusy)"))
+
+
+def on_screen(part: Locator) -> bool:
+    return part.evaluate(
+        """e => {
+            const { top, right, bottom, left } = e.getBoundingClientRect();
+            const over = document.querySelector('.bd-header-article').getBoundingClientRect();
+            return top >= over.bottom && left >= 0 && bottom <= innerHeight && right <= innerWidth;
+        }"""
+    )
+
+
+@pytest.mark.parametrize("path", LIVE_PAGES)
+def test_what_is_out_of_date_is_grey_until_the_answer_is_there(
+    context: BrowserContext, site: str, path: str
+) -> None:
+    """And the foot does not say that it was computed here. The runtime comes late."""
+    held: list[Route] = []
+    context.route("**/*.wasm", lambda route: held.append(route))
+    visit = Visit(context, site, path)
+    for name in visit.widgets():
+        widget = visit.widget(name)
+        stem = name.rpartition("-")[0] or name
+        assert shades(widget, stem) == {1.0} and "true" not in busy(widget)
+        touch(widget, stem)
+        widget.locator(".stale").wait_for()
+        (shade,) = shades(widget, stem)
+        assert 0.3 < shade < 0.5, "greyed, and only once"
+        assert busy(widget) == {"true"}
+        work = widget.locator(".busy > div")
+        work.get_by_text("Loading the").wait_for()
+        assert where(widget).startswith("Loading the runtime")
+        for place in ("start", "center", "end"):  # wherever in the frame the reader is
+            widget.evaluate("(el, block) => el.scrollIntoView({ block })", place)
+            assert on_screen(work)
+    held[0].fallback()
+    for name in visit.widgets():
+        widget = visit.widget(name)
+        stem = name.rpartition("-")[0] or name
+        widget.scroll_into_view_if_needed()  # what is out of sight need not be drawn
+        widget.locator(".frame:not(.stale)").wait_for()
+        assert_torch(widget, stem)
+        assert shades(widget, stem) == {1.0} and "true" not in busy(widget)
+        assert widget.locator(".busy").is_hidden()
+    assert visit.console == [] and len(held) == 1
+
+
+@pytest.mark.parametrize("stem", ["beam_tree", "generation", "transformer"])
+def test_a_search_that_takes_its_time_is_announced(
+    context: BrowserContext, site: str, stem: str
+) -> None:
+    """All is loaded, and a step of the search does not end before the test lets it."""
+    patched(context, RUN_GRAPH, f"{RUN_GRAPH} await globalThis.held;")
+    visit = Visit(context, site, page_of(stem))
+    widget = visit.widget(stem)
+    widget.evaluate("el => el.model.save_changes()")
+    assert_torch(widget, stem)
+    visit.page.evaluate(HOLD)
+    touch(widget, stem)
+    widget.locator(".stale").wait_for()
+    assert where(widget) == "Computing…"
+    assert widget.locator(".busy > div").inner_text() == "Computing…"
+    assert "true" in busy(widget)
+    visit.page.evaluate("go()")
+    widget.locator(".frame:not(.stale)").wait_for()
+    assert_torch(widget, stem)
+    assert "true" not in busy(widget) and widget.locator(".busy").is_hidden()
+
+
+# By messages, which come also while the page's clock stands still.
+ANSWERED = """async el => {
+    const { port1, port2 } = new MessageChannel();
+    const turn = () => new Promise((done) => { port1.onmessage = done; port2.postMessage(''); });
+    while (!el.model.settled) await turn();
+}"""
+
+
+def test_an_answer_that_comes_at_once_changes_nothing_but_the_numbers(
+    context: BrowserContext, site: str
+) -> None:
+    """By a clock that stands still: 150 ms after an edit, and not before, is it said."""
+    patched(context, RUN_GRAPH, f"{RUN_GRAPH} await globalThis.held;")
+    visit = Visit(context, site, CHAPTER)
+    page, widget = visit.page, visit.widget("self_attention")
+    page.clock.install(time=0)
+    page.clock.pause_at(1000)
+    entry(widget, "x", "Your", 1).fill("2")
+    widget.evaluate(ANSWERED)
+    assert_torch(widget, "self_attention")
+    widget.evaluate(
+        """el => {
+            window.seen = [];
+            const frame = el.shadowRoot.querySelector('.frame');
+            const where = frame.querySelector('.where');
+            const note = () => window.seen.push(frame.className, where.textContent);
+            new MutationObserver(note).observe(frame, { attributes: true });
+            new MutationObserver(note).observe(frame.querySelector('.foot'),
+                { subtree: true, childList: true, characterData: true });
+        }"""
+    )
+    for value in ("3", "4"):
+        entry(widget, "x", "Your", 1).fill(value)
+        widget.evaluate(ANSWERED)
+        assert_torch(widget, "self_attention")
+        page.clock.run_for(1000)
+    assert page.evaluate("seen") == []
+    page.evaluate(HOLD)
+    entry(widget, "x", "Your", 1).fill("5")
+    page.clock.run_for(100)
+    entry(widget, "x", "Your", 1).fill("6")  # the first of the two is what the reader waits for
+    page.clock.run_for(49)
+    assert page.evaluate("seen") == [] and widget.locator(".busy").is_hidden()
+    page.clock.run_for(1)
+    assert widget.locator(".stale").count() == 1 and where(widget) == "Computing…"
+    page.evaluate("go()")
+    widget.evaluate(ANSWERED)
+    assert_torch(widget, "self_attention")
+    assert widget.locator(".stale").count() == 0
+
+
+def test_a_run_that_holds_up_the_page_is_announced_before_it_begins(
+    context: BrowserContext, site: str
+) -> None:
+    """It is known by the one before, which took long: then nothing could be drawn meanwhile."""
+    patched(context, RUN_GRAPH, f"{RUN_GRAPH} globalThis.atRun?.(); await globalThis.held;")
+    visit = Visit(context, site, CHAPTER)
+    page, widget = visit.page, visit.widget("self_attention")
+    entry(widget, "x", "Your", 1).fill("2")
+    assert_torch(widget, "self_attention")
+    widget.evaluate(
+        """el => { const frame = el.shadowRoot.querySelector('.frame');
+            globalThis.atRun = () => {
+                [globalThis.seen, globalThis.began] = [frame.className, performance.now()];
+            }; }"""
+    )
+    page.evaluate(HOLD)
+    entry(widget, "x", "Your", 1).fill("3")
+    widget.locator(".stale").wait_for()
+    page.wait_for_function("performance.now() - began > 300")  # the run itself takes long
+    page.evaluate("go()")
+    widget.locator(".frame:not(.stale)").wait_for()
+    entry(widget, "x", "Your", 1).fill("4")
+    assert_torch(widget, "self_attention")
+    assert page.evaluate("seen") == "frame stale"
+
+
+def test_a_text_that_grows_is_not_grey(context: BrowserContext, site: str) -> None:
+    """What is written so far stays true while more is written; that more comes is said."""
+    patched(context, RUN_GRAPH, f"{RUN_GRAPH} await globalThis.held;")
+    visit = Visit(context, site, page_of("gpt"))
+    widget = visit.widget("gpt")
+    widget.get_by_role("button", name="Write 1 more").click()
+    assert_torch(widget, "gpt")
+    visit.page.evaluate(HOLD)
+    widget.get_by_role("button", name="Write 40 more").click()
+    widget.locator(".busy > div").wait_for()
+    assert where(widget) == "Computing…" and widget.locator(".stale").count() == 0
+    widget.get_by_role("button", name="Stop").click()
+    assert widget.locator(".stale").count() == 1, "now it is an edit whose answer is due"
+    visit.page.evaluate("go()")
+    assert_torch(widget, "gpt")
+    assert widget.locator(".stale").count() == 0 and widget.locator(".busy").is_hidden()
+
+
+def test_while_weights_are_loaded_the_old_translation_is_grey(
+    context: BrowserContext, site: str
+) -> None:
+    held: list[Route] = []
+    context.route(WEIGHTS_FILE, lambda route: held.append(route))
+    widget = Visit(context, site, page_of("transformer")).widget("transformer")
+    line(widget).fill("i am very tired .")
+    widget.get_by_text("Loading the model").wait_for()
+    assert shades(widget, "transformer").pop() < 0.5 and where(widget).startswith("Loading the")
+    line(widget).evaluate("box => box.scrollIntoView({ block: 'center' })")
+    assert on_screen(widget.locator(".busy > div")) and on_screen(line(widget))
+    above, box = widget.locator(".busy > div").bounding_box(), line(widget).bounding_box()
+    assert above and box and above["y"] + above["height"] <= box["y"], "it covers no sentence"
+    assert widget.locator(".tokens").evaluate("e => getComputedStyle(e).opacity") == "1", (
+        "the tokens are those of the sentence that stands there"
+    )
+    held[0].fallback()
+    assert_torch(widget, "transformer")
+    assert shades(widget, "transformer") == {1.0}
 
 
 def test_an_older_browser_is_enough(context: BrowserContext, site: str) -> None:
@@ -605,6 +905,37 @@ def test_nothing_clips_a_number(widget: Locator) -> None:
             .map((e) => e.textContent || e.value)"""
     )
     assert clipped == []
+
+
+CLIPPED = """el => [...el.shadowRoot.querySelectorAll('input[type=text]')]
+    .filter((box) => /^[-\\d.e+]+$/.test(box.value) && box.checkVisibility())
+    .map((box) => [box.ariaLabel, box.value, box.scrollWidth - box.clientWidth])"""
+
+
+@pytest.mark.parametrize("width", [375, 768])
+def test_no_number_is_cut_off_on_a_touch_screen(browser: Browser, site: str, width: int) -> None:
+    """There a box has larger letters, since a phone zooms into a page of smaller ones."""
+    checked: dict[str, int] = {}
+    screen: Any = {"width": width, "height": 800}
+    with browser.new_context(viewport=screen, has_touch=True, is_mobile=True) as context:
+        for path in LIVE_PAGES:
+            visit = Visit(context, site, path)
+            for name in visit.widgets():
+                widget = visit.widget(name)
+                if name == "sampling":  # its own numbers are there when they are chosen
+                    widget.locator("input[name=which]").last.check()
+                boxes = widget.evaluate(CLIPPED)
+                assert [box for box in boxes if box[2] > 0] == [], name
+                checked |= {name: len(boxes)} if boxes else {}
+            if path == CHAPTER:
+                entry(visit.widget("self_attention"), "w_q", "1", 1).fill("-12.345")
+                longest = visit.widget("self_attention").evaluate(CLIPPED)
+                assert [box for box in longest if box[2] > 0] == [], "a typed one neither"
+            visit.page.close()
+    assert checked["start"] == 18 and checked["self_attention"] == checked["self_attention-2"] == 45
+    others = {"kernel_regression", "attention_scoring", "word_order", "positional_encoding"}
+    others |= {"multi_head_attention", "head_cost", "heads", "loss_bench", "sampling"}
+    assert set(checked) == others | {"start", "self_attention", "self_attention-2"}
 
 
 def test_hostile_markup_stays_text(widget: Locator) -> None:
@@ -822,12 +1153,64 @@ def test_choosing_is_done_by_keyboard_and_the_first_choice_is_greedy_again(
     assert inputs_of(decoder)["forced"] == []
 
 
+def chosen_steps(decoder: Locator) -> list[int]:
+    """The steps that are marked as the reader's own choice, counted from 1."""
+    marked = decoder.locator(".steps > li").evaluate_all(
+        "all => all.map((li) => li.matches('.yours'))"
+    )
+    return [step for step, yours in enumerate(marked, 1) if yours]
+
+
+def test_only_the_word_that_was_chosen_is_the_readers_choice(decoder: Locator) -> None:
+    choices(decoder, 3).nth(1).check()
+    assert_torch(decoder, "seq2seq")
+    assert chosen_steps(decoder) == [3] and "1 of its words was your choice" in whole(decoder)
+    choices(decoder, 5).nth(2).check()
+    assert_torch(decoder, "seq2seq")
+    assert chosen_steps(decoder) == [3, 5] and "2 of its words were your choice" in whole(decoder)
+
+
+def test_another_sentence_is_translated_without_the_choices_of_the_one_before(
+    decoder: Locator,
+) -> None:
+    choices(decoder, 2).nth(1).check()
+    assert_torch(decoder, "seq2seq")
+    before = inputs_of(decoder)
+    line(decoder).fill("she sings .")
+    assert_torch(decoder, "seq2seq")
+    assert inputs_of(decoder) == {"source": "she sings .", "forced": []}
+    assert torch.equal(received(decoder)["taken"], received(decoder)["likeliest"][:, 0])
+    assert chosen_steps(decoder) == [] and "choice" not in whole(decoder)
+    decoder.get_by_role("button", name="Undo").click()
+    assert inputs_of(decoder) == before, "the choice comes back with its sentence"
+    assert_torch(decoder, "seq2seq")
+    assert chosen_steps(decoder) == [2]
+
+
+def test_a_word_of_the_translation_before_cannot_be_chosen(
+    context: BrowserContext, site: str
+) -> None:
+    held: list[Route] = []
+    context.route(WEIGHTS_FILE, lambda route: held.append(route))
+    widget = Visit(context, site, page_of("seq2seq")).widget("seq2seq")
+    line(widget).fill("she sings .")
+    widget.locator(".stale").wait_for()
+    choices(widget, 2).nth(1).click(force=True)
+    assert inputs_of(widget) == {"source": "she sings .", "forced": []}
+    held[0].fallback()
+    assert_torch(widget, "seq2seq")
+    choices(widget, 2).nth(1).check()
+    assert_torch(widget, "seq2seq")
+    assert len(inputs_of(widget)["forced"]) == 2
+
+
 def test_a_word_that_became_unlikely_is_still_shown(decoder: Locator) -> None:
-    choices(decoder, 1).nth(4).check()
-    settled(decoder)
-    line(decoder).fill("two women")
+    """In a link that somebody has changed, say."""
+    rare = int(received(decoder)["likeliest"][0, 4])
+    hold_inputs(decoder, {"source": "two women", "forced": [rare]})
     assert_torch(decoder, "seq2seq")
     taken = received(decoder)["taken"][0].item()
+    assert taken == rare and rare not in received(decoder)["likeliest"][0]
     checked = decoder.locator(".steps > li").first.locator(".next.taken")
     assert checked.count() == 1
     names = decoder.evaluate("el => el.model.get('spec').vocabularies.target")
@@ -882,12 +1265,17 @@ def test_the_model_is_loaded_once_with_a_bar(context: BrowserContext, site: str)
         (lambda data: data[: len(data) // 2], "came cut short: "),
         (lambda data: data[:-3] + b"\0\0\1", "came damaged: it is not the file that was sent"),
         (lambda data: data + b"more", "came damaged"),
-        (None, "could not be loaded"),
+        (None, "could not be loaded. Check the connection, then press “Try again”."),
     ],
 )
+@pytest.mark.parametrize("secure", [True, False])
 def test_a_broken_model_is_refused_and_can_be_fetched_again(
-    context: BrowserContext, site: str, fault: Any, told: str
+    context: BrowserContext, site: str, fault: Any, told: str, secure: bool
 ) -> None:
+    """In a page served by plain http, too, to which a browser gives no SHA-256."""
+    if not secure:
+        context.add_init_script("delete Crypto.prototype.subtle")
+
     def answer(route: Route) -> None:
         if fault is None:
             route.abort()
@@ -895,7 +1283,8 @@ def test_a_broken_model_is_refused_and_can_be_fetched_again(
             route.fulfill(body=fault(shipped("bilingual-gru").read_bytes()))
 
     context.route(WEIGHTS_FILE, answer)
-    widget = Visit(context, site, page_of("seq2seq")).widget("seq2seq")
+    visit = Visit(context, site, page_of("seq2seq"))
+    widget = visit.widget("seq2seq")
     before = received(widget)
     line(widget).fill("two women")
     failure = widget.locator(".failure")
@@ -908,6 +1297,7 @@ def test_a_broken_model_is_refused_and_can_be_fetched_again(
     widget.get_by_role("button", name="Try again").click()
     assert_torch(widget, "seq2seq")
     assert failure.inner_text() == ""
+    assert any("/hash/sha2.js" in url for url in visit.requests) != secure
 
 
 SENTENCES = sorted(  # texts of characters have tests of their own

@@ -2,31 +2,44 @@
 
 import base64
 import hashlib
+import io
 import json
 import random
+import warnings
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 import torch
+from amounts import many
 from browsing import (
+    BUILT,
     CHAPTER,
     LIVE_PAGES,
     WIDGETS,
     Opener,
     Visit,
     assert_torch,
+    beyond_rounding,
     choices,
+    exact,
     expected,
     inputs_of,
     settled,
     word,
 )
+from node import in_node
 from playwright.sync_api import BrowserContext
+from torch.fx.experimental.proxy_tensor import make_fx
 
 from tinylib.lab.weights import layout, load, manifest, packed, save, shipped
-from tinylib.widgets import module_text, schema
+from tinylib.widgets import HERE, module_text, schema
+
+INPUTS = HERE / "inputs.js"
+(ENGINE,) = BUILT.glob("_static/live-*/engine.js")  # there it lies beside all that it imports
 
 
 @pytest.fixture
@@ -127,6 +140,16 @@ def sizes_of(stem: str) -> list[float]:
     return [2, 50] if any(axes[name] and kinds[name] == "Float" for name in axes) else [2]
 
 
+COUNTS = {  # of inputs; a text that is written token by token takes its time, and is many answers
+    "time_machine": many(3, 12),
+    "generation": many(2, 6),
+    "beam_tree": many(6, 30),
+    "transformer": many(8, 60),
+    "gpt": many(12, 120),
+    "ablation": many(12, 120),
+}
+
+
 def decided(score: torch.Tensor) -> bool:
     """Whether no two neighbours among a beam's candidates score alike to 1e-4."""
     gap = (score[:, :-1] - score[:, 1:])[score[:, 1:] > -torch.inf]
@@ -137,37 +160,138 @@ def decided(score: torch.Tensor) -> bool:
     ("stem", "size"), [(stem, size) for stem in sorted(WIDGETS) for size in sizes_of(stem)]
 )
 def test_every_graph_computes_what_torch_does(chapter: Visit, stem: str, size: float) -> None:
-    # A text that is written character by character takes its time, and each is many answers.
-    inputs = random_inputs(
-        stem, size, {"time_machine": 12, "generation": 4, "beam_tree": 12}.get(stem, 120)
-    )
+    inputs = random_inputs(stem, size, COUNTS.get(stem, many(40, 200)))
+    right = [exact(stem, given) for given in inputs]
     if stem == "beam_tree":  # where scores are nearly equal, rounding may choose
-        inputs = [given for given in inputs if decided(expected(stem, given)["score"])]
-        assert len(inputs) >= 4
-    for given, answer in zip(inputs, run_in_page(chapter, stem, inputs), strict=True):
-        for name, reference in expected(stem, given).items():
-            out = answer[name]
-            assert out.shape == reference.shape, (name, given)
-            if not reference.is_floating_point():
-                assert torch.equal(out, reference.float()), (name, given)
-                continue
-            if reference.numel() == 0:
-                continue
-            assert torch.equal(out == -torch.inf, reference == -torch.inf), name
-            out, reference = out.nan_to_num(neginf=0), reference.nan_to_num(neginf=0)
-            assert out.isfinite().all(), name
-            largest = reference.abs().max().item()
-            if size == 2 or name == "scores":
-                error = (out - reference).abs().max().item()
-                assert error <= 1e-5 * (max(1, largest) if size == 2 else largest), (name, error)
-            if name == "weights":
-                torch.testing.assert_close(out.sum(-1), torch.ones_like(out[..., 0]))
+        kept = [i for i, results in enumerate(right) if decided(results["score"])]
+        assert len(kept) >= len(inputs) / 2
+        inputs, right = [inputs[i] for i in kept], [right[i] for i in kept]
+    page = run_in_page(chapter, stem, inputs)
+    single = [expected(stem, given) for given in inputs]
+    assert beyond_rounding(page, single, right) == []
+
+
+# ------------------------------------------------------------------ what has to be refused
+
+
+def run_graph(visit: Visit, graph: bytes, optimise: str, feeds: dict[str, Any]) -> torch.Tensor:
+    """The one output of any graph, from the runtime that the page has."""
+    shape, data = visit.page.evaluate(
+        """async ([text, level, feeds]) => {
+            const host = document.querySelector("script[src*='/host.js']").src;
+            const ORT = new URL('../ort/', host).href;
+            const ort = await import(`${ORT}ort.wasm.min.mjs`);
+            Object.assign(ort.env.wasm, { wasmPaths: ORT, numThreads: 1 });
+            const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+            const session = await ort.InferenceSession.create(bytes,
+                { executionProviders: ['wasm'], graphOptimizationLevel: level });
+            const array = { int64: (data) => BigInt64Array.from(data, BigInt),
+                            float32: (data) => Float32Array.from(data) };
+            const tensor = ([type, dims, data]) => new ort.Tensor(type, array[type](data), dims);
+            const given = Object.fromEntries(
+                Object.entries(feeds).map(([name, feed]) => [name, tensor(feed)]));
+            const [out] = Object.values(await session.run(given));
+            return [[...out.dims], [...out.data]];
+        }""",
+        [base64.b64encode(graph).decode(), optimise, feeds],
+    )
+    return torch.tensor(data).view(shape)
+
+
+def verdict(page: torch.Tensor, single: torch.Tensor, right: torch.Tensor) -> list[str]:
+    return beyond_rounding([{"out": page}], [{"out": single}], [{"out": right}])
+
+
+def test_a_fault_of_the_runtimes_optimiser_is_refused(chapter: Visit) -> None:
+    """With optimisation onnxruntime computes x.T @ v wrongly for a v of one axis."""
+    make, FLOAT = onnx.helper, onnx.TensorProto.FLOAT
+    graph = make.make_graph(
+        [
+            make.make_node("Transpose", ["x"], ["xt"], perm=[1, 0]),
+            make.make_node("MatMul", ["xt", "v"], ["out"]),
+        ],
+        "product",
+        [
+            make.make_tensor_value_info("x", FLOAT, [5, 3]),
+            make.make_tensor_value_info("v", FLOAT, [5]),
+        ],
+        [make.make_tensor_value_info("out", FLOAT, [3])],
+    )
+    model = make.make_model(graph, opset_imports=[make.make_opsetid("", 18)], ir_version=9)
+    rng = torch.Generator().manual_seed(0)
+    x, v = torch.randn(5, 3, generator=rng), torch.randn(5, generator=rng)
+    feeds = {
+        "x": ["float32", [5, 3], x.flatten().tolist()],
+        "v": ["float32", [5], v.tolist()],
+    }
+    data, right = model.SerializeToString(), x.double().T @ v.double()
+    plain = run_graph(chapter, data, "disabled", feeds)
+    assert verdict(plain, x.T @ v, right) == []
+    optimised = run_graph(chapter, data, "all", feeds)
+    assert verdict(optimised, x.T @ v, right) != []
+
+
+@pytest.mark.parametrize(("by_index", "refused"), [(True, True), (False, False)])
+def test_a_fault_of_the_exporter_is_refused(
+    chapter: Visit, by_index: bool, refused: bool, unchecked: None
+) -> None:
+    """It gets the gradient of F.cross_entropy with class indices wrong; with gather it is right."""
+
+    def loss(z: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        if by_index:
+            return torch.nn.functional.cross_entropy(z, y)
+        return -z.log_softmax(-1).gather(1, y[:, None]).mean()
+
+    rng = torch.Generator().manual_seed(0)
+    z, y = torch.randn(5, 7, generator=rng), torch.tensor([3, 0, 6, 2, 2])
+    traced = make_fx(torch.func.grad(loss))(z, y)
+    with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        program = torch.onnx.export(traced, (z, y), input_names=["z", "y"], dynamo=True)
+    assert program is not None
+    feeds = {
+        "z": ["float32", [5, 7], z.flatten().tolist()],
+        "y": ["int64", [5], y.tolist()],
+    }
+    page = run_graph(chapter, program.model_proto.SerializeToString(), "disabled", feeds)
+    single, right = torch.func.grad(loss)(z, y), torch.func.grad(loss)(z.double(), y)
+    assert bool(verdict(page, single, right)) == refused
+
+
+CHANGED = ["encoder_decoder", "seq2seq_attention", "heads", "ablation", "gpt", "transformer"]
+
+
+@pytest.mark.parametrize("stem", CHANGED)
+def test_a_weight_that_is_off_by_a_thousandth_is_refused(stem: str) -> None:
+    """As if the page had read a file with one wrong number: the largest of a matrix.
+
+    Rows of embeddings are left out, since most belong to words that the inputs do not hold.
+    """
+    widget = WIDGETS[stem]
+    inputs = random_inputs(stem, 2, 4)
+    if "variant" in inputs[0]:
+        inputs = [{**given, "variant": 0} for given in inputs]
+    right = [exact(stem, given) for given in inputs]
+    single = [expected(stem, given) for given in inputs]
+    assert beyond_rounding(single, single, right) == []
+    name = widget.weights if isinstance(widget.weights, str) else widget.weights[0]
+    model = widget.model(name)
+    tables = {id(m.weight) for m in model.modules() if isinstance(m, torch.nn.Embedding)}
+    matrices = [p for p in model.parameters() if p.ndim == 2 and p.numel() and id(p) not in tables]
+    for matrix in matrices[:: max(1, len(matrices) // many(4, 40))]:
+        row, column = divmod(int(matrix.detach().abs().argmax()), matrix.shape[1])
+        with torch.no_grad():
+            before = matrix[row, column].clone()
+            matrix[row, column] += 1e-3
+            changed = [expected(stem, given) for given in inputs]
+            matrix[row, column] = before
+        assert beyond_rounding(changed, single, right) != [], (tuple(matrix.shape), row, column)
 
 
 # ------------------------------------------------------------------ packed weights
 
 
-def test_the_page_unpacks_weights_bit_by_bit(chapter: Visit, tmp_path: Path) -> None:
+def test_the_page_unpacks_weights_bit_by_bit(tmp_path: Path) -> None:
     """What graphs point into: the file itself, or, of a packed one, its tensors as fp32."""
     rng = torch.Generator().manual_seed(0)
     shapes = {"b.w": (13, 7), "a": (11,), "w": (2, 3, 5), "é": (1, 1), "z": (17, 1), "one": ()}
@@ -183,23 +307,18 @@ def test_the_page_unpacks_weights_bit_by_bit(chapter: Visit, tmp_path: Path) -> 
     files += [shipped(name) for name in manifest()]
     bare = tmp_path / "bare.safetensors"  # without metadata
     bare.write_bytes((2).to_bytes(8, "little") + b"{}")
+    wanted = []
     for file in [bare, *files]:
         data, (values, metadata) = file.read_bytes(), load(file)
-        wanted = data
         if metadata.get("packed"):
-            wanted = b"".join(values[name].numpy().tobytes() for name in layout(file))
-            assert len(wanted) == 4 * sum(value.numel() for value in values.values())
-        got = chapter.page.evaluate(
-            """async (text) => {
-                const host = document.querySelector("script[src*='/host.js']").src;
-                const { unpacked } = await import(new URL('engine.js', host));
-                const data = unpacked(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)));
-                const hash = await crypto.subtle.digest('SHA-256', data);
-                return [data.length, [...new Uint8Array(hash)]];
-            }""",
-            base64.b64encode(data).decode(),
-        )
-        assert got == [len(wanted), list(hashlib.sha256(wanted).digest())], file.name
+            data = b"".join(values[name].numpy().tobytes() for name in layout(file))
+            assert len(data) == 4 * sum(value.numel() for value in values.values())
+        wanted.append([len(data), hashlib.sha256(data).hexdigest()])
+    rule = """({ unpacked }, [, path], { fs, crypto }) => {
+        const data = unpacked(Uint8Array.from(fs.readFileSync(path)));
+        return [data.length, crypto.createHash("sha256").update(data).digest("hex")];
+    }"""
+    assert in_node(ENGINE, rule, None, [str(file) for file in (bare, *files)]) == wanted
 
 
 @pytest.mark.parametrize("path", LIVE_PAGES)
@@ -287,9 +406,10 @@ def test_every_widget_follows_edits_of_every_input(
 
 
 @pytest.mark.parametrize("stem", sorted(WIDGETS))
-def test_the_page_and_python_refuse_the_same_inputs(chapter: Visit, stem: str) -> None:
-    """The rules of inputs.js and of schema.py, on 300 inputs, most of them a little wrong."""
-    good = random_inputs(stem, 2, 300)
+def test_the_page_and_python_refuse_the_same_inputs(stem: str) -> None:
+    """The rules of inputs.js and of schema.py, on inputs of which most are a little wrong."""
+    count = many(60, 300)
+    good = random_inputs(stem, 2, count)
     rng = random.Random(0)
     spec = spec_of(stem, good[0])
     cases = []
@@ -312,7 +432,7 @@ def test_the_page_and_python_refuse_the_same_inputs(chapter: Visit, stem: str) -
                 inputs["more"] = 1
                 break
         cases.append(json.loads(json.dumps(inputs)))
-    told = in_page(chapter, "({ problem }, [spec, inputs]) => problem(spec, inputs)", spec, cases)
+    told = in_node(INPUTS, "({ problem }, [spec, inputs]) => problem(spec, inputs)", spec, cases)
 
     def refused(inputs: dict[str, Any]) -> bool:
         try:
@@ -322,7 +442,7 @@ def test_the_page_and_python_refuse_the_same_inputs(chapter: Visit, stem: str) -
         return False
 
     python = [refused(inputs) for inputs in cases]
-    assert 50 < sum(python) < 250
+    assert count / 6 < sum(python) < 5 * count / 6
     differ = [(t, i) for t, p, i in zip(told, python, cases, strict=True) if bool(t) != p]
     assert differ == []
 
@@ -345,18 +465,6 @@ ODD: list[Any] = [
     ),
     *("\u00a0", "\ufeff", "a\ufeff", "<b>", -50, 50.5, 7, "3", True, False, [[0.5]], {}, [1, 2, 3]),
 ]
-
-
-def in_page(visit: Visit, rule: str, spec: Any, cases: list[Any]) -> list[Any]:
-    """What a rule of the page's inputs.js makes of each case."""
-    return visit.page.evaluate(
-        f"""async ([spec, cases]) => {{
-            const host = document.querySelector("script[src*='/host.js']").src;
-            const rules = await import(new URL('inputs.js', host));
-            return cases.map((one) => ({rule})(rules, [spec, one]));
-        }}""",
-        [spec, cases],
-    )
 
 
 PIECES = [
@@ -393,7 +501,7 @@ PIECES = [
 ]
 
 
-def test_the_page_and_python_tokenise_alike(chapter: Visit) -> None:
+def test_the_page_and_python_tokenise_alike() -> None:
     rng = random.Random(3)
     texts = [
         "".join(rng.choice(PIECES) + rng.choice(["", " ", " "]) for _ in range(rng.randrange(9)))
@@ -404,11 +512,10 @@ def test_the_page_and_python_tokenise_alike(chapter: Visit) -> None:
     brackets = ["<pad>", *"()[]"]
     for vocabulary in ([*specials, "cat", "not"], [*specials, "n't", "not"], [], brackets):
         spec = {"sentences": {"s": vocabulary}}
-        words = in_page(
-            chapter, "({ wordsOf }, [spec, text]) => wordsOf(spec, 's', text)", spec, texts
-        )
+        rule = "({ wordsOf }, [spec, text]) => wordsOf(spec, 's', text)"
+        words = in_node(INPUTS, rule, spec, texts)
         assert words == [schema.words_of(vocabulary, text) for text in texts]
-        numbers = in_page(chapter, "({ idsOf }, [spec, s]) => idsOf(spec, { s }).s", spec, texts)
+        numbers = in_node(INPUTS, "({ idsOf }, [spec, s]) => idsOf(spec, { s }).s", spec, texts)
         assert numbers == [schema.ids_of({"s": vocabulary}, {"s": text})["s"] for text in texts]
 
 

@@ -345,7 +345,12 @@ def test_it_is_told_what_is_wrong(widget: Locator) -> None:
     line(widget).fill("two women sleep .")
     assert_torch(widget, STEM)
     assert [text != "" for text in here(widget)].count(True) == 1, "of this sentence one is tried"
-    assert verdict(widget).startswith("No fault is found. Here only the dictionary judges")
+    assert verdict(widget) == (
+        "No fault is found: no word is missing or too many, and none is in the wrong place. "
+        "Here the dictionary judges: it does not see whether endings agree, "
+        "nor where adverbs and “ne … pas” stand."
+    )
+    assert here(widget)[0] == "no fault found" and widget.locator(".models .right").count() == 0
     choose(widget, place("no-residual"))
     source = "the black cat does not look at the red cars ."
     line(widget).fill(source)
@@ -355,6 +360,39 @@ def test_it_is_told_what_is_wrong(widget: Locator) -> None:
         f"{MOST_STEPS - 1} words too many: “pas”. Nothing in the French comes from “the”, “black”, "
         "“cat”, “look at”, “the”, “red”, “cars” and “.”. It did not end: "
     )
+
+
+def test_of_any_sentence_the_order_is_judged(widget: Locator) -> None:
+    """The lesson of the model without positions, for a sentence whose translation is not known."""
+    choose(widget, place("no-positions"))
+    line(widget).fill("the dog sees the cat .")
+    assert_torch(widget, STEM)
+    assert " ".join(said(widget)) == "le chat voit le chien ."
+    assert verdict(widget).startswith("2 words in the wrong place: “chat” and “chien”.")
+    assert here(widget)[place("no-positions")] == "2 wrong"
+    choose(widget, 0)
+    assert " ".join(said(widget)) == "le chien voit le chat ."
+    assert here(widget)[0] == "no fault found"
+
+
+def test_a_sentence_with_unknown_words_is_not_judged(widget: Locator) -> None:
+    line(widget).fill("the elephant eats pizza .")
+    assert_torch(widget, STEM)
+    assert here(widget)[0] == "not judged" and widget.locator(".models .amiss").count() == 0
+    assert verdict(widget).startswith(
+        "Not judged: the dictionary does not know 3 words of the English and 1 word of the French."
+    )
+    line(widget).fill("the cat does not look for the elephant .")
+    assert_torch(widget, STEM)
+    assert "does not know 1 word of the English" in verdict(widget), "it knows do and look for"
+
+
+def test_a_share_is_rounded_as_in_the_chapter(widget: Locator) -> None:
+    """0.7125 is 71.2 by Python's rounding, which the chapter's tables go by."""
+    rows = widget.locator(".models tbody tr").all()
+    told = [row.locator("td:not(.here)").all_inner_texts() for row in rows]
+    exact = [[results(name)["figures"][split]["exact_match"] for split in SPLITS] for name in NAMES]
+    assert told == [[f"{100 * share:.1f}" for share in shares] for shares in exact]
 
 
 def test_the_page_judges_as_python_does(visit: Visit) -> None:
@@ -369,6 +407,8 @@ def test_the_page_judges_as_python_does(visit: Visit) -> None:
     ]
     some = bilingual().test[:100]
     pairs += [(list(p.source), rng.sample(p.target, len(p.target))) for p in some]
+    answers = translate(*translator("bilingual-no-positions"), [list(p.source) for p in some])
+    pairs += [(list(p.source), answer) for p, answer in zip(some, answers, strict=True)]
     told = visit.page.evaluate(
         """async ([book, pairs]) => {
             const host = document.querySelector("script[src*='/host.js']").src;

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from amounts import many
 from browsing import (
     Opener,
     Visit,
@@ -301,14 +302,14 @@ def margin(prompt: str, knobs: Knobs, seed: int, length: int) -> float:
 @pytest.mark.parametrize(
     ("prompt", "knobs", "seed"),
     [
+        ("KING ", (1.2, V, 0.9), 15),
+        ("My lord,", (1.6, 5, 0.95), 4),
         ("ROMEO:\n", FREE, 7),
         ("ROMEO:\n", (0.8, V, 1.0), 4),
         ("First Citizen:\n", (0.7, 10, 1.0), 4),
-        ("KING ", (1.2, V, 0.9), 15),
         ("The computer on ", (1.0, 20, 0.8), 1),
-        ("My lord,", (1.6, 5, 0.95), 4),
         ("O", (0.0, V, 1.0), 1),
-    ],
+    ][: many(2, 7)],
 )
 def test_the_page_writes_the_same_200_tokens_as_torch(
     widget: Locator, prompt: str, knobs: Knobs, seed: int

@@ -237,6 +237,44 @@ def test_the_likeliest_are_shown_with_names_that_are_seen(widget: Locator) -> No
     assert count == f"{len(text)} of 256 characters, {256 - len(text)} left"
 
 
+def test_a_buttons_name_is_what_stands_on_it(widget: Locator) -> None:
+    """Who speaks to a page says what is seen."""
+    box(widget).fill(TEXT)
+    assert_torch(widget, STEM)
+    for button in widget.locator(".nexts button").all():
+        token, share = (button.locator(part).inner_text() for part in (".token", ".share"))
+        assert button.get_attribute("aria-label") is None
+        named = widget.get_by_role("button", name=f"{token} {share}", exact=True)
+        assert named.count() == 1 and named.inner_text().split("\n") == [token, share]
+
+
+def test_powers_are_typeset(visit: Visit, widget: Locator) -> None:
+    box(widget).fill(TEXT)
+    assert_torch(widget, STEM)
+    loss = continued().loss.item()
+    assert (
+        widget.locator(".mean")
+        .inner_html()
+        .split("Perplexity: ")[1]
+        .startswith(f"e<sup>{loss:.3f}</sup> = ")
+    )
+    told = visit.page.evaluate(
+        """async (numbers) => {
+            const host = document.querySelector("script[src*='/host.js']").src;
+            const { h, powerOfTen, typeset } = await import(new URL('parts.js', host));
+            const line = h('p');
+            return numbers.map((number) => {
+                typeset(line, powerOfTen(number));
+                return line.innerHTML;
+            });
+        }""",
+        ["0.25", "5e-7", "1.40e-45", "2e+9"],
+    )
+    assert told == [
+        *("0.25", "5 × 10<sup>−7</sup>", "1.40 × 10<sup>−45</sup>", "2 × 10<sup>9</sup>")
+    ]
+
+
 def test_a_bar_tells_its_number_and_writes_its_token(widget: Locator) -> None:
     page = widget.page
     assert_torch(widget, STEM)

@@ -9,6 +9,7 @@ from browsing import (
     Opener,
     Visit,
     assert_torch,
+    expected,
     hold_inputs,
     inputs_of,
     missed_by_tab,
@@ -297,6 +298,28 @@ def test_what_is_said(widget: Locator) -> None:
     assert said(widget) == "At x = 1.5 the answer is 1.60, the mean of all 5 points."
     hold(widget, kernel=0, query=1.6)
     assert said(widget) == "At x = 1.6 the answer is 2.05, mostly from point 3 (0.56)."
+
+
+def test_points_are_named_only_if_they_count_more_than_others(widget: Locator) -> None:
+    """A wide kernel hardly tells them apart."""
+    x = [0.1, 0.7, 1.0, 1.6, 2.0, 2.6, 2.9, 3.5, 3.8, 4.2, 4.8]
+    points = dict(x=x, y=[1 + place for place in x], kernel=0, query=2.1)
+    hold(widget, **points, bandwidth=100)
+    assert said(widget) == (
+        "At x = 2.1 the answer is 3.47, nearly the mean of all 11 points: each weighs about 0.09."
+    )
+    hold(widget, **points, bandwidth=2)
+    alpha = expected("kernel_regression", inputs_of(widget))["alpha"]
+    assert alpha.topk(4).values.sum() < 0.5
+    assert said(widget).endswith(
+        f", from all 11 points, none of which weighs more than {alpha.max():.2f}."
+    )
+    hold(widget, **points, bandwidth=0.5)
+    alpha = expected("kernel_regression", inputs_of(widget))["alpha"]
+    first, second = alpha.topk(2).indices.tolist()
+    assert alpha[first] < 0.5 < alpha[first] + alpha[second]
+    named = [f"{i + 1} ({alpha[i]:.2f})" for i in (first, second)]
+    assert said(widget).endswith(f", mostly from points {named[0]} and {named[1]}.")
 
 
 def test_out_of_reach_is_a_gap(widget: Locator) -> None:

@@ -227,6 +227,53 @@ def test_every_distribution_shows_its_own(widget: Locator) -> None:
         assert widget.get_by_role("list", name="logits").is_visible() == (i == OWN)
 
 
+BARS = """body => [...body.rows].map((tr) => [...tr.querySelectorAll('td')].map((td) => {
+    const bar = td.querySelector('i');
+    const { width } = bar.getBoundingClientRect();
+    const gap = getComputedStyle(bar).maskImage !== 'none';
+    return [width, Number(td.dataset.value), gap, td.matches('.cut')];
+}))"""
+
+
+@pytest.mark.parametrize(
+    ("changes", "gaps"),
+    [
+        (dict(which=0, temperature=1.5), False),  # the others together are a little longer
+        (dict(which=1, k=15), True),
+        (dict(which=1, temperature=2), True),
+        (dict(which=OWN), False),
+    ],
+)
+def test_bars_are_as_long_as_their_numbers(
+    widget: Locator, changes: dict[str, Any], gaps: bool
+) -> None:
+    """All on one scale; one that has no room on it shows a gap, and that is explained."""
+    hold(widget, **changes)
+    assert_torch(widget, STEM)
+    bars = [bar for row in widget.locator(".chain tbody").evaluate(BARS) for bar in row]
+    whole = [(width, share) for width, share, gap, cut in bars if not gap and not cut]
+    scale = max(width for width, _ in whole) / max(share for _, share in whole)
+    for width, share in whole:
+        assert width == pytest.approx(scale * share, abs=1.1)
+    cut_short = [share for _, share, gap, _ in bars if gap]
+    assert all(share > max(share for _, share in whole) for share in cut_short)
+    assert bool(cut_short) == gaps == widget.locator(".broken-key").is_visible()
+
+
+def test_of_the_others_it_is_told_how_many_are_left(widget: Locator) -> None:
+    hold(widget, which=1, k=15)
+    assert tokens(widget)[-1] == f"{65 - SHOWN} others"
+    told = [column(widget, i)[-1] for i in range(1, 5)]
+    assert [text.partition(", ")[2] for text in told] == ["", "", "5 left", "5 left"]
+    assert widget.locator(".draws tbody th").last.inner_text() == "5 others"
+    hold(widget, which=1, k=11)
+    assert column(widget, 3)[-1].endswith(", 1 left")
+    assert widget.locator(".draws tbody th").last.inner_text() == "1 other"
+    hold(widget, which=1, k=SHOWN)
+    assert column(widget, 3)[-1] == "cut"
+    assert widget.locator(".draws tbody tr").count() == SHOWN
+
+
 def test_the_keys_move_the_knobs(widget: Locator) -> None:
     hold(widget, temperature=0.05, k=2, p=0.99)
     for name, key, value in (
@@ -297,6 +344,14 @@ def test_a_hundred_draws_stand_beside_what_is_expected(widget: Locator) -> None:
     hold(widget, seed=999)
     widget.get_by_role("button", name="Draw 100 anew").click()
     assert inputs_of(widget)["seed"] == 1
+
+
+def test_own_words_may_be_any(widget: Locator) -> None:
+    words = ["constructor", "__proto__", "toString"]
+    hold(widget, which=OWN, words=words, logit=[3, 2, 1])
+    assert_torch(widget, STEM)
+    assert tokens(widget) == words
+    assert "falls on “constructor”" in widget.locator(".lands").inner_text()
 
 
 def test_logits_keep_pace_with_the_words(widget: Locator) -> None:

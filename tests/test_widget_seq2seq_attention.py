@@ -178,6 +178,8 @@ def test_the_page_knows_the_dictionary_as_python_does(visit: Visit) -> None:
     rng, splits, book = random.Random(0), bilingual(), dictionary()
     english = [word for entry in [*book.english, "of", "zebra"] for word in entry.split()]
     french = [*book.french, "<unk>", "<eos>"]
+    for words in (english, french):  # what every object of JavaScript has
+        words += ["constructor", "__proto__", "toString", "hasOwnProperty"]
 
     def some(words: list[str]) -> list[str]:
         return rng.choices(words, k=rng.randrange(13))
@@ -230,6 +232,16 @@ def test_the_page_says_what_python_says(widget: Locator) -> None:
             "all => all.map((tr) => [...tr.cells].slice(1).map((td) => td.matches('.gold')))"
         )
         assert torch.equal(torch.tensor(gold), values.gold)
+
+
+@pytest.mark.parametrize("strange", ["constructor", "__proto__"])
+def test_no_word_stops_it(widget: Locator, strange: str) -> None:
+    """They name what every object of JavaScript has."""
+    source = f"the {strange} sleeps ."
+    translate(widget, source)
+    assert f"“{strange}” is not a word" in widget.locator(".unknown-words").inner_text()
+    said = " ".join(french(looked(source)))
+    assert widget.locator(".french").inner_text().startswith(said)
 
 
 def test_it_names_the_words_that_look_elsewhere(widget: Locator) -> None:

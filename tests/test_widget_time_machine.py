@@ -1,11 +1,14 @@
 """The time machine: one prompt at twelve steps of a training, and what is learnt when."""
 
 import re
+from itertools import pairwise
 from typing import Any
 
 import pytest
 import torch
 from browsing import (
+    PATIENCE,
+    Opener,
     Visit,
     assert_torch,
     hold_inputs,
@@ -18,6 +21,7 @@ from browsing import (
 )
 from playwright.sync_api import Browser, Locator
 
+from tinylib.lab.checkpoints import choices
 from tinylib.lab.language import uniform
 from tinylib.widgets.time_machine import (
     SEEDS,
@@ -213,6 +217,36 @@ def test_what_it_cannot_read_is_refused(widget: Locator) -> None:
     assert written(widget) == before
 
 
+LABELS = """stops => [...stops.children].filter((e) => getComputedStyle(e).visibility !== 'hidden')
+    .map((e) => {
+        const text = document.createRange();
+        text.selectNodeContents(e);
+        const { left, right } = text.getBoundingClientRect();
+        return [left, right];
+    })"""
+
+
+@pytest.mark.parametrize("width", [1280, 768, 375, 320])
+def test_the_numbers_under_the_slider_stand_apart(opened: Opener, width: int) -> None:
+    visit = opened(page_of(STEM), width=width)
+    widget = visit.widget(STEM)
+    steps = widget.evaluate("el => el.model.get('spec').facts.steps")
+    for i in range(len(steps)):
+        widget.get_by_role("slider", name="training step").fill(str(i))
+        shown = widget.locator(".stops").evaluate(LABELS)
+        assert len(shown) > len(steps) // 3
+        for (_, end), (begin, _) in pairwise(shown):
+            assert begin - end >= 4, (i, shown)
+
+
+def test_the_pair_that_is_named_is_one_that_is_measured(widget: Locator) -> None:
+    about = " ".join(widget.locator(".abilities .about").all_inner_texts())
+    named = re.search(r"pairs like “(\w+) (\w+) / (\w+) (\w+)”", about)
+    assert named and named[1] == named[3]
+    measured = {tuple("".join(choice).split()[-3:]) for choice in choices()}
+    assert (named[1], named[2], named[4]) in measured
+
+
 def test_play_goes_through_time_and_stops(widget: Locator) -> None:
     hold_inputs(widget, {**START, "step": 9})
     widget.get_by_role("button", name="Play").click()
@@ -232,7 +266,7 @@ def test_play_goes_through_time_and_stops(widget: Locator) -> None:
 
 def test_whoever_wants_less_motion_is_offered_none(browser: Browser, site: str) -> None:
     with browser.new_context(reduced_motion="reduce") as context:
-        context.set_default_timeout(30_000)
+        context.set_default_timeout(PATIENCE)
         widget = Visit(context, site, page_of(STEM)).widget(STEM)
         assert not widget.locator(".play").is_visible()
         assert widget.get_by_role("slider", name="training step").is_visible()

@@ -36,7 +36,6 @@ from tinylib.widgets.transformer import (
     NAME,
     TransformerWidget,
     Translated,
-    compute,
     look,
     read,
     write,
@@ -59,7 +58,7 @@ def translated(
     """What a kernel computes, without the widget around it."""
     ids = torch.tensor(translator(NAME).source.ids(tokenise(source)))
     begun = torch.tensor(start, dtype=torch.long)
-    return compute(ids, begun, torch.tensor(width), torch.tensor(float(alpha)))
+    return TransformerWidget.compute(ids, begun, torch.tensor(width), torch.tensor(float(alpha)))
 
 
 def french(values: Translated) -> list[str]:

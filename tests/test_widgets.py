@@ -2,6 +2,12 @@
 
 import json
 import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import ipywidgets
@@ -9,16 +15,24 @@ import numpy as np
 import onnx
 import pytest
 import torch
+from amounts import THOROUGH
 from jaxtyping import Float
+from onnx.numpy_helper import from_array, to_array
 from torch import Tensor
 
 from tinylib.decoding import beam
 from tinylib.lab.data import BOS, EOS, UNK
 from tinylib.lab.weights import Place, layout, load, shipped
-from tinylib.widgets import HERE, LiveWidget, double_precision, export, module_text, schema
-from tinylib.widgets.ablation import AblationWidget
+from tinylib.widgets import (
+    HERE,
+    LiveWidget,
+    double_precision,
+    export,
+    module_text,
+    reads_weights,
+    schema,
+)
 from tinylib.widgets.encoder_decoder import EncoderDecoderWidget
-from tinylib.widgets.gpt import GPTWidget
 from tinylib.widgets.self_attention import SelfAttentionWidget
 from tinylib.widgets.seq2seq import Seq2SeqWidget
 from tinylib.widgets.start import StartWidget
@@ -59,6 +73,17 @@ def test_outputs_are_torchs() -> None:
     torch.testing.assert_close(widget.values()["weights"], ref)
     torch.testing.assert_close(sent(widget, "weights"), ref)
     torch.testing.assert_close(sent(widget, "context"), ref @ x)
+
+
+def test_the_front_end_learns_which_of_its_inputs_are_answered() -> None:
+    """As they come from it: the inputs with their number, in one message."""
+    widget = attention()
+    asked = {"inputs": widget.inputs | {"causal": True}, "asked": 3}
+    widget.set_state(asked)
+    assert (widget.answered, widget.answers) == (3, 1)
+    assert sent(widget, "scores").isinf().any()
+    widget.inputs = widget.inputs | {"causal": False}  # from Python: nobody waits for it
+    assert (widget.answered, widget.answers) == (3, 2)
 
 
 def test_minus_infinity_reaches_the_front_end() -> None:
@@ -308,12 +333,70 @@ def test_a_kernel_gets_one_module_without_imports() -> None:
     assert "function strips(" not in text and "function strips(" in module_text("encoder_decoder")
 
 
-@pytest.mark.parametrize("name", GRAPHS)
+def test_the_graphs_were_exported_from_the_sources_as_they_are() -> None:
+    """By the hashes of graphs/manifest.json; `make graphs-check` exports them all and compares."""
+    assert export.out_of_date(GRAPHS) == [], "run `make graphs` and commit what it writes"
+    assert all(path.stat().st_size < 36_000 for path in export.FOLDER.glob("*.onnx"))
+
+
+@pytest.mark.parametrize("name", GRAPHS if THOROUGH else ["start", "heads-answer"])
 def test_the_committed_graph_is_the_function(name: str, unchecked: None) -> None:
     """Its run in a browser is compared with torch in test_parity.py."""
     committed = (HERE / "graphs" / f"{name}.onnx").read_bytes()
-    assert committed == GRAPHS[name](), "run `make graphs` and commit what it writes"
-    assert len(committed) < 36_000
+    assert export.alike(committed, GRAPHS[name]()), "run `make graphs` and commit what it writes"
+
+
+def test_another_processor_may_round_the_constants_of_a_graph() -> None:
+    committed = (HERE / "graphs" / "beam_tree-read-gpt-stories.onnx").read_bytes()
+
+    def edited(change: Callable[[np.ndarray], np.ndarray]) -> bytes:
+        model = onnx.ModelProto.FromString(committed)
+        (angles,) = (t for t in export.tensors(model.graph) if t.name == "pow_1")
+        angles.CopyFrom(from_array(change(to_array(angles)), angles.name))
+        return model.SerializeToString()
+
+    assert export.alike(committed, edited(lambda x: np.nextafter(x, np.inf)))
+    assert not export.alike(committed, edited(lambda x: x * (1 + 1e-12)))
+    assert not export.alike(committed, edited(lambda x: x[:-1]))
+    assert not export.alike(committed, edited(lambda x: x.astype(np.float32)))
+    other = committed.replace(b"Softmax", b"Sigmoid")
+    assert other != committed and not export.alike(committed, other)
+
+
+def changed(folder: Path, file: str, old: str, new: str) -> list[str]:
+    """The graphs that are out of date in a copy of the package with one edit."""
+    left_out = shutil.ignore_patterns("__pycache__", "*.safetensors")
+    shutil.copytree(HERE.parent, folder / "tinylib", ignore=left_out)
+    path = folder / "tinylib" / file
+    text = path.read_text()
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new))
+    code = """
+        import json
+        from tinylib.widgets import export
+        print(json.dumps(export.out_of_date(export.graphs())))
+    """
+    run = [sys.executable, "-c", textwrap.dedent(code)]
+    output = subprocess.run(run, cwd=folder, check=True, capture_output=True, text=True).stdout
+    found: list[str] = json.loads(output)
+    return found
+
+
+def test_a_changed_function_is_noticed_and_a_changed_comment_is_not(tmp_path: Path) -> None:
+    scores = "attention_scoring.py", "dot_score(q / q.shape[-1] ** 0.5, k)"
+    found = changed(tmp_path / "code", *scores, "dot_score(q / q.shape[-1] ** 0.51, k)")
+    assert {"self_attention", "transformer-read", "gpt-look-gpt-stories"} <= set(found)
+    assert "bleu" not in found, "it imports no score, at any depth"
+    assert changed(tmp_path / "words", *scores, f"{scores[1]}  # as in the paper") == []
+
+
+def test_a_changed_file_of_a_graph_is_noticed(tmp_path: Path, monkeypatch: Any) -> None:
+    shutil.copytree(export.FOLDER, tmp_path / "graphs")
+    monkeypatch.setattr(export, "FOLDER", tmp_path / "graphs")
+    (tmp_path / "graphs" / "bleu.onnx").unlink()
+    with (tmp_path / "graphs" / "start.onnx").open("ab") as file:
+        file.write(b"!")
+    assert export.out_of_date(GRAPHS) == ["bleu", "start"]
 
 
 def test_there_are_the_graphs_that_widgets_need_and_no_other() -> None:
@@ -329,20 +412,8 @@ TIED = {  # two names of one table, of which a file has the first
 def test_graphs_and_weights_fit_together(name: str) -> None:
     """What onnxruntime will read at the places that the graph names is the trained tensor."""
     graph = onnx.load(HERE / "graphs" / f"{name}.onnx", load_external_data=False).graph
-    variants = (*AblationWidget.weights, *GPTWidget.weights)
-    variant = next((v for v in variants if name.endswith(f"-{v}")), "")
-    model = variant or {
-        "translator-read": "bilingual-gru",
-        "translator-write": "bilingual-gru",
-        "seq2seq_attention-read": "bilingual-attention",
-        "seq2seq_attention-write": "bilingual-attention",
-        "heads-answer": "lookup-heads",
-        "transformer-read": "fra-eng-transformer",
-        "transformer-write": "fra-eng-transformer",
-        "transformer-look": "fra-eng-transformer",
-        "time_machine-go_on": "gpt-checkpoints",
-        "generation-read": "gpt-shakespeare-page",
-    }.get(name, "")
+    _, function, *weights = GRAPHS[name].args
+    model = weights[0] if reads_weights(function) else ""
     parameters = [t for t in graph.initializer if t.data_location == t.EXTERNAL]
     assert bool(parameters) == bool(model)
     if not model:

@@ -72,6 +72,8 @@ class LiveWidget(anywidget.AnyWidget):
     inputs = traitlets.Dict().tag(sync=True)
     outputs = traitlets.Dict().tag(sync=True)
     where = traitlets.Unicode("Computed by PyTorch, in the kernel.").tag(sync=True)
+    asked = traitlets.Int().tag(sync=True)  # the front end numbers the inputs that it sends
+    answered = traitlets.Int().tag(sync=True)  # of which inputs the outputs are
     answers = traitlets.Int().tag(sync=True)  # counts results: equal outputs alone send no sign
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -172,6 +174,7 @@ class LiveWidget(anywidget.AnyWidget):
     def _recompute(self, change: dict[str, Any]) -> None:
         if change["old"]:  # __init__ gives the first results itself
             self.outputs = self._packed(change["new"])
+            self.answered = self.asked
             self.answers += 1
 
     def shown(self, values: Mapping[str, Tensor]) -> str:

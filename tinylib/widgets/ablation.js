@@ -1,4 +1,4 @@
-import { alignment, missing, surplus } from "./dictionary.js";
+import { alignment, misplaced, missing, strange, surplus } from "./dictionary.js";
 import { h, live, mark, scroller, short, svgPart, tint, write } from "./parts.js";
 import { greedy, topK } from "./search.js";
 import { fillList, heldOut, sentence, translation } from "./sentences.js";
@@ -33,7 +33,10 @@ export async function program(run, { source, variant }, spec) {
 /** Which French words the grammar would not say: wrong_words() of ablation.py. */
 export function wrongWords(spec, english, french) {
   const truth = translation({ spec }, english.join(" "));
-  if (truth === undefined) return surplus(spec.facts.dictionary, english, french);
+  if (truth === undefined) {
+    const places = misplaced(spec.facts.dictionary, english, french);
+    return surplus(spec.facts.dictionary, english, french).map((one, t) => one || places[t]);
+  }
   const kept = common(french, [...truth.split(" "), "<eos>"]);
   return french.map((word, t) => word !== "<eos>" && !kept.has(t));
 }
@@ -91,15 +94,16 @@ function reportOf(widget, { which, read, tokens, probabilities, cross, gold, wro
     : missing(spec.facts.dictionary, english, said.map(({ word }) => word)).gone.length;
   const faults = said.filter((one) => one.wrong).length;
   const ended = said.length < words.length;
-  return { variant: which.data[0], english, words, said, ended, truth, kept, lost, faults,
-    right: ended && faults === 0 && lost === 0 };
+  const unknown = truth ? [0, 0] : strange(spec.facts.dictionary, english, said.map(({ word }) => word));
+  return { variant: which.data[0], english, words, said, ended, truth, kept, lost, faults, unknown,
+    right: ended && faults === 0 && lost === 0 && !unknown.some(Boolean) };
 }
 
 /** What was said of each sentence, by each model that the reader has tried: for the table. */
-function remembered(widget, { variant, english, right, faults, lost, ended, truth }) {
+function remembered(widget, { variant, english, right, faults, lost, ended, truth, unknown }) {
   const text = english.join(" ");
   if (widget.tried?.text !== text) widget.tried = { text, verdicts: [] };
-  widget.tried.verdicts[variant] = { right, faults, lost, ended, truth: Boolean(truth) };
+  widget.tried.verdicts[variant] = { right, faults, lost, ended, truth: Boolean(truth), judged: !unknown.some(Boolean) };
   return widget.tried.verdicts;
 }
 
@@ -114,11 +118,11 @@ const counted = (number, one) => `${number} ${one}${number === 1 ? "" : "s"}`;
 function modelTable(widget) {
   const { models, splits } = widget.spec.facts;
   const caption = h("caption", {}, "Which model translates? Beside each: held-out sentences it has right, in %");
-  const rows = models.map(({ name, exact }, i) => {
+  const rows = models.map(({ name, exact, percent }, i) => {
     const radio = h("input", { type: "radio", name: "model", value: String(i),
       change: () => widget.edit(Symbol("model"), (next) => { next.variant = i; }) });
-    const cells = exact.map((share) => {
-      const cell = h("td", {}, (100 * share).toFixed(1));
+    const cells = exact.map((share, split) => {
+      const cell = h("td", {}, percent[split]);
       tint(cell, share);
       return cell;
     });
@@ -139,17 +143,21 @@ function modelTable(widget) {
         tr.classList.toggle("chosen", i === variant);
         const verdict = verdicts[i];
         write(here, verdict ? brief(verdict) : "");
-        mark(here, "class", !verdict ? "here" : verdict.right ? "here right" : "here amiss");
+        const kind = !verdict || brief(verdict) === UNJUDGED ? "" : !verdict.right ? " amiss" : verdict.truth ? " right" : "";
+        mark(here, "class", `here${kind}`);
       });
     },
   };
 }
 
+const UNJUDGED = "not judged";
+
 /** A verdict in a word or two, for the table. */
-function brief({ right, faults, lost, ended, truth }) {
-  if (right) return truth ? "✓" : "no fault";
+function brief({ right, faults, lost, ended, truth, judged }) {
+  if (right) return truth ? "✓" : "no fault found";
   if (faults) return `${faults} wrong`;
-  return ended ? `${lost} missing` : "no end";
+  if (!ended) return "no end";
+  return lost ? `${lost} missing` : judged ? "" : UNJUDGED;
 }
 
 /** How the chosen model is built, and that it was trained so. */
@@ -198,11 +206,16 @@ function frenchOf(widget) {
   };
 }
 
+/** “: “chat” and “chien””, unless there are too many of them. */
+function namesOf(words) {
+  const names = [...new Set(words.map(({ word }) => quoteOf(word)))];
+  return names.length > 4 ? "" : `: ${series(names)}`;
+}
+
 /** The verdict: what is wrong, what is missing, and who says so. */
-function judgementOf(widget, { english, said, ended, truth, kept, right, faults, lost }) {
+function judgementOf(widget, { english, said, ended, truth, kept, right, faults, lost, unknown }) {
   const end = ended ? "" : ` It did not end: after ${said.length} words the page stops it.`;
-  const names = [...new Set(said.filter(({ wrong }) => wrong).map(({ word }) => quoteOf(word)))];
-  const bad = names.length > 4 ? "" : `: ${series(names)}`;
+  const bad = namesOf(said.filter(({ wrong }) => wrong));
   if (truth) {
     if (right) return "Word for word what the grammar says.";
     const [strange, absent] = [said.filter((one) => one.wrong).map(({ word }) => word), truth.filter((_, i) => !kept.has(i))];
@@ -217,14 +230,23 @@ function judgementOf(widget, { english, said, ended, truth, kept, right, faults,
     const text = parts.join(", and ");
     return `${text ? `${text}.` : ""}${end}`.trim();
   }
-  const { gone } = missing(widget.spec.facts.dictionary, english, said.map(({ word }) => word));
-  const left = gone.map((at) => quoteOf(at.map((s) => english[s]).join(" ")));
+  const { facts: { dictionary } } = widget.spec;
+  const french = said.map(({ word }) => word);
+  const left = missing(dictionary, english, french).gone.map((at) => quoteOf(at.map((s) => english[s]).join(" ")));
+  const extra = surplus(dictionary, english, french);
+  const [many, moved] = [said.filter((one, t) => one.wrong && extra[t]), said.filter((one, t) => one.wrong && !extra[t])];
   const parts = [
-    ...(faults ? [`${counted(faults, "word")} too many${bad}.`] : []),
+    ...(many.length ? [`${counted(many.length, "word")} too many${namesOf(many)}.`] : []),
+    ...(moved.length ? [`${counted(moved.length, "word")} in the wrong place${namesOf(moved)}.`] : []),
     ...(left.length ? [`Nothing in the French comes from ${series(left)}.`] : []),
   ];
-  const found = parts.join(" ") || (said.length ? "No fault is found." : "There is no French to judge.");
-  return `${found}${end} Here only the dictionary judges, word by word: a word in a wrong place goes unnoticed.`;
+  if (unknown.some(Boolean)) {
+    const where = ["English", "French"].flatMap((language, i) => (unknown[i] ? `${counted(unknown[i], "word")} of the ${language}` : []));
+    parts.push(`${parts.length ? "The rest is not judged" : "Not judged"}: the dictionary does not know ${where.join(" and ")}.`);
+  }
+  const found = parts.join(" ") || (said.length ? "No fault is found: no word is missing or too many, and none is in the wrong place."
+    : "There is no French to judge.");
+  return `${found}${end} Here the dictionary judges: it does not see whether endings agree, nor where adverbs and “ne … pas” stand.`;
 }
 
 // ---------------------------------------------------------------- where the heads look

@@ -142,8 +142,7 @@ function verdict(widget) {
 
 sizes.style = `
 .row > .slide { flex: 0 1 auto; }
-.matrix input { width: 46px; }
-@media (pointer: coarse) { .matrix input { width: 52px; } }
+@media (pointer: fine) { .matrix { --box: 46px; } }
 .stack { flex: 0 1 auto; min-width: 0; }
 .stack th[scope=row] { width: 50px; min-width: 50px; position: sticky; left: 0; z-index: 1; background: var(--ground); }
 .stack table + table { margin-top: 6px; }

@@ -2,10 +2,13 @@
 
 const LONGEST = 3; // words of the longest English entry
 
+/** What `table` has for these words, if anything: "constructor" is a word like any other. */
+const entered = (table, words) => (Object.hasOwn(table, words) ? table[words] : undefined);
+
 /** The keys of the longest entry that begins at `start`, and where it ends. */
 function entryAt(entries, words, start) {
   for (let end = Math.min(start + LONGEST, words.length); end > start; end -= 1) {
-    const keys = entries[words.slice(start, end).join(" ")];
+    const keys = entered(entries, words.slice(start, end).join(" "));
     if (keys) return { keys, end };
   }
   return { keys: [], end: start + 1 };
@@ -32,7 +35,7 @@ function placesOf(entries) {
 /** The keys of each French word, and how often each key comes. */
 function keysOf({ french, before_verb: beforeVerb, verbs }, target) {
   const words = target.map((word, t) =>
-    (verbs.includes(target[t + 1]) && beforeVerb[word]) || (french[word] ?? []));
+    (verbs.includes(target[t + 1]) && entered(beforeVerb, word)) || (entered(french, word) ?? []));
   const often = {};
   for (const key of words.flat()) often[key] = (often[key] ?? 0) + 1;
   return { words, often };
@@ -59,6 +62,51 @@ export function surplus(book, source, target) {
     for (const key of keys) turns[key] = (turns[key] ?? 0) + 1;
     return keys.some((key) => turns[key] > (places[key]?.length ?? 0));
   });
+}
+
+/** Which French words do not stand where the grammar puts them. */
+export function misplaced(book, source, target) {
+  const { words: keys } = keysOf(book, target);
+  const origin = alignment(book, source, target);
+  const some = (own, kind) => own.some((key) => book[kind].includes(key));
+  const fixed = target.map((_, t) => t).filter((t) => origin[t].length && !some(keys[t], "moving"));
+  const kept = rising(fixed.map((t) => origin[t][0]));
+  const found = target.map((_, t) => fixed.includes(t) && !kept.has(fixed.indexOf(t)));
+
+  const entries = source.map((_, s) => entryAt(book.english, source, s).keys);
+  const [ours, theirs] = [entries, keys].map((all) => all.map((own) => some(own, "adjectives")));
+  const place = new Map(origin.flatMap((at, t) => (at.length ? [[at[0], t]] : [])));
+  origin.forEach((at, t) => {
+    if (!at.length || !theirs[t]) return;
+    const [, noun] = beside(ours, at[0]);
+    if (!place.has(noun) || !some(entries[noun], "nouns")) return;
+    if (!beside(theirs, t).includes(place.get(noun))) found[t] = true;
+  });
+  return found;
+}
+
+/** Where the numbers of a longest subsequence stand in which each is larger than the last. */
+function rising(numbers) {
+  const longest = (runs) => runs.reduce((best, run) => (run.length > best.length ? run : best), []);
+  const runs = []; // the longest that ends at each place
+  numbers.forEach((number, i) => {
+    runs.push([...longest(runs.filter((run) => numbers[run.at(-1)] < number)), i]);
+  });
+  return new Set(longest(runs));
+}
+
+/** The places before and behind the run of marked ones in which `place` stands. */
+function beside(marked, place) {
+  let [first, last] = [place, place];
+  while (marked[first - 1]) first -= 1;
+  while (marked[last + 1]) last += 1;
+  return [first - 1, last + 1];
+}
+
+/** How many words of each language the dictionary does not know: it cannot judge their sentence. */
+export function strange(book, source, target) {
+  const known = new Set(Object.keys(book.english).flatMap((words) => words.split(" ")));
+  return [source.filter((word) => !known.has(word)).length, target.filter((word) => !entered(book.french, word)).length];
 }
 
 /**

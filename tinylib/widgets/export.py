@@ -3,27 +3,42 @@
 A graph holds no trained weights: it says where in ``weights/<name>.safetensors`` they stand, or,
 if that file is packed, where they stand once it is unpacked.
 Only this module imports onnx; a kernel that shows widgets needs none of it.
+
+An export takes some seconds, and there are dozens. So ``graphs/manifest.json`` records for each
+graph what it was exported from (:func:`fingerprint`) and what its file must hash to: only graphs
+whose fingerprint has changed are exported again. ``--all`` exports every one of them, and
+``--check`` does so too and writes nothing, but fails if a file would change.
 """
 
+import argparse
+import ast
+import hashlib
 import importlib
+import importlib.metadata
 import io
+import json
 import logging
 import pkgutil
+import sys
+import tokenize
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
-from functools import partial
+from functools import cache, partial
 from itertools import product
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import torch
+from onnx.numpy_helper import to_array
 from onnxscript import ir
 from onnxscript.optimizer import optimize_ir
 from torch import nn
 
 import tinylib.widgets
-from tinylib.lab.weights import Place, layout, shipped
+from tinylib.lab.weights import Place, layout, manifest, shipped, write_json
 from tinylib.widgets import HERE, LiveWidget, dtype_of, graph_name, reads_weights
 from tinylib.widgets.schema import MAX_WORDS, axes_of, kinds_of
 
@@ -45,9 +60,9 @@ def widgets() -> Iterator[type[LiveWidget]]:
     yield from sorted(below(LiveWidget), key=lambda cls: cls.stem)
 
 
-def graphs() -> dict[str, Callable[[], bytes]]:
+def graphs() -> "dict[str, partial[bytes]]":
     """Every graph that the site needs, by name, and how to export it."""
-    found: dict[str, Callable[[], bytes]] = {}
+    found: dict[str, partial[bytes]] = {}
     for widget in widgets():
         several = not isinstance(widget.weights, str)
         for step, name in product(widget.steps, widget.weights if several else [widget.weights]):
@@ -160,19 +175,174 @@ def point_at_weights(tensor: onnx.TensorProto, weights: Mapping[str, Place], fil
         tensor.external_data.add(key=key, value=str(value))
 
 
-def main() -> None:
-    """Write the graphs that changed, and say which."""
-    made = graphs()
-    for name, export in made.items():
-        path, data = HERE / "graphs" / f"{name}.onnx", export()
-        if not path.exists() or path.read_bytes() != data:
-            path.write_bytes(data)
-            print(f"wrote {path.name}, {len(data)} bytes")
-    for path in (HERE / "graphs").glob("*.onnx"):
-        if path.stem not in made:
-            path.unlink()
-            print(f"removed {path.name}")
+# --- what a graph was exported from --------------------------------------------------------------
+
+FOLDER = HERE / "graphs"
+MANIFEST = FOLDER / "manifest.json"
+EXPORTERS = ("torch", "onnx", "onnxscript")
+
+
+def fingerprint(made: "partial[bytes]") -> str:
+    """What decides the bytes of a graph, hashed: sources, trained weights, versions of exporters.
+
+    ``made`` is an entry of :func:`graphs`. Its sources are the module of the function, that of the
+    widget, this one, and all of tinylib that these import, at any depth. Comments, docstrings and
+    blank lines do not count.
+    """
+    widget, fn, *rest = made.args
+    parts = [widget.stem, fn.__qualname__]
+    exporter = f"{tinylib.widgets.__name__}.export"  # not __name__, which is __main__ in a script
+    for path in sorted(reached(fn.__module__, widget.__module__, exporter)):
+        parts += [str(path.relative_to(ROOT).as_posix()), code_of(path)]
+    for name in filter(None, rest):
+        parts += [name, manifest()[name]["sha256"]]
+    for package in EXPORTERS:
+        parts += [package, importlib.metadata.version(package).partition("+")[0]]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+ROOT = HERE.parent.parent
+ROUNDED = (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE)
+
+
+def reached(*modules: str) -> set[Path]:
+    """The files of tinylib that these modules are made of and import, at any depth."""
+    found: set[Path] = set()
+    todo = [path for module in modules if (path := file_of(module))]
+    while todo:
+        if (path := todo.pop()) not in found:
+            found.add(path)
+            todo += imported(path)
+    return found
+
+
+def file_of(module: str) -> Path | None:
+    """``tinylib.lab.data`` -> ``tinylib/lab/data.py``, or None if there is no such file."""
+    path = ROOT.joinpath(*module.split("."))
+    candidates = (path.with_suffix(".py"), path / "__init__.py")
+    return next((one for one in candidates if one.is_file()), None)
+
+
+@cache
+def imported(path: Path) -> list[Path]:
+    """The files of tinylib that a file imports itself, anywhere in it."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    ours = {name for name in names if name.split(".")[0] == "tinylib"}
+    return [file for name in sorted(ours) if (file := file_of(name))]
+
+
+@cache
+def code_of(path: Path) -> str:
+    """The text of a file without comments, docstrings and blank lines.
+
+    Python's own dump of the syntax would differ between its versions.
+    """
+    data = path.read_bytes()
+    lines = data.decode().splitlines()
+    for token in tokenize.tokenize(io.BytesIO(data).readline):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1][:column]
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    for node in ast.walk(ast.parse(data)):
+        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
+            first = node.body[0]
+            for row in range(first.lineno, (first.end_lineno or first.lineno) + 1):
+                lines[row - 1] = ""
+    return "\n".join(line.rstrip() for line in lines if line.strip())
+
+
+def recorded() -> dict[str, dict[str, str]]:
+    """``graphs/manifest.json``: of each graph, ``made_from`` (its fingerprint) and ``sha256``."""
+    return json.loads(MANIFEST.read_text()) if MANIFEST.exists() else {}
+
+
+def out_of_date(made: Mapping[str, "partial[bytes]"]) -> list[str]:
+    """The graphs that were made from something else, or whose file is missing or another one."""
+    known = recorded()
+
+    def entry(name: str) -> dict[str, str]:
+        path = FOLDER / f"{name}.onnx"
+        data = path.read_bytes() if path.exists() else b""
+        return {
+            "made_from": fingerprint(made[name]),
+            "sha256": hashlib.sha256(data).hexdigest(),
+        }
+
+    return [name for name in made if known.get(name) != entry(name)]
+
+
+def tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
+    """All that a graph holds, those of its branches included."""
+    yield from graph.initializer
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                yield attribute.t
+            if attribute.HasField("g"):
+                yield from tensors(attribute.g)
+
+
+def alike(one: bytes, other: bytes) -> bool:
+    """Whether two files hold one graph, up to the last bits of its constants.
+
+    Tables of angles, for instance, are computed while a graph is exported, and another processor
+    has other instructions for a power or a sine.
+    """
+    first, second = (onnx.ModelProto.FromString(data) for data in (one, other))
+    for a, b in zip(tensors(first.graph), tensors(second.graph), strict=False):
+        if a.data_type == b.data_type and a.data_type in ROUNDED and not a.external_data:
+            x, y = to_array(a), to_array(b)
+            largest = np.abs(x[np.isfinite(x)]).max(initial=0)
+            if x.shape == y.shape and np.allclose(x, y, 0, 4 * np.finfo(x.dtype).eps * largest):
+                b.CopyFrom(a)
+    return first == second
+
+
+def main(arguments: Sequence[str] | None = None) -> str | int:
+    """Export what has changed and say what; what it returns is for ``sys.exit``."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tinylib.widgets.export", description="Export what widgets compute."
+    )
+    parser.add_argument("names", nargs="*", help="these graphs alone, changed or not")
+    parser.add_argument("--all", action="store_true", help="every graph, changed or not")
+    parser.add_argument("--check", action="store_true", help="every graph; write nothing")
+    chosen = parser.parse_args(arguments)
+    made, known = graphs(), recorded()
+    if strange := sorted(set(chosen.names) - set(made)):
+        return f"There is no graph {', '.join(strange)}. There are: {', '.join(made)}."
+    everything = chosen.all or chosen.check
+    names = chosen.names or (list(made) if everything else out_of_date(made))
+    changed = []
+    for name in names:
+        path, data = FOLDER / f"{name}.onnx", made[name]()
+        if path.exists() and alike(path.read_bytes(), data):
+            data = path.read_bytes()
+        else:
+            changed.append(name)
+            if not chosen.check:
+                path.write_bytes(data)
+                print(f"wrote {path.name}, {len(data)} bytes", flush=True)
+        known[name] = {
+            "made_from": fingerprint(made[name]),
+            "sha256": hashlib.sha256(data).hexdigest(),
+        }
+    stray = [path for path in sorted(FOLDER.glob("*.onnx")) if path.stem not in made]
+    if chosen.check:
+        wrong = [*changed, *(path.stem for path in stray)]
+        return f"not what their sources give: {', '.join(wrong)}. Run make graphs" if wrong else 0
+    for path in stray:
+        path.unlink()
+        print(f"removed {path.name}")
+    write_json(MANIFEST, {name: known[name] for name in sorted(made) if name in known})
+    print(f"{len(names)} of {len(made)} graphs exported, {len(changed)} changed")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -248,6 +248,7 @@ function writer(widget) {
   };
   const stop = (why = "") => {
     job = null;
+    widget.stream(false);
     doneWith = JSON.stringify(widget.inputs);
     write(note, why);
     show();
@@ -260,6 +261,7 @@ function writer(widget) {
   const begin = () => {
     widget.frame.addEventListener("keydown", pressed); // once, however often it is asked
     job = { field: Symbol("write on"), inputs: JSON.stringify(widget.inputs) };
+    widget.stream(true);
     write(note, "");
     show();
     goOn();

@@ -1,7 +1,9 @@
 """Chapter 09's widget: a GPT writes, every choice can be looked at, and another one taken."""
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from functools import cache
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -10,7 +12,8 @@ from torch import Tensor, nn
 
 from tinylib.generation import Sampling, draw
 from tinylib.gpt import GPT
-from tinylib.lab.language import uniform
+from tinylib.lab import weights
+from tinylib.lab.language import load_language_model, uniform
 from tinylib.lab.look import record
 from tinylib.positional_encoding import KeysValues
 from tinylib.widgets import Limits, LiveWidget, table
@@ -122,8 +125,8 @@ class Reader:
 
 
 @cache
-def reader(dtype: torch.dtype) -> Reader:
-    """The shipped model's, in the precision that torch computes in now."""
+def shipped(dtype: torch.dtype) -> Reader:
+    """The course's model, in the precision that torch computes in now."""
     assert dtype == torch.get_default_dtype()
     return Reader(language_model(NAME).model)
 
@@ -178,7 +181,8 @@ class Generated(NamedTuple):
 
 
 @torch.no_grad()
-def compute(
+def write(
+    reads: Reader,
     prompt: Int[Tensor, " T"],
     temperature: Float[Tensor, ""],
     k: Int[Tensor, ""],
@@ -193,12 +197,11 @@ def compute(
 
     ``place`` counts the written tokens from 1, and 0 is the last.
     """
-    reads = reader(torch.get_default_dtype())
     config, given = reads.model.config, tuple(prompt.tolist())
     room = config.longest - len(given)
     u = torch.tensor(uniform(int(seed), room))
 
-    def write(length: int, taken: Mapping[int, int]) -> list[Pick]:
+    def written_with(length: int, taken: Mapping[int, int]) -> list[Pick]:
         text, choices = given, []
         for n in range(length):
             last = reads(text, bool(cached))
@@ -208,7 +211,7 @@ def compute(
             text = (*text, token)
         return choices
 
-    written = [write(*one) for one in resolve(branches.tolist(), room, config.V)]
+    written = [written_with(*one) for one in resolve(branches.tolist(), room, config.V)]
     shown = min(int(branch), len(written) - 1)
     choices = written[shown]
     at = int(place) - 1 if 0 < place <= len(choices) else len(choices) - 1
@@ -238,15 +241,16 @@ class GenerationWidget(LiveWidget):
     and length.
     """
 
-    compute = staticmethod(compute)
     steps: ClassVar[Sequence[Callable[..., Any]]] = (read, choose)
     weights: ClassVar[str] = NAME
+    prompts: ClassVar[dict[str, tuple[str, ...]]] = PROMPTS
+    head: ClassVar[tuple[int, int]] = HEAD
 
     def __init__(
         self,
-        prompt: str = "ROMEO:\n",
+        prompt: str | None = None,
         temperature: float | Any = 0.8,
-        k: int | Any = 65,
+        k: int | Any = None,
         p: float | Any = 1,
         seed: int | Any = 1,
         length: int = 60,
@@ -256,9 +260,9 @@ class GenerationWidget(LiveWidget):
         place: int | Any = 0,
     ) -> None:
         super().__init__(
-            prompt=prompt,
+            prompt=next(iter(self.prompts.values()))[0] if prompt is None else prompt,
             temperature=temperature,
-            k=k,
+            k=len(self.tokens()) if k is None else k,
             p=p,
             seed=seed,
             cached=cached,
@@ -268,16 +272,75 @@ class GenerationWidget(LiveWidget):
         )
 
     @classmethod
+    def of(cls, file: str | Path) -> "type[GenerationWidget]":
+        """This widget for a language model of your own, which a kernel computes.
+
+        ``file`` is what :func:`tinylib.lab.own.train_language_model` has trained and saved. Errors
+        as in :func:`tinylib.lab.language.load_language_model`; ValueError if it reads words.
+        """
+        own, told = load_language_model(str(file)), weights.load(str(file)).metadata
+        if own.kind != "characters":
+            raise ValueError(f"{file} reads words: this widget is for a model of characters")
+        opening = told.get("opening") or own.tokens.tokens[0]
+
+        @cache
+        def in_precision(dtype: torch.dtype) -> Reader:
+            return Reader(deepcopy(own.model).to(dtype))
+
+        class Own(cls):  # type: ignore[valid-type,misc]
+            steps: ClassVar[Sequence[Callable[..., Any]]] = ()
+            weights: ClassVar[str] = ""
+            prompts: ClassVar[dict[str, tuple[str, ...]]] = {"from the held-out part": (opening,)}
+            head: ClassVar[tuple[int, int]] = (0, 0)
+
+            @classmethod
+            def reader(cls) -> Reader:
+                return in_precision(torch.get_default_dtype())
+
+            @classmethod
+            def tokens(cls) -> Sequence[str]:
+                return own.tokens.tokens
+
+        Own.__name__ = Own.__qualname__ = cls.__name__
+        return Own
+
+    @classmethod
+    def compute(
+        cls,
+        prompt: Int[Tensor, " T"],
+        temperature: Float[Tensor, ""],
+        k: Int[Tensor, ""],
+        p: Float[Tensor, ""],
+        seed: Int[Tensor, ""],
+        cached: Bool[Tensor, ""],
+        branches: Int[Tensor, "M 4"],
+        branch: Int[Tensor, ""],
+        place: Int[Tensor, ""],
+    ) -> Generated:
+        knobs = (temperature, k, p, seed)
+        return write(cls.reader(), prompt, *knobs, cached, branches, branch, place)
+
+    @classmethod
+    def reader(cls) -> Reader:
+        """The model that writes, in the precision that torch computes in now."""
+        return shipped(torch.get_default_dtype())
+
+    @classmethod
+    def tokens(cls) -> Sequence[str]:
+        """Its characters."""
+        return language_model(NAME).tokens.tokens
+
+    @classmethod
     def model(cls, name: str) -> nn.Module:
         return language_model(name).model
 
     @classmethod
     def sentences(cls) -> dict[str, Sequence[str]]:
-        return {"prompt": language_model(NAME).tokens.tokens}
+        return {"prompt": cls.tokens()}
 
     @classmethod
     def limits(cls) -> Limits:
-        config = language_model(NAME).model.config
+        config = cls.reader().model.config
         V, L, D, longest = config.V, config.layers, config.D, config.longest
         knobs: Limits = {"temperature": (0, 2), "k": (1, V), "p": (0, 1), "seed": (1, SEEDS)}
         chosen = {"branches": (0, longest), "branch": (0, MOST_BRANCHES - 1), "place": (0, longest)}
@@ -287,10 +350,10 @@ class GenerationWidget(LiveWidget):
 
     @classmethod
     def facts(cls) -> dict[str, Any]:
-        model = language_model(NAME).model
-        config, (layer, head) = model.config, HEAD
+        model = cls.reader().model
+        config, (layer, head) = model.config, cls.head
         return {
-            "prompts": {kind: dict.fromkeys(texts, "") for kind, texts in PROMPTS.items()},
+            "prompts": {kind: dict.fromkeys(texts, "") for kind, texts in cls.prompts.items()},
             "layers": config.layers,
             "heads": config.H,
             "head": layer * config.H + head,
@@ -300,7 +363,7 @@ class GenerationWidget(LiveWidget):
 
     def shown(self, values: Mapping[str, Tensor]) -> str:
         """The text, and what its last character was drawn from."""
-        tokens = language_model(NAME).tokens.tokens
+        tokens = self.tokens()
         text = "".join(tokens[i] for i in [*values["given"], *values["tokens"]])
         best = values["probabilities"].topk(CANDIDATES)
         names = [visible(tokens[i]) for i in best.indices.tolist()]

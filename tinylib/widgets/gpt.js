@@ -1,6 +1,6 @@
 import { idsOf } from "./inputs.js";
 import { chooser, ofModel } from "./models.js";
-import { h, live, mark, short, tint, within, write } from "./parts.js";
+import { h, live, mark, powerOfTen, short, tint, typeset, within, write } from "./parts.js";
 import { topK } from "./search.js";
 import { fillList, text, visible } from "./sentences.js";
 import { TEXT_STYLE, beginnings, called, fillText, headPictures, looksMostAt, paint, percent, tail } from "./texts.js";
@@ -94,7 +94,7 @@ function candidates(widget) {
     const { shares, logits, N, vocabulary } = readBy(widget);
     told = place;
     const id = list.children[place].token;
-    write(detail, `${called(vocabulary[id])}: p = ${shares(N - 1)[id].toPrecision(4)}, logit ${signed(logits(N - 1)[id])}`);
+    typeset(detail, `${called(vocabulary[id])}: p = ${powerOfTen(shares(N - 1)[id].toPrecision(4))}, logit ${signed(logits(N - 1)[id])}`);
   };
   const make = (place) => h("li", {}, h("button", { type: "button",
     click: () => put(widget, readBy(widget).vocabulary[list.children[place].token], Symbol("next")),
@@ -120,7 +120,6 @@ function candidates(widget) {
         bar.width = width;
         mark(bar, "data-value", String(row[id]));
         write(share, percent(row[id]));
-        mark(button, "aria-label", `${name}, ${percent(row[id])}`);
         button.disabled = isSpecial(vocabulary[id]);
       });
       tell(told);
@@ -159,6 +158,7 @@ function writer(widget) {
   };
   const stop = (why = "") => {
     job = null;
+    widget.stream(false);
     doneWith = JSON.stringify(widget.inputs);
     write(note, why);
     show();
@@ -167,6 +167,7 @@ function writer(widget) {
   const begin = () => {
     widget.frame.addEventListener("focusin", typed); // once, however often it is asked
     job = { left: SEVERAL[kindOf(widget)], field: Symbol("write on"), inputs: JSON.stringify(widget.inputs) };
+    widget.stream(true);
     write(note, "");
     show();
     goOn();
@@ -243,8 +244,8 @@ function surprises(widget) {
         return t === at ? " at" : "";
       });
       mark(line, "aria-activedescendant", `token-${at - told.first}`);
-      write(note, surpriseAt(told, at));
-      write(mean, meanOf(told));
+      typeset(note, surpriseAt(told, at));
+      typeset(mean, meanOf(told));
     },
   };
 }
@@ -255,7 +256,7 @@ function surpriseAt(told, t) {
   if (t === 0) return `${called(names[t])} comes first: nothing was said of it.`;
   const before = tail(told, t);
   const best = topK(shares(t - 1), 3).map((id) => `${called(vocabulary[id])} ${percent(shares(t - 1)[id])}`);
-  return `${called(names[t])}${before ? ` after “${before}”` : " at the start"}: p = ${shares(t - 1)[ids[t]].toPrecision(3)}, −ln p = ${nats(told.surprise(t))}. Likeliest there: ${best.join(", ")}.`;
+  return `${called(names[t])}${before ? ` after “${before}”` : " at the start"}: p = ${powerOfTen(shares(t - 1)[ids[t]].toPrecision(3))}, −ln p = ${nats(told.surprise(t))}. Likeliest there: ${best.join(", ")}.`;
 }
 
 /** The mean over the whole text, and what it means. */
@@ -263,7 +264,7 @@ function meanOf({ said, kind, loss, perplexity, vocabulary }) {
   if (!said) return "The loss begins with the second character: write one more.";
   const [one, after] = kind === "words" ? ["word", ""] : ["character", " after the first"];
   return `Loss, the mean over the ${said} ${one}${said === 1 ? "" : "s"}${after}: ${loss.toFixed(3)} nats. `
-    + `Perplexity: e^${loss.toFixed(3)} = ${short(perplexity)}. `
+    + `Perplexity: e^{${loss.toFixed(3)}} = ${short(perplexity)}. `
     + `A guess among all ${vocabulary.length}: ln ${vocabulary.length} = ${Math.log(vocabulary.length).toFixed(2)} nats.`;
 }
 

@@ -29,8 +29,8 @@ MODELS = {
 HEADS = {"gpt-shakespeare-page": (1, 0), "gpt-stories": (4, 2)}
 """Layer and head of each model whose looks are shown at first.
 
-Shakespeare's looks at the gaps between words. That of the stories has found the answer before it
-has to be said: at the thing or person that is asked about, it looks at the place or holder.
+Shakespeare's attends to the gaps between words. That of the stories attends, at the thing or person
+that is asked about, to its place or holder; chapter 08 shows that the answer does not depend on it.
 """
 
 CANDIDATES = 8  # in the table that is stored

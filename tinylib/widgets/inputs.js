@@ -35,10 +35,12 @@ export function parseBlock(text, ends) {
 
 // Python's \s, \w and \b, of which JavaScript's differ.
 const SPACE = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
-const [W, EDGE] = ["[\\p{L}\\p{N}_]", "(?![\\p{L}\\p{N}_])"];
+// Characters that are words of their own, as in Chinese and Japanese, where no spaces part them.
+const IDEOGRAPHS = "\\u3001-\\u30ff\\u3400-\\u4dbf\\u4e00-\\u9fff\\uf900-\\ufaff\\uff01-\\uff20\\u{20000}-\\u{3ffff}";
+const [W, EDGE] = [`(?:(?![${IDEOGRAPHS}])[\\p{L}\\p{N}_])`, "(?![\\p{L}\\p{N}_])"];
 const CLITIC = "(?:je|tu|il|elle|on|nous|vous|ils|elles|ce|moi|toi|lui|leur|les|la|le|y|en|ci|là)";
 const TOKEN = new RegExp([
-  "aujourd'hui", "o'clock",
+  `[${IDEOGRAPHS}]`, "aujourd'hui", "o'clock",
   `n't${EDGE}`, `${W}+?(?=n't${EDGE})`, `'(?:s|m|d|re|ve|ll)${EDGE}`,
   "(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quelqu|quoiqu)'",
   `-(?:t-)?${CLITIC}${EDGE}`,
@@ -51,6 +53,11 @@ const TOKEN = new RegExp([
 export function tokenise(text) {
   return text.normalize("NFC").toLowerCase().replaceAll("’", "'").match(TOKEN) ?? [];
 }
+
+const BESIDE = new RegExp(`(?<=[${IDEOGRAPHS}]) | (?=[${IDEOGRAPHS}])`, "gu");
+
+/** tinylib.lab.data.unspaced: without the spaces beside characters that are words of their own. */
+export const unspaced = (text) => text.replace(BESIDE, "");
 
 const GAPS = new RegExp(`[${SPACE}\\ufeff]+`, "u");
 

@@ -120,7 +120,7 @@ function plot(widget) {
         const far = event.shiftKey ? 10 : 1;
         const { x, y } = widget.inputs;
         movePoint(widget, i, x[i] + far * dx * STEP_X, y[i] + far * dy * STEP_Y);
-      } }, h("span", { class: "dot" }), h("span", { class: "number" }, String(i + 1)));
+      } }, h("span", { class: "dot result" }), h("span", { class: "number" }, String(i + 1)));
     drag(point, (event) => {
       const { x, y } = at(event);
       return [x - widget.inputs.x[i], y - widget.inputs.y[i]];
@@ -256,6 +256,9 @@ function bandwidthOf(widget) {
 const listed = (names) => (names.length < 2 ? names.join("")
   : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`);
 
+const ALIKE = 1.05; // weights that differ by less are told as alike
+const NAMED = 4; // points at most, if together they have half of the weight
+
 /** The query, and what it is answered, in words. */
 function said(widget) {
   const box = numberBox(widget, () => "query", {
@@ -267,14 +270,18 @@ function said(widget) {
     if (!alpha.length) return "no point is in reach. All weights are 0, so there is no answer, and the curve has "
       + "a gap. Widen the bandwidth, or bring a point nearer.";
     const names = alpha.map(({ i }) => String(i + 1));
-    const alike = alpha[0].share - alpha.at(-1).share < 1e-6;
     if (alpha.length === 1) return `that of point ${names[0]} alone`;
-    if (alike) {
-      return alpha.length === weights ? `the mean of all ${weights} points`
+    const all = alpha.length === weights;
+    const [largest, smallest] = [alpha[0].share, alpha.at(-1).share];
+    if (largest - smallest < 1e-6) {
+      return all ? `the mean of all ${weights} points`
         : `the mean of points ${listed(alpha.map(({ i }) => i).sort((a, b) => a - b).map((i) => String(i + 1)))}`;
     }
+    const points = `${all ? "all " : ""}${alpha.length} points`;
+    if (largest < ALIKE * smallest) return `nearly the mean of ${points}: each weighs about ${short(1 / alpha.length)}`;
     let sum = 0;
-    const most = alpha.filter(({ share }) => { const take = sum < 0.5; sum += share; return take; }).slice(0, 4);
+    const most = alpha.filter(({ share }) => { const take = sum < 0.5; sum += share; return take; });
+    if (most.length > NAMED) return `from ${points}, none of which weighs more than ${short(largest)}`;
     const point = most.length === 1 ? "point" : "points";
     return `mostly from ${point} ${listed(most.map(({ i, share }) => `${i + 1} (${short(share)})`))}`;
   };

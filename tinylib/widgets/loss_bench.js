@@ -1,5 +1,5 @@
 import { wordsOf } from "./inputs.js";
-import { exact, h, live, mark, numberBox, svgPart, within, write } from "./parts.js";
+import { exact, h, live, mark, numberBox, powerOfTen, svgPart, typeset, within, write } from "./parts.js";
 import { fillList, sentence } from "./sentences.js";
 
 const TOP = 5; // of the curve's plot, in nats: −ln 0.0067
@@ -208,7 +208,8 @@ function bothWays(widget) {
   const [low, high] = widget.spec.limits.x;
   const card = (kind, code, note) => h("div", { class: `card ${kind}` }, h("code", {}, code), h("b"), h("span", {}, note));
   const naive = card("naive", "log(softmax(x))", "");
-  const stable = card("stable", "log_softmax(x)", "= x − max − ln Σ e^(x − max)");
+  const stable = card("stable", "log_softmax(x)", "");
+  typeset(stable.lastChild, "= x − max − ln Σ e^{x − max}");
   const [safe, broken] = ["stable", "naive"].map((kind) => svgPart("path", { class: kind }));
   const gone = svgPart("rect", { class: "gone", y: "-6", height: String(12 - low) });
   const svg = svgPart("svg", { viewBox: `${low} -6 ${high - low} ${12 - low}`, preserveAspectRatio: "none", "aria-hidden": "true" }, gone, safe, broken);
@@ -230,15 +231,15 @@ function bothWays(widget) {
         write(element.children[1], figure(value));
         mark(element.children[1], "data-value", String(value));
       });
-      const printed = share === 0 || share === 1 ? String(share) : share < 1e-4 || share > 0.9999 ? share.toExponential(3).replace("-", "−") : share.toFixed(4);
-      write(naive.children[2], `softmax(x) = ${printed} in float32`);
+      const printed = share === 0 || share === 1 ? String(share) : share < 1e-4 || share > 0.9999 ? powerOfTen(share.toExponential(3)) : share.toFixed(4);
+      typeset(naive.children[2], `softmax(x) = ${printed} in float32`);
       naive.classList.toggle("endless", of === -Infinity);
       const left = across(x);
       if (here.style.left !== left) here.style.left = left;
       here.classList.toggle("late", x > 0);
       write(here.firstChild, `x = ${exact(x).replace("-", "−")}`);
-      write(says, of === -Infinity
-        ? "softmax came first, and rounded the right word’s probability to 0: the smallest float32 above 0 is 1.4e−45, about e^−103.3. Its logarithm is −∞, the loss +∞, the gradient not a number. log_softmax takes the logarithm while all is still finite."
+      typeset(says, of === -Infinity
+        ? "softmax came first, and rounded the right word’s probability to 0: the smallest float32 above 0 is 1.4 × 10^{−45}, about e^{−103.3}. Its logarithm is −∞, the loss +∞, the gradient not a number. log_softmax takes the logarithm while all is still finite."
         : share === 1 ? "softmax rounds to 1, and both say 0: the wrong words’ share is below what float32 can hold beside 1."
           : "Both say the same, to rounding. Make the right word unlikelier: x = −102 is enough.");
       if (safe.hasAttribute("d")) return;

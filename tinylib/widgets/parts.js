@@ -61,6 +61,17 @@ function mathText(text) {
     /^\w_\w$/.test(bit) ? [h("i", {}, bit[0]), h("sub", {}, bit[2])] : [bit]);
 }
 
+/** Set text in which a power is written e^{2}, where it changes. */
+export function typeset(element, text) {
+  if (element.typeset === text) return;
+  element.typeset = text;
+  element.replaceChildren(...text.split(/\^\{([^}]*)\}/).map((bit, i) => (i % 2 ? h("sup", {}, bit) : bit)));
+}
+
+/** "5e-7" as 5 × 10^{−7}, for typeset(); all other numbers as they are. */
+export const powerOfTen = (number) => number.replace(/e([+-])(\d+)$/, (_, sign, power) =>
+  ` × 10^{${sign === "-" ? "−" : ""}${power}}`);
+
 const CSS_FITS = CSS.supports("field-sizing", "content");
 
 /** A number as a heat map shows it: about three digits, and −∞ by its name. */
@@ -105,6 +116,9 @@ export function live(title, build, { query = 0 } = {}) {
 }
 
 const WAITING = "Still waiting for the new numbers. Is the kernel running?";
+const COMPUTING = "Computing…";
+const PROMPT = 150; // ms: an answer that comes within them is shown without any sign of work
+const RESULTS = ":is(.heat, .weight, .note, .result)"; // what is greyed while it is out of date
 
 class Widget {
   constructor(model, el, query) {
@@ -120,9 +134,16 @@ class Widget {
     this.tail = query === -1; // then whoever looks at the last row goes on to look at the last
     this.query = this.start = this.tail ? this.lastRow : query; // the row that the reader looks at
     this.entry = null; // the matrix entry that the slider moves: { name, row, column }
+    this.late = this.busy = false; // no answer has come within PROMPT; and the frame says so
+    this.streams = false; // a part edits step by step, and each answer goes on from the one before
   }
 
   get inputs() { return this.model.get("inputs"); }
+
+  /** Whether the outputs are those of older inputs. Inputs are numbered as they are sent. */
+  get behind() { return this.sent !== (this.model.get("answered") ?? 0); }
+
+  get sent() { return this.model.get("asked") ?? 0; }
 
   /** The outputs as { shape, data: Float32Array }; they may still be of the inputs before. */
   readOutputs() {
@@ -141,19 +162,24 @@ class Widget {
     this.where = h("span", { class: "where", role: "status" });
     this.progress = h("progress", { hidden: true, "aria-label": "the trained model, loaded so far" });
     this.amount = h("span", { class: "amount", hidden: true });
+    // The foot says the same to a screen reader; this is seen wherever the reader is in the frame.
+    this.work = h("span", { class: "what", "aria-hidden": "true" });
+    this.busyLine = h("div", { class: "busy", hidden: true }, h("div", {},
+      h("span", { class: "turning", "aria-hidden": "true" }), this.work, this.amount, this.progress));
     this.undoButton = h("button", { type: "button", click: () => this.undo() }, "Undo");
     this.againButton = h("button", { type: "button", hidden: true,
-      click: () => this.model.save_changes() }, "Try again");
+      click: () => this.send(this.inputs) }, "Try again");
     this.resetButton = h("button", { type: "button", click: () => this.reset() }, "Reset");
     const id = this.model.get("link_id"); // only the page host gives one
     this.linkField = h("input", { class: "link", type: "text", readonly: true, hidden: true,
       "aria-label": "link to this state" });
     this.frame = h("div", { class: "frame", role: "group", "aria-label": title },
+        this.busyLine,
         h("p", { class: "title" }, title),
         ...parts.map((part) => part.element),
         this.problemLine,
         this.failureLine,
-        h("div", { class: "foot" }, this.where, this.progress, this.amount,
+        h("div", { class: "foot" }, this.where,
           this.againButton,
           this.undoButton,
           this.resetButton,
@@ -167,9 +193,13 @@ class Widget {
     this.listeners = {
       "change:inputs": () => this.repaint("inputs"),
       "change:answers": () => this.answered(), // sent after the outputs, even if they are the same
-      "change:where": () => this.showWhere(),
-      "change:progress": () => this.showProgress(this.model.get("progress")), // and of this
-      "change:error": () => this.fail(this.model.get("error")), // only the page host has one
+      "change:where": () => this.showState(),
+      // Only the page host has these: what it loads, and how much of that is there; that an answer
+      // will take its time; and why there is none.
+      "change:loading": () => { if (this.behind) this.expect(); this.showState(); },
+      "change:progress": () => this.showProgress(this.model.get("progress")),
+      "change:slow": () => this.beLate(),
+      "change:error": () => this.fail(this.model.get("error")),
     };
     for (const [event, fn] of Object.entries(this.listeners)) this.model.on(event, fn);
     if (id) {
@@ -177,12 +207,13 @@ class Widget {
       addEventListener("hashchange", this.followLink);
       this.restore(id);
     }
-    this.showWhere();
+    this.showState();
     this.repaint();
   }
 
   unmount() {
     clearTimeout(this.patience);
+    clearTimeout(this.soon);
     for (const [event, fn] of Object.entries(this.listeners)) this.model.off(event, fn);
     if (this.followLink) removeEventListener("hashchange", this.followLink);
   }
@@ -217,12 +248,14 @@ class Widget {
 
   undo() {
     this.field = undefined;
+    this.streams = false;
     this.say("");
     this.send(this.history.pop());
   }
 
   reset() {
     const steps = this.history.length;
+    this.streams = false;
     for (const part of this.parts) part.reset?.(); // what is typed but could not be used
     this.query = this.start;
     this.change(this.first, Symbol("reset"));
@@ -236,21 +269,74 @@ class Widget {
       this.patience = setTimeout(() => this.say(WAITING, "hint"), 5000);
     }
     this.model.set("inputs", copyOf(inputs));
+    this.model.set("asked", this.sent + 1);
+    this.expect();
     this.model.save_changes();
+  }
+
+  /** An answer is due: if none comes soon, the reader sees that what is shown is out of date. */
+  expect() {
+    if (!this.late) this.soon ??= setTimeout(() => this.beLate(), PROMPT);
+  }
+
+  beLate() {
+    this.late = true;
+    this.showState();
+  }
+
+  /** An answer has come, or none will: the wait is over. */
+  rest() {
+    clearTimeout(this.soon);
+    this.soon = undefined;
   }
 
   answered() {
     clearTimeout(this.patience);
+    this.rest();
     if (this.problemLine.textContent === WAITING) this.say("");
+    if (!this.behind && !this.model.get("unfinished") && !this.streams) this.late = false;
+    else this.expect();
+    this.showState();
     this.repaint("outputs");
   }
 
-  /** Say why there are no new outputs, and grey the old ones; "" when there are new ones. */
+  /** Say why there are no new outputs; "" when there are. */
   fail(why) {
     write(this.failureLine, why);
-    this.frame.classList.toggle("stale", Boolean(why));
-    if (!why) this.leave(this.againButton);
+    if (why) {
+      this.rest();
+      this.late = false;
+    } else {
+      this.leave(this.againButton);
+    }
     this.againButton.hidden = !why;
+    this.showState();
+  }
+
+  /**
+   * Grey the results of older inputs, and say at the top of the frame, and in its foot, what is
+   * under way, if it is late; else the foot says where the results come from.
+   */
+  showState() {
+    const behind = this.late && this.behind && !this.streams;
+    const loading = this.model.get("loading");
+    this.frame.classList.toggle("stale", behind || Boolean(this.model.get("error")));
+    this.busyLine.hidden = !this.late;
+    write(this.work, this.progress.hidden ? loading || COMPUTING : "Loading the model");
+    write(this.where, loading || (this.late ? COMPUTING : this.model.get("where")));
+    if (this.busy === this.late) return;
+    this.busy = this.late;
+    for (const result of this.frame.querySelectorAll(RESULTS)) mark(result, "aria-busy", String(this.busy));
+  }
+
+  /** Edits follow each other from now on, or no longer: what is shown is true as far as it goes. */
+  stream(on) {
+    this.streams = on;
+    if (!on && !this.behind && !this.model.get("unfinished")) {
+      this.rest();
+      this.late = false;
+    }
+    this.showState();
   }
 
   /** Results that are not of what stands in `line` are greyed, and not to be used. */
@@ -320,14 +406,13 @@ class Widget {
 
   /** How much of the trained model has been loaded: { loaded, total } in bytes, or null. */
   showProgress(progress) {
-    this.progress.hidden = this.amount.hidden = !progress;
+    const { loaded, total } = progress ?? {};
+    this.progress.hidden = this.amount.hidden = !(loaded < total);
+    this.showState();
     if (!progress) return;
-    const { loaded, total } = progress;
     [this.progress.max, this.progress.value] = [total, loaded];
     write(this.amount, `${(loaded / 1e6).toFixed(1)} of ${(total / 1e6).toFixed(1)} MB`);
   }
-
-  showWhere() { this.where.textContent = this.model.get("where"); }
 
   select(name, row, column) {
     this.entry = { name, row, column };
@@ -733,7 +818,7 @@ function toggle(widget, name, label) {
 function heatMap(widget, name, label, shading = "weight") {
   const axes = widget.spec.outputs[name].split(" ");
   const chooses = axes[0] === "T" && widget.spec.words;
-  const table = h("table", { class: `heat ${shading}` });
+  const table = h("table", { class: `heat ${shading}`, "data-output": name });
   const never = (value) => value === -Infinity || (shading === "weight" && value === 0);
   let size = "";
   const build = (rows, columns) => {
@@ -825,6 +910,7 @@ const STYLE = `
 .row > .note { align-self: center; }
 .row > .row { flex-basis: 290px; gap: 14px 16px; }
 .column { display: flex; flex-direction: column; gap: 4px; }
+sup { font-size: .75em; line-height: 0; }
 .note { margin: 0; font-size: 14px; line-height: 1.6; max-width: 62ch; font-variant-numeric: tabular-nums; }
 .scroll { overflow-x: auto; max-width: 100%; }
 .scroll.more { mask-image: linear-gradient(to left, transparent, #000 44px); }
@@ -855,7 +941,11 @@ th { font-weight: 400; font-size: 12.5px; color: var(--soft); text-align: right;
   max-width: 72px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 thead th { text-align: center; padding: 0 0 2px; }
 .matrix td { padding: 1px; }
-.matrix input { width: 43px; text-align: right; border-color: var(--line); font-size: 13.5px; }
+.matrix { --box: 43px; }
+.matrix input { width: var(--box); text-align: right; border-color: var(--line); font-size: 13.5px; }
+@supports (field-sizing: content) { /* a number that is longer has room, too */
+  .matrix input { width: auto; min-width: var(--box); max-width: 110px; field-sizing: content; }
+}
 .matrix input.chosen { border-color: var(--accent); }
 .heat td span { display: block; width: 36px; height: 28px; line-height: 28px; contain: strict; white-space: nowrap; }
 .heat.signed td span { width: 43px; }
@@ -885,16 +975,34 @@ input[type=checkbox] { width: 24px; height: 24px; margin: 0; accent-color: var(-
 .problem[data-kind=hint] { border-color: var(--accent); background: color-mix(in oklab, var(--ground), var(--above) 10%); }
 .problem:empty { display: none; }
 .failure { position: static; }
-.stale :is(.heat, .weight, .note, .result), .result[inert] { opacity: .4; }
-.stale .result .note { opacity: 1; }
-@media (pointer: coarse) { input[type=text] { font-size: 16px !important; } } /* smaller, and iOS zooms */
+.stale ${RESULTS}, .result[inert] { opacity: .4; }
+.stale ${RESULTS} ${RESULTS} { opacity: 1; } /* once is enough */
+.busy { position: sticky; top: calc(var(--pst-header-article-height, 0px) + 40px); z-index: 3; height: 0; margin-bottom: -14px;
+  display: flex; justify-content: flex-end; align-items: flex-start; pointer-events: none; } /* nothing moves for it */
+.busy[hidden] { display: none; }
+.busy > div { display: flex; flex-wrap: wrap; gap: 2px 8px; align-items: center; max-width: 100%; margin-top: -22px; padding: 4px 12px;
+  font-size: 12.5px; background: var(--ground); border: 1px solid var(--accent); border-radius: 8px; box-shadow: 0 2px 10px rgb(0 0 0 / .18); }
+.busy .what { flex: 1; }
+.turning { width: 13px; height: 13px; flex: none; border: 2px solid var(--line); border-top-color: var(--accent); border-radius: 50%;
+  animation: turn 1s linear infinite; }
+@keyframes turn { to { transform: rotate(1turn); } }
+@media (prefers-reduced-motion: reduce) { .turning { animation: none; } }
 @media (max-width: 600px) {
   .row > .row > .column { order: -1; }
-  .matrix input { width: 39px; }
+  .matrix { --box: 39px; }
+}
+@media (pointer: coarse) {
+  input[type=text] { font-size: 16px !important; } /* smaller, and iOS zooms */
+  .matrix { --box: 52px; }
 }
 .foot { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center; }
-progress { width: 120px; accent-color: var(--accent); }
-.amount { color: var(--soft); font-size: 13px; font-variant-numeric: tabular-nums; }
+progress { flex: 0 0 100%; width: 100%; height: 8px; accent-color: var(--accent); }
+.amount { color: var(--soft); font-variant-numeric: tabular-nums; }
 .where { color: var(--soft); font-size: 13px; flex: 1 1 220px; }
 .link { width: 100%; border-color: var(--line) !important; }
+@media print { /* what only a reader at a screen can use goes; buttons that name a row stay */
+  :host { break-inside: avoid; }
+  * { print-color-adjust: exact; }
+  .foot, .problem, .link, .remove, input[type=range], button:not(li button, th button, td button) { display: none !important; }
+}
 `;

@@ -443,7 +443,6 @@ turnedPairs.style = `
 .clocks.turned line { stroke-width: .09; }
 .clocks.turned line.before { opacity: .4; stroke-width: .07; }
 .headed .row > .stretch { flex-basis: 160px; }
-@media (pointer: coarse) { .matrix input { width: 52px; } }
 `;
 
 export default live("Positions as clock hands, live", (ui) => {

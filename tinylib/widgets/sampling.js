@@ -39,7 +39,8 @@ function told(widget, inputs, outputs) {
     shares: STAGES.map((_, i) => stage(i, id)), expected: outputs.expected.data[id], drawn: outputs.drawn.data[id] }));
   if (V > SHOWN) {
     const rest = Array.from(outputs.rest.data);
-    rows.push({ name: `${V - SHOWN} others`, others: true, hit: !rows.some(({ hit }) => hit),
+    const left = STAGES.map((_, i) => outputs.left.data[i] - rows.filter(({ shares }) => shares[i] > 0).length);
+    rows.push({ name: othersOf(V - SHOWN), others: true, hit: !rows.some(({ hit }) => hit), left,
       shares: rest.slice(0, 4), expected: rest[4], drawn: rest[5] });
   }
   const ends = outputs.ends.data;
@@ -49,6 +50,7 @@ function told(widget, inputs, outputs) {
   return { V, rows, segments, hit: segments.find(({ id }) => id === token), count, mass, entropy };
 }
 
+const othersOf = (count) => `${count} ${count === 1 ? "other" : "others"}`;
 const nats = (value) => Math.abs(value).toFixed(2);
 
 // ---------------------------------------------------------------- which distribution
@@ -167,14 +169,17 @@ function steps(widget) {
     h("thead", {}, h("tr", {}, h("td"), ...HEADS.map(([name, formula]) => h("th", { scope: "col" }, h("b", {}, name), h("span", {}, formula))))),
     body, h("tfoot", {}, ...feet));
   const says = h("p", { class: "note verdict", role: "status" });
+  const broken = h("p", { class: "broken-key" }, h("span", { "aria-hidden": "true" }, h("i", { class: "broken" })),
+    "A bar with a gap is cut short: the others together are too many for the scale.");
   const make = () => h("tr", {}, h("th", { scope: "row" }), ...STAGES.map(() => h("td", {}, h("i"), h("span"))));
   return {
-    element: h("div", { class: "column result" }, table, says),
+    element: h("div", { class: "column result" }, table, broken, says),
     update(inputs, outputs) {
       const now = told(widget, inputs, outputs);
       if (!now) return;
-      const most = Math.max(...now.rows.filter(({ others }) => !others).flatMap(({ shares }) => shares));
-      fillList(body, now.rows, make, (tr, { name, unseen, others, hit, shares }) => {
+      const most = scaleOf(now.rows);
+      broken.hidden = !now.rows.some(({ shares }) => shares.some((share) => share > most));
+      fillList(body, now.rows, make, (tr, { name, unseen, others, hit, shares, left }) => {
         write(tr.firstChild, name);
         mark(tr, "class", [hit && "hit", unseen && "unseen", others && "others"].filter(Boolean).join(" "));
         shares.forEach((share, i) => {
@@ -182,11 +187,14 @@ function steps(widget) {
           const [bar, text] = cell.children;
           const before = i > 0 ? shares[i - 1] : share;
           const cut = share === 0 && before > 0 && i > 1;
-          const width = `${(100 * Math.min(1, (cut ? before : share) / most)).toFixed(1)}%`;
-          if (bar.style.width !== width) bar.style.width = width;
+          const length = (cut ? before : share) / most; // in units of the scale
+          const drawn = Math.min(1, length).toFixed(3);
+          if (bar.style.getPropertyValue("--length") !== drawn) bar.style.setProperty("--length", drawn);
+          mark(bar, "class", length > 1 ? "broken" : "");
           mark(cell, "class", cut ? "cut" : share === 0 ? "gone" : "");
           mark(cell, "data-value", String(share));
-          write(text, cut ? "cut" : share === 0 && i > 1 ? "" : percent(share));
+          const some = others && share > 0 && left[i] < left[0]; // the cut went through the middle of them
+          write(text, cut ? "cut" : share === 0 && i > 1 ? "" : `${percent(share)}${some ? `, ${left[i]} left` : ""}`);
         });
       });
       feet.forEach((tr, row) => STAGES.forEach((_, i) => {
@@ -197,6 +205,15 @@ function steps(widget) {
       write(says, summary(now));
     },
   };
+}
+
+const WIDER = 2.5; // so much longer than a token's bar those of all others together may be
+
+/** The share that the longest bar stands for. What is beyond it is drawn with a gap. */
+function scaleOf(rows) {
+  const longest = (own) => Math.max(0, ...rows.filter(({ others }) => Boolean(others) === own).flatMap(({ shares }) => shares));
+  const [single, together] = [longest(false), longest(true)];
+  return together > WIDER * single ? single : Math.max(single, together);
 }
 
 function summary({ V, count, mass, entropy }) {
@@ -269,9 +286,9 @@ function draws(widget) {
       const rows = now.rows.filter(({ shares }) => shares[3] > 0);
       const most = Math.max(...rows.map(({ expected, drawn }) => Math.max(expected, drawn)));
       const across = (value) => `${(100 * value / most).toFixed(1)}%`;
-      fillList(body, rows, make, (tr, { name, unseen, others, expected, drawn }) => {
+      fillList(body, rows, make, (tr, { name, unseen, others, left: remaining, expected, drawn }) => {
         const [token, track, came, should] = tr.children;
-        write(token, name);
+        write(token, others ? othersOf(remaining[3]) : name);
         mark(tr, "class", unseen || others ? "unseen" : "");
         const [bar, tick] = track.firstChild.children;
         const [width, left] = [across(drawn), across(expected)];
@@ -323,10 +340,17 @@ steps.style = `
 .chain tbody th { font-size: 14px; color: var(--text); font-weight: 600; padding: 0 4px; max-width: none; }
 .chain .unseen th, .chain .others th { font-weight: 400; font-style: italic; font-size: 13px; color: var(--soft); }
 .chain tbody td { position: relative; height: 24px; padding: 0 0 0 10px; font-size: 12.5px; white-space: nowrap; }
-.chain tbody td i { position: absolute; left: 10px; top: 3px; bottom: 3px; max-width: calc(100% - 10px); min-width: 1px; border-radius: 2px; background: color-mix(in oklab, var(--ground), var(--above) 50%); }
+.chain { --left: 10px; }
+.chain tbody td i { position: absolute; left: var(--left); top: 3px; bottom: 3px; width: calc((100% - var(--left)) * var(--length, 0)); min-width: 1px; border-radius: 2px; background: color-mix(in oklab, var(--ground), var(--above) 50%); }
 .chain tbody td span { position: relative; padding-left: 4px; }
 .chain .cut i { background: repeating-linear-gradient(135deg, color-mix(in oklab, var(--ground), var(--under) 55%) 0 4px, transparent 4px 7px); border: 1px solid color-mix(in oklab, var(--ground), var(--under) 70%); }
 .chain .gone i { display: none; }
+.broken { --gap: transparent calc(100% - 22px), #000 0 calc(100% - 18px), transparent 0 calc(100% - 15px), #000 0 calc(100% - 11px), transparent 0 calc(100% - 8px), #000 0;
+  mask-image: linear-gradient(105deg, #000 calc(100% - 25px), var(--gap)); }
+.chain .others span { background: color-mix(in oklab, var(--ground) 72%, transparent); border-radius: 3px; }
+.broken-key { display: flex; gap: 8px; align-items: center; margin: 2px 0 0; font-size: 12.5px; color: var(--soft); }
+.broken-key[hidden] { display: none; }
+.broken-key i { display: block; width: 44px; height: 14px; border-radius: 2px; background: color-mix(in oklab, var(--ground), var(--above) 50%); }
 .chain .cut span { padding: 0 4px; background: var(--ground); border-radius: 3px; margin-left: 4px; }
 .chain .others i { opacity: .55; }
 .chain .hit th, .chain .hit td { background: color-mix(in oklab, var(--ground), var(--accent) 13%); }
@@ -337,8 +361,9 @@ steps.style = `
 @media (max-width: 600px) {
   .chain thead td { width: 60px; }
   .chain thead th { padding-left: 2px; } .chain thead b { font-size: 12px; letter-spacing: -.2px; } .chain thead span { display: none; }
-  .chain tbody td { padding-left: 4px; font-size: 11.5px; } .chain tbody td i { left: 4px; max-width: calc(100% - 4px); }
+  .chain tbody td { padding-left: 4px; font-size: 11.5px; } .chain { --left: 4px; }
   .chain tbody td span { padding-left: 2px; }
+  .chain .others td { white-space: normal; line-height: 1.15; padding-block: 3px; } .chain .others th { white-space: normal; line-height: 1.1; }
   .chain tfoot th { white-space: normal; font-size: 11.5px; line-height: 1.2; } .chain tfoot td { padding-left: 6px; font-size: 12px; }
   .chain tbody th, .chain .unseen th, .chain .others th { font-size: 12.5px; padding: 0 2px 0 0; }
   .verdict { min-height: 4.4em; }

@@ -105,6 +105,7 @@ input.line { width: 100%; border-color: var(--line); font-size: 16px; padding: 6
 .tokens span { color: var(--soft); font-size: 12px; font-variant-numeric: tabular-nums; }
 .tokens .unknown { border: 1px dashed var(--under); background: color-mix(in oklab, var(--ground), var(--under) 14%); }
 .tokens .unknown span { color: inherit; }
+.stale .tokens:not([inert]) { opacity: 1; } /* they are those of the words that stand there */
 .unknown-words:empty { display: none; }
 .known { font-size: 13.5px; color: var(--soft); }
 .known summary { cursor: pointer; min-height: 24px; width: max-content; max-width: 100%; }
@@ -112,11 +113,12 @@ input.line { width: 100%; border-color: var(--line); font-size: 16px; padding: 6
 `;
 
 /** A name for a character that is not seen on paper, and for what ends a text. */
-export const visible = (token) => (
-  { " ": "space", "\n": "new line", "<bos>": "the start", "<eos>": "the end" })[token] ?? token;
+const SIGNS = new Map([[" ", "space"], ["\n", "new line"], ["<bos>", "the start"], ["<eos>", "the end"]]);
+export const visible = (token) => SIGNS.get(token) ?? token;
 
 /** What phones and word processors make of plain quotes and dashes, as a text has them. */
-const plainly = (text) => text.replace(/[‘’]/g, "'").replace(/[–—]/g, "-").replace(/\r\n?/g, "\n");
+const plainly = (text, vocabulary) => text.replace(/\r\n?/g, "\n").replace(/[‘’–—]/g, (sign) =>
+  (knows(vocabulary, sign) ? sign : "‘’".includes(sign) ? "'" : "-"));
 
 /** A box for a longer text, `name`, of characters or of words; under it how many there are. */
 export function text(widget, name, label, also = () => {}) {
@@ -130,13 +132,14 @@ export function text(widget, name, label, also = () => {}) {
   const box = h("textarea", { class: "line", rows: "3", spellcheck: "false", autocomplete: "off",
     autocapitalize: "off", "aria-label": label, "aria-describedby": `${wrong.id} ${count.id}` });
   const tally = () => {
-    const read = wordsOf(spec, name, plainly(box.value));
+    const read = wordsOf(spec, name, plainly(box.value, vocabulary));
     const over = read.length - most;
     write(count, `${read.length} of ${most} ${characters ? "characters" : "words"}, `
       + `${over > 0 ? `${over} too many` : `${-over} left`}`);
     if (!characters) write(unknown, strangers(vocabulary, read));
   };
-  const { reset, follow } = typing(widget, name, box, wrong, also, tally, plainly);
+  const { reset, follow } = typing(widget, name, box, wrong, also, tally,
+    (typed) => plainly(typed, vocabulary));
   return {
     element: h("div", { class: "column" },
       h("span", { class: "label", "aria-hidden": "true" }, label), box, count, wrong,

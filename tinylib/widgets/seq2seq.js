@@ -1,4 +1,4 @@
-import { h, live, mark, tint, write } from "./parts.js";
+import { h, live, mark, powerOfTen, tint, typeset, write } from "./parts.js";
 import { greedy, topK } from "./search.js";
 import { fillList, sentence } from "./sentences.js";
 import { BOS, EOS, decoder, encode, reading } from "./translator.js";
@@ -29,9 +29,14 @@ function steps(widget) {
       widget.edit(Symbol("greedy"), (next) => { next.forced = []; });
     } }, "Back to greedy");
   let seen; // the outputs that the cards show
+  let read; // the sentence that they translate
 
   /** Feed `id` after step t, and what was taken at the steps before it. */
   const take = (t, id) => {
+    if (read !== widget.inputs.source) { // the words that stand there translate another sentence
+      widget.repaint("outputs");
+      return;
+    }
     const forced = [...seen.taken.data.slice(0, t), id];
     // The end of it that is the model's own first choice need not be forced.
     while (forced.length && forced.at(-1) === seen.likeliest.data[5 * (forced.length - 1)]) forced.pop();
@@ -47,8 +52,9 @@ function steps(widget) {
   return {
     element: h("div", { class: "column" }, list, h("div", { class: "foot" }, whole, greedyButton)),
     shows: "outputs", // with the inputs alone, a choice would jump back until its answer is there
-    update({ forced }, outputs) {
+    update({ source, forced }, outputs) {
       seen = outputs;
+      if (!widget.behind) read = source;
       const { fed, likeliest, probabilities, taken, taken_probability: p, so_far: soFar } = outputs;
       fillList(list, [...taken.data], card, (li, id, t) => {
         const [head, group, foot] = li.children;
@@ -76,7 +82,7 @@ function steps(widget) {
       const total = soFar.data.at(-1);
       const words = [...taken.data].filter((id) => id !== EOS).map((id) => names[id]).join(" ");
       const chosen = list.querySelectorAll(".yours").length;
-      write(whole, `log p(“${words}${taken.data.at(-1) === EOS ? "" : " …"}”) = ${logarithm(total)}, `
+      typeset(whole, `log p(“${words}${taken.data.at(-1) === EOS ? "" : " …"}”) = ${logarithm(total)}, `
         + `so p = ${Math.exp(total) >= 0.1 ? percent(Math.exp(total)) : `${rough(100 * Math.exp(total))} %`}`
         + (chosen ? `; ${chosen} of its words ${chosen === 1 ? "was" : "were"} your choice.` : "."));
       greedyButton.disabled = forced.length === 0;
@@ -85,7 +91,7 @@ function steps(widget) {
 }
 
 const logarithm = (value) => value.toFixed(value > -10 ? 3 : 2).replace("-", "−").replace(/^−(0\.0+)$/, "$1");
-const rough = (value) => String(Number(value.toPrecision(2))).replace("-", "−");
+const rough = (value) => powerOfTen(String(Number(value.toPrecision(2))));
 
 /** "100 %" stands for a share of one only, or for what is within 0.0005 of it. */
 function percent(share) {
@@ -117,7 +123,10 @@ steps.style = `
 .yours .next .bar { background: color-mix(in oklab, var(--ground), var(--under) 34%); }
 `;
 
+/** What was chosen belongs to the translation of one sentence: another one is translated afresh. */
+const greedily = (next) => { next.forced = []; };
+
 export default live("The decoder, step by step, live", (ui) => [
-  ui.use(sentence, "source", "English sentence"),
+  ui.use(sentence, "source", "English sentence", greedily),
   ui.use(steps),
 ]);

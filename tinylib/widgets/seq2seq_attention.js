@@ -148,7 +148,7 @@ const endless = (english, words) => `It did not end: after ${words.length} words
 function attentionMap(widget) {
   const head = h("tr", {}, h("td"));
   const body = h("tbody");
-  const table = h("table", { class: "heat weight map" },
+  const table = h("table", { class: "heat weight map", "data-output": "weights" },
     h("caption", {}, "weights of the English words"),
     h("thead", {}, head), body);
   const choose = (t) => {

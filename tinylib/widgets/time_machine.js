@@ -25,6 +25,7 @@ const percent = (share) => (share > 0 && share < 0.005 ? "<1 %" : `${Math.round(
 
 /** Where checkpoint i stands in a drawing: they are evenly apart, as on the slider. */
 const acrossTime = (i, count) => `${((100 * i) / (count - 1)).toFixed(2)}%`;
+const inShort = (steps) => (steps < 1000 ? String(steps) : `${steps / 1000}k`);
 const afterSteps = (steps) => (steps === 0 ? "before training" : `after ${whole(steps)} step${steps === 1 ? "" : "s"}`);
 
 /** The slider through time: every stop is a checkpoint. A button plays it, if motion is welcome. */
@@ -54,7 +55,7 @@ function timeSlider(widget) {
   play.hidden = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const now = h("b", { class: "now" });
   const ticks = steps.map((step, i) => h("button", { type: "button", tabindex: "-1", "aria-hidden": "true",
-    style: `left: ${acrossTime(i, steps.length)}`, click: () => { stop(); go(i); } }, whole(step)));
+    style: `left: ${acrossTime(i, steps.length)}`, click: () => { stop(); go(i); } }, inShort(step)));
   return {
     element: h("div", { class: "time" }, h("div", { class: "line" }, now, play),
       range, h("div", { class: "stops" }, ...ticks)),
@@ -194,7 +195,7 @@ const ABILITIES = [
   ["unigram", "how often each character comes", "its probabilities in common with these frequencies; they part again as it learns better"],
   ["bigram", "which character follows which", "the same with the frequencies after the character before"],
   ["words", "words", "of the words that it writes, those that stand in the training text"],
-  ["agreement", "thou art, I am, he is", "pairs like “thou art / thou is” in which the right one is the likelier; by chance 50 %"],
+  ["agreement", "thou art, I am, he is", "pairs like “thou art / thou are” in which the right one is the likelier; by chance 50 %"],
 ];
 
 /** What is learnt when: one small curve for each ability. */
@@ -236,7 +237,7 @@ timeSlider.style = `
 .stops .chosen { color: var(--accent); font-weight: 650; }
 .play { min-width: 66px; }
 .play[hidden] { display: none; }
-@media (max-width: 600px) { .stops button { font-size: 10px; letter-spacing: -.4px; } .stops button:nth-child(even):not(.chosen, :last-child), .stops button:nth-last-child(2):not(.chosen) { visibility: hidden; } }
+@media (max-width: 600px) { .stops button { font-size: 10px; letter-spacing: -.4px; } .stops button:nth-child(even):not(.chosen, :last-child), .stops button:nth-last-child(2):not(.chosen), .stops .chosen + button, .stops button:has(+ .chosen) { visibility: hidden; } }
 `;
 offeredPrompts.style = `
 .offer { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center; font-size: 13.5px; color: var(--soft); }

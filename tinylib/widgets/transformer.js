@@ -1,4 +1,4 @@
-import { idsOf, knows, tokenise, wordsOf } from "./inputs.js";
+import { idsOf, knows, tokenise, unspaced, wordsOf } from "./inputs.js";
 import { h, live, mark, scroller, short, tint, within, write } from "./parts.js";
 import { beam, greedy, topK } from "./search.js";
 import { fillList, heldOut, sentence, translation } from "./sentences.js";
@@ -89,15 +89,25 @@ export function joined(tokens) {
 export const printed = (tokens) => joined(tokens).replace(/(^|[.?!…]\s+)(["«(]?\s*)(\p{Ll})/gu,
   (_, end, sign, letter) => end + sign + letter.toUpperCase());
 
+const TIGHT = /(?<=[\p{L}\p{N}]') (?=[\p{L}\p{N}])| (?=['-][\p{L}\p{N}]|n't)| (?=[.,;:!?%)\]…»”])|(?<=[([«“]) /gu;
+
+/** Tokens as another language writes them: joined() of translation.py, without French's own spaces. */
+const joinedPlainly = (tokens) => unspaced(tokens.join(" ").replace(TIGHT, ""));
+
+/** The two languages: the course's, or those of a reader's own pairs. */
+const languages = ({ spec }) => spec.facts.languages ?? ["English", "French"];
+const isOwn = ({ spec }) => Boolean(spec.facts.languages);
+const written = (widget, tokens) => (isOwn(widget) ? joinedPlainly(tokens) : printed(tokens));
+
 const said = (word) => `“${word}”`;
 const named = (id, names) => (id === EOS ? "the end" : names[id]);
 
 // ---------------------------------------------------------------- what was translated
 
 const KINDS = {
-  cross: { name: "French → English", from: "french", to: "english", about: "cross-attention of the decoder" },
-  decoder: { name: "French → French", from: "french", to: "before", about: "self-attention of the decoder" },
-  encoder: { name: "English → English", from: "english", to: "english", about: "self-attention of the encoder" },
+  cross: { ends: [1, 0], from: "french", to: "english", about: "cross-attention of the decoder" },
+  decoder: { ends: [1, 1], from: "french", to: "before", about: "self-attention of the decoder" },
+  encoder: { ends: [0, 0], from: "english", to: "english", about: "self-attention of the encoder" },
 };
 
 const translated = new WeakMap(); // outputs -> what they tell, for all parts that show it
@@ -118,7 +128,7 @@ function answer(widget, inputs, outputs) {
     const french = all.map((id) => named(id, names));
     const before = ["the start", ...french.slice(0, -1)];
     translated.set(outputs, { english: wordsOf(spec, "source", inputs.source), french, before, ids: all,
-      ended: all.at(-1) === EOS, text: printed(all.filter((id) => id !== EOS).map((id) => names[id])) });
+      ended: all.at(-1) === EOS, text: written(widget, all.filter((id) => id !== EOS).map((id) => names[id])) });
   }
   const told = translated.get(outputs);
   const kind = widget.kind ?? "cross";
@@ -165,7 +175,7 @@ function choose(widget, what) {
 
 /** The French as it is printed, and what is to be said of it. */
 function french(widget) {
-  const line = h("p", { class: "french", lang: "fr" });
+  const line = h("p", { class: "french", lang: isOwn(widget) ? "" : "fr" });
   const [person, doubt, begun] = ["person", "doubt", "begun"].map((kind) => h("p", { class: `note ${kind}` }));
   const free = h("button", { type: "button", hidden: true, click: () => {
     widget.leave(free);
@@ -173,18 +183,18 @@ function french(widget) {
   } }, "Let it choose again");
   return {
     element: h("div", { class: "column result written" },
-      h("span", { class: "label" }, "French"), line, person, doubt, h("div", { class: "begun-row" }, begun, free)),
+      h("span", { class: "label" }, languages(widget)[1]), line, person, doubt, h("div", { class: "begun-row" }, begun, free)),
     shows: "outputs",
     update(inputs, outputs) {
       const told = answer(widget, inputs, outputs);
       if (!told) return;
       write(line, told.ended ? told.text : `${told.text} …`);
       const theirs = translation(widget, inputs.source);
-      const same = theirs && printed(tokenise(theirs)) === told.text;
+      const same = theirs && written(widget, tokenise(theirs)) === told.text;
       write(person, same ? "Word for word what a person wrote." : theirs ? `A person wrote: ${theirs}` : "");
       write(doubt, doubts(widget, told));
       const words = told.french.slice(0, inputs.start.length);
-      write(begun, words.length ? `You made it begin with ${said(printed(words))}; the rest is its own.` : "");
+      write(begun, words.length ? `You made it begin with ${said(written(widget, words))}; the rest is its own.` : "");
       free.hidden = !words.length;
     },
   };
@@ -211,7 +221,7 @@ french.style = `
 function rivals(widget) {
   const body = h("tbody");
   const verdict = h("p", { class: "note" });
-  const line = () => h("tr", {}, h("th", { scope: "row", lang: "fr" }), h("td"), h("td"));
+  const line = () => h("tr", {}, h("th", { scope: "row", lang: isOwn(widget) ? "" : "fr" }), h("td"), h("td"));
   const element = h("details", { class: "rivals result", open: true },
     h("summary", {}, "What beam search ends with"),
     h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "the sentences of the beam" }, h("table", {},
@@ -224,7 +234,7 @@ function rivals(widget) {
       if (!answer(widget, inputs, outputs)) return;
       const { beams: { shape: [W, N], data }, log_probs, scores, greedy: single, greedy_log_prob } = outputs;
       const names = widget.spec.vocabularies.target;
-      const text = (ids) => printed([...ids].filter((id) => id !== EOS).map((id) => names[id]));
+      const text = (ids) => written(widget, [...ids].filter((id) => id !== EOS).map((id) => names[id]));
       element.hidden = W === 1;
       const rows = Array.from({ length: W }, (_, w) => [text(data.subarray(w * N, (w + 1) * N)),
         short(log_probs.data[w]), short(scores.data[w])]);
@@ -273,7 +283,9 @@ function line(widget, side, lang, label) {
 
 /** Both sentences, word by word: the chosen word, what it looks at, and the steps there and back. */
 function stage(widget) {
-  const [english, french] = [line(widget, "english", "en", "English words"), line(widget, "french", "fr", "French words")];
+  const [from, to] = languages(widget);
+  const codes = isOwn(widget) ? ["", ""] : ["en", "fr"];
+  const [english, french] = [line(widget, "english", codes[0], `${from} words`), line(widget, "french", codes[1], `${to} words`)];
   const caption = h("p", { class: "note caption", role: "status" });
   const count = h("span", { class: "count" });
   const step = (text, label, to) => h("button", { type: "button", "aria-label": label, click: () =>
@@ -287,8 +299,8 @@ function stage(widget) {
   let now;
   return {
     element: h("div", { class: "column result stage" },
-      h("span", { class: "label", "aria-hidden": "true" }, "English"), english.element,
-      h("div", { class: "steps" }, h("span", { class: "label", "aria-hidden": "true" }, "French, word by word"),
+      h("span", { class: "label", "aria-hidden": "true" }, from), english.element,
+      h("div", { class: "steps" }, h("span", { class: "label", "aria-hidden": "true" }, `${to}, word by word`),
         h("span", { class: "buttons", role: "group", "aria-label": "word by word" }, ...steps), count),
       french.element, caption),
     reset() {
@@ -362,7 +374,7 @@ function candidates(widget) {
     const start = [...now.ids.slice(0, now.at.french), now.likeliest[i]];
     widget.at = now.at.french;
     widget.edit(Symbol("candidate"), (next) => { next.start = start; });
-  } }, h("span", { class: "bar" }), h("span", { class: "name", lang: "fr" }), h("span", { class: "share" })));
+  } }, h("span", { class: "bar" }), h("span", { class: "name", lang: isOwn(widget) ? "" : "fr" }), h("span", { class: "share" })));
   return {
     element: h("div", { class: "column result choices" }, heading, list, own),
     shows: "outputs",
@@ -373,7 +385,7 @@ function candidates(widget) {
       const row = ({ data }) => [...data.subarray(5 * t, 5 * t + 5)];
       const [likeliest, shares] = [row(outputs.likeliest), row(outputs.probabilities)];
       now = { ...told, likeliest };
-      const before = `${t > 3 ? "… " : ""}${joined(told.french.slice(Math.max(0, t - 3), t))}`;
+      const before = `${t > 3 ? "… " : ""}${(isOwn(widget) ? joinedPlainly : joined)(told.french.slice(Math.max(0, t - 3), t))}`;
       write(heading, t ? `After ${said(before)}, what next?` : "How does it begin?");
       fillList(list, likeliest, item, ({ firstChild: button }, id, i) => {
         const [bar, name, share] = button.children;
@@ -424,8 +436,9 @@ function paint(canvas, rows) {
 function atlas(widget) {
   const { L: [L], H: [H] } = widget.spec.limits;
   const tabs = h("div", { class: "tabs", role: "radiogroup", "aria-label": "which attention" },
-    ...Object.entries(KINDS).map(([kind, { name }]) => h("label", {},
-      h("input", { type: "radio", name: "kind", value: kind, change: () => choose(widget, { kind }) }), h("span", {}, name))));
+    ...Object.entries(KINDS).map(([kind, { ends }]) => h("label", {},
+      h("input", { type: "radio", name: "kind", value: kind, change: () => choose(widget, { kind }) }),
+      h("span", {}, ends.map((end) => languages(widget)[end]).join(" → ")))));
   const about = h("p", { class: "note soft" });
   const cell = (layer, head) => {
     const canvas = h("canvas", { "aria-hidden": "true" });
@@ -561,8 +574,14 @@ chart.style = `
 /** Other words are not begun as these were. */
 const anew = (next) => { next.start = []; };
 
+/** The line to type in, and what else there is to translate: of the course's pairs or of one's own. */
+const typed = (widget) => sentence(widget, "source", `${languages(widget)[0]} sentence`, anew);
+typed.style = sentence.style;
+const offered = (widget) => heldOut(widget, "source", isOwn(widget) ? "" : " from Tatoeba", anew);
+offered.style = heldOut.style;
+
 export default live("Translate and look inside, live", (ui) => [
-  ui.column(ui.use(sentence, "source", "English sentence", anew), ui.use(heldOut, "source", " from Tatoeba", anew)),
+  ui.column(ui.use(typed), ui.use(offered)),
   ui.row(ui.slider("width", "beam width W", 1, 5, 1), ui.slider("alpha", "length penalty α", 0, 1.5, 0.1)),
   ui.use(french),
   ui.use(rivals),

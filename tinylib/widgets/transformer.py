@@ -1,6 +1,9 @@
 """Chapter 07's translator: English as it is typed, French by a Transformer, and where it looks."""
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -8,14 +11,16 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tinylib.decoding import beam, greedy
+from tinylib.lab import weights
 from tinylib.lab.data import BOS, EOS, UNK
 from tinylib.lab.look import record
+from tinylib.lab.translation import Translator, load_translator
 from tinylib.positional_encoding import KeysValues
 from tinylib.transformer import Transformer, Writing
 from tinylib.widgets import Limits, table
 from tinylib.widgets.decoding import MOST_ALPHA, MOST_WIDTH, consider
 from tinylib.widgets.seq2seq_attention import held_out
-from tinylib.widgets.translator import TranslatorWidget, translator
+from tinylib.widgets.translator import TranslatorWidget
 
 NAME = "fra-eng-transformer"
 MOST_WORDS = 20  # of the English, punctuation among them
@@ -194,15 +199,14 @@ class Translated(NamedTuple):
 
 
 @torch.no_grad()
-def compute(
+def translate(
+    model: Transformer,
     source: Int[Tensor, " S"],
     start: Int[Tensor, " P"],
     width: Int[Tensor, ""],
     alpha: Float[Tensor, ""],
 ) -> Translated:
     """Beam search, greedy if the width is 1, for all words after those that ``start`` gives."""
-    model = translator(NAME).model
-    assert isinstance(model, Transformer)
     state = model.start(source[None], torch.tensor([len(source)]))
     fed = BOS
     for token in start.tolist():
@@ -234,18 +238,62 @@ class TransformerWidget(TranslatorWidget):
     ``start`` are the ids of French words that the sentence is to begin with.
     """
 
-    compute = staticmethod(compute)
     steps: ClassVar[Sequence[Callable[..., Any]]] = (read, write, look, consider)
     weights: ClassVar[str] = NAME
 
+    example: ClassVar[str] = ""  # what is translated first, if nothing else is given
+
     def __init__(
-        self, source: str, start: Any = (), width: int = 1, alpha: float | int = 1
+        self, source: str = "", start: Any = (), width: int = 1, alpha: float | int = 1
     ) -> None:
+        source = source or self.example
         super().__init__(source=source, start=start, width=width, alpha=alpha)
 
     @classmethod
+    def of(cls, file: str | Path) -> "type[TransformerWidget]":
+        """This widget for a translator of your own, which a kernel computes.
+
+        ``file`` is what :func:`tinylib.lab.own.train_translator` has trained and saved. Errors as
+        in :func:`tinylib.lab.translation.load_translator`; ValueError for another kind of model.
+        """
+        own, told = load_translator(str(file)), weights.load(str(file)).metadata
+        if not isinstance(own.model, Transformer):
+            raise ValueError(f"{file} holds a {type(own.model).__name__}: this needs a Transformer")
+
+        @cache
+        def in_precision(dtype: torch.dtype) -> Translator:
+            return own._replace(model=deepcopy(own.model).to(dtype))
+
+        class Own(cls):  # type: ignore[valid-type,misc]
+            steps: ClassVar[Sequence[Callable[..., Any]]] = ()
+            weights: ClassVar[str] = ""
+            example: ClassVar[str] = next(iter(told.get("held_out", ())), own.source.tokens[4])
+
+            @classmethod
+            def translator(cls) -> Translator:
+                return in_precision(torch.get_default_dtype())
+
+            @classmethod
+            def facts(cls) -> dict[str, Any]:
+                languages = told.get("languages", ["source", "target"])
+                return {"languages": languages, "held_out": {"held out": told.get("held_out", {})}}
+
+        Own.__name__ = Own.__qualname__ = cls.__name__
+        return Own
+
+    @classmethod
+    def compute(
+        cls,
+        source: Int[Tensor, " S"],
+        start: Int[Tensor, " P"],
+        width: Int[Tensor, ""],
+        alpha: Float[Tensor, ""],
+    ) -> Translated:
+        return translate(cls.translator().model, source, start, width, alpha)
+
+    @classmethod
     def limits(cls) -> Limits:
-        model = translator(NAME).model
+        model = cls.translator().model
         assert isinstance(model, Transformer)
         L, (V, D) = len(model.decoder.blocks), model.decoder.embedding.weight.shape
         H = model.decoder.blocks[0].attention.H
@@ -259,12 +307,13 @@ class TransformerWidget(TranslatorWidget):
         return {"held_out": held_out(HELD_OUT)}
 
     def shown(self, values: Mapping[str, Tensor]) -> str:
-        names = translator(NAME).target.tokens
+        names = self.translator().target.tokens
         likeliest, shares = (values[name].tolist() for name in ("likeliest", "probabilities"))
         cells = [
             [f"{names[i]} {share:.2f}" for i, share in zip(*row, strict=True)]
             for row in zip(likeliest, shares, strict=True)
         ]
         rows = [names[i] for i in values["tokens"].tolist()]
-        caption = f"“{self.inputs['source']}” in French, and the likeliest words at each step"
+        language = self.facts().get("languages", ["English", "French"])[1]
+        caption = f"“{self.inputs['source']}” in {language}, and the likeliest words at each step"
         return table(caption, cells, rows)

@@ -96,12 +96,17 @@ class TranslatorWidget(LiveWidget):
         return model
 
     @classmethod
+    def translator(cls) -> Translator:
+        """The one that computes, in the precision that torch computes in now."""
+        return translator(cls.weights)
+
+    @classmethod
     def sentences(cls) -> dict[str, Sequence[str]]:
-        return {"source": translator(cls.weights).source.tokens}
+        return {"source": cls.translator().source.tokens}
 
     @classmethod
     def vocabularies(cls) -> dict[str, Sequence[str]]:
-        return {"target": translator(cls.weights).target.tokens}
+        return {"target": cls.translator().target.tokens}
 
     @classmethod
     def limits(cls) -> Limits:

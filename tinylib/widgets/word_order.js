@@ -137,9 +137,9 @@ function positionKind(widget) {
 
 /** The context vectors of both orders side by side, and a line from each word to itself. */
 function comparison(widget) {
-  const tableOf = (caption) => {
+  const tableOf = (output) => {
     const body = h("tbody");
-    return { body, element: h("table", { class: "heat signed vectors" }, h("caption", {}, caption), body) };
+    return { body, element: h("table", { class: "heat signed vectors", "data-output": output }, h("caption", {}, output), body) };
   };
   const [before, now] = [tableOf("before"), tableOf("now")];
   const svg = svgPart("svg", { class: "ways", preserveAspectRatio: "none", "aria-hidden": "true" });
@@ -238,7 +238,6 @@ comparison.style = `
 .verdict { border-left: 3px solid var(--line); padding: 2px 10px; min-height: 3.4em; }
 .verdict[data-verdict=same] { border-color: var(--above); }
 .verdict[data-verdict=other] { border-color: var(--under); }
-@media (pointer: coarse) { .matrix input { width: 52px; } }
 @media (max-width: 600px) {
   .vectors.heat td span { width: 26px; font-size: 10.5px; letter-spacing: -.3px; }
   .vectors.heat .tight span { font-size: 9.2px; letter-spacing: -.6px; }
