@@ -3,6 +3,7 @@
     make refresh                         every chapter
     make refresh 04_self_attention       one; its number, 04, is enough
     python tests/refresh.py --check      change nothing; say which chapter is not canonical
+    python tests/refresh.py --form       run nothing; store the outputs that are there in that form
 
 A chapter is written only after all of its cells have run as they should, and in one step: a
 failing cell or a kill leaves the old file as it was.
@@ -27,22 +28,36 @@ SECONDS_PER_CELL = 120
 
 NOTEBOOK_METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-    "language_info": {"name": "python"},
+    # What nbconvert has to know to write a script and to colour code; no kernel's version.
+    "language_info": {
+        "name": "python",
+        "file_extension": ".py",
+        "mimetype": "text/x-python",
+        "nbconvert_exporter": "python",
+        "pygments_lexer": "ipython3",
+    },
 }
+# The same in all cells, so that a new cell does not change those after it. JupyterLab shows 0 as an
+# empty bracket; None would say that the cell has not run, and nbval refuses the outputs of such.
+HAS_RUN = 0
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 SET_UP = """\
-# Find the course: in this checkout or, on Colab, in its repository.
-import importlib.util
+# Find the course: in this checkout, installed or, on Colab, in its repository.
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 here = Path.cwd()
-checkout = next((p for p in (here, *here.parents) if (p / "tinylib").is_dir()), None)
+checkout = next((p for p in (here, *here.parents) if (p / "tinylib/widgets").is_dir()), None)
 if checkout:
     sys.path.insert(0, str(checkout))
-elif importlib.util.find_spec("tinylib") is None:
-    %pip install -q git+{url}"""
+elif not find_spec("tinylib"):
+    %pip install -q git+{url}@{ref}
+if not find_spec("tinylib"):
+    raise ImportError("The course could not be installed. What pip says above is why.")
+if not find_spec("tinylib.widgets"):
+    raise ImportError("Another tinylib is here: run %pip uninstall -y tinylib, then restart.")"""
 
 READABLE_ID = re.compile(r"(?=.*[a-z]{3})[a-z0-9]+(-[a-z0-9]+)*")  # at least one real word
 RANDOM_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{8}")
@@ -61,11 +76,17 @@ def repository_url() -> str:
     return yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
 
 
+def course_version() -> str:
+    """The course's version, which stands in tinylib/__init__.py alone."""
+    text = (ROOT / "tinylib" / "__init__.py").read_text(encoding="utf-8")
+    return text.rpartition('__version__ = "')[2].split('"')[0]
+
+
 def set_up_cell() -> NotebookNode:
-    """The first cell of every chapter, not yet run."""
-    return nbformat.v4.new_code_cell(
-        SET_UP.format(url=repository_url()), id="setup", metadata={"tags": ["remove-cell"]}
-    )
+    """The first cell of every chapter, not yet run. A release installs itself, by its tag."""
+    ref = "main" if "dev" in course_version() else f"v{course_version()}"
+    source = SET_UP.format(url=repository_url(), ref=ref)
+    return nbformat.v4.new_code_cell(source, id="setup", metadata={"tags": ["remove-cell"]})
 
 
 def with_set_up(notebook: NotebookNode) -> NotebookNode:
@@ -79,8 +100,16 @@ def with_set_up(notebook: NotebookNode) -> NotebookNode:
     return notebook
 
 
-def is_readable(cell_id: str) -> bool:
-    return bool(READABLE_ID.fullmatch(cell_id)) and not RANDOM_ID.fullmatch(cell_id)
+def number_of(chapter: str) -> str:
+    """What the chapter's cell ids begin with: "04" for 04_self_attention, else its whole name."""
+    numbered = re.match(r"\d\d(?=_)", chapter)
+    return numbered[0] if numbered else chapter.replace("_", "-")
+
+
+def words_of(cell_id: str, chapter: str) -> str | None:
+    """The id without the number of this chapter or of another one; None if it is not readable."""
+    words = re.sub(rf"^(\d\d|{number_of(chapter)})-", "", cell_id)
+    return words if READABLE_ID.fullmatch(words) and not RANDOM_ID.fullmatch(words) else None
 
 
 def heading(cell: NotebookNode) -> str | None:
@@ -93,22 +122,29 @@ def heading(cell: NotebookNode) -> str | None:
     return slug[:40].rstrip("-") or None
 
 
-def name_cells(cells: list[NotebookNode]) -> None:
-    """Keep readable ids; name the other cells after the section they stand in."""
+def name_cells(cells: list[NotebookNode], chapter: str) -> None:
+    """Keep readable ids; name the other cells after the section they stand in.
+
+    All begin with the chapter's number, because tools that read the whole book as one, such as
+    Jupyter Book 2, take ids as names that are unique in it.
+    """
     taken: set[str] = set()
     unnamed = []
     section = "start"
     for cell in cells:
         section = heading(cell) or section
-        if is_readable(cell.get("id", "")) and cell.id not in taken:
-            taken.add(cell.id)
+        words = words_of(cell.get("id", ""), chapter)
+        if words and words not in taken:
+            taken.add(words)
+            cell.id = f"{number_of(chapter)}-{words}"
         else:
             unnamed.append((section, cell))
     for section, cell in unnamed:
-        cell.id = next(
+        words = next(
             name for n in range(1, len(cells) + 2) if (name := candidate(section, n)) not in taken
         )
-        taken.add(cell.id)
+        taken.add(words)
+        cell.id = f"{number_of(chapter)}-{words}"
 
 
 def candidate(section: str, n: int) -> str:
@@ -133,25 +169,21 @@ def merged(outputs: list[NotebookNode]) -> Iterator[NotebookNode]:
         yield last
 
 
-def canonical(notebook: NotebookNode) -> str:
-    """The text of the one form in which a chapter with these cells and outputs is stored."""
+def canonical(notebook: NotebookNode, chapter: str) -> str:
+    """The text of the one form in which the chapter with these cells and outputs is stored."""
     notebook.metadata = NOTEBOOK_METADATA
     notebook.nbformat, notebook.nbformat_minor = 4, 5
-    name_cells(notebook.cells)
-    count = 0
+    name_cells(notebook.cells, chapter)
     for cell in notebook.cells:
         cell.source = cell.source.rstrip()
         cell.metadata = {"tags": sorted(tags)} if (tags := cell.metadata.get("tags")) else {}
         if cell.cell_type != "code":
             continue
-        count += 1
-        cell.execution_count = count
+        cell.execution_count = HAS_RUN
         cell.outputs = list(merged(cell.outputs))
         for output in cell.outputs:
             if output.output_type == "execute_result":
-                output.execution_count = count
-            elif output.output_type == "error":
-                output.traceback = [f"{output.ename}: {output.evalue}"]
+                output.execution_count = HAS_RUN
             if "data" in output:
                 output.data.pop(WIDGET_VIEW, None)
     return nbformat.writes(notebook).rstrip("\n") + "\n"
@@ -161,20 +193,20 @@ def texts(output: NotebookNode) -> Iterator[str]:
     """All that an output says in words."""
     if output.output_type == "stream":
         yield output.text
-    elif output.output_type == "error":
-        yield output.evalue
-    else:
+    elif output.output_type != "error":
         yield from (text for kind, text in output.data.items() if kind.startswith("text/"))
 
 
 def problems(notebook: NotebookNode) -> Iterator[str]:
     """What in the outputs is not as meant, or not the same on every machine in every run."""
     for cell in notebook.cells:
-        outputs = cell.get("outputs", [])
-        failed = any(output.output_type == "error" for output in outputs)
-        if "raises-exception" in cell.metadata.get("tags", []) and not failed:
-            yield f"cell '{cell.id}' is tagged raises-exception but does not fail"
-        for output in outputs:
+        for output in cell.get("outputs", []):
+            if output.output_type == "error":
+                yield (
+                    f"cell '{cell.id}' stops with {output.ename}, and many tools stop with it: "
+                    f"put what should fail into `with raises({output.ename}):`, which goes on "
+                    "(from tinylib.lab.look)"
+                )
             if output.output_type == "stream" and output.name == "stderr":
                 yield f"cell '{cell.id}' writes to stderr: {output.text.strip()[:200]}"
             for text in texts(output):
@@ -221,12 +253,12 @@ def refresh(path: Path) -> str | None:
     """Run the chapter and store it; or leave the file untouched and return what went wrong."""
     start = time.perf_counter()
     notebook = with_set_up(nbformat.read(path, as_version=4))
-    name_cells(notebook.cells)
+    name_cells(notebook.cells, path.stem)
     try:
         execute(notebook)
     except RuntimeError as error:
         return f"{path.stem}: {error}"
-    text = canonical(notebook)
+    text = canonical(notebook, path.stem)
     if found := list(problems(notebook)):
         return "\n".join(f"{path.stem}: {problem}" for problem in found)
     changed = text != path.read_text(encoding="utf-8")
@@ -237,11 +269,24 @@ def refresh(path: Path) -> str | None:
     return None
 
 
+def form(path: Path) -> str | None:
+    """Store the chapter in its canonical form as it is, without running it.
+
+    For when that form has changed: outputs stay, and if code was edited, they are out of date.
+    """
+    notebook = with_set_up(nbformat.read(path, as_version=4))
+    text = canonical(notebook, path.stem)
+    if text != path.read_text(encoding="utf-8"):
+        write(path, text)
+        print(f"{path.stem}: written", flush=True)
+    return None
+
+
 def check(path: Path) -> str | None:
     """What is not canonical about the chapter, if anything."""
     stored = path.read_text(encoding="utf-8")
     notebook = with_set_up(nbformat.reads(stored, as_version=4))
-    if canonical(notebook) != stored:
+    if canonical(notebook, path.stem) != stored:
         return f"{path.stem}: not in canonical form; run `make refresh {path.stem}`"
     return "\n".join(f"{path.stem}: {problem}" for problem in problems(notebook)) or None
 
@@ -259,9 +304,11 @@ def chosen(names: list[str]) -> list[Path]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("chapters", nargs="*", help="chapters, by the start of their names")
-    parser.add_argument("--check", action="store_true", help="change nothing, only check")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--check", action="store_true", help="change nothing, only check")
+    only.add_argument("--form", action="store_true", help="run nothing, only write the form anew")
     options = parser.parse_args()
-    work = check if options.check else refresh
+    work = check if options.check else form if options.form else refresh
     failed = [message for path in chosen(options.chapters) if (message := work(path))]
     sys.exit("\n".join(failed) if failed else 0)
 
