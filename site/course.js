@@ -10,6 +10,12 @@ for (const el of scrollers) sized.observe(el);
 // A font that arrives late widens a formula within its box, whose own size stays as it was.
 document.fonts.addEventListener("loadingdone", () => scrollers.forEach(reach));
 
+// An answer to a question shows by a sign, too, what its first word says.
+for (const answer of document.querySelectorAll(".predict details")) {
+  const said = answer.textContent.slice(answer.querySelector("summary").textContent.length).trim();
+  answer.classList.add(/^(Right|Correct)\b/.test(said) ? "right" : "wrong");
+}
+
 // While a widget is in use, sections out of sight are not drawn: each edit is then on the screen
 // within a frame. Their heights are measured first, so nothing moves and links land where they
 // should; a few seconds after the last touch all are drawn again.
@@ -31,3 +37,11 @@ function drawAll() {
 }
 for (const touch of ["pointerdown", "focusin", "input"]) document.addEventListener(touch, used);
 addEventListener("resize", drawAll);
+
+// Paper is white: a page that is read in the dark theme is printed in the light one.
+let theme;
+addEventListener("beforeprint", () => {
+  theme = document.documentElement.dataset.theme;
+  document.documentElement.dataset.theme = "light";
+});
+addEventListener("afterprint", () => { document.documentElement.dataset.theme = theme; });

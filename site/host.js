@@ -6,6 +6,7 @@
   const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
   const RUNTIME = "the runtime (about 4 MB, once)";
   const HERE = "Computed in this page, by the chapter's PyTorch function.";
+  const LONG = 150; // ms: after such a run the next one is announced before it holds up the page
 
   /** What anywidget's views expect of a model, for a page without a kernel. */
   class Model {
@@ -45,6 +46,18 @@
     }));
   }
 
+  /** The page shows what has changed; one that is out of sight need not. */
+  const drawn = () => new Promise((done) => {
+    requestAnimationFrame(() => setTimeout(done));
+    setTimeout(done, 60);
+  });
+
+  /** An error, or what it is to the reader: what is wrong, and what to do about it. */
+  const told = (error) => (error.why ? error : {
+    why: `a fault in the page's own program (${error.message})`,
+    remedy: "Press “Undo”, or change something else; and please report what you had typed.",
+  });
+
   let engine; // promise of engine.js
   let tries = 0;
   function loadEngine() {
@@ -52,7 +65,8 @@
     engine ??= import(`${live}engine.js${tries ? `?try=${tries}` : ""}`).catch((error) => {
       engine = undefined;
       tries += 1;
-      throw error;
+      throw Object.assign(error, { why: "its runtime could not be loaded",
+        remedy: "Check the connection, then press “Try again”." });
     });
     return engine;
   }
@@ -62,32 +76,39 @@
     const spec = model.get("spec");
     let [busy, again, ready] = [false, false, false]; // ready: the runtime is there
     let latest; // the inputs that are prepared for
+    let took = 0; // ms: the last run
     let goOn = () => {}; // newer inputs do not wait for what older ones need
 
+    const say = (loading) => { if (model.get("loading") !== loading) model.set("loading", loading); };
     const loading = (trained) => {
-      const text = `Loading ${[...(ready ? [] : [RUNTIME]), ...trained].join(" and ")}…`;
-      if (model.get("where") !== text) model.set("where", text);
+      const all = [...(ready ? [] : [RUNTIME]), ...trained];
+      say(all.length ? `Loading ${all.join(" and ")}…` : "");
     };
     const prepare = async (inputs) => {
       latest = inputs;
       const report = (progress) => { // of the trained model, if the widget has one
         if (latest !== inputs) return;
         model.set("progress", progress);
-        loading([`the trained model (${megabytes(progress.total)})`]);
+        const whole = progress.loaded === progress.total;
+        loading(whole ? [] : [`the trained model (${megabytes(progress.total)})`]);
       };
       if (!ready && !model.get("progress")) loading(spec.weights ? ["the trained model"] : []);
       try {
         await (await loadEngine()).prepare(spec, inputs, report);
         ready = true;
       } finally {
-        if (latest === inputs) model.set("progress", null);
+        if (latest === inputs) {
+          model.set("progress", null);
+          say("");
+        }
       }
-      if (latest === inputs) model.set("where", HERE);
     };
     const fail = (error) => {
       console.info(error);
+      model.set("unfinished", false);
       model.set("where", "The results shown are older than what you typed.");
-      model.set("error", `This page cannot compute now: ${error.why ?? "its runtime could not be loaded"}. `
+      const { why, remedy } = told(error);
+      model.set("error", `This page cannot compute now: ${why}. ${remedy} `
         + "What you typed is kept; the results are still those of before.");
     };
     const compute = async () => {
@@ -99,17 +120,26 @@
       try {
         while (again) {
           again = false;
-          const inputs = model.get("inputs");
+          const [inputs, asked] = [model.get("inputs"), model.get("asked")];
           await Promise.race([prepare(inputs), new Promise((newer) => { goOn = newer; })]);
           if (again) continue;
-          const show = (outputs) => {
+          const show = (outputs, whole = false) => {
             model.set("outputs", outputs);
+            model.set("answered", asked);
+            model.set("unfinished", !whole);
             model.set("error", "");
             model.set("where", HERE);
             model.set("answers", {});
           };
+          if (took > LONG) {
+            model.set("slow", {});
+            await drawn();
+            if (again) continue;
+          }
+          const started = performance.now();
           const outputs = await (await loadEngine()).run(spec, inputs, program, () => again, show);
-          if (outputs) show(outputs); // else given up for newer inputs
+          took = performance.now() - started;
+          if (outputs) show(outputs, true); // else given up for newer inputs
         }
       } catch (error) {
         fail(error);
@@ -125,9 +155,7 @@
         await prepare(model.get("inputs"));
         if (model.get("error")) compute();
       } catch (error) {
-        console.info(error);
-        // No edit waits for it yet, and the first one tries again.
-        if (!busy && !model.get("error")) model.set("where", STORED);
+        console.info(error); // no edit waits for it yet, and the first one tries again
       }
     };
   }

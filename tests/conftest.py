@@ -1,15 +1,13 @@
-"""What all tests share: settings and the browser. As a script it prints the browser's path."""
+"""What all tests share: settings and the browser."""
 
-import os
-import shutil
-import sys
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 import hypothesis
 import jaxtyping
 import pytest
+from amounts import many
+from chromium import find_chromium
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 if TYPE_CHECKING:  # it reads the built site, which most tests do without
@@ -17,29 +15,33 @@ if TYPE_CHECKING:  # it reads the built site, which most tests do without
 
 # How long an example takes says more about what else the machine is doing than about the code.
 # The examples are the same in each run, so that a failure can be repeated anywhere.
-hypothesis.settings.register_profile("course", deadline=None, derandomize=True)
+hypothesis.settings.register_profile(
+    "course", deadline=None, derandomize=True, max_examples=many(30, 200)
+)
 hypothesis.settings.load_profile("course")
 
-NO_BROWSER = """No Chromium or Chrome was found, and the site's tests need one. Get it by one of:
-  Debian, Ubuntu: sudo apt install chromium
-  any system:     .venv/bin/playwright install chromium   (with network)
-  already there:  CHROMIUM=/path/to/chromium make test"""
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None]:
+    """Say which tests have to run in one process, for `pytest -n 3 --dist loadgroup`.
 
-def find_chromium() -> str:
-    """The path of the browser to test in: $CHROMIUM, one on PATH, or Playwright's own."""
-    if chosen := os.environ.get("CHROMIUM"):
-        if path := shutil.which(chosen):
-            return path
-        raise LookupError(f"CHROMIUM={chosen} is not a program that can be run.")
-    for name in ("chromium", "chromium-browser", "google-chrome"):
-        if path := shutil.which(name):
-            return path
-    with sync_playwright() as playwright:
-        path = playwright.chromium.executable_path
-    if Path(path).exists():
-        return path
-    raise LookupError(NO_BROWSER)
+    The cells of a notebook share a kernel, and the browser tests of a file share its pages. All
+    other tests go to whichever process is free. xdist, which reads the marks after us, has to write
+    them into the names of the tests: with a pytest that it does not fit, it silently would not, and
+    every cell would run in a kernel of its own.
+    """
+    for item in items:
+        if not isinstance(item, pytest.Function) or "chromium_path" in item.fixturenames:
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.split("::")[0]))
+    yield
+    grouped = (item for item in items if item.get_closest_marker("xdist_group"))
+    if getattr(config.option, "loadgroup", False) and not all("@" in i.nodeid for i in grouped):
+        raise pytest.UsageError(
+            f"pytest {pytest.__version__} and the installed pytest-xdist do not group tests: "
+            "install the versions of requirements.txt, or leave out --dist loadgroup"
+        )
 
 
 @pytest.fixture(scope="session")
@@ -115,10 +117,3 @@ def visit(opened: "Opener", request: pytest.FixtureRequest) -> "Visit":
     from browsing import page_of
 
     return opened(page_of(request.module.STEM))
-
-
-if __name__ == "__main__":
-    try:
-        print(find_chromium())
-    except LookupError as missing:
-        sys.exit(str(missing))

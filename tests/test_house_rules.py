@@ -2,17 +2,23 @@
 
 import ast
 import json
+import os
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import nbformat
 import pytest
 import yaml
-from refresh import ROOT, is_readable, repository_url, set_up_cell
+from address import PAPERS
+from chromium import which
+from refresh import HAS_RUN, ROOT, course_version, number_of, repository_url, set_up_cell, words_of
 
 # Concept modules in the order in which they are taught; each may use only those before it.
 CONCEPTS = """
@@ -30,12 +36,12 @@ TAGS = {
     "hide-cell",
     "hide-input",
     "hide-output",
-    "raises-exception",
     "remove-cell",
     "remove-input",
     "remove-output",
 }
 
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
 MODULES = sorted((ROOT / "tinylib").rglob("*.py"))
 
@@ -47,6 +53,7 @@ def name_of(path: Path) -> str:
 
 
 each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+each_workflow = pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
 each_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: name_of(path) or "tinylib")
 
 
@@ -55,10 +62,17 @@ def stem_of(chapter: Path) -> str:
 
 
 def files() -> list[Path]:
-    """Every file that is, or would be, in git."""
+    """Every file that is, or would be, in git; also in a download, which has no .git."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    return [path for name in names.split("\0") if name and (path := ROOT / name).is_file()]
+    if (ROOT / ".git").exists() and which("git"):
+        listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+        return [path for name in listed.stdout.split("\0") if (path := ROOT / name).is_file()]
+    ignored = [".git", *(line.rstrip("/") for line in (ROOT / ".gitignore").read_text().split())]
+    found = []
+    for folder, folders, names in os.walk(ROOT):
+        folders[:] = [name for name in folders if not any(fnmatch(name, bad) for bad in ignored)]
+        found += [Path(folder, name) for name in names]
+    return found
 
 
 @cache
@@ -123,39 +137,92 @@ def test_each_module_is_a_concept_of_the_course_and_has_its_test() -> None:
             assert (ROOT / "tests" / f"test_{path.stem}.py").exists(), f"no test for {path.name}"
 
 
-def test_widgets_and_exercises_carry_the_stems_of_what_they_show() -> None:
-    """A widget's, of its chapter or of a concept taught there; an exercise's, of its chapter."""
+def widgets_of(chapter: Path) -> set[str]:
+    """The modules of tinylib/widgets that the chapter's cells import from."""
+    code = "\n".join(cell.source for cell in code_cells(chapter))
+    return set(re.findall(r"^from tinylib\.widgets\.(\w+) import", code, flags=re.M))
+
+
+def test_every_widget_is_shown_in_a_chapter() -> None:
+    """The other modules and scripts beside the widgets are what these share."""
+    folder = ROOT / "tinylib" / "widgets"
+    shown = set[str]().union(*map(widgets_of, CHAPTERS))
+    modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "export", "schema"}
+    shared = {
+        name.split(".")[2]
+        for path in folder.glob("*.py")
+        for name in imports(path)
+        if name.startswith("tinylib.widgets.")
+    }
+    for name in sorted(modules - shown - shared):
+        raise AssertionError(
+            f"tinylib/widgets/{name}.py: no chapter shows it. Add a cell with "
+            f"`from tinylib.widgets.{name} import ...` to the chapter, and `make refresh` it"
+        )
+    scripts = {path.stem: path.read_text(encoding="utf-8") for path in folder.glob("*.js")}
+    for name in sorted(shown - scripts.keys()):
+        raise AssertionError(f"tinylib/widgets/{name}.py: write its view, {name}.js, beside it")
+    for name in sorted(scripts.keys() - shown):
+        assert any(f'from "./{name}.js"' in text for text in scripts.values()), (
+            f"tinylib/widgets/{name}.js is no widget's view, and no other view imports it"
+        )
+
+
+def test_the_readme_lists_each_widget_with_the_chapter_that_shows_it_first() -> None:
+    readme, before = (ROOT / "README.md").read_text(), set[str]()
+    for path in (ROOT / f"{name}.ipynb" for name in contents()):
+        row = re.search(rf"^\| *\[.*?\]\(chapters/{path.name}\).*", readme, flags=re.M)
+        assert row, f"README.md: the table has no row for chapters/{path.name}"
+        listed = set(re.findall(r"\(tinylib/widgets/(\w+)\.py\)", row[0]))
+        first = widgets_of(path) - before
+        assert listed == first, (
+            f"README.md, the row of {path.stem}: its last column links to tinylib/widgets/NAME.py; "
+            f"add {sorted(first - listed)}, remove {sorted(listed - first)}"
+        )
+        before |= first
+
+
+def test_the_exercises_of_a_chapter_carry_its_stem() -> None:
     chapters = {stem_of(chapter) for chapter in CHAPTERS}
-    widgets, exercises = ROOT / "tinylib" / "widgets", ROOT / "tinylib" / "exercises"
-    views = {path.stem for path in widgets.glob("*.py")} - {"__init__", "export", "schema"}
-    views -= {"translator"}  # what several share, in both languages
-    shared = {"dictionary", "inputs", "lookup", "parts", "search", "sentences", "translator"}
-    shared |= {"beams", "chance", "models", "texts", "vectors", "writer"}
-    assert {path.stem for path in widgets.glob("*.js")} - shared == views
-    taught = chapters | (WITHOUT_CHAPTER & {path.stem for path in MODULES})
-    taught |= {"kernel_regression"}  # the first half of attention_scoring, with a view of its own
-    taught |= {"word_order", "head_cost", "heads"}  # views of positions and of several heads
-    taught |= {"ablation"}  # the Transformer, without a part
-    taught |= {"loss_bench", "time_machine"}  # what a GPT is trained by, and what it learns when
-    taught |= {"sampling", "beam_tree"}  # one token, and the likeliest text
-    assert views <= taught, f"widgets without a chapter: {views - taught}"
-    checks = {path.stem for path in exercises.glob("*.py")} - {"__init__"}
-    assert checks <= chapters, f"exercises without a chapter: {checks - chapters}"
-    assert chapters - checks <= WITHOUT_MODULE, f"no exercises: {chapters - checks}"
+    checks = {path.stem for path in (ROOT / "tinylib" / "exercises").glob("*.py")} - {"__init__"}
+    for stem in sorted(checks - chapters):
+        raise AssertionError(f"tinylib/exercises/{stem}.py: no chapter is called NN_{stem}.ipynb")
+    for stem in sorted(chapters - checks - WITHOUT_MODULE):
+        raise AssertionError(f"the chapter {stem} has no exercises: tinylib/exercises/{stem}.py")
 
 
-def test_readme_table_is_the_table_of_contents() -> None:
-    contents = yaml.safe_load((ROOT / "_toc.yml").read_text())
-    order = [contents["root"], *(entry["file"] for entry in contents.get("chapters", []))]
-    assert sorted(order) == [f"chapters/{path.stem}" for path in CHAPTERS], "_toc.yml is not true"
+def contents() -> list[str]:
+    """The chapters of the site, as _toc.yml lists them: chapters/NN_stem."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
+    return [toc["root"], *(entry["file"] for entry in toc.get("chapters", []))]
+
+
+def test_the_table_of_contents_has_each_chapter_or_leaves_it_out_on_purpose() -> None:
+    listed = re.findall(r"^ *#? *- file: (\S+)", (ROOT / "_toc.yml").read_text(), flags=re.M)
+    there = [f"chapters/{path.stem}" for path in CHAPTERS]
+    assert [contents()[0], *listed] == there, (
+        "_toc.yml has a line `- file: chapters/NN_stem` for each chapter, in their order, with a # "
+        f"before it if it is left out; add {sorted(set(there) - {contents()[0], *listed})}, "
+        f"remove {sorted(set(listed) - set(there))}"
+    )
+
+
+def test_the_readme_and_the_first_chapter_list_the_chapters_of_the_site() -> None:
     readme = (ROOT / "README.md").read_text()
-    assert re.findall(r"^\| *\[.*?\]\((.+?)\.ipynb\)", readme, flags=re.M) == order
-
-
-def test_the_road_in_the_first_chapter_leads_to_all_others() -> None:
-    first, *others = CHAPTERS
-    (road,) = (cell.source for cell in cells(first) if cell.id == "the-road")
-    assert re.findall(r"\]\((.+?)\)", road) == [path.name for path in others]
+    (road,) = (cell.source for cell in cells(CHAPTERS[0]) if cell.id == "00-the-road")
+    tables = {
+        "README.md, the table": re.findall(r"^\| *\[.*?\]\((\S+?)\.ipynb\)", readme, flags=re.M),
+        f"{CHAPTERS[0].name}, the table under 'The road'": [
+            contents()[0],
+            *(f"chapters/{name}" for name in re.findall(r"\]\((.+?)\.ipynb\)", road)),
+        ],
+    }
+    for where, table in tables.items():
+        assert table == contents(), (
+            f"{where} has a row for each chapter that _toc.yml lists, in that order; "
+            f"add {sorted(set(contents()) - set(table))}, "
+            f"remove {sorted(set(table) - set(contents()))}"
+        )
 
 
 def test_every_path_the_readme_names_exists() -> None:
@@ -194,7 +261,7 @@ def test_imports_point_one_way(path: Path) -> None:
         ("matplotlib", {"lab.plot", "lab.diagram"}),
         ("onnx", {"widgets.export"}),
         ("onnxscript", {"widgets.export"}),
-        ("ipywidgets", {"lab.train", "widgets"}),
+        ("ipywidgets", set()),  # Colab's and the reader's differ in version: anywidget knows both
         ("anywidget", {"widgets"}),
         ("pooch", {"lab.data"}),
         ("huggingface_hub", {"lab.pretrained"}),
@@ -253,9 +320,7 @@ def test_concepts_are_short(path: Path) -> None:
 @each_chapter
 def test_set_up_cell_is_the_same_everywhere(path: Path) -> None:
     first, wanted = cells(path)[0], set_up_cell()
-    assert (first.source, first.id, tags(first)) == (wanted.source, wanted.id, tags(wanted)), (
-        f"`make refresh {path.stem}` writes it"
-    )
+    assert (first.source, tags(first)) == (wanted.source, tags(wanted)), "`make address` writes it"
     assert not first.outputs
 
 
@@ -288,11 +353,22 @@ def prose(source: str) -> str:
 
 
 @each_chapter
-def test_cell_ids_are_readable_and_unique(path: Path) -> None:
-    ids = [cell.id for cell in cells(path)]
-    assert len(set(ids)) == len(ids)
-    bad = [name for name in ids if not is_readable(name)]
-    assert not bad, f"{bad}: ids are words and dashes; `make refresh {path.stem}` makes them"
+def test_cell_ids_are_readable(path: Path) -> None:
+    start = f"{number_of(path.stem)}-"
+    bad = [cell.id for cell in cells(path)]
+    bad = [name for name in bad if not name.startswith(start) or not words_of(name, path.stem)]
+    assert not bad, (
+        f"{bad}: ids are {start} and words; `python tests/refresh.py --form {path.stem}` makes them"
+    )
+
+
+def test_no_cell_id_occurs_twice_in_the_book() -> None:
+    """Jupyter Book 2, for example, links by them across chapters."""
+    where: dict[str, str] = {}
+    for path in CHAPTERS:
+        for cell in cells(path):
+            assert cell.id not in where, f"{cell.id} is in {where[cell.id]} and in {path.stem}"
+            where[cell.id] = path.stem
 
 
 @each_chapter
@@ -303,11 +379,9 @@ def test_tags_are_known(path: Path) -> None:
 
 
 @each_chapter
-def test_every_cell_has_run_and_fails_only_on_purpose(path: Path) -> None:
-    for number, cell in enumerate(code_cells(path), 1):
-        assert cell.execution_count == number, f"cell '{cell.id}': `make refresh {path.stem}`"
-        failed = any(output.output_type == "error" for output in cell.outputs)
-        assert failed == ("raises-exception" in tags(cell)), f"cell '{cell.id}'"
+def test_every_cell_has_run(path: Path) -> None:
+    for cell in code_cells(path):
+        assert cell.execution_count == HAS_RUN, f"cell '{cell.id}': `make refresh {path.stem}`"
 
 
 @each_chapter
@@ -318,6 +392,20 @@ def test_outputs_work_on_a_static_page(path: Path) -> None:
         for output in cell.outputs:
             for kind in output.get("data", {}):
                 assert "widget-view" not in kind, f"cell '{cell.id}': `make refresh {path.stem}`"
+
+
+def test_nbconvert_writes_scripts_and_describes_every_picture(tmp_path: Path) -> None:
+    """With its template `classic`: the default one drops the alt texts that outputs carry."""
+    for kind in ("script", "html --template=classic"):
+        command = [sys.executable, "-m", "nbconvert", f"--output-dir={tmp_path}", "--to"]
+        run = [*command, *kind.split(), *map(str, CHAPTERS)]
+        said = subprocess.run(run, check=True, capture_output=True, text=True).stderr
+        assert "WARN" not in said, said
+    for chapter in CHAPTERS:
+        compile((tmp_path / f"{chapter.stem}.py").read_text(encoding="utf-8"), chapter.stem, "exec")
+        page = (tmp_path / f"{chapter.stem}.html").read_text(encoding="utf-8")
+        pictures = re.findall(r"<img[^>]*>", page)
+        assert all(re.search(r'alt="[^"]{20}', picture) for picture in pictures)
 
 
 @each_chapter
@@ -356,17 +444,60 @@ def test_the_repository_is_named_once() -> None:
         r"github\.com/([\w.-]+/[\w-]+)|(?:colab[\w./]*/github|mybinder\.org/v2/gh)/([\w.-]+/[\w-]+)"
         r"|([\w-]+\.github\.io/[\w-]+)"
     )
-    ours = {f"{owner}/{name}", f"{owner}.github.io/{name}"}
-    papers = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / ".binder").iterdir()]
-    for path in papers:
+    ours = {f"{owner}/{name}", f"{owner.lower()}.github.io/{name}"}
+    for path in [*(ROOT / name for name in PAPERS), *(ROOT / ".binder").iterdir()]:
         found = {"".join(groups) for groups in here.findall(path.read_text())}
-        assert found <= ours, f"{path.name} names {found - ours}; _config.yml says {ours}"
+        assert found <= ours, (
+            f"{path.name} names {found - ours}; _config.yml says {ours}: run `make address`"
+        )
     for path in CHAPTERS:
         for cell in cells(path):
-            installs = re.findall(r"git\+(\S+)|/(?:github|v2/gh)/([\w.-]+/[\w-]+)", cell.source)
+            installs = re.findall(r"git\+([^\s@]+)|/(?:github|v2/gh)/([\w.-]+/[\w-]+)", cell.source)
             assert {url or f"https://github.com/{slug}" for url, slug in installs} <= {
                 repository_url()
             }, f"{path.stem}, cell '{cell.id}'"
+
+
+def test_the_version_is_named_once() -> None:
+    """A release is tagged with it, and then its chapters install the package of that tag."""
+    import tinylib
+
+    version = course_version()
+    assert tinylib.__version__ == version
+    assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev0)?", version), "X.Y.Z, or X.Y.Z.dev0 before it"
+    number, _, unreleased = version.partition(".dev")
+    newest = re.findall(r"^## (.+)", (ROOT / "CHANGELOG.md").read_text(), flags=re.M)[0]
+    when = "unreleased" if unreleased else r"\d{4}-\d\d-\d\d"
+    assert re.fullmatch(rf"{number} \({when}\)", newest), f"CHANGELOG.md begins with '{newest}'"
+    ref = "main" if unreleased else f"v{version}"
+    assert f"git+{repository_url()}@{ref}\n" in set_up_cell().source
+
+
+def test_notebooks_are_opened_from_the_same_branch_everywhere() -> None:
+    branch = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["branch"]
+    readme = (ROOT / "README.md").read_text()
+    opened = re.findall(r"/v2/gh/[^/]+/[^/]+/(\w+)|/github/[^/]+/[^/]+/blob/(\w+)", readme)
+    assert len(opened) == 4 and {"".join(found) for found in opened} == {branch}, (
+        f"_config.yml says {branch}: run `make address`"
+    )
+    config, publish = (ROOT / "_config.yml").read_text(), ROOT / ".github/workflows/publish.yml"
+    assert f"\n  branch: {branch}" in config, "publish.yml finds this line without a release"
+    assert "'s/^  branch: release\\b/  branch: main/' _config.yml" in publish.read_text()
+
+
+def test_links_of_the_readme_also_work_away_from_the_repository(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As the description of the package, which setup.py makes of it."""
+    made: dict[str, str] = {}
+    setuptools = ModuleType("setuptools")
+    monkeypatch.setattr(setuptools, "setup", lambda **given: made.update(given), raising=False)
+    monkeypatch.setitem(sys.modules, "setuptools", setuptools)
+    runpy.run_path(str(ROOT / "setup.py"))
+    targets = re.findall(r"\]\(([^)]*)\)", made["long_description"])
+    assert not [target for target in targets if not target.startswith(("https://", "#"))]
+    assert f"({repository_url()}/raw/main/site/live-widget.png)" in made["long_description"]
+    assert f"({repository_url()}/blob/main/tinylib/bleu.py)" in made["long_description"]
 
 
 def pins() -> dict[str, str]:
@@ -409,6 +540,7 @@ def test_loose_needs_allow_the_pins() -> None:
     for need in map(Requirement, project["dependencies"]):
         assert need.specifier.contains(pins()[plain(need.name)]), f"pyproject.toml: {need}"
         assert "==" not in str(need), f"pyproject.toml: {need} would fight with Colab's own"
+        assert ">=" in str(need), f"pyproject.toml: without a bound nothing tests {need}"
 
 
 def test_binder_has_the_same_pins() -> None:
@@ -424,6 +556,12 @@ def test_binder_has_the_same_pins() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     needs = {re.split(r"[<>=]", need)[0] for need in project["dependencies"]}
     assert needs <= set(found), "Binder lacks what tinylib needs"
+
+
+def test_binder_computes_with_one_thread() -> None:
+    command = [str(ROOT / ".binder/start"), "sh", "-c", 'echo "$OMP_NUM_THREADS $1"', "-", "a b"]
+    run = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert run.stdout == "1 a b\n"
 
 
 def test_browser_parts_are_pinned() -> None:
@@ -444,3 +582,93 @@ def test_no_file_names_a_registry_or_somebodys_home() -> None:
     for path in files():
         found = host.search(path.read_bytes()) or home.search(path.read_bytes())
         assert not found, f"{path.relative_to(ROOT)}: {found[0].decode()}"
+
+
+# --- what runs on GitHub -----------------------------------------------------------------------
+
+
+@each_workflow
+def test_actions_are_pinned_by_commit_and_get_no_credentials(path: Path) -> None:
+    """A tag can be moved to other code; the version stands beside the commit, for people."""
+    text = path.read_text(encoding="utf-8")
+    for line in re.findall(r"uses:.*", text):
+        assert re.fullmatch(r"uses: [\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line), line
+    for job in yaml.safe_load(text)["jobs"].values():
+        for step in job["steps"]:
+            if step.get("uses", "").startswith("actions/checkout@"):
+                assert step["with"]["persist-credentials"] is False, f"{path.name}: {step}"
+
+
+MAY_WRITE = {
+    ("publish", "deploy"): {"pages": "write", "id-token": "write"},
+    ("release", "release"): {"contents": "write"},
+}
+
+
+@each_workflow
+def test_only_publishing_may_write(path: Path) -> None:
+    """It runs no code of ours: a step of it is an action or a command of GitHub's own program."""
+    workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert workflow["permissions"] in ({}, {"contents": "read"})
+    assert "pull_request_target" not in workflow[True], "it would give a fork the secrets"
+    for name, job in workflow["jobs"].items():
+        rights = job.get("permissions", {})
+        if "write" in rights.values():
+            assert rights == MAY_WRITE.get((path.stem, name))
+            for step in job["steps"]:
+                assert "actions/checkout" not in step.get("uses", "")
+                for command in re.split(r"\|\||&&|[;|\n]", step.get("run", "gh release")):
+                    assert command.strip().startswith("gh "), f"{path.name}: {command}"
+
+
+OURS, FORK = "owner/course", "reader/course"
+TESTED = {"conclusion": "success", "event": "push", "head_branch": "main"}
+
+
+@pytest.mark.parametrize(
+    ("event", "publishes"),
+    [
+        ({**TESTED, "head_repository": {"full_name": OURS}}, True),
+        ({**TESTED, "head_repository": {"full_name": OURS}, "conclusion": "failure"}, False),
+        ({**TESTED, "head_repository": {"full_name": OURS}, "event": "pull_request"}, False),
+        ({**TESTED, "head_repository": {"full_name": OURS}, "head_branch": "other"}, False),
+        ({**TESTED, "head_repository": {"full_name": FORK}, "event": "pull_request"}, False),
+        ({**TESTED, "head_repository": {"full_name": FORK}}, False),
+        ("refs/heads/main", True),  # by hand
+        ("refs/heads/other", False),
+    ],
+)
+def test_what_is_published(event: dict[str, object] | str, publishes: bool) -> None:
+    """Only main of this repository, and only if its tests pass: a pull request from a fork's main
+    is tested as well, by tests that it may change."""
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "publish.yml").read_text())["jobs"]
+    assert jobs["deploy"]["needs"] == "build" and "if" not in jobs["deploy"]
+    github: dict[str, object] = {"repository": OURS, "event_name": "workflow_run"}
+    if isinstance(event, str):
+        github |= {"event_name": "workflow_dispatch", "ref": event, "event": {}}
+    else:
+        github |= {"ref": "refs/heads/main", "event": {"workflow_run": event}}
+
+    def value(name: str) -> object:
+        found: object = {"github": github}
+        for part in name.split("."):  # as there, what is not there is null
+            found = found.get(part) if isinstance(found, dict) else None
+        return found
+
+    condition = " ".join(jobs["build"]["if"].split())
+    condition = re.sub(r"\bgithub(\.\w+)+", lambda name: f"value('{name[0]}')", condition)
+    condition = condition.replace("&&", "and").replace("||", "or")
+    assert eval(condition, {"value": value}) is publishes
+
+
+def test_workflows_are_linted(tmp_path: Path) -> None:
+    """By actionlint: `make lint` runs the same script over our own."""
+    bad = tmp_path / "bad.yml"
+    bad.write_text(
+        "on: push\njobs:\n  a:\n    runs-on: ubuntu-latest\n"
+        "    steps:\n      - run: echo ${{ github.no_such_thing }}\n"
+    )
+    command = [which("node") or "node", str(ROOT / "tests" / "lint_workflows.mjs")]
+    run = subprocess.run([*command, str(bad)], capture_output=True, text=True)
+    assert run.returncode == 1 and 'property "no_such_thing" is not defined' in run.stderr
+    subprocess.run([*command, *map(str, WORKFLOWS)], check=True)

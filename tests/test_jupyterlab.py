@@ -3,25 +3,46 @@
 import importlib
 import json
 import os
+import secrets
 import shutil
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 import torch
-from browsing import ROOT, expected, launch, line, shown
+from browsing import PATIENCE, ROOT, expected, launch, line, shown
+from jupyterlab.commands import get_app_dir  # type: ignore[import-untyped]
 from playwright.sync_api import Locator, Page, expect, sync_playwright
+from refresh import canonical
 from test_self_attention import X
 
+from tinylib.generation import Sampling
+from tinylib.gpt import GPTConfig
+from tinylib.lab.data import Characters, Pair, tokenise
+from tinylib.lab.language import LanguageModel, metadata_of
+from tinylib.lab.language_recipes import untrained as untrained_gpt
+from tinylib.lab.own import OwnModel
+from tinylib.lab.recipes import untrained
+from tinylib.lab.train import Fit
+from tinylib.lab.translation import joined
+from tinylib.transformer import Transformer
+from tinylib.transformer_block import Design
+from tinylib.widgets.transformer import MOST_STEPS
 from tinylib.widgets.translator import translator
 
 CHAPTER = "04_self_attention.ipynb"
 SENTENCES = "sentences.ipynb"
+OWN = "own.ipynb"
+STATE = "application/vnd.jupyter.widget-state+json"
+TOKEN = secrets.token_urlsafe()  # who does not know it can run nothing here
 CELLS = {
     "encoder_decoder": "EncoderDecoderWidget('the cat is happy .')",
     "decoding": "DecodingWidget('the cat is happy .', width=2)",
@@ -38,6 +59,43 @@ def thread() -> dict[str, Any]:
         "causal": False,
         "scaled": False,
     }
+
+
+PAIRS = [("the cat isn't here .", "猫 不 在 这 里 。"), ("a dog sees you !", "собака l' tree 😀 !")]
+TEXT = "“you’re” 😀 茶 and Я люблю.\n"
+MINE = {
+    "transformer": "TransformerWidget.of('mine.safetensors')(\"the cat isn't here .\")",
+    "generation": f"GenerationWidget.of('writer.safetensors')({TEXT[:9]!r}, length=5)",
+}
+
+
+def own_models() -> tuple[OwnModel, OwnModel]:
+    """A translator and a language model of other languages; that they have learnt is no matter."""
+    design = Design(D=8, H=2, F=8, layers=2, dropout=0.0)
+    pairs = [Pair(tuple(one.split()), tuple(other.split())) for one, other in PAIRS]
+    model = untrained(pairs, partial(Transformer, design=design))
+    told = {
+        "design": design._asdict(),
+        "source_words": model.source.tokens[4:],
+        "target_words": model.target.tokens[4:],
+        "languages": ["English", "Mixed"],
+        "held_out": {"a dog sees you!": "собака l'tree 😀!"},
+    }
+    tokens = Characters(TEXT)
+    gpt = untrained_gpt(GPTConfig(V=len(tokens), longest=24, D=8, H=2, layers=1))
+    writer = LanguageModel(gpt, tokens)
+    return OwnModel(model, Fit(), {}, told), OwnModel(writer, Fit(), {}, metadata_of(writer))
+
+
+def in_a_notebook(calls: Mapping[str, str]) -> str:
+    cells: list[dict[str, Any]] = []
+    for stem, call in calls.items():
+        code = f"import sys\nsys.path.insert(0, '..')\nfrom tinylib.widgets.{stem} import *\n{call}"
+        cells.append({"cell_type": "code", "id": stem, "execution_count": None, "metadata": {}})
+        cells[-1] |= {"source": code, "outputs": []}
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": kernel}}
+    return json.dumps(notebook | {"cells": cells})
 
 
 def sentences() -> str:
@@ -66,9 +124,15 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     (course / "chapters").mkdir()
     shutil.copy(ROOT / "chapters" / CHAPTER, course / "chapters")
     (course / "chapters" / SENTENCES).write_text(sentences())
+    (course / "chapters" / OWN).write_text(in_a_notebook(MINE))
+    for model, name in zip(own_models(), ("mine", "writer"), strict=True):
+        model.save(course / "chapters" / f"{name}.safetensors")
+    (course / "settings").mkdir()
+    shutil.copy(ROOT / ".binder" / "overrides.json", course / "settings")
     port, log = 8400 + os.getpid() % 500, course / "lab.log"
     own = {f"JUPYTER_{kind}_DIR": str(course / ".jupyter" / kind) for kind in ("CONFIG", "RUNTIME")}
-    options = f"--no-browser --allow-root --ServerApp.port={port} --IdentityProvider.token="
+    own["JUPYTER_TOKEN"] = TOKEN  # not as an option, since others may list the processes
+    options = f"--no-browser --allow-root --ServerApp.port={port}"
     with log.open("w") as out:
         server = subprocess.Popen(
             [
@@ -78,6 +142,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
                 "lab",
                 *options.split(),
                 f"--ServerApp.root_dir={course}",
+                f"--LabApp.app_settings_dir={course / 'settings'}",
             ],
             env=os.environ | own,
             stdout=out,
@@ -108,13 +173,14 @@ def page(chromium_path: str) -> Iterator[Page]:
     with sync_playwright() as playwright:
         browser = launch(playwright, chromium_path)
         page = browser.new_page(viewport={"width": 1400, "height": 1000})
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(PATIENCE)
+        expect.set_options(timeout=PATIENCE)
         yield page
         browser.close()
 
 
 def open_notebook(page: Page, lab: str, name: str) -> None:
-    page.goto(f"{lab}/lab/tree/chapters/{name}?reset")
+    page.goto(f"{lab}/lab/tree/chapters/{name}?reset&token={TOKEN}")
     page.locator(".jp-Notebook .jp-Cell").first.click()
     page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]")
 
@@ -122,6 +188,12 @@ def open_notebook(page: Page, lab: str, name: str) -> None:
 def run_all(page: Page) -> None:
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+
+
+def shut_down(page: Page) -> None:
+    page.get_by_role("menuitem", name="Kernel", exact=True).click()
+    page.get_by_role("menuitem", name="Shut Down Kernel", exact=True).click()
+    page.get_by_text("No Kernel").first.wait_for()
 
 
 @pytest.fixture(scope="module")
@@ -154,6 +226,14 @@ def close(a: torch.Tensor, b: torch.Tensor) -> bool:
     return a.shape == b.shape and torch.allclose(a, b, atol=1e-5)
 
 
+def test_the_server_answers_only_with_its_token(lab: str) -> None:
+    contents = f"{lab}/api/contents/chapters"
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(contents)
+    with urllib.request.urlopen(f"{contents}?token={TOKEN}") as answer:
+        assert CHAPTER in answer.read().decode()
+
+
 def test_torch_answers_each_edit(widget: Locator) -> None:
     inputs = thread()
     assert widget.locator(".where").text_content() == "Computed by PyTorch, in the kernel."
@@ -171,6 +251,8 @@ def test_torch_answers_each_edit(widget: Locator) -> None:
     widget.get_by_role("button", name="remove with").click()
     del inputs["words"][3], inputs["x"][3]
     assert_kernel_answers(widget, inputs)
+    expect(widget).to_have_class("frame")  # nothing is greyed any more
+    expect(widget.locator(".where")).to_have_text("Computed by PyTorch, in the kernel.")
 
 
 def test_an_edit_that_changes_no_number_is_answered_too(widget: Locator) -> None:
@@ -180,23 +262,33 @@ def test_an_edit_that_changes_no_number_is_answered_too(widget: Locator) -> None
     box.fill("Your")
     time.sleep(5.5)
     assert widget.locator(".problem:not(.failure)").text_content() == ""
+    expect(widget).to_have_class("frame")
 
 
 def test_a_restart_of_the_kernel_is_noticed(notebook: Page, widget: Locator) -> None:
-    notebook.get_by_role("menuitem", name="Kernel", exact=True).click()
-    notebook.get_by_role("menuitem", name="Shut Down Kernel", exact=True).click()
-    notebook.get_by_text("No Kernel").first.wait_for()
+    shut_down(notebook)
     widget.get_by_label("w_v of 1, 1", exact=True).fill("3")
+    expect(widget).to_have_class("frame stale")
+    expect(widget.locator(".where")).to_have_text("Computing…")
+    expect(widget.locator(".heat").first).to_have_attribute("aria-busy", "true")
     widget.get_by_text("Still waiting for the new numbers.").wait_for()
 
 
-def test_sentences_are_translated_by_the_kernel(page: Page, lab: str) -> None:
-    """Before the cells are run there are tables; after it, torch answers what is typed."""
+@pytest.fixture(scope="module")
+def translations(page: Page, lab: str) -> Page:
+    """Before the cells are run there are tables."""
     open_notebook(page, lab, SENTENCES)
     stored = page.locator(".tl-live")
     expect(stored.nth(1)).to_contain_text("le chat est heureux .")
     assert stored.count() == 2 and "spec" not in stored.first.inner_text()
     run_all(page)
+    expect(page.locator(".frame")).to_have_count(2)
+    return page
+
+
+def test_sentences_are_translated_by_the_kernel(translations: Page) -> None:
+    """After it, torch answers what is typed."""
+    page = translations
     vector, tree = page.locator(".frame").nth(0), page.locator(".frame").nth(1)
     words, best = vector.locator(".said b"), tree.locator(".ends tbody tr:first-child th")
     says: dict[Locator, Callable[[str], None]] = {
@@ -219,3 +311,63 @@ def test_sentences_are_translated_by_the_kernel(page: Page, lab: str) -> None:
     says[vector]("le chat est heureux .")
     tree.get_by_role("slider", name="beam width").fill("3")
     expect(tree.locator(".ends tbody tr")).to_have_count(4)  # greedy search is the fourth
+
+
+def test_what_was_saved_is_shown_when_it_is_opened_again(translations: Page, lab: str) -> None:
+    """Before any cell has run, by the setting that `make lab` and Binder bring; `make refresh`
+    leaves out the state that is saved for it."""
+    page = translations
+    with page.expect_response(lambda got: got.request.method == "PUT" and SENTENCES in got.url):
+        page.keyboard.press("Control+s")
+    shut_down(page)
+    open_notebook(page, lab, SENTENCES)
+    vector, tree = page.locator(".frame").nth(0), page.locator(".frame").nth(1)
+    expect(vector.locator(".said b")).to_have_text(["le", "chat", "est", "heureux", ".", "<eos>"])
+    expect(tree.locator(".ends tbody tr:first-child th")).to_have_text("le chat est heureux .")
+    assert page.get_by_text("Error displaying widget").count() == 0
+    line(vector).fill("the dogs are not sad .")
+    vector.get_by_text("Is the kernel running?").wait_for()
+
+    api = f"{lab}/api/contents/chapters/{SENTENCES}?token={TOKEN}"
+    saved = nbformat.from_dict(page.request.get(api).json()["content"])
+    assert len(saved.metadata.widgets[STATE]["state"]) >= 2
+    text = canonical(saved, "sentences")
+    assert "widget-view" not in text and STATE not in text and text.count("tl-live") == 2
+
+
+def test_models_of_ones_own_answer_in_their_own_languages(page: Page, lab: str) -> None:
+    """Their names stand on the widget, other scripts are typed and written, and torch computes."""
+    open_notebook(page, lab, OWN)
+    run_all(page)
+    reader, text = page.locator(".frame").nth(0), page.locator(".frame").nth(1)
+    mine, writer = own_models()
+
+    def says(english: str) -> str:
+        return joined(mine.model([tokenise(english)])[0][:MOST_STEPS])
+
+    said = reader.locator("p.french")
+    expect(said).to_contain_text(says("the cat isn't here .")[:12])
+    expect(reader.get_by_text("Mixed → English")).to_be_visible()
+    assert "French" not in reader.inner_text() and "Tatoeba" not in reader.inner_text()
+    line(reader).fill("a dog isn't here!")
+    expect(said).to_contain_text(says("a dog isn't here!")[:12])
+    reader.locator(".offer select").select_option("a dog sees you!")
+    expect(said).to_contain_text(says("a dog sees you!")[:12])
+    expect(reader.locator(".where")).to_have_text("Computed by PyTorch, in the kernel.")
+
+    def writes(prompt: str) -> str:
+        new: str = writer.model.write(prompt, 5, Sampling(0.8))
+        return new.replace("\n", "↵\n")
+
+    own = text.locator(".page .own")
+    expect(own).to_have_text(writes(TEXT[:9]))
+    text.locator("textarea").fill("Я’ 茶😀")
+    expect(own).to_have_text(writes("Я’ 茶😀"))
+    text.locator("textarea").fill("Q")
+    expect(text.get_by_role("alert").first).to_contain_text("“Q” is none of the")
+
+
+def test_the_settings_are_put_where_jupyterlab_reads_them() -> None:
+    settings = Path(get_app_dir(), "settings").resolve().relative_to(Path(sys.prefix).resolve())
+    for file in ("Makefile", ".binder/postBuild"):
+        assert f"/{settings.as_posix()}" in (ROOT / file).read_text(encoding="utf-8")

@@ -1,0 +1,90 @@
+"""`make test-elsewhere`: the tests, as other processors and numbers of threads compute."""
+
+from pathlib import Path
+
+import elsewhere
+import pytest
+from refresh import ROOT
+
+CONFTEST = """
+import pytest
+
+@pytest.fixture
+def chromium_path():
+    raise OSError("there is no browser")
+
+@pytest.fixture
+def page(chromium_path):
+    return "a page"
+"""
+TEST = """
+import os
+
+def test_in_a_browser(page):
+    pass
+
+def test_that_is_not_wanted():
+    raise AssertionError
+
+def test_of_the_machine():
+    assert os.environ["OMP_NUM_THREADS"] == "2"
+    assert os.environ["ATEN_CPU_CAPABILITY"] == "avx2"
+    assert os.environ["ONEDNN_MAX_CPU_ISA"] == os.environ["MKL_ENABLE_INSTRUCTIONS"] == "AVX2"
+"""
+
+
+@pytest.fixture
+def one_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every part is one test that passes on one machine only, and another in a browser."""
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "test_machine.py").write_text(TEST)
+    monkeypatch.setattr(elsewhere, "LOGS", ROOT / "_build" / "elsewhere-tested")
+    monkeypatch.setattr(elsewhere, "arguments", lambda part: ["-p", "elsewhere", str(tmp_path)])
+    monkeypatch.setattr(elsewhere, "capability", lambda cpu: cpu.upper())
+    monkeypatch.setenv("ATEN_CPU_CAPABILITY", "default")
+
+
+def test_each_combination_is_reported(one_test: None, capsys: pytest.CaptureFixture[str]) -> None:
+    """What stands after the filters is for pytest."""
+    only = ["-k", "not wanted"]
+    assert elsewhere.main(["--cpu=avx2", "--threads=2", "--part=modules", *only]) == 0
+    green = capsys.readouterr().out
+    assert green.startswith("green  cpu=avx2    (AVX2)  threads=2  modules")
+    assert "1 passed, 2 deselected" in green and "1 of 1 runs are green" in green
+
+    assert elsewhere.main(["--cpu", "avx2,native", "--threads=2", "--part", "parity", *only]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:4] for line in lines if line.startswith(("green", "red"))] == [
+        ["green", "cpu=avx2", "(AVX2)", "threads=2"],
+        ["red", "cpu=native", "(NATIVE)", "threads=2"],
+    ]
+    assert ["test_of_the_machine" in line for line in lines if "FAILED" in line] == [True]
+    assert lines[-1] == "test-elsewhere: 1 of 2 runs are green"
+
+
+def test_a_filter_that_nobody_knows_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        elsewhere.main(["--cpu=avx3"])
+    assert "avx3 is not default or avx2 or native" in capsys.readouterr().err
+
+
+def test_what_computes_alike_runs_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a machine without AVX-512, torch does the same with and without the limit."""
+    monkeypatch.setattr(elsewhere, "capability", {"avx2": "AVX2", "native": "AVX2"}.get)
+    assert elsewhere.different(["avx2", "native"]) == {"avx2": "AVX2"}
+    assert "cpu=native is left out" in capsys.readouterr().out
+
+
+def test_torch_keeps_to_the_limit() -> None:
+    assert elsewhere.capability("default") == "DEFAULT"
+
+
+def test_every_test_of_numbers_is_in_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And in one only: parity, or the modules, of which some read the built site."""
+    monkeypatch.setattr(elsewhere, "BUILT", ROOT)
+    ran = [Path(name).stem for name in elsewhere.arguments("modules") if name.endswith(".py")]
+    ran += [Path(name).stem for name in elsewhere.arguments("parity")]
+    apart = [f"test_{name}" for name in elsewhere.WITHOUT_NUMBERS]
+    assert sorted(ran + apart) == sorted(path.stem for path in ROOT.glob("tests/test_*.py"))
