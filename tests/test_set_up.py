@@ -21,6 +21,14 @@ from packaging.specifiers import SpecifierSet
 from refresh import ROOT
 from test_house_rules import pins
 
+# These tests run make as a user does, also when they were started by `make test` themselves:
+# make hands its options and its depth on, and then prints every folder that it enters.
+AS_A_USER = {
+    name: value
+    for name, value in os.environ.items()
+    if name not in {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES", "OUTER_PATH"}
+}
+
 REAL_NETWORK_ERRORS = {  # as pip and npm say it
     "pip, no name": "[Errno -3] Temporary failure in name resolution",
     "pip, no answer": "Retrying after connection broken by 'ConnectTimeoutError(...)'",
@@ -80,7 +88,9 @@ def make(folder: Path, error: str, target: str) -> str:
     program(folder / ".venv/bin/python", f'case "$*" in *"pip install"*) {fails};; esac')
     program(folder / ".venv/bin/npm", f'case "$1" in ci) {fails};; esac')
     program(folder / ".venv/bin/node", "exit 0")
-    run = subprocess.run(["make", target], cwd=folder, capture_output=True, text=True)
+    run = subprocess.run(
+        ["make", target], cwd=folder, env=AS_A_USER, capture_output=True, text=True
+    )
     assert run.returncode != 0 and error in run.stderr and "Nothing was half-" in run.stderr
     assert not (folder / ".venv/.installing").exists(), "the next run would start from nothing"
     return run.stderr
@@ -108,17 +118,24 @@ def works(tmp_path: Path) -> Path:
 
 def test_a_second_make_waits_for_the_first(works: Path) -> None:
     (works / "_build").mkdir()
-    with (works / "_build/.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        second = subprocess.Popen(
-            ["make", "site"], cwd=works, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
+    lock = (works / "_build/.lock").open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    second = subprocess.Popen(
+        ["make", "site"],
+        cwd=works,
+        env=AS_A_USER,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    with second, lock:  # on a failure the lock goes first, so that make can end
         assert second.stdout is not None
         said = second.stdout.readline()
         assert said == "set-up: another make is at work in this folder; waiting for it\n"
         assert not (works / "_build/.site").exists()
-    said, _ = second.communicate(timeout=120)
-    assert second.returncode == 0 and said.endswith("site: _build/html is up to date\n")
+        lock.close()
+        said, _ = second.communicate(timeout=120)
+        assert second.returncode == 0 and said.endswith("site: _build/html is up to date\n")
     assert (works / "_build/.site").exists()
 
 
@@ -128,7 +145,7 @@ def test_a_home_that_cannot_be_written_is_left_alone(works: Path, writable: bool
     if writable:
         home.mkdir()
     subprocess.run(
-        ["make", "site"], cwd=works, env=os.environ | {"HOME": str(home)}, check=True, text=True
+        ["make", "site"], cwd=works, env=AS_A_USER | {"HOME": str(home)}, check=True, text=True
     )
     wanted = home if writable else works / "_build/home"
     assert (works / "home").read_text() == f"{wanted}\n" and wanted.is_dir()
