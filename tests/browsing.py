@@ -3,6 +3,7 @@
 import functools
 import gzip
 import math
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -404,7 +405,7 @@ def assert_torch(widget: Locator, stem: str) -> None:
     """The numbers in the page are torch's for the inputs that the page holds."""
     settled(widget)
     assert problem(widget) == ""
-    assert where(widget).startswith("Computed in this page")
+    widget.locator(".where").filter(has_text=re.compile("^Computed in this page")).wait_for()
     inputs = inputs_of(widget)
     reference, single = exact(stem, inputs), expected(stem, inputs)
 

@@ -68,6 +68,18 @@ OPEN_ALL = """() => {
 }"""
 
 
+# Of the words of a listing that have the same class, and so the same colours, four stay elements.
+# The others become plain text, which takes as much room and has the contrast of the listing.
+PLAIN_LISTINGS = """() => {
+    const seen = {};
+    for (const word of document.querySelectorAll('.highlight pre span[class]')) {
+        seen[word.className] = (seen[word.className] ?? 0) + 1;
+        if (seen[word.className] > 4) word.replaceWith(...word.childNodes);
+    }
+    document.querySelectorAll('.highlight pre').forEach((listing) => listing.normalize());
+}"""
+
+
 def axe(visit: Visit) -> list[str]:
     found = visit.page.evaluate(
         """axe.run({
@@ -111,11 +123,12 @@ def test_axe_finds_nothing_at_a_desk_and_on_a_phone_in_light_and_dark(
         visit = Visit(context, site, path)
         visit.page.add_script_tag(path=AXE)
         visit.page.add_style_tag(content="section { content-visibility: visible !important }")
+        use_every_widget(visit)
+        visit.page.evaluate(OPEN_ALL)
+        if not THOROUGH:
+            visit.page.evaluate(PLAIN_LISTINGS)
         for width in (1280, 375):
             visit.page.set_viewport_size({"width": width, "height": 900})
-            visit.renew()
-            use_every_widget(visit)
-            visit.page.evaluate(OPEN_ALL)
             for scheme in ("light", "dark") if THOROUGH else (SCHEME[width],):
                 visit.page.emulate_media(color_scheme=scheme)
                 visit.page.evaluate(DRAWN)
@@ -195,10 +208,12 @@ def test_on_a_phone_nothing_is_out_of_reach(browser: Browser, site: str, path: s
         viewport={"width": 375, "height": 700}, has_touch=True, is_mobile=True
     ) as context:
         visit = Visit(context, site, path)
+        names = visit.widgets()  # a table that is alive may be wider than the one that was stored
         for width in (320, 375):  # the narrowest phone, too, does not scroll sideways
             visit.page.set_viewport_size({"width": width, "height": 700})
+            visit.page.evaluate(DRAWN)
             assert visit.page.evaluate("document.documentElement.scrollWidth") == width
-        for name in visit.widgets():
+        for name in names:
             widget = visit.widget(name)
             stem = name.rpartition("-")[0] or name
             if stem == "sampling":  # its words are there when they are chosen

@@ -406,6 +406,12 @@ modelTable.style = `
   .models label { gap: 6px; padding: 3px 2px 3px 0; }
   .models .here { min-width: 0; white-space: normal; width: 52px; }
 }
+@media (max-width: 350px) {
+  .models thead th, .models .here { width: 42px; font-size: 10px; }
+  .models thead th { padding: 0 2px 4px; }
+  .models td { padding: 0 2px; }
+  .models tbody th { font-size: 12px; }
+}
 `;
 frenchOf.style = `
 .said .label, .label { font-size: 13.5px; font-weight: 600; }

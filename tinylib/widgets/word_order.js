@@ -244,7 +244,12 @@ comparison.style = `
   .vectors.heat th button { padding: 0 3px; max-width: 42px; font-size: 11px; min-width: 24px; min-height: 24px; }
   .vectors.heat td + th { position: relative; } /* the word above what has become of it */
   .vectors.heat td + th button { display: block; height: 30px; line-height: 16px; padding: 0 0 13px 3px; }
-  .vectors .change { position: absolute; left: 3px; bottom: 2px; font-size: 10.5px; line-height: 12px; pointer-events: none; }
+  .vectors .change { position: absolute; left: 3px; bottom: 2px; min-width: 0; font-size: 10.5px; line-height: 12px; pointer-events: none; }
+}
+@media (max-width: 350px) {
+  .vectors.heat td span { width: 21px; font-size: 9px; letter-spacing: -.6px; }
+  .vectors.heat th button { max-width: 38px; }
+  .ways { min-width: 6px; margin: 0; }
 }
 `;
 
