@@ -61,6 +61,16 @@ def unchecked() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", False)
 
 
+@pytest.fixture(autouse=True)
+def pages_are_compared_with_what_readers_run(request: pytest.FixtureRequest) -> None:
+    """Checking types at each call takes ten times as long as a small model's arithmetic.
+
+    The tests of the modules check the types of the very functions that a page is compared with.
+    """
+    if "chromium_path" in request.fixturenames:
+        request.getfixturevalue("unchecked")
+
+
 @pytest.fixture(scope="module")
 def site() -> Iterator[str]:
     from browsing import served  # only now: most tests need no site

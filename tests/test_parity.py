@@ -262,7 +262,7 @@ CHANGED = ["encoder_decoder", "seq2seq_attention", "heads", "ablation", "gpt", "
 
 
 @pytest.mark.parametrize("stem", CHANGED)
-def test_a_weight_that_is_off_by_a_thousandth_is_refused(stem: str) -> None:
+def test_a_weight_that_is_off_by_a_thousandth_is_refused(stem: str, unchecked: None) -> None:
     """As if the page had read a file with one wrong number: the largest of a matrix.
 
     Rows of embeddings are left out, since most belong to words that the inputs do not hold.
