@@ -1,7 +1,9 @@
 """How tests look at the built site: a server, and pages that note what goes wrong."""
 
+import base64
 import functools
 import gzip
+import json
 import math
 import re
 import sys
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
 import torch
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, Playwright
@@ -250,7 +253,7 @@ Opener = Callable[..., Visit]
 
 
 def inputs_of(widget: Locator) -> dict:
-    return widget.evaluate("el => el.model.get('inputs')")
+    return json.loads(widget.evaluate("el => JSON.stringify(el.model.get('inputs'))"))
 
 
 def settled(widget: Locator) -> None:
@@ -273,30 +276,51 @@ def shown(widget: Locator, caption: str) -> torch.Tensor:
     return torch.tensor([[float(v.replace("Infinity", "inf")) for v in row] for row in rows])
 
 
+# Playwright wraps every number that it passes on, so many of them come as a text. Of floats, the
+# bytes come in base64.
+SHOWN = """(el, selectors) => {
+    const bytes = ({ buffer, byteOffset, byteLength }) => {
+        const [all, parts] = [new Uint8Array(buffer, byteOffset, byteLength), []];
+        for (let i = 0; i < all.length; i += 4096) { // a few at a time: they go through the stack
+            parts.push(String.fromCharCode(...all.subarray(i, i + 4096)));
+        }
+        return btoa(parts.join(''));
+    };
+    const all = (selector) => [...el.shadowRoot.querySelectorAll(selector)];
+    const numbers = (element) => [...element.values ?? [Number(element.dataset.value)]];
+    const drawn = selectors.map((selector) =>
+        bytes(new Float64Array(all(selector).flatMap(numbers))));
+    const received = Object.entries(el.model.get('outputs')).map(([name, { shape, data }]) =>
+        [name, { shape, data: bytes(data) }]);
+    return JSON.stringify({ drawn, received: Object.fromEntries(received) });
+}"""
+
+
+def floats(text: str, kind: Any) -> torch.Tensor:
+    return torch.from_numpy(np.frombuffer(base64.b64decode(text), kind).copy()).float()
+
+
+def drawn_and_received(
+    widget: Locator, *selectors: str
+) -> tuple[list[torch.Tensor], dict[str, torch.Tensor]]:
+    """The numbers that the elements of each selector stand for, and all outputs of the page."""
+    told = json.loads(widget.evaluate(SHOWN, list(selectors)))
+    received = {
+        name: floats(output["data"], np.float32).view(output["shape"])
+        for name, output in told["received"].items()
+    }
+    return [floats(numbers, np.float64) for numbers in told["drawn"]], received
+
+
 def drawn(widget: Locator, selector: str) -> torch.Tensor:
     """The numbers that strips, bars and shaded words stand for, one after the other."""
-    numbers = widget.evaluate(
-        """(el, selector) => [...el.shadowRoot.querySelectorAll(selector)]
-            .flatMap((e) => [...e.values ?? [Number(e.dataset.value)]])""",
-        selector,
-    )
-    return torch.tensor(numbers, dtype=torch.float32)
+    (numbers,), _ = drawn_and_received(widget, selector)
+    return numbers
 
 
 def received(widget: Locator) -> dict[str, torch.Tensor]:
-    """All outputs that the page holds; −∞ is a text on the way from the browser."""
-    outputs = widget.evaluate(
-        """el => Object.fromEntries(Object.entries(el.model.get('outputs')).map(
-            ([name, { shape, data: { buffer, byteOffset, byteLength } }]) => [name, { shape,
-                data: [...new Float32Array(buffer.slice(byteOffset, byteOffset + byteLength))]
-                    .map(String) }]))"""
-    )
-    return {
-        name: torch.tensor([float(v.replace("Infinity", "inf")) for v in out["data"]]).view(
-            out["shape"]
-        )
-        for name, out in outputs.items()
-    }
+    """All outputs that the page holds."""
+    return drawn_and_received(widget)[1]
 
 
 def page_of(stem: str) -> str:
@@ -423,10 +447,11 @@ def assert_torch(widget: Locator, stem: str) -> None:
         wanted = torch.where((page - own).abs() < (page - right).abs(), own, right)
         torch.testing.assert_close(page, wanted, rtol=0, atol=2e-5 * max(1, largest))
 
-    for name, numbers in received(widget).items():
-        same(name, numbers)
     heats: list[str] = widget.locator(HEAT).evaluate_all("all => all.map((e) => e.dataset.output)")
-    for name in heats:
-        same(name, drawn(widget, f"{HEAT}[data-output={name}] tbody td"))
-    for name, selector in DRAWN.get(stem, {}).items():
-        same(name, drawn(widget, selector))
+    places = [(name, f"{HEAT}[data-output={name}] tbody td") for name in heats]
+    places += DRAWN.get(stem, {}).items()
+    numbers, outputs = drawn_and_received(widget, *(selector for _, selector in places))
+    for (name, _), seen in zip(places, numbers, strict=True):
+        same(name, seen)
+    for name, output in outputs.items():
+        same(name, output)

@@ -62,12 +62,14 @@ def unchecked() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def pages_are_compared_with_what_readers_run(request: pytest.FixtureRequest) -> None:
-    """Checking types at each call takes ten times as long as a small model's arithmetic.
+def widgets_compute_as_for_readers(request: pytest.FixtureRequest) -> None:
+    """Checking types at each call takes up to ten times as long as a small model's arithmetic.
 
-    The tests of the modules check the types of the very functions that a page is compared with.
+    What is compared with a page, or searched through by a widget, is many calls of functions whose
+    types the tests of the modules check, and test_widgets.py those of the widgets.
     """
-    if "chromium_path" in request.fixturenames:
+    of_a_widget = request.path.name.startswith("test_widget_")
+    if of_a_widget or "chromium_path" in request.fixturenames:
         request.getfixturevalue("unchecked")
 
 

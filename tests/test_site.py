@@ -280,7 +280,15 @@ def test_predict_first_questions_open_by_keyboard_one_at_a_time(
     assert question.locator("details[open]").count() == 1
 
 
-SIGN = "summary => getComputedStyle(summary, '::before').content"
+# Of each answer of each question: its sign before it is opened, the sign after, its first word.
+SIGNS = """() => [...document.querySelectorAll('.predict')].map((question) =>
+    [...question.querySelectorAll('details')].map((answer) => {
+        const sign = () => getComputedStyle(answer.querySelector('summary'), '::before').content;
+        const closed = sign();
+        answer.open = true;
+        const [word] = answer.querySelector('p').textContent.trim().split(/[\\s.,:]/);
+        return [closed, sign(), word];
+    }))"""
 
 
 @pytest.mark.parametrize("path", PAGES[2:])
@@ -288,17 +296,14 @@ def test_an_answer_says_by_word_and_sign_whether_it_is_right(
     context: BrowserContext, site: str, path: str
 ) -> None:
     """One of each question's is: a check mark; the others get a cross. Not by colour alone."""
-    questions = Visit(context, site, path).page.locator(".predict")
-    assert questions.count() >= 3
-    for question in questions.all():
-        signs = []
-        for answer in question.locator("details").all():
-            assert answer.locator("summary").evaluate(SIGN) == '""', "not before it is opened"
-            answer.evaluate("answer => { answer.open = true; }")
-            signs.append(answer.locator("summary").evaluate(SIGN).strip('"'))
-            word = answer.locator("p").first.inner_text().split()[0].strip(".,:")
-            assert signs[-1] == ("✓" if word in ("Right", "Correct") else "✗"), word
-        assert signs.count("✓") == 1 and len(signs) > 2
+    questions = Visit(context, site, path).page.evaluate(SIGNS)
+    assert len(questions) >= 3
+    for answers in questions:
+        closed, signs, words = zip(*answers, strict=True)
+        assert set(closed) == {'""'}, "not before it is opened"
+        wanted = ["✓" if word in ("Right", "Correct") else "✗" for word in words]
+        assert [sign.strip('"') for sign in signs] == wanted, words
+        assert wanted.count("✓") == 1 and len(wanted) > 2
 
 
 def use_a_widget(visit: Visit) -> None:
