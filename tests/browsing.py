@@ -139,6 +139,7 @@ class Visit:
         self.requests: list[str] = []  # each address once
         self.foreign: list[str] = []
         self.site = site
+        self.only = ""  # the widget that was left in it
         self.page: Page = context.new_page()
         self.page.on("console", self._heard)
         self.page.on("pageerror", lambda error: self.console.append(f"error: {error}"))
@@ -166,7 +167,7 @@ class Visit:
 
     def widget(self, name: str) -> Locator:
         """The widget ``name``, once it stands in the page."""
-        found = self.page.locator(f".tl-widget[data-widget={name}]")
+        found = self.page.locator(f"css:light=.tl-widget[data-widget={name}]")
         found.wait_for()
         return found
 
@@ -177,19 +178,26 @@ class Visit:
             "[...document.querySelectorAll('.tl-widget')].map(w => w.dataset.widget)"
         )
 
+    def leave_only(self, stem: str) -> None:
+        """Take the text and all other widgets out of the page; its headings stay."""
+        self.widgets()
+        self.page.evaluate(LEAVE_ONLY, stem)
+        self.only = stem
+
     def renew(self, fragment: str = "") -> None:
         """As if just loaded: the runtime and models stay, all widgets come alive anew."""
         self.widgets()
         self.page.mouse.move(0, 0)
-        self.page.evaluate(RENEW, fragment)
+        self.page.evaluate(RENEW, [fragment, self.only])
         self.widgets()
 
 
 # host.js is what brings widgets to life, so it runs again, on what is stored in the page.
-RENEW = """async (fragment) => {
-    window.stored ??= await fetch(location.pathname).then((page) => page.text());
-    const page = new DOMParser().parseFromString(window.stored, 'text/html');
-    const previews = [...page.querySelectorAll('div.tl-live')];
+RENEW = """async ([fragment, only]) => {
+    window.previews ??= await fetch(location.pathname).then((page) => page.text())
+        .then((text) => new DOMParser().parseFromString(text, 'text/html'))
+        .then((page) => [...page.querySelectorAll('div.tl-live')]
+            .filter((preview) => !only || preview.dataset.widget === only));
     const widgets = [...document.querySelectorAll('.tl-widget')];
     if (previews.length !== widgets.length) throw new Error('not every widget is alive');
     if (!widgets.length) return;
@@ -210,15 +218,30 @@ RENEW = """async (fragment) => {
 }"""
 
 
+LEAVE_ONLY = """(stem) => {
+    for (const widget of document.querySelectorAll('.tl-widget')) {
+        if (widget.dataset.widget.replace(/-\\d+$/, '') === stem) continue;
+        Object.assign(widget.model, { set() {}, save_changes() {} });
+        widget.remove();
+    }
+    const text = 'p, ul, ol, pre, figure, img, table, details, .math, .cell_input';
+    for (const part of document.querySelectorAll(`article :is(${text})`)) {
+        if (!part.querySelector('.tl-widget')) part.remove();
+    }
+}"""
+
+
 class Pages:
     """The pages that the tests of a file share, each loaded once.
 
     Loading a chapter, the runtime and a model takes some seconds, and a widget made anew in a page
-    that has them is as good: its model, its view and all that the view remembers are new.
+    that has them is as good: its model, its view and all that the view remembers are new. If
+    ``only`` names a widget, the pages lose what else is in them: a browser has to keep thousands of
+    elements of text laid out at each step. The tests of the site look at the pages as they are.
     """
 
-    def __init__(self, context: BrowserContext, site: str) -> None:
-        self.context, self.site = context, site
+    def __init__(self, context: BrowserContext, site: str, only: str = "") -> None:
+        self.context, self.site, self.only = context, site, only
         self.visits: dict[str, Visit] = {}
 
     def open(self, path: str, width: int = SCREEN["width"]) -> Visit:
@@ -226,6 +249,8 @@ class Pages:
         path, mark, fragment = path.partition("#")
         if path not in self.visits:
             self.visits[path] = Visit(self.context, self.site, path)
+            if self.only:
+                self.visits[path].leave_only(self.only)
         visit = self.visits[path]
         visit.page.set_viewport_size(SCREEN | {"width": width})
         visit.renew(mark + fragment)

@@ -101,11 +101,12 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 
 @pytest.fixture(scope="module")
-def pages(browser: Browser, site: str) -> "Iterator[Pages]":
-    from browsing import Pages, new_context
+def pages(browser: Browser, site: str, request: pytest.FixtureRequest) -> "Iterator[Pages]":
+    from browsing import WIDGETS, Pages, new_context
 
+    stem = request.path.stem.removeprefix("test_widget_")
     with new_context(browser) as context:
-        yield Pages(context, site)
+        yield Pages(context, site, only=stem if stem in WIDGETS else "")
 
 
 @pytest.fixture
