@@ -244,12 +244,35 @@ def slim_page(
         context[kind] = [file for file in files if Path(file.filename).name not in unused]
 
 
+# Jupyter Book would write it without an icon, and a browser that is slow to follow it to the first
+# chapter then asks for one that is not there.
+INDEX = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>{title}</title>
+<link rel="icon" href="_static/{icon}">
+<meta http-equiv="refresh" content="0; url={page}">
+<p><a href="{page}">{title}</a></p>
+</html>
+"""
+
+
+def lead_to_the_first_page(app: Sphinx, error: Exception | None) -> None:
+    """Write the site's index.html, which Jupyter Book leaves alone if it is there."""
+    if error is None and app.builder.format == "html":
+        page = app.builder.get_target_uri(app.config.root_doc)
+        icon = Path(app.config.html_favicon).name
+        text = INDEX.format(title=app.config.html_title, icon=icon, page=page)
+        (Path(app.outdir) / "index.html").write_text(text, encoding="utf-8")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.setup_extension("sphinxcontrib.katex")
     app.connect("config-inited", use_katex)
     app.connect("builder-inited", copy_browser_parts)
     app.connect("doctree-read", describe_images)
     app.connect("html-page-context", slim_page, priority=900)
+    app.connect("build-finished", lead_to_the_first_page)
     app.add_css_file("course.css", priority=900)
     app.add_js_file("course.js", loading_method="defer")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -52,6 +52,14 @@ def test_a_page_is_light_quiet_and_asks_nobody_else(
     assert not any("/ort/" in url for url in visit.requests), "the runtime was loaded unasked"
 
 
+def test_the_index_leads_to_the_first_chapter_and_has_an_icon() -> None:
+    """Without one, a browser that is slow to follow asks for /favicon.ico, which is not there."""
+    index = (BUILT / "index.html").read_text()
+    assert "url=chapters/00_start.html" in index and '<a href="chapters/00_start.html">' in index
+    (icon,) = re.findall(r'<link rel="icon" href="([^"]+)">', index)
+    assert (BUILT / icon).is_file()
+
+
 # What has just come into sight is laid out, its fonts have come, and what watches sizes has run.
 DRAWN = """async () => {
     const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
