@@ -793,12 +793,19 @@ def test_a_text_that_grows_is_not_grey(context: BrowserContext, site: str) -> No
     assert widget.locator(".stale").count() == 0 and widget.locator(".busy").is_hidden()
 
 
+def waiting_for_weights(
+    context: BrowserContext, site: str, stem: str
+) -> tuple[Locator, list[Route]]:
+    """The widget, and its request for weights once it is made, which the test lets go on."""
+    held: list[Route] = []
+    context.route(WEIGHTS_FILE, lambda route: held.append(route))
+    return Visit(context, site, page_of(stem)).widget(stem), held
+
+
 def test_while_weights_are_loaded_the_old_translation_is_grey(
     context: BrowserContext, site: str
 ) -> None:
-    held: list[Route] = []
-    context.route(WEIGHTS_FILE, lambda route: held.append(route))
-    widget = Visit(context, site, page_of("transformer")).widget("transformer")
+    widget, held = waiting_for_weights(context, site, "transformer")
     line(widget).fill("i am very tired .")
     widget.get_by_text("Loading the model").wait_for()
     assert shades(widget, "transformer").pop() < 0.5 and where(widget).startswith("Loading the")
@@ -1193,9 +1200,7 @@ def test_another_sentence_is_translated_without_the_choices_of_the_one_before(
 def test_a_word_of_the_translation_before_cannot_be_chosen(
     context: BrowserContext, site: str
 ) -> None:
-    held: list[Route] = []
-    context.route(WEIGHTS_FILE, lambda route: held.append(route))
-    widget = Visit(context, site, page_of("seq2seq")).widget("seq2seq")
+    widget, held = waiting_for_weights(context, site, "seq2seq")
     line(widget).fill("she sings .")
     widget.locator(".stale").wait_for()
     choices(widget, 2).nth(1).click(force=True)
