@@ -8,9 +8,10 @@ import math
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -420,13 +421,20 @@ def exact(stem: str, inputs: dict) -> Results:
         return expected(stem, inputs)
 
 
-def beyond_rounding(page: list[Results], single: list[Results], exact: list[Results]) -> list[str]:
+def beyond_rounding(
+    page: list[Results],
+    single: list[Results],
+    exact: list[Results],
+    least: Mapping[str, float] = MappingProxyType({}),
+) -> list[str]:
     """What the page has wrong: its results, torch's in float32, and those in float64, by input.
 
     The measure is float32's own error. Over all inputs an output of the page may be off from
     float64 by at most 4 times what torch's float32 is off, plus 1e-7 of the largest entry. Whole
     numbers, shapes and infinities are the same. Where a function computes in float32 on purpose,
     torch is not off at all, and half a unit in the last place of the largest entry counts instead.
+    ``least`` says, for an output of few numbers, what float32 is off at least, so that torch's good
+    luck with these few is not the measure.
     """
     wrong = []
     for name, first in exact[0].items():
@@ -444,7 +452,7 @@ def beyond_rounding(page: list[Results], single: list[Results], exact: list[Resu
                 off = max(off, float(error.nan_to_num(nan=math.inf)))
                 own = max(own, float((theirs[name].double() - reference)[rounded].abs().max()))
                 largest = max(largest, float(reference[rounded].abs().max()))
-        own = own or 2**-24 * largest
+        own = max(own or 2**-24 * largest, least.get(name, 0.0))
         if off > (bar := 4 * own + 1e-7 * largest):
             wrong.append(f"{name}: off by {off:.2g}, more than {bar:.2g} (float32: {own:.2g})")
     return wrong
