@@ -70,7 +70,7 @@ lint: ## style, formatting, types, workflows, form of chapters
 
 refresh: ## re-run chapters and store their outputs: make refresh [04_self_attention ...]
 	$(call set_up,$(VENV)/.all)
-	@OMP_NUM_THREADS=1 $(BIN)/python tests/refresh.py $(CHAPTERS)
+	@$(BIN)/python tests/refresh.py $(CHAPTERS)
 
 address: ## write the address of _config.yml, and the version, wherever they are repeated
 	$(call set_up,$(VENV)/.all)

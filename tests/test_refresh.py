@@ -1,14 +1,29 @@
 """make refresh: one canonical form, and nothing lost when something goes wrong."""
 
+import base64
 import difflib
+import io
+import math
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from refresh import canonical, check, form, problems, refresh, set_up_cell
+from refresh import (
+    canonical,
+    check,
+    form,
+    keep_pictures,
+    look_the_same,
+    problems,
+    refresh,
+    set_up_cell,
+)
+
+from tinylib.lab.plot import lines
 
 
 def with_output(*outputs: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -133,3 +148,53 @@ def test_a_cell_that_is_added_leaves_the_others_as_they_were(tmp_path: Path) -> 
     nbval = [sys.executable, "-m", "pytest", "-q", "--nbval", "-p", "no:cacheprovider", str(path)]
     run = subprocess.run(nbval, capture_output=True, text=True)
     assert run.returncode == 1 and "1 failed, 3 passed" in run.stdout
+
+
+def test_cells_compute_as_on_any_processor(tmp_path: Path) -> None:
+    path = tmp_path / "00_trial.ipynb"
+    code = "import torch\nprint(torch.backends.cpu.get_cpu_capability(), torch.get_num_threads())"
+    nbformat.write(new_notebook(cells=[new_code_cell(code)]), path)
+    assert refresh(path) is None
+    assert nbformat.read(path, as_version=4).cells[1].outputs[0].text == "DEFAULT 1\n"
+
+
+def picture(shift: float = 0.0, colour: str = "#1f5fa8", title: str = "Loss") -> str:
+    """A curve, some of a pixel higher or lower, as a notebook stores it."""
+    x = [i / 20 for i in range(101)]
+    curves = {"model": [math.sin(t) + shift for t in x]}
+    drawing = lines(x, curves, title, x_name="t", y_name="nats").drawing
+    for axes in drawing.axes:
+        for curve in axes.lines:
+            curve.set_color(colour)
+    png = io.BytesIO()
+    drawing.savefig(png, dpi=192)
+    return base64.b64encode(png.getvalue()).decode()
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        ({"shift": 1e-4}, True),
+        ({"shift": 5e-4}, True),
+        ({"shift": 3e-2}, False),
+        ({"colour": "#1f8a5f"}, False),
+        ({"title": "Lost"}, False),
+    ],
+)
+def test_a_picture_looks_the_same_only_where_rounding_is_all_that_differs(
+    other: dict[str, Any], same: bool
+) -> None:
+    assert look_the_same(picture(), picture())
+    assert look_the_same(picture(), picture(**other)) == same
+
+
+def test_a_stored_picture_stays_if_the_new_one_looks_the_same() -> None:
+    def chapter(*pngs: str) -> nbformat.NotebookNode:
+        outputs = [new_output("display_data", {"image/png": png}) for png in pngs]
+        return new_notebook(cells=[new_code_cell("draw()", id="drawn", outputs=outputs)])
+
+    stored, again = chapter(picture(), picture()), chapter(picture(5e-4), picture(0.1))
+    moved = again.cells[0].outputs[1].data["image/png"]
+    keep_pictures(again, stored)
+    pngs = [output.data["image/png"] for output in again.cells[0].outputs]
+    assert pngs == [picture(), moved]
