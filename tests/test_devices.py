@@ -22,10 +22,11 @@ from tinylib.lab.data import Batches, Characters, Pair, Vocabulary, encode, reve
 from tinylib.lab.language import LanguageModel, Windows, text_loss
 from tinylib.lab.language_recipes import MODERN, MUON, pieces, pieces_loss
 from tinylib.lab.lookup import answer_loss, examine, heads_model, lookups
+from tinylib.lab.optimisers import adamw, muon
 from tinylib.lab.precision import computer, decide, precision, processor
 from tinylib.lab.recipes import certainty, said_backwards, translation_loss, untrained
 from tinylib.lab.stories import StoryBatches, answered, stories
-from tinylib.lab.train import Fit, Outcome, adamw, fit, muon
+from tinylib.lab.train import Fit, Outcome, fit
 from tinylib.lab.translation import (
     Translator,
     all_maps,

@@ -23,6 +23,7 @@ from torch import Tensor
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
 from tinylib.lab import language_recipes, processes, train, weights
 from tinylib.lab import precision as module
+from tinylib.lab.optimisers import adamw
 from tinylib.lab.precision import (
     FLOAT32,
     LEAST,
@@ -40,7 +41,7 @@ from tinylib.lab.precision import (
     quickest,
     relative_times,
 )
-from tinylib.lab.train import Fit, Outcome, adamw, fit, recipe
+from tinylib.lab.train import Fit, Outcome, fit, recipe
 
 CONFIG = GPTConfig(V=11, longest=7, D=12, H=3, layers=2, dropout=0.2)
 
@@ -204,7 +205,7 @@ def test_what_is_hopeless_is_not_measured_again() -> None:
 
 def test_bf16_that_is_emulated_is_not_even_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     """One step could take a minute: a single product shows it."""
-    monkeypatch.setattr(module, "_emulated", lambda clock, place: 41.0)
+    monkeypatch.setattr(module, "time_in_bf16", lambda clock, place: 41.0)
     clock = Clock(ZEN)
     chosen = decide(writer(), clock.loss, batch, clock=clock)
     assert set(clock.steps) == set(FLOAT32)
@@ -223,7 +224,7 @@ def test_a_product_is_measured_in_both() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Tensor, "__matmul__", counted)
-        assert module._emulated(clock) == pytest.approx(7.0)
+        assert module.time_in_bf16(clock) == pytest.approx(7.0)
     assert set(products) == {torch.float32, torch.bfloat16}
 
 

@@ -22,7 +22,8 @@ from torch import Tensor, nn
 from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood, next_token_loss
 from tinylib.lab import processes, train, weights
 from tinylib.lab.files import InUse, locked
-from tinylib.lab.train import Fit, Outcome, fit, linear, muon, recipe
+from tinylib.lab.optimisers import muon
+from tinylib.lab.train import Fit, Outcome, fit, linear, recipe
 
 B, T, V, PAD = 6, 11, 13, 0
 STEPS = 12
@@ -164,8 +165,8 @@ def work(folder: Path) -> None:
 def test_two_processes_are_one(tmp_path: Path) -> None:
     """Curves, weights, files, also with pads; a loss that no weights make right is refused.
 
-    Muon computes its updates in bfloat16, so the last bit of a gradient, which another order of
-    summing changes, may change a weight's third digit.
+    Muon computes its updates in bfloat16 where that is quick, so the last bit of a gradient, which
+    another order of summing changes, may change a weight's third digit.
     """
     command = "-m torch.distributed.run --standalone --nproc-per-node 2".split()
     run = subprocess.run(

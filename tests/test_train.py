@@ -28,10 +28,11 @@ from test_weights import room_for
 from torch import Tensor, nn
 
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
-from tinylib.lab import train, weights
+from tinylib.lab import optimisers, train, weights
 from tinylib.lab.files import InUse, locked
+from tinylib.lab.optimisers import adamw, muon
 from tinylib.lab.precision import processor
-from tinylib.lab.train import Fit, Outcome, adamw, constant, cosine, fit, linear, muon, recipe
+from tinylib.lab.train import Fit, Outcome, constant, cosine, fit, linear, recipe
 
 B, D, HIDDEN = 3, 5, 7
 Pair = tuple[Tensor, Tensor]
@@ -630,7 +631,12 @@ def felt(model: GPT, step: int) -> None:
         w.grad = torch.randn(w.shape, generator=g)
 
 
-def test_muon_is_torchs_for_the_blocks_matrices_and_adamw_for_the_rest() -> None:
+@pytest.mark.parametrize("products", [torch.bfloat16, torch.float32])
+def test_muon_is_torchs_for_the_blocks_matrices_and_adamw_for_the_rest(
+    products: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In bf16 to the last bit, and in float32 but for bf16's roundings."""
+    monkeypatch.setattr(optimisers, "quick", lambda device: products)
     ours, theirs = writer(), writer()
     learner = muon(ours, 0.02, adamw_lr=0.003, weight_decay=0.3, betas=(0.8, 0.97))
     named = dict(theirs.named_parameters())
@@ -649,7 +655,33 @@ def test_muon_is_torchs_for_the_blocks_matrices_and_adamw_for_the_rest() -> None
         learner.step()
         for part in parts:
             part.step()
-        assert same(ours, theirs)
+        assert same(ours, theirs) == (products == torch.bfloat16)
+    for name, w in named.items():
+        torch.testing.assert_close(ours.get_parameter(name), w, rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("share", "products"), [(0.3, torch.bfloat16), (1.0, torch.float32), (40.0, torch.float32)]
+)
+def test_muon_computes_in_bf16_only_where_that_is_quick(
+    share: float, products: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(optimisers, "time_in_bf16", lambda clock, place: share)
+    quick = optimisers.quick.__wrapped__
+    assert quick(torch.device("cpu")) == products
+
+
+@pytest.mark.parametrize("shape", [(6, 6), (5, 9), (9, 5)])
+def test_orthogonal_moves_the_singular_values_and_nothing_else(shape: tuple[int, int]) -> None:
+    """Each s to p(p(p(p(p(s))))) with p(s) = as + bs³ + cs⁵, along the same directions."""
+    G = torch.randn(shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    U, s, Vh = torch.linalg.svd(G, full_matrices=False)
+    s = s / G.norm()
+    for _ in range(5):
+        s = optimisers.A * s + optimisers.B * s**3 + optimisers.C * s**5
+    moved = optimisers.orthogonal(G)
+    torch.testing.assert_close(moved, U @ s.diag() @ Vh, rtol=0, atol=1e-9)
+    assert optimisers.orthogonal(torch.zeros(shape)).eq(0).all()
 
 
 def test_muon_learns_every_direction_at_the_same_speed() -> None:

@@ -51,8 +51,9 @@ from tinylib.lab.language_recipes import (
     pieces,
     pieces_loss,
 )
+from tinylib.lab.optimisers import adamw
 from tinylib.lab.precision import SETTINGS, Precision, decide, precision, processor
-from tinylib.lab.train import adamw, cosine, fit
+from tinylib.lab.train import cosine, fit
 
 BUILD = Path(__file__).resolve().parents[2] / "_build"
 TURNS = 24  # of a race

@@ -28,9 +28,10 @@ import torch
 from tinylib.lab import weights
 from tinylib.lab.data import PAD, Batches, Pair, Splits, bilingual, encode
 from tinylib.lab.leaderboard import MEASURES, leaderboard
+from tinylib.lab.optimisers import adamw
 from tinylib.lab.precision import Precision, precision, processor
 from tinylib.lab.recipes import quicker, translation_loss
-from tinylib.lab.train import adamw, fit
+from tinylib.lab.train import fit
 from tinylib.lab.translation import (
     CONTENT,
     FIRST,

@@ -32,6 +32,7 @@ from tinylib.lab import devices, weights
 from tinylib.lab.checkpoints import Checkpoints, figures
 from tinylib.lab.data import PAD, TINY_SHAKESPEARE, Characters, Vocabulary, tiny_shakespeare
 from tinylib.lab.language import LanguageModel, Windows, metadata_of, text_loss
+from tinylib.lab.optimisers import adamw, muon
 from tinylib.lab.precision import Precision, decide, precision
 from tinylib.lab.stories import (
     Story,
@@ -42,7 +43,7 @@ from tinylib.lab.stories import (
     ngram_loss,
     stories,
 )
-from tinylib.lab.train import Fit, Outcome, adamw, fit, linear, muon, recipe
+from tinylib.lab.train import Fit, Outcome, fit, linear, recipe
 
 MODERN: dict[str, Any] = {"norm": "rms", "positions": "rotary", "bias": False}
 """What is usual today, where it differs from GPT-2; beside these, the optimiser is Muon."""

@@ -222,7 +222,7 @@ def train_language_model(
             every=-(-steps // 10),
             checkpoint=checkpoint,
             show=show,
-            **ADAMW,  # Muon computes in bf16, which many laptops only emulate
+            **ADAMW,  # Muon's products cost much time where they have to be in float32
         )
         loss = text_loss(model, valid, T)
     writer = LanguageModel(model, tokens)

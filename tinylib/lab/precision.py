@@ -242,15 +242,15 @@ def _tried(
         data = processes.rows(batch(0), processes.rank(), processes.number())
         data = devices.moved(data, place)
         times = {name: 1.0 for name in names}
-        emulated = _emulated(clock, place) if any(SETTINGS[name].bf16 for name in names) else 0.0
-        if emulated > HOPELESS:
-            times |= {name: emulated for name in names if SETTINGS[name].bf16}
+        share = time_in_bf16(clock, place) if any(SETTINGS[name].bf16 for name in names) else 0.0
+        if share > HOPELESS:
+            times |= {name: share for name in names if SETTINGS[name].bf16}
         steps = {n: partial(step, n, data) for n in names if times[n] < HOPELESS}
         times |= relative_times(steps, clock)
     return {name: 1 / processes.mean(taken) for name, taken in times.items()}
 
 
-def _emulated(clock: Clock, place: torch.device = devices.CPU) -> float:
+def time_in_bf16(clock: Clock, place: torch.device = devices.CPU) -> float:
     """How many times as long as in float32 a product in bf16 takes.
 
     That is a millisecond's work. Where it is slow, one step of a large model would take a minute.

@@ -59,8 +59,9 @@ from tinylib.lab.lookup import (
     lookups,
     synthesizer_model,
 )
+from tinylib.lab.optimisers import adamw
 from tinylib.lab.precision import FLOAT32, Precision, decide, precision
-from tinylib.lab.train import Fit, Outcome, adamw, fit, linear, recipe
+from tinylib.lab.train import Fit, Outcome, fit, linear, recipe
 from tinylib.lab.translation import (
     FIRST,
     Translator,

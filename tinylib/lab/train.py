@@ -30,6 +30,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from tinylib.lab import devices, files, fingerprint, processes, weights
+from tinylib.lab.optimisers import adamw
 from tinylib.lab.precision import SETTINGS, computer, fixed
 from tinylib.lab.weights import load_into, tensors_of
 
@@ -70,68 +71,6 @@ def _after(warmup: float, fall: Schedule) -> Schedule:
     if not 0 <= warmup < 1:
         raise ValueError(f"warmup is {warmup}: give it as a share of all steps, 0 <= warmup < 1")
     return lambda s: s / warmup if s < warmup else fall((s - warmup) / (1 - warmup))
-
-
-def adamw(model: nn.Module, lr: float, weight_decay: float = 0.01, **how: Any) -> Optimizer:
-    """AdamW (Loshchilov and Hutter 2019), fused; only tensors with two axes or more decay.
-
-    To change its settings: `optimiser=partial(adamw, weight_decay=0.1, betas=(0.9, 0.95))`.
-    """
-    trained = [p for p in model.parameters() if p.requires_grad]
-    groups = [
-        {"params": [p for p in trained if p.ndim >= 2], "weight_decay": weight_decay},
-        {"params": [p for p in trained if p.ndim < 2], "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW([g for g in groups if g["params"]], lr, fused=True, **how)
-
-
-class Together(Optimizer):
-    """Several optimisers as one, each with parameters of its own. ``step`` takes no closure."""
-
-    def __init__(self, *parts: Optimizer) -> None:
-        super().__init__([group for part in parts for group in part.param_groups], {})
-        self.parts = parts
-        self._share()
-
-    def _share(self) -> None:
-        """Groups and memory are the same objects here and in the parts, whoever changes them."""
-        groups = iter(self.param_groups)
-        for part in self.parts:
-            part.state = self.state
-            part.param_groups = [next(groups) for _ in part.param_groups]
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        super().load_state_dict(state_dict)
-        self._share()
-
-    def step(self, closure: Any = None) -> None:  # type: ignore[override]
-        if closure is not None:
-            raise ValueError("no closure, for each part would call it: compute the loss before")
-        for part in self.parts:
-            part.step()
-
-
-def muon(
-    model: nn.Module, lr: float, adamw_lr: float = 4e-3, weight_decay: float = 0.1, **how: Any
-) -> Optimizer:
-    r"""Muon (Jordan et al. 2024) for the matrices in the model's `blocks`, AdamW for the rest.
-
-    $W \leftarrow (1 - \eta\lambda) W - \eta s\,UV^\top$, where $USV^\top$ is the gradient's running
-    mean, made orthogonal by a few matrix products: every direction is learned at the same speed.
-    s is $\sqrt{\max(1, rows/columns)}$. `lr` is Muon's rate; tables, norms and biases have AdamW's,
-    and `how` its other settings, without decay. ValueError if there are no such matrices.
-    """
-    trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    matrices = [p for name, p in trained.items() if name.startswith("blocks.") and p.ndim == 2]
-    if not matrices:
-        raise ValueError(f"{type(model).__name__} has no blocks with matrices: take adamw")
-    of_muon = {id(p) for p in matrices}
-    rest = [p for p in trained.values() if id(p) not in of_muon]
-    groups = [{"params": rest, "weight_decay": 0.0}]
-    return Together(
-        torch.optim.Muon(matrices, lr, weight_decay=weight_decay),
-        torch.optim.AdamW(groups, adamw_lr, fused=True, **how),
-    )
 
 
 # --- the loop ----------------------------------------------------------------------------------
