@@ -41,8 +41,9 @@ function withoutRuntime(error) {
 async function load() {
   const binary = fetched(`${ORT}ort-wasm-simd-threaded.wasm`);
   binary.catch(() => {}); // it is awaited below, unless the import fails first
-  const ort = await import(`${ORT}ort.wasm.min.mjs${tries ? `?try=${tries}` : ""}`);
-  ort.env.wasm.wasmPaths = ORT;
+  const anew = tries ? `?try=${tries}` : "";
+  const ort = await import(`${ORT}ort.wasm.min.mjs${anew}`);
+  ort.env.wasm.wasmPaths = { mjs: `${ORT}ort-wasm-simd-threaded.mjs${anew}` };
   ort.env.wasm.wasmBinary = await binary;
   ort.env.wasm.numThreads = 1;
   ort.env.logLevel = "error";

