@@ -280,12 +280,25 @@ def test_a_fault_of_the_exporter_is_refused(
 CHANGED = ["encoder_decoder", "seq2seq_attention", "heads", "ablation", "gpt", "transformer"]
 
 
+def with_one_off(
+    stem: str, inputs: list[dict], matrix: torch.Tensor, row: torch.Tensor, column: torch.Tensor
+) -> list:
+    """The widget's results for each input if this entry were larger by 1e-3."""
+    with torch.no_grad():
+        before = matrix[row, column].clone()
+        matrix[row, column] += 1e-3
+        results = [expected(stem, given) for given in inputs]
+        matrix[row, column] = before
+    return results
+
+
 @pytest.mark.parametrize("stem", CHANGED)
 def test_a_weight_that_is_off_by_a_thousandth_is_refused(stem: str, unchecked: None) -> None:
-    """As if the page had read a file with one wrong number: the largest of a matrix.
+    """As if the page had read a file with one wrong number: the largest of a matrix's row.
 
     Matrices with a row for each word are left out, since most words are neither in the inputs nor
-    ever likely to be said.
+    ever likely to be said. In the others, a row may belong to a hidden unit that these inputs leave
+    at 0: then the next row is tried, and one of eight has to be noticed.
     """
     widget = WIDGETS[stem]
     inputs = random_inputs(stem, 2, 4)
@@ -301,13 +314,12 @@ def test_a_weight_that_is_off_by_a_thousandth_is_refused(stem: str, unchecked: N
         p for p in model.parameters() if p.ndim == 2 and p.numel() and p.shape[0] not in words
     ]
     for matrix in matrices[:: max(1, len(matrices) // many(4, 40))]:
-        row, column = divmod(int(matrix.detach().abs().argmax()), matrix.shape[1])
-        with torch.no_grad():
-            before = matrix[row, column].clone()
-            matrix[row, column] += 1e-3
-            changed = [expected(stem, given) for given in inputs]
-            matrix[row, column] = before
-        assert beyond_rounding(changed, single, right) != [], (tuple(matrix.shape), row, column)
+        largest, columns = matrix.detach().abs().max(1)
+        rows = largest.argsort(descending=True)[:8]
+        places = [(row, columns[row]) for row in rows]
+        all_results = (with_one_off(stem, inputs, matrix, *place) for place in places)
+        noticed = (beyond_rounding(results, single, right) != [] for results in all_results)
+        assert any(noticed), (tuple(matrix.shape), rows)
 
 
 # ------------------------------------------------------------------ packed weights
