@@ -43,6 +43,7 @@ CPUS: dict[str, Sequence[str]] = {
 }
 THREADS = ("1", "2", "4")
 PARTS = ("modules", "parity", "chapters")
+MOST_NAMED = 20  # failed tests of a run, in what is printed
 
 # The same on every processor: how things are named, written, set up and linked.
 WITHOUT_NUMBERS = ("elsewhere", "house_rules", "jupyterlab", "refresh", "set_up", "site")
@@ -115,7 +116,8 @@ def execute(run: Run, variant: str, workers: int, options: Sequence[str]) -> boo
     """Whether the part is green. Its output is kept in a file of _build/elsewhere."""
     LOGS.mkdir(parents=True, exist_ok=True)
     log = LOGS / f"{'-'.join(run)}.log"
-    at_once = ["-n", str(workers), "--dist", "loadgroup"] if workers > 1 else []
+    together = "loadfile" if run.part == "chapters" else "loadgroup"  # a chapter has one kernel
+    at_once = ["-n", str(workers), "--dist", together] if workers > 1 else []
     command = [sys.executable, "-m", "pytest", "-q", "-rfE", "--tb=short", *at_once, *options]
     paths = os.pathsep.join([str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
     began = time.monotonic()
@@ -138,8 +140,10 @@ def execute(run: Run, variant: str, workers: int, options: Sequence[str]) -> boo
     )
     if status:
         failed = [line for line in lines if line.startswith(("FAILED ", "ERROR "))]
-        for line in failed or lines[-5:]:
+        for line in failed[:MOST_NAMED] or lines[-5:]:
             print(f"       {line[:150]}")
+        if len(failed) > MOST_NAMED:
+            print(f"       and {len(failed) - MOST_NAMED} more")
         print(f"       log: {log.relative_to(ROOT)}", flush=True)
     return status == 0
 

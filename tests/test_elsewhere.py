@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import elsewhere
+import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook
 from refresh import ROOT
 
 CONFTEST = """
@@ -60,6 +62,32 @@ def test_each_combination_is_reported(one_test: None, capsys: pytest.CaptureFixt
     ]
     assert ["test_of_the_machine" in line for line in lines if "FAILED" in line] == [True]
     assert lines[-1] == "test-elsewhere: 1 of 2 runs are green"
+
+
+def test_a_chapter_is_run_by_one_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its cells build on one another."""
+    for name in ("one", "two"):
+        cells = [new_code_cell(code) for code in ("x = 0", *["x += 1"] * 5, "assert x == 5")]
+        nbformat.write(new_notebook(cells=cells), tmp_path / f"{name}.ipynb")
+    monkeypatch.setattr(elsewhere, "LOGS", ROOT / "_build" / "elsewhere-tested")
+    monkeypatch.setattr(elsewhere, "arguments", lambda part: ["--nbval", str(tmp_path)])
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    assert elsewhere.main(["--cpu=native", "--threads=1", "--part=chapters"]) == 0
+    assert "14 passed" in capsys.readouterr().out
+
+
+def test_of_many_failures_the_first_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    many = "import pytest\n\n@pytest.mark.parametrize('i', range(23))\ndef test_it(i): assert 0"
+    (tmp_path / "test_machine.py").write_text(many)
+    monkeypatch.setattr(elsewhere, "LOGS", ROOT / "_build" / "elsewhere-tested")
+    monkeypatch.setattr(elsewhere, "arguments", lambda part: [str(tmp_path)])
+    assert elsewhere.main(["--cpu=native", "--threads=4", "--part=modules"]) == 1
+    told = capsys.readouterr().out
+    assert told.count("FAILED") == elsewhere.MOST_NAMED and "and 3 more" in told
 
 
 def test_a_filter_that_nobody_knows_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
