@@ -157,6 +157,15 @@ def decided(score: torch.Tensor) -> bool:
     return bool((gap > 1e-4).all())
 
 
+def worst(name: str, single: list[Results], right: list[Results]) -> float:
+    """What float32 is off at most, over all inputs; what is infinite in both counts as right."""
+    pairs = (
+        (ours[name].double(), theirs[name]) for ours, theirs in zip(single, right, strict=True)
+    )
+    errors = [(ours - theirs)[theirs.isfinite()].abs() for ours, theirs in pairs]
+    return float(torch.cat([error.flatten() for error in errors]).max())
+
+
 def error_of_probabilities(single: list[Results], right: list[Results]) -> dict[str, float]:
     """What float32 is off in the probabilities of a token, by what it is off in all surprises.
 
@@ -164,10 +173,7 @@ def error_of_probabilities(single: list[Results], right: list[Results]) -> dict[
     shows: if all logits are off by up to d, a probability p is off by up to about p(1 - p)d. Each
     token's surprise is compared, and it is off as the logits are.
     """
-    off = max(
-        float((ours["surprise"].double() - theirs["surprise"]).abs().max())
-        for ours, theirs in zip(single, right, strict=True)
-    )
+    off = worst("surprise", single, right)
     return {
         name: off * max(float((out[name] * (1 - out[name])).max()) for out in right)
         for name in ("probabilities", "adjusted")
@@ -186,7 +192,12 @@ def test_every_graph_computes_what_torch_does(chapter: Visit, stem: str, size: f
         inputs, right = [inputs[i] for i in kept], [right[i] for i in kept]
     page = run_in_page(chapter, stem, inputs)
     single = [expected(stem, given) for given in inputs]
-    least = error_of_probabilities(single, right) if stem == "generation" else {}
+    least = {}
+    if stem == "generation":
+        least = error_of_probabilities(single, right)
+    elif stem in ("beam_tree", "decoding"):  # one or two texts beside those of the beam's width
+        off = worst("score", single, right)
+        least = {"greedy_log_prob": off, "drawn_log_prob": off}
     assert beyond_rounding(page, single, right, least) == []
 
 
