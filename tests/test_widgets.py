@@ -333,6 +333,29 @@ def test_a_kernel_gets_one_module_without_imports() -> None:
     assert "function strips(" not in text and "function strips(" in module_text("encoder_decoder")
 
 
+def test_limits_may_be_fractions() -> None:
+    """Which of them the run-time check of types looks at is a matter of chance."""
+    limits = {"temperature": (0.1, 10), "sharpness": (0.5, 20.5)}
+    for _ in range(50):
+        schema.check_shape("x", np.zeros((2, 3)), ["T", "3"], {}, limits)
+
+
+def test_a_table_of_one_axis_is_refused_with_a_remedy() -> None:
+    class Entropy(NamedTuple):
+        entropy: Float[Tensor, " T"]
+
+    def compute(x: Float[Tensor, "T 3"]) -> Entropy:
+        return Entropy(x.sum(-1))
+
+    class EntropyWidget(StartWidget):
+        preview = "entropy"
+
+    EntropyWidget.compute = staticmethod(compute)  # type: ignore[arg-type]
+    shown = EntropyWidget("one two", x=[[0.0, 1, 2], [3, 4, 5]])
+    with pytest.raises(ValueError, match=r"'entropy' as a table, .* declare it with two, such"):
+        shown._repr_mimebundle_()
+
+
 def test_the_graphs_were_exported_from_the_sources_as_they_are() -> None:
     """By the hashes of graphs/manifest.json; `make graphs-check` exports them all and compares."""
     assert export.out_of_date(GRAPHS) == [], "run `make graphs` and commit what it writes"
@@ -400,7 +423,8 @@ def test_a_changed_file_of_a_graph_is_noticed(tmp_path: Path, monkeypatch: Any) 
 
 
 def test_there_are_the_graphs_that_widgets_need_and_no_other() -> None:
-    assert {p.stem for p in (HERE / "graphs").glob("*.onnx")} == set(GRAPHS)
+    there = {p.stem for p in (HERE / "graphs").glob("*.onnx")}
+    assert there == set(GRAPHS), "run `make graphs` and commit what it writes"
 
 
 TIED = {  # two names of one table, of which a file has the first

@@ -13,8 +13,15 @@ what a reader may edit, and the named tuple that it returns says what is shown::
         compute = staticmethod(compute)
 
 Letters are axes that change with the number of words, digits are fixed widths, and a tensor
-without axes is a switch (``Bool``) or a slider (``Float``, ``Int``). The view stands beside it in
-``<stem>.js``, made of the parts in ``parts.js``.
+without axes is a switch (``Bool``) or a slider (``Float``, ``Int``). What is shown as a table has
+two axes: one number for each word is ``"T 1"``. The view stands beside it in ``<stem>.js``, made of
+the parts in ``parts.js``. There ``partsFor`` lists them: ``words``, ``matrix`` and ``slider``
+edit an input, and ``heat`` shows an output, shaded from 0 to 1 or, if ``"signed"``, from 0 both
+ways. What an input may hold is said once, for the kernel and the page::
+
+        @classmethod
+        def limits(cls) -> Limits:
+            return {"sharpness": (0, 20)}
 
 Sentences, and a trained model that is run step by step, are declared beside ``compute``::
 
@@ -179,7 +186,13 @@ class LiveWidget(anywidget.AnyWidget):
 
     def shown(self, values: Mapping[str, Tensor]) -> str:
         """The results as HTML for a page without JavaScript: a table that is small and readable."""
-        return table(self.preview, values[self.preview], self.inputs.get("words") or [])
+        shown = values[self.preview]
+        if shown.ndim != 2:
+            raise ValueError(
+                f"{type(self).__name__} shows '{self.preview}' as a table, which has two axes, "
+                f'but that output has {shown.ndim}: declare it with two, such as "T 1"'
+            )
+        return table(self.preview, shown, self.inputs.get("words") or [])
 
     def __repr__(self) -> str:
         texts = [self.inputs[name] for name in self.spec.get("sentences", ())]

@@ -817,6 +817,7 @@ function toggle(widget, name, label) {
 /** The output `name` as a table of shaded numbers: "weight" shades 0 to 1, "signed" both ways. */
 function heatMap(widget, name, label, shading = "weight") {
   const axes = widget.spec.outputs[name].split(" ");
+  if (axes.length !== 2) throw new Error(`heat("${name}") needs an output of two axes, such as "T 1"`);
   const chooses = axes[0] === "T" && widget.spec.words;
   const table = h("table", { class: `heat ${shading}`, "data-output": name });
   const never = (value) => value === -Infinity || (shading === "weight" && value === 0);

@@ -200,7 +200,7 @@ def check_shape(
     value: np.ndarray,
     axes: Sequence[str],
     sizes: dict[str, int],
-    limits: Mapping[str, Sequence[int]],
+    limits: Mapping[str, Sequence[int | float]],
 ) -> None:
     """Compare ``value`` with its axes; a letter takes the size that it is first seen with."""
     if value.ndim != len(axes):
