@@ -1,5 +1,6 @@
 """What all tests share: settings and the browser."""
 
+import os
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,10 @@ from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 if TYPE_CHECKING:  # it reads the built site, which most tests do without
     from browsing import Opener, Pages, Visit
+
+# With `pytest -n`, the processes share the cores: threads of each would wait for one another.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # How long an example takes says more about what else the machine is doing than about the code.
 # The examples are the same in each run, so that a failure can be repeated anywhere.

@@ -307,7 +307,10 @@ def refresh(path: Path) -> str | None:
     if changed:
         write(path, text)
     seconds = time.perf_counter() - start
-    print(f"{path.stem}: {'refreshed' if changed else 'unchanged'} ({seconds:.0f} s)", flush=True)
+    print(
+        f"{path.stem}: {'refreshed' if changed else 'its outputs were fresh'} ({seconds:.0f} s)",
+        flush=True,
+    )
     return None
 
 
