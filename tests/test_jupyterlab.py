@@ -186,8 +186,23 @@ def open_notebook(page: Page, lab: str, name: str) -> None:
 
 
 def run_all(page: Page) -> None:
-    page.get_by_role("menuitem", name="Run", exact=True).click()
-    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    """Start the cells until the notebook shows a widget.
+
+    On a busy machine JupyterLab 4.6 sometimes drops all that it was told to run just after a kernel
+    has started: it empties the cells' outputs and prompts, and waits. A reader presses again.
+    """
+    prompt = page.locator(".jp-CodeCell .jp-InputPrompt").first
+    end = time.monotonic() + PATIENCE / 1000
+    while time.monotonic() < end:
+        page.get_by_role("menuitem", name="Run", exact=True).click()
+        page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+        for quarters in range(PATIENCE // 250):
+            if page.locator(".frame").count():
+                return
+            if quarters > 40 and prompt.inner_text().strip() == "[ ]:":
+                break
+            page.wait_for_timeout(250)
+    pytest.fail(f"no widget: {page.locator('.jp-Notebook').first.inner_text()}")
 
 
 def shut_down(page: Page) -> None:
