@@ -6,7 +6,9 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
+from tinylib.generation import Sampling, choose_next
 from tinylib.gpt import GPT
+from tinylib.lab.fast_modules import fast_modules
 from tinylib.transformer import Transformer
 from tinylib.transformer_block import DecoderBlock, Design, EncoderBlock
 
@@ -173,3 +175,21 @@ def gpt2(model: GPT) -> Any:
     missing, unexpected = theirs.load_state_dict(weights, strict=False)
     assert not unexpected and set(missing) <= {"lm_head.weight"}
     return theirs.train(model.training)
+
+
+def without_cache(
+    model: GPT,
+    prompt: Tensor,
+    length: int,
+    sampling: Sampling | None = None,
+    u: Tensor | None = None,
+    pads: Tensor | None = None,
+) -> Tensor:
+    """What `generate` gives, by reading the whole text again for each token."""
+    text = prompt
+    with torch.inference_mode(), fast_modules(model):
+        for n in range(length):
+            logits, _ = model.read(text, None, pads, last=True)
+            token = choose_next(logits[:, 0], sampling, None if u is None else u[:, n])
+            text = torch.cat([text, token[:, None]], 1)
+    return text[:, prompt.shape[1] :]

@@ -21,13 +21,13 @@ from tinylib.attention_scoring import (
     constant,
     dot_score,
     epanechnikov,
-    fast_attend,
     gaussian,
     kernel_weights,
     length_mask,
     masked_softmax,
     scaled_dot_score,
 )
+from tinylib.fast_attention import fused_attend
 
 B, T, S, K, V = 2, 3, 5, 7, 11
 FLOATS = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
@@ -409,7 +409,7 @@ def torchs(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
 def test_attend_and_fast_attend_are_torchs(dtype: torch.dtype, close: float, case: Case) -> None:
     """The outputs and the gradients of q, k and v; so the two are each other's, too."""
     results = []
-    for function in (torchs, fast_attend, lambda q, k, v, mask: attend(q, k, v, mask).output):
+    for function in (torchs, fused_attend, lambda q, k, v, mask: attend(q, k, v, mask).output):
         q, k, v = (x.to(dtype, copy=True).requires_grad_() for x in case[:3])
         output = function(q, k, v, case.mask)
         assert output.dtype == dtype
@@ -444,21 +444,6 @@ def test_attend_is_torchs_attention(mask: torch.Tensor, scaled: bool) -> None:
             strict=True,
         ):
             torch.testing.assert_close(a[some.any(-1)], b[some.any(-1)], rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.parametrize("dtype", FLOATS)
-def test_the_fast_path_has_no_nan_either(dtype: torch.dtype) -> None:
-    torch.manual_seed(0)
-    q, k, v = (
-        torch.randn(B, n, w, dtype=dtype, requires_grad=True) for n, w in ((T, K), (S, K), (S, V))
-    )
-    mask = torch.ones(T, S, dtype=torch.bool)
-    mask[1] = False
-    output = fast_attend(q, k, v, mask)
-    output.sum().backward()
-    assert output.dtype == dtype and (output[:, 1] == 0).all() and output.isfinite().all()
-    assert all(a.grad is not None and a.grad.isfinite().all() for a in (q, k, v))
-    assert q.grad is not None and (q.grad[:, 1] == 0).all() and (q.grad[:, 0] != 0).any()
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -516,9 +501,9 @@ def test_the_fast_path_refuses_what_attend_refuses(
 ) -> None:
     q, k, v = qkv
     with pytest.raises(ValueError, match=r"the widths are .*: make them equal"):
-        fast_attend(q, k[..., 1:], v)
+        fused_attend(q, k[..., 1:], v)
     with pytest.raises(ValueError, match="4 keys but 5 values: a key needs a value"):
-        fast_attend(q, k[:, 1:], v)
+        fused_attend(q, k[:, 1:], v)
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -526,7 +511,7 @@ def test_nan_is_never_hidden(qkv: tuple[Tensor, ...], masked: bool) -> None:
     q, k, v = qkv
     mask = length_mask(torch.tensor([4, 1]), S)[:, None, :] if masked else None
     k[0, 2, 3] = torch.nan
-    for output in (attend(q, k, v, mask).output, fast_attend(q, k, v, mask)):
+    for output in (attend(q, k, v, mask).output, fused_attend(q, k, v, mask)):
         assert output[0].isnan().all() and output[1].isfinite().all()
 
 
@@ -556,7 +541,7 @@ def test_what_does_not_fit_is_refused_in_words(unchecked: None) -> None:
             q, k, v = (torch.zeros([K] * rank) for rank in ranks)
             attend(q, k, v)
         with pytest.raises(ValueError, match="give it rows, 2 axes"):
-            fast_attend(q, k, v)
+            fused_attend(q, k, v)
 
 
 def test_unequal_widths_are_refused_in_words(unchecked: None) -> None:
@@ -579,26 +564,6 @@ def test_unequal_widths_are_refused_in_words(unchecked: None) -> None:
             score(torch.zeros(K), torch.zeros(S, K))
         with pytest.raises(ValueError, match=r"k has shape \(7,\): give it rows"):
             score(torch.zeros(T, K), torch.zeros(K))
-
-
-def test_the_fast_path_refuses_the_same_masks(unchecked: None) -> None:
-    q, k, v = torch.zeros(T, K), torch.zeros(S, K), torch.zeros(S, V)
-    with pytest.raises(TypeError, match="make it boolean"):
-        fast_attend(q, k, v, torch.zeros(T, S))  # torch would add these numbers to the scores
-    with pytest.raises(ValueError, match=r"\(5, 3\) does not fit scores of shape \(3, 5\)"):
-        fast_attend(q, k, v, torch.ones(S, T, dtype=torch.bool))
-    for keys, mask in ((S, None), (T, torch.ones(T, T, dtype=torch.bool))):
-        with pytest.raises(ValueError, match="causal needs T = S and no mask"):
-            fast_attend(q, torch.zeros(B, keys, K), torch.zeros(B, keys, V), mask, causal=True)
-    with pytest.raises(ValueError, match="does not fit"):  # it would make the output larger
-        fast_attend(q, k, v, torch.ones(B, T, S, dtype=torch.bool))
-
-
-def test_the_fast_path_is_told_that_nobody_looks_ahead() -> None:
-    torch.manual_seed(0)
-    q, k, v = (torch.randn(B, T, w, dtype=torch.float64) for w in (K, K, V))
-    wanted = attend(q, k, v, torch.ones(T, T, dtype=torch.bool).tril()).output
-    torch.testing.assert_close(fast_attend(q, k, v, causal=True), wanted, rtol=1e-9, atol=1e-9)
 
 
 def test_wide_fp16_queries_do_not_overflow() -> None:

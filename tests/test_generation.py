@@ -10,25 +10,16 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from peers import close, gpt2, randomised
+from peers import close, gpt2, randomised, without_cache
 from torch import Tensor, nn
 
+from tinylib.checks import check_room
 from tinylib.decoding import greedy
-from tinylib.generation import (
-    KVCache,
-    Sampling,
-    at_hand,
-    beam_search,
-    check_room,
-    draw,
-    generate,
-    reserve,
-    temper,
-    top_k,
-    top_p,
-)
+from tinylib.generation import Sampling, beam_search, draw, generate, temper, top_k, top_p
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
+from tinylib.kv_cache import reserve_caches
 from tinylib.lab import weights
+from tinylib.lab.fast_modules import fast_modules
 from tinylib.lab.language import uniform
 from tinylib.lab.look import record
 
@@ -297,7 +288,7 @@ def test_the_nucleus_of_half_precision_is_that_of_its_logits(dtype: torch.dtype)
 
 
 def caches(model: GPT, B: int) -> Any:
-    return reserve(model, B, model.config.longest)
+    return reserve_caches(model, B, model.config.longest)
 
 
 @settings(max_examples=60)
@@ -356,7 +347,7 @@ def test_cached_uncached_padded_and_alone_are_one_text(
     prompt, u = tokens(B, T, seed=seed), numbers(B, length, seed + 1).to(dtype)
     how = length, sampling, u, pads
     found = generate(model, prompt, *how)
-    assert torch.equal(found, generate(model, prompt, *how, cached=False))
+    assert torch.equal(found, without_cache(model, prompt, *how))
     assert found.shape == (B, length)
     for row, (pad, text) in enumerate(zip(pads.tolist(), prompt, strict=True)):
         alone = generate(model, text[None, pad:], length, sampling, u[row : row + 1])
@@ -475,29 +466,6 @@ def test_stepping_back_and_taking_another_way() -> None:
     assert [block.length for block in cache] == [9, 9]
 
 
-def test_the_cache_is_what_it_costs() -> None:
-    """GPT-2 keeps 2 · 12 · 768 numbers for each token: 72 MiB for 1024 of them."""
-    model = small()
-    cache = reserve(model, 5, 7)
-    assert sum(t.numel() for block in cache for t in (block.keys, block.values)) == (
-        2 * model.config.layers * 5 * 7 * model.config.D
-    )
-    assert 2 * 12 * 768 * 1024 * 4 == 72 * 2**20
-
-
-def test_rows_are_written_in_place() -> None:
-    cache = KVCache(2, 5, torch.zeros(3, 7))
-    k, v = torch.randn(2, 3, 7), torch.randn(2, 3, 7)
-    now = cache.followed_by(k[:, :2], v[:, :2])
-    now = cache.followed_by(k[:, 2:], v[:, 2:])
-    assert torch.equal(now.keys, k) and torch.equal(now.values, v)
-    assert now.keys.data_ptr() == cache.keys.data_ptr(), "nothing was copied"
-    assert now.length == cache.length == 3
-    with pytest.raises(ValueError, match="token 6: the cache has room for 5"):
-        cache.followed_by(k, v)
-    assert cache.length == 3, "nothing is lost"
-
-
 def test_the_model_is_left_as_it_was() -> None:
     """Its modes and attributes, also after an error; and gradients flow through what it wrote."""
     model = small(dropout=0.5).train()
@@ -505,7 +473,7 @@ def test_the_model_is_left_as_it_was() -> None:
     before = [set(module.__dict__) for module in model.modules()]
     modes = [module.training for module in model.modules()]
     text = generate(model, tokens(2, 3), 5)
-    with pytest.raises(RuntimeError, match="on purpose"), at_hand(model):
+    with pytest.raises(RuntimeError, match="on purpose"), fast_modules(model):
         assert not any(module.training for module in model.modules())
         raise RuntimeError("on purpose")
     assert [set(module.__dict__) for module in model.modules()] == before
@@ -541,23 +509,23 @@ def test_what_is_called_before_a_layer_is_called() -> None:
     assert len(calls) == 6
 
 
-def test_a_model_at_hand_can_be_taken_at_hand_again() -> None:
+def test_fast_modules_may_be_nested() -> None:
     model, prompt = small().train(), tokens(1, 3)
     before = [set(module.__dict__) for module in model.modules()]
     wanted = generate(model, prompt, 6)
-    with at_hand(model):
+    with fast_modules(model):
         assert torch.equal(generate(model, prompt, 6), wanted)
         assert not model.training
         with torch.no_grad():
-            logits, _ = model.read(prompt, reserve(model, 1, 9))
+            logits, _ = model.read(prompt, reserve_caches(model, 1, 9))
         assert logits[0, -1].argmax() == wanted[0, 0]
     assert [set(module.__dict__) for module in model.modules()] == before
     assert all(module.training for module in model.modules())
 
 
-def test_at_hand_what_is_wrong_is_told() -> None:
+def test_with_fast_modules_what_is_wrong_is_told(unchecked: None) -> None:
     model = small()
-    with at_hand(model), pytest.raises(ValueError, match=r"w_k has shape \(30, 30\)"):
+    with fast_modules(model), pytest.raises(ValueError, match="keys has width 7: make it 30"):
         model.blocks[0].attention.project(torch.zeros(2, 30).double(), torch.zeros(2, 7).double())
     model.blocks[1].attention.float()
     with pytest.raises(RuntimeError, match="dtype"):
@@ -666,7 +634,7 @@ def test_an_unknown_token_is_told() -> None:
 
 def test_a_prompt_is_a_batch_of_texts() -> None:
     with pytest.raises(ValueError, match=r"prompt has shape \(4,\): give it rows"):
-        check_room(small(), tokens(4), 3, None)
+        check_room(tokens(4), 3, LONGEST, None)
 
 
 def test_the_whole_context_can_be_filled() -> None:

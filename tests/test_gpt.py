@@ -11,21 +11,13 @@ from hypothesis import strategies as st
 from peers import as_gpt2, close, drawn, gpt2, randomised
 from torch import Tensor, nn
 
-from tinylib.gpt import (
-    GPT,
-    Block,
-    GPTConfig,
-    RMSNorm,
-    gelu,
-    gelu_tanh,
-    negative_log_likelihood,
-    next_token_loss,
-    rms_norm,
-)
+from tinylib.feed_forward import gelu_tanh
+from tinylib.gpt import GPT, Block, GPTConfig, negative_log_likelihood, next_token_loss
+from tinylib.kv_cache import KVCache
 from tinylib.lab.look import record
 from tinylib.multi_head_attention import split_heads
-from tinylib.positional_encoding import KeysValues, rotary
-from tinylib.transformer_block import LayerNorm
+from tinylib.normalization import LayerNorm, RMSNorm
+from tinylib.positional_encoding import rotary
 
 B, T, V, H, LONGEST = 2, 11, 13, 3, 17
 SMALL = GPTConfig(V, LONGEST, D=42, H=H, layers=2, dropout=0.0)  # heads 14 wide: even, for rotary
@@ -219,7 +211,7 @@ def test_the_gradient_of_a_logit_stops_at_its_token(norm: str, positions: str) -
         assert not felt[0, t + 1 :].any() and not felt[1].any()
 
 
-def in_blocks(model: GPT, tokens: Tensor, ends: list[int]) -> tuple[Tensor, tuple[KeysValues, ...]]:
+def in_blocks(model: GPT, tokens: Tensor, ends: list[int]) -> tuple[Tensor, tuple[KVCache, ...]]:
     """Read a few tokens at a time, each time with what was kept of those before."""
     seen, logits = None, []
     for a, b in pairwise([0, *ends]):
@@ -288,7 +280,7 @@ def test_in_any_blocks_and_without_leak_however_it_is_built(
 def test_a_block_keeps_what_it_is_given() -> None:
     """Keys and values of before, then those of these tokens; and nothing is changed in place."""
     block, x = randomised(Block(SMALL)).eval(), drawn(B, T, SMALL.D)
-    before = KeysValues(drawn(B, 5, SMALL.D, seed=2), drawn(B, 5, SMALL.D, seed=3))
+    before = KVCache(drawn(B, 5, SMALL.D, seed=2), drawn(B, 5, SMALL.D, seed=3))
     copies = [part.clone() for part in before]
     _, kept = block(x, before)
     for part, copy, was in zip(kept, copies, before, strict=True):
@@ -311,66 +303,6 @@ def test_recorded_or_not_the_logits_are_the_same(norm: str, positions: str) -> N
 
 
 # --- the parts ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("dtype", "tolerance"), FLOATS)
-@pytest.mark.parametrize("eps", [1e-5, 1e-2])
-@pytest.mark.parametrize("lead", [(), (T,), (B, T)])
-def test_rms_norm_is_torchs(
-    dtype: torch.dtype, tolerance: float, eps: float, lead: tuple[int, ...]
-) -> None:
-    D = 5
-    w = drawn(D, seed=3).to(dtype)
-    module = RMSNorm(D, eps)
-    module.weight.data = w
-    felt, results = drawn(*lead, D, seed=2).to(dtype), []
-    for function in (
-        lambda x: nn.functional.rms_norm(x, (D,), w, eps),
-        lambda x: rms_norm(x, w, eps),
-        module,
-    ):
-        x = (2 + drawn(*lead, D)).to(dtype).requires_grad_()
-        y = function(x)
-        results.append((y, *torch.autograd.grad(y, x, felt)))
-    for mine in results[1:]:
-        for ours, theirs in zip(mine, results[0], strict=True):
-            close(ours, theirs, tolerance)
-
-
-def test_rms_norm_by_hand() -> None:
-    """The mean square of 1, −1, 5, 3 is 9, and the mean stays where it is."""
-    x, w = torch.tensor([1.0, -1.0, 5.0, 3.0]), torch.tensor([1.0, 2.0, 3.0, 5.0])
-    close(rms_norm(x, w, 0.0), torch.tensor([1 / 3, -2 / 3, 5.0, 5.0]), 1e-6)
-    close(rms_norm(x, torch.ones(4), 7.0), x / 4, 1e-6)
-    assert torch.equal(rms_norm(torch.zeros(3), torch.ones(3)), torch.zeros(3))
-    assert torch.equal(RMSNorm(5).weight, torch.ones(5))
-
-
-@pytest.mark.parametrize("scale", [1.0, 100.0, 300.0, 20_000.0])
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_rms_norm_in_half_precision_has_its_squares_in_float32(
-    dtype: torch.dtype, scale: float
-) -> None:
-    """In fp16 the square of 256 is an infinity, and one such number made its whole row 0."""
-    x, w = (scale * drawn(B, T, 256).clamp(-3, 3)).to(dtype), drawn(256, seed=2).to(dtype)
-    module = RMSNorm(256).to(dtype)
-    module.weight.data = w
-    wanted = rms_norm(x.double(), w.double())
-    for found in (rms_norm(x, w), module(x)):
-        assert found.dtype == dtype
-        close(found.double(), wanted, 4 * torch.finfo(dtype).eps)
-
-
-def test_gelu_is_its_formula() -> None:
-    x = torch.linspace(-7, 7, 101, dtype=torch.float64)
-    normal = torch.distributions.Normal(torch.zeros((), dtype=torch.float64), 1.0)
-    close(gelu(x), x * normal.cdf(x))
-    inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
-    close(gelu_tanh(x), x / 2 * (1 + inner.tanh()))
-    assert 1e-4 < (gelu(x) - gelu_tanh(x)).abs().max() < 1e-3, "nearly the same"
-    for function in (gelu, gelu_tanh):
-        assert function(torch.tensor([0.0])) == 0
-        close(function(torch.tensor([1.0])), torch.tensor([0.8413]), 3e-4)  # Φ(1)
 
 
 def test_a_block_by_its_formula() -> None:

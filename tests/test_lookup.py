@@ -354,7 +354,7 @@ def test_examine_is_what_can_be_seen_by_hand(H: int) -> None:
     torch.testing.assert_close(found["accuracy"], accuracy(model(*batch[:2]), batch))
     x = model.symbols(batch.tokens) + model.digits(batch.digits)
     x = x + sinusoidal(batch.tokens.shape[1], 12)
-    seen = model.mixer.attended(x, mask=(batch.tokens > 0)[:, None])
+    seen = model.mixer.forward_with_weights(x, mask=(batch.tokens > 0)[:, None])
     torch.testing.assert_close(found["roles"], role_scores(seen.weights, batch))
     w_o = model.mixer.w_o.weight.detach().clone()
     for h in range(H):

@@ -15,19 +15,15 @@ from torch.utils.flop_counter import FlopCounterMode
 from tinylib.attention_scoring import AdditiveScore, attend, dot_score, length_mask
 from tinylib.lab.look import record
 from tinylib.multi_head_attention import (
-    Flops,
     MultiHeadAttention,
     fast_multi_head_attention,
-    flops,
     merge_heads,
     multi_head_attention,
-    parameters,
     split_heads,
 )
 from tinylib.self_attention import SelfAttention, causal_mask
 
 B, T, S, H, K, V, D = 2, 5, 7, 3, 11, 13, 17
-D_K, D_V = 19, 23
 FLOATS = [(torch.float64, 1e-9), (torch.float32, 1e-5)]
 
 
@@ -284,37 +280,6 @@ def test_the_fast_path_broadcasts_batches(
         close(fast_multi_head_attention(q, k, v, 2, causal=causal), wanted, 1e-9)
 
 
-@pytest.mark.parametrize("precision", ["highest", "high"])
-@pytest.mark.parametrize("causal", [False, True])
-def test_the_fast_path_of_long_texts(precision: str, causal: bool) -> None:
-    torch.manual_seed(0)
-    long, longer, wide = 307, 311, 2 * 3
-    q, k = (torch.randn(n, wide, dtype=torch.float64) for n in (long, longer))
-    v = torch.randn(longer, 2 * 5, dtype=torch.float64)
-    past, mask = causal_mask(longer), some(longer, longer)
-    meant = {"no mask": past if causal else None, "a mask": mask & past if causal else mask}
-    for name, both in meant.items():
-        for x in (q, k):
-            own = mask[-len(x) :] if name == "a mask" else None
-            wanted = multi_head_attention(x, k, v, 2, both if both is None else both[-len(x) :])
-            with products(precision):
-                fast = fast_multi_head_attention(x, k, v, 2, own, causal=causal)
-            close(fast, wanted.output, 1e-9)
-
-
-@pytest.mark.parametrize(("precision", "longest"), [("highest", 0), ("high", 256), ("medium", 256)])
-def test_the_plain_form_is_taken_where_it_wins(
-    precision: str, longest: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """For short texts, where float32 products need not be exact; not for a single query."""
-    monkeypatch.setattr("tinylib.multi_head_attention.fast_attend", lambda q, *_: q * torch.nan)
-    for long in (1, 256, 257):
-        x = torch.ones(long, 2)
-        with products(precision):
-            output = fast_multi_head_attention(x, x, x, 2)
-        assert output.isnan().all() == (long > longest or long == 1)
-
-
 # --- torch's module ----------------------------------------------------------------------------
 
 
@@ -333,16 +298,10 @@ class Case(NamedTuple):
 def copied(layer: MultiHeadAttention) -> nn.MultiheadAttention:
     """torch's module with our weights."""
     ours = layer.w_q, layer.w_k, layer.w_v
-    width, d_k, d_v = (w.in_features for w in ours)
     bias, dtype = "w_q.bias" in layer.state_dict(), layer.w_q.weight.dtype
-    torchs = nn.MultiheadAttention(
-        width, layer.H, bias=bias, kdim=d_k, vdim=d_v, batch_first=True, dtype=dtype
-    )
+    torchs = nn.MultiheadAttention(layer.D, layer.H, bias=bias, batch_first=True, dtype=dtype)
     given = {f"out_proj.{name}": x for name, x in layer.w_o.state_dict().items()}
-    if width == d_k == d_v:
-        given["in_proj_weight"] = torch.cat([w.weight for w in ours])
-    else:
-        given |= {f"{name}_proj_weight": w.weight for name, w in zip("qkv", ours, strict=True)}
+    given["in_proj_weight"] = torch.cat([w.weight for w in ours])
     if bias:
         given["in_proj_bias"] = torch.cat([w.bias for w in ours])
     torchs.load_state_dict(given)
@@ -359,11 +318,7 @@ def gradients(layer: MultiHeadAttention | nn.MultiheadAttention) -> list[Tensor]
             for w in "qkvo"
             if f"w_{w}.{part}" in grads
         ]
-    if "in_proj_weight" in grads:
-        weights = list(grads["in_proj_weight"].chunk(3))
-    else:
-        weights = [grads[f"{w}_proj_weight"] for w in "qkv"]
-    weights.append(grads["out_proj.weight"])
+    weights = [*grads["in_proj_weight"].chunk(3), grads["out_proj.weight"]]
     if "in_proj_bias" in grads:
         weights += [*grads["in_proj_bias"].chunk(3), grads["out_proj.bias"]]
     return weights
@@ -381,13 +336,9 @@ def cases(draw: st.DrawFn) -> Case:
     heads, k, t, s = (draw(st.integers(1, most)) for most in (4, 6, 5, 6))
     batch = draw(st.sampled_from([(), (1,), (2,), (3,)]))
     form = draw(st.sampled_from(["self", "cross", "values too"]))
-    width = d_k = d_v = heads * k
+    width = heads * k
     if form == "self":
         s = t
-    else:
-        d_k = d_v = draw(st.sampled_from([width, 1, 7]))
-    if form == "values too":
-        d_v = draw(st.sampled_from([width, 2, 5]))
 
     def rows(n: int, wide: int) -> Tensor:
         return torch.randn(*batch, n, wide, dtype=torch.float64)
@@ -414,7 +365,7 @@ def cases(draw: st.DrawFn) -> Case:
     alive = allowed.any(-1)
     if not alive.all():
         masks = {"attn_mask": ~(allowed | ~alive[..., None]).view(-1, t, s)}
-    layer = MultiHeadAttention(width, heads, D_k=d_k, D_v=d_v, bias=draw(st.booleans())).double()
+    layer = MultiHeadAttention(width, heads, bias=draw(st.booleans())).double()
     if layer.w_q.bias is not None:
         for w in (layer.w_q, layer.w_k, layer.w_v, layer.w_o):
             nn.init.normal_(w.bias)
@@ -422,8 +373,8 @@ def cases(draw: st.DrawFn) -> Case:
         layer,
         copied(layer),
         rows(t, width),
-        None if form == "self" else rows(s, d_k),
-        rows(s, d_v) if form == "values too" else None,
+        None if form == "self" else rows(s, width),
+        rows(s, width) if form == "values too" else None,
         mask,
         masks,
         allowed,
@@ -475,7 +426,7 @@ def test_a_query_that_may_attend_to_nothing_is_0_here_and_nan_in_torch() -> None
     mask[1, 2, 3] = False
     theirs, _ = copied(layer)(x, x, x, attn_mask=~mask.flatten(0, 1))
     assert theirs[0, 1].isnan().all() and theirs[1, 3].isnan().all()
-    for output in (layer(x, mask=mask), layer.attended(x, mask=mask).output):
+    for output in (layer(x, mask=mask), layer.forward_with_weights(x, mask=mask).output):
         assert torch.equal(output[0, 1], layer.w_o.bias)
         assert output.isfinite().all()
         grads = torch.autograd.grad(output[0, 1].sum(), [x, layer.w_v.weight, layer.w_q.weight])
@@ -490,27 +441,27 @@ def test_a_query_that_may_attend_to_nothing_is_0_here_and_nan_in_torch() -> None
 def layer_of(**how: Any) -> MultiHeadAttention:
     """Every width another prime, in float64."""
     torch.manual_seed(3)
-    return MultiHeadAttention(D, H, K, V, D_K, D_V, **how).double()
+    return MultiHeadAttention(D, H, K, V, **how).double()
 
 
 def rows_of(*batch: int) -> tuple[Tensor, Tensor, Tensor]:
     """Queries, keys and values for it."""
     g = torch.Generator().manual_seed(4)
-    shapes = (T, D), (S, D_K), (S, D_V)
+    shapes = (T, D), (S, D), (S, D)
     x, y, u = (torch.randn(*batch, *s, generator=g, dtype=torch.float64) for s in shapes)
     return x, y, u
 
 
 EVERY_WAY: list[Callable[..., Tensor]] = [
     MultiHeadAttention.forward,
-    lambda layer, *given, **how: layer.attended(*given, **how).output,
+    lambda layer, *given, **how: layer.forward_with_weights(*given, **how).output,
 ]
 either_way = pytest.mark.parametrize("way", EVERY_WAY, ids=["fast", "readable"])
 
 
 @either_way
 @pytest.mark.parametrize("bias", [False, True])
-def test_queries_keys_and_values_of_any_width(way: Callable[..., Tensor], bias: bool) -> None:
+def test_queries_keys_and_values_of_three_texts(way: Callable[..., Tensor], bias: bool) -> None:
     layer, (x, y, u) = layer_of(bias=bias), rows_of(B)
     mask, on = some(B, T, S), torch.ones(H, dtype=torch.bool)
     output = way(layer, x, y, u, mask=mask)
@@ -544,9 +495,7 @@ def test_widths_are_the_share_of_a_head_unless_they_are_given() -> None:
     assert widths(MultiHeadAttention(12, 3)) == [(12, 12)] * 4
     assert widths(MultiHeadAttention(D, H, K)) == [(33, 17), (33, 17), (33, 17), (17, 33)]
     assert widths(MultiHeadAttention(12, 3, v=V)) == [(12, 12), (12, 12), (39, 12), (12, 39)]
-    assert widths(MultiHeadAttention(D, H, K, V, D_K)) == [(33, 17), (33, 19), (39, 19), (17, 39)]
-    assert widths(MultiHeadAttention(D, H, K, V, D_v=D_V))[2] == (39, 23)
-    assert widths(layer_of()) == [(33, 17), (33, 19), (39, 23), (17, 39)]
+    assert widths(layer_of()) == [(33, 17), (33, 17), (39, 17), (17, 39)]
     plain, biased = MultiHeadAttention(12, 3), MultiHeadAttention(12, 3, bias=True)
     assert len(list(plain.parameters())) == 4 and len(list(biased.parameters())) == 8
 
@@ -561,7 +510,7 @@ def test_the_output_is_the_sum_of_what_each_head_adds(way: Callable[..., Tensor]
     close(sum(shares, torch.zeros(())), whole, 1e-9)
     for h, share in enumerate(shares):
         z = split_heads(layer.w_v(rows[2]), H)[:, h]
-        weights = layer.attended(*rows, mask=mask).weights[:, h]
+        weights = layer.forward_with_weights(*rows, mask=mask).weights[:, h]
         close(share, weights @ z @ layer.w_o.weight[:, h * V : (h + 1) * V].T, 1e-9)
 
 
@@ -578,13 +527,16 @@ def test_heads_can_be_switched_off_for_each_text(way: Callable[..., Tensor]) -> 
     close(way(layer, *one, head_mask=on[0]), output[0], 1e-9)
     output[0].sum().backward()
     assert layer.w_v.weight.grad is not None
-    assert layer.w_v.weight.grad.view(H, V, D_V).abs().sum((1, 2)).gt(0).tolist() == on[0].tolist()
+    assert layer.w_v.weight.grad.view(H, V, D).abs().sum((1, 2)).gt(0).tolist() == on[0].tolist()
 
 
 def test_switching_a_head_off_leaves_its_weights_to_be_seen() -> None:
     layer, rows = layer_of(), rows_of(B)
     off = torch.tensor([True, False, True])
-    assert torch.equal(layer.attended(*rows, head_mask=off).weights, layer.attended(*rows).weights)
+    assert torch.equal(
+        layer.forward_with_weights(*rows, head_mask=off).weights,
+        layer.forward_with_weights(*rows).weights,
+    )
 
 
 def test_recording_shows_every_heads_weights_and_scores() -> None:
@@ -592,7 +544,7 @@ def test_recording_shows_every_heads_weights_and_scores() -> None:
     mask, on = some(B, 1, S), some(B, H)
     with record(layer) as inside:
         watched = layer(*rows, mask=mask, head_mask=on)
-    wanted = layer.attended(*rows, mask=mask)
+    wanted = layer.forward_with_weights(*rows, mask=mask)
     assert torch.equal(inside["weights"][0], wanted.weights)
     assert torch.equal(inside["scores"][0], wanted.scores)
     assert wanted.weights.shape == (B, H, T, S)
@@ -608,38 +560,38 @@ def test_recording_shows_every_heads_weights_and_scores() -> None:
 def test_what_nobody_watches_takes_the_fast_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless it compares in another way than the fast one can."""
     layer, other, rows = layer_of(), layer_of(score=dot_score), rows_of(B)
-    wanted, (q, k, v) = layer.attended(*rows).output, layer.project(*rows)
-    monkeypatch.delattr(MultiHeadAttention, "look")
+    wanted, (q, k, v) = layer.forward_with_weights(*rows).output, layer.project(*rows)
+    monkeypatch.delattr(MultiHeadAttention, "attend_with_weights")
     close(layer(*rows), wanted, 1e-9)
-    close(layer.answer(q, k, v), wanted, 1e-9)
-    with record(layer), pytest.raises(AttributeError, match="look"):
+    close(layer.attend(q, k, v), wanted, 1e-9)
+    with record(layer), pytest.raises(AttributeError, match="attend_with_weights"):
         layer(*rows)
-    with pytest.raises(AttributeError, match="look"):
+    with pytest.raises(AttributeError, match="attend_with_weights"):
         other(*rows)
 
 
 @pytest.mark.parametrize("watched", [False, True])
 @pytest.mark.parametrize("built_in", [False, True])
 def test_what_is_projected_can_be_kept(watched: bool, built_in: bool) -> None:
-    """project, then answer or look, is the whole; keys and values may come a few at a time."""
+    """project, then attend, is the whole; keys and values may come a few at a time."""
     torch.manual_seed(0)
     layer = MultiHeadAttention(12, H, bias=True, causal=built_in).double()
     x, on = drawn()[0][..., :12], some(B, H)
     mask = some(B, T, T)
-    wanted = layer.attended(x, mask=mask, head_mask=on)
+    wanted = layer.forward_with_weights(x, mask=mask, head_mask=on)
     q, k, v = layer.project(x)
     assert torch.equal(k, layer.w_k(x)) and torch.equal(v, layer.w_v(x))
-    seen = layer.look(q, k, v, mask=mask, head_mask=on)
+    seen = layer.attend_with_weights(q, k, v, mask=mask, head_mask=on)
     for one, other in zip(seen, wanted, strict=True):
         assert torch.equal(one, other)
     with record(layer) if watched else nullcontext():
-        close(layer.answer(q, k, v, mask, on), wanted.output, 1e-9)
-        whole = layer.answer(q, k, v)
+        close(layer.attend(q, k, v, mask, on), wanted.output, 1e-9)
+        whole = layer.attend(q, k, v)
         kept_k, kept_v = k[:, :0], v[:, :0]
         for t in range(T):
             of_t, k_t, v_t = layer.project(x[:, t : t + 1])
             kept_k, kept_v = torch.cat([kept_k, k_t], 1), torch.cat([kept_v, v_t], 1)
-            now = layer.answer(of_t, kept_k, kept_v)
+            now = layer.attend(of_t, kept_k, kept_v)
             if built_in or t == T - 1:
                 close(now[:, 0], whole[:, t], 1e-9)
 
@@ -759,58 +711,13 @@ def test_it_can_be_exported() -> None:
 # --- costs -------------------------------------------------------------------------------------
 
 
-def test_the_parameters_of_the_chapter() -> None:
-    assert parameters(512, 8, 64, 64) == 1_048_576 == 4 * 512**2
-    assert parameters(256, 4, 64, 64, bias=1) == 263_168 == 4 * (256**2 + 256)
-    assert 512 * 8 * (2 * 64 + 64) == 786_432 and 8 * 64 * 512 == 262_144
-    for heads in (1, 2, 4, 8, 16):
-        assert parameters(512, heads, 512 // heads, 512 // heads) == 4 * 512**2
-
-
 sizes = st.integers(1, 6)
-
-
-@given(width=sizes, heads=sizes, k=sizes, v=sizes, bias=st.booleans())
-def test_parameters_are_those_that_can_be_counted(
-    width: int, heads: int, k: int, v: int, bias: bool
-) -> None:
-    layer = MultiHeadAttention(width, heads, k, v, bias=bias)
-    counted = sum(p.numel() for p in layer.parameters())
-    assert parameters(width, heads, k, v, bias) == counted
 
 
 def counted(function: Callable[[], Any]) -> int:
     with FlopCounterMode(display=False) as counter:
         function()
     return counter.get_total_flops()
-
-
-@settings(max_examples=30)
-@given(t=sizes, s=sizes, width=sizes, heads=sizes, k=sizes, v=sizes, bias=st.booleans())
-def test_flops_are_those_that_can_be_counted(
-    t: int, s: int, width: int, heads: int, k: int, v: int, bias: bool
-) -> None:
-    """By torch's own counter, for each step and for all of them, for B texts."""
-    layer = MultiHeadAttention(width, heads, k, v, bias=bias)
-    x, y = torch.randn(B, t, width), torch.randn(B, s, width)
-    q, key, value = layer.project(x, y, None)
-    heads_of = [split_heads(z, heads) for z in (q, key, value)]
-    steps = Flops(
-        project=counted(lambda: layer.project(x, y, None)),
-        compare=counted(lambda: dot_score(*heads_of[:2])),
-        mix=counted(lambda: torch.rand(B, heads, t, s) @ heads_of[2]),
-        merge=counted(lambda: layer.w_o(torch.rand(B, t, heads * v))),
-    )
-    found = flops(t, s, width, heads, k, v)
-    assert tuple(B * step for step in found) == steps
-    assert counted(lambda: layer.attended(x, y)) == B * sum(found)
-
-
-def test_what_doubles_and_what_quadruples() -> None:
-    once, twice = flops(64, 64, 512, 8, 64, 64), flops(128, 128, 512, 8, 64, 64)
-    growth = [b / a for a, b in zip(once, twice, strict=True)]
-    assert growth == [2, 4, 4, 2]
-    assert flops(64, 64, 512, 1, 512, 512) == once  # whatever H is
 
 
 # --- what is refused ---------------------------------------------------------------------------
@@ -835,15 +742,12 @@ def test_bad_rows_are_refused_in_words(unchecked: None, way: Callable[..., Tenso
     layer, (x, y, u) = layer_of(), rows_of(B)
     with pytest.raises(ValueError, match="7 keys but 6 values: a key needs a value"):
         way(layer, x, y, u[:, :6])
-    with pytest.raises(ValueError, match=r"embeddings are 19 wide but w_q has shape \(17, 33\)"):
-        way(layer, y, y, u)
-    with pytest.raises(ValueError, match=r"embeddings are 17 wide but w_k has shape \(19, 33\)"):
-        way(layer, x)
-    with pytest.raises(ValueError, match=r"embeddings are 17 wide but w_k has shape \(19, 33\)"):
-        way(layer, x, x, u)
-    with pytest.raises(ValueError, match=r"embeddings are 19 wide but w_v has shape \(23, 39\)"):
-        way(layer, x, y)
-    with pytest.raises(ValueError, match=r"x has shape \(17,\): give it rows"):
+    for name, at in {"queries": 0, "keys": 1, "values": 2}.items():
+        rows = [x, y, u]
+        rows[at] = rows[at][..., :5]
+        with pytest.raises(ValueError, match=f"{name} has width 5: make it 17, as D is"):
+            way(layer, *rows)
+    with pytest.raises(ValueError, match=r"queries has shape \(17,\): give it rows"):
         way(layer, x[0, 0], y[0], u[0])
     with pytest.raises(ValueError, match=r"the widths are .*: make them equal"):
         multi_head_attention(x[..., :12], y[..., :9], u[..., :3], H)

@@ -14,10 +14,10 @@ from torch import Tensor
 
 from tinylib import positional_encoding
 from tinylib.attention_scoring import scaled_dot_score
+from tinylib.kv_cache import KVCache
 from tinylib.lab.look import record
 from tinylib.positional_encoding import (
     KINDS,
-    KeysValues,
     LearnedPositions,
     PositionalAttention,
     alibi_bias,
@@ -205,14 +205,6 @@ def test_learned_positions_after_pads_begin_anew() -> None:
         assert torch.equal(layer(x, offset, pads), x + layer.w_pos[torch.tensor(rows)])
 
 
-def test_keys_and_values_are_followed_by_those_of_more_words() -> None:
-    k, v = torch.randn(2, 2, 7, 3)
-    before = KeysValues(k[:, :5], v[:, :5])
-    now = before.followed_by(k[:, 5:], v[:, 5:])
-    assert torch.equal(now.keys, k) and torch.equal(now.values, v)
-    assert (before.length, now.length) == (5, 7)
-
-
 def test_learned_positions_start_small_and_different() -> None:
     torch.manual_seed(0)
     w_pos = LearnedPositions(211, 101).w_pos.detach()
@@ -375,7 +367,7 @@ def model_of(kind: str, width: int = D, longest: int = 40) -> PositionalAttentio
 
 def in_steps(model: PositionalAttention, x: Tensor, chunks: list[int]) -> Tensor:
     """The outputs where the words come a few at a time; the last ones all together."""
-    seen: KeysValues | None = None
+    seen: KVCache | None = None
     outputs, start = [], 0
     for size in [*chunks, x.shape[-2]]:
         words = x[..., start : start + size, :]
@@ -478,7 +470,7 @@ def test_only_rotary_and_alibi_feel_the_distance_alone(kind: str) -> None:
     """The same words 11 places on: behind 11 empty keys, how do they share among themselves?"""
     torch.manual_seed(0)
     model, x = model_of(kind), torch.randn(B, T, D)
-    nobody = KeysValues(torch.zeros(B, 11, D), torch.zeros(B, 11, D))
+    nobody = KVCache(torch.zeros(B, 11, D), torch.zeros(B, 11, D))
     with record(model) as inside:
         model(x)
         model(x, nobody)
@@ -530,7 +522,7 @@ def test_bad_input_is_refused_in_words(unchecked: None) -> None:
             PositionalAttention(3, kind)(torch.zeros(T, 3))
     for kind in KINDS:
         model = PositionalAttention(D, kind)
-        with pytest.raises(ValueError, match=r"embeddings are 6 wide but w_q has shape \(10, 10\)"):
+        with pytest.raises(ValueError, match="x has width 6: make it 10"):
             model(torch.zeros(T, 6))
         with pytest.raises(ValueError, match=r"x has shape \(10,\): give it rows"):
             model(torch.zeros(D))
@@ -538,7 +530,7 @@ def test_bad_input_is_refused_in_words(unchecked: None) -> None:
         with pytest.raises(ValueError, match=r"x has shape \(10,\): give it rows"):
             few(torch.zeros(D))
     for width in (1, 9):
-        with pytest.raises(ValueError, match=rf"'x': {width}, 'w_pos': 10\}}: make them equal"):
+        with pytest.raises(ValueError, match=f"x has width {width}: make it 10"):
             LearnedPositions(T, D)(torch.zeros(T, width))
     for width, hands in ((3, 1), (6, 1), (6, 2), (6, 6)):
         with pytest.raises(ValueError, match=f"{width} numbers, {hands} angles: a pair needs one"):

@@ -9,15 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import scaled_dot_product_attention
 
-from tinylib.attention_scoring import attend, dot_score, length_mask
+from tinylib.attention_scoring import dot_score, length_mask
 from tinylib.lab.look import record
-from tinylib.self_attention import (
-    SelfAttention,
-    causal_mask,
-    past,
-    self_attention,
-    short_causal_attend,
-)
+from tinylib.self_attention import SelfAttention, causal_and, causal_mask, self_attention
 
 B, T, D, K, V = 2, 5, 3, 7, 11
 
@@ -108,15 +102,15 @@ def test_causal_mask() -> None:
 
 
 def test_the_past_of_the_last_words_under_another_mask() -> None:
-    assert torch.equal(past(None, 3, 3), causal_mask(3))
-    assert past(None, 2, 3).tolist() == [[True, True, False], [True] * 3]
+    assert torch.equal(causal_and(None, 3, 3), causal_mask(3))
+    assert causal_and(None, 2, 3).tolist() == [[True, True, False], [True] * 3]
     keys = torch.tensor([False, True, True])
-    assert past(keys, 2, 3).tolist() == [[False, True, False], [False, True, True]]
-    assert past(keys.expand(B, 1, 3), 2, 3).shape == (B, 2, 3)
+    assert causal_and(keys, 2, 3).tolist() == [[False, True, False], [False, True, True]]
+    assert causal_and(keys.expand(B, 1, 3), 2, 3).shape == (B, 2, 3)
     with pytest.raises(ValueError, match="3 queries but 2 keys: causal needs T ≤ S"):
-        past(None, 3, 2)
+        causal_and(None, 3, 2)
     with pytest.raises(ValueError, match=r"a mask of shape \(2, 4\) does not fit"):
-        past(torch.ones(2, 4, dtype=torch.bool), 2, 3)
+        causal_and(torch.ones(2, 4, dtype=torch.bool), 2, 3)
 
 
 @given(seed=st.integers(0, 10_000), at=st.integers(1, T - 1))
@@ -136,39 +130,6 @@ def test_it_is_permutation_equivariant(seed: int, order: list[int]) -> None:
     torch.testing.assert_close(
         self_attention(x[:, order], *w).output, self_attention(x, *w).output[:, order]
     )
-
-
-@pytest.mark.parametrize("axes", [((2,), (1,), (1,)), ((), (3,), ()), ((2, 1), (1, 3), (3,))])
-def test_the_quick_way_broadcasts_as_attend_does(
-    axes: tuple[tuple[int, ...], ...], unchecked: None
-) -> None:
-    g = torch.Generator().manual_seed(0)
-    q, k, v = (
-        torch.randn(*lead, 5, n, generator=g, dtype=torch.float64)
-        for lead, n in zip(axes, (7, 7, 11), strict=True)
-    )
-    wanted = attend(q, k, v, causal_mask(5)).output
-    torch.testing.assert_close(short_causal_attend(q, k, v), wanted, rtol=0, atol=1e-12)
-
-
-def test_the_quick_way_of_no_words() -> None:
-    q, k, v = torch.ones(2, 0, 7), torch.ones(2, 0, 7), torch.ones(2, 0, 11)
-    assert short_causal_attend(q, k, v).shape == (2, 0, 11)
-
-
-@pytest.mark.parametrize("axes", [(), (2,), (2, 3)])
-def test_the_quick_way_for_short_texts(axes: tuple[int, ...]) -> None:
-    g = torch.Generator().manual_seed(0)
-    q, k, v = (
-        torch.randn(*axes, 5, n, generator=g, dtype=torch.float64, requires_grad=True)
-        for n in (7, 7, 11)
-    )
-    slow, quick = attend(q, k, v, causal_mask(5)).output, short_causal_attend(q, k, v)
-    torch.testing.assert_close(quick, slow, rtol=0, atol=1e-12)
-    g_slow, g_quick = (torch.autograd.grad(z.square().sum(), (q, k, v)) for z in (slow, quick))
-    torch.testing.assert_close(g_quick, g_slow, rtol=0, atol=1e-12)
-    for dtype in (torch.float16, torch.bfloat16):
-        assert short_causal_attend(*(x.to(dtype) for x in (q, k, v))).isfinite().all()
 
 
 def test_every_word_counts() -> None:

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from tinylib import multi_head_attention
+from tinylib import attention_cost
+from tinylib.attention_cost import Flops
 from tinylib.attention_scoring import length_mask
 from tinylib.lab.look import record
-from tinylib.multi_head_attention import Flops
 from tinylib.self_attention import causal_mask
 from tinylib.synthesizer import DenseSynthesizer, dense_score, flops, parameters
 
@@ -58,7 +58,7 @@ def test_it_is_the_formula_spelled_out(rows: int, mask: str | None) -> None:
     shape = {"all": (rows, rows), "text": (B, rows, rows), "head": (B, H, rows, rows)}
     allowed = torch.ones(B, H, rows, rows, dtype=torch.bool) if mask is None else some(*shape[mask])
     given_mask = None if mask is None else allowed
-    seen = layer.attended(x, given_mask)
+    seen = layer.forward_with_weights(x, given_mask)
     of_each = (allowed[:, None] if mask == "text" else allowed).expand(B, H, rows, rows)
     for b in range(B):
         z = torch.zeros(rows, D, dtype=torch.float64)
@@ -81,17 +81,17 @@ def test_no_word_is_compared_with_another() -> None:
     layer, x = layer_of(), rows_of(B)
     other = x.clone()
     other[:, 2] = torch.randn(B, D, dtype=torch.float64)
-    before, after = layer.attended(x).weights, layer.attended(other).weights
+    before, after = layer.forward_with_weights(x).weights, layer.forward_with_weights(other).weights
     same = torch.arange(T) != 2
     assert torch.equal(before[:, :, same], after[:, :, same])
     assert not torch.allclose(before[:, :, 2], after[:, :, 2])
     order = torch.tensor([3, 0, 4, 1, 2])
-    close(layer.attended(x[:, order]).weights, before[:, :, order])  # the columns stay
+    close(layer.forward_with_weights(x[:, order]).weights, before[:, :, order])  # the columns stay
 
 
 def test_a_column_stands_for_a_position_so_a_text_may_be_cut_but_not_grow(unchecked: None) -> None:
     layer, x = layer_of(), rows_of(rows=L)
-    long, short = layer.attended(x), layer.attended(x[:T])
+    long, short = layer.forward_with_weights(x), layer.forward_with_weights(x[:T])
     shares = long.weights[:, :T, :T]
     close(short.weights, shares / shares.sum(-1, keepdim=True))
     with pytest.raises(ValueError, match=r"12 words, but the weights are made for 11 positions"):
@@ -105,7 +105,7 @@ def test_masks_and_padding() -> None:
     junk[1, 2:] = 100.0
     for y in (x, junk):
         close(layer(y, mask)[1, :2], layer(x[1, :2]))
-    assert (layer.attended(x, mask).weights[1, ..., 2:] == 0).all()
+    assert (layer.forward_with_weights(x, mask).weights[1, ..., 2:] == 0).all()
     nothing = torch.zeros(T, T, dtype=torch.bool)
     y = x.clone().requires_grad_()
     output = layer(y, nothing)
@@ -125,7 +125,7 @@ def test_texts_without_and_with_batch_axes_and_recording() -> None:
         whole = layer(x, mask)
     assert whole.shape == x.shape
     assert inside["weights"][0].shape == inside["scores"][0].shape == (B, 3, H, T, T)
-    seen = layer.attended(x[1, 2], mask[1, 2])
+    seen = layer.forward_with_weights(x[1, 2], mask[1, 2])
     close(seen.output, whole[1, 2])
     close(seen.weights, inside["weights"][0][1, 2])
     close(seen.scores, inside["scores"][0][1, 2])
@@ -146,7 +146,7 @@ def test_every_parameter_learns_and_starts_at_its_scale() -> None:
     assert layer.a.std().item() == pytest.approx(512**-0.5, rel=0.02)
     assert layer.b.std().item() == pytest.approx(128**-0.5, rel=0.02)
     assert not layer.b_1.any() and not layer.b_2.any()
-    scores = layer.attended(torch.randn(64, 512)).scores
+    scores = layer.forward_with_weights(torch.randn(64, 512)).scores
     assert 0.3 < scores.std().item() < 1.5  # the softmax starts soft, and not flat
     small = layer_of(longest=T)
     small(rows_of(B)).square().sum().backward()
@@ -184,12 +184,12 @@ def test_flops_are_those_that_can_be_counted(t: int, heads: int, k: int) -> None
     )
     found = flops(t, width)
     assert tuple(B * step for step in found) == steps
-    assert counted(lambda: layer.attended(x)) == B * sum(found)
+    assert counted(lambda: layer.forward_with_weights(x)) == B * sum(found)
 
 
 def test_it_is_as_quadratic_as_the_dot_product() -> None:
     ours = flops(128, 512)
-    theirs = multi_head_attention.flops(128, 128, 512, 8, 64, 64)
+    theirs = attention_cost.flops(128, 128, 512, 8, 64, 64)
     assert (ours.compare, ours.mix) == (theirs.compare, theirs.mix)
     assert flops(256, 512).compare == 4 * ours.compare
     assert theirs.project - ours.project == 2 * 128 * 512 * 512  # two projections, not three

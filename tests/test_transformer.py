@@ -16,10 +16,12 @@ from torch import Tensor, nn
 
 from tinylib.attention_scoring import length_mask
 from tinylib.decoding import beam, choose, greedy
+from tinylib.kv_cache import KVCache
 from tinylib.lab.look import record
 from tinylib.lab.weights import load_into, save
 from tinylib.multi_head_attention import MultiHeadAttention
-from tinylib.positional_encoding import KeysValues, sinusoidal
+from tinylib.normalization import layer_norm
+from tinylib.positional_encoding import sinusoidal
 from tinylib.self_attention import causal_mask
 from tinylib.seq2seq import masked_loss, teacher_forcing
 from tinylib.transformer import (
@@ -30,7 +32,7 @@ from tinylib.transformer import (
     TransformerEncoder,
     Writing,
 )
-from tinylib.transformer_block import Design, layer_norm
+from tinylib.transformer_block import Design
 
 # H divides D, and D is even: 2 · 11.
 B, S, T, H, D, F, LAYERS, V_SOURCE, V_TARGET = 3, 7, 5, 2, 22, 13, 2, 17, 19
@@ -230,16 +232,16 @@ def test_no_word_sees_a_later_one(norm: str, training: bool, dropout: float, wat
 class MasksInTraining(MultiHeadAttention):
     """The trap: in evaluation it forgets not to look ahead."""
 
-    def answer(self, *texts: Any, **masks: Any) -> Tensor:
+    def attend(self, *texts: Any, **masks: Any) -> Tensor:
         self.causal = self.training
-        return super().answer(*texts, **masks)
+        return super().attend(*texts, **masks)
 
 
 class OneAhead(MultiHeadAttention):
     """Its mask is off by one."""
 
-    def answer(self, q: Tensor, k: Tensor, v: Tensor, *masks: Any, **how: Any) -> Tensor:
-        return super().answer(q, k, v, mask=causal_mask(T + 1)[1:, :T])
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, *masks: Any, **how: Any) -> Tensor:
+        return super().attend(q, k, v, mask=causal_mask(T + 1)[1:, :T])
 
 
 def test_a_decoder_that_leaks_is_caught() -> None:
@@ -386,13 +388,13 @@ def test_step_by_step_is_all_at_once(
     model, (source, lengths, target) = made(**how).to(dtype).eval(), sentences()
     state, logits = model.start(source, lengths), []
     for t in range(T):
-        assert all(part.shape == (B, t, D) for seen in state.seen for part in seen)
+        assert all(part.shape == (B, t, D) for cache in state.caches for part in cache)
         after, state = model.step(state, target[:, t])
         logits.append(after)
     together, last = model.decoder(target, model.start(source, lengths))
     close(torch.stack(logits, dim=1), together, tolerance)
     assert torch.equal(state.mask, last.mask)
-    for one, other in zip(state.sources + state.seen, last.sources + last.seen, strict=True):
+    for one, other in zip(state.sources + state.caches, last.sources + last.caches, strict=True):
         close(one.keys, other.keys, tolerance)
         close(one.values, other.values, tolerance)
 
@@ -413,12 +415,14 @@ def test_the_state_is_made_of_tensors_whose_first_axis_is_the_batch() -> None:
     """So rows of it can be chosen: for each, what was read and what was written go together."""
     model, (source, lengths, target) = model_of(), sentences()
     _, state = model.decoder(target, model.start(source, lengths))
-    assert isinstance(state, Writing) and len(state.sources) == len(state.seen) == LAYERS
+    assert isinstance(state, Writing) and len(state.sources) == len(state.caches) == LAYERS
     rows = torch.tensor([2, 0, 2, 1])
     chosen = choose(state, rows)
     assert isinstance(chosen, Writing) and torch.equal(chosen.mask, state.mask[rows])
-    for kept, whole in zip(chosen.sources + chosen.seen, state.sources + state.seen, strict=True):
-        assert isinstance(kept, KeysValues)
+    for kept, whole in zip(
+        chosen.sources + chosen.caches, state.sources + state.caches, strict=True
+    ):
+        assert isinstance(kept, KVCache)
         assert torch.equal(kept.keys, whole.keys[rows])
         assert torch.equal(kept.values, whole.values[rows])
     next_word = torch.tensor([5, 6, 7])

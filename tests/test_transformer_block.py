@@ -1,9 +1,5 @@
 """The blocks: norms by hand, torch's layers with our weights, masks, and what came before."""
 
-import os
-import platform
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cache
@@ -15,26 +11,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from peers import as_torchs, close, drawn, randomised, torchs_layer
-from refresh import ROOT
 from torch import Tensor, nn
 
-from tinylib import transformer_block
 from tinylib.attention_scoring import dot_score, length_mask
+from tinylib.feed_forward import FeedForward
+from tinylib.kv_cache import KVCache
 from tinylib.lab.look import record
 from tinylib.multi_head_attention import split_heads
-from tinylib.positional_encoding import KeysValues
+from tinylib.normalization import layer_norm
 from tinylib.self_attention import causal_mask
-from tinylib.transformer_block import (
-    AddNorm,
-    DecoderBlock,
-    Design,
-    EncoderBlock,
-    FeedForward,
-    LayerNorm,
-    attention,
-    layer_norm,
-    tanh_gelu,
-)
+from tinylib.transformer_block import AddNorm, DecoderBlock, Design, EncoderBlock, attention
 
 B, S, T, H, D, F = 2, 7, 5, 3, 33, 13  # D must be H times something: 3 · 11
 DESIGN = Design(D, H, F, dropout=0.0)
@@ -47,161 +33,7 @@ EVERY_NORM = pytest.mark.parametrize("norm", ["post", "pre", "none"])
 ROWS = torch.tensor([[1.0, 2.0], [2.0, 3.0]])
 
 
-def test_layer_norm_and_batch_norm_of_the_chapter() -> None:
-    """Of [[1, 2], [2, 3]]: along rows [−1, 1] twice, along columns [−1, −1] and [1, 1]."""
-    rows = layer_norm(ROWS, torch.ones(2), torch.zeros(2))
-    close(rows, torch.tensor([[-1.0, 1.0], [-1.0, 1.0]]), 1e-4)  # epsilon counts: 0.25 + 1e-5
-    columns = nn.BatchNorm1d(2)(ROWS)
-    close(columns, torch.tensor([[-1.0, -1.0], [1.0, 1.0]]), 1e-4)
-    close(layer_norm(ROWS.T, torch.ones(2), torch.zeros(2)).T, columns)
-    exact = layer_norm(ROWS, torch.ones(2), torch.zeros(2), eps=0.0)
-    assert torch.equal(exact, torch.tensor([[-1.0, 1.0], [-1.0, 1.0]]))
-
-
-def test_layer_norm_by_hand() -> None:
-    """The mean is 3, the variance (4 + 1 + 9) / 3 − divided by 3, not by 2."""
-    x = torch.tensor([1.0, 2.0, 6.0], dtype=torch.float64)
-    w, b = torch.tensor([[2.0, 3.0, 5.0], [7.0, 11.0, 13.0]], dtype=torch.float64)
-    sigma = (14 / 3 + 0.5) ** 0.5
-    wanted = [-2 / sigma * 2 + 7, -1 / sigma * 3 + 11, 3 / sigma * 5 + 13]
-    close(layer_norm(x, w, b, eps=0.5), torch.tensor(wanted, dtype=torch.float64))
-
-
-@pytest.mark.parametrize(("dtype", "tolerance"), FLOATS)
-@pytest.mark.parametrize("width", [1, 2, D])
-@pytest.mark.parametrize("eps", [1e-5, 1e-2])
-def test_layer_norm_is_torchs(dtype: torch.dtype, tolerance: float, width: int, eps: float) -> None:
-    """The formula and the module, of any number of axes, forwards and backwards.
-
-    In rows of one or two numbers nearly all of the gradient cancels: float32 keeps none of it.
-    """
-    backwards = dtype == torch.float64 or width == D
-    module, torchs = LayerNorm(width, eps), nn.LayerNorm(width, eps)
-    assert torch.equal(module.weight, torchs.weight) and torch.equal(module.bias, torchs.bias)
-    torchs = randomised(torchs).to(dtype)
-    module.to(dtype).load_state_dict(torchs.state_dict())
-    for lead in ((), (T,), (B, T), (B, 3, T)):
-        x = (5 + 3 * drawn(*lead, width)).to(dtype)
-        felt, results = drawn(*lead, width, seed=2).to(dtype), []
-        for function in (lambda x: layer_norm(x, module.weight, module.bias, eps), module, torchs):
-            given = x.clone().requires_grad_()
-            output = function(given)
-            grads = torch.autograd.grad(output, given, felt) if backwards else ()
-            results.append((output, *grads))
-        for ours in results[:2]:
-            for mine, theirs in zip(ours, results[2], strict=True):
-                close(mine, theirs, tolerance)
-
-
-@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.bfloat16, 3e-2), (torch.float16, 4e-3)])
-def test_layer_norm_in_half_precision(dtype: torch.dtype, tolerance: float) -> None:
-    torchs, x = randomised(nn.LayerNorm(D)), drawn(B, T, D)
-    wanted, w, b = torchs(x), torchs.weight.to(dtype), torchs.bias.to(dtype)
-    module = LayerNorm(D).to(dtype)
-    module.load_state_dict({"weight": w, "bias": b})
-    for output in (layer_norm(x.to(dtype), w, b), module(x.to(dtype))):
-        assert output.dtype == dtype
-        close(output.double(), wanted, tolerance)
-
-
-def test_a_row_of_equal_numbers_has_nothing_to_tell() -> None:
-    """0 · w + b, and finite gradients: epsilon is there for it. A row of one number is such."""
-    for width in (1, D):
-        module = randomised(LayerNorm(width))
-        for number in (0.0, 7.0, -1e6):
-            x = torch.full((T, width), number, dtype=torch.float64, requires_grad=True)
-            output = module(x)
-            close(output, module.bias.expand_as(output))
-            (gradient,) = torch.autograd.grad(output.square().sum(), x)
-            assert gradient.isfinite().all()
-            plain = layer_norm(x, module.weight, module.bias)
-            close(plain, output)
-
-
-@given(
-    scale=st.floats(0.5, 100),
-    shift=st.floats(-100, 100),
-    rows=st.lists(st.integers(1, 4), max_size=2),
-    seed=st.integers(0, 999),
-)
-def test_scale_and_shift_of_a_row_are_lost(
-    scale: float, shift: float, rows: list[int], seed: int
-) -> None:
-    """Each row comes out with mean 0 and variance 1, whatever the others are."""
-    w, b = torch.ones(D, dtype=torch.float64), torch.zeros(D, dtype=torch.float64)
-    x = drawn(*rows, D, seed=seed)
-    y = layer_norm(x, w, b, eps=0.0)
-    close(y.mean(-1), torch.zeros(rows, dtype=torch.float64))
-    close(y.square().mean(-1), torch.ones(rows, dtype=torch.float64))
-    close(layer_norm(scale * x + shift, w, b, eps=0.0), y)
-    if rows:
-        other = x.clone()
-        other[1:] *= 10
-        assert torch.equal(layer_norm(other, w, b, eps=0.0)[0], y[0])
-
-
-def test_a_row_of_another_width_is_refused(unchecked: None) -> None:
-    with pytest.raises(RuntimeError, match=r"normalized_shape=\[33\]"):
-        LayerNorm(D)(torch.zeros(T, 11))
-
-
 # --- feed-forward ------------------------------------------------------------------------------
-
-
-def test_feed_forward_by_hand() -> None:
-    layer = FeedForward(2, 3)
-    layer.w_1.weight.data = torch.tensor([[1.0, 0.0], [0.0, -1.0], [2.0, 1.0]])
-    layer.w_1.bias.data = torch.tensor([0.0, 1.0, -4.0])
-    layer.w_2.weight.data = torch.tensor([[1.0, 10.0, 100.0], [-1.0, 0.0, 1.0]])
-    layer.w_2.bias.data = torch.tensor([0.5, 0.0])
-    x = torch.tensor([[1.0, 3.0], [-2.0, -1.0]])
-    # hidden: max(0, [1, −2, 1]) and max(0, [−2, 2, −9])
-    assert layer(x).tolist() == [[101.5, 0.0], [20.5, 0.0]]
-
-
-def test_feed_forward_takes_every_word_on_its_own() -> None:
-    layer, x = randomised(FeedForward(D, F)), drawn(B, T, D)
-    assert layer.w_1.weight.shape == (F, D) and layer.w_2.weight.shape == (D, F)
-    whole = layer(x)
-    for b in range(B):
-        for t in range(T):
-            close(layer(x[b, t]), whole[b, t])
-
-
-@pytest.mark.parametrize("alone", [False, True])
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
-def test_the_gelu_with_tanh_is_torchs(
-    alone: bool, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whether each tanh is computed alone or not: the output and its gradient."""
-    monkeypatch.setattr(transformer_block, "SCALAR_TANH", alone)
-    x = (9 * drawn(7, 31)).to(dtype).requires_grad_()
-    y = nn.functional.gelu(x, approximate="tanh")
-    mine, felt = tanh_gelu(x), drawn(7, 31, seed=2).to(dtype)
-    assert mine.dtype == dtype
-    assert (type(mine.grad_fn) is not type(y.grad_fn)) == (alone and dtype == torch.float32)
-    close(mine, y, 1e-6)
-    close(torch.autograd.grad(mine, x, felt)[0], torch.autograd.grad(y, x, felt)[0], 1e-6)
-    extremes = torch.tensor([-3e38, -30.0, -0.0, 30.0, 3e38], dtype=dtype)
-    close(tanh_gelu(extremes), extremes.clamp(min=0.0), 1e-6)
-
-
-@pytest.mark.parametrize(("instructions", "alone"), [("default", True), ("avx2", False)])
-def test_it_is_known_which_processors_compute_each_tanh_alone(
-    instructions: str, alone: bool
-) -> None:
-    told = "from tinylib.transformer_block import SCALAR_TANH; print(SCALAR_TANH)"
-    environment = {**os.environ, "ATEN_CPU_CAPABILITY": instructions}
-    run = subprocess.run(
-        [sys.executable, "-c", told],
-        cwd=ROOT,
-        env=environment,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    x86 = platform.machine() in ("x86_64", "AMD64")
-    assert run.stdout.strip() == str(alone and x86)
 
 
 # --- add and norm ------------------------------------------------------------------------------
@@ -229,7 +61,7 @@ def test_where_the_norm_stands() -> None:
     }
     for (where, residual), y in wanted.items():
         layer = around(where, residual=residual)
-        close(layer.leave(x, f(layer.enter(x))), y)
+        close(layer(x, f), y)
         assert len(list(layer.parameters())) == (0 if where == "none" else 2)
 
 
@@ -238,12 +70,18 @@ def test_dropout_acts_on_what_the_layer_adds_and_in_training_only(norm: str) -> 
     """Never on x itself. With dropout 1 nothing is added; with 0.25, 4/3 or nothing."""
     x, f_x = drawn(B, T, D), drawn(B, T, D, seed=2)
     layer = around(norm, dropout=1.0)
-    close(layer.leave(x, f_x), around(norm).leave(x, torch.zeros_like(x)))
-    assert torch.equal(layer.enter(x), around(norm).enter(x))
-    assert torch.equal(layer.eval().leave(x, f_x), around(norm).leave(x, f_x))
+    seen = list[Tensor]()
+
+    def f(y: Tensor) -> Tensor:
+        seen.append(y)
+        return f_x
+
+    close(layer(x, f), around(norm)(x, torch.zeros_like))
+    assert torch.equal(layer.eval()(x, f), around(norm)(x, f))
+    assert torch.equal(seen[0], seen[1]), "what f sees"
     torch.manual_seed(0)
     layer = AddNorm(DESIGN._replace(norm="none", dropout=0.25))
-    added = layer.leave(x, torch.ones_like(x)) - x
+    added = layer(x, torch.ones_like) - x
     some = added.abs() > 1e-9
     close(added[some], torch.full_like(added[some], 4 / 3))
     assert 0.65 < some.double().mean() < 0.85
@@ -304,7 +142,9 @@ def test_without_a_scale_scores_are_plain_products() -> None:
     x = drawn(B, T, D)
     assert not torch.allclose(plain(x), scaled(x))
     q, k, v = plain.project(x)
-    close(plain.look(q, k, v).scores, dot_score(split_heads(q, H), split_heads(k, H)))
+    close(
+        plain.attend_with_weights(q, k, v).scores, dot_score(split_heads(q, H), split_heads(k, H))
+    )
     with torch.no_grad():
         for part in (scaled.w_q.weight, scaled.w_q.bias):
             part *= 11**0.5
@@ -459,7 +299,7 @@ def test_the_decoders_block_is_what_its_parts_make(norm: str) -> None:
     ]
     y = x
     for around, f in parts:
-        y = around.leave(y, f(around.enter(y)))
+        y = around(y, f)
     close(block(x, block.source(memory), mask)[0], y)
 
 
@@ -516,7 +356,8 @@ def test_a_few_words_at_a_time_are_all_at_once(norm: str, cuts: list[int], watch
     source = block.source(drawn(B, S, D, seed=2))
     mask = length_mask(torch.tensor([4, S]), S)[:, None]
     wanted, seen = block(x, source, mask)
-    k, v = (w(block.around_attention.enter(x)) for w in (block.attention.w_k, block.attention.w_v))
+    y = block.around_attention.norm(x) if norm == "pre" else x
+    k, v = block.attention.w_k(y), block.attention.w_v(y)
     close(seen.keys, k)
     close(seen.values, v)
     parts, kept = [], None
@@ -537,7 +378,7 @@ def test_gradients_flow_through_what_was_kept() -> None:
     weights = list(block.parameters())
     whole = torch.autograd.grad(block(x, source)[0], weights, felt, retain_graph=True)
     first, kept = block(x[:, :2], source)
-    second, _ = block(x[:, 2:], source, seen=kept)
+    second, _ = block(x[:, 2:], source, cache=kept)
     parts = torch.autograd.grad(torch.cat([first, second], 1), weights, felt)
     for a, b in zip(whole, parts, strict=True):
         close(a, b)
@@ -547,7 +388,7 @@ def test_the_source_is_kept_as_keys_and_values_and_looked_at_once() -> None:
     """Its three numbers: which keys, which values, which weights."""
     block, x, memory = decoder_block(), drawn(B, T, D), drawn(B, S, D, seed=2)
     source = block.source(memory)
-    assert isinstance(source, KeysValues)
+    assert isinstance(source, KVCache)
     close(source.keys, memory @ block.cross.w_k.weight.T + block.cross.w_k.bias)
     close(source.values, memory @ block.cross.w_v.weight.T + block.cross.w_v.bias)
     with record(block) as seen:
@@ -569,7 +410,7 @@ def test_masks_and_texts_that_do_not_fit_are_refused(unchecked: None) -> None:
         encoder(x, torch.ones(B, 1, S, dtype=torch.bool))
     with pytest.raises(TypeError, match="make it boolean"):
         decoder(x, decoder.source(memory), torch.ones(B, 1, S))
-    with pytest.raises(ValueError, match="embeddings are 11 wide but w_q"):
+    with pytest.raises(ValueError, match="queries has width 11: make it 33"):
         encoder(x[..., :11])
     with pytest.raises(ValueError, match="7 keys but 6 values"):
         decoder(x, decoder.source(memory)._replace(values=memory[:, 1:]))

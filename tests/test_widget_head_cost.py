@@ -19,7 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Locator
 
-from tinylib.multi_head_attention import MultiHeadAttention, flops, parameters
+from tinylib.attention_cost import flops, parameters
+from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.widgets.head_cost import LENGTHS, Cost, HeadCostWidget, digits, printed
 
 STEM = "head_cost"

@@ -86,7 +86,7 @@ def test_the_exported_steps_are_the_model(S: int) -> None:
         log_probs, *seen = write(model, token, keys, values, *seen)
         logits, state = model.step(state, token)
         torch.testing.assert_close(log_probs, logits.log_softmax(-1))
-        for layer, kept in enumerate(state.seen):
+        for layer, kept in enumerate(state.caches):
             torch.testing.assert_close(seen[0][:, layer], kept.keys)
             torch.testing.assert_close(seen[1][:, layer], kept.values)
 

@@ -6,7 +6,13 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import scaled_dot_product_attention
+
+from tinylib.checks import (
+    check_equal_widths,
+    check_mask,
+    check_pairs,
+    check_rows,
+)
 
 Kernel = Callable[[Tensor], Tensor]  # from u to log K(u), -inf where K is 0
 Score = Callable[[Tensor, Tensor], Tensor]  # from q and k to (T, S) numbers
@@ -127,23 +133,12 @@ def masked_softmax(
     chance, taken for a mask (T, S), which no check can notice. A query that may
     attend to nothing gets weights 0 and a gradient of 0, not NaN.
     """
-    return softmax_of(masked(scores, mask), mask)
-
-
-def masked(scores: Tensor, mask: Tensor | None) -> Tensor:
-    """The scores, -inf where the mask forbids."""
     if mask is None:
-        return scores
-    return scores.masked_fill(~fitting(mask, scores), -torch.inf)
-
-
-def softmax_of(scores: Tensor, mask: Tensor | None) -> Tensor:
-    """The softmax of masked scores, but 0 for a row of nothing but -inf."""
-    weights = scores.softmax(-1)
-    if mask is None:
-        return weights
-    # Such a row is 0/0. No NaN of it gets out: to what they leave out, where
-    # and masked_fill pass a gradient of 0.
+        return scores.softmax(-1)
+    check_mask(mask, scores)
+    weights = scores.masked_fill(~mask, -torch.inf).softmax(-1)
+    # A row of nothing but -inf has become NaN. Neither where nor masked_fill
+    # passes a gradient to what it leaves out, so no NaN gets out of here.
     return torch.where(mask.any(-1, keepdim=True), weights, 0.0)
 
 
@@ -175,69 +170,11 @@ def attend(
     even from behind a mask, since 0 · NaN is NaN.
     """
     check_pairs(q, k, v)
-    scores = masked(score(q, k), mask)
-    weights = softmax_of(scores, mask)
-    return Attended(weights @ v, weights, scores)
-
-
-def fast_attend(
-    q: Float[Tensor, "*B T k"],
-    k: Float[Tensor, "*B S k"],
-    v: Float[Tensor, "*B S v"],
-    mask: Bool[Tensor, "..."] | None = None,
-    causal: bool = False,
-) -> Float[Tensor, "*B T v"]:
-    """``attend(q, k, v, mask).output`` without the table of weights.
-
-    By PyTorch's fused kernel: less time, and for long sequences less memory.
-    NaN spreads even from a masked key. ``causal`` stands for a causal mask,
-    and skips what it forbids: ValueError unless T = S and the mask is None.
-    """
-    check_pairs(q, k, v)
-    check_equal_widths(q=q, k=k)
-    if causal and (mask is not None or q.shape[-2] != k.shape[-2]):
-        raise ValueError("causal needs T = S and no mask: give a mask instead")
+    scores = score(q, k)
     if mask is not None:
-        table = q.new_empty(()).expand(*q.shape[:-1], k.shape[-2])
-        mask = torch.atleast_2d(fitting(mask, table))
-    return scaled_dot_product_attention(q, k, v, mask, is_causal=causal)
-
-
-def check_rows(**tensors: Tensor) -> None:
-    """ValueError unless each tensor has rows: at least two axes."""
-    for name, tensor in tensors.items():
-        if tensor.ndim < 2:
-            shape = tuple(tensor.shape)
-            raise ValueError(f"{name} has shape {shape}: give it rows, 2 axes")
-
-
-def check_pairs(q: Tensor, k: Tensor, v: Tensor) -> None:
-    """ValueError unless there are as many keys as values."""
-    check_rows(q=q, k=k, v=v)
-    of_k, of_v = k.shape[-2], v.shape[-2]
-    if of_k != of_v:
-        raise ValueError(f"{of_k} keys but {of_v} values: a key needs a value")
-
-
-def check_equal_widths(**tensors: Tensor) -> None:
-    """ValueError unless all last axes are equal."""
-    widths = {name: tensor.shape[-1] for name, tensor in tensors.items()}
-    first, *others = widths.values()
-    if any(width != first for width in others):  # no set: widths may be traced
-        raise ValueError(f"the widths are {widths}: make them equal")
-
-
-def fitting(mask: Tensor, scores: Tensor) -> Tensor:
-    """The mask itself, if it is boolean and broadcasts to the scores."""
-    if mask.dtype != torch.bool:  # numbers could mean either way round
-        raise TypeError(f"mask is {mask.dtype}: make it boolean, True = attend")
-    try:
-        shape = torch.broadcast_shapes(mask.shape, scores.shape)
-    except RuntimeError:
-        shape = None
-    if shape != scores.shape:
-        raise ValueError(
-            f"a mask of shape {tuple(mask.shape)} does not fit scores of shape "
-            f"{tuple(scores.shape)}: its axes must be theirs, or 1"
-        )
-    return mask
+        check_mask(mask, scores)
+        scores = scores.masked_fill(~mask, -torch.inf)
+    weights = scores.softmax(-1)
+    if mask is not None:  # 0 where a query may attend to nothing, not NaN
+        weights = torch.where(mask.any(-1, keepdim=True), weights, 0.0)
+    return Attended(weights @ v, weights, scores)

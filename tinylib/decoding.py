@@ -10,6 +10,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from tinylib.checks import check_finite, check_log_probs, check_positive
+
 # A tensor, or a (named) tuple of states. The first axis of every tensor is B.
 State = Any
 Step = Callable[[State, Tensor], tuple[Tensor, State]]
@@ -37,16 +39,15 @@ def greedy(
 ) -> Decoded:
     r"""$y_t = \arg\max_y p(y \mid y_{<t})$: always the likeliest next token.
 
-    ``state`` is what ``step`` needs at the start, for B sentences at once;
-    all start at ``bos``, and end at their first ``eos`` or after ``max_len``
-    tokens. ValueError if max_len < 1, or if the logits hold NaN.
+    ``state`` is what ``step`` needs at the start, for B sentences at once. All
+    start at ``bos`` and end at ``eos``, or after ``max_len`` tokens. ValueError
+    if max_len < 1, or if the logits hold NaN.
     """
     check_positive(max_len=max_len)
     token = first_tokens(state, bos)
     finished = torch.zeros_like(token, dtype=torch.bool)
     lengths = torch.zeros_like(token)
-    log_probs = torch.zeros_like(token, dtype=torch.float)
-    tokens = []
+    log_probs, tokens = torch.zeros_like(token, dtype=torch.float), []
     for _ in range(max_len):
         next_log_probs, state = next_step(step, state, token, finished)
         best, token = next_log_probs.max(-1)
@@ -105,11 +106,9 @@ def extend(
     scores, best = scores.flatten(1).topk(W)
     parent = best // V
     token = best - parent * V
-    kept = Hypotheses(
-        log_probs.flatten(1).gather(1, best),
-        lengths.gather(1, parent),
-        (token == eos) | scores.isneginf(),
-    )
+    log_probs = log_probs.flatten(1).gather(1, best)
+    finished = (token == eos) | scores.isneginf()
+    kept = Hypotheses(log_probs, lengths.gather(1, parent), finished)
     return Extended(kept, parent, token, scores)
 
 
@@ -142,17 +141,14 @@ def beam(
     long. Width 1 is :func:`greedy`; a beam wide enough to keep everything
     finds the sentence with the best score. In between, a wider beam finds a
     better sentence most often, but not always. Finished sentences hold places
-    of the W; transformers' ``generate`` keeps them beside a full beam, and so
-    now and then finds a better one. ValueError if max_len < 1, width < 1 or
-    alpha < 0, or if the logits hold NaN.
+    of the W; transformers' ``generate`` keeps them beside a full beam.
+    ValueError if max_len < 1, width < 1, alpha < 0, or the logits hold NaN.
     """
     check_positive(max_len=max_len, width=width)
-    if not 0 <= alpha < torch.inf:
-        raise ValueError(f"alpha is {alpha}: make it 0 or more, but finite")
+    check_finite(alpha=alpha)
     token = first_tokens(state, bos)[:, None].repeat(1, width)
     row = torch.arange(token.numel(), device=token.device).view_as(token)
     state = choose(state, row.flatten() // width)  # each B times W
-
     # At first there is one hypothesis, the empty one; W - 1 places are free.
     free = torch.arange(width, device=token.device).expand_as(token) > 0
     log_probs = torch.where(free, -torch.inf, 0.0)
@@ -169,12 +165,9 @@ def beam(
         if now.finished.all():
             break
     empty = scores.isneginf()
-    return Beams(
-        tokens.masked_fill(empty[..., None], eos),
-        now.lengths.masked_fill(empty, 0),
-        now.log_probs,
-        scores,
-    )
+    tokens = tokens.masked_fill(empty[..., None], eos)
+    lengths = now.lengths.masked_fill(empty, 0)
+    return Beams(tokens, lengths, now.log_probs, scores)
 
 
 def choose(state: State, rows: Int[Tensor, " N"]) -> State:
@@ -193,33 +186,15 @@ def first_tokens(state: State, bos: int) -> Int[Tensor, " B"]:
 
 
 def next_step(
-    step: Step,
-    state: State,
-    token: Int[Tensor, " B"],
-    finished: Bool[Tensor, " B"],
+    step: Step, state: State, token: Tensor, finished: Tensor
 ) -> tuple[Float[Tensor, "B V"], State]:
     """log p(next token), in fp32 at least, and the state after ``token``."""
     logits, state = step(state, token)
     log_probs = at_least_float32(logits).log_softmax(-1)
-    if (log_probs.isnan().any(-1) & ~finished).any():
-        raise ValueError("logits hold NaN, +inf, or -inf for every token")
+    check_log_probs(log_probs, finished)
     return log_probs, state
 
 
 def at_least_float32(x: Float[Tensor, "*B"]) -> Float[Tensor, "*B"]:
     """x, but as float32 if its precision is half: too coarse for sums."""
     return x.to(torch.promote_types(x.dtype, torch.float32))
-
-
-def check_positive(**numbers: int) -> None:
-    """ValueError, naming the number, where one is below 1."""
-    for name, number in numbers.items():
-        if number < 1:
-            raise ValueError(f"{name} is {number}: make it 1 or more")
-
-
-def check_between(least: Any, most: Any, **numbers: Any) -> None:
-    """ValueError, naming the number that is outside; tensors are not checked."""
-    for name, number in numbers.items():
-        if not isinstance(number, Tensor) and not least <= number <= most:
-            raise ValueError(f"{name} is {number}: make it {least} to {most}")

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from tinylib.checks import check_known, check_tokens
 from tinylib.lab.look import Tap
 
 
@@ -20,13 +21,6 @@ def embed(
     """
     check_known(tokens, len(w_e))
     return w_e[tokens]
-
-
-def check_known(tokens: Int[Tensor, "*B S"], V: int) -> None:
-    """ValueError, naming the first of them, where tokens are not 0 … V - 1."""
-    wrong = tokens[(tokens < 0) | (tokens >= V)]
-    if len(wrong):
-        raise ValueError(f"token {wrong[0]} is not among 0 … {V - 1} (V = {V})")
 
 
 def recurrent_step(
@@ -111,16 +105,6 @@ class EncoderDecoder(nn.Module):
         """Give the decoder one token: the next one's logits, the new state."""
         logits, state = self.decoder(token[:, None], state)
         return logits[:, 0], state
-
-
-def check_tokens(tokens: Tensor, lengths: Tensor) -> None:
-    """ValueError unless each row of tokens has a length that it can have."""
-    B, S = tokens.shape
-    if not B:
-        raise ValueError("a batch needs at least one sentence")
-    if lengths.shape != (B,) or not 1 <= lengths.min() <= lengths.max() <= S:
-        wanted = f"{B} sentences in {S} columns need {B} lengths in 1 … {S}"
-        raise ValueError(f"{wanted}, not {lengths.tolist()}")
 
 
 class RecurrentEncoder(Encoder):

@@ -1,18 +1,17 @@
 """From a trained GPT to a text: how to choose, and how not to compute twice."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
-from tinylib.attention_scoring import check_rows
-from tinylib.decoding import Beams, at_least_float32, beam, check_between
-from tinylib.gpt import GPT, RMSNorm, Seen
-from tinylib.positional_encoding import Count, KeysValues, Number
-from tinylib.transformer_block import LayerNorm
+from tinylib.checks import check_between, check_draws, check_room
+from tinylib.decoding import Beams, at_least_float32, beam
+from tinylib.gpt import GPT
+from tinylib.kv_cache import Caches, reserve_caches
+from tinylib.lab.fast_modules import fast_modules
+from tinylib.positional_encoding import Count, Number
 
 
 def temper(
@@ -96,66 +95,20 @@ def draw(
     return passed.sum(-1)
 
 
-class KVCache:
-    """Keys and values of one block, in memory that is reserved at once.
+def choose_next(
+    logits: Float[Tensor, "B V"],
+    sampling: Sampling | None = None,
+    u: Float[Tensor, " B"] | None = None,
+) -> Int[Tensor, " B"]:
+    """The likeliest token, or with ``sampling`` the one that u draws.
 
-    :class:`KeysValues` copies all that is there for each new token. Here a
-    token's row is written behind the others, and the rows so far are looked
-    at where they lie. To step back, set ``length`` to what shall be left.
+    ValueError if the logits hold NaN.
     """
-
-    def __init__(self, B: int, longest: int, like: Float[Tensor, "V D"]):
-        shape = (B, longest, like.shape[-1])
-        self.keys, self.values = like.new_empty(shape), like.new_empty(shape)
-        self.length = 0
-
-    def followed_by(
-        self,
-        k: Float[Tensor, "B T D"],
-        v: Float[Tensor, "B T D"],
-    ) -> KeysValues:
-        """All rows so far, and these T. ValueError if there is no room."""
-        start, end = self.length, self.length + k.shape[1]
-        if end > (room := self.keys.shape[1]):
-            raise ValueError(f"token {end}: the cache has room for {room}")
-        self.keys[:, start:end], self.values[:, start:end] = k, v
-        self.length = end
-        return KeysValues(self.keys[:, :end], self.values[:, :end])
-
-
-def reserve(model: GPT, B: int, longest: int) -> tuple[KVCache, ...]:
-    """A cache for each block, with room for B texts of ``longest`` tokens."""
-    w = next(model.parameters()).detach()  # the embeddings, also if at hand
-    return tuple(KVCache(B, longest, w) for _ in model.blocks)
-
-
-@contextmanager
-def at_hand(model: nn.Module) -> Iterator[None]:
-    """The model in eval mode, and its parts where Python finds them at once.
-
-    A third of a small model's time goes into ``module.part(x)``: nn.Module
-    looks for a part after all else has failed, and for hooks at each call.
-    Here weights are plain attributes, and so is a plain layer's forward, in
-    its place; dropout, which has nothing to do, is left out.
-    """
-    plain = nn.Linear, nn.Embedding, LayerNorm, RMSNorm
-    modes = {module: module.training for module in model.modules()}
-    model.eval()
-    for module in modes:
-        module.__dict__ |= module._parameters | module._modules
-        for name, part in module.named_children():
-            hooked = part._forward_hooks or part._forward_pre_hooks
-            if isinstance(part, nn.Dropout):
-                module.__dict__[name] = lambda x: x
-            elif isinstance(part, plain) and not hooked:
-                module.__dict__[name] = part.forward
-    try:
-        yield
-    finally:
-        for module, training in modes.items():
-            module.training = training
-            for name in module._parameters | module._modules:
-                module.__dict__.pop(name, None)  # one inside was first
+    if logits.isnan().any():
+        raise ValueError("the logits are NaN: check the model's weights")
+    if sampling is None or u is None:
+        return logits.argmax(-1)
+    return draw(sampling.adjust(logits), u)
 
 
 def generate(
@@ -166,41 +119,34 @@ def generate(
     u: Float[Tensor, "B N"] | None = None,
     pads: Int[Tensor, " B"] | None = None,
     eos: int | None = None,
-    cached: bool = True,
 ) -> Int[Tensor, "B {length}"]:
     r"""``length`` more tokens: each is chosen, then read with those before.
 
     Without ``sampling`` it is the likeliest (greedy search); else the n-th is
     drawn with u[:, n], so the same u draw the same text. Prompts of unlike
-    length begin with ``pads``, any token. After ``eos`` comes only ``eos``. If
-    ``cached``, each token is read once; if not, all are read again for each:
-    the same text, more slowly. ValueError for an empty prompt, more than the
-    model's context, u that are too few or outside 0 … 1, or NaN logits.
+    length begin with ``pads``, any token. After ``eos`` comes only ``eos``.
+    ValueError for an empty prompt, more than the model's context, u that are
+    too few or outside 0 … 1, or NaN logits.
     """
-    check_room(model, prompt, length, pads)
-    (B, T), new = prompt.shape, prompt
+    check_room(prompt, length, model.config.longest, pads)
+    B, T = prompt.shape
     if sampling:
         check_draws(u, B, length)
-    text = torch.cat([prompt, prompt.new_full((B, length), eos or 0)], -1)
+    text = prompt.new_full((B, length), 0 if eos is None else eos)
     ended = prompt.new_zeros(B, dtype=torch.bool)
-    cache = reserve(model, B, T + length - 1) if cached else None
-    with torch.inference_mode(), at_hand(model):
-        for t in range(T, T + length):
-            logits = model.read(new, cache, pads, last=True)[0][:, 0]
-            if sampling is None or u is None:
-                token = logits.argmax(-1)
-            else:
-                token = draw(sampling.adjust(logits), u[:, t - T])
+    caches, new = reserve_caches(model, B, T + length - 1), prompt
+    with torch.inference_mode(), fast_modules(model):
+        for n in range(length):
+            logits, _ = model.read(new, caches, pads, last=True)
+            by = None if u is None else u[:, n]
+            token = choose_next(logits[:, -1], sampling, by)
             if eos is not None:
                 token = token.masked_fill(ended, eos)
                 ended = token == eos
-            text[:, t] = token
-            if eos is not None and ended.all():
-                break
-            new = text[:, t if cached else 0 : t + 1]
-        if logits.isnan().any():  # NaN stays: later tokens look at it
-            raise ValueError("the logits are NaN: check the model's weights")
-    return text[:, T:]
+                if ended.all():
+                    break
+            text[:, n], new = token, token[:, None]
+    return text
 
 
 def beam_search(
@@ -216,35 +162,13 @@ def beam_search(
     Its state is what the model has seen, a row for each text. Without ``eos``
     all are ``length`` tokens long. ValueError as in :func:`generate`.
     """
-    check_room(model, prompt[None], length, None)
+    check_room(prompt[None], length, model.config.longest, None)
 
-    def step(state: Seen, token: Tensor) -> tuple[Tensor, Seen]:
-        logits, state = model.read(token[:, None], state)
-        return logits[:, 0], state
+    def step(caches: Caches, token: Tensor) -> tuple[Tensor, Caches]:
+        logits, caches = model.read(token[:, None], caches)
+        return logits[:, 0], caches
 
-    with torch.no_grad(), at_hand(model):
-        _, seen = model.read(prompt[None, :-1], last=True)
+    with torch.no_grad(), fast_modules(model):
+        _, caches = model.read(prompt[None, :-1], last=True)
         last, end = int(prompt[-1]), -1 if eos is None else eos
-        return beam(step, seen, last, end, length, width, alpha)
-
-
-def check_room(model: GPT, prompt: Tensor, length: int, pads: Any) -> None:
-    """ValueError, in words, if the model cannot write so much after that."""
-    check_rows(prompt=prompt)
-    T, longest = prompt.shape[-1], model.config.longest
-    check_between(1, torch.inf, length=length)
-    if T == 0 or (pads is not None and not 0 <= pads.min() <= pads.max() < T):
-        raise ValueError("a prompt is a token or more, after 0 or more pads")
-    if T + length - 1 > longest:
-        raise ValueError(
-            f"{T} tokens and {length} more: the model reads at most {longest}; "
-            "shorten the prompt or ask for fewer"
-        )
-
-
-def check_draws(u: Tensor | None, B: int, length: int) -> None:
-    """ValueError unless u has numbers in [0, 1], enough for each text."""
-    if u is None or u[..., :length].shape != (B, length):
-        raise ValueError(f"sampling takes {length} numbers u for each text")
-    if not ((u >= 0) & (u <= 1)).all():  # 1 is what rounding makes of 1 - 1e-9
-        raise ValueError("u holds NaN or a number outside 0 … 1")
+        return beam(step, caches, last, end, length, width, alpha)

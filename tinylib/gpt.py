@@ -6,28 +6,22 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from tinylib.decoding import at_least_float32, check_positive
-from tinylib.encoder_decoder import check_known
+from tinylib.checks import check_known, check_length, check_positive
+from tinylib.feed_forward import FeedForward, gelu, gelu_tanh
+from tinylib.kv_cache import Cache, Caches, KVCache
 from tinylib.multi_head_attention import MultiHeadAttention
-from tinylib.positional_encoding import (
-    KeysValues,
-    LearnedPositions,
-    Past,
-    angles,
-    rotate,
-)
+from tinylib.normalization import LayerNorm, RMSNorm
+from tinylib.positional_encoding import LearnedPositions, angles, rotate
 from tinylib.seq2seq import negative_log_likelihood
-from tinylib.transformer_block import FeedForward, LayerNorm, tanh_gelu
 
 
 class GPTConfig(NamedTuple):
     """How a GPT is built; as it stands, GPT-2 with 124 million parameters.
 
     V tokens, a context of ``longest`` tokens, width D, ``layers`` blocks with
-    H heads and 4D feed-forward units. Since then usual: ``norm`` "rms",
-    ``positions`` "rotary", no ``bias`` (a layer norm keeps its own, unlike
-    nanoGPT's). ``activation`` "gelu" is the exact one. ``tied``: one table
-    reads and writes.
+    H heads and 4D feed-forward units. Usual today: ``norm`` "rms", ``positions``
+    "rotary", no ``bias`` (a layer norm keeps its own). ``activation`` "gelu" is
+    the exact one. ``tied``: one table reads and writes.
     """
 
     V: int = 50257
@@ -43,51 +37,9 @@ class GPTConfig(NamedTuple):
     tied: bool = True
 
 
-def rms_norm(
-    x: Float[Tensor, "*B D"],
-    w: Float[Tensor, " D"],
-    eps: float = 1e-5,
-) -> Float[Tensor, "*B D"]:
-    r"""$x / \sqrt{\overline{x^2} + \epsilon} \cdot w$.
-
-    Zhang and Sennrich 2019, eq. 4. A layer norm that leaves the mean alone:
-    only the length of each row is set. In float32, since fp16 ends at 65504.
-    """
-    square = at_least_float32(x).square().mean(-1, keepdim=True)
-    return (x * (square + eps).rsqrt()).to(x.dtype) * w
-
-
-class RMSNorm(nn.Module):
-    """:func:`rms_norm` with a learned w, by PyTorch's fused kernel."""
-
-    def __init__(self, D: int, eps: float = 1e-5):
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(D))
-        self.eps = eps
-
-    def forward(self, x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
-        return nn.functional.rms_norm(x, x.shape[-1:], self.weight, self.eps)
-
-
-def gelu(x: Float[Tensor, "*B F"]) -> Float[Tensor, "*B F"]:
-    r"""$x\,\Phi(x)$: x times the probability that a normal number is below it.
-
-    Hendrycks and Gimpel 2016, section 2. By PyTorch's fused kernel.
-    """
-    return nn.functional.gelu(x)
-
-
-def gelu_tanh(x: Float[Tensor, "*B F"]) -> Float[Tensor, "*B F"]:
-    r"""$\frac{x}{2}(1 + \tanh(\sqrt{2/\pi}\,(x + 0.044715\,x^3)))$.
-
-    Nearly :func:`gelu` (same paper), once quicker to compute, so in GPT-2.
-    """
-    return tanh_gelu(x)
-
-
 NORMS: dict[str, Any] = {"layer": LayerNorm, "rms": RMSNorm}
 ACTIVATIONS = {"gelu": gelu, "gelu_tanh": gelu_tanh}
-POSITIONS = ("learned", "rotary")
+POSITIONS = "learned", "rotary"
 
 
 def check(config: GPTConfig) -> None:
@@ -108,8 +60,7 @@ class Block(nn.Module):
     r"""$x + \mathrm{attention}(N(x))$, then $x + \mathrm{MLP}(N(x))$.
 
     Radford et al. 2019, section 2.3: causal self-attention and a feed-forward
-    layer, each with a norm before it. What they give is added to the residual
-    stream x, which nothing else touches.
+    layer, each with a norm before it. Both add to the residual stream x.
     """
 
     def __init__(self, config: GPTConfig):
@@ -125,28 +76,24 @@ class Block(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "*B T D"],
-        seen: Past | None = None,
+        cache: Cache | None = None,
         theta: Float[Tensor, "T D/2"] | None = None,
         mask: Bool[Tensor, "*B 1 S"] | None = None,
-    ) -> tuple[Float[Tensor, "*B T D"], KeysValues]:
-        """``seen`` are the keys and values of the tokens before these T.
+    ) -> tuple[Float[Tensor, "*B T D"], KVCache]:
+        """The ``cache`` holds the tokens before these T, if any.
 
         ``theta`` turns queries and keys, if positions are rotary; ``mask`` is
-        False where a key is none. The second output has the keys and values of
-        all tokens, to be given next time.
+        False where a key is none. The cache that is returned holds these
+        tokens, too, and is to be given next time.
         """
         q, k, v = self.attention.project(self.attention_norm(x))
         if theta is not None:
             q, k = rotate(q, theta), rotate(k, theta)
-        if seen is not None:
-            k, v = seen.followed_by(k, v)
-        x = x + self.dropout(self.attention.answer(q, k, v, mask))
+        cache = KVCache(k, v) if cache is None else cache.append(k, v)
+        z = self.attention.attend(q, cache.keys, cache.values, mask)
+        x = x + self.dropout(z)
         f_x = self.feed_forward(self.feed_forward_norm(x))
-        return x + self.dropout(f_x), KeysValues(k, v)
-
-
-Seen = tuple[Past, ...]
-"""What each block keeps of the tokens so far."""
+        return x + self.dropout(f_x), cache
 
 
 class GPT(nn.Module):
@@ -177,8 +124,8 @@ class GPT(nn.Module):
     def initialise(self) -> None:
         r"""As GPT-2: std 0.02, and $0.02/\sqrt{2N}$ where x is added to.
 
-        2N additions, each with a share of the variance; biases start at 0.
-        The first logits are small, so the first loss is about ln V.
+        2N additions share the variance; biases start at 0. The first
+        logits are small, so the first loss is about ln V.
         """
         for name, w in self.named_parameters():
             if name.endswith("bias"):
@@ -194,43 +141,46 @@ class GPT(nn.Module):
     def read(
         self,
         tokens: Int[Tensor, "B T"],
-        seen: Seen | None = None,
+        caches: Caches | None = None,
         pads: Int[Tensor, " B"] | None = None,
         last: bool = False,
-    ) -> tuple[Float[Tensor, "B N V"], tuple[KeysValues, ...]]:
-        """Logits for these tokens, which follow those that were ``seen``.
+    ) -> tuple[Float[Tensor, "B N V"], tuple[KVCache, ...]]:
+        """Logits for these tokens, which follow those in the ``caches``.
 
-        Each text starts with so many ``pads``, which are ignored. N is T, or 1
-        for the logits of the ``last`` token alone. ValueError if a text is
-        longer than the context, or a token unknown.
+        There is one for each block. Each text starts with so many ``pads``,
+        which are ignored. N is T, or 1 for the logits of the ``last`` token
+        alone. ValueError if the text is too long, or a token unknown.
         """
-        offset, T = 0 if seen is None else seen[0].length, tokens.shape[-1]
-        check_length(S := offset + T, self.config.longest)
+        offset = caches[0].length if caches else 0
+        x, theta = self.embed(tokens, offset, pads)
+        S, mask, longer = offset + tokens.shape[-1], None, list[KVCache]()
+        if pads is not None:
+            mask = torch.arange(S, device=x.device) >= pads[:, None, None]
+        for i, block in enumerate(self.blocks):
+            x, cache = block(x, caches[i] if caches else None, theta, mask)
+            longer.append(cache)
+        x = self.norm(x[:, -1:] if last else x)
+        return self.output(x), tuple(longer)
+
+    def embed(
+        self,
+        tokens: Int[Tensor, "B T"],
+        offset: int,
+        pads: Int[Tensor, " B"] | None,
+    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "T D/2"] | None]:
+        """Embeddings with learned positions, or with the angles of rotary."""
+        T, config = tokens.shape[-1], self.config
+        check_length(offset + T, config.longest)
         try:
             x = self.embedding(tokens)
         except IndexError:  # which one is it? To ask before takes time
-            check_known(tokens, self.config.V)
+            check_known(tokens, config.V)
             raise
-        theta, mask, kept = None, None, []
-        if pads is not None:
-            mask = torch.arange(S, device=x.device) >= pads[:, None, None]
-        if self.config.positions == "learned":
-            x = self.positions(x, offset, pads)
-        else:  # the same angles for every head; distances know no pads
-            k, H = self.config.D // self.config.H, self.config.H
-            theta = angles(T, k, offset, device=x.device).repeat(1, H)
-        x = self.dropout(x)
-        for i, block in enumerate(self.blocks):
-            x, keys_values = block(x, seen and seen[i], theta, mask)
-            kept.append(keys_values)
-        x = self.norm(x[:, -1:] if last else x)
-        return self.output(x), tuple(kept)
-
-
-def check_length(length: int, longest: int) -> None:
-    """ValueError if a text does not fit; an exported graph does not ask."""
-    if not torch.compiler.is_compiling() and length > longest:
-        raise ValueError(f"{length} tokens: the model reads at most {longest}")
+        if config.positions == "learned":
+            return self.dropout(self.positions(x, offset, pads)), None
+        # The same angles for every head; a distance does not mind the pads.
+        theta = angles(T, config.D // config.H, offset, device=x.device)
+        return self.dropout(x), theta.repeat(1, config.H)
 
 
 def next_token_loss(
@@ -238,13 +188,13 @@ def next_token_loss(
     tokens: Int[Tensor, "B T"],
     pad: int | None = None,
 ) -> Float[Tensor, ""]:
-    """Each token but the last is read, each but the first is to be said.
+    """The mean of :func:`negative_log_likelihood` over all targets.
 
-    The mean of :func:`negative_log_likelihood` over all targets that are not
-    ``pad``. ValueError if a text has no second token.
+    Each token but the last is read, and each but the first is a target, unless
+    it is ``pad``. ValueError if a text has no second token.
     """
-    if tokens.shape[-1] < 2:
-        raise ValueError(f"T = {tokens.shape[-1]}: nothing follows, give T ≥ 2")
-    read, said = tokens[:, :-1], tokens[:, 1:]
-    nll = negative_log_likelihood(model(read), said)
+    if (T := tokens.shape[-1]) < 2:
+        raise ValueError(f"T = {T}: nothing follows, give T ≥ 2")
+    said = tokens[:, 1:]
+    nll = negative_log_likelihood(model(tokens[:, :-1]), said)
     return nll.mean() if pad is None else nll[said != pad].mean()

@@ -1,23 +1,13 @@
 """Multi-head attention: several attentions side by side, each on its own."""
 
-from typing import Any, NamedTuple
-
-import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from tinylib.attention_scoring import (
-    Attended,
-    Score,
-    attend,
-    check_pairs,
-    fast_attend,
-    scaled_dot_score,
-)
+from tinylib.attention_scoring import Attended, Score, attend, scaled_dot_score
+from tinylib.checks import check_head_mask, check_pairs, check_width
+from tinylib.fast_attention import fast_attend
 from tinylib.lab.look import Tap
-from tinylib.self_attention import check_widths, past, short_causal_attend
-
-Ints = int | Int[Tensor, "..."]
+from tinylib.self_attention import causal_and
 
 
 def split_heads(
@@ -54,14 +44,15 @@ def multi_head_attention(
     Vaswani et al. 2017, section 3.2.2, between the projections: head h has
     the h-th slice of the widths of q, k and v to itself. The output holds the
     heads' outputs side by side (*B, T, H·v); weights and scores have a head
-    axis (*B, H, T, S). Masks are as in :func:`per_head` and :func:`switched`.
+    axis (*B, H, T, S). The mask is as in :func:`broadcast_over_heads`, the
+    head mask as in :func:`apply_head_mask`.
     """
     check_pairs(q, k, v)
-    mask = per_head(mask, q)
+    mask = broadcast_over_heads(mask, q)
     q, k, v = (split_heads(x, H) for x in (q, k, v))
-    seen = attend(q, k, v, mask, score)
-    output = merge_heads(switched(seen.output, head_mask))
-    return Attended(output, seen.weights, seen.scores)
+    z, weights, scores = attend(q, k, v, mask, score)
+    z = merge_heads(apply_head_mask(z, head_mask))
+    return Attended(z, weights, scores)
 
 
 def fast_multi_head_attention(
@@ -73,28 +64,15 @@ def fast_multi_head_attention(
     head_mask: Bool[Tensor, "..."] | None = None,
     causal: bool = False,
 ) -> Float[Tensor, "*B T Hv"]:
-    """``multi_head_attention(…).output`` without the tables of weights.
-
-    By PyTorch's fused kernel. Plainly, if T > 1, T·S ≤ 256² and float32
-    products may take a quicker library (torch.set_float32_matmul_precision).
-    """
+    """``multi_head_attention(…).output`` by :func:`fast_attend`."""
     check_pairs(q, k, v)
-    T, S, mask = q.shape[-2], k.shape[-2], per_head(mask, q)
+    mask = broadcast_over_heads(mask, q)
     q, k, v = (split_heads(x, H) for x in (q, k, v))
-    causal = causal and T > 1  # a single query is the last: it may see all
-    if causal and (mask is not None or T != S):
-        mask, causal = past(mask, T, S, q.device), False
-    exact = torch.get_float32_matmul_precision() == "highest"
-    if exact or T == 1 or T * S > 256**2:
-        z = fast_attend(q, k, v, mask, causal)
-    elif causal:
-        z = short_causal_attend(q, k, v)
-    else:
-        z = attend(q, k, v, mask).output
-    return merge_heads(switched(z, head_mask))
+    z = fast_attend(q, k, v, mask, causal)
+    return merge_heads(apply_head_mask(z, head_mask))
 
 
-def per_head(mask: Tensor | None, q: Tensor) -> Tensor | None:
+def broadcast_over_heads(mask: Tensor | None, q: Tensor) -> Tensor | None:
     """A mask for (*B, H, T, S) scores: of all heads alike, or of each.
 
     (T, S) and (*B, T, S) hold for every head; with one axis more than q,
@@ -105,36 +83,28 @@ def per_head(mask: Tensor | None, q: Tensor) -> Tensor | None:
     return mask.unsqueeze(-3)
 
 
-def switched(heads: Tensor, head_mask: Tensor | None) -> Tensor:
+def apply_head_mask(heads: Tensor, head_mask: Tensor | None) -> Tensor:
     """The heads' outputs (*B, H, T, v), 0 where the mask (boolean) is False.
 
     ``head_mask`` is (H,), or (*B, H) for each text.
     """
     if head_mask is None:
         return heads
-    if head_mask.dtype != torch.bool:
-        raise TypeError(f"head mask is {head_mask.dtype}: make it boolean")
-    of_heads = heads.shape[:-2]
-    if head_mask.shape not in {of_heads, of_heads[-1:]}:
-        raise ValueError(
-            f"a head mask of shape {tuple(head_mask.shape)} does not fit "
-            f"{of_heads[-1]} heads: make it {tuple(of_heads[-1:])}"
-        )
+    check_head_mask(head_mask, heads)
     return heads.masked_fill(~head_mask[..., None, None], 0.0)
 
 
 class MultiHeadAttention(nn.Module):
     r"""$[z_1 \dots z_H]\,W_o$, $z_h = \mathrm{attend}(XW_q^h, YW_k^h, UW_v^h)$.
 
-    Vaswani et al. 2017, section 3.2.2. Queries X (*B, T, D) ask; keys Y
-    (*B, S, D_k) and values U (*B, S, D_v) answer. Without keys it is
-    self-attention, without values they are the keys. Each head works with
-    queries and keys k wide and values v wide: D / H unless given. ValueError
-    if H does not divide D and k is not given. If ``causal``, none looks ahead.
+    Vaswani et al. 2017, section 3.2.2. Queries X (*B, T, D) ask; keys Y and
+    values U, both (*B, S, D), answer. Without keys it is self-attention,
+    without values they are the keys. Each head works with queries and keys k
+    wide and values v wide: D / H unless given. ValueError if H does not divide
+    D and k is not given. If ``causal``, no query looks ahead.
 
-    ``forward`` takes the fast way, without a table of weights, unless
-    somebody watches them: :meth:`attended` returns them for every head, and
-    so does :func:`tinylib.lab.look.record`.
+    Look inside with :func:`tinylib.lab.look.record`: ``scores`` and
+    ``weights`` of each head. Unless they are recorded, no table is made.
     """
 
     def __init__(
@@ -143,8 +113,6 @@ class MultiHeadAttention(nn.Module):
         H: int,
         k: int | None = None,
         v: int | None = None,
-        D_k: int | None = None,
-        D_v: int | None = None,
         bias: bool = False,
         causal: bool = False,
         score: Score = scaled_dot_score,
@@ -152,33 +120,49 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         if H < 1 or (k is None and D % H):
             raise ValueError(f"D = {D} cannot be cut into {H} heads: give k")
-        self.H, self.causal, self.score = H, causal, score
+        self.D, self.H, self.causal, self.score = D, H, causal, score
         k = D // H if k is None else k
         v = k if v is None else v
-        D_k = D if D_k is None else D_k
-        D_v = D_k if D_v is None else D_v
         self.w_q = nn.Linear(D, H * k, bias)
-        self.w_k = nn.Linear(D_k, H * k, bias)
-        self.w_v = nn.Linear(D_v, H * v, bias)
+        self.w_k = nn.Linear(D, H * k, bias)
+        self.w_v = nn.Linear(D, H * v, bias)
         self.w_o = nn.Linear(H * v, D, bias)
         self.scores, self.weights = Tap(), Tap()
 
     def forward(
         self,
         queries: Float[Tensor, "*B T D"],
-        keys: Float[Tensor, "*B S D_k"] | None = None,
-        values: Float[Tensor, "*B S D_v"] | None = None,
+        keys: Float[Tensor, "*B S D"] | None = None,
+        values: Float[Tensor, "*B S D"] | None = None,
         mask: Bool[Tensor, "..."] | None = None,
         head_mask: Bool[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "*B T D"]:
-        qkv = self.project(queries, keys, values)
-        return self.answer(*qkv, mask, head_mask)
+        q, k, v = self.project(queries, keys, values)
+        return self.attend(q, k, v, mask, head_mask)
 
-    def attended(self, *texts: Any, **masks: Any) -> Attended:
-        """The same, with each head's weights and scores (*B, H, T, S)."""
-        return self.look(*self.project(*texts), **masks)
+    def forward_with_weights(
+        self,
+        *texts: Float[Tensor, "*B _ D"],
+        mask: Bool[Tensor, "..."] | None = None,
+        head_mask: Bool[Tensor, "..."] | None = None,
+    ) -> Attended:
+        """:meth:`forward`, with each head's weights and scores (*B, H, T, S)."""
+        qkv = self.project(*texts)
+        return self.attend_with_weights(*qkv, mask, head_mask)
 
-    def answer(
+    def project(
+        self,
+        queries: Float[Tensor, "*B T D"],
+        keys: Float[Tensor, "*B S D"] | None = None,
+        values: Float[Tensor, "*B S D"] | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """q, k and v for all heads at once, as wide as all heads together."""
+        keys = queries if keys is None else keys
+        values = keys if values is None else values
+        check_width(self.D, queries=queries, keys=keys, values=values)
+        return self.w_q(queries), self.w_k(keys), self.w_v(values)
+
+    def attend(
         self,
         q: Float[Tensor, "*B T Hk"],
         k: Float[Tensor, "*B S Hk"],
@@ -186,65 +170,24 @@ class MultiHeadAttention(nn.Module):
         mask: Bool[Tensor, "..."] | None = None,
         head_mask: Bool[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "*B T D"]:
-        """All that follows :meth:`project`: so keys and values can be kept."""
-        watched = self.weights.watched or self.scores.watched
-        if watched or self.score is not scaled_dot_score:
-            return self.look(q, k, v, mask=mask, head_mask=head_mask).output
+        """All that follows :meth:`project`, so that k and v may be cached."""
+        recorded = self.weights.watched or self.scores.watched
+        if recorded or self.score is not scaled_dot_score:
+            return self.attend_with_weights(q, k, v, mask, head_mask).output
         how = self.H, mask, head_mask, self.causal
         return self.w_o(fast_multi_head_attention(q, k, v, *how))
 
-    def look(self, q: Tensor, k: Tensor, v: Tensor, **masks: Any) -> Attended:
-        """:meth:`answer`, with each head's weights and scores."""
+    def attend_with_weights(
+        self,
+        q: Float[Tensor, "*B T Hk"],
+        k: Float[Tensor, "*B S Hk"],
+        v: Float[Tensor, "*B S Hv"],
+        mask: Bool[Tensor, "..."] | None = None,
+        head_mask: Bool[Tensor, "..."] | None = None,
+    ) -> Attended:
+        """:meth:`attend`, with each head's weights and scores."""
         if self.causal:
-            sizes = q.shape[-2], k.shape[-2]
-            masks["mask"] = past(masks.get("mask"), *sizes, q.device)
-        seen = multi_head_attention(q, k, v, self.H, score=self.score, **masks)
-        weights, scores = self.weights(seen.weights), self.scores(seen.scores)
-        return Attended(self.w_o(seen.output), weights, scores)
-
-    def project(
-        self, queries: Tensor, keys: Any = None, values: Any = None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """q, k and v for all heads at once, as wide as all heads together."""
-        check_widths(queries)  # it has rows; whether they fit is seen below
-        keys = queries if keys is None else keys
-        values = keys if values is None else values
-        try:
-            return self.w_q(queries), self.w_k(keys), self.w_v(values)
-        except RuntimeError:  # what was wrong? To ask before takes time
-            for w, x in {"w_q": queries, "w_k": keys, "w_v": values}.items():
-                check_widths(x, **{w: vars(self)["_modules"][w].weight.T})
-            raise
-
-
-def parameters(D: Ints, H: Ints, k: Ints, v: Ints, bias: Ints = 0) -> Ints:
-    r"""$DH(2k + v) + HvD$: the weights of $W_q, W_k, W_v$ and $W_o$.
-
-    With k = v = D/H it is $4D^2$, whatever H is. ``bias`` is 1 where the
-    projections have one (then H(2k + v) + D more), else 0.
-    """
-    return D * H * (2 * k + v) + H * v * D + bias * (H * (2 * k + v) + D)
-
-
-class Flops(NamedTuple):
-    """Floating-point operations of each step, a multiply-add being 2."""
-
-    project: Ints  # x → q, k, v
-    compare: Ints  # q, k → scores
-    mix: Ints  # weights, v → the heads' outputs
-    merge: Ints  # the heads' outputs → output
-
-
-def flops(T: Ints, S: Ints, D: Ints, H: Ints, k: Ints, v: Ints) -> Flops:
-    """What :class:`MultiHeadAttention` costs for T queries and S keys.
-
-    Matrix products alone; softmax, masks and biases are small beside them.
-    All of it grows with T or S, but ``compare`` and ``mix`` with their
-    product: the quadratic cost of attention.
-    """
-    return Flops(
-        project=2 * D * H * (T * k + S * k + S * v),
-        compare=2 * H * T * S * k,
-        mix=2 * H * T * S * v,
-        merge=2 * T * H * v * D,
-    )
+            mask = causal_and(mask, q.shape[-2], k.shape[-2], q.device)
+        how = self.H, mask, head_mask, self.score
+        z, weights, scores = multi_head_attention(q, k, v, *how)
+        return Attended(self.w_o(z), self.weights(weights), self.scores(scores))

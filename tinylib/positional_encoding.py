@@ -1,19 +1,14 @@
 """Where does a word stand? Codes that are added, rotations, and a bias."""
 
-from typing import NamedTuple, Protocol, runtime_checkable
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from tinylib.attention_scoring import (
-    attend,
-    check_equal_widths,
-    check_rows,
-    scaled_dot_score,
-)
+from tinylib.attention_scoring import attend, scaled_dot_score
+from tinylib.checks import check_positions, check_rows, check_width
+from tinylib.kv_cache import KVCache
 from tinylib.lab.look import Tap
-from tinylib.self_attention import causal_mask, check_widths
+from tinylib.self_attention import causal_mask
 
 Count = int | Int[Tensor, ""]
 Number = float | Float[Tensor, ""]
@@ -31,7 +26,7 @@ def angles(
     For the T positions i = offset, offset + 1, …: position i turns D/2 clock
     hands, the first by i radians, each next one more slowly. In float64: in
     float32, position 10 000 would be wrong in the fourth decimal place.
-    ValueError if D is odd, since a hand has two coordinates.
+    ValueError if D is odd.
     """
     if D < 2 or D % 2:
         raise ValueError(f"the width is {D}: make it even, a hand takes two")
@@ -49,9 +44,8 @@ def sinusoidal(
 ) -> Float[Tensor, "T D"]:
     r"""$P_{i,2j} = \sin\theta_{ij}$, $P_{i,2j+1} = \cos\theta_{ij}$.
 
-    Vaswani et al. 2017, section 3.5; to be added to the embeddings. Not
-    interleaved, all sines come before all cosines: the same columns in
-    another order. ValueError if D is odd.
+    Vaswani et al. 2017, section 3.5; to be added to the embeddings. If not
+    interleaved, all sines come before all cosines. ValueError if D is odd.
     """
     theta = angles(T, D, offset, base)
     axis = -1 if interleaved else -2
@@ -66,9 +60,9 @@ def shift_matrix(
 ) -> Float[Tensor, "D D"]:
     r"""$R(\delta)$, with $P_{i+\delta} = R(\delta) P_i$ for every i.
 
-    The rotation theorem: δ steps on, each hand has turned by one and the same
-    angle, wherever it stood. So R is a rotation in each pair of (interleaved)
-    columns, and $P_i \cdot P_{i+\delta}$ depends on δ alone.
+    The rotation theorem: δ steps on, each hand has turned by the same angle,
+    wherever it stood. So R rotates each pair of (interleaved) columns, and
+    $P_i \cdot P_{i+\delta}$ depends on δ alone.
     """
     theta = angles(1, D, delta, base)[0]
     sin, cos = theta.sin(), theta.cos()
@@ -79,8 +73,7 @@ def shift_matrix(
 class LearnedPositions(nn.Module):
     r"""$x_t + W_{\mathrm{pos}}[offset + t]$: a learned row for each position.
 
-    Gehring et al. 2017. The table has rows for positions 0 … longest − 1, and
-    none beyond: ValueError if x would need one, or is not D wide.
+    Gehring et al. 2017. ValueError if x needs a row beyond ``longest``.
     """
 
     def __init__(self, longest: int, D: int):
@@ -94,17 +87,11 @@ class LearnedPositions(nn.Module):
         pads: Int[Tensor, "*B"] | None = None,
     ) -> Float[Tensor, "*B T D"]:
         """Rows from ``offset`` on; each text starts anew after its ``pads``."""
-        check_rows(x=x)
-        check_equal_widths(x=x, w_pos=self.w_pos)
-        longest, end = len(self.w_pos), offset + x.shape[-2]
-        if offset < 0 or end > longest:
-            raise ValueError(
-                f"positions {offset} to {end - 1} are wanted, the table has "
-                f"0 to {longest - 1}: shorten the text or learn a longer table"
-            )
+        check_width(self.w_pos.shape[-1], x=x)
+        check_positions(offset, T := x.shape[-2], len(self.w_pos))
         if pads is None:
-            return x + self.w_pos[offset:end]  # the same for all of the batch
-        at = torch.arange(offset, end, device=x.device) - pads[..., None]
+            return x + self.w_pos[offset : offset + T]  # the same for all
+        at = torch.arange(T, device=x.device) + offset - pads[..., None]
         return x + self.w_pos[at.clamp(min=0)]
 
 
@@ -134,10 +121,9 @@ def rotary(
     r"""$\hat{x}_t = R(\theta_t)\,x_t$ for queries and keys (Su et al. 2021).
 
     Rows t = offset, offset + 1, … are turned by their positions. Rotations
-    keep lengths, and $\hat{q}_t \cdot \hat{k}_s$ depends on t and s through
-    their distance t − s alone. Values are not turned. The pairs are neighbours,
-    as in the paper; Llama's code pairs j with j + k/2: permute to compare.
-    ValueError if k is odd.
+    keep lengths, and $\hat{q}_t \cdot \hat{k}_s$ depends on t − s alone. Values
+    are not turned. The pairs are neighbours, as in the paper; Llama's code
+    pairs j with j + k/2. ValueError if k is odd.
     """
     check_rows(x=x)
     T, k = x.shape[-2:]
@@ -155,9 +141,7 @@ def alibi_bias(
 
     ALiBi (Press et al. 2022): nothing is learned; a farther key costs more,
     in the first head most. Queries stand at t = offset, offset + 1, …, keys at
-    s = 0, 1, … Where H is no power of 2, the code of the authors and of BLOOM
-    has other slopes: those of the power of 2 below H, and every second one of
-    the power above.
+    s = 0, 1, … The authors' code has other slopes if H is no power of 2.
     """
     t = torch.arange(T, device=device) + offset
     distance = (t[:, None] - torch.arange(S, device=device)).abs()
@@ -168,44 +152,13 @@ def alibi_bias(
 KINDS = ("none", "sinusoidal", "learned", "rotary", "alibi")
 
 
-class KeysValues(NamedTuple):
-    """What words before have left behind: their keys and values."""
-
-    keys: Float[Tensor, "*B S k"]
-    values: Float[Tensor, "*B S k"]
-
-    @property
-    def length(self) -> int:
-        return self.keys.shape[-2]
-
-    def followed_by(
-        self,
-        k: Float[Tensor, "*B T k"],
-        v: Float[Tensor, "*B T k"],
-    ) -> "KeysValues":
-        """These, then those of T more words."""
-        now = torch.cat([self.keys, k], -2), torch.cat([self.values, v], -2)
-        return KeysValues(*now)
-
-
-@runtime_checkable
-class Past(Protocol):
-    """What is kept of the words before: :class:`KeysValues`, or the like."""
-
-    @property
-    def length(self) -> int: ...
-
-    def followed_by(self, k: Tensor, v: Tensor) -> KeysValues: ...
-
-
 class PositionalAttention(nn.Module):
     """Causal self-attention with one head that knows where words stand.
 
     ``kind`` is one of :data:`KINDS`. Codes are added to x before the
-    projections, rotations turn q and k after them, the bias is added to the
-    scores (with the steepest of eight slopes, 1/2). ``longest`` is the length
-    of the learned table. Give it all words at once, or a few at a time, each
-    time with what it has ``seen``: the outputs are the same.
+    projections, rotations turn q and k after them, the bias (slope 1/2) is
+    added to the scores. ``longest`` is the length of the learned table. Words
+    may come a few at a time, with the ``cache`` of those before.
     """
 
     def __init__(self, D: int, kind: str, longest: int = 16):
@@ -222,10 +175,10 @@ class PositionalAttention(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "*B T D"],
-        seen: KeysValues | None = None,
-    ) -> tuple[Float[Tensor, "*B T D"], KeysValues]:
-        check_widths(x, w_q=self.w_q.weight.T)
-        offset = 0 if seen is None else seen.length
+        cache: KVCache | None = None,
+    ) -> tuple[Float[Tensor, "*B T D"], KVCache]:
+        check_width(self.w_q.in_features, x=x)
+        offset = 0 if cache is None else cache.length
         T, D = x.shape[-2:]
         if self.kind == "sinusoidal":
             x = x + sinusoidal(T, D, offset).to(x)
@@ -234,16 +187,14 @@ class PositionalAttention(nn.Module):
         q, k, v = self.w_q(x), self.w_k(x), self.w_v(x)
         if self.kind == "rotary":
             q, k = rotary(q, offset), rotary(k, offset)
-        if seen is not None:
-            k, v = seen.followed_by(k, v)
+        cache = KVCache(k, v) if cache is None else cache.append(k, v)
         mask = causal_mask(offset + T, x.device)[offset:]
+        bias = alibi_bias(8, T, offset + T, offset)[0].to(q)
+        bias = bias * (self.kind == "alibi")
 
         def score(q: Tensor, k: Tensor) -> Tensor:
-            scores = scaled_dot_score(q, k)
-            if self.kind != "alibi":
-                return scores
-            return scores + alibi_bias(8, T, offset + T, offset)[0].to(scores)
+            return scaled_dot_score(q, k) + bias
 
-        out = attend(q, k, v, mask, score)
-        self.weights(out.weights)
-        return out.output, KeysValues(k, v)
+        z, weights, _ = attend(q, cache.keys, cache.values, mask, score)
+        self.weights(weights)
+        return z, cache

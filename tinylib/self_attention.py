@@ -4,15 +4,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from tinylib.attention_scoring import (
-    Attended,
-    Score,
-    attend,
-    check_pairs,
-    check_rows,
-    fitting,
-    scaled_dot_score,
-)
+from tinylib.attention_scoring import Attended, Score, attend, scaled_dot_score
+from tinylib.checks import check_mask, check_rows, check_widths
 from tinylib.lab.look import Tap
 
 
@@ -35,18 +28,6 @@ def self_attention(
     return attend(x @ w_q, x @ w_k, x @ w_v, mask, score)
 
 
-def check_widths(x: Tensor, **weights: Tensor) -> None:
-    """ValueError, saying what to change, where ``x @ w`` would fail."""
-    check_rows(x=x)
-    D = x.shape[-1]
-    for name, w in weights.items():
-        if w.ndim != 2 or len(w) != D:
-            raise ValueError(
-                f"the embeddings are {D} wide but {name} has shape "
-                f"{tuple(w.shape)}: make it ({D}, …)"
-            )
-
-
 def causal_mask(
     T: int,
     device: torch.device | None = None,
@@ -56,7 +37,7 @@ def causal_mask(
     return at[None, :] <= at[:, None]
 
 
-def past(
+def causal_and(
     mask: Bool[Tensor, "..."] | None,
     T: int,
     S: int,
@@ -71,24 +52,8 @@ def past(
     behind = causal_mask(S, device)[S - T :]
     if mask is None:
         return behind
-    return behind & fitting(mask, behind.expand(*mask.shape[:-2], T, S))
-
-
-def short_causal_attend(
-    q: Float[Tensor, "*B T k"],
-    k: Float[Tensor, "*B T k"],
-    v: Float[Tensor, "*B T v"],
-) -> Float[Tensor, "*B T v"]:
-    """``attend(q, k, v, causal_mask(T)).output``, quicker for short texts.
-
-    Where the mask forbids, -inf is added to the scores in their place, without
-    a copy; and no row can be empty, since every word sees itself.
-    """
-    check_pairs(q, k, v)
-    T, width = q.shape[-2:]
-    forbidden = q.new_full((T, T), -torch.inf).triu(1)
-    scores = (q / width**0.5 @ k.mT).add_(forbidden)
-    return scores.softmax(-1) @ v
+    check_mask(mask, behind.expand(*mask.shape[:-2], T, S))
+    return behind & mask
 
 
 class SelfAttention(nn.Module):
@@ -123,9 +88,9 @@ class SelfAttention(nn.Module):
         check_rows(x=x)
         if self.causal:
             T = x.shape[-2]
-            mask = past(mask, T, T, x.device)
+            mask = causal_and(mask, T, T, x.device)
         w_q, w_k, w_v = (w.weight.T for w in (self.w_q, self.w_k, self.w_v))
-        seen = self_attention(x, w_q, w_k, w_v, mask)
-        self.scores(seen.scores)
-        self.weights(seen.weights)
-        return seen.output
+        z, weights, scores = self_attention(x, w_q, w_k, w_v, mask)
+        self.scores(scores)
+        self.weights(weights)
+        return z

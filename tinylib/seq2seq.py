@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, linear
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from tinylib.checks import check_targets
 from tinylib.decoding import at_least_float32
 from tinylib.encoder_decoder import Decoder, Encoder, EncoderDecoder
 
@@ -55,12 +56,8 @@ def read_packed(
 
     A packed sequence tells the GRU how long each sentence is.
     """
-    packed = pack_padded_sequence(
-        x,
-        lengths.cpu(),
-        batch_first=True,
-        enforce_sorted=False,
-    )
+    lengths = lengths.cpu()
+    packed = pack_padded_sequence(x, lengths, True, enforce_sorted=False)
     read, final = gru(packed)
     S = x.shape[1]
     states, _ = pad_packed_sequence(read, batch_first=True, total_length=S)
@@ -164,20 +161,8 @@ def negative_log_likelihood(
     return -log_probs.gather(-1, target[..., None]).squeeze(-1)
 
 
-def check_targets(logits: Tensor, target: Tensor) -> None:
-    """ValueError unless each row of logits has its target."""
-    rows, targets = tuple(logits.shape[:-1]), tuple(target.shape)
-    if rows != targets:  # gather would take fewer, and pair them wrongly
-        raise ValueError(
-            f"logits for tokens of shape {rows}, but targets of shape "
-            f"{targets}: give one target for each token"
-        )
-
-
 def masked_loss(
-    logits: Float[Tensor, "B T V"],
-    target: Int[Tensor, "B T"],
-    pad: int = 0,
+    logits: Float[Tensor, "B T V"], target: Int[Tensor, "B T"], pad: int = 0
 ) -> Float[Tensor, ""]:
     r"""$-\sum_t m_t \log p(y_t) \,/ \sum_t m_t$, with $m_t = [y_t \ne pad]$.
 
@@ -201,7 +186,7 @@ def teacher_forcing(
 
     The decoder is fed the right words, whatever it would have said: it sees
     ``target[:, :-1]`` and should say ``target[:, 1:]``. The output layer, the
-    largest part of the work, is spared the pads: so the model's decoder needs
+    largest part of the work, skips the pads: so the model's decoder needs
     ``read`` and ``output``, as that of :class:`Seq2Seq`. ``label_smoothing``
     is that of ``cross_entropy``: how much of the target all words share.
     """
@@ -210,8 +195,5 @@ def teacher_forcing(
     states, _ = decoder.read(target[:, :-1], state)
     wanted = target[:, 1:]
     words = wanted != pad
-    return cross_entropy(
-        decoder.output(states[words]),
-        wanted[words],
-        label_smoothing=label_smoothing,
-    )
+    logits = decoder.output(states[words])
+    return cross_entropy(logits, wanted[words], label_smoothing=label_smoothing)

@@ -4,16 +4,15 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from tinylib.attention_scoring import Attended, check_rows, masked, softmax_of
+from tinylib.attention_cost import Flops, Ints
+from tinylib.attention_scoring import Attended, masked_softmax
+from tinylib.checks import check_mask, check_rows, check_widths
 from tinylib.lab.look import Tap
 from tinylib.multi_head_attention import (
-    Flops,
-    Ints,
+    broadcast_over_heads,
     merge_heads,
-    per_head,
     split_heads,
 )
-from tinylib.self_attention import check_widths
 
 
 def dense_score(
@@ -59,9 +58,9 @@ class DenseSynthesizer(nn.Module):
         x: Float[Tensor, "*B T D"],
         mask: Bool[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "*B T D"]:
-        return self.attended(x, mask).output
+        return self.forward_with_weights(x, mask).output
 
-    def attended(
+    def forward_with_weights(
         self,
         x: Float[Tensor, "*B T D"],
         mask: Bool[Tensor, "..."] | None = None,
@@ -74,10 +73,13 @@ class DenseSynthesizer(nn.Module):
                 f"{T} words, but the weights are made for {self.longest} "
                 f"positions: shorten the text or learn a longer table"
             )
-        mask, each = per_head(mask, x), x.unsqueeze(-3)
+        mask, each = broadcast_over_heads(mask, x), x.unsqueeze(-3)
         b, b_2 = self.b[..., :T], self.b_2[..., :T]
-        scores = masked(dense_score(each, self.a, self.b_1, b, b_2), mask)
-        weights = softmax_of(scores, mask)
+        scores = dense_score(each, self.a, self.b_1, b, b_2)
+        if mask is not None:
+            check_mask(mask, scores)
+            scores = scores.masked_fill(~mask, -torch.inf)
+        weights = masked_softmax(scores, mask)
         z = merge_heads(weights @ split_heads(self.w_v(x), self.H))
         self.scores(scores)
         self.weights(weights)
@@ -92,7 +94,7 @@ def parameters(D: Ints, H: Ints, longest: Ints) -> Ints:
 def flops(T: Ints, D: Ints) -> Flops:
     """What :class:`DenseSynthesizer` costs for T words, whatever H is.
 
-    Counted as in :func:`tinylib.multi_head_attention.flops`. ``compare`` is
+    Counted as in :func:`tinylib.attention_cost.flops`. ``compare`` is
     the product with B: as quadratic in T as comparing all pairs.
     """
     return Flops(

@@ -7,13 +7,10 @@ from torch import Tensor, nn
 
 from tinylib.attention_scoring import length_mask
 from tinylib.encoder_decoder import Decoder, Encoder, EncoderDecoder
-from tinylib.positional_encoding import KeysValues, sinusoidal
-from tinylib.transformer_block import (
-    DecoderBlock,
-    Design,
-    EncoderBlock,
-    LayerNorm,
-)
+from tinylib.kv_cache import KVCache
+from tinylib.normalization import LayerNorm
+from tinylib.positional_encoding import sinusoidal
+from tinylib.transformer_block import DecoderBlock, Design, EncoderBlock
 
 
 class Embedding(nn.Embedding):
@@ -92,8 +89,8 @@ class Writing(NamedTuple):
     """The decoder's state: the source for each layer, and its own words."""
 
     mask: Bool[Tensor, "B S"]
-    sources: tuple[KeysValues, ...]
-    seen: tuple[KeysValues, ...]
+    sources: tuple[KVCache, ...]
+    caches: tuple[KVCache, ...]
 
 
 class TransformerDecoder(Decoder):
@@ -115,8 +112,8 @@ class TransformerDecoder(Decoder):
     def init_state(self, encoding: Memory) -> Writing:
         states, mask = encoding
         sources = tuple(block.source(states) for block in self.blocks)
-        nothing = KeysValues(states[:, :0], states[:, :0])
-        return Writing(mask, sources, (nothing,) * len(sources))
+        empty = KVCache(states[:, :0], states[:, :0])
+        return Writing(mask, sources, (empty,) * len(sources))
 
     def read(
         self,
@@ -124,13 +121,13 @@ class TransformerDecoder(Decoder):
         state: Writing,
     ) -> tuple[Float[Tensor, "B T D"], Writing]:
         """What the top layer makes of each token, and the new state."""
-        x = self.embedding(tokens, offset=state.seen[0].keys.shape[-2])
-        mask, seen = state.mask[:, None], []
-        layers = zip(self.blocks, state.sources, state.seen, strict=True)
-        for block, source, before in layers:
-            x, kept = block(x, source, mask, before)
-            seen.append(kept)
-        return self.norm(x), state._replace(seen=tuple(seen))
+        x = self.embedding(tokens, offset=state.caches[0].length)
+        mask, caches = state.mask[:, None], []
+        layers = zip(self.blocks, state.sources, state.caches, strict=True)
+        for block, source, cache in layers:
+            x, cache = block(x, source, mask, cache)
+            caches.append(cache)
+        return self.norm(x), state._replace(caches=tuple(caches))
 
     def forward(
         self,

@@ -1,17 +1,16 @@
 """The Transformer's blocks: attention and feed-forward, added and normed."""
 
-import math
-import platform
 from collections.abc import Callable
 from typing import NamedTuple
 
-import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from tinylib.attention_scoring import dot_score, scaled_dot_score
+from tinylib.feed_forward import FeedForward
+from tinylib.kv_cache import KVCache
 from tinylib.multi_head_attention import MultiHeadAttention
-from tinylib.positional_encoding import KeysValues
+from tinylib.normalization import LayerNorm
 
 
 class Design(NamedTuple):
@@ -33,88 +32,12 @@ class Design(NamedTuple):
     scaled: bool = True
 
 
-def layer_norm(
-    x: Float[Tensor, "*B D"],
-    w: Float[Tensor, " D"],
-    b: Float[Tensor, " D"],
-    eps: float = 1e-5,
-) -> Float[Tensor, "*B D"]:
-    r"""$(x - \mu) / \sqrt{\sigma^2 + \epsilon} \cdot w + b$.
-
-    Ba et al. 2016, eq. 4. Mean and variance are those of each row by itself,
-    so nothing depends on the rest of the batch. The variance is the mean
-    square (divided by D, not by D - 1). In fp16 it overflows where σ > 255,
-    but not in :class:`LayerNorm`, which computes it in float32.
-    """
-    mean = x.mean(-1, keepdim=True)
-    var = x.var(-1, unbiased=False, keepdim=True)
-    return (x - mean) / (var + eps).sqrt() * w + b
-
-
-class LayerNorm(nn.Module):
-    """:func:`layer_norm` with learned w and b, by PyTorch's fused kernel."""
-
-    def __init__(self, D: int, eps: float = 1e-5):
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(D))
-        self.bias = nn.Parameter(torch.zeros(D))
-        self.eps = eps
-
-    def forward(self, x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
-        w, b = self.weight, self.bias
-        return nn.functional.layer_norm(x, w.shape, w, b, self.eps)
-
-
-X86 = platform.machine() in ("x86_64", "AMD64")
-SCALAR_TANH = X86 and torch.backends.cpu.get_cpu_capability() == "DEFAULT"
-"""Whether PyTorch has no vector instructions to compute a tanh with."""
-
-
-def tanh_gelu(x: Float[Tensor, "*B F"]) -> Float[Tensor, "*B F"]:
-    r"""$\frac{x}{2}(1 + \tanh u) = x\,\sigma(2u)$, quick on every processor.
-
-    $u = \sqrt{2/\pi}\,(x + 0.044715\,x^3)$ (Hendrycks and Gimpel 2016, section
-    2). By PyTorch's fused kernel; where that would compute each tanh alone,
-    by σ, which is quicker there.
-    """
-    alone = SCALAR_TANH and x.dtype == torch.float32
-    if not alone or torch.compiler.is_compiling():
-        return nn.functional.gelu(x, approximate="tanh")
-    c = math.sqrt(8 / math.pi)
-    return x * (x * (c + 0.044715 * c * (x * x))).sigmoid()
-
-
-class FeedForward(nn.Module):
-    r"""$f(xW_1 + b_1)\,W_2 + b_2$ (Vaswani et al. 2017, eq. 2).
-
-    The same two layers for every position, each on its own: D → F → D. There
-    f, the ``activation``, is $\max(0, x)$.
-    """
-
-    def __init__(
-        self,
-        D: int,
-        F: int,
-        dropout: float = 0.0,
-        bias: bool = True,
-        activation: Callable[[Tensor], Tensor] = torch.relu,
-    ):
-        super().__init__()
-        self.w_1 = nn.Linear(D, F, bias)
-        self.w_2 = nn.Linear(F, D, bias)
-        self.dropout = nn.Dropout(dropout)
-        self.activation = activation
-
-    def forward(self, x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
-        return self.w_2(self.dropout(self.activation(self.w_1(x))))
-
-
 class AddNorm(nn.Module):
     r"""Around a layer f: post-norm $N(x + f(x))$, pre-norm $x + f(N(x))$.
 
     Post-norm is that of Vaswani et al. 2017, section 3.1; pre-norm leaves the
     path of the x's free (Xiong et al. 2020). In training, dropout acts on
-    f's output. ``enter`` gives what f sees, ``leave`` what follows.
+    what f returns.
     """
 
     def __init__(self, design: Design):
@@ -126,16 +49,14 @@ class AddNorm(nn.Module):
         self.pre, self.residual = design.norm == "pre", design.residual
         self.dropout = nn.Dropout(design.dropout)
 
-    def enter(self, x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
-        return self.norm(x) if self.pre else x
-
-    def leave(
+    def forward(
         self,
         x: Float[Tensor, "*B D"],
-        f_x: Float[Tensor, "*B D"],
+        f: Callable[[Tensor], Tensor],
     ) -> Float[Tensor, "*B D"]:
-        f_x = self.dropout(f_x)
-        y = x + f_x if self.residual else f_x
+        y = self.dropout(f(self.norm(x) if self.pre else x))
+        if self.residual:
+            y = x + y
         return y if self.pre else self.norm(y)
 
 
@@ -166,10 +87,8 @@ class EncoderBlock(nn.Module):
         x: Float[Tensor, "*B S D"],
         mask: Bool[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "*B S D"]:
-        around = self.around_attention
-        x = around.leave(x, self.attention(around.enter(x), mask=mask))
-        around = self.around_feed_forward
-        return around.leave(x, self.feed_forward(around.enter(x)))
+        x = self.around_attention(x, lambda y: self.attention(y, mask=mask))
+        return self.around_feed_forward(x, self.feed_forward)
 
 
 class DecoderBlock(nn.Module):
@@ -188,30 +107,35 @@ class DecoderBlock(nn.Module):
         self.around_cross = AddNorm(design)
         self.around_feed_forward = AddNorm(design)
 
-    def source(self, memory: Float[Tensor, "*B S D"]) -> KeysValues:
+    def source(self, memory: Float[Tensor, "*B S D"]) -> KVCache:
         """The encoder's output as keys and values: made once, not per word."""
-        return KeysValues(self.cross.w_k(memory), self.cross.w_v(memory))
+        return KVCache(self.cross.w_k(memory), self.cross.w_v(memory))
 
     def forward(
         self,
         x: Float[Tensor, "*B T D"],
-        source: KeysValues,
+        source: KVCache,
         mask: Bool[Tensor, "..."] | None = None,
-        seen: KeysValues | None = None,
-    ) -> tuple[Float[Tensor, "*B T D"], KeysValues]:
+        cache: KVCache | None = None,
+    ) -> tuple[Float[Tensor, "*B T D"], KVCache]:
         """``mask`` is that of the source, (*B, 1, S) or (*B, T, S).
 
-        ``seen`` are the keys and values of the words before these T, if any;
-        the second output has those of all words, to be given next time.
+        The ``cache`` holds the words before these T, if any; the one that is
+        returned holds these, too, and is to be given next time.
         """
-        around = self.around_attention
-        q, k, v = self.attention.project(around.enter(x))
-        if seen is not None:
-            k, v = seen.followed_by(k, v)
-        x = around.leave(x, self.attention.answer(q, k, v))
-        around = self.around_cross
-        q = self.cross.w_q(around.enter(x))
-        x = around.leave(x, self.cross.answer(q, *source, mask=mask))
-        around = self.around_feed_forward
-        x = around.leave(x, self.feed_forward(around.enter(x)))
-        return x, KeysValues(k, v)
+
+        def look_back(y: Tensor) -> Tensor:
+            nonlocal cache
+            q, k, v = self.attention.project(y)
+            cache = KVCache(k, v) if cache is None else cache.append(k, v)
+            return self.attention.attend(q, cache.keys, cache.values)
+
+        def look_across(y: Tensor) -> Tensor:
+            q = self.cross.w_q(y)
+            return self.cross.attend(q, source.keys, source.values, mask)
+
+        x = self.around_attention(x, look_back)
+        x = self.around_cross(x, look_across)
+        x = self.around_feed_forward(x, self.feed_forward)
+        assert cache is not None  # look_back has made one
+        return x, cache

@@ -1,4 +1,4 @@
-"""`attend` beside the plain form, `fast_attend` beside torch's own: part of `make bench`.
+"""`attend` beside the plain form, `fused_attend` beside torch's own: part of `make bench`.
 
 Ratios of medians of processor time, on one thread. What is compared takes turns, first one and
 then the other going ahead, so that whatever else the machine does hits both. Beside each figure
@@ -17,7 +17,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from tinylib.attention_scoring import attend, fast_attend, length_mask
+from tinylib.attention_scoring import attend, length_mask
+from tinylib.fast_attention import fused_attend
 from tinylib.lab.precision import processor
 from tinylib.lab.weights import write_json
 
@@ -72,7 +73,7 @@ def milliseconds(
 
 
 def measured(shape: Shape, name: str, mask: Tensor | None) -> list[dict[str, Any]]:
-    """Three rows: time of attend, time of fast_attend, difference from torch's."""
+    """Three rows: time of attend, time of fused_attend, difference from torch's."""
     inputs = [torch.randn(shape, requires_grad=i < 3) for i in range(4)]
     case = {"shape": "×".join(map(str, shape)), "mask": name}
 
@@ -88,7 +89,12 @@ def measured(shape: Shape, name: str, mask: Tensor | None) -> list[dict[str, Any
     worst = max(float((a - b).abs().max() / b.abs().max()) for a, b in pairs)
     return [
         {"what": "attend / plain form", **case, **time_of(ours, plain), "bar": SLOWER},
-        {"what": "fast_attend / SDPA", **case, **time_of(fast_attend, torchs), "bar": FAST_SLOWER},
+        {
+            "what": "fused_attend / SDPA",
+            **case,
+            **time_of(fused_attend, torchs),
+            "bar": FAST_SLOWER,
+        },
         {"what": "difference of attend and SDPA", **case, "figure": worst, "bar": DIFFERENCE},
     ]
 

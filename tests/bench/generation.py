@@ -35,15 +35,17 @@ from typing import Any, NamedTuple
 import torch
 import transformers
 from multi_head import milliseconds
-from peers import gpt2
+from peers import gpt2, without_cache
 from torch import Tensor
 
-from tinylib.generation import Sampling, at_hand, generate, reserve
+from tinylib.attention_cost import flops
+from tinylib.generation import Sampling, generate
 from tinylib.gpt import GPT, GPTConfig
+from tinylib.kv_cache import reserve_caches
 from tinylib.lab import weights
+from tinylib.lab.fast_modules import fast_modules
 from tinylib.lab.language_recipes import MODERN
 from tinylib.lab.precision import processor
-from tinylib.multi_head_attention import flops
 
 BUILD = Path(__file__).resolve().parents[2] / "_build"
 PROMPT, LARGER = 8, 8
@@ -118,7 +120,9 @@ def writers(case: Case) -> dict[str, Writer]:
     }
     if case.B == 1:
         every["transformers, no cache"] = partial(by_theirs, use_cache=False)
-        every["ours, no cache"] = partial(ours, model, cached=False)
+        every["ours, no cache"] = partial(
+            without_cache, model, prompt=prompt, length=case.length, pads=pads
+        )
     return every
 
 
@@ -206,7 +210,7 @@ def times(runs: Mapping[tuple[str, int], Writer], rounds: int) -> dict[tuple[str
 def along_length(rounds: int, longest_text: int) -> dict[str, Any]:
     """Seconds for one token and for a text; without the cache, texts end at ``longest_text``."""
     model, text = untrained(LONG), torch.randint(LONG.V, (1, LENGTHS[-1]))
-    cache = reserve(model, 1, LENGTHS[-1])
+    cache = reserve_caches(model, 1, LENGTHS[-1])
     kinds = {"with cache": True, "without": False}
 
     def one_more(T: int) -> Tensor:
@@ -222,7 +226,7 @@ def along_length(rounds: int, longest_text: int) -> dict[str, Any]:
     tokens: dict[tuple[str, int], Writer] = {}
     for T in LENGTHS:
         tokens |= {("with cache", T): partial(one_more, T), ("without", T): partial(all_again, T)}
-    with torch.inference_mode(), at_hand(model):
+    with torch.inference_mode(), fast_modules(model):
         model.read(text, cache, last=True)
         measured = times(tokens, rounds)
     found: dict[str, Any] = {"model": str(Case(LONG, 1, 0, 0)), "token": {}, "text": {}}
@@ -233,7 +237,7 @@ def along_length(rounds: int, longest_text: int) -> dict[str, Any]:
 
     lengths = {"with cache": LENGTHS, "without": LENGTHS[: LENGTHS.index(longest_text) + 1]}
     texts: dict[tuple[str, int], Writer] = {
-        (kind, N): partial(generate, model, text[:, :1], N, cached=kinds[kind])
+        (kind, N): partial(generate if kinds[kind] else without_cache, model, text[:, :1], N)
         for kind, every in lengths.items()
         for N in every
     }

@@ -16,7 +16,8 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from tinylib.generation import Sampling, generate
-from tinylib.gpt import GPT, GPTConfig, Seen, negative_log_likelihood
+from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood
+from tinylib.kv_cache import Caches
 from tinylib.lab import weights
 from tinylib.lab.data import Characters
 
@@ -64,15 +65,15 @@ class Checkpoints(nn.Module):
         self,
         index: Int[Tensor, ""],
         tokens: Int[Tensor, "B T"],
-        seen: Seen | None = None,
+        caches: Caches | None = None,
         dtype: torch.dtype | None = None,
-    ) -> tuple[Float[Tensor, "B T V"], Seen]:
+    ) -> tuple[Float[Tensor, "B T V"], Caches]:
         """:meth:`tinylib.gpt.GPT.read` with the tensors of one checkpoint."""
-        return functional_call(self, self.at(index, dtype), (tokens, seen))
+        return functional_call(self, self.at(index, dtype), (tokens, caches))
 
-    def forward(self, tokens: Tensor, seen: Seen | None = None) -> tuple[Tensor, Seen]:
+    def forward(self, tokens: Tensor, caches: Caches | None = None) -> tuple[Tensor, Caches]:
         """Only for ``read``, which puts one checkpoint's tensors in their places."""
-        return self.gpt.read(tokens, seen)
+        return self.gpt.read(tokens, caches)
 
     def model(self, index: int) -> GPT:
         """The GPT as it was at that checkpoint, on its own."""

@@ -38,7 +38,7 @@ class Setting(NamedTuple):
 
     On a CUDA GPU "medium" is TF32, whose products have 10 bits behind the point instead of 23;
     so have those of cuDNN's recurrent layers, which "highest" computes in float32, too.
-    Below "highest", `fast_multi_head_attention` computes short texts without the fused kernel.
+    Below "highest", `fast_attend` computes short texts without the fused kernel.
     """
 
     matmul: str

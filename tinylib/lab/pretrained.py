@@ -18,7 +18,7 @@ from torch import Tensor
 from tinylib.gpt import GPT, GPTConfig
 from tinylib.lab import weights
 from tinylib.lab.data import DataError
-from tinylib.transformer_block import LayerNorm
+from tinylib.normalization import LayerNorm
 
 CONFIG, WHOLE, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 FILES = (CONFIG, WHOLE, INDEX, "model-*-of-*.safetensors")

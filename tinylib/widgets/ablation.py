@@ -75,8 +75,8 @@ def speak(
     state = writing(keys, values, seen_keys, seen_values)
     with record(model.decoder) as seen:
         logits, state = model.decoder(token[:, None], state)
-    looks = [seen[f"blocks.{i}.cross.weights"][0][:, :, 0] for i in range(len(state.seen))]
-    return Spoken(logits[:, 0].log_softmax(-1), *of_layers(state.seen), torch.stack(looks, 1))
+    looks = [seen[f"blocks.{i}.cross.weights"][0][:, :, 0] for i in range(len(state.caches))]
+    return Spoken(logits[:, 0].log_softmax(-1), *of_layers(state.caches), torch.stack(looks, 1))
 
 
 class Ablated(NamedTuple):

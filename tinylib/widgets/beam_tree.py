@@ -9,11 +9,11 @@ from torch import Tensor, nn
 
 from tinylib.decoding import State, Step, choose, greedy
 from tinylib.generation import draw
-from tinylib.gpt import GPT, Seen
+from tinylib.gpt import GPT
+from tinylib.kv_cache import Caches, KVCache
 from tinylib.lab.data import BOS, EOS
 from tinylib.lab.language import uniform
 from tinylib.lab.look import record
-from tinylib.positional_encoding import KeysValues
 from tinylib.widgets import Limits, LiveWidget, table
 from tinylib.widgets.decoding import (
     MOST_ALPHA,
@@ -89,7 +89,7 @@ def write(
 
     B, L, _, D = seen_keys.shape
     all_keys, all_values = behind(keys, seen_keys), behind(values, seen_values)
-    past = tuple(KeysValues(all_keys[:, i], all_values[:, i]) for i in range(L))
+    past = tuple(KVCache(all_keys[:, i], all_values[:, i]) for i in range(L))
     with record(model):
         logits, seen = model.read(token[:, None], past)
 
@@ -181,7 +181,7 @@ def compute(
     tokens = story.new_tensor([BOS, *story.tolist()]) if variant else prompt
     eos, N, bos = EOS if variant else ENDLESS, int(length), int(tokens[-1])
 
-    def step(state: Seen, token: Tensor) -> tuple[Tensor, Seen]:
+    def step(state: Caches, token: Tensor) -> tuple[Tensor, Caches]:
         logits, state = model.read(token[:, None], state)
         return logits[:, 0], state
 

@@ -12,10 +12,10 @@ from torch import Tensor, nn
 
 from tinylib.generation import Sampling, draw
 from tinylib.gpt import GPT
+from tinylib.kv_cache import KVCache
 from tinylib.lab import weights
 from tinylib.lab.language import load_language_model, uniform
 from tinylib.lab.look import record
-from tinylib.positional_encoding import KeysValues
 from tinylib.widgets import Limits, LiveWidget, table
 from tinylib.widgets.gpt import language_model, visible
 
@@ -64,7 +64,7 @@ def read(
     """R more tokens are read, after P of which keys and values were kept: S = P + R."""
     P = seen_keys.shape[0]
     rows = zip(seen_keys.unbind(1), seen_values.unbind(1), strict=True)
-    seen = tuple(KeysValues(keys[None], values[None]) for keys, values in rows)
+    seen = tuple(KVCache(keys[None], values[None]) for keys, values in rows)
     with record(model) as found:
         logits, now = model.read(tokens[None], seen, last=True)
     maps = [tables[0] for name, tables in found.items() if name.endswith("attention.weights")]

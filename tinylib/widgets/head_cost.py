@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from tinylib.multi_head_attention import Flops, Ints, flops, parameters
+from tinylib.attention_cost import Flops, Ints, flops, parameters
 from tinylib.widgets import Limits, LiveWidget, table
 
 GROUPS = 5  # of three digits: counts up to 10**15

@@ -9,12 +9,12 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tinylib.generation import draw
-from tinylib.gpt import GPT, Seen
+from tinylib.gpt import GPT
+from tinylib.kv_cache import Caches, KVCache
 from tinylib.lab.checkpoints import Checkpoints, Trained, load_checkpoints, overlap
 from tinylib.lab.language import uniform
 from tinylib.lab.look import record
 from tinylib.lab.weights import results
-from tinylib.positional_encoding import KeysValues
 from tinylib.widgets import Limits, LiveWidget, table
 
 NAME = "gpt-checkpoints"
@@ -70,7 +70,7 @@ def go_on(
 ) -> Said:
     """T more characters are read, and the next one is drawn."""
 
-    def read(tokens: Tensor, seen: Seen) -> tuple[Tensor, Seen]:
+    def read(tokens: Tensor, seen: Caches) -> tuple[Tensor, Caches]:
         with record(model):
             return model.read(index, tokens, seen, torch.float64)
 
@@ -78,7 +78,7 @@ def go_on(
 
 
 def said(
-    read: Callable[[Tensor, Seen], tuple[Tensor, Seen]],
+    read: Callable[[Tensor, Caches], tuple[Tensor, Caches]],
     token: Int[Tensor, " T"],
     u: Float[Tensor, ""],
     seen_keys: Float[Tensor, "L P D"],
@@ -86,7 +86,7 @@ def said(
 ) -> Said:
     """In float64, so that the same u draws the same character on every machine."""
     caches = zip(seen_keys.double()[:, None], seen_values.double()[:, None], strict=True)
-    logits, seen = read(token[None], tuple(KeysValues(*cache) for cache in caches))
+    logits, seen = read(token[None], tuple(KVCache(*cache) for cache in caches))
     last = logits[0, -1]
     now_keys, now_values = (torch.cat(states).float() for states in zip(*seen, strict=True))
     return Said(last.softmax(-1).float(), draw(last, u.double()), now_keys, now_values)

@@ -11,11 +11,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tinylib.decoding import beam, greedy
+from tinylib.kv_cache import KVCache
 from tinylib.lab import weights
 from tinylib.lab.data import BOS, EOS, UNK
 from tinylib.lab.look import record
 from tinylib.lab.translation import Translator, load_translator
-from tinylib.positional_encoding import KeysValues
 from tinylib.transformer import Transformer, Writing
 from tinylib.widgets import Limits, table
 from tinylib.widgets.decoding import MOST_ALPHA, MOST_WIDTH, consider
@@ -122,7 +122,7 @@ def write(
     state = writing(keys, values, seen_keys, seen_values)
     with record(model.decoder):  # the way that keeps its weights is the same for every P
         logits, state = model.decoder(token[:, None], state)
-    return NextWord(logits[:, 0].log_softmax(-1), *of_layers(state.seen))
+    return NextWord(logits[:, 0].log_softmax(-1), *of_layers(state.caches))
 
 
 class Mapped(NamedTuple):
@@ -155,14 +155,14 @@ def look(
 def writing(keys: Tensor, values: Tensor, seen_keys: Tensor, seen_values: Tensor) -> Writing:
     """The decoder's state, from tensors with an axis for the layers; no word of it is a pad."""
 
-    def layers(*both: Tensor) -> tuple[KeysValues, ...]:
-        return tuple(KeysValues(*one) for one in zip(*(x.unbind(1) for x in both), strict=True))
+    def layers(*both: Tensor) -> tuple[KVCache, ...]:
+        return tuple(KVCache(*one) for one in zip(*(x.unbind(1) for x in both), strict=True))
 
     mask = torch.ones_like(keys[:, 0, :, 0], dtype=torch.bool)
     return Writing(mask, layers(keys, values), layers(seen_keys, seen_values))
 
 
-def of_layers(kept: Sequence[KeysValues]) -> tuple[Tensor, Tensor]:
+def of_layers(kept: Sequence[KVCache]) -> tuple[Tensor, Tensor]:
     """The keys of all layers, and the values, each in one tensor (B, L, S, D)."""
     keys, values = zip(*kept, strict=True)
     return torch.stack(keys, 1), torch.stack(values, 1)

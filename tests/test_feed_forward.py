@@ -1,0 +1,86 @@
+"""The feed-forward layer and its activations."""
+
+import math
+import os
+import platform
+import subprocess
+import sys
+
+import pytest
+import torch
+from peers import close, drawn, randomised
+from refresh import ROOT
+from torch import nn
+
+from tinylib import feed_forward
+from tinylib.feed_forward import FeedForward, gelu, gelu_tanh
+
+B, T, D, F = 2, 5, 33, 13
+
+
+def test_feed_forward_by_hand() -> None:
+    layer = FeedForward(2, 3)
+    layer.w_1.weight.data = torch.tensor([[1.0, 0.0], [0.0, -1.0], [2.0, 1.0]])
+    layer.w_1.bias.data = torch.tensor([0.0, 1.0, -4.0])
+    layer.w_2.weight.data = torch.tensor([[1.0, 10.0, 100.0], [-1.0, 0.0, 1.0]])
+    layer.w_2.bias.data = torch.tensor([0.5, 0.0])
+    x = torch.tensor([[1.0, 3.0], [-2.0, -1.0]])
+    # hidden: max(0, [1, −2, 1]) and max(0, [−2, 2, −9])
+    assert layer(x).tolist() == [[101.5, 0.0], [20.5, 0.0]]
+
+
+def test_feed_forward_takes_every_word_on_its_own() -> None:
+    layer, x = randomised(FeedForward(D, F)), drawn(B, T, D)
+    assert layer.w_1.weight.shape == (F, D) and layer.w_2.weight.shape == (D, F)
+    whole = layer(x)
+    for b in range(B):
+        for t in range(T):
+            close(layer(x[b, t]), whole[b, t])
+
+
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_the_gelu_with_tanh_is_torchs(
+    alone: bool, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether each tanh is computed alone or not: the output and its gradient."""
+    monkeypatch.setattr(feed_forward, "SCALAR_TANH", alone)
+    x = (9 * drawn(7, 31)).to(dtype).requires_grad_()
+    y = nn.functional.gelu(x, approximate="tanh")
+    mine, felt = gelu_tanh(x), drawn(7, 31, seed=2).to(dtype)
+    assert mine.dtype == dtype
+    assert (type(mine.grad_fn) is not type(y.grad_fn)) == (alone and dtype == torch.float32)
+    close(mine, y, 1e-6)
+    close(torch.autograd.grad(mine, x, felt)[0], torch.autograd.grad(y, x, felt)[0], 1e-6)
+    extremes = torch.tensor([-3e38, -30.0, -0.0, 30.0, 3e38], dtype=dtype)
+    close(gelu_tanh(extremes), extremes.clamp(min=0.0), 1e-6)
+
+
+@pytest.mark.parametrize(("instructions", "alone"), [("default", True), ("avx2", False)])
+def test_it_is_known_which_processors_compute_each_tanh_alone(
+    instructions: str, alone: bool
+) -> None:
+    told = "from tinylib.feed_forward import SCALAR_TANH; print(SCALAR_TANH)"
+    environment = {**os.environ, "ATEN_CPU_CAPABILITY": instructions}
+    run = subprocess.run(
+        [sys.executable, "-c", told],
+        cwd=ROOT,
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    x86 = platform.machine() in ("x86_64", "AMD64")
+    assert run.stdout.strip() == str(alone and x86)
+
+
+def test_gelu_is_its_formula() -> None:
+    x = torch.linspace(-7, 7, 101, dtype=torch.float64)
+    normal = torch.distributions.Normal(torch.zeros((), dtype=torch.float64), 1.0)
+    close(gelu(x), x * normal.cdf(x))
+    inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
+    close(gelu_tanh(x), x / 2 * (1 + inner.tanh()))
+    assert 1e-4 < (gelu(x) - gelu_tanh(x)).abs().max() < 1e-3, "nearly the same"
+    for function in (gelu, gelu_tanh):
+        assert function(torch.tensor([0.0])) == 0
+        close(function(torch.tensor([1.0])), torch.tensor([0.8413]), 3e-4)  # Φ(1)

@@ -1,0 +1,41 @@
+"""What attention costs: its parameters and its floating-point operations."""
+
+from typing import NamedTuple
+
+from jaxtyping import Int
+from torch import Tensor
+
+Ints = int | Int[Tensor, "..."]
+
+
+def parameters(D: Ints, H: Ints, k: Ints, v: Ints, bias: Ints = 0) -> Ints:
+    r"""$DH(2k + v) + HvD$: the entries of $W_q, W_k, W_v$ and $W_o$.
+
+    With k = v = D/H it is $4D^2$, whatever H is. ``bias`` is 1 where the
+    projections have one (then H(2k + v) + D more), else 0.
+    """
+    return D * H * (2 * k + v) + H * v * D + bias * (H * (2 * k + v) + D)
+
+
+class Flops(NamedTuple):
+    """Floating-point operations of each step, a multiply-add being 2."""
+
+    project: Ints  # x → q, k, v
+    compare: Ints  # q, k → scores
+    mix: Ints  # weights, v → the heads' outputs
+    merge: Ints  # the heads' outputs → output
+
+
+def flops(T: Ints, S: Ints, D: Ints, H: Ints, k: Ints, v: Ints) -> Flops:
+    """What multi-head attention costs for T queries and S keys.
+
+    Matrix products alone; softmax, masks and biases are small beside them.
+    All of it grows with T or S, but ``compare`` and ``mix`` with their
+    product: the quadratic cost of attention.
+    """
+    return Flops(
+        project=2 * D * H * (T * k + S * k + S * v),
+        compare=2 * H * T * S * k,
+        mix=2 * H * T * S * v,
+        merge=2 * T * H * v * D,
+    )

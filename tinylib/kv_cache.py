@@ -1,0 +1,84 @@
+"""The KV cache: keys and values are kept, so that no token is read twice."""
+
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+
+class KVCache(NamedTuple):
+    """Keys and values of the tokens so far, for one attention layer."""
+
+    keys: Float[Tensor, "*B S k"]
+    values: Float[Tensor, "*B S k"]
+
+    @property
+    def length(self) -> int:
+        """How many tokens it holds."""
+        return self.keys.shape[-2]
+
+    def append(
+        self,
+        k: Float[Tensor, "*B T k"],
+        v: Float[Tensor, "*B T k"],
+    ) -> "KVCache":
+        """A longer one, with T more tokens; all that is there is copied."""
+        longer = torch.cat([self.keys, k], -2), torch.cat([self.values, v], -2)
+        return KVCache(*longer)
+
+
+class ReservedCache:
+    """A :class:`KVCache` in memory that is reserved at once.
+
+    A token's row is written behind the others, and the rows so far are looked
+    at where they lie: nothing is copied. To step back, set ``length`` to the
+    number of tokens that shall be left.
+    """
+
+    def __init__(self, B: int, longest: int, like: Float[Tensor, "V D"]):
+        shape = (B, longest, like.shape[-1])
+        self.keys, self.values = like.new_empty(shape), like.new_empty(shape)
+        self.length = 0
+
+    def append(
+        self,
+        k: Float[Tensor, "B T D"],
+        v: Float[Tensor, "B T D"],
+    ) -> KVCache:
+        """All rows so far, and these T. ValueError if there is no room."""
+        start, end = self.length, self.length + k.shape[1]
+        room = self.keys.shape[1]
+        if end > room:
+            raise ValueError(f"token {end}: the cache has room for {room}")
+        self.keys[:, start:end], self.values[:, start:end] = k, v
+        self.length = end
+        return KVCache(self.keys[:, :end], self.values[:, :end])
+
+
+@runtime_checkable
+class Cache(Protocol):
+    """Either of the two: what a layer needs to know of a cache."""
+
+    @property
+    def length(self) -> int: ...
+
+    def append(self, k: Tensor, v: Tensor) -> KVCache: ...
+
+
+Caches = tuple[Cache, ...]
+"""One cache for each block of a model."""
+
+
+def reserve_caches(
+    model: nn.Module,
+    B: int,
+    longest: int,
+) -> tuple[ReservedCache, ...]:
+    """A cache for each of the model's ``blocks``: B texts, ``longest`` tokens.
+
+    Their rows are as wide as the model's first parameter, the embeddings.
+    """
+    w = next(model.parameters()).detach()
+    blocks = model.get_submodule("blocks").children()
+    return tuple(ReservedCache(B, longest, w) for _ in blocks)
