@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tinylib.generation import draw
+from tinylib.generation import sample
 from tinylib.gpt import GPT, GPTConfig
 from tinylib.lab import weights
 from tinylib.lab.checkpoints import (
@@ -20,7 +20,7 @@ from tinylib.lab.checkpoints import (
     load_checkpoints,
     log_probability,
     overlap,
-    sample,
+    sample_texts,
     share_of_words,
     words_in,
 )
@@ -173,11 +173,11 @@ def test_it_goes_on_from_what_it_wrote() -> None:
     for p in model.parameters():
         torch.nn.init.normal_(p, std=0.5, generator=g)
     for seed in range(7):
-        (written,) = sample(model, tokens, "cab", 31, seed=seed)
+        (written,) = sample_texts(model, tokens, "cab", 31, seed=seed)
         text, chance = "cab", torch.Generator().manual_seed(seed)
         for _ in range(31):
             logits = model(torch.tensor([tokens.ids(text)]))[:, -1]
-            text += tokens.text(draw(logits, torch.rand(1, generator=chance)))
+            text += tokens.text(sample(logits, torch.rand(1, generator=chance)))
         assert text == "cab" + written
 
 
@@ -202,9 +202,9 @@ def test_log_probability_and_samples_are_the_models() -> None:
         steps = model(ids)[0].log_softmax(-1)
     wanted = sum(steps[t, ids[0, t + 1]].item() for t in (1, 2, 3))
     assert log_probability(model, tokens, "I ", "am ") == pytest.approx(wanted, rel=1e-5)
-    texts = sample(model, tokens, "I ", 17, count=3, seed=5)
+    texts = sample_texts(model, tokens, "I ", 17, count=3, seed=5)
     assert [len(text) for text in texts] == [17] * 3 and len(set(texts)) == 3
-    assert texts == sample(model, tokens, "I ", 17, count=3, seed=5)
+    assert texts == sample_texts(model, tokens, "I ", 17, count=3, seed=5)
 
 
 def test_figures_of_a_model_that_knows_nothing() -> None:

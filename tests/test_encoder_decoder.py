@@ -15,7 +15,7 @@ from tinylib.encoder_decoder import (
     embed,
     recurrent_step,
 )
-from tinylib.lab.look import record
+from tinylib.lab.look import capture
 
 B, S, T, D, V_SOURCE, V_TARGET = 2, 5, 3, 7, 11, 13
 
@@ -69,7 +69,7 @@ def test_the_encoder_is_torchs_rnn() -> None:
     encoder = RecurrentEncoder(V_SOURCE, D).double()
     source, _, _ = sentences()
     states, last = torchs_rnn(encoder)(encoder.embedding(source))
-    with record(encoder) as seen:
+    with capture(encoder) as seen:
         torch.testing.assert_close(encoder(source, torch.tensor([S, S])), last[0])
     torch.testing.assert_close(seen["states"][0], states)
 

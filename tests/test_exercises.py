@@ -43,7 +43,7 @@ from tinylib.exercises import positional_encoding as ex05
 from tinylib.exercises import self_attention as ex
 from tinylib.exercises import seq2seq as ex02
 from tinylib.feed_forward import gelu_tanh
-from tinylib.generation import Sampling, draw, generate, temper, top_k, top_p
+from tinylib.generation import Sampling, apply_temperature, generate, sample, top_k, top_p
 from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood, next_token_loss
 from tinylib.kv_cache import ReservedCache, reserve_caches
 from tinylib.lab.data import bilingual
@@ -732,10 +732,12 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
         "resume": lambda start, steps: start.__doc__ in SURVIVES_A_KILL,
     },
     "generation": {
-        "temperature": lambda logits, temperature: temper(logits, temperature).softmax(-1),
+        "temperature": lambda logits, temperature: apply_temperature(logits, temperature).softmax(
+            -1
+        ),
         "top_k": lambda logits, k: top_k(logits, k).softmax(-1),
         "top_p": lambda probs, p: top_p(probs.log(), p).softmax(-1),
-        "draw": lambda probs, u: draw(probs.log().expand(len(u), -1), u),
+        "draw": lambda probs, u: sample(probs.log().expand(len(u), -1), u),
         "period": loop,
         "likeliest": least_surprises,
         "cache": one_by_one,
@@ -2618,8 +2620,8 @@ def test_every_number_in_a_question_is_true(stem: str) -> None:
 
 
 def test_what_the_questions_of_chapter_01_say_is_true() -> None:
-    draw = torch.randn(5, 7, generator=torch.Generator().manual_seed(1))
-    man, bites, dog, b, nothing = *draw[:4], torch.zeros(7)
+    sample = torch.randn(5, 7, generator=torch.Generator().manual_seed(1))
+    man, bites, dog, b, nothing = *sample[:4], torch.zeros(7)
     generator = torch.Generator().manual_seed(2)
     w_x, w_h = torch.randn(2, 7, 7, generator=generator) / 3
 
@@ -2633,7 +2635,7 @@ def test_what_the_questions_of_chapter_01_say_is_true() -> None:
             assert (one - other).abs().max() > 0.01
     assert padded[1].abs().max() > 0.01
     ids, one_hot = torch.tensor([4, 0, 4, 2]), torch.eye(5)
-    assert torch.equal(one_hot[ids] @ draw, draw[ids])
+    assert torch.equal(one_hot[ids] @ sample, sample[ids])
 
 
 def test_what_the_questions_of_chapter_02_say_is_true() -> None:
@@ -2642,8 +2644,8 @@ def test_what_the_questions_of_chapter_02_say_is_true() -> None:
 
 
 def test_what_the_questions_of_chapter_03_say_is_true() -> None:
-    draw = torch.randn(1000, 11, 512, generator=torch.Generator().manual_seed(3))
-    scores = dot_score(draw[:, :1], draw[:, 1:])[:, 0]
+    sample = torch.randn(1000, 11, 512, generator=torch.Generator().manual_seed(3))
+    scores = dot_score(sample[:, :1], sample[:, 1:])[:, 0]
     assert 22 < scores.std() < 23
     sharp = scores.softmax(-1).amax(-1)
     assert (sharp > 0.9).double().mean() > 0.8, "one weight is near 1 in most rows"
@@ -2675,8 +2677,8 @@ def test_what_the_questions_of_chapter_04_say_is_true() -> None:
 
 
 def test_what_the_questions_of_chapter_05_say_is_true() -> None:
-    draw = torch.randn(5, 7, 6, generator=torch.Generator().manual_seed(5))
-    x, w_q, w_k, w_v = draw[0], *(d[:6] for d in draw[1:4])
+    sample = torch.randn(5, 7, 6, generator=torch.Generator().manual_seed(5))
+    x, w_q, w_k, w_v = sample[0], *(d[:6] for d in sample[1:4])
     causal = self_attention(x, w_q, w_k, w_v, causal_mask(7)).output
     swapped = self_attention(x[[1, 0, *range(2, 7)]], w_q, w_k, w_v, causal_mask(7)).output
     assert same(swapped[2], causal[2]) and (swapped[:2] - causal[:2]).abs().max() > 0.01
@@ -2862,10 +2864,10 @@ def test_what_the_questions_of_chapter_08_say_is_true() -> None:
     finite = negative_log_likelihood(p[None].detach(), torch.tensor([[0]]))
     assert finite.item() == 200
 
-    draw = torch.randn(8, 256, 65, generator=torch.Generator().manual_seed(8))
-    p = draw.softmax(dim=2)
-    assert torch.equal(p, draw.softmax(dim=-1)) and same(p.sum(-1), torch.ones(8, 256))
-    assert 8 * 256 == 2048 and draw.softmax(dim=1).sum((1, 2)).isclose(torch.tensor(65.0)).all()
+    sample = torch.randn(8, 256, 65, generator=torch.Generator().manual_seed(8))
+    p = sample.softmax(dim=2)
+    assert torch.equal(p, sample.softmax(dim=-1)) and same(p.sum(-1), torch.ones(8, 256))
+    assert 8 * 256 == 2048 and sample.softmax(dim=1).sum((1, 2)).isclose(torch.tensor(65.0)).all()
 
     tied, apart = (gpt_parameters(*GPT_2, tied) for tied in (True, False))
     assert tied == 124_439_808 and 163e6 < apart < 163.5e6
@@ -2914,15 +2916,15 @@ def test_luck_brings_one_text_below_the_entropy_but_not_a_thousand() -> None:
 
 def test_what_the_questions_of_chapter_09_say_is_true() -> None:
     z = torch.randn(200, 65, generator=torch.Generator().manual_seed(9))
-    p, hot = z.softmax(-1), temper(z, 2.0).softmax(-1)
-    assert same(temper(z, 1e-6).softmax(-1), temper(z, 0.0).softmax(-1))
-    assert torch.equal(temper(z, 0.0).softmax(-1).argmax(-1), z.argmax(-1))
-    assert same(temper(z, 1e6).softmax(-1), torch.full_like(z, 1 / 65))
+    p, hot = z.softmax(-1), apply_temperature(z, 2.0).softmax(-1)
+    assert same(apply_temperature(z, 1e-6).softmax(-1), apply_temperature(z, 0.0).softmax(-1))
+    assert torch.equal(apply_temperature(z, 0.0).softmax(-1).argmax(-1), z.argmax(-1))
+    assert same(apply_temperature(z, 1e6).softmax(-1), torch.full_like(z, 1 / 65))
     for temperature in (0.25, 2.0, 4.0):
-        assert torch.equal(temper(z, temperature).argsort(), z.argsort())
+        assert torch.equal(apply_temperature(z, temperature).argsort(), z.argsort())
     assert same(hot[:, :-1] / hot[:, 1:], (p[:, :-1] / p[:, 1:]).sqrt()) and 9**0.5 == 3
-    assert same(top_k(temper(z, 2.0), 5) > -torch.inf, top_k(z, 5) > -torch.inf)
-    assert not same(top_p(temper(z, 2.0), 0.9) > -torch.inf, top_p(z, 0.9) > -torch.inf)
+    assert same(top_k(apply_temperature(z, 2.0), 5) > -torch.inf, top_k(z, 5) > -torch.inf)
+    assert not same(top_p(apply_temperature(z, 2.0), 0.9) > -torch.inf, top_p(z, 0.9) > -torch.inf)
 
     a_token, MiB = ex09.check_bytes.solve(12, 768, 12, 12, 1, 1, 32), 2**20
     assert a_token == 72 * 1024 and 24 * 3 == 72 and 3 * MiB == 768 * 1024 * 4

@@ -15,13 +15,21 @@ from torch import Tensor, nn
 
 from tinylib.checks import check_room
 from tinylib.decoding import greedy
-from tinylib.generation import Sampling, beam_search, draw, generate, temper, top_k, top_p
+from tinylib.generation import (
+    Sampling,
+    apply_temperature,
+    beam_search,
+    generate,
+    sample,
+    top_k,
+    top_p,
+)
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
 from tinylib.kv_cache import reserve_caches
 from tinylib.lab import weights
 from tinylib.lab.fast_modules import fast_modules
 from tinylib.lab.language import uniform
-from tinylib.lab.look import record
+from tinylib.lab.look import capture
 
 V, LONGEST = 13, 23
 SMALL = GPTConfig(V, LONGEST, D=30, H=3, layers=2, dropout=0.0)
@@ -90,15 +98,15 @@ def test_where_the_sum_is_p_exactly_that_is_enough() -> None:
 def test_the_ends_of_the_knobs(counts: list[int]) -> None:
     logits, most = logits_of(counts), max(counts)
     best = shares(counts, [n == most for n in counts])
-    for one in (top_p(logits, 0.0), top_k(logits, 1), temper(logits, 0.0)):
+    for one in (top_p(logits, 0.0), top_k(logits, 1), apply_temperature(logits, 0.0)):
         close(one.softmax(-1), best)
     zero = torch.tensor(0.0)
     close(top_p(logits, zero).softmax(-1), best)
-    close(temper(logits, zero).softmax(-1), best)
+    close(apply_temperature(logits, zero).softmax(-1), best)
     assert torch.equal(top_p(logits, 1.0), logits)
     assert torch.equal(top_p(logits, torch.tensor(1.0)), logits)
     assert torch.equal(top_k(logits, len(counts) + 5), logits)
-    assert torch.equal(Sampling().adjust(logits), temper(logits, 1.0))
+    assert torch.equal(Sampling().process(logits), apply_temperature(logits, 1.0))
 
 
 def test_p_of_one_keeps_the_rarest_in_every_precision() -> None:
@@ -115,7 +123,7 @@ def test_temperature_divides_the_logits(counts: list[int], temperature: float) -
     wanted = torch.tensor([n ** (1 / temperature) for n in counts], dtype=torch.float64)
     wanted = wanted / wanted.sum()
     for knob in (temperature, torch.tensor(temperature, dtype=torch.float64)):
-        left = temper(logits, knob)
+        left = apply_temperature(logits, knob)
         close(left.softmax(-1), wanted)
         assert left.amax() == 0
         order = logits.argsort(stable=True)
@@ -126,10 +134,10 @@ def test_temperature_towards_zero_and_beyond_all_bounds() -> None:
     logits = torch.tensor([1.0, 3.0, -torch.inf, 3.0, 2.9])
     half = torch.tensor([0, 0.5, 0, 0.5, 0])
     for temperature in (1e-2, 1e-6, 1e-30, 1e-45, 0.0):
-        close(temper(logits, temperature).softmax(-1), half, 1e-4)
+        close(apply_temperature(logits, temperature).softmax(-1), half, 1e-4)
     even = torch.tensor([0.25, 0.25, 0, 0.25, 0.25])
-    close(temper(logits, torch.inf).softmax(-1), even)
-    assert temper(logits, 1.0).isnan().sum() == 0
+    close(apply_temperature(logits, torch.inf).softmax(-1), even)
+    assert apply_temperature(logits, 1.0).isnan().sum() == 0
 
 
 @given(COUNTS, st.randoms(use_true_random=False))
@@ -137,38 +145,42 @@ def test_no_cut_minds_the_order_of_the_tokens(counts: list[int], random: Any) ->
     order = list(range(len(counts)))
     random.shuffle(order)
     logits = logits_of(counts)
-    for cut in (lambda x: top_k(x, 3), lambda x: top_p(x, 0.61), lambda x: temper(x, 0.7)):
+    for cut in (
+        lambda x: top_k(x, 3),
+        lambda x: top_p(x, 0.61),
+        lambda x: apply_temperature(x, 0.7),
+    ):
         assert torch.equal(cut(logits[order]), cut(logits)[order])
 
 
 def test_each_row_is_cut_for_itself() -> None:
     logits = torch.randn(2, 3, 7, dtype=torch.float64)
     sampling = Sampling(0.8, 5, 0.7)
-    rows = [sampling.adjust(row) for row in logits.flatten(0, 1)]
-    assert torch.equal(sampling.adjust(logits), torch.stack(rows).view_as(logits))
+    rows = [sampling.process(row) for row in logits.flatten(0, 1)]
+    assert torch.equal(sampling.process(logits), torch.stack(rows).view_as(logits))
 
 
 def test_the_knobs_are_turned_in_order() -> None:
     """By hand: .5 .25 .15 .1, squared by a temperature of 1/2, are .7246 .1812 .0652 .0290."""
     logits = torch.tensor([0.5, 0.25, 0.15, 0.1], dtype=torch.float64).log()
     close(
-        Sampling(0.5).adjust(logits).softmax(-1),
+        Sampling(0.5).process(logits).softmax(-1),
         torch.tensor([0.7246, 0.1812, 0.0652, 0.0290], dtype=torch.float64),
         1e-4,
     )
-    found = Sampling(0.5, p=0.9).adjust(logits).softmax(-1)  # .7246 + .1812 = .9058 is enough
+    found = Sampling(0.5, p=0.9).process(logits).softmax(-1)  # .7246 + .1812 = .9058 is enough
     close(found, torch.tensor([0.8, 0.2, 0, 0], dtype=torch.float64))
-    found = Sampling(p=0.9).adjust(logits).softmax(-1)  # .5 + .25 + .15 is just enough
+    found = Sampling(p=0.9).process(logits).softmax(-1)  # .5 + .25 + .15 is just enough
     assert found.isfinite().all() and (found[:3] > 0).all()
-    found = Sampling(k=3, p=0.8).adjust(logits).softmax(-1)  # of .9 left: .5556 + .2778
+    found = Sampling(k=3, p=0.8).process(logits).softmax(-1)  # of .9 left: .5556 + .2778
     close(found, torch.tensor([2 / 3, 1 / 3, 0, 0], dtype=torch.float64))
 
 
 @pytest.mark.parametrize(
     ("cut", "says"),
     [
-        (lambda x: temper(x, -0.1), "temperature is -0.1"),
-        (lambda x: temper(x, math.nan), "temperature is nan"),
+        (lambda x: apply_temperature(x, -0.1), "temperature is -0.1"),
+        (lambda x: apply_temperature(x, math.nan), "temperature is nan"),
         (lambda x: top_k(x, 0), "k is 0"),
         (lambda x: top_p(x, -0.1), "p is -0.1"),
         (lambda x: top_p(x, 1.1), "p is 1.1"),
@@ -189,19 +201,19 @@ def test_a_draw_is_the_first_to_pass_u(counts: list[int], u: float) -> None:
     edge = u * total
     if min(abs(edge - n) for n in accumulate(counts)) > 1e-9:  # else rounding decides
         wanted = bisect_right(list(accumulate(counts)), edge)
-        assert draw(logits, torch.tensor(u, dtype=torch.float64)) == wanted
+        assert sample(logits, torch.tensor(u, dtype=torch.float64)) == wanted
     for dtype in (torch.float32, torch.float64):
-        found = draw(logits.to(dtype), torch.tensor(u, dtype=dtype))
+        found = sample(logits.to(dtype), torch.tensor(u, dtype=dtype))
         assert counts[int(found)] > 0
 
 
 def test_the_ends_of_u() -> None:
     logits = torch.tensor([0.0, 2.0, 0.0, 1.0, 0.0]).log()
     almost = torch.tensor([0.0, 1 - 2**-24, 1.0])  # 1 is what a number just below it rounds to
-    assert draw(logits.expand(3, 5), almost).tolist() == [1, 3, 3]
+    assert sample(logits.expand(3, 5), almost).tolist() == [1, 3, 3]
     sure = torch.tensor([-torch.inf, 0.0, -torch.inf])
-    assert draw(sure.expand(3, 3), almost).tolist() == [1, 1, 1]
-    assert draw(torch.zeros(2, 1), torch.tensor([0.0, 0.9])).tolist() == [0, 0]
+    assert sample(sure.expand(3, 3), almost).tolist() == [1, 1, 1]
+    assert sample(torch.zeros(2, 1), torch.tensor([0.0, 0.9])).tolist() == [0, 0]
 
 
 def chi_square(drawn: Tensor, p: Tensor) -> float:
@@ -228,17 +240,17 @@ LOGITS = torch.tensor([0.3, 1.4, -0.6, 2.0, 0.0, 1.4, -1.1], dtype=torch.float64
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_draws_are_as_likely_as_they_should_be(sampling: Sampling, seed: int) -> None:
     u = torch.tensor(uniform(seed, 10_000), dtype=torch.float64)
-    adjusted = sampling.adjust(LOGITS)
-    drawn = draw(adjusted.expand(len(u), -1), u)
+    adjusted = sampling.process(LOGITS)
+    drawn = sample(adjusted.expand(len(u), -1), u)
     assert chi_square(drawn, adjusted.softmax(-1)) < 1
-    other = Sampling(1.25).adjust(LOGITS).softmax(-1)
-    assert chi_square(draw(LOGITS.expand(len(u), -1), u), other) > 1, "it would notice"
+    other = Sampling(1.25).process(LOGITS).softmax(-1)
+    assert chi_square(sample(LOGITS.expand(len(u), -1), u), other) > 1, "it would notice"
 
 
 def test_the_draws_of_generate_are_fair() -> None:
     """4 000 texts of one token each, with all knobs turned."""
     model, prompt, sampling = small(), tokens(1, 5), Sampling(0.8, 7, 0.95)
-    p = sampling.adjust(model(prompt)[0, -1]).softmax(-1)
+    p = sampling.process(model(prompt)[0, -1]).softmax(-1)
     drawn = generate(model, prompt.expand(4000, -1), 1, sampling, numbers(4000, 1))
     assert chi_square(drawn[:, 0], p) < 1
     assert 2 < (p > 0).sum() < V
@@ -248,7 +260,7 @@ def test_the_nth_token_is_drawn_with_the_nth_number() -> None:
     model, text, sampling, u = small(), tokens(2, 3), Sampling(0.9, 9, 0.95), numbers(2, 7)
     found = generate(model, text, 7, sampling, u)
     for now in u.T:
-        token = draw(sampling.adjust(model(text)[:, -1]), now)
+        token = sample(sampling.process(model(text)[:, -1]), now)
         text = torch.cat([text, token[:, None]], -1)
     assert torch.equal(found, text[:, 3:])
 
@@ -270,7 +282,7 @@ def test_draws_from_half_precision_are_fair(dtype: torch.dtype) -> None:
     """Sums of bf16 probabilities would be too coarse: half of the tokens were never drawn."""
     V, u = 1009, numbers(1, 100_000)[0]
     even = torch.zeros(V, dtype=dtype).expand(len(u), V)
-    assert chi_square(draw(even, u), torch.ones(V) / V) < 1
+    assert chi_square(sample(even, u), torch.ones(V) / V) < 1
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -280,8 +292,8 @@ def test_the_nucleus_of_half_precision_is_that_of_its_logits(dtype: torch.dtype)
     for p in (0.1, 0.5, 0.9, 0.95):
         wanted = top_p(logits.double(), p).isfinite()
         assert torch.equal(top_p(logits, p).isfinite(), wanted)
-        adjusted = Sampling(0.7, 300, p).adjust(logits)
-        assert torch.equal(adjusted, Sampling(0.7, 300, p).adjust(logits.float()))
+        adjusted = Sampling(0.7, 300, p).process(logits)
+        assert torch.equal(adjusted, Sampling(0.7, 300, p).process(logits.float()))
 
 
 # --- one text, however it is computed ----------------------------------------------------------
@@ -375,7 +387,7 @@ def test_logits_behind_pads_are_those_without(
                 tolerance = 0.1
             with torch.no_grad():
                 whole = model.read(text, pads=pads)[0]
-                with record(model):
+                with capture(model):
                     close(model.read(text, pads=pads)[0], whole, tolerance)
                 cache = caches(model, 3)
                 pieces = [model.read(piece, cache, pads)[0] for piece in text.split([5, 1, 5], 1)]
@@ -491,7 +503,7 @@ def test_dropout_is_off_while_it_writes() -> None:
 def test_it_can_be_watched_while_it_writes() -> None:
     model, prompt, said = small(), tokens(1, 3), []
     hook = model.output.register_forward_hook(lambda *args: said.append(args[2]))
-    with record(model) as seen:
+    with capture(model) as seen:
         found = generate(model, prompt, 6)
     hook.remove()
     tables = seen["blocks.1.attention.weights"]

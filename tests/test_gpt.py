@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from tinylib.feed_forward import gelu_tanh
 from tinylib.gpt import GPT, Block, GPTConfig, negative_log_likelihood, next_token_loss
 from tinylib.kv_cache import KVCache
-from tinylib.lab.look import record
+from tinylib.lab.look import capture
 from tinylib.multi_head_attention import split_heads
 from tinylib.normalization import LayerNorm, RMSNorm
 from tinylib.positional_encoding import rotary
@@ -59,7 +59,7 @@ def test_it_is_transformers_gpt2(
     loss, theirs_loss = next_token_loss(model, tokens), plain_loss(wanted.logits, tokens)
     close(model(tokens), wanted.logits, tolerance)
     close(loss, theirs_loss, tolerance)
-    with record(model) as seen:
+    with capture(model) as seen:
         model(tokens)
     for i, weights in enumerate(wanted.attentions):
         close(seen[f"blocks.{i}.attention.weights"][0], weights, tolerance)
@@ -292,7 +292,7 @@ def test_a_block_keeps_what_it_is_given() -> None:
 def test_recorded_or_not_the_logits_are_the_same(norm: str, positions: str) -> None:
     model, tokens = small(norm=norm, positions=positions).float(), text()
     fast = model(tokens)
-    with record(model) as seen:
+    with capture(model) as seen:
         close(model(tokens), fast, 1e-5)
     assert len(seen) == 2 * SMALL.layers
     for i in range(SMALL.layers):

@@ -35,7 +35,7 @@ WITHOUT_CHAPTER = set(
     """.split()
 )
 # Of lab, concepts may use what looks into a model or makes it faster, and computes nothing.
-FROM_LAB = {"tinylib.lab.look.Tap", "tinylib.lab.fast_modules.fast_modules"}
+FROM_LAB = {"tinylib.lab.look.HookPoint", "tinylib.lab.fast_modules.fast_modules"}
 # Chapters that are not about one module.
 WITHOUT_MODULE = {"start", "formulas"}
 STEMS = {*CONCEPTS, *WITHOUT_MODULE} - WITHOUT_CHAPTER

@@ -1,4 +1,4 @@
-"""Looking inside: taps cost nothing and let go, sources come out as they stand."""
+"""Looking inside: hook points cost nothing and let go, sources come out as they stand."""
 
 import subprocess
 import sys
@@ -8,24 +8,24 @@ import torch
 from torch import Tensor, nn
 
 from tinylib.lab import look
-from tinylib.lab.look import Tap, raises, record, show, source
+from tinylib.lab.look import HookPoint, capture, raises, show, source
 
 
 class Inner(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.weights = Tap()
+        self.weights = HookPoint()
 
     def forward(self, x: Tensor) -> Tensor:
         return self.weights(x.softmax(-1)) @ x
 
 
 class Outer(nn.Module):
-    def __init__(self, taps: bool = True) -> None:
+    def __init__(self, points: bool = True) -> None:
         super().__init__()
         self.inner = Inner()
-        self.result = Tap() if taps else nn.Identity()
-        self.unused = Tap()
+        self.result = HookPoint() if points else nn.Identity()
+        self.unused = HookPoint()
 
     def forward(self, x: Tensor) -> Tensor:
         return self.result(self.inner(x) * 2)
@@ -37,13 +37,13 @@ def hook_count(model: nn.Module) -> int:
 
 def test_a_tap_returns_the_very_tensor():
     x = torch.randn(3, 5)
-    assert Tap()(x) is x
+    assert HookPoint()(x) is x
 
 
 def test_a_tap_knows_whether_it_is_watched():
     model = Outer()
     assert not model.result.watched
-    with record(model):
+    with capture(model):
         assert model.result.watched and model.inner.weights.watched
     assert not model.result.watched
 
@@ -65,9 +65,9 @@ def test_a_tap_leaves_no_node_in_an_exported_graph():
     assert operations(Outer()) == operations(Plain())
 
 
-def test_record_names_taps_by_path_and_keeps_every_call():
+def test_capture_names_hook_points_by_path_and_keeps_every_call():
     model, x, y = Outer(), torch.randn(5, 5), torch.randn(5, 5)
-    with record(model) as seen:
+    with capture(model) as seen:
         model(x)
         model(y)
     assert list(seen) == ["inner.weights", "result", "unused"]
@@ -77,7 +77,7 @@ def test_record_names_taps_by_path_and_keeps_every_call():
 
 def test_recorded_tensors_are_detached_copies():
     model, x = Outer(), torch.randn(3, 3, requires_grad=True)
-    with record(model) as seen:
+    with capture(model) as seen:
         out = model(x)
     kept = seen["result"][0]
     assert not kept.requires_grad and out.requires_grad
@@ -87,31 +87,34 @@ def test_recorded_tensors_are_detached_copies():
 
 def test_hooks_are_gone_afterwards_and_after_an_exception():
     model = Outer()
-    with record(model):
+    with capture(model):
         assert hook_count(model) == 3
     assert hook_count(model) == 0
-    with pytest.raises(RuntimeError), record(model):
+    with pytest.raises(RuntimeError), capture(model):
         model(torch.randn(2, 3))  # (2, 3) @ (2, 3) cannot work
     assert hook_count(model) == 0
 
 
-def test_a_model_without_taps_says_what_to_do():
-    with pytest.raises(ValueError, match=r"Linear has no Tap.*forward"), record(nn.Linear(2, 3)):
+def test_a_model_without_hook_points_says_what_to_do():
+    with (
+        pytest.raises(ValueError, match=r"Linear has no HookPoint.*forward"),
+        capture(nn.Linear(2, 3)),
+    ):
         pass
 
 
 def test_source_names_the_file_and_nothing_of_this_machine():
-    bundle = source(Tap)._repr_mimebundle_()
+    bundle = source(HookPoint)._repr_mimebundle_()
     plain = bundle["text/plain"]
-    assert plain.startswith("# tinylib/lab/look.py\nclass Tap(nn.Module):\n")
+    assert plain.startswith("# tinylib/lab/look.py\nclass HookPoint(nn.Module):\n")
     assert plain.endswith("return len(self._forward_hooks) > 0")
     assert bundle["text/markdown"] == f"```python\n{plain}\n```"
-    assert repr(source(Tap)) == plain
+    assert repr(source(HookPoint)) == plain
     assert source(look).text.startswith('# tinylib/lab/look.py\n"""Look inside')
 
 
 def test_source_of_several_objects_and_of_a_method():
-    text = source(record, Tap.forward).text
+    text = source(capture, HookPoint.forward).text
     assert text.count("# tinylib/lab/look.py\n") == 2
     assert "\ndef forward(self" in text  # a method is shown without its indentation
 
@@ -145,14 +148,14 @@ def test_nothing_to_show_and_code_of_the_notebook_are_refused(monkeypatch: pytes
 def test_two_shows_in_one_cell_display_both(monkeypatch: pytest.MonkeyPatch):
     displayed: list[look.Source] = []
     monkeypatch.setattr("IPython.display.display", displayed.append)
-    show(Tap)
-    show(record, Tap)
-    assert displayed == [source(Tap), source(record, Tap)]
+    show(HookPoint)
+    show(capture, HookPoint)
+    assert displayed == [source(HookPoint), source(capture, HookPoint)]
 
 
 def test_show_in_a_plain_python_prints_the_source(capsys: pytest.CaptureFixture[str]):
-    show(Tap)
-    assert capsys.readouterr().out == source(Tap).text + "\n"
+    show(HookPoint)
+    assert capsys.readouterr().out == source(HookPoint).text + "\n"
 
 
 def test_importing_look_does_not_import_ipython():

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from tinylib.attention_scoring import AdditiveScore, attend, dot_score, length_mask
-from tinylib.lab.look import record
+from tinylib.lab.look import capture
 from tinylib.multi_head_attention import (
     MultiHeadAttention,
     fast_multi_head_attention,
@@ -394,7 +394,7 @@ def test_it_is_torchs_module(
     went_in = [x.to(dtype) for x in (case.queries, case.keys, case.values) if x is not None]
     mine, theirs = ([x.clone().requires_grad_() for x in went_in] for _ in range(2))
     unseen: AbstractContextManager[dict[str, list[Tensor]]] = nullcontext({"weights": []})
-    with record(layer) if watched else unseen as seen:
+    with capture(layer) if watched else unseen as seen:
         output = layer(*mine, mask=case.mask)
     full = [*theirs, *[theirs[-1]] * (3 - len(theirs))]
     wanted, weights = torchs(*full, **case.masks, average_attn_weights=False)
@@ -542,7 +542,7 @@ def test_switching_a_head_off_leaves_its_weights_to_be_seen() -> None:
 def test_recording_shows_every_heads_weights_and_scores() -> None:
     layer, rows = layer_of(), rows_of(B)
     mask, on = some(B, 1, S), some(B, H)
-    with record(layer) as inside:
+    with capture(layer) as inside:
         watched = layer(*rows, mask=mask, head_mask=on)
     wanted = layer.forward_with_weights(*rows, mask=mask)
     assert torch.equal(inside["weights"][0], wanted.weights)
@@ -564,7 +564,7 @@ def test_what_nobody_watches_takes_the_fast_way(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.delattr(MultiHeadAttention, "attend_with_weights")
     close(layer(*rows), wanted, 1e-9)
     close(layer.attend(q, k, v), wanted, 1e-9)
-    with record(layer), pytest.raises(AttributeError, match="attend_with_weights"):
+    with capture(layer), pytest.raises(AttributeError, match="attend_with_weights"):
         layer(*rows)
     with pytest.raises(AttributeError, match="attend_with_weights"):
         other(*rows)
@@ -584,7 +584,7 @@ def test_what_is_projected_can_be_kept(watched: bool, built_in: bool) -> None:
     seen = layer.attend_with_weights(q, k, v, mask=mask, head_mask=on)
     for one, other in zip(seen, wanted, strict=True):
         assert torch.equal(one, other)
-    with record(layer) if watched else nullcontext():
+    with capture(layer) if watched else nullcontext():
         close(layer.attend(q, k, v, mask, on), wanted.output, 1e-9)
         whole = layer.attend(q, k, v)
         kept_k, kept_v = k[:, :0], v[:, :0]

@@ -15,7 +15,7 @@ from torch import Tensor
 from tinylib import positional_encoding
 from tinylib.attention_scoring import scaled_dot_score
 from tinylib.kv_cache import KVCache
-from tinylib.lab.look import record
+from tinylib.lab.look import capture
 from tinylib.positional_encoding import (
     KINDS,
     LearnedPositions,
@@ -427,7 +427,7 @@ def test_position_0_for_every_word_is_caught(kind: str, monkeypatch: pytest.Monk
 def test_positional_attention_is_a_double_loop(kind: str) -> None:
     x = torch.randn(B, T, D, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     model = model_of(kind).double()
-    with record(model) as inside:
+    with capture(model) as inside:
         output, seen = model(x)
     w_q, w_k, w_v = (w.weight.T for w in (model.w_q, model.w_k, model.w_v))
     added = {"sinusoidal": sinusoidal(T, D).double(), "learned": model.learned.w_pos[:T]}
@@ -471,7 +471,7 @@ def test_only_rotary_and_alibi_feel_the_distance_alone(kind: str) -> None:
     torch.manual_seed(0)
     model, x = model_of(kind), torch.randn(B, T, D)
     nobody = KVCache(torch.zeros(B, 11, D), torch.zeros(B, 11, D))
-    with record(model) as inside:
+    with capture(model) as inside:
         model(x)
         model(x, nobody)
     first, then = inside["weights"]

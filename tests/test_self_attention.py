@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch.nn.functional import scaled_dot_product_attention
 
 from tinylib.attention_scoring import dot_score, length_mask
-from tinylib.lab.look import record
+from tinylib.lab.look import capture
 from tinylib.self_attention import SelfAttention, causal_and, causal_mask, self_attention
 
 B, T, D, K, V = 2, 5, 3, 7, 11
@@ -152,7 +152,7 @@ def test_the_module_is_the_function(causal: bool) -> None:
     layer = SelfAttention(D, K, V, causal=causal)
     pads = length_mask(torch.tensor([T, 2]), T)[:, None, :]
     mask = pads & causal_mask(T) if causal else pads
-    with record(layer) as inside:
+    with capture(layer) as inside:
         out = layer(x, pads)
     w = (layer.w_q.weight.T, layer.w_k.weight.T, layer.w_v.weight.T)
     expected = self_attention(x, *w, mask)

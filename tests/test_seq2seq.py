@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from tinylib.seq2seq import Reading, Seq2Seq, gru_step, masked_loss, teacher_forcing
+from tinylib.seq2seq import GRUState, Seq2Seq, gru_step, masked_loss, teacher_forcing
 
 B, S, T, D, V_SOURCE, V_TARGET, PAD, BOS = 3, 7, 5, 17, 11, 13, 0, 1
 
@@ -203,8 +203,8 @@ def test_the_context_is_felt_at_every_step() -> None:
     """Not only through the first state: with that state wiped out, the source still counts."""
     model, (source, lengths, target) = model_of(), sentences()
     state = model.start(source, lengths)
-    wiped = Reading(state.context, torch.zeros_like(state.hidden))
-    other = Reading(state.context + 0.1, torch.zeros_like(state.hidden))
+    wiped = GRUState(state.context, torch.zeros_like(state.hidden))
+    other = GRUState(state.context + 0.1, torch.zeros_like(state.hidden))
     a, b = model.decoder(target, wiped)[0], model.decoder(target, other)[0]
     assert ((a - b).abs().amax(-1) > 1e-6).all()
 

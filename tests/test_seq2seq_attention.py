@@ -11,13 +11,13 @@ from torch import Tensor, nn
 
 from tinylib.attention_scoring import AdditiveScore, Score, dot_score, scaled_dot_score
 from tinylib.decoding import beam, choose, greedy
-from tinylib.lab.look import record
+from tinylib.lab.look import capture
 from tinylib.lab.weights import load_into, save
 from tinylib.seq2seq import gru_step, masked_loss, teacher_forcing
 from tinylib.seq2seq_attention import (
-    Attending,
     AttentionDecoder,
     AttentionSeq2Seq,
+    AttentionState,
     BidirectionalEncoder,
 )
 
@@ -135,7 +135,7 @@ def test_the_decoder_is_a_loop_over_words(score: str, layers: int) -> None:
     """
     model, (source, lengths, target) = model_of(score, layers), sentences()
     decoder, annotations = model.decoder, model.encoder(source, lengths)
-    with record(model) as seen:
+    with capture(model) as seen:
         together = model(source, lengths, target)
     assert len(seen["decoder.weights"]) == T
     weights, naive = list(decoder.gru.parameters()), torch.zeros_like(together)
@@ -170,7 +170,7 @@ def test_where_it_looks_follows_from_the_words_before(score: str) -> None:
     other[1, 1] = 4 + (target[1, 1] - 3) % (V_TARGET - 4)
     looks = []
     for words in (target, other):
-        with record(model) as seen:
+        with capture(model) as seen:
             model(source, lengths, words)
         looks.append(torch.cat(seen["decoder.weights"], dim=1))
     change = (looks[0] - looks[1]).abs().amax(-1)
@@ -181,7 +181,7 @@ def test_where_it_looks_follows_from_the_words_before(score: str) -> None:
 @EVERY_SCORE
 def test_the_weights_are_recorded_for_every_word(score: str) -> None:
     model, (source, lengths, target) = model_of(score), sentences()
-    with record(model) as seen:
+    with capture(model) as seen:
         model(source, lengths, target)
     assert list(seen) == ["decoder.weights"]
     looks = seen["decoder.weights"]
@@ -189,7 +189,7 @@ def test_the_weights_are_recorded_for_every_word(score: str) -> None:
     for look in looks:
         close(look.sum(-1), torch.ones(B, 1, dtype=torch.float64))
         assert (look > 0).sum(-1).flatten().tolist() == lengths.tolist()  # 0 at pads
-    with record(model) as seen:  # the fast loss looks as often
+    with capture(model) as seen:  # the fast loss looks as often
         teacher_forcing(model, source, lengths, target)
     assert len(seen["decoder.weights"]) == T - 1
 
@@ -315,7 +315,7 @@ def test_greedy_and_beam_search(score: str) -> None:
     start = model.start(source, lengths)
     rows = torch.tensor([2, 0, 2, 1])
     chosen = choose(start, rows)
-    assert isinstance(chosen, Attending)
+    assert isinstance(chosen, AttentionState)
     for part, whole in zip(chosen, start, strict=True):
         assert torch.equal(part, whole[rows])
 

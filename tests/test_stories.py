@@ -34,7 +34,7 @@ from tinylib.lab.stories import (
     answered,
     draw,
     entropy,
-    heard,
+    evaluate,
     next_words,
     ngram_loss,
     read,
@@ -688,7 +688,7 @@ def test_who_has_learnt_the_grammar_reaches_the_entropy_and_answers_everything(
     splits: StorySplits, vocabulary: Vocabulary
 ) -> None:
     held = splits.test[:23]
-    found = heard(oracle(vocabulary), held, vocabulary, size=7)
+    found = evaluate(oracle(vocabulary), held, vocabulary, size=7)
     for mine, theirs in zip(held, found, strict=True):
         assert theirs.words == mine.words and theirs.questions == mine.questions
         assert theirs.log_probs == pytest.approx(mine.log_probs, abs=1e-5)
@@ -705,7 +705,7 @@ def test_who_knows_nothing_is_told_so(splits: StorySplits, vocabulary: Vocabular
     def even(tokens: Tensor) -> Tensor:
         return torch.zeros(*tokens.shape, len(vocabulary))
 
-    assert entropy(heard(even, held, vocabulary)).nats == pytest.approx(math.log(62), abs=1e-6)
+    assert entropy(evaluate(even, held, vocabulary)).nats == pytest.approx(math.log(62), abs=1e-6)
 
     def hall(tokens: Tensor) -> Tensor:
         logits = even(tokens)
@@ -735,7 +735,9 @@ def test_the_loss_of_a_gpt_is_that_of_its_training(
     with torch.no_grad():
         loss = next_token_loss(model, tokens, pad=PAD).item()
     for size in (13, 4):
-        assert entropy(heard(model, held, vocabulary, size)).nats == pytest.approx(loss, abs=1e-5)
+        assert entropy(evaluate(model, held, vocabulary, size)).nats == pytest.approx(
+            loss, abs=1e-5
+        )
 
 
 def test_every_kind_of_sentence_follows_every_other_sometimes(some: list[Story]) -> None:

@@ -13,7 +13,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from tinylib import attention_cost
 from tinylib.attention_cost import Flops
 from tinylib.attention_scoring import length_mask
-from tinylib.lab.look import record
+from tinylib.lab.look import capture
 from tinylib.self_attention import causal_mask
 from tinylib.synthesizer import DenseSynthesizer, dense_score, flops, parameters
 
@@ -121,7 +121,7 @@ def test_masks_and_padding() -> None:
 def test_texts_without_and_with_batch_axes_and_recording() -> None:
     layer, x = layer_of(), rows_of(B, 3)
     mask = some(B, 3, 1, T)
-    with record(layer) as inside:
+    with capture(layer) as inside:
         whole = layer(x, mask)
     assert whole.shape == x.shape
     assert inside["weights"][0].shape == inside["scores"][0].shape == (B, 3, H, T, T)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from tinylib.attention_scoring import length_mask
 from tinylib.decoding import beam, choose, greedy
 from tinylib.kv_cache import KVCache
-from tinylib.lab.look import record
+from tinylib.lab.look import capture
 from tinylib.lab.weights import load_into, save
 from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.normalization import layer_norm
@@ -30,7 +30,7 @@ from tinylib.transformer import (
     Transformer,
     TransformerDecoder,
     TransformerEncoder,
-    Writing,
+    TransformerState,
 )
 from tinylib.transformer_block import Design
 
@@ -223,7 +223,7 @@ def leaks(model: Transformer) -> bool:
 def test_no_word_sees_a_later_one(norm: str, training: bool, dropout: float, watched: bool) -> None:
     model = model_of(norm=norm, dropout=dropout).train(training)
     if watched:
-        with record(model):
+        with capture(model):
             assert not leaks(model)
     else:
         assert not leaks(model)
@@ -415,10 +415,10 @@ def test_the_state_is_made_of_tensors_whose_first_axis_is_the_batch() -> None:
     """So rows of it can be chosen: for each, what was read and what was written go together."""
     model, (source, lengths, target) = model_of(), sentences()
     _, state = model.decoder(target, model.start(source, lengths))
-    assert isinstance(state, Writing) and len(state.sources) == len(state.caches) == LAYERS
+    assert isinstance(state, TransformerState) and len(state.sources) == len(state.caches) == LAYERS
     rows = torch.tensor([2, 0, 2, 1])
     chosen = choose(state, rows)
-    assert isinstance(chosen, Writing) and torch.equal(chosen.mask, state.mask[rows])
+    assert isinstance(chosen, TransformerState) and torch.equal(chosen.mask, state.mask[rows])
     for kept, whole in zip(
         chosen.sources + chosen.caches, state.sources + state.caches, strict=True
     ):
@@ -555,7 +555,7 @@ def test_it_comes_back_from_a_file(tmp_path: Path, tied: bool, norm: str) -> Non
 
 def test_what_can_be_looked_at() -> None:
     model, (source, lengths, target) = model_of(), sentences()
-    with record(model) as seen:
+    with capture(model) as seen:
         model(source, lengths, target)
     parts = {"encoder": {"attention": (S, S)}, "decoder": {"attention": (T, T), "cross": (T, S)}}
     wanted = {

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from tinylib.attention_scoring import dot_score, length_mask
 from tinylib.feed_forward import FeedForward
 from tinylib.kv_cache import KVCache
-from tinylib.lab.look import record
+from tinylib.lab.look import capture
 from tinylib.multi_head_attention import split_heads
 from tinylib.normalization import layer_norm
 from tinylib.self_attention import causal_mask
@@ -236,7 +236,7 @@ def test_the_blocks_are_torchs_layers(
         if layer is torchs:
             output = torchs(*texts, **case.masks)
         else:
-            with record(layer) if watched else nullcontext():
+            with capture(layer) if watched else nullcontext():
                 output = run(layer, case, *texts)
         output.backward(felt)
         outputs.append(output)
@@ -337,7 +337,7 @@ def test_no_word_sees_a_later_one_in_training_and_in_evaluation(
 ) -> None:
     block = decoder_block(norm=norm).train(mode)
     x, source = drawn(B, T, D), block.source(drawn(B, S, D, seed=2))
-    with record(block) if watched else nullcontext():
+    with capture(block) if watched else nullcontext():
         before = block(x, source)[0]
         for t in range(1, T):
             other = x.clone()
@@ -361,7 +361,7 @@ def test_a_few_words_at_a_time_are_all_at_once(norm: str, cuts: list[int], watch
     close(seen.keys, k)
     close(seen.values, v)
     parts, kept = [], None
-    with record(block) if watched else nullcontext():
+    with capture(block) if watched else nullcontext():
         for start, end in pairwise([0, *sorted(cuts), T]):
             part, kept = block(x[:, start:end], source, mask, kept)
             parts.append(part)
@@ -391,7 +391,7 @@ def test_the_source_is_kept_as_keys_and_values_and_looked_at_once() -> None:
     assert isinstance(source, KVCache)
     close(source.keys, memory @ block.cross.w_k.weight.T + block.cross.w_k.bias)
     close(source.values, memory @ block.cross.w_v.weight.T + block.cross.w_v.bias)
-    with record(block) as seen:
+    with capture(block) as seen:
         block(x, source)
     shapes = {name: [tuple(table.shape) for table in tables] for name, tables in seen.items()}
     assert shapes == {

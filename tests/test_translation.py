@@ -14,7 +14,7 @@ from tinylib.bleu import corpus_bleu
 from tinylib.encoder_decoder import Decoder, Encoder, EncoderDecoder
 from tinylib.lab import weights
 from tinylib.lab.data import EOS, UNK, Pair, RealSplits, Splits, Vocabulary, bilingual
-from tinylib.lab.look import Tap, record
+from tinylib.lab.look import HookPoint, capture
 from tinylib.lab.precision import fixed
 from tinylib.lab.recipes import (
     fra_eng_model,
@@ -198,7 +198,7 @@ class Looker(Parrot):
 
     def __init__(self) -> None:
         super().__init__()
-        self.weights = Tap()
+        self.weights = HookPoint()
 
     def forward(self, tokens: Tensor, state: Position) -> tuple[Tensor, Position]:
         assert not self.training
@@ -280,7 +280,7 @@ def test_maps_are_what_the_decoder_weighed(score: str) -> None:
             torch.tensor([WORDS.ids(pair.source)]), torch.tensor([len(pair.source)])
         )
         for word, row in zip(["<bos>", *pair.target], found, strict=False):
-            with record(model) as seen:
+            with capture(model) as seen:
                 _, state = model.step(state, torch.tensor(WORDS.ids([word])))
             torch.testing.assert_close(seen["decoder.weights"][0][0, 0], row)
         torch.testing.assert_close(found.sum(1), torch.ones(len(pair.target)))
@@ -321,7 +321,7 @@ class Shifted(nn.Module):
 
     def __init__(self, start: int) -> None:
         super().__init__()
-        self.start, self.cross = start, nn.ModuleDict({"weights": Tap()})
+        self.start, self.cross = start, nn.ModuleDict({"weights": HookPoint()})
 
     def forward(self, B: int, T: int, S: int) -> None:
         at = torch.arange(T) + torch.arange(3)[:, None] + self.start
@@ -411,7 +411,7 @@ def test_maps_are_what_the_transformer_weighed() -> None:
     for pair, maps in zip(pairs, found, strict=True):
         assert maps.shape == (2, 3, len(pair.target), len(pair.source))
         ids, fed = WORDS.ids(pair.source), WORDS.ids(["<bos>", *pair.target])
-        with record(model) as seen:
+        with capture(model) as seen:
             model(torch.tensor([ids]), torch.tensor([len(ids)]), torch.tensor([fed]))
         for layer in range(2):
             (weights,) = seen[f"decoder.blocks.{layer}.cross.weights"]

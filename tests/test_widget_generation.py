@@ -24,7 +24,7 @@ from browsing import (
 from playwright.sync_api import BrowserContext, Locator
 from torch import Tensor
 
-from tinylib.generation import Sampling, generate, temper, top_k
+from tinylib.generation import Sampling, apply_temperature, generate, top_k
 from tinylib.gpt import negative_log_likelihood
 from tinylib.lab.language import uniform
 from tinylib.widgets.generation import (
@@ -288,13 +288,13 @@ def margin(prompt: str, knobs: Knobs, seed: int, length: int) -> float:
     falling = logits.sort(-1, descending=True).values
     if temperature == 0:
         return (falling[:, 0] - falling[:, 1]).min().item()
-    ends = Sampling(*knobs).adjust(logits).softmax(-1).cumsum(-1)
+    ends = Sampling(*knobs).process(logits).softmax(-1).cumsum(-1)
     u = torch.tensor(uniform(seed, length)).double()[:, None]
     gaps = [(ends - u).abs().min(), u.min()]
     if k < V:
         gaps.append((falling[:, k - 1] - falling[:, k]).min())
     if p < 1:
-        shares = top_k(temper(falling, temperature), k).softmax(-1)
+        shares = top_k(apply_temperature(falling, temperature), k).softmax(-1)
         gaps.append((shares.cumsum(-1) - p).abs().min())
     return torch.stack(gaps).min().item()
 

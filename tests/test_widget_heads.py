@@ -21,7 +21,7 @@ from browsing import (
 from playwright.sync_api import BrowserContext, Locator
 
 from tinylib.lab import lookup
-from tinylib.lab.look import record
+from tinylib.lab.look import capture
 from tinylib.lab.weights import results
 from tinylib.widgets import schema
 from tinylib.widgets.heads import (
@@ -84,7 +84,7 @@ def test_the_exported_step_is_the_model() -> None:
         tokens = torch.randint(1, lookup.V, (T,), generator=rng)
         digits = torch.randint(10, (T,), generator=rng)
         given = answer(model(), tokens, digits, torch.tensor(on))
-        with record(model()) as inside:
+        with capture(model()) as inside:
             whole = model()(tokens[None], digits[None])
         torch.testing.assert_close(given.weights, inside["mixer.weights"][0][0])
         torch.testing.assert_close(given.weights.sum(-1), torch.ones(4, T))

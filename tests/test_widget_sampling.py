@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Locator
 
-from tinylib.generation import Sampling, draw
+from tinylib.generation import Sampling, sample
 from tinylib.lab.language import uniform
 from tinylib.widgets.gpt import MODELS, language_model
 from tinylib.widgets.sampling import (
@@ -40,7 +40,7 @@ START: dict[str, Any] = dict(
 )
 
 
-def sample(**changes: Any) -> Sampled:
+def computed(**changes: Any) -> Sampled:
     return Sampled(**SamplingWidget(**{**START, **changes}).values())
 
 
@@ -54,7 +54,7 @@ def ln(*shares: float) -> dict[str, Any]:
 
 
 def test_the_chain_by_hand() -> None:
-    seen = sample(**ln(0.5, 0.25, 0.125, 0.125), k=2, p=0.6)
+    seen = computed(**ln(0.5, 0.25, 0.125, 0.125), k=2, p=0.6)
     torch.testing.assert_close(seen.stages[0], torch.tensor([0.5, 0.25, 0.125, 0.125]))
     assert torch.equal(seen.stages[0], seen.stages[1]), "temperature 1 changes nothing"
     torch.testing.assert_close(seen.stages[2], torch.tensor([2 / 3, 1 / 3, 0, 0]))
@@ -66,27 +66,27 @@ def test_the_chain_by_hand() -> None:
 
 
 def test_temperature_is_a_power_of_each_probability() -> None:
-    seen = sample(**ln(0.8, 0.2), temperature=0.5)
+    seen = computed(**ln(0.8, 0.2), temperature=0.5)
     assert seen.stages[1].tolist() == pytest.approx([16 / 17, 1 / 17])
-    seen = sample(**ln(0.8, 0.2), temperature=2)
+    seen = computed(**ln(0.8, 0.2), temperature=2)
     assert seen.stages[1].tolist() == pytest.approx([2 / 3, 1 / 3])
 
 
 def test_temperature_zero_leaves_the_likeliest_and_they_share_evenly() -> None:
-    seen = sample(**ln(0.4, 0.4, 0.2), temperature=0)
+    seen = computed(**ln(0.4, 0.4, 0.2), temperature=0)
     assert seen.stages[1].tolist() == [0.5, 0.5, 0] and seen.left.tolist() == [3, 2, 2, 2]
 
 
 def test_what_is_equal_to_the_kth_stays() -> None:
-    seen = sample(which=OWN, k=2)  # journey and starts have the same logit, below step and your
+    seen = computed(which=OWN, k=2)  # journey and starts have the same logit, below step and your
     assert seen.left[2] == 2
-    assert sample(which=OWN, k=3).left[2] == 4
+    assert computed(which=OWN, k=3).left[2] == 4
 
 
 def test_rank_and_rest() -> None:
-    seen = sample(which=OWN)
+    seen = computed(which=OWN)
     assert seen.rank.tolist() == [1, 2, 3, 4, 5, 0] and seen.rest.tolist() == [0] * 6
-    seen = sample(which=1, k=20)
+    seen = computed(which=1, k=20)
     V = len(seen.ends)
     assert sorted(seen.rank.tolist()) == list(range(V))
     order = seen.rank.argsort()
@@ -108,11 +108,11 @@ def test_it_is_what_generation_does(
     logit: list[float], temperature: float, k: int, p: float, u: float, seed: int
 ) -> None:
     knobs = dict(temperature=temperature, k=k, p=p, u=u, seed=seed)
-    seen = sample(which=OWN, words=["w"] * len(logit), logit=logit, **knobs)
+    seen = computed(which=OWN, words=["w"] * len(logit), logit=logit, **knobs)
     z = torch.tensor(logit, dtype=torch.float64)
-    adjusted = Sampling(temperature, k, p).adjust(z)
+    adjusted = Sampling(temperature, k, p).process(z)
     torch.testing.assert_close(seen.stages[3].double(), adjusted.softmax(-1), rtol=1e-4, atol=1e-6)
-    assert seen.token == draw(adjusted, torch.tensor(u, dtype=torch.float64))
+    assert seen.token == sample(adjusted, torch.tensor(u, dtype=torch.float64))
     left = seen.stages > 0
     assert left[:, seen.token].all() and seen.drawn[~left[3]].sum() == 0
     assert seen.drawn.sum() == DRAWS and seen.ends[-1].item() == pytest.approx(1)
@@ -121,7 +121,7 @@ def test_it_is_what_generation_does(
 
 
 def test_a_hundred_draws_are_those_of_the_seeds_numbers() -> None:
-    seen = sample(**ln(0.5, 0.3, 0.2), seed=7)
+    seen = computed(**ln(0.5, 0.3, 0.2), seed=7)
     us = torch.tensor(uniform(7, DRAWS))
     wanted = [(us < 0.5).sum(), ((us >= 0.5) & (us < 0.8)).sum(), (us >= 0.8).sum()]
     assert seen.drawn.tolist() == [int(n) for n in wanted]
@@ -139,12 +139,12 @@ def test_the_distributions_are_the_models() -> None:
 
 def test_one_is_flat_one_is_peaked_and_two_tie() -> None:
     _, flat, peaked, ties, rooms, _ = range(OWN)
-    entropy = [sample(which=i).entropy[0].item() for i in range(OWN)]
+    entropy = [computed(which=i).entropy[0].item() for i in range(OWN)]
     assert max(entropy) == entropy[flat] > 3 and entropy[peaked] < 0.3
-    assert sample(which=peaked).stages[0].max() > 0.9
-    seen = sample(which=ties, temperature=0)
+    assert computed(which=peaked).stages[0].max() > 0.9
+    seen = computed(which=ties, temperature=0)
     assert seen.left.tolist()[1:] == [2, 2, 2] and seen.stages[3].max() == 0.5
-    assert sample(which=rooms, p=0.99).left[3] == 6
+    assert computed(which=rooms, p=0.99).left[3] == 6
 
 
 def test_a_page_without_javascript_reads_a_table() -> None:

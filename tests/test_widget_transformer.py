@@ -24,7 +24,7 @@ from browsing import (
 from playwright.sync_api import BrowserContext, Locator
 
 from tinylib.lab.data import BOS, EOS, share, tokenise
-from tinylib.lab.look import record
+from tinylib.lab.look import capture
 from tinylib.lab.translation import translate_unchecked
 from tinylib.widgets.decoding import MOST_WIDTH
 from tinylib.widgets.schema import BadInput
@@ -96,7 +96,7 @@ def test_the_exported_steps_are_the_model(S: int) -> None:
 def test_what_is_looked_at_again_is_what_was_seen_when_it_was_written(S: int) -> None:
     model, english, target = translator(NAME)
     source, tokens = some_ids(S, len(english), S), some_ids(7, len(target), S + 1)
-    with record(model) as seen:
+    with capture(model) as seen:
         state = model.start(source[None], torch.tensor([S]))
         logits = []
         for token in [BOS, *tokens[:-1].tolist()]:

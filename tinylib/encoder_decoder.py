@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tinylib.checks import check_known, check_tokens
-from tinylib.lab.look import Tap
+from tinylib.lab.look import HookPoint
 
 
 def embed(
@@ -118,7 +118,7 @@ class RecurrentEncoder(Encoder):
         self.embedding = nn.Embedding(V, D)
         self.w_x = nn.Linear(D, D, bias=False)
         self.w_h = nn.Linear(D, D)
-        self.states = Tap()
+        self.states = HookPoint()
 
     def forward(
         self,

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 X86 = platform.machine() in ("x86_64", "AMD64")
 SCALAR_TANH = X86 and torch.backends.cpu.get_cpu_capability() == "DEFAULT"
 """Whether PyTorch has no vector instructions to compute a tanh with."""
+LINEAR, CUBIC = math.sqrt(8 / math.pi), 0.044715 * math.sqrt(8 / math.pi)
 
 
 def gelu(x: Float[Tensor, "*B F"]) -> Float[Tensor, "*B F"]:
@@ -31,8 +32,7 @@ def gelu_tanh(x: Float[Tensor, "*B F"]) -> Float[Tensor, "*B F"]:
     alone = SCALAR_TANH and x.dtype == torch.float32
     if not alone or torch.compiler.is_compiling():
         return nn.functional.gelu(x, approximate="tanh")
-    c = math.sqrt(8 / math.pi)
-    return x * (x * (c + 0.044715 * c * (x * x))).sigmoid()
+    return x * (x * (LINEAR + CUBIC * (x * x))).sigmoid()
 
 
 class FeedForward(nn.Module):

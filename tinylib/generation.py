@@ -14,7 +14,7 @@ from tinylib.lab.fast_modules import fast_modules
 from tinylib.positional_encoding import Count, Number
 
 
-def temper(
+def apply_temperature(
     logits: Float[Tensor, "*B V"],
     temperature: Number,
 ) -> Float[Tensor, "*B V"]:
@@ -69,9 +69,9 @@ class Sampling(NamedTuple):
     k: Count | None = None  # all
     p: Number = 1.0
 
-    def adjust(self, logits: Float[Tensor, "*B V"]) -> Float[Tensor, "*B V"]:
-        """:func:`temper`, then :func:`top_k`, then :func:`top_p`."""
-        logits = temper(at_least_float32(logits), self.temperature)
+    def process(self, logits: Float[Tensor, "*B V"]) -> Float[Tensor, "*B V"]:
+        """:func:`apply_temperature`, then :func:`top_k`, then :func:`top_p`."""
+        logits = apply_temperature(at_least_float32(logits), self.temperature)
         if self.k is not None:
             logits = top_k(logits, self.k)
         if isinstance(self.p, Tensor) or self.p != 1:
@@ -79,7 +79,7 @@ class Sampling(NamedTuple):
         return logits
 
 
-def draw(
+def sample(
     logits: Float[Tensor, "*B V"],
     u: Float[Tensor, "*B"],
 ) -> Int[Tensor, "*B"]:
@@ -108,7 +108,7 @@ def choose_next(
         raise ValueError("the logits are NaN: check the model's weights")
     if sampling is None or u is None:
         return logits.argmax(-1)
-    return draw(sampling.adjust(logits), u)
+    return sample(sampling.process(logits), u)
 
 
 def generate(

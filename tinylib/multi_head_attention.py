@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from tinylib.attention_scoring import Attended, Score, attend, scaled_dot_score
 from tinylib.checks import check_head_mask, check_pairs, check_width
 from tinylib.fast_attention import fast_attend
-from tinylib.lab.look import Tap
+from tinylib.lab.look import HookPoint
 from tinylib.self_attention import causal_and
 
 
@@ -127,7 +127,7 @@ class MultiHeadAttention(nn.Module):
         self.w_k = nn.Linear(D, H * k, bias)
         self.w_v = nn.Linear(D, H * v, bias)
         self.w_o = nn.Linear(H * v, D, bias)
-        self.scores, self.weights = Tap(), Tap()
+        self.scores, self.weights = HookPoint(), HookPoint()
 
     def forward(
         self,

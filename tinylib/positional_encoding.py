@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from tinylib.attention_scoring import attend, scaled_dot_score
 from tinylib.checks import check_positions, check_rows, check_width
 from tinylib.kv_cache import KVCache
-from tinylib.lab.look import Tap
+from tinylib.lab.look import HookPoint
 from tinylib.self_attention import causal_mask
 
 Count = int | Int[Tensor, ""]
@@ -170,7 +170,7 @@ class PositionalAttention(nn.Module):
         self.w_k = nn.Linear(D, D, bias=False)
         self.w_v = nn.Linear(D, D, bias=False)
         self.learned = LearnedPositions(longest if kind == "learned" else 0, D)
-        self.weights = Tap()
+        self.weights = HookPoint()
 
     def forward(
         self,

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from tinylib.attention_scoring import Attended, Score, attend, scaled_dot_score
 from tinylib.checks import check_mask, check_rows, check_widths
-from tinylib.lab.look import Tap
+from tinylib.lab.look import HookPoint
 
 
 def self_attention(
@@ -78,7 +78,7 @@ class SelfAttention(nn.Module):
         self.w_k = nn.Linear(D, k, bias=False)
         self.w_v = nn.Linear(D, v, bias=False)
         self.causal = causal
-        self.scores, self.weights = Tap(), Tap()
+        self.scores, self.weights = HookPoint(), HookPoint()
 
     def forward(
         self,

@@ -82,7 +82,7 @@ class GRUEncoder(Encoder):
         return Encoding(states, final.transpose(0, 1))
 
 
-class Reading(NamedTuple):
+class GRUState(NamedTuple):
     """The decoder's state: the source's one vector, and its own memory."""
 
     context: Float[Tensor, "B D"]
@@ -102,26 +102,26 @@ class GRUDecoder(Decoder):
         self.gru = nn.GRU(2 * D, D, layers, batch_first=True, dropout=dropout)
         self.output = nn.Linear(D, V)
 
-    def init_state(self, encoding: Encoding) -> Reading:
-        return Reading(encoding.final[:, -1], encoding.final)
+    def init_state(self, encoding: Encoding) -> GRUState:
+        return GRUState(encoding.final[:, -1], encoding.final)
 
     def read(
         self,
         tokens: Int[Tensor, "B T"],
-        state: Reading,
-    ) -> tuple[Float[Tensor, "B T D"], Reading]:
+        state: GRUState,
+    ) -> tuple[Float[Tensor, "B T D"], GRUState]:
         """The top layer's state after each token, and the new state."""
         x = self.embedding(tokens)
         context = state.context[:, None].expand_as(x)
         hidden = state.hidden.transpose(0, 1).contiguous()
         states, hidden = self.gru(torch.cat([x, context], dim=-1), hidden)
-        return states, Reading(state.context, hidden.transpose(0, 1))
+        return states, GRUState(state.context, hidden.transpose(0, 1))
 
     def forward(
         self,
         tokens: Int[Tensor, "B T"],
-        state: Reading,
-    ) -> tuple[Float[Tensor, "B T V"], Reading]:
+        state: GRUState,
+    ) -> tuple[Float[Tensor, "B T V"], GRUState]:
         states, state = self.read(tokens, state)
         return self.output(states), state
 

@@ -13,7 +13,7 @@ from tinylib.attention_scoring import (
     scaled_dot_score,
 )
 from tinylib.encoder_decoder import Decoder, Encoder, EncoderDecoder
-from tinylib.lab.look import Tap
+from tinylib.lab.look import HookPoint
 from tinylib.seq2seq import read_packed
 
 
@@ -66,7 +66,7 @@ class BidirectionalEncoder(Encoder):
         return Annotations(states, final, mask)
 
 
-class Attending(NamedTuple):
+class AttentionState(NamedTuple):
     """The decoder's state: what it can look at, and its own memory."""
 
     keys: Float[Tensor, "B S D"]
@@ -101,13 +101,13 @@ class AttentionDecoder(Decoder):
         self.score = score
         self.gru = nn.GRU(2 * D, D, layers, batch_first=True, dropout=dropout)
         self.output = nn.Linear(D, V)
-        self.weights = Tap()
+        self.weights = HookPoint()
 
-    def init_state(self, encoding: Annotations) -> Attending:
+    def init_state(self, encoding: Annotations) -> AttentionState:
         states, final, mask = encoding
-        return Attending(self.w_k(states), states, mask, final)
+        return AttentionState(self.w_k(states), states, mask, final)
 
-    def context(self, state: Attending) -> Float[Tensor, "B 1 D"]:
+    def context(self, state: AttentionState) -> Float[Tensor, "B 1 D"]:
         """What the decoder sees of the source before it reads a word."""
         q = self.w_q(state.hidden[:, -1:])
         mask = state.mask[:, None, :]
@@ -118,8 +118,8 @@ class AttentionDecoder(Decoder):
     def read(
         self,
         tokens: Int[Tensor, "B T"],
-        state: Attending,
-    ) -> tuple[Float[Tensor, "B T D"], Attending]:
+        state: AttentionState,
+    ) -> tuple[Float[Tensor, "B T D"], AttentionState]:
         """The top layer's state after each token, and the new state."""
         states = []
         for x in self.embedding(tokens).split(1, dim=1):  # word by word
@@ -133,8 +133,8 @@ class AttentionDecoder(Decoder):
     def forward(
         self,
         tokens: Int[Tensor, "B T"],
-        state: Attending,
-    ) -> tuple[Float[Tensor, "B T V"], Attending]:
+        state: AttentionState,
+    ) -> tuple[Float[Tensor, "B T V"], AttentionState]:
         states, state = self.read(tokens, state)
         return self.output(states), state
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from tinylib.attention_cost import Flops, Ints
 from tinylib.attention_scoring import Attended, masked_softmax
 from tinylib.checks import check_mask, check_rows, check_widths
-from tinylib.lab.look import Tap
+from tinylib.lab.look import HookPoint
 from tinylib.multi_head_attention import (
     broadcast_over_heads,
     merge_heads,
@@ -51,7 +51,7 @@ class DenseSynthesizer(nn.Module):
         self.b_2 = nn.Parameter(torch.zeros(H, 1, longest))
         self.w_v = nn.Linear(D, D, bias=False)
         self.w_o = nn.Linear(D, D, bias=False)
-        self.scores, self.weights = Tap(), Tap()
+        self.scores, self.weights = HookPoint(), HookPoint()
 
     def forward(
         self,

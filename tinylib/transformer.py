@@ -85,7 +85,7 @@ class TransformerEncoder(Encoder):
         return Memory(self.norm(x), mask)
 
 
-class Writing(NamedTuple):
+class TransformerState(NamedTuple):
     """The decoder's state: the source for each layer, and its own words."""
 
     mask: Bool[Tensor, "B S"]
@@ -109,17 +109,17 @@ class TransformerDecoder(Decoder):
         self.norm = last_norm(design)
         self.output = nn.Linear(design.D, V)
 
-    def init_state(self, encoding: Memory) -> Writing:
+    def init_state(self, encoding: Memory) -> TransformerState:
         states, mask = encoding
         sources = tuple(block.source(states) for block in self.blocks)
         empty = KVCache(states[:, :0], states[:, :0])
-        return Writing(mask, sources, (empty,) * len(sources))
+        return TransformerState(mask, sources, (empty,) * len(sources))
 
     def read(
         self,
         tokens: Int[Tensor, "B T"],
-        state: Writing,
-    ) -> tuple[Float[Tensor, "B T D"], Writing]:
+        state: TransformerState,
+    ) -> tuple[Float[Tensor, "B T D"], TransformerState]:
         """What the top layer makes of each token, and the new state."""
         x = self.embedding(tokens, offset=state.caches[0].length)
         mask, caches = state.mask[:, None], []
@@ -132,8 +132,8 @@ class TransformerDecoder(Decoder):
     def forward(
         self,
         tokens: Int[Tensor, "B T"],
-        state: Writing,
-    ) -> tuple[Float[Tensor, "B T V"], Writing]:
+        state: TransformerState,
+    ) -> tuple[Float[Tensor, "B T V"], TransformerState]:
         x, state = self.read(tokens, state)
         return self.output(x), state
 

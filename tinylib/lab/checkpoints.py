@@ -208,7 +208,7 @@ def agreement(model: GPT, tokens: Characters) -> float:
     return sum(won) / len(won)
 
 
-def sample(
+def sample_texts(
     model: GPT, tokens: Characters, prompt: str, length: int, count: int = 1, seed: int = 0
 ) -> list[str]:
     """What the model goes on writing, ``count`` times, each character drawn by chance."""
@@ -249,7 +249,7 @@ def learnt(
     read, said = windows[:, :-1], windows[:, 1:]
     logits = model(read)
     p = logits.softmax(-1)
-    written = sample(model, tokens, "\n", T - 1, texts)
+    written = sample_texts(model, tokens, "\n", T - 1, texts)
     return Learnt(
         negative_log_likelihood(logits, said).mean().item(),
         overlap(p, counted.unigram).mean().item(),

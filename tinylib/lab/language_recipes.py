@@ -39,7 +39,7 @@ from tinylib.lab.stories import (
     StoryBatches,
     answered,
     entropy,
-    heard,
+    evaluate,
     ngram_loss,
     stories,
 )
@@ -76,7 +76,7 @@ STORIES = GPTConfig(
 def told(model: GPT, some: list[Story], vocabulary: Vocabulary) -> dict[str, Any]:
     """How far the model's loss is from the limit, and which questions it answers."""
     model.eval()
-    found, limit = entropy(heard(model, some, vocabulary)), entropy(some)
+    found, limit = entropy(evaluate(model, some, vocabulary)), entropy(some)
     answers = answered(model, some, vocabulary)
     one = [right for question, right in answers if not question.several]
     several = [right for question, right in answers if question.several]
@@ -108,7 +108,7 @@ def gpt_stories(checkpoint: Path, steps: int = 6000) -> Outcome:
             chosen.of(loss),
             batches,
             steps,
-            validate=lambda model: entropy(heard(model, valid[:300], vocabulary)).nats,
+            validate=lambda model: entropy(evaluate(model, valid[:300], vocabulary)).nats,
             every=steps // 10,
             checkpoint=checkpoint,
             **MUON | {"lr": 0.01},

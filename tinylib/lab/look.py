@@ -3,11 +3,11 @@
 class Model(nn.Module):
     def __init__(self):
         super().__init__()
-        self.weights = Tap()                      # a named place to look at
+        self.weights = HookPoint()                # a named place to look at
     def forward(self, x):
         return self.weights(x.softmax(-1)) @ x
 
-with record(model) as seen:
+with capture(model) as seen:
     model(x)
 seen["weights"][0]                                # what passed in the first call
 
@@ -28,7 +28,7 @@ from typing import Any
 from torch import Tensor, nn
 
 
-class Tap(nn.Module):
+class HookPoint(nn.Module):
     """The identity: returns the very tensor it is given, and leaves no node in exported graphs."""
 
     def forward(self, x: Tensor) -> Tensor:
@@ -36,31 +36,32 @@ class Tap(nn.Module):
 
     @property
     def watched(self) -> bool:
-        """Is somebody recording? If not, a model may take a faster way that skips this place."""
+        """Is somebody capturing? If not, a model may take a faster way that skips this place."""
         return len(self._forward_hooks) > 0
 
 
 @contextmanager
-def record(model: nn.Module) -> Iterator[dict[str, list[Tensor]]]:
-    """Collect what passes through every `Tap` of `model` inside the `with` block.
+def capture(model: nn.Module) -> Iterator[dict[str, list[Tensor]]]:
+    """Collect what passes through every `HookPoint` of `model` inside the `with` block.
 
-    Yields a dictionary from the tap's path (`"layers.0.weights"`) to a list with one tensor for
-    each call, in order: an empty list means that the tap was never reached. The tensors are
-    detached copies, so later in-place work does not change them. The hooks are gone after the
-    block, also when it ends in an exception. A model without a `Tap` is a ValueError.
+    Yields a dictionary from the hook point's path (`"layers.0.weights"`) to a list with one tensor
+    for each call, in order: an empty list means that it was never reached. The tensors are detached
+    copies, so later in-place work does not change them. The hooks are gone after the block, also
+    when it ends in an exception. A model without a `HookPoint` is a ValueError.
     """
-    taps = {name: module for name, module in model.named_modules() if isinstance(module, Tap)}
-    if not taps:
+    named = dict(model.named_modules())
+    points = {name: module for name, module in named.items() if isinstance(module, HookPoint)}
+    if not points:
         raise ValueError(
-            f"{type(model).__name__} has no Tap to record: "
-            "pass the tensor you want to see through a tinylib.lab.look.Tap in its forward"
+            f"{type(model).__name__} has no HookPoint to capture: "
+            "pass the tensor you want to see through a tinylib.lab.look.HookPoint in its forward"
         )
-    seen: dict[str, list[Tensor]] = {name: [] for name in taps}
+    seen: dict[str, list[Tensor]] = {name: [] for name in points}
 
     def keep(name: str) -> Callable[[nn.Module, tuple[Any, ...], Tensor], None]:
         return lambda module, args, output: seen[name].append(output.detach().clone())
 
-    hooks = [tap.register_forward_hook(keep(name)) for name, tap in taps.items()]
+    hooks = [point.register_forward_hook(keep(name)) for name, point in points.items()]
     try:
         yield seen
     finally:
@@ -111,7 +112,7 @@ def source(*objects: Any) -> Source:
 
 def show(*objects: Any) -> None:
     """Display the source of functions or classes as it stands in the library now."""
-    from IPython.display import display  # here, so that importing the taps stays light
+    from IPython.display import display  # here, so that importing the hook points stays light
 
     display(source(*objects))
 

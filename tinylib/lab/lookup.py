@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tinylib.lab import devices
-from tinylib.lab.look import record
+from tinylib.lab.look import capture
 from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.positional_encoding import PositionalAttention, sinusoidal
 from tinylib.synthesizer import DenseSynthesizer
@@ -210,7 +210,7 @@ def examine(model: LookupModel, batch: Lookups) -> dict[str, Tensor]:
     Row h of `without` holds the accuracies with head h switched off (multi-head attention only).
     """
     batch = devices.moved(batch, devices.of(model))
-    with record(model) as seen:
+    with capture(model) as seen:
         logits = model(batch.tokens, batch.digits)
     found = {
         "accuracy": accuracy(logits, batch),

@@ -108,13 +108,13 @@ def muon(
     of_muon = {id(p) for p in matrices}
     rest = [p for p in trained.values() if id(p) not in of_muon]
     groups = [{"params": rest, "weight_decay": 0.0}]
-    return Together(
+    return ChainedOptimizer(
         Muon(matrices, lr, weight_decay),
         torch.optim.AdamW(groups, adamw_lr, fused=True, **how),
     )
 
 
-class Together(Optimizer):
+class ChainedOptimizer(Optimizer):
     """Several optimisers as one, each with parameters of its own. ``step`` takes no closure."""
 
     def __init__(self, *parts: Optimizer) -> None:

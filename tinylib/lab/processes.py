@@ -93,7 +93,7 @@ def _last_output(model: nn.Module) -> Iterator[list[Tensor]]:
         if found and module in own:
             output[:] = found
 
-    # Not a hook of each module: a Tap that has one switches to the slower way.
+    # Not a hook of each module: a HookPoint that has one switches to the slower way.
     hook = nn.modules.module.register_module_forward_hook(keep)
     try:
         yield output

@@ -566,7 +566,7 @@ def entropy(stories: Sequence[Story]) -> Entropy:
     return Entropy(mean, error, kinds)
 
 
-def heard(
+def evaluate(
     model: Model, stories: Sequence[Story], vocabulary: Vocabulary, size: int = 50
 ) -> list[Story]:
     """The same stories with the model's log-probabilities in place of the grammar's.

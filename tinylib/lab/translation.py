@@ -26,7 +26,7 @@ from tinylib.decoding import beam, greedy
 from tinylib.encoder_decoder import EncoderDecoder
 from tinylib.lab import devices, weights
 from tinylib.lab.data import BOS, EOS, UNK, Pair, Vocabulary, pad, tokenise, unspaced
-from tinylib.lab.look import Tap, record
+from tinylib.lab.look import HookPoint, capture
 from tinylib.seq2seq import Seq2Seq
 from tinylib.seq2seq_attention import AttentionSeq2Seq
 from tinylib.transformer import Transformer
@@ -245,16 +245,16 @@ def _looks(model: EncoderDecoder, ids: Tensor, lengths: Tensor, fed: Tensor) -> 
     """The weights (B, L, H, T, S) of a batch."""
     decoder: Any = model.decoder
     if hasattr(decoder, "blocks"):
-        taps = [f"decoder.blocks.{layer}.cross.weights" for layer in range(len(decoder.blocks))]
-    elif isinstance(getattr(decoder, "weights", None), Tap):
-        taps = ["decoder.weights"]
+        points = [f"decoder.blocks.{layer}.cross.weights" for layer in range(len(decoder.blocks))]
+    elif isinstance(getattr(decoder, "weights", None), HookPoint):
+        points = ["decoder.weights"]
     else:
         raise ValueError(f"this {type(model).__name__} has no attention: it looks nowhere")
-    with record(model) as seen:
+    with capture(model) as seen:
         model(ids, lengths, fed)
-    if len(taps) == 1 and seen[taps[0]][0].ndim == 3:  # (B, 1, S) for every word
-        return torch.cat(seen[taps[0]], dim=1)[:, None, None]
-    return torch.stack([seen[tap][0] for tap in taps], dim=1)
+    if len(points) == 1 and seen[points[0]][0].ndim == 3:  # (B, 1, S) for every word
+        return torch.cat(seen[points[0]], dim=1)[:, None, None]
+    return torch.stack([seen[point][0] for point in points], dim=1)
 
 
 def attention_maps(

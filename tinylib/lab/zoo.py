@@ -15,8 +15,8 @@ from tinylib.encoder_decoder import EncoderDecoder
 from tinylib.lab.translation import SCORES, attention_model
 from tinylib.seq2seq_attention import (
     Annotations,
-    Attending,
     AttentionDecoder,
+    AttentionState,
     BidirectionalEncoder,
 )
 
@@ -41,12 +41,12 @@ class PositionDecoder(AttentionDecoder):
         R = len(self.b) // 2
         return self.b[k[..., 0].clamp(-R, R).long() + R][..., None, :]
 
-    def init_state(self, encoding: Annotations) -> Attending:
+    def init_state(self, encoding: Annotations) -> AttentionState:
         state = super().init_state(encoding)
         s = torch.arange(state.keys.shape[1]).to(state.keys)
         return state._replace(keys=s[:, None].expand_as(state.keys))
 
-    def read(self, tokens: Tensor, state: Attending) -> tuple[Tensor, Attending]:
+    def read(self, tokens: Tensor, state: AttentionState) -> tuple[Tensor, AttentionState]:
         states = []
         for token in tokens.split(1, dim=1):
             h, state = super().read(token, state)

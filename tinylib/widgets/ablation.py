@@ -10,12 +10,12 @@ from torch import Tensor, nn
 from tinylib.decoding import greedy
 from tinylib.lab.data import BOS, EOS
 from tinylib.lab.dictionary import alignment, dictionary, misplaced, surplus
-from tinylib.lab.look import record
+from tinylib.lab.look import capture
 from tinylib.lab.weights import results
 from tinylib.transformer import Transformer
 from tinylib.widgets import Limits, LiveWidget, table
 from tinylib.widgets.seq2seq_attention import MOST_WORDS, held_out
-from tinylib.widgets.transformer import of_layers, read, writing
+from tinylib.widgets.transformer import of_layers, read, state_of
 from tinylib.widgets.translator import MOST_STEPS, translator
 
 MODELS = {
@@ -72,8 +72,8 @@ def speak(
     seen_values: Float[Tensor, "B L P D"],
 ) -> Spoken:
     """The decoder is fed one word: the next one's log-probabilities, its cache, where it looked."""
-    state = writing(keys, values, seen_keys, seen_values)
-    with record(model.decoder) as seen:
+    state = state_of(keys, values, seen_keys, seen_values)
+    with capture(model.decoder) as seen:
         logits, state = model.decoder(token[:, None], state)
     looks = [seen[f"blocks.{i}.cross.weights"][0][:, :, 0] for i in range(len(state.caches))]
     return Spoken(logits[:, 0].log_softmax(-1), *of_layers(state.caches), torch.stack(looks, 1))
@@ -106,7 +106,7 @@ def compute(source: Int[Tensor, " S"], variant: Int[Tensor, ""]) -> Ablated:
         return logits, state
 
     start = model.start(source[None], torch.tensor([len(source)]))
-    with record(model.decoder) as seen:
+    with capture(model.decoder) as seen:
         tokens = greedy(step, start, BOS, EOS, MOST_STEPS).tokens[0]
     layers = range(len(model.decoder.blocks))
     looks = [torch.cat(seen[f"blocks.{i}.cross.weights"])[:, :, 0] for i in layers]

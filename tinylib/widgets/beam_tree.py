@@ -8,12 +8,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from tinylib.decoding import State, Step, choose, greedy
-from tinylib.generation import draw
+from tinylib.generation import sample
 from tinylib.gpt import GPT
 from tinylib.kv_cache import Caches, KVCache
 from tinylib.lab.data import BOS, EOS
 from tinylib.lab.language import uniform
-from tinylib.lab.look import record
+from tinylib.lab.look import capture
 from tinylib.widgets import Limits, LiveWidget, table
 from tinylib.widgets.decoding import (
     MOST_ALPHA,
@@ -62,7 +62,7 @@ class Given(NamedTuple):
 
 def read(model: GPT, tokens: Int[Tensor, " R"]) -> Given:
     """The prompt but for its last token is read once, for all that may follow it."""
-    with record(model):  # attention as its formula says: the fast one asks how long the text is
+    with capture(model):  # attention as its formula says: the fast one asks how long the text is
         _, seen = model.read(tokens[None], last=True)
     keys, values = (torch.cat(states) for states in zip(*seen, strict=True))
     return Given(keys, values)
@@ -90,7 +90,7 @@ def write(
     B, L, _, D = seen_keys.shape
     all_keys, all_values = behind(keys, seen_keys), behind(values, seen_values)
     past = tuple(KVCache(all_keys[:, i], all_values[:, i]) for i in range(L))
-    with record(model):
+    with capture(model):
         logits, seen = model.read(token[:, None], past)
 
     def own(states: Sequence[Tensor]) -> Tensor:
@@ -117,7 +117,7 @@ class Picked(NamedTuple):
 
 def pick(next_log_probs: Float[Tensor, "R V"], u: Float[Tensor, " R"]) -> Picked:
     """One token is drawn for each of R texts, as the model says, with a number u each."""
-    token = draw(next_log_probs, u)
+    token = sample(next_log_probs, u)
     return Picked(token, next_log_probs.gather(-1, token[:, None])[:, 0])
 
 

@@ -10,12 +10,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from tinylib.generation import Sampling, draw
+from tinylib.generation import Sampling, sample
 from tinylib.gpt import GPT
 from tinylib.kv_cache import KVCache
 from tinylib.lab import weights
 from tinylib.lab.language import load_language_model, uniform
-from tinylib.lab.look import record
+from tinylib.lab.look import capture
 from tinylib.widgets import Limits, LiveWidget, table
 from tinylib.widgets.gpt import language_model, visible
 
@@ -65,7 +65,7 @@ def read(
     P = seen_keys.shape[0]
     rows = zip(seen_keys.unbind(1), seen_values.unbind(1), strict=True)
     seen = tuple(KVCache(keys[None], values[None]) for keys, values in rows)
-    with record(model) as found:
+    with capture(model) as found:
         logits, now = model.read(tokens[None], seen, last=True)
     maps = [tables[0] for name, tables in found.items() if name.endswith("attention.weights")]
     keys, values = (torch.stack([x[0, P:] for x in of], 1) for of in zip(*now, strict=True))
@@ -86,8 +86,8 @@ def choose(
     u: Float[Tensor, ""],
 ) -> Chosen:
     """The probabilities that the knobs leave, and the token that u draws from them."""
-    z = Sampling(temperature, k, p).adjust(logits)
-    return Chosen(z.softmax(-1), draw(z, u))
+    z = Sampling(temperature, k, p).process(logits)
+    return Chosen(z.softmax(-1), sample(z, u))
 
 
 # --- the text ------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from tinylib.gpt import GPT, negative_log_likelihood
 from tinylib.lab.data import BOS
 from tinylib.lab.language import LanguageModel, load_language_model
-from tinylib.lab.look import record
+from tinylib.lab.look import capture
 from tinylib.widgets import Limits, LiveWidget, table
 
 MODELS = {
@@ -126,7 +126,7 @@ class Prompted(NamedTuple):
 
 def look(model: GPT, tokens: Int[Tensor, " N"]) -> Prompted:
     """The model reads a text, all of it at once."""
-    with record(model) as seen:
+    with capture(model) as seen:
         logits = model(tokens[None])[0]
     maps = [tables[0] for name, tables in seen.items() if name.endswith("attention.weights")]
     surprise = negative_log_likelihood(logits[:-1], tokens[1:])

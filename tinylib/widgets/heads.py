@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from tinylib.lab.look import record
+from tinylib.lab.look import capture
 from tinylib.lab.lookup import (
     BRACKETS,
     DIGITS,
@@ -81,7 +81,7 @@ def answer(
 ) -> Answered:
     """The sentence read twice: with the heads that are on, and with all of them."""
     head_mask = torch.stack([on > 0, on >= 0])
-    with record(model) as seen:
+    with capture(model) as seen:
         logits = model(source.expand(2, -1), digits.expand(2, -1), head_mask=head_mask)
     weights = seen["mixer.weights"][0][0]
     probabilities, whole = logits.softmax(-1).transpose(1, 2)

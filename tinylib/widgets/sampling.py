@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from tinylib.generation import draw, temper, top_k, top_p
+from tinylib.generation import apply_temperature, sample, top_k, top_p
 from tinylib.lab.language import uniform
 from tinylib.widgets import Limits, LiveWidget, table
 from tinylib.widgets.gpt import MODELS, in_precision, visible
@@ -93,7 +93,7 @@ def chain(
     """One token drawn with u, and a hundred. In float64: the same ones on every machine."""
     given, V = logits.dtype, logits.shape[-1]
     logits, u, us = logits.double(), u.double(), us.double()
-    tempered = temper(logits, temperature.double())
+    tempered = apply_temperature(logits, temperature.double())
     topped = top_k(tempered, k)
     nucleus = top_p(topped, p.double())
     stages = torch.stack([logits, tempered, topped, nucleus]).softmax(-1)
@@ -101,7 +101,7 @@ def chain(
     mass = torch.where(left[1:], stages[1], 0.0).sum(-1)
     entropy = -(stages * torch.where(left, stages, 1.0).log()).sum(-1)
     ids = torch.arange(V)
-    tokens = draw(nucleus.expand(len(us), V), us)
+    tokens = sample(nucleus.expand(len(us), V), us)
     drawn = (tokens[:, None] == ids).sum(0)
     expected = stages[3] * len(us)
     likelier = logits > logits[:, None]
@@ -115,7 +115,7 @@ def chain(
         torch.cat([mass.new_ones(1), mass]).to(given),
         entropy.to(given),
         stages[3].cumsum(-1).to(given),
-        draw(nucleus, u),
+        sample(nucleus, u),
         expected.to(given),
         drawn,
         rest.to(given),

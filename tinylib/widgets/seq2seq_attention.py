@@ -11,8 +11,8 @@ from tinylib.attention_scoring import attend
 from tinylib.decoding import greedy
 from tinylib.lab.data import BOS, EOS
 from tinylib.lab.dictionary import alignment, dictionary
-from tinylib.lab.look import record
-from tinylib.seq2seq_attention import Attending, AttentionSeq2Seq
+from tinylib.lab.look import capture
+from tinylib.seq2seq_attention import AttentionSeq2Seq, AttentionState
 from tinylib.widgets import Limits, table
 from tinylib.widgets.schema import words_of
 from tinylib.widgets.translator import MOST_STEPS, TranslatorWidget, gru_layers, translator
@@ -154,13 +154,13 @@ def compute(source: Int[Tensor, " S"]) -> Looked:
     model, english, french = translator(NAME)
     logits = []
 
-    def step(state: Attending, token: Tensor) -> tuple[Tensor, Attending]:
+    def step(state: AttentionState, token: Tensor) -> tuple[Tensor, AttentionState]:
         out, state = model.step(state, token)
         logits.append(out)
         return out, state
 
     start = model.start(source[None], torch.tensor([len(source)]))
-    with record(model) as seen:
+    with capture(model) as seen:
         tokens = greedy(step, start, BOS, EOS, MOST_STEPS).tokens[0]
     likeliest = torch.cat(logits).softmax(-1).topk(CANDIDATES)
     gold = torch.zeros(len(tokens), len(source), dtype=torch.bool)

@@ -8,12 +8,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from tinylib.generation import draw
+from tinylib.generation import sample
 from tinylib.gpt import GPT
 from tinylib.kv_cache import Caches, KVCache
 from tinylib.lab.checkpoints import Checkpoints, Trained, load_checkpoints, overlap
 from tinylib.lab.language import uniform
-from tinylib.lab.look import record
+from tinylib.lab.look import capture
 from tinylib.lab.weights import results
 from tinylib.widgets import Limits, LiveWidget, table
 
@@ -71,7 +71,7 @@ def go_on(
     """T more characters are read, and the next one is drawn."""
 
     def read(tokens: Tensor, seen: Caches) -> tuple[Tensor, Caches]:
-        with record(model):
+        with capture(model):
             return model.read(index, tokens, seen, torch.float64)
 
     return said(read, token, u, seen_keys, seen_values)
@@ -89,7 +89,7 @@ def said(
     logits, seen = read(token[None], tuple(KVCache(*cache) for cache in caches))
     last = logits[0, -1]
     now_keys, now_values = (torch.cat(states).float() for states in zip(*seen, strict=True))
-    return Said(last.softmax(-1).float(), draw(last, u.double()), now_keys, now_values)
+    return Said(last.softmax(-1).float(), sample(last, u.double()), now_keys, now_values)
 
 
 class Shared(NamedTuple):

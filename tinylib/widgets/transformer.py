@@ -14,9 +14,9 @@ from tinylib.decoding import beam, greedy
 from tinylib.kv_cache import KVCache
 from tinylib.lab import weights
 from tinylib.lab.data import BOS, EOS, UNK
-from tinylib.lab.look import record
+from tinylib.lab.look import capture
 from tinylib.lab.translation import Translator, load_translator
-from tinylib.transformer import Transformer, Writing
+from tinylib.transformer import Transformer, TransformerState
 from tinylib.widgets import Limits, table
 from tinylib.widgets.decoding import MOST_ALPHA, MOST_WIDTH, consider
 from tinylib.widgets.seq2seq_attention import held_out
@@ -95,7 +95,7 @@ class Heard(NamedTuple):
 
 def read(model: Transformer, source: Int[Tensor, " S"]) -> Heard:
     """The encoder reads a sentence, all of it at once."""
-    with record(model.encoder) as seen:
+    with capture(model.encoder) as seen:
         memory = model.encoder(source[None], source.new_full((1,), source.shape[0]))
     _, sources, _ = model.decoder.init_state(memory)
     return Heard(*of_layers(sources), maps(seen, "attention"))
@@ -119,8 +119,8 @@ def write(
 
     The cache has the P words before, 0 at first, and then N = P + 1.
     """
-    state = writing(keys, values, seen_keys, seen_values)
-    with record(model.decoder):  # the way that keeps its weights is the same for every P
+    state = state_of(keys, values, seen_keys, seen_values)
+    with capture(model.decoder):  # the way that keeps its weights is the same for every P
         logits, state = model.decoder(token[:, None], state)
     return NextWord(logits[:, 0].log_softmax(-1), *of_layers(state.caches))
 
@@ -144,22 +144,24 @@ def look(
     """What each word of a translation was chosen from, and what its writer saw; all at once."""
     fed = torch.cat([torch.full_like(tokens[:1], BOS), tokens[:-1]])
     nothing = keys[:, :, :0]
-    with record(model.decoder) as seen:
-        logits, _ = model.decoder(fed[None], writing(keys, values, nothing, nothing))
+    with capture(model.decoder) as seen:
+        logits, _ = model.decoder(fed[None], state_of(keys, values, nothing, nothing))
     shares = logits[0].softmax(-1)
     best, own = shares.topk(CANDIDATES), shares.gather(-1, tokens[:, None])
     maps_of = maps(seen, "attention"), maps(seen, "cross")
     return Mapped(best.indices, best.values, own[:, 0], *maps_of)
 
 
-def writing(keys: Tensor, values: Tensor, seen_keys: Tensor, seen_values: Tensor) -> Writing:
+def state_of(
+    keys: Tensor, values: Tensor, seen_keys: Tensor, seen_values: Tensor
+) -> TransformerState:
     """The decoder's state, from tensors with an axis for the layers; no word of it is a pad."""
 
     def layers(*both: Tensor) -> tuple[KVCache, ...]:
         return tuple(KVCache(*one) for one in zip(*(x.unbind(1) for x in both), strict=True))
 
     mask = torch.ones_like(keys[:, 0, :, 0], dtype=torch.bool)
-    return Writing(mask, layers(keys, values), layers(seen_keys, seen_values))
+    return TransformerState(mask, layers(keys, values), layers(seen_keys, seen_values))
 
 
 def of_layers(kept: Sequence[KVCache]) -> tuple[Tensor, Tensor]:
