@@ -80,6 +80,8 @@ CASES = [
     case("check_draws", torch.zeros(1, 1), 1, 2, says="sampling takes 2 numbers u"),
     case("check_draws", torch.tensor([[0.0, 1.1]]), 1, 2, says="outside 0 … 1"),
     case("check_draws", torch.tensor([[0.0, torch.nan]]), 1, 2, says="u holds NaN"),
+    case("check_not_nan", ROWS),
+    case("check_not_nan", ROWS / 0, says="the logits are NaN: check the model's weights"),
 ]
 
 

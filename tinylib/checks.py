@@ -93,9 +93,9 @@ def check_equal_widths(**tensors: Tensor) -> None:
 
 def check_width(D: int, **tensors: Tensor) -> None:
     """ValueError unless each tensor has rows of D numbers."""
-    check_rows(**tensors)
     for name, tensor in tensors.items():
-        if tensor.shape[-1] != D:
+        if tensor.ndim < 2 or tensor.shape[-1] != D:
+            check_rows(**{name: tensor})
             width = tensor.shape[-1]
             raise ValueError(f"{name} has width {width}: make it {D}, as D is")
 
@@ -177,3 +177,9 @@ def check_draws(u: Tensor | None, B: int, length: int) -> None:
         raise ValueError(f"sampling takes {length} numbers u for each text")
     if not ((u >= 0) & (u <= 1)).all():  # 1 is what rounding makes of 1 - 1e-9
         raise ValueError("u holds NaN or a number outside 0 … 1")
+
+
+def check_not_nan(logits: Tensor) -> None:
+    """ValueError if there is NaN among the logits."""
+    if logits.isnan().any():
+        raise ValueError("the logits are NaN: check the model's weights")

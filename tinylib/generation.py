@@ -6,7 +6,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from tinylib.checks import check_between, check_draws, check_room
+from tinylib.checks import (
+    check_between,
+    check_draws,
+    check_not_nan,
+    check_room,
+)
 from tinylib.decoding import Beams, at_least_float32, beam
 from tinylib.gpt import GPT
 from tinylib.kv_cache import Caches, reserve_caches
@@ -100,12 +105,7 @@ def choose_next(
     sampling: Sampling | None = None,
     u: Float[Tensor, " B"] | None = None,
 ) -> Int[Tensor, " B"]:
-    """The likeliest token, or with ``sampling`` the one that u draws.
-
-    ValueError if the logits hold NaN.
-    """
-    if logits.isnan().any():
-        raise ValueError("the logits are NaN: check the model's weights")
+    """The likeliest token, or with ``sampling`` the one that u draws."""
     if sampling is None or u is None:
         return logits.argmax(-1)
     return sample(sampling.process(logits), u)
@@ -146,6 +146,7 @@ def generate(
                 if ended.all():
                     break
             text[:, n], new = token, token[:, None]
+        check_not_nan(logits)  # NaN stays: later tokens look at it
     return text
 
 
