@@ -46,7 +46,15 @@ PARTS = ("modules", "parity", "chapters")
 MOST_NAMED = 20  # failed tests of a run, in what is printed
 
 # The same on every processor: how things are named, written, set up and linked.
-WITHOUT_NUMBERS = ("elsewhere", "house_rules", "jupyterlab", "refresh", "set_up", "site")
+WITHOUT_NUMBERS = (
+    "browsers",
+    "elsewhere",
+    "house_rules",
+    "jupyterlab",
+    "refresh",
+    "set_up",
+    "site",
+)
 
 
 class Run(NamedTuple):
