@@ -1,6 +1,7 @@
 """What the tests of Transformers share: others' models, with our weights, must be equal to ours."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import torch
@@ -18,6 +19,17 @@ NORMS = {  # which norm of torch's layer stands around which part of ours
     EncoderBlock: ["around_attention", "around_feed_forward"],
     DecoderBlock: ["around_attention", "around_cross", "around_feed_forward"],
 }
+
+
+@contextmanager
+def products(precision: str) -> Iterator[None]:
+    """How exact float32 products must be: the fast path may choose its way by that."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(precision)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def close(x: Tensor, other: Tensor, tolerance: float = 1e-9) -> None:

@@ -1,10 +1,8 @@
 """The faster ways compute what `attend` does, and each is taken where it should be."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
 import torch
+from peers import products
 from torch import Tensor
 
 from tinylib.attention_scoring import attend
@@ -24,17 +22,6 @@ def close(x: Tensor, other: Tensor, tolerance: float = 1e-5) -> None:
 
 def some(*shape: int, seed: int = 0, share: float = 0.6) -> Tensor:
     return torch.rand(shape, generator=torch.Generator().manual_seed(seed)) < share
-
-
-@contextmanager
-def products(precision: str) -> Iterator[None]:
-    """How exact float32 products must be: the fast path may choose its way by that."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision(precision)
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
 
 
 B, T, S, K, V = 2, 3, 5, 7, 11

@@ -1,7 +1,7 @@
 """Heads: where every number goes, torch's module, masks for heads and of heads, and the costs."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from typing import Any, NamedTuple
 
@@ -9,8 +9,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from peers import products
 from torch import Tensor, nn
-from torch.utils.flop_counter import FlopCounterMode
 
 from tinylib.attention_scoring import AdditiveScore, attend, dot_score, length_mask
 from tinylib.lab.look import capture
@@ -222,17 +222,6 @@ def inputs(draw: st.DrawFn) -> Inputs:
         torch.randn(*batch, *size, generator=g, dtype=torch.float64) for size in sizes
     )
     return Inputs(q, keys, values, heads, mask, head_mask, felt)
-
-
-@contextmanager
-def products(precision: str) -> Iterator[None]:
-    """How exact float32 products must be: the fast path may choose its way by that."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision(precision)
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
 
 
 @pytest.mark.parametrize(
@@ -706,18 +695,6 @@ def test_it_can_be_exported() -> None:
     layer, x = MultiHeadAttention(12, H), torch.randn(B, T, 12)
     program = torch.export.export(layer, (x,))
     close(program.module()(x), layer(x))
-
-
-# --- costs -------------------------------------------------------------------------------------
-
-
-sizes = st.integers(1, 6)
-
-
-def counted(function: Callable[[], Any]) -> int:
-    with FlopCounterMode(display=False) as counter:
-        function()
-    return counter.get_total_flops()
 
 
 # --- what is refused ---------------------------------------------------------------------------

@@ -108,7 +108,7 @@ def trained(
     products: torch.dtype = torch.float32,
     **how: Any,
 ) -> Fit:
-    """A short training by Muon, in float32 or in bf16, whichever is the quicker on this machine.
+    """A short training by Muon, in float32 unless told otherwise, however quick bf16 is here.
 
     In float32, another order of summing changes no weight by more than 1e-6. In bf16 it does by up
     to 1e-3, for the last bit of a gradient may decide how a number is rounded.
