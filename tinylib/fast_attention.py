@@ -68,10 +68,10 @@ def fast_attend(
     """``attend(q, k, v, mask).output`` in the quickest of the three ways.
 
     If ``causal``, the T queries are the last of S words and none looks ahead.
-    The fused kernel computes in float32 whatever is allowed. So where float32
-    products may take a quicker format, as
-    ``torch.set_float32_matmul_precision("medium")`` says, two plain products
-    are quicker, unless a single query asks or the table is :data:`LONG`.
+    Where float32 products may take a quicker format, as after
+    ``torch.set_float32_matmul_precision("medium")``, two plain products are
+    quicker than the fused kernel, unless a single query asks or there are
+    more scores than :data:`LONG`.
     """
     check_pairs(q, k, v)
     T, S = q.shape[-2], k.shape[-2]
