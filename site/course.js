@@ -1,7 +1,10 @@
 // The keyboard can scroll whatever is wider than its column. The theme looks only when the page
 // loads; this also sees what a <details> opens later, and formulas.
-const scrollers = [...document.querySelectorAll(
-  "pre, div.math, .cell_output > .output, .pst-scrollable-table-container")];
+const scrollers = [
+  ...document.querySelectorAll(
+    "pre, div.math, .cell_output > .output, .pst-scrollable-table-container",
+  ),
+];
 function reach(el) {
   el.tabIndex = el.scrollWidth > el.clientWidth ? 0 : -1;
 }
@@ -19,7 +22,11 @@ for (const answer of document.querySelectorAll(".predict details")) {
 // While a widget is in use, sections out of sight are not drawn: each edit is then on the screen
 // within a frame. Their heights are measured first, so nothing moves and links land where they
 // should; a few seconds after the last touch all are drawn again.
-const sections = [...document.querySelectorAll(".bd-article section > section")];
+const sections = [
+  .../** @type {NodeListOf<HTMLElement>} */ (
+    document.querySelectorAll(".bd-article section > section")
+  ),
+];
 let unused;
 function used(event) {
   if (!event.target.closest?.(".tl-widget")) return;
@@ -44,4 +51,6 @@ addEventListener("beforeprint", () => {
   theme = document.documentElement.dataset.theme;
   document.documentElement.dataset.theme = "light";
 });
-addEventListener("afterprint", () => { document.documentElement.dataset.theme = theme; });
+addEventListener("afterprint", () => {
+  document.documentElement.dataset.theme = theme;
+});

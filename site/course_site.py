@@ -122,14 +122,14 @@ def replace_folder(folder: Path) -> Path:
 
 
 def live_scripts() -> list[Path]:
-    return [SITE / "host.js", SITE / "engine.js", *sorted(WIDGETS.glob("*.js"))]
+    return sorted(WIDGETS.rglob("*.js"))
 
 
 def live_folder() -> str:
     """Named after what is in it, so that no page meets an older version in a browser's cache."""
     digest = hashlib.sha256()
     for file in (*live_scripts(), *sorted((WIDGETS / "graphs").glob("*.onnx"))):
-        digest.update(file.read_bytes())
+        digest.update(file.relative_to(WIDGETS).as_posix().encode() + file.read_bytes())
     digest.update(json.dumps(weights()).encode())
     return f"live-{digest.hexdigest()[:8]}"
 
@@ -151,7 +151,9 @@ def copy_browser_parts(app: Sphinx) -> None:
         shutil.rmtree(old)
     live = replace_folder(static / live_folder())
     for script in live_scripts():
-        shutil.copy(script, live)
+        there = live / script.relative_to(WIDGETS)
+        there.parent.mkdir(exist_ok=True)
+        shutil.copy(script, there)
     shutil.copytree(WIDGETS / "graphs", live / "graphs")
     (live / "weights.json").write_text(json.dumps(weights()), encoding="utf-8")
     shipped = replace_folder(static / "weights")
@@ -235,7 +237,7 @@ def slim_page(
     if 'class="katex-error"' in body:
         log.warning("KaTeX could not read a formula (red on the page)", location=pagename)
     if "tl-live" in body:
-        app.add_js_file(f"{live_folder()}/host.js", loading_method="defer")
+        app.add_js_file(f"{live_folder()}/page/host.js", loading_method="defer")
     # "Show code cell source" says what it does; myst-nb's label hides that from screen readers.
     context["body"] = body.replace(' aria-label="Toggle hidden content"', "")
     unused = UNUSED if pagename == "search" else UNUSED | ONLY_FOR_SEARCH

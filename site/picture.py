@@ -1,4 +1,4 @@
-"""Photograph the live widget of chapter 04 for the README: `make picture`."""
+"""Photograph the live widget of chapter 06 for the README: `make picture`."""
 
 import io
 import os
@@ -20,7 +20,7 @@ def main() -> None:
             executable_path=os.environ.get("CHROMIUM"), args=["--no-sandbox", "--disable-gpu"]
         )
         page = browser.new_page(viewport={"width": 1280, "height": 1400}, device_scale_factor=1.5)
-        page.goto(f"http://localhost:{server.server_port}/chapters/04_self_attention.html")
+        page.goto(f"http://localhost:{server.server_port}/chapters/06_self_attention.html")
         widget = page.locator(".tl-widget").first
         widget.get_by_role("checkbox", name="causal").click()
         widget.get_by_label("x of journey, 2", exact=True).fill("2.1")

@@ -33,66 +33,11 @@ FLAGS = [
     "--disable-sync",
 ]
 PAGES = ["index.html", *(f"chapters/{p.name}" for p in sorted((BUILT / "chapters").glob("*.html")))]
+CHAPTER_PAGES = [p for p in PAGES if (ROOT / p).with_suffix(".ipynb").exists()]
 LIVE_PAGES = [p for p in PAGES if 'class="tl-live"' in (BUILT / p).read_text()]
 PATIENCE = 180_000  # ms: tests wait for conditions, and a busy machine takes its time to meet them
 SCREEN: Any = {"width": 1280, "height": 900}
-CHAPTER = "chapters/04_self_attention.html"
-HEAT = "table.heat[data-output]"  # a heat map says which output it shows
-DRAWN = {  # outputs that widgets draw otherwise: the elements that carry their numbers, in order
-    "encoder_decoder": {
-        "embeddings": ".strips[aria-label^=embedding] canvas",
-        "states": ".strips[aria-label^=state] canvas",
-        "vector": ".strip > .field canvas",
-        "probabilities": ".said li",
-    },
-    "seq2seq": {"probabilities": ".next:nth-child(-n+5)"},
-    "bleu": {
-        "penalty": ".penalty [data-value]",
-        "standard": ".score:first-child b",
-        "d2l": ".score:last-child b",
-    },
-    "decoding": {"log_prob": ".tree .columns ol li"},
-    "heads": {"probabilities": ".lane td"},
-    "kernel_regression": {"alpha": ".plot .point"},
-    "attention_scoring": {
-        "scores": ".scored .score",
-        "weights": ".scored .weight",
-        "largest": ".scored .largest",
-        "slope": ".scored .slope",
-        "output": ".scored .out span",
-    },
-    "word_order": {"change": ".change", "largest": ".verdict"},
-    "positional_encoding": {
-        "code": ".map canvas",
-        "likeness": ".likeness .dots",
-        "period": ".clocks:not(.turned) li",
-        "plain": ".headed .says b:nth-of-type(1)",
-        "turned": ".headed .says b:nth-of-type(2)",
-    },
-    "multi_head_attention": {
-        "split": ".split tbody td",
-        "rows": ".rows tbody td",
-        "merged": ".merged tbody td",
-    },
-    "head_cost": {"shares": ".steps li"},
-    "loss_bench": {
-        "nll": ".nll",
-        "total": ".totals div:nth-child(1) b",
-        "loss": ".totals div:nth-child(2) b",
-        "perplexity": ".totals div:nth-child(3) b",
-        "log_of_softmax": ".naive b",
-        "log_softmax": ".stable b",
-    },
-    "time_machine": {"overlaps": ".shared .share-of"},
-    "transformer": {"cross": ".mini canvas"},
-    "sampling": {
-        "left": ".total.left td",
-        "mass": ".total.mass td",
-        "entropy": ".total.entropy td",
-    },
-    "generation": {"attention": ".small canvas"},
-    "gpt": {"surprise": ".surprise .t:not([data-value=''])", "attention": ".small canvas"},
-}
+CHAPTER = "chapters/06_self_attention.html"
 WIDGETS = {widget.stem: widget for widget in export.widgets()}
 
 sys.path.insert(0, str(ROOT / "site"))
@@ -145,7 +90,7 @@ class Visit:
         self.page.on("console", self._heard)
         self.page.on("pageerror", lambda error: self.console.append(f"error: {error}"))
         self.page.on("requestfinished", lambda request: self._asked(request.url))
-        self.page.on("request", lambda request: self._told(request.url))
+        self.page.on("request", lambda request: self._requested(request.url))
         self.page.goto(f"{site}/{path}", wait_until="load")
 
     def _heard(self, message: object) -> None:
@@ -157,7 +102,7 @@ class Visit:
         if url.startswith(self.site) and url not in self.requests:
             self.requests.append(url)
 
-    def _told(self, url: str) -> None:
+    def _requested(self, url: str) -> None:
         """Only listened to: a page with a route would get nothing from the browser's cache."""
         if not url.startswith((self.site, "blob:", "data:")):
             self.foreign.append(url)
@@ -186,7 +131,7 @@ class Visit:
         self.only = stem
 
     def renew(self, fragment: str = "") -> None:
-        """As if just loaded: the runtime and models stay, all widgets come alive anew."""
+        """As if just loaded: the runtime and models stay, all widgets come alive again."""
         self.widgets()
         self.page.mouse.move(0, 0)
         self.page.evaluate(RENEW, [fragment, self.only])
@@ -235,7 +180,7 @@ LEAVE_ONLY = """(stem) => {
 class Pages:
     """The pages that the tests of a file share, each loaded once.
 
-    Loading a chapter, the runtime and a model takes some seconds, and a widget made anew in a page
+    Loading a chapter, the runtime and a model takes some seconds, and a new widget in a page
     that has them is as good: its model, its view and all that the view remembers are new. If
     ``only`` names a widget, the pages lose what else is in them: a browser has to keep thousands of
     elements of text laid out at each step. The tests of the site look at the pages as they are.
@@ -302,6 +247,10 @@ def shown(widget: Locator, caption: str) -> torch.Tensor:
     return torch.tensor([[float(v.replace("Infinity", "inf")) for v in row] for row in rows])
 
 
+# What an element stands for: its property `values`, or its attribute data-value. An element shows
+# numbers of the output that the nearest data-output around it names, if that is not empty; and what
+# stands within an element that has numbers of its own counts no more. All elements of an output,
+# in the order of the page, show all its entries, once or several times over.
 # Playwright wraps every number that it passes on, so many of them come as a text. Of floats, the
 # bytes come in base64.
 SHOWN = """(el, selectors) => {
@@ -314,11 +263,30 @@ SHOWN = """(el, selectors) => {
     };
     const all = (selector) => [...el.shadowRoot.querySelectorAll(selector)];
     const numbers = (element) => [...element.values ?? [Number(element.dataset.value)]];
-    const drawn = selectors.map((selector) =>
-        bytes(new Float64Array(all(selector).flatMap(numbers))));
+    const packed = (elements) => bytes(new Float64Array(elements.flatMap(numbers)));
+    const drawn = selectors.map((selector) => packed(all(selector)));
+    const named = '[data-output]:not([data-output=""])';
+    const carries = (element) => element.values !== undefined || 'value' in element.dataset;
+    const shown = {};
+    for (const element of all(`${named}, ${named} *`)) {
+        if (!carries(element)) continue;
+        const output = element.closest(named);
+        let around = element;
+        while (around !== output) {
+            around = around.parentElement;
+            if (carries(around)) break;
+        }
+        if (around === element || !carries(around)) {
+            (shown[output.dataset.output] ??= []).push(element);
+        }
+    }
     const received = Object.entries(el.model.get('outputs')).map(([name, { shape, data }]) =>
         [name, { shape, data: bytes(data) }]);
-    return JSON.stringify({ drawn, received: Object.fromEntries(received) });
+    return JSON.stringify({
+        drawn,
+        shown: Object.fromEntries(Object.entries(shown).map(([name, own]) => [name, packed(own)])),
+        received: Object.fromEntries(received),
+    });
 }"""
 
 
@@ -326,22 +294,27 @@ def floats(text: str, kind: Any) -> torch.Tensor:
     return torch.from_numpy(np.frombuffer(base64.b64decode(text), kind).copy()).float()
 
 
-def drawn_and_received(
-    widget: Locator, *selectors: str
-) -> tuple[list[torch.Tensor], dict[str, torch.Tensor]]:
-    """The numbers that the elements of each selector stand for, and all outputs of the page."""
-    told = json.loads(widget.evaluate(SHOWN, list(selectors)))
-    received = {
-        name: floats(output["data"], np.float32).view(output["shape"])
-        for name, output in told["received"].items()
-    }
-    return [floats(numbers, np.float64) for numbers in told["drawn"]], received
+def told_by(widget: Locator, *selectors: str) -> dict[str, Any]:
+    """What SHOWN says of the widget."""
+    state: dict[str, Any] = json.loads(widget.evaluate(SHOWN, list(selectors)))
+    return state
 
 
 def drawn(widget: Locator, selector: str) -> torch.Tensor:
     """The numbers that strips, bars and shaded words stand for, one after the other."""
-    (numbers,), _ = drawn_and_received(widget, selector)
-    return numbers
+    return floats(told_by(widget, selector)["drawn"][0], np.float64)
+
+
+def drawn_and_received(
+    widget: Locator,
+) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+    """The numbers of each output that elements of the page show, and all outputs of the page."""
+    state = told_by(widget)
+    received = {
+        name: floats(output["data"], np.float32).view(output["shape"])
+        for name, output in state["received"].items()
+    }
+    return {name: floats(text, np.float64) for name, text in state["shown"].items()}, received
 
 
 def received(widget: Locator) -> dict[str, torch.Tensor]:
@@ -391,8 +364,45 @@ def hold_inputs(widget: Locator, inputs: dict[str, Any]) -> None:
     widget.scroll_into_view_if_needed()
 
 
+def nudge(widget: Locator, control: Locator) -> None:
+    """Change an input by this control, a little, as a reader would."""
+    kind = control.evaluate("e => e.localName === 'input' ? e.type : e.localName")
+    before, given = inputs_of(widget), control.get_attribute("data-try")
+    if kind in ("checkbox", "button"):
+        control.click()
+    elif kind == "radio":
+        control.check()
+    elif kind == "select":
+        control.select_option(index=control.locator("option").count() - 1)
+    elif given is not None:
+        control.fill(given)
+    elif kind == "textarea" or "line" in (control.get_attribute("class") or "").split():
+        control.fill(f"{control.input_value()} too")
+    elif kind == "text" and not NUMBER.fullmatch(control.input_value()):
+        control.fill("river")  # a word
+    elif kind == "text":  # typed, after the keys have found a number that can be used
+        control.press("ArrowUp")
+        if inputs_of(widget) == before:
+            control.press("ArrowDown")
+        if inputs_of(widget) == before:  # its arrow keys walk from box to box
+            control.fill(str(float(control.input_value()) + 0.5))
+            return
+        number = control.input_value()
+        widget.get_by_role("button", name="Undo", exact=True).click()
+        control.fill(number)
+    else:
+        control.press("ArrowRight")
+        if inputs_of(widget) == before:  # it stands at its end
+            control.press("ArrowLeft")
+
+
+NUMBER = re.compile(r"[-−+]?[\d.]+(e[-+]?\d+)?")
+
+
 def missed_by_tab(widget: Locator) -> list[str]:
-    """What Tab does not reach on its way from here out of the widget; of radios arrows do.
+    """What Tab does not reach on its way from here out of the widget.
+
+    Arrows reach radios, and what is left out of the way of Tab by a negative tabindex.
 
     It has to get out.
     """
@@ -407,6 +417,7 @@ def missed_by_tab(widget: Locator) -> list[str]:
     missed: list[str] = widget.evaluate(
         """el => [...el.shadowRoot.querySelectorAll('button, input, select, summary, [tabindex]')]
             .filter((e) => e.checkVisibility() && !e.disabled && !e.seen && e.type !== 'radio')
+            .filter((e) => e.tabIndex >= 0)
             .map((e) => e.outerHTML)"""
     )
     return missed
@@ -480,11 +491,11 @@ def assert_torch(widget: Locator, stem: str) -> None:
         wanted = torch.where((page - own).abs() < (page - right).abs(), own, right)
         torch.testing.assert_close(page, wanted, rtol=0, atol=2e-5 * max(1, largest))
 
-    heats: list[str] = widget.locator(HEAT).evaluate_all("all => all.map((e) => e.dataset.output)")
-    places = [(name, f"{HEAT}[data-output={name}] tbody td") for name in heats]
-    places += DRAWN.get(stem, {}).items()
-    numbers, outputs = drawn_and_received(widget, *(selector for _, selector in places))
-    for (name, _), seen in zip(places, numbers, strict=True):
-        same(name, seen)
+    drawn, outputs = drawn_and_received(widget)
+    for name, seen in drawn.items():
+        entries = outputs[name].numel()
+        assert seen.numel() % max(1, entries) == 0, f"{name}: {seen.numel()} instead of {entries}"
+        for numbers in seen.split(max(1, entries)):
+            same(name, numbers)
     for name, output in outputs.items():
         same(name, output)

@@ -39,7 +39,7 @@ def pytest_collection_modifyitems(
     """
     for item in items:
         if not isinstance(item, pytest.Function) or "chromium_path" in item.fixturenames:
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.split("::")[0]))
+            item.add_marker(pytest.mark.xdist_group(group_of(item)))
     yield
     grouped = (item for item in items if item.get_closest_marker("xdist_group"))
     if getattr(config.option, "loadgroup", False) and not all("@" in i.nodeid for i in grouped):
@@ -47,6 +47,14 @@ def pytest_collection_modifyitems(
             f"pytest {pytest.__version__} and the installed pytest-xdist do not group tests: "
             "install the versions of requirements.txt, or leave out --dist loadgroup"
         )
+
+
+def group_of(item: pytest.Item) -> str:
+    """The file, and of a file that says GROUPED_BY, the value of that parameter."""
+    file = item.nodeid.split("::")[0]
+    by = getattr(getattr(item, "module", None), "GROUPED_BY", None)
+    params: dict[str, object] = getattr(getattr(item, "callspec", None), "params", {})
+    return f"{file}-{params[by]}" if by in params else file
 
 
 @pytest.fixture(scope="session")
@@ -98,7 +106,7 @@ def browser(chromium_path: str) -> "Iterator[Browser]":
 
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
-    """For a page that has to be loaded anew: a cold start, a link, a file that does not come."""
+    """For a page that has to be loaded again: a cold start, a link, a file that does not come."""
     from browsing import new_context
 
     with new_context(browser) as context:

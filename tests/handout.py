@@ -26,6 +26,8 @@ def hand_out(folder: Path) -> int:
                 cell.source, count = SOLUTION.subn("", cell.source)
                 left_out += count
         write(folder / path.name, nbformat.writes(notebook) + "\n")
+    for path in CHAPTERS.glob("*.md"):  # what the chapters link to
+        shutil.copy(path, folder)
     return left_out
 
 

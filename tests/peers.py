@@ -11,7 +11,7 @@ from tinylib.generation import Sampling, choose_next
 from tinylib.gpt import GPT
 from tinylib.lab.fast_modules import fast_modules
 from tinylib.transformer import Transformer
-from tinylib.transformer_block import DecoderBlock, Design, EncoderBlock
+from tinylib.transformer_block import DecoderBlock, EncoderBlock, TransformerConfig
 
 Module = TypeVar("Module", bound=nn.Module)
 
@@ -75,18 +75,18 @@ def as_torchs(block: nn.Module, ours: Mapping[str, Tensor]) -> dict[str, Tensor]
     return theirs
 
 
-def of(design: Design) -> dict[str, Any]:
+def of(config: TransformerConfig) -> dict[str, Any]:
     """The arguments with which torch builds its layers."""
-    assert design.norm != "none" and design.residual and design.scaled
-    D, H, F, _, dropout, norm, *_ = design
+    assert config.norm != "none" and config.residual and config.scaled
+    D, H, F, _, dropout, norm, *_ = config
     how = {"d_model": D, "nhead": H, "dim_feedforward": F, "dropout": dropout}
     return how | {"norm_first": norm == "pre", "batch_first": True}
 
 
-def torchs_layer(block: nn.Module, design: Design) -> nn.Module:
+def torchs_layer(block: nn.Module, config: TransformerConfig) -> nn.Module:
     """torch's layer with the block's weights, of its dtype, in its mode."""
     kind = {EncoderBlock: nn.TransformerEncoderLayer, DecoderBlock: nn.TransformerDecoderLayer}
-    layer = kind[type(block)](**of(design)).to(next(block.parameters()).dtype)
+    layer = kind[type(block)](**of(config)).to(next(block.parameters()).dtype)
     layer.load_state_dict(as_torchs(block, dict(block.named_parameters())))
     return layer.train(block.training)
 
@@ -105,24 +105,24 @@ def stacked(model: Transformer, ours: Mapping[str, Tensor]) -> dict[str, Tensor]
     return theirs
 
 
-def torchs_stack(model: Transformer, design: Design) -> nn.Transformer:
+def torchs_stack(model: Transformer, config: TransformerConfig) -> nn.Transformer:
     """`nn.Transformer` with the model's weights, of its dtype, in its mode.
 
     It has a norm on top of either side. Ours, and the paper's, has one with pre-norm alone.
     """
-    how, pre = of(design), design.norm == "pre"
+    how, pre = of(config), config.norm == "pre"
 
     def norm() -> nn.LayerNorm | None:
-        return nn.LayerNorm(design.D) if pre else None
+        return nn.LayerNorm(config.D) if pre else None
 
     stack = nn.Transformer(
-        design.D,
-        design.H,
+        config.D,
+        config.H,
         custom_encoder=nn.TransformerEncoder(  # nested tensors are a prototype, of which it warns
-            nn.TransformerEncoderLayer(**how), design.layers, norm(), enable_nested_tensor=False
+            nn.TransformerEncoderLayer(**how), config.layers, norm(), enable_nested_tensor=False
         ),
         custom_decoder=nn.TransformerDecoder(
-            nn.TransformerDecoderLayer(**how), design.layers, norm()
+            nn.TransformerDecoderLayer(**how), config.layers, norm()
         ),
         batch_first=True,
     ).to(next(model.parameters()).dtype)
@@ -168,7 +168,7 @@ def gpt2(model: GPT) -> Any:
     c = model.config
     how: dict[str, Any] = {
         "vocab_size": c.V,
-        "n_positions": c.longest,
+        "n_positions": c.max_len,
         "n_embd": c.D,
         "n_layer": c.layers,
         "n_head": c.H,

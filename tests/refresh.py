@@ -1,7 +1,7 @@
 """Re-run chapters in a fresh kernel and store them in one canonical form.
 
     make refresh                         every chapter
-    make refresh 04_self_attention       one; its number, 04, is enough
+    make refresh 06_self_attention       one; its number, 06, is enough
     python tests/refresh.py --check      change nothing; say which chapter is not canonical
     python tests/refresh.py --form       run nothing; store the outputs that are there in that form
 
@@ -114,7 +114,7 @@ def with_set_up(notebook: NotebookNode) -> NotebookNode:
 
 
 def number_of(chapter: str) -> str:
-    """What the chapter's cell ids begin with: "04" for 04_self_attention, else its whole name."""
+    """What the chapter's cell ids begin with: "06" for 06_self_attention, else its whole name."""
     numbered = re.match(r"\d\d(?=_)", chapter)
     return numbered[0] if numbered else chapter.replace("_", "-")
 

@@ -184,7 +184,7 @@ def test_additive_score_is_a_double_loop(qkv: tuple[Tensor, ...]) -> None:
 
 
 def test_bahdanaus_score_with_queries_and_keys_of_different_widths() -> None:
-    """The sizes of chapter 03: widths 20 and 2 meet at 8, 2 and 6 of 10 keys count, values of 4."""
+    """The sizes of chapter 04: widths 20 and 2 meet at 8, 2 and 6 of 10 keys count, values of 4."""
     torch.manual_seed(0)
     q, k, v = torch.randn(2, 1, 20), torch.randn(2, 10, 2), torch.randn(2, 10, 4)
     w_q, w_k, w_v = torch.randn(20, 8), torch.randn(2, 8), torch.randn(8)
@@ -285,7 +285,7 @@ def test_length_mask() -> None:
 
 
 def test_equal_scores_share_what_the_lengths_allow(qkv: tuple[torch.Tensor, ...]) -> None:
-    """The example of chapter 03: equal keys, lengths 2 and 6, give 1/2 and 1/6."""
+    """The example of chapter 04: equal keys, lengths 2 and 6, give 1/2 and 1/6."""
     mask = length_mask(torch.tensor([2, 6]), 10)[:, None, :]
     weights = masked_softmax(torch.zeros(2, 1, 10), mask)
     assert weights[0, 0].tolist() == pytest.approx([1 / 2] * 2 + [0] * 8)
@@ -357,7 +357,7 @@ def test_a_shift_of_all_scores_changes_no_weight(mask: Tensor, shift: float) -> 
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_the_softmax_of_large_scores(dtype: torch.dtype) -> None:
-    """The example of chapter 03, and the largest numbers there are."""
+    """The example of chapter 04, and the largest numbers there are."""
     weights = masked_softmax(torch.tensor([[1, 2, 3, 400]], dtype=dtype))
     assert weights[0].tolist() == pytest.approx([0, 0, 0, 1])
     most = torch.finfo(dtype).max

@@ -25,37 +25,23 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tinylib.lab import data
-from tinylib.lab.bilingual import HELD_OUT, Sentence, Word, contract, elide
-from tinylib.lab.data import (
-    BOS,
-    EOS,
+from tinylib.lab.data import corpora
+from tinylib.lab.data.batches import Batches, Pair, encode, pad, reversal
+from tinylib.lab.data.corpora import (
     FRA_ENG,
-    PAD,
-    SPECIALS,
     TINY_SHAKESPEARE,
-    UNK,
-    Batches,
-    Characters,
-    DataError,
-    Pair,
-    RemoteFile,
     Splits,
-    Vocabulary,
     bilingual,
-    data_folder,
-    encode,
-    fetch,
     fra_eng,
     once,
-    pad,
     read_pairs,
-    reversal,
     share,
     split,
-    text_of,
     tiny_shakespeare,
-    tokenise,
 )
+from tinylib.lab.data.download import DataError, RemoteFile, data_folder, fetch, text_of
+from tinylib.lab.data.grammar import HELD_OUT, Sentence, Word, contract, elide
+from tinylib.lab.data.text import BOS, EOS, PAD, SPECIALS, UNK, Characters, Vocabulary, tokenise
 
 # --- bilingual: the whole ----------------------------------------------------------------------
 
@@ -872,7 +858,7 @@ def test_a_drawn_training_set() -> None:
 def test_fra_eng_is_read_from_its_file(
     small: RemoteFile, monkeypatch: pytest.MonkeyPatch, folder: Path
 ) -> None:
-    monkeypatch.setattr(data, "FRA_ENG", small)
+    monkeypatch.setattr(corpora, "FRA_ENG", small)
     expected = split(read_pairs(LINES, "x"))
     assert fra_eng() == expected and [len(pairs) for pairs in expected] == [3, 0, 1]
     assert len(fra_eng(size=2).train) == 2
@@ -894,14 +880,14 @@ def test_the_real_file() -> None:
 
 def test_reversal_says_words_backwards() -> None:
     torch.manual_seed(0)
-    source, lengths, target = reversal(0, size=40, longest=5, letters=3)
+    source, lengths, target = reversal(0, size=40, max_len=5, letters=3)
     assert set(lengths.tolist()) == {1, 2, 3, 4, 5} and source.shape == (40, 5)
     for word, n, said in zip(source.tolist(), lengths.tolist(), target.tolist(), strict=True):
         assert said == [BOS, *reversed(word[:n]), EOS] + [PAD] * (5 - n)
         assert set(word[:n]) <= {4, 5, 6} and word[n:] == [PAD] * (5 - n)
     assert not torch.equal(reversal(0, size=40).lengths, lengths)
     torch.manual_seed(0)
-    assert torch.equal(reversal(7, size=40, longest=5, letters=3).source, source)
+    assert torch.equal(reversal(7, size=40, max_len=5, letters=3).source, source)
 
 
 def plain(server: Server, text: str) -> RemoteFile:
@@ -913,7 +899,7 @@ def plain(server: Server, text: str) -> RemoteFile:
 
 def test_a_text_in_no_zip(server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "First Citizen:\nSpeak, speak.\n" * 10
-    monkeypatch.setattr(data, "TINY_SHAKESPEARE", plain(server, text))
+    monkeypatch.setattr(corpora, "TINY_SHAKESPEARE", plain(server, text))
     assert tiny_shakespeare() == (text[:261], text[261:]), "nine tenths of 290, rounded down"
     server.files["/plain.txt"] = b"another text"
     assert tiny_shakespeare().train == text[:261], "it is kept"

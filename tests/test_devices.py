@@ -17,27 +17,34 @@ from torch import Tensor, nn
 
 from tinylib.generation import Sampling
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
-from tinylib.lab import devices, processes, train, weights
-from tinylib.lab.data import Batches, Characters, Pair, Vocabulary, encode, reversal
-from tinylib.lab.language import LanguageModel, Windows, text_loss
-from tinylib.lab.language_recipes import MODERN, MUON, pieces, pieces_loss
-from tinylib.lab.lookup import answer_loss, examine, heads_model, lookups
-from tinylib.lab.optimisers import adamw, muon
-from tinylib.lab.precision import computer, decide, precision, processor
-from tinylib.lab.recipes import certainty, said_backwards, translation_loss, untrained
-from tinylib.lab.stories import StoryBatches, answered, stories
-from tinylib.lab.train import Fit, Outcome, fit
-from tinylib.lab.translation import (
+from tinylib.lab import devices, processes, weights
+from tinylib.lab.data.batches import Batches, Pair, encode, reversal
+from tinylib.lab.data.lookup import answer_loss, examine, heads_model, lookups
+from tinylib.lab.data.stories import StoryBatches, answered, stories
+from tinylib.lab.data.text import Characters, Vocabulary
+from tinylib.lab.models.language import LanguageModel, Windows, text_loss
+from tinylib.lab.models.translation import (
     Translator,
     all_maps,
     attention_model,
     evaluate,
     translate_unchecked,
 )
-from tinylib.lab.zoo import position_model
+from tinylib.lab.models.zoo import position_model
+from tinylib.lab.recipes.common import translation_loss, untrained
+from tinylib.lab.recipes.fra_eng import certainty
+from tinylib.lab.recipes.language_models import MODERN, MUON
+from tinylib.lab.recipes.reversal import said_backwards
+from tinylib.lab.recipes.shakespeare import pieces, pieces_loss
+from tinylib.lab.train import registry
+from tinylib.lab.train.loop import fit
+from tinylib.lab.train.optimisers import adamw, muon
+from tinylib.lab.train.precision import computer, decide, precision, processor
+from tinylib.lab.train.registry import Outcome
+from tinylib.lab.train.run import Fit
 from tinylib.seq2seq import Seq2Seq
 from tinylib.transformer import Transformer
-from tinylib.transformer_block import Design
+from tinylib.transformer_block import TransformerConfig
 
 ACCELERATOR = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
 on_accelerator = pytest.mark.skipif(
@@ -46,7 +53,7 @@ on_accelerator = pytest.mark.skipif(
 accelerated = pytest.param("auto", marks=on_accelerator)
 everywhere = pytest.mark.parametrize("device", ["cpu", accelerated])
 
-CONFIG = GPTConfig(V=11, longest=7, D=16, H=2, layers=2, dropout=0.0)
+CONFIG = GPTConfig(V=11, max_len=7, D=16, H=2, layers=2, dropout=0.0)
 
 
 def writer(dropout: float = 0.0, **changed: Any) -> GPT:
@@ -209,7 +216,9 @@ PAIRS = [
     for i in range(24)
 ]
 KINDS: dict[str, Any] = {
-    "transformer": partial(Transformer, design=Design(D=8, H=2, F=16, layers=2, dropout=0.0)),
+    "transformer": partial(
+        Transformer, config=TransformerConfig(D=8, H=2, F=16, layers=2, dropout=0.0)
+    ),
     "gru": partial(Seq2Seq, D=8, layers=2),
     "additive": partial(attention_model, D=8, score="additive"),
     "positions": partial(position_model, D=8, R=3),
@@ -259,7 +268,7 @@ def test_a_language_model_writes_and_is_judged_on_its_device(device: str, tmp_pa
     tokens = Characters(text)
     ids = torch.tensor(tokens.ids(text))
     modern = {"norm": "rms", "positions": "rotary", "bias": False} if device == "cpu" else MODERN
-    models = [writer(V=len(tokens), longest=16, **modern) for _ in range(2)]
+    models = [writer(V=len(tokens), max_len=16, **modern) for _ in range(2)]
     for model, place in zip(models, ("cpu", device), strict=True):
         fit(model, next_token_loss, Windows(ids, 16, 4), 8, show=False, device=place, **MUON)
     here, there = (LanguageModel(model, tokens) for model in models)
@@ -284,7 +293,7 @@ def test_the_courses_other_models_are_judged_on_their_device(device: str) -> Non
     assert {t.device for t in found.values()} == {devices.CPU} and "without" in found
     train_, _, test = stories()
     vocabulary = Vocabulary.build(story.words for story in train_)
-    teller = writer(V=len(vocabulary), longest=96).to(place)
+    teller = writer(V=len(vocabulary), max_len=96).to(place)
     batches = StoryBatches([vocabulary.ids(story.words) for story in train_[:50]], size=4)
     fit(teller, partial(next_token_loss, pad=0), batches, 2, show=False, device=device)
     assert len(answered(teller, test[:5], vocabulary)) >= 5
@@ -326,11 +335,11 @@ def test_a_recipe_is_followed_on_the_device_of_the_command(
     device: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(weights, "FOLDER", tmp_path / "weights")
-    monkeypatch.setattr(train, "CACHE", tmp_path / "cache")
-    monkeypatch.setattr(train, "RECIPES", dict(train.RECIPES))
+    monkeypatch.setattr(registry, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(registry, "RECIPES", dict(registry.RECIPES))
     seen: list[nn.Module] = []
 
-    @train.recipe("tiny-device")
+    @registry.recipe("tiny-device")
     def tiny(checkpoint: Path) -> Outcome:
         model = writer()
         chosen = decide(model, next_token_loss, batch, checkpoint=checkpoint, show=False)
@@ -347,7 +356,7 @@ def test_a_recipe_is_followed_on_the_device_of_the_command(
             attribution="nobody",
         )
 
-    assert train.main(["tiny-device", "--device", device]) == 0
+    assert registry.main(["tiny-device", "--device", device]) == 0
     place = devices.found(device)
     assert devices.of(seen[0]).type == place.type
     record = json.loads((tmp_path / "weights/results/tiny-device.json").read_text())
@@ -360,5 +369,5 @@ def test_a_recipe_is_followed_on_the_device_of_the_command(
 
 def test_the_command_refuses_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
-    told = train.main(["reversal", "--device", "cuda"])
-    assert isinstance(told, str) and told.startswith("there is no device 'cuda' here")
+    found = registry.main(["reversal", "--device", "cuda"])
+    assert isinstance(found, str) and found.startswith("there is no device 'cuda' here")

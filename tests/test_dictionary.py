@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinylib.lab.data import bilingual
-from tinylib.lab.dictionary import alignment, dictionary, misplaced, rising
-from tinylib.lab.translation import translate
+from tinylib.lab.data.corpora import bilingual
+from tinylib.lab.data.dictionary import alignment, dictionary, misplaced, rising
+from tinylib.lab.models.translation import translate
 from tinylib.widgets.translator import translator
 
 

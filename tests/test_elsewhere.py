@@ -86,8 +86,8 @@ def test_of_many_failures_the_first_are_named(
     monkeypatch.setattr(elsewhere, "LOGS", ROOT / "_build" / "elsewhere-tested")
     monkeypatch.setattr(elsewhere, "arguments", lambda part: [str(tmp_path)])
     assert elsewhere.main(["--cpu=native", "--threads=4", "--part=modules"]) == 1
-    told = capsys.readouterr().out
-    assert told.count("FAILED") == elsewhere.MOST_NAMED and "and 3 more" in told
+    found = capsys.readouterr().out
+    assert found.count("FAILED") == elsewhere.MOST_NAMED and "and 3 more" in found
 
 
 def test_a_filter_that_nobody_knows_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

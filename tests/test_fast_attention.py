@@ -79,9 +79,9 @@ def test_the_fast_path_of_long_texts(precision: str, causal: bool) -> None:
             close(fast, wanted.output, 1e-9)
 
 
-@pytest.mark.parametrize(("precision", "longest"), [("highest", 0), ("high", 256), ("medium", 256)])
+@pytest.mark.parametrize(("precision", "max_len"), [("highest", 0), ("high", 256), ("medium", 256)])
 def test_the_plain_form_is_taken_where_it_wins(
-    precision: str, longest: int, monkeypatch: pytest.MonkeyPatch
+    precision: str, max_len: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For short texts, where float32 products need not be exact; not for a single query."""
     monkeypatch.setattr("tinylib.fast_attention.fused_attend", lambda q, *_: q * torch.nan)
@@ -89,7 +89,7 @@ def test_the_plain_form_is_taken_where_it_wins(
         x = torch.ones(long, 2)
         with products(precision):
             output = fast_multi_head_attention(x, x, x, 2)
-        assert output.isnan().all() == (long > longest or long == 1)
+        assert output.isnan().all() == (long > max_len or long == 1)
 
 
 def test_the_fast_path_refuses_the_same_masks(unchecked: None) -> None:

@@ -60,10 +60,10 @@ def test_the_gelu_with_tanh_is_torchs(
 def test_it_is_known_which_processors_compute_each_tanh_alone(
     instructions: str, alone: bool
 ) -> None:
-    told = "from tinylib.feed_forward import SCALAR_TANH; print(SCALAR_TANH)"
+    code = "from tinylib.feed_forward import SCALAR_TANH; print(SCALAR_TANH)"
     environment = {**os.environ, "ATEN_CPU_CAPABILITY": instructions}
     run = subprocess.run(
-        [sys.executable, "-c", told],
+        [sys.executable, "-c", code],
         cwd=ROOT,
         env=environment,
         check=True,

@@ -195,8 +195,8 @@ def test_a_lock_is_one_processs_and_ends_with_it(tmp_path: Path) -> None:
     for end in ("killed", "ended"):
         with process(HOLDS, path) as holder:
             assert said(holder) == "held\n"
-            told = f"^the run is in use by process {holder.pid}: wait until it ends$"
-            with pytest.raises(InUse, match=told), locked(path, "the run"):
+            message = f"^the run is in use by process {holder.pid}: wait until it ends$"
+            with pytest.raises(InUse, match=message), locked(path, "the run"):
                 raise AssertionError("it has the lock")
             if end == "killed":
                 holder.kill()

@@ -17,18 +17,18 @@ from refresh import ROOT
 from torch import Tensor, nn
 
 from tinylib.gpt import GPT, GPTConfig
-from tinylib.lab import fingerprint
-from tinylib.lab.fingerprint import alike, differences, first_loss, of_loss, of_model
+from tinylib.lab.train import fingerprint
+from tinylib.lab.train.fingerprint import alike, differences, first_loss, of_loss, of_model
 from tinylib.transformer import Transformer
-from tinylib.transformer_block import Design
+from tinylib.transformer_block import TransformerConfig
 
 B, T, V = 3, 11, 13
 CONFIG = GPTConfig(V, T, 8, 4, 2, 0.1)
-DESIGN = Design(D=8, H=4, F=16, layers=1, dropout=0.1)
+TRANSFORMER = TransformerConfig(D=8, H=4, F=16, layers=1, dropout=0.1)
 
 
 def transformer(**changes: Any) -> Transformer:
-    return Transformer(V, V + 4, DESIGN._replace(**changes))
+    return Transformer(V, V + 4, TRANSFORMER._replace(**changes))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def by_three(x: float) -> float:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "told"),
+    ("one", "other", "message"),
     [
         (Settings(), Settings(4), "held.width was 3, is 4"),
         (Settings(), Settings(kind="x"), "held.kind was 'plain', is 'x'"),
@@ -117,9 +117,9 @@ def by_three(x: float) -> float:
         (list(range(5000)), list(range(5001)), "held was [0, 1, 2, 3, 4, 5, 6... (sha256"),
     ],
 )
-def test_what_an_attribute_may_be(one: Any, other: Any, told: str) -> None:
+def test_what_an_attribute_may_be(one: Any, other: Any, message: str) -> None:
     there, here = of_model(Holds(held=one)), of_model(Holds(held=other))
-    assert told in differences(there, here)
+    assert message in differences(there, here)
     assert "0x" not in json.dumps([there, here]), "no addresses"
 
 
@@ -159,7 +159,7 @@ print(json.dumps([*map(of_model, models), of_loss(partial(scaled, by=3)), of_los
 
 def test_every_process_describes_alike() -> None:
     """With another seed for hashes, which orders sets, and other addresses."""
-    told = {
+    found = {
         subprocess.run(
             [sys.executable, "-c", DESCRIBES],
             env={
@@ -174,8 +174,8 @@ def test_every_process_describes_alike() -> None:
         ).stdout
         for seed in ("1", "2")
     }
-    assert len(told) == 1
-    assert "0x" not in told.pop()
+    assert len(found) == 1
+    assert "0x" not in found.pop()
 
 
 # --- losses --------------------------------------------------------------------------------------
@@ -216,8 +216,8 @@ def test_what_a_loss_is_set_to() -> None:
     assert of_loss(Method(0.1)) == of_loss(Method(0.1).loss) == {"share": "0.1"}
     assert of_loss(lambda model, x: loss(model, x, 0.25)) == {"numbers": "[0.25]"}
     assert of_loss(lambda model, x: sum(0.5 * y for y in model(x))) == {"numbers": "[0.5]"}
-    told = of_loss(nn.CrossEntropyLoss(label_smoothing=0.1))
-    assert (told["label_smoothing"], told["class"]) == ("0.1", "CrossEntropyLoss")
+    found = of_loss(nn.CrossEntropyLoss(label_smoothing=0.1))
+    assert (found["label_smoothing"], found["class"]) == ("0.1", "CrossEntropyLoss")
 
 
 def test_first_loss_by_hand() -> None:
@@ -266,3 +266,15 @@ def test_roundings_are_far_within_the_slack_and_smoothing_is_beyond() -> None:
         assert there is not None and here == pytest.approx(there, rel=fingerprint.SLACK / 5)
     for share in (0.05, 0.1):
         assert not alike(first, first_loss(model, partial(smoothed, share=share), tokens))
+
+
+def test_an_older_description_has_todays_names() -> None:
+    """A run that an older version has begun goes on: "longest" is "max_len" by now."""
+    today = of_model(GPT(CONFIG))
+    older = {name.replace("config.max_len", "config.longest"): x for name, x in today.items()}
+    assert "config.longest" in older and differences(older, today) != ""
+    assert fingerprint.with_todays_names(older) == today == fingerprint.with_todays_names(today)
+    assert fingerprint.with_todays_names({"a.longest": "1", "longest_way": "2"}) == {
+        "a.max_len": "1",
+        "longest_way": "2",
+    }

@@ -28,8 +28,8 @@ from tinylib.gpt import GPT, GPTConfig, next_token_loss
 from tinylib.kv_cache import reserve_caches
 from tinylib.lab import weights
 from tinylib.lab.fast_modules import fast_modules
-from tinylib.lab.language import uniform
 from tinylib.lab.look import capture
+from tinylib.lab.models.language import uniform
 
 V, LONGEST = 13, 23
 SMALL = GPTConfig(V, LONGEST, D=30, H=3, layers=2, dropout=0.0)
@@ -300,7 +300,7 @@ def test_the_nucleus_of_half_precision_is_that_of_its_logits(dtype: torch.dtype)
 
 
 def caches(model: GPT, B: int) -> Any:
-    return reserve_caches(model, B, model.config.longest)
+    return reserve_caches(model, B, model.config.max_len)
 
 
 @settings(max_examples=60)
@@ -322,7 +322,7 @@ def test_read_in_pieces_is_read_at_once(
 ) -> None:
     """With either cache, and step by step: pieces of one token each are among them."""
     (norm, positions), (dtype, tolerance) = form, precision
-    model = small(seed, norm=norm, positions=positions, longest=25).to(dtype)
+    model = small(seed, norm=norm, positions=positions, max_len=25).to(dtype)
     text = tokens(B, sum(pieces), seed=seed)
     with torch.no_grad():
         whole, seen, found = model(text), caches(model, B) if in_place else None, []
@@ -401,7 +401,7 @@ def test_logits_behind_pads_are_those_without(
 
 @pytest.mark.parametrize("pads", [None, [0, 3, 1]])
 def test_it_writes_what_transformers_writes(pads: list[int] | None) -> None:
-    model = small(longest=40).float()
+    model = small(max_len=40).float()
     theirs, prompt = gpt2(model).eval(), tokens(3, 6)
     hidden = torch.zeros(3) if pads is None else torch.tensor(pads)
     mask = (torch.arange(6) >= hidden[:, None]).long()
@@ -637,10 +637,10 @@ def test_numbers_that_are_no_chances_are_told(wrong: float) -> None:
 def test_an_unknown_token_is_told() -> None:
     model = small()
     for token in (-1, V):
-        told = rf"token {token} is not among 0 … 12 \(V = 13\)"
-        with pytest.raises(ValueError, match=told):
+        message = rf"token {token} is not among 0 … 12 \(V = 13\)"
+        with pytest.raises(ValueError, match=message):
             generate(model, torch.tensor([[3, token, 5]]), 2)
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=message):
             beam_search(model, torch.tensor([3, token, 5]), 2, 2)
 
 

@@ -45,7 +45,7 @@ def text(rows: int = B, length: int = T, seed: int = 1, V: int = V) -> Tensor:
         {"tied": False},
         {"D": 33, "layers": 3, "activation": "gelu"},
         {"H": 1, "D": 7, "layers": 1},
-        {"V": 31, "H": 5, "D": 5, "longest": T},
+        {"V": 31, "H": 5, "D": 5, "max_len": T},
     ],
     ids=str,
 )
@@ -112,7 +112,7 @@ def neox(model: GPT) -> nn.Module:
             num_attention_heads=c.H,
             intermediate_size=4 * c.D,
             hidden_act="gelu_new" if c.activation == "gelu_tanh" else "gelu",
-            max_position_embeddings=c.longest,
+            max_position_embeddings=c.max_len,
             rope_parameters={
                 "rope_type": "default",
                 "rope_theta": 10_000.0,
@@ -346,7 +346,7 @@ def test_one_table_reads_and_writes() -> None:
 
 def test_the_first_values_are_gpt2s() -> None:
     torch.manual_seed(0)
-    model = GPT(GPTConfig(V=211, longest=101, D=96, H=3, layers=8, tied=False))
+    model = GPT(GPTConfig(V=211, max_len=101, D=96, H=3, layers=8, tied=False))
     shared: list[Tensor] = []
     added: list[Tensor] = []
     for name, w in model.named_parameters():
@@ -475,7 +475,7 @@ def test_dropout_is_for_training_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"norm": "batch"}, "norm is 'batch': layer or rms"),
         ({"positions": "alibi"}, "positions is 'alibi': learned or rotary"),
@@ -483,15 +483,15 @@ def test_dropout_is_for_training_alone() -> None:
         ({"H": 4}, "D = 42 cannot be cut into 4 heads"),
         ({"D": 45, "H": 4, "positions": "rotary"}, "D = 45 cannot be cut into 4 heads"),
         ({"V": 0}, "V is 0: make it 1 or more"),
-        ({"longest": 0}, "longest is 0: make it 1 or more"),
+        ({"max_len": 0}, "max_len is 0: make it 1 or more"),
         ({"D": 0}, "D is 0: make it 1 or more"),
         ({"H": 0}, "H is 0: make it 1 or more"),
         ({"layers": -1}, "layers is -1: make it 1 or more"),
         ({"H": 14, "positions": "rotary"}, "heads are 3 wide: rotary turns pairs of two"),
     ],
 )
-def test_no_gpt_can_be_built_so(change: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_no_gpt_can_be_built_so(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         GPT(SMALL._replace(**change))
     GPT(SMALL._replace(H=14))  # heads 3 wide: learned positions need no pairs
 
@@ -500,17 +500,17 @@ def test_no_gpt_can_be_built_so(change: dict[str, Any], told: str) -> None:
 def test_a_text_beyond_the_context_is_refused(norm: str, positions: str) -> None:
     """At once, in pieces, behind pads, and in the loss, whether or not positions have a table."""
     model, long = small(norm=norm, positions=positions), text(length=LONGEST + 2)
-    told = "18 tokens: the model reads at most 17"
+    message = "18 tokens: the model reads at most 17"
     assert model(long[:, :LONGEST]).shape == (B, LONGEST, V)
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         model(long[:, : LONGEST + 1])
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         model.read(long[:, : LONGEST + 1], pads=torch.tensor([3, 0]))
     assert next_token_loss(model, long[:, : LONGEST + 1]).isfinite()
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         next_token_loss(model, long)
     _, seen = model.read(long[:, :LONGEST])
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         model.read(long[:, LONGEST : LONGEST + 1], seen)
 
 
@@ -519,10 +519,10 @@ def test_a_token_that_is_not_in_the_table_is_refused(norm: str, positions: str) 
     model = small(norm=norm, positions=positions)
     _, seen = model.read(text(rows=1))
     for token in (-1, V):
-        told = rf"token {token} is not among 0 … 12 \(V = 13\)"
-        with pytest.raises(ValueError, match=told):
+        message = rf"token {token} is not among 0 … 12 \(V = 13\)"
+        with pytest.raises(ValueError, match=message):
             model(torch.tensor([[3, token], [99, 2]]))
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=message):
             model.read(torch.tensor([[token]]), seen)
 
 

@@ -20,24 +20,26 @@ from address import PAPERS
 from chromium import which
 from refresh import HAS_RUN, ROOT, course_version, number_of, repository_url, set_up_cell, words_of
 
-# Concept modules in the order in which they are taught; each may use only those before it.
+# Concept modules in the order in which they are taught, but that seq2seq takes a helper from
+# decoding; each may use only those before it.
 CONCEPTS = """
-    checks encoder_decoder decoding bleu seq2seq attention_scoring attention_cost
-    seq2seq_attention self_attention fast_attention kv_cache positional_encoding
+    checks encoder_decoder decoding seq2seq bleu attention_scoring seq2seq_attention
+    attention_cost self_attention fast_attention kv_cache positional_encoding
     multi_head_attention synthesizer normalization feed_forward transformer_block transformer
     gpt generation
 """.split()
 # Concepts that are taught in another chapter's pages.
 WITHOUT_CHAPTER = set(
     """
-    checks decoding bleu attention_cost seq2seq_attention fast_attention kv_cache synthesizer
-    normalization feed_forward transformer_block
+    checks bleu attention_cost fast_attention normalization feed_forward
     """.split()
 )
 # Of lab, concepts may use what looks into a model or makes it faster, and computes nothing.
 FROM_LAB = {"tinylib.lab.look.HookPoint", "tinylib.lab.fast_modules.fast_modules"}
 # Chapters that are not about one module.
-WITHOUT_MODULE = {"start", "formulas"}
+WITHOUT_MODULE = {"start", "training"}
+# Pages behind the chapters, for looking up.
+REFERENCE = ["chapters/formulas", "chapters/glossary"]
 STEMS = {*CONCEPTS, *WITHOUT_MODULE} - WITHOUT_CHAPTER
 
 TAGS = {
@@ -52,6 +54,7 @@ TAGS = {
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
 MODULES = sorted((ROOT / "tinylib").rglob("*.py"))
+WIDGET_MODULES = sorted((ROOT / "tinylib" / "widgets").glob("*/[!_]*.py"))
 
 
 def name_of(path: Path) -> str:
@@ -127,7 +130,9 @@ def importers(package: str) -> set[str]:
 
 def test_chapters_are_named_after_the_syllabus() -> None:
     for chapter in CHAPTERS:
-        assert re.fullmatch(r"\d\d_[a-z0-9_]+", chapter.stem), f"{chapter.name}: NN_stem.ipynb"
+        assert re.fullmatch(r"(\d\d_)?[a-z][a-z0-9_]*", chapter.stem), (
+            f"{chapter.name}: NN_stem.ipynb, or stem.ipynb if it is an elective"
+        )
         assert stem_of(chapter) in STEMS, f"{chapter.name}: no such stem; there are {STEMS}"
 
 
@@ -145,34 +150,50 @@ def test_each_module_is_a_concept_of_the_course_and_has_its_test() -> None:
             assert (ROOT / "tests" / f"test_{path.stem}.py").exists(), f"no test for {path.name}"
 
 
+@cache
+def widget_classes() -> dict[str, str]:
+    """Where each widget is defined: LossBenchWidget -> gpt/loss_bench."""
+    folder = ROOT / "tinylib" / "widgets"
+    return {
+        node.name: path.relative_to(folder).with_suffix("").as_posix()
+        for path in WIDGET_MODULES
+        for node in tree(path).body
+        if isinstance(node, ast.ClassDef) and node.name.endswith("Widget")
+    }
+
+
 def widgets_of(chapter: Path) -> set[str]:
-    """The modules of tinylib/widgets that the chapter's cells import from."""
+    """The widgets that the chapter's cells import, by their modules: gpt/loss_bench."""
     code = "\n".join(cell.source for cell in code_cells(chapter))
-    return set(re.findall(r"^from tinylib\.widgets\.(\w+) import", code, flags=re.M))
+    lines = re.findall(r"^from tinylib\.widgets\.[\w.]+ import (.+)", code, flags=re.M)
+    names = re.findall(r"\w+Widget\b", "\n".join(lines))
+    return {widget_classes()[name] for name in names}
 
 
 def test_every_widget_is_shown_in_a_chapter() -> None:
-    """The other modules and scripts beside the widgets are what these share."""
+    """A widget stands in the folder of the chapter that shows it first, its view beside it."""
     folder = ROOT / "tinylib" / "widgets"
-    shown = set[str]().union(*map(widgets_of, CHAPTERS))
-    modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "export", "schema"}
-    shared = {
-        name.split(".")[2]
-        for path in folder.glob("*.py")
-        for name in imports(path)
-        if name.startswith("tinylib.widgets.")
-    }
-    for name in sorted(modules - shown - shared):
+    first: dict[str, str] = {}
+    for name in contents():
+        path = ROOT / f"{name}.ipynb"
+        first = {widget: stem_of(path) for widget in widgets_of(path)} | first
+    modules = {path.relative_to(folder).with_suffix("").as_posix() for path in WIDGET_MODULES}
+    for name in sorted(modules - first.keys()):
+        module = name.replace("/", ".")
         raise AssertionError(
             f"tinylib/widgets/{name}.py: no chapter shows it. Add a cell with "
-            f"`from tinylib.widgets.{name} import ...` to the chapter, and `make refresh` it"
+            f"`from tinylib.widgets.{module} import ...` to the chapter, and `make refresh` it"
         )
-    scripts = {path.stem: path.read_text(encoding="utf-8") for path in folder.glob("*.js")}
-    for name in sorted(shown - scripts.keys()):
-        raise AssertionError(f"tinylib/widgets/{name}.py: write its view, {name}.js, beside it")
-    for name in sorted(scripts.keys() - shown):
-        assert any(f'from "./{name}.js"' in text for text in scripts.values()), (
-            f"tinylib/widgets/{name}.js is no widget's view, and no other view imports it"
+    for name, chapter in first.items():
+        assert name.split("/")[0] == chapter, f"tinylib/widgets/{name}.py belongs into {chapter}/"
+        view = folder / f"{name}.js"
+        assert view.exists(), f"tinylib/widgets/{name}.py: write its view, {view.name}, beside it"
+    scripts = {path: path.read_text(encoding="utf-8") for path in folder.rglob("*.js")}
+    for path in sorted(scripts):
+        name = path.relative_to(folder).with_suffix("").as_posix()
+        loaded = any(f'/{path.name}"' in text for text in scripts.values())
+        assert name in first or loaded or path.name in ("host.js", "engine.js"), (
+            f"tinylib/widgets/{name}.js is no widget's view, and no other script imports it"
         )
 
 
@@ -181,7 +202,7 @@ def test_the_readme_lists_each_widget_with_the_chapter_that_shows_it_first() -> 
     for path in (ROOT / f"{name}.ipynb" for name in contents()):
         row = re.search(rf"^\| *\[.*?\]\(chapters/{path.name}\).*", readme, flags=re.M)
         assert row, f"README.md: the table has no row for chapters/{path.name}"
-        listed = set(re.findall(r"\(tinylib/widgets/(\w+)\.py\)", row[0]))
+        listed = set(re.findall(r"\(tinylib/widgets/([\w/]+)\.py\)", row[0]))
         first = widgets_of(path) - before
         assert listed == first, (
             f"README.md, the row of {path.stem}: its last column links to tinylib/widgets/NAME.py; "
@@ -202,15 +223,17 @@ def test_the_exercises_of_a_chapter_carry_its_stem() -> None:
 def contents() -> list[str]:
     """The chapters of the site, as _toc.yml lists them: chapters/NN_stem."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
-    return [toc["root"], *(entry["file"] for entry in toc.get("chapters", []))]
+    listed = [entry["file"] for part in toc["parts"] for entry in part["chapters"]]
+    return [toc["root"], *(name for name in listed if name not in REFERENCE)]
 
 
 def test_the_table_of_contents_has_each_chapter_or_leaves_it_out_on_purpose() -> None:
     listed = re.findall(r"^ *#? *- file: (\S+)", (ROOT / "_toc.yml").read_text(), flags=re.M)
-    there = [f"chapters/{path.stem}" for path in CHAPTERS]
+    there = [f"chapters/{path.stem}" for path in CHAPTERS] + REFERENCE
     assert [contents()[0], *listed] == there, (
         "_toc.yml has a line `- file: chapters/NN_stem` for each chapter, in their order, with a # "
-        f"before it if it is left out; add {sorted(set(there) - {contents()[0], *listed})}, "
+        f"before it if it is left out, and then {REFERENCE}; "
+        f"add {sorted(set(there) - {contents()[0], *listed})}, "
         f"remove {sorted(set(listed) - set(there))}"
     )
 
@@ -266,13 +289,19 @@ def test_imports_point_one_way(path: Path) -> None:
 @pytest.mark.parametrize(
     ("package", "allowed"),
     [
-        ("matplotlib", {"lab.plot", "lab.diagram"}),
+        (
+            "matplotlib",
+            {
+                f"lab.plot.{part}"
+                for part in ("style", "matrices", "attention", "curves", "diagram")
+            },
+        ),
         ("onnx", {"widgets.export"}),
         ("onnxscript", {"widgets.export"}),
         ("ipywidgets", set()),  # Colab's and the reader's differ in version: anywidget knows both
         ("anywidget", {"widgets"}),
-        ("pooch", {"lab.data"}),
-        ("huggingface_hub", {"lab.pretrained"}),
+        ("pooch", {"lab.data.download"}),
+        ("huggingface_hub", {"lab.models.pretrained"}),
         ("safetensors", {"lab.weights"}),
     ],
 )
@@ -320,6 +349,20 @@ def test_no_class_is_defined_twice() -> None:
 def test_concepts_are_short(path: Path) -> None:
     if name_of(path) in CONCEPTS:
         assert len(path.read_text().splitlines()) <= 200, "a concept fits in 200 lines"
+
+
+def test_javascript_is_as_wide_as_python() -> None:
+    """Prettier breaks lines of code, but not of strings, comments and style sheets."""
+    folders = (ROOT / "tinylib" / "widgets", ROOT / "site", ROOT / "tests")
+    wide = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for folder in folders
+        for path in sorted(folder.rglob("*.*js"))
+        if path.suffix in (".js", ".mjs") and "node_modules" not in path.parts
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if len(line) > 100
+    ]
+    assert not wide, f"wider than 100 columns: {wide}"
 
 
 # --- how chapters are written ------------------------------------------------------------------

@@ -26,23 +26,30 @@ from test_self_attention import X
 
 from tinylib.generation import Sampling
 from tinylib.gpt import GPTConfig
-from tinylib.lab.data import Characters, Pair, tokenise
-from tinylib.lab.language import LanguageModel, metadata_of
-from tinylib.lab.language_recipes import untrained as untrained_gpt
+from tinylib.lab.data.batches import Pair
+from tinylib.lab.data.text import Characters, tokenise
+from tinylib.lab.models.language import LanguageModel, metadata_of
+from tinylib.lab.models.translation import joined
 from tinylib.lab.own import OwnModel
-from tinylib.lab.recipes import untrained
-from tinylib.lab.train import Fit
-from tinylib.lab.translation import joined
+from tinylib.lab.recipes.common import untrained
+from tinylib.lab.recipes.language_models import untrained as untrained_gpt
+from tinylib.lab.train.run import Fit
 from tinylib.transformer import Transformer
-from tinylib.transformer_block import Design
-from tinylib.widgets.transformer import MOST_STEPS
+from tinylib.transformer_block import TransformerConfig
+from tinylib.widgets.transformer.transformer import MOST_STEPS
 from tinylib.widgets.translator import translator
 
-CHAPTER = "04_self_attention.ipynb"
+CHAPTER = "06_self_attention.ipynb"
 SENTENCES = "sentences.ipynb"
 OWN = "own.ipynb"
 STATE = "application/vnd.jupyter.widget-state+json"
 TOKEN = secrets.token_urlsafe()  # who does not know it can run nothing here
+CODE = """
+import sys
+sys.path.insert(0, '..')
+from tinylib.widgets.{stem}.{stem} import *
+{call}
+""".strip()
 CELLS = {
     "encoder_decoder": "EncoderDecoderWidget('the cat is happy .')",
     "decoding": "DecodingWidget('the cat is happy .', width=2)",
@@ -71,26 +78,26 @@ MINE = {
 
 def own_models() -> tuple[OwnModel, OwnModel]:
     """A translator and a language model of other languages; that they have learnt is no matter."""
-    design = Design(D=8, H=2, F=8, layers=2, dropout=0.0)
+    config = TransformerConfig(D=8, H=2, F=8, layers=2, dropout=0.0)
     pairs = [Pair(tuple(one.split()), tuple(other.split())) for one, other in PAIRS]
-    model = untrained(pairs, partial(Transformer, design=design))
-    told = {
-        "design": design._asdict(),
+    model = untrained(pairs, partial(Transformer, config=config))
+    metadata = {
+        "config": config._asdict(),
         "source_words": model.source.tokens[4:],
         "target_words": model.target.tokens[4:],
         "languages": ["English", "Mixed"],
         "held_out": {"a dog sees you!": "собака l'tree 😀!"},
     }
     tokens = Characters(TEXT)
-    gpt = untrained_gpt(GPTConfig(V=len(tokens), longest=24, D=8, H=2, layers=1))
+    gpt = untrained_gpt(GPTConfig(V=len(tokens), max_len=24, D=8, H=2, layers=1))
     writer = LanguageModel(gpt, tokens)
-    return OwnModel(model, Fit(), {}, told), OwnModel(writer, Fit(), {}, metadata_of(writer))
+    return OwnModel(model, Fit(), {}, metadata), OwnModel(writer, Fit(), {}, metadata_of(writer))
 
 
 def in_a_notebook(calls: Mapping[str, str]) -> str:
     cells: list[dict[str, Any]] = []
     for stem, call in calls.items():
-        code = f"import sys\nsys.path.insert(0, '..')\nfrom tinylib.widgets.{stem} import *\n{call}"
+        code = CODE.format(stem=stem, call=call)
         cells.append({"cell_type": "code", "id": stem, "execution_count": None, "metadata": {}})
         cells[-1] |= {"source": code, "outputs": []}
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
@@ -102,9 +109,9 @@ def sentences() -> str:
     """A notebook with the widgets of CELLS, each with the output that is stored in a chapter."""
     cells = []
     for stem, call in CELLS.items():
-        module = importlib.import_module(f"tinylib.widgets.{stem}")
+        module = importlib.import_module(f"tinylib.widgets.{stem}.{stem}")
         html = eval(call, vars(module))._html()
-        code = f"import sys\nsys.path.insert(0, '..')\nfrom tinylib.widgets.{stem} import *\n{call}"
+        code = CODE.format(stem=stem, call=call)
         output = {"output_type": "execute_result", "execution_count": 1, "metadata": {}}
         output["data"] = {"text/html": html, "text/plain": call}
         cells.append(
@@ -188,7 +195,7 @@ def open_notebook(page: Page, lab: str, name: str) -> None:
 def run_all(page: Page) -> None:
     """Start the cells until the notebook shows a widget.
 
-    On a busy machine JupyterLab 4.6 sometimes drops all that it was told to run just after a kernel
+    On a busy machine JupyterLab 4.6 sometimes drops all that was asked to run just after a kernel
     has started: it empties the cells' outputs and prompts, and waits. A reader presses again.
     """
     prompt = page.locator(".jp-CodeCell .jp-InputPrompt").first

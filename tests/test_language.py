@@ -8,9 +8,9 @@ import torch
 
 from tinylib.generation import Sampling
 from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood
-from tinylib.lab import language_recipes, weights
-from tinylib.lab.data import BOS, Characters, Vocabulary
-from tinylib.lab.language import (
+from tinylib.lab import weights
+from tinylib.lab.data.text import BOS, Characters, Vocabulary
+from tinylib.lab.models.language import (
     LanguageModel,
     Windows,
     load_language_model,
@@ -18,13 +18,14 @@ from tinylib.lab.language import (
     text_loss,
     uniform,
 )
-from tinylib.lab.precision import fixed
-from tinylib.lab.train import RECIPES
+from tinylib.lab.recipes import shakespeare
+from tinylib.lab.train.precision import fixed
+from tinylib.lab.train.registry import RECIPES
 
 
 def tiny(V: int, seed: int = 0) -> GPT:
     torch.manual_seed(seed)
-    return GPT(GPTConfig(V, longest=7, D=6, H=3, layers=2, dropout=0.0)).eval()
+    return GPT(GPTConfig(V, max_len=7, D=6, H=3, layers=2, dropout=0.0)).eval()
 
 
 LETTERS = Characters("to be or not")
@@ -58,8 +59,8 @@ def test_words_follow_bos_and_characters_nothing() -> None:
 def test_what_is_no_language_model_is_told(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"'bilingual-gru' is no language model: .* lacks config"):
         load_language_model("bilingual-gru")
-    with pytest.raises(ValueError, match=r"'gpt-ch.*' is no .*, but one at 12 steps .*load_checkp"):
-        load_language_model("gpt-checkpoints")
+    with pytest.raises(ValueError, match=r"'gpt-sn.*' is no .*, but one at 12 steps .*load_snap"):
+        load_language_model("gpt-snapshots")
     path = tmp_path / "model.safetensors"
     good = metadata_of(LanguageModel(tiny(7), LETTERS))
     weights.save(path, tiny(7), **good | {"kind": "syllables"})
@@ -81,7 +82,7 @@ def test_a_model_that_tells_how_long_it_was_trained_is_one(tmp_path: Path) -> No
 @pytest.mark.parametrize("positions", ["learned", "rotary"])
 def test_no_more_is_read_than_the_context(positions: str) -> None:
     """A rotary model could read on, but was never trained to: its figures would mislead."""
-    model = GPT(GPTConfig(7, longest=7, D=6, H=3, layers=2, dropout=0.0, positions=positions))
+    model = GPT(GPTConfig(7, max_len=7, D=6, H=3, layers=2, dropout=0.0, positions=positions))
     letters, ids = LanguageModel(model.eval(), LETTERS), LETTERS.ids("to be or not to be")
     assert text_loss(model, ids, 7) > 0 and len(letters.predict("to be o")) == 7
     for read in (lambda: text_loss(model, ids, 8), lambda: letters.predict("to be or")):
@@ -157,7 +158,7 @@ def test_a_text_of_one_token_has_no_loss() -> None:
 
 
 def test_dropout_is_off_while_a_text_is_judged() -> None:
-    model = GPT(GPTConfig(5, longest=7, D=6, H=3, layers=1, dropout=0.9)).train()
+    model = GPT(GPTConfig(5, max_len=7, D=6, H=3, layers=1, dropout=0.9)).train()
     ids = torch.arange(40) % 5
     assert text_loss(model, ids, 7) == text_loss(model, ids, 7)
 
@@ -168,22 +169,22 @@ def test_dropout_is_off_while_a_text_is_judged() -> None:
 def test_validation_is_spread_over_the_split(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every fourth of the pieces in which the whole is read, and its name says so."""
     text, T = torch.arange(300) ** 2 % 5, 7
-    some = language_recipes.pieces(text, T)
+    some = shakespeare.pieces(text, T)
     whole = [text[start : start + T + 1] for start in range(0, len(text) - T, T)]
     assert len(some) == -(-len(whole) // 4) > 2
     assert all(torch.equal(row, whole[4 * i]) for i, row in enumerate(some))
     model = tiny(5)
     loss = sum(text_loss(model, row, T) for row in some) / len(some)
     for size in (3, 32):
-        assert language_recipes.pieces_loss(model, some, size) == pytest.approx(loss, rel=1e-6)
+        assert shakespeare.pieces_loss(model, some, size) == pytest.approx(loss, rel=1e-6)
 
-    monkeypatch.setattr(language_recipes, "characters", lambda: (None, text.flip(0), text))
+    monkeypatch.setattr(shakespeare, "characters", lambda: (None, text.flip(0), text))
     with fixed("highest"):
-        model, run, figures = language_recipes.train_small(model.config, {}, 10, show=False)
+        model, run, figures = shakespeare.train_small(model.config, {}, 10, show=False)
     valid = figures["valid_every_4th_piece"]
     assert valid == run.valid and len(valid) == 10
     best = min(value for _, value in valid)
-    assert best == pytest.approx(language_recipes.pieces_loss(model, some))
+    assert best == pytest.approx(shakespeare.pieces_loss(model, some))
     assert figures["loss"] == text_loss(model, text, T)
     assert "valid" not in figures
 
@@ -223,3 +224,14 @@ def test_unknown_characters_and_ids_are_named() -> None:
             LETTERS.text([0, wrong])
     with pytest.raises(ValueError, match="an empty text has no characters"):
         Characters("")
+
+
+def test_a_file_of_an_older_version_is_read(tmp_path: Path) -> None:
+    """There the configuration calls the greatest length of a text "longest"."""
+    before, path = LanguageModel(tiny(7), LETTERS), tmp_path / "model.safetensors"
+    metadata = metadata_of(before)
+    metadata["config"]["longest"] = metadata["config"].pop("max_len")
+    weights.save(path, before.model, **metadata)
+    after = load_language_model(str(path))
+    assert after.model.config == before.model.config
+    assert after.predict("to be") == before.predict("to be")

@@ -6,8 +6,16 @@ from typing import Any
 import pytest
 
 from tinylib.lab import weights
-from tinylib.lab.leaderboard import MEASURES, Measure, Table, leaderboard, number, percent, ranked
-from tinylib.lab.translation import CONTENT, load_translator
+from tinylib.lab.models.leaderboard import (
+    MEASURES,
+    Measure,
+    Table,
+    leaderboard,
+    number,
+    percent,
+    ranked,
+)
+from tinylib.lab.models.translation import CONTENT, load_translator
 
 MODELS: dict[str, dict[str, Any]] = {
     "old": {"right": 0.5, "size": 1200, "looks": None, "deep": {"seconds": 3.0}},

@@ -1,4 +1,4 @@
-"""The task of chapters 05 and 06: sentences whose answers lie in known places, and who finds them.
+"""The task of chapters 07 and 08: sentences whose answers lie in known places, and who finds them.
 
 Places by hand and by a second way; figures on weights and answers made by hand; the shipped model.
 """
@@ -17,17 +17,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from tinylib.lab import recipes, weights
-from tinylib.lab.lookup import (
+from tinylib.lab import weights
+from tinylib.lab.data.lookup import (
     ANIMALS,
     BRACKETS,
     DIGITS,
     FREE,
     HELD_OUT,
-    LONGEST,
+    MAX_LEN,
+    MIN_LEN,
     PARTNER,
     QUESTIONS,
-    SHORTEST,
     LookupModel,
     Lookups,
     V,
@@ -44,7 +44,8 @@ from tinylib.lab.lookup import (
     sentence,
     synthesizer_model,
 )
-from tinylib.lab.recipes import LOOKUP_ZOO, looked_up
+from tinylib.lab.recipes import lookup as recipes
+from tinylib.lab.recipes.lookup import LOOKUP_ZOO, looked_up
 from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.positional_encoding import KINDS, sinusoidal
 
@@ -124,7 +125,7 @@ def test_nested_is_true_of_the_right_strings_alone() -> None:
 @given(seed=seeds)
 def test_a_sentence_is_as_it_is_said_to_be(seed: int) -> None:
     words = sentence(random.Random(seed))
-    assert SHORTEST <= len(words) <= LONGEST
+    assert MIN_LEN <= len(words) <= MAX_LEN
     assert nested(words)
     assert 1 <= sum(word in PARTNER for word in words) <= 3
     assert set(words) <= {*ANIMALS, *BRACKETS}
@@ -140,15 +141,15 @@ def test_a_sentence_may_be_of_another_length(seed: int, length: int) -> None:
     assert length <= longer.tokens.shape[1] <= length + 5
 
 
-@pytest.mark.parametrize(("shortest", "longest"), [(1, 5), (9, 8), (-1, 1)])
-def test_lengths_that_no_sentence_has(shortest: int, longest: int) -> None:
-    message = f"{shortest} to {longest} words: give 2 or more, the smaller one first"
+@pytest.mark.parametrize(("min_len", "max_len"), [(1, 5), (9, 8), (-1, 1)])
+def test_lengths_that_no_sentence_has(min_len: int, max_len: int) -> None:
+    message = f"{min_len} to {max_len} words: give 2 or more, the smaller one first"
     with pytest.raises(ValueError, match=message):
-        lookups(3, 0, shortest, longest)
+        lookups(3, 0, min_len, max_len)
 
 
 def test_the_sentences_are_those_that_the_models_were_trained_on() -> None:
-    """Whoever changes how they are drawn must train anew what is shipped and recorded."""
+    """After a change of how they are drawn, what is shipped and recorded must be trained again."""
     assert " ".join(sentence(random.Random(0))) == "elk [ dog elk emu emu elk ] emu fox ( elk ) emu"
     assert " ".join(sentence(random.Random(1))) == "[ ( ape ape ape ) ] ape ( )"
     batch = lookups(1, 7)
@@ -158,7 +159,7 @@ def test_the_sentences_are_those_that_the_models_were_trained_on() -> None:
 
 def test_sentences_are_of_all_sorts() -> None:
     sentences = [sentence(random.Random(seed)) for seed in range(500)]
-    assert {len(words) for words in sentences} == set(range(SHORTEST, LONGEST + 1))
+    assert {len(words) for words in sentences} == set(range(MIN_LEN, MAX_LEN + 1))
     assert {sum(word in PARTNER for word in words) for words in sentences} == {1, 2, 3}
     assert set().union(*sentences) == {*ANIMALS, *BRACKETS}
     animals = [[word for word in words if word in ANIMALS] for words in sentences]
@@ -170,7 +171,7 @@ def test_sentences_are_of_all_sorts() -> None:
 def test_encode_by_hand() -> None:
     assert encode("( the cat [ the ] dog )".split()) == [1, 5, 6, 3, 5, 4, 7, 2]
     assert encode(["ant"]) == encode(["whatever"]) == [FREE] == [5]
-    most = encode([f"w{i}" for i in range(LONGEST)])
+    most = encode([f"w{i}" for i in range(MAX_LEN)])
     assert most == list(range(FREE, V)) and max(most) == V - 1
 
 
@@ -453,7 +454,7 @@ def test_symbols_and_digits_start_alike() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_word_before_looks_back_alone_and_everything_learns(kind: str) -> None:
     torch.manual_seed(0)
-    model, batch = WordBefore(kind, D=12, longest=19), lookups(7, 0)
+    model, batch = WordBefore(kind, D=12, max_len=19), lookups(7, 0)
     assert model.attention.kind == kind
     assert len(model.attention.learned.w_pos) == (19 if kind == "learned" else 0)
     batch = batch._replace(places=batch.places[..., :1])

@@ -17,9 +17,10 @@ from refresh import ROOT
 from tinylib.generation import Sampling
 from tinylib.gpt import GPTConfig
 from tinylib.lab import weights
-from tinylib.lab.data import DataError, tokenise
-from tinylib.lab.language import load_language_model, text_loss
-from tinylib.lab.language_recipes import MODERN
+from tinylib.lab.data.download import DataError
+from tinylib.lab.data.text import tokenise
+from tinylib.lab.models.language import load_language_model, text_loss
+from tinylib.lab.models.translation import joined, load_translator
 from tinylib.lab.own import (
     LEAST_PAIRS,
     OwnModel,
@@ -30,10 +31,10 @@ from tinylib.lab.own import (
     train_language_model,
     train_translator,
 )
-from tinylib.lab.translation import joined, load_translator
-from tinylib.transformer_block import Design
-from tinylib.widgets.generation import GenerationWidget
-from tinylib.widgets.transformer import TransformerWidget
+from tinylib.lab.recipes.language_models import MODERN
+from tinylib.transformer_block import TransformerConfig
+from tinylib.widgets.generation.generation import GenerationWidget
+from tinylib.widgets.transformer.transformer import TransformerWidget
 
 SUBJECTS = {"the cat": "кот", "a dog": "собака", "my friend": "друг", "this house": "дом"}
 VERBS = {"sees": "видит", "loves": "любит", "isn't near": "не рядом с", "knows": "знает"}
@@ -73,13 +74,13 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-TINY = GPTConfig(V=0, longest=32, D=16, H=2, layers=1, dropout=0.0, **MODERN)
+TINY = GPTConfig(V=0, max_len=32, D=16, H=2, layers=1, dropout=0.0, **MODERN)
 
 
 @pytest.fixture(scope="module")
 def translator(pairs: Path) -> OwnModel:
-    small = Design(D=32, H=2, F=64, layers=1, dropout=0.0, norm="pre")
-    return train_translator(pairs, ("English", "Mixed"), design=small, steps=150, show=False)
+    small = TransformerConfig(D=32, H=2, F=64, layers=1, dropout=0.0, norm="pre")
+    return train_translator(pairs, ("English", "Mixed"), config=small, steps=150, show=False)
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +120,7 @@ def test_a_list_of_pairs_is_as_good_as_a_file(pairs: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"", r"pairs\.txt is empty: give a file"),
         (b" \n\n", r"pairs\.txt is empty"),
@@ -132,11 +133,11 @@ def test_a_list_of_pairs_is_as_good_as_a_file(pairs: Path) -> None:
     ],
 )
 def test_pairs_that_cannot_be_used_are_refused_in_words(
-    content: bytes, told: str, tmp_path: Path
+    content: bytes, message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "pairs.txt"
     path.write_bytes(content)
-    with pytest.raises(DataError, match=told):
+    with pytest.raises(DataError, match=message):
         train_translator(path, show=False)
 
 
@@ -186,7 +187,7 @@ def test_a_language_model_of_ones_own_learns_and_tells_how_well(
     writer.save(tmp_path / "writer.safetensors")
     again = load_language_model(str(tmp_path / "writer.safetensors"))
     held_out = text[len(text) * 9 // 10 :]
-    loss = text_loss(again.model, again.tokens.ids(held_out), TINY.longest)
+    loss = text_loss(again.model, again.tokens.ids(held_out), TINY.max_len)
     assert loss == pytest.approx(figures["loss"])
     assert again.write("Я ", 20, Sampling(0.8)) == writer.model.write("Я ", 20, Sampling(0.8))
 

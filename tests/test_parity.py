@@ -16,7 +16,6 @@ import pytest
 import torch
 from amounts import many
 from browsing import (
-    BUILT,
     CHAPTER,
     LIVE_PAGES,
     WIDGETS,
@@ -32,15 +31,15 @@ from browsing import (
     settled,
     word,
 )
-from node import in_node
+from node import PAGE, in_node
 from playwright.sync_api import BrowserContext
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from tinylib.lab.weights import layout, load, manifest, packed, save, shipped
-from tinylib.widgets import HERE, module_text, schema
+from tinylib.widgets import module_text, schema
 
-INPUTS = HERE / "inputs.js"
-(ENGINE,) = BUILT.glob("_static/live-*/engine.js")  # there it lies beside all that it imports
+INPUTS = PAGE / "inputs.js"
+ENGINE = PAGE / "engine.js"
 
 
 @pytest.fixture
@@ -105,10 +104,10 @@ def run_in_page(visit: Visit, stem: str, inputs: list[dict[str, Any]]) -> list[d
     """Each input's outputs from the page's own engine: the shipped graphs, program and runtime."""
     spec = spec_of(stem, inputs[0])
     answers = visit.page.evaluate(
-        """async ([spec, all]) => {
+        """async ([spec, view, all]) => {
             const host = document.querySelector("script[src*='/host.js']").src;
             const { run } = await import(new URL('engine.js', host));
-            const { program } = await import(new URL(`${spec.stem}.js`, host));
+            const { program } = await import(new URL(`../${view}`, host));
             const text = (view) => { // a few at a time: they go through the stack
                 const [bytes, parts] = [new Uint8Array(view.buffer), []];
                 for (let i = 0; i < bytes.length; i += 4096) {
@@ -124,7 +123,7 @@ def run_in_page(visit: Visit, stem: str, inputs: list[dict[str, Any]]) -> list[d
             }
             return answers;
         }""",
-        [spec, inputs],
+        [spec, WIDGETS[stem].view(), inputs],
     )
 
     def decoded(out: dict[str, Any]) -> torch.Tensor:
@@ -209,7 +208,7 @@ def run_graph(visit: Visit, graph: bytes, optimise: str, feeds: dict[str, Any]) 
     shape, data = visit.page.evaluate(
         """async ([text, level, feeds]) => {
             const host = document.querySelector("script[src*='/host.js']").src;
-            const ORT = new URL('../ort/', host).href;
+            const ORT = new URL('../../ort/', host).href;
             const ort = await import(`${ORT}ort.wasm.min.mjs`);
             Object.assign(ort.env.wasm, { wasmPaths: ORT, numThreads: 1 });
             const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
@@ -385,7 +384,7 @@ def test_every_widget_follows_edits_of_every_input(
         if stem in ("gpt", "beam_tree"):  # a text for each model, the one that is shown first
             texts = [("Your text", "My lord, I am\n"), ("Your story", "mary is in the hall .")]
             for which in (before["variant"], 1 - before["variant"]):
-                widget.locator("input[name=model]").nth(which).check()
+                widget.locator("input[name=variant]").nth(which).check()
                 title, text = texts[which]
                 widget.get_by_role("textbox", name=title).fill(text)
                 assert_torch(widget, stem)
@@ -415,7 +414,7 @@ def test_every_widget_follows_edits_of_every_input(
             widget.get_by_role("radio").last.check()
             assert_torch(widget, stem)
         if stem == "ablation":
-            widget.locator("input[name=model]").nth(2).check()
+            widget.locator("input[name=variant]").nth(2).check()
             assert_torch(widget, stem)
         if stem == "beam_tree":
             widget.get_by_role("button", name="Draw two others").click()
@@ -477,7 +476,7 @@ def test_the_page_and_python_refuse_the_same_inputs(stem: str) -> None:
                 inputs["more"] = 1
                 break
         cases.append(json.loads(json.dumps(inputs)))
-    told = in_node(INPUTS, "({ problem }, [spec, inputs]) => problem(spec, inputs)", spec, cases)
+    found = in_node(INPUTS, "({ problem }, [spec, inputs]) => problem(spec, inputs)", spec, cases)
 
     def refused(inputs: dict[str, Any]) -> bool:
         try:
@@ -488,7 +487,7 @@ def test_the_page_and_python_refuse_the_same_inputs(stem: str) -> None:
 
     python = [refused(inputs) for inputs in cases]
     assert count / 6 < sum(python) < 5 * count / 6
-    differ = [(t, i) for t, p, i in zip(told, python, cases, strict=True) if bool(t) != p]
+    differ = [(t, i) for t, p, i in zip(found, python, cases, strict=True) if bool(t) != p]
     assert differ == []
 
 
@@ -572,6 +571,6 @@ def test_the_module_that_a_kernel_sends_is_whole(chapter: Visit, stem: str) -> N
             const url = URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
             return typeof (await import(url)).default.render;
         }""",
-        module_text(stem),
+        module_text(WIDGETS[stem].view()),
     )
     assert kind == "function"

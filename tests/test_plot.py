@@ -23,7 +23,7 @@ from matplotlib.text import Text
 from PIL import Image
 
 from tinylib.lab import plot
-from tinylib.lab.architecture import (
+from tinylib.lab.plot.architecture import (
     add_norm,
     attention_scoring,
     decoder_only,
@@ -40,21 +40,11 @@ from tinylib.lab.architecture import (
     synthesizer,
     transformer,
 )
-from tinylib.lab.diagram import KINDS, Arrow, Box, diagram
-from tinylib.lab.plot import (
-    Figure,
-    alignment,
-    distributions,
-    hands,
-    heat,
-    heats,
-    lines,
-    luminance,
-    maps,
-    over_words,
-    rasters,
-    shade,
-)
+from tinylib.lab.plot.attention import alignment, maps
+from tinylib.lab.plot.curves import distributions, hands, lines, over_words
+from tinylib.lab.plot.diagram import KINDS, Arrow, Box, diagram
+from tinylib.lab.plot.matrices import heat, heats, rasters
+from tinylib.lab.plot.style import Figure, luminance, shade
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -190,18 +180,18 @@ OF_CHAPTERS = {
     "encoder_decoder": "01_encoder_decoder",
     "seq2seq": "02_seq2seq",
     "paths": "02_seq2seq",
-    "attention_scoring": "03_attention_scoring",
-    "seq2seq_attention": "03_attention_scoring",
-    "self_attention": "04_self_attention",
-    "positional_encoding": "05_positional_encoding",
-    "multi_head_attention": "06_multi_head_attention",
-    "synthesizer": "06_multi_head_attention",
-    "transformer": "07_transformer",
-    "add_norm": "07_transformer",
-    "gpt": "08_gpt",
-    "decoder_only": "08_gpt",
-    "generation": "09_generation",
-    "kv_cache": "09_generation",
+    "attention_scoring": "04_attention_scoring",
+    "seq2seq_attention": "05_seq2seq_attention",
+    "self_attention": "06_self_attention",
+    "positional_encoding": "07_positional_encoding",
+    "multi_head_attention": "08_multi_head_attention",
+    "synthesizer": "synthesizer",
+    "transformer": "10_transformer",
+    "add_norm": "09_transformer_block",
+    "gpt": "12_gpt",
+    "decoder_only": "12_gpt",
+    "generation": "14_generation",
+    "kv_cache": "15_kv_cache",
 }
 
 
@@ -276,7 +266,7 @@ def test_no_text_is_smaller_than_nine_points_or_off_the_page(name):
 
 def test_pyplot_is_never_imported():
     code = (
-        "import sys; from tinylib.lab import architecture as a; a.self_attention(); "
+        "import sys; from tinylib.lab.plot import architecture as a; a.self_attention(); "
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -1066,9 +1056,9 @@ def test_with_a_cache_only_the_last_row_is_computed():
     assert computed == [max(y for _, y, _ in cached)] * (3 * 3 + 6)
     old = {(x, y) for x, y, look in cached if look == kept}
     assert old == {(x, y) for x, y, _ in cached[18:54] if y != computed[0]}  # of K and V
-    told = [text.get_text() for text in texts(drawn("kv_cache")) if "computed:" in text.get_text()]
-    assert told == ["computed: 6 rows of each, 21 weights", "computed: 1 row of each, 6 weights"]
-    assert told[0].removeprefix("computed: ") in drawn("kv_cache").alt
+    found = [text.get_text() for text in texts(drawn("kv_cache")) if "computed:" in text.get_text()]
+    assert found == ["computed: 6 rows of each, 21 weights", "computed: 1 row of each, 6 weights"]
+    assert found[0].removeprefix("computed: ") in drawn("kv_cache").alt
 
 
 def test_an_arrow_runs_aside_and_its_port_stands_in_the_target():
@@ -1158,8 +1148,8 @@ def test_the_drawing_of_a_phone_keeps_its_text_legible(name):
 )
 def test_paths_tells_the_longest_way(n, k, steps):
     figure = paths(n, k)
-    told = [text.get_text() for text in texts(figure) if "longest way" in text.get_text()]
-    assert told == [f"longest way: {count}" for count in steps]
+    found = [text.get_text() for text in texts(figure) if "longest way" in text.get_text()]
+    assert found == [f"longest way: {count}" for count in steps]
     assert f"over {n} words" in figure.alt and f"{steps[0]} layers" in figure.alt
 
 

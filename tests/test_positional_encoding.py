@@ -354,10 +354,10 @@ def test_a_farther_key_costs_more() -> None:
 # --- attention that knows where words stand ----------------------------------------------------
 
 
-def model_of(kind: str, width: int = D, longest: int = 40) -> PositionalAttention:
+def model_of(kind: str, width: int = D, max_len: int = 40) -> PositionalAttention:
     """Its learned positions are as large as the words, so that they count."""
     torch.manual_seed(1)
-    model = PositionalAttention(width, kind, longest)
+    model = PositionalAttention(width, kind, max_len)
     with torch.no_grad():
         model.learned.w_pos.normal_()
         for layer in (model.w_q, model.w_k, model.w_v):
@@ -535,7 +535,7 @@ def test_bad_input_is_refused_in_words(unchecked: None) -> None:
     for width, hands in ((3, 1), (6, 1), (6, 2), (6, 6)):
         with pytest.raises(ValueError, match=f"{width} numbers, {hands} angles: a pair needs one"):
             rotate(torch.zeros(T, width), torch.zeros(T, hands))
-    learned = PositionalAttention(D, "learned", longest=T)
+    learned = PositionalAttention(D, "learned", max_len=T)
     _, seen = learned(torch.zeros(T, D))
     with pytest.raises(ValueError, match="positions 7 to 7 are wanted, the table has 0 to 6"):
         learned(torch.zeros(1, D), seen)

@@ -21,10 +21,13 @@ from refresh import ROOT
 from torch import Tensor
 
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
-from tinylib.lab import language_recipes, processes, train, weights
-from tinylib.lab import precision as module
-from tinylib.lab.optimisers import adamw
-from tinylib.lab.precision import (
+from tinylib.lab import processes, weights
+from tinylib.lab.recipes import shakespeare
+from tinylib.lab.train import precision as module
+from tinylib.lab.train import registry
+from tinylib.lab.train.loop import fit
+from tinylib.lab.train.optimisers import adamw
+from tinylib.lab.train.precision import (
     FLOAT32,
     LEAST,
     MARGIN,
@@ -41,9 +44,10 @@ from tinylib.lab.precision import (
     quickest,
     relative_times,
 )
-from tinylib.lab.train import Fit, Outcome, fit, recipe
+from tinylib.lab.train.registry import Outcome, recipe
+from tinylib.lab.train.run import Fit
 
-CONFIG = GPTConfig(V=11, longest=7, D=12, H=3, layers=2, dropout=0.2)
+CONFIG = GPTConfig(V=11, max_len=7, D=12, H=3, layers=2, dropout=0.2)
 
 
 def writer(V: int = CONFIG.V) -> GPT:
@@ -130,10 +134,10 @@ def test_bf16_is_near_and_its_loss_in_float32() -> None:
 
 
 def test_the_processor_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = tmp_path / "cpuinfo"
-    told.write_text("processor\t: 0\nmodel name\t: Tiny: 3 GHz\nprocessor\t: 1\nmodel name\t: x\n")
+    found = tmp_path / "cpuinfo"
+    found.write_text("processor\t: 0\nmodel name\t: Tiny: 3 GHz\nprocessor\t: 1\nmodel name\t: x\n")
     instructions = torch.backends.cpu.get_cpu_capability()
-    assert processor(told) == f"Tiny: 3 GHz, {instructions}"
+    assert processor(found) == f"Tiny: 3 GHz, {instructions}"
     assert processor() not in ("", instructions)
     monkeypatch.setattr("platform.processor", lambda: "")
     monkeypatch.setattr("platform.machine", lambda: "arm64")
@@ -384,7 +388,7 @@ def test_a_name_fixes_the_choice(capsys: pytest.CaptureFixture[str]) -> None:
 def text(monkeypatch: pytest.MonkeyPatch) -> Tensor:
     """In place of Shakespeare: 300 characters to train on, and to judge by."""
     ids = torch.arange(300) ** 2 % 13
-    monkeypatch.setattr(language_recipes, "characters", lambda: (None, ids, ids.flip(0)))
+    monkeypatch.setattr(shakespeare, "characters", lambda: (None, ids, ids.flip(0)))
     return ids.flip(0)
 
 
@@ -399,14 +403,14 @@ def test_a_recipe_says_its_precision_and_goes_on_in_it(
     config = CONFIG._replace(V=13)
 
     def trained(name: str) -> tuple[Fit, dict[str, Any]]:
-        return language_recipes.train_small(config, how, 10, tmp_path / name, show=False)[1:]
+        return shakespeare.train_small(config, how, 10, tmp_path / name, show=False)[1:]
 
     speeds(monkeypatch, {"highest": 1.0, "bf16": 2.0})
     unbroken, figures = trained("one.safetensors")
-    told = {"name": "bf16", "processor": processor(), "speed": {"highest": 1.0, "bf16": 2.0}}
-    assert figures["precision"] == told
+    found = {"name": "bf16", "processor": processor(), "speed": {"highest": 1.0, "bf16": 2.0}}
+    assert figures["precision"] == found
 
-    steps, kept = 0, language_recipes.Windows.__call__
+    steps, kept = 0, shakespeare.Windows.__call__
 
     def power_cut(self: Any, step: int) -> Tensor:
         nonlocal steps
@@ -416,11 +420,11 @@ def test_a_recipe_says_its_precision_and_goes_on_in_it(
         return kept(self, step)
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(language_recipes.Windows, "__call__", power_cut)
+        patch.setattr(shakespeare.Windows, "__call__", power_cut)
         trained("two.safetensors")
     speeds(monkeypatch, {"highest": 1.0, "bf16": 0.5})
     resumed, figures = trained("two.safetensors")
-    assert figures["precision"] == told
+    assert figures["precision"] == found
     assert (resumed.losses, resumed.valid) == (unbroken.losses, unbroken.valid)
     other, figures = trained("three.safetensors")
     assert figures["precision"]["name"] == "highest"
@@ -432,8 +436,8 @@ def test_all_runs_of_a_recipe_have_the_same_precision(
 ) -> None:
     turns: Iterator[dict[str, float]] = iter([{"highest": 1.0, "bf16": 2.0}])
     monkeypatch.setattr(module, "_tried", lambda *_: next(turns))  # a second trial would fail
-    monkeypatch.setattr(language_recipes, "SMALL", CONFIG._replace(V=13))
-    out = language_recipes.modern_parts(tmp_path / "all.safetensors", steps=2)  # type: ignore[call-arg]
+    monkeypatch.setattr(shakespeare, "SMALL", CONFIG._replace(V=13))
+    out = shakespeare.modern_parts(tmp_path / "all.safetensors", steps=2)  # type: ignore[call-arg]
     runs = [run for two in out.figures["runs"].values() for run in two]
     assert len(runs) == 10
     assert {run["precision"]["name"] for run in runs} == {"bf16"}
@@ -442,10 +446,10 @@ def test_all_runs_of_a_recipe_have_the_same_precision(
 def test_the_command_fixes_the_precision_and_a_restart_measures_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(train, "RECIPES", {})
-    monkeypatch.setattr(train, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(registry, "RECIPES", {})
+    monkeypatch.setattr(registry, "CACHE", tmp_path / "cache")
     monkeypatch.setattr(weights, "FOLDER", tmp_path / "weights")
-    monkeypatch.setattr(train, "import_module", lambda name: None)
+    monkeypatch.setattr(registry, "import_module", lambda name: None)
     costs = ZEN
 
     @recipe("trial")
@@ -466,7 +470,7 @@ def test_the_command_fixes_the_precision_and_a_restart_measures_again(
     def large(checkpoint: Path) -> Outcome:
         raise AssertionError("not asked for")
 
-    weights.write_json(train.CACHE / "trial-large.json", {})
+    weights.write_json(registry.CACHE / "trial-large.json", {})
 
     def name() -> str:
         record = weights.results("trial")
@@ -475,15 +479,17 @@ def test_the_command_fixes_the_precision_and_a_restart_measures_again(
         found: str = record["figures"]["precision"]["name"]
         return found
 
-    assert train.main(["trial"]) == 0 and name() == "bf16"
+    assert registry.main(["trial"]) == 0 and name() == "bf16"
     assert "precision: bf16, chosen on" in capsys.readouterr().err
     costs = XEON
-    assert train.main(["trial"]) == 0 and name() == "bf16", "the checkpoint says so"
-    assert train.main(["trial", "--restart"]) == 0 and name() == "highest"
-    assert train.main(["trial", "--restart", "--precision", "medium"]) == 0 and name() == "medium"
+    assert registry.main(["trial"]) == 0 and name() == "bf16", "the checkpoint says so"
+    assert registry.main(["trial", "--restart"]) == 0 and name() == "highest"
+    assert (
+        registry.main(["trial", "--restart", "--precision", "medium"]) == 0 and name() == "medium"
+    )
     with pytest.raises(ValueError, match="began in precision 'medium'"):
-        train.main(["trial", "--precision", "bf16"])
-    assert (train.CACHE / "trial-large.json").is_file()
+        registry.main(["trial", "--precision", "bf16"])
+    assert (registry.CACHE / "trial-large.json").is_file()
 
 
 # --- several processes ---------------------------------------------------------------------------
@@ -501,8 +507,8 @@ def chosen_in_a_process(folder: Path) -> None:
             return clock.loss(model, tokens)
 
         chosen = decide(writer(), loss, batch, checkpoint=folder / "run.safetensors", clock=clock)
-        told = [chosen._asdict(), sorted(rows)]
-        (folder / f"{rank}.told").write_text(json.dumps(told))
+        found = [chosen._asdict(), sorted(rows)]
+        (folder / f"{rank}.chosen").write_text(json.dumps(found))
 
 
 def test_several_processes_choose_the_same(tmp_path: Path) -> None:
@@ -514,9 +520,9 @@ def test_several_processes_choose_the_same(tmp_path: Path) -> None:
         text=True,
     )
     assert run.returncode == 0, run.stderr
-    told, other = (json.loads((tmp_path / f"{rank}.told").read_text()) for rank in (0, 1))
-    assert told == other
-    found, rows = told
+    report, other = (json.loads((tmp_path / f"{rank}.chosen").read_text()) for rank in (0, 1))
+    assert report == other
+    found, rows = report
     assert rows == [2], "of four"
     expected = {n: 2 / (ZEN[n] / ZEN["highest"] + XEON[n] / XEON["highest"]) for n in FLOAT32}
     assert {n: found["speed"][n] for n in FLOAT32} == pytest.approx(expected)

@@ -15,8 +15,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from tinylib.gpt import GPT
-from tinylib.lab.data import DataError
-from tinylib.lab.pretrained import CONFIG, INDEX, WHOLE, load_gpt2
+from tinylib.lab.data.download import DataError
+from tinylib.lab.models.pretrained import CONFIG, INDEX, WHOLE, load_gpt2
 
 V, LONGEST, D, H, LAYERS = 31, 67, 33, 3, 2
 B, T = 5, 13
@@ -58,8 +58,10 @@ def folder(saved: Path, tmp_path: Path) -> Path:
 def changed(folder: Path, **change: Any) -> Path:
     """The folder with other settings in its config; None takes one out."""
     path = folder / CONFIG
-    told = json.loads(path.read_text()) | change
-    path.write_text(json.dumps({name: value for name, value in told.items() if value is not None}))
+    settings = json.loads(path.read_text()) | change
+    path.write_text(
+        json.dumps({name: value for name, value in settings.items() if value is not None})
+    )
     return folder
 
 
@@ -169,7 +171,7 @@ def test_what_the_config_leaves_out_is_gpt2s(saved: Path, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"model_type": "llama"}, 'model_type is "llama", and this GPT knows only "gpt2"'),
         ({"activation_function": "relu"}, 'activation_function is "relu", .* only "gelu_new" or'),
@@ -191,8 +193,10 @@ def test_what_the_config_leaves_out_is_gpt2s(saved: Path, folder: Path) -> None:
         ({"quantization_config": {"quant_method": "gptq"}}, "quantization_config is .*only null"),
     ],
 )
-def test_another_kind_of_model_is_refused(folder: Path, change: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_another_kind_of_model_is_refused(
+    folder: Path, change: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
         load_gpt2(changed(folder, **change))
 
 
@@ -205,7 +209,7 @@ def test_a_number_that_is_null_is_refused(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"vocab_size": 10**13}, "vocab_size is 10000000000000: a size is 1 to 16777216"),
         ({"n_embd": 10**30}, "n_embd is 10{30}: a size is 1 to 16777216"),
@@ -216,9 +220,9 @@ def test_a_number_that_is_null_is_refused(folder: Path, name: str) -> None:
     ids=str,
 )
 def test_sizes_far_beyond_the_file_are_refused_before_memory_is_taken(
-    folder: Path, change: dict[str, Any], told: str
+    folder: Path, change: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         load_gpt2(changed(folder, **change))
 
 
@@ -280,8 +284,8 @@ def test_wrong_tensors_are_named(folder: Path) -> None:
     rewritten(folder, without("h.1.attn.c_attn.bias"))
     with pytest.raises(ValueError) as refused:
         load_gpt2(folder)
-    told = f"the tensors in {folder} are not those of its config.json: "
-    assert str(refused.value).startswith(f"{told}h.1.attn.c_attn.bias is missing. Save or fetch")
+    found = f"the tensors in {folder} are not those of its config.json: "
+    assert str(refused.value).startswith(f"{found}h.1.attn.c_attn.bias is missing. Save or fetch")
 
     def wrong(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         tensors["transformer.h.0.attn.c_attn.weight"] = torch.zeros(3 * D, D)
@@ -360,10 +364,10 @@ def test_an_index_cannot_name_a_file_elsewhere(folder: Path, name: str) -> None:
         load_gpt2(folder)
 
 
-@pytest.mark.parametrize("told", [{}, {"weight_map": {}}, {"weight_map": {"wte.weight": 7}}])
-def test_an_index_must_be_one(folder: Path, told: dict[str, Any]) -> None:
+@pytest.mark.parametrize("index", [{}, {"weight_map": {}}, {"weight_map": {"wte.weight": 7}}])
+def test_an_index_must_be_one(folder: Path, index: dict[str, Any]) -> None:
     (folder / WHOLE).unlink()
-    (folder / INDEX).write_text(json.dumps(told))
+    (folder / INDEX).write_text(json.dumps(index))
     with pytest.raises(ValueError, match="has no weight_map from tensors to files"):
         load_gpt2(folder)
 
@@ -430,6 +434,6 @@ def test_a_folder_is_not_looked_for_on_the_hub(
 
 def test_without_the_hubs_package_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", cast(ModuleType, None))
-    told = "there is no folder somebody/gpt2. .* pip install huggingface_hub"
-    with pytest.raises(ImportError, match=told):
+    message = "there is no folder somebody/gpt2. .* pip install huggingface_hub"
+    with pytest.raises(ImportError, match=message):
         load_gpt2("somebody/gpt2")

@@ -20,10 +20,14 @@ from refresh import ROOT
 from torch import Tensor, nn
 
 from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood, next_token_loss
-from tinylib.lab import optimisers, processes, train, weights
+from tinylib.lab import processes, weights
 from tinylib.lab.files import InUse, locked
-from tinylib.lab.optimisers import muon
-from tinylib.lab.train import Fit, Outcome, fit, linear, recipe
+from tinylib.lab.train import optimisers, registry
+from tinylib.lab.train.loop import fit
+from tinylib.lab.train.optimisers import muon
+from tinylib.lab.train.registry import Outcome, recipe
+from tinylib.lab.train.run import Fit
+from tinylib.lab.train.schedules import linear
 
 B, T, V, PAD = 6, 11, 13, 0
 STEPS = 12
@@ -108,7 +112,7 @@ def trained(
     products: torch.dtype = torch.float32,
     **how: Any,
 ) -> Fit:
-    """A short training by Muon, in float32 unless told otherwise, however quick bf16 is here.
+    """A short training by Muon, by default in float32, however quick bf16 is here.
 
     In float32, another order of summing changes no weight by more than 1e-6. In bf16 it does by up
     to 1e-3, for the last bit of a gradient may decide how a number is rounded.
@@ -131,7 +135,7 @@ def trained(
 
 def work(folder: Path) -> None:
     """One of several processes: it follows a recipe, and notes what it has seen."""
-    train.CACHE, weights.FOLDER = folder / "cache", folder / "weights"
+    registry.CACHE, weights.FOLDER = folder / "cache", folder / "weights"
     rank = int(os.environ["RANK"])
 
     @recipe("trial")
@@ -159,7 +163,7 @@ def work(folder: Path) -> None:
                 refused["busy"] = str(error)
         halved = trained(writer(), loss=mixed_precision_loss)
         dropped = trained(writer(dropout=0.5))
-        told = {
+        found = {
             "losses": run.losses,
             "valid": run.valid,
             "curves": curves,
@@ -167,12 +171,12 @@ def work(folder: Path) -> None:
             "halved": halved.losses,
             "dropped": dropped.losses,
         }
-        (folder / f"{rank}.json").write_text(json.dumps(told))
+        (folder / f"{rank}.json").write_text(json.dumps(found))
         weights.save(folder / f"{rank}.safetensors", model)
         source = {"licence": "CC0-1.0", "attribution": "nobody"}
         return Outcome(model, run, 0, "noise", {"rank": rank}, {}, **source)
 
-    sys.exit(train.main(["trial"]))
+    sys.exit(registry.main(["trial"]))
 
 
 def test_two_processes_are_one(tmp_path: Path) -> None:
@@ -185,37 +189,37 @@ def test_two_processes_are_one(tmp_path: Path) -> None:
         text=True,
     )
     assert run.returncode == 0, run.stderr
-    told, other = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1))
-    assert told == other, "both know the same"
+    found, other = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1))
+    assert found == other, "both know the same"
     model = writer()
     alone = trained(model, show=False)
-    assert told["losses"] == pytest.approx(alone.losses, rel=1e-5)
-    assert [step for step, _ in told["valid"]] == [4, 8, 12]
+    assert found["losses"] == pytest.approx(alone.losses, rel=1e-5)
+    assert [step for step, _ in found["valid"]] == [4, 8, 12]
     values = [value for _, value in alone.valid]
-    assert [value for _, value in told["valid"]] == pytest.approx(values, rel=1e-5)
+    assert [value for _, value in found["valid"]] == pytest.approx(values, rel=1e-5)
     for rank in (0, 1):
         tensors, _ = weights.load(tmp_path / f"{rank}.safetensors")
         for name, w in weights.tensors_of(model).items():
             torch.testing.assert_close(tensors[name], w, rtol=0, atol=2e-5)
 
     halved = trained(writer(), loss=mixed_precision_loss, show=False).losses
-    assert told["halved"] == pytest.approx(halved, rel=2e-2)
-    assert told["halved"][:1] == pytest.approx(halved[:1], rel=1e-3)
-    assert told["dropped"] != told["losses"]
+    assert found["halved"] == pytest.approx(halved, rel=2e-2)
+    assert found["halved"][:1] == pytest.approx(halved[:1], rel=1e-3)
+    assert found["dropped"] != found["losses"]
     for name, how in RIGHT.items():
         whole = trained(writer(), **how, show=False).losses
-        assert told["curves"][name] == pytest.approx(whole, rel=1e-3), name
+        assert found["curves"][name] == pytest.approx(whole, rel=1e-3), name
     for name in ("worth", "uncounted"):
-        assert "a loss that is a mean over targets or rows" in told["refused"][name]
-    assert "/busy is in use by process " in told["refused"]["busy"], "both are told"
-    assert "2 processes cannot share a batch of 5 rows alike" in told["refused"]["odd"]
+        assert "a loss that is a mean over targets or rows" in found["refused"][name]
+    assert "/busy is in use by process " in found["refused"]["busy"], "both are told"
+    assert "2 processes cannot share a batch of 5 rows alike" in found["refused"]["odd"]
 
-    record = json.loads(run.stdout)  # told once
+    record = json.loads(run.stdout)  # printed by the first process alone
     assert record == json.loads((tmp_path / "weights/results/trial.json").read_text())
     assert (record["processes"], record["figures"]) == (2, {"rank": 0})
     assert weights.load(tmp_path / "weights" / "trial.safetensors").metadata == {}
     left = weights.load(tmp_path / "cache" / "trial.safetensors").tensors["losses"]
-    assert left.tolist() == told["losses"]
+    assert left.tolist() == found["losses"]
     curves = 3 + len(RIGHT)  # and "uncounted" ends when its third batch is refused
     assert run.stderr.count(f"step {STEPS} of {STEPS}: loss") == curves, "of two one tells"
 

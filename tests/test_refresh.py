@@ -23,7 +23,7 @@ from refresh import (
     set_up_cell,
 )
 
-from tinylib.lab.plot import lines
+from tinylib.lab.plot.curves import lines
 
 
 def with_output(*outputs: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -43,10 +43,10 @@ def test_readable_ids_stay_and_the_others_come_from_the_section() -> None:
         ]
     )
     notebook.cells[3].id = "kept-as-it-is"
-    text = canonical(notebook, "07_transformer")
+    text = canonical(notebook, "10_transformer")
     words = "start why-sqrt-k-2 kept-as-it-is why-sqrt-k-3 why-sqrt-k from-another-chapter".split()
-    assert [cell.id for cell in notebook.cells] == [f"07-{word}" for word in words]
-    assert canonical(nbformat.reads(text, as_version=4), "07_transformer") == text
+    assert [cell.id for cell in notebook.cells] == [f"10-{word}" for word in words]
+    assert canonical(nbformat.reads(text, as_version=4), "10_transformer") == text
     canonical(notebook, "museum")
     assert [cell.id for cell in notebook.cells] == [f"museum-{word}" for word in words]
 

@@ -9,6 +9,7 @@ from amounts import THOROUGH
 from browsing import (
     BUILT,
     CHAPTER,
+    CHAPTER_PAGES,
     LIVE_PAGES,
     PAGES,
     ROOT,
@@ -30,9 +31,10 @@ AXE = ROOT / "site" / "node_modules" / "axe-core" / "axe.min.js"
 
 def test_a_widget_is_on_the_pages_of_the_chapters_that_import_it() -> None:
     for stem in WIDGETS:
-        for page in PAGES[1:]:
+        for page in CHAPTER_PAGES:
             chapter = (CHAPTERS / Path(page).name).with_suffix(".ipynb").read_text()
-            imported = re.search(rf"from tinylib\.widgets\.{stem} import \w+Widget", chapter)
+            name = WIDGETS[stem].__name__
+            imported = re.search(rf"from tinylib\.widgets\.[\w.]+ import .*\b{name}\b", chapter)
             shown = f'data-widget="{stem}"' in (BUILT / page).read_text()
             assert shown == bool(imported), (
                 f"{page} and {stem}: a chapter that imports a widget shows it, and no other does; "
@@ -47,7 +49,7 @@ def test_a_page_is_light_quiet_and_asks_nobody_else(
     visit = Visit(context, site, path)
     visit.page.wait_for_timeout(300)
     assert visit.console == [] and visit.foreign == []
-    assert len(visit.requests) <= 35, visit.requests
+    assert len(visit.requests) <= 42, visit.requests  # half of them the widgets' small scripts
     assert visit.weight() <= 450_000, visit.requests
     assert not any("/ort/" in url for url in visit.requests), "the runtime was loaded unasked"
 
@@ -264,7 +266,7 @@ def late(route: Route) -> None:
 def test_a_formula_whose_font_comes_late_scrolls_by_keyboard(browser: Browser, site: str) -> None:
     with browser.new_context(viewport={"width": 375, "height": 700}) as context:
         context.route("**/*.woff2", late)
-        page = Visit(context, site, "chapters/03_attention_scoring.html").page
+        page = Visit(context, site, "chapters/04_attention_scoring.html").page
         page.add_style_tag(content="section { content-visibility: visible !important }")
         page.evaluate(DRAWN)
         stuck = page.evaluate(
@@ -299,13 +301,13 @@ SIGNS = """() => [...document.querySelectorAll('.predict')].map((question) =>
     }))"""
 
 
-@pytest.mark.parametrize("path", PAGES[2:])
+@pytest.mark.parametrize("path", CHAPTER_PAGES[1:])
 def test_an_answer_says_by_word_and_sign_whether_it_is_right(
     context: BrowserContext, site: str, path: str
 ) -> None:
     """One of each question's is: a check mark; the others get a cross. Not by colour alone."""
     questions = Visit(context, site, path).page.evaluate(SIGNS)
-    assert len(questions) >= 3
+    assert questions  # how many, test_exercises.py says
     for answers in questions:
         closed, signs, words = zip(*answers, strict=True)
         assert set(closed) == {'""'}, "not before it is opened"

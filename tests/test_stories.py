@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
-from tinylib.lab import stories as module
-from tinylib.lab.data import BOS, EOS, PAD, Vocabulary
-from tinylib.lab.stories import (
+from tinylib.lab.data import stories as module
+from tinylib.lab.data.stories import (
     END,
     KINDS,
     LONGEST,
@@ -41,6 +40,7 @@ from tinylib.lab.stories import (
     stories,
     tell,
 )
+from tinylib.lab.data.text import BOS, EOS, PAD, Vocabulary
 
 EXAMPLE = """
     lucy waits in the hall . paul is in the cellar . the key lies in the cellar .
@@ -299,7 +299,7 @@ def test_entropy_is_that_of_all_stories_where_all_can_be_counted(
     n = torch.tensor([len(words) + 1 - len(start) for _, words in every])
     exact = -(p * p.log()).sum() / (p * n).sum()
 
-    random, told = Random(0), []
+    random, sample = Random(0), []
     for _ in range(2000):
         teller = Teller()
         for word in start:
@@ -307,10 +307,10 @@ def test_entropy_is_that_of_all_stories_where_all_can_be_counted(
         while teller.probabilities:
             teller.add(draw(teller.probabilities, random.random))
         story = teller.story()
-        told.append(
+        sample.append(
             story._replace(log_probs=story.log_probs[len(start) :], kinds=story.kinds[len(start) :])
         )
-    found = entropy(told)
+    found = entropy(sample)
     assert abs(found.nats - exact.item()) < 4 * found.error
     assert 0 < found.error < 0.02 * found.nats
 

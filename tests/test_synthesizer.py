@@ -28,10 +28,10 @@ def some(*shape: int, share: float = 0.6) -> Tensor:
     return torch.rand(shape, generator=torch.Generator().manual_seed(0)) < share
 
 
-def layer_of(width: int = D, heads: int = H, longest: int = L) -> DenseSynthesizer:
+def layer_of(width: int = D, heads: int = H, max_len: int = L) -> DenseSynthesizer:
     """Its biases are not 0, so that they count; float64."""
     torch.manual_seed(1)
-    layer = DenseSynthesizer(width, heads, longest).double()
+    layer = DenseSynthesizer(width, heads, max_len).double()
     with torch.no_grad():
         layer.b_1.normal_()
         layer.b_2.normal_()
@@ -148,7 +148,7 @@ def test_every_parameter_learns_and_starts_at_its_scale() -> None:
     assert not layer.b_1.any() and not layer.b_2.any()
     scores = layer.forward_with_weights(torch.randn(64, 512)).scores
     assert 0.3 < scores.std().item() < 1.5  # the softmax starts soft, and not flat
-    small = layer_of(longest=T)
+    small = layer_of(max_len=T)
     small(rows_of(B)).square().sum().backward()
     assert all(p.grad is not None and p.grad.any() for p in small.parameters())
 
@@ -156,11 +156,11 @@ def test_every_parameter_learns_and_starts_at_its_scale() -> None:
 widths = st.integers(1, 6)
 
 
-@given(heads=widths, k=widths, longest=widths)
-def test_parameters_are_those_that_can_be_counted(heads: int, k: int, longest: int) -> None:
-    layer = DenseSynthesizer(heads * k, heads, longest)
+@given(heads=widths, k=widths, max_len=widths)
+def test_parameters_are_those_that_can_be_counted(heads: int, k: int, max_len: int) -> None:
+    layer = DenseSynthesizer(heads * k, heads, max_len)
     counted = sum(p.numel() for p in layer.parameters())
-    assert parameters(heads * k, heads, longest) == counted
+    assert parameters(heads * k, heads, max_len) == counted
 
 
 def counted(function: Callable[[], Any]) -> int:

@@ -28,11 +28,15 @@ from test_weights import room_for
 from torch import Tensor, nn
 
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
-from tinylib.lab import optimisers, train, weights
+from tinylib.lab import weights
 from tinylib.lab.files import InUse, locked
-from tinylib.lab.optimisers import adamw, muon
-from tinylib.lab.precision import processor
-from tinylib.lab.train import Fit, Outcome, constant, cosine, fit, linear, recipe
+from tinylib.lab.train import optimisers, progress, registry
+from tinylib.lab.train.loop import fit
+from tinylib.lab.train.optimisers import adamw, muon
+from tinylib.lab.train.precision import processor
+from tinylib.lab.train.registry import Outcome, recipe
+from tinylib.lab.train.run import Fit
+from tinylib.lab.train.schedules import constant, cosine, linear
 
 B, D, HIDDEN = 3, 5, 7
 Pair = tuple[Tensor, Tensor]
@@ -116,9 +120,9 @@ def test_it_is_torchs_adamw() -> None:
     decayed = {"params": [reference[0].weight, reference[3].weight], "weight_decay": 0.01}
     plain = {"params": [reference[0].bias, reference[3].bias], "weight_decay": 0.0}
     learner = torch.optim.AdamW([decayed, plain], 1e-3, fused=False, foreach=False)
-    for x, told in zip(xs, losses, strict=True):
+    for x, found in zip(xs, losses, strict=True):
         value = error(reference, (x, x.sum(-1, keepdim=True)))
-        assert told == pytest.approx(value.item(), rel=1e-5)
+        assert found == pytest.approx(value.item(), rel=1e-5)
         learner.zero_grad()
         value.backward()
         nn.utils.clip_grad_norm_(reference.parameters(), 1.0)
@@ -322,17 +326,17 @@ def test_a_checkpoint_of_another_run_is_refused_and_kept(tmp_path: Path) -> None
             "model": nn.Linear(D, 1)
         },
     }
-    for told, change in others.items():
+    for found, change in others.items():
         with pytest.raises(ValueError) as refused:
             trained(**(how | change))
-        assert told in str(refused.value)
+        assert found in str(refused.value)
         assert f"To train from the start, give another path or delete {path}" in str(refused.value)
         assert path.read_bytes() == before
     weights.save(path, network())
     with pytest.raises(ValueError, match=r"is not a checkpoint of fit\(\)\. To train from the st"):
         trained(**how)
     path.write_bytes(before)
-    rewrite(path, lambda tensors, told: [told.pop(key) for key in ("model", "loss", "first")])
+    rewrite(path, lambda tensors, found: [found.pop(key) for key in ("model", "loss", "first")])
     with pytest.raises(ValueError, match="is of an older version, which did not store what"):
         trained(**how)
 
@@ -386,22 +390,22 @@ OTHERS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("told", OTHERS)
+@pytest.mark.parametrize("message", OTHERS)
 @pytest.mark.parametrize("stop", [6, None])
 def test_another_model_of_the_same_shapes_or_another_loss_is_refused(
-    tmp_path: Path, told: str, stop: int | None
+    tmp_path: Path, message: str, stop: int | None
 ) -> None:
     """Whether the run was stopped or had ended; the model that was passed is as it was."""
     path = tmp_path / "run.safetensors"
     with suppress(Stop):
         trained(small(), batch=partial(windows_before, stop), loss=smoothed, checkpoint=path)
-    before, other = path.read_bytes(), small(**OTHERS[told].get("model", {}))
+    before, other = path.read_bytes(), small(**OTHERS[message].get("model", {}))
     for p in other.parameters():
         nn.init.normal_(p, std=0.1)
     start = deepcopy(other)
     with pytest.raises(ValueError) as refused:
-        trained(other, batch=windows, loss=OTHERS[told].get("loss", smoothed), checkpoint=path)
-    assert told in str(refused.value)
+        trained(other, batch=windows, loss=OTHERS[message].get("loss", smoothed), checkpoint=path)
+    assert message in str(refused.value)
     assert f"To train from the start, give another path or delete {path}" in str(refused.value)
     assert path.read_bytes() == before and same(other, start)
     run = trained(small(), batch=windows, loss=smoothed, checkpoint=path)
@@ -494,17 +498,17 @@ CHANGED: dict[str, Callable[[dict[str, Tensor], dict[str, Any]], None]] = {
 }
 
 
-@pytest.mark.parametrize("told", CHANGED)
+@pytest.mark.parametrize("message", CHANGED)
 def test_a_checkpoint_that_a_program_has_changed_is_refused_in_words(
-    tmp_path: Path, told: str
+    tmp_path: Path, message: str
 ) -> None:
     path, model = tmp_path / "run.safetensors", network()
     with pytest.raises(Stop):
         trained(batch=partial(stopping, 9), checkpoint=path, validate=held_out)
-    rewrite(path, CHANGED[told])
+    rewrite(path, CHANGED[message])
     with pytest.raises(ValueError, match="To train from the start, give another path") as refused:
         trained(model, checkpoint=path, validate=held_out)
-    assert told in str(refused.value)
+    assert message in str(refused.value)
     assert same(model, network()), "it is as it was"
 
 
@@ -827,14 +831,14 @@ def test_kill_9_changes_nothing(tmp_path: Path) -> None:
         text=True,
     )
     assert made.returncode == 0, made.stderr
-    told = json.loads(made.stdout)
+    found = json.loads(made.stdout)
     curves = {path.stem: json.loads(path.read_text()) for path in tmp_path.glob("*.json")}
     assert len(curves["unbroken-13"][0]) == 13
     assert len(curves["gpt"][0]) == 13
-    for name in told["moments"]:
+    for name in found["moments"]:
         unbroken = "gpt" if name.startswith("gpt-") else "unbroken-13"
         assert curves[name] == curves[unbroken], name
-    assert told["kills"] > 0
+    assert found["kills"] > 0
     assert curves["clock-400"] == curves["unbroken-400"]
     assert not list(tmp_path.glob(".*")), "half-written files are gone"
 
@@ -867,7 +871,7 @@ def test_nan_stops_at_once_and_spares_the_checkpoint(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"steps": 0}, "steps is 0: make it 1 or more"),
         ({"every": 0}, "every is 0: make it 1 or more"),
@@ -886,8 +890,8 @@ def test_nan_stops_at_once_and_spares_the_checkpoint(tmp_path: Path) -> None:
         ({"loss": lambda m, b: error(m, b).detach()}, "does not depend on the model's parameters"),
     ],
 )
-def test_bad_input_is_refused_in_words(change: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_bad_input_is_refused_in_words(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         trained(**change)
 
 
@@ -983,7 +987,7 @@ def test_in_a_notebook_there_is_a_bar_only_while_it_trains(monkeypatch: pytest.M
         return handle
 
     monkeypatch.setattr("IPython.display.display", display)
-    monkeypatch.setattr(train, "_report", train._Notebook)
+    monkeypatch.setattr(progress, "_report", progress._Notebook)
     run = trained(show=True, validate=held_out)
     assert bundles[0] == bundles[-1] == {"text/plain": "13 steps"}
     line = f"step 1 of 13: loss {run.losses[0]:.4g}"
@@ -997,10 +1001,10 @@ def test_in_a_notebook_there_is_a_bar_only_while_it_trains(monkeypatch: pytest.M
 @pytest.fixture
 def recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Recipes of our own, and folders for what they make; yields what a recipe is to do next."""
-    for name in ("tinylib.lab.recipes", "tinylib.lab.language_recipes"):
-        monkeypatch.setitem(sys.modules, name, ModuleType(name))
-    monkeypatch.setattr(train, "RECIPES", {})
-    monkeypatch.setattr(train, "CACHE", tmp_path / "cache")
+    name = "tinylib.lab.recipes"
+    monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    monkeypatch.setattr(registry, "RECIPES", {})
+    monkeypatch.setattr(registry, "CACHE", tmp_path / "cache")
     monkeypatch.setattr(weights, "FOLDER", tmp_path / "weights")
     orders: list[str] = []
 
@@ -1031,7 +1035,7 @@ def recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[st
 
 
 def test_a_recipe_is_recorded(recipes: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert train.main(["trial"]) == 0
+    assert registry.main(["trial"]) == 0
     record = weights.results("trial")
     assert json.loads(capsys.readouterr().out) == record
     run = trained(validate=held_out)
@@ -1055,10 +1059,10 @@ def test_a_recipe_is_recorded(recipes: list[str], capsys: pytest.CaptureFixture[
 def test_a_recipe_ships_its_model_with_licence_and_attribution(recipes: list[str]) -> None:
     recipes.append("ship")
     with pytest.raises(ValueError, match="say its data's licence and attribution"):
-        train.main(["trial"])
+        registry.main(["trial"])
     assert weights.manifest() == {} and not (weights.FOLDER / "results").exists()
     recipes.append("credit")
-    assert train.main(["trial"]) == 0
+    assert registry.main(["trial"]) == 0
     entry = weights.manifest()["trial"]
     assert entry["figures"] == weights.results("trial")["figures"]
     assert (entry["seed"], entry["licence"], entry["attribution"]) == (2, "CC0-1.0", "nobody")
@@ -1073,38 +1077,38 @@ def test_an_interrupted_recipe_says_how_to_go_on(
     recipes: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     recipes.append("interrupt")
-    told = "Interrupted. To go on from the last checkpoint: python -m tinylib.lab.train trial"
-    assert train.main(["trial"]) == told
+    found = "Interrupted. To go on from the last checkpoint: python -m tinylib.lab.train trial"
+    assert registry.main(["trial"]) == found
     assert not weights.FOLDER.exists()
-    checkpoint = train.CACHE / "trial.safetensors"
+    checkpoint = registry.CACHE / "trial.safetensors"
     assert len(weights.load(checkpoint).tensors["losses"]) == 4
     recipes.clear()
-    assert train.main(["trial"]) == 0
+    assert registry.main(["trial"]) == 0
     assert weights.results("trial")["loss"] == sum(trained(validate=held_out).losses) / 13
 
     recipes.append("interrupt")
-    assert train.main(["trial"]) == 0, "it is finished: nothing is trained"
-    assert "Interrupted" in str(train.main(["trial", "--restart"]))
+    assert registry.main(["trial"]) == 0, "it is finished: nothing is trained"
+    assert "Interrupted" in str(registry.main(["trial", "--restart"]))
 
 
 def test_a_restart_drops_the_checkpoints_of_its_recipe_only(recipes: list[str]) -> None:
-    recipe("trial-large")(train.RECIPES["another"])
+    recipe("trial-large")(registry.RECIPES["another"])
     stems = ("trial", "trial-15000", "trial-large", "trial-large-2", "trials", "another")
     for stem in stems:
-        weights.write(train.CACHE / f"{stem}.safetensors", b"not a checkpoint")
-    assert train.main(["trial", "--restart"]) == 0
-    left = {path.stem for path in train.CACHE.iterdir()}
+        weights.write(registry.CACHE / f"{stem}.safetensors", b"not a checkpoint")
+    assert registry.main(["trial", "--restart"]) == 0
+    left = {path.stem for path in registry.CACHE.iterdir()}
     assert left == set(stems) - {"trial-15000"}, "trial has made its own anew"
-    weights.load(train.CACHE / "trial.safetensors")
+    weights.load(registry.CACHE / "trial.safetensors")
 
 
 def test_a_recipe_that_is_running_is_not_started_again(recipes: list[str]) -> None:
-    with locked(train.CACHE / "trial", "it"):
+    with locked(registry.CACHE / "trial", "it"):
         for arguments in (["trial"], ["trial", "--restart"]):
-            told = f"The recipe 'trial' is in use by process {os.getpid()}: wait until it ends."
-            assert train.main(arguments) == told
+            found = f"The recipe 'trial' is in use by process {os.getpid()}: wait until it ends."
+            assert registry.main(arguments) == found
     assert not weights.FOLDER.exists()
-    assert train.main(["trial"]) == 0
+    assert registry.main(["trial"]) == 0
 
 
 def test_the_recipes_of_the_course_can_be_listed() -> None:
@@ -1119,13 +1123,28 @@ def test_the_recipes_of_the_course_can_be_listed() -> None:
 def test_the_command_names_its_recipes(
     recipes: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert train.main(["tria"]) == "There is no recipe 'tria'. There are: another, trial."
-    assert train.main([]) == "Name a recipe. There are: another, trial."
-    assert train.main(["--list"]) == 0
+    assert registry.main(["tria"]) == "There is no recipe 'tria'. There are: another, trial."
+    assert registry.main([]) == "Name a recipe. There are: another, trial."
+    assert registry.main(["--list"]) == 0
     assert capsys.readouterr().out.splitlines()[1].split(maxsplit=1) == ["trial", "A trial."]
     with pytest.raises(ValueError, match="two recipes called 'trial'"):
-        recipe("trial")(train.RECIPES["another"])
+        recipe("trial")(registry.RECIPES["another"])
 
 
 if __name__ == "__main__":
     killed(Path(sys.argv[1]))
+
+
+def test_a_checkpoint_of_an_older_version_goes_on(tmp_path: Path) -> None:
+    """It describes the model by the names of then: "longest" for "max_len"."""
+    path = tmp_path / "run.safetensors"
+    how: dict[str, Any] = {"batch": windows, "loss": next_token_loss, "checkpoint": path}
+    before = trained(writer(), **how)
+
+    def older(tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
+        described = metadata["model"]
+        described["config.longest"] = described.pop("config.max_len")
+
+    rewrite(path, older)
+    after = trained(writer(), **how)
+    assert after.resumed == len(before.losses) and after == before

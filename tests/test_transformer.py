@@ -32,20 +32,20 @@ from tinylib.transformer import (
     TransformerEncoder,
     TransformerState,
 )
-from tinylib.transformer_block import Design
+from tinylib.transformer_block import TransformerConfig
 
 # H divides D, and D is even: 2 · 11.
 B, S, T, H, D, F, LAYERS, V_SOURCE, V_TARGET = 3, 7, 5, 2, 22, 13, 2, 17, 19
 PAD, BOS, EOS = 0, 1, 2
-DESIGN = Design(D, H, F, LAYERS, dropout=0.0)
+CONFIG = TransformerConfig(D, H, F, LAYERS, dropout=0.0)
 FLOATS = [(torch.float64, 1e-9), (torch.float32, 1e-5)]
 EVERY_NORM = pytest.mark.parametrize("norm", ["post", "pre", "none"])
 EITHER_MODE = pytest.mark.parametrize("training", [True, False])
 
 
 def made(tied: bool = True, seed: int = 0, **how: Any) -> Transformer:
-    """In float64, no weight 0 or 1; ``how`` is what differs from the design above."""
-    return randomised(Transformer(V_SOURCE, V_TARGET, DESIGN._replace(**how), tied), seed)
+    """In float64, no weight 0 or 1; ``how`` is what differs from CONFIG."""
+    return randomised(Transformer(V_SOURCE, V_TARGET, CONFIG._replace(**how), tied), seed)
 
 
 model_of = cache(made)  # for those who change nothing in it
@@ -70,7 +70,7 @@ def another(words: Tensor, V: int) -> Tensor:
 
 
 def test_an_embedding_is_scaled_and_knows_its_place() -> None:
-    embedding = randomised(Embedding(V_SOURCE, DESIGN))
+    embedding = randomised(Embedding(V_SOURCE, CONFIG))
     tokens = sentences()[0]
     for offset in (0, 3):
         x = embedding(tokens, offset)
@@ -78,14 +78,14 @@ def test_an_embedding_is_scaled_and_knows_its_place() -> None:
             for s in range(S):
                 code = sinusoidal(1, D, offset + s)[0].double()
                 close(x[b, s], D**0.5 * embedding.weight[tokens[b, s]] + code)
-    without = randomised(Embedding(V_SOURCE, DESIGN._replace(positions=False)))
+    without = randomised(Embedding(V_SOURCE, CONFIG._replace(positions=False)))
     for offset in (0, 3):
         close(without(tokens, offset), D**0.5 * without.weight[tokens])
 
 
 def test_embeddings_start_as_large_as_the_codes() -> None:
     torch.manual_seed(0)
-    embedding = Embedding(1000, Design(D=64))
+    embedding = Embedding(1000, TransformerConfig(D=64))
     assert embedding.weight.std().item() == pytest.approx(1 / 8, rel=0.02)
     assert embedding.weight.mean().abs() < 0.01
     x = embedding.eval()(torch.arange(100)[None]) - sinusoidal(100, 64)
@@ -93,7 +93,7 @@ def test_embeddings_start_as_large_as_the_codes() -> None:
 
 
 def test_dropout_acts_on_embeddings_with_their_codes_in_training_only() -> None:
-    embedding, tokens = Embedding(V_SOURCE, DESIGN._replace(dropout=1.0)), sentences()[0]
+    embedding, tokens = Embedding(V_SOURCE, CONFIG._replace(dropout=1.0)), sentences()[0]
     assert not embedding(tokens).any()
     assert torch.equal(embedding.eval()(tokens), Embedding.forward(embedding, tokens))
     whole, embedding.dropout.p = embedding(tokens), 0.25
@@ -148,10 +148,10 @@ def test_it_is_torchs_transformer(
     heads, f, layers, batch = (draw(st.integers(1, most)) for most in (4, 7, 3, 3))
     s, t = (draw(st.integers(1, 6)) for _ in range(2))
     norm, p = draw(st.sampled_from(["post", "pre"])), draw(st.sampled_from([0.0, 0.3]))
-    design = Design(heads * draw(st.sampled_from([4, 6])), heads, f, layers, p, norm)
-    whole = Transformer(V_SOURCE, V_TARGET, design, tied=draw(st.booleans()))
+    config = TransformerConfig(heads * draw(st.sampled_from([4, 6])), heads, f, layers, p, norm)
+    whole = Transformer(V_SOURCE, V_TARGET, config, tied=draw(st.booleans()))
     model = randomised(whole, draw(st.integers(0, 9999))).to(dtype).train(p == 0)
-    torchs = torchs_stack(model, design)
+    torchs = torchs_stack(model, config)
     source, target = torch.randint(V_SOURCE, (batch, s)), torch.randint(V_TARGET, (batch, t))
     lengths = torch.randint(1, s + 1, (batch,))
     pads, future = ~length_mask(lengths, s), ~causal_mask(t)
@@ -182,14 +182,14 @@ def test_it_is_torchs_transformer(
 def test_the_size_of_the_papers_model() -> None:
     """Table 3, "base": six and six layers have 44 million, the 37 000 words 19 million more."""
     with torch.device("meta"):
-        model = Transformer(37_000, 37_000, Design())
+        model = Transformer(37_000, 37_000, TransformerConfig())
         torchs = nn.Transformer(batch_first=True)
     count = sum(p.numel() for p in model.parameters())
     norms = 2 * 2 * 512  # torch's on top of either side
     stack = sum(p.numel() for p in torchs.parameters()) - norms
     assert count - stack == 2 * 37_000 * 512 + 37_000  # two tables and the output's bias
-    untied = Transformer(V_SOURCE, V_TARGET, DESIGN, tied=False)
-    tied = Transformer(V_SOURCE, V_TARGET, DESIGN)
+    untied = Transformer(V_SOURCE, V_TARGET, CONFIG, tied=False)
+    tied = Transformer(V_SOURCE, V_TARGET, CONFIG)
     sizes = [sum(p.numel() for p in m.parameters()) for m in (untied, tied)]
     assert sizes[0] - sizes[1] == V_TARGET * D
 
@@ -454,7 +454,7 @@ def opinionated(**how: Any) -> Transformer:
 @pytest.mark.parametrize("width", [1, 4])
 @torch.no_grad()
 def test_search_with_what_is_kept_is_search_without(norm: str, width: int) -> None:
-    """Without: at every step, all words so far are read anew."""
+    """Without: at every step, all words so far are read again."""
     model, (source, lengths, _) = opinionated(norm=norm, tied=False), sentences()
 
     def anew(state: tuple[Tensor, ...], token: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
@@ -501,7 +501,7 @@ def test_the_fast_loss_is_the_plain_one_and_its_gradient_reaches_all(tied: bool,
 
 def test_it_learns_to_copy() -> None:
     torch.manual_seed(0)
-    model = Transformer(V_SOURCE, V_SOURCE, DESIGN._replace(norm="pre"))
+    model = Transformer(V_SOURCE, V_SOURCE, CONFIG._replace(norm="pre"))
     source = torch.randint(4, V_SOURCE, (32, T))
     lengths = torch.full((32,), T)
     target = torch.cat([torch.full((32, 1), BOS), source, torch.full((32, 1), EOS)], 1)
@@ -545,11 +545,11 @@ def test_it_comes_back_from_a_file(tmp_path: Path, tied: bool, norm: str) -> Non
     model, other = (made(tied=tied, norm=norm, seed=seed).float() for seed in (0, 1))
     batch = sentences()
     path = tmp_path / "model.safetensors"
-    save(path, model, design=DESIGN._replace(norm=norm)._asdict())
+    save(path, model, config=CONFIG._replace(norm=norm)._asdict())
     assert not torch.allclose(other(*batch), model(*batch))
     metadata = load_into(other, path)
     assert torch.equal(other(*batch), model(*batch))
-    assert Design(**metadata["design"]) == DESIGN._replace(norm=norm)
+    assert TransformerConfig(**metadata["config"]) == CONFIG._replace(norm=norm)
     assert (other.decoder.output.weight is other.decoder.embedding.weight) == tied
 
 
@@ -613,11 +613,11 @@ def test_what_cannot_be_built_is_refused(
     side: Callable[..., nn.Module], wrong: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        side(V_SOURCE, DESIGN._replace(**wrong))
+        side(V_SOURCE, CONFIG._replace(**wrong))
 
 
 def test_without_positions_the_width_may_be_odd() -> None:
-    model = Transformer(V_SOURCE, V_TARGET, DESIGN._replace(D=9, H=3, positions=False))
+    model = Transformer(V_SOURCE, V_TARGET, CONFIG._replace(D=9, H=3, positions=False))
     assert model(*sentences()).shape == (B, T, V_TARGET)
 
 

@@ -20,10 +20,16 @@ from tinylib.lab.look import capture
 from tinylib.multi_head_attention import split_heads
 from tinylib.normalization import layer_norm
 from tinylib.self_attention import causal_mask
-from tinylib.transformer_block import AddNorm, DecoderBlock, Design, EncoderBlock, attention
+from tinylib.transformer_block import (
+    AddNorm,
+    DecoderBlock,
+    EncoderBlock,
+    TransformerConfig,
+    attention,
+)
 
 B, S, T, H, D, F = 2, 7, 5, 3, 33, 13  # D must be H times something: 3 · 11
-DESIGN = Design(D, H, F, dropout=0.0)
+CONFIG = TransformerConfig(D, H, F, dropout=0.0)
 FLOATS = [(torch.float64, 1e-9), (torch.float32, 1e-5)]
 EVERY_NORM = pytest.mark.parametrize("norm", ["post", "pre", "none"])
 
@@ -40,7 +46,7 @@ ROWS = torch.tensor([[1.0, 2.0], [2.0, 3.0]])
 
 
 def around(norm: str, **how: Any) -> AddNorm:
-    return randomised(AddNorm(DESIGN._replace(norm=norm, **how)))
+    return randomised(AddNorm(CONFIG._replace(norm=norm, **how)))
 
 
 def test_where_the_norm_stands() -> None:
@@ -80,7 +86,7 @@ def test_dropout_acts_on_what_the_layer_adds_and_in_training_only(norm: str) -> 
     assert torch.equal(layer.eval()(x, f), around(norm)(x, f))
     assert torch.equal(seen[0], seen[1]), "what f sees"
     torch.manual_seed(0)
-    layer = AddNorm(DESIGN._replace(norm="none", dropout=0.25))
+    layer = AddNorm(CONFIG._replace(norm="none", dropout=0.25))
     added = layer(x, torch.ones_like) - x
     some = added.abs() > 1e-9
     close(added[some], torch.full_like(added[some], 4 / 3))
@@ -90,20 +96,20 @@ def test_dropout_acts_on_what_the_layer_adds_and_in_training_only(norm: str) -> 
 def test_an_unknown_place_for_the_norm_is_refused() -> None:
     for block in (AddNorm, EncoderBlock, DecoderBlock):
         with pytest.raises(ValueError, match="norm is 'batch': post, pre or none"):
-            block(DESIGN._replace(norm="batch"))
+            block(CONFIG._replace(norm="batch"))
 
 
-# --- designs -----------------------------------------------------------------------------------
+# --- configurations ----------------------------------------------------------------------------
 
 
 def test_the_design_of_the_paper() -> None:
     """Vaswani et al. 2017, table 3, "base"."""
-    design = Design()
-    assert design[:5] == (512, 8, 2048, 6, 0.1) and design.norm == "post"
-    assert design.residual and design.positions and design.scaled
+    config = TransformerConfig()
+    assert config[:5] == (512, 8, 2048, 6, 0.1) and config.norm == "post"
+    assert config.residual and config.positions and config.scaled
     with torch.device("meta"):
         count = [
-            sum(p.numel() for p in b(design).parameters()) for b in (EncoderBlock, DecoderBlock)
+            sum(p.numel() for p in b(config).parameters()) for b in (EncoderBlock, DecoderBlock)
         ]
     attentions, feed_forward, norm = 4 * (512**2 + 512), 2 * 512 * 2048 + 2048 + 512, 2 * 512
     assert count[0] == attentions + feed_forward + 2 * norm == 3_152_384
@@ -120,15 +126,15 @@ def test_the_design_of_the_paper() -> None:
 )
 @pytest.mark.parametrize("block", [EncoderBlock, DecoderBlock])
 def test_what_cannot_be_built_is_refused(
-    block: Callable[[Design], nn.Module], wrong: dict[str, Any], message: str
+    block: Callable[[TransformerConfig], nn.Module], wrong: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        block(DESIGN._replace(**wrong))
+        block(CONFIG._replace(**wrong))
 
 
 def test_attentions_have_biases_and_the_decoders_own_looks_back() -> None:
-    block = DecoderBlock(DESIGN)
-    for layer in (block.attention, block.cross, EncoderBlock(DESIGN).attention):
+    block = DecoderBlock(CONFIG)
+    for layer in (block.attention, block.cross, EncoderBlock(CONFIG).attention):
         assert all(w.bias is not None for w in (layer.w_q, layer.w_k, layer.w_v, layer.w_o))
         assert layer.H == H and layer.w_k.weight.shape == (D, D)
     assert block.attention.causal and not block.cross.causal
@@ -136,7 +142,7 @@ def test_attentions_have_biases_and_the_decoders_own_looks_back() -> None:
 
 def test_without_a_scale_scores_are_plain_products() -> None:
     """The same as with a scale, and √k times the queries."""
-    plain, scaled = (attention(DESIGN._replace(scaled=on)) for on in (False, True))
+    plain, scaled = (attention(CONFIG._replace(scaled=on)) for on in (False, True))
     randomised(scaled)
     plain.double().load_state_dict(scaled.state_dict())
     x = drawn(B, T, D)
@@ -156,7 +162,7 @@ def test_without_a_scale_scores_are_plain_products() -> None:
 
 class Case(NamedTuple):
     block: EncoderBlock | DecoderBlock
-    design: Design
+    config: TransformerConfig
     x: Tensor
     memory: Tensor  # what the decoder's block looks at
     mask: Tensor | None  # ours: of the source, and in the encoder that is x
@@ -180,8 +186,8 @@ def cases(draw: st.DrawFn, kind: type[EncoderBlock | DecoderBlock]) -> Case:
     t, s = (draw(st.integers(1, 6)) for _ in range(2))
     batch: tuple[int, ...] = draw(st.sampled_from([(), (1,), (2,), (3,)]))
     norm, p = draw(st.sampled_from(["post", "pre"])), draw(st.sampled_from([0.0, 0.3]))
-    design = Design(heads * k, heads, f, dropout=p, norm=norm)
-    block = randomised(kind(design), draw(st.integers(0, 9999))).train(p == 0)
+    config = TransformerConfig(heads * k, heads, f, dropout=p, norm=norm)
+    block = randomised(kind(config), draw(st.integers(0, 9999))).train(p == 0)
     x, memory, felt = (torch.randn(*batch, n, heads * k, dtype=torch.float64) for n in (t, s, t))
     s = t if kind is EncoderBlock else s
     side = "src" if kind is EncoderBlock else "memory"
@@ -206,7 +212,7 @@ def cases(draw: st.DrawFn, kind: type[EncoderBlock | DecoderBlock]) -> Case:
         mask = parts[0] & parts[1]
     if kind is DecoderBlock:
         masks["tgt_mask"] = ~causal_mask(t)
-    return Case(block, design, x, memory, mask, masks, felt)
+    return Case(block, config, x, memory, mask, masks, felt)
 
 
 def run(block: nn.Module, case: Case, x: Tensor, *memory: Tensor) -> Tensor:
@@ -228,7 +234,7 @@ def test_the_blocks_are_torchs_layers(
     """Outputs, and the gradients of all that went in and of all parameters."""
     case = data.draw(cases(kind))
     block = case.block.to(dtype)
-    torchs = torchs_layer(block, case.design)
+    torchs = torchs_layer(block, case.config)
     went_in = [case.x] if kind is EncoderBlock else [case.x, case.memory]
     felt, outputs, grads = case.felt.to(dtype), [], []
     for layer in (block, torchs):
@@ -260,12 +266,12 @@ def test_the_blocks_are_torchs_layers(
 
 @cache
 def encoder_block(**how: Any) -> EncoderBlock:
-    return randomised(EncoderBlock(DESIGN._replace(**how)))
+    return randomised(EncoderBlock(CONFIG._replace(**how)))
 
 
 @cache
 def decoder_block(**how: Any) -> DecoderBlock:
-    return randomised(DecoderBlock(DESIGN._replace(**how)))
+    return randomised(DecoderBlock(CONFIG._replace(**how)))
 
 
 @EVERY_NORM
@@ -419,10 +425,10 @@ def test_masks_and_texts_that_do_not_fit_are_refused(unchecked: None) -> None:
 def test_dropout_is_between_the_layers_and_in_training_only() -> None:
     """With dropout 1 nothing is added to x, and the feed-forward layer says its bias."""
     for kind, many in ((EncoderBlock, 3), (DecoderBlock, 4)):
-        block = randomised(kind(DESIGN._replace(dropout=0.3, norm="none")))
+        block = randomised(kind(CONFIG._replace(dropout=0.3, norm="none")))
         assert [m.p for m in block.modules() if isinstance(m, nn.Dropout)] == [0.3] * many
     x = drawn(B, T, D)
-    for block in (randomised(EncoderBlock(DESIGN._replace(dropout=1.0, norm="none"))),):
+    for block in (randomised(EncoderBlock(CONFIG._replace(dropout=1.0, norm="none"))),):
         assert torch.equal(block(x), x)
         assert not torch.allclose(block.eval()(x), x)
     layer = randomised(FeedForward(D, F, dropout=1.0))

@@ -13,18 +13,11 @@ from torch.utils.flop_counter import FlopCounterMode
 from tinylib.bleu import corpus_bleu
 from tinylib.encoder_decoder import Decoder, Encoder, EncoderDecoder
 from tinylib.lab import weights
-from tinylib.lab.data import EOS, UNK, Pair, RealSplits, Splits, Vocabulary, bilingual
+from tinylib.lab.data.batches import Pair
+from tinylib.lab.data.corpora import RealSplits, Splits, bilingual
+from tinylib.lab.data.text import EOS, UNK, Vocabulary
 from tinylib.lab.look import HookPoint, capture
-from tinylib.lab.precision import fixed
-from tinylib.lab.recipes import (
-    fra_eng_model,
-    on_fra_eng,
-    tokens_per_second,
-    train_bilingual,
-    with_unknown,
-)
-from tinylib.lab.train import RECIPES, Fit
-from tinylib.lab.translation import (
+from tinylib.lab.models.translation import (
     CONTENT,
     LONGEST,
     SCORES,
@@ -35,16 +28,23 @@ from tinylib.lab.translation import (
     attention_maps,
     attention_model,
     best_head,
+    config_of,
     evaluate,
     load_translator,
     translate,
     translate_unchecked,
 )
-from tinylib.lab.zoo import ZOO, scoring_flops
+from tinylib.lab.models.zoo import ZOO, scoring_flops
+from tinylib.lab.recipes.bilingual import train_bilingual, with_unknown
+from tinylib.lab.recipes.common import tokens_per_second
+from tinylib.lab.recipes.fra_eng import fra_eng_model, on_fra_eng
+from tinylib.lab.train.precision import fixed
+from tinylib.lab.train.registry import RECIPES
+from tinylib.lab.train.run import Fit
 from tinylib.seq2seq import Seq2Seq
 from tinylib.seq2seq_attention import Annotations
 from tinylib.transformer import Transformer
-from tinylib.transformer_block import Design
+from tinylib.transformer_block import TransformerConfig
 
 WORDS = Vocabulary("one two three four five six seven".split())
 
@@ -398,7 +398,7 @@ def test_the_best_head_is_the_one_that_looks_aright_most_often() -> None:
 
 def small_transformer(**how: Any) -> Transformer:
     torch.manual_seed(3)
-    return Transformer(len(WORDS), len(WORDS), Design(12, 3, 7, 2, 0.3, **how))
+    return Transformer(len(WORDS), len(WORDS), TransformerConfig(12, 3, 7, 2, 0.3, **how))
 
 
 def test_maps_are_what_the_transformer_weighed() -> None:
@@ -423,14 +423,14 @@ def test_maps_are_what_the_transformer_weighed() -> None:
 def test_a_transformer_comes_from_its_file(
     tmp_path: Path, packed: bool, how: dict[str, Any]
 ) -> None:
-    """Built as its design says; packed weights differ by what packing costs, and by no more."""
+    """Built by its configuration; packed weights differ by what packing costs, and by no more."""
     model, path = small_transformer(**how).eval(), tmp_path / "model.safetensors"
     own = weights.tensors_of(model)
-    design = Design(12, 3, 7, 2, 0.3, **how)._asdict()
+    config = TransformerConfig(12, 3, 7, 2, 0.3, **how)._asdict()
     words = {"source_words": WORDS.tokens[4:], "target_words": WORDS.tokens[4:]}
     sort = {"packed": "int8"} if packed else {}
     tensors = weights.packed(own) if packed else own
-    weights.save(path, tensors, design=design, **words, **sort)
+    weights.save(path, tensors, config=config, **words, **sort)
     translator = load_translator(str(path))
     assert isinstance(translator.model, Transformer) and not translator.model.training
     assert translator.target.tokens == WORDS.tokens
@@ -438,10 +438,10 @@ def test_a_transformer_comes_from_its_file(
     weights.load_into(model, weights.unpacked(tensors))
     assert torch.equal(translator.model(*batch), model(*batch))
     for wrong, message in (({"F": 8}, "does not fit this Transformer"), ({"H": 5}, "5 heads")):
-        weights.save(path, tensors, design={**design, **wrong}, **words, **sort)
+        weights.save(path, tensors, config={**config, **wrong}, **words, **sort)
         with pytest.raises(ValueError, match=message):
             load_translator(str(path))
-    weights.save(path, tensors, design=design, **sort)
+    weights.save(path, tensors, config=config, **sort)
     with pytest.raises(ValueError, match="lacks source_words, target_words"):
         load_translator(str(path))
 
@@ -639,7 +639,7 @@ def test_weights_of_another_score_are_refused(tmp_path: Path) -> None:
 
 
 def test_every_recipe_has_recorded_its_results() -> None:
-    names = [n for n, make in RECIPES.items() if make.__module__ == "tinylib.lab.recipes"]
+    names = [n for n, make in RECIPES.items() if make.__module__.startswith("tinylib.lab.recipes.")]
     assert {"bilingual-attention", "attention-zoo", "fra-eng-attention"} <= set(names)
     for name in names:
         assert weights.results(name)["recipe"] == name
@@ -663,3 +663,16 @@ def test_only_the_zoo_has_a_price() -> None:
         scoring_flops("cosine", S=7, D=6)
     with pytest.raises(ValueError, match="R is -1: make it 0 or more"):
         ZOO["position"](5, 7, D=6, R=-1)
+
+
+def test_a_file_of_an_older_version_is_read(tmp_path: Path) -> None:
+    """There the configuration of a Transformer stands under "design"."""
+    model, path = small_transformer(norm="pre").eval(), tmp_path / "model.safetensors"
+    words = {"source_words": WORDS.tokens[4:], "target_words": WORDS.tokens[4:]}
+    config = TransformerConfig(12, 3, 7, 2, 0.3, norm="pre")
+    for key in ("config", "design"):
+        weights.save(path, model, **words, **{key: config._asdict()})
+        assert config_of(weights.load(path).metadata) == config
+        tensors = weights.tensors_of(load_translator(str(path)).model)
+        assert all(torch.equal(tensors[name], t) for name, t in weights.tensors_of(model).items())
+    assert config_of({"D": 12, "layers": 1}) is None

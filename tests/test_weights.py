@@ -101,10 +101,10 @@ def test_a_wrong_model_is_told_what_is_wrong_and_stays_as_it_was(tmp_path: Path)
     before = {name: t.clone() for name, t in model.state_dict().items()}
     with pytest.raises(ValueError, match="does not fit this ModuleDict") as error:
         load_into(model, path)
-    told = str(error.value)
-    assert "c.weight is missing; b.bias is not in the model; b.weight is not in the model" in told
-    assert "a.weight has shape (5, 3), the model's (7, 3); and 1 more" in told
-    assert path.name in told
+    found = str(error.value)
+    assert "c.weight is missing; b.bias is not in the model; b.weight is not in the model" in found
+    assert "a.weight has shape (5, 3), the model's (7, 3); and 1 more" in found
+    assert path.name in found
     assert all(torch.equal(t, before[name]) for name, t in model.state_dict().items())
     with pytest.raises(ValueError, match="the dictionary does not fit this Linear: weight has sha"):
         load_into(nn.Linear(2, 3, bias=False), {"weight": torch.zeros(3, 3)})
@@ -282,7 +282,7 @@ def test_shipped_weights_are_verified_by_their_path_too(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("{", r"manifest\.json is damaged \(Expecting .*install tinylib again"),
         ("[]", r"manifest\.json is damaged \(it holds no dictionary\): install"),
@@ -291,11 +291,11 @@ def test_shipped_weights_are_verified_by_their_path_too(folder: Path) -> None:
         ('{"trial": {"file": 1, "sha256": "0", "recipe": "a"}}', r"its entry 'trial' lacks one"),
     ],
 )
-def test_a_damaged_manifest_is_told(folder: Path, text: str, told: str) -> None:
+def test_a_damaged_manifest_is_told(folder: Path, text: str, message: str) -> None:
     write(folder / "manifest.json", text.encode())
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         load("trial")
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         weights.ship("other", nn.Linear(2, 3), ENTRY, {})
 
 

@@ -1,4 +1,4 @@
-"""One sentence and six models: what is computed, judged and told, and which files are loaded."""
+"""One sentence and six models: what is computed, marked and written, and which files are loaded."""
 
 import json
 import random
@@ -22,16 +22,19 @@ from browsing import (
     settled,
     where,
 )
+from node import PAGE, in_node
 from playwright.sync_api import BrowserContext, Locator
 
 from tinylib.decoding import greedy
-from tinylib.lab.data import BOS, EOS, Pair, bilingual
-from tinylib.lab.dictionary import alignment, dictionary, surplus
-from tinylib.lab.recipes import BILINGUAL, WITHOUT
-from tinylib.lab.translation import all_maps, translate
+from tinylib.lab.data.batches import Pair
+from tinylib.lab.data.corpora import bilingual
+from tinylib.lab.data.dictionary import alignment, dictionary, surplus
+from tinylib.lab.data.text import BOS, EOS
+from tinylib.lab.models.translation import all_maps, config_of, translate
+from tinylib.lab.recipes.bilingual import BILINGUAL, WITHOUT
 from tinylib.lab.weights import load, results, shipped
-from tinylib.transformer_block import Design
-from tinylib.widgets.ablation import (
+from tinylib.widgets.seq2seq_attention.seq2seq_attention import held_out
+from tinylib.widgets.transformer.ablation import (
     MODELS,
     SPLITS,
     Ablated,
@@ -40,8 +43,7 @@ from tinylib.widgets.ablation import (
     speak,
     wrong_words,
 )
-from tinylib.widgets.seq2seq_attention import held_out
-from tinylib.widgets.transformer import read
+from tinylib.widgets.transformer.transformer import read
 from tinylib.widgets.translator import MOST_STEPS, translator
 
 STEM = "ablation"
@@ -71,19 +73,18 @@ def test_each_model_was_trained_without_what_its_name_says() -> None:
     changed = {f"bilingual-{part}": change for part, change in WITHOUT.items()}
     assert set(NAMES) == {"bilingual-transformer", *changed}
     for name in NAMES:
-        design = Design(**load(name).metadata["design"])
-        assert design == BILINGUAL._replace(**changed.get(name, {}))
+        assert config_of(load(name).metadata) == BILINGUAL._replace(**changed.get(name, {}))
         assert translator(name).source.tokens == translator(NAMES[0]).source.tokens
         assert translator(name).target.tokens == translator(NAMES[0]).target.tokens
 
 
 def test_the_figures_are_the_recorded_ones() -> None:
-    told = AblationWidget.facts()["models"]
-    for name, model in zip(NAMES, told, strict=True):
+    found = AblationWidget.facts()["models"]
+    for name, model in zip(NAMES, found, strict=True):
         figures = results(name)["figures"]
         assert model["exact"] == [figures[split]["exact_match"] for split in SPLITS]
         assert model["head"] == figures["head"]
-    exact = {name: model["exact"][0] for name, model in zip(NAMES, told, strict=True)}
+    exact = {name: model["exact"][0] for name, model in zip(NAMES, found, strict=True)}
     assert exact["bilingual-no-residual"] < 0.1 < exact["bilingual-no-positions"] < 0.9
     assert exact["bilingual-transformer"] > 0.98, "the whole story that the page tells"
 
@@ -251,7 +252,7 @@ def widget(visit: Visit) -> Locator:
 
 
 def choose(widget: Locator, variant: int) -> None:
-    widget.locator(f"input[name=model][value='{variant}']").check()
+    widget.locator(f"input[name=variant][value='{variant}']").check()
     assert_torch(widget, STEM)
 
 
@@ -306,13 +307,13 @@ def test_the_maps_are_those_of_each_head(widget: Locator) -> None:
     hits = [sum(bool(gold[t, looks[t, i].argmax()]) for t in known) for i in range(L * H)]
     assert counts == [f"{hit} of {len(known)}" for hit in hits]
     widget.locator("input[name=head][value='2']").check(force=True)
-    assert widget.locator(".large caption").inner_text() == "Layer 0, head 2: its weights"
+    assert widget.locator(".word-map caption").inner_text() == "Layer 0, head 2: its weights"
     assert (
         widget.locator(".aimed")
         .inner_text()
         .startswith(f"For {hits[2]} of the {len(known)} words whose origin is known")
     )
-    rows = widget.locator(".large tbody tr").evaluate_all(
+    rows = widget.locator(".word-map tbody tr").evaluate_all(
         "all => all.map((tr) => [...tr.querySelectorAll('td')].map((td) => td.textContent))"
     )
     for row, shares in zip(rows, looks[:, 2].tolist(), strict=True):
@@ -390,9 +391,9 @@ def test_a_sentence_with_unknown_words_is_not_judged(widget: Locator) -> None:
 def test_a_share_is_rounded_as_in_the_chapter(widget: Locator) -> None:
     """0.7125 is 71.2 by Python's rounding, which the chapter's tables go by."""
     rows = widget.locator(".models tbody tr").all()
-    told = [row.locator("td:not(.here)").all_inner_texts() for row in rows]
+    found = [row.locator("td:not(.here)").all_inner_texts() for row in rows]
     exact = [[results(name)["figures"][split]["exact_match"] for split in SPLITS] for name in NAMES]
-    assert told == [[f"{100 * share:.1f}" for share in shares] for shares in exact]
+    assert found == [[f"{100 * share:.1f}" for share in shares] for shares in exact]
 
 
 def test_the_page_judges_as_python_does(visit: Visit) -> None:
@@ -409,32 +410,26 @@ def test_the_page_judges_as_python_does(visit: Visit) -> None:
     pairs += [(list(p.source), rng.sample(p.target, len(p.target))) for p in some]
     answers = translate(*translator("bilingual-no-positions"), [list(p.source) for p in some])
     pairs += [(list(p.source), answer) for p, answer in zip(some, answers, strict=True)]
-    told = visit.page.evaluate(
-        """async ([book, pairs]) => {
-            const host = document.querySelector("script[src*='/host.js']").src;
-            const { surplus } = await import(new URL('dictionary.js', host));
-            return pairs.map(([source, target]) => surplus(book, source, target));
-        }""",
-        [json.loads(json.dumps(dictionary()._asdict())), pairs],
-    )
-    assert told == [surplus(*pair) for pair in pairs]
-    assert 0.05 < sum(map(any, told)) / len(told) < 0.95
+    rule = "({ surplus }, [book, [source, target]]) => surplus(book, source, target)"
+    found = in_node(PAGE / "dictionary.js", rule, dictionary()._asdict(), pairs)
+    assert found == [surplus(*pair) for pair in pairs]
+    assert 0.05 < sum(map(any, found)) / len(found) < 0.95
     spec = json.loads(json.dumps(AblationWidget(SENTENCE).spec))
-    told = visit.page.evaluate(
+    found = visit.page.evaluate(
         """async ([spec, pairs]) => {
             const host = document.querySelector("script[src*='/host.js']").src;
-            const { wrongWords } = await import(new URL('ablation.js', host));
+            const { wrongWords } = await import(new URL('../transformer/ablation.js', host));
             return pairs.map(([source, target]) => wrongWords(spec, source, target));
         }""",
         [spec, pairs],
     )
-    assert told == [wrong_words(*pair) for pair in pairs]
+    assert found == [wrong_words(*pair) for pair in pairs]
 
 
 def test_all_of_it_is_reached_by_keyboard(widget: Locator) -> None:
     line(widget).focus()
     assert missed_by_tab(widget) == []
-    widget.locator("input[name=model]:checked").press("ArrowDown")
+    widget.locator("input[name=variant]:checked").press("ArrowDown")
     assert_torch(widget, STEM)
     assert inputs_of(widget)["variant"] == 1
     before = head(widget)
@@ -481,7 +476,7 @@ def test_only_the_chosen_model_is_loaded(context: BrowserContext, site: str) -> 
 
 
 def test_a_model_that_does_not_come_holds_up_nothing(context: BrowserContext, site: str) -> None:
-    """It is waited for with a bar; one that is there answers meanwhile; a failure is told."""
+    """It is waited for with a bar; one that is there answers meanwhile; a failure is named."""
     held = []
     context.route("**/bilingual-no-norm.safetensors*", lambda route: held.append(route))
     visit = Visit(context, site, page_of(STEM))
@@ -489,7 +484,7 @@ def test_a_model_that_does_not_come_holds_up_nothing(context: BrowserContext, si
     hold_inputs(widget, {"source": SENTENCE, "variant": 0})
     settled(widget)
     with visit.page.expect_request("**/bilingual-no-norm*"):
-        widget.locator(f"input[name=model][value='{place('no-norm')}']").check()
+        widget.locator(f"input[name=variant][value='{place('no-norm')}']").check()
     bar = widget.get_by_role("progressbar")
     bar.wait_for()
     size = shipped("bilingual-no-norm").stat().st_size
@@ -504,7 +499,7 @@ def test_a_model_that_does_not_come_holds_up_nothing(context: BrowserContext, si
     visit.page.wait_for_timeout(200)
     assert bar.is_hidden() and where(widget).startswith("Computed"), "nobody waits for it any more"
     context.route("**/bilingual-no-scale.safetensors*", lambda route: route.abort())
-    widget.locator(f"input[name=model][value='{place('no-scale')}']").check()
+    widget.locator(f"input[name=variant][value='{place('no-scale')}']").check()
     failure = widget.locator(".failure")
     failure.get_by_text("the model, bilingual-no-scale, could not be loaded").wait_for()
     settled(widget)
@@ -524,7 +519,7 @@ def test_a_long_computation_lets_the_page_live_and_is_given_up_for_newer_inputs(
         """async (el) => {
             const host = document.querySelector("script[src*='/host.js']").src;
             const { run } = await import(new URL('engine.js', host));
-            const { program } = await import(new URL('ablation.js', host));
+            const { program } = await import(new URL('../transformer/ablation.js', host));
             const [spec, inputs] = [el.model.get('spec'), el.model.get('inputs')];
             let [steps, beats] = [0, 0];
             const slow = (count) => async (step, values) => {

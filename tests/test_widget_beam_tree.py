@@ -21,9 +21,10 @@ from playwright.sync_api import Locator
 
 from tinylib.generation import Sampling, beam_search, generate
 from tinylib.gpt import negative_log_likelihood
-from tinylib.lab.data import EOS
-from tinylib.lab.language import uniform
-from tinylib.widgets.beam_tree import (
+from tinylib.lab.data.text import EOS
+from tinylib.lab.models.language import uniform
+from tinylib.widgets.decoding.decoding import MOST_WIDTH, PRUNED, ends_of
+from tinylib.widgets.generation.beam_tree import (
     DRAWN,
     MOST_LENGTH,
     BeamTreeWidget,
@@ -35,8 +36,7 @@ from tinylib.widgets.beam_tree import (
     stories,
     write,
 )
-from tinylib.widgets.decoding import MOST_WIDTH, PRUNED, ends_of
-from tinylib.widgets.gpt import MODELS, language_model
+from tinylib.widgets.gpt.gpt import MODELS, language_model
 
 STEM = "beam_tree"
 STORY = next(iter(stories()["the answer needs several facts"]))
@@ -200,7 +200,7 @@ def test_the_longest_texts_fit_the_contexts() -> None:
         assert len(grow(**given, length=MOST_LENGTH, width=1).token) == MOST_LENGTH
     widget = BeamTreeWidget(prompt="x" * 224)
     config = language_model("gpt-shakespeare-page").model.config
-    assert widget.limits()["T"][1] + MOST_LENGTH == config.longest
+    assert widget.limits()["T"][1] + MOST_LENGTH == config.max_len
 
 
 # ------------------------------------------------------------------ in the page
@@ -336,7 +336,7 @@ def test_offered_texts_are_taken(widget: Locator) -> None:
 @pytest.mark.parametrize("variant", [0, 1])
 def test_the_keyboard_reaches_all_of_it(widget: Locator, variant: int) -> None:
     hold(widget, variant=variant)
-    widget.locator("input[name=model]").nth(variant).focus()
+    widget.locator("input[name=variant]").nth(variant).focus()
     assert missed_by_tab(widget) == []
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from playwright.sync_api import Locator
 
 from tinylib.bleu import bleu, bleu_d2l, sentence_bleu
-from tinylib.widgets.bleu import BleuWidget
+from tinylib.widgets.decoding.bleu import BleuWidget
 
 PRED, LABEL = "A B B C D", "A B C D E F"
 
@@ -122,14 +122,14 @@ def test_matched_ngrams_are_marked(bench: Locator) -> None:
 
 
 def test_the_formulas_hold_the_numbers(bench: Locator) -> None:
-    told = bench.locator(".penalty").inner_text()
-    assert "exp(min(0, 1 − 6/5)) = 0.82: the translation is 1 word shorter" in told
+    found = bench.locator(".penalty").inner_text()
+    assert "exp(min(0, 1 − 6/5)) = 0.82: the translation is 1 word shorter" in found
     standard, d2l = bench.locator(".score").all_inner_texts()
     assert "0.82 × (4/5 × 3/4)1/2 =" in standard and "0.6342" in standard
     assert "0.82 × (4/5)1/2 × (3/4)1/4 =" in d2l and "0.6815" in d2l
     enter(bench, LABEL, LABEL, 2)
-    told = bench.locator(".penalty").inner_text()
-    assert "exp(min(0, 1 − 6/6)) = 1.00: the translation is not shorter." in told
+    found = bench.locator(".penalty").inner_text()
+    assert "exp(min(0, 1 − 6/6)) = 1.00: the translation is not shorter." in found
 
 
 def test_a_prediction_shorter_than_n_is_told(bench: Locator) -> None:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from playwright.sync_api import Locator
 
 from tinylib.decoding import beam, greedy
-from tinylib.lab.data import BOS, EOS
-from tinylib.widgets.decoding import (
+from tinylib.lab.data.text import BOS, EOS
+from tinylib.widgets.decoding.decoding import (
     MOST_WIDTH,
     PRUNED,
     DecodingWidget,
@@ -202,7 +202,7 @@ def test_a_chosen_sentence_shows_its_path(tree: Locator) -> None:
 
 
 def test_greedy_search_stands_beside_it(tree: Locator) -> None:
-    verdict = tree.locator(".column.result > .note")
+    verdict = tree.locator(".column[data-output] > .note")
     assert "The beam's best is likelier than what greedy search says" in verdict.inner_text()
     search(tree, SENTENCE, 1, 0.0)
     assert verdict.inner_text() == "Greedy search says the same sentence."
@@ -212,7 +212,7 @@ def test_greedy_search_stands_beside_it(tree: Locator) -> None:
 
 def test_words_that_the_beam_prunes_are_told(tree: Locator) -> None:
     """Wherever greedy search's words were pruned, the page names the step."""
-    told = 0
+    found = 0
     for source, width, _ in searches(60):
         if width == 1:
             continue
@@ -221,15 +221,15 @@ def test_words_that_the_beam_prunes_are_told(tree: Locator) -> None:
         if said in [end.words for end in ends(values, width)]:
             continue
         search(tree, source, width, 0.0)
-        note = tree.locator(".column.result > .note").inner_text()
+        note = tree.locator(".column[data-output] > .note").inner_text()
         named = re.search(r"pruned greedy search's words at step (\d+)", note)
         assert named, note
         step = int(named[1])
         last = values.greedy[: step - 1].tolist()
         assert path_exists(values, width, last)
         assert not path_exists(values, width, values.greedy[:step].tolist())
-        told += 1
-    assert told >= 3
+        found += 1
+    assert found >= 3
 
 
 def path_exists(tree: Tree, width: int, tokens: list[int]) -> bool:

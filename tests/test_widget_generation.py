@@ -26,8 +26,8 @@ from torch import Tensor
 
 from tinylib.generation import Sampling, apply_temperature, generate, top_k
 from tinylib.gpt import negative_log_likelihood
-from tinylib.lab.language import uniform
-from tinylib.widgets.generation import (
+from tinylib.lab.models.language import uniform
+from tinylib.widgets.generation.generation import (
     HEAD,
     MOST_BRANCHES,
     NAME,
@@ -41,11 +41,11 @@ from tinylib.widgets.generation import (
     resolve,
     visible,
 )
-from tinylib.widgets.gpt import look
+from tinylib.widgets.gpt.gpt import look
 
 STEM = "generation"
 MODEL, TOKENS = language_model(NAME)
-V, LONGEST = MODEL.config.V, MODEL.config.longest
+V, LONGEST = MODEL.config.V, MODEL.config.max_len
 Knobs = tuple[float, int, float]
 FREE: Knobs = (1.0, V, 1.0)
 
@@ -122,7 +122,7 @@ def test_it_writes_what_generate_writes(prompt: str, knobs: Knobs, seed: int, ca
 
 
 def test_without_the_cache_each_text_is_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tinylib.widgets import generation
+    from tinylib.widgets.generation import generation
 
     def counted(model: Any, tokens: Tensor, *cache: Tensor) -> Any:
         sizes.append((len(tokens), len(cache[0])))
@@ -143,7 +143,7 @@ def test_without_the_cache_each_text_is_read_whole(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_reader_that_knows_too_much_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tinylib.widgets.generation.MOST_KNOWN", 9)
+    monkeypatch.setattr("tinylib.widgets.generation.generation.MOST_KNOWN", 9)
     reads = Reader(MODEL)
     with torch.no_grad():
         first = reads(tuple(TOKENS.ids("To be, or")), True)
@@ -390,7 +390,7 @@ def test_the_context_ends_and_that_is_said(widget: Locator) -> None:
     box = widget.get_by_role("textbox", name="Prompt")
     box.fill("a" * 256)
     assert problem(widget).startswith("256 characters: there is room for 255.")
-    assert widget.locator(".result:not([inert])").count() == 0
+    assert widget.locator("[data-output]:not([inert])").count() == 0
     box.fill("a" * 200)
     settled(widget)
     assert_torch(widget, STEM)
@@ -400,13 +400,13 @@ def test_the_context_ends_and_that_is_said(widget: Locator) -> None:
 READS = """async ([el, all]) => {
     const host = document.querySelector("script[src*='/host.js']").src;
     const { run } = await import(new URL('engine.js', host));
-    const { program } = await import(new URL('generation.js', host));
+    const { program } = await import(new URL('../generation/generation.js', host));
     const spec = structuredClone(el.model.get('spec'));
     const reads = [];
     for (const inputs of all) {
         const own = [];
         await run(spec, inputs, (step, values, spec) => program((graph, feeds) => {
-            const { seen_keys: keys, tokens } = feeds;
+            const { cached_keys: keys, tokens } = feeds;
             if (graph === 'generation-read') own.push([keys.dims[0], tokens.length]);
             return step(graph, feeds);
         }, values, spec));
@@ -467,11 +467,11 @@ def test_a_knob_rewrites_the_text_with_the_same_numbers(widget: Locator) -> None
         assert inputs_of(widget)[key] == value
     assert page_text(widget) == "ROMEO:\n" + generated("ROMEO:\n", (0.6, 8, 0.7), 5, 24)
     sliders = {s.get_attribute("aria-valuetext") for s in widget.get_by_role("slider").all()}
-    assert sliders == {"0.60", "8", "0.70"}
+    assert sliders == {"0.6", "8", "0.7"}
     button(widget, "Reset").click()
     settled(widget)
     sliders = {s.get_attribute("aria-valuetext") for s in widget.get_by_role("slider").all()}
-    assert "off" in sliders
+    assert sliders == {"0.8", "65", "1"}
 
 
 def test_each_choice_can_be_looked_at(widget: Locator) -> None:
@@ -537,9 +537,9 @@ def test_the_tints_are_where_the_chosen_head_looked(widget: Locator) -> None:
             "all => all.map((t) => Number(t.style.getPropertyValue('--tl-heat') || 0))"
         )
         assert heat == pytest.approx([*row.sqrt().tolist(), *[0.0] * 10], abs=2e-3)
-        told = widget.locator(".note.looks").inner_text()
-        assert told.startswith(f"Tinted: where layer {i // H}, head {i % H} looked before ")
-        assert f": {row.max():.2f}" in told
+        found = widget.locator(".note.looks").inner_text()
+        assert found.startswith(f"Tinted: where layer {i // H}, head {i % H} looked before ")
+        assert f": {row.max():.2f}" in found
     button(widget, "Reset").click()
     settled(widget)
     assert widget.locator("input[name=head]:checked").get_attribute("value") == str(

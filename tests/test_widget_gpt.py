@@ -19,15 +19,16 @@ from browsing import (
     settled,
     where,
 )
+from node import PAGE, in_node
 from playwright.sync_api import BrowserContext, Locator
 from torch.nn import functional as F
 
 from tinylib.gpt import GPT
-from tinylib.lab.data import BOS, EOS
-from tinylib.lab.stories import next_words, read, stories
+from tinylib.lab.data.stories import next_words, read, stories
+from tinylib.lab.data.text import BOS, EOS
 from tinylib.lab.weights import shipped
 from tinylib.widgets import schema
-from tinylib.widgets.gpt import (
+from tinylib.widgets.gpt.gpt import (
     HEADS,
     MODELS,
     PROMPTS,
@@ -77,8 +78,8 @@ def greedily(prompt: str, count: int) -> str:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_exported_step_is_the_model(name: str) -> None:
     model = model_of(name)
-    V, longest = model.config.V, model.config.longest
-    for N in (1, 2, 13, longest):
+    V, max_len = model.config.V, model.config.max_len
+    for N in (1, 2, 13, max_len):
         tokens = torch.randint(V, (N,), generator=torch.Generator().manual_seed(N))
         seen = look(model, tokens)
         logits = model(tokens[None])[0]
@@ -135,13 +136,13 @@ def test_it_knows_the_answers() -> None:
 
 def test_what_the_page_says_of_the_models() -> None:
     facts = GPTWidget.facts()
-    for name, told in zip(NAMES, facts["models"], strict=True):
+    for name, found in zip(NAMES, facts["models"], strict=True):
         model = model_of(name)
-        assert told["parameters"] == sum(p.numel() for p in model.parameters())
+        assert found["parameters"] == sum(p.numel() for p in model.parameters())
         layer, head = HEADS[name]
         assert 0 <= layer < model.config.layers and 0 <= head < model.config.H
-        assert told["head"] == layer * model.config.H + head
-    assert [told["kind"] for told in facts["models"]] == ["characters", "words"]
+        assert found["head"] == layer * model.config.H + head
+    assert [found["kind"] for found in facts["models"]] == ["characters", "words"]
 
 
 def test_the_stored_table_is_of_the_likeliest() -> None:
@@ -217,7 +218,7 @@ def token(widget: Locator, place: int) -> Locator:
 
 
 def read_by_words(widget: Locator, story: str = FIRST) -> None:
-    widget.locator("input[name=model]").last.check()
+    widget.locator("input[name=variant]").last.check()
     box(widget).fill(story)
     assert_torch(widget, STEM)
 
@@ -258,10 +259,10 @@ def test_powers_are_typeset(visit: Visit, widget: Locator) -> None:
         .split("Perplexity: ")[1]
         .startswith(f"e<sup>{loss:.3f}</sup> = ")
     )
-    told = visit.page.evaluate(
+    found = visit.page.evaluate(
         """async (numbers) => {
             const host = document.querySelector("script[src*='/host.js']").src;
-            const { h, powerOfTen, typeset } = await import(new URL('parts.js', host));
+            const { h, powerOfTen, typeset } = await import(new URL('../ui/parts.js', host));
             const line = h('p');
             return numbers.map((number) => {
                 typeset(line, powerOfTen(number));
@@ -270,7 +271,7 @@ def test_powers_are_typeset(visit: Visit, widget: Locator) -> None:
         }""",
         ["0.25", "5e-7", "1.40e-45", "2e+9"],
     )
-    assert told == [
+    assert found == [
         *("0.25", "5 × 10<sup>−7</sup>", "1.40 × 10<sup>−45</sup>", "2 × 10<sup>9</sup>")
     ]
 
@@ -283,13 +284,13 @@ def test_a_bar_tells_its_number_and_writes_its_token(widget: Locator) -> None:
     third = widget.locator(".nexts button").nth(2)
     third.focus()
     logit, share = values.logits[-1][best[2]].item(), values.probabilities[-1][best[2]].item()
-    told = note(widget, "detail")
-    assert float(told.split("p = ")[1].split(",")[0]) == pytest.approx(share, rel=1e-3)
-    assert told.endswith(f"logit {logit:.2f}".replace("-", "−"))
+    found = note(widget, "detail")
+    assert float(found.split("p = ")[1].split(",")[0]) == pytest.approx(share, rel=1e-3)
+    assert found.endswith(f"logit {logit:.2f}".replace("-", "−"))
     third.blur()
-    assert note(widget, "detail") != told
+    assert note(widget, "detail") != found
     third.hover()
-    assert note(widget, "detail") == told
+    assert note(widget, "detail") == found
     third.click()
     assert inputs_of(widget)["prompt"] == TEXT + language_model(NAMES[0]).tokens.tokens[best[2]]
     assert_torch(widget, STEM)
@@ -347,11 +348,11 @@ def test_each_character_tells_how_surprised_the_model_was(widget: Locator) -> No
     assert labels == names
     for place in (len(TEXT) - 1, 5, 8):
         token(widget, place).click()
-        told = note(widget, "at")
+        found = note(widget, "at")
         surprise = values.surprise[place - 1].item()
-        assert f"−ln p = {surprise:.2f} nats" in told
+        assert f"−ln p = {surprise:.2f} nats" in found
         share = values.probabilities[place - 1].max().item()
-        assert f" {100 * share:.1f} %" in told or share >= 0.9995
+        assert f" {100 * share:.1f} %" in found or share >= 0.9995
         assert shown.nth(place).get_attribute("aria-selected") == "true"
     line = widget.locator(".text.surprise")
     line.focus()
@@ -422,8 +423,8 @@ def test_stories_are_read_by_words(widget: Locator) -> None:
     read_by_words(widget, story)
     share = continued(story=story, variant=1).probabilities[-1]
     hall = language_model(NAMES[1]).tokens.tokens.index("hall")
-    told = note(widget, "answer")
-    assert told.startswith("By the story it is “hall”: the model gives that ")
+    found = note(widget, "answer")
+    assert found.startswith("By the story it is “hall”: the model gives that ")
     assert dict(bars(widget))["hall"] == pytest.approx(share[hall].item(), abs=1e-5)
     assert widget.locator(".surprise .t").all_inner_texts() == story.split()
     assert note(widget, "mean").startswith(f"Loss, the mean over the {len(story.split())} words: ")
@@ -465,7 +466,7 @@ def test_texts_are_offered(widget: Locator) -> None:
     offers.select_option(index=2)
     assert_torch(widget, STEM)
     assert inputs_of(widget)["prompt"] == next(iter(PROMPTS.values()))[1]
-    widget.locator("input[name=model]").last.check()
+    widget.locator("input[name=variant]").last.check()
     assert_torch(widget, STEM)
     offers.select_option(index=1)
     assert_torch(widget, STEM)
@@ -492,13 +493,13 @@ def test_a_text_that_cannot_be_read_is_refused(widget: Locator, typed: str, mess
     assert problem(widget).startswith(message)
     assert inputs_of(widget)["prompt"] == TEXT and box(widget).input_value() == typed
     assert all(torch.equal(value, before[name]) for name, value in received(widget).items())
-    assert widget.locator(".result[inert]").count() == widget.locator(".result").count()
+    assert widget.locator("[data-output][inert]").count() == widget.locator("[data-output]").count()
     if len(typed) > 256:
         assert widget.locator(".counted:visible").inner_text().endswith("1 too many")
-    widget.locator("input[name=model]").last.check()  # what is half typed does not hold it up
+    widget.locator("input[name=variant]").last.check()  # what is half typed does not hold it up
     assert_torch(widget, STEM)
-    assert widget.locator(".result[inert]").count() == 0
-    widget.locator("input[name=model]").first.check()
+    assert widget.locator("[data-output][inert]").count() == 0
+    widget.locator("input[name=variant]").first.check()
     assert box(widget).input_value() == TEXT
 
 
@@ -509,7 +510,7 @@ def test_curly_quotes_and_dashes_are_read_as_plain_ones(widget: Locator) -> None
     assert box(widget).input_value() == "’Tis the king’s – I know", "no one's typing is changed"
 
 
-def test_page_and_python_take_texts_apart_alike(visit: Visit) -> None:
+def test_page_and_python_take_texts_apart_alike() -> None:
     rng, pool = (
         random.Random(5),
         [*" \n\tabAB.,'-’é猫", "👩‍🚀", "\u2028", "\ud800", "\r\n", "<unk>"],
@@ -521,14 +522,9 @@ def test_page_and_python_take_texts_apart_alike(visit: Visit) -> None:
         "limits": {"T": [1, 9]},
     }
     spec |= {"kinds": {"s": "Int"}, "words": False}
-    told = visit.page.evaluate(
-        """async ([spec, texts]) => {
-            const host = document.querySelector("script[src*='/host.js']").src;
-            const { problem, wordsOf } = await import(new URL('inputs.js', host));
-            return texts.map((s) => [Boolean(problem(spec, { s })), wordsOf(spec, 's', s).length]);
-        }""",
-        [spec, texts],
-    )
+    rule = """({ problem, wordsOf }, [spec, s]) =>
+        [Boolean(problem(spec, { s })), wordsOf(spec, 's', s).length]"""
+    found = in_node(PAGE / "inputs.js", rule, spec, texts)
 
     def refused(text: str) -> bool:
         try:
@@ -538,7 +534,7 @@ def test_page_and_python_take_texts_apart_alike(visit: Visit) -> None:
         return False
 
     wanted = [[refused(s), len(schema.words_of(spec["sentences"]["s"], s))] for s in texts]
-    assert told == wanted
+    assert found == wanted
     assert 20 < sum(bad for bad, _ in wanted) < 380
 
 
@@ -547,7 +543,7 @@ def test_all_of_it_is_reached_by_keyboard(widget: Locator) -> None:
     assert missed_by_tab(widget) == []
     widget.locator("input[name=head]:checked").press("ArrowRight")
     assert widget.locator(".small.chosen").count() == 1
-    widget.locator("input[name=model]:checked").press("ArrowDown")
+    widget.locator("input[name=variant]:checked").press("ArrowDown")
     assert_torch(widget, STEM)
     assert inputs_of(widget)["variant"] == 1
 
@@ -587,16 +583,16 @@ def test_only_the_chosen_model_is_loaded(context: BrowserContext, site: str) -> 
     assert_torch(widget, STEM)
     assert asked(visit) == [NAMES[0]]
     with visit.page.expect_request("**/gpt-stories.safetensors*"):
-        widget.locator("input[name=model]").last.check()
+        widget.locator("input[name=variant]").last.check()
     size = shipped(NAMES[1]).stat().st_size
     widget.get_by_role("progressbar").wait_for()
     assert where(widget) == f"Loading the trained model ({size / 1e6:.1f} MB)…"
-    assert widget.locator(".result.waiting").count() > 0, "what is shown is the other model's"
-    widget.locator("input[name=model]").first.check()  # it does not wait
+    assert widget.locator("[data-output].waiting").count() > 0, "what is shown is the other model's"
+    widget.locator("input[name=variant]").first.check()  # it does not wait
     assert_torch(widget, STEM)
     assert widget.locator(".waiting").count() == 0
     held[0].fallback()
-    widget.locator("input[name=model]").last.check()
+    widget.locator("input[name=variant]").last.check()
     assert_torch(widget, STEM)
     assert asked(visit) == NAMES and visit.console == [] and visit.foreign == []
 
@@ -607,7 +603,7 @@ def test_a_link_restores_text_model_and_place(
     visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     read_by_words(widget)
     token(widget, 4).click()
-    told = note(widget, "at")
+    found = note(widget, "at")
     widget.get_by_role("button", name="Copy link").click()
     widget.get_by_text("in the clipboard").wait_for()
     link = visit.page.evaluate("navigator.clipboard.readText()")
@@ -615,5 +611,5 @@ def test_a_link_restores_text_model_and_place(
     again = other.widget(STEM)
     assert_torch(again, STEM)
     assert inputs_of(again) == inputs_of(widget)
-    assert note(again, "at") == told
+    assert note(again, "at") == found
     assert asked(other) == [NAMES[1]]

@@ -21,7 +21,13 @@ from playwright.sync_api import Locator
 
 from tinylib.attention_cost import flops, parameters
 from tinylib.multi_head_attention import MultiHeadAttention
-from tinylib.widgets.head_cost import LENGTHS, Cost, HeadCostWidget, digits, printed
+from tinylib.widgets.multi_head_attention.head_cost import (
+    LENGTHS,
+    Cost,
+    HeadCostWidget,
+    digits,
+    printed,
+)
 
 STEM = "head_cost"
 START: dict[str, Any] = dict(
@@ -273,10 +279,10 @@ def test_heads_that_do_not_divide_the_width_grey_the_results(widget: Locator) ->
     assert problem(widget).startswith(
         "D = 512 cannot be cut into 12 heads: 512 / 12 is not a whole"
     )
-    assert widget.locator(".result:not([inert])").count() == 0
+    assert widget.locator("[data-output]:not([inert])").count() == 0
     typed(widget, "D").fill("768")
     assert_torch(widget, STEM)
-    assert widget.locator(".result[inert]").count() == 0
+    assert widget.locator("[data-output][inert]").count() == 0
     assert typed(widget, "k").input_value() == "64" and count(widget) == 4 * 768**2
     typed(widget, "D").fill("767")
     settled(widget)
@@ -355,8 +361,8 @@ def test_the_chart_is_the_curve(widget: Locator) -> None:
     hold(widget, D=64, H=8)
     curve = received(widget)["curve"]
     top = widget.locator(".chart path.merge").get_attribute("d") or ""
-    heights = [float(y) for y in re.findall(r"[ML]\d+ ([\d.]+)", top)[:57]]
-    assert heights == pytest.approx((1 - curve[0] - curve[3]).tolist(), abs=1e-4)
+    heights = [float(y) for y in re.findall(r"[ML][\d.]+ ([\d.]+)", top)[:57]]
+    assert heights == pytest.approx((curve[0] + curve[3]).tolist(), abs=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -18,13 +18,14 @@ from browsing import (
     received,
     settled,
 )
+from node import PAGE, in_node
 from playwright.sync_api import BrowserContext, Locator
 
-from tinylib.lab import lookup
+from tinylib.lab.data import lookup
 from tinylib.lab.look import capture
 from tinylib.lab.weights import results
 from tinylib.widgets import schema
-from tinylib.widgets.heads import (
+from tinylib.widgets.multi_head_attention.heads import (
     APART,
     NAME,
     OFFERED,
@@ -89,8 +90,8 @@ def test_the_exported_step_is_the_model() -> None:
         torch.testing.assert_close(given.weights, inside["mixer.weights"][0][0])
         torch.testing.assert_close(given.weights.sum(-1), torch.ones(4, T))
         torch.testing.assert_close(given.whole, whole[0].softmax(-1).transpose(0, 1))
-        heard = model()(tokens[None], digits[None], head_mask=torch.tensor(on) > 0)
-        torch.testing.assert_close(given.probabilities, heard[0].softmax(-1).transpose(0, 1))
+        outputs = model()(tokens[None], digits[None], head_mask=torch.tensor(on) > 0)
+        torch.testing.assert_close(given.probabilities, outputs[0].softmax(-1).transpose(0, 1))
 
 
 def test_brackets_are_words_even_where_nothing_parts_them() -> None:
@@ -128,12 +129,12 @@ def test_each_head_has_one_role_and_the_switch_takes_it_away() -> None:
         words = lookup.sentence(rng)
         digits = [rng.randrange(10) for _ in words]
         source = " ".join(words)
-        heard = seen(source, (1, 1, 1, 1), tuple(digits))
-        whole += torch.tensor([counted(one) for one in right(heard, digits)])
+        outputs = seen(source, (1, 1, 1, 1), tuple(digits))
+        whole += torch.tensor([counted(one) for one in right(outputs, digits)])
         for q, head in enumerate(heads):
             on = tuple(int(h != head) for h in range(4))
             values = seen(source, on, tuple(digits))
-            torch.testing.assert_close(values.whole, heard.probabilities, atol=1e-6, rtol=1e-4)
+            torch.testing.assert_close(values.whole, outputs.probabilities, atol=1e-6, rtol=1e-4)
             without[q] += torch.tensor([counted(one) for one in right(values, digits)])
     drop = whole[:, 0] / whole[:, 1] - without[..., 0] / without[..., 1]
     assert (whole[:, 0] / whole[:, 1] > 0.95).all()
@@ -161,7 +162,7 @@ def test_it_answers_what_is_offered_as_like_its_training_and_fails_on_some_of_th
         words = words_of(source)
         apart = [partner - t for t, (*_, partner) in enumerate(lookup.places(words)) if partner > t]
         return not (
-            lookup.SHORTEST <= len(words) <= lookup.LONGEST
+            lookup.MIN_LEN <= len(words) <= lookup.MAX_LEN
             and lookup.nested(words)
             and lookup.PAIRS[0] <= len(apart) <= lookup.PAIRS[1]
             and max(apart) <= APART
@@ -264,22 +265,16 @@ def card(widget: Locator, question: str) -> Locator:
     return widget.locator(f".card.q{lookup.QUESTIONS.index(question)}")
 
 
-def told(widget: Locator, kind: str) -> str:
+def note(widget: Locator, kind: str) -> str:
     return widget.locator(f".note.{kind}").inner_text()
 
 
-def test_the_page_finds_the_places_as_python_does(visit: Visit) -> None:
+def test_the_page_finds_the_places_as_python_does() -> None:
     rng = random.Random(6)
     texts = [some_words(rng) for _ in range(300)] + [lookup.sentence(rng) for _ in range(100)]
     texts += ["( [ ( ) ] )".split(), "[ ( [ ] ) ]".split()]  # its own kind, not right inside
-    answers = visit.page.evaluate(
-        """async (texts) => {
-            const host = document.querySelector("script[src*='/host.js']").src;
-            const { nested, places } = await import(new URL('lookup.js', host));
-            return texts.map((words) => [places(words), nested(words)]);
-        }""",
-        texts,
-    )
+    rule = "({ nested, places }, [, words]) => [places(words), nested(words)]"
+    answers = in_node(PAGE / "lookup.js", rule, None, texts)
     python: list[Any] = [[[list(of) for of in lookup.places(w)], lookup.nested(w)] for w in texts]
     assert answers == python
     assert 110 < sum(nested for _, nested in python) < 390
@@ -301,8 +296,8 @@ def test_the_page_shows_what_python_computes(widget: Locator) -> None:
                 "·" if m is None else str(a) for m, a in zip(marks[q], said[q], strict=True)
             ]
             assert cells.locator("span:first-child").all_inner_texts() == expected
-            heard = cells.locator(".sr").all_text_contents()
-            assert heard == [
+            outputs = cells.locator(".sr").all_text_contents()
+            assert outputs == [
                 f" is wrong: it is {inputs['digits'][place]}" if m is False else ""
                 for m, place in zip(marks[q], values.places[q].tolist(), strict=True)
             ]
@@ -316,13 +311,15 @@ def test_the_page_shows_what_python_computes(widget: Locator) -> None:
         answers = f"All {asked}" if total == asked else f"{total} of {asked}"
         if asked:
             are = "is" if total == 1 else "are"
-            assert f"{answers} answers {are} right." in told(widget, "effect")
-        maps = widget.locator(".map canvas").evaluate_all("all => all.map((c) => [...c.values])")
+            assert f"{answers} answers {are} right." in note(widget, "effect")
+        maps = widget.locator(".pixel-map canvas").evaluate_all(
+            "all => all.map((c) => [...c.values])"
+        )
         wanted = values.weights[head_of()].flatten(1)
         torch.testing.assert_close(
             torch.tensor(maps, dtype=torch.float32), wanted, atol=1e-5, rtol=1e-5
         )
-        gold = widget.locator(".map path").evaluate_all(
+        gold = widget.locator(".pixel-map path").evaluate_all(
             "all => all.map((p) => p.getAttribute('d'))"
         )
         for path, places in zip(gold, values.places.tolist(), strict=True):
@@ -349,7 +346,7 @@ def test_a_head_that_is_off_takes_its_answers_along(widget: Locator) -> None:
         ], "the others stay"
         score = widget.locator(".lane").nth(q).locator(".score").inner_text()
         assert score == f"{left[q]} of {asked}, was {asked}"
-        assert told(widget, "effect") == (
+        assert note(widget, "effect") == (
             f"Without head {head}, “{question}” goes from {asked} right to {left[q]}; "
             "nothing else changes."
         )
@@ -360,7 +357,7 @@ def test_a_head_that_is_off_takes_its_answers_along(widget: Locator) -> None:
         switch(widget, question).press("Space")
         assert_torch(widget, "heads")
     assert (
-        told(widget, "effect") == "All four heads are on. All 32 answers are right. Switch one off."
+        note(widget, "effect") == "All four heads are on. All 32 answers are right. Switch one off."
     )
 
 
@@ -372,8 +369,8 @@ def test_a_wrong_answer_is_heard_not_only_seen(widget: Locator) -> None:
     for t, cell in enumerate(wrong.all()[1:]):
         said = int(cell.locator("span").first.inner_text())
         assert said != digits[t] or "wrong" not in (cell.get_attribute("class") or "")
-        heard = f"{said} is wrong: it is {digits[t]}" if said != digits[t] else str(said)
-        assert cell.text_content() == heard
+        outputs = f"{said} is wrong: it is {digits[t]}" if said != digits[t] else str(said)
+        assert cell.text_content() == outputs
     assert widget.locator("td.wrong").count() > 5
     assert widget.locator("td.wrong .sr:not(:empty)").count() == widget.locator("td.wrong").count()
 
@@ -390,14 +387,14 @@ def test_one_right_answer_is_one(widget: Locator) -> None:
     if (answer + 1) % 10 == after:  # then the first word's answer to "after" is right as well
         digit(widget, 1).fill(str(int(answer + 2) % 10))
     assert_torch(widget, "heads")
-    assert told(widget, "effect").endswith("1 of 4 answers is right.")
+    assert note(widget, "effect").endswith("1 of 4 answers is right.")
 
 
 def test_with_all_heads_off_every_word_gets_the_same_answers(widget: Locator) -> None:
     for question in lookup.QUESTIONS:
         switch(widget, question).click()
     assert_torch(widget, "heads")
-    assert told(widget, "effect").startswith(
+    assert note(widget, "effect").startswith(
         "No head is heard: every word gets the same four answers"
     )
     probabilities = received(widget)["probabilities"]
@@ -437,9 +434,9 @@ def test_each_card_tells_its_heads_held_out_figures(widget: Locator) -> None:
     facts = HeadsWidget.facts()
     for q, question in enumerate(lookup.QUESTIONS):
         said = card(widget, question).locator(".soft").inner_text()
-        told = [float(number) / 100 for number in re.findall(r"([\d.]+) %", said)]
+        note = [float(number) / 100 for number in re.findall(r"([\d.]+) %", said)]
         figures = [facts[name][q] for name in ("looks", "accuracy", "without")]
-        assert told == pytest.approx(figures, abs=0.0051)
+        assert note == pytest.approx(figures, abs=0.0051)
 
 
 def test_a_word_is_chosen_with_arrow_keys_and_in_a_map(widget: Locator) -> None:
@@ -452,10 +449,10 @@ def test_a_word_is_chosen_with_arrow_keys_and_in_a_map(widget: Locator) -> None:
     choose(widget, 12)
     widget.page.keyboard.press("ArrowRight")
     assert chosen(widget) == 0, "and round"
-    box = widget.locator(".map").nth(2).bounding_box()
+    box = widget.locator(".pixel-map").nth(2).bounding_box()
     assert box
     cell = box["width"] / 13
-    widget.locator(".map").nth(2).hover(position={"x": 2.5 * cell, "y": 9.5 * cell})
+    widget.locator(".pixel-map").nth(2).hover(position={"x": 2.5 * cell, "y": 9.5 * cell})
     weight = received(widget)["weights"][head_of()[2], 9, 2]
     assert (
         widget.locator(".note.soft")
@@ -463,7 +460,7 @@ def test_a_word_is_chosen_with_arrow_keys_and_in_a_map(widget: Locator) -> None:
         .startswith(f"Head {head_of()[2]}: “cat” (word 10) looks at “(” (word 3) with the weight ")
     )
     assert f"{weight:.2f}".removesuffix(".00") in widget.locator(".note.soft").inner_text()
-    widget.locator(".map").nth(2).click(position={"x": 2.5 * cell, "y": 9.5 * cell})
+    widget.locator(".pixel-map").nth(2).click(position={"x": 2.5 * cell, "y": 9.5 * cell})
     assert chosen(widget) == 9
 
 
@@ -511,7 +508,7 @@ def test_a_digit_is_typed_over_stepped_and_drawn_anew(widget: Locator) -> None:
     marks = [counted(m) for m in right(seen(SENTENCE, digits=tuple(drawn)), drawn)]
     total, asked = (sum(n) for n in zip(*marks, strict=True))
     answers = f"All {asked}" if total == asked else f"{total} of {asked}"
-    assert f" {answers} answers are right." in told(widget, "effect")
+    assert f" {answers} answers are right." in note(widget, "effect")
 
 
 def test_words_that_stay_keep_their_digits(widget: Locator) -> None:
@@ -542,8 +539,8 @@ def test_words_that_stay_keep_their_digits(widget: Locator) -> None:
 )
 def test_it_says_what_lies_beyond_its_training(widget: Locator, source: str, said: str) -> None:
     write(widget, source)
-    told_of = f"The model was not trained on sentences like this one, {said} It may fail."
-    assert told(widget, "beyond") == (told_of if said else "")
+    note_of = f"The model was not trained on sentences like this one, {said} It may fail."
+    assert note(widget, "beyond") == (note_of if said else "")
 
 
 def test_a_sentence_is_chosen_from_those_offered(widget: Locator) -> None:
@@ -563,11 +560,11 @@ def test_too_long_a_sentence_keeps_the_answers_greyed(widget: Locator) -> None:
     before = inputs_of(widget)
     line(widget, "Your sentence").fill(f"{SENTENCE} (too long)")
     assert "17 words, brackets among them: there is room for 16." in problem(widget)
-    aside = widget.locator(".result").evaluate_all("all => all.map((e) => e.inert)")
-    assert len(aside) == 3 and all(aside)
+    aside = widget.locator("[data-output]").evaluate_all("all => all.map((e) => e.inert)")
+    assert len(aside) == 4 and all(aside)
     assert inputs_of(widget) == before
     write(widget, LONGEST)
-    assert len(words_of(LONGEST)) == 16 and widget.locator(".result[inert]").count() == 0
+    assert len(words_of(LONGEST)) == 16 and widget.locator("[data-output][inert]").count() == 0
 
 
 def test_a_link_restores_the_whole_state(
@@ -584,7 +581,7 @@ def test_a_link_restores_the_whole_state(
     assert_torch(other, "heads")
     assert inputs_of(other) == inputs_of(widget) and chosen(other) == 5
     assert not switch(other, "same").is_checked()
-    assert told(other, "effect") == told(widget, "effect")
+    assert note(other, "effect") == note(widget, "effect")
 
 
 @pytest.mark.parametrize("width", [1280, 375])

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from playwright.sync_api import Browser, CDPSession, Locator
 
 from tinylib.attention_scoring import boxcar, kernel_weights
-from tinylib.widgets.kernel_regression import (
+from tinylib.widgets.attention_scoring.kernel_regression import (
     ENDS,
     GRID,
     KERNELS,
@@ -184,7 +184,7 @@ def middle(place: Locator) -> tuple[float, float]:
 
 def per_unit(widget: Locator) -> tuple[float, float]:
     """Pixels for 1 of x and of y; y points down."""
-    box = widget.locator(".ground svg").bounding_box()
+    box = widget.locator(".plot svg").bounding_box()
     assert box
     return box["width"] / 5, -box["height"] / 8
 

@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Locator
 
-from tinylib.widgets.loss_bench import Costs, LossBenchWidget, softmax, surprise
+from tinylib.widgets.gpt.loss_bench import Costs, LossBenchWidget, softmax, surprise
 
 STEM = "loss_bench"
 START: dict[str, Any] = dict(text="life is happy", p=[1, 0.9, 0.1], x=-120)
@@ -139,7 +139,7 @@ def hold(widget: Locator, **changes: Any) -> None:
 
 
 def typed(widget: Locator, word: str) -> Locator:
-    return widget.get_by_role("textbox", name=re.compile(f"^p of {word}, "))
+    return widget.get_by_role("textbox", name=re.compile(f"^probability of {word}, "))
 
 
 def slid(widget: Locator, word: str) -> Locator:
@@ -202,7 +202,7 @@ def test_a_sentence_of_one_word_is_refused(widget: Locator) -> None:
 
 
 def test_a_word_is_dragged_along_the_curve(widget: Locator, visit: Visit) -> None:
-    box = widget.locator(".cost-ground svg").bounding_box()
+    box = widget.locator(".cost-plot svg").bounding_box()
     point = widget.locator(".points .dot").nth(1).bounding_box()
     assert box and point
     mouse = visit.page.mouse
@@ -219,7 +219,7 @@ def test_a_word_is_dragged_along_the_curve(widget: Locator, visit: Visit) -> Non
 def test_both_logarithms(widget: Locator) -> None:
     cards = widget.locator(".card b")
     assert cards.all_inner_texts() == ["−∞", "−122.20"]
-    widget.get_by_role("textbox", name="x, typed").fill("-50")
+    widget.get_by_role("textbox", name="x, the right word’s logit, typed").fill("-50")
     assert_torch(widget, STEM)
     assert cards.all_inner_texts() == ["−52.1972", "−52.1972"]
     slider = widget.get_by_role("slider", name="x, the right word’s logit")

@@ -12,7 +12,11 @@ from hypothesis import strategies as st
 from playwright.sync_api import Browser, BrowserContext, Locator
 
 from tinylib.multi_head_attention import merge_heads, split_heads
-from tinylib.widgets.multi_head_attention import MultiHeadAttentionWidget, Walk, compute
+from tinylib.widgets.multi_head_attention.multi_head_attention import (
+    MultiHeadAttentionWidget,
+    Walk,
+    compute,
+)
 
 STEM = "multi_head_attention"
 STAGES = ("x", "split", "rows", "merged")

@@ -21,9 +21,8 @@ from hypothesis import strategies as st
 from playwright.sync_api import Locator
 
 from tinylib.generation import Sampling, sample
-from tinylib.lab.language import uniform
-from tinylib.widgets.gpt import MODELS, language_model
-from tinylib.widgets.sampling import (
+from tinylib.lab.models.language import uniform
+from tinylib.widgets.generation.sampling import (
     DRAWS,
     LOGITS,
     SHOWN,
@@ -32,6 +31,7 @@ from tinylib.widgets.sampling import (
     SamplingWidget,
     distributions,
 )
+from tinylib.widgets.gpt.gpt import MODELS, language_model
 
 STEM = "sampling"
 OWN = len(distributions())
@@ -263,8 +263,8 @@ def test_bars_are_as_long_as_their_numbers(
 def test_of_the_others_it_is_told_how_many_are_left(widget: Locator) -> None:
     hold(widget, which=1, k=15)
     assert tokens(widget)[-1] == f"{65 - SHOWN} others"
-    told = [column(widget, i)[-1] for i in range(1, 5)]
-    assert [text.partition(", ")[2] for text in told] == ["", "", "5 left", "5 left"]
+    found = [column(widget, i)[-1] for i in range(1, 5)]
+    assert [text.partition(", ")[2] for text in found] == ["", "", "5 left", "5 left"]
     assert widget.locator(".draws tbody th").last.inner_text() == "5 others"
     hold(widget, which=1, k=11)
     assert column(widget, 3)[-1].endswith(", 1 left")
@@ -362,9 +362,9 @@ def test_logits_keep_pace_with_the_words(widget: Locator) -> None:
     widget.get_by_role("button", name="Add word").click()
     assert_torch(widget, STEM)
     assert inputs_of(widget)["logit"] == [2, 1, 0, -1, 3, 0]
-    widget.get_by_role("textbox", name="logit of word", exact=True).fill("2.5")
+    widget.get_by_role("textbox", name="the logit of word, typed").fill("2.5")
     assert_torch(widget, STEM)
-    slider(widget, "slide the logit of your").press("ArrowRight")
+    slider(widget, "the logit of your").press("ArrowRight")
     assert_torch(widget, STEM)
     assert inputs_of(widget)["logit"] == [2.1, 1, 0, -1, 3, 2.5]
 

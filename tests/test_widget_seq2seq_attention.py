@@ -1,6 +1,5 @@
 """The map of a translation: the model's weights, the grammar's gold, and what the page tells."""
 
-import json
 import random
 import re
 from functools import cache
@@ -9,13 +8,16 @@ from typing import Any
 import pytest
 import torch
 from browsing import Opener, Visit, assert_torch, inputs_of, line, page_of, problem, settled
+from node import PAGE, in_node
 from playwright.sync_api import BrowserContext, Locator
 
 from tinylib.decoding import greedy
-from tinylib.lab.data import BOS, EOS, Pair, bilingual
-from tinylib.lab.dictionary import alignment, dictionary
-from tinylib.lab.translation import attention_maps
-from tinylib.widgets.seq2seq_attention import (
+from tinylib.lab.data.batches import Pair
+from tinylib.lab.data.corpora import bilingual
+from tinylib.lab.data.dictionary import alignment, dictionary
+from tinylib.lab.data.text import BOS, EOS
+from tinylib.lab.models.translation import attention_maps
+from tinylib.widgets.seq2seq_attention.seq2seq_attention import (
     MOST_WORDS,
     NAME,
     Looked,
@@ -161,19 +163,19 @@ def note(widget: Locator, kind: str = "verdict") -> str:
 
 
 def row(widget: Locator, t: int) -> Locator:
-    return widget.locator(".map tbody tr").nth(t)
+    return widget.locator(".word-map tbody tr").nth(t)
 
 
 def chosen(widget: Locator) -> int:
-    marked = widget.locator(".map tbody button").evaluate_all(
+    marked = widget.locator(".word-map tbody button").evaluate_all(
         "all => all.map((b) => b.ariaPressed === 'true')"
     )
     assert sum(marked) == 1
-    assert widget.locator(".map tr.query").count() == 1
+    assert widget.locator(".word-map tr.query").count() == 1
     return marked.index(True)
 
 
-def test_the_page_knows_the_dictionary_as_python_does(visit: Visit) -> None:
+def test_the_page_knows_the_dictionary_as_python_does() -> None:
     """The grammar's own sentences; and words of both languages as they come."""
     rng, splits, book = random.Random(0), bilingual(), dictionary()
     english = [word for entry in [*book.english, "of", "zebra"] for word in entry.split()]
@@ -188,16 +190,10 @@ def test_the_page_knows_the_dictionary_as_python_does(visit: Visit) -> None:
     pairs += [(source, rng.sample(target, len(target) - 1)) for source, target in pairs[:300]]
     jumble = len(pairs)
     pairs += [(some(english), some(french)) for _ in range(600)]
-    told = visit.page.evaluate(
-        """async ([book, pairs]) => {
-            const host = document.querySelector("script[src*='/host.js']").src;
-            const { alignment } = await import(new URL('dictionary.js', host));
-            return pairs.map(([source, target]) => alignment(book, source, target));
-        }""",
-        [json.loads(json.dumps(book._asdict())), pairs],
-    )
+    rule = "({ alignment }, [book, [source, target]]) => alignment(book, source, target)"
+    found = in_node(PAGE / "dictionary.js", rule, book._asdict(), pairs)
     python = [[list(places) for places in alignment(*pair)] for pair in pairs]
-    assert told == python
+    assert found == python
     claims = [bool(places) for answer in python[jumble:] for places in answer]
     assert 0.02 < sum(claims) / len(claims) < 0.9, "some of the jumble is known, and some is not"
 
@@ -212,23 +208,23 @@ def test_the_page_says_what_python_says(widget: Locator) -> None:
         known = [t for t in range(len(said)) if values.gold[t].any()]
         strange = list(dict.fromkeys(said[t] for t in range(len(said)) if t not in known))
         right = [t for t in known if values.gold[t, values.weights[t].argmax()]]
-        told = note(widget)
+        found = note(widget)
         if not known:
-            assert told.endswith("where any of these words comes from: nothing is outlined.")
+            assert found.endswith("where any of these words comes from: nothing is outlined.")
         else:
             other = "other " if strange else ""
             few = f"{len(right)} of the {len(known)} {'others' if strange else 'words'} look"
             all_ = f"All {len(known)} {other}words look most at a word that they come from."
             if len(known) == 1:
                 all_ = f"The {other or 'one '}word looks most at a word that it comes from."
-            assert (few if len(right) < len(known) else all_) in told
-            doubt = told.startswith("The grammar's dictionary cannot tell which English word")
+            assert (few if len(right) < len(known) else all_) in found
+            doubt = found.startswith("The grammar's dictionary cannot tell which English word")
             assert doubt == bool(strange)
-            assert all(f"“{word}”" in told for word in strange[:3])
-        signs = widget.locator(".map .sign").all_inner_texts()
+            assert all(f"“{word}”" in found for word in strange[:3])
+        signs = widget.locator(".word-map .sign").all_inner_texts()
         expected = ["✓" if t in right else "✗" if t in known else "" for t in range(len(said))]
         assert signs == expected + [""] * bool(ended)
-        gold = widget.locator(".map tbody tr").evaluate_all(
+        gold = widget.locator(".word-map tbody tr").evaluate_all(
             "all => all.map((tr) => [...tr.cells].slice(1).map((td) => td.matches('.gold')))"
         )
         assert torch.equal(torch.tensor(gold), values.gold)
@@ -302,7 +298,7 @@ LOST = [  # English, a French that leaves something out, and what the page is to
 ]
 
 
-def test_the_page_knows_what_a_translation_leaves_out(visit: Visit) -> None:
+def test_the_page_knows_what_a_translation_leaves_out() -> None:
     """By hand; nothing in what the grammar says; and each noun that is taken out of it."""
     splits, book = bilingual(), dictionary()
     pairs = [(list(p.source), list(p.target)) for p in splits.test[:300] + splits.length[:300]]
@@ -315,15 +311,9 @@ def test_the_page_knows_what_a_translation_leaves_out(visit: Visit) -> None:
             holes.append((pair, [word for i, word in enumerate(pair.target) if i != t], s))
     asked = [(one.split(), other.split()) for one, other, *_ in LOST] + pairs
     asked += [(list(pair.source), target) for pair, target, _ in holes]
-    told = visit.page.evaluate(
-        """async ([book, pairs]) => {
-            const host = document.querySelector("script[src*='/host.js']").src;
-            const { missing } = await import(new URL('dictionary.js', host));
-            return pairs.map(([source, target]) => missing(book, source, target));
-        }""",
-        [json.loads(json.dumps(book._asdict())), asked],
-    )
-    for (english, _, gone, few), answer in zip(LOST, told, strict=False):
+    rule = "({ missing }, [book, [source, target]]) => missing(book, source, target)"
+    report = in_node(PAGE / "dictionary.js", rule, book._asdict(), asked)
+    for (english, _, gone, few), answer in zip(LOST, report, strict=False):
         words = english.split()
         assert [" ".join(words[s] for s in at) for at in answer["gone"]] == gone
         found = [
@@ -331,7 +321,7 @@ def test_the_page_knows_what_a_translation_leaves_out(visit: Visit) -> None:
             for one in answer["few"]
         ]
         assert found == few
-    rest = told[len(LOST) :]
+    rest = report[len(LOST) :]
     assert rest[: len(pairs)] == [{"gone": [], "few": []}] * len(pairs)
     assert len(holes) > 200
     for (_, _, place), answer in zip(holes, rest[len(pairs) :], strict=True):
@@ -359,13 +349,13 @@ def test_a_row_is_chosen_by_a_click_or_with_the_keyboard(widget: Locator) -> Non
 
     def follows(t: int) -> None:
         assert chosen(widget) == t
-        words = widget.locator(".nexts .name").all_inner_texts()
+        words = widget.locator(".nexts .token").all_inner_texts()
         assert words == [names[i] for i in values.likeliest[t].tolist()]
-        shares = widget.locator(".nexts li").evaluate_all(
+        shares = widget.locator(".nexts .bar").evaluate_all(
             "all => all.map((li) => Number(li.dataset.value))"
         )
         assert shares == pytest.approx(values.probabilities[t].tolist(), abs=1e-5)
-        heat = widget.locator(".map thead th").evaluate_all(
+        heat = widget.locator(".word-map thead th").evaluate_all(
             "all => all.map((th) => Number(th.style.getPropertyValue('--tl-heat')))"
         )
         assert heat == pytest.approx(values.weights[t].tolist(), abs=6e-4)
@@ -383,7 +373,7 @@ def test_a_row_is_chosen_by_a_click_or_with_the_keyboard(widget: Locator) -> Non
     widget.get_by_role("button", name="Reset").click()
     settled(widget)
     assert inputs_of(widget)["source"] != "the cat ."
-    signs = widget.locator(".map .sign").all_inner_texts()
+    signs = widget.locator(".word-map .sign").all_inner_texts()
     assert "✗" not in signs or chosen(widget) == signs.index("✗")
 
 
@@ -420,11 +410,11 @@ def test_too_long_a_sentence_keeps_the_map_greyed(widget: Locator) -> None:
     translate(widget, LONGEST)
     line(widget).fill(f"{LONGEST} too")
     assert "18 words, punctuation among them: there is room for 17." in problem(widget)
-    aside = widget.locator(".result").evaluate_all("all => all.map((e) => e.inert)")
+    aside = widget.locator("[data-output]").evaluate_all("all => all.map((e) => e.inert)")
     assert len(aside) >= 4 and all(aside)
     assert inputs_of(widget)["source"] == LONGEST
     translate(widget, SENTENCE)
-    assert widget.locator(".result[inert]").count() == 0
+    assert widget.locator("[data-output][inert]").count() == 0
 
 
 NOT_CLIPPED = """all => all.filter((e) => e.scrollWidth > e.clientWidth + 1
@@ -442,7 +432,7 @@ def test_the_longest_sentence_fits_or_scrolls_in_its_own_box(opened: Opener, wid
     assert scrolls == (width == 375)
     fades = "el => getComputedStyle(el).maskImage !== 'none'"
     assert box.evaluate(fades) == scrolls
-    for part in (".map td span", ".map th span", ".nexts span:not(.bar)"):
+    for part in (".word-map td span", ".word-map th span", ".nexts span:not(.bars)"):
         assert widget.locator(part).evaluate_all(NOT_CLIPPED) == [], part
     if not scrolls:
         return
@@ -462,21 +452,21 @@ def test_the_longest_sentence_fits_or_scrolls_in_its_own_box(opened: Opener, wid
     page.wait_for_function(f"el => !({fades})(el)", arg=box.element_handle())
     after = first.bounding_box()
     assert before and after and after["x"] == pytest.approx(before["x"], abs=1)
-    last = widget.locator(".map thead th").last.bounding_box()
+    last = widget.locator(".word-map thead th").last.bounding_box()
     assert last and last["x"] + last["width"] <= width
 
 
 def test_an_older_map_is_never_shown_under_a_newer_sentence(
     context: BrowserContext, site: str
 ) -> None:
-    """As many words, and no answer comes: whoever clicks on then meets the words of before."""
+    """As many words, and no answer comes: a click then meets the words of before."""
     context.route("**/_static/weights/*.safetensors*", lambda route: route.abort())
     widget = Visit(context, site, page_of("seq2seq_attention")).widget("seq2seq_attention")
-    before = widget.locator(".map thead").inner_text()
+    before = widget.locator(".word-map thead").inner_text()
     words = inputs_of(widget)["source"].split()
     line(widget).fill(" ".join(["cars"] * len(words)))
     widget.locator(".failure").get_by_text("This page cannot compute now").wait_for()
     row(widget, 2).get_by_role("button").click()
     assert "cars" not in note(widget, "looked")
-    assert widget.locator(".map thead").inner_text() == before
-    assert "cars" not in widget.locator(".result").all_inner_texts()[-1]
+    assert widget.locator(".word-map thead").inner_text() == before
+    assert "cars" not in widget.locator("[data-output]").all_inner_texts()[-1]

@@ -1,4 +1,4 @@
-"""The translator of chapter 07: its steps are the model, and the page says what Python says."""
+"""The translator of chapter 10: its steps are the model, and the page says what Python says."""
 
 import json
 import random
@@ -23,13 +23,14 @@ from browsing import (
 )
 from playwright.sync_api import BrowserContext, Locator
 
-from tinylib.lab.data import BOS, EOS, share, tokenise
+from tinylib.lab.data.corpora import share
+from tinylib.lab.data.text import BOS, EOS, tokenise
 from tinylib.lab.look import capture
-from tinylib.lab.translation import translate_unchecked
-from tinylib.widgets.decoding import MOST_WIDTH
+from tinylib.lab.models.translation import translate_unchecked
+from tinylib.widgets.decoding.decoding import MOST_WIDTH
 from tinylib.widgets.schema import BadInput
-from tinylib.widgets.seq2seq_attention import held_out
-from tinylib.widgets.transformer import (
+from tinylib.widgets.seq2seq_attention.seq2seq_attention import held_out
+from tinylib.widgets.transformer.transformer import (
     HELD_OUT,
     MOST_STEPS,
     MOST_WORDS,
@@ -229,7 +230,7 @@ def show(
 
 
 def table(widget: Locator) -> torch.Tensor:
-    rows = widget.locator(".chart tbody tr").evaluate_all(
+    rows = widget.locator(".word-map tbody tr").evaluate_all(
         "all => all.map((tr) => [...tr.cells].slice(1).map((td) => Number(td.dataset.value)))"
     )
     return torch.tensor(rows)
@@ -242,7 +243,7 @@ def test_it_says_the_same_words_as_torch_on_200_held_out_sentences(visit: Visit)
         """async ([spec, texts]) => {
             const host = document.querySelector("script[src*='/host.js']").src;
             const { run } = await import(new URL('engine.js', host));
-            const { program } = await import(new URL('transformer.js', host));
+            const { program } = await import(new URL('../transformer/transformer.js', host));
             const said = [];
             for (const source of texts) {
                 const inputs = { source, start: [], width: 1, alpha: 1 };
@@ -265,7 +266,7 @@ def test_it_says_the_same_words_as_torch_on_200_held_out_sentences(visit: Visit)
 
 @pytest.mark.parametrize("width", [1, 4])
 def test_the_page_translates_what_is_typed(widget: Locator, width: int) -> None:
-    widget.get_by_label("beam width").fill(str(width))
+    widget.get_by_role("slider", name="beam width").fill(str(width))
     line(widget).fill(OTHER)
     assert_torch(widget, STEM)
     values = translated(OTHER, (), width)
@@ -290,15 +291,15 @@ PRINTED = [
 
 
 def test_french_is_printed_as_french_is(visit: Visit) -> None:
-    told = visit.page.evaluate(
+    found = visit.page.evaluate(
         """async (texts) => {
             const host = document.querySelector("script[src*='/host.js']").src;
-            const { printed } = await import(new URL('transformer.js', host));
+            const { printed } = await import(new URL('../transformer/transformer.js', host));
             return texts.map((text) => printed(text.split(' ').filter(Boolean)));
         }""",
         [tokens for tokens, _ in PRINTED],
     )
-    assert told == [wanted for _, wanted in PRINTED]
+    assert found == [wanted for _, wanted in PRINTED]
     for tokens, wanted in PRINTED:
         assert tokenise(wanted) == tokenise(tokens), "only spaces and capitals differ"
 
@@ -317,7 +318,7 @@ def test_the_french_is_written_word_by_word(widget: Locator) -> None:
         forth.click()
         assert chosen(radios) == t
         assert widget.locator(".chips .later").count() == last - t
-        assert widget.locator(".count").inner_text() == f"{t + 1} of {last + 1}"
+        assert widget.locator(".steps .count").inner_text() == f"{t + 1} of {last + 1}"
     assert forth.is_disabled() and not back.is_disabled()
     assert note(widget, "caption").startswith("Ending the sentence, head")
     back.click()
@@ -329,7 +330,7 @@ def test_the_french_is_written_word_by_word(widget: Locator) -> None:
 
 
 def candidate_words(widget: Locator) -> list[str]:
-    return widget.locator(".nexts .name").all_inner_texts()
+    return widget.locator(".nexts .token").all_inner_texts()
 
 
 def test_a_word_shows_what_it_was_chosen_from(widget: Locator) -> None:
@@ -338,11 +339,11 @@ def test_a_word_shows_what_it_was_chosen_from(widget: Locator) -> None:
         words(widget, "French").nth(t).check()
         wanted = ["the end" if i == EOS else names[i] for i in values.likeliest[t].tolist()]
         assert candidate_words(widget) == wanted
-        shares = widget.locator(".nexts button").evaluate_all(
+        shares = widget.locator(".nexts .bar").evaluate_all(
             "all => all.map((e) => Number(e.dataset.value))"
         )
         assert shares == pytest.approx(values.probabilities[t].tolist(), abs=1e-5)
-        current = widget.locator(".nexts [aria-current=true] .name").inner_text()
+        current = widget.locator(".nexts [aria-current=true] .token").inner_text()
         assert current == wanted[values.likeliest[t].tolist().index(int(values.tokens[t]))]
 
 
@@ -378,23 +379,24 @@ def test_each_head_is_shown_large(widget: Locator) -> None:
     }
     for kind, field in fields.items():
         maps = getattr(values, field)
-        minis = widget.locator(".mini canvas")
+        minis = widget.locator(".small canvas")
         for head in {(0, 0), (0, H - 1), (L - 1, 1)}:
             show(widget, kind, head)
             torch.testing.assert_close(table(widget), maps[head], rtol=0, atol=1e-5)
             assert (
-                widget.locator(".chart caption").inner_text() == f"Layer {head[0]}, head {head[1]}"
+                widget.locator(".word-map caption").inner_text()
+                == f"Layer {head[0]}, head {head[1]}"
             )
         drawn = minis.evaluate_all("all => all.map((canvas) => [...canvas.values])")
         torch.testing.assert_close(
             torch.tensor(drawn), maps.flatten(0, 1).flatten(1), rtol=0, atol=1e-5
         )
-        never = widget.locator(".chart .never").count()
+        never = widget.locator(".word-map .never").count()
         T = len(values.tokens)
         assert never == (T * (T - 1) // 2 if field == "decoder" else 0)
     show(widget, head=(0, 0))
     widget.get_by_role("radio", name="layer 0, head 0:").press("ArrowRight")
-    assert widget.locator(".chart caption").inner_text() == "Layer 0, head 1"
+    assert widget.locator(".word-map caption").inner_text() == "Layer 0, head 1"
 
 
 def shading(widget: Locator, line: int) -> list[float]:
@@ -428,7 +430,7 @@ def test_both_sentences_show_where_the_chosen_head_looks(widget: Locator) -> Non
     show(widget, "French → French", (1, 0))
     back = [*values.decoder[1, 0, t, 1 : t + 1].tolist(), *[0.0] * (len(values.tokens) - t)]
     assert shading(widget, 1) == pytest.approx(back, abs=6e-4)
-    widget.locator(".chart tbody button").nth(2).click()
+    widget.locator(".word-map tbody button").nth(2).click()
     assert chosen(words(widget, "French")) == 2
 
 
@@ -441,8 +443,8 @@ def test_beam_search_shows_all_that_it_ends_with(widget: Locator) -> None:
         rows = widget.locator(".rivals tbody tr")
         assert rows.count() == 3
         assert rows.nth(0).locator("th").inner_text() == text(widget)
-        told = rows.locator("td:nth-child(2)").all_inner_texts()
-        shown = [float(number.replace("−", "-")) for number in told]
+        found = rows.locator("td:nth-child(2)").all_inner_texts()
+        shown = [float(number.replace("−", "-")) for number in found]
         assert shown == pytest.approx(values.log_probs.tolist(), abs=0.051)
         verdict = widget.locator(".rivals .note").inner_text()
         same = torch.equal(values.greedy, values.tokens)
@@ -492,11 +494,11 @@ def test_too_long_a_sentence_is_refused_and_nothing_is_lost(widget: Locator) -> 
     line(widget).fill("very " * 19 + "long.")
     assert "21 words, punctuation among them: there is room for 20." in problem(widget)
     assert inputs_of(widget)["source"] == SENTENCE and text(widget) == before
-    aside = widget.locator(".result").evaluate_all("all => all.map((e) => e.inert)")
+    aside = widget.locator("[data-output]").evaluate_all("all => all.map((e) => e.inert)")
     assert len(aside) >= 7 and all(aside)
     line(widget).fill("very " * 18 + "long.")
     assert_torch(widget, STEM)
-    assert widget.locator(".result[inert]").count() == 0
+    assert widget.locator("[data-output][inert]").count() == 0
 
 
 def test_while_it_computes_the_page_can_be_used(widget: Locator) -> None:
@@ -528,16 +530,16 @@ def test_while_it_computes_the_page_can_be_used(widget: Locator) -> None:
 def test_an_older_answer_is_never_shown_under_a_newer_sentence(
     context: BrowserContext, site: str
 ) -> None:
-    """As many words, and no answer comes: whoever clicks on then meets the words of before."""
+    """As many words, and no answer comes: a click then meets the words of before."""
     context.route("**/_static/weights/*.safetensors*", lambda route: route.abort())
     widget = Visit(context, site, page_of(STEM)).widget(STEM)
-    before = [part.inner_text() for part in widget.locator(".result:visible").all()[1:]]
+    before = [part.inner_text() for part in widget.locator("[data-output]:visible").all()]
     words_before = tokenise(inputs_of(widget)["source"])
     line(widget).fill(" ".join(["cars"] * len(words_before)))
     widget.locator(".failure").get_by_text("This page cannot compute now").wait_for()
     words(widget, "French").nth(1).check()
     widget.get_by_role("radio", name="English → English").check()
-    after = [part.inner_text() for part in widget.locator(".result:visible").all()[1:]]
+    after = [part.inner_text() for part in widget.locator("[data-output]:visible").all()]
     assert after == before
 
 
@@ -550,11 +552,11 @@ def test_the_longest_sentence_fits_or_scrolls_in_its_own_box(opened: Opener, wid
     for kind in ("French → English", "French → French", "English → English"):
         show(widget, kind)
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
-        clipped = widget.locator(".chart td span, .axis, .tabs span").evaluate_all(
+        clipped = widget.locator(".word-map td span, .layer span, .pick span").evaluate_all(
             "all => all.filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.textContent)"
         )
         assert clipped == []
-    sizes = widget.locator(".mini, .chips > div, .tabs label").evaluate_all(
+    sizes = widget.locator(".small, .chips > div, .pick").evaluate_all(
         "all => all.map((e) => [e.offsetWidth, e.offsetHeight])"
     )
     assert all(min(size) >= 24 for size in sizes)
@@ -570,7 +572,7 @@ def test_reset_brings_the_first_state_back(visit: Visit) -> None:
 
     def state() -> list[Any]:
         rows = widget.locator(
-            ".french, .chips b, .nexts .name, .chart caption, .tabs :checked + span"
+            ".french, .chips b, .nexts .token, .word-map caption, .pick :checked + span"
         )
         return [inputs_of(widget), *rows.all_inner_texts(), *map(chosen, [words(widget, "French")])]
 

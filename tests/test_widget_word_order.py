@@ -25,7 +25,7 @@ from playwright.sync_api import Browser, BrowserContext, Locator
 from torch.nn.functional import pad
 
 from tinylib.positional_encoding import rotary, sinusoidal
-from tinylib.widgets.word_order import KINDS, Shuffled, WordOrderWidget, compute
+from tinylib.widgets.positional_encoding.word_order import KINDS, Shuffled, WordOrderWidget, compute
 
 WORDS = ["Your", "journey", "starts", "with", "one", "step"]
 X = [
@@ -210,7 +210,7 @@ def test_a_shuffle_changes_nothing_until_positions_are_known(widget: Locator) ->
 
 
 def test_the_slider_stays_where_it_is(widget: Locator) -> None:
-    slide = widget.locator(".slide input")
+    slide = widget.locator(".knob input")
     before = slide.bounding_box()
     widget.get_by_role("textbox", name="x of journey, 2").focus()
     after = slide.bounding_box()
@@ -310,7 +310,7 @@ def test_a_word_is_dragged_by_touch(browser: Browser, site: str) -> None:
             "all => all.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent)"
         )
         assert clipped == []
-        for place in widget.locator(":is(.stands, button, .kinds input):visible").all():
+        for place in widget.locator(":is(.stands, button, .pick input):visible").all():
             box = place.bounding_box()
             assert box and box["width"] >= 24 and box["height"] >= 24
 

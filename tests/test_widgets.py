@@ -21,7 +21,7 @@ from onnx.numpy_helper import from_array, to_array
 from torch import Tensor
 
 from tinylib.decoding import beam
-from tinylib.lab.data import BOS, EOS, UNK
+from tinylib.lab.data.text import BOS, EOS, UNK
 from tinylib.lab.weights import Place, layout, load, shipped
 from tinylib.widgets import (
     HERE,
@@ -32,10 +32,10 @@ from tinylib.widgets import (
     reads_weights,
     schema,
 )
-from tinylib.widgets.encoder_decoder import EncoderDecoderWidget
-from tinylib.widgets.self_attention import SelfAttentionWidget
-from tinylib.widgets.seq2seq import Seq2SeqWidget
-from tinylib.widgets.start import StartWidget
+from tinylib.widgets.encoder_decoder.encoder_decoder import EncoderDecoderWidget
+from tinylib.widgets.self_attention.self_attention import SelfAttentionWidget
+from tinylib.widgets.seq2seq.seq2seq import Seq2SeqWidget
+from tinylib.widgets.start.start import StartWidget
 from tinylib.widgets.translator import MOST_STEPS, bend, read, trained, translator, write
 
 GRAPHS = export.graphs()
@@ -324,13 +324,13 @@ def test_sentences_without_a_vocabulary_share_their_numbers() -> None:
 
 
 def test_a_kernel_gets_one_module_without_imports() -> None:
-    text = module_text("self_attention")
+    text = module_text("self_attention/self_attention.js")
     assert "import " not in re.sub(r"//.*", "", text)
-    assert re.findall(r"^export .*", text, re.MULTILINE) == [
-        'export default live("Self-attention, live", (ui) => ['
-    ]
+    assert re.findall(r"^export .*", text, re.MULTILINE) == ["export default live("]
     assert attention()._esm.count("class Widget") == 1
-    assert "function strips(" not in text and "function strips(" in module_text("encoder_decoder")
+    assert "function strips(" not in text and "function strips(" in module_text(
+        "encoder_decoder/encoder_decoder.js"
+    )
 
 
 def test_limits_may_be_fractions() -> None:
@@ -484,5 +484,5 @@ def test_a_step_may_not_give_back_a_name_that_it_takes() -> None:
 
 
 def test_a_second_widget_is_small() -> None:
-    lines = [(HERE / f"start.{ending}").read_text().splitlines() for ending in ("py", "js")]
+    lines = [(HERE / f"start/start.{ending}").read_text().splitlines() for ending in ("py", "js")]
     assert sum(map(len, lines)) <= 60

@@ -1,7 +1,7 @@
 """The code of *The Road to GPT*, one module for each chapter.
 
 To find a formula's code, read the chapter's title and open the module of that name:
-chapter ``04_self_attention`` is taught from ``tinylib/self_attention.py``.
+chapter ``06_self_attention`` is taught from ``tinylib/self_attention.py``.
 
 One alphabet names the axes of every tensor, in formulas, types and einsum strings:
 

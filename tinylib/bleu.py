@@ -33,7 +33,7 @@ def ngram_matches(
     label: Int[Tensor, "*B L"],
     n: int,
 ) -> Bool[Tensor, "*B P"]:
-    """Which n-grams of ``pred`` are matched, each told by where it begins.
+    """Which n-grams of ``pred`` are matched, each named by its first place.
 
     An n-gram of the label can be used up only once ("clipping"): if the label
     holds an n-gram c times, then the first c of its occurrences in ``pred``
@@ -81,7 +81,10 @@ def brevity_penalty(
 
 
 def precision(counts: Counts) -> Float[Tensor, "*B N"]:
-    """$p_n$ = matches / n-grams of the prediction; 0 where there are none."""
+    """$p_n = m_n / a_n$: of all n-grams of the prediction, the share that is matched.
+
+    0 where there are none (Papineni et al. 2002, section 2.1).
+    """
     return counts.matches / counts.totals.clamp(min=1)
 
 
@@ -95,7 +98,7 @@ def bleu(counts: Counts) -> Float[Tensor, "*B"]:
 
 
 def bleu_d2l(counts: Counts) -> Float[Tensor, "*B"]:
-    r"""$BP \cdot \prod_n p_n^{1/2^n}$ (Zhang et al., Dive into Deep Learning).
+    r"""$BP \cdot \prod_n p_n^{1/2^n}$ (Zhang et al. 2023, section 10.7).
 
     Weights that shrink with n and sum to less than 1, so values are mostly
     higher. An n longer than the prediction is left out of the product.

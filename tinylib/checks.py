@@ -142,31 +142,31 @@ def check_head_mask(head_mask: Tensor, heads: Tensor) -> None:
 # --- texts -------------------------------------------------------------------
 
 
-def check_positions(offset: int, T: int, longest: int) -> None:
+def check_positions(offset: int, T: int, max_len: int) -> None:
     """ValueError where a table of positions has no row for one of T words."""
-    if offset < 0 or offset + T > longest:
+    if offset < 0 or offset + T > max_len:
         raise ValueError(
             f"positions {offset} to {offset + T - 1} are wanted, the table has "
-            f"0 to {longest - 1}: shorten the text or learn a longer table"
+            f"0 to {max_len - 1}: shorten the text or learn a longer table"
         )
 
 
-def check_length(length: int, longest: int) -> None:
+def check_length(length: int, max_len: int) -> None:
     """ValueError if a text does not fit; an exported graph does not ask."""
-    if not torch.compiler.is_compiling() and length > longest:
-        raise ValueError(f"{length} tokens: the model reads at most {longest}")
+    if not torch.compiler.is_compiling() and length > max_len:
+        raise ValueError(f"{length} tokens: the model reads at most {max_len}")
 
 
-def check_room(prompt: Tensor, length: int, longest: int, pads: Any) -> None:
+def check_room(prompt: Tensor, length: int, max_len: int, pads: Any) -> None:
     """ValueError, in words, if a model cannot write so much after that."""
     check_rows(prompt=prompt)
     check_between(1, torch.inf, length=length)
     T = prompt.shape[-1]
     if T == 0 or (pads is not None and not 0 <= pads.min() <= pads.max() < T):
         raise ValueError("a prompt is a token or more, after 0 or more pads")
-    if T + length - 1 > longest:
+    if T + length - 1 > max_len:
         raise ValueError(
-            f"{T} tokens and {length} more: the model reads at most {longest}; "
+            f"{T} tokens and {length} more: the model reads at most {max_len}; "
             "shorten the prompt or ask for fewer"
         )
 

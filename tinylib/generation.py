@@ -36,10 +36,10 @@ def apply_temperature(
 
 
 def top_k(logits: Float[Tensor, "*B V"], k: Count) -> Float[Tensor, "*B V"]:
-    """The k highest logits; all others become -inf (Fan et al. 2018).
+    r"""$z_i$ for $z_i \ge z_{(k)}$, else $-\infty$: the k highest logits.
 
-    What is equal to the k-th stays too. A k above V leaves all as they are.
-    ValueError if k < 1, unless it is a tensor.
+    Fan et al. 2018. What is equal to the k-th stays too. A k above V leaves all
+    as they are. ValueError if k < 1, unless it is a tensor.
     """
     check_between(1, torch.inf, k=k)
     V = logits.shape[-1]
@@ -52,10 +52,10 @@ def top_k(logits: Float[Tensor, "*B V"], k: Count) -> Float[Tensor, "*B V"]:
 
 
 def top_p(logits: Float[Tensor, "*B V"], p: Number) -> Float[Tensor, "*B V"]:
-    r"""The nucleus: the likeliest tokens whose probabilities reach p together.
+    r"""$z_i$ for $\sum_{P_j > P_i} P_j < p$, else $-\infty$: the nucleus.
 
-    Holtzman et al. 2020, eq. 2: the fewest, so a token stays if all likelier
-    ones have less than p. The others become -inf, but for equals of the last.
+    Holtzman et al. 2020, eq. 2: the fewest of the likeliest tokens that reach p
+    together, so a token stays if all likelier ones have less than p.
     p = 0 leaves the likeliest, 1 all. ValueError beyond, unless p is a tensor.
     """
     check_between(0.0, 1.0, p=p)
@@ -128,7 +128,7 @@ def generate(
     ValueError for an empty prompt, more than the model's context, u that are
     too few or outside 0 … 1, or NaN logits.
     """
-    check_room(prompt, length, model.config.longest, pads)
+    check_room(prompt, length, model.config.max_len, pads)
     B, T = prompt.shape
     if sampling:
         check_draws(u, B, length)
@@ -163,7 +163,7 @@ def beam_search(
     Its state is what the model has seen, a row for each text. Without ``eos``
     all are ``length`` tokens long. ValueError as in :func:`generate`.
     """
-    check_room(prompt[None], length, model.config.longest, None)
+    check_room(prompt[None], length, model.config.max_len, None)
 
     def step(caches: Caches, token: Tensor) -> tuple[Tensor, Caches]:
         logits, caches = model.read(token[:, None], caches)

@@ -18,14 +18,14 @@ from tinylib.seq2seq import negative_log_likelihood
 class GPTConfig(NamedTuple):
     """How a GPT is built; as it stands, GPT-2 with 124 million parameters.
 
-    V tokens, a context of ``longest`` tokens, width D, ``layers`` blocks with
+    V tokens, a context of ``max_len`` tokens, width D, ``layers`` blocks with
     H heads and 4D feed-forward units. Usual today: ``norm`` "rms", ``positions``
     "rotary", no ``bias`` (a layer norm keeps its own). ``activation`` "gelu" is
     the exact one. ``tied``: one table reads and writes.
     """
 
     V: int = 50257
-    longest: int = 1024
+    max_len: int = 1024
     D: int = 768
     H: int = 12
     layers: int = 12
@@ -48,8 +48,8 @@ def check(config: GPTConfig) -> None:
     for name, there in known.items():
         if (given := getattr(config, name)) not in there:
             raise ValueError(f"{name} is '{given}': {' or '.join(there)}")
-    V, longest, D, H, layers, *_ = config
-    check_positive(V=V, longest=longest, D=D, H=H, layers=layers)
+    V, max_len, D, H, layers, *_ = config
+    check_positive(V=V, max_len=max_len, D=D, H=H, layers=layers)
     if D % H:
         raise ValueError(f"D = {D} cannot be cut into {H} heads")
     if config.positions == "rotary" and D // H % 2:
@@ -112,7 +112,7 @@ class GPT(nn.Module):
         self.config = config
         self.embedding = nn.Embedding(V, D)
         learned = config.positions == "learned"
-        self.positions = LearnedPositions(config.longest if learned else 0, D)
+        self.positions = LearnedPositions(config.max_len if learned else 0, D)
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
         self.norm = NORMS[config.norm](D)
@@ -170,7 +170,7 @@ class GPT(nn.Module):
     ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "T D/2"] | None]:
         """Embeddings with learned positions, or with the angles of rotary."""
         T, config = tokens.shape[-1], self.config
-        check_length(offset + T, config.longest)
+        check_length(offset + T, config.max_len)
         try:
             x = self.embedding(tokens)
         except IndexError:  # which one is it? To ask before takes time
@@ -188,10 +188,10 @@ def next_token_loss(
     tokens: Int[Tensor, "B T"],
     pad: int | None = None,
 ) -> Float[Tensor, ""]:
-    """The mean of :func:`negative_log_likelihood` over all targets.
+    r"""$-\frac1N \sum_t \ln P(w_{t+1} \mid w_1 \dots w_t)$; its exponential is the perplexity.
 
-    Each token but the last is read, and each but the first is a target, unless
-    it is ``pad``. ValueError if a text has no second token.
+    The mean of :func:`negative_log_likelihood`. Each token but the last is read, and each but the
+    first is one of the N targets, unless it is ``pad``. ValueError if a text has no second token.
     """
     if (T := tokens.shape[-1]) < 2:
         raise ValueError(f"T = {T}: nothing follows, give T ≥ 2")

@@ -36,8 +36,8 @@ class ReservedCache:
     number of tokens that shall be left.
     """
 
-    def __init__(self, B: int, longest: int, like: Float[Tensor, "V D"]):
-        shape = (B, longest, like.shape[-1])
+    def __init__(self, B: int, max_len: int, like: Float[Tensor, "V D"]):
+        shape = (B, max_len, like.shape[-1])
         self.keys, self.values = like.new_empty(shape), like.new_empty(shape)
         self.length = 0
 
@@ -73,12 +73,12 @@ Caches = tuple[Cache, ...]
 def reserve_caches(
     model: nn.Module,
     B: int,
-    longest: int,
+    max_len: int,
 ) -> tuple[ReservedCache, ...]:
-    """A cache for each of the model's ``blocks``: B texts, ``longest`` tokens.
+    """A cache for each of the model's ``blocks``: B texts, ``max_len`` tokens.
 
     Their rows are as wide as the model's first parameter, the embeddings.
     """
     w = next(model.parameters()).detach()
     blocks = model.get_submodule("blocks").children()
-    return tuple(ReservedCache(B, longest, w) for _ in blocks)
+    return tuple(ReservedCache(B, max_len, w) for _ in blocks)

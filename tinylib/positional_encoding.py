@@ -73,12 +73,12 @@ def shift_matrix(
 class LearnedPositions(nn.Module):
     r"""$x_t + W_{\mathrm{pos}}[offset + t]$: a learned row for each position.
 
-    Gehring et al. 2017. ValueError if x needs a row beyond ``longest``.
+    Gehring et al. 2017. ValueError if x needs a row beyond ``max_len``.
     """
 
-    def __init__(self, longest: int, D: int):
+    def __init__(self, max_len: int, D: int):
         super().__init__()
-        self.w_pos = nn.Parameter(torch.randn(longest, D) * 0.02)
+        self.w_pos = nn.Parameter(torch.randn(max_len, D) * 0.02)
 
     def forward(
         self,
@@ -86,7 +86,7 @@ class LearnedPositions(nn.Module):
         offset: int = 0,
         pads: Int[Tensor, "*B"] | None = None,
     ) -> Float[Tensor, "*B T D"]:
-        """Rows from ``offset`` on; each text starts anew after its ``pads``."""
+        """Rows from ``offset`` on; a text starts at 0 after its ``pads``."""
         check_width(self.w_pos.shape[-1], x=x)
         check_positions(offset, T := x.shape[-2], len(self.w_pos))
         if pads is None:
@@ -157,11 +157,11 @@ class PositionalAttention(nn.Module):
 
     ``kind`` is one of :data:`KINDS`. Codes are added to x before the
     projections, rotations turn q and k after them, the bias (slope 1/2) is
-    added to the scores. ``longest`` is the length of the learned table. Words
+    added to the scores. ``max_len`` is the length of the learned table. Words
     may come a few at a time, with the ``cache`` of those before.
     """
 
-    def __init__(self, D: int, kind: str, longest: int = 16):
+    def __init__(self, D: int, kind: str, max_len: int = 16):
         super().__init__()
         if kind not in KINDS:
             raise ValueError(f"'{kind}' is none of {', '.join(KINDS)}")
@@ -169,7 +169,7 @@ class PositionalAttention(nn.Module):
         self.w_q = nn.Linear(D, D, bias=False)
         self.w_k = nn.Linear(D, D, bias=False)
         self.w_v = nn.Linear(D, D, bias=False)
-        self.learned = LearnedPositions(longest if kind == "learned" else 0, D)
+        self.learned = LearnedPositions(max_len if kind == "learned" else 0, D)
         self.weights = HookPoint()
 
     def forward(

@@ -40,15 +40,15 @@ class DenseSynthesizer(nn.Module):
     divide D.
     """
 
-    def __init__(self, D: int, H: int, longest: int):
+    def __init__(self, D: int, H: int, max_len: int):
         super().__init__()
         if H < 1 or D % H:
             raise ValueError(f"D = {D} cannot be cut into {H} heads")
-        self.H, self.longest, k = H, longest, D // H
+        self.H, self.max_len, k = H, max_len, D // H
         self.a = nn.Parameter(torch.randn(H, D, k) * D**-0.5)
         self.b_1 = nn.Parameter(torch.zeros(H, 1, k))
-        self.b = nn.Parameter(torch.randn(H, k, longest) * k**-0.5)
-        self.b_2 = nn.Parameter(torch.zeros(H, 1, longest))
+        self.b = nn.Parameter(torch.randn(H, k, max_len) * k**-0.5)
+        self.b_2 = nn.Parameter(torch.zeros(H, 1, max_len))
         self.w_v = nn.Linear(D, D, bias=False)
         self.w_o = nn.Linear(D, D, bias=False)
         self.scores, self.weights = HookPoint(), HookPoint()
@@ -68,9 +68,9 @@ class DenseSynthesizer(nn.Module):
         """The same, with each head's weights and scores (*B, H, T, T)."""
         check_widths(x, w_v=self.w_v.weight.T)
         T = x.shape[-2]
-        if self.longest < T:
+        if self.max_len < T:
             raise ValueError(
-                f"{T} words, but the weights are made for {self.longest} "
+                f"{T} words, but the weights are made for {self.max_len} "
                 f"positions: shorten the text or learn a longer table"
             )
         mask, each = broadcast_over_heads(mask, x), x.unsqueeze(-3)
@@ -86,9 +86,9 @@ class DenseSynthesizer(nn.Module):
         return Attended(self.w_o(z), weights, scores)
 
 
-def parameters(D: Ints, H: Ints, longest: Ints) -> Ints:
-    r"""$D^2 + D + D\,L + HL + 2D^2$, L = longest: A, b₁, B, b₂, $W_v$, $W_o$."""
-    return D * D + D + D * longest + H * longest + 2 * D * D
+def parameters(D: Ints, H: Ints, max_len: Ints) -> Ints:
+    r"""$D^2 + D + D\,L + HL + 2D^2$, L = max_len: A, b₁, B, b₂, $W_v$, $W_o$."""
+    return D * D + D + D * max_len + H * max_len + 2 * D * D
 
 
 def flops(T: Ints, D: Ints) -> Flops:

@@ -10,7 +10,7 @@ from tinylib.encoder_decoder import Decoder, Encoder, EncoderDecoder
 from tinylib.kv_cache import KVCache
 from tinylib.normalization import LayerNorm
 from tinylib.positional_encoding import sinusoidal
-from tinylib.transformer_block import DecoderBlock, Design, EncoderBlock
+from tinylib.transformer_block import DecoderBlock, EncoderBlock, TransformerConfig
 
 
 class Embedding(nn.Embedding):
@@ -20,14 +20,14 @@ class Embedding(nn.Embedding):
     These need an even D (ValueError if not).
     """
 
-    def __init__(self, V: int, design: Design):
-        D = design.D
-        if design.positions and D % 2:
+    def __init__(self, V: int, config: TransformerConfig):
+        D = config.D
+        if config.positions and D % 2:
             raise ValueError(f"D is {D}: make it even, positions are pairs")
         super().__init__(V, D)
         nn.init.normal_(self.weight, std=D**-0.5)
-        self.positions = design.positions
-        self.dropout = nn.Dropout(design.dropout)
+        self.positions = config.positions
+        self.dropout = nn.Dropout(config.dropout)
 
     def forward(
         self,
@@ -47,19 +47,19 @@ class Memory(NamedTuple):
     mask: Bool[Tensor, "B S"]
 
 
-def stack(block: type[nn.Module], design: Design) -> nn.ModuleList:
-    """As many blocks as the design has layers: ValueError if none."""
-    if design.layers < 1:
-        raise ValueError(f"layers is {design.layers}: make it 1 or more")
-    return nn.ModuleList(block(design) for _ in range(design.layers))
+def stack(block: type[nn.Module], config: TransformerConfig) -> nn.ModuleList:
+    """As many blocks as the configuration has layers: ValueError if none."""
+    if config.layers < 1:
+        raise ValueError(f"layers is {config.layers}: make it 1 or more")
+    return nn.ModuleList(block(config) for _ in range(config.layers))
 
 
-def last_norm(design: Design) -> nn.Module:
+def last_norm(config: TransformerConfig) -> nn.Module:
     """Pre-norm's sum is normed once more at the top; post-norm's is already.
 
     (``nn.Transformer`` has such a norm in either case.)
     """
-    return LayerNorm(design.D) if design.norm == "pre" else nn.Identity()
+    return LayerNorm(config.D) if config.norm == "pre" else nn.Identity()
 
 
 class TransformerEncoder(Encoder):
@@ -67,11 +67,11 @@ class TransformerEncoder(Encoder):
 
     blocks: Any  # nn.ModuleList, of EncoderBlock
 
-    def __init__(self, V: int, design: Design):
+    def __init__(self, V: int, config: TransformerConfig):
         super().__init__()
-        self.embedding = Embedding(V, design)
-        self.blocks = stack(EncoderBlock, design)
-        self.norm = last_norm(design)
+        self.embedding = Embedding(V, config)
+        self.blocks = stack(EncoderBlock, config)
+        self.norm = last_norm(config)
 
     def forward(
         self,
@@ -102,12 +102,12 @@ class TransformerDecoder(Decoder):
 
     blocks: Any  # nn.ModuleList, of DecoderBlock
 
-    def __init__(self, V: int, design: Design):
+    def __init__(self, V: int, config: TransformerConfig):
         super().__init__()
-        self.embedding = Embedding(V, design)
-        self.blocks = stack(DecoderBlock, design)
-        self.norm = last_norm(design)
-        self.output = nn.Linear(design.D, V)
+        self.embedding = Embedding(V, config)
+        self.blocks = stack(DecoderBlock, config)
+        self.norm = last_norm(config)
+        self.output = nn.Linear(config.D, V)
 
     def init_state(self, encoding: Memory) -> TransformerState:
         states, mask = encoding
@@ -151,12 +151,12 @@ class Transformer(EncoderDecoder):
         self,
         V_source: int,
         V_target: int,
-        design: Design,
+        config: TransformerConfig,
         tied: bool = True,
     ):
         super().__init__(
-            TransformerEncoder(V_source, design),
-            TransformerDecoder(V_target, design),
+            TransformerEncoder(V_source, config),
+            TransformerDecoder(V_target, config),
         )
         if tied:
             self.decoder.output.weight = self.decoder.embedding.weight

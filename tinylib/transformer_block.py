@@ -13,7 +13,7 @@ from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.normalization import LayerNorm
 
 
-class Design(NamedTuple):
+class TransformerConfig(NamedTuple):
     """How a Transformer is built.
 
     Its width D, H heads, F units in a feed-forward layer, ``layers`` blocks on
@@ -40,14 +40,14 @@ class AddNorm(nn.Module):
     what f returns.
     """
 
-    def __init__(self, design: Design):
+    def __init__(self, config: TransformerConfig):
         super().__init__()
-        if design.norm not in ("post", "pre", "none"):
-            raise ValueError(f"norm is '{design.norm}': post, pre or none")
-        plain = design.norm == "none"
-        self.norm = nn.Identity() if plain else LayerNorm(design.D)
-        self.pre, self.residual = design.norm == "pre", design.residual
-        self.dropout = nn.Dropout(design.dropout)
+        if config.norm not in ("post", "pre", "none"):
+            raise ValueError(f"norm is '{config.norm}': post, pre or none")
+        plain = config.norm == "none"
+        self.norm = nn.Identity() if plain else LayerNorm(config.D)
+        self.pre, self.residual = config.norm == "pre", config.residual
+        self.dropout = nn.Dropout(config.dropout)
 
     def forward(
         self,
@@ -60,10 +60,10 @@ class AddNorm(nn.Module):
         return y if self.pre else self.norm(y)
 
 
-def attention(design: Design, causal: bool = False) -> MultiHeadAttention:
+def attention(config: TransformerConfig, causal: bool = False) -> MultiHeadAttention:
     """Its multi-head attention, with biases as most implementations have."""
-    score = scaled_dot_score if design.scaled else dot_score
-    D, H = design.D, design.H
+    score = scaled_dot_score if config.scaled else dot_score
+    D, H = config.D, config.H
     return MultiHeadAttention(D, H, bias=True, causal=causal, score=score)
 
 
@@ -75,12 +75,12 @@ class EncoderBlock(nn.Module):
     for (S, S) if there are as many sentences as words.
     """
 
-    def __init__(self, design: Design):
+    def __init__(self, config: TransformerConfig):
         super().__init__()
-        self.attention = attention(design)
-        self.feed_forward = FeedForward(design.D, design.F, design.dropout)
-        self.around_attention = AddNorm(design)
-        self.around_feed_forward = AddNorm(design)
+        self.attention = attention(config)
+        self.feed_forward = FeedForward(config.D, config.F, config.dropout)
+        self.around_attention = AddNorm(config)
+        self.around_feed_forward = AddNorm(config)
 
     def forward(
         self,
@@ -98,14 +98,14 @@ class DecoderBlock(nn.Module):
     asks, and the encoder's output answers with keys and values.
     """
 
-    def __init__(self, design: Design):
+    def __init__(self, config: TransformerConfig):
         super().__init__()
-        self.attention = attention(design, causal=True)
-        self.cross = attention(design)
-        self.feed_forward = FeedForward(design.D, design.F, design.dropout)
-        self.around_attention = AddNorm(design)
-        self.around_cross = AddNorm(design)
-        self.around_feed_forward = AddNorm(design)
+        self.attention = attention(config, causal=True)
+        self.cross = attention(config)
+        self.feed_forward = FeedForward(config.D, config.F, config.dropout)
+        self.around_attention = AddNorm(config)
+        self.around_cross = AddNorm(config)
+        self.around_feed_forward = AddNorm(config)
 
     def source(self, memory: Float[Tensor, "*B S D"]) -> KVCache:
         """The encoder's output as keys and values: made once, not per word."""

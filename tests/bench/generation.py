@@ -44,13 +44,13 @@ from tinylib.gpt import GPT, GPTConfig
 from tinylib.kv_cache import reserve_caches
 from tinylib.lab import weights
 from tinylib.lab.fast_modules import fast_modules
-from tinylib.lab.language_recipes import MODERN
-from tinylib.lab.precision import processor
+from tinylib.lab.recipes.language_models import MODERN
+from tinylib.lab.train.precision import processor
 
 BUILD = Path(__file__).resolve().parents[2] / "_build"
 PROMPT, LARGER = 8, 8
 SAMPLING = Sampling(temperature=0.8, k=40, p=0.95)
-SMALL = GPTConfig(V=65, longest=1024, D=128, H=4, layers=4, dropout=0.0)
+SMALL = GPTConfig(V=65, max_len=1024, D=128, H=4, layers=4, dropout=0.0)
 Writer = Callable[[], Tensor]
 
 
@@ -155,14 +155,14 @@ def tell_speed(name: str, found: Mapping[str, Any]) -> None:
     print(f"\n{name}: {found['new_tokens']} new tokens, tokens a second on one thread{bar}")
     for who, figure in found["tokens_per_second"].items():
         same = found["same_tokens"].get(who)
-        told = "" if same is None else f"   same tokens: {same:.0%}"
-        print(f"{who:24}{figure:10,.1f}{found['faster'][who]:8.2f}×{told}", flush=True)
+        row_text = "" if same is None else f"   same tokens: {same:.0%}"
+        print(f"{who:24}{figure:10,.1f}{found['faster'][who]:8.2f}×{row_text}", flush=True)
 
 
 # --- time against length -----------------------------------------------------------------------
 
 LENGTHS = [2**i for i in range(5, 13)]  # 32 to 4096
-LONG = SMALL._replace(longest=8192)
+LONG = SMALL._replace(max_len=8192)
 AT_ONCE = 16  # tokens that one measurement takes, with the cache
 
 
@@ -255,12 +255,12 @@ def tell_length(found: Mapping[str, Any]) -> None:
         print(f"{'':12}" + "".join(f"{n:10,}" for n in every) + "   exponent, FLOPs'; upper half")
         for kind, row in found[what].items():
             blank = " " * 10 * (len(every) - len(row["length"]))
-            told = "".join(f"{1000 * s:10,.2f}" for s in row["seconds"]) + blank
+            row_text = "".join(f"{1000 * s:10,.2f}" for s in row["seconds"]) + blank
             slopes = [
                 f"{slope['fitted']:.2f}, {slope['expected']:.2f}"
                 for slope in row["exponent"].values()
             ]
-            print(f"{kind:12}{told}   {'; '.join(slopes)}", flush=True)
+            print(f"{kind:12}{row_text}   {'; '.join(slopes)}", flush=True)
 
 
 # --- all ---------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 Speed: one training step of the same size on the same tokens, by the same optimiser (fused AdamW,
 gradients clipped), on one thread. Ours stands in GPT-2's form, with the very weights of theirs, and
 in today's (RMS norm, rotary positions, no biases, exact GELU). Theirs runs at its best: fused
-attention (SDPA), no cache. Each in every precision of tinylib/lab/precision.py: plain float32
+attention (SDPA), no cache. Each in every precision of tinylib/lab/train/precision.py: plain float32
 ("highest", torch's own), "medium", and with products in bf16 (autocast); the ratio is to theirs in
 the same precision. "As used" is ours in the precision that precision("auto"), which the course's
 recipes take, chooses on this processor; beside it stand how many times as fast that is as our own
@@ -14,8 +14,8 @@ processor time.
 Race: tiny Shakespeare in 4 layers of 4 heads, 128 wide, 64 characters at a time. Theirs is trained
 as nanoGPT advises for a CPU (2000 steps of 12 windows, AdamW at 0.001 that falls to a tenth in half
 a cosine wave, no dropout), as it comes. Ours have as much processor time, or a quarter of it, and
-the recipes of tinylib/lab/language_recipes.py. All start from the same weights, where they have the
-same, and train in turns. Losses are those of the whole validation split, in pieces of 64.
+the recipes of tinylib/lab/recipes/shakespeare.py. All start from the same weights, where they have
+the same, and train in turns. Losses are those of the whole validation split, in pieces of 64.
 
 Prints tables; nothing is judged.
 
@@ -40,20 +40,13 @@ from torch import Tensor, nn
 
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
 from tinylib.lab import weights
-from tinylib.lab.language import Windows, text_loss
-from tinylib.lab.language_recipes import (
-    ADAMW,
-    MODERN,
-    MUON,
-    SAMPLE,
-    SMALL,
-    characters,
-    pieces,
-    pieces_loss,
-)
-from tinylib.lab.optimisers import adamw
-from tinylib.lab.precision import SETTINGS, Precision, decide, precision, processor
-from tinylib.lab.train import cosine, fit
+from tinylib.lab.models.language import Windows, text_loss
+from tinylib.lab.recipes.language_models import ADAMW, MODERN, MUON
+from tinylib.lab.recipes.shakespeare import SAMPLE, SMALL, characters, pieces, pieces_loss
+from tinylib.lab.train.loop import fit
+from tinylib.lab.train.optimisers import adamw
+from tinylib.lab.train.precision import SETTINGS, Precision, decide, precision, processor
+from tinylib.lab.train.schedules import cosine
 
 BUILD = Path(__file__).resolve().parents[2] / "_build"
 TURNS = 24  # of a race
@@ -70,16 +63,16 @@ class Case(NamedTuple):
 
     def __str__(self) -> str:
         c = self.config
-        return f"{c.layers}×{c.H}×{c.D}, block {c.longest}, batch {self.B}"
+        return f"{c.layers}×{c.H}×{c.D}, block {c.max_len}, batch {self.B}"
 
     @property
     def tokens(self) -> int:
-        return self.B * self.config.longest
+        return self.B * self.config.max_len
 
 
 CASES = [
-    Case(GPTConfig(V=65, longest=64, D=128, H=4, layers=4, dropout=0.0), 12, 1.0),
-    Case(GPTConfig(V=65, longest=256, D=384, H=6, layers=6, dropout=0.0), 8, 0.4),
+    Case(GPTConfig(V=65, max_len=64, D=128, H=4, layers=4, dropout=0.0), 12, 1.0),
+    Case(GPTConfig(V=65, max_len=256, D=384, H=6, layers=6, dropout=0.0), 8, 0.4),
 ]
 
 
@@ -116,7 +109,7 @@ def contestants(case: Case) -> dict[str, tuple[nn.Module, Loss]]:
 
 
 def texts(case: Case) -> Tensor:
-    return torch.randint(case.config.V, (case.B, case.config.longest + 1))
+    return torch.randint(case.config.V, (case.B, case.config.max_len + 1))
 
 
 # --- speed -------------------------------------------------------------------------------------
@@ -209,8 +202,8 @@ class Racer:
 
     def __init__(self, model: nn.Module, loss: Loss, steps: int, chosen: Precision, **how: Any):
         _, train, self.valid = characters()
-        self.windows = Windows(train, SMALL.longest, 12)
-        self.sample = pieces(self.valid, SMALL.longest)
+        self.windows = Windows(train, SMALL.max_len, 12)
+        self.sample = pieces(self.valid, SMALL.max_len)
         self.model, self.steps, self.chosen = model, steps, chosen
         loss = chosen.of(loss)
         self.drawn, self.seconds, self.until = 0, 0.0, 0.0
@@ -235,7 +228,7 @@ class Racer:
 
     def loss(self) -> float:
         """Of the whole validation split."""
-        loss = text_loss(self.model, self.valid, SMALL.longest)  # type: ignore[arg-type]
+        loss = text_loss(self.model, self.valid, SMALL.max_len)  # type: ignore[arg-type]
         self.model.train()
         return loss
 
@@ -279,7 +272,7 @@ def untrained(changed: Mapping[str, Any]) -> GPT:
 @cache
 def choice(modern: bool) -> Precision:
     """The precision of one of our forms: chosen once, for the trial of speed and for the race."""
-    windows = Windows(characters()[1], SMALL.longest, 12)
+    windows = Windows(characters()[1], SMALL.max_len, 12)
     return decide(untrained(MODERN if modern else {}), next_token_loss, windows)
 
 
@@ -323,7 +316,7 @@ def race(steps: int) -> dict[str, Any]:
             "curve": one.curve,
         }
     curve = f"of {SAMPLE.replace('_', ' ')} of the validation split; loss is of the whole split"
-    return {"windows": f"12 of {SMALL.longest} characters", "runs": runs, "curve": curve}
+    return {"windows": f"12 of {SMALL.max_len} characters", "runs": runs, "curve": curve}
 
 
 def tell_race(found: Mapping[str, Any]) -> None:

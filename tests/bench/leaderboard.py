@@ -1,4 +1,4 @@
-"""The translators of chapters 02, 03 and 07 side by side: part of `make bench`, read by chapter 07.
+"""The translators of chapters 02, 05 and 10 side by side: part of `make bench`, read by chapter 10.
 
 On `bilingual` the shipped models are judged afresh from their weights: what they translate without
 a fault, BLEU, and where they look (of a Transformer the head that the valid pairs choose); the
@@ -9,7 +9,7 @@ thread and in turns, in processor time: target words a second that the recipe's 
 On `fra_eng` stand the figures that the recipes recorded, and those of the last race on 15 000
 pairs, which `python tests/bench/translation.py --transformer` runs; without one, the last recorded.
 
-Writes tinylib/weights/results/leaderboard.json, which tinylib/lab/leaderboard.py reads.
+Writes tinylib/weights/results/leaderboard.json, which tinylib/lab/models/leaderboard.py reads.
 
     python tests/bench/leaderboard.py [--rounds 7]
 """
@@ -26,13 +26,11 @@ from typing import Any
 import torch
 
 from tinylib.lab import weights
-from tinylib.lab.data import PAD, Batches, Pair, Splits, bilingual, encode
-from tinylib.lab.leaderboard import MEASURES, leaderboard
-from tinylib.lab.optimisers import adamw
-from tinylib.lab.precision import Precision, precision, processor
-from tinylib.lab.recipes import quicker, translation_loss
-from tinylib.lab.train import fit
-from tinylib.lab.translation import (
+from tinylib.lab.data.batches import Batches, Pair, encode
+from tinylib.lab.data.corpora import Splits, bilingual
+from tinylib.lab.data.text import PAD
+from tinylib.lab.models.leaderboard import MEASURES, leaderboard
+from tinylib.lab.models.translation import (
     CONTENT,
     FIRST,
     Translator,
@@ -42,6 +40,10 @@ from tinylib.lab.translation import (
     load_translator,
     translate_unchecked,
 )
+from tinylib.lab.recipes.common import quicker, translation_loss
+from tinylib.lab.train.loop import fit
+from tinylib.lab.train.optimisers import adamw
+from tinylib.lab.train.precision import Precision, precision, processor
 from tinylib.seq2seq import Seq2Seq
 from tinylib.transformer import Transformer
 
@@ -52,7 +54,7 @@ STEPS = 40  # of training, in each round
 clock = time.process_time
 
 
-def judged(name: str, translator: Translator, splits: Splits) -> dict[str, Any]:
+def evaluated(name: str, translator: Translator, splits: Splits) -> dict[str, Any]:
     """What a shipped model translates and where it looks, and what its recipe recorded."""
     found = {
         k: evaluate(*translator, getattr(splits, k)) for k in ("test", "length", "composition")
@@ -129,7 +131,7 @@ def on_bilingual(rounds: int) -> dict[str, Any]:
     splits = bilingual()
     models = {name: f"bilingual-{ending}" for name, ending in MODELS.items()}
     loaded = {name: load_translator(model) for name, model in models.items()}
-    found = {name: judged(model, loaded[name], splits) for name, model in models.items()}
+    found = {name: evaluated(model, loaded[name], splits) for name, model in models.items()}
     saying = {name: partial(translated, one, splits.test) for name, one in loaded.items()}
     said = in_turns(rounds, saying)
     chosen = {}

@@ -1,15 +1,15 @@
 """`MultiHeadAttention` beside PyTorch's and d2l's, time and memory: part of `make bench`.
 
 One layer on the same texts with the same weights, biases included, in training mode and on one
-thread. It attends without a mask, or without looking ahead: ours and PyTorch's are then told so
-(`causal`, `is_causal`), d2l's, which knows no such mask, gets the lengths 1 … T.
+thread. It attends without a mask, or without looking ahead: ours and PyTorch's then get
+`causal` and `is_causal`, d2l's, which knows no such mask, gets the lengths 1 … T.
 
 "As used" is ours in the quicker of the float32 matmul precisions "highest" and "medium", which a
-trial chooses as for the course's recipes (tinylib/lab/precision.py), and theirs at torch's default,
-"highest"; beside it stand all at one and the same precision. All take turns, in another order each
-round, so that whatever else the machine does hits all. Times are processor times. Memory is what
-the resident memory of a process of its own grows by, at its peak, in one forward and backward pass.
-Bars stand beside the figures; nothing is judged here.
+trial chooses as for the course's recipes (tinylib/lab/train/precision.py), and theirs at torch's
+default, "highest"; beside it stand all at one and the same precision. All take turns, in another
+order each round, so that whatever else the machine does hits all. Times are processor times. Memory
+is what the resident memory of a process of its own grows by, at its peak, in one forward and
+backward pass. Bars stand beside the figures; nothing is judged here.
 
     python tests/bench/multi_head.py [--rounds 15]
 """
@@ -30,7 +30,7 @@ import torch
 from torch import Tensor, nn
 from translation import peer
 
-from tinylib.lab.precision import FLOAT32, decide, precision, processor
+from tinylib.lab.train.precision import FLOAT32, decide, precision, processor
 from tinylib.lab.weights import write_json
 from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.positional_encoding import rotary, sinusoidal
@@ -235,8 +235,8 @@ def peak() -> float:
     """Of this process alone, in MiB. Linux lets ru_maxrss begin at the peak of the parent."""
     status = Path("/proc/self/status")
     if status.exists():
-        told = dict(line.split(":") for line in status.read_text().splitlines())
-        return int(told["VmHWM"].removesuffix("kB")) / 2**10
+        fields = dict(line.split(":") for line in status.read_text().splitlines())
+        return int(fields["VmHWM"].removesuffix("kB")) / 2**10
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # macOS counts in bytes
 
 

@@ -10,59 +10,31 @@ import statistics
 from itertools import pairwise
 from typing import NamedTuple
 
-from browsing import Visit, launch, page_of, served, settled
+from browsing import WIDGETS, Visit, launch, page_of, served, settled
 from conftest import find_chromium
 from playwright.sync_api import Browser, sync_playwright
 
-from tinylib.lab.precision import processor
+from tinylib.lab.train.precision import processor
 
 
 class Edit(NamedTuple):
-    """A widget, the box that is edited, what is typed there in turn, and what shall change."""
+    """A widget, the box that is edited, and what is typed there in turn."""
 
     stem: str
     box: str
     first: str
     second: str
-    shows: str
 
 
-BOX, LINE = "input[aria-label='x of journey, 2']", "input.line"
-SENTENCES = (
-    "the three small black cats do not sleep .",
-    "the old king never sees the happy children .",
-)
-TEXTS = (  # 64 characters, which differ in the middle
-    "ROMEO:\nIt is the east, and Juliet is the sun. Arise, fair sun, a",
-    "ROMEO:\nIt is the west, and Juliet is the sun. Arise, fair sun, a",
-)
-EDITED = [
-    Edit("self_attention", BOX, "1.25", "-1.5", ".heat.weight"),
-    Edit("encoder_decoder", LINE, *SENTENCES, ".said"),
-    Edit("seq2seq", LINE, *SENTENCES, ".steps"),
-    Edit("decoding", LINE, *SENTENCES, ".tree"),
-    Edit("kernel_regression", "input[aria-label='y of point 5']", "4.5", "-1.5", ".says"),
-    Edit("attention_scoring", "input[aria-label='query 2']", "1.25", "-1.5", ".scored"),
-    Edit("seq2seq_attention", LINE, *SENTENCES, ".map"),
-    Edit("word_order", BOX, "1.25", "-1.5", ".both"),
-    Edit("positional_encoding", "input[aria-label='offset, typed']", "120", "7", ".says"),
-    Edit("multi_head_attention", "input[aria-label='x 0, 1, 2']", "1.25", "-1.5", ".split"),
-    Edit("head_cost", "input[aria-label='T, typed']", "256", "300", ".steps"),
-    Edit("heads", LINE, "the cat (saw a dog) and (ran)", "she [saw (a big) cat] and ran", ".lanes"),
-    Edit("transformer", LINE, "The cat sleeps.", "A dog followed me to my house.", ".written"),
-    Edit("ablation", LINE, *SENTENCES, ".large"),
-    Edit("gpt", "textarea.line", *TEXTS, ".nexts"),
-    Edit("loss_bench", "input[aria-label^='p of']", "0.4", "0.6", ".totals"),
-    Edit("time_machine", "textarea.line", "JULIET:\nI ", "My lord, the qu", ".page-of .own"),
-    Edit("beam_tree", "textarea.line", *TEXTS, ".tree"),
-    Edit("sampling", "input[aria-label='temperature, typed']", "0.7", "1.3", ".chain"),
-    Edit("generation", "textarea.line", "JULIET:\nI ", "My lord, the qu", ".page .own"),
-    Edit("bleu", LINE, "il est calme .", "il est mouillé .", ".result"),
-]
+def edit_of(stem: str) -> Edit:
+    name, first, second = WIDGETS[stem].bench
+    box = f"[data-input={name}]:is(textarea, input:not([type]), [type=text])"
+    return Edit(stem, box, first, second)
 
-EDITS = """async ([el, { box, first, second, shows }, late]) => {
-    box = el.shadowRoot.querySelector(box);
-    shows = el.shadowRoot.querySelector(shows);
+
+EDITS = """async ([el, { box, first, second }, late]) => {
+    box = [...el.shadowRoot.querySelectorAll(box)].find((one) => one.checkVisibility());
+    const shows = [...el.shadowRoot.querySelectorAll('[data-output]')];
     const frame = () => new Promise((done) => requestAnimationFrame(done));
     const end = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
     const times = [];
@@ -70,7 +42,8 @@ EDITS = """async ([el, { box, first, second, shows }, late]) => {
         await (late ? end() : frame());
         const answered = new Promise((done) => {
             const watcher = new MutationObserver(() => { watcher.disconnect(); done(); });
-            watcher.observe(shows, { subtree: true, characterData: true, childList: true });
+            const changes = { subtree: true, characterData: true, childList: true };
+            for (const one of shows) watcher.observe(one, changes);
         });
         const start = performance.now();
         box.value = box.value === first ? second : first;
@@ -84,7 +57,7 @@ EDITS = """async ([el, { box, first, second, shows }, late]) => {
 }"""
 
 FIRST_EDIT = """async ([el, { box, first }]) => {
-    box = el.shadowRoot.querySelector(box);
+    box = [...el.shadowRoot.querySelectorAll(box)].find((one) => one.checkVisibility());
     const said = [];
     el.model.on('change:loading', () => said.push(el.model.get('loading')));
     const start = performance.now();
@@ -143,7 +116,7 @@ def measure(browser: Browser, site: str, edit: Edit) -> list[tuple[str, str]]:
         rows.append(("requests before interaction", str(len(visit.requests))))
         widget = visit.widget(edit.stem)
         widget.scroll_into_view_if_needed()
-        widget.locator(edit.box).first.fill(edit.first)
+        widget.locator(edit.box).locator("visible=true").first.fill(edit.first)
         settled(widget)
         handle = widget.element_handle()
         soon, late = (
@@ -195,8 +168,8 @@ def main() -> None:
     with served() as site, sync_playwright() as playwright:
         browser = launch(playwright, find_chromium())
         print(f"Chromium {browser.version} on {processor().partition(',')[0]}")
-        for edit in EDITED:
-            report(edit.stem, measure(browser, site, edit))
+        for stem in WIDGETS:
+            report(stem, measure(browser, site, edit_of(stem)))
         report("generation, writing", written(browser, site))
         browser.close()
 

@@ -11,9 +11,9 @@ time on one thread, in turns of 10 s, so that whatever else the machine does hit
 trained as its book does (chapters 10.7, 11.4 and 11.7: Adam at 0.005, the Transformer at 0.001,
 batches of 128, dropout 0.2, words that occur twice, all sentences padded to one length), by its own
 Trainer's loop and at torch's default precision of matrix products; PyTorch's likewise; ours as in
-tinylib/lab/recipes.py, each in the precision that a trial chooses on this processor. The GRUs are
-as wide and as deep as d2l's. Our Transformer is not, so a second, shorter run compares how many
-target words a second are trained on at equal size. Prints a table; it judges nothing.
+tinylib/lab/recipes/fra_eng.py, each in the precision that a trial chooses on this processor. The
+GRUs are as wide and as deep as d2l's. Our Transformer is not, so a second, shorter run compares how
+many target words a second are trained on at equal size. Prints a table; it judges nothing.
 
     python tests/bench/translation.py --seconds 250 [--attention | --transformer | --speed] [--all]
 """
@@ -36,9 +36,12 @@ import torch
 from greenlet import greenlet  # type: ignore[import-untyped]
 from torch import Tensor, nn
 
-from tinylib.lab.data import PAD, Batch, Batches, Pair, RealSplits, encode, fra_eng
-from tinylib.lab.precision import Precision, precision, processor
-from tinylib.lab.recipes import (
+from tinylib.lab.data.batches import Batch, Batches, Pair, encode
+from tinylib.lab.data.corpora import RealSplits, fra_eng
+from tinylib.lab.data.text import PAD
+from tinylib.lab.models.translation import Translator, translate_unchecked
+from tinylib.lab.recipes.common import quicker, untrained
+from tinylib.lab.recipes.fra_eng import (
     ATTENTION_DECAY,
     SHORT,
     TRANSFORMER,
@@ -47,15 +50,13 @@ from tinylib.lab.recipes import (
     fra_eng_attention_model,
     fra_eng_model,
     fra_eng_transformer_model,
-    quicker,
     train_fra_eng,
-    untrained,
 )
-from tinylib.lab.translation import Translator, translate_unchecked
+from tinylib.lab.train.precision import Precision, precision, processor
 from tinylib.lab.weights import write_json
 from tinylib.positional_encoding import sinusoidal
 from tinylib.transformer import Transformer
-from tinylib.transformer_block import Design
+from tinylib.transformer_block import TransformerConfig
 
 BUILD = Path(__file__).resolve().parents[2] / "_build"
 D2L = "d2l==1.0.3"
@@ -268,10 +269,10 @@ class Theirs:
 class Sandwich(nn.Module):
     """`torch.nn.Transformer` between embeddings with sinusoidal positions and an output layer."""
 
-    def __init__(self, source: int, target: int, pad: int, longest: int):
+    def __init__(self, source: int, target: int, pad: int, max_len: int):
         super().__init__()
         self.read, self.write = nn.Embedding(source, WIDTH), nn.Embedding(target, WIDTH)
-        self.register_buffer("positions", sinusoidal(longest, WIDTH), persistent=False)
+        self.register_buffer("positions", sinusoidal(max_len, WIDTH), persistent=False)
         self.dropout, self.pad = nn.Dropout(DROPOUT), pad
         self.transformer = nn.Transformer(
             WIDTH, HEADS, LAYERS, LAYERS, FEED, DROPOUT, batch_first=True
@@ -457,8 +458,8 @@ def at_equal_size(seconds: float, train: list[Pair], num_steps: int) -> dict[str
     """The speeds of three Transformers of the same measures, in turns of their own."""
 
     def make() -> tuple[Translator, Batches]:
-        design = Design(WIDTH, HEADS, FEED, LAYERS, DROPOUT)
-        ours = untrained(train, partial(Transformer, design=design, tied=False), min_count=2)
+        config = TransformerConfig(WIDTH, HEADS, FEED, LAYERS, DROPOUT)
+        ours = untrained(train, partial(Transformer, config=config, tied=False), min_count=2)
         return ours, Batches(encode(train, *ours[1:]), size=128, seed=0)
 
     rivals: dict[str, Ours | Theirs] = {

@@ -46,7 +46,7 @@ class Verdict:
 class Slip(NamedTuple):
     """One edit of a solution, ``old`` to ``new``, that makes it wrong: the check must refuse it.
 
-    ``lesson`` is what to tell whoever answers just so; '' where the numbers say enough.
+    ``lesson`` explains this mistake to a reader who makes it; '' where the numbers say enough.
     """
 
     old: str

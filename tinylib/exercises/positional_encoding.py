@@ -1,4 +1,4 @@
-"""The exercises of chapter 05: codes, rotations and biases that say where a word stands."""
+"""The exercises of chapter 07: codes, rotations and biases that say where a word stands."""
 
 from collections.abc import Callable, Iterator
 
@@ -104,13 +104,13 @@ check_columns = Exercise(
 
 def _learned_cases() -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     draw = rounded_normal(52)
-    for T, D, longest, starts in (
+    for T, D, max_len, starts in (
         (2, 3, 5, [2]),
         (3, 2, 8, [0, 4]),
         (3, 5, 13, [1, 8, 3]),
         (5, 3, 11, [2, 0]),
     ):
-        yield draw(len(starts), T, D), draw(longest, D), torch.tensor(starts)
+        yield draw(len(starts), T, D), draw(max_len, D), torch.tensor(starts)
 
 
 check_learned = Exercise(
@@ -425,7 +425,7 @@ def _attention(
     at_k: int | None = None,
     causal: bool = True,
 ) -> tuple[Tensor, Tensor]:
-    """One head; queries and keys are turned if it is told where they stand."""
+    """One head; queries and keys are rotated if their positions are given."""
     q = x if at_q is None else rotary(x, at_q)
     k = x if at_k is None else rotary(x, at_k)
     now = torch.stack([k, x.flip(1)])

@@ -1,4 +1,4 @@
-"""The exercises of chapter 04, from one row of scores to a proof that a mask does not leak."""
+"""The exercises of chapter 06, from one row of scores to a proof that a mask does not leak."""
 
 from collections.abc import Callable, Iterator
 

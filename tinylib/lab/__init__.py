@@ -1,1 +1,7 @@
-"""Tools of the course, not its ideas: `look` (see inside models and sources), `plot` (drawing)."""
+"""Tools of the course, not its ideas, in trades.
+
+`data` is what models are trained on, `plot` draws, `train` trains, `models` holds what comes
+trained, `recipes` are the longer trainings, and `own` trains on your data. What serves all of
+them lies beside: `look` (see inside models and sources), `weights` and `files` (tensors on
+disk), `devices` and `processes` (where a model is trained), `fast_modules`.
+"""

@@ -4,17 +4,18 @@
     mine.model.say("Where is the station?")          what it makes of a sentence
     mine.figures["bleu"]                             on pairs that were held out, in [0, 1]
     mine.save("translator.safetensors")              load_translator("translator.safetensors")
-    TransformerWidget.of("translator.safetensors")   chapter 07's widget, with this model
+    TransformerWidget.of("translator.safetensors")   chapter 10's widget, with this model
 
     mine = train_language_model("book.txt")          any text, some hundred thousand characters
     mine.model.write("The ", 100, Sampling(0.8))     how it goes on
     mine.figures["bits_per_character"]               on the last tenth, which it has not read
     mine.save("writer.safetensors")                  load_language_model("writer.safetensors")
-    GenerationWidget.of("writer.safetensors")        chapter 09's widget, with this model
+    GenerationWidget.of("writer.safetensors")        chapter 14's widget, with this model
 
-Both train as the recipes on real data do (:mod:`tinylib.lab.recipes`,
-:mod:`tinylib.lab.language_recipes`), in minutes on a laptop. With ``checkpoint="run.safetensors"``
-a training that was interrupted goes on; with ``device="cuda"`` it runs on a GPU.
+Both train as the recipes on real data do (:mod:`tinylib.lab.recipes.fra_eng`,
+:mod:`tinylib.lab.recipes.shakespeare`), in minutes on a laptop. With
+``checkpoint="run.safetensors"`` a training that was interrupted goes on; with ``device="cuda"`` it
+runs on a GPU.
 """
 
 import codecs
@@ -28,34 +29,31 @@ import torch
 
 from tinylib.gpt import GPTConfig, next_token_loss
 from tinylib.lab import devices, weights
-from tinylib.lab.data import (
-    Characters,
-    DataError,
-    Pair,
-    RealSplits,
-    read_pairs,
-    split,
-    tokenise,
-)
-from tinylib.lab.language import LanguageModel, Windows, metadata_of, text_loss
-from tinylib.lab.language_recipes import ADAMW, MODERN, pieces_loss
-from tinylib.lab.language_recipes import untrained as untrained_gpt
-from tinylib.lab.precision import precision
-from tinylib.lab.recipes import (
+from tinylib.lab.data.batches import Pair
+from tinylib.lab.data.corpora import RealSplits, read_pairs, split
+from tinylib.lab.data.download import DataError
+from tinylib.lab.data.text import Characters, tokenise
+from tinylib.lab.models.language import LanguageModel, Windows, metadata_of, text_loss
+from tinylib.lab.models.translation import joined
+from tinylib.lab.recipes.fra_eng import (
     REAL_SHORT,
     TRANSFORMER,
     TRANSFORMER_DECAY,
     fra_eng_transformer_model,
     on_fra_eng,
 )
-from tinylib.lab.train import Fit, fit
-from tinylib.lab.translation import joined
-from tinylib.transformer_block import Design
+from tinylib.lab.recipes.language_models import ADAMW, MODERN
+from tinylib.lab.recipes.language_models import untrained as untrained_gpt
+from tinylib.lab.recipes.shakespeare import pieces_loss
+from tinylib.lab.train.loop import fit
+from tinylib.lab.train.precision import precision
+from tinylib.lab.train.run import Fit
+from tinylib.transformer_block import TransformerConfig
 
 LEAST_PAIRS = 200
 """So many pairs can be split at all; a useful translator takes ten thousand or more."""
 
-WRITER = GPTConfig(V=0, longest=128, D=128, H=4, layers=4, dropout=0.1, activation="gelu", **MODERN)
+WRITER = GPTConfig(V=0, max_len=128, D=128, H=4, layers=4, dropout=0.1, activation="gelu", **MODERN)
 """A GPT of 0.8 million parameters, and those of its characters."""
 
 SHOWN = 12
@@ -71,7 +69,7 @@ class OwnModel(NamedTuple):
     metadata: dict[str, Any]
 
     def save(self, file: str | Path) -> None:
-        """Write weights, vocabulary and design as one safetensors file, which is replaced whole.
+        """Write weights, vocabulary and configuration as one safetensors file, replaced whole.
 
         ValueError for a name without an ending: such names are those of the course's own models.
         """
@@ -90,7 +88,7 @@ def train_translator(
     pairs: str | Path | Sequence[tuple[str, str]],
     languages: tuple[str, str] = ("source", "target"),
     *,
-    design: Design = REAL_SHORT,
+    config: TransformerConfig = REAL_SHORT,
     max_words: int = 20,
     min_count: int = 2,
     steps: int = 3000,
@@ -109,14 +107,14 @@ def train_translator(
     :func:`tinylib.lab.data.split`. Words that the training pairs have fewer than ``min_count``
     times are unknown to the model. Texts are read in lower case, as :func:`tokenise` parts them.
 
-    The figures are those of :func:`tinylib.lab.recipes.on_fra_eng`, and ``bleu`` of the held-out
-    pairs, in [0, 1]. DataError for a file that cannot be read, naming the line, and for too few
-    pairs; errors of the training are those of :func:`tinylib.lab.train.fit`.
+    The figures are those of :func:`tinylib.lab.recipes.fra_eng.on_fra_eng`, and ``bleu`` of the
+    held-out pairs, in [0, 1]. DataError for a file that cannot be read, naming the line, and for
+    too few pairs; errors of the training are those of :func:`tinylib.lab.train.fit`.
     """
     found = pairs_of(pairs, encoding)
     splits = _split(found, max_words)
     with devices.on(device):
-        translator, batches = fra_eng_transformer_model(splits.train, design, min_count, seed=seed)
+        translator, batches = fra_eng_transformer_model(splits.train, config, min_count, seed=seed)
         path = Path(checkpoint) if checkpoint else None
         run, figures = on_fra_eng(
             splits,
@@ -133,7 +131,7 @@ def train_translator(
     spread = splits.test[:: -(-len(splits.test) // SHOWN)]
     held_out = {joined(pair.source): joined(pair.target) for pair in spread}
     metadata = {
-        "design": design._asdict(),
+        "config": config._asdict(),
         "source_words": translator.source.tokens[4:],
         "target_words": translator.target.tokens[4:],
         "languages": list(languages),
@@ -183,7 +181,7 @@ def train_language_model(
 ) -> OwnModel:
     """A GPT that writes on, character by character, trained on a text of your own.
 
-    The first nine tenths of the file are trained on, in windows of ``config.longest`` characters,
+    The first nine tenths of the file are trained on, in windows of ``config.max_len`` characters,
     ``size`` a step; the last tenth is held out. The model knows the characters of both, so config's
     V is set to their number.
 
@@ -193,12 +191,12 @@ def train_language_model(
     a file that cannot be read, and for a text that is too short.
     """
     text = text_in(file, encoding)
-    T, end = config.longest, len(text) * 9 // 10
+    T, end = config.max_len, len(text) * 9 // 10
     if len(text) - end <= T:
         raise DataError(
             f"{file} has {len(text)} characters, and the tenth that is held out must fill a window "
             f"of {T + 1}: give {10 * (T + 1)} at least (some hundred thousand make a useful "
-            "model), or a config with a smaller `longest`."
+            "model), or a config with a smaller `max_len`."
         )
     tokens = Characters(text)
     train, valid = (torch.tensor(tokens.ids(part)) for part in (text[:end], text[end:]))

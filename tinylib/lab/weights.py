@@ -28,7 +28,7 @@ Model = TypeVar("Model", bound=nn.Module)
 
 
 class Weights(NamedTuple):
-    """What a file holds: tensors by name, and whatever `save` was told beside them."""
+    """What a file holds: tensors by name, and the metadata that `save` was given beside them."""
 
     tensors: dict[str, Tensor]
     metadata: dict[str, Any]

@@ -15,9 +15,13 @@ what a reader may edit, and the named tuple that it returns says what is shown::
 Letters are axes that change with the number of words, digits are fixed widths, and a tensor
 without axes is a switch (``Bool``) or a slider (``Float``, ``Int``). What is shown as a table has
 two axes: one number for each word is ``"T 1"``. The view stands beside it in ``<stem>.js``, made of
-the parts in ``parts.js``. There ``partsFor`` lists them: ``words``, ``matrix`` and ``slider``
-edit an input, and ``heat`` shows an output, shaded from 0 to 1 or, if ``"signed"``, from 0 both
-ways. What an input may hold is said once, for the kernel and the page::
+the parts in ``ui/parts.js``. There ``partsFor`` lists them: ``words``, ``matrix``, ``slider`` and
+others edit an input, and ``heat`` shows an output, shaded from 0 to 1 or, if ``"signed"``, from 0
+both ways. Sliders with all their options are in ``ui/knobs.js``, choices, offered texts, switches
+and buttons in ``ui/controls.js``. Every element that edits inputs names them in ``data-input``, and
+``data-try`` is a text that can be typed there; ``data-output`` names the output that an element
+shows. By these alone the tests know what to use and to compare. What an input may hold is said
+once, for the kernel and the page::
 
         @classmethod
         def limits(cls) -> Limits:
@@ -70,8 +74,12 @@ class LiveWidget(anywidget.AnyWidget):
     """
 
     compute: ClassVar[Callable[..., Any]]
-    stem: ClassVar[str]  # the name that chapter, module, widget and graph share
+    stem: ClassVar[str]  # the name that its module, its view and its graph share
+    chapter: ClassVar[str]  # its folder: the stem of the chapter that shows it first
     preview: ClassVar[str] = "weights"  # the output that a page without JavaScript shows
+    bench: ClassVar[
+        tuple[str, str, str]
+    ]  # an input, and what `make bench page` types there in turn
     steps: ClassVar[Sequence[Callable[..., Any]]] = ()  # what the page's program may call
     weights: ClassVar[str | Sequence[str]] = ""  # the trained model that the steps read, or several
 
@@ -85,9 +93,14 @@ class LiveWidget(anywidget.AnyWidget):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         if "compute" in vars(cls):  # not the classes that traitlets makes of it on the fly
-            cls.stem = cls.__module__.rpartition(".")[2]
-            cls._esm = module_text(cls.stem)
+            *_, cls.chapter, cls.stem = ["", *cls.__module__.split(".")]
+            cls._esm = module_text(cls.view())
         super().__init_subclass__(**kwargs)
+
+    @classmethod
+    def view(cls) -> str:
+        """Its script, from the folder of all widgets: ``gpt/loss_bench.js``."""
+        return f"{cls.chapter}/{cls.stem}.js"
 
     @classmethod
     def model(cls, name: str) -> nn.Module:
@@ -212,7 +225,7 @@ class LiveWidget(anywidget.AnyWidget):
         state = {"spec": self.spec, "inputs": self.inputs, "outputs": stored}
         text = json.dumps(state, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
         return (
-            f'<div class="tl-live" data-widget="{self.stem}">\n'
+            f'<div class="tl-live" data-widget="{self.stem}" data-view="{self.view()}">\n'
             f"{self.shown(values)}\n"
             f'<p class="tl-why">{STORED}</p>\n'
             f'<script type="application/json">{text}</script>\n</div>'
@@ -292,22 +305,23 @@ def graph_name(step: Callable[..., Any], variant: str = "") -> str:
     return f"{name}-{variant}" if variant else name
 
 
-OWN_IMPORT = re.compile(r'^import [^;]*? from "\./(\w+)\.js";$', re.MULTILINE)
+OWN_IMPORT = re.compile(r'^(?:import [^;]*?|export \*) from "(\.[\w./]+\.js)";$', re.MULTILINE)
 
 
 @cache
-def module_text(stem: str) -> str:
-    """``<stem>.js`` and all that it imports as one ES module: hosts load it from a blob."""
-    texts: dict[str, str] = {}
+def module_text(view: str) -> str:
+    """``gpt/gpt.js`` and all that it imports as one ES module: hosts load it from a blob."""
+    texts: dict[Path, str] = {}
 
-    def gather(name: str) -> None:
-        text = (HERE / f"{name}.js").read_text(encoding="utf-8")
-        for needed in OWN_IMPORT.findall(text):
+    def gather(path: Path) -> None:
+        text = path.read_text(encoding="utf-8")
+        for name in OWN_IMPORT.findall(text):
+            needed = (path.parent / name).resolve()
             if needed not in texts:
                 gather(needed)
-        texts[name] = OWN_IMPORT.sub("", text)
+        texts[path] = OWN_IMPORT.sub("", text)
 
-    gather(stem)
-    own = texts.pop(stem)
+    gather((HERE / view).resolve())
+    own = texts.pop((HERE / view).resolve())
     shared = [re.sub(r"^export ", "", text, flags=re.MULTILINE) for text in texts.values()]
     return "\n".join([*shared, own])

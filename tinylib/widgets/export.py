@@ -47,7 +47,7 @@ LARGEST = 128  # entries of a constant that may stand in a graph: a clock hand e
 
 def widgets() -> Iterator[type[LiveWidget]]:
     """Every widget class of the package, by stem."""
-    for module in pkgutil.iter_modules(tinylib.widgets.__path__, "tinylib.widgets."):
+    for module in pkgutil.walk_packages(tinylib.widgets.__path__, "tinylib.widgets."):
         if not module.name.endswith(".export"):
             importlib.import_module(module.name)
 

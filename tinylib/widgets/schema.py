@@ -13,7 +13,7 @@ import numpy as np
 import traitlets
 from torch import Tensor
 
-from tinylib.lab.data import SPECIALS, UNK, tokenise
+from tinylib.lab.data.text import SPECIALS, UNK, tokenise
 
 MAX_WORDS = 8
 MAX_LETTERS = 24

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from tinylib.lab.translation import Translator, load_translator
+from tinylib.lab.models.translation import Translator, load_translator
 from tinylib.seq2seq import Seq2Seq, gru_step
 from tinylib.widgets import Limits, LiveWidget
 

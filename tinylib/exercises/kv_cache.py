@@ -1,0 +1,217 @@
+"""The exercises of chapter 15: what a cache keeps, what it weighs and what it spares."""
+
+from collections.abc import Iterator
+
+from torch import Tensor
+
+from tinylib.exercises import Exercise, rounded_normal
+
+
+def _appended_cases() -> Iterator[tuple[Tensor, ...]]:
+    draw = rounded_normal(93)
+    for S, T, k in ((2, 1, 2), (0, 3, 2), (3, 2, 5), (5, 3, 2), (2, 4, 3)):
+        yield *(draw(T, k) for _ in "qkv"), draw(S, k), draw(S, k)
+
+
+check_cache = Exercise(
+    task="write `def answer(q, k, v, keys, values):` that gives T rows, one for each new token.",
+    inputs=("q", "k", "v", "keys", "values"),
+    cases=_appended_cases,
+    solution="""
+    def answer(q, k, v, keys, values):
+        T, S = len(k), len(keys)
+        keys, values = torch.cat([keys, k]), torch.cat([values, v])
+        scores = q @ keys.T / q.shape[1] ** 0.5
+        past = torch.ones(T, S + T).bool().tril(diagonal=S)
+        return scores.masked_fill(~past, -torch.inf).softmax(dim=-1) @ values
+    """,
+    insight="With S = 0 it reads a prompt, with T = 1 it writes. These rows are the last T of "
+    "attention over all S + T tokens, and the first S were never made again.",
+    slips="""
+    tril(diagonal=S) → tril()
+        The mask begins at the left, as if nothing stood before: the first new token saw only the
+        oldest key. It stands at place S, and may see S + 1 keys: shift the diagonal.
+    tril(diagonal=S) → tril(diagonal=S - 1)
+        No new token saw itself. The causal mask allows a token itself, and all before it.
+    tril(diagonal=S) → tril(diagonal=S + 1)
+        Each new token saw the one after it. The diagonal is one too high.
+    .tril(diagonal=S) → .triu()
+    .tril(diagonal=S) → .triu(diagonal=S)
+        You kept what lies *above* the diagonal: keys that come after the token.
+    .tril(diagonal=S) → .tril(diagonal=S + T)
+        No mask at all. With one new token none is needed; of several, the first must not see the
+        others.
+    [keys, k] → [k, keys]
+        The new keys stand first, the new values last. So each weight met the value of another.
+    / q.shape[1] ** 0.5 → / len(keys) ** 0.5
+        You divided by the root of the number of tokens. Divide by √k, that of the width.
+    q @ keys.T / q.shape[1] ** 0.5 → q @ keys.T
+        The scale is missing: divide the scores by √k.
+    -torch.inf → 0.0
+        A score of 0 is no weight of 0: e⁰ is 1. What must not be seen gets −∞.
+    scores.masked_fill(~past, -torch.inf).softmax(dim=-1) → scores.softmax(dim=-1).tril(S)
+        You masked after the softmax. The weights that are left sum to less than 1.
+    softmax(dim=-1) → softmax(dim=0)
+        The softmax ran over the queries. Each query has weights of its own, over the keys.
+    @ values → @ keys
+        The weights mixed the keys. Keys are for comparing; what is passed on are the values.
+    """,
+)
+
+
+def _prompts() -> Iterator[tuple[list[list[int]], int]]:
+    yield [[5], [3, 4]], 0
+    yield [[7, 3], [6, 1, 2, 8], [4]], 9
+    yield [[2, 9, 4], [5, 9], [9, 1, 9, 3, 6]], 9
+    yield [[4, 2, 8, 6, 1], [3, 7, 5]], 0
+
+
+check_pads = Exercise(
+    task="write `def answer(rows, pad):` that gives tokens, positions and marks, each B×T.",
+    inputs=("rows", "pad"),
+    cases=_prompts,
+    solution="""
+    def answer(rows, pad):
+        T = max(len(row) for row in rows)
+
+        def left(row, fill):
+            return [fill] * (T - len(row)) + row
+
+        tokens = [left(row, pad) for row in rows]
+        positions = [left([*range(len(row))], 0) for row in rows]
+        marks = [left([1] * len(row), 0) for row in rows]
+        return tokens, positions, marks
+    """,
+    insight="All texts now end in the last column, where the next token is chosen and appended, "
+    "for the whole batch at once. And each reads as if it were alone.",
+    slips="""
+    [fill] * (T - len(row)) + row → row + [fill] * (T - len(row))
+        The pads stand on the right. Then the last column, where the next token is chosen, is a
+        pad for all but the longest text; and what is appended comes after a gap.
+    left(row, pad) → row + [pad] * (T - len(row))
+        The tokens have their pads on the right, the other two tables on the left.
+    left(row, pad) → left(row, 0)
+        You filled up with 0, and that may be a word. The id of pads is `pad`.
+    left([*range(len(row))], 0) → [*range(T)]
+        You counted the pads. So a text would change with the length of its neighbours: each
+        begins at position 0.
+    left([*range(len(row))], 0) → [*range(len(row) - T, len(row))]
+        The pads got positions below 0. In PyTorch row −1 of a table is its last one, and other
+        programs stop: give a pad 0. Nobody looks at it.
+    range(len(row)) → range(1, len(row) + 1)
+        Positions are counted from 0, also after pads.
+    left([1] * len(row), 0) → [int(token != pad) for token in left(row, pad)]
+        A token of the text that happens to be `pad` was taken for one. GPT-2 has no token for
+        pads, so people use its end of text: know a pad by its place.
+    left([1] * len(row), 0) → left([0] * len(row), 1)
+        The marks are the other way round: 1 for a token, 0 for a pad.
+    left([1] * len(row), 0) → [1] * T
+        The pads are marked as tokens. Attention would look at them.
+    return tokens, positions, marks → return tokens, marks, positions
+        The order is tokens, positions, marks. The last two have changed places.
+    max(len(row) for row in rows) → len(rows[0])
+    """,
+)
+
+
+def _memories() -> Iterator[tuple[int, ...]]:
+    yield 1, 2, 1, 1, 1, 1, 32
+    yield 3, 10, 2, 2, 7, 5, 32
+    yield 2, 24, 6, 3, 5, 11, 16
+    yield 5, 12, 4, 1, 1, 7, 64
+    yield 12, 768, 12, 12, 1, 1024, 32
+    yield 32, 4096, 32, 8, 1, 8192, 16
+
+
+check_bytes = Exercise(
+    task="write `def answer(layers, D, H, H_kv, B, T, bits):` that gives a number of bytes.",
+    inputs=("layers", "D", "H", "H_kv", "B", "T", "bits"),
+    cases=_memories,
+    solution="""
+    def answer(layers, D, H, H_kv, B, T, bits):
+        width = H_kv * (D // H)
+        return 2 * layers * B * T * width * bits // 8
+    """,
+    insight="For GPT-2 and 1024 tokens these are 72 MiB. The last model would take 4 GiB for 8192 "
+    "tokens of each reader; with 8 heads for keys and values instead of 32 it takes 1 GiB.",
+    slips="""
+    2 * layers → layers
+        Half of it: each token leaves a key *and* a value.
+    2 * layers → 3 * layers
+        Queries are not kept: a token asks once, when it is read. Keys and values stay.
+    2 * layers → 2
+        That is one block. Each block has keys and values of its own.
+    width = H_kv * (D // H) → width = D
+        You stored keys and values for all H heads. Only H_kv of them have some; the others use
+        the same.
+    width = H_kv * (D // H) → width = D // H
+        That is one head. There are H_kv with keys and values of their own.
+    width = H_kv * (D // H) → width = H_kv * D
+        Each head is D/H wide, not D: together all H are D wide.
+    * bits // 8 → * bits
+        These are bits. A byte has 8 of them.
+    B * T * width → T * width
+        Each of the B texts has a cache of its own.
+    B * T * width → B * T * T * width
+        T was squared. The *table of weights* has T², but it is not kept: per token, a key and a
+        value.
+    """,
+)
+
+
+def _written_cases() -> Iterator[tuple[int, int, int, int]]:
+    yield 1, 1, 10, 1
+    yield 1, 2, 10, 1
+    yield 3, 4, 10, 1
+    yield 5, 3, 7, 2
+    yield 2, 7, 0, 3
+    yield 8, 56, 247_000_000, 36_864
+
+
+check_flops = Exercise(
+    task="write `def answer(P, N, own, pair):` that gives two numbers: with a cache, and without.",
+    inputs=("P", "N", "own", "pair"),
+    cases=_written_cases,
+    solution="""
+    def answer(P, N, own, pair):
+        def read(T):
+            return T * own + T * (T + 1) // 2 * pair
+
+        cached = read(P + N - 1)
+        anew = sum(read(P + n) for n in range(N))
+        return cached, anew
+    """,
+    insight="Of long texts, reading is N/2 times less with a cache, and looking N/3 times. But a "
+    "token still looks at all before it: even so the 500th costs more than the first.",
+    slips="""
+    read(P + N - 1) → read(P + N)
+        The last token is chosen, and then all is done: nobody has to read it.
+    read(P + N - 1) → read(P) + (N - 1) * (own + pair)
+    read(P + N - 1) → (P + N - 1) * (own + pair)
+        You let each token look at itself alone. A cache keeps keys and values, but a token still
+        has to be compared with all of them.
+    read(P + N - 1) → read(N)
+        You forgot the prompt. It has to be read once, in any case.
+    read(P + N - 1) → read(P) + read(N - 1)
+        The new tokens look at the prompt, too. The n-th of them looks at P + n tokens.
+    sum(read(P + n) for n in range(N)) → sum(read(P + n + 1) for n in range(N))
+        For the first new token the model reads the P tokens of the prompt, not P + 1.
+    sum(read(P + n) for n in range(N)) → sum(read(n + 1) for n in range(N))
+        You forgot the prompt. Without a cache it is read again for each new token.
+    sum(read(P + n) for n in range(N)) → N * read(P + N - 1)
+        You let every text be as long as the last one. It grows token by token.
+    sum(read(P + n) for n in range(N)) → N * read(P)
+        You read the prompt again and again. Without a cache what was written is read again, too.
+    sum(read(P + n) for n in range(N)) → P * own + sum((P + n) * pair for n in range(N))
+        That is another cache. Without one, all of the text goes through all of the model, for
+        each new token.
+    T * (T + 1) // 2 → T * T
+        You let each token look at all T. It looks at itself and those before it: 1 + 2 + … + T.
+    T * (T + 1) // 2 → T * (T - 1) // 2
+        A token looks at itself as well: 1 + 2 + … + T pairs.
+    T * own + → own +
+        `own` is for one token, and T of them are read.
+    return cached, anew → return anew, cached
+        The two have changed places: first with a cache, then without.
+    """,
+)

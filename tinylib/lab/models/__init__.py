@@ -1,0 +1,1 @@
+"""Trained models: translators, language models, GPT-2, and how they compare."""

@@ -1,0 +1,172 @@
+"""Language models: from a trained GPT to figures and text.
+
+shakespeare = load_language_model("gpt-shakespeare-page")
+ids = torch.tensor(shakespeare.tokens.ids(tiny_shakespeare().valid))
+text_loss(shakespeare.model, ids, 256)            nats for each character
+shakespeare.predict("ROMEO:")                     the probability of every next character
+shakespeare.write("ROMEO:", 200, Sampling(0.8))   how it goes on
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from tinylib.generation import Sampling, generate
+from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood
+from tinylib.lab import devices, weights
+from tinylib.lab.data.text import BOS, EOS, SPECIALS, Characters, Vocabulary
+
+KINDS = ("characters", "words")
+
+
+class LanguageModel(NamedTuple):
+    """A GPT and what its tokens stand for: characters, or the words of a vocabulary."""
+
+    model: GPT
+    tokens: Characters | Vocabulary
+
+    @property
+    def kind(self) -> str:
+        return "characters" if isinstance(self.tokens, Characters) else "words"
+
+    def ids(self, text: str) -> Int[Tensor, "1 T"]:
+        """A text as the model reads it; words follow <bos>, an unknown one becomes <unk>.
+
+        ValueError if there is no character, or one that is unknown.
+        """
+        if isinstance(self.tokens, Characters):
+            ids = self.tokens.ids(text)
+        else:
+            ids = [BOS, *self.tokens.ids(text.split())]
+        if not ids:
+            raise ValueError("the text is empty: give the model something to go on from")
+        return torch.tensor([ids], device=devices.of(self.model))
+
+    def predict(self, text: str) -> dict[str, float]:
+        """The probability of each next token, the likeliest first."""
+        with torch.no_grad():
+            p = self.model(self.ids(text))[0, -1].softmax(-1).cpu()
+        order = p.argsort(descending=True, stable=True)
+        return {self.tokens.tokens[int(i)]: p[i].item() for i in order}
+
+    def write(self, text: str, length: int, sampling: Sampling | None = None, seed: int = 1) -> str:
+        """How the model goes on with the text, ``length`` tokens or up to <eos>.
+
+        :func:`tinylib.generation.generate`, with :func:`uniform` numbers for the draws. Errors
+        are those of both.
+        """
+        ids = self.ids(text)
+        u = torch.tensor([uniform(seed, length)], device=ids.device)
+        if isinstance(self.tokens, Characters):
+            return self.tokens.text(generate(self.model, ids, length, sampling, u)[0])
+        new = generate(self.model, ids, length, sampling, u, eos=EOS)[0]
+        return " ".join(self.tokens.words(new.tolist()))
+
+
+def metadata_of(language_model: LanguageModel, **more: Any) -> dict[str, Any]:
+    """What a file of weights must say for :func:`load_language_model`."""
+    model, tokens = language_model
+    special = 0 if isinstance(tokens, Characters) else len(SPECIALS)
+    return {
+        "config": model.config._asdict(),
+        "kind": language_model.kind,
+        "tokens": list(tokens.tokens[special:]),
+        **more,
+    }
+
+
+def config_of(metadata: Mapping[str, Any]) -> GPTConfig:
+    """The configuration of a file's GPT. Older files, the shipped ones too, say "longest"."""
+    found = dict(metadata["config"])
+    if "longest" in found:
+        found["max_len"] = found.pop("longest")
+    return GPTConfig(**found)
+
+
+def load_language_model(name: str) -> LanguageModel:
+    """The shipped model of that name, or the one in that file, ready to be read with.
+
+    Errors as in :func:`tinylib.lab.weights.load`; ValueError if the weights are of another kind.
+    """
+    tensors, metadata = weights.load(name)
+    if missing := [key for key in ("config", "kind", "tokens") if key not in metadata]:
+        raise ValueError(f"'{name}' is no language model: its metadata lacks {', '.join(missing)}")
+    if metadata["kind"] not in KINDS:
+        raise ValueError(f"'{name}' reads {metadata['kind']!r}: make it {' or '.join(KINDS)}")
+    if isinstance(steps := metadata.get("steps"), list):
+        raise ValueError(
+            f"'{name}' is no language model, but one at {len(steps)} steps of its training: "
+            "read it with tinylib.lab.models.snapshots.load_snapshots"
+        )
+    known = Characters if metadata["kind"] == "characters" else Vocabulary
+    model = GPT(config_of(metadata)).eval()
+    if wrong := weights.misfit(model, tensors):
+        raise ValueError(f"'{name}' does not fit the GPT of its own metadata: {wrong}")
+    weights.load_into(model, tensors)
+    return LanguageModel(model, known(metadata["tokens"]))
+
+
+def uniform(seed: int, count: int) -> list[float]:
+    r"""$x_{n+1} = 48271\,x_n \bmod (2^{31} - 1)$, divided by the modulus.
+
+    Numbers in (0, 1) that look like chance, on every machine the same for a
+    seed (Park et al. 1993; the first eight are left out). ValueError unless
+    the seed is one of 1 … 2³¹ - 2.
+    """
+    modulus = 2**31 - 1
+    if not 1 <= seed < modulus:
+        raise ValueError(f"seed is {seed}: make it 1 to {modulus - 1}")
+    x, found = seed, []
+    for _ in range(8 + count):
+        x = x * 48271 % modulus
+        found.append(x / modulus)
+    return found[8:]
+
+
+class Windows:
+    """Batches of ``size`` pieces of a long text, T + 1 tokens each, from anywhere in it.
+
+    T are read and T are to be said. Drawn from torch's generator, which ``fit`` seeds again for
+    each step. ValueError if the text has no piece so long.
+    """
+
+    def __init__(self, ids: Sequence[int] | Tensor, T: int, size: int):
+        self.ids, self.T, self.size = torch.as_tensor(ids), T, size
+        if T < 1 or size < 1:
+            raise ValueError(f"{size} pieces of {T} tokens: both must be 1 or more")
+        if len(self.ids) <= T:
+            raise ValueError(f"the text has {len(self.ids)} tokens: a piece takes {T + 1}")
+
+    def __call__(self, step: int) -> Int[Tensor, "B T"]:
+        start = torch.randint(len(self.ids) - self.T, (self.size, 1))
+        return self.ids[start + torch.arange(self.T + 1)]
+
+
+@torch.no_grad()
+def text_loss(model: GPT, ids: Sequence[int] | Tensor, T: int, size: int = 32) -> float:
+    """The mean of -ln p over a text, in nats for each token, read in pieces of T.
+
+    The pieces do not overlap, and what is left over at the end is a shorter one: every token but
+    the text's first is predicted once, from those before it in its piece. So the first tokens of
+    a piece have little to go by: a larger T gives a lower loss. The model is left in eval mode.
+    ValueError for less than 2 tokens, or pieces of none.
+    """
+    ids = torch.as_tensor(ids, device=devices.of(model))
+    if T < 1 or size < 1:
+        raise ValueError(f"{size} pieces of {T} tokens at a time: both must be 1 or more")
+    if len(ids) < 2:
+        raise ValueError(f"the text has {len(ids)} tokens: the second is the first to predict")
+    model.eval()
+    last = len(ids) - 1
+    whole = last - last % T
+    rows = [(ids[:whole].view(-1, T), ids[1 : whole + 1].view(-1, T))]
+    rows.append((ids[None, whole:last], ids[None, whole + 1 :]))
+    total = torch.zeros((), dtype=torch.float64)
+    for read, said in rows:
+        for some, wanted in zip(read.split(size), said.split(size), strict=True):
+            if some.numel():
+                total += negative_log_likelihood(model(some), wanted).cpu().double().sum()
+    return (total / last).item()

@@ -1,0 +1,82 @@
+"""Matrices as heat maps and numbers as curves; `plot.architecture` draws the models.
+
+`heat` and `heats` draw matrices, `alignment`, `maps` and `rasters` larger ones, `hands` draws
+angles, `lines` curves, `over_words` bars over a text and `distributions` bars of probabilities. All
+return a `Figure`: one PNG for the notebook and one sentence for a reader who cannot see it. Lengths
+are CSS pixels, fonts are points.
+"""
+
+from tinylib.lab.plot.attention import alignment, maps
+from tinylib.lab.plot.curves import distributions, hands, lines, over_words
+from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
+from tinylib.lab.plot.style import (
+    BLUE,
+    CURVES,
+    DASHES,
+    GRID,
+    INK,
+    LIGHT,
+    MARGIN,
+    MARKERS,
+    MAX_WIDTH,
+    ORANGE,
+    PAPER,
+    PHONE,
+    RESOLUTION,
+    SMALL,
+    SOFT,
+    STYLE,
+    TEXT,
+    TITLE,
+    Figure,
+    Number,
+    Values,
+    finish,
+    luminance,
+    page,
+    rounded,
+    shade,
+    style,
+    text_width,
+)
+
+__all__ = [
+    "BLUE",
+    "CURVES",
+    "DASHES",
+    "GRID",
+    "INK",
+    "LIGHT",
+    "MARGIN",
+    "MARKERS",
+    "MAX_WIDTH",
+    "ORANGE",
+    "PAPER",
+    "PHONE",
+    "RESOLUTION",
+    "SMALL",
+    "SOFT",
+    "STYLE",
+    "TEXT",
+    "TITLE",
+    "Figure",
+    "Number",
+    "Panel",
+    "Values",
+    "alignment",
+    "distributions",
+    "finish",
+    "hands",
+    "heat",
+    "heats",
+    "lines",
+    "luminance",
+    "maps",
+    "over_words",
+    "page",
+    "rasters",
+    "rounded",
+    "shade",
+    "style",
+    "text_width",
+]

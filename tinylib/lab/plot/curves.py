@@ -1,0 +1,352 @@
+"""Numbers as curves, angles as clock hands, and probabilities as bars."""
+
+from collections.abc import Mapping, Sequence
+from math import ceil, cos, floor, log10, sin
+from types import MappingProxyType
+from typing import Any
+
+from matplotlib.patches import Circle, Rectangle
+from torch import Tensor
+
+from tinylib.lab.plot.matrices import check_panel, widest
+from tinylib.lab.plot.style import (
+    CURVES,
+    DASHES,
+    GRID,
+    INK,
+    MARGIN,
+    MARKERS,
+    PHONE,
+    SMALL,
+    SOFT,
+    TITLE,
+    Figure,
+    Number,
+    Values,
+    brief,
+    finish,
+    page,
+    read_values,
+    style,
+    text_width,
+)
+
+
+def hands(
+    theta: Values, rows: Sequence[str], cols: Sequence[str], title: str, *, alt: str = ""
+) -> Figure:
+    """Angles in radians as the hands of clocks: from twelve, clockwise.
+
+    So the tip of a hand stands sin θ to the right of the centre and cos θ above it. At most seven
+    columns fit a phone; more, an entry that is not finite, or labels that do not fit, are a
+    ValueError.
+    """
+    p = check_panel(theta, rows, cols, title)
+    if _infinite(p.matrix):
+        raise ValueError(f"{title!r} holds -inf: only finite angles can be drawn")
+    name = widest(rows, SMALL) + 12
+    cell = max(58, widest(cols, SMALL) + 10)
+    left, top = MARGIN + name, MARGIN + 54
+    across = max(left + cell * len(cols), MARGIN + text_width(title, TITLE) * 1.2) + MARGIN
+    if across > PHONE:
+        raise ValueError(f"{len(cols)} columns are too many for one picture: pass a slice")
+    with style():
+        axes = page(across, top + 58 * len(rows) + MARGIN)
+        axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
+        for j, column in enumerate(cols):
+            axes.text(left + (j + 0.5) * cell, top - 8, column, size=SMALL, ha="center")
+        for i, (row, turned) in enumerate(zip(rows, p.matrix.tolist(), strict=True)):
+            y = top + 58 * (i + 0.5)
+            axes.text(left - 10, y, row, size=SMALL, ha="right", va="center_baseline")
+            for j, angle in enumerate(turned):
+                x = left + (j + 0.5) * cell
+                axes.add_patch(Circle((x, y), 23, fc="white", ec=SOFT, lw=0.9))
+                axes.plot([x, x], [y - 23, y - 18], color=SOFT, lw=1.4)  # twelve
+                tip = (x + 18 * sin(angle), y - 18 * cos(angle))
+                axes.plot(*zip((x, y), tip, strict=True), color=CURVES[0], lw=2.2)
+                axes.plot(*tip, "o", color=CURVES[0], ms=4.5)
+        pairs = zip(cols, p.matrix[0].tolist(), p.matrix[-1].tolist(), strict=True)
+        described = "; ".join(f"{col} from {brief(a)} to {brief(b)}" for col, a, b in pairs)
+        words = f"Hands of clocks, {title}: {len(rows)} rows, {', '.join(rows)}; {len(cols)} "
+        words += f"columns, {', '.join(cols)}. Turned from the first row to the last, in radians: "
+        return finish(axes, alt or f"{words}{described}.")
+
+
+# Curves ------------------------------------------------------------------------------------------
+
+
+def lines(
+    x: Values | Mapping[str, Values],
+    curves: Mapping[str, Values],
+    title: str,
+    *,
+    x_name: str,
+    y_name: str,
+    points: tuple[Values, Values, str] | None = None,
+    levels: Mapping[str, Number] = MappingProxyType({}),
+    log: str = "",
+    alt: str = "",
+) -> Figure:
+    """Up to six curves over `x`, each named at its right end and with a dash and marker of its own.
+
+    `x` is the same for all, or {name: x} with one for each. `points` = (x, y, name) lie beneath
+    them as dots; `levels` are named horizontal lines. `log` names the logarithmic axes: "x", "y" or
+    "xy". A curve whose length is not that of its `x`, or that holds NaN or an infinity, or
+    something not above 0 on a logarithmic axis, is a ValueError.
+    """
+    if not 1 <= len(curves) <= len(CURVES):
+        raise ValueError(f"{len(curves)} curves: draw between one and {len(CURVES)} in one picture")
+    own = x if isinstance(x, Mapping) else dict.fromkeys(curves, x)
+    if set(own) != set(curves):
+        raise ValueError(f"x is there for {', '.join(own)}, but the curves are {', '.join(curves)}")
+    along = {name: read_values(values, x_name) for name, values in own.items()}
+    read = {name: read_values(values, name) for name, values in curves.items()}
+    for name, values in read.items():
+        at = along[name]
+        if at.ndim != 1 or not len(at) or values.shape != at.shape or _infinite(at, values):
+            raise ValueError(
+                f"{name!r} has shape {tuple(values.shape)} over {x_name!r} of shape "
+                f"{tuple(at.shape)}: pass as many finite numbers as there are points"
+            )
+    dots = [read_values(values, "points") for values in points[:2]] if points else []
+    if dots and (dots[0].ndim != 1 or dots[0].shape != dots[1].shape or _infinite(*dots)):
+        raise ValueError(
+            f"points have {tuple(dots[0].shape)} x and {tuple(dots[1].shape)} y: "
+            "pass as many finite numbers of each"
+        )
+    lying = read_values([*levels.values()], "levels")
+    if _infinite(lying):
+        raise ValueError(f"the levels {', '.join(levels)} hold -inf: pass finite numbers")
+    on = {
+        "x": [*along.values(), *dots[:1]],
+        "y": [*read.values(), lying, *dots[1:]],
+    }
+    for letter in log:
+        if letter not in on:
+            raise ValueError(f"log is {log!r}: make it 'x', 'y' or 'xy'")
+        if any((values <= 0).any() for values in on[letter]):
+            raise ValueError(f"only numbers above 0 fit a logarithmic {letter}-axis: clip or shift")
+    labels = 24 + max(text_width(name, SMALL) for name in (*curves, *levels))
+    width, height, left = 560, 340, 84 if "y" in log else 66
+    with style():
+        sheet = page(width, height)
+        sheet.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
+        drawing = sheet.get_figure(root=True)
+        assert drawing is not None
+        box = (left / width, 58 / height, (width - left - labels - 12) / width, 220 / height)
+        axes = drawing.add_axes(box, xlabel=x_name, ylabel=y_name)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(axis="y", lw=0.8)
+        axes.margins(x=0)
+        if points:
+            dot: Any = {"ls": "", "marker": "o", "ms": 3.6, "mew": 0, "color": SOFT, "alpha": 0.7}
+            axes.plot(*dots, **dot, clip_on=False, zorder=1.5)
+            name, below = points[2], height - 24
+            sheet.text(width - MARGIN, below, name, size=SMALL, ha="right", va="center_baseline")
+            sheet.plot(width - MARGIN - text_width(name, SMALL) - 12, below, **dot)
+        if "x" in log:
+            axes.set_xscale("log", base=2)
+            longest = max(along.values(), key=len)
+            ticks = longest[:: ceil(len(longest) / 9)].tolist()
+            axes.set_xticks(ticks, [f"{tick:.4g}" for tick in ticks])
+            axes.xaxis.minorticks_off()
+        if "y" in log:
+            axes.set_yscale("log")
+        ends = dict(levels)
+        for level in ends.values():
+            axes.axhline(level, color=SOFT, lw=1.3, ls=(0, (1, 1.5)), zorder=1.8)
+        colours = dict.fromkeys(ends, SOFT)
+        for i, (name, y) in enumerate(read.items()):
+            marked = list(range(len(y) - 1, -1, -max(1, len(y) // 8)))
+            axes.plot(
+                along[name],
+                y,
+                color=CURVES[i],
+                ls=DASHES[i],
+                marker=MARKERS[i],
+                markevery=marked,
+                lw=2,
+                clip_on=False,
+            )
+            ends[name], colours[name] = float(y[-1]), CURVES[i]
+        up, back = (log10, (10.0).__pow__) if "y" in log else (float, float)
+        low, high = map(up, axes.get_ylim())
+        step = 18 / 220 * (high - low)
+        for name in sorted(ends, key=ends.__getitem__):  # from below, pushed apart where too near
+            low = max(low, up(ends[name]))
+            axes.annotate(
+                name,
+                (axes.get_xlim()[1], back(low)),
+                (10, 0),
+                textcoords="offset points",
+                color=colours[name],
+                size=SMALL,
+                va="center",
+                annotation_clip=False,
+            )
+            low += step
+        described = [
+            f"{name} from {y[0]:.3g} to {y[-1]:.3g}, lowest {y.min():.3g}, highest {y.max():.3g}"
+            for name, y in read.items()
+        ]
+        beneath = f" Beneath, {len(dots[0])} dots: {points[2]}." if points else ""
+        first, last = (f([float(at[i]) for at in along.values()]) for f, i in ((min, 0), (max, -1)))
+        span = f"{x_name} from {first:.4g} to {last:.4g}"
+        words = f"Line chart, {title}: {y_name} over {span}. {'; '.join(described)}."
+        if levels:
+            heights = ", ".join(f"{name} at {level:.3g}" for name, level in levels.items())
+            words += f" Horizontal lines: {heights}."
+        return finish(sheet, alt or words + beneath)
+
+
+def over_words(
+    words: Sequence[str],
+    bars: Mapping[str, Values],
+    title: str,
+    *,
+    y_name: str,
+    alt: str = "",
+) -> Figure:
+    """A text line by line, and over every word a bar of each kind: filled, hollow, hatched.
+
+    `bars` holds one to three kinds, a number for each word; the highest of all is full height.
+    Other numbers than finite ones from 0 on, or more or fewer than there are words, are a
+    ValueError.
+    """
+    read = {name: read_values(values, name) for name, values in bars.items()}
+    if not 1 <= len(read) <= 3 or not 1 <= len(words) <= 150:
+        raise ValueError(f"{len(read)} kinds of bars over {len(words)} words: up to 3, up to 150")
+    for name, values in read.items():
+        if values.shape != (len(words),) or _infinite(values) or (values < 0).any():
+            raise ValueError(
+                f"{name!r} has shape {tuple(values.shape)}: pass a finite number from 0 on for "
+                f"each of the {len(words)} words"
+            )
+    full = max(float(values.max()) for values in read.values()) or 1.0
+    high, thick, right = 44, 9, PHONE - MARGIN
+    places, x, y = [], float(MARGIN), MARGIN + 34.0 + high  # where each word's bars stand
+    for word in words:
+        wide = max(text_width(word, SMALL), thick * len(read)) + 11
+        if x + wide > right and x > MARGIN:
+            x, y = float(MARGIN), y + high + 38
+        places.append((x + wide / 2, y))
+        x += wide
+    looks: list[Any] = [
+        {"fc": CURVES[0], "ec": CURVES[0]},
+        {"fc": "none", "ec": CURVES[1]},
+        {"fc": "none", "ec": CURVES[2], "hatch": "////"},
+    ]
+    with style():
+        axes = page(PHONE, y + 66 + MARGIN)
+        axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
+        for line in sorted({y for _, y in places}):
+            axes.plot([MARGIN, right], [line, line], color=GRID, lw=1, zorder=1)
+        for i, (word, (x, y)) in enumerate(zip(words, places, strict=True)):
+            axes.text(x, y + 15, word, size=SMALL, ha="center", va="center_baseline")
+            for j, (values, look) in enumerate(zip(read.values(), looks, strict=False)):
+                tall = high * float(values[i]) / full
+                left = x + thick * (j - len(read) / 2) + 1
+                if tall:
+                    axes.add_patch(Rectangle((left, y - tall), thick - 2, tall, lw=1.3, **look))
+        x, y = float(MARGIN), y + 50
+        for name, look in zip(read, looks, strict=False):
+            axes.add_patch(Rectangle((x + 1, y - 8), thick - 2, 16, lw=1.3, **look))
+            axes.text(x + thick + 7, y, name, size=SMALL, va="center_baseline")
+            x += thick + 7 + text_width(name, SMALL) + 22
+        scale = f"highest bar: {brief(full)}"
+        axes.text(right, y, scale, size=SMALL, color=SOFT, ha="right", va="center_baseline")
+        described = [
+            f"{name} {brief(values.mean())} on average, highest {brief(values.max())} at "
+            f"{words[int(values.argmax())]}, word {int(values.argmax()) + 1}"
+            for name, values in read.items()
+        ]
+        whole = f"Bars over the {len(words)} words of a text, {title}: {y_name} of each word. "
+        return finish(axes, alt or f"{whole}{'; '.join(described)}.")
+
+
+def distributions(
+    tokens: Sequence[str],
+    before: Values,
+    after: Mapping[str, Values],
+    title: str,
+    *,
+    top: int = 12,
+    alt: str = "",
+) -> Figure:
+    """One distribution over tokens, and beside it what each setting makes of it.
+
+    `before` and each of `after`, of which up to three stand in a line, hold a probability for every
+    token. The `top` likeliest have a bar, the others one together; hollow is before, filled after,
+    and hatched what is cut: nothing is left of it. The longest bar is the highest of all. Numbers
+    that are no probabilities, or not as many as tokens, are a ValueError.
+    """
+    read = {name: read_values(values, name) for name, values in {"before": before, **after}.items()}
+    if len(read) != len(after) + 1 or not after:
+        raise ValueError("pass at least one distribution after, none of them named 'before'")
+    for name, values in read.items():
+        if values.shape != (len(tokens),) or (values < 0).any() or values.sum() > 1.001:
+            raise ValueError(
+                f"{name!r} has shape {tuple(values.shape)}: pass a probability for each of the "
+                f"{len(tokens)} tokens, as softmax gives it"
+            )
+    first = read["before"].argsort(descending=True, stable=True)
+    shown, rest = first[:top].tolist(), first[top:]
+    names, bars = [tokens[i] for i in shown], {n: v[shown].tolist() for n, v in read.items()}
+    if len(rest):
+        names.append(f"{len(rest)} more")
+        for name, values in read.items():
+            bars[name].append(float(values[rest].sum()))
+    was, full = bars.pop("before"), max(x for row in bars.values() for x in row)
+    full = max(full, *was) or 1.0
+    left, row = MARGIN + widest(names, SMALL) + 10, 22
+    room = PHONE - MARGIN - left
+    abreast = max(1, min(3, floor(room / (widest([*after], SMALL) + 10))))
+    downwards = ceil(len(after) / abreast)
+    abreast = ceil(len(after) / downwards)  # 4 are 2 and 2
+    step = room / abreast
+    long, tall = step - 54, row * len(names) + 56
+    looks: dict[str, Any] = {
+        "before": {"fc": "none", "ec": SOFT},
+        "after": {"fc": CURVES[0], "ec": CURVES[0]},
+        "cut": {"fc": "none", "ec": CURVES[1], "hatch": "////"},
+    }
+    described = []
+    with style():
+        axes = page(PHONE, MARGIN + 30 + tall * downwards + 24 + MARGIN)
+        axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
+        for panel, (name, now) in enumerate(bars.items()):
+            x, top_y = left + step * (panel % abreast), MARGIN + 30 + tall * (panel // abreast)
+            axes.text(x, top_y + 18, name, size=SMALL)
+            y = top_y + 28.0
+            axes.plot([x, x], [y, y + row * len(names)], color=SOFT, lw=0.9)
+            for token, old, new in zip(names, was, now, strict=True):
+                middle = y + row / 2
+                if panel % abreast == 0:
+                    axes.text(left - 8, middle, token, size=SMALL, ha="right", va="center_baseline")
+                share = f"{100 * new:.0f} %" if new >= 0.005 or not old else "< 1 %"
+                look, ink, end = looks["before"], INK, x + long * max(old, new) / full + 5
+                if old and not new:
+                    share, look, ink = "cut", looks["cut"], CURVES[1]
+                bar = Rectangle((x, y + 5), long * new / full, row - 10, lw=0, **looks["after"])
+                axes.add_patch(bar)
+                axes.add_patch(Rectangle((x, y + 3), long * old / full, row - 6, lw=1.1, **look))
+                axes.text(end, middle, share, size=SMALL, color=ink, va="center_baseline")
+                y += row
+            gone = ((read["before"] > 0) & (read[name] == 0)).sum()
+            likeliest = int(read[name].argmax())
+            described.append(
+                f"{name}: {brief(read[name][likeliest])} for {tokens[likeliest]}, {gone} cut"
+            )
+        x, y = float(MARGIN), axes.get_ylim()[0] - MARGIN - 8
+        for name, look in looks.items():
+            axes.add_patch(Rectangle((x + 1, y - 7), 24, 14, lw=1.1, **look))
+            axes.text(x + 33, y, name, size=SMALL, color=SOFT, va="center_baseline")
+            x += 33 + text_width(name, SMALL) + 22
+        likeliest = int(first[0])
+        words = f"Bars, {title}: probabilities of {', '.join(names)}. Before: "
+        words += f"{brief(read['before'][likeliest])} for {tokens[likeliest]}. "
+        return finish(axes, alt or f"{words}{'; '.join(described)}.")
+
+
+def _infinite(*values: Tensor) -> bool:
+    return any(bool(v.isinf().any()) for v in values)

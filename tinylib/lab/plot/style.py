@@ -1,0 +1,161 @@
+"""What all pictures share: colours, fonts, sizes, and a figure with its description."""
+
+import base64
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure as Drawing
+from matplotlib.patches import FancyBboxPatch
+from matplotlib.textpath import TextPath
+from matplotlib.transforms import Bbox
+from PIL import Image  # comes with matplotlib, as NumPy does
+from torch import Tensor
+
+# Colours, fonts and sizes of the whole road.
+PAPER, INK, SOFT, GRID = "#fcfcfb", "#1d2733", "#53606e", "#dfe3e8"
+CURVES = ("#1f5fa8", "#b0470a", "#00705a", "#8a3a86", "#3d4450", "#7a6200")
+DASHES = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)), (0, (9, 3)), (0, (3, 1.2)))
+MARKERS = "os^Dv*"
+LIGHT, BLUE, ORANGE = (0.985, 0.0, 0.0), (0.42, -0.03, -0.12), (0.42, 0.075, 0.075)  # in OKLab
+TITLE, TEXT, SMALL = 13.0, 12.0, 10.5
+MARGIN, MAX_WIDTH, RESOLUTION = 16, 720, 2
+PHONE = 525  # so wide a picture is still legible on a phone, where it shrinks
+
+STYLE: Any = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so it looks the same everywhere
+    "font.size": TEXT,
+    "mathtext.fontset": "cm",
+    "text.color": INK,
+    "axes.edgecolor": SOFT,
+    "axes.labelcolor": INK,
+    "axes.facecolor": "none",
+    "xtick.color": SOFT,
+    "ytick.color": SOFT,
+    "xtick.labelsize": SMALL,
+    "ytick.labelsize": SMALL,
+    "grid.color": GRID,
+    "hatch.linewidth": 1.0,
+}
+Number = int | float
+Values = Tensor | Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A finished picture: `drawing` for a closer look, `png` at twice its size, `alt` in words."""
+
+    drawing: Drawing
+    png: bytes
+    alt: str
+
+    def __repr__(self) -> str:
+        return self.alt
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
+        width, height = (round(96 * inches) for inches in self.drawing.get_size_inches())
+        data = {"image/png": base64.b64encode(self.png).decode(), "text/plain": self.alt}
+        return data, {"image/png": {"width": width, "height": height, "alt": self.alt}}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Matplotlib's defaults and ours, whatever the reader has set, which is put back after."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(STYLE)
+        yield
+
+
+def page(width: Number, height: Number, left: Number = 0, top: Number = 0) -> Axes:
+    """A rounded sheet of paper, legible on light and dark pages; y grows downwards."""
+    width, height = ceil(width), ceil(height)
+    drawing = Drawing(figsize=(width / 96, height / 96), dpi=96 * RESOLUTION)
+    FigureCanvasAgg(drawing)
+    drawing.patch.set_alpha(0)
+    axes = drawing.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(left, left + width), ylim=(top + height, top))
+    axes.set_axis_off()
+    sheet = Bbox.from_bounds(left + 0.5, top + 0.5, width - 1, height - 1)
+    axes.add_patch(rounded(sheet, 12, fc=PAPER, ec=GRID, lw=0.75))
+    return axes
+
+
+def finish(axes: Axes, alt: str) -> Figure:
+    """The PNG keeps the 256 commonest colours exactly: a third of the bytes, no visible change."""
+    drawing = axes.get_figure(root=True)
+    assert drawing is not None
+    canvas = FigureCanvasAgg(drawing)
+    canvas.draw()
+    pixels = np.asarray(canvas.buffer_rgba())
+    packed = np.ascontiguousarray(pixels).view(np.uint32)[..., 0]
+    colours, where, counts = np.unique(packed, return_inverse=True, return_counts=True)
+    palette = colours[np.argsort(-counts, kind="stable")[:256]]
+    if packed[0, 0] not in palette:  # rare, but the page behind the corners must show
+        palette[-1] = packed[0, 0]
+    every, kept = (c.view(np.uint8).reshape(-1, 4).astype(int) for c in (colours, palette))
+    nearest = ((every[:, None] - kept) ** 2).sum(-1).argmin(1).astype(np.uint8)
+    image = Image.fromarray(nearest[where].reshape(packed.shape), "P")
+    image.putpalette(palette.tobytes(), "RGBA")
+    file = io.BytesIO()
+    image.save(file, "png", optimize=True)
+    return Figure(drawing, file.getvalue(), alt)
+
+
+def rounded(at: Bbox, radius: Number, **style: Any) -> FancyBboxPatch:
+    corners = f"round,pad=0,rounding_size={radius}"
+    return FancyBboxPatch((at.x0, at.y0), at.width, at.height, boxstyle=corners, **style)
+
+
+def text_width(text: str, points: Number) -> Number:
+    return float(TextPath((0, 0), text, size=points).get_extents().width * 96 / 72)
+
+
+# Heat maps ---------------------------------------------------------------------------------------
+
+
+def shade(value: Number, limit: Number) -> tuple[Number, Number, Number]:
+    """sRGB on the straight OKLab line from white (0) to blue (`limit`) or to orange (-`limit`)."""
+    t = min(abs(value) / limit, 1.0) if limit else 0.0
+    dark = BLUE if value >= 0 else ORANGE
+    light, a, b = ((1 - t) * start + t * end for start, end in zip(LIGHT, dark, strict=True))
+    long = (light + 0.3963377774 * a + 0.2158037573 * b) ** 3
+    medium = (light - 0.1055613458 * a - 0.0638541728 * b) ** 3
+    short = (light - 0.0894841775 * a - 1.2914855480 * b) ** 3
+    linear = (
+        4.0767416621 * long - 3.3077115913 * medium + 0.2309699292 * short,
+        -1.2684380046 * long + 2.6097574011 * medium - 0.3413193965 * short,
+        -0.0041960863 * long - 0.7034186147 * medium + 1.7076147010 * short,
+    )
+    r, g, b = (12.92 * c if c <= 0.0031308 else 1.055 * c ** (1 / 2.4) - 0.055 for c in linear)
+    return r, g, b
+
+
+def luminance(colour: Any) -> Number:
+    """Relative luminance as WCAG 2 defines it, in [0, 1]."""
+    rgb = mpl.colors.to_rgb(colour)
+    r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+def read_values(values: Values, title: str) -> Tensor:
+    matrix = torch.as_tensor(values).detach().double().cpu()
+    bad = (matrix.isnan() | (matrix == torch.inf)).nonzero()
+    if len(bad):
+        raise ValueError(
+            f"{title!r} holds {matrix[tuple(bad[0])]} at index {bad[0].tolist()}: only finite "
+            "numbers and -inf can be drawn (masked_softmax keeps a fully masked row free of NaN)"
+        )
+    return matrix
+
+
+def brief(x: Tensor | Number) -> str:
+    return f"{float(x):.3g}".replace("-", "−")

@@ -1,0 +1,11 @@
+"""The longer trainings, whose results and weights the chapters use, by their data.
+
+    python -m tinylib.lab.train --list  says which there are
+    python -m tinylib.lab.train NAME    runs one
+
+Each module registers its recipes when it is imported.
+"""
+
+from tinylib.lab.recipes import bilingual, fra_eng, lookup, reversal, shakespeare, stories
+
+__all__ = ["bilingual", "fra_eng", "lookup", "reversal", "shakespeare", "stories"]

@@ -1,0 +1,91 @@
+"""Chapter 12's training on stories of a grammar, whose entropy is known.
+
+python -m tinylib.lab.train gpt-stories  the language with a known limit, shipped; 25 minutes
+"""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tinylib.gpt import GPT, GPTConfig, next_token_loss
+from tinylib.lab import weights
+from tinylib.lab.data.stories import (
+    Story,
+    StoryBatches,
+    answered,
+    entropy,
+    evaluate,
+    ngram_loss,
+    stories,
+)
+from tinylib.lab.data.text import PAD, Vocabulary
+from tinylib.lab.models.language import LanguageModel, metadata_of
+from tinylib.lab.recipes.language_models import MODERN, MUON, untrained
+from tinylib.lab.train.loop import fit
+from tinylib.lab.train.precision import precision
+from tinylib.lab.train.registry import Outcome, recipe
+
+STORIES = GPTConfig(
+    V=62, max_len=96, D=128, H=4, layers=6, dropout=0.0, activation="gelu", **MODERN
+)
+
+
+def story_figures(model: GPT, some: list[Story], vocabulary: Vocabulary) -> dict[str, Any]:
+    """How far the model's loss is from the limit, and which questions it answers."""
+    model.eval()
+    found, limit = entropy(evaluate(model, some, vocabulary)), entropy(some)
+    answers = answered(model, some, vocabulary)
+    one = [right for question, right in answers if not question.several]
+    several = [right for question, right in answers if question.several]
+    return {
+        "loss": found.nats,
+        "entropy": limit.nats,
+        "entropy_error": limit.error,
+        "above": found.nats / limit.nats - 1,
+        "kinds": {
+            kind: {"words": share.words, "entropy": share.nats, "loss": found.kinds[kind].nats}
+            for kind, share in limit.kinds.items()
+        },
+        "one_fact": {"questions": len(one), "right": sum(one) / len(one)},
+        "several_facts": {"questions": len(several), "right": sum(several) / len(several)},
+    }
+
+
+@recipe("gpt-stories")
+def gpt_stories(checkpoint: Path, steps: int = 6000) -> Outcome:
+    """Stories of a grammar whose entropy is known: how near does a GPT come?; 25 minutes."""
+    train, valid, test = stories()
+    vocabulary = Vocabulary.build(story.words for story in train)
+    model = untrained(STORIES._replace(V=len(vocabulary)))
+    loss = partial(next_token_loss, pad=PAD)
+    batches = StoryBatches([vocabulary.ids(story.words) for story in train], size=32)
+    with precision("auto", model, loss, batches, checkpoint=checkpoint) as chosen:
+        run = fit(
+            model,
+            chosen.of(loss),
+            batches,
+            steps,
+            validate=lambda model: entropy(evaluate(model, valid[:300], vocabulary)).nats,
+            every=steps // 10,
+            checkpoint=checkpoint,
+            **MUON | {"lr": 0.01},
+        )
+    found = {
+        "steps": steps,
+        "valid_first_300_stories": run.valid,
+        "precision": chosen._asdict(),
+        "ngrams": {str(n): ngram_loss(train, test, n) for n in (1, 2, 3, 5)},
+        "test": story_figures(model, test, vocabulary),
+        "packed": story_figures(weights.as_packed(model), test, vocabulary),
+    }
+    return Outcome(
+        model,
+        run,
+        seed=0,
+        data="stories(seed=0)",
+        figures=found,
+        ship=metadata_of(LanguageModel(model, vocabulary), packed="int8"),
+        licence="MIT",
+        attribution="made by tinylib.lab.data.stories",
+        validation="validation_first_300_stories",
+    )

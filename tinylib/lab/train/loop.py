@@ -1,0 +1,223 @@
+"""The training loop, one for every model of the course.
+
+Step i sees batch(i), and its randomness (dropout) comes from (seed, i) alone. So a run that was
+killed goes on from its checkpoint as if nothing had happened, to the same losses bit by bit.
+"""
+
+import math
+import time
+from collections.abc import Callable, Sized
+from pathlib import Path
+from typing import TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from tinylib.lab import devices, processes
+from tinylib.lab.train import fingerprint
+from tinylib.lab.train.checkpoint import Checkpoint, alone, copies
+from tinylib.lab.train.optimisers import adamw
+from tinylib.lab.train.progress import reporting
+from tinylib.lab.train.run import Fit, reseed
+from tinylib.lab.train.schedules import Schedule, constant
+from tinylib.lab.weights import load_into
+
+Model = TypeVar("Model", bound=nn.Module)
+Data = TypeVar("Data")
+
+
+def fit(
+    model: Model,
+    loss: Callable[[Model, Data], Tensor],
+    batch: Callable[[int], Data],
+    steps: int,
+    *,
+    lr: float = 1e-3,
+    schedule: Schedule = constant,
+    optimiser: Callable[[Model, float], Optimizer] = adamw,
+    clip: float | None = 1.0,
+    seed: int = 0,
+    validate: Callable[[Model], float] | None = None,
+    every: int = 100,
+    patience: int | None = None,
+    checkpoint: str | Path | None = None,
+    show: bool = True,
+    device: devices.Device | None = None,
+) -> Fit:
+    r"""Train: $\theta \leftarrow \theta - \eta_i\,\mathrm{AdamW}(g)$, $g = \nabla_\theta$ loss.
+
+    Step i = 0, 1, … takes `loss(model, batch(i))`, a scalar; `batch` must be a function of i
+    alone. The rate is lr · schedule(s), where s = (i + ½)/steps; a gradient longer than `clip`
+    is scaled down to that length. The model's initial values are the caller's affair.
+
+    After every `every` steps, and after the last:
+    - `validate(model)` is called in eval mode, without gradients. The lower its value the better:
+      negate an accuracy. After `patience` validations without a better value training stops.
+    - `checkpoint`, a path, is written. If it is there already, training goes on from it; if that
+      training had come to its end, nothing is trained, and the report says so. It must be the same
+      run: settings, first batch, the model's structure (not its values) and what the loss is set
+      to are compared (:mod:`tinylib.lab.train.fingerprint`), and so is, to 2 %, the loss of the
+      first batch with the weights that the run started from, and its gradient's length.
+
+    The model is left in eval mode, with its best weights if there is a `validate`, else its last.
+
+    `device` is where it is trained: "cpu", "cuda", "mps", or "auto" for the accelerator if there
+    is one (:mod:`tinylib.lab.devices`). Model and batches are moved there, and the model stays. If
+    no device is named, both are left where they are. A checkpoint is the same file on every
+    device, and a run that began on one can go on on another.
+
+    If several processes train it (:mod:`tinylib.lab.processes`), each takes its rows of the batch;
+    the first writes the checkpoint and prints the progress.
+
+    ValueError for arguments that make no sense, a device that is not there, an empty batch, a loss
+    that is not a scalar, a checkpoint that is damaged or of another run. FloatingPointError as
+    soon as a loss or a gradient is not finite: the checkpoint stays as it was. OSError if a
+    checkpoint cannot be written: the one before stays. :class:`tinylib.lab.files.InUse` if another
+    process is training with the same checkpoint.
+    """
+    _check(model, steps, clip, validate, every, patience)
+    if place := devices.chosen(device):
+        model.to(place)
+        batch = _on(place, batch)
+    learner = optimiser(model, lr)
+    full = [group["lr"] for group in learner.param_groups]
+    run, best = Fit(), dict[str, Tensor]()
+    path = Path(checkpoint) if checkpoint else None
+    with (
+        alone(path, str(path)),
+        devices.random_kept(),
+        reporting(run, steps, validate is not None, show) as (tell, say),
+    ):
+        first = _drawn(batch, seed, 0)
+        file = None
+        if path:
+            settings = {
+                "steps": steps,
+                # rounded, for another machine's cosine may differ in its last digit
+                "schedule": [round(schedule(share / 16), 9) for share in range(17)],
+                "optimiser": _settings(learner),
+                "clip": clip,
+                "seed": seed,
+                "validate": validate is not None,
+                "every": every,
+                "patience": patience,
+                "data": fingerprint.of_data(first),
+            }
+            file = Checkpoint.of(path, model, loss, first, settings)
+            best = file.resume(model, learner, run)
+            if n := run.resumed:
+                ended = n == steps or _stalled(run, patience)
+                what = "nothing was trained: its run had ended" if ended else "its run goes on"
+                say(f"{path} was there, and {what} after {n} steps")
+        loss = processes.shared(model, loss)
+        start = time.perf_counter() - run.seconds
+        model.train()
+        while (i := len(run.losses)) < steps and not _stalled(run, patience):
+            for group, top in zip(learner.param_groups, full, strict=True):
+                group["lr"] = top * schedule((i + 0.5) / steps)
+            data = _drawn(batch, seed, i)
+            run.losses.append(_step(model, loss, data, learner, clip, i))
+            if (i + 1) % every == 0 or i + 1 == steps:
+                if validate:
+                    run.valid.append((i + 1, _validated(model, validate, i + 1)))
+                    if run.best == i + 1:
+                        best = copies(model)
+                run.seconds = time.perf_counter() - start
+                if file and processes.rank() == 0:
+                    file.write(model, learner, run, best)
+            tell()
+    if best:
+        load_into(model, best)
+    model.eval()
+    return run
+
+
+def _check(
+    model: nn.Module,
+    steps: int,
+    clip: float | None,
+    validate: Callable[..., float] | None,
+    every: int,
+    patience: int | None,
+) -> None:
+    if not any(p.requires_grad for p in model.parameters()):
+        raise ValueError(f"this {type(model).__name__} has no parameters to train")
+    for name, value in {"steps": steps, "every": every, "patience": patience}.items():
+        if value is not None and value < 1:
+            raise ValueError(f"{name} is {value}: make it 1 or more")
+    if clip is not None and not clip > 0:
+        raise ValueError(f"clip is {clip}: make it positive, or None for no clipping")
+    if patience is not None and validate is None:
+        raise ValueError("patience waits for a better validation value: pass validate, too")
+
+
+def _drawn(batch: Callable[[int], Data], seed: int, i: int) -> Data:
+    """The batch of step i; then the random state in which the step is taken."""
+    reseed(seed, i, "batch")
+    data = batch(i)
+    if data is None or (isinstance(data, Sized) and not len(data)) or _has_empty(data):
+        raise ValueError(f"batch({i}) is empty: it must return examples for every step")
+    mark = [processes.rank()] if processes.rank() else []  # each process has its own dropout
+    reseed(seed, i, "step", *mark)
+    return data
+
+
+def _on(place: torch.device, batch: Callable[[int], Data]) -> Callable[[int], Data]:
+    return lambda i: devices.moved(batch(i), place)
+
+
+def _step(
+    model: Model,
+    loss: Callable[[Model, Data], Tensor],
+    data: Data,
+    learner: Optimizer,
+    clip: float | None,
+    i: int,
+) -> float:
+    value = loss(model, data)
+    if not isinstance(value, Tensor) or value.ndim:
+        what = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else value
+        raise ValueError(f"the loss is {what}: return a tensor with one number, as mean() does")
+    if not value.requires_grad:
+        raise ValueError("the loss does not depend on the model's parameters: is it detached?")
+    number = _finite(processes.mean(value.item()), "loss", i)
+    learner.zero_grad()
+    value.backward()
+    length = nn.utils.clip_grad_norm_(model.parameters(), clip or math.inf)
+    _finite(length.item(), "gradient's length", i)
+    learner.step()
+    return number
+
+
+def _finite(number: float, name: str, i: int) -> float:
+    if not math.isfinite(number):
+        raise FloatingPointError(
+            f"the {name} of step {i} is {number}: try a smaller lr, a schedule with warm-up or a "
+            "smaller clip; if this is the first step, look for NaN and infinities in the batch"
+        )
+    return number
+
+
+def _validated(model: Model, validate: Callable[[Model], float], steps: int) -> float:
+    model.eval()
+    with torch.no_grad():
+        value = processes.mean(float(validate(model)))
+    model.train()
+    if not math.isfinite(value):
+        raise FloatingPointError(f"validate returned {value} after {steps} steps: look into it")
+    return value
+
+
+def _stalled(run: Fit, patience: int | None) -> bool:
+    return patience is not None and sum(step > run.best for step, _ in run.valid) >= patience
+
+
+def _settings(learner: Optimizer) -> list[str]:
+    """What the optimiser is and how it is set."""
+    groups = [{k: v for k, v in g.items() if k != "params"} for g in learner.param_groups]
+    return [type(learner).__name__, *map(repr, groups)]
+
+
+def _has_empty(data: object) -> bool:
+    return any(not tensor.numel() for tensor in processes.tensors_in(data))

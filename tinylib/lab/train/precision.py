@@ -1,0 +1,293 @@
+"""In which precision matrix products are computed: by name, or the quickest on this processor.
+
+    with precision("medium"):                             float32, perhaps by a quicker library
+        run = fit(model, loss, batch, steps)
+    with precision("auto", model, loss, batch) as chosen: whichever is quickest for this training
+        run = fit(model, chosen.of(loss), batch, steps)
+
+Which one is quickest depends on the processor and on the sizes of the model. Products in bf16 are
+quick on a processor that has instructions for them, and very slow where PyTorch has to imitate
+them. So "auto" measures: a copy of the model takes a few steps in each
+precision, in turns, and plain float32 ("highest") stays unless another is quicker.
+"""
+
+import copy
+import json
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from tinylib.lab import devices, processes, weights
+
+Model = TypeVar("Model", bound=nn.Module)
+Data = TypeVar("Data")
+Clock = Callable[[], float]
+
+
+class Setting(NamedTuple):
+    """torch's float32 matmul precision, and whether products are in bf16 (autocast).
+
+    On a CUDA GPU "medium" is TF32, whose products have 10 bits behind the point instead of 23;
+    so have those of cuDNN's recurrent layers, which "highest" computes in float32, too.
+    Below "highest", `fast_attend` computes short texts without the fused kernel.
+    """
+
+    matmul: str
+    bf16: bool
+
+
+SETTINGS = {
+    "highest": Setting("highest", bf16=False),
+    "medium": Setting("medium", bf16=False),
+    "bf16": Setting("medium", bf16=True),
+    "bf16-fused": Setting("highest", bf16=True),
+}
+"""From the plainest on. The two with bf16 differ in the attention of short texts alone."""
+
+FLOAT32 = ("highest", "medium")
+"""What a training may choose from whose products shall stay in float32."""
+
+MARGIN = 0.95
+"""Another precision is chosen if it takes at most this share of the time: ties go to the plainer
+one, and the noise of a measurement decides nothing."""
+
+WARM_UP, LEAST, MOST, SECONDS = 2, 3, 40, 1.0
+"""Rounds of a trial: so many before it counts; at least and at most so many that do, and no more
+once so many seconds were measured."""
+
+HOPELESS = 3.0
+"""What takes so many times as long as the first is measured no further."""
+
+
+@cache
+def processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """The processor's name, and which instructions of it PyTorch uses: "AMD EPYC, AVX512"."""
+    lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.is_file() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    name = next(filter(None, [*names, platform.processor(), platform.machine()]), "unknown")
+    return f"{name}, {torch.backends.cpu.get_cpu_capability()}"
+
+
+def computer(device: torch.device) -> str:
+    """The name of what computes there: the processor's or the accelerator's."""
+    return processor() if device == devices.CPU else devices.name_of(device)
+
+
+class Precision(NamedTuple):
+    """A precision, the processor that it was chosen on, and what the trial has measured.
+
+    ``speed`` says for each precision tried how many times as many steps it takes in the same time
+    as "highest"; it is empty if the precision was fixed by its name.
+    """
+
+    name: str
+    processor: str
+    speed: dict[str, float]
+
+    def of(self, loss: Callable[[Model, Data], Tensor]) -> Callable[[Model, Data], Tensor]:
+        """The loss in this precision: with products in bf16, if that is what was chosen."""
+        return in_bf16(loss) if SETTINGS[self.name].bf16 else loss
+
+    def __str__(self) -> str:
+        if not self.speed:
+            return f"{self.name}, fixed by name, on {self.processor}"
+        speeds = ", ".join(f"{name} {speed:.2f}" for name, speed in self.speed.items())
+        return f"{self.name}, chosen on {self.processor}; speed relative to highest: {speeds}"
+
+
+def in_bf16(loss: Callable[[Model, Data], Tensor]) -> Callable[[Model, Data], Tensor]:
+    """The loss with its matrix products in bf16.
+
+    Micikevicius et al. 2018: weights, norms and the loss stay in float32. bf16 has float32's
+    range, so no loss scaling is needed.
+    """
+
+    def in_bf16(model: Model, data: Data) -> Tensor:
+        device = next(model.parameters()).device.type
+        with torch.autocast(device, torch.bfloat16):
+            return loss(model, data)
+
+    return in_bf16
+
+
+# --- the choice ----------------------------------------------------------------------------------
+
+_wanted = "auto"
+
+
+@contextmanager
+def fixed(name: str) -> Iterator[None]:
+    """What :func:`decide` takes for as long as the block runs: a precision, or "auto"."""
+    global _wanted
+    before, _wanted = _wanted, name
+    try:
+        yield
+    finally:
+        _wanted = before
+
+
+@contextmanager
+def precision(name: str | Precision, *trial: Any, **how: Any) -> Iterator[Precision]:
+    """Compute in this precision for as long as the block runs; yields what was chosen.
+
+    A name fixes it. With "auto" the rest goes to :func:`decide`, which measures. The block sets
+    the precision of float32 products; bf16 is a matter of the loss: `chosen.of(loss)`.
+    """
+    if name == "auto":
+        if not trial:
+            raise ValueError('precision("auto") measures a training: give model, loss and batch')
+        name = decide(*trial, **how)
+    chosen = name if isinstance(name, Precision) else Precision(str(name), processor(), {})
+    if chosen.name not in SETTINGS:
+        raise ValueError(f"there is no precision '{chosen.name}', but {', '.join(SETTINGS)}")
+    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    torch.set_float32_matmul_precision(SETTINGS[chosen.name].matmul)
+    torch.backends.cudnn.allow_tf32 = SETTINGS[chosen.name].matmul != "highest"
+    try:
+        yield chosen
+    finally:
+        torch.set_float32_matmul_precision(before[0])
+        torch.backends.cudnn.allow_tf32 = before[1]
+
+
+def decide(
+    model: Model,
+    loss: Callable[[Model, Data], Tensor],
+    batch: Callable[[int], Data],
+    *,
+    allowed: Sequence[str] = tuple(SETTINGS),
+    checkpoint: str | Path | None = None,
+    show: bool = True,
+    clock: Clock | None = None,
+    device: devices.Device | None = None,
+) -> Precision:
+    """The precision in which steps of this training take the least time on this processor.
+
+    A step is `loss(model, batch(0))` and its gradient, of a copy: the model, its gradients and
+    the random state stay as they are. The copy is on the `device` that `fit` will be given;
+    without one, where the model is. An accelerator's own clock waits for all steps to be done.
+    Several processes choose the same. The choice is written beside the checkpoint (NAME.json),
+    and a run that goes on from there goes on in the precision in which it began. If
+    :func:`fixed` names a precision, that one is taken without a trial.
+
+    ValueError for a name that is not allowed, or other than that in which the run began, and for a
+    checkpoint without its choice.
+    """
+    file = Path(checkpoint).with_suffix(".json") if checkpoint else None
+    place = devices.chosen(device) or devices.of(model)
+    if file and file.is_file():
+        chosen = Precision(**json.loads(file.read_text(encoding="utf-8")))
+        if _wanted not in ("auto", chosen.name):
+            raise ValueError(
+                f"the training of {checkpoint} began in precision '{chosen.name}': "
+                f"go on in that, or start again for '{_wanted}'"
+            )
+    else:
+        if _wanted == "auto":
+            if checkpoint and Path(checkpoint).is_file():
+                raise ValueError(
+                    f"{checkpoint} does not say in which precision its training began ({file} is "
+                    "missing): fix the precision by its name, or start again"
+                )
+            speed = _tried(model, loss, batch, allowed, clock or devices.clock_of(place), place)
+            chosen = Precision(quickest(speed), computer(place), speed)
+        elif _wanted in allowed:
+            chosen = Precision(_wanted, computer(place), {})
+        else:
+            raise ValueError(f"this training allows {', '.join(allowed)}, but not '{_wanted}'")
+        if file and processes.rank() == 0:
+            weights.write_json(file, chosen._asdict())
+    if show and processes.rank() == 0:
+        print(f"precision: {chosen}", file=sys.stderr, flush=True)
+    return chosen
+
+
+def quickest(speed: Mapping[str, float]) -> str:
+    """The quickest; one that is plainer, and so named earlier, if there is no more than a tie."""
+    best, *others = speed
+    for name in others:
+        if speed[best] < MARGIN * speed[name]:
+            best = name
+    return best
+
+
+def _tried(
+    model: Model,
+    loss: Callable[[Model, Data], Tensor],
+    batch: Callable[[int], Data],
+    allowed: Sequence[str],
+    clock: Clock,
+    place: torch.device,
+) -> dict[str, float]:
+    """How many times as many steps each takes in the same time as "highest"."""
+    names = [name for name in SETTINGS if name in ("highest", *allowed)]
+    twin = copy.deepcopy(model).to(place).train()
+
+    def step(name: str, data: Data) -> None:
+        with precision(name) as setting:
+            value = setting.of(loss)(twin, data)
+            twin.zero_grad()
+            value.backward()
+
+    with devices.random_kept():
+        data = processes.rows(batch(0), processes.rank(), processes.number())
+        data = devices.moved(data, place)
+        times = {name: 1.0 for name in names}
+        share = time_in_bf16(clock, place) if any(SETTINGS[name].bf16 for name in names) else 0.0
+        if share > HOPELESS:
+            times |= {name: share for name in names if SETTINGS[name].bf16}
+        steps = {n: partial(step, n, data) for n in names if times[n] < HOPELESS}
+        times |= relative_times(steps, clock)
+    return {name: 1 / processes.mean(taken) for name, taken in times.items()}
+
+
+def time_in_bf16(clock: Clock, place: torch.device = devices.CPU) -> float:
+    """How many times as long as in float32 a product in bf16 takes.
+
+    That is a millisecond's work. Where it is slow, one step of a large model would take a minute.
+    """
+    x = torch.ones(256, 256, device=place)
+    half = x.bfloat16()
+    found = relative_times({"float32": lambda: x @ x, "bf16": lambda: half @ half}, clock)
+    return found["bf16"]
+
+
+def relative_times(
+    runs: Mapping[str, Callable[[], Any]], clock: Clock = time.process_time
+) -> dict[str, float]:
+    """The time of each as a share of the first's: the median over rounds in which all take turns.
+
+    Each round goes through them in the other direction, and a share is that of one round: so what
+    else the machine does hits all alike. Not counted are the first rounds, in which memory is
+    found and kernels are made ready.
+    """
+
+    def timed(name: str) -> float:
+        start = clock()
+        runs[name]()
+        return max(clock() - start, 1e-6)  # a coarse clock may see no time pass
+
+    first, *_ = names = list(runs)
+    for _ in range(WARM_UP):
+        warm = {name: timed(name) for name in names}
+    shares = {name: [warm[name] / warm[first]] for name in names}
+    names = [name for name in names if shares[name][0] < HOPELESS]
+    counted: dict[str, list[float]] = {name: [] for name in names}
+    spent = 0.0
+    for turn in range(MOST):
+        if len(names) == 1 or (turn >= LEAST and spent >= SECONDS):
+            break
+        round_ = {name: timed(name) for name in (names if turn % 2 else reversed(names))}
+        spent += sum(round_.values())
+        for name in names:
+            counted[name].append(round_[name] / round_[first])
+    return {name: statistics.median(counted.get(name) or shares[name]) for name in runs}

@@ -1,0 +1,4 @@
+from tinylib.widgets.attention_scoring.attention_scoring import AttentionScoringWidget
+from tinylib.widgets.attention_scoring.kernel_regression import KernelRegressionWidget
+
+__all__ = ["AttentionScoringWidget", "KernelRegressionWidget"]

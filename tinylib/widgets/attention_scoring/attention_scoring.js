@@ -1,0 +1,288 @@
+import { madeUp } from "../page/inputs.js";
+import { knob } from "../ui/knobs.js";
+import { columnHeads, h, live, mark, scroller, short, tint, write } from "../ui/parts.js";
+import { fillList } from "../ui/sentences.js";
+
+/** Numbers about 0 with a spread of 1, always the same for a name: each the sum of four. */
+const madeUpNormal = (name, count) => {
+  const uniform = madeUp(name, 4 * count);
+  return Array.from({ length: count }, (_, j) => {
+    const sum = uniform.slice(4 * j, 4 * j + 4).reduce((a, b) => a + b, 0);
+    return Number(((sum - 1.98) * Math.sqrt(3)).toFixed(1));
+  });
+};
+
+/** As AdditiveScore(k) begins: within ±1/√k, the narrower the more entries there are. */
+const madeUpWeights = (count) =>
+  madeUp("w_v", count).map((u, j) => Number(((2 * u - 1) / Math.sqrt(j + 1)).toFixed(1)));
+
+/** How wide query and keys are, and how many keys there are. What is cut off is kept for later. */
+function sizes(widget) {
+  const {
+    S: [, mostKeys],
+    k: [narrowest, widest],
+  } = widget.spec.limits;
+  const kept = new Map(); // "keys 2" -> all entries that this row ever had
+  const keep = (name, row) => kept.set(name, [...row, ...(kept.get(name) ?? []).slice(row.length)]);
+  const grown = (name, size, made) => {
+    const row = (kept.get(name) ?? []).slice(0, size);
+    return [...row, ...made.slice(row.length, size)];
+  };
+  const key = (s, k) => grown(`keys ${s}`, k, madeUpNormal(`key ${s}`, widest));
+  const width = knob(widget, "width", "width k", {
+    edits: "query keys w_v",
+    read: ({ query }) => query.length,
+    put(next, k) {
+      next.query = grown("query", k, madeUpNormal("query", widest));
+      next.w_v = grown("w_v", k, madeUpWeights(widest));
+      next.keys = next.keys.map((_, s) => key(s, k));
+    },
+    ends: [narrowest, widest],
+    box: false,
+  });
+  const add = h(
+    "button",
+    {
+      type: "button",
+      "data-input": "keys values",
+      click: () => {
+        const {
+          keys: { length: S },
+          query: { length: k },
+        } = widget.inputs;
+        if (S === mostKeys) {
+          widget.say(`There is room for ${mostKeys} keys: remove one first.`);
+          return;
+        }
+        widget.edit(Symbol("add"), (next) => {
+          next.keys.push(key(S, k));
+          next.values.push(grown(`values ${S}`, 2, madeUpNormal(`value ${S}`, 2)));
+        });
+      },
+    },
+    "Add a key",
+  );
+  const remove = h("button", {
+    type: "button",
+    "data-input": "keys values",
+    click: () => {
+      if (widget.inputs.keys.length === 2) add.focus(); // this button is about to be disabled
+      widget.edit(Symbol("remove"), (next) => {
+        next.keys.pop();
+        next.values.pop();
+      });
+    },
+  });
+  return {
+    element: width.element,
+    buttons: h("div", { class: "foot" }, add, remove),
+    shows: "inputs",
+    reset() {
+      kept.clear();
+    },
+    update(inputs) {
+      const { query, keys, values, w_v: weights } = inputs;
+      keep("query", query);
+      keep("w_v", weights);
+      keys.forEach((row, s) => keep(`keys ${s}`, row));
+      values.forEach((row, s) => keep(`values ${s}`, row));
+      width.update(inputs);
+      write(remove, `Remove key ${keys.length}`);
+      remove.disabled = keys.length === 1;
+    },
+  };
+}
+
+/** Matrices whose columns are the same, one below the other, with one row of numbers above. */
+const stack = (...matrices) => ({
+  element: scroller({ class: "stack" }, ...matrices.map(({ element }) => element.firstChild)),
+});
+
+const NAMES = ["additive", "dot", "scaled dot"];
+const formulas = () => [
+  [h("i", {}, "w"), h("sub", {}, "v"), " · tanh(q + k)"],
+  ["q · k"],
+  ["q · k / √k"],
+];
+
+/** For each scoring function: every key's score and weight, how sharp that is, and the output. */
+function comparison() {
+  const number = (kind, output) => h("td", { class: kind, "data-output": output });
+  const cards = NAMES.map((name, i) => {
+    const table = h(
+      "table",
+      {},
+      h("caption", {}, h("b", {}, name), " ", h("span", {}, ...formulas()[i])),
+      columnHeads("key", "score", "weight"),
+      h("tbody"),
+      h(
+        "tfoot",
+        {},
+        ...[
+          ["largest weight", "largest"],
+          ["slope, ¼ at most", "slope"],
+        ].map(([label, kind]) =>
+          h(
+            "tr",
+            {},
+            h("th", { scope: "row", colspan: "2" }, label),
+            h("td", { class: `${kind} bar`, "data-output": kind }),
+          ),
+        ),
+      ),
+    );
+    const output = h(
+      "p",
+      { class: "out", "data-output": "output" },
+      h("i", {}, "output "),
+      h("b", {}, "(", h("span"), ", ", h("span"), ")"),
+    );
+    return h("div", { class: "scoring" }, table, output);
+  });
+  const row = (s) =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, String(s + 1)),
+      number("score", "scores"),
+      number("weight bar", "weights"),
+    );
+  const set = (cell, value, share) => {
+    write(cell, short(value));
+    mark(cell, "data-value", String(value));
+    if (share !== undefined) tint(cell, share);
+  };
+  return {
+    element: h("div", { class: "row scored", "data-output": "" }, ...cards),
+    shows: "outputs",
+    update({ keys }, outputs) {
+      const {
+        shape: [, S],
+        data: scores,
+      } = outputs.scores;
+      if (S !== keys.length) return; // the answer is still on its way
+      const {
+        weights: { data: weights },
+        largest,
+        slope,
+        output,
+      } = outputs;
+      cards.forEach((card, i) => {
+        const [
+          {
+            tBodies: [body],
+            tFoot: { rows: foot },
+          },
+          out,
+        ] = card.children;
+        const top = largest.data[i];
+        fillList(body, keys, row, (tr, _, s) => {
+          const weight = weights[i * S + s];
+          set(tr.cells[1], scores[i * S + s]);
+          set(tr.cells[2], weight, weight);
+          tr.classList.toggle("most", weight === top);
+        });
+        set(foot[0].cells[1], top, top);
+        set(foot[1].cells[1], slope.data[i], 4 * slope.data[i]);
+        [...out.lastChild.children].forEach((span, j) => set(span, output.data[2 * i + j]));
+      });
+    },
+  };
+}
+
+/** What the dot product did with the width, in words. */
+function verdict() {
+  const line = h("p", { class: "note", "data-output": "", role: "status" });
+  return {
+    element: line,
+    update(
+      { query: { length: k }, keys: { length: S }, temperature },
+      { weights, largest, slope },
+    ) {
+      if (weights.shape[1] !== S) return; // the answer is still on its way
+      const dots = weights.data.subarray(S, 2 * S);
+      const [key, root] = [dots.indexOf(largest.data[1]), Math.sqrt(k)];
+      const same =
+        k > 1 && Math.abs(temperature - root) < 0.051
+          ? ` At temperature ${short(temperature)}, about √${k}, the dot product weighs as the ` +
+            `scaled one does at temperature 1.`
+          : "";
+      write(
+        line,
+        S === 1
+          ? "One key alone has the weight 1, whatever its score."
+          : `The dot product gives key ${key + 1} the weight ${short(dots[key])}; divided by ` +
+              `√${k}${root % 1 ? ` = ${short(root)}` : ` = ${root}`}, ` +
+              `the same score makes ${short(weights.data[2 * S + key])}. The slope of the ` +
+              `softmax, by which a weight still follows what goes in, is ` +
+              `${short(slope.data[1])} and ${short(slope.data[2])}.${same}`,
+      );
+    },
+  };
+}
+
+sizes.style = `
+@media (pointer: fine) { .matrix { --box: 46px; } }
+.stack { flex: 0 1 auto; min-width: 0; }
+.stack th[scope=row] { width: 50px; min-width: 50px; position: sticky; left: 0; z-index: 1;
+  background: var(--ground); }
+.stack table + table { margin-top: 6px; }
+.stack table + table thead { display: none; }
+`;
+comparison.style = `
+.scored { gap: 12px; }
+.scoring { flex: 1 1 200px; min-width: 0; border: 1px solid var(--line); border-radius: 8px;
+  padding: 8px 12px; }
+.scoring table { width: 100%; }
+.scoring caption { font-weight: 400; color: var(--soft); }
+.scoring caption b { font-weight: 600; color: var(--text); margin-right: 6px; }
+.scoring caption span { font-size: 13px; }
+.scoring sub, .stack sub { line-height: 0; }
+.scoring th, .scoring thead th { text-align: left; max-width: none; }
+.scoring thead th + th { text-align: right; }
+.scoring tbody > tr > * { vertical-align: middle; }
+.scoring td { text-align: right; font-size: 13.5px; padding: 1px 6px; height: 24px; }
+.scoring .bar { --tone: var(--above); width: 45%; border: solid var(--ground);
+  border-width: 1px 0 1px 1px;
+  background: linear-gradient(to right, color-mix(in oklab, var(--ground),
+    var(--tone) 45%) calc(var(--tl-heat, 0) * 100%),
+    transparent 0) no-repeat padding-box; }
+.scoring .slope { --tone: var(--under); }
+.scoring .most th { color: var(--accent); font-weight: 650; }
+.scoring tfoot tr:first-child > * { border-top: 1px solid var(--line); }
+.scoring .out { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 6px;
+  margin: 2px 6px 0 0; font-size: 13.5px; }
+.out b { font-weight: 400; font-variant-numeric: tabular-nums; margin-left: auto; }
+.out i { font-style: normal; font-size: 12.5px; color: var(--soft); }
+.scored + .note { max-width: none; min-height: 3.2em; }
+@media (max-width: 600px) { /* side by side here too, and the slider of an entry next to them */
+  .row.scored { flex-wrap: nowrap; gap: 3px; align-items: stretch; }
+  .scoring { flex-basis: 0; padding: 5px 3px; }
+  .scoring caption { white-space: normal; }
+  .scoring caption span { display: block; font-size: 11px; white-space: nowrap; }
+  .scoring th, .scoring td { font-size: 12px; white-space: normal; overflow: visible; }
+  .scoring thead th { font-size: 10.5px; }
+  .scoring .out { font-size: 12px; margin: 2px 1px 0; }
+  .scoring thead th:first-child { font-size: 0; }
+  .scoring td, .scoring tbody th, .scoring thead th, .scoring tfoot th { padding: 1px;
+    letter-spacing: -.2px; }
+  .scoring .bar { width: auto; }
+  .scored + .note { min-height: 9.6em; }
+  .stack ~ .column { order: -1; }
+}
+@media (max-width: 345px) { .row.scored { flex-wrap: wrap; } .scoring { flex-basis: 200px; } }
+`;
+
+export default live("Three scores for the same keys, live", (ui) => {
+  const size = ui.use(sizes);
+  return [
+    ui.knobs(size, ui.slider("temperature", "temperature", 0.1, 10, 0.1)),
+    ui.use(comparison),
+    ui.use(verdict),
+    ui.row(
+      stack(ui.matrix("query", "query"), ui.matrix("keys", "keys"), ui.matrix("w_v", "w_v")),
+      ui.matrix("values", "values"),
+      ui.column(ui.entrySlider(), { element: size.buttons }),
+    ),
+  ];
+});

@@ -1,0 +1,162 @@
+import { h, live, mark, short, write } from "../ui/parts.js";
+import { fillList, sentence } from "../ui/sentences.js";
+
+/** The n-grams of both sentences, n = 1 … N, those that match marked, with their precision. */
+function ngramTable(widget) {
+  const list = h("ol", { class: "ngrams", "data-output": "", "aria-label": "n-grams" });
+  const line = (name) => h("div", { class: "grams" }, h("span", { class: "of" }, name), h("ul"));
+  const row = (i) =>
+    h(
+      "li",
+      {},
+      h("p", { class: "size" }, h("b", {}, `${i + 1}-grams`), " ", h("span")),
+      line("translation"),
+      line("reference"),
+    );
+  const fill = (ul, words, n, matched) => {
+    const grams = words
+      .map((_, i) => words.slice(i, i + n).join(" "))
+      .slice(0, Math.max(0, words.length - n + 1));
+    fillList(
+      ul,
+      grams.length ? grams : ["none"],
+      () => h("li"),
+      (li, gram, i) => {
+        const hit = grams.length > 0 && matched[i] > 0;
+        // Equal to one that matched: the other sentence does not hold it this often.
+        const again = !hit && grams.some((other, j) => other === gram && matched[j] > 0);
+        write(li, gram);
+        mark(li, "class", !grams.length ? "none" : hit ? "hit" : again ? "miss again" : "miss");
+        mark(li, "data-value", String(Number(hit)));
+      },
+    );
+  };
+  return {
+    element: list,
+    shows: "outputs",
+    update(inputs, { matched, used, matches, totals, precisions }) {
+      const [ours, theirs] = [widget.words("T"), widget.words("S")];
+      const [T, S] = [matched.shape[1], used.shape[1]];
+      if (T !== ours.length || S !== theirs.length) return; // the answer is still on its way
+      fillList(list, Array.from({ length: inputs.N }), row, (li, _, i) => {
+        const [head, own, other] = li.children;
+        fill(own.lastChild, ours, i + 1, matched.data.subarray(i * T, (i + 1) * T));
+        fill(other.lastChild, theirs, i + 1, used.data.subarray(i * S, (i + 1) * S));
+        const [m, total] = [matches.data[i], totals.data[i]];
+        write(
+          head.lastChild,
+          total
+            ? `p${SMALL[i]} = ${m} of ${total} matched = ${short(precisions.data[i])}`
+            : `p${SMALL[i]} = 0: the translation is too short to have any`,
+        );
+        mark(head.lastChild, "data-value", String(precisions.data[i]));
+      });
+    },
+  };
+}
+
+function whatIsAWord() {
+  const rule =
+    "Spaces part the words, so put one before a full stop. Capitals count: “Il” is not “il”.";
+  return { element: h("p", { class: "note soft" }, rule), update() {} };
+}
+
+const SMALL = "₁₂₃₄";
+
+/** The brevity penalty, and both forms of BLEU, with their numbers filled in. */
+function totals() {
+  const [penalty, why] = [h("span"), h("span", { class: "soft" })];
+  const card = (output, name) =>
+    h(
+      "div",
+      { class: "score", "data-output": output },
+      h("p", { class: "of" }, name),
+      h("p", { class: "sum" }),
+      h("b"),
+    );
+  const [standard, d2l] = [
+    card("standard", "standard: weights 1/N"),
+    card("d2l", "Dive into Deep Learning: weights 1/2ⁿ"),
+  ];
+  const power = (base, below) => [base, h("sup", {}, "1/", String(below))];
+  const fill = (element, formula, value) => {
+    const [, sum, result] = element.children;
+    sum.replaceChildren(...formula, " =");
+    write(result, value.toFixed(4));
+    mark(result, "data-value", String(value));
+  };
+  return {
+    element: h(
+      "div",
+      { class: "column", "data-output": "" },
+      h("p", { class: "note penalty", "data-output": "penalty" }, penalty, " ", why),
+      h("div", { class: "scores" }, standard, d2l),
+    ),
+    shows: "outputs",
+    update({ N }, outputs) {
+      const [T, S] = [outputs.matched.shape[1], outputs.used.shape[1]];
+      const BP = short(outputs.penalty.data[0]);
+      write(penalty, `brevity penalty = exp(min(0, 1 − ${S}/${T})) = ${BP}:`);
+      mark(penalty, "data-value", String(outputs.penalty.data[0]));
+      write(
+        why,
+        T < S
+          ? `the translation is ${S - T} ${S - T === 1 ? "word" : "words"} shorter.`
+          : "the translation is not shorter.",
+      );
+      const each = Array.from({ length: N }, (_, i) => i).map((i) => ({
+        n: i + 1,
+        m: outputs.matches.data[i],
+        total: outputs.totals.data[i],
+      }));
+      const fraction = ({ m, total }) => (total ? `${m}/${total}` : "0");
+      fill(
+        standard,
+        [`${BP} × `, ...power(`(${each.map(fraction).join(" × ")})`, N)],
+        outputs.standard.data[0],
+      );
+      const there = each.filter(({ total }) => total); // n longer than the prediction are left out
+      fill(
+        d2l,
+        [BP, ...there.flatMap((gram) => [" × ", ...power(`(${fraction(gram)})`, 2 ** gram.n)])],
+        outputs.d2l.data[0],
+      );
+    },
+  };
+}
+
+ngramTable.style = `
+.ngrams { list-style: none; margin: 0; padding: 0; display: grid; gap: 12px; }
+.size { margin: 0 0 4px; font-size: 13.5px; display: flex; flex-wrap: wrap; gap: 0 10px;
+  justify-content: space-between;
+  border-bottom: 1px solid var(--line); padding-bottom: 3px; font-variant-numeric: tabular-nums; }
+.size b { font-weight: 600; }
+.grams { display: grid; grid-template-columns: 72px 1fr; gap: 6px; align-items: baseline;
+  padding-top: 3px; }
+.of { color: var(--soft); font-size: 12.5px; }
+.grams ul { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap; gap: 4px 5px;
+  min-width: 0; }
+.grams li { border: 1px solid var(--above); border-radius: 6px; padding: 0 7px; font-size: 13.5px;
+  overflow-wrap: anywhere; background: color-mix(in oklab, var(--ground), var(--above) 20%); }
+.grams .hit::before { content: "✓ "; font-size: 11px; }
+.grams .miss { border: 1px dashed var(--under); background: none; }
+.grams .again::after { content: " used up"; font-size: 11px; color: var(--soft); }
+.grams .none { border-color: transparent; background: none; color: var(--soft); padding-left: 0; }
+`;
+totals.style = `
+.penalty { max-width: none; }
+.scores { display: flex; flex-wrap: wrap; gap: 8px 12px; }
+.score { flex: 1 1 220px; border: 1px solid var(--line); border-radius: 8px; padding: 6px 12px 8px;
+  min-width: 0; }
+.score p { margin: 0; }
+.score .sum { font-size: 14px; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
+.score b { font-size: 22px; font-weight: 600; font-variant-numeric: tabular-nums; }
+`;
+
+export default live("BLEU bench, live", (ui) => [
+  ui.row(ui.use(sentence, "prediction", "translation"), ui.use(sentence, "label", "reference")),
+  ui.use(whatIsAWord),
+  ui.slider("N", "longest n-gram, N", 1, 4, 1),
+  ui.use(ngramTable),
+  ui.use(totals),
+]);

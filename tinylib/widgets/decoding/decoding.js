@@ -1,0 +1,67 @@
+import { beamEnds, beamTree, candidatesOf, endsOf, grow } from "../ui/beams.js";
+import { live, short } from "../ui/parts.js";
+import { beam } from "../page/search.js";
+import { sentence } from "../ui/sentences.js";
+import { BOS, EOS, decoder, encode, reading } from "../page/translator.js";
+
+/** What torch does in a kernel, in compute() of decoding.py. */
+export async function program(run, { source, width, alpha }, spec) {
+  const { hidden } = await encode(run, source, spec);
+  const [step, start, most] = [decoder(run), reading(hidden), spec.limits.T[1]];
+  const consider = (feeds) => run("decoding-consider", feeds);
+  const { steps, single } = await beam(step, consider, start, BOS, EOS, most, width, alpha);
+  return {
+    ...candidatesOf(steps),
+    greedy: single.map(({ token }) => token),
+    greedy_log_prob: single.at(-1).soFar,
+  };
+}
+
+/**
+ * What was searched, for beams.js: the translations that are left at the end, and the greedy one.
+ */
+function searched(widget, inputs, outputs) {
+  const names = widget.spec.vocabularies.target;
+  const steps = grow(inputs, outputs, names, EOS);
+  if (!steps) return null;
+  const said = (ids) =>
+    ids
+      .filter((id) => id !== EOS)
+      .map((id) => names[id])
+      .join(" ");
+  const { greedily, rows } = endsOf(steps, inputs, outputs, said, EOS);
+  const verdict = judged(rows[0], rows.at(-1), greedily, steps.length);
+  return {
+    steps,
+    greedily,
+    rows,
+    verdict,
+    source: inputs.source,
+    root: names[BOS],
+    token: "word",
+    text: "sentence",
+  };
+}
+
+/** The beam's best sentence beside that of greedy search. */
+function judged(best, single, greedily, T) {
+  if (best.text === single.text) return "Greedy search says the same sentence.";
+  const kept = greedily.filter((node) => node.kept).length;
+  return (
+    `The beam's best is ${best.logProb > single.logProb ? "likelier" : "less likely"} than what ` +
+    `greedy search says: log p ${short(best.logProb)} against ${short(single.logProb)}. ` +
+    (kept < T
+      ? `The beam pruned greedy search's words at step ${kept + 1}.`
+      : "Greedy search's sentence is left at the end, too.")
+  );
+}
+
+export default live("The beam as a tree, live", (ui) => [
+  ui.use(sentence, "source", "English sentence"),
+  ui.knobs(
+    ui.slider("width", "beam width W", 1, 5, 1),
+    ui.slider("alpha", "length penalty α", 0, 1.5, 0.1),
+  ),
+  ui.use(beamTree, searched),
+  ui.use(beamEnds, "sentence", searched),
+]);

@@ -1,0 +1,3 @@
+from tinylib.widgets.encoder_decoder.encoder_decoder import EncoderDecoderWidget
+
+__all__ = ["EncoderDecoderWidget"]

@@ -1,0 +1,238 @@
+import { beamEnds, beamTree, candidatesOf, endsOf, grow, pathOf } from "../ui/beams.js";
+import { uniform } from "../page/chance.js";
+import { idsOf } from "../page/inputs.js";
+import { redraw } from "../ui/controls.js";
+import { chooser, ofModel } from "../ui/models.js";
+import { h, live, short, write } from "../ui/parts.js";
+import { beam, pickRows } from "../page/search.js";
+import { text, visible } from "../ui/sentences.js";
+import { beginnings } from "../ui/texts.js";
+import { BOS, EOS } from "../page/translator.js";
+
+const ENDLESS = -1; // as in beam_tree.py
+const DRAWN = 2;
+const TEXTS = ["prompt", "story"]; // what each model reads
+
+/** What torch does in a kernel, in compute() of beam_tree.py. */
+export async function program(
+  run,
+  { prompt, story, variant, width, alpha, length, seed },
+  { facts },
+) {
+  const { L, D } = facts.models[variant];
+  const given = variant ? [BOS, ...story] : prompt;
+  const [bos, eos] = [given.at(-1), variant ? EOS : ENDLESS];
+  const nothing = (...dims) => ({ dims: [...dims, L, 0, D], data: new Float32Array(0) });
+  const { keys, values } =
+    given.length > 1
+      ? await run("beam_tree-read", { tokens: given.slice(0, -1) })
+      : { keys: nothing(), values: nothing() };
+  const step = async (state, token) => {
+    const { log_probs, now_keys, now_values } = await run("beam_tree-write", {
+      token,
+      keys,
+      values,
+      ...state,
+    });
+    return { logProbs: log_probs, state: { cached_keys: now_keys, cached_values: now_values } };
+  };
+  const consider = (feeds) =>
+    run(variant ? "decoding-consider" : "beam_tree-consider_endless", feeds);
+  const start = { cached_keys: nothing(1), cached_values: nothing(1) };
+  const { steps, single } = await beam(step, consider, start, bos, eos, length, width, alpha);
+  const pick = (next_log_probs, u) => run("beam_tree-pick", { next_log_probs, u });
+  return {
+    which: variant,
+    given,
+    ...candidatesOf(steps),
+    greedy: single.map(({ token }) => token),
+    greedy_log_prob: single.at(-1).soFar,
+    ...(await drawTexts(step, pick, start, bos, eos, length, uniform(seed, DRAWN * length))),
+  };
+}
+
+/** Texts are drawn, as sampled() of beam_tree.py draws them: a row of the batch each. */
+async function drawTexts(step, pick, state, bos, eos, length, us) {
+  const texts = Array.from({ length: DRAWN }, () => ({
+    tokens: [],
+    length: 0,
+    logProb: 0,
+    done: false,
+  }));
+  state = pickRows(
+    state,
+    texts.map(() => 0),
+  );
+  let fed = texts.map(() => bos);
+  for (let n = 0; n < length; n += 1) {
+    if (texts.every(({ done }) => done)) {
+      texts.forEach(({ tokens }) => tokens.push(eos));
+      continue;
+    }
+    const { logProbs, state: next } = await step(state, fed);
+    const { token, log_prob } = await pick(logProbs, us.slice(DRAWN * n, DRAWN * (n + 1)));
+    texts.forEach((one, r) => {
+      const id = one.done ? eos : Number(token.data[r]);
+      one.tokens.push(id);
+      if (one.done) return;
+      one.length += 1;
+      one.logProb = Math.fround(one.logProb + log_prob.data[r]); // in fp32, as torch adds
+      one.done = id === eos;
+    });
+    fed = texts.map(({ tokens }) => tokens[n]);
+    state = next;
+  }
+  return {
+    drawn: texts.map(({ tokens }) => tokens),
+    drawn_length: texts.map((one) => one.length),
+    drawn_log_prob: texts.map(({ logProb }) => logProb),
+  };
+}
+
+// ---------------------------------------------------------------- what was found
+
+/** For beams.js: what the search ends with, the greedy text, and those that were drawn. */
+function searched(widget, inputs, outputs) {
+  const { spec } = widget;
+  const { variant } = inputs;
+  const given = Array.from(outputs.given.data);
+  const read = idsOf(spec, inputs)[TEXTS[variant]];
+  if (outputs.which.data[0] !== variant || String(given.slice(variant)) !== String(read))
+    return null;
+  const eos = variant ? EOS : ENDLESS;
+  const names = spec.sentences[TEXTS[variant]].map(visible);
+  const steps = grow(inputs, outputs, names, eos);
+  if (!steps) return null;
+  const said = (ids) =>
+    wordsOut(
+      spec.sentences[TEXTS[variant]],
+      variant,
+      ids.filter((id) => id !== eos),
+    );
+  const { greedily, rows } = endsOf(steps, inputs, outputs, said, eos);
+  const N = outputs.drawn.shape[1];
+  outputs.drawn_log_prob.data.forEach((logProb, r) => {
+    const ids = [...outputs.drawn.data.subarray(r * N, (r + 1) * N)];
+    rows.push({
+      path: pathOf(ids, steps, eos),
+      text: said(ids),
+      by: "drawn",
+      length: outputs.drawn_length.data[r],
+      logProb,
+      score: null,
+    });
+  });
+  const verdict = compared(
+    rows.slice(0, -1 - DRAWN),
+    rows.at(-1 - DRAWN),
+    rows.slice(-DRAWN),
+    greedily,
+    steps.length,
+  );
+  return {
+    steps,
+    greedily,
+    rows,
+    verdict,
+    source: `${variant} ${inputs[TEXTS[variant]]}`,
+    root: names[given.at(-1)],
+    token: variant ? "word" : "character",
+    text: "text",
+  };
+}
+
+/** A text as it is read; a new line shows its sign. */
+const wordsOut = (vocabulary, variant, ids) =>
+  ids
+    .map((id) => vocabulary[id])
+    .join(variant ? " " : "")
+    .replaceAll("\n", "↵");
+
+/** The beam's best beside the greedy text, and both beside what the model writes when it draws. */
+function compared(found, single, drawn, greedily, T) {
+  const [best] = found;
+  const kept = greedily.filter((node) => node.kept).length;
+  const beside =
+    best.text === single.text
+      ? "The beam's best is the greedy text. "
+      : `The beam's best is ${best.logProb > single.logProb ? "likelier" : "less likely"} than ` +
+        `the greedy text: log p ${short(best.logProb)} against ` +
+        short(single.logProb) +
+        (kept < T ? `; the greedy text was pruned at step ${kept + 1}. ` : ". ");
+  const both = drawn.map(({ logProb }) => short(logProb)).join(" and ");
+  return (
+    beside +
+    (drawn.every(({ logProb }) => logProb < best.logProb)
+      ? `The drawn ones are less likely, log p ${both}, and they are what this model's texts ` +
+        `are like: the likeliest text is no typical one.`
+      : `Drawn ones: log p ${both}. Where few texts are possible, the likeliest is also drawn; ` +
+        `and a text that ends early has few factors.`)
+  );
+}
+
+/** Other draws; and of a story that was offered, whether the answer is right. */
+function others(widget) {
+  const again = redraw(widget, "Draw two others");
+  const which = h("span", { class: "which" });
+  const truth = h("p", { class: "note truth" });
+  return {
+    element: h(
+      "div",
+      { class: "column", "data-output": "" },
+      h("div", { class: "again" }, again, which),
+      truth,
+    ),
+    update(inputs, outputs) {
+      write(
+        which,
+        `Drawn at temperature 1, all tokens allowed, with the numbers of seed ${inputs.seed}.`,
+      );
+      const { facts } = widget.spec;
+      const answer =
+        inputs.variant &&
+        Object.values(facts.stories).find((group) => Object.hasOwn(group, inputs.story))?.[
+          inputs.story
+        ];
+      const found = searched(widget, inputs, outputs);
+      write(truth, answer && found ? judgedBy(answer, found.rows) : "");
+    },
+  };
+}
+
+/** Which texts begin with the true answer, as far as they are long enough to tell. */
+function judgedBy(answer, rows) {
+  const right = (row) => `${row.text} `.startsWith(`${answer} `);
+  const [best, single, ...drawn] = [rows[0], ...rows.slice(-1 - DRAWN)];
+  const yes = (row) => (right(row) ? "right" : "not so");
+  return (
+    `By the story the answer is “${answer}”. The beam's best: ${yes(best)}; greedy: ` +
+    `${yes(single)}; drawn: ${drawn.map(yes).join(", ")}.`
+  );
+}
+
+others.style = `
+.again { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center; }
+.again .which { font-size: 13px; color: var(--soft); }
+.truth:empty { display: none; }
+.ends tbody th { overflow-wrap: anywhere; min-width: 100px; }
+@media (max-width: 600px) { .ends :is(td, th) { padding-left: 6px; } }
+`;
+
+export default live("Beam search writes on, live", (ui) => [
+  ui.use(chooser),
+  ui.use(ofModel, 0, ui.use(text, "prompt", "Your text"), ui.use(beginnings, "prompt", "prompts")),
+  ui.use(
+    ofModel,
+    1,
+    ui.use(text, "story", "Your story, up to a question"),
+    ui.use(beginnings, "story", "stories"),
+  ),
+  ui.knobs(
+    ui.slider("width", "beam width W", 1, 5, 1),
+    ui.slider("alpha", "length penalty α", 0, 1.5, 0.1),
+    ui.slider("length", "tokens to write", 1, 32, 1),
+  ),
+  ui.use(beamTree, searched),
+  ui.use(beamEnds, "text", searched),
+  ui.use(others),
+]);

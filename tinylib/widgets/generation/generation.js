@@ -1,0 +1,842 @@
+import { uniform } from "../page/chance.js";
+import { candidateLine, candidateList, fillCandidate } from "../ui/candidates.js";
+import { action, radio, redraw } from "../ui/controls.js";
+import { headMaps } from "../ui/heads.js";
+import {
+  h,
+  live,
+  mark,
+  percent,
+  readOnce,
+  short,
+  stretch,
+  tint,
+  within,
+  write,
+} from "../ui/parts.js";
+import { dotsAt, plane } from "../ui/plot.js";
+import { paint } from "../ui/pixels.js";
+import { topK } from "../page/search.js";
+import { fillList, text, visible } from "../ui/sentences.js";
+import {
+  TEXT_STYLE,
+  beginnings,
+  byArrows,
+  called,
+  fillText,
+  heats,
+  looksMostAt,
+  nuclei,
+  tops,
+} from "../ui/texts.js";
+
+// ---------------------------------------------------------------- what is computed
+
+const MOST_KNOWN = 2000; // tokens of which it is remembered what they led to
+const IDLE = 60; // ms: after a longer pause, a token's time is its own
+
+const memories = new WeakMap(); // spec -> what the model has read for this widget
+
+/**
+ * A place in a text: the token there, what it led to, read with the cache and without, its row of
+ * the cache, and what came after.
+ */
+const newNode = () => ({
+  after: new Map(),
+  keys: null,
+  values: null,
+  last: { true: null, false: null },
+  chosen: null,
+});
+
+function memoryOf(spec) {
+  if (!memories.has(spec)) {
+    const { max_len: maxLen } = spec.facts;
+    const numbers = () => new Float32Array(maxLen * spec.limits.L[0] * spec.limits.D[0]);
+    memories.set(spec, {
+      start: newNode(),
+      known: 0,
+      written: new Map(),
+      end: -Infinity,
+      cache: { nodes: [], keys: numbers(), values: numbers() },
+      pace: { true: new Map(), false: new Map() },
+    }); // with the cache or without: length -> ms
+  }
+  return memories.get(spec);
+}
+
+/** The cache for the first P nodes of a text: the rows that it shares with the last one stay. */
+function cacheOf(
+  { cache },
+  nodes,
+  P,
+  {
+    limits: {
+      L: [L],
+      D: [D],
+    },
+  },
+) {
+  let same = 0;
+  while (same < P && cache.nodes[same] === nodes[same]) same += 1;
+  for (let i = same; i < P; i += 1) {
+    cache.keys.set(nodes[i].keys, i * L * D);
+    cache.values.set(nodes[i].values, i * L * D);
+  }
+  cache.nodes = nodes.slice(0, P);
+  const rows = (data) => ({ dims: [P, L, D], data: data.subarray(0, P * L * D) });
+  return { cached_keys: rows(cache.keys), cached_values: rows(cache.values) };
+}
+
+/** What the last token of a text leads to. With the cache, only what is not known is read. */
+async function lastOf(run, memory, spec, nodes, ids, cached) {
+  const node = nodes.at(-1);
+  if (node.last[cached]) return node.last[cached];
+  let P = 0;
+  while (cached && P < nodes.length - 1 && nodes[P].keys) P += 1;
+  const started = performance.now();
+  const read = await run("generation-read", {
+    tokens: ids.slice(P),
+    ...cacheOf(memory, nodes, P, spec),
+  });
+  const size = read.keys.data.length / (nodes.length - P);
+  nodes.slice(P).forEach((one, i) => {
+    one.keys ??= read.keys.data.slice(i * size, (i + 1) * size);
+    one.values ??= read.values.data.slice(i * size, (i + 1) * size);
+  });
+  node.last[cached] = {
+    logits: read.logits,
+    logProbs: read.log_probs.data,
+    attention: read.attention,
+  };
+  const now = performance.now();
+  // drawing and all, while it writes
+  const since = started - memory.end < IDLE ? memory.end : started;
+  if (P === nodes.length - 1 || !cached) memory.pace[cached].set(nodes.length, now - since);
+  memory.end = now;
+  return node.last[cached];
+}
+
+/**
+ * Of each branch, how many tokens it has, and which were taken by hand; resolve() of
+ * generation.py.
+ */
+function resolve(branches, room, V) {
+  const found = [];
+  branches.forEach(([parent, place, token, length], i) => {
+    const before = i ? [...found[Math.min(parent, i - 1)].taken].filter(([at]) => at < place) : [];
+    const taken = new Map(i ? [...before, [place, Math.min(token, V - 1)]] : []);
+    found.push({ length: within(length, [1, room]), taken });
+  });
+  return found;
+}
+
+/** What torch does in a kernel, in compute() of generation.py. */
+export async function program(run, values, spec, partly = (_make) => {}) {
+  const { prompt, temperature, k, p, seed, cached, branches, branch, place } = values;
+  const {
+    limits: {
+      V: [V],
+    },
+    facts: { max_len: maxLen },
+  } = spec;
+  const room = maxLen - prompt.length;
+  const numbers = uniform(seed, room);
+  const memory = memoryOf(spec);
+  if (memory.known > MOST_KNOWN)
+    [memory.start, memory.known, memory.written] = [newNode(), 0, new Map()];
+  const next = (node, token) => {
+    if (!node.after.has(token)) {
+      node.after.set(token, newNode());
+      memory.known += 1;
+    }
+    return node.after.get(token);
+  };
+
+  const knobs = [temperature, k, p];
+  const writeOne = async ({ length, taken }, each) => {
+    const key = JSON.stringify([prompt, knobs, seed, [...taken], length, cached]);
+    if (memory.written.has(key)) return memory.written.get(key);
+    const [nodes, ids, choices] = [[], [...prompt], []];
+    for (const id of prompt) nodes.push(next(nodes.at(-1) ?? memory.start, id));
+    for (let n = 0; n < length; n += 1) {
+      const node = nodes.at(-1);
+      const last = await lastOf(run, memory, spec, nodes, ids, cached);
+      const drawn = `${knobs} ${numbers[n]}`;
+      if (node.chosen?.drawn !== drawn) {
+        const { adjusted, token } = await run("generation-choose", {
+          logits: last.logits,
+          temperature,
+          k,
+          p,
+          u: numbers[n],
+        });
+        node.chosen = { drawn, adjusted, token: Number(token.data[0]) };
+      }
+      const token = taken.get(n) ?? node.chosen.token;
+      choices.push({
+        token,
+        surprise: -last.logProbs[token],
+        last,
+        adjusted: node.chosen.adjusted,
+      });
+      ids.push(token);
+      nodes.push(next(node, token));
+      each(choices);
+    }
+    if (memory.written.size > 100) memory.written.clear();
+    memory.written.set(key, choices);
+    return choices;
+  };
+
+  const todo = resolve(branches, room, V);
+  const shown = Math.min(branch, todo.length - 1);
+  const written = todo.map(() => []);
+  const results = () => {
+    const choices = written[shown];
+    const at = place > 0 && place <= choices.length ? place - 1 : choices.length - 1;
+    const { last, adjusted } = choices[at];
+    const widest = Math.max(...written.map((one) => one.length));
+    return {
+      given: prompt,
+      shown,
+      at,
+      adjusted,
+      attention: last.attention,
+      tokens: choices.map(({ token }) => token),
+      surprise: choices.map(({ surprise }) => surprise),
+      probabilities: Array.from(last.logProbs, Math.exp),
+      texts: written.map((one) => Array.from({ length: widest }, (_, n) => one[n]?.token ?? -1)),
+      totals: written.map((one) => one.reduce((sum, { surprise }) => sum + surprise, 0)),
+    };
+  };
+  written[shown] = await writeOne(todo[shown], (choices) => {
+    written[shown] = choices;
+    partly(results);
+  });
+  for (const [i, one] of todo.entries())
+    if (i !== shown) written[i] = await writeOne(one, () => {});
+  return results();
+}
+
+// ---------------------------------------------------------------- what was written
+
+/** The text as far as it is written, and all of the choice that is looked at. */
+const readBy = readOnce(readingOf);
+
+function readingOf(
+  { spec },
+  { given, shown, tokens, surprise, at, probabilities, adjusted, attention, texts, totals },
+) {
+  const vocabulary = spec.sentences.prompt;
+  const [[L, H, S], [, W]] = [attention.shape, texts.shape];
+  const [T, N] = [given.data.length, tokens.data.length];
+  return {
+    L,
+    H,
+    S,
+    T,
+    N,
+    vocabulary,
+    prompt: Array.from(given.data, (id) => vocabulary[id]).join(""),
+    shown: shown.data[0],
+    at: at.data[0],
+    tokens: tokens.data,
+    names: [...given.data, ...tokens.data].map((id) => vocabulary[id]),
+    surprise: surprise.data,
+    before: probabilities.data,
+    after: adjusted.data,
+    looks: (head) => attention.data.subarray(head * S, (head + 1) * S),
+    branch: (i) => Array.from(texts.data.subarray(i * W, (i + 1) * W)).filter((id) => id >= 0),
+    totals: totals.data,
+  };
+}
+
+const one = (length) => [[0, 0, 0, length]]; // the text as it is drawn, and no other branch
+const lengthOf = ({ branches, branch }) => branches[Math.min(branch, branches.length - 1)][3];
+
+/** What is changed for all the text: the other branches are of one that is no more. */
+function anew(next) {
+  [next.branches, next.branch] = [one(lengthOf(next)), 0];
+}
+
+/** How many tokens the branch that is shown has, once it is written. */
+function wanted({
+  inputs,
+  spec: {
+    facts: { max_len: maxLen },
+  },
+}) {
+  return within(lengthOf(inputs), [1, maxLen - [...inputs.prompt].length]);
+}
+
+/** Whether the text that is shown is whole: it may be on its way. */
+function isWhole(widget) {
+  const { prompt, N } = readBy(widget);
+  return prompt === widget.inputs.prompt && N === wanted(widget);
+}
+
+/** Other luck. */
+function luck(widget) {
+  const label = h("span");
+  return {
+    element: h("div", { class: "luck" }, label, redraw(widget, "New draw", anew)),
+    shows: "inputs",
+    update({ seed }) {
+      write(label, `draw ${seed}`);
+    },
+  };
+}
+
+// ---------------------------------------------------------------- writing on
+
+/** Writes on until the context is full or the reader steps in: by Stop, a key, or any edit. */
+function writer(widget) {
+  const { spec } = widget;
+  const { max_len: maxLen } = spec.facts;
+  let job = null; // what it is doing: { field, inputs: those that it made last, asked: when }
+  let doneWith = ""; // the inputs of which the note tells
+  const count = h("span", { class: "count" });
+  const note = h("p", { class: "note told", role: "status" });
+  const go = h(
+    "button",
+    { type: "button", class: "main", "data-input": "branches", click: () => begin() },
+    "Write on",
+  );
+  const halt = h(
+    "button",
+    { type: "button", class: "main", hidden: true, click: () => stop() },
+    "Stop",
+  );
+  const show = () => {
+    const focused = go.getRootNode().activeElement;
+    [go.hidden, halt.hidden] = [Boolean(job), !job];
+    if (focused === go && job) halt.focus();
+    if (focused === halt && !job) go.focus();
+  };
+  const stop = (why = "") => {
+    job = null;
+    widget.stream(false);
+    doneWith = JSON.stringify(widget.inputs);
+    write(note, why);
+    show();
+  };
+  const pressed = (event) => {
+    if (!job || event.repeat || ["Tab", "Shift", "Control", "Alt", "Meta"].includes(event.key))
+      return;
+    // it is Stop's own
+    if (event.composedPath()[0] === halt && ["Enter", " "].includes(event.key)) return;
+    stop();
+  };
+  const begin = () => {
+    widget.frame.addEventListener("keydown", pressed); // once, however often it is asked
+    job = { field: Symbol("write on"), inputs: JSON.stringify(widget.inputs) };
+    widget.stream(true);
+    write(note, "");
+    show();
+    goOn();
+  };
+  const goOn = () => {
+    if (!job) return;
+    if (JSON.stringify(widget.inputs) !== job.inputs) {
+      stop();
+      return;
+    }
+    if (!isWhole(widget)) return; // the answer will call again
+    const length = wanted(widget) + 1;
+    const { T, N } = readBy(widget);
+    if (T + N >= maxLen) {
+      stop(
+        `The context is full: the model reads ${maxLen} characters at most. Shorten the ` +
+          `prompt, or take a new draw.`,
+      );
+      return;
+    }
+    job.asked = performance.now();
+    widget.edit(job.field, (next) => {
+      next.branches[Math.min(next.branch, next.branches.length - 1)][3] = length;
+      next.place = 0; // the reader sees each choice as it is made
+    });
+    job.inputs = JSON.stringify(widget.inputs);
+  };
+  return {
+    element: h(
+      "div",
+      { class: "column", "data-output": "" },
+      h("div", { class: "onward" }, go, halt, count),
+      note,
+    ),
+    reset: () => stop(),
+    update(inputs) {
+      const { T, N } = readBy(widget);
+      write(count, `${T} + ${N} of ${maxLen} characters, ${maxLen - T - N} left`);
+      mark(go, "aria-disabled", String(T + N >= maxLen)); // it keeps the focus, and says why
+      if (!job && note.textContent && JSON.stringify(inputs) !== doneWith) write(note, "");
+      if (!job || job.seen === widget.model.get("outputs")) return;
+      job.seen = widget.model.get("outputs");
+      if (job.asked && !widget.model.get("link_id")) {
+        // of a kernel only this is known
+        memoryOf(spec).pace[inputs.cached].set(T + N, performance.now() - job.asked);
+      }
+      setTimeout(goOn); // the reader sees each one, and can step in
+    },
+  };
+}
+
+const RECENT = 20; // tokens, over which a pace is a mean
+/**
+ * How long each token took, against the length of the text before it: with the cache, and without.
+ */
+function paces(widget) {
+  const { max_len: maxLen } = widget.spec.facts;
+  const [kinds, names] = [
+    ["true", "false"],
+    ["with the cache", "without"],
+  ];
+  const lines = ["with", "without"];
+  const plot = plane({ name: "pace-plot", x: [0, maxLen], y: [0, 10], height: 84, paths: lines });
+  const says = kinds.map((kind) =>
+    h("p", { class: `note pace ${kind === "true" ? "with" : "without"}`, "data-output": "" }),
+  );
+  let drawn = -1;
+  const element = h(
+    "div",
+    { class: "column speed" },
+    h("span", { class: "label" }, "Time for each character"),
+    ...says,
+    plot.element,
+  );
+  return {
+    element,
+    update() {
+      const { pace } = memoryOf(widget.spec);
+      const times = kinds.map((kind) => [...pace[kind]]);
+      const sum = times.flat(2).reduce((total, number) => total + number, 0);
+      if (sum === drawn) return;
+      drawn = sum;
+      const sorted = times
+        .flat()
+        .map(([, ms]) => ms)
+        .sort((a, b) => a - b);
+      const most = Math.max(
+        10,
+        10 * Math.ceil((1.25 * (sorted[Math.floor(0.97 * sorted.length)] ?? 0)) / 10),
+      );
+      plot.reach({
+        y: [0, most],
+        ticks: {
+          x: [0, maxLen / 2, [maxLen, `${maxLen} characters`]],
+          y: [[0, "ms"], most],
+        },
+        grid: { x: [] },
+      });
+      times.forEach((entries, i) => {
+        const dots = entries.map(([length, ms]) => [length, Math.min(most, ms)]);
+        mark(plot.paths[lines[i]], "d", dotsAt(dots));
+        const recent = entries.slice(-RECENT).map(([, ms]) => ms);
+        const mean = recent.reduce((total, ms) => total + ms, 0) / recent.length;
+        write(
+          says[i],
+          recent.length
+            ? `${names[i]}: ${mean.toFixed(1)} ms, ${(1000 / mean).toFixed(0)} a second`
+            : `${names[i]}: not written yet`,
+        );
+      });
+    },
+  };
+}
+
+// ---------------------------------------------------------------- the text
+
+/** The head whose looks are shown on the text: the reader's, else the one that is offered. */
+const headOf = (widget) => widget.head ?? widget.spec.facts.head;
+
+function choose(widget, place) {
+  const { N } = readBy(widget);
+  widget.edit("place", (next) => {
+    next.place = place === N - 1 ? 0 : place + 1;
+  });
+}
+
+/**
+ * Prompt and text; a character that was written can be chosen, and the tints tell where a head
+ * looked.
+ */
+function page(widget) {
+  const before = h("span", { class: "given" });
+  const line = h("span", {
+    class: "own",
+    role: "listbox",
+    tabindex: "0",
+    "data-input": "place",
+    "aria-label": "what it writes: choose a character by the arrow keys",
+    keydown: (event) => {
+      const { at, N } = readBy(widget);
+      const to = byArrows(event, at, N - 1);
+      if (to !== undefined) choose(widget, to);
+    },
+    click: ({ target }) => {
+      if (target.place !== undefined) choose(widget, target.place);
+    },
+  });
+  const note = h("p", { class: "note looks" });
+  const plain = () => h("span");
+  const option = (place) =>
+    Object.assign(h("span", { role: "option", id: `written-${place}` }), { place });
+  const element = h(
+    "div",
+    { class: "column", "data-output": "" },
+    h(
+      "span",
+      { class: "label" },
+      "What it writes: click a character, or choose one by the arrow keys",
+    ),
+    h("div", { class: "text page" }, before, line),
+    note,
+  );
+  return {
+    element,
+    reset() {
+      widget.head = undefined;
+    },
+    update() {
+      const { names, T, S, H, at, looks } = readBy(widget);
+      const head = headOf(widget);
+      const row = looks(head);
+      const heated = (item, t) => {
+        tint(item, t < S ? Math.sqrt(row[t]) : 0);
+        return t === T + at ? " at" : t === S - 1 ? " from" : t > S ? " later" : "";
+      };
+      fillText(before, { names: names.slice(0, T), first: 0 }, plain, heated);
+      fillText(line, { names: names.slice(T), first: 0 }, option, (item, n) => {
+        mark(item, "aria-selected", String(n === at));
+        mark(item, "aria-label", visible(names[T + n]));
+        return heated(item, T + n);
+      });
+      mark(line, "aria-activedescendant", `written-${at}`);
+      write(
+        note,
+        `Tinted: where layer ${Math.floor(head / H)}, head ${head % H} looked before ` +
+          `${called(names[T + at])} was chosen, ` +
+          `from ${called(names[S - 1])}, which had just been read. ` +
+          `${looksMostAt(names, row, S - 1)}`,
+      );
+    },
+  };
+}
+
+const COLUMNS = 32; // of a head's picture: the text so far, row by row
+
+/** Where all the heads looked. */
+function heads(widget) {
+  return headMaps({
+    output: "attention",
+    label: `All heads: the text before it, ${COLUMNS} characters a row`,
+    told: () => readBy(widget),
+    chosen: () => headOf(widget),
+    choose(i) {
+      widget.head = i;
+      widget.repaint("outputs");
+    },
+    draw({ canvas, fresh }, told, i) {
+      if (!fresh(told)) return;
+      paint(canvas, told.looks(i), COLUMNS, { root: true });
+      mark(canvas, "aria-label", `weights on ${told.S} characters`);
+    },
+  });
+}
+
+// ---------------------------------------------------------------- one choice
+
+const CANDIDATES = 10;
+
+/** What the chosen character was drawn from; a click on another one takes it instead. */
+function candidates(widget) {
+  const label = h("span", { class: "label" });
+  const list = candidateList("candidates: by the model, and after the knobs");
+  const cut = h("p", { class: "note cut-mass" });
+  const make = (place) => {
+    const click = () => take(widget, list.children[place].token);
+    const button = { type: "button", "data-input": "branches branch place", click };
+    return h("li", {}, candidateLine("button", button, { bars: 2 }));
+  };
+  return {
+    element: h(
+      "div",
+      { class: "column", "data-output": "" },
+      label,
+      h(
+        "p",
+        { class: "key", style: "--bars: 2" },
+        h("i", { class: "bar p" }),
+        " by the model, ",
+        h("i", { class: "bar q" }),
+        " after the knobs; click another one to take it",
+      ),
+      list,
+      cut,
+    ),
+    update() {
+      const { before, after, vocabulary, names, tokens, T, at } = readBy(widget);
+      const own = tokens[at];
+      const best = topK(before, CANDIDATES);
+      if (!best.includes(own)) best[CANDIDATES - 1] = own;
+      write(label, `${called(names[T + at])}, character ${at + 1}, was chosen from`);
+      fillList(list, best, make, (li, id) => {
+        li.token = id;
+        const [name, shares] = [visible(vocabulary[id]), [before[id], after[id]]];
+        const says = [percent(before[id]), after[id] ? percent(after[id]) : "cut"];
+        fillCandidate(li.firstChild, name, shares, says, name !== vocabulary[id]);
+        mark(li, "class", `${after[id] ? "" : "cut"}${id === own ? " taken" : ""}`);
+        mark(li.firstChild, "aria-pressed", String(id === own));
+      });
+      const left = after.filter((share) => share > 0).length;
+      const gone = before.reduce((mass, share, id) => (after[id] ? mass : mass + share), 0);
+      write(
+        cut,
+        left === vocabulary.length
+          ? `All ${left} characters may be drawn.`
+          : `${left} of ${vocabulary.length} characters may be drawn; the others had ` +
+              `${percent(gone)} together.`,
+      );
+    },
+  };
+}
+
+/** Another token at the chosen place: the branch that has it, or a new one. */
+function take(widget, token) {
+  const { at, tokens, shown, branch } = readBy(widget);
+  if (tokens[at] === token) return;
+  const {
+    inputs,
+    spec: {
+      limits: {
+        M: [, most],
+      },
+    },
+  } = widget;
+  const same = inputs.branches.findIndex((_, i) => {
+    const text = branch(i);
+    return text[at] === token && text.slice(0, at).every((id, n) => id === tokens[n]);
+  });
+  if (same < 0 && inputs.branches.length === most) {
+    widget.say(`There is room for ${most} branches: forget them, and begin with the first again.`);
+    return;
+  }
+  widget.edit(Symbol("take"), (next) => {
+    if (same < 0) next.branches.push([shown, at, token, Math.max(lengthOf(next), at + 1)]);
+    next.branch = same < 0 ? next.branches.length - 1 : same;
+    next.place = at + 1;
+  });
+}
+
+/** The line from 0 to 1, cut into the probabilities, and where u fell. */
+function fall(widget) {
+  const strip = h("div", { class: "strip", "aria-hidden": "true" });
+  const arrow = h("i", { class: "u" });
+  const note = h("p", { class: "note fell" });
+  const make = () => h("span");
+  return {
+    element: h(
+      "div",
+      { class: "column", "data-output": "" },
+      h("span", { class: "label" }, "Where u fell, on the line from 0 to 1"),
+      h("div", { class: "line" }, strip, arrow),
+      note,
+    ),
+    update({ seed }) {
+      const { after, vocabulary, tokens, at } = readBy(widget);
+      const u = uniform(seed, at + 1)[at];
+      const pieces = [];
+      let end = 0;
+      after.forEach((share, id) => {
+        if (share) pieces.push({ id, share, start: end });
+        end += share;
+      });
+      const hit = pieces.findLast(({ start }) => start <= u * end);
+      fillList(strip, pieces, make, (span, { id, share }) => {
+        stretch(span, share);
+        write(
+          span,
+          share > 0.035
+            ? visible(vocabulary[id]).replace("space", "␣").replace("new line", "↵")
+            : "",
+        );
+        mark(span, "class", id === hit.id ? "hit" : "");
+      });
+      mark(arrow, "style", `left: ${(100 * u).toFixed(2)}%`);
+      mark(arrow, "data-value", String(Math.fround(u)));
+      const [from, to] = [hit.start, hit.start + hit.share].map((number) => number.toFixed(3));
+      const fell =
+        `u = ${u.toFixed(4)} fell on ${called(vocabulary[hit.id])}, from ${from} to ` + `${to}`;
+      write(
+        note,
+        tokens[at] === hit.id
+          ? `${fell}.`
+          : `${fell}; you took ${called(vocabulary[tokens[at]])} instead.`,
+      );
+    },
+  };
+}
+
+// ---------------------------------------------------------------- the branches
+
+const FIRST = 18; // characters of a branch that are shown
+
+/** All texts: as it was drawn, and those that began where another character was taken. */
+function tree(widget) {
+  const list = h("div", {
+    class: "branches",
+    role: "radiogroup",
+    "aria-label": "the branch that is shown",
+  });
+  const forget = action(widget, "branches branch place", "Forget the branches", (next) => {
+    [next.branches, next.branch, next.place] = [next.branches.slice(0, 1), 0, 0];
+  });
+  const make = (i) =>
+    h(
+      "label",
+      { class: "pick branch" },
+      radio(widget, "branch", i),
+      h("span", { class: "begins" }),
+      h("span", { class: "sum" }),
+    );
+  const element = h(
+    "div",
+    { class: "column", "data-output": "" },
+    h("span", { class: "label" }, "Branches"),
+    list,
+    forget,
+  );
+  let kept = []; // texts and totals: what is still on its way shows what it was
+  return {
+    element,
+    update({ branches, branch }) {
+      const { branch: textOf, totals, vocabulary } = readBy(widget);
+      element.hidden = branches.length < 2;
+      if (element.hidden) {
+        kept = [];
+        return;
+      }
+      kept = branches.map((_, i) => {
+        const ids = i < totals.length ? textOf(i) : [];
+        return ids.length ? { ids, total: totals[i] } : (kept[i] ?? { ids: [], total: 0 });
+      });
+      const earliest = Math.min(...branches.slice(1).map(([, place]) => place));
+      fillList(list, branches, make, (label, [, place], i) => {
+        const { ids, total } = kept[i];
+        const [button, begins, sum] = label.children;
+        button.checked = i === Math.min(branch, branches.length - 1);
+        label.classList.toggle("chosen", button.checked);
+        const from = i ? place : earliest;
+        const words = ids
+          .slice(from, from + FIRST)
+          .map((id) => vocabulary[id])
+          .join("")
+          .replaceAll("\n", "↵");
+        label.style.setProperty("--depth", depthOf(branches, i));
+        write(begins, `${i ? `${i}, from character ${from + 1}` : "as drawn"}: “${words}…”`);
+        write(
+          sum,
+          `−ln p = ${total.toFixed(1)} over ${ids.length}, ` +
+            `${short(total / Math.max(1, ids.length))} each`,
+        );
+        mark(sum, "data-value", String(total));
+      });
+    },
+  };
+}
+
+/** How many branches lie between this one and the text as it was drawn. */
+function depthOf(branches, i) {
+  return i ? 1 + depthOf(branches, Math.min(branches[i][0], i - 1)) : 0;
+}
+
+luck.style = `
+.luck { display: flex; flex-wrap: wrap; gap: 2px 10px; align-items: center; white-space: nowrap;
+  font-size: 13.5px; font-variant-numeric: tabular-nums; }
+`;
+writer.style = `
+.onward { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center; font-size: 13px;
+  color: var(--soft); font-variant-numeric: tabular-nums; }
+.main { min-width: 92px; font-weight: 600; border-color: var(--accent); min-height: 32px; }
+.main[hidden] { display: none; }
+.main[aria-disabled=true] { opacity: .5; cursor: default; }
+.told:empty { display: none; }
+`;
+paces.style = `${plane.style}
+.pace-plot { max-width: 380px; }
+.pace-plot path { stroke-width: 3; }
+.pace-plot path.without { stroke: var(--under); }
+.pace-plot .tick.x:nth-child(3) { transform: translate(-100%, 3px); }
+.pace { line-height: 1.4; font-size: 13.5px; }
+.pace::before { content: ""; display: inline-block; width: 9px; height: 9px; border-radius: 50%;
+  margin-right: 7px; background: var(--above); }
+.pace.without::before { background: var(--under); }
+`;
+page.style = `${TEXT_STYLE}
+.page { min-height: 182px; }
+.page:has(.own:focus-visible) { outline: 2px solid var(--accent); outline-offset: 1px; }
+.looks { min-height: 4.8em; }
+.given { color: var(--soft); cursor: default; }
+.given .t { color: inherit; }
+.own { outline: none; }
+.t.from { box-shadow: inset 0 -2px var(--under); }
+`;
+heads.style = `${headMaps.style}
+.small .pixel-map { aspect-ratio: 2; }
+`;
+candidates.style = `${candidateList.style}
+.cut-mass { min-height: 3.2em; }
+.key { margin: 0; font-size: 12.5px; color: var(--soft); }
+.key .bar { display: inline-block; width: 22px; height: 8px; vertical-align: baseline; }
+.nexts .taken button { border-color: var(--accent); }
+.cut .token { text-decoration: line-through; text-decoration-thickness: 1.5px; color: var(--soft); }
+.nexts .cut .share.q { color: var(--soft); font-style: italic; }
+.cut .bars {
+  background: repeating-linear-gradient(135deg, transparent 0 4px, color-mix(in oklab,
+  var(--ground), var(--line) 60%) 4px 5px); }
+`;
+fall.style = `
+.line { position: relative; padding-top: 9px; }
+.strip { display: flex; height: 26px; border-radius: 4px; overflow: hidden;
+  border: 1px solid var(--line); }
+.strip span { box-shadow: inset -1px 0 var(--ground);
+  background: color-mix(in oklab, var(--ground), var(--line) 50%); font-size: 12.5px;
+  line-height: 25px; text-align: center; overflow: hidden; flex: none; }
+.strip .hit { background: color-mix(in oklab, var(--ground), var(--above) 55%); font-weight: 650; }
+.fell { min-height: 3.2em; }
+.u { position: absolute; top: 0; bottom: -2px; width: 2px; margin-left: -1px;
+  background: var(--under); }
+.u::before { content: ""; position: absolute; left: -4px; border: 5px solid transparent;
+  border-top: 7px solid var(--under); border-bottom: 0; }
+`;
+tree.style = `
+.column[hidden] { display: none; }
+.column > button { align-self: flex-start; margin-top: 2px; }
+.branches { display: grid; gap: 4px; }
+.branch { display: flex; flex-wrap: wrap; gap: 2px 10px;
+  margin-left: min(calc(18px * var(--depth, 0)), 20%); }
+.branch .begins { flex: 1 1 180px; overflow-wrap: anywhere; }
+.branch .sum { color: var(--soft); font-size: 13px; font-variant-numeric: tabular-nums; }
+`;
+
+export default live("A GPT writes, live", (ui) => [
+  ui.column(ui.use(text, "prompt", "Prompt", anew), ui.use(beginnings, "prompt", "prompts", anew)),
+  ui.knobs(
+    ui.knob("temperature", "temperature", { step: 0.05, also: anew, note: heats }),
+    ui.knob("k", "top-k", { also: anew, note: (k, _, { spec }) => tops(k, spec.limits.V[1]) }),
+    ui.knob("p", "top-p", { step: 0.01, also: anew, note: nuclei }),
+  ),
+  ui.row(ui.use(writer), ui.use(luck)),
+  ui.use(page),
+  ui.row(
+    ui.column(ui.use(candidates), ui.use(fall)),
+    ui.column(
+      ui.use(heads),
+      ui.toggle("cached", "keep keys and values; if off, all is read again each time"),
+      ui.use(paces),
+    ),
+  ),
+  ui.use(tree),
+]);

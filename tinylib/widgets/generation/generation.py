@@ -1,0 +1,373 @@
+"""Chapter 14's widget: a GPT writes, every choice can be looked at, and another one taken."""
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from tinylib.generation import Sampling, sample
+from tinylib.gpt import GPT
+from tinylib.kv_cache import KVCache
+from tinylib.lab import weights
+from tinylib.lab.look import capture
+from tinylib.lab.models.language import load_language_model, uniform
+from tinylib.widgets import Limits, LiveWidget, table
+from tinylib.widgets.gpt.gpt import language_model, visible
+
+NAME = "gpt-shakespeare-page"
+SEEDS = 999
+MOST_BRANCHES = 8
+MOST_KNOWN = 2000  # texts of which a reader remembers what it has read
+HEAD = (1, 0)
+"""Layer and head whose looks are shown at first: it looks at the gaps between words."""
+
+CANDIDATES = 8  # in the table that is stored
+
+PROMPTS = {
+    "how a speech begins": (
+        "ROMEO:\n",
+        "First Citizen:\nBefore we proceed any further, hear me speak.\n\nAll:\n",
+        "KING RICHARD III:\nA horse! a horse! my kingdom for a ",
+    ),
+    "nothing that Shakespeare wrote": (
+        "The computer on my desk is very ",
+        "abcabcabcabcabcabc",
+    ),
+}
+"""Texts to go on with."""
+
+
+# --- the steps -----------------------------------------------------------------------------------
+
+
+class Last(NamedTuple):
+    """What the last token read leads to, where it looked, and rows for the cache, of each token."""
+
+    logits: Float[Tensor, " V"]
+    log_probs: Float[Tensor, " V"]
+    attention: Float[Tensor, "L H S"]
+    keys: Float[Tensor, "R L D"]
+    values: Float[Tensor, "R L D"]
+
+
+def read(
+    model: GPT,
+    tokens: Int[Tensor, " R"],
+    cached_keys: Float[Tensor, "P L D"],
+    cached_values: Float[Tensor, "P L D"],
+) -> Last:
+    """R more tokens are read, after P of which keys and values were kept: S = P + R."""
+    P = cached_keys.shape[0]
+    rows = zip(cached_keys.unbind(1), cached_values.unbind(1), strict=True)
+    seen = tuple(KVCache(keys[None], values[None]) for keys, values in rows)
+    with capture(model) as found:
+        logits, now = model.read(tokens[None], seen, last=True)
+    maps = [tables[0] for name, tables in found.items() if name.endswith("attention.weights")]
+    keys, values = (torch.stack([x[0, P:] for x in of], 1) for of in zip(*now, strict=True))
+    z = logits[0, -1]
+    return Last(z, z.log_softmax(-1), torch.cat(maps)[:, :, -1], keys, values)
+
+
+class Chosen(NamedTuple):
+    adjusted: Float[Tensor, " V"]
+    token: Int[Tensor, ""]
+
+
+def choose(
+    logits: Float[Tensor, " V"],
+    temperature: Float[Tensor, ""],
+    k: Int[Tensor, ""],
+    p: Float[Tensor, ""],
+    u: Float[Tensor, ""],
+) -> Chosen:
+    """The probabilities that the knobs leave, and the token that u draws from them."""
+    z = Sampling(temperature, k, p).process(logits)
+    return Chosen(z.softmax(-1), sample(z, u))
+
+
+# --- the text ------------------------------------------------------------------------------------
+
+
+class Reader:
+    """One model, and what it has read: so it does not read a text again in the same way.
+
+    With the cache, only the tokens that follow a known beginning are read; without, all of them.
+    """
+
+    def __init__(self, model: GPT):
+        self.model = model
+        # Text -> what its last token leads to: as it was read with the cache, and without.
+        self.ends: dict[bool, dict[tuple[int, ...], Last]] = {True: {}, False: {}}
+        self.rows: dict[tuple[int, ...], tuple[Tensor, Tensor]] = {}  # and its row of the cache
+
+    def __call__(self, text: tuple[int, ...], cached: bool) -> Last:
+        if text in self.ends[cached]:
+            return self.ends[cached][text]
+        if len(self.rows) > MOST_KNOWN:
+            self.ends, self.rows = {True: {}, False: {}}, {}
+        config = self.model.config
+        none = self.model.embedding.weight.new_empty(0, config.layers, config.D)
+        P = 0  # tokens that need not be read
+        while cached and len(text) > P + 1 and text[: P + 1] in self.rows:
+            P += 1
+        kept = [(none, none), *(self.rows[text[: i + 1]] for i in range(P))]
+        keys, values = map(torch.cat, zip(*kept, strict=True))
+        last = read(self.model, torch.tensor(text[P:]), keys, values)
+        for i, row in enumerate(zip(last.keys.split(1), last.values.split(1), strict=True), P + 1):
+            self.rows.setdefault(text[:i], row)
+        self.ends[cached][text] = last
+        return last
+
+
+@cache
+def shipped(dtype: torch.dtype) -> Reader:
+    """The course's model, in the precision that torch computes in now."""
+    assert dtype == torch.get_default_dtype()
+    return Reader(language_model(NAME).model)
+
+
+class Pick(NamedTuple):
+    """A token that was written, what it was chosen from, and where each head looked for it."""
+
+    token: int
+    surprise: Tensor
+    last: Last
+    adjusted: Tensor
+
+
+def resolve(
+    branches: Sequence[Sequence[int]], room: int, V: int
+) -> list[tuple[int, dict[int, int]]]:
+    """Of each branch, how many tokens it has, and which were taken by hand: place -> token.
+
+    A branch (parent, place, token, length) is its parent up to a place, where another token was
+    taken. The first one is the text as it was drawn, whatever its row says beside the length.
+    """
+    found: list[tuple[int, dict[int, int]]] = []
+    for i, (parent, place, token, length) in enumerate(branches):
+        taken: dict[int, int] = {}
+        if i:
+            before = found[min(parent, i - 1)][1]
+            taken = {at: other for at, other in before.items() if at < place}
+            taken[place] = min(token, V - 1)
+        found.append((min(max(length, 1), room), taken))
+    return found
+
+
+class Generated(NamedTuple):
+    r"""The prompt, the branch that is shown, one of its choices, and all branches.
+
+    ``surprise`` is $-\ln p$ of each token by the model, before the knobs, and ``totals`` its sum
+    over each of the M branches, whose ``texts`` end with -1. ``probabilities`` are those that the
+    token at ``at`` was chosen from, ``adjusted`` what the knobs left of them; ``attention`` is
+    where every head looked from the token before.
+    """
+
+    given: Int[Tensor, " T"]
+    shown: Int[Tensor, ""]
+    tokens: Int[Tensor, " N"]
+    surprise: Float[Tensor, " N"]
+    at: Int[Tensor, ""]
+    probabilities: Float[Tensor, " V"]
+    adjusted: Float[Tensor, " V"]
+    attention: Float[Tensor, "L H S"]
+    texts: Int[Tensor, "M W"]
+    totals: Float[Tensor, " M"]
+
+
+@torch.no_grad()
+def write(
+    reads: Reader,
+    prompt: Int[Tensor, " T"],
+    temperature: Float[Tensor, ""],
+    k: Int[Tensor, ""],
+    p: Float[Tensor, ""],
+    seed: Int[Tensor, ""],
+    cached: Bool[Tensor, ""],
+    branches: Int[Tensor, "M 4"],
+    branch: Int[Tensor, ""],
+    place: Int[Tensor, ""],
+) -> Generated:
+    """Each branch is written with the same numbers u: the n-th token is drawn with the n-th.
+
+    ``place`` counts the written tokens from 1, and 0 is the last.
+    """
+    config, given = reads.model.config, tuple(prompt.tolist())
+    room = config.max_len - len(given)
+    u = torch.tensor(uniform(int(seed), room))
+
+    def written_with(length: int, taken: Mapping[int, int]) -> list[Pick]:
+        text, choices = given, []
+        for n in range(length):
+            last = reads(text, bool(cached))
+            chosen = choose(last.logits, temperature, k, p, u[n])
+            token = taken.get(n, int(chosen.token))
+            choices.append(Pick(token, -last.log_probs[token], last, chosen.adjusted))
+            text = (*text, token)
+        return choices
+
+    written = [written_with(*one) for one in resolve(branches.tolist(), room, config.V)]
+    shown = min(int(branch), len(written) - 1)
+    choices = written[shown]
+    at = int(place) - 1 if 0 < place <= len(choices) else len(choices) - 1
+    max_len = max(map(len, written))
+    texts = [[c.token for c in text] + [-1] * (max_len - len(text)) for text in written]
+    return Generated(
+        given=prompt,
+        shown=torch.tensor(shown),
+        tokens=torch.tensor([c.token for c in choices]),
+        surprise=torch.stack([c.surprise for c in choices]),
+        at=torch.tensor(at),
+        probabilities=choices[at].last.log_probs.exp(),
+        adjusted=choices[at].adjusted,
+        attention=choices[at].last.attention,
+        texts=torch.tensor(texts),
+        totals=torch.stack([torch.stack([c.surprise for c in text]).sum() for text in written]),
+    )
+
+
+# --- the widget ----------------------------------------------------------------------------------
+
+
+class GenerationWidget(LiveWidget):
+    """A prompt and the knobs in; the text that is written, and what each token was drawn from, out.
+
+    ``length`` tokens are written at first; ``branches``, if given, are rows of parent, place, token
+    and length.
+    """
+
+    steps: ClassVar[Sequence[Callable[..., Any]]] = (read, choose)
+    weights: ClassVar[str] = NAME
+    bench = ("prompt", "JULIET:\nI ", "My lord, the qu")
+    prompts: ClassVar[dict[str, tuple[str, ...]]] = PROMPTS
+    head: ClassVar[tuple[int, int]] = HEAD
+
+    def __init__(
+        self,
+        prompt: str | None = None,
+        temperature: float | Any = 0.8,
+        k: int | Any = None,
+        p: float | Any = 1,
+        seed: int | Any = 1,
+        length: int = 60,
+        cached: bool = True,
+        branches: Any = (),
+        branch: int | Any = 0,
+        place: int | Any = 0,
+    ) -> None:
+        super().__init__(
+            prompt=next(iter(self.prompts.values()))[0] if prompt is None else prompt,
+            temperature=temperature,
+            k=len(self.tokens()) if k is None else k,
+            p=p,
+            seed=seed,
+            cached=cached,
+            branches=branches or [[0, 0, 0, length]],
+            branch=branch,
+            place=place,
+        )
+
+    @classmethod
+    def of(cls, file: str | Path) -> "type[GenerationWidget]":
+        """This widget for a language model of your own, which a kernel computes.
+
+        ``file`` is what :func:`tinylib.lab.own.train_language_model` has trained and saved. Errors
+        as in :func:`tinylib.lab.models.language.load_language_model`; ValueError if it reads words.
+        """
+        own, metadata = load_language_model(str(file)), weights.load(str(file)).metadata
+        if own.kind != "characters":
+            raise ValueError(f"{file} reads words: this widget is for a model of characters")
+        opening = metadata.get("opening") or own.tokens.tokens[0]
+
+        @cache
+        def in_precision(dtype: torch.dtype) -> Reader:
+            return Reader(deepcopy(own.model).to(dtype))
+
+        class Own(cls):  # type: ignore[valid-type,misc]
+            steps: ClassVar[Sequence[Callable[..., Any]]] = ()
+            weights: ClassVar[str] = ""
+            prompts: ClassVar[dict[str, tuple[str, ...]]] = {"from the held-out part": (opening,)}
+            head: ClassVar[tuple[int, int]] = (0, 0)
+
+            @classmethod
+            def reader(cls) -> Reader:
+                return in_precision(torch.get_default_dtype())
+
+            @classmethod
+            def tokens(cls) -> Sequence[str]:
+                return own.tokens.tokens
+
+        Own.__name__ = Own.__qualname__ = cls.__name__
+        return Own
+
+    @classmethod
+    def compute(
+        cls,
+        prompt: Int[Tensor, " T"],
+        temperature: Float[Tensor, ""],
+        k: Int[Tensor, ""],
+        p: Float[Tensor, ""],
+        seed: Int[Tensor, ""],
+        cached: Bool[Tensor, ""],
+        branches: Int[Tensor, "M 4"],
+        branch: Int[Tensor, ""],
+        place: Int[Tensor, ""],
+    ) -> Generated:
+        knobs = (temperature, k, p, seed)
+        return write(cls.reader(), prompt, *knobs, cached, branches, branch, place)
+
+    @classmethod
+    def reader(cls) -> Reader:
+        """The model that writes, in the precision that torch computes in now."""
+        return shipped(torch.get_default_dtype())
+
+    @classmethod
+    def tokens(cls) -> Sequence[str]:
+        """Its characters."""
+        return language_model(NAME).tokens.tokens
+
+    @classmethod
+    def model(cls, name: str) -> nn.Module:
+        return language_model(name).model
+
+    @classmethod
+    def sentences(cls) -> dict[str, Sequence[str]]:
+        return {"prompt": cls.tokens()}
+
+    @classmethod
+    def limits(cls) -> Limits:
+        config = cls.reader().model.config
+        V, L, D, max_len = config.V, config.layers, config.D, config.max_len
+        knobs: Limits = {"temperature": (0, 2), "k": (1, V), "p": (0, 1), "seed": (1, SEEDS)}
+        chosen = {"branches": (0, max_len), "branch": (0, MOST_BRANCHES - 1), "place": (0, max_len)}
+        axes = {"T": (1, max_len - 1), "M": (1, MOST_BRANCHES)}
+        steps = {"R": (1, max_len), "P": (0, max_len - 1), "V": (V, V), "L": (L, L), "D": (D, D)}
+        return {**knobs, **chosen, **axes, **steps}
+
+    @classmethod
+    def facts(cls) -> dict[str, Any]:
+        model = cls.reader().model
+        config, (layer, head) = model.config, cls.head
+        return {
+            "prompts": {kind: dict.fromkeys(texts, "") for kind, texts in cls.prompts.items()},
+            "layers": config.layers,
+            "heads": config.H,
+            "head": layer * config.H + head,
+            "max_len": config.max_len,
+            "parameters": sum(w.numel() for w in model.parameters()),
+        }
+
+    def shown(self, values: Mapping[str, Tensor]) -> str:
+        """The text, and what its last character was drawn from."""
+        tokens = self.tokens()
+        text = "".join(tokens[i] for i in [*values["given"], *values["tokens"]])
+        best = values["probabilities"].topk(CANDIDATES)
+        names = [visible(tokens[i]) for i in best.indices.tolist()]
+        caption = f"“{text}”, and the likeliest for its last place: p, and p after the knobs"
+        cells = torch.stack([best.values, values["adjusted"][best.indices]])
+        return table(caption, cells, ["p", "after"], names)

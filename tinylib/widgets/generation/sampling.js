@@ -1,0 +1,552 @@
+import { uniform } from "../page/chance.js";
+import { choice, redraw } from "../ui/controls.js";
+import { knob } from "../ui/knobs.js";
+import { columnHeads, exact, h, live, mark, percent, stretch, write } from "../ui/parts.js";
+import { fillList, visible } from "../ui/sentences.js";
+import { called, heats, nuclei, tops } from "../ui/texts.js";
+
+const DRAWS = 100; // as in sampling.py
+const SHOWN = 10;
+const STAGES = ["model", "temperature", "top-k", "top-p"];
+
+/** What torch does in a kernel, in compute() of sampling.py. */
+export async function program(run, { logit, which, temperature, k, p, u, seed }, { facts }) {
+  const logits = facts.distributions[which]?.logits ?? logit;
+  const us = uniform(seed, DRAWS);
+  return { shown: which, ...(await run("sampling-chain", { logits, temperature, k, p, u, us })) };
+}
+
+// ---------------------------------------------------------------- what was computed
+
+/** The tokens' names, those of a vocabulary or the reader's own, and how many there are. */
+function namesOf({ spec }, { which, words }) {
+  const real = spec.facts.distributions[which];
+  return real ? spec.vocabularies[real.kind].slice(0, real.logits.length) : words;
+}
+
+/**
+ * All that the outputs say, token by token; null while the answer to another choice still stands.
+ * `rows` are the likeliest tokens, and last, if there are more, all others together.
+ */
+function told(widget, inputs, outputs) {
+  const names = namesOf(widget, inputs);
+  const V = outputs.ends.data.length;
+  if (outputs.shown.data[0] !== inputs.which || V !== names.length) return null;
+  const stage = (i, id) => outputs.stages.data[i * V + id];
+  const token = outputs.token.data[0];
+  const order = []; // likeliest first
+  outputs.rank.data.forEach((place, id) => {
+    order[place] = id;
+  });
+  const rows = order.slice(0, SHOWN).map((id) => ({
+    name: visible(names[id]),
+    unseen: visible(names[id]) !== names[id],
+    others: false,
+    left: undefined,
+    hit: id === token,
+    shares: STAGES.map((_, i) => stage(i, id)),
+    expected: outputs.expected.data[id],
+    drawn: outputs.drawn.data[id],
+  }));
+  if (V > SHOWN) {
+    const rest = Array.from(outputs.rest.data);
+    const left = STAGES.map(
+      (_, i) => outputs.left.data[i] - rows.filter(({ shares }) => shares[i] > 0).length,
+    );
+    rows.push({
+      name: othersOf(V - SHOWN),
+      unseen: false,
+      others: true,
+      hit: !rows.some(({ hit }) => hit),
+      left,
+      shares: rest.slice(0, 4),
+      expected: rest[4],
+      drawn: rest[5],
+    });
+  }
+  const ends = outputs.ends.data;
+  const segments = names
+    .map((name, id) => ({ id, name: visible(name), from: id ? ends[id - 1] : 0, to: ends[id] }))
+    .filter(({ id }) => stage(3, id) > 0);
+  const [count, mass, entropy] = ["left", "mass", "entropy"].map((name) =>
+    Array.from(outputs[name].data),
+  );
+  return { V, rows, segments, hit: segments.find(({ id }) => id === token), count, mass, entropy };
+}
+
+const othersOf = (count) => `${count} ${count === 1 ? "other" : "others"}`;
+const nats = (value) => Math.abs(value).toFixed(2);
+
+// ---------------------------------------------------------------- which distribution
+
+/** What each group of distributions is called, by its kind. */
+const KINDS = {
+  characters: "The next character, by the GPT of Shakespeare, after",
+  words: "The next word, by the GPT of stories, after",
+  own: "Or logits of",
+};
+
+/** The distributions, in groups: those of the models, each after its text, and the reader's own. */
+function grouped(distributions) {
+  const tail = (text) => {
+    const plain = text.replaceAll("\n", "↵");
+    return plain.length > 22 ? `… ${plain.slice(-18).trimStart()}` : plain;
+  };
+  const entries = distributions.map(({ prompt, note, kind }, value) => ({
+    kind,
+    value,
+    title: tail(prompt),
+    about: note,
+  }));
+  entries.push({
+    kind: "own",
+    value: entries.length,
+    title: "your own",
+    about: "up to eight words",
+  });
+  const of = (name) => entries.filter(({ kind }) => kind === name);
+  return Object.fromEntries(Object.entries(KINDS).map(([kind, title]) => [title, of(kind)]));
+}
+
+const distributions = (widget) =>
+  choice(widget, "which", "the distribution", grouped(widget.spec.facts.distributions));
+
+/** What the chosen distribution is. */
+function after(widget) {
+  const line = h("p", { class: "note after-all" });
+  return {
+    element: line,
+    shows: "inputs",
+    update({ which, words }) {
+      const one = widget.spec.facts.distributions[which];
+      write(
+        line,
+        one
+          ? `After “${one.prompt.replaceAll("\n", "↵")}” the model gives each of its ` +
+              `${one.logits.length} ${one.kind} a logit, here to two decimals.`
+          : `Your ${words.length === 1 ? "word" : `${words.length} words`}, each with its logit.`,
+      );
+    },
+  };
+}
+
+/** The reader's own words and logits, there while they are chosen. */
+function own(widget, words) {
+  const list = h("ol", { class: "logits", "aria-label": "logits" });
+  const knobs = []; // one for each row
+  const make = (i) => {
+    knobs[i] = knob(widget, "logit", (inputs) => inputs.words[i], {
+      entry: i,
+      named: (inputs) => `the logit of ${inputs.words[i]}`,
+      ends: [-5, 5],
+      step: 0.1,
+    });
+    return h("li", {}, knobs[i].element);
+  };
+  const element = h("div", { class: "column own" }, words.element, list);
+  return {
+    element,
+    shows: "inputs",
+    update(inputs) {
+      element.hidden = inputs.which !== widget.spec.facts.distributions.length;
+      fillList(list, inputs.words, make, (_li, _word, i) => knobs[i].update(inputs));
+    },
+  };
+}
+
+/** Logits keep pace with the words: a new one's is 0. */
+function keepLogits(next, at, count, length) {
+  const kept = next.logit.slice(at, at + Math.min(count, length));
+  next.logit.splice(at, count, ...kept, ...Array(length - kept.length).fill(0));
+}
+
+// ---------------------------------------------------------------- the chain
+
+/**
+ * The likeliest tokens after each step, a column each; what is cut is struck out where it is cut.
+ */
+function steps(widget) {
+  const HEADS = [
+    ["model", "softmax(z)"],
+    ["temperature", "softmax(z / τ)"],
+    ["top-k", "cut, renormalised"],
+    ["top-p", "cut, renormalised"],
+  ];
+  const body = h("tbody");
+  const total = (kind, name) =>
+    h(
+      "tr",
+      { class: `total ${kind}`, "data-output": kind },
+      h("th", { scope: "row" }, name),
+      ...STAGES.map(() => h("td")),
+    );
+  const feet = [
+    total("left", "tokens left"),
+    total("mass", "mass not cut"),
+    total("entropy", "entropy, nats"),
+  ];
+  const table = h(
+    "table",
+    { class: "chain" },
+    h("caption", {}, "Step by step, likeliest first"),
+    columnHeads(
+      null,
+      ...HEADS.map(([name, formula]) => [h("b", {}, name), h("span", {}, formula)]),
+    ),
+    body,
+    h("tfoot", {}, ...feet),
+  );
+  const says = h("p", { class: "note verdict", role: "status" });
+  const broken = h(
+    "p",
+    { class: "broken-key" },
+    h("span", { "aria-hidden": "true" }, h("i", { class: "broken" })),
+    "A bar with a gap is cut short: the others together are too many for the scale.",
+  );
+  const make = () =>
+    h("tr", {}, h("th", { scope: "row" }), ...STAGES.map(() => h("td", {}, h("i"), h("span"))));
+  return {
+    element: h("div", { class: "column", "data-output": "" }, table, broken, says),
+    update(inputs, outputs) {
+      const now = told(widget, inputs, outputs);
+      if (!now) return;
+      const most = scaleOf(now.rows);
+      broken.hidden = !now.rows.some(({ shares }) => shares.some((share) => share > most));
+      fillList(body, now.rows, make, (tr, { name, unseen, others, hit, shares, left }) => {
+        write(tr.firstChild, name);
+        mark(
+          tr,
+          "class",
+          [hit && "hit", unseen && "unseen", others && "others"].filter(Boolean).join(" "),
+        );
+        shares.forEach((share, i) => {
+          const cell = tr.children[i + 1];
+          const [bar, text] = cell.children;
+          const before = i > 0 ? shares[i - 1] : share;
+          const cut = share === 0 && before > 0 && i > 1;
+          const length = (cut ? before : share) / most; // in units of the scale
+          const drawn = Math.min(1, length).toFixed(3);
+          if (bar.style.getPropertyValue("--length") !== drawn)
+            bar.style.setProperty("--length", drawn);
+          mark(bar, "class", length > 1 ? "broken" : "");
+          mark(cell, "class", cut ? "cut" : share === 0 ? "gone" : "");
+          mark(cell, "data-value", String(share));
+          // the cut went through the middle of them
+          const some = others && share > 0 && left[i] < left[0];
+          write(
+            text,
+            cut
+              ? "cut"
+              : share === 0 && i > 1
+                ? ""
+                : `${percent(share)}${some ? `, ${left[i]} left` : ""}`,
+          );
+        });
+      });
+      feet.forEach((tr, row) =>
+        STAGES.forEach((_, i) => {
+          const value = [now.count, now.mass, now.entropy][row][i];
+          mark(tr.children[i + 1], "data-value", String(value));
+          write(
+            tr.children[i + 1],
+            row === 0 ? String(value) : row === 1 ? (i === 0 ? "" : percent(value)) : nats(value),
+          );
+        }),
+      );
+      write(says, summary(now));
+    },
+  };
+}
+
+const WIDER = 2.5; // so much longer than a token's bar those of all others together may be
+
+/** The share that the longest bar stands for. What is beyond it is drawn with a gap. */
+function scaleOf(rows) {
+  const longest = (own) =>
+    Math.max(
+      0,
+      ...rows.filter(({ others }) => Boolean(others) === own).flatMap(({ shares }) => shares),
+    );
+  const [single, together] = [longest(false), longest(true)];
+  return together > WIDER * single ? single : Math.max(single, together);
+}
+
+function summary({ V, count, mass, entropy }) {
+  const left = `${count[3]} of ${V} tokens ${count[3] === 1 ? "is" : "are"} left`;
+  const [byK, byP] = [1 - mass[2], mass[2] - mass[3]];
+  const cut =
+    1 - mass[3] < 1e-7
+      ? "top-k and top-p cut nothing"
+      : `cut was ${percent(1 - mass[3])} of the mass (${percent(byK)} by top-k, ` +
+        `${percent(byP)} by top-p)`;
+  return `${left}; ${cut}. Entropy: ${nats(entropy[0])} nats before, ${nats(entropy[3])} after.`;
+}
+
+// ---------------------------------------------------------------- the draw
+
+/** The line from 0 to 1, a piece of it for each token that is left, and u, which can be dragged. */
+function line(widget) {
+  const pieces = h("div", { class: "pieces" });
+  const pin = h("span", { class: "pin" });
+  const { range, called: typed, update } = knob(widget, "u", "u", { ends: [0, 1], step: 0.001 });
+  const says = h("p", { class: "note lands", role: "status" });
+  const ground = h(
+    "div",
+    { class: "ground" },
+    h("div", { class: "bar", "data-output": "", "aria-hidden": "true" }, pieces, pin),
+    range,
+    h(
+      "p",
+      { class: "ends", "aria-hidden": "true" },
+      ...["0", "0.25", "0.5", "0.75", "1"].map((text) => h("span", {}, text)),
+    ),
+  );
+  let wide = 640; // pixels
+  new ResizeObserver(
+    ([
+      {
+        contentRect: { width },
+      },
+    ]) => {
+      if (!width || Math.abs(width - wide) < 1) return;
+      wide = width;
+      widget.repaint("outputs");
+    },
+  ).observe(pieces);
+  return {
+    element: h(
+      "section",
+      { class: "block" },
+      h("h3", {}, "The draw: which token does u fall on?"),
+      ground,
+      h("div", { class: "typed" }, typed, h("span", { "data-output": "" }, says)),
+    ),
+    update(inputs, outputs) {
+      const { u } = inputs;
+      update(inputs, outputs);
+      stretch(pin, u, "left");
+      const now = told(widget, inputs, outputs);
+      if (!now) return;
+      fillList(
+        pieces,
+        now.segments,
+        () => h("span"),
+        (piece, { id, name, from, to }, i) => {
+          mark(
+            piece,
+            "style",
+            `left: ${(100 * from).toFixed(3)}%; width: ${(100 * (to - from)).toFixed(3)}%`,
+          );
+          mark(
+            piece,
+            "class",
+            [i % 2 ? "odd" : "even", id === now.hit?.id && "hit"].filter(Boolean).join(" "),
+          );
+          write(piece, (to - from) * wide > 8 * [...name].length + 5 ? name : "");
+        },
+      );
+      const { hit } = now;
+      if (hit)
+        write(
+          says,
+          `falls on ${called(namesOf(widget, inputs)[hit.id])}, from ${exact(hit.from)} to ` +
+            `${exact(hit.to)}: the first token whose probability, added to all before it, lies ` +
+            `above u.`,
+        );
+    },
+  };
+}
+
+/** A hundred draws: how often each token came, beside how often it should. */
+function draws(widget) {
+  const body = h("tbody");
+  const caption = h("caption");
+  const table = h(
+    "table",
+    { class: "draws" },
+    caption,
+    columnHeads(null, null, "drawn", "expected"),
+    body,
+  );
+  const again = redraw(widget, `Draw ${DRAWS} anew`);
+  const make = () =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }),
+      h("td", { class: "track" }, h("span", { "aria-hidden": "true" }, h("i"), h("b"))),
+      h("td"),
+      h("td"),
+    );
+  return {
+    element: h(
+      "section",
+      { class: "block", "data-output": "" },
+      h("h3", {}, `${DRAWS} draws`),
+      again,
+      table,
+    ),
+    update(inputs, outputs) {
+      write(caption, `With ${DRAWS} numbers u of seed ${inputs.seed}. Bar: drawn; line: expected`);
+      const now = told(widget, inputs, outputs);
+      if (!now) return;
+      const rows = now.rows.filter(({ shares }) => shares[3] > 0);
+      const most = Math.max(...rows.map(({ expected, drawn }) => Math.max(expected, drawn)));
+      fillList(
+        body,
+        rows,
+        make,
+        (tr, { name, unseen, others, left: remaining, expected, drawn }) => {
+          const [token, track, came, should] = tr.children;
+          write(token, others ? othersOf(remaining[3]) : name);
+          mark(tr, "class", unseen || others ? "unseen" : "");
+          const [bar, tick] = track.firstChild.children;
+          stretch(bar, drawn / most);
+          stretch(tick, expected / most, "left");
+          write(came, String(drawn));
+          mark(came, "data-value", String(drawn));
+          write(should, expected.toFixed(1));
+        },
+      );
+    },
+  };
+}
+
+after.style = ".after-all { overflow-wrap: anywhere; max-width: none; }";
+own.style = `
+.own[hidden] { display: none; }
+.logits { list-style: none; margin: 4px 0 0; padding: 0; display: grid;
+  grid-template-columns: repeat(auto-fill, minmax(min(100%, 300px), 1fr)); gap: 4px 22px; }
+.logits .called { width: 144px; }
+.logits .called span { flex: 1; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+`;
+steps.style = `
+.chain { width: 100%; table-layout: fixed; border-collapse: separate; border-spacing: 0; }
+.chain caption { padding-bottom: 2px; }
+.chain thead td { width: 82px; }
+.chain thead th { max-width: none; text-align: left; padding: 0 0 4px 10px; vertical-align: bottom;
+  white-space: normal; }
+.chain thead b { display: block; font-size: 13.5px; font-weight: 600; color: var(--text); }
+.chain tbody th { font-size: 14px; color: var(--text); font-weight: 600; padding: 0 4px;
+  max-width: none; }
+.chain .unseen th, .chain .others th { font-weight: 400; font-style: italic; font-size: 13px;
+  color: var(--soft); }
+.chain tbody td { position: relative; height: 24px; padding: 0 0 0 10px; font-size: 12.5px;
+  white-space: nowrap; }
+.chain { --left: 10px; }
+.chain tbody td i { position: absolute; left: var(--left); top: 3px; bottom: 3px;
+  width: calc((100% - var(--left)) * var(--length, 0)); min-width: 1px; border-radius: 2px;
+  background: color-mix(in oklab, var(--ground), var(--above) 50%); }
+.chain tbody td span { position: relative; padding-left: 4px; }
+.chain .cut i {
+  background: repeating-linear-gradient(135deg, color-mix(in oklab, var(--ground),
+  var(--under) 55%) 0 4px, transparent 4px 7px);
+  border: 1px solid color-mix(in oklab, var(--ground), var(--under) 70%); }
+.chain .gone i { display: none; }
+.broken { --gap: transparent calc(100% - 22px), #000 0 calc(100% - 18px),
+  transparent 0 calc(100% - 15px), #000 0 calc(100% - 11px), transparent 0 calc(100% - 8px), #000 0;
+  mask-image: linear-gradient(105deg, #000 calc(100% - 25px), var(--gap)); }
+.chain .others span { background: color-mix(in oklab, var(--ground) 72%, transparent);
+  border-radius: 3px; }
+.broken-key { display: flex; gap: 8px; align-items: center; margin: 2px 0 0; font-size: 12.5px;
+  color: var(--soft); }
+.broken-key[hidden] { display: none; }
+.broken-key i { display: block; width: 44px; height: 14px; border-radius: 2px;
+  background: color-mix(in oklab, var(--ground), var(--above) 50%); }
+.chain .cut span { padding: 0 4px; background: var(--ground); border-radius: 3px; margin-left: 4px;
+  }
+.chain .others i { opacity: .55; }
+.chain .hit th, .chain .hit td { background: color-mix(in oklab, var(--ground), var(--accent) 13%);
+  }
+.chain tfoot th { text-align: left; white-space: nowrap; overflow: visible; max-width: none; }
+.chain tfoot td { padding: 1px 0 1px 14px; font-size: 13px; }
+.chain tfoot tr:first-child > * { border-top: 1px solid var(--line); padding-top: 4px; }
+.verdict { max-width: none; min-height: 1.45em; }
+@media (max-width: 600px) {
+  .chain thead td { width: 60px; }
+  .chain thead th { padding-left: 2px; } .chain thead b { font-size: 12px; letter-spacing: -.2px;
+    } .chain thead span { display: none; }
+  .chain tbody td { padding-left: 4px; font-size: 11.5px; } .chain { --left: 4px; }
+  .chain tbody td span { padding-left: 2px; }
+  .chain .others td { white-space: normal; line-height: 1.15; padding-block: 3px;
+    } .chain .others th { white-space: normal; line-height: 1.1; }
+  .chain tfoot th { white-space: normal; font-size: 11.5px; line-height: 1.2;
+    } .chain tfoot td { padding-left: 6px; font-size: 12px; }
+  .chain tbody th, .chain .unseen th, .chain .others th { font-size: 12.5px; padding: 0 2px 0 0; }
+  .verdict { min-height: 4.4em; }
+}
+`;
+line.style = `
+.ground { position: relative; }
+.bar { position: relative; height: 34px; border: 1px solid var(--line); border-radius: 4px; }
+.pieces { position: absolute; inset: 0; overflow: hidden; border-radius: 3px; }
+.pieces span { position: absolute; top: 0; bottom: 0; overflow: hidden; text-align: center;
+  line-height: 32px; font-size: 13px; white-space: nowrap; }
+.pieces .even { background: color-mix(in oklab, var(--ground), var(--above) 32%); }
+.pieces .odd { background: color-mix(in oklab, var(--ground), var(--above) 16%); }
+.pieces .hit { background: color-mix(in oklab, var(--ground), var(--under) 52%); font-weight: 650; }
+.pin { position: absolute; top: -4px; bottom: -8px; width: 2px; margin-left: -1px;
+  background: var(--text); pointer-events: none; }
+.ground input[type=range] { position: absolute; left: -12px; top: 0; width: calc(100% + 24px);
+  height: 60px; margin: 0; appearance: none; background: none; cursor: ew-resize;
+  touch-action: pan-y; }
+.ground input[type=range]::-webkit-slider-runnable-track { background: none; height: 60px; }
+.ground input[type=range]::-moz-range-track { background: none; height: 60px; }
+.ground input[type=range]::-webkit-slider-thumb { appearance: none; width: 24px; height: 60px;
+  border: 0; background: none;
+  background: radial-gradient(circle at 50% 46px, var(--text) 0 6.5px, transparent 7.5px); }
+.ground input[type=range]::-moz-range-thumb { width: 24px; height: 60px; border: 0;
+  border-radius: 0;
+  background: radial-gradient(circle at 50% 46px, var(--text) 0 6.5px, transparent 7.5px); }
+.ground input[type=range]:focus-visible { outline: 2px solid var(--accent); outline-offset: 0;
+  border-radius: 6px; }
+.ground .ends { display: flex; justify-content: space-between; margin: 24px 0 0; font-size: 12px;
+  color: var(--soft); font-variant-numeric: tabular-nums; }
+.typed { display: flex; flex-wrap: wrap; gap: 4px 8px; align-items: baseline; margin-top: 4px;
+  font-size: 14px; }
+.typed > [data-output] { flex: 1 1 260px; }
+.lands { margin: 0; max-width: none; min-height: 2.9em; }
+`;
+draws.style = `
+.block > button { margin-bottom: 6px; }
+.draws { width: 100%; table-layout: fixed; }
+.draws caption { font-weight: 400; font-size: 13px; color: var(--soft); white-space: normal; }
+.draws thead td:first-child { width: 82px; }
+.draws thead th { width: 64px; max-width: none; text-align: right; padding: 0; }
+.draws tbody th { font-size: 14px; color: var(--text); font-weight: 600; padding: 0 4px;
+  max-width: none; }
+.draws .unseen th { font-weight: 400; font-style: italic; font-size: 13px; color: var(--soft); }
+.draws td { padding: 2px 0; font-size: 13px; text-align: right; }
+.draws .track { padding-left: 10px; }
+.track span { position: relative; display: block; height: 16px; margin-right: 2px;
+  border-radius: 3px; background: color-mix(in oklab, var(--ground), var(--line) 34%); }
+.track i { display: block; height: 100%; border-radius: 3px;
+  background: color-mix(in oklab, var(--ground), var(--above) 60%); }
+.track b { position: absolute; top: -2px; bottom: -2px; width: 3px; margin-left: -1.5px;
+  border-radius: 1px; background: var(--text); box-shadow: 0 0 0 1px var(--ground); }
+@media (max-width: 600px) {
+  .draws thead td:first-child { width: 62px; }
+  .draws thead th { width: 66px; } .draws thead th:nth-child(3) { width: 44px; }
+  .draws .track { padding-left: 4px; }
+  .draws tbody th, .draws .unseen th { font-size: 12.5px; padding: 0 2px 0 0; }
+}
+`;
+
+const V = (inputs, widget) => namesOf(widget, inputs).length;
+
+export default live("From logits to one token, live", (ui) => [
+  ui.use(distributions),
+  ui.use(after),
+  ui.use(own, ui.words("", keepLogits)),
+  ui.knobs(
+    ui.knob("temperature", "temperature", { step: 0.05, note: heats }),
+    ui.knob("k", "top-k", {
+      ends: (inputs, widget) => [1, V(inputs, widget)],
+      note: (k, inputs, widget) => tops(k, V(inputs, widget)),
+    }),
+    ui.knob("p", "top-p", { step: 0.01, note: nuclei }),
+  ),
+  ui.use(steps),
+  ui.use(line),
+  ui.use(draws),
+]);

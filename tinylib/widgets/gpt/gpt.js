@@ -1,0 +1,535 @@
+import { idsOf } from "../page/inputs.js";
+import { candidateLine, candidateList, fillCandidate } from "../ui/candidates.js";
+import { headMaps } from "../ui/heads.js";
+import { chooser, ofModel } from "../ui/models.js";
+import {
+  h,
+  live,
+  mark,
+  percent,
+  powerOfTen,
+  readOnce,
+  short,
+  tint,
+  typeset,
+  within,
+  write,
+} from "../ui/parts.js";
+import { paint } from "../ui/pixels.js";
+import { topK } from "../page/search.js";
+import { fillList, text, visible } from "../ui/sentences.js";
+import {
+  TEXT_STYLE,
+  beginnings,
+  byArrows,
+  called,
+  fillText,
+  looksMostAt,
+  tail,
+} from "../ui/texts.js";
+import { BOS } from "../page/translator.js";
+
+/** What torch does in a kernel, in compute() of gpt.py. */
+export async function program(run, { prompt, story, variant }) {
+  const tokens = variant ? [BOS, ...story] : prompt;
+  return { which: variant, tokens, ...(await run("gpt-look", { tokens })) };
+}
+
+const TEXTS = ["prompt", "story"]; // what each model reads
+const CANDIDATES = 10;
+const NATS = 5; // a surprise of so many nats, or more, has the full tint
+const SEVERAL = { characters: 40, words: 12 }; // written by one press
+
+// ---------------------------------------------------------------- what was read
+
+/**
+ * The tokens that the model read; at each of them what it expects next, and where its heads look.
+ */
+const readBy = readOnce(readingOf);
+
+/** Whether that is the text that stands there now: the answer may still be on its way. */
+function isCurrent({ spec, inputs }, { variant, ids, first }) {
+  const read = Array.from(ids.subarray(first));
+  return variant === inputs.variant && String(read) === String(idsOf(spec, inputs)[TEXTS[variant]]);
+}
+
+function readingOf(
+  { spec },
+  { which, tokens, logits, probabilities, surprise, loss, perplexity, attention },
+) {
+  const [variant] = which.data;
+  const { kind } = spec.facts.models[variant];
+  const vocabulary = spec.sentences[TEXTS[variant]];
+  const [[N, V], [L, H]] = [probabilities.shape, attention.shape];
+  return {
+    variant,
+    kind,
+    N,
+    L,
+    H,
+    vocabulary,
+    ids: tokens.data,
+    first: kind === "words" ? 1 : 0, // <bos> is not the reader's
+    names: Array.from(tokens.data, (id) => vocabulary[id]),
+    logits: (t) => logits.data.subarray(t * V, (t + 1) * V),
+    shares: (t) => probabilities.data.subarray(t * V, (t + 1) * V),
+    surprise: (t) => (t > 0 ? surprise.data[t - 1] : undefined),
+    said: surprise.data.length,
+    loss: loss.data[0],
+    perplexity: perplexity.data[0],
+    map: (head) => attention.data.subarray(head * N * N, (head + 1) * N * N),
+    looks: (head, t) => attention.data.subarray((head * N + t) * N, (head * N + t) * N + t + 1),
+  };
+}
+
+/** The token that the reader looks at: the one under the pointer, else the one that was chosen. */
+function lookedAt(widget, { N, first }) {
+  return within(widget.hovered ?? widget.query + first, [first, N - 1]);
+}
+
+const nats = (surprise) => `${surprise.toFixed(2)} nats`;
+
+// ---------------------------------------------------------------- the model and the text
+
+// ---------------------------------------------------------------- what comes next
+
+const kindOf = ({ spec, inputs: { variant } }) => spec.facts.models[variant].kind;
+
+/** Write a token at the end; what is wrong with that, if anything, is said, or `tell` is told. */
+function put(widget, token, field, tell) {
+  widget.edit(
+    field,
+    (inputs) => {
+      if (inputs.variant) inputs.story = `${inputs.story.trimEnd()} ${token}`;
+      else inputs.prompt += token;
+    },
+    tell,
+  );
+}
+
+/** The likeliest token at the end of the text. */
+function likeliest({ shares, N, vocabulary }) {
+  return vocabulary[topK(shares(N - 1), 1)[0]];
+}
+
+/** What cannot be written: <eos>, which ends a story, and its like. */
+const isSpecial = (token) => /^<.+>$/.test(token);
+
+/** The likeliest next tokens; a click writes one. */
+function candidates(widget) {
+  const answer = h("p", { class: "note answer" });
+  const detail = h("p", { class: "note detail" });
+  const list = candidateList("the likeliest next tokens");
+  let told; // the place of which the note tells, if it is not the first
+  const tell = (place = 0) => {
+    const { shares, logits, N, vocabulary } = readBy(widget);
+    told = place;
+    const id = list.children[place].token;
+    typeset(
+      detail,
+      `${called(vocabulary[id])}: p = ${powerOfTen(shares(N - 1)[id].toPrecision(4))}, logit ` +
+        `${signed(logits(N - 1)[id])}`,
+    );
+  };
+  const make = (place) =>
+    h(
+      "li",
+      {},
+      candidateLine(
+        "button",
+        {
+          type: "button",
+          click: () =>
+            put(widget, readBy(widget).vocabulary[list.children[place].token], Symbol("next")),
+          pointerenter: () => tell(place),
+          focus: () => tell(place),
+          pointerleave: () => tell(),
+          blur: () => tell(),
+        },
+        {},
+      ),
+    );
+  const element = h(
+    "div",
+    { class: "column", "data-output": "" },
+    h("span", { class: "label" }, "What comes next? Click one to write it"),
+    list,
+    detail,
+    answer,
+  );
+  return {
+    element,
+    update(inputs) {
+      const read = readBy(widget);
+      const { shares, N, vocabulary, variant } = read;
+      element.classList.toggle("waiting", variant !== inputs.variant);
+      const row = shares(N - 1);
+      fillList(list, topK(row, CANDIDATES), make, (li, id) => {
+        li.token = id;
+        const button = li.firstChild;
+        const name = visible(vocabulary[id]);
+        fillCandidate(button, name, [row[id]], [percent(row[id])], name !== vocabulary[id]);
+        button.disabled = isSpecial(vocabulary[id]);
+        mark(button, "data-input", TEXTS[inputs.variant]);
+      });
+      tell(told);
+      const truth = trueAnswer(widget, inputs);
+      write(
+        answer,
+        truth && isCurrent(widget, read)
+          ? `By the story it is “${truth}”: the model gives that ` +
+              `${percent(row[vocabulary.indexOf(truth)])}.`
+          : "",
+      );
+    },
+  };
+}
+
+const signed = (number) => number.toFixed(2).replace("-", "−");
+
+/** The answer to the question that the text ends with, if it is a story that was offered. */
+function trueAnswer({ spec: { facts } }, { story, variant }) {
+  return variant
+    ? Object.values(facts.stories).find((group) => Object.hasOwn(group, story))?.[story]
+    : undefined;
+}
+
+/**
+ * Writes on by itself, the likeliest each time, until it has written enough or the reader steps
+ * in.
+ */
+function writer(widget) {
+  let job = null; // what it is doing: { left, field, inputs: those that it made last }
+  let doneWith = ""; // the inputs of which the note tells
+  const note = h("p", { class: "note told", role: "status" });
+  const one = h(
+    "button",
+    {
+      type: "button",
+      click: () => {
+        const token = likeliest(readBy(widget));
+        if (isSpecial(token)) stop(THE_END);
+        else put(widget, token, Symbol("one more"));
+      },
+    },
+    "Write 1 more",
+  );
+  const several = h("button", { type: "button", click: () => begin() });
+  const halt = h("button", { type: "button", click: () => stop() }, "Stop");
+  const show = () => {
+    const focused = several.getRootNode().activeElement;
+    several.hidden = Boolean(job);
+    halt.hidden = !job;
+    if (focused === several && job) halt.focus();
+    if (focused === halt && !job) several.focus();
+  };
+  const stop = (why = "") => {
+    job = null;
+    widget.stream(false);
+    doneWith = JSON.stringify(widget.inputs);
+    write(note, why);
+    show();
+  };
+  const typed = ({ target }) => {
+    if (job && target.matches("textarea")) stop();
+  };
+  const begin = () => {
+    widget.frame.addEventListener("focusin", typed); // once, however often it is asked
+    job = {
+      left: SEVERAL[kindOf(widget)],
+      field: Symbol("write on"),
+      inputs: JSON.stringify(widget.inputs),
+    };
+    widget.stream(true);
+    write(note, "");
+    show();
+    goOn();
+  };
+  const goOn = () => {
+    if (!job) return;
+    if (JSON.stringify(widget.inputs) !== job.inputs || job.left === 0) {
+      stop();
+      return;
+    }
+    const told = readBy(widget);
+    if (!isCurrent(widget, told)) return; // the answer will call again
+    const token = likeliest(told);
+    if (isSpecial(token)) {
+      stop(THE_END);
+      return;
+    }
+    let wrong = "";
+    put(widget, token, job.field, (what) => {
+      wrong = what;
+    });
+    if (wrong) {
+      stop(`The text is full: ${wrong}`);
+      return;
+    }
+    job.left -= 1;
+    job.inputs = JSON.stringify(widget.inputs);
+  };
+  return {
+    element: h(
+      "div",
+      { class: "column", "data-output": "" },
+      h("div", { class: "onward" }, one, several, halt, h("span", {}, "always the likeliest")),
+      note,
+    ),
+    reset: () => stop(),
+    update(inputs) {
+      if (!several.textContent) show();
+      write(several, `Write ${SEVERAL[kindOf(widget)]} more`);
+      for (const button of [one, several]) mark(button, "data-input", TEXTS[inputs.variant]);
+      if (!job && note.textContent && JSON.stringify(inputs) !== doneWith) write(note, "");
+      if (!job || job.seen === widget.model.get("outputs")) return;
+      job.seen = widget.model.get("outputs");
+      requestAnimationFrame(goOn); // the reader sees each one, and can step in
+    },
+  };
+}
+
+const THE_END = "The likeliest now is the end: the story is told.";
+
+// ---------------------------------------------------------------- surprise, and where the heads
+// look
+
+/**
+ * The text, tinted by how surprised the model was; arrows, a click or the pointer choose a token.
+ */
+function surprises(widget) {
+  const line = h("div", {
+    class: "text surprise",
+    "data-output": "surprise",
+    role: "listbox",
+    tabindex: "0",
+    "aria-label": "your text: choose a token by the arrow keys",
+    keydown: (event) => {
+      const { N, first } = readBy(widget);
+      const to = byArrows(event, lookedAt(widget, { N, first }) - first, N - 1 - first);
+      if (to !== undefined) choose(widget, to);
+    },
+    click: ({ target }) => {
+      if (target.place !== undefined) choose(widget, target.place);
+    },
+    pointerover: ({ target }) => hover(widget, target.place),
+    pointerleave: () => hover(widget, undefined),
+  });
+  const note = h("p", { class: "note at", "aria-live": "polite" });
+  const mean = h("p", { class: "note mean" });
+  const element = h(
+    "div",
+    { class: "column", "data-output": "" },
+    h("span", { class: "label" }, "How surprised was it? Click, or use the arrows"),
+    line,
+    h(
+      "p",
+      { class: "scale" },
+      h("span", {}, "0"),
+      h("span", { class: "ramp" }),
+      h("span", {}, `${NATS} nats or more`),
+    ),
+    note,
+    mean,
+  );
+  const make = (place) => {
+    const span = h("span", { role: "option", id: `token-${place}` });
+    span.place = place;
+    return span;
+  };
+  return {
+    element,
+    update({ variant }) {
+      const told = readBy(widget);
+      element.classList.toggle("waiting", told.variant !== variant);
+      const at = lookedAt(widget, told);
+      fillText(line, told, make, (span, t) => {
+        const surprise = told.surprise(t);
+        tint(span, Math.min(1, (surprise ?? 0) / NATS));
+        if (surprise === undefined) span.removeAttribute("data-value");
+        else mark(span, "data-value", String(surprise));
+        mark(span, "aria-selected", String(t === at));
+        mark(span, "aria-label", visible(told.names[t]));
+        return t === at ? " at" : "";
+      });
+      mark(line, "aria-activedescendant", `token-${at - told.first}`);
+      typeset(note, surpriseAt(told, at));
+      typeset(mean, meanOf(told));
+    },
+  };
+}
+
+/** What the model said to one token. */
+function surpriseAt(told, t) {
+  const { shares, names, vocabulary, ids } = told;
+  if (t === 0) return `${called(names[t])} comes first: nothing was said of it.`;
+  const before = tail(told, t);
+  const best = topK(shares(t - 1), 3).map(
+    (id) => `${called(vocabulary[id])} ${percent(shares(t - 1)[id])}`,
+  );
+  return (
+    `${called(names[t])}${before ? ` after “${before}”` : " at the start"}: p = ` +
+    `${powerOfTen(shares(t - 1)[ids[t]].toPrecision(3))}, −ln p = ${nats(told.surprise(t))}. ` +
+    `Likeliest there: ${best.join(", ")}.`
+  );
+}
+
+/** The mean over the whole text, and what it means. */
+function meanOf({ said, kind, loss, perplexity, vocabulary }) {
+  if (!said) return "The loss begins with the second character: write one more.";
+  const [one, after] = kind === "words" ? ["word", ""] : ["character", " after the first"];
+  return (
+    `Loss, the mean over the ${said} ${one}${said === 1 ? "" : "s"}${after}: ` +
+    `${loss.toFixed(3)} nats. ` +
+    `Perplexity: e^{${loss.toFixed(3)}} = ${short(perplexity)}. ` +
+    `A guess among all ${vocabulary.length}: ln ${vocabulary.length} = ` +
+    `${Math.log(vocabulary.length).toFixed(2)} nats.`
+  );
+}
+
+function choose(widget, place) {
+  widget.hovered = undefined;
+  widget.look(place);
+}
+
+/** The token under the pointer is looked at for as long as it is there. */
+function hover(widget, place) {
+  const { first } = readBy(widget);
+  const at = place === undefined ? undefined : place + first;
+  if (widget.hovered === at) return;
+  widget.hovered = at;
+  widget.repaint("outputs");
+}
+
+// ---------------------------------------------------------------- the heads
+
+/** The head whose looks are shown on the text: the reader's, else the one that is offered. */
+function headOf(widget, { variant, L, H }) {
+  return Math.min(widget.heads?.[variant] ?? widget.spec.facts.models[variant].head, L * H - 1);
+}
+
+/** The text, tinted by where one head looks from the chosen token; and in words. */
+function gaze(widget) {
+  const label = h("span", { class: "label" });
+  const line = h("div", {
+    class: "text gazed",
+    role: "img",
+    click: ({ target }) => {
+      if (target.place !== undefined) choose(widget, target.place);
+    },
+    pointerover: ({ target }) => point(target.place),
+    pointerleave: () => point(undefined),
+  });
+  const note = h("p", { class: "note" });
+  const element = h("div", { class: "column gaze-of", "data-output": "" }, label, line, note);
+  const make = (place) => {
+    const span = h("span");
+    span.place = place;
+    return span;
+  };
+  let pointed; // the token under the pointer
+  const point = (place) => {
+    pointed = place;
+    tell(readBy(widget));
+  };
+  const tell = (told) => {
+    const [head, at] = [headOf(widget, told), lookedAt(widget, told)];
+    const row = told.looks(head, at);
+    const s = pointed === undefined ? undefined : pointed + told.first;
+    if (s !== undefined) {
+      write(
+        note,
+        s > at
+          ? `${called(told.names[s])} stands later: no head sees it from there.`
+          : `${called(told.names[s])} at place ${s}: weight ${row[s].toFixed(4)}.`,
+      );
+      return;
+    }
+    write(note, looksMostAt(told.names, row, at));
+  };
+  return {
+    element,
+    update({ variant }) {
+      const told = readBy(widget);
+      element.classList.toggle("waiting", told.variant !== variant);
+      const [head, at] = [headOf(widget, told), lookedAt(widget, told)];
+      const row = told.looks(head, at);
+      write(
+        label,
+        `From ${called(told.names[at])}, layer ${Math.floor(head / told.H)}, head ` +
+          `${head % told.H} looks at`,
+      );
+      mark(line, "aria-label", "your text, tinted by where the head looks; in words below");
+      fillText(line, told, make, (span, t) => {
+        tint(span, t > at ? 0 : Math.sqrt(row[t]));
+        return t === at ? " at" : t > at ? " later" : "";
+      });
+      tell(told);
+    },
+  };
+}
+
+/** All heads' maps, small: a row for each token, the chosen one marked. */
+function heads(widget) {
+  return headMaps({
+    output: "attention",
+    label: "All heads: rows look, columns are looked at",
+    told({ variant }) {
+      const read = readBy(widget);
+      return { ...read, waiting: read.variant !== variant };
+    },
+    chosen: (told) => headOf(widget, told),
+    choose(i) {
+      widget.heads = { ...widget.heads, [widget.inputs.variant]: i };
+      widget.repaint("outputs");
+    },
+    draw({ canvas, markRow, fresh }, told, i) {
+      const { N } = told;
+      markRow(lookedAt(widget, told), N, N);
+      if (!fresh(told.ids)) return;
+      paint(canvas, told.map(i), N, { root: true });
+      mark(canvas, "aria-label", `weights, ${N} by ${N}`);
+    },
+    reset() {
+      widget.heads = undefined;
+    },
+  });
+}
+
+candidates.style = `${candidateList.style}
+.detail { min-height: 1.6em; padding-left: 6px; font-size: 13px; }
+.answer:empty { display: none; }
+`;
+writer.style = `
+.onward { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center; font-size: 13px;
+  color: var(--soft); }
+.told:empty { display: none; }
+`;
+surprises.style = `${TEXT_STYLE}
+.surprise .t {
+  background: color-mix(in oklab, var(--ground), var(--under) calc(var(--tl-heat, 0) * 55%)); }
+.scale { display: flex; gap: 8px; align-items: center; margin: 0; font-size: 12.5px;
+  color: var(--soft); }
+.ramp { width: 90px; height: 10px; border-radius: 3px;
+  background: linear-gradient(to right in oklab, var(--ground), color-mix(in oklab, var(--ground),
+  var(--under) 55%)); border: 1px solid var(--line); }
+.at.note { min-height: 4.8em; }
+`;
+heads.style = headMaps.style;
+
+export default live(
+  "A GPT that goes on with your text, live",
+  (ui) => [
+    ui.use(chooser),
+    ui.use(
+      ofModel,
+      0,
+      ui.use(text, "prompt", "Your text"),
+      ui.use(beginnings, "prompt", "prompts"),
+    ),
+    ui.use(ofModel, 1, ui.use(text, "story", "Your story"), ui.use(beginnings, "story", "stories")),
+    ui.row(ui.column(ui.use(candidates), ui.use(writer)), ui.use(surprises)),
+    ui.row(ui.use(gaze), ui.use(heads)),
+  ],
+  { query: -1 },
+);

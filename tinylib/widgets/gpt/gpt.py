@@ -1,0 +1,240 @@
+"""Chapter 12's widget: a text, how a GPT goes on with it, and where all its heads look."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from tinylib.gpt import GPT, negative_log_likelihood
+from tinylib.lab.data.text import BOS
+from tinylib.lab.look import capture
+from tinylib.lab.models.language import LanguageModel, load_language_model
+from tinylib.widgets import Limits, LiveWidget, table
+
+MODELS = {
+    "gpt-shakespeare-page": (
+        "Shakespeare, by characters",
+        "It has read a million characters of Shakespeare's plays, nothing else.",
+    ),
+    "gpt-stories": (
+        "stories, by words",
+        "It has read 20 000 short stories about who is where and who has what, nothing else.",
+    ),
+}
+"""The weights to choose from: what each model is called, and what it has been trained on."""
+
+HEADS = {"gpt-shakespeare-page": (1, 0), "gpt-stories": (4, 2)}
+"""Layer and head of each model whose looks are shown at first.
+
+Shakespeare's attends to the gaps between words. That of the stories attends, at the thing or person
+that is asked about, to its place or holder; chapter 12 shows that the answer does not depend on it.
+"""
+
+CANDIDATES = 8  # in the table that is stored
+
+PROMPTS = {
+    "how a speech begins": (
+        "ROMEO:\n",
+        "First Citizen:\nBefore we proceed any further, hear me speak.\n\nAll:\n",
+        "KING RICHARD III:\nA horse! a horse! my kingdom for a ",
+    ),
+    "from the tenth that it was not trained on": (
+        "GREMIO:\nGood morrow, neighbour Bap",
+        "PETRUCHIO:\nI am a gentleman of Ver",
+    ),
+    "nothing that Shakespeare wrote": (
+        "The computer on my desk is very ",
+        "abcabcabcabcabcabc",
+        "qzxj vkq wzx jjqv xkz",
+    ),
+}
+"""Texts to go on with, for the model that reads characters."""
+
+STORIES = {
+    "the answer needs one fact": """
+max sits in the office . tom is in the garden . the hat is in the garden . \
+tom picked up the hat and walked to the bedroom . who has the hat ? tom
+john sits in the kitchen . anna is in the office . the apple is in the office . \
+john walked to the office . he took the apple . where is john ? in the office
+max is in the office . mary sits in the cellar . the ball is in the cellar . \
+mary took the ball and joined max in the office . mary handed the ball to max . \
+max gave the ball to mary and went to the bedroom . he went to the kitchen . \
+who has the ball ? mary
+john is in the kitchen . emma sits in the kitchen . lucy sits in the kitchen . \
+the cup lies in the kitchen . emma took the cup . emma gave the cup to john . \
+lucy walked to the bedroom . what does emma carry ? nothing
+""",
+    "the answer needs several facts": """
+paul sits in the bedroom . emma is in the garden . the apple lies in the bedroom . \
+paul took the apple . paul went to the hall . where is the apple ? in the hall
+lucy waits in the garden . mary sits in the office . the hat is in the bedroom . \
+mary joined lucy in the garden . lucy ran to the bedroom . she picked up the hat . \
+what does lucy carry ? the hat
+anna sits in the hall . emma sits in the kitchen . max is in the bedroom . \
+the apple lies in the hall . emma ran to the hall . she picked up the apple . \
+who has the apple ? emma
+paul is in the office . anna is in the bedroom . the lamp is in the cellar . \
+anna joined paul in the office . she went to the cellar and grabbed the lamp . \
+where is the lamp ? in the cellar . paul joined anna in the cellar . who has the lamp ? anna
+""",
+}
+"""Held-out stories up to the answer to a question, for the model that reads words."""
+
+
+def questions() -> dict[str, dict[str, str]]:
+    """Of each of the stories all but the last word, which answers, and that word."""
+
+    def parted(text: str) -> dict[str, str]:
+        pairs = (line.rsplit(" ", 1) for line in text.strip().splitlines())
+        return {story: answer for story, answer in pairs}
+
+    return {kind: parted(text) for kind, text in STORIES.items()}
+
+
+# --- the model ---------------------------------------------------------------------------------
+
+
+def language_model(name: str) -> LanguageModel:
+    """The shipped model of that name, in the precision that torch computes in now."""
+    return in_precision(name, torch.get_default_dtype())
+
+
+@cache
+def in_precision(name: str, dtype: torch.dtype) -> LanguageModel:
+    loaded = load_language_model(name)
+    loaded.model.to(dtype)
+    return loaded
+
+
+class Prompted(NamedTuple):
+    r"""At each of N tokens: what comes next, and where every head looked.
+
+    ``surprise`` is that about each token but the first, $-\ln p$; ``loss`` is its mean, 0 if there
+    is none, and ``perplexity`` $e^{loss}$.
+    """
+
+    logits: Float[Tensor, "N V"]
+    probabilities: Float[Tensor, "N V"]
+    surprise: Float[Tensor, " M"]
+    loss: Float[Tensor, ""]
+    perplexity: Float[Tensor, ""]
+    attention: Float[Tensor, "L H N N"]
+
+
+def look(model: GPT, tokens: Int[Tensor, " N"]) -> Prompted:
+    """The model reads a text, all of it at once."""
+    with capture(model) as seen:
+        logits = model(tokens[None])[0]
+    maps = [tables[0] for name, tables in seen.items() if name.endswith("attention.weights")]
+    surprise = negative_log_likelihood(logits[:-1], tokens[1:])
+    loss = surprise.sum() / torch.ones_like(surprise).sum().clamp(min=1)
+    return Prompted(logits, logits.softmax(-1), surprise, loss, loss.exp(), torch.cat(maps))
+
+
+class Continued(NamedTuple):
+    """Which model read which tokens, and all that :class:`Prompted` tells of them."""
+
+    which: Int[Tensor, ""]
+    tokens: Int[Tensor, " N"]
+    logits: Float[Tensor, "N V"]
+    probabilities: Float[Tensor, "N V"]
+    surprise: Float[Tensor, " M"]
+    loss: Float[Tensor, ""]
+    perplexity: Float[Tensor, ""]
+    attention: Float[Tensor, "L H N N"]
+
+
+@torch.no_grad()
+def compute(
+    prompt: Int[Tensor, " T"],
+    story: Int[Tensor, " S"],
+    variant: Int[Tensor, ""],
+) -> Continued:
+    """The model chosen reads the prompt, or <bos> and the story."""
+    tokens = story.new_tensor([BOS, *story.tolist()]) if variant else prompt
+    model = language_model(list(MODELS)[int(variant)]).model
+    return Continued(variant, tokens, *look(model, tokens))
+
+
+# --- the widget --------------------------------------------------------------------------------
+
+
+class GPTWidget(LiveWidget):
+    """A text in, of characters or of words; out comes all that the model makes of it.
+
+    ``prompt`` is read by the first model, ``story`` by the second; ``variant`` chooses, 0 or 1.
+    """
+
+    compute = staticmethod(compute)
+    bench = (
+        "prompt",
+        "ROMEO:\nIt is the east, and Juliet is the sun. Arise, fair sun, a",
+        "ROMEO:\nIt is the west, and Juliet is the sun. Arise, fair sun, a",
+    )
+    steps: ClassVar[Sequence[Callable[..., Any]]] = (look,)
+    weights: ClassVar[Sequence[str]] = tuple(MODELS)
+
+    def __init__(
+        self, prompt: Any = "ROMEO:\n", story: Any = None, variant: Any = 0, **more: Any
+    ) -> None:
+        story = (
+            next(iter(questions()["the answer needs several facts"])) if story is None else story
+        )
+        super().__init__(prompt=prompt, story=story, variant=variant, **more)
+
+    @classmethod
+    def model(cls, name: str) -> nn.Module:
+        return language_model(name).model
+
+    @classmethod
+    def sentences(cls) -> dict[str, Sequence[str]]:
+        characters, words = (language_model(name).tokens.tokens for name in MODELS)
+        return {"prompt": characters, "story": words}
+
+    @classmethod
+    def limits(cls) -> Limits:
+        prompt, story = (language_model(name).model.config.max_len for name in MODELS)
+        return {"variant": (0, 1), "T": (1, prompt), "S": (1, story - 1), "N": (1, prompt)}
+
+    @classmethod
+    def facts(cls) -> dict[str, Any]:
+        prompts = {kind: dict.fromkeys(texts, "") for kind, texts in PROMPTS.items()}
+        return {
+            "models": list(map(model_facts, MODELS)),
+            "prompts": prompts,
+            "stories": questions(),
+        }
+
+    def shown(self, values: Mapping[str, Tensor]) -> str:
+        """The likeliest of what comes next."""
+        variant = self.inputs["variant"]
+        tokens = language_model(list(MODELS)[variant]).tokens.tokens
+        text = self.inputs["story" if variant else "prompt"]
+        best = values["probabilities"][-1].topk(CANDIDATES)
+        names = [visible(tokens[i]) for i in best.indices.tolist()]
+        caption = f"What comes after “{text.strip()}”, with probabilities"
+        return table(caption, best.values[None], ["p"], names)
+
+
+def model_facts(name: str) -> dict[str, Any]:
+    """What the page says of a model."""
+    loaded, (title, about), (layer, head) = language_model(name), MODELS[name], HEADS[name]
+    config = loaded.model.config
+    return {
+        "title": title,
+        "about": about,
+        "kind": loaded.kind,
+        "layers": config.layers,
+        "heads": config.H,
+        "parameters": sum(p.numel() for p in loaded.model.parameters()),
+        "head": layer * config.H + head,
+    }
+
+
+def visible(token: str) -> str:
+    """A name for what is not seen on paper: that of sentences.js."""
+    names = {" ": "space", "\n": "new line", "<bos>": "the start", "<eos>": "the end"}
+    return names.get(token, token)

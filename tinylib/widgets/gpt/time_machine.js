@@ -1,0 +1,451 @@
+import { uniform } from "../page/chance.js";
+import { offers, redraw } from "../ui/controls.js";
+import { knob } from "../ui/knobs.js";
+import { h, live, mark, percent, stretch, whole, write } from "../ui/parts.js";
+import { plane, through } from "../ui/plot.js";
+import { topK } from "../page/search.js";
+import { fillList, text, visible } from "../ui/sentences.js";
+
+/** What torch does in a kernel, in compute() of time_machine.py. */
+export async function program(
+  run,
+  { prompt, step, seed },
+  {
+    limits: {
+      L: [L],
+      D: [D],
+    },
+    facts,
+    outputs,
+  },
+) {
+  const none = { dims: [L, 0, D], data: new Float32Array(0) };
+  let [token, cached_keys, cached_values, first] = [prompt, none, none, null];
+  const written = [];
+  for (const u of uniform(seed, Number(outputs.written))) {
+    const said = await run("time_machine-go_on", {
+      index: step,
+      token,
+      u,
+      cached_keys,
+      cached_values,
+    });
+    first ??= said.probabilities;
+    token = [Number(said.drawn.data[0])];
+    [cached_keys, cached_values] = [said.now_keys, said.now_values];
+    written.push(token[0]);
+  }
+  const usual = [facts.unigram, facts.bigram[prompt.at(-1)]];
+  const { overlaps } = await run("time_machine-compare", { p: first, usual });
+  return { which: step, given: prompt, next: first, overlaps, written };
+}
+
+/** Where snapshot i stands in a drawing: they are evenly apart, as on the slider. */
+const acrossTime = (i, count) => `${((100 * i) / (count - 1)).toFixed(2)}%`;
+const inShort = (steps) => (steps < 1000 ? String(steps) : `${steps / 1000}k`);
+const afterSteps = (steps) =>
+  steps === 0 ? "before training" : `after ${whole(steps)} step${steps === 1 ? "" : "s"}`;
+
+/** The slider through time: every stop is a snapshot. A button plays it, if motion is welcome. */
+function timeSlider(widget) {
+  const { steps } = widget.spec.facts;
+  const last = steps.length - 1;
+  let timer = 0;
+  const go = (to) =>
+    widget.edit("step", (next) => {
+      next.step = to;
+    });
+  const stop = () => {
+    clearInterval(timer);
+    timer = 0;
+    write(play, "Play");
+  };
+  const slider = knob(widget, "step", "training step", {
+    slide: (to) => {
+      stop();
+      go(to);
+    },
+    say: (step) => afterSteps(steps[step]),
+  });
+  const play = h(
+    "button",
+    {
+      type: "button",
+      class: "play",
+      "data-input": "step",
+      click: () => {
+        if (timer) {
+          stop();
+          return;
+        }
+        if (widget.inputs.step === last) go(0);
+        write(play, "Pause");
+        timer = setInterval(() => {
+          if (!play.isConnected || widget.inputs.step >= last) {
+            stop();
+            return;
+          }
+          go(widget.inputs.step + 1);
+          if (widget.inputs.step === last) stop();
+        }, 1100);
+      },
+    },
+    "Play",
+  );
+  play.hidden = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const ticks = steps.map((step, i) =>
+    h(
+      "button",
+      {
+        type: "button",
+        tabindex: "-1",
+        "data-input": "step",
+        "aria-hidden": "true",
+        style: `left: ${acrossTime(i, steps.length)}`,
+        click: () => {
+          stop();
+          go(i);
+        },
+      },
+      inShort(step),
+    ),
+  );
+  slider.called.append(play);
+  return {
+    element: h(
+      "div",
+      { class: "time" },
+      h("div", { class: "knobs" }, slider.element),
+      h("div", { class: "stops" }, ...ticks),
+    ),
+    shows: "inputs",
+    reset: stop,
+    update(inputs) {
+      slider.update(inputs);
+      const { step } = inputs;
+      ticks.forEach((tick, i) => tick.classList.toggle("chosen", i === step));
+    },
+  };
+}
+
+/** Prompts to choose from. */
+const offeredPrompts = (widget) =>
+  offers(widget, "prompt", "or one of these:", widget.spec.facts.prompts);
+
+/** What it writes after the prompt; a new draw is the same model with other luck. */
+function continuation(widget) {
+  const {
+    facts: { steps },
+    sentences: { prompt: tokens },
+  } = widget.spec;
+  const given = h("span", { class: "given" });
+  const own = h("span", { class: "own" });
+  const when = h("span", { class: "label" });
+  const again = redraw(widget, "New draw");
+  const luck = h("span", { class: "luck" });
+  return {
+    element: h(
+      "section",
+      { class: "column" },
+      h("div", { class: "line" }, when, h("span", { class: "drawn" }, luck, again)),
+      h(
+        "p",
+        { class: "page-of", "data-output": "", role: "status", "aria-label": "what it writes" },
+        given,
+        own,
+      ),
+    ),
+    update(inputs, outputs) {
+      const letters = (name) => Array.from(outputs[name].data, (id) => tokens[id]).join("");
+      write(when, `What it writes, ${afterSteps(steps[outputs.which.data[0]])}`);
+      write(luck, `draw ${inputs.seed}`);
+      write(given, letters("given"));
+      write(own, letters("written"));
+    },
+  };
+}
+
+const CANDIDATES = 8;
+
+/**
+ * The likeliest next characters, beside how often they come after the prompt's last one, and at
+ * all.
+ */
+function nextCharacters(widget) {
+  const {
+    facts,
+    sentences: { prompt: tokens },
+  } = widget.spec;
+  const kinds = ["model", "single", "pair"];
+  const heads = [h("td"), ...kinds.map((kind) => h("th", { scope: "col", class: kind }))];
+  const body = h("tbody");
+  const shared = h(
+    "tr",
+    { class: "shared", "data-output": "overlaps" },
+    h("th", { scope: "row" }, "in common with the model"),
+    h("td"),
+    ...kinds.slice(1).map(() => h("td", { class: "share-of" })),
+  );
+  const make = () =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }),
+      ...kinds.map((kind) =>
+        h(
+          "td",
+          { class: kind },
+          h("span", { class: "bar" }, h("i")),
+          h("span", { class: "share" }),
+        ),
+      ),
+    );
+  const caption = h("caption", {}, "The next character, of each 100");
+  return {
+    element: h(
+      "section",
+      { class: "column", "data-output": "" },
+      h(
+        "table",
+        { class: "next-table" },
+        caption,
+        h("thead", {}, h("tr", {}, ...heads)),
+        body,
+        h("tfoot", {}, shared),
+      ),
+    ),
+    shows: "outputs",
+    update(inputs, { which, given, next: { data: next }, overlaps }) {
+      const before = given.data.at(-1);
+      write(heads[1], `the model, ${afterSteps(facts.steps[which.data[0]])}`);
+      write(heads[2], "in the text, anywhere");
+      write(heads[3], `in the text, after “${visible(tokens[before])}”`);
+      const columns = [next, facts.unigram, facts.bigram[before]];
+      const ids = topK(next, CANDIDATES);
+      const most = Math.max(...columns.flatMap((column) => ids.map((id) => column[id])), 0.25);
+      fillList(body, ids, make, (row, id) => {
+        write(row.firstChild, visible(tokens[id]));
+        columns.forEach((column, k) => {
+          const [bar, share] = row.children[k + 1].children;
+          stretch(bar.firstChild, column[id] / most);
+          mark(bar, "data-value", String(column[id]));
+          const count = 100 * column[id];
+          write(share, count === 0 ? "0" : count < 0.05 ? "<0.1" : count.toFixed(1));
+        });
+      });
+      Array.from(overlaps.data, (share, k) => {
+        write(shared.children[k + 2], percent(share));
+        mark(shared.children[k + 2], "data-value", String(share));
+      });
+    },
+  };
+}
+
+/** The validation loss at every snapshot; who knows frequencies alone stays at a line. */
+function lossCurve(widget) {
+  const {
+    facts: {
+      steps,
+      curves: { loss },
+      losses,
+    },
+  } = widget.spec;
+  const [low, high] = [Math.floor(2 * Math.min(...loss)) / 2, Math.ceil(2 * Math.max(...loss)) / 2];
+  const whole = Array.from({ length: high - low + 1 }, (_, i) => Math.ceil(low) + i);
+  const plot = plane({
+    name: "loss-plot",
+    x: [0, loss.length - 1],
+    y: [low, high],
+    height: 170,
+    ticks: { y: whole.filter((y) => y <= high) },
+    grid: { y: [] },
+    paths: ["curve"],
+  });
+  mark(plot.paths.curve, "d", through([...loss.entries()]));
+  plot.rule("y", "level", losses.unigram, `frequencies alone: ${losses.unigram.toFixed(2)}`);
+  plot.rule("y", "level", losses.bigram, `pairs alone: ${losses.bigram.toFixed(2)}`);
+  loss.forEach((value, i) => plot.spot("spot small")(i, value));
+  const here = h("span", { class: "moment spot" }, h("b"));
+  plot.element.append(here);
+  const says = h("p", { class: "note says", role: "status" });
+  return {
+    element: h(
+      "section",
+      { class: "column" },
+      h("span", { class: "label" }, "Validation loss, in nats for each character"),
+      plot.element,
+      says,
+    ),
+    shows: "inputs",
+    update({ step }) {
+      plot.put(here, step, loss[step]);
+      write(here.firstChild, loss[step].toFixed(2));
+      here.classList.toggle("late", step > loss.length / 2);
+      const rank =
+        loss[step] < losses.bigram
+          ? "lower than with the frequencies of all pairs, so it uses more than the last character"
+          : loss[step] < losses.unigram
+            ? "lower than with the frequencies of characters alone, but not than with those of " +
+              "pairs"
+            : "higher than with the frequencies of characters alone";
+      write(
+        says,
+        `${afterSteps(steps[step])[0].toUpperCase()}${afterSteps(steps[step]).slice(1)} the ` +
+          `loss is ${loss[step].toFixed(2)}, perplexity ${Math.exp(loss[step]).toFixed(1)}: ` +
+          `${rank}.`,
+      );
+    },
+  };
+}
+
+const ABILITIES = [
+  [
+    "unigram",
+    "how often each character comes",
+    "its probabilities in common with these frequencies; they part again as it learns better",
+  ],
+  [
+    "bigram",
+    "which character follows which",
+    "the same with the frequencies after the character before",
+  ],
+  ["words", "words", "of the words that it writes, those that stand in the training text"],
+  [
+    "agreement",
+    "thou art, I am, he is",
+    "pairs like “thou art / thou are” in which the right one is the likelier; by chance 50 %",
+  ],
+];
+
+/** What is learnt when: one small curve for each ability. */
+function abilities(widget) {
+  const { curves } = widget.spec.facts;
+  const rows = ABILITIES.map(([name, label, about]) => {
+    const shares = curves[name];
+    const [low, high] = [Math.min(...shares), Math.max(...shares)];
+    const plot = plane({
+      name: "spark",
+      x: [0, shares.length - 1],
+      y: [low, Math.max(high, low + 1e-9)],
+      height: 34,
+      paths: ["curve"],
+    });
+    mark(plot.paths.curve, "d", through([...shares.entries()]));
+    const put = plot.spot("spot");
+    const value = h("b", { class: "value" });
+    const element = h(
+      "li",
+      {},
+      h("span", { class: "what" }, h("b", {}, label), h("span", { class: "about" }, about)),
+      plot.element,
+      value,
+    );
+    return { element, shares, value, follow: (step) => put(step, shares[step]) };
+  });
+  return {
+    element: h(
+      "section",
+      { class: "column" },
+      h("span", { class: "label" }, "What it can do by then"),
+      h("ol", { class: "abilities" }, ...rows.map(({ element }) => element)),
+    ),
+    shows: "inputs",
+    update({ step }) {
+      rows.forEach(({ shares, value, follow }) => {
+        follow(step);
+        write(value, percent(shares[step]));
+        mark(value, "data-value", String(shares[step]));
+      });
+    },
+  };
+}
+
+timeSlider.style = `
+.line { display: flex; flex-wrap: wrap; gap: 4px 12px; align-items: center;
+  justify-content: space-between; }
+.time b { flex: 1; }
+.stops { position: relative; height: 28px; margin: 0 8px; } /* half a thumb */
+.stops button { position: absolute; transform: translateX(-50%); border: 0; padding: 0;
+  font-size: 12.5px; color: var(--soft); font-variant-numeric: tabular-nums; }
+.stops button:first-child { transform: translateX(-8px); text-align: left;
+  } .stops button:last-child { transform: translateX(calc(8px - 100%)); text-align: right; }
+.stops .chosen { color: var(--accent); font-weight: 650; }
+.play { min-width: 66px; }
+.play[hidden] { display: none; }
+@media (max-width: 600px) { .stops button { font-size: 10px; letter-spacing: -.4px;
+  } .stops button:nth-child(even):not(.chosen, :last-child),
+  .stops button:nth-last-child(2):not(.chosen), .stops .chosen + button,
+  .stops button:has(+ .chosen) { visibility: hidden; } }
+`;
+continuation.style = `
+textarea.line { min-height: 62px !important; }
+.drawn { display: flex; gap: 10px; align-items: center; }
+.luck { color: var(--soft); font-size: 13px; font-variant-numeric: tabular-nums; }
+.page-of { margin: 0; padding: 10px 14px; min-height: 11.5em; border: 1px solid var(--line);
+  border-radius: 8px; white-space: pre-wrap;
+  overflow-wrap: anywhere; font: 15px/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace;
+  background: color-mix(in oklab, var(--ground), var(--line) 14%); }
+.page-of .given { color: var(--soft); }
+.page-of .own { color: var(--text); }
+`;
+nextCharacters.style = `
+.next-table { width: 100%; table-layout: fixed; }
+.next-table caption { white-space: normal; }
+.next-table th { max-width: none; }
+.next-table thead th { text-align: left; font-size: 12.5px; line-height: 1.25; white-space: normal;
+  vertical-align: bottom; padding: 2px 10px 4px 0; }
+.next-table tr > :first-child { width: 76px; }
+.next-table tbody th { color: var(--text); font-weight: 600; font-size: 13.5px; padding-right: 10px;
+  }
+.next-table td { padding: 1px 10px 1px 0; }
+.next-table td .bar { display: inline-block; vertical-align: middle; width: calc(100% - 44px);
+  height: 12px; }
+.next-table td i { display: block; height: 100%; min-width: 1px; border-radius: 2px;
+  background: var(--tone); }
+.next-table .share { display: inline-block; width: 40px; text-align: right; font-size: 12.5px; }
+.model { --tone: var(--above); } .pair { --tone: var(--under);
+  } .single { --tone: color-mix(in oklab, var(--ground), var(--under) 55%); }
+.shared td { font-weight: 600; font-size: 13.5px; text-align: right; padding-top: 5px;
+  padding-right: 14px; }
+.next-table .shared th { white-space: normal; line-height: 1.2; text-align: left; padding-top: 5px;
+  overflow: visible; }
+@media (max-width: 600px) {
+  .next-table .shared th { font-size: 11.5px; padding-right: 0; }
+  .next-table tr > :first-child { width: 58px; }
+  .next-table td { padding-right: 6px; } .next-table thead th { padding-right: 6px;
+    font-size: 11.5px; }
+  .next-table td .bar { width: calc(100% - 34px); } .next-table .share { width: 32px;
+    font-size: 11.5px; }
+}
+`;
+lossCurve.style = `${plane.style}
+.plane:is(.loss-plot, .spark) svg { overflow: visible; }
+.rule.level { --tone: var(--under); }
+.moment { z-index: 1; }
+.moment b { position: absolute; right: 15px; top: 2px; font-size: 13px;
+  font-variant-numeric: tabular-nums; padding: 0 3px; border-radius: 4px;
+  background: color-mix(in oklab, var(--ground) 75%, transparent); }
+.says { max-width: none; min-height: 1.6em; }
+@media (max-width: 600px) { .rule.level b { white-space: normal; } }
+`;
+abilities.style = `
+.abilities { list-style: none; margin: 4px 0 0; padding: 0; display: grid; gap: 12px; }
+.abilities li { display: grid; grid-template-columns: minmax(0, 1.25fr) minmax(120px, 1fr) 52px;
+  gap: 4px 18px; align-items: center; }
+.abilities .what b { font-weight: 600; font-size: 14px; display: block; }
+.abilities .about { color: var(--soft); font-size: 12.5px; line-height: 1.35; display: block; }
+.plane.spark { margin: 4px 6px; }
+.spark svg { border: 0; }
+.abilities .value { text-align: right; font-variant-numeric: tabular-nums; }
+@media (max-width: 600px) { .abilities li { grid-template-columns: minmax(0, 1fr) 52px;
+  } .spark { grid-column: 1 / -1; grid-row: 2; } }
+`;
+
+export default live("A GPT learns, live", (ui) => [
+  ui.use(timeSlider),
+  ui.use(continuation),
+  ui.row(ui.use(text, "prompt", "Prompt"), ui.use(offeredPrompts)),
+  ui.use(nextCharacters),
+  ui.use(lossCurve),
+  ui.use(abilities),
+]);

@@ -1,0 +1,323 @@
+// Computes a widget's outputs in the page: its torch functions, as ONNX graphs in onnxruntime-web.
+// Loaded on the reader's first sign of interest, and served from the folder of all live files.
+
+import { idsOf } from "./inputs.js";
+
+const HERE = new URL("../", import.meta.url);
+const ORT = new URL("../ort/", HERE).href;
+const WEIGHTS = new URL("../weights/", HERE).href;
+const HASH = new URL("../hash/", HERE).href;
+
+let runtime; // promise of onnxruntime-web
+let tries = 0;
+const sessions = new Map(); // graph -> promise of a session
+const downloads = new Map(); // weights -> { data: promise of bytes, progress, reports }
+const [BREATH, PATIENCE, FRAME] = [8, 50, 30]; // ms: see run()
+
+/** What the reader is to be told of an error: what is wrong, and what to do about it. */
+const because = (why, remedy, cause) => Object.assign(new Error(why, { cause }), { why, remedy });
+const CONNECTION = "Check the connection, then press “Try again”.";
+const AGAIN = "Press “Try again” to fetch it again; if that does not help, reload the page.";
+
+async function fetched(url) {
+  const answer = await fetch(url);
+  if (!answer.ok) throw new Error(`${url} answered ${answer.status}`);
+  return new Uint8Array(await answer.arrayBuffer());
+}
+
+/** onnxruntime-web, loaded once. After a failure neither it nor the browser forgets: a new try
+ * needs a new address. */
+function start() {
+  runtime ??= load().catch(withoutRuntime);
+  return runtime;
+}
+
+function withoutRuntime(error) {
+  runtime = undefined;
+  tries += 1;
+  throw because("its runtime could not be loaded", CONNECTION, error);
+}
+
+async function load() {
+  const binary = fetched(`${ORT}ort-wasm-simd-threaded.wasm`);
+  binary.catch(() => {}); // it is awaited below, unless the import fails first
+  const anew = tries ? `?try=${tries}` : "";
+  const ort = await import(`${ORT}ort.wasm.min.mjs${anew}`);
+  ort.env.wasm.wasmPaths = { mjs: `${ORT}ort-wasm-simd-threaded.mjs${anew}` };
+  ort.env.wasm.wasmBinary = await binary;
+  ort.env.wasm.numThreads = 1;
+  ort.env.logLevel = "error";
+  return ort;
+}
+
+// ---------------------------------------------------------------- trained weights
+
+/** A file of weights, fetched once for all widgets of the page; after a failure, anew. */
+function download(name, report) {
+  if (!downloads.has(name)) {
+    const own = { reports: new Set(), progress: null };
+    const tell = (progress) => {
+      own.progress = progress;
+      own.reports.forEach((report) => report(progress));
+    };
+    own.data = receive(name, tell).then((file) => {
+      [own.progress, own.reports] = [null, new Set()]; // there is nothing more to report
+      return unpacked(file);
+    });
+    own.data.catch(() => downloads.delete(name));
+    downloads.set(name, own);
+  }
+  const { data, reports, progress } = downloads.get(name);
+  if (report) reports.add(report);
+  if (report && progress) report(progress);
+  return data;
+}
+
+async function receive(name, report) {
+  const failed = (what, remedy, cause) => because(`the model, ${name}, ${what}`, remedy, cause);
+  const listed = fetched(new URL("weights.json", HERE)).then((text) =>
+    JSON.parse(new TextDecoder().decode(text)),
+  );
+  const {
+    [name]: { bytes: total, sha256 },
+  } = await listed.catch((error) => {
+    throw failed("could not be loaded: the list of models is missing", CONNECTION, error);
+  });
+  const data = new Uint8Array(total);
+  let loaded = 0;
+  report({ loaded, total });
+  try {
+    // "no-cache" asks the server whether a stored copy is still good: a broken one is not kept.
+    const answer = await fetch(`${WEIGHTS}${name}.safetensors?${sha256.slice(0, 8)}`, {
+      cache: "no-cache",
+    });
+    if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+    const reader = answer.body.getReader();
+    for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {
+      if (loaded + value.length <= total) data.set(value, loaded);
+      loaded += value.length;
+      report({ loaded, total });
+    }
+  } catch (error) {
+    throw failed("could not be loaded", CONNECTION, error);
+  }
+  if (loaded < total) throw failed(`came cut short: ${loaded} of ${total} bytes`, AGAIN);
+  const hash = await digest(data).catch((error) => {
+    throw failed("could not be checked: the program that does it is missing", CONNECTION, error);
+  });
+  const hex = Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  if (loaded > total || hex !== sha256)
+    throw failed("came damaged: it is not the file that was sent", AGAIN);
+  return data;
+}
+
+/** SHA-256, by the browser; in pages served by plain http, where it will not, by a package. */
+async function digest(data) {
+  const { subtle } = globalThis.crypto ?? {};
+  if (subtle) return new Uint8Array(await subtle.digest("SHA-256", data));
+  return (await import(`${HASH}sha2.js`)).sha256(data);
+}
+
+/**
+ * A packed file's tensors as fp32, one behind the other in the file's order, as unpacked() and
+ * layout() of tinylib/lab/weights.py have them: each byte times the scale of its row. Any other
+ * file as it is.
+ */
+export function unpacked(file) {
+  const start = 8 + Number(new DataView(file.buffer).getBigUint64(0, true));
+  const { __metadata__: about, ...entries } = JSON.parse(
+    new TextDecoder().decode(file.subarray(8, start)),
+  );
+  if (!JSON.parse(about?.metadata ?? "{}").packed) return file;
+  const data = ({ data_offsets: [first, last] }) => file.buffer.slice(start + first, start + last);
+  const tensors = Object.entries(entries)
+    .filter(([name]) => !name.endsWith(".scale"))
+    .sort(
+      (
+        [
+          ,
+          {
+            data_offsets: [one],
+          },
+        ],
+        [
+          ,
+          {
+            data_offsets: [other],
+          },
+        ],
+      ) => one - other,
+    );
+  const size = ({ shape }) => shape.reduce((product, n) => product * n, 1);
+  const numbers = new Float32Array(tensors.reduce((sum, [, tensor]) => sum + size(tensor), 0));
+  let end = 0;
+  for (const [name, tensor] of tensors) {
+    if (tensor.dtype === "I8") {
+      const [bytes, scales] = [
+        new Int8Array(data(tensor)),
+        new Float32Array(data(entries[`${name}.scale`])),
+      ];
+      const width = bytes.length / scales.length;
+      for (let row = 0, i = 0; row < scales.length; row += 1) {
+        for (const until = i + width; i < until; i += 1) numbers[end + i] = bytes[i] * scales[row];
+      }
+    } else {
+      numbers.set(new Float32Array(data(tensor)), end);
+    }
+    end += size(tensor);
+  }
+  return new Uint8Array(numbers.buffer);
+}
+
+// ---------------------------------------------------------------- graphs
+
+/** What the widget computes these inputs with. Of several weights `variant` says which ones; graphs
+ * that are `plain` read none. */
+function needs({ stem, graphs = [stem], plain = [], weights }, { variant }) {
+  if (!Array.isArray(weights)) return { weights, graphs, own: (graph) => graph };
+  const own = (graph) => (plain.includes(graph) ? graph : `${graph}-${weights[variant]}`);
+  return { weights: weights[variant], graphs: graphs.map(own), own };
+}
+
+/** Load all that is needed to compute these inputs; if that fails, the next call tries again. */
+export async function prepare(spec, inputs, report) {
+  const { weights, graphs } = needs(spec, inputs);
+  const starting = start();
+  starting.catch(() => {}); // the weights may fail first
+  const data = weights ? await download(weights, report) : null;
+  for (const name of graphs) await session(name, weights, data);
+}
+
+/** The session of a graph, opened once. */
+function session(name, file, data) {
+  if (!sessions.has(name)) {
+    const opening = open(name, file, data);
+    sessions.set(name, opening);
+    opening.catch(() => sessions.delete(name));
+  }
+  return sessions.get(name);
+}
+
+let turn = Promise.resolve();
+/** The runtime does one thing at a time: it lends weights to one new session, it has one stack. */
+function inTurn(work) {
+  turn = turn.then(work, work);
+  return turn;
+}
+
+async function open(name, file, data) {
+  const graph = fetched(new URL(`graphs/${name}.onnx`, HERE));
+  graph.catch(() => {});
+  const ort = await start();
+  const failed = (what, remedy) => (error) => {
+    if (/\bbackend\b/.test(error.message)) withoutRuntime(error); // a part of it is loaded only now
+    throw because(`the graph ${name} ${what}`, remedy, error);
+  };
+  const bytes = await graph.catch(failed("could not be loaded", CONNECTION));
+  const create = () =>
+    ort.InferenceSession.create(bytes, {
+      executionProviders: ["wasm"],
+      // onnxruntime's optimiser turns Transpose(x) @ v into a wrong answer for 1-D v.
+      graphOptimizationLevel: "disabled",
+      externalData: data ? [{ path: `${file}.safetensors`, data }] : [],
+    });
+  return {
+    ort,
+    graph: await inTurn(create).catch(failed("came damaged: the runtime cannot read it", AGAIN)),
+  };
+}
+
+/** What a graph makes of `feeds`: numbers, lists, truth values, or { dims, data } of a graph. */
+async function runGraph(name, feeds) {
+  const { ort, graph } = await sessions.get(name);
+  const given = {};
+  for (const { name: input, type } of graph.inputMetadata) {
+    given[input] = tensor(ort, type, feeds[input]);
+  }
+  return inTurn(() => graph.run(given));
+}
+
+/** Let the page do what waits: hear the reader, and draw. */
+function pause() {
+  /** @type {Promise<void>} */
+  const drawn = new Promise((goOn) => {
+    const { port1, port2 } = new MessageChannel(); // a timer would wait some milliseconds
+    port1.onmessage = () => {
+      port1.close();
+      goOn();
+    };
+    port2.postMessage("");
+  });
+  return drawn;
+}
+
+function tensor(ort, type, value) {
+  if (value instanceof ort.Tensor) return value;
+  const { dims, data } = value.data ? value : { dims: shapeOf(value), data: [value].flat(9) };
+  if (type === "int64") return new ort.Tensor(type, BigInt64Array.from(data, BigInt), dims);
+  if (data instanceof Float32Array) return new ort.Tensor(type, data, dims); // the runtime copies
+  return new ort.Tensor(
+    type,
+    type === "bool" ? Uint8Array.from(data) : Float32Array.from(data),
+    dims,
+  );
+}
+
+function shapeOf(value) {
+  const shape = [];
+  for (let v = value; Array.isArray(v); [v] = v) shape.push(v.length);
+  return shape;
+}
+
+/**
+ * Outputs as { shape, data: DataView }, in the form that a kernel sends them: those of the widget's
+ * one graph, or what its `program` makes of several.
+ *
+ * A program that takes long pauses now and then, so that the page can be used meanwhile. If the
+ * inputs are no longer the newest, as `old()` tells, it is given up: null. What it has by then it
+ * may offer by `partly(make)`: now and then `show` is told the outputs that `make()` makes.
+ */
+export async function run(spec, inputs, program, old = () => false, show = (_outputs) => {}) {
+  const { graphs, own } = needs(spec, inputs);
+  if (!graphs.every((name) => sessions.has(name))) await prepare(spec, inputs);
+  const values = { ...inputs, ...idsOf(spec, inputs) };
+  const started = performance.now();
+  const tooOld = new Error("there are newer inputs");
+  let [paused, shown] = [started, started];
+  const step = async (graph, feeds) => {
+    if (performance.now() - paused > BREATH) {
+      await pause();
+      paused = performance.now();
+      if (paused - started > PATIENCE && old()) throw tooOld; // what is nearly done is finished
+    }
+    return runGraph(own(graph), feeds);
+  };
+  const partly = (make) => {
+    if (performance.now() - shown < FRAME || old()) return;
+    show(sent(spec, make()));
+    shown = performance.now();
+  };
+  try {
+    return sent(
+      spec,
+      await (program ? program(step, values, spec, partly) : step(spec.stem, values)),
+    );
+  } catch (error) {
+    if (error === tooOld) return null;
+    throw error;
+  }
+}
+
+/** Results in the form in which a kernel sends them. */
+function sent(spec, results) {
+  return Object.fromEntries(
+    Object.keys(spec.outputs).map((name) => {
+      const value = results[name];
+      const data = Float32Array.from(value.data ?? [value].flat(9), Number);
+      return [
+        name,
+        { shape: [...(value.dims ?? shapeOf(value))], data: new DataView(data.buffer) },
+      ];
+    }),
+  );
+}

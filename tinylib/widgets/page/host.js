@@ -1,0 +1,239 @@
+// Brings the widgets of a static page to life. A classic script, so that it also runs, and can say
+// why a widget is not live, when the page was opened as a file.
+(() => {
+  const live = new URL("../", /** @type {HTMLScriptElement} */ (document.currentScript).src).href;
+  const STORED = "Computed by PyTorch. Change something, and your browser computes it anew.";
+  const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
+  const RUNTIME = "the runtime (about 4 MB, once)";
+  const HERE = "Computed in this page, by the chapter's PyTorch function.";
+  const LONG = 150; // ms: after such a run the next one is announced before it holds up the page
+
+  /** What anywidget's views expect of a model, for a page without a kernel. */
+  class Model {
+    #state;
+    #listeners = new Map();
+
+    constructor(state) {
+      this.#state = state;
+    }
+
+    get(name) {
+      return this.#state[name];
+    }
+
+    set(name, value) {
+      this.#state[name] = value;
+      for (const listener of this.#listeners.get(`change:${name}`) ?? []) listener();
+    }
+
+    on(event, listener) {
+      if (!this.#listeners.has(event)) this.#listeners.set(event, new Set());
+      this.#listeners.get(event).add(listener);
+    }
+
+    off(event, listener) {
+      this.#listeners.get(event)?.delete(listener);
+    }
+
+    settled = true; // no answer is outstanding
+    saved = undefined; // computeFor: what a change of the inputs sets going
+
+    save_changes() {
+      this.saved?.();
+    }
+
+    send() {
+      throw new Error("there is no kernel behind a static page");
+    }
+  }
+
+  /** Stored lists, with null for −∞, in the form in which a kernel sends results. */
+  function packed(stored) {
+    return Object.fromEntries(
+      Object.entries(stored).map(([name, value]) => {
+        const shape = [];
+        for (let v = value; Array.isArray(v); [v] = v) shape.push(v.length);
+        const data = Float32Array.from([value].flat(shape.length + 1), (v) => v ?? -Infinity);
+        return [name, { shape, data: new DataView(data.buffer) }];
+      }),
+    );
+  }
+
+  /** The page shows what has changed; one that is out of sight need not. */
+  const drawn = () =>
+    new Promise((done) => {
+      requestAnimationFrame(() => setTimeout(done));
+      setTimeout(done, 60);
+    });
+
+  /** An error, or what it is to the reader: what is wrong, and what to do about it. */
+  const told = (error) =>
+    error.why
+      ? error
+      : {
+          why: `a fault in the page's own program (${error.message})`,
+          remedy: "Press “Undo”, or change something else; and please report what you had typed.",
+        };
+
+  let engine; // promise of engine.js
+  let tries = 0;
+  function loadEngine() {
+    // A browser remembers a module that failed to load, so a new try needs a new address.
+    engine ??= import(`${live}page/engine.js${tries ? `?try=${tries}` : ""}`).catch((error) => {
+      engine = undefined;
+      tries += 1;
+      throw Object.assign(error, {
+        why: "its runtime could not be loaded",
+        remedy: "Check the connection, then press “Try again”.",
+      });
+    });
+    return engine;
+  }
+
+  /** Keep `model`'s outputs true to its inputs, and say so when that fails. */
+  function computeFor(model, program) {
+    const spec = model.get("spec");
+    let [busy, again, ready] = [false, false, false]; // ready: the runtime is there
+    let latest; // the inputs that are prepared for
+    let took = 0; // ms: the last run
+    /** @type {(value?: any) => void} */
+    let goOn = () => {}; // newer inputs do not wait for what older ones need
+
+    const say = (loading) => {
+      if (model.get("loading") !== loading) model.set("loading", loading);
+    };
+    const loading = (trained) => {
+      const all = [...(ready ? [] : [RUNTIME]), ...trained];
+      say(all.length ? `Loading ${all.join(" and ")}…` : "");
+    };
+    const prepare = async (inputs) => {
+      latest = inputs;
+      const report = (progress) => {
+        // of the trained model, if the widget has one
+        if (latest !== inputs) return;
+        model.set("progress", progress);
+        const whole = progress.loaded === progress.total;
+        loading(whole ? [] : [`the trained model (${megabytes(progress.total)})`]);
+      };
+      if (!ready && !model.get("progress")) loading(spec.weights ? ["the trained model"] : []);
+      try {
+        await (await loadEngine()).prepare(spec, inputs, report);
+        ready = true;
+      } finally {
+        if (latest === inputs) {
+          model.set("progress", null);
+          say("");
+        }
+      }
+    };
+    const fail = (error) => {
+      console.info(error);
+      model.set("unfinished", false);
+      model.set("where", "The results shown are older than what you typed.");
+      const { why, remedy } = told(error);
+      model.set(
+        "error",
+        `This page cannot compute now: ${why}. ${remedy} ` +
+          "What you typed is kept; the results are still those of before.",
+      );
+    };
+    const compute = async () => {
+      again = true;
+      goOn();
+      if (busy) return;
+      busy = true;
+      model.settled = false;
+      try {
+        while (again) {
+          again = false;
+          const [inputs, asked] = [model.get("inputs"), model.get("asked")];
+          await Promise.race([
+            prepare(inputs),
+            new Promise((newer) => {
+              goOn = newer;
+            }),
+          ]);
+          if (again) continue;
+          const show = (outputs, whole = false) => {
+            model.set("outputs", outputs);
+            model.set("answered", asked);
+            model.set("unfinished", !whole);
+            model.set("error", "");
+            model.set("where", HERE);
+            model.set("answers", {});
+          };
+          if (took > LONG) {
+            model.set("slow", {});
+            await drawn();
+            if (again) continue;
+          }
+          const started = performance.now();
+          const outputs = await (await loadEngine()).run(spec, inputs, program, () => again, show);
+          took = performance.now() - started;
+          if (outputs) show(outputs, true); // else given up for newer inputs
+        }
+      } catch (error) {
+        fail(error);
+      } finally {
+        busy = false;
+        model.settled = true;
+      }
+    };
+    model.saved = compute;
+    return async () => {
+      // the reader shows interest
+      if (busy) return;
+      try {
+        await prepare(model.get("inputs"));
+        if (model.get("error")) compute();
+      } catch (error) {
+        console.info(error); // no edit waits for it yet, and the first one tries again
+      }
+    };
+  }
+
+  async function start(preview, id) {
+    const state = JSON.parse(preview.querySelector("script[type='application/json']").textContent);
+    const view = await import(`${live}${preview.dataset.view}`);
+    const model = new Model({
+      ...state,
+      outputs: packed(state.outputs),
+      where: STORED,
+      link_id: id,
+    });
+    const interest = computeFor(model, view.program);
+    const el = Object.assign(document.createElement("div"), { model });
+    el.className = "tl-widget";
+    el.dataset.widget = id;
+    for (const sign of ["pointerover", "touchstart", "focusin"]) {
+      el.addEventListener(sign, interest, { once: true, passive: true });
+    }
+    preview.before(el);
+    try {
+      view.default.render({ model, el });
+      preview.remove();
+    } catch (error) {
+      el.remove();
+      throw error;
+    }
+  }
+
+  const counts = {};
+  /** @type {NodeListOf<HTMLElement>} */
+  const previews = document.querySelectorAll("div.tl-live");
+  for (const preview of previews) {
+    const stem = preview.dataset.widget;
+    counts[stem] = (counts[stem] ?? 0) + 1;
+    const why = preview.querySelector(".tl-why");
+    if (location.protocol === "file:") {
+      why.textContent =
+        "Computed by PyTorch. A page opened as a file cannot load the live " +
+        "widget: run “make serve” in the course's folder, or read it on its site.";
+    } else {
+      start(preview, counts[stem] > 1 ? `${stem}-${counts[stem]}` : stem).catch((error) => {
+        const what = "Computed by PyTorch. The live widget could not be loaded";
+        why.textContent = `${what}: ${error.message}`;
+      });
+    }
+  }
+})();

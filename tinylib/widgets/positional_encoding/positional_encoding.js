@@ -1,0 +1,566 @@
+import { knob } from "../ui/knobs.js";
+import { exact, h, live, mark, short, svgPart, within, write } from "../ui/parts.js";
+import { paint, pixelAt } from "../ui/pixels.js";
+import { dotsAt, plane, through } from "../ui/plot.js";
+import { fillList } from "../ui/sentences.js";
+
+const [FEW_ROWS, FEW_COLUMNS] = [10, 8]; // up to here the cells of the map hold their numbers
+
+/** The row of the table that the query, or the key, stands in; and its position. */
+const rowOf = (inputs, who) => Math.min(inputs[who], inputs.positions - 1);
+const positionOf = (inputs, who) => inputs.offset + rowOf(inputs, who);
+
+/** Which hand a column of the table belongs to, and which of its two coordinates it is. */
+function handOf({ hands, concatenated }, column) {
+  return concatenated
+    ? { hand: column % hands, wave: column < hands ? "sin" : "cos" }
+    : { hand: column >> 1, wave: column % 2 ? "cos" : "sin" };
+}
+
+/** The columns of a hand's sine and cosine. */
+const columnsOf = ({ hands, concatenated }, hand) =>
+  concatenated ? [hand, hands + hand] : [2 * hand, 2 * hand + 1];
+
+/** The column that the reader looks at. */
+const columnOf = (widget) => Math.min(widget.column ?? 0, 2 * widget.inputs.hands - 1);
+
+function lookAt(widget, row, column) {
+  const { positions, hands } = widget.inputs;
+  widget.column = within(column, [0, 2 * hands - 1]);
+  const to = within(row, [0, positions - 1]);
+  if (to === rowOf(widget.inputs, "query")) widget.repaint();
+  else
+    widget.edit("query", (next) => {
+      next.query = to;
+    });
+}
+
+/** Outputs that are still of another table than the inputs ask for. */
+const late = ({ positions, hands }, { code }) =>
+  code.shape[0] !== positions || code.shape[1] !== 2 * hands;
+
+const angle = (theta) =>
+  Math.abs(theta) < 100 ? theta.toFixed(2) : theta.toFixed(theta < 1000 ? 1 : 0);
+const periodic = (turn) =>
+  turn < 100 ? short(turn) : String(Math.round(turn)).replace(/\B(?=(\d{3})+$)/g, ",");
+
+// ---------------------------------------------------------------- the table
+
+/** At which position the query, or the key, stands. */
+const standing = (widget, who) =>
+  knob(widget, who, `${who} at`, {
+    read: (inputs) => rowOf(inputs, who),
+    ends: ({ positions }) => [0, positions - 1],
+    say: (row, { offset }) => String(offset + row),
+  });
+
+/** The table P as colours, a row for each position; one entry of it is read out as a formula. */
+function tableMap(widget) {
+  const canvas = h("canvas", { "aria-hidden": "true", "data-output": "code" });
+  const [queryRow, keyRow, cell] = ["query", "key", "cell"].map((kind) =>
+    h("span", { class: `mark ${kind}` }),
+  );
+  const tags = [h("span", { class: "tag query" }), h("span", { class: "tag key" })];
+  const digits = h("div", { class: "digits", "aria-hidden": "true" });
+  const at = (event) => pixelAt(canvas, event);
+  const keys = {
+    ArrowUp: [-1, 0],
+    ArrowDown: [1, 0],
+    ArrowLeft: [0, -1],
+    ArrowRight: [0, 1],
+    PageUp: [-10, 0],
+    PageDown: [10, 0],
+    Home: [0, -1e3],
+    End: [0, 1e3],
+  };
+  const map = h(
+    "div",
+    {
+      class: "map",
+      role: "slider",
+      tabindex: "0",
+      "data-input": "query",
+      "aria-label": "entry of P",
+      "aria-valuemin": "0",
+      click: (event) => lookAt(widget, ...at(event)),
+      pointermove: (event) => {
+        if (event.pointerType === "mouse" && event.buttons === 1) lookAt(widget, ...at(event));
+        else read(...at(event));
+      },
+      pointerleave: () => read(rowOf(widget.inputs, "query"), columnOf(widget)),
+      keydown: (event) => {
+        const by = keys[event.key];
+        if (!by) return;
+        event.preventDefault();
+        lookAt(widget, rowOf(widget.inputs, "query") + by[0], columnOf(widget) + by[1]);
+      },
+    },
+    canvas,
+    digits,
+    keyRow,
+    queryRow,
+    cell,
+  );
+
+  const [name, wave, power, rest] = [h("b"), h("span"), h("sup"), h("span")];
+  const line = h("p", { class: "note formula", "data-output": "" }, name, wave, power, rest);
+  let shown;
+  const read = (row, column) => {
+    const { inputs } = widget;
+    const { code, theta } = shown;
+    if (late(inputs, shown)) return "";
+    const { hand, wave: f } = handOf(inputs, column);
+    const [value, turned] = [
+      code.data[row * code.shape[1] + column],
+      theta.data[row * inputs.hands + hand],
+    ];
+    const position = inputs.offset + row;
+    const exponent = `${2 * hand}/${2 * inputs.hands}`;
+    write(name, `P[${position}, ${column}] `);
+    write(wave, `= ${f}(${position} / ${exact(inputs.base)}`);
+    write(power, exponent);
+    write(rest, `) = ${f}(${angle(turned)}) = ${value.toFixed(4).replace("-", "−")}`);
+    return `${name.textContent}${wave.textContent}^(${exponent})${rest.textContent}`;
+  };
+
+  const ends = [h("span"), h("span")];
+  let painted;
+  const share = (n, of) => `${((100 * n) / of).toFixed(3)}%`;
+  const box = (element, top, height, left = 0, width = 1, columns = 1, rows = 1) => {
+    const style =
+      `top:${share(top, rows)};height:${share(height, rows)};` +
+      `left:${share(left, columns)};width:${share(width, columns)}`;
+    mark(element, "style", style);
+  };
+  return {
+    element: h(
+      "div",
+      { class: "column table-map" },
+      h("p", { class: "caption" }, h("b", {}, "P"), ": positions down, entries across"),
+      h(
+        "div",
+        { class: "framed", "data-output": "" },
+        h("div", { class: "gutter", "aria-hidden": "true" }, ...tags),
+        map,
+      ),
+      h("p", { class: "axis", "aria-hidden": "true" }, ...ends),
+      line,
+    ),
+    shows: "outputs",
+    reset() {
+      widget.column = 0;
+    },
+    update(inputs, outputs) {
+      shown = outputs;
+      if (late(inputs, outputs)) return;
+      const [rows, columns] = outputs.code.shape;
+      const few = rows <= FEW_ROWS && columns <= FEW_COLUMNS;
+      const given = widget.model.get("outputs");
+      if (given !== painted) {
+        // numbers are to be read
+        paint(canvas, outputs.code.data, columns, { most: few ? 1.5 : 1 });
+        fillList(
+          digits,
+          few ? [...outputs.code.data] : [],
+          () => h("span"),
+          (span, value) => write(span, short(value)),
+        );
+        mark(digits, "style", `grid-template-columns:repeat(${columns},1fr)`);
+        painted = given;
+      }
+      const [query, key, column] = [rowOf(inputs, "query"), rowOf(inputs, "key"), columnOf(widget)];
+      box(queryRow, query, 1, 0, 1, 1, rows);
+      box(keyRow, key, 1, 0, 1, 1, rows);
+      box(cell, query, 1, column, 1, columns, rows);
+      const room = 0.07; // a tag's height
+      const tops = [query, key].map((row) => within((row + 0.5) / rows, [room / 2, 1 - room / 2]));
+      const [middle, first] = [
+        within((tops[0] + tops[1]) / 2, [room, 1 - room]),
+        query <= key ? 0 : 1,
+      ];
+      const close = Math.abs(tops[0] - tops[1]) < room; // then side by side, not one on the other
+      [
+        ["q", query],
+        ["k", key],
+      ].forEach(([letter, row], i) => {
+        write(tags[i], `${letter} ${inputs.offset + row}`);
+        const top = close ? middle + (i === first ? -room : room) / 2 : tops[i];
+        mark(tags[i], "style", `top:${share(top, 1)}`);
+      });
+      const split = inputs.concatenated
+        ? ["all sines", "all cosines"]
+        : ["fast hands", "slow hands"];
+      ends.forEach((end, i) => write(end, i ? `${split[i]} →` : `← ${split[i]}`));
+      mark(map, "aria-valuemax", String(inputs.offset + rows - 1));
+      mark(map, "aria-valuemin", String(inputs.offset));
+      mark(map, "aria-valuenow", String(inputs.offset + query));
+      mark(map, "aria-valuetext", read(query, column));
+    },
+  };
+}
+
+// ---------------------------------------------------------------- likeness
+
+/** The dot products of the query's code with all others, by distance, on the line of position 0. */
+function likenessPlot(widget) {
+  const paths = ["line", "drop", "dots"];
+  const plot = plane({ name: "chart", x: [-1, 1], y: [0, 1], height: 212, paths });
+  plot.element.dataset.output = "likeness";
+  const { line, dots, drop } = plot.paths;
+  const marker = plot.spot("marker spot");
+  const legend = h("p", { class: "note soft" });
+  const says = h("p", { class: "note says", "data-output": "", role: "status" });
+  const number = (value) => value.toFixed(3).replace("-", "−");
+  let drawn;
+  return {
+    element: h(
+      "div",
+      { class: "column likeness" },
+      h(
+        "p",
+        { class: "caption" },
+        h("b", {}, "P", h("sub", {}, "i"), " · P", h("sub", {}, "j")),
+        " by distance j − i",
+      ),
+      plot.element,
+      says,
+      legend,
+    ),
+    shows: "outputs",
+    update(inputs, outputs) {
+      if (late(inputs, outputs)) return;
+      const {
+        likeness: { data: mine },
+        from_zero: { data: zero },
+      } = outputs;
+      const [T, top] = [inputs.positions, inputs.hands];
+      const [query, key] = [rowOf(inputs, "query"), rowOf(inputs, "key")];
+      const least = zero.reduce((m, v) => Math.min(m, v), 0);
+      const bottom = -Math.ceil((-4 * least) / top - 1e-3) * (top / 4) || 0;
+      const [left, right] = [-(T - 1), T - 1];
+      const given = widget.model.get("outputs");
+      if (given !== drawn) {
+        drawn = given;
+        plot.reach({
+          x: [left, right],
+          y: [bottom, top],
+          ticks: {
+            x: [left, 0, right],
+            y: [[top, `D/2 = ${exact(top)}`], [0], ...(bottom ? [[bottom, exact(bottom)]] : [])],
+          },
+          grid: { x: [0], y: [0] },
+        });
+        const both = Array.from({ length: 2 * T - 1 }, (_, i) => left + i);
+        mark(line, "d", through(both.map((distance) => [distance, zero[Math.abs(distance)]])));
+        dots.values = mine;
+        mark(dots, "d", dotsAt(Array.from(mine, (value, row) => [row - query, value])));
+      }
+      const distance = key - query;
+      mark(drop, "d", through([[distance, mine[key]], [distance, bottom]])); // prettier-ignore
+      marker(distance, mine[key]);
+      const [i, j] = [positionOf(inputs, "query"), positionOf(inputs, "key")];
+      const apart = Math.abs(distance);
+      write(
+        says,
+        `P[${i}] · P[${j}] = ${number(mine[key])}` +
+          (apart ? ". " : ", as of every position with itself. ") +
+          (apart
+            ? `As far apart are 0 and ${apart}: P[0] · P[${apart}] = ${number(zero[apart])}.`
+            : ""),
+      );
+      write(
+        legend,
+        `Dots: i = ${i}. Line: i = 0. Move the query or the offset: ` +
+          "the dots slide along the line and never leave it.",
+      );
+    },
+  };
+}
+
+// ---------------------------------------------------------------- clock hands
+
+const dial = (...kinds) =>
+  svgPart(
+    "svg",
+    { viewBox: "-1.12 -1.12 2.24 2.24", "aria-hidden": "true" },
+    svgPart("circle", { r: "1.05" }),
+    ...kinds.map((kind) => svgPart("line", { class: kind, x1: "0", y1: "0" })),
+  );
+const pointTo = (hand, x, y) => {
+  mark(hand, "x2", x.toFixed(3));
+  mark(hand, "y2", (-y).toFixed(3));
+};
+
+/** The row of the query as clock hands, and that of the key behind it. */
+function clocks(widget) {
+  const list = h("ol", { class: "clocks", "data-output": "period", "aria-label": "clock hands" });
+  const note = h("p", { class: "note", "data-output": "" });
+  const make = (j) => {
+    const svg = dial("key", "query");
+    return h(
+      "li",
+      {
+        click: () => lookAt(widget, rowOf(widget.inputs, "query"), columnsOf(widget.inputs, j)[0]),
+      },
+      svg,
+      h("span"),
+    );
+  };
+  return {
+    element: h(
+      "div",
+      { class: "column" },
+      h(
+        "p",
+        { class: "caption" },
+        h("b", {}, "Each pair (sin θ, cos θ) is a clock hand. "),
+        h("i", { class: "swatch query" }),
+        "query ",
+        h("i", { class: "swatch key" }),
+        "key; θ is the query’s",
+      ),
+      list,
+      note,
+    ),
+    shows: "outputs",
+    update(inputs, outputs) {
+      if (late(inputs, outputs)) return;
+      const {
+        code: {
+          data,
+          shape: [, D],
+        },
+        theta: { data: theta },
+        period: { data: turns },
+      } = outputs;
+      const [query, key] = [rowOf(inputs, "query"), rowOf(inputs, "key")];
+      const { hand: chosen } = handOf(inputs, columnOf(widget));
+      fillList(list, Array.from(turns), make, (li, _, j) => {
+        const [svg, text] = li.children;
+        const [, keyHand, queryHand] = svg.children;
+        const [sin, cos] = columnsOf(inputs, j);
+        pointTo(queryHand, data[query * D + sin], data[query * D + cos]);
+        pointTo(keyHand, data[key * D + sin], data[key * D + cos]);
+        write(text, angle(theta[query * inputs.hands + j]));
+        li.classList.toggle("chosen", j === chosen);
+        mark(li, "data-value", String(turns[j]));
+      });
+      const last = inputs.hands - 1;
+      const at = (row) => angle(theta[row * inputs.hands + chosen]);
+      const others =
+        chosen === last || chosen > 0 ? "" : `, hand ${last} once in ${periodic(turns[last])}`;
+      write(
+        note,
+        `Hand ${chosen} turns once in ${periodic(turns[chosen])} positions${others}. ` +
+          `At ${positionOf(inputs, "query")} its θ is ${at(query)}, ` +
+          `at ${positionOf(inputs, "key")} it is ${at(key)}.`,
+      );
+    },
+  };
+}
+
+// ---------------------------------------------------------------- rotary
+
+/** How many pairs q and k have. What is cut off is kept for later. */
+function pairs(widget) {
+  const kept = { q: [], k: [] };
+  const more = {
+    q: [
+      [0.4, 0.7],
+      [-0.5, 0.6],
+    ],
+    k: [
+      [0.6, -0.3],
+      [0.2, 0.9],
+    ],
+  };
+  const part = knob(widget, "pairs", "width k", {
+    edits: "q k",
+    read: ({ q }) => q.length,
+    put: (next, n) => {
+      for (const name of ["q", "k"]) {
+        const all = [
+          ...next[name],
+          ...kept[name].slice(next[name].length),
+          ...more[name],
+          ...more[name],
+        ];
+        next[name] = all.slice(0, n);
+      }
+    },
+    ends: widget.spec.limits.n,
+    say: (n) => String(2 * n),
+  });
+  const { update } = part;
+  return {
+    ...part,
+    reset() {
+      kept.q = [];
+      kept.k = [];
+    },
+    update(inputs) {
+      for (const name of ["q", "k"])
+        kept[name] = [...inputs[name], ...kept[name].slice(inputs[name].length)];
+      update(inputs);
+    },
+  };
+}
+
+/** Each pair of q and k before and after it is turned, and what their product makes of it. */
+function turnedPairs() {
+  const list = h("ol", {
+    class: "clocks turned",
+    "data-output": "",
+    "aria-label": "pairs of q and k, turned",
+  });
+  const says = h("p", { class: "note says", "data-output": "", role: "status" });
+  const make = (i) =>
+    h("li", {}, dial("key before", "query before", "key", "query"), h("span", {}, `pair ${i + 1}`));
+  const number = (output, value) =>
+    h(
+      "b",
+      { "data-output": output, "data-value": String(value) },
+      value.toFixed(3).replace("-", "−"),
+    );
+  let said = "";
+  return {
+    element: h(
+      "div",
+      { class: "column" },
+      h("p", { class: "caption" }, "faint: as they are; full: turned"),
+      list,
+    ),
+    says: { element: says },
+    shows: "outputs",
+    update(inputs, outputs) {
+      const { turned_q: turnedQ, turned_k: turnedK, plain, turned, unmoved } = outputs;
+      if (turnedQ.shape[0] !== inputs.q.length) return; // the answer is still on its way
+      const longest = Math.max(
+        1e-6,
+        ...[...inputs.q, ...inputs.k].map(([x, y]) => Math.hypot(x, y)),
+      );
+      fillList(list, inputs.q, make, (li, _, i) => {
+        const [, k, q, kTurned, qTurned] = li.firstChild.children;
+        const to = (hand, x, y) => pointTo(hand, x / longest, y / longest);
+        to(q, ...inputs.q[i]);
+        to(k, ...inputs.k[i]);
+        to(qTurned, turnedQ.data[2 * i], turnedQ.data[2 * i + 1]);
+        to(kTurned, turnedK.data[2 * i], turnedK.data[2 * i + 1]);
+      });
+      const [i, j] = [positionOf(inputs, "query"), positionOf(inputs, "key")];
+      const [row, other] = [rowOf(inputs, "query"), rowOf(inputs, "key")];
+      const values = [plain, turned, unmoved].map(({ data: [value] }) => value);
+      const key = JSON.stringify([i, j, row, other, values]);
+      if (key === said) return;
+      said = key;
+      says.replaceChildren(
+        "As they are, q · k = ",
+        number("plain", values[0]),
+        `. Turned by their positions, ${i} and ${j}, the product is `,
+        number("turned", values[1]),
+        ...(inputs.offset
+          ? [
+              `; without the offset, at ${row} and ${other}, it is `,
+              number("unmoved", values[2]),
+              ".",
+            ]
+          : [". Now slide the offset: both turn on, and the product stays."]),
+      );
+    },
+  };
+}
+
+const headed = (text, ...parts) => ({
+  element: h(
+    "div",
+    { class: "headed" },
+    h("p", { class: "heading" }, text),
+    ...parts.map(({ element }) => element),
+  ),
+});
+
+tableMap.style = `
+.caption { margin: 0; font-size: 13.5px; color: var(--soft); }
+.caption b { font-weight: 600; color: var(--text); }
+.soft { font-variant-numeric: tabular-nums; }
+.row > .table-map { flex: 1 1 340px; }
+.row > .likeness { flex: 1 1 280px; }
+.framed { display: flex; gap: 4px; height: 264px; }
+.gutter { position: relative; flex: none; width: 60px; }
+.tag { position: absolute; right: 0; transform: translateY(-50%); font-size: 11.5px;
+  line-height: 16px; padding: 0 5px; border-radius: 4px; font-variant-numeric: tabular-nums;
+  white-space: nowrap; color: var(--text); border: 1px solid var(--tone);
+  background: color-mix(in oklab, var(--ground), var(--tone) 30%); }
+.query { --tone: var(--above); }
+.key { --tone: var(--under); }
+.map { position: relative; flex: 1; min-width: 0; border: 1px solid var(--line); cursor: crosshair;
+  touch-action: manipulation; }
+.mark { position: absolute; pointer-events: none; min-height: 3px; }
+.mark.query, .mark.key { outline: 1.5px solid var(--text); }
+.mark.key { outline-style: dashed; }
+.mark.cell { outline: 2.5px solid var(--text); min-width: 3px; }
+.digits { position: absolute; inset: 0; display: grid; font-size: 12px;
+  font-variant-numeric: tabular-nums; pointer-events: none; }
+.digits span { display: grid; place-items: center; min-width: 0; overflow: hidden; }
+@media (max-width: 600px) { .digits { font-size: 10px; letter-spacing: -.3px; } }
+.axis { display: flex; justify-content: space-between; margin: 0 0 0 64px; font-size: 12px;
+  color: var(--soft); }
+.formula { min-height: 1.7em; overflow-wrap: anywhere; }
+.formula b { font-weight: 600; }
+.formula sup { line-height: 0; font-size: 11px; }
+`;
+likenessPlot.style = `${plane.style}
+.chart { margin: 10px 10px 20px 62px; }
+.chart path.line { stroke: var(--soft); stroke-width: 1.5; opacity: .75; }
+.chart path.dots { stroke-width: 5; }
+.chart path.drop { stroke: var(--under); stroke-width: 1.5; stroke-dasharray: 3 4; }
+.chart .marker { --tone: var(--under); }
+.likeness .says { min-height: 3.2em; }
+.caption sub { line-height: 0; }
+`;
+clocks.style = `
+.clocks { list-style: none; margin: 4px 0; padding: 0; display: grid;
+  grid-template-columns: repeat(auto-fill, minmax(36px, 1fr)); gap: 2px; }
+.clocks li { display: grid; justify-items: center; max-width: 60px; padding: 3px 0 1px;
+  border: 1px solid transparent; border-radius: 6px;
+  font-size: 11px; font-variant-numeric: tabular-nums; color: var(--soft); cursor: pointer; }
+.clocks li.chosen { border-color: var(--accent); color: var(--text); }
+.clocks svg { width: 34px; height: 34px; display: block; }
+.clocks circle { fill: none; stroke: var(--line); stroke-width: .05; }
+.clocks line { stroke: var(--tone); stroke-width: .13; stroke-linecap: round; }
+.clocks line.key { stroke-width: .1; stroke-dasharray: .2 .17; }
+.swatch { display: inline-block; width: 18px; border-top: 3px solid var(--tone);
+  vertical-align: middle; margin: 0 4px; }
+.swatch.key { border-top-style: dashed; }
+`;
+turnedPairs.style = `
+.headed { display: flex; flex-direction: column; gap: 8px; border-top: 1px solid var(--line);
+  padding-top: 12px; }
+.heading { margin: 0; font-size: 14px; font-weight: 600; }
+.clocks.turned { grid-template-columns: repeat(auto-fill, 74px); }
+.clocks.turned li { max-width: none; cursor: default; font-size: 12px; }
+.clocks.turned svg { width: 70px; height: 70px; }
+.clocks.turned line { stroke-width: .09; }
+.clocks.turned line.before { opacity: .4; stroke-width: .07; }
+`;
+
+export default live("Positions as clock hands, live", (ui) => {
+  const turned = ui.use(turnedPairs);
+  return [
+    ui.knobs(
+      ui.knob("positions", "positions T"),
+      ui.knob("hands", "width D", { say: (hands) => String(2 * hands) }),
+      ui.knob("base", "base", { scale: "log" }),
+    ),
+    ui.toggle("concatenated", "all sines first, then all cosines"),
+    ui.row(ui.use(tableMap), ui.use(likenessPlot)),
+    ui.knobs(ui.use(standing, "query"), ui.use(standing, "key"), ui.knob("offset", "offset")),
+    ui.use(clocks),
+    headed(
+      "Rotary: q and k are turned, pair by pair, by their positions",
+      ui.row(ui.matrix("q", "query q"), ui.matrix("k", "key k"), turned),
+      turned.says,
+      ui.row(ui.use(pairs), ui.entrySlider()),
+    ),
+  ];
+});

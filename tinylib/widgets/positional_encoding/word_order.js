@@ -1,0 +1,343 @@
+import { choice } from "../ui/controls.js";
+import { h, live, mark, short, svgPart, tint, write } from "../ui/parts.js";
+import { drag } from "../ui/plot.js";
+import { fillList } from "../ui/sentences.js";
+
+const ROUNDING = 1e-6; // below it, two context vectors are the same
+
+const span = (at, length) => Array.from({ length }, (_, j) => at + j);
+
+/** The words as they stand, from their places: where two share one, the first of them is first. */
+const standing = (place) => span(0, place.length).sort((a, b) => place[a] - place[b] || a - b);
+
+/** The places of words that stand like this. */
+const placesOf = (order) =>
+  order.reduce((place, word, t) => {
+    place[word] = t;
+    return place;
+  }, []);
+
+/** Where words were added, renamed or removed, the others stay as they stand. */
+function keepStanding(next, at, count, length) {
+  const order = standing(next.place).flatMap((word) => {
+    if (word < at) return [word];
+    return word >= at + count ? [word + length - count] : word === at ? span(at, length) : [];
+  });
+  next.place = placesOf(count ? order : [...order, ...span(at, length)]);
+}
+
+function arrange(widget, field, order) {
+  return widget.edit(field, (next) => {
+    next.place = placesOf(order);
+  });
+}
+
+/** Move the word that stands at `from` to where another stands. */
+function moveWord(widget, from, to) {
+  const order = standing(widget.inputs.place);
+  if (from === to || to < 0 || to >= order.length) return false;
+  order.splice(to, 0, ...order.splice(from, 1));
+  return arrange(widget, "place", order);
+}
+
+/** The words in their new order, to be dragged or moved by keys and buttons. */
+function lineUp(widget) {
+  const list = h("div", { class: "line-up", role: "group", "aria-label": "the new order" });
+  const keys = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Home: -9, End: 9 };
+  const chosen = () => standing(widget.inputs.place).indexOf(widget.query);
+  const step = (from, by) => {
+    const to = Math.max(0, Math.min(list.children.length - 1, from + by));
+    moveWord(widget, from, to);
+    return to;
+  };
+  /**
+   * The place that the pointer has dragged a word to: it has passed the middle of who stands
+   * there.
+   */
+  const under = ({ clientX, clientY }, from) => {
+    const chip = list.getRootNode().elementFromPoint(clientX, clientY)?.closest(".stands");
+    const to = [...list.children].indexOf(chip);
+    if (to < 0 || to === from) return from;
+    const [box, own] = [chip, list.children[from]].map((element) =>
+      element.getBoundingClientRect(),
+    );
+    const middle = box.left + box.width / 2;
+    const passed = box.top !== own.top || (to > from ? clientX > middle : clientX < middle);
+    return passed ? to : from;
+  };
+  const make = (t) => {
+    const chip = h("div", {
+      class: "stands",
+      role: "slider",
+      "data-input": "place",
+      tabindex: "0",
+      "aria-valuemin": "1",
+      focus: () => widget.look(standing(widget.inputs.place)[t]),
+      keydown: (event) => {
+        const by = keys[event.key];
+        if (!by) return;
+        event.preventDefault();
+        list.children[step(t, by)].focus();
+      },
+    });
+    drag(
+      chip,
+      () => ({ at: t }),
+      (event, held) => {
+        const to = under(event, held.at);
+        if (moveWord(widget, held.at, to)) held.at = to;
+      },
+      ({ at }) => list.children[at].focus(),
+    );
+    return chip;
+  };
+  const button = (label, click) =>
+    h("button", { type: "button", "data-input": "place", click }, label);
+  const [left, right] = [
+    [-1, "←"],
+    [1, "→"],
+  ].map(([by, arrow]) => button(arrow, () => step(chosen(), by)));
+  const shuffle = button("Shuffle", () => {
+    const before = standing(widget.inputs.place);
+    const order = [...before];
+    do {
+      for (let i = order.length - 1; i > 0; i -= 1) {
+        const j = Math.floor(Math.random() * (i + 1));
+        [order[i], order[j]] = [order[j], order[i]];
+      }
+    } while (order.length > 1 && order.every((word, t) => word === before[t]));
+    arrange(widget, Symbol("shuffle"), order);
+  });
+  const reverse = button("Reverse", () =>
+    arrange(widget, Symbol("reverse"), standing(widget.inputs.place).reverse()),
+  );
+  const back = button("As before", () =>
+    arrange(widget, Symbol("back"), span(0, widget.inputs.place.length)),
+  );
+  return {
+    element: h(
+      "div",
+      { class: "sentence" },
+      h(
+        "span",
+        { class: "gaze" },
+        "In another order (drag a word, or move it with the arrow keys):",
+      ),
+      list,
+      h("div", { class: "foot" }, left, right, shuffle, reverse, back),
+    ),
+    shows: "inputs",
+    update({ words, place }) {
+      const order = standing(place);
+      fillList(list, order, make, (chip, word, t) => {
+        write(chip, words[word]);
+        mark(chip, "aria-label", `place of ${words[word]}`);
+        mark(chip, "aria-valuenow", String(t + 1));
+        mark(chip, "aria-valuemax", String(order.length));
+        mark(chip, "aria-valuetext", `${t + 1} of ${order.length}`);
+        chip.classList.toggle("query", word === widget.query);
+      });
+      const at = chosen();
+      mark(left, "aria-label", `move ${words[widget.query]} left`);
+      mark(right, "aria-label", `move ${words[widget.query]} right`);
+      left.disabled = at === 0;
+      right.disabled = at === order.length - 1;
+      const same = order.every((word, t) => word === t);
+      if (same) widget.leave(back);
+      back.disabled = same;
+      shuffle.disabled = reverse.disabled = order.length === 1;
+    },
+  };
+}
+
+const KINDS = {
+  none: "no positions",
+  sinusoidal: "sinusoidal, added",
+  rotary: "rotary, turned",
+  alibi: "ALiBi, a bias",
+};
+
+/** What attention is told about where words stand. */
+const positionKind = (widget) =>
+  choice(
+    widget,
+    "kind",
+    "What attention knows of positions",
+    widget.spec.vocabularies.kind.map((kind) => KINDS[kind]),
+  );
+
+/** The context vectors of both orders side by side, and a line from each word to itself. */
+function comparison(widget) {
+  const tableOf = (output) => {
+    const body = h("tbody");
+    return {
+      body,
+      element: h(
+        "table",
+        { class: "heat signed vectors", "data-output": output },
+        h("caption", {}, output),
+        body,
+      ),
+    };
+  };
+  const [before, now] = [tableOf("before"), tableOf("now")];
+  const svg = svgPart("svg", { class: "ways", preserveAspectRatio: "none", "aria-hidden": "true" });
+  const says = h("p", { class: "note verdict", "data-output": "largest", role: "status" });
+  const look = (row) =>
+    h("button", { type: "button", click: () => widget.look(Number(row.dataset.word)) });
+  const make = (side) => () => {
+    const row = h("tr");
+    const head = h(
+      "th",
+      { scope: "row" },
+      look(row),
+      ...(side === "now" ? [h("span", { class: "change", "data-output": "change" })] : []),
+    );
+    const cells = span(0, 4).map(() => h("td", {}, h("span")));
+    row.append(...(side === "now" ? [...cells, head] : [head, ...cells]));
+    return row;
+  };
+  const fill =
+    (side, { data }, most, words) =>
+    (row, word, t) => {
+      mark(row, "data-word", String(word));
+      row.classList.toggle("query", word === widget.query);
+      write(row.querySelector("button"), words[word]);
+      mark(row.querySelector("th"), "title", words[word]);
+      row.querySelectorAll("td").forEach((cell, j) => {
+        const value = data[4 * t + j];
+        const text = short(value);
+        write(cell.firstChild, text);
+        mark(cell, "data-value", String(value));
+        mark(cell, "class", `${value < 0 ? "below" : "above"}${text.length > 4 ? " tight" : ""}`);
+        tint(cell, Math.abs(value) / most);
+      });
+    };
+  const way = () => svgPart("path");
+  return {
+    element: h(
+      "div",
+      { class: "column compared" },
+      h("div", { class: "both", "data-output": "" }, before.element, svg, now.element),
+      says,
+      h(
+        "p",
+        { class: "note soft" },
+        "Each query is 8 times its word’s x; its key and its value are x itself. Each x gets a " +
+          "fourth entry, 0, because codes of positions come in pairs.",
+      ),
+    ),
+    update({ words, place, kind }, outputs) {
+      const T = words.length;
+      const {
+        order: { data: order },
+        change: { data: change },
+        largest: {
+          data: [largest],
+        },
+      } = outputs;
+      // on its way
+      if (order.length !== T || standing(place).some((word, t) => word !== order[t])) return;
+      const most = Math.max(1e-9, ...[...outputs.before.data, ...outputs.now.data].map(Math.abs));
+      fillList(before.body, words, make("before"), (row, _, t) =>
+        fill("before", outputs.before, most, words)(row, t, t),
+      );
+      fillList(now.body, [...order], make("now"), fill("now", outputs.now, most, words));
+      mark(svg, "viewBox", `0 0 1 ${T}`);
+      mark(svg, "style", `--rows:${T}`);
+      fillList(svg, [...order], way, (path, word, t) => {
+        const same = change[t] < ROUNDING;
+        mark(path, "d", `M0 ${word + 0.5}C.5 ${word + 0.5} .5 ${t + 0.5} 1 ${t + 0.5}`);
+        mark(path, "class", `${same ? "same" : "other"}${word === widget.query ? " query" : ""}`);
+        const cell = now.body.rows[t].querySelector(".change");
+        write(cell, same ? "same" : change[t] < 0.005 ? "<0.01" : `±${short(change[t])}`);
+        mark(cell, "data-value", String(change[t]));
+        cell.classList.toggle("other", !same);
+      });
+      const moved = [...order].some((word, t) => word !== t);
+      const others = change.filter((by) => by >= ROUNDING).length;
+      const worst = words[order[change.indexOf(largest)]];
+      const all = others === T ? `All ${T} words have` : `${others} of ${T} words have`;
+      write(
+        says,
+        T === 1
+          ? "One word has only one order. Add words."
+          : !moved
+            ? "The words stand as before. Shuffle them."
+            : others
+              ? `${all} another context vector than before; that of “${worst}” differs by up ` +
+                `to ${short(largest)}.`
+              : `Every word has the same context vector as before${
+                  kind
+                    ? ": to this kind of positions, both orders are alike."
+                    : ", in another row. To attention without positions, a sentence is a bag " +
+                      "of words."
+                }`,
+      );
+      mark(says, "data-verdict", !moved ? "" : others ? "other" : "same");
+      mark(says, "data-value", String(largest));
+    },
+  };
+}
+
+lineUp.style = `
+.line-up { display: flex; flex-wrap: wrap; gap: 6px; }
+.stands { border: 1px solid var(--line); border-radius: 8px; padding: 3px 10px; min-height: 30px;
+  font-weight: 550; cursor: grab;
+  user-select: none; touch-action: pan-y; max-width: 60vw; overflow: hidden;
+    text-overflow: ellipsis; }
+.stands:active { cursor: grabbing; }
+.stands.query { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
+.sentence > .foot { flex-basis: 100%; }
+`;
+comparison.style = `
+.row > .compared { flex: 1 1 460px; gap: 8px; }
+.both { display: flex; align-items: flex-end; }
+.vectors { flex: none; }
+.vectors.heat td span { height: 30px; line-height: 30px; }
+.vectors.heat th { padding: 0; height: 30px; max-width: none; overflow: visible; }
+.vectors.heat td + th { text-align: left; }
+.vectors.heat th button { width: auto; padding: 0 6px; max-width: 84px; font-size: 13px;
+  color: var(--text); vertical-align: middle; }
+.vectors.heat .query th button { color: var(--accent); font-weight: 650; }
+.vectors .change { display: inline-block; min-width: 46px; font-size: 12px; color: var(--soft);
+  vertical-align: middle; }
+.vectors .change.other { color: var(--text); }
+.ways { flex: 1 1 10px; min-width: 10px; max-width: 120px; height: calc(var(--rows) * 31px);
+  margin: 0 2px; }
+.ways path { fill: none; stroke: var(--above); stroke-width: 1.8; vector-effect: non-scaling-stroke;
+  opacity: .75; }
+.ways .other { stroke: var(--under); stroke-dasharray: 4 4; }
+.ways .query { stroke-width: 3.5; opacity: 1; }
+.compared .soft { color: var(--soft); font-size: 13px; }
+.verdict { border-left: 3px solid var(--line); padding: 2px 10px; min-height: 3.4em; }
+.verdict[data-verdict=same] { border-color: var(--above); }
+.verdict[data-verdict=other] { border-color: var(--under); }
+@media (max-width: 600px) {
+  .vectors.heat td span { width: 26px; font-size: 10.5px; letter-spacing: -.3px; }
+  .vectors.heat .tight span { font-size: 9.2px; letter-spacing: -.6px; }
+  .vectors.heat th button { padding: 0 3px; max-width: 42px; font-size: 11px; min-width: 24px;
+    min-height: 24px; }
+  .vectors.heat td + th { position: relative; } /* the word above what has become of it */
+  .vectors.heat td + th button { display: block; height: 30px; line-height: 16px;
+    padding: 0 0 13px 3px; }
+  .vectors .change { position: absolute; left: 3px; bottom: 2px; min-width: 0; font-size: 10.5px;
+    line-height: 12px; pointer-events: none; }
+}
+@media (max-width: 350px) {
+  .vectors.heat td span { width: 21px; font-size: 9px; letter-spacing: -.6px; }
+  .vectors.heat th button { max-width: 38px; }
+  .ways { min-width: 6px; margin: 0; }
+}
+`;
+
+export default live(
+  "The same words in another order, live",
+  (ui) => [
+    ui.words("", keepStanding),
+    ui.use(lineUp),
+    ui.use(positionKind),
+    ui.row(ui.use(comparison), ui.column(ui.matrix("x", "embeddings X"), ui.entrySlider())),
+  ],
+  { query: 1 },
+);

@@ -1,0 +1,3 @@
+from tinylib.widgets.self_attention.self_attention import SelfAttentionWidget
+
+__all__ = ["SelfAttentionWidget"]

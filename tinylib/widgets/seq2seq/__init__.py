@@ -1,0 +1,3 @@
+from tinylib.widgets.seq2seq.seq2seq import Seq2SeqWidget
+
+__all__ = ["Seq2SeqWidget"]

@@ -1,0 +1,153 @@
+import { candidateLine, candidateList, fillCandidate } from "../ui/candidates.js";
+import { action, radio } from "../ui/controls.js";
+import { h, live, mark, percent, powerOfTen, typeset, write } from "../ui/parts.js";
+import { greedy, topK } from "../page/search.js";
+import { fillList, sentence } from "../ui/sentences.js";
+import { BOS, EOS, decoder, encode, reading } from "../page/translator.js";
+
+/** What torch does in a kernel, in compute() of seq2seq.py. */
+export async function program(run, { source, forced }, spec) {
+  const { hidden } = await encode(run, source, spec);
+  const steps = await greedy(decoder(run), reading(hidden), BOS, EOS, spec.limits.T[1], forced);
+  const best = steps.map(({ logProbs }) => topK(logProbs, 5));
+  return {
+    fed: steps.map(({ fed }) => fed),
+    likeliest: best,
+    probabilities: steps.map(({ logProbs }, t) => best[t].map((id) => Math.exp(logProbs[id]))),
+    taken: steps.map(({ token }) => token),
+    taken_probability: steps.map(({ logProbs, token }) => Math.exp(logProbs[token])),
+    so_far: steps.map(({ soFar }) => soFar),
+  };
+}
+
+/** The steps as cards, each with the likeliest next words to choose from. */
+function steps(widget) {
+  const names = widget.spec.vocabularies.target;
+  const list = h("ol", {
+    class: "steps",
+    "data-output": "probabilities",
+    "aria-label": "the decoder's steps",
+  });
+  const whole = h("p", { class: "note", "data-output": "" });
+  const greedyButton = action(
+    widget,
+    "forced",
+    "Back to greedy",
+    (next) => {
+      next.forced = [];
+    },
+    { goes: true },
+  );
+  let seen; // the outputs that the cards show
+  let read; // the sentence that they translate
+
+  /** Feed `id` after step t, and what was taken at the steps before it. */
+  const take = (t, id) => {
+    if (read !== widget.inputs.source) {
+      // the words that stand there translate another sentence
+      widget.repaint("outputs");
+      return;
+    }
+    const forced = [...seen.taken.data.slice(0, t), id];
+    // The end of it that is the model's own first choice need not be forced.
+    while (forced.length && forced.at(-1) === seen.likeliest.data[5 * (forced.length - 1)])
+      forced.pop();
+    widget.edit(Symbol("take"), (next) => {
+      next.forced = forced;
+    });
+  };
+  const option = (t, i) => {
+    const choose = (event) => take(t, Number(event.target.dataset.id));
+    const picked = radio(widget, `step ${t}`, i, { edits: "forced", choose });
+    const output = i === 5 ? { "data-output": "taken_probability" } : {};
+    return candidateLine("label", { class: "next", ...output }, { on: true, first: [picked] });
+  };
+  const card = (t) =>
+    h(
+      "li",
+      {},
+      h("p", { class: "fed" }, `${t + 1}. fed `, h("b")),
+      h("div", { role: "radiogroup" }, ...Array.from({ length: 6 }, (_, i) => option(t, i))),
+      h("p", { class: "fed" }),
+    );
+  return {
+    element: h("div", { class: "column" }, list, h("div", { class: "foot" }, whole, greedyButton)),
+    shows: "outputs", // with the inputs alone, a choice would jump back until its answer is there
+    update({ source, forced }, outputs) {
+      seen = outputs;
+      if (!widget.behind) read = source;
+      const { fed, likeliest, probabilities, taken, taken_probability: p, so_far: soFar } = outputs;
+      fillList(list, [...taken.data], card, (li, id, t) => {
+        const [head, group, foot] = li.children;
+        write(head.lastChild, names[fed.data[t]]);
+        write(foot, `log p so far ${logarithm(soFar.data[t])}`);
+        mark(group, "aria-label", `step ${t + 1}: the next word`);
+        li.classList.toggle("yours", t < forced.length && id !== likeliest.data[5 * t]);
+        const [ids, shares] = [likeliest, probabilities].map(({ data }) =>
+          data.subarray(5 * t, 5 * t + 5),
+        );
+        const among = ids.includes(id);
+        [...group.children].forEach((label, i) => {
+          const box = label.firstChild;
+          const extra = i === 5; // the word that was taken, if it is not among the five
+          label.hidden = extra && among;
+          const [candidate, value] = extra ? [id, p.data[t]] : [ids[i], shares[i]];
+          box.dataset.id = String(candidate);
+          box.checked = candidate === id && !label.hidden;
+          label.classList.toggle("taken", box.checked);
+          fillCandidate(label, names[candidate], [value], [percent(value)]);
+        });
+      });
+      const total = soFar.data.at(-1);
+      const share = Math.exp(total);
+      const words = [...taken.data]
+        .filter((id) => id !== EOS)
+        .map((id) => names[id])
+        .join(" ");
+      const chosen = list.querySelectorAll(".yours").length;
+      typeset(
+        whole,
+        `log p(“${words}${taken.data.at(-1) === EOS ? "" : " …"}”) = ${logarithm(total)}, ` +
+          `so p = ${share >= 0.1 ? percent(share) : `${rough(100 * share)} %`}` +
+          (chosen ? `; ${chosen} of its words ${chosen === 1 ? "was" : "were"} your choice.` : "."),
+      );
+      greedyButton.disabled = forced.length === 0;
+    },
+  };
+}
+
+const logarithm = (value) =>
+  value
+    .toFixed(value > -10 ? 3 : 2)
+    .replace("-", "−")
+    .replace(/^−(0\.0+)$/, "$1");
+const rough = (value) => powerOfTen(String(Number(value.toPrecision(2))));
+
+steps.style = `${candidateList.style}
+.steps { list-style: none; margin: 0; padding: 0; display: grid; gap: 10px;
+  grid-template-columns: repeat(auto-fill, minmax(132px, 1fr)); }
+.steps li { border: 1px solid var(--line); border-radius: 8px; padding: 6px 6px 5px; min-width: 0; }
+.steps .yours { border-color: var(--under); }
+.fed { margin: 0 0 4px; padding: 0 4px; font-size: 12.5px; color: var(--soft); }
+.fed:last-child { margin: 4px 0 0; font-variant-numeric: tabular-nums; }
+.fed b { color: var(--text); font-weight: 550; }
+.next { cursor: pointer; }
+.next[hidden] { display: none; }
+.next:hover { border-color: var(--line); }
+.next input { position: absolute; inset: 0; width: 100%; height: 100%; margin: 0; opacity: 0;
+  cursor: pointer; z-index: 1; }
+.next:focus-within { outline: 2px solid var(--accent); outline-offset: 1px; }
+.next.taken { border-color: var(--accent); font-weight: 600; }
+.yours .next.taken { border-color: var(--under); }
+.yours .next { --bar: var(--under); }
+`;
+
+/** What was chosen belongs to the translation of one sentence: another one is translated afresh. */
+const greedily = (next) => {
+  next.forced = [];
+};
+
+export default live("The decoder, step by step, live", (ui) => [
+  ui.use(sentence, "source", "English sentence", greedily),
+  ui.use(steps),
+]);

@@ -1,0 +1,312 @@
+import { alignment, missing } from "../page/dictionary.js";
+import { candidateLine, candidateList, fillCandidate, probabilityOf } from "../ui/candidates.js";
+import { h, listed, live, short, write } from "../ui/parts.js";
+import { LEAST, wordMap } from "../ui/maps.js";
+import { greedy, topK } from "../page/search.js";
+import { fillList, heldOut, sentence, translation } from "../ui/sentences.js";
+import { BOS, EOS } from "../page/translator.js";
+
+/** What torch does in a kernel, in compute() of seq2seq_attention.py. */
+export async function program(run, { source }, spec) {
+  const { keys, values, state } = await run("seq2seq_attention-read", { source });
+  const weights = [];
+  const step = async (hidden, token) => {
+    const written = await run("seq2seq_attention-write", { token, keys, values, hidden });
+    weights.push([...written.weights.data]);
+    return { logProbs: written.log_probs, state: written.state };
+  };
+  const steps = await greedy(step, state, BOS, EOS, spec.limits.T[1]);
+  const tokens = steps.map(({ token }) => token);
+  const likeliest = steps.map(({ logProbs }) => topK(logProbs, 5));
+  const english = source.map((id) => spec.sentences.source[id]);
+  const french = tokens.map((id) => spec.vocabularies.target[id]);
+  const from = alignment(spec.facts.dictionary, english, french);
+  return {
+    tokens,
+    likeliest,
+    probabilities: steps.map(({ logProbs }, t) => likeliest[t].map((id) => Math.exp(logProbs[id]))),
+    weights,
+    gold: from.map((places) => source.map((_, s) => Number(places.includes(s)))),
+  };
+}
+
+// ---------------------------------------------------------------- what was written
+
+const read = new WeakMap(); // outputs -> what is written there, for all parts that show it
+
+/**
+ * Each French word: the weights of the English words in it, the one it looked at most, its gold.
+ */
+function written(widget, inputs, outputs) {
+  if (!read.has(outputs)) read.set(outputs, writtenIn(widget, inputs, outputs));
+  return read.get(outputs);
+}
+
+function writtenIn(widget, inputs, { tokens, weights, gold }) {
+  const names = widget.spec.vocabularies.target;
+  const english = widget.words("S", inputs);
+  const {
+    shape: [T, S],
+  } = weights;
+  const rows = Array.from({ length: T }, (_, t) => {
+    const [shares, from] = [weights, gold].map(({ data }) => data.subarray(t * S, (t + 1) * S));
+    const [most] = topK(shares, 1);
+    return {
+      word: names[tokens.data[t]],
+      ended: tokens.data[t] === EOS,
+      shares,
+      from,
+      most,
+      known: from.includes(1),
+      right: from[most] === 1,
+    };
+  });
+  return { english, rows };
+}
+
+/** The answer is that to the inputs: neither is it on its way, nor that to a sentence before. */
+function answers(widget, inputs, { weights }) {
+  const given = widget.model.get("outputs");
+  const english = widget.words("S", inputs);
+  if (given !== widget.given) [widget.given, widget.asked] = [given, english.join(" ")];
+  return widget.asked === english.join(" ") && english.length === weights.shape[1];
+}
+
+/**
+ * The row that the reader looks at: the one chosen, else the first word that looked elsewhere than
+ * where it comes from, else the first for which the decoder went back in the English, as it has to
+ * for "la voiture rouge".
+ */
+function chosenRow(widget, rows) {
+  if (widget.row !== undefined) return widget.row;
+  const astray = rows.findIndex(({ known, right }) => known && !right);
+  if (astray >= 0) return astray;
+  return Math.max(
+    0,
+    rows.findIndex(({ most }, t) => t > 0 && most < rows[t - 1].most),
+  );
+}
+
+const said = (word) => `“${word}”`;
+
+/** "front" and "of" as one: “in front of”. */
+const phrase = (english, from) => said(english.filter((_, s) => from[s]).join(" "));
+
+// ---------------------------------------------------------------- parts
+
+/** The French, how many of its words looked where they should, and what the grammar says. */
+function french(widget) {
+  const line = h("p", { class: "french", lang: "fr" });
+  const [ending, compared, left, verdict] = ["ending", "compared", "left", "verdict"].map((kind) =>
+    h("p", { class: `note ${kind}` }),
+  );
+  return {
+    element: h(
+      "div",
+      { class: "column", "data-output": "" },
+      h("span", { class: "label" }, "French"),
+      line,
+      ending,
+      compared,
+      left,
+      verdict,
+    ),
+    shows: "outputs",
+    update(inputs, outputs) {
+      if (!answers(widget, inputs, outputs)) return;
+      const { english, rows } = written(widget, inputs, outputs);
+      const words = rows.filter(({ ended }) => !ended);
+      const ended = words.length < rows.length;
+      const text = words.map(({ word }) => word).join(" ");
+      write(line, ended ? text : `${text} …`);
+      write(ending, ended ? "" : endless(english, words));
+      const truth = translation(widget, inputs.source);
+      write(
+        compared,
+        truth === text
+          ? "Word for word what the grammar says."
+          : truth
+            ? `The grammar says: ${truth}`
+            : "",
+      );
+      write(
+        left,
+        leftOut(
+          missing(
+            widget.spec.facts.dictionary,
+            english,
+            words.map(({ word }) => word),
+          ),
+          english,
+        ),
+      );
+      write(verdict, judgement(english, words));
+    },
+  };
+}
+
+/** Which English words no French word comes from, in words. */
+function leftOut({ gone, few }, english) {
+  const names = (places) => places.map((at) => said(at.map((s) => english[s]).join(" ")));
+  const words =
+    gone.length === 1 ? "One word of the English is" : `${gone.length} words of the English are`;
+  const told = gone.length ? [`${words} missing in this French: ${names(gone).join(", ")}.`] : [];
+  for (const { places, there } of few) {
+    told.push(
+      `Of the English words ${listed(names(places))}, only ${there} ` +
+        `${there === 1 ? "is" : "are"} in the French.`,
+    );
+  }
+  return told.join(" ");
+}
+
+/** How many words looked where they should, and where the others looked. */
+function judgement(english, words) {
+  const known = words.filter((word) => word.known);
+  const unknown = [...new Set(words.filter((word) => !word.known).map(({ word }) => said(word)))];
+  if (!known.length)
+    return (
+      "The grammar's dictionary cannot tell where any of these words comes from: nothing " +
+      "is outlined."
+    );
+  const named =
+    unknown.length > 4 ? [...unknown.slice(0, 3), `${unknown.length - 3} more`] : unknown;
+  const claim = !named.length
+    ? ""
+    : "The grammar's dictionary cannot tell which English " +
+      `${named.length === 1 ? `word ${named[0]} comes` : `words ${listed(named)} come`} from. `;
+  const astray = known.filter(({ right }) => !right);
+  const [all, right] = [known.length, known.length - astray.length];
+  const [other, others] = unknown.length ? ["other ", "others"] : ["", "words"];
+  const count =
+    all === 1
+      ? `The ${other || "one "}word ${right ? "looks" : "does not look"}`
+      : right === all
+        ? `All ${all} ${other}words look`
+        : `${right || "None"} of the ${all} ${others} ${right > 1 ? "look" : "looks"}`;
+  const they = right > 1 ? "they come" : "it comes";
+  const told = astray
+    .slice(0, 3)
+    .map(
+      ({ word, most, from }) =>
+        `${said(word)} looks at ${said(english[most])}, but comes from ${phrase(english, from)}`,
+    );
+  const more = astray.length > 3 ? `; and so on for ${astray.length - 3} more` : "";
+  return (
+    `${claim}${count} most at a word that ${they} ` +
+    `from${astray.length ? `: ${told.join("; ")}${more}.` : "."}`
+  );
+}
+
+/** Why a translation that does not end may not. */
+const endless = (english, words) =>
+  `It did not end: after ${words.length} words the page stops it.` +
+  (english.at(-1) === "."
+    ? ""
+    : " It was trained on sentences that end with a full stop; yours has none.");
+
+/** The weights, a row for every French word; what a word comes from is outlined. */
+function attentionMap(widget) {
+  let seen; // the rows that are shown
+  let translated; // the English that they are of
+  const map = wordMap({
+    label: "the weights, a row for each French word",
+    output: "weights",
+    lang: "fr",
+    key: "the English that a word comes from, by the grammar's dictionary",
+    pick(t) {
+      if (widget.row === t) return;
+      widget.row = t;
+      widget.repaint();
+      map.show(t, seen[t].most);
+    },
+  });
+  const fresh = (english) => {
+    // another sentence has other rows: the one that was chosen is none of them
+    if (translated !== undefined && translated !== english) widget.row = undefined;
+    translated = english;
+  };
+  return {
+    element: map.element,
+    reset() {
+      widget.row = undefined;
+    },
+    shows: "outputs",
+    update(inputs, outputs) {
+      if (!answers(widget, inputs, outputs)) return;
+      const { english, rows } = written(widget, inputs, outputs);
+      fresh(english.join(" "));
+      seen = rows;
+      const chosen = chosenRow(widget, rows);
+      map.fill({ title: "weights of the English words", across: english, rows, chosen });
+    },
+  };
+}
+
+/** The chosen word: where it looked, and what else it might have been. */
+function wordsNext(widget) {
+  const names = widget.spec.vocabularies.target;
+  const heading = h("b", { lang: "fr" });
+  const looked = h("span");
+  const list = candidateList("the five likeliest words here");
+  return {
+    element: h(
+      "div",
+      { class: "column chosen", "data-output": "" },
+      h("p", { class: "note looked" }, heading, looked),
+      h("p", { class: "label" }, "The five likeliest words here"),
+      list,
+    ),
+    shows: "outputs",
+    update(inputs, outputs) {
+      if (!answers(widget, inputs, outputs)) return;
+      const { english, rows } = written(widget, inputs, outputs);
+      const t = chosenRow(widget, rows);
+      const { word, ended, shares, from, known, right } = rows[t];
+      write(heading, said(word));
+      const terms = topK(shares, shares.length)
+        .filter((s) => shares[s] >= LEAST)
+        .map((s) => `${short(shares[s])} × ${english[s]}`);
+      write(
+        looked,
+        ` was written from ${terms.slice(0, 4).join(" + ")}${terms.length > 4 ? " + …" : ""}. ` +
+          (right
+            ? "That is where it comes from."
+            : known
+              ? `It comes from ${phrase(english, from)}.`
+              : ended
+                ? ""
+                : "From which of them it comes, the dictionary cannot tell."),
+      );
+      const [ids, values] = [outputs.likeliest, outputs.probabilities].map(({ data }) =>
+        data.subarray(5 * t, 5 * t + 5),
+      );
+      fillList(
+        list,
+        [...ids],
+        () => h("li", {}, candidateLine("div", {}, { on: true, lang: "fr" })),
+        ({ firstChild: line }, id, i) =>
+          fillCandidate(line, names[id], [values[i]], [probabilityOf(values[i])]),
+      );
+    },
+  };
+}
+
+french.style = `
+.french { margin: 0; font-size: 18px; font-weight: 550; }
+.french ~ .note:empty { display: none; }
+`;
+attentionMap.style = `${wordMap.style}
+.row > .mapped { flex: none; }
+`;
+wordsNext.style = `${candidateList.style}
+.row > .chosen { flex: 1 1 180px; min-width: 0; max-width: 420px; gap: 8px; }
+.chosen .label { margin: 0; }
+`;
+
+export default live("Translate and see where it looks, live", (ui) => [
+  ui.use(sentence, "source", "English sentence"),
+  ui.use(heldOut, "source"),
+  ui.use(french),
+  ui.row(ui.use(attentionMap), ui.use(wordsNext)),
+]);

@@ -1,0 +1,3 @@
+from tinylib.widgets.start.start import StartWidget
+
+__all__ = ["StartWidget"]

@@ -1,0 +1,560 @@
+import { alignment, misplaced, missing, strange, surplus } from "../page/dictionary.js";
+import { radio } from "../ui/controls.js";
+import { headMaps } from "../ui/heads.js";
+import { columnHeads, h, listed, live, mark, tint, write } from "../ui/parts.js";
+import { wordMap } from "../ui/maps.js";
+import { paint } from "../ui/pixels.js";
+import { greedy, topK } from "../page/search.js";
+import { fillList, heldOut, sentence, translation } from "../ui/sentences.js";
+import { BOS, EOS } from "../page/translator.js";
+import { nothingWritten } from "../page/writer.js";
+
+/** What torch does in a kernel, in compute() of ablation.py. */
+export async function program(run, { source, variant }, spec) {
+  const { keys, values } = await run("transformer-read", { source });
+  const looks = [];
+  const step = async (seen, token) => {
+    const spoken = await run("ablation-speak", { token, keys, values, ...seen });
+    looks.push(...spoken.cross.data);
+    return {
+      logProbs: spoken.log_probs,
+      state: { cached_keys: spoken.now_keys, cached_values: spoken.now_values },
+    };
+  };
+  const steps = await greedy(step, nothingWritten(spec), BOS, EOS, spec.limits.T[1]);
+  const tokens = steps.map(({ token }) => token);
+  const english = source.map((id) => spec.sentences.source[id]);
+  const french = tokens.map((id) => spec.vocabularies.target[id]);
+  const {
+    limits: {
+      L: [L],
+      H: [H],
+    },
+    facts: { dictionary },
+  } = spec;
+  return {
+    which: variant,
+    read: source,
+    tokens,
+    probabilities: steps.map(({ logProbs, token }) => Math.exp(logProbs[token])),
+    cross: { dims: [tokens.length, L, H, source.length], data: looks },
+    gold: alignment(dictionary, english, french).map((places) =>
+      source.map((_, s) => places.includes(s)),
+    ),
+    wrong: wrongWords(spec, english, french),
+  };
+}
+
+/** Which French words the grammar would not say: wrong_words() of ablation.py. */
+export function wrongWords(spec, english, french) {
+  const truth = translation({ spec }, english.join(" "));
+  if (truth === undefined) {
+    const places = misplaced(spec.facts.dictionary, english, french);
+    return surplus(spec.facts.dictionary, english, french).map((one, t) => one || places[t]);
+  }
+  const kept = common(french, [...truth.split(" "), "<eos>"]);
+  return french.map((word, t) => word !== "<eos>" && !kept.has(t));
+}
+
+/**
+ * A longest common subsequence, as common() of ablation.py: places in `words` -> those in
+ * `others`.
+ */
+function common(words, others) {
+  const longest = Array.from({ length: words.length + 1 }, () => Array(others.length + 1).fill(0));
+  for (let i = words.length - 1; i >= 0; i -= 1) {
+    for (let j = others.length - 1; j >= 0; j -= 1) {
+      longest[i][j] =
+        words[i] === others[j]
+          ? 1 + longest[i + 1][j + 1]
+          : Math.max(longest[i + 1][j], longest[i][j + 1]);
+    }
+  }
+  const kept = new Map();
+  for (let i = 0, j = 0; i < words.length && j < others.length;) {
+    if (words[i] === others[j]) {
+      kept.set(i, j);
+      i += 1;
+      j += 1;
+    } else if (longest[i + 1][j] >= longest[i][j + 1]) {
+      i += 1;
+    } else {
+      j += 1;
+    }
+  }
+  return kept;
+}
+
+// ---------------------------------------------------------------- what was said
+
+const reported = new WeakMap(); // outputs -> what they say, for all parts that show it
+
+/**
+ * The sentence that was read, the French words, what is wrong with them, and where each head
+ * looked.
+ */
+function report(widget, outputs) {
+  if (!reported.has(outputs)) reported.set(outputs, reportOf(widget, outputs));
+  return reported.get(outputs);
+}
+
+function reportOf(widget, { which, read, tokens, probabilities, cross, gold, wrong }) {
+  const { spec } = widget;
+  const english = Array.from(read.data, (id) => spec.sentences.source[id]);
+  const [S, [, L, H]] = [english.length, cross.shape];
+  const words = Array.from(tokens.data, (id, t) => ({
+    word: spec.vocabularies.target[id],
+    end: id === EOS,
+    share: probabilities.data[t],
+    wrong: wrong.data[t] === 1,
+    from: gold.data.subarray(t * S, (t + 1) * S),
+    looks: (head) => cross.data.subarray((t * L * H + head) * S, (t * L * H + head + 1) * S),
+  }));
+  const said = words.filter(({ end }) => !end);
+  const truth = translation(widget, english.join(" "))?.split(" ");
+  const kept =
+    truth &&
+    new Set(
+      common(
+        said.map(({ word }) => word),
+        truth,
+      ).values(),
+    );
+  const lost = truth
+    ? truth.filter((_, i) => !kept.has(i)).length
+    : missing(
+        spec.facts.dictionary,
+        english,
+        said.map(({ word }) => word),
+      ).gone.length;
+  const faults = said.filter((one) => one.wrong).length;
+  const ended = said.length < words.length;
+  const unknown = truth
+    ? [0, 0]
+    : strange(
+        spec.facts.dictionary,
+        english,
+        said.map(({ word }) => word),
+      );
+  return {
+    variant: which.data[0],
+    english,
+    words,
+    said,
+    ended,
+    truth,
+    kept,
+    lost,
+    faults,
+    unknown,
+    right: ended && faults === 0 && lost === 0 && !unknown.some(Boolean),
+  };
+}
+
+/** What was said of each sentence, by each model that the reader has tried: for the table. */
+function remembered(widget, { variant, english, right, faults, lost, ended, truth, unknown }) {
+  const text = english.join(" ");
+  if (widget.tried?.text !== text) widget.tried = { text, verdicts: [] };
+  widget.tried.verdicts[variant] = {
+    right,
+    faults,
+    lost,
+    ended,
+    truth: Boolean(truth),
+    judged: !unknown.some(Boolean),
+  };
+  return widget.tried.verdicts;
+}
+
+const quoteOf = (word) => `“${word}”`;
+const counted = (number, one) => `${number} ${one}${number === 1 ? "" : "s"}`;
+
+// ---------------------------------------------------------------- the models
+
+/**
+ * The models, one of which translates; how often each was right on held-out sentences, and on this
+ * one.
+ */
+function modelTable(widget) {
+  const { models, splits } = widget.spec.facts;
+  const caption = h(
+    "caption",
+    {},
+    "Which model translates? Beside each: held-out sentences it has right, in %",
+  );
+  const rows = models.map(({ name, exact, percent }, i) => {
+    const button = radio(widget, "variant", i);
+    const cells = exact.map((share, split) => {
+      const cell = h("td", {}, percent[split]);
+      tint(cell, share);
+      return cell;
+    });
+    const here = h("td", { class: "here" });
+    const tr = h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, h("label", {}, button, h("span", {}, name))),
+      ...cells,
+      here,
+    );
+    return { button, here, tr };
+  });
+  const element = h(
+    "table",
+    { class: "models" },
+    caption,
+    columnHeads(null, ...Object.values(splits), "this sentence"),
+    h("tbody", {}, ...rows.map(({ tr }) => tr)),
+  );
+  return {
+    element,
+    update({ variant }, outputs) {
+      const verdicts = remembered(widget, report(widget, outputs));
+      rows.forEach(({ button, here, tr }, i) => {
+        button.checked = i === variant;
+        tr.classList.toggle("chosen", i === variant);
+        const verdict = verdicts[i];
+        write(here, verdict ? brief(verdict) : "");
+        const kind =
+          !verdict || brief(verdict) === UNJUDGED
+            ? ""
+            : !verdict.right
+              ? " amiss"
+              : verdict.truth
+                ? " right"
+                : "";
+        mark(here, "class", `here${kind}`);
+      });
+    },
+  };
+}
+
+const UNJUDGED = "not judged";
+
+/** A verdict in a word or two, for the table. */
+function brief({ right, faults, lost, ended, truth, judged }) {
+  if (right) return truth ? "✓" : "no fault found";
+  if (faults) return `${faults} wrong`;
+  if (!ended) return "no end";
+  return lost ? `${lost} missing` : judged ? "" : UNJUDGED;
+}
+
+/** How the chosen model is built, and that it was trained so. */
+function construction(widget) {
+  const line = h("p", { class: "note built" });
+  return {
+    element: line,
+    shows: "inputs",
+    update({ variant }) {
+      const { built } = widget.spec.facts.models[variant];
+      write(
+        line,
+        variant === 0
+          ? built
+          : `${built} It was trained so from the first step: nothing was taken out of a ` +
+              `finished model.`,
+      );
+    },
+  };
+}
+
+// ---------------------------------------------------------------- the French
+
+/** The French with its wrong words marked; what the grammar says; and the verdict in words. */
+function frenchOf(widget) {
+  const line = h("ol", { class: "french", lang: "fr", "aria-label": "French" });
+  const verdict = h("p", { class: "note verdict" });
+  const truthLine = h("ol", {
+    class: "french truth",
+    lang: "fr",
+    "aria-label": "what the grammar says",
+  });
+  const truthRow = h(
+    "div",
+    { class: "grammar" },
+    h("span", { class: "label", "aria-hidden": "true" }, "The grammar says"),
+    truthLine,
+  );
+  const whose = h("span", { class: "label", "aria-hidden": "true" });
+  const element = h(
+    "div",
+    { class: "column said", "data-output": "" },
+    whose,
+    line,
+    truthRow,
+    verdict,
+  );
+  return {
+    element,
+    update({ variant }, outputs) {
+      const told = report(widget, outputs);
+      const { said, ended, truth, kept } = told;
+      element.classList.toggle("waiting", told.variant !== variant);
+      write(
+        whose,
+        `French, by the model ${widget.spec.facts.models[told.variant].name}`
+          .replace("model the", "")
+          .replace("  ", " "),
+      );
+      fillList(
+        line,
+        ended ? said : [...said, { word: "…" }],
+        () => h("li"),
+        (li, { word, wrong, share }) => {
+          write(li, word);
+          mark(li, "class", wrong ? "amiss" : "");
+          if (share === undefined) li.removeAttribute("data-value");
+          else mark(li, "data-value", String(share));
+        },
+      );
+      truthRow.hidden = !truth || told.right;
+      fillList(
+        truthLine,
+        truth ?? [],
+        () => h("li"),
+        (li, word, i) => {
+          write(li, word);
+          mark(li, "class", kept.has(i) ? "" : "lost");
+        },
+      );
+      write(verdict, judgementOf(widget, told));
+    },
+  };
+}
+
+/** “: “chat” and “chien””, unless there are too many of them. */
+function namesOf(words) {
+  const names = [...new Set(words.map(({ word }) => quoteOf(word)))];
+  return names.length > 4 ? "" : `: ${listed(names)}`;
+}
+
+/** The verdict: what is wrong, what is missing, and who says so. */
+function judgementOf(widget, { english, said, ended, truth, kept, right, faults, lost, unknown }) {
+  const end = ended ? "" : ` It did not end: after ${said.length} words the page stops it.`;
+  const bad = namesOf(said.filter(({ wrong }) => wrong));
+  if (truth) {
+    if (right) return "Word for word what the grammar says.";
+    const [strange, absent] = [
+      said.filter((one) => one.wrong).map(({ word }) => word),
+      truth.filter((_, i) => !kept.has(i)),
+    ];
+    if (ended && faults && String(strange.sort()) === String(absent.sort())) {
+      return (
+        `All its words are the grammar's, but ${faults} of the ${said.length} ` +
+        `${faults === 1 ? "stands" : "stand"} in the wrong place${bad}.`
+      );
+    }
+    if (!said.length) return `It says nothing at all: all ${counted(lost, "word")} are missing.`;
+    const parts = [
+      ...(faults
+        ? [
+            `${faults} of its ${counted(said.length, "word")} ${faults === 1 ? "is" : "are"} ` +
+              `wrong${bad}`,
+          ]
+        : []),
+      ...(lost
+        ? [`${counted(lost, "word")} of the grammar's ${lost === 1 ? "is" : "are"} missing`]
+        : []),
+    ];
+    const text = parts.join(", and ");
+    return `${text ? `${text}.` : ""}${end}`.trim();
+  }
+  const {
+    facts: { dictionary },
+  } = widget.spec;
+  const french = said.map(({ word }) => word);
+  const left = missing(dictionary, english, french).gone.map((at) =>
+    quoteOf(at.map((s) => english[s]).join(" ")),
+  );
+  const extra = surplus(dictionary, english, french);
+  const [many, moved] = [
+    said.filter((one, t) => one.wrong && extra[t]),
+    said.filter((one, t) => one.wrong && !extra[t]),
+  ];
+  const parts = [
+    ...(many.length ? [`${counted(many.length, "word")} too many${namesOf(many)}.`] : []),
+    ...(moved.length
+      ? [`${counted(moved.length, "word")} in the wrong place${namesOf(moved)}.`]
+      : []),
+    ...(left.length ? [`Nothing in the French comes from ${listed(left)}.`] : []),
+  ];
+  if (unknown.some(Boolean)) {
+    const where = ["English", "French"].flatMap((language, i) =>
+      unknown[i] ? `${counted(unknown[i], "word")} of the ${language}` : [],
+    );
+    parts.push(
+      `${parts.length ? "The rest is not judged" : "Not judged"}: the dictionary does not know ` +
+        `${where.join(" and ")}.`,
+    );
+  }
+  const found =
+    parts.join(" ") ||
+    (said.length
+      ? "No fault is found: no word is missing or too many, and none is in the wrong place."
+      : "There is no French to judge.");
+  return (
+    `${found}${end} Here the dictionary judges: it does not see whether endings agree, ` +
+    `nor where adverbs and “ne … pas” stand.`
+  );
+}
+
+// ---------------------------------------------------------------- where the heads look
+
+/**
+ * The words that the dictionary knows the origin of, and those for which this head looks there
+ * most.
+ */
+function aim(words, head) {
+  const known = words.filter(({ from }) => from.includes(1));
+  return {
+    known: known.length,
+    hit: known.filter(({ from, looks }) => from[topK(looks(head), 1)[0]] === 1).length,
+  };
+}
+
+/** The head whose map is shown large: the reader's, else the model's best on held-out sentences. */
+function largeHead(widget, variant) {
+  const { models } = widget.spec.facts;
+  const { layer, head } = models[variant].head;
+  return widget.head ?? layer * widget.spec.limits.H[0] + head;
+}
+
+/**
+ * All maps of the decoder's attention to the English, small; the one chosen is shown large below.
+ */
+function smallMaps(widget) {
+  const {
+    L: [L],
+    H: [H],
+  } = widget.spec.limits;
+  return headMaps({
+    label: "Where each head looked in the English, for each French word",
+    told({ variant }, outputs) {
+      const told = report(widget, outputs);
+      return { ...told, L, H, waiting: told.variant !== variant };
+    },
+    chosen: ({ variant }) => largeHead(widget, variant),
+    choose(i) {
+      widget.head = i;
+      widget.repaint();
+    },
+    draw({ canvas, outline, tell, fresh }, { english, words }, i) {
+      const { hit, known } = aim(words, i);
+      tell(known ? `${hit} of ${known}` : "");
+      if (!fresh(words)) return;
+      const [T, S] = [words.length, english.length];
+      paint(
+        canvas,
+        words.flatMap(({ looks }) => [...looks(i)]),
+        S,
+      );
+      mark(canvas, "aria-label", `weights, ${T} French by ${S} English words`);
+      outline(
+        words.map(({ from }) => from),
+        T,
+        S,
+      );
+    },
+    reset() {
+      widget.head = undefined;
+    },
+  });
+}
+smallMaps.style = headMaps.style;
+
+/** The map of one head: a row for each French word, its weights, and where it comes from. */
+function largeMap(widget) {
+  const note = h("p", { class: "note aimed" });
+  const map = wordMap({
+    label: "the weights of one head",
+    lang: "fr",
+    key: "the English that a word comes from, by the dictionary",
+  });
+  const element = h("div", { class: "column", "data-output": "" }, map.element, note);
+  return {
+    element,
+    update({ variant }, outputs) {
+      const told = report(widget, outputs);
+      element.classList.toggle("waiting", told.variant !== variant);
+      const chosen = largeHead(widget, told.variant);
+      const H = widget.spec.limits.H[0];
+      map.fill({
+        title: `Layer ${Math.floor(chosen / H)}, head ${chosen % H}: its weights`,
+        across: told.english,
+        rows: told.words.map(({ word, from, looks }) => ({ word, from, shares: looks(chosen) })),
+      });
+      write(note, aimOf(widget, told, chosen));
+    },
+  };
+}
+largeMap.style = wordMap.style;
+
+/** How many words this head looks for where they come from; and whether it is the model's best. */
+function aimOf(widget, { words, variant }, chosen) {
+  const { hit, known } = aim(words, chosen);
+  const { models } = widget.spec.facts;
+  const { layer, head } = models[variant].head;
+  const best = layer * widget.spec.limits.H[0] + head === chosen;
+  const of = known
+    ? `For ${hit} of the ${counted(known, "word")} whose origin is known it looks most at that.`
+    : "The dictionary knows of none of these words where it comes from.";
+  const most = " On the validation sentences no head of this model did so more often.";
+  return best && known ? of + most : of;
+}
+
+modelTable.style = `
+.models { width: 100%; max-width: 620px; font-size: 14px; }
+.models caption { white-space: normal; }
+.models thead th { font-size: 12.5px; line-height: 1.25; text-align: right; vertical-align: bottom;
+  white-space: normal; width: 84px; max-width: none; padding: 0 8px 4px; }
+.models td { text-align: right; padding: 0 8px; white-space: nowrap; }
+.models tbody td:not(.here) {
+  background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 38%));
+  border: 1px solid var(--ground); }
+.models tbody th { padding: 0; max-width: none; text-align: left; color: var(--text);
+  font-size: 14px; }
+.models label { display: flex; gap: 9px; align-items: center; min-height: 30px;
+  padding: 0 8px 0 4px; cursor: pointer; white-space: normal; line-height: 1.2; }
+.models .chosen th { font-weight: 650; }
+.models .chosen > * { box-shadow: inset 0 1.5px var(--accent), inset 0 -1.5px var(--accent); }
+.models .here { min-width: 74px; }
+.models .right { font-weight: 650; }
+.models .amiss { color: var(--text);
+  background: color-mix(in oklab, var(--ground), var(--under) 26%); }
+.built { max-width: 72ch; }
+@media (max-width: 600px) {
+  .models { font-size: 13px; }
+  .models thead th { font-size: 11.5px; padding: 0 5px 4px; width: 53px; }
+  .models td { padding: 0 5px; }
+  .models tbody th { font-size: 13px; }
+  .models label { gap: 6px; padding: 3px 2px 3px 0; }
+  .models .here { min-width: 0; white-space: normal; width: 52px; }
+}
+@media (max-width: 350px) {
+  .models thead th, .models .here { width: 42px; font-size: 10px; }
+  .models thead th { padding: 0 2px 4px; }
+  .models td { padding: 0 2px; }
+  .models tbody th { font-size: 12px; }
+}
+`;
+frenchOf.style = `
+.french { display: flex; flex-wrap: wrap; gap: 2px 0.34em; list-style: none; margin: 0; padding: 0;
+  font-size: 18px; font-weight: 550; line-height: 1.5; }
+.french:empty { display: none; }
+.french .amiss { text-decoration: underline wavy var(--under) 1.5px; text-underline-offset: 4px;
+  text-decoration-skip-ink: none;
+  background: color-mix(in oklab, var(--ground), var(--under) 18%); border-radius: 4px; }
+.grammar { display: flex; flex-wrap: wrap; gap: 2px 10px; align-items: baseline; color: var(--soft);
+  }
+.grammar[hidden] { display: none; }
+.grammar .label { font-weight: 400; }
+.french.truth { font-size: 15px; font-weight: 400; }
+.truth .lost { color: var(--text); text-decoration: underline 1.5px; text-underline-offset: 4px; }
+`;
+export default live("The Transformer without one of its parts, live", (ui) => [
+  ui.column(ui.use(sentence, "source", "English sentence"), ui.use(heldOut, "source")),
+  ui.column(ui.use(modelTable), ui.use(construction)),
+  ui.use(frenchOf),
+  ui.use(smallMaps),
+  ui.use(largeMap),
+]);

@@ -1,0 +1,708 @@
+import { idsOf, knows, tokenise, unspaced, wordsOf } from "../page/inputs.js";
+import { candidateLine, candidateList, fillCandidate, probabilityOf } from "../ui/candidates.js";
+import { action, choice } from "../ui/controls.js";
+import { headMaps } from "../ui/heads.js";
+import { columnHeads, h, live, mark, short, tint, within, write } from "../ui/parts.js";
+import { LEAST, wordMap } from "../ui/maps.js";
+import { paint } from "../ui/pixels.js";
+import { beam, greedy, topK } from "../page/search.js";
+import { fillList, heldOut, sentence, translation } from "../ui/sentences.js";
+import { BOS, EOS } from "../page/translator.js";
+import { nothingWritten, writer } from "../page/writer.js";
+
+/** What torch does in a kernel, in compute() of transformer.py. */
+export async function program(run, { source, start, width, alpha }, spec) {
+  const { keys, values, encoder } = await run("transformer-read", { source });
+  const english = { keys, values };
+  const step = writer(run, english);
+  let [state, fed] = [nothingWritten(spec), BOS];
+  for (const token of start) {
+    ({ state } = await step(state, [fed]));
+    fed = token;
+  }
+  const room = spec.limits.T[1] - start.length;
+  const { found, single } =
+    width > 1
+      ? await beams(run, step, state, fed, room, width, alpha)
+      : await alone(step, state, fed, room, alpha);
+  const said = single.map(({ token }) => token);
+  const best = found[0].tokens;
+  const ends = best.indexOf(EOS) + 1 || best.length;
+  const tokens = [...start, ...best.slice(0, ends)];
+  return {
+    english: source,
+    tokens,
+    encoder,
+    ...(await run("transformer-look", { tokens, ...english })),
+    beams: found.map((one) => [...start, ...one.tokens]),
+    log_probs: found.map(({ logProb }) => logProb),
+    scores: found.map(({ score }) => score),
+    greedy: [...start, ...said],
+    greedy_log_prob: single.at(-1).soFar,
+  };
+}
+
+/** Greedy search, told as a beam of one. */
+async function alone(step, state, fed, room, alpha) {
+  const single = await greedy(step, state, fed, EOS, room);
+  const { soFar } = single.at(-1);
+  const score = soFar / single.length ** alpha;
+  return { single, found: [{ tokens: single.map(({ token }) => token), logProb: soFar, score }] };
+}
+
+/** Beam search: the sentences that it ends with, each followed back to the start. */
+async function beams(run, step, state, fed, room, width, alpha) {
+  const consider = (feeds) => run("decoding-consider", feeds);
+  const { steps, single } = await beam(step, consider, state, fed, EOS, room, width, alpha);
+  const last = steps.at(-1);
+  const found = Array.from({ length: width }, (_, w) => {
+    let at = w;
+    const tokens = [];
+    for (const { parent, token } of [...steps].reverse()) {
+      tokens.unshift(Number(token.data[at]));
+      at = Number(parent.data[at]);
+    }
+    return { tokens, logProb: last.log_prob.data[w], score: last.score.data[w] };
+  });
+  return { single, found };
+}
+
+// ---------------------------------------------------------------- French, for a reader
+
+const ELIDED = /^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quelqu|quoiqu)'$/;
+const [THIN, HARD] = ["\u202f", "\u00a0"]; // spaces at which no line ends
+
+/** The space before a token, behind the one before it. */
+function gap(before, token) {
+  if (before === "«") return HARD;
+  if (ELIDED.test(before) || before === "(" || /^(?:-.+|[.,…)])$/.test(token)) return "";
+  return /^[!?;%]$/.test(token) ? THIN : /^[:»]$/.test(token) ? HARD : " ";
+}
+
+/** Tokens as French is written: "l'ami" for "l'" and "ami", "viens-tu ?" with its space. */
+export function joined(tokens) {
+  let [text, quoted] = ["", false];
+  tokens.forEach((token, i) => {
+    const mark = token === '"';
+    const inside = quoted && (tokens[i - 1] === '"' || mark);
+    if (mark) quoted = !quoted;
+    text += (i === 0 || inside ? "" : gap(tokens[i - 1], token)) + token;
+  });
+  return text;
+}
+
+/** The same as whole sentences, which begin with a capital. */
+export const printed = (tokens) =>
+  joined(tokens).replace(
+    /(^|[.?!…]\s+)(["«(]?\s*)(\p{Ll})/gu,
+    (_, end, sign, letter) => end + sign + letter.toUpperCase(),
+  );
+
+const [LETTER, CLOSING] = ["[\\p{L}\\p{N}]", "[.,;:!?%)\\]…»”]"];
+const TIGHT = new RegExp(
+  `(?<=${LETTER}') (?=${LETTER})| (?=['-]${LETTER}|n't)| (?=${CLOSING})|(?<=[([«“]) `,
+  "gu",
+);
+
+/**
+ * Tokens as another language writes them: joined() of translation.py, without French's own spaces.
+ */
+const joinedPlainly = (tokens) => unspaced(tokens.join(" ").replace(TIGHT, ""));
+
+/** The two languages: the course's, or those of a reader's own pairs. */
+const languages = ({ spec }) => spec.facts.languages ?? ["English", "French"];
+const isOwn = ({ spec }) => Boolean(spec.facts.languages);
+const written = (widget, tokens) => (isOwn(widget) ? joinedPlainly(tokens) : printed(tokens));
+
+const said = (word) => `“${word}”`;
+const named = (id, names) => (id === EOS ? "the end" : names[id]);
+
+// ---------------------------------------------------------------- what was translated
+
+const KINDS = {
+  cross: { ends: [1, 0], from: "french", to: "english", about: "cross-attention of the decoder" },
+  decoder: { ends: [1, 1], from: "french", to: "before", about: "self-attention of the decoder" },
+  encoder: { ends: [0, 0], from: "english", to: "english", about: "self-attention of the encoder" },
+};
+
+const translated = new WeakMap(); // outputs -> what they tell, for all parts that show it
+
+/**
+ * What the outputs say, or null if they are not the answer to these inputs: the words on either
+ * side,
+ * those that the decoder had `before` it at each step, and what is chosen to be looked at.
+ */
+function answer(widget, inputs, outputs) {
+  const { spec } = widget;
+  const ids = idsOf(spec, inputs).source;
+  const { english, tokens } = outputs;
+  if (ids.length !== english.data.length || ids.some((id, s) => id !== english.data[s]))
+    return null;
+  if (inputs.start.some((id, t) => id !== tokens.data[t])) return null;
+  if (!translated.has(outputs)) {
+    const names = spec.vocabularies.target;
+    const all = [...tokens.data];
+    const french = all.map((id) => named(id, names));
+    const before = ["the start", ...french.slice(0, -1)];
+    translated.set(outputs, {
+      english: wordsOf(spec, "source", inputs.source),
+      french,
+      before,
+      ids: all,
+      ended: all.at(-1) === EOS,
+      text: written(
+        widget,
+        all.filter((id) => id !== EOS).map((id) => names[id]),
+      ),
+    });
+  }
+  const told = translated.get(outputs);
+  const kind = widget.kind ?? "cross";
+  const at = {
+    french: within(widget.at ?? longest(told), [0, told.ids.length - 1]),
+    english: widget.query,
+  };
+  widget.heads ??= Object.fromEntries(
+    Object.keys(KINDS).map((name) => [name, sharpest(outputs[name])]),
+  );
+  return {
+    ...told,
+    kind,
+    at,
+    head: widget.heads[kind],
+    from: told[KINDS[kind].from],
+    to: told[KINDS[kind].to],
+    row: at[KINDS[kind].from],
+  };
+}
+
+/** The word to look at first: a long one is one with a meaning of its own. */
+const longest = ({ french, ended }) =>
+  french
+    .slice(0, ended ? -1 : undefined)
+    .reduce((best, word, t) => (word.length > french[best].length ? t : best), 0);
+
+/**
+ * The head to look at first, as { layer, head }: the one whose looks are most of all at one word.
+ */
+function sharpest({ shape: [L, H, T, S], data }) {
+  const sharpness = Array.from({ length: L * H }, (_, i) => {
+    let sum = 0;
+    for (let t = i * T; t < (i + 1) * T; t += 1) {
+      // but for the last word: on a full stop many heads rest
+      sum += data
+        .subarray(t * S, (t + 1) * S - 1)
+        .reduce((most, share) => Math.max(most, share), 0);
+    }
+    return sum;
+  });
+  const [best] = topK(sharpness, 1);
+  return { layer: Math.floor(best / H), head: best % H };
+}
+
+/** The weights of one head: rows are those who look. */
+function weightsOf({ shape: [, H, T, S], data }, { layer, head }) {
+  const first = (layer * H + head) * T * S;
+  return Array.from({ length: T }, (_, t) => data.subarray(first + t * S, first + (t + 1) * S));
+}
+
+/** Look at this word, or this head, or this kind of attention. */
+function choose(widget, what) {
+  const { at, kind, head } = what;
+  if (kind !== undefined) widget.kind = kind;
+  if (head !== undefined) widget.heads[widget.kind ?? "cross"] = head;
+  if (at?.french !== undefined) widget.at = at.french;
+  if (at?.english !== undefined) widget.query = at.english;
+  widget.repaint();
+}
+
+// ---------------------------------------------------------------- the French
+
+/** The French as it is printed, and what is to be said of it. */
+function french(widget) {
+  const line = h("p", { class: "french", lang: isOwn(widget) ? "" : "fr" });
+  const [person, doubt, begun] = ["person", "doubt", "begun"].map((kind) =>
+    h("p", { class: `note ${kind}` }),
+  );
+  const free = action(
+    widget,
+    "start",
+    "Let it choose again",
+    (next) => {
+      next.start = [];
+    },
+    { goes: true },
+  );
+  free.hidden = true;
+  return {
+    element: h(
+      "div",
+      { class: "column written", "data-output": "" },
+      h("span", { class: "label" }, languages(widget)[1]),
+      line,
+      person,
+      doubt,
+      h("div", { class: "begun-row" }, begun, free),
+    ),
+    shows: "outputs",
+    update(inputs, outputs) {
+      const told = answer(widget, inputs, outputs);
+      if (!told) return;
+      write(line, told.ended ? told.text : `${told.text} …`);
+      const theirs = translation(widget, inputs.source);
+      const same = theirs && written(widget, tokenise(theirs)) === told.text;
+      write(
+        person,
+        same ? "Word for word what a person wrote." : theirs ? `A person wrote: ${theirs}` : "",
+      );
+      write(doubt, doubts(widget, told));
+      const words = told.french.slice(0, inputs.start.length);
+      write(
+        begun,
+        words.length
+          ? `You made it begin with ${said(written(widget, words))}; the rest is its own.`
+          : "",
+      );
+      free.hidden = !words.length;
+    },
+  };
+}
+
+/** Why this translation may be worth little. */
+function doubts({ spec }, { english, ids, ended }) {
+  const strange = !english.some(
+    (word) => /[\p{L}\p{N}]/u.test(word) && knows(spec.sentences.source, word),
+  );
+  return [
+    ...(strange ? ["It knows no word of this sentence: what it writes is a guess."] : []),
+    ...(ended ? [] : [`It did not end: after ${ids.length} words the page stops it.`]),
+  ].join(" ");
+}
+french.style = `
+.written { gap: 6px; }
+.french { margin: 0; font-size: clamp(20px, 3.4vw, 26px); line-height: 1.3; font-weight: 600;
+  text-wrap: balance; overflow-wrap: anywhere; }
+.written .note:empty { display: none; }
+.person { color: var(--soft); }
+.begun-row { display: flex; flex-wrap: wrap; gap: 4px 12px; align-items: center; }
+.begun-row:not(:has(button:not([hidden]))) { display: none; }
+`;
+
+/** The sentences that beam search ends with, and how they compare with that of greedy search. */
+function rivals(widget) {
+  const body = h("tbody");
+  const verdict = h("p", { class: "note" });
+  const line = () =>
+    h("tr", {}, h("th", { scope: "row", lang: isOwn(widget) ? "" : "fr" }), h("td"), h("td"));
+  const element = h(
+    "details",
+    { class: "rivals", "data-output": "", open: true },
+    h("summary", {}, "What beam search ends with"),
+    h(
+      "div",
+      { class: "scroll", tabindex: "0", role: "group", "aria-label": "the sentences of the beam" },
+      h("table", {}, columnHeads("sentence, best first", "log p", "score"), body),
+    ),
+    verdict,
+  );
+  return {
+    element,
+    shows: "outputs",
+    update(inputs, outputs) {
+      if (!answer(widget, inputs, outputs)) return;
+      const {
+        beams: {
+          shape: [W, N],
+          data,
+        },
+        log_probs,
+        scores,
+        greedy: single,
+        greedy_log_prob,
+      } = outputs;
+      const names = widget.spec.vocabularies.target;
+      const text = (ids) =>
+        written(
+          widget,
+          [...ids].filter((id) => id !== EOS).map((id) => names[id]),
+        );
+      element.hidden = W === 1;
+      const rows = Array.from({ length: W }, (_, w) => [
+        text(data.subarray(w * N, (w + 1) * N)),
+        short(log_probs.data[w]),
+        short(scores.data[w]),
+      ]);
+      fillList(body, rows, line, (tr, cells) =>
+        cells.forEach((cell, i) => write(tr.children[i], cell)),
+      );
+      const greedily = text(single.data);
+      const than = [log_probs, greedy_log_prob].map(({ data: [first] }) => short(first));
+      write(
+        verdict,
+        greedily === rows[0][0]
+          ? "Greedy search says the same as the best of them."
+          : `Greedy search says: ${greedily} Its log p is ${than[1]}, that of the best ${than[0]}.`,
+      );
+    },
+  };
+}
+rivals.style = `
+.rivals summary { cursor: pointer; font-size: 13.5px; font-weight: 600; min-height: 26px;
+  width: max-content; max-width: 100%; }
+.rivals table { font-size: 14px; min-width: min(100%, 440px); }
+.rivals :is(td, th) { padding: 3px 0 3px 12px; text-align: right; vertical-align: top; }
+.rivals :is(td, th):first-child { padding-left: 0; text-align: left; }
+.rivals tbody th { max-width: none; white-space: normal; min-width: 180px; color: var(--text);
+  font-size: 14px; }
+.rivals tbody tr { border-top: 1px solid var(--line); }
+.rivals .note { margin-top: 6px; }
+`;
+
+// ---------------------------------------------------------------- word by word
+
+/**
+ * The kind of attention in which the words of that side look: the one that is shown, if it is one.
+ */
+const kindOf = ({ kind = "cross" }, side) =>
+  KINDS[kind].from === side ? kind : Object.keys(KINDS).find((name) => KINDS[name].from === side);
+
+/** Words to choose one of: by a click, or with the arrow keys. */
+function line(widget, side, lang, label) {
+  const list = h("div", { class: "chips", role: "radiogroup", "aria-label": label });
+  const chip = (i) =>
+    h(
+      "div",
+      {},
+      h(
+        "label",
+        {},
+        h("input", {
+          type: "radio",
+          name: side,
+          change: () => choose(widget, { kind: kindOf(widget, side), at: { [side]: i } }),
+        }),
+        h("b", { lang }),
+        h("span"),
+      ),
+    );
+  /** `shares` shade the words, `notes` stand below them; `kind(i)` are the classes of a word. */
+  const fill = (words, chosen, shares, notes, kind) =>
+    fillList(list, words, chip, (one, word, i) => {
+      const [radio, text, note] = one.firstChild.children;
+      radio.checked = i === chosen;
+      mark(radio, "aria-label", notes[i] ? `${word}, ${notes[i]}` : word);
+      write(text, word);
+      write(note, notes[i] ?? "");
+      mark(one, "class", `${i === chosen ? "chosen " : ""}${kind(i)}`);
+      tint(one, shares[i] ?? 0);
+    });
+  return { element: list, fill };
+}
+
+/**
+ * Both sentences, word by word: the chosen word, what it looks at, and the steps there and back.
+ */
+function stage(widget) {
+  const [from, to] = languages(widget);
+  const codes = isOwn(widget) ? ["", ""] : ["en", "fr"];
+  const [english, french] = [
+    line(widget, "english", codes[0], `${from} words`),
+    line(widget, "french", codes[1], `${to} words`),
+  ];
+  const caption = h("p", { class: "note caption", role: "status" });
+  const count = h("span", { class: "count" });
+  const step = (text, label, to) =>
+    h(
+      "button",
+      {
+        type: "button",
+        "aria-label": label,
+        click: () =>
+          choose(widget, {
+            kind: kindOf(widget, "french"),
+            at: { french: to(now.at.french, now.ids.length - 1) },
+          }),
+      },
+      text,
+    );
+  const steps = [
+    step("|◀", "to the first word", () => 0),
+    step("◀ Back", "one word back", (t) => t - 1),
+    step("Next ▶", "write the next word", (t) => t + 1),
+    step("▶|", "to the last word", (_, last) => last),
+  ];
+  let now;
+  return {
+    element: h(
+      "div",
+      { class: "column stage", "data-output": "" },
+      h("span", { class: "label", "aria-hidden": "true" }, from),
+      english.element,
+      h(
+        "div",
+        { class: "steps" },
+        h("span", { class: "label", "aria-hidden": "true" }, `${to}, word by word`),
+        h("span", { class: "buttons", role: "group", "aria-label": "word by word" }, ...steps),
+        count,
+      ),
+      french.element,
+      caption,
+    ),
+    reset() {
+      widget.at = widget.kind = widget.heads = undefined;
+    },
+    shows: "outputs",
+    update(inputs, outputs) {
+      const told = answer(widget, inputs, outputs);
+      if (!told) return;
+      // other words
+      if (now && now.english.join(" ") !== told.english.join(" ")) widget.at = undefined;
+      now = answer(widget, inputs, outputs);
+      const { at, kind, row } = now;
+      const shares = weightsOf(outputs[kind], now.head)[row];
+      const looked = (side) => (KINDS[kind].to === side ? [...shares] : []);
+      const numbers = (list) => list.map((share) => (share < LEAST ? "" : short(share)));
+      const onEnglish = looked("english");
+      const reads = kind === "encoder";
+      english.fill(now.english, reads ? at.english : -1, onEnglish, numbers(onEnglish), () => "");
+      const t = at.french;
+      // what was fed at a step is the word of the step before
+      const back = looked("before").slice(1, t + 1);
+      french.fill(now.french, reads ? -1 : t, back, numbers(back), (i) =>
+        [
+          i > t && !reads ? "later" : "",
+          i < inputs.start.length ? "yours" : "",
+          now.ids[i] === EOS ? "end" : "",
+        ].join(" "),
+      );
+      steps.forEach((button, i) => {
+        button.disabled = i < 2 ? t === 0 : t === now.ids.length - 1;
+      });
+      write(count, `${t + 1} of ${now.ids.length}`);
+      write(caption, captionOf(now, [...shares]));
+    },
+  };
+}
+
+function captionOf({ kind, at, english, french, to, head: { layer, head } }, shares) {
+  const [best] = topK(shares, 1);
+  const whose =
+    kind === "encoder"
+      ? `Reading ${said(english[at.english])}`
+      : at.french === french.length - 1 && french[at.french] === "the end"
+        ? "Ending the sentence"
+        : `Writing ${said(french[at.french])}`;
+  const where = to[best] === "the start" ? to[best] : said(to[best]);
+  return `${whose}, head ${head} of layer ${layer} looks most at ${where}, ${short(shares[best])}.`;
+}
+stage.style = `
+.stage { gap: 6px; }
+.chips { display: flex; flex-wrap: wrap; gap: 6px; }
+.chips > div { position: relative; border: 1px solid var(--line); border-radius: 8px;
+  min-width: 34px; text-align: center;
+  background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 65%)); }
+.chips > div:hover { border-color: var(--accent); }
+.chips .chosen { border-color: var(--accent); box-shadow: 0 0 0 1.5px var(--accent); }
+.chips .later { border-style: dashed; background: none; }
+.chips .later b { color: var(--soft); font-weight: 450; }
+.chips .yours b { text-decoration: underline 2px var(--under); text-underline-offset: 3px; }
+.chips .end b { font-style: italic; font-weight: 450; }
+.chips label { display: block; padding: 6px 9px 13px; cursor: pointer; }
+.chips b { display: block; font-weight: 550; line-height: 1.3; }
+.chips span { position: absolute; left: 0; right: 0; bottom: 1px; font-size: 11px;
+  line-height: 13px; font-variant-numeric: tabular-nums; }
+.chips input { position: absolute; inset: 0; width: 100%; height: 100%; margin: 0; opacity: 0;
+  cursor: pointer; }
+.chips > div:has(:focus-visible) { outline: 2px solid var(--accent); outline-offset: 2px; }
+.steps { display: flex; flex-wrap: wrap; gap: 4px 12px; align-items: center; margin-top: 8px; }
+.steps .buttons { display: flex; gap: 4px; }
+.steps .count { font-size: 13px; color: var(--soft); font-variant-numeric: tabular-nums; }
+.stage .caption { margin-top: 2px; }
+`;
+
+/** What else could have stood in the chosen place; one click, and it does. */
+function candidates(widget) {
+  const names = widget.spec.vocabularies.target;
+  const heading = h("p", { class: "label" });
+  const own = h("p", { class: "note soft" });
+  const list = candidateList("the five likeliest words here");
+  let now;
+  const take = (i) => {
+    const start = [...now.ids.slice(0, now.at.french), now.likeliest[i]];
+    widget.at = now.at.french;
+    widget.edit(Symbol("candidate"), (next) => {
+      next.start = start;
+    });
+  };
+  const lang = isOwn(widget) ? "" : "fr";
+  const item = (i) =>
+    h(
+      "li",
+      {},
+      candidateLine(
+        "button",
+        { type: "button", "data-input": "start", click: () => take(i) },
+        { on: true, lang },
+      ),
+    );
+  return {
+    element: h("div", { class: "column choices", "data-output": "" }, heading, list, own),
+    shows: "outputs",
+    update(inputs, outputs) {
+      const told = answer(widget, inputs, outputs);
+      if (!told) return;
+      const t = told.at.french;
+      const row = ({ data }) => [...data.subarray(5 * t, 5 * t + 5)];
+      const [likeliest, shares] = [row(outputs.likeliest), row(outputs.probabilities)];
+      now = { ...told, likeliest };
+      const join = isOwn(widget) ? joinedPlainly : joined;
+      const before = (t > 3 ? "… " : "") + join(told.french.slice(Math.max(0, t - 3), t));
+      write(heading, t ? `After ${said(before)}, what next?` : "How does it begin?");
+      fillList(list, likeliest, item, ({ firstChild: button }, id, i) => {
+        fillCandidate(button, named(id, names), [shares[i]], [probabilityOf(shares[i])]);
+        mark(button, "aria-current", String(id === told.ids[t]));
+        button.disabled = id === EOS || id === told.ids[t] || t > widget.spec.limits.P[1] - 1;
+      });
+      const p = outputs.probability.data[t];
+      write(
+        own,
+        likeliest.includes(told.ids[t])
+          ? "Choose another one, and it goes on from there."
+          : `${said(told.french[t])} is not among them: its probability is ` +
+              `${probabilityOf(p).replace("<", "less than")}.`,
+      );
+    },
+  };
+}
+candidates.style = `${candidateList.style}
+.row > .choices { flex: 1 1 230px; max-width: 420px; gap: 6px; }
+@media (max-width: 600px) { .row > .choices { order: -1; max-width: none; } }
+.choices .label { margin: 0; }
+.nexts [aria-current=true] { border-color: var(--accent); }
+.nexts [aria-current=true] .token { font-weight: 650; }
+.soft { font-size: 13px; }
+`;
+
+// ---------------------------------------------------------------- where the heads look
+
+/** Which kind of attention; then every head of every layer as a small map, to choose one. */
+function atlas(widget) {
+  const {
+    L: [L],
+    H: [H],
+  } = widget.spec.limits;
+  const kinds = Object.keys(KINDS);
+  const tabs = choice(
+    widget,
+    "kind",
+    "which attention",
+    kinds.map((kind) => KINDS[kind].ends.map((end) => languages(widget)[end]).join(" → ")),
+    {
+      read: () => kinds.indexOf(widget.kind ?? "cross"),
+      choose: (i) => choose(widget, { kind: kinds[i] }),
+    },
+  );
+  const about = h("p", { class: "note soft" });
+  const part = headMaps({
+    label: "Where every head looks",
+    more: [tabs, about],
+    told: (inputs, outputs) => {
+      const now = answer(widget, inputs, outputs);
+      return now && { ...now, L, H, output: now.kind, looks: outputs[now.kind] };
+    },
+    chosen: ({ head: { layer, head } }) => layer * H + head,
+    choose: (i) => choose(widget, { head: { layer: Math.floor(i / H), head: i % H } }),
+    draw({ canvas, markRow, fresh }, { kind, looks, row, to }, i) {
+      const rows = weightsOf(looks, { layer: Math.floor(i / H), head: i % H });
+      if (fresh(widget.model.get("outputs"), kind)) {
+        paint(
+          canvas,
+          rows.flatMap((shares) => [...shares]),
+          to.length,
+        );
+      }
+      mark(canvas, "aria-hidden", "true"); // the radio says what there is to be seen
+      markRow(row, rows.length, to.length);
+      const [most] = topK(rows[row], 1);
+      return `looks most at ${to[most]}, ${short(rows[row][most])}`;
+    },
+  });
+  return {
+    element: part.element,
+    shows: "outputs",
+    update(inputs, outputs) {
+      const now = answer(widget, inputs, outputs);
+      if (!now) return;
+      tabs.update(inputs);
+      write(
+        about,
+        `The ${KINDS[now.kind].about}: ${L * H} heads. A row is a word that looks, a column ` +
+          `one that is looked at.`,
+      );
+      part.update(inputs, outputs);
+    },
+  };
+}
+atlas.style = `${headMaps.style}
+.row > .heads { flex: 1 1 400px; min-width: 0; }
+.heads { gap: 6px; }
+}
+`;
+
+/** The chosen head large, with words on both axes; a row is chosen by its word. */
+function chart(widget) {
+  let now;
+  const map = wordMap({
+    label: "the weights of the chosen head",
+    pick(i) {
+      if (now.row !== i) choose(widget, { at: { [KINDS[now.kind].from]: i } });
+    },
+  });
+  return {
+    element: map.element,
+    shows: "outputs",
+    update(inputs, outputs) {
+      const told = answer(widget, inputs, outputs);
+      if (!told) return;
+      now = told;
+      const { kind, head, from, to, row } = now;
+      const weights = weightsOf(outputs[kind], head);
+      map.fill({
+        title: `Layer ${head.layer}, head ${head.head}`,
+        across: to,
+        rows: from.map((word, t) => ({
+          word,
+          shares: weights[t],
+          seen: kind === "decoder" ? t + 1 : undefined,
+        })),
+        chosen: row,
+      });
+    },
+  };
+}
+chart.style = wordMap.style;
+
+/** Other words are not begun as these were. */
+const anew = (next) => {
+  next.start = [];
+};
+
+/**
+ * The line to type in, and what else there is to translate: of the course's pairs or of one's own.
+ */
+const typed = (widget) => sentence(widget, "source", `${languages(widget)[0]} sentence`, anew);
+typed.style = sentence.style;
+const offered = (widget) => heldOut(widget, "source", isOwn(widget) ? "" : " from Tatoeba", anew);
+
+export default live("Translate and look inside, live", (ui) => [
+  ui.column(ui.use(typed), ui.use(offered)),
+  ui.knobs(
+    ui.slider("width", "beam width W", 1, 5, 1),
+    ui.slider("alpha", "length penalty α", 0, 1.5, 0.1),
+  ),
+  ui.use(french),
+  ui.use(rivals),
+  ui.use(stage),
+  ui.row(ui.use(atlas), ui.use(candidates)),
+  ui.use(chart),
+]);

@@ -1,0 +1,373 @@
+// Beam search drawn: every step as a column, what is kept above what is pruned; and how it ends.
+
+import { columnHeads, h, many, mark, short, svgPart, write } from "./parts.js";
+import { fillList } from "./sentences.js";
+
+export const PRUNED = 3; // as in decoding.py
+const FIELDS = ["parent", "token", "probability", "log_prob", "length", "finished", "score"];
+
+/** The candidates that beam() of search.js gives at each step, as a widget's outputs. */
+export function candidatesOf(steps) {
+  const rows = (name) => steps.map((seen) => Array.from(seen[name].data, Number));
+  return Object.fromEntries(FIELDS.map((name) => [name, rows(name)]));
+}
+
+/**
+ * The steps of the search, each a list of candidates that know their parents; the first `width` of
+ * a step were kept. null if the answer is still on its way: that to another width stands there.
+ */
+export function grow({ width }, outputs, names, eos) {
+  const {
+    shape: [T, C],
+  } = outputs.token;
+  if (C !== width + PRUNED) return null;
+  const steps = [];
+  for (let t = 0; t < T; t += 1) {
+    const at = (name, c) => outputs[name].data[t * C + c];
+    steps.push(
+      many(C, (c) => {
+        const parent = steps[t - 1]?.[at("parent", c)] ?? null;
+        return {
+          t,
+          c,
+          parent,
+          token: at("token", c),
+          word: names[at("token", c)],
+          kept: c < width,
+          ended: parent?.token === eos, // before this step
+          probability: at("probability", c),
+          logProb: at("log_prob", c),
+          length: at("length", c),
+          score: at("score", c),
+        };
+      }),
+    );
+  }
+  return steps;
+}
+
+/** The candidates from the first step to this one. */
+const pathTo = (node) => (node ? [...pathTo(node.parent), node] : []);
+
+/** The candidates that say what `tokens` say, until one was pruned. */
+export function pathOf(tokens, steps, eos) {
+  const path = [];
+  for (const candidates of steps) {
+    const [token, parent] = [tokens[path.length] ?? eos, path.at(-1) ?? null];
+    const next = candidates.find((node) => node.parent === parent && node.token === token);
+    if (!next) break;
+    path.push(next);
+  }
+  return path;
+}
+
+/**
+ * What the search ends with, best first, and last what greedy search, `outputs.greedy`, says;
+ * `said(tokens)` is a text. And the path of greedy search.
+ */
+export function endsOf(steps, { width }, outputs, said, eos) {
+  const best = steps
+    .at(-1)
+    .slice(0, width)
+    .map((end) => ({ ...end, path: pathTo(end) }));
+  const tokens = [...outputs.greedy.data];
+  const greedily = pathOf(tokens, steps, eos);
+  const [logProb] = outputs.greedy_log_prob.data;
+  const { length } = tokens;
+  return {
+    greedily,
+    rows: [
+      ...best.map((end) => ({ ...end, text: said(end.path.map(({ token }) => token)) })),
+      { path: greedily, text: said(tokens), by: "greedy", length, logProb, score: null },
+    ],
+  };
+}
+
+/** Which of the texts the reader looks at. */
+export const rowOf = (widget, rows) => Math.min(widget.row ?? 0, rows.length - 1);
+
+// Both parts below ask `searched(widget, inputs, outputs)` what was found, null while that is on
+// its way:
+// { steps; greedily: the path of greedy search through them, as far as they go; source: what was
+//   searched from; root: its last token; token, text: what they are called; rows: the texts to
+//   choose from, best first: { path, text, by: how it was found, logProb, length, score };
+//   verdict: what is to be said of them }.
+
+// ---------------------------------------------------------------- the tree
+
+const [GAP, HEIGHT, PITCH, HEAD, ROOT] = [22, 42, 50, 22, 52]; // pixels
+
+/** Where a candidate's box stands, and the line that leads to it. */
+function layout(width, alpha) {
+  const wide = alpha > 0 ? 122 : 88; // with a third number, or without
+  const left = (t) => ROOT + GAP + t * (wide + GAP);
+  const top = (c) => HEAD + c * PITCH + (c < width ? 0 : 16);
+  const line = ({ t, c, parent }) => {
+    const [x, y, from] = [left(t), top(c) + HEIGHT / 2, top(parent?.c ?? 0) + HEIGHT / 2];
+    return `M${x - GAP} ${from}C${x - GAP / 2} ${from} ${x - GAP / 2} ${y} ${x} ${y}`;
+  };
+  return { wide, left, top, lines: (nodes) => nodes.map(line).join("") };
+}
+
+/** The first step at which the beam's best sentence and greedy search differ, or -1. */
+const forkOf = ({ rows: [best], greedily }) =>
+  best.path.findIndex((node, t) => node !== greedily[t]);
+
+/**
+ * A box that scrolls sideways, and says at its edges that there is more. `show(left, right)` brings
+ * these pixels into view, unless the reader is busy in the box.
+ */
+function sideways(label, content) {
+  const box = h(
+    "div",
+    {
+      class: "scroll tree",
+      tabindex: "0",
+      role: "group",
+      "aria-label": label,
+      scroll: () => edges(),
+    },
+    content,
+  );
+  const element = h("div", { class: "sideways", "data-output": "" }, box);
+  const edges = () => {
+    element.classList.toggle("before", box.scrollLeft > 4);
+    element.classList.toggle("after", box.scrollLeft + box.clientWidth < box.scrollWidth - 4);
+  };
+  new ResizeObserver(edges).observe(box);
+  const show = (left, right) =>
+    requestAnimationFrame(() => {
+      // by then it stands in the page
+      const seen = box.scrollLeft <= left && right <= box.scrollLeft + box.clientWidth;
+      if (seen || box.matches(":hover, :focus")) return;
+      box.scrollLeft = Math.min(left, (left + right - box.clientWidth) / 2);
+    });
+  return { element, edges, show };
+}
+
+/** Every step of the search as a column of boxes, the kept above the pruned. */
+export function beamTree(widget, searched) {
+  const paths = Object.fromEntries(
+    ["pruned", "kept", "shown", "greedy"].map((kind) => [kind, svgPart("path", { class: kind })]),
+  );
+  const columns = h("ol", { class: "columns", "data-output": "log_prob" });
+  const root = h("p", { class: "root" });
+  const border = h("p", { class: "border", "aria-hidden": "true" }, h("span", {}, "pruned"));
+  const canvas = h(
+    "div",
+    { class: "canvas" },
+    svgPart("svg", { "aria-hidden": "true" }, ...Object.values(paths)),
+    border,
+    root,
+    columns,
+  );
+  const legend = h("p", { class: "note", "data-output": "" });
+  const view = sideways(
+    "the steps of beam search, from left to right; it scrolls sideways",
+    canvas,
+  );
+  let before = {}; // what was shown last
+  const column = (t) =>
+    h(
+      "li",
+      { "aria-label": `step ${t + 1}` },
+      h("span", { class: "step", "aria-hidden": "true" }, String(t + 1)),
+      h("ol"),
+    );
+  const box = () =>
+    h("li", {}, h("b"), h("span"), h("span"), h("span"), h("span", { class: "unseen" }));
+
+  return {
+    element: h("div", { class: "column" }, view.element, legend),
+    shows: "outputs",
+    update(inputs, outputs) {
+      const found = searched(widget, inputs, outputs);
+      if (!found) return;
+      const { width, alpha } = inputs;
+      const { steps, greedily, rows, source } = found;
+      const { path } = rows[rowOf(widget, rows)];
+      write(root, found.root);
+      const { wide, left, top, lines } = layout(width, alpha);
+      mark(
+        canvas,
+        "style",
+        `--wide: ${wide}px; width: ${left(steps.length)}px; height: ${top(width + PRUNED)}px`,
+      );
+      mark(border, "style", `top: ${top(width) - 13}px`);
+      fillList(columns, steps, column, (li, candidates, t) => {
+        mark(li.firstChild, "style", `left: ${left(t)}px`);
+        fillList(li.lastChild, candidates, box, (item, node, c) => {
+          const { probability, logProb, score, kept, ended, parent } = node;
+          const [name, p, log, by, unseen] = item.children;
+          write(name, ended ? "ended" : node.word);
+          write(p, ended ? "" : short(probability));
+          write(log, short(logProb));
+          write(by, alpha > 0 ? short(score) : "");
+          write(unseen, `, ${kept ? "kept" : "pruned"}, after ${parent?.word ?? found.root}`);
+          mark(item, "data-value", String(logProb));
+          mark(
+            item,
+            "style",
+            `--tl-heat: ${ended ? 0 : probability.toFixed(3)}; ` +
+              `transform: translate(${left(t)}px, ${top(c)}px)`,
+          );
+          mark(
+            item,
+            "class",
+            [
+              kept ? "kept" : "pruned",
+              ended && "ended",
+              path.includes(node) && "shown",
+              greedily.includes(node) && "greedy",
+            ]
+              .filter(Boolean)
+              .join(" "),
+          );
+        });
+      });
+      const all = steps.flat();
+      mark(paths.kept, "d", lines(all.filter(({ kept }) => kept)));
+      mark(paths.pruned, "d", lines(all.filter(({ kept }) => !kept)));
+      mark(paths.shown, "d", lines(path));
+      mark(paths.greedy, "d", lines(greedily));
+      const fork = forkOf(found);
+      if (source !== before.source) view.show(0, 0);
+      if (fork >= 0 && (source !== before.source || fork !== before.fork || wide !== before.wide)) {
+        view.show(left(Math.max(0, fork - 1)), left(fork + 1));
+      }
+      before = { source, fork, wide };
+      requestAnimationFrame(view.edges);
+      write(
+        legend,
+        `In a box: a ${found.token}, its probability, log p of the ${found.text} so far` +
+          (alpha > 0
+            ? `, and the score by which ${found.text}s compete: log p divided by length to the ` +
+              `power ${alpha}. `
+            : `, by which ${found.text}s compete. `) +
+          `Blue: the ${found.text} chosen below. Orange, dotted: greedy search.`,
+      );
+    },
+  };
+}
+
+/** How the search ends: the texts that are left, and others beside them. */
+export function beamEnds(widget, text, searched) {
+  const body = h("tbody");
+  const table = h(
+    "table",
+    { class: "ends" },
+    h("caption", {}, "How the search ends, best first"),
+    columnHeads("show", text, "log p", "length", "score"),
+    body,
+  );
+  const verdict = h("p", { class: "note" });
+  const line = (i) =>
+    h(
+      "tr",
+      {},
+      h(
+        "td",
+        {},
+        h("input", {
+          type: "radio",
+          name: "row",
+          change: () => {
+            widget.row = i;
+            widget.repaint();
+          },
+        }),
+      ),
+      h("th", { scope: "row" }),
+      h("td"),
+      h("td"),
+      h("td"),
+    );
+
+  return {
+    element: h(
+      "div",
+      { class: "column", "data-output": "" },
+      h("div", { class: "scroll" }, table),
+      verdict,
+    ),
+    shows: "outputs",
+    update(inputs, outputs) {
+      const found = searched(widget, inputs, outputs);
+      if (!found) return;
+      const { rows, verdict: says } = found;
+      const row = rowOf(widget, rows);
+      fillList(body, rows, line, (tr, { text: said, by, logProb, length, score }, i) => {
+        const [pick, sentence, ...numbers] = tr.children;
+        write(sentence, by ? `${by}: ${said}` : said);
+        mark(pick.firstChild, "aria-label", `show the path of ${sentence.textContent}`);
+        pick.firstChild.checked = i === row;
+        [short(logProb), String(length), score === null ? "" : short(score)].forEach((number, k) =>
+          write(numbers[k], number),
+        );
+        mark(tr, "data-value", String(logProb));
+      });
+      table.classList.toggle("plain", inputs.alpha === 0); // then the score is log p
+      write(verdict, says);
+    },
+  };
+}
+
+beamTree.style = `
+.sideways { position: relative; border: 1px solid var(--line); border-radius: 8px; overflow: hidden;
+  }
+.sideways::before, .sideways::after { content: ""; position: absolute; inset: 0 auto 0 0;
+  width: 28px; z-index: 1; pointer-events: none; opacity: 0;
+  background: linear-gradient(to right, var(--ground), transparent); }
+.sideways::after { inset: 0 0 0 auto;
+  background: linear-gradient(to left, var(--ground), transparent); }
+.sideways.before::before, .sideways.after::after { opacity: 1; }
+.tree { padding: 6px 8px 8px; outline-offset: -2px; }
+@supports selector(:has(*)) { /* else the fading edges would lie over the ring */
+  .sideways:has(.tree:focus-visible) { outline: 2px solid var(--accent); outline-offset: 1px; }
+  .tree:focus-visible { outline: none; }
+}
+.canvas { position: relative; font-variant-numeric: tabular-nums; }
+.canvas svg { position: absolute; inset: 0; width: 100%; height: 100%; overflow: visible;
+  fill: none; }
+.canvas path { stroke: var(--line); stroke-width: 1.5; }
+path.pruned { stroke-width: 1; }
+path.kept { stroke: color-mix(in oklab, var(--line), var(--text) 35%); }
+path.shown { stroke: var(--accent); stroke-width: 3.5; }
+path.greedy { stroke: var(--under); stroke-width: 3.5; stroke-dasharray: 0.1 7;
+  stroke-linecap: round; }
+.columns, .columns ol { list-style: none; margin: 0; padding: 0; }
+.step { position: absolute; top: 0; width: var(--wide); text-align: center; font-size: 12px;
+  color: var(--soft); }
+.canvas ol ol li, .root { position: absolute; left: 0; top: 0; width: var(--wide); height: 42px;
+  padding: 2px 7px; border: 1px solid var(--line); border-radius: 7px; display: flex;
+  flex-wrap: wrap; align-content: center; gap: 0 4px; justify-content: space-between;
+  line-height: 1.3; font-size: 13.5px; contain: strict;
+  background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 55%)); }
+.root { margin: 0; top: 22px; width: 52px; color: var(--soft); font-size: 12.5px; }
+.canvas li b { flex: 0 0 100%; font-weight: 600; overflow: hidden; text-overflow: ellipsis;
+  white-space: nowrap; }
+.canvas li span { font-size: 11.5px; }
+.canvas li span:empty { display: none; }
+.canvas .pruned { background: var(--ground); }
+.canvas .pruned b { font-weight: 450; }
+.canvas .pruned, .canvas .ended { color: var(--soft); }
+.canvas li.greedy { border-left: 4px solid var(--under); padding-left: 4px; }
+.canvas li.shown { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
+.canvas li.shown.greedy { border-left-color: var(--under); }
+.border { position: absolute; left: 0; right: 0; margin: 0; border-top: 1px dashed var(--line);
+  font-size: 11.5px; line-height: 1; color: var(--soft); }
+.border span { position: sticky; left: 0; display: inline-block; padding: 3px 6px 0 0; }
+.unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
+  white-space: nowrap; }
+`;
+beamEnds.style = `
+.ends { font-size: 14px; min-width: min(100%, 480px); }
+.ends td, .ends th { padding: 3px 0 3px 8px; text-align: right; }
+.ends tr :first-child { padding-left: 0; width: 32px; }
+.ends td:first-child { line-height: 0; }
+.ends thead th { font-size: 12.5px; }
+.ends tbody th { max-width: none; white-space: normal; color: var(--text); font-size: 14px; }
+.ends tr :nth-child(-n+2) { text-align: left; }
+.ends.plain :is(td, th):last-child { display: none; }
+.ends tbody tr { border-top: 1px solid var(--line); }
+`;

@@ -1,0 +1,65 @@
+// Candidates for what comes next: each a line with its name, a bar for its share, and the share.
+
+import { h, many, mark, stretch, write } from "./parts.js";
+
+/** A probability with three decimals. */
+export const probabilityOf = (p) => (p < 0.0005 ? "< 0.001" : p.toFixed(3));
+
+/** The list of them. */
+export const candidateList = (label) => h("ol", { class: "nexts", "aria-label": label });
+
+/**
+ * A line for a candidate: a button, a label, or no more than a div, which begins with `first`. It
+ * has
+ * as many `bars`, and shares behind them, or it stands `on` its bar, where there is less room.
+ */
+export function candidateLine(tag, attributes, { bars = 1, on = false, lang = "", first = [] }) {
+  const kind = `candidate${on ? " on-bar" : ""} ${attributes.class ?? ""}`.trim();
+  const each = many(bars, (i) => ["p", "q"][i]);
+  return h(
+    tag,
+    { ...attributes, class: kind, style: `--bars: ${bars}` },
+    ...first,
+    h("span", { class: "token", lang }),
+    h("span", { class: "bars" }, ...each.map((name) => h("i", { class: `bar ${name}` }))),
+    ...each.map((name) => h("span", { class: `share ${name}` })),
+  );
+}
+
+/**
+ * Fill the line: `says` are the `shares` as they read, and an `unseen` token goes by another name.
+ */
+export function fillCandidate(line, name, shares, says, unseen = false) {
+  const [token, bars, ...texts] = [...line.children].slice(-2 - shares.length);
+  write(token, name);
+  mark(token, "class", unseen ? "token unseen" : "token");
+  shares.forEach((share, i) => {
+    const bar = bars.children[i];
+    stretch(bar, share);
+    mark(bar, "data-value", String(share));
+    write(texts[i], says[i]);
+  });
+}
+
+candidateList.style = `
+.nexts { list-style: none; margin: 0; padding: 0; display: grid; gap: 2px; }
+.candidate { width: 100%; display: grid; gap: 8px; align-items: center; min-height: 27px;
+  grid-template-columns: 72px 1fr repeat(var(--bars), 56px); padding: 1px 8px 1px 6px;
+  border: 1px solid transparent; border-radius: 6px; font-variant-numeric: tabular-nums; }
+.candidate:disabled { opacity: 1; }
+.candidate .token { font-weight: 600; text-align: right; font-size: var(--size-name);
+  overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.candidate .token.unseen { font-weight: 400; font-style: italic; color: var(--soft); }
+.bars { display: grid; gap: 2px; border-radius: 3px;
+  background: color-mix(in oklab, var(--ground), var(--line) 34%); }
+.bar { height: calc((16px - 2px * var(--bars)) / var(--bars)); border-radius: 2px; max-width: 100%;
+  background: var(--bar, var(--above)); }
+.bar.p:not(:last-child) { background: color-mix(in oklab, var(--ground), var(--text) 42%); }
+.candidate .share { text-align: right; font-size: var(--size-note); white-space: nowrap; }
+.candidate .share.p:not(:last-child) { color: var(--soft); }
+.on-bar { position: relative; isolation: isolate; display: flex; justify-content: space-between; }
+.on-bar .token { font-weight: inherit; text-align: left; }
+.on-bar .bars { position: absolute; z-index: -1; inset: 1px 0; background: none; }
+.on-bar .bar { height: 100%;
+  background: color-mix(in oklab, var(--ground), var(--bar, var(--above)) 34%); }
+`;

@@ -1,0 +1,194 @@
+// Choices, switches and buttons that edit inputs: each names them by its `data-input`. One that
+// only
+// changes what is looked at has none. Numbers are in knobs.js.
+
+import { h, mathText } from "./dom.js";
+
+/**
+ * A radio button of the input `name`; choosing it does `choose()`, or sets the input to `value`.
+ */
+export function radio(
+  widget,
+  name,
+  value,
+  { edits = name, choose, ...more } = /** @type {any} */ ({}),
+) {
+  const set = () =>
+    widget.edit(Symbol(name), (next) => {
+      next[name] = value;
+    });
+  return h("input", {
+    type: "radio",
+    name,
+    value: String(value),
+    "data-input": edits || false,
+    change: choose ?? set,
+    ...more,
+  });
+}
+
+/**
+ * One of several, all of which are seen: the input `name` is the place of the chosen one. `entries`
+ * are texts, or { title, about, value }; or groups of them by their headings, as an object. If it
+ * edits nothing, `read(inputs)` is the place, and `choose(place)` changes it.
+ */
+export function choice(
+  widget,
+  name,
+  label,
+  entries,
+  { read = undefined, choose = undefined } = {},
+) {
+  const groups = Array.isArray(entries) ? { [label]: entries } : entries;
+  const picks = [];
+  const pick = (given) => {
+    const { title = given, about, value = picks.length } = Object(given);
+    const button = radio(widget, name, value, {
+      edits: choose ? "" : name,
+      choose: choose && (() => choose(value)),
+    });
+    const element = h(
+      "label",
+      { class: "pick" },
+      button,
+      h("span", { class: "what" }, title),
+      ...(about ? [h("span", { class: "about" }, about)] : []),
+    );
+    picks.push({ button, element, value });
+    return element;
+  };
+  return {
+    element: h(
+      "div",
+      { class: "choice", role: "radiogroup", "aria-label": label },
+      ...Object.entries(groups).map(([title, list]) =>
+        h(
+          "div",
+          { class: "kind" },
+          h("span", { class: "of", "aria-hidden": String(title === label) }, title),
+          h("div", { class: "picks" }, ...list.map(pick)),
+        ),
+      ),
+    ),
+    shows: choose ? undefined : "inputs",
+    update(inputs) {
+      const now = read ? read(inputs) : inputs[name];
+      for (const { button, element, value } of picks) {
+        button.checked = value === now;
+        element.classList.toggle("chosen", value === now);
+      }
+    },
+  };
+}
+
+/** A text as it is offered: on one line, and a long story by its end. */
+function onOneLine(text) {
+  const end = text.split(" . ").at(-1);
+  return end === text ? text.trim().replace(/\s+/g, " ") : `… ${end}`;
+}
+
+/**
+ * Texts to start from, for the input `name`: `groups` are lists of them by their headings.
+ * `also(next, widget)` changes what else hangs on the text.
+ */
+export function offers(widget, name, label, groups, also = (_next, _widget) => {}) {
+  const texts = Object.values(groups).flat();
+  const list = h(
+    "select",
+    {
+      "data-input": name,
+      change: () =>
+        list.value &&
+        widget.edit(Symbol("offer"), (next) => {
+          next[name] = list.value;
+          also(next, widget);
+        }),
+    },
+    h("option", { value: "" }, "choose one …"),
+    ...Object.entries(groups).map(([title, group]) =>
+      h(
+        "optgroup",
+        { label: title },
+        ...group.map((text) => h("option", { value: text }, onOneLine(text))),
+      ),
+    ),
+  );
+  return {
+    element: h("label", { class: "offer" }, h("span", {}, label), list),
+    shows: "inputs",
+    update(inputs) {
+      list.value = texts.includes(inputs[name]) ? inputs[name] : "";
+    },
+  };
+}
+
+/** A switch over the truth value `name`; `also(next, on)` changes what else hangs on it. */
+export function toggle(widget, name, label, also = (_next, _on) => {}) {
+  const box = h("input", {
+    type: "checkbox",
+    "data-input": name,
+    change: () =>
+      widget.edit(Symbol(name), (next) => {
+        next[name] = box.checked;
+        also(next, box.checked);
+      }),
+  });
+  return {
+    element: h("label", { class: "toggle" }, box, h("span", {}, ...mathText(label))),
+    shows: "inputs",
+    update(inputs) {
+      box.checked = inputs[name];
+    },
+  };
+}
+
+/** A button that changes the inputs named in `edits`; one that `goes` by it hands the focus on. */
+export function action(widget, edits, label, change, { goes = false } = {}) {
+  const button = h(
+    "button",
+    {
+      type: "button",
+      "data-input": edits,
+      click: () => {
+        if (goes) widget.leave(button);
+        widget.edit(Symbol(label), change);
+      },
+    },
+    label,
+  );
+  return button;
+}
+
+/** A button that takes the next of the numbers that look like chance. */
+export const redraw = (widget, label, also = (_next) => {}) =>
+  action(widget, "seed", label, (next) => {
+    next.seed = (next.seed % widget.spec.limits.seed[1]) + 1;
+    also(next);
+  });
+
+export const CONTROLS = `
+.choice { display: flex; flex-wrap: wrap; gap: 10px 22px; min-width: 0; }
+.kind { display: grid; gap: 4px; min-width: 0; align-content: start; }
+.kind > .of { font-size: 13px; color: var(--soft); }
+.picks { display: flex; flex-wrap: wrap; gap: 6px; }
+.pick { display: grid; grid-template-columns: auto 1fr; gap: 0 7px; align-items: center;
+  min-height: 34px; padding: 3px 11px 3px 6px; border: 1px solid var(--line); border-radius: 8px;
+  cursor: pointer; font-size: 13.5px; line-height: 1.25; }
+.pick:has(.about) .what { font-weight: 600; }
+.pick .about { grid-column: 2; color: var(--soft); font-size: 12.5px; }
+.pick:has(.about) input { grid-row: 1 / 3; }
+.pick.chosen { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
+.row > .choice { flex: 0 1 auto; }
+.row > .offer { flex: 1 1 240px; min-width: 0; }
+.offer { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center; font-size: 13.5px;
+  color: var(--soft); }
+.offer select { font: inherit; color: var(--text); background: var(--ground);
+  border: 1px solid var(--line); border-radius: 6px; min-height: 30px; padding: 2px 6px;
+  flex: 1 1 220px; min-width: 0; max-width: 100%; text-overflow: ellipsis; }
+@media (pointer: coarse) { .offer select { font-size: 16px; } }
+.toggle { display: inline-flex; gap: 7px; align-items: center; min-height: 28px; font-size: 13.5px;
+  cursor: pointer; }
+:is(input[type=checkbox], input[type=radio]) { width: 24px; height: 24px; margin: 0; flex: none;
+  accent-color: var(--accent); }
+.label { margin: 0; font-size: 13.5px; font-weight: 600; }
+`;

@@ -1,0 +1,146 @@
+// What views are built with: elements, text that is set where it changes, and numbers as they are
+// said.
+
+/** An element: h("td", { class: "n" }, "text", child). Functions become listeners. */
+export function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") element.addEventListener(name, value);
+    else if (value !== false) element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children);
+  return element;
+}
+
+/** An element of a drawing: svgPart("path", { class: "line" }, ...children). */
+export function svgPart(tag, attributes = {}, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+/** So many, each made of its number, counted from 0. */
+export const many = (count, make) => Array.from({ length: count }, (_, i) => make(i));
+
+/** What `read(widget, outputs)` makes of a widget's outputs: once for all parts that show it. */
+export function readOnce(read) {
+  const known = new WeakMap(); // outputs as they came -> what they say
+  return (widget) => {
+    const came = widget.model.get("outputs");
+    if (!known.has(came)) known.set(came, read(widget, widget.readOutputs()));
+    return known.get(came);
+  };
+}
+
+/** “1, 2 and 5” */
+export const listed = (names) =>
+  names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+
+/** The head of a table: a name for each column, or parts of it in a list; null is a corner. */
+export const columnHeads = (...names) => {
+  const cell = (name) => (name === null ? h("td") : h("th", { scope: "col" }, ...[name].flat()));
+  return h("thead", {}, h("tr", {}, ...names.map(cell)));
+};
+
+/** A row of a table, named by `name`, with what stands in its cells. */
+export const namedRow = (name, cells) =>
+  h("tr", {}, h("th", { scope: "row" }, ...name), ...cells.map((cell) => h("td", {}, ...cell)));
+
+/** How long a bar is, or how far to the right a mark on it, as a share of all that there is. */
+export function stretch(element, share, side = "width") {
+  const length = `${(100 * share).toFixed(2)}%`;
+  if (element.style[side] !== length) element.style[side] = length;
+}
+
+/** The number between two ends that is next to `value`. */
+export const within = (value, [low, high]) => Math.max(low, Math.min(high, value));
+
+/** Set text or an attribute only where it changes: what is not touched is not laid out again. */
+export function write(element, text) {
+  const { firstChild: node, lastChild } = element;
+  if (node?.nodeType === Node.TEXT_NODE && node === lastChild) {
+    // cheaper than a new text node
+    if (node.data !== text) node.data = text;
+  } else if (element.textContent !== text) {
+    element.textContent = text;
+  }
+}
+export function mark(element, name, value) {
+  if (element.getAttribute(name) !== value) element.setAttribute(name, value);
+}
+try {
+  // a property that children do not inherit is cheaper to change
+  CSS.registerProperty({
+    name: "--tl-heat",
+    syntax: "<number>",
+    inherits: false,
+    initialValue: "0",
+  });
+} catch {
+  /* registered by another widget of the page, or not known to this browser */
+}
+export function tint(element, share) {
+  const heat = share.toFixed(3);
+  if (element.style.getPropertyValue("--tl-heat") !== heat)
+    element.style.setProperty("--tl-heat", heat);
+}
+
+/** "W_q" as W with q below the line; all other text as it is. */
+export function mathText(text) {
+  return text
+    .split(/(\w_\w)/)
+    .flatMap((bit) => (/^\w_\w$/.test(bit) ? [h("i", {}, bit[0]), h("sub", {}, bit[2])] : [bit]));
+}
+
+/** Set text in which a power is written e^{2}, where it changes. */
+export function typeset(element, text) {
+  if (element.typeset === text) return;
+  element.typeset = text;
+  element.replaceChildren(
+    ...text.split(/\^\{([^}]*)\}/).map((bit, i) => (i % 2 ? h("sup", {}, bit) : bit)),
+  );
+}
+
+/** "5e-7" as 5 × 10^{−7}, for typeset(); all other numbers as they are. */
+export const powerOfTen = (number) =>
+  number.replace(/e([+-])(\d+)$/, (_, sign, power) => ` × 10^{${sign === "-" ? "−" : ""}${power}}`);
+
+/** A number as a heat map shows it: about three digits, and −∞ by its name. */
+export function short(value) {
+  if (value === -Infinity) return "−∞";
+  if (value === 0) return "0"; // unlike 0.00, which is rounded
+  const size = Math.abs(value);
+  if (size >= 1e4) return value.toExponential(0).replace("-", "−").replace("e+", "e");
+  return value
+    .toFixed(size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2)
+    .replace(/^-(?=0\.00)/, "")
+    .replace("-", "−");
+}
+
+/** A number as an editor shows it: four decimals at most, or four digits of a very small one. */
+export function exact(value) {
+  const small = value !== 0 && Math.abs(value) < 1e-3;
+  return String(Number(small ? value.toPrecision(4) : value.toFixed(4)));
+}
+
+/** A whole number with its thousands apart: 16,384. */
+export const whole = (value) => value.toLocaleString("en-GB");
+
+/** A share in per cent; 100 is only said of what rounds to 100.0, and 0 only of nothing. */
+export function percent(share) {
+  if (share === 0) return "0 %";
+  if (share < 0.001) return "< 0.1 %";
+  return share >= 0.9995 ? "100 %" : `${(100 * share).toFixed(1)} %`;
+}
+
+/** A box that scrolls sideways; where more of its content lies to the right, it fades there. */
+export function scroller(attributes, ...content) {
+  const fade = () =>
+    box.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
+  const box = h("div", { ...attributes, scroll: fade }, ...content);
+  box.classList.add("scroll");
+  const sizes = new ResizeObserver(fade); // asked when they are known: no layout of our own
+  for (const element of [box, ...content]) sizes.observe(element);
+  return box;
+}

@@ -1,0 +1,106 @@
+// All heads of a model as small maps, layer by layer, one of which is chosen.
+
+import { h, many, mark, write } from "./parts.js";
+import { pixelMap } from "./pixels.js";
+
+/** A head's picture: a canvas, a row that is marked in it, outlined pixels, and a line below. */
+function pictureOf(i, H, choose) {
+  const map = pixelMap();
+  const count = h("span", { class: "count" });
+  let drawn = [];
+  const name = `layer ${Math.floor(i / H)}, head ${i % H}`;
+  const radio = h("input", {
+    type: "radio",
+    name: "head",
+    value: String(i),
+    "aria-label": name,
+    change: () => choose(i),
+  });
+  return {
+    ...map,
+    element: h("label", { class: "small", title: name }, radio, map.element, count),
+    /** Say whether it is the chosen one, and what is to be said of it. */
+    set(chosen, says = "") {
+      radio.checked = chosen;
+      this.element.classList.toggle("chosen", chosen);
+      mark(radio, "aria-label", says ? `${name}: ${says}` : name);
+    },
+    tell: (text) => write(count, text),
+    /** Whether it has not been drawn for just this yet. */
+    fresh(...key) {
+      const same = key.every((part, at) => part === drawn[at]);
+      drawn = key;
+      return !same;
+    },
+  };
+}
+
+/**
+ * A small picture for each layer and head. `told(inputs, outputs)` is what was read, with L layers
+ * of H heads, or null; together the pictures show its `output`, or the one that is given, or "",
+ * which is parts of one. `chosen(told)` is the number of the head, `choose(i)` takes another one;
+ * and `draw(picture, told, i)` draws on its canvas, and may return what is to be said of it. If
+ * `told` is `waiting`, it is of what is no more. Among the others, `more` stands between the label
+ * and
+ * the pictures, and `reset` is that of the part.
+ */
+export function headMaps({ label, output = "", told: read, chosen, choose, draw, ...others }) {
+  const box = h("div", { class: "layers", role: "radiogroup", "aria-label": "heads" });
+  const title = h("span", { class: "label" }, label);
+  const element = h(
+    "div",
+    { class: "column heads", "data-output": "" },
+    title,
+    ...(others.more ?? []),
+    box,
+  );
+  let [pictures, shape] = [[], ""];
+  const build = (L, H) => {
+    pictures = many(L * H, (i) => pictureOf(i, H, choose));
+    const names = many(H, (i) => h("span", {}, `head ${i}`));
+    const layers = many(L, (l) => [
+      h("span", { class: "layer-name" }, `layer ${l}`),
+      ...pictures.slice(l * H, (l + 1) * H).map((one) => one.element),
+    ]);
+    box.style.setProperty("--heads", H);
+    box.replaceChildren(
+      h("div", { class: "layer heading", "aria-hidden": "true" }, h("span"), ...names),
+      ...layers.map((parts) => h("div", { class: "layer" }, ...parts)),
+    );
+  };
+  return {
+    element,
+    reset: others.reset,
+    update(inputs, outputs) {
+      const told = read(inputs, outputs);
+      if (!told) return;
+      const { L, H } = told;
+      box.dataset.output = told.output ?? output;
+      element.classList.toggle("waiting", Boolean(told.waiting));
+      if (shape !== `${L} ${H}`) build(L, H);
+      shape = `${L} ${H}`;
+      pictures.forEach((picture, i) => picture.set(i === chosen(told), draw(picture, told, i)));
+    },
+  };
+}
+headMaps.style = `${pixelMap.style}
+.layers { display: grid; gap: 6px; max-width: calc(48px + 118px * var(--heads, 4)); }
+.layer { display: grid; grid-template-columns: 48px repeat(var(--heads), minmax(0, 1fr)); gap: 6px;
+  align-items: center; font-size: var(--size-note); color: var(--soft); }
+.heading { text-align: center; }
+.small { cursor: pointer; position: relative; min-height: 24px; }
+.small input { position: absolute; inset: 0; width: 100%; height: 100%; margin: 0; opacity: 0;
+  cursor: pointer; z-index: 1; }
+.small .pixel-map { border-radius: 4px; overflow: hidden; }
+.small .count { display: block; text-align: right; font-variant-numeric: tabular-nums; }
+.small .count:empty { display: none; }
+.small:hover .pixel-map { border-color: var(--accent); }
+.small.chosen { color: var(--text); font-weight: 600; }
+.small.chosen .pixel-map { border-color: var(--accent); box-shadow: 0 0 0 1.5px var(--accent); }
+.small:has(:focus-visible) .pixel-map { outline: 2px solid var(--accent); outline-offset: 3px; }
+@media (max-width: 600px) {
+  .layer { grid-template-columns: repeat(var(--heads), minmax(0, 1fr)); gap: 4px 6px; }
+  .layer-name { grid-column: 1 / -1; }
+  .heading > :first-child { display: none; }
+}
+`;

@@ -1,0 +1,110 @@
+// One head's weights as a table, with words on both axes.
+
+import { h, many, mark, scroller, short, tint, write } from "./parts.js";
+import { topK } from "../page/search.js";
+import { fillList } from "./sentences.js";
+
+export const LEAST = 0.005; // what is less reads 0.00, and is left out
+
+/**
+ * The weights of words on words; it scrolls sideways, and is called `label`. `pick(t)` chooses a
+ * row
+ * by its word, if one can be chosen; `key` says what is outlined, if anything is.
+ */
+export function wordMap({ label, output = "", lang = "", key = "", pick = undefined }) {
+  const [head, body, caption] = [h("tr", {}, h("td")), h("tbody"), h("caption")];
+  const parts = [caption, h("thead", {}, head), body];
+  const table = h("table", { class: "heat weight word-map", "data-output": output }, ...parts);
+  const box = { tabindex: "0", role: "group", "aria-label": `${label}; it scrolls sideways` };
+  const keyLine = h("p", { class: "key" }, h("span", { class: "gold" }), `outlined: ${key}`);
+  const choose = (t) => ({ type: "button", click: () => pick(t), focus: () => pick(t) });
+  const line = (columns) => (t) => {
+    const name = h(
+      pick ? "button" : "div",
+      pick ? choose(t) : {},
+      h("span", { class: "sign" }),
+      h("span", { lang }),
+    );
+    const cells = many(columns, () => h("td", {}, h("span")));
+    return h("tr", {}, h("th", { scope: "row" }, name), ...cells);
+  };
+  let columns = 0;
+  return {
+    element: h("div", { class: "column mapped", "data-output": "" }, scroller(box, table), keyLine),
+    /**
+     * Show rows of { word, shares } under the words `across`; the `chosen` one shades them. In a
+     * row
+     * may stand `from`, which places are outlined, and `seen`, how many are not out of reach.
+     */
+    fill({ title, across, rows, chosen = -1 }) {
+      write(caption, title);
+      keyLine.hidden = !rows.some(({ from }) => from?.includes(1));
+      if (columns !== across.length) {
+        columns = across.length;
+        const long = across.map(() => h("th", { scope: "col", class: "long" }, h("span")));
+        head.replaceChildren(head.firstChild, ...long);
+        body.replaceChildren();
+      }
+      across.forEach((word, s) => {
+        write(head.children[s + 1].firstChild, word);
+        tint(head.children[s + 1], rows[chosen]?.shares[s] ?? 0);
+      });
+      fillList(body, rows, line(columns), (tr, { word, shares, from, seen = columns }, t) => {
+        const [{ firstChild: name }, ...cells] = tr.children;
+        const right = from?.[topK(shares, 1)[0]] === 1;
+        const sign = right ? "✓" : from?.includes(1) ? "✗" : "";
+        write(name.firstChild, sign);
+        mark(name.firstChild, "class", sign === "✗" ? "sign astray" : "sign");
+        write(name.lastChild, word);
+        if (pick) mark(name, "aria-pressed", String(t === chosen));
+        mark(tr, "class", t === chosen ? "query" : "");
+        cells.forEach((cell, s) => {
+          const [value, kind] = [shares[s], s >= seen ? "never" : from?.[s] ? "gold" : ""];
+          mark(cell, "class", kind);
+          if (cell.shown === value) return;
+          cell.shown = value;
+          write(cell.firstChild, value < LEAST ? "" : short(value));
+          mark(cell, "data-value", String(value));
+          tint(cell, value);
+        });
+      });
+    },
+    /** Bring an entry into sight. */
+    show(t, s) {
+      body.rows[t].children[1 + s].scrollIntoView({ block: "nearest", inline: "nearest" });
+    },
+  };
+}
+wordMap.style = `
+.mapped { width: min-content; min-width: min(240px, 100%); max-width: 100%; }
+.mapped .scroll { scroll-padding-left: 110px; }
+.word-map caption:empty { display: none; }
+.word-map td span { width: 31px; }
+.word-map tbody td { position: relative; }
+.word-map .gold::after, .key .gold { content: ""; position: absolute; inset: -1px;
+  border: 2px solid var(--under); border-radius: 3px; pointer-events: none; }
+.word-map tbody th, .word-map thead td { position: sticky; left: 0; z-index: 1;
+  background: var(--ground); }
+.word-map tbody th { max-width: 130px; padding: 0; }
+.word-map tbody th > :is(button, div) { display: flex; align-items: center; gap: 8px;
+  max-width: 130px; height: 28px; min-height: 0; padding: 0 7px 0 0; color: var(--text);
+  font-size: var(--size-name); }
+.word-map th .sign { min-width: 12px; font-size: var(--size-tick); color: var(--soft); }
+.word-map tbody .query th > button { color: var(--accent); }
+.word-map .sign:empty { display: none; }
+.word-map .sign + span { margin-left: auto; }
+.word-map .sign.astray { color: var(--text); font-weight: 700; }
+.word-map thead .long { padding: 4px 0; border-radius: 4px 4px 0 0; color: var(--text);
+  font-size: var(--size-name);
+  background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 65%)); }
+.word-map thead .long span { max-height: 96px; }
+.key { margin: 4px 0 0; font-size: var(--size-note); color: var(--soft); display: flex; gap: 8px;
+  align-items: center; }
+.key[hidden] { display: none; }
+.key .gold { position: static; width: 18px; height: 16px; flex: none; }
+@media (max-width: 600px) {
+  .word-map td { font-size: 11px; }
+  .word-map td span { width: 26px; }
+  .word-map tbody th > :is(button, div) { gap: 2px; padding-right: 5px; }
+}
+`;

@@ -1,0 +1,961 @@
+// The shared parts of every widget: editors, heat maps, and the frame around them.
+//
+// A view is a list of parts:  export default live("title", (ui) => [ui.words(),
+// ui.heat("weights")]);
+// `partsFor`, below, lists those that any view may have; what they are made of is in dom.js, and
+// the controls are in controls.js and knobs.js.
+// Parts of other files, or of the view itself, join by  ui.use(part, ...its arguments).
+// It only edits `inputs` and shows `outputs`. Who computes them, torch in a kernel or the exported
+// graph in the page, is the business of the model that it is given (anywidget's, or page/host.js).
+
+import { madeUp, parseBlock, problem, readLink, wordsOf, writeLink } from "../page/inputs.js";
+import { CONTROLS, choice, offers, toggle } from "./controls.js";
+import { columnHeads, h, many, mark, mathText, namedRow, short, tint, write } from "./dom.js";
+import { KNOBS, entrySlider, everywhere, knob, numberBox, rowsOf } from "./knobs.js";
+import { LOOK } from "./look.js";
+
+export * from "./dom.js";
+
+const copyOf = (value) => JSON.parse(JSON.stringify(value));
+
+const CSS_FITS = CSS.supports("field-sizing", "content");
+
+// ---------------------------------------------------------------- the frame
+
+/**
+ * A widget of the parts that `build(ui)` lists, as anywidget and the page host expect it.
+ * `query` is the word that is looked from at first; -1 is the last one.
+ */
+export function live(title, build, { query = 0 } = {}) {
+  return {
+    render({ model, el }) {
+      const widget = new Widget(model, el, query);
+      widget.mount(title, build);
+      return () => widget.unmount();
+    },
+  };
+}
+
+const WAITING = "Still waiting for the new numbers. Is the kernel running?";
+const COMPUTING = "Computing…";
+const PROMPT = 150; // ms: an answer that comes within them is shown without any sign of work
+
+/**
+ * What shows results has an attribute data-output, and is greyed while it is out of date. If it
+ * shows an output number by number, the attribute names it, and the elements in it, or it itself,
+ * hold the numbers, as the property `values` or the attribute data-value: then the tests compare
+ * them with torch's, all entries of the output in its order. Else the attribute is empty.
+ */
+const RESULTS = "[data-output]";
+
+class Widget {
+  constructor(model, el, query) {
+    this.model = model;
+    this.el = el;
+    this.spec = model.get("spec");
+    this.first = copyOf(model.get("inputs"));
+    this.history = [];
+    this.parts = [];
+    this.styles = new Set(); // of the parts that have their own
+    this.unusable = new Set(); // the lines of text that hold what cannot be used
+    this.lastRow = this.rows(this.first).length - 1;
+    this.tail = query === -1; // then whoever looks at the last row goes on to look at the last
+    this.query = this.start = this.tail ? this.lastRow : query; // the row that the reader looks at
+    this.entry = null; // the matrix entry that the slider moves: { name, row, column }
+    this.late = this.busy = false; // no answer has come within PROMPT; and the frame says so
+    this.streams = false; // a part edits step by step, and each answer goes on from the one before
+  }
+
+  get inputs() {
+    return this.model.get("inputs");
+  }
+
+  /** Whether the outputs are those of older inputs. Inputs are numbered as they are sent. */
+  get behind() {
+    return this.sent !== (this.model.get("answered") ?? 0);
+  }
+
+  get sent() {
+    return this.model.get("asked") ?? 0;
+  }
+
+  /** The outputs as { shape, data: Float32Array }; they may still be of the inputs before. */
+  readOutputs() {
+    return Object.fromEntries(
+      Object.entries(this.model.get("outputs")).map(([name, out]) => {
+        const { buffer, byteOffset, byteLength } = out.data;
+        return [
+          name,
+          {
+            shape: out.shape,
+            data: new Float32Array(buffer.slice(byteOffset, byteOffset + byteLength)),
+          },
+        ];
+      }),
+    );
+  }
+
+  mount(title, build) {
+    const parts = build(partsFor(this));
+    const root = this.el.shadowRoot ?? this.el.attachShadow({ mode: "open" });
+    this.problemLine = h("p", { class: "problem", role: "alert" });
+    this.failureLine = h("p", { class: "problem failure", role: "alert" });
+    this.where = h("span", { class: "where", role: "status" });
+    this.progress = h("progress", {
+      hidden: true,
+      "aria-label": "the trained model, loaded so far",
+    });
+    this.amount = h("span", { class: "amount", hidden: true });
+    // The foot says the same to a screen reader; this is seen wherever the reader is in the frame.
+    this.work = h("span", { class: "what", "aria-hidden": "true" });
+    this.busyLine = h(
+      "div",
+      { class: "busy", hidden: true },
+      h(
+        "div",
+        {},
+        h("span", { class: "turning", "aria-hidden": "true" }),
+        this.work,
+        this.amount,
+        this.progress,
+      ),
+    );
+    this.undoButton = h("button", { type: "button", click: () => this.undo() }, "Undo");
+    this.againButton = h(
+      "button",
+      { type: "button", hidden: true, click: () => this.send(this.inputs) },
+      "Try again",
+    );
+    this.resetButton = h("button", { type: "button", click: () => this.reset() }, "Reset");
+    const id = this.model.get("link_id"); // only the page host gives one
+    this.linkField = h("input", {
+      class: "link",
+      type: "text",
+      readonly: true,
+      hidden: true,
+      "aria-label": "link to this state",
+    });
+    this.frame = h(
+      "div",
+      { class: "frame", role: "group", "aria-label": title },
+      this.busyLine,
+      h("p", { class: "title" }, title),
+      ...parts.map((part) => part.element),
+      this.problemLine,
+      this.failureLine,
+      h(
+        "div",
+        { class: "foot" },
+        this.where,
+        this.againButton,
+        this.undoButton,
+        this.resetButton,
+        ...(id ? [h("button", { type: "button", click: () => this.share(id) }, "Copy link")] : []),
+      ),
+      this.linkField,
+    );
+    root.replaceChildren(h("style", {}, STYLE, ...this.styles), this.frame);
+    for (const event of ["focusout", "pointerdown"]) {
+      this.frame.addEventListener(event, () => {
+        this.field = undefined;
+      });
+    }
+    this.frame.addEventListener("pointerdown", ({ button }) => {
+      if (button === 0) this.press();
+    });
+    this.listeners = {
+      "change:inputs": () => this.repaint("inputs"),
+      "change:answers": () => this.answered(), // sent after the outputs, even if they are the same
+      "change:where": () => this.showState(),
+      // Only the page host has these: what it loads, and how much of that is there; that an answer
+      // will take its time; and why there is none.
+      "change:loading": () => {
+        if (this.behind) this.expect();
+        this.showState();
+      },
+      "change:progress": () => this.showProgress(this.model.get("progress")),
+      "change:slow": () => this.beLate(),
+      "change:error": () => this.fail(this.model.get("error")),
+    };
+    for (const [event, fn] of Object.entries(this.listeners)) this.model.on(event, fn);
+    if (id) {
+      this.followLink = () => this.restore(id);
+      addEventListener("hashchange", this.followLink);
+      this.restore(id);
+    }
+    this.showState();
+    this.repaint();
+  }
+
+  unmount() {
+    clearTimeout(this.patience);
+    clearTimeout(this.soon);
+    for (const [event, fn] of Object.entries(this.listeners)) this.model.off(event, fn);
+    if (this.followLink) removeEventListener("hashchange", this.followLink);
+  }
+
+  /** Change a copy of the inputs; keep it if it is valid, else say what is wrong, or `tell` it. */
+  edit(field, mutate, tell) {
+    const next = copyOf(this.inputs);
+    mutate(next);
+    return this.change(next, field, tell);
+  }
+
+  /** Edits of one field are one step to undo, until the reader leaves it or grips it anew. */
+  remember(field) {
+    if (field !== this.field) {
+      this.history.push(this.inputs);
+      if (this.history.length > 200) this.history.shift();
+    }
+    this.field = field;
+  }
+
+  change(next, field, tell) {
+    const wrong = problem(this.spec, next);
+    this.say(tell ? "" : wrong);
+    tell?.(wrong);
+    if (wrong) return false;
+    if (JSON.stringify(next) !== JSON.stringify(this.inputs)) {
+      this.remember(field);
+      this.send(next);
+    }
+    return true;
+  }
+
+  undo() {
+    this.field = undefined;
+    this.streams = false;
+    this.say("");
+    this.send(this.history.pop());
+  }
+
+  reset() {
+    const steps = this.history.length;
+    this.streams = false;
+    for (const part of this.parts) part.reset?.(); // what is typed but could not be used
+    this.query = this.start;
+    this.change(this.first, Symbol("reset"));
+    this.repaint();
+    if (this.history.length > steps)
+      this.say("Reset: done. Undo brings your numbers back.", "hint");
+  }
+
+  send(inputs) {
+    clearTimeout(this.patience);
+    if (!this.model.get("link_id")) {
+      this.patience = setTimeout(() => this.say(WAITING, "hint"), 5000);
+    }
+    this.model.set("inputs", copyOf(inputs));
+    this.model.set("asked", this.sent + 1);
+    this.expect();
+    this.model.save_changes();
+  }
+
+  /** An answer is due: if none comes soon, the reader sees that what is shown is out of date. */
+  expect() {
+    if (!this.late) this.soon ??= setTimeout(() => this.beLate(), PROMPT);
+  }
+
+  beLate() {
+    this.late = true;
+    this.showState();
+  }
+
+  /** An answer has come, or none will: the wait is over. */
+  rest() {
+    clearTimeout(this.soon);
+    this.soon = undefined;
+  }
+
+  answered() {
+    clearTimeout(this.patience);
+    this.rest();
+    if (this.problemLine.textContent === WAITING) this.say("");
+    if (!this.behind && !this.model.get("unfinished") && !this.streams) this.late = false;
+    else this.expect();
+    this.showState();
+    this.repaint("outputs");
+  }
+
+  /** Say why there are no new outputs; "" when there are. */
+  fail(why) {
+    write(this.failureLine, why);
+    if (why) {
+      this.rest();
+      this.late = false;
+    } else {
+      this.leave(this.againButton);
+    }
+    this.againButton.hidden = !why;
+    this.showState();
+  }
+
+  /**
+   * Grey the results of older inputs, and say at the top of the frame, and in its foot, what is
+   * under way, if it is late; else the foot says where the results come from.
+   */
+  showState() {
+    const behind = this.late && this.behind && !this.streams;
+    const loading = this.model.get("loading");
+    this.frame.classList.toggle("stale", behind || Boolean(this.model.get("error")));
+    this.busyLine.hidden = !this.late;
+    write(this.work, this.progress.hidden ? loading || COMPUTING : "Loading the model");
+    write(this.where, loading || (this.late ? COMPUTING : this.model.get("where")));
+    if (this.busy === this.late) return;
+    this.busy = this.late;
+    for (const result of this.frame.querySelectorAll(RESULTS))
+      mark(result, "aria-busy", String(this.busy));
+  }
+
+  /** Edits follow each other from now on, or no longer: what is shown is true as far as it goes. */
+  stream(on) {
+    this.streams = on;
+    if (!on && !this.behind && !this.model.get("unfinished")) {
+      this.rest();
+      this.late = false;
+    }
+    this.showState();
+  }
+
+  /** Results that are not of what stands in `line` are greyed, and not to be used. */
+  setAside(line, unusable) {
+    this.unusable[unusable ? "add" : "delete"](line);
+    for (const result of this.frame.querySelectorAll(`${RESULTS}, .tokens`))
+      result.inert = this.unusable.size > 0;
+  }
+
+  /** Take the focus off a button that is about to go, to one that stays. */
+  leave(button) {
+    if (button.getRootNode().activeElement === button) this.resetButton.focus();
+  }
+
+  /** Until the pointer is let go nothing is said: the line would push a button from under it. */
+  press() {
+    const release = new AbortController();
+    this.pressed = true;
+    for (const event of ["pointerup", "pointercancel"]) {
+      addEventListener(
+        event,
+        () => {
+          release.abort();
+          this.pressed = false;
+          setTimeout(() => {
+            if (this.unsaid) this.say(...this.unsaid);
+          });
+        },
+        { signal: release.signal },
+      );
+    }
+  }
+
+  say(text, kind = "") {
+    this.unsaid = this.pressed && text ? [text, kind] : undefined;
+    if (this.unsaid) return;
+    this.problemLine.textContent = text;
+    this.problemLine.dataset.kind = kind;
+  }
+
+  async share(id) {
+    const link = writeLink(id, { inputs: this.inputs, query: this.query });
+    history.replaceState(null, "", link);
+    try {
+      await navigator.clipboard.writeText(link);
+      this.say("The link is in the clipboard; it holds your words and numbers.", "hint");
+    } catch {
+      // no permission, or not a secure page: let the reader copy it
+      this.linkField.hidden = false;
+      this.linkField.value = link;
+      this.linkField.select();
+      this.say("Copy the link below; it holds your words and numbers.", "hint");
+    }
+  }
+
+  restore(id) {
+    let inputs, query;
+    try {
+      const state = readLink(id);
+      if (state === undefined) return;
+      ({ inputs, query } = state);
+      const wrong = problem(this.spec, inputs);
+      if (wrong) throw new Error(wrong);
+    } catch (error) {
+      const why =
+        error instanceof SyntaxError || error instanceof DOMException || error instanceof TypeError
+          ? "It is cut off or changed."
+          : error.message;
+      this.say(`The link to this state is damaged. ${why} Nothing was changed.`);
+      return;
+    }
+    this.change(inputs, "link");
+    this.look(Number.isInteger(query) ? query : 0);
+    // The host still has to take the stored table away; then the widget stands where it stays.
+    requestAnimationFrame(() => this.el.scrollIntoView({ block: "nearest" }));
+  }
+
+  /** How much of the trained model has been loaded: { loaded, total } in bytes, or null. */
+  showProgress(progress) {
+    const { loaded, total } = progress ?? {};
+    this.progress.hidden = this.amount.hidden = !(loaded < total);
+    this.showState();
+    if (!progress) return;
+    [this.progress.max, this.progress.value] = [total, loaded];
+    write(this.amount, `${(loaded / 1e6).toFixed(1)} of ${(total / 1e6).toFixed(1)} MB`);
+  }
+
+  select(name, row, column) {
+    this.entry = { name, row, column };
+    this.repaint();
+  }
+
+  look(row) {
+    this.query = row;
+    this.repaint();
+  }
+
+  /** Let the parts that show `what` ("inputs", "outputs" or both) follow. */
+  repaint(what = "") {
+    const { inputs } = this;
+    const outputs = this.readOutputs();
+    const last = this.rows(inputs).length - 1;
+    const follows = this.tail && this.query === this.lastRow;
+    this.query = follows ? last : Math.max(0, Math.min(this.query || 0, last));
+    this.lastRow = last;
+    if (this.history.length === 0) this.leave(this.undoButton);
+    this.undoButton.disabled = this.history.length === 0;
+    for (const part of this.parts) {
+      if (!what || !part.shows || part.shows === what) part.update(inputs, outputs);
+    }
+  }
+
+  /** The words that an axis counts, if it counts words. */
+  words(axis, inputs = this.inputs) {
+    if (axis === "T" && this.spec.words) return inputs.words;
+    const name = Object.keys(this.spec.sentences ?? {}).find(
+      (key) => this.spec.inputs[key] === axis,
+    );
+    return name && wordsOf(this.spec, name, inputs[name]);
+  }
+
+  /** The words of which the reader looks at one: the list's, or the first sentence's; with several
+   * models, those of the sentence that the chosen one reads, if each reads its own. */
+  rows(inputs) {
+    const names = Object.keys(this.spec.sentences ?? {});
+    const name = names[inputs.variant] ?? names[0];
+    return inputs.words ?? (name ? this.words(this.spec.inputs[name], inputs) : [""]);
+  }
+
+  /** The labels of an axis: words where it counts words, else 1, 2, 3. */
+  labels(axis, size) {
+    const words = this.words(axis);
+    return words?.length === size ? words : many(size, (i) => String(i + 1));
+  }
+}
+
+// ---------------------------------------------------------------- the parts
+
+/** The parts that a view may list, for one widget. */
+function partsFor(widget) {
+  const add =
+    (make) =>
+    (...args) => {
+      const part = make(widget, ...args);
+      widget.parts.push(part);
+      return part;
+    };
+  return {
+    row: (...parts) => ({ element: h("div", { class: "row" }, ...parts.map((p) => p.element)) }),
+    column: (...parts) => ({
+      element: h("div", { class: "column" }, ...parts.map((p) => p.element)),
+    }),
+    knobs: (...parts) => ({
+      element: h("div", { class: "knobs" }, ...parts.map((p) => p.element)),
+    }),
+    words: add(wordEditor),
+    matrix: add(matrixEditor),
+    entrySlider: add(entrySlider),
+    slider: (name, label, low, high, step) => add(knob)(name, label, { ends: [low, high], step }),
+    knob: add(knob),
+    choice: add(choice),
+    offers: add(offers),
+    toggle: add(toggle),
+    heat: add(heatMap),
+    mixture: add(mixture),
+    use: (make, ...args) => {
+      if (make.style) widget.styles.add(make.style);
+      return add(make)(...args);
+    },
+  };
+}
+
+/**
+ * The words: rename, add, remove. Each carries its embedding with it in every input whose rows
+ * are words. If `weights` names an output, a word is shaded by how much the chosen word looks at
+ * it.
+ * `follow(next, at, count, length)` lets other inputs keep pace: from `at` on, `count` words have
+ * become `length`.
+ */
+function wordEditor(widget, weights, follow) {
+  const { spec } = widget;
+  const list = h("ol", { class: "words", "aria-label": "words" });
+  const caption = h("span", { class: "gaze" });
+  const addButton = h(
+    "button",
+    { type: "button", class: "add", "data-input": "words", click: () => insert() },
+    "Add word",
+  );
+  const tables = Object.entries(spec.inputs).filter(([, axes]) => axes.startsWith("T "));
+
+  const rows = new Map(); // "x journey" -> the last row that the word had
+  const embedding = (name, axes, word) => [
+    ...(rows.get(`${name} ${word}`) ?? madeUp(word, Number(axes.split(" ")[1]))),
+  ];
+  /** Put `words` in the place of `count` words from `at` on; what is chosen stays chosen. */
+  const splice = (field, at, count, ...words) => {
+    const { query, entry } = widget;
+    const row = entry?.row;
+    const after = (index) => (index >= at + count ? index + words.length - count : index);
+    widget.query = after(query);
+    if (tables.some(([name]) => name === entry?.name)) entry.row = after(row);
+    const done = widget.edit(field, (next) => {
+      next.words.splice(at, count, ...words);
+      follow?.(next, at, count, words.length);
+      for (const [name, axes] of tables) {
+        next[name].splice(at, count, ...words.map((word) => embedding(name, axes, word)));
+      }
+    });
+    if (!done) {
+      widget.query = query;
+      if (entry) entry.row = row;
+    }
+    return done;
+  };
+  const insert = () => {
+    const { length } = widget.inputs.words;
+    if (length >= spec.max.words) {
+      widget.say(`There is room for ${spec.max.words} words: remove one first.`);
+      return;
+    }
+    splice(Symbol("add"), length, 0, "word");
+    widget.look(length);
+    focus(length).select();
+  };
+
+  const focus = (i) => {
+    const box = list.children[i].querySelector("input");
+    box.focus();
+    box.setSelectionRange(box.value.length, box.value.length);
+    return box;
+  };
+  const chip = (i) => {
+    const rename = () => {
+      const typed = box.value.trim().split(/\s+/);
+      box.kept = typed[0];
+      const done = splice(`word ${i}`, i, 1, ...typed);
+      if (!done) box.kept = widget.inputs.words[i];
+      box.setAttribute("aria-invalid", String(!done));
+      if (done && typed.length > 1) focus(i + typed.length - 1);
+    };
+    const box = h("input", {
+      type: "text",
+      spellcheck: "false",
+      autocomplete: "off",
+      autocapitalize: "off",
+      "data-input": "words",
+      "data-try": "river",
+      "aria-label": `word ${i + 1}`,
+      focus: () => widget.look(i),
+      input: (event) => {
+        if (!event.isComposing) rename();
+      },
+      compositionend: rename,
+      blur: () => {
+        box.removeAttribute("aria-invalid");
+        box.value = widget.inputs.words[i] ?? "";
+        fit(box);
+      },
+    });
+    const remove = h(
+      "button",
+      {
+        type: "button",
+        class: "remove",
+        "data-input": "words",
+        click: () => {
+          splice(Symbol("remove"), i, 1);
+          addButton.focus();
+        },
+      },
+      "×",
+    );
+    box.value = widget.inputs.words[i];
+    box.kept = box.value; // the word that the box stands for, whatever is half typed in it
+    return h(
+      "li",
+      { class: "word" },
+      box,
+      h("span", { class: "weight", "data-output": "" }),
+      remove,
+    );
+  };
+  const fit = (box) => {
+    // a browser that cannot do `field-sizing: content` gets a good guess
+    if (!CSS_FITS) box.style.width = `${[...box.value].length + 2.5}ch`;
+  };
+
+  return {
+    element: h("div", { class: "sentence" }, caption, list, addButton),
+    update(inputs, outputs) {
+      const { words } = inputs;
+      if (list.children.length !== words.length) {
+        list.replaceChildren(...words.map((_, i) => chip(i)));
+      }
+      const out = weights && outputs[weights];
+      const row =
+        out && out.shape[0] === words.length
+          ? out.data.subarray(widget.query * words.length, (widget.query + 1) * words.length)
+          : null;
+      words.forEach((word, i) => {
+        for (const [name] of tables) rows.set(`${name} ${word}`, inputs[name][i]);
+        const li = list.children[i];
+        const [box, weight, remove] = li.children;
+        const typing = box === list.getRootNode().activeElement && box.kept === word;
+        if (!typing && box.value !== word) {
+          box.value = word;
+          box.removeAttribute("aria-invalid");
+        }
+        box.kept = word;
+        fit(box);
+        mark(remove, "aria-label", `remove ${word}`);
+        remove.disabled = words.length === 1;
+        if (row) {
+          write(weight, short(row[i]));
+          tint(li, row[i]);
+          li.classList.toggle("query", i === widget.query);
+        }
+      });
+      write(caption, weights ? `How much “${words[widget.query]}” looks at each word:` : "Words:");
+    },
+  };
+}
+
+/** A table of number boxes over the input `name`; takes pasted blocks. */
+function matrixEditor(widget, name, label) {
+  const limits = widget.spec.limits?.[name];
+  const axes = widget.spec.inputs[name].split(" ");
+  const flat = axes.length === 1; // a vector: one row, named by the label
+  const table = h("table", { class: "matrix" });
+  let size = "";
+  const box = (row, column) => {
+    const input = numberBox(widget, name, {
+      field: () => `${name} ${row} ${column}`,
+      read: (inputs) => rowsOf(inputs, name)[row]?.[column],
+      put: (next, typed) => {
+        rowsOf(next, name)[row][column] = typed;
+      },
+      focus: () => widget.select(name, row, column),
+      paste: (event) => {
+        const text = event.clipboardData.getData("text");
+        if (!/[^\s[\](),;][\s,;]+[^\s[\](),;]/.test(text.trim())) return; // one number: as typed
+        event.preventDefault();
+        input.settle();
+        pasteBlock(parseBlock(text, limits ?? everywhere(widget)), row, column);
+        input.settle();
+      },
+    });
+    return input;
+  };
+  const pasteBlock = ({ rows, error }, row, column) => {
+    if (error) {
+      widget.say(`Nothing was pasted. ${error}`);
+      return;
+    }
+    const [height, width] = [rows.length, rows[0]?.length ?? 0];
+    const held = rowsOf(widget.inputs, name);
+    const [T, D] = [held.length, held[0].length];
+    if (!rows.every((cells) => cells.length === width)) {
+      widget.say("Nothing was pasted: the rows of the block are not equally long.");
+      return;
+    }
+    if (height === T && width === D) [row, column] = [0, 0];
+    if (row + height > T || column + width > D) {
+      widget.say(
+        `Nothing was pasted: the block is ${height} × ${width}, and from this entry on ` +
+          `there is room for ${T - row} × ${D - column}.`,
+      );
+      return;
+    }
+    widget.edit(Symbol("paste"), (next) =>
+      rows.forEach((cells, i) =>
+        cells.forEach((value, j) => {
+          rowsOf(next, name)[row + i][column + j] = value;
+        }),
+      ),
+    );
+  };
+  const build = (rows, columns) => {
+    const heading = () => (flat ? mathText(label) : []);
+    table.replaceChildren(
+      ...(flat ? [] : [h("caption", {}, ...mathText(label))]),
+      columnHeads(null, ...many(columns, (j) => String(j + 1))),
+      h(
+        "tbody",
+        {},
+        ...many(rows, (i) =>
+          namedRow(
+            heading(),
+            many(columns, (j) => [box(i, j)]),
+          ),
+        ),
+      ),
+    );
+  };
+  return {
+    element: h("div", { class: "scroll" }, table),
+    shows: "inputs",
+    update(inputs) {
+      const matrix = rowsOf(inputs, name);
+      const { entry } = widget;
+      if (size !== `${matrix.length} ${matrix[0].length}`) {
+        build(matrix.length, matrix[0].length);
+        size = `${matrix.length} ${matrix[0].length}`;
+      }
+      const labels = flat ? [] : widget.labels(axes[0], matrix.length);
+      matrix.forEach((values, i) => {
+        const [head, ...cells] = table.tBodies[0].rows[i].children;
+        if (!flat) {
+          write(head, labels[i]);
+          mark(head, "title", labels[i]);
+        }
+        values.forEach((_, j) => {
+          const input = cells[j].firstChild;
+          input.follow();
+          mark(
+            input,
+            "aria-label",
+            flat ? `${name} ${j + 1}` : `${name} of ${labels[i]}, ${j + 1}`,
+          );
+          input.classList.toggle(
+            "chosen",
+            entry?.name === name && entry.row === i && entry.column === j,
+          );
+        });
+      });
+    },
+  };
+}
+
+/** The output `name` as a table of shaded numbers: "weight" shades 0 to 1, "signed" both ways. */
+function heatMap(widget, name, label, shading = "weight") {
+  const axes = widget.spec.outputs[name].split(" ");
+  if (axes.length !== 2)
+    throw new Error(`heat("${name}") needs an output of two axes, such as "T 1"`);
+  const chooses = axes[0] === "T" && widget.spec.words;
+  const table = h("table", { class: `heat ${shading}`, "data-output": name });
+  const never = (value) => value === -Infinity || (shading === "weight" && value === 0);
+  let size = "";
+  const build = (rows, columns) => {
+    const head = (i) =>
+      chooses ? h("button", { type: "button", click: () => widget.look(i) }) : h("span");
+    const spans = () => many(columns, () => [h("span")]);
+    table.replaceChildren(
+      h("caption", {}, ...mathText(label)),
+      columnHeads(null, ...spans()),
+      h("tbody", {}, ...many(rows, (i) => namedRow([head(i)], spans()))),
+    );
+  };
+  return {
+    element: h("div", { class: "scroll" }, table),
+    shows: "outputs",
+    update(inputs, outputs) {
+      const {
+        shape: [rows, columns],
+        data,
+      } = outputs[name];
+      if (chooses && rows !== inputs.words.length) return; // the answer is still on its way
+      if (size !== `${rows} ${columns}`) build(rows, columns);
+      size = `${rows} ${columns}`;
+      const [across, down] = [widget.labels(axes[1], columns), widget.labels(axes[0], rows)];
+      [...table.tHead.rows[0].children].slice(1).forEach((th, j) => {
+        write(th.firstChild, across[j]);
+        th.classList.toggle("long", axes[1] === "T" && widget.spec.words);
+        mark(th, "title", across[j]);
+      });
+      let most = 1;
+      if (shading === "signed") {
+        most = data.reduce((m, v) => (Number.isFinite(v) ? Math.max(m, Math.abs(v)) : m), 1e-9);
+      }
+      [...table.tBodies[0].rows].forEach((tr, i) => {
+        write(tr.children[0].firstChild, down[i]);
+        mark(tr.children[0], "title", down[i]);
+        tr.classList.toggle("query", chooses && i === widget.query);
+        for (let j = 0; j < columns; j += 1) {
+          const [cell, value] = [tr.children[j + 1], data[i * columns + j]];
+          write(cell.firstChild, short(value));
+          mark(cell, "data-value", String(value));
+          mark(cell, "class", never(value) ? "never" : value < 0 ? "below" : "above");
+          tint(cell, Number.isFinite(value) ? Math.abs(value) / most : 0);
+        }
+      });
+    },
+  };
+}
+
+/**
+ * The chosen word's row in words: which shares of which words make its vector in `result`.
+ * `of` names what is mixed, as in v(word); without it, it is the words' own vectors.
+ */
+function mixture(widget, weights, result, of = "") {
+  const line = h("p", { class: "note", "data-output": "" });
+  return {
+    element: line,
+    shows: "outputs",
+    update({ words }, outputs) {
+      const [shares, mixed] = [outputs[weights], outputs[result]];
+      if (shares.shape[0] !== words.length) return; // the answer is still on its way
+      const row = (out) => [
+        ...out.data.slice(widget.query * out.shape[1], (widget.query + 1) * out.shape[1]),
+      ];
+      const terms = row(shares)
+        .map((share, i) => ({ share, word: words[i] }))
+        .filter(({ share }) => share >= 0.005)
+        .sort((a, b) => b.share - a.share)
+        .map(({ share, word }) => `${short(share)} × ${of ? `${of}(${word})` : word}`);
+      line.replaceChildren(
+        h("b", {}, `“${words[widget.query]}” becomes `),
+        terms.join(" + "),
+        ` = (${row(mixed).map(short).join(", ")})`,
+      );
+    },
+  };
+}
+
+// ---------------------------------------------------------------- how it looks
+
+const STYLE = `${LOOK}
+:host { --text: var(--pst-color-text-base, var(--jp-ui-font-color0, #1f2328));
+  --soft: var(--pst-color-text-muted, var(--jp-ui-font-color1, #545d68));
+  --ground: var(--pst-color-background, var(--jp-layout-color1, #fff));
+  --line: var(--pst-color-border, var(--jp-border-color1, #c9d1d9));
+  --accent: var(--pst-color-link, var(--jp-brand-color1, #0a6c95)); display: block;
+  margin: 1.5rem 0; color: var(--text);
+  font: 15px/1.45 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
+* { box-sizing: border-box; }
+.frame { border: 1px solid var(--line); border-radius: 10px; padding: 14px 16px;
+  background: var(--ground); display: flex; flex-direction: column; gap: 14px; }
+.title { margin: 0; font-weight: 650; }
+.row { display: flex; flex-wrap: wrap; gap: 14px 18px; align-items: flex-start; }
+.row > .row, .row > .column, .row > .note { flex: 1 1 210px; min-width: 0; }
+.row > .note { align-self: center; }
+.row > .row { flex-basis: 290px; gap: 14px 16px; }
+.column { display: flex; flex-direction: column; gap: 4px; }
+sup { font-size: .75em; line-height: 0; }
+.note { margin: 0; font-size: 14px; line-height: 1.6; max-width: 62ch;
+  font-variant-numeric: tabular-nums; }
+.scroll { overflow-x: auto; max-width: 100%; }
+.scroll.more { mask-image: linear-gradient(to left, transparent, #000 44px); }
+button { font: inherit; font-size: 13.5px; min-height: 28px; min-width: 28px; padding: 2px 10px;
+  cursor: pointer;
+  color: var(--text); background: transparent; border: 1px solid var(--line); border-radius: 6px; }
+button:hover:not(:disabled) { border-color: var(--accent); }
+button:disabled { opacity: .45; cursor: default; }
+:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
+input[type=text] { font: inherit; color: var(--text); background: transparent;
+  border: 1px solid transparent;
+  border-radius: 5px; min-height: 28px; padding: 2px 4px; }
+input[type=text]:hover { border-color: var(--line); }
+[aria-invalid=true] { outline: 2px solid var(--under) !important; }
+
+.sentence { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; }
+.gaze { flex-basis: 100%; color: var(--soft); font-size: 13.5px; }
+.words { display: contents; list-style: none; }
+.word { display: grid; grid-template-columns: auto auto; border: 1px solid var(--line);
+  border-radius: 8px;
+  background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 65%)); }
+.word.query { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
+.word input { padding: 2px 3px 2px 8px; font-weight: 550; field-sizing: content; min-width: 30px;
+  max-width: 60vw; }
+.word .weight { grid-row: 2; padding: 0 0 3px 9px; font-size: 12px;
+  font-variant-numeric: tabular-nums; }
+.word .weight:empty { display: none; }
+.word .remove { grid-row: 1 / span 2; grid-column: 2; border: 0; padding: 0; min-width: 26px;
+  color: inherit; }
+
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+caption { text-align: left; font-size: 13.5px; font-weight: 600; padding-bottom: 4px;
+  white-space: nowrap; }
+th { font-weight: 400; font-size: 12.5px; color: var(--soft); text-align: right; padding: 0 5px 0 0;
+  max-width: 72px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+thead th { text-align: center; padding: 0 0 2px; }
+.matrix td { padding: 1px; }
+.matrix { --box: 43px; }
+.matrix input { width: var(--box); text-align: right; border-color: var(--line); font-size: 13.5px;
+  }
+@supports (field-sizing: content) { /* a number that is longer has room, too */
+  .matrix input { width: auto; min-width: var(--box); max-width: 110px; field-sizing: content; }
+}
+.matrix input.chosen { border-color: var(--accent); }
+.heat td span { display: block; width: 36px; height: 28px; line-height: 28px; contain: strict;
+  white-space: nowrap; }
+.heat.signed td span { width: 43px; }
+.heat td { text-align: center; font-size: 12px; padding: 0; border: 1px solid var(--ground);
+  background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 65%)); }
+.heat td.below {
+  background: color-mix(in oklab, var(--ground), var(--under) calc(var(--tl-heat, 0) * 65%)); }
+.heat td.never { color: var(--soft);
+  background: repeating-linear-gradient(135deg, transparent 0 4px, color-mix(in oklab,
+    var(--ground), var(--line) 60%) 4px 5px); }
+.heat thead td, .heat thead th { background: none; border: 0; min-width: 0; height: auto;
+  vertical-align: bottom; }
+.heat thead th { max-width: none; }
+.heat .long span { display: inline-block; writing-mode: vertical-rl; transform: rotate(180deg);
+  max-height: 76px; overflow: hidden; text-overflow: ellipsis; padding: 0 0 0 2px; line-height: 1.1;
+    }
+.heat tbody th { padding: 0; }
+.heat tbody th button { border: 0; padding: 0 6px 0 2px; max-width: 72px; overflow: hidden;
+  text-overflow: ellipsis; font-size: 12.5px; color: var(--soft); text-align: right; width: 100%; }
+.heat tr.query td { box-shadow: inset 0 1.5px var(--accent), inset 0 -1.5px var(--accent); }
+.heat tr.query th button { color: var(--accent); font-weight: 650; }
+
+${KNOBS}${CONTROLS}
+.problem { position: sticky; bottom: 8px; z-index: 1; margin: 0; font-size: 13.5px;
+  padding: 6px 10px; border-left: 3px solid var(--under);
+  background: color-mix(in oklab, var(--ground), var(--under) 14%); }
+.problem[data-kind=hint] { border-color: var(--accent);
+  background: color-mix(in oklab, var(--ground), var(--above) 10%); }
+.problem:empty { display: none; }
+.failure { position: static; }
+.stale ${RESULTS}, [inert] { opacity: .4; }
+.stale ${RESULTS} ${RESULTS}, [inert] [inert] { opacity: 1; } /* once is enough */
+.busy { position: sticky; top: calc(var(--pst-header-article-height, 0px) + 40px); z-index: 3;
+  height: 0; margin-bottom: -14px;
+  display: flex; justify-content: flex-end; align-items: flex-start; pointer-events: none;
+    } /* nothing moves for it */
+.busy[hidden] { display: none; }
+.busy > div { display: flex; flex-wrap: wrap; gap: 2px 8px; align-items: center; max-width: 100%;
+  margin-top: -22px; padding: 4px 12px; font-size: 12.5px; background: var(--ground);
+  border: 1px solid var(--accent); border-radius: 8px; box-shadow: 0 2px 10px rgb(0 0 0 / .18); }
+.busy .what { flex: 1; }
+.turning { width: 13px; height: 13px; flex: none; border: 2px solid var(--line);
+  border-top-color: var(--accent); border-radius: 50%; animation: turn 1s linear infinite; }
+@keyframes turn { to { transform: rotate(1turn); } }
+@media (prefers-reduced-motion: reduce) { .turning { animation: none; } }
+@media (max-width: 600px) {
+  .row > .row > .column { order: -1; }
+  .matrix { --box: 39px; }
+}
+@media (pointer: coarse) {
+  input[type=text] { font-size: 16px !important; } /* smaller, and iOS zooms */
+  .matrix { --box: 52px; }
+}
+.foot { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center; }
+progress { flex: 0 0 100%; width: 100%; height: 8px; accent-color: var(--accent); }
+.amount { color: var(--soft); font-variant-numeric: tabular-nums; }
+.where { color: var(--soft); font-size: 13px; flex: 1 1 220px; }
+.link { width: 100%; border-color: var(--line) !important; }
+@media print { /* what only a reader at a screen can use goes; buttons that name a row stay */
+  :host { break-inside: avoid; }
+  * { print-color-adjust: exact; }
+  .foot, .problem, .link, .remove, input[type=range], button:not(li button, th button, td button) {
+    display: none !important; }
+}
+`;

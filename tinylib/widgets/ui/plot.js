@@ -1,0 +1,167 @@
+// A plane with axes: curves, what stands at a place in it, lines across it, and what is dragged.
+
+import { h, mark, svgPart, write } from "./parts.js";
+import { fillList } from "./sentences.js";
+
+/**
+ * Follow the pointer that went down on `element`, wherever it goes, until it is lifted.
+ * `grip(event)`
+ * is what it took hold of, or null if that is nothing; each `move(event, it)`, and `end(it)`, get
+ * it.
+ */
+export function drag(element, grip, move, end = (_it) => {}) {
+  element.addEventListener("pointerdown", (event) => {
+    const it = event.button === 0 ? grip(event) : null;
+    if (it === null) return;
+    element.setPointerCapture(event.pointerId);
+    const own = ({ pointerId }) => pointerId === event.pointerId; // a second finger is not ours
+    const moved = (next) => {
+      if (own(next)) move(next, it);
+    };
+    const ended = (last) => {
+      if (!own(last)) return;
+      element.removeEventListener("pointermove", moved);
+      element.removeEventListener("lostpointercapture", ended); // lifted, cancelled or taken away
+      end(it);
+    };
+    element.addEventListener("pointermove", moved);
+    element.addEventListener("lostpointercapture", ended);
+  });
+}
+
+const digits = (value) => String(Number(value.toFixed(4)));
+
+/** The line through points [x, y], as the attribute d of a path. */
+export const through = (points) =>
+  points.length ? `M${points.map((point) => point.map(digits).join(" ")).join("L")}` : "M0 0";
+
+/** Dots at points [x, y], for a path with a broad stroke. */
+export const dotsAt = (points) =>
+  points.map((point) => `M${point.map(digits).join(" ")}h0`).join("") || "M0 0";
+
+/**
+ * A plane from `x` to `x` and `y` to `y`, each [low, high], so many pixels high. `ticks` has for
+ * each
+ * axis the numbers beside it, or [number, text]; `grid` too, where lines go through the plane:
+ * where
+ * the ticks are, if it is left out. `paths` names curves; their coordinates are those of the plane.
+ * It has the class `name`, and is hidden from those who cannot see it if it has no `label`.
+ */
+export function plane({
+  name,
+  x,
+  y,
+  height,
+  ticks = {},
+  grid = undefined,
+  paths = [],
+  label = "",
+}) {
+  let ends = { x, y };
+  const lines = svgPart("path", { class: "grid" });
+  const curves = paths.map((name) => svgPart("path", { class: name }));
+  const upward = svgPart("g", { transform: "scale(1 -1)" }, lines, ...curves);
+  const svg = svgPart("svg", { preserveAspectRatio: "none", "aria-hidden": "true" }, upward);
+  const scale = h("div", { "aria-hidden": "true" });
+  const told = label ? { role: "group", "aria-label": label } : { "aria-hidden": "true" };
+  const size = { class: `plane ${name}`, style: `height: ${height}px` };
+  const element = h("div", { ...size, ...told }, svg, scale);
+
+  const share = (axis, value) => (value - ends[axis][0]) / (ends[axis][1] - ends[axis][0]);
+  /** Bring an element to a place; where no x or no y is given, that stays. */
+  const put = (placed, across, up) => {
+    const [left, top] = [
+      across === undefined ? "" : `${(100 * share("x", across)).toFixed(3)}%`,
+      up === undefined ? "" : `${(100 * (1 - share("y", up))).toFixed(3)}%`,
+    ];
+    if (placed.style.left !== left) placed.style.left = left;
+    if (placed.style.top !== top) placed.style.top = top;
+  };
+  /** The plane reaches as far as this now. */
+  const reach = (now) => {
+    ends = { x: now.x ?? ends.x, y: now.y ?? ends.y };
+    const [[left, right], [bottom, top]] = [ends.x, ends.y];
+    mark(svg, "viewBox", `${left} ${-top} ${right - left} ${top - bottom}`);
+    const all = ["x", "y"].flatMap((axis) =>
+      (now.ticks?.[axis] ?? []).map((tick) => [axis, ...[tick].flat()]),
+    );
+    const at = (axis) =>
+      now.grid?.[axis] ?? all.filter(([own]) => own === axis).map(([, value]) => value);
+    const upright = at("x").map((value) => `M${value} ${bottom}V${top}`);
+    mark(lines, "d", [...upright, ...at("y").map((v) => `M${left} ${v}H${right}`)].join(""));
+    fillList(
+      scale,
+      all,
+      () => h("span"),
+      (span, [axis, value, text = String(value)]) => {
+        mark(span, "class", `tick ${axis}`);
+        write(span, text.replace("-", "−"));
+        put(span, axis === "x" ? value : left, axis === "x" ? bottom : value);
+      },
+    );
+  };
+  reach({ ticks, grid });
+  return {
+    element,
+    svg,
+    paths: Object.fromEntries(paths.map((name, i) => [name, curves[i]])),
+    put,
+    reach,
+    /** Where in the plane an event is. */
+    at({ clientX, clientY }) {
+      const { left, top, width, height: high } = svg.getBoundingClientRect();
+      const [across, down] = [(clientX - left) / width, (clientY - top) / high];
+      return {
+        x: ends.x[0] + across * (ends.x[1] - ends.x[0]),
+        y: ends.y[1] - down * (ends.y[1] - ends.y[0]),
+      };
+    },
+    /**
+     * A spot in the plane, or something else that stands at a place: gives what brings it there.
+     */
+    spot(kind, ...content) {
+      const placed = h("span", { class: kind }, ...content);
+      element.append(placed);
+      return (across, up) => put(placed, across, up);
+    },
+    /** A line across the plane, at a value of that axis, with its name; hidden outside. */
+    rule(axis, kind = "", value = 0, text = "") {
+      const line = h("span", { class: `rule ${axis} ${kind}`, "aria-hidden": "true" }, h("b"));
+      const set = (to, name) => {
+        line.hidden = !(share(axis, to) >= 0 && share(axis, to) <= 1);
+        line.classList.toggle("late", axis === "x" && share("x", to) > 0.5);
+        put(line, axis === "x" ? to : undefined, axis === "y" ? to : undefined);
+        write(line.firstChild, name);
+      };
+      set(value, text);
+      element.append(line);
+      return set;
+    },
+  };
+}
+plane.style = `
+.plane { position: relative; margin: 20px 14px 22px 26px; font-size: var(--size-tick);
+  touch-action: pan-y; }
+.plane svg { display: block; width: 100%; height: 100%; overflow: hidden;
+  border: 1px solid var(--line); }
+.plane path { fill: none; stroke: var(--tone, var(--above)); stroke-width: 2;
+  vector-effect: non-scaling-stroke; stroke-linecap: round; stroke-linejoin: round; }
+.plane .grid { stroke: var(--line); stroke-width: 1; opacity: .5; }
+.plane .tick { position: absolute; color: var(--soft); pointer-events: none; white-space: nowrap;
+  font-variant-numeric: tabular-nums; }
+.plane .tick.x { transform: translate(-50%, 3px); }
+.plane .tick.y { transform: translate(calc(-100% - 6px), -50%); }
+.spot { position: absolute; width: 14px; height: 14px; margin: -7px; border-radius: 50%;
+  background: var(--tone, var(--text)); border: 2.5px solid var(--ground);
+  box-shadow: 0 0 0 1px var(--tone, var(--text)); }
+.spot.small { width: 6px; height: 6px; margin: -3px; border: 0; box-shadow: none;
+  background: var(--above); }
+.rule { position: absolute; pointer-events: none; }
+.rule[hidden] { display: none; }
+.rule.x { top: 0; bottom: 0; border-left: 2px solid var(--text); }
+.rule.y { left: 0; right: 0; border-top: 1.5px dashed var(--tone, var(--accent)); }
+.rule b { position: absolute; white-space: nowrap; font-weight: 600; }
+.rule.x b { bottom: 100%; left: -2px; padding-bottom: 2px; }
+.rule.x.late b { left: auto; right: -2px; }
+.rule.y b { right: 4px; bottom: 2px; font-weight: 500; }
+`;

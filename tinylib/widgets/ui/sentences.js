@@ -1,0 +1,303 @@
+// Parts for widgets that read and write sentences: a line to type, and words with probabilities.
+
+import { idsOf, isOpen, knows, ofCharacters, ownTokens, wordsOf } from "../page/inputs.js";
+import { offers } from "./controls.js";
+import { h, mark, short, tint, write } from "./parts.js";
+
+const quoted = (words) => [...new Set(words)].map((word) => `“${word}”`).join(", ");
+
+/** A list that always has one element per entry; `make` gives a new element, `fill` its content. */
+export function fillList(list, entries, make, fill) {
+  while (list.children.length > entries.length) list.lastChild.remove();
+  while (list.children.length < entries.length) list.append(make(list.children.length));
+  entries.forEach((entry, i) => fill(list.children[i], entry, i));
+}
+
+/**
+ * Makes `box` edit the sentence `name`, and `wrong` tell what is wrong with what stands there.
+ * `also(next, widget)` changes what else hangs on its words, `typed()` does what else there is to
+ * do
+ * when the reader types, and `plain(text)` is what is meant by what is typed.
+ */
+function typing(widget, name, box, wrong, also, typed = () => {}, plain = (text) => text) {
+  let kept; // the sentence that the box stands for, whatever else is half typed in it
+  const tell = (what) => {
+    write(wrong, what && `${what} The results below, greyed, are still those of before.`);
+    mark(box, "aria-invalid", String(Boolean(what)));
+    widget.setAside(box, Boolean(what));
+  };
+  const use = () => {
+    const text = plain(box.value);
+    kept = text;
+    const put = (next) => {
+      next[name] = text;
+      also(next, widget);
+    };
+    if (!widget.edit(name, put, tell)) kept = widget.inputs[name];
+    typed();
+  };
+  box.addEventListener("input", (event) => {
+    if (!event.isComposing) use();
+  });
+  box.addEventListener("compositionend", use);
+  const reset = () => {
+    // show what the widget holds
+    kept = widget.inputs[name];
+    box.value = kept;
+    tell("");
+  };
+  return {
+    reset,
+    follow: (inputs) => {
+      if (inputs[name] !== kept) reset();
+    },
+  };
+}
+
+/** What is edited in a line, and a text to try there: it can be used, and is not the first one. */
+function tried({ spec, inputs }, name) {
+  const words = wordsOf(spec, name, inputs[name]);
+  const long = words.length > spec.limits[spec.inputs[name]][0];
+  const other = long ? words.slice(0, -1) : [...words, ...words.slice(-1)];
+  const glue = ofCharacters(spec.sentences[name]) ? "" : " ";
+  return { "data-input": name, "data-try": other.join(glue) };
+}
+
+/**
+ * A line for the sentence `name`; under it what is wrong with it, or, if not any word will do, the
+ * words and ids that a model makes of it. `also(next, widget)` changes what else hangs on its
+ * words.
+ */
+export function sentence(widget, name, label, also = (_next, _widget) => {}) {
+  const { spec } = widget;
+  const vocabulary = spec.sentences[name];
+  const open = isOpen(vocabulary);
+  const known = open ? [] : ownTokens(vocabulary).sort((a, b) => a.localeCompare(b));
+  const offers = h("datalist", { id: `known-${name}` });
+  const tokens = h("ol", { class: "tokens", "aria-label": `${label}: tokens and ids` });
+  const unknown = h("p", { class: "note unknown-words", role: "status" });
+  const wrong = h("p", { class: "problem wrong", role: "alert", id: `wrong-${name}` });
+  const offer = () => {
+    // the whole line with its last word completed
+    const [, before, begun] = /^(.*?)([^\s]*)$/s.exec(box.value);
+    const fitting = begun
+      ? known.filter((word) => word.startsWith(begun.toLowerCase()) && word !== begun)
+      : [];
+    offers.replaceChildren(
+      ...fitting.slice(0, 8).map((word) => h("option", { value: before + word })),
+    );
+  };
+  const box = h("input", {
+    type: "text",
+    class: "line",
+    list: offers.id,
+    spellcheck: "false",
+    autocomplete: "off",
+    autocapitalize: "off",
+    "aria-label": label,
+    "aria-describedby": wrong.id,
+    ...tried(widget, name),
+  });
+  const { reset, follow } = typing(widget, name, box, wrong, also, offer);
+  return {
+    element: h(
+      "div",
+      { class: "column" },
+      h("span", { class: "label", "aria-hidden": "true" }, label),
+      box,
+      wrong,
+      offers,
+      ...(open ? [] : [tokens, unknown, knownWords(known)]),
+    ),
+    shows: "inputs",
+    reset,
+    update(inputs) {
+      follow(inputs);
+      if (open) return;
+      const read = wordsOf(spec, name, inputs[name]);
+      const ids = idsOf(spec, inputs)[name];
+      fillList(
+        tokens,
+        read,
+        () => h("li", {}, h("b"), " ", h("span")),
+        (li, word, i) => {
+          const strange = !knows(vocabulary, word);
+          write(li.children[0], word);
+          write(li.children[1], strange ? `<unk> ${ids[i]}` : String(ids[i]));
+          li.classList.toggle("unknown", strange);
+        },
+      );
+      write(unknown, strangers(vocabulary, read));
+    },
+  };
+}
+
+/** What is said of the words that the model does not know, "" if there are none. */
+function strangers(vocabulary, read) {
+  const strange = read.filter((word) => !knows(vocabulary, word));
+  const [is, it] =
+    new Set(strange).size === 1 ? ["is not a word", "it"] : ["are not words", "each of them"];
+  return strange.length
+    ? `${quoted(strange)} ${is} that this model knows: it reads <unk> for ${it}.`
+    : "";
+}
+
+function knownWords(known) {
+  return h(
+    "details",
+    { class: "known" },
+    h("summary", {}, `The ${known.length} words it knows`),
+    h("p", {}, known.join(" ")),
+  );
+}
+sentence.style = `
+.wrong { position: static; margin-top: 4px; }
+input.line { width: 100%; border-color: var(--line); font-size: 16px; padding: 6px 10px; }
+.tokens { display: flex; flex-wrap: wrap; gap: 4px 6px; list-style: none; margin: 4px 0 0;
+  padding: 0; }
+.tokens li { border: 1px solid var(--line); border-radius: 6px; padding: 0 7px; font-size: 13.5px; }
+.tokens b { font-weight: 550; }
+.tokens span { color: var(--soft); font-size: 12px; font-variant-numeric: tabular-nums; }
+.tokens .unknown { border: 1px dashed var(--under);
+  background: color-mix(in oklab, var(--ground), var(--under) 14%); }
+.tokens .unknown span { color: inherit; }
+.unknown-words:empty { display: none; }
+.known { font-size: 13.5px; color: var(--soft); }
+.known summary { cursor: pointer; min-height: 24px; width: max-content; max-width: 100%; }
+.known p { margin: 2px 0 0; line-height: 1.6; }
+`;
+
+/** A name for a character that is not seen on paper, and for what ends a text. */
+const SIGNS = new Map([
+  [" ", "space"],
+  ["\n", "new line"],
+  ["<bos>", "the start"],
+  ["<eos>", "the end"],
+]);
+export const visible = (token) => SIGNS.get(token) ?? token;
+
+/** What phones and word processors make of plain quotes and dashes, as a text has them. */
+const plainly = (text, vocabulary) =>
+  text
+    .replace(/\r\n?/g, "\n")
+    .replace(/[‘’–—]/g, (sign) =>
+      knows(vocabulary, sign) ? sign : "‘’".includes(sign) ? "'" : "-",
+    );
+
+/** A box for a longer text, `name`, of characters or of words; under it how many there are. */
+export function text(widget, name, label, also = (_next, _widget) => {}) {
+  const { spec } = widget;
+  const [vocabulary, most] = [spec.sentences[name], spec.limits[spec.inputs[name]][1]];
+  const characters = ofCharacters(vocabulary);
+  const known = ownTokens(vocabulary).sort((a, b) => a.localeCompare(b));
+  const count = h("p", { class: "counted", id: `count-${name}` });
+  const unknown = h("p", { class: "note unknown-words", role: "status" });
+  const wrong = h("p", { class: "problem wrong", role: "alert", id: `wrong-${name}` });
+  const box = h("textarea", {
+    class: "line",
+    rows: "3",
+    spellcheck: "false",
+    autocomplete: "off",
+    autocapitalize: "off",
+    "aria-label": label,
+    "aria-describedby": `${wrong.id} ${count.id}`,
+    ...tried(widget, name),
+  });
+  const tally = () => {
+    const read = wordsOf(spec, name, plainly(box.value, vocabulary));
+    const over = read.length - most;
+    write(
+      count,
+      `${read.length} of ${most} ${characters ? "characters" : "words"}, ` +
+        `${over > 0 ? `${over} too many` : `${-over} left`}`,
+    );
+    if (!characters) write(unknown, strangers(vocabulary, read));
+  };
+  const { reset, follow } = typing(widget, name, box, wrong, also, tally, (typed) =>
+    plainly(typed, vocabulary),
+  );
+  return {
+    element: h(
+      "div",
+      { class: "column" },
+      h("span", { class: "label", "aria-hidden": "true" }, label),
+      box,
+      count,
+      wrong,
+      ...(characters ? [] : [unknown, knownWords(known)]),
+    ),
+    shows: "inputs",
+    reset() {
+      reset();
+      tally();
+    },
+    update(inputs) {
+      follow(inputs);
+      tally();
+    },
+  };
+}
+text.style = `
+.wrong { position: static; margin-top: 4px; }
+textarea.line { width: 100%; min-height: 84px; max-height: 320px; resize: vertical; font: inherit;
+  font-size: 16px; line-height: 1.5;
+  color: var(--text); background: transparent; border: 1px solid var(--line); border-radius: 5px;
+    padding: 6px 10px; field-sizing: content; }
+.unknown-words:empty { display: none; }
+.known { font-size: 13.5px; color: var(--soft); }
+.known summary { cursor: pointer; min-height: 24px; width: max-content; max-width: 100%; }
+.known p { margin: 2px 0 0; line-height: 1.6; }
+.counted { margin: 0; font-size: 12.5px; color: var(--soft); font-variant-numeric: tabular-nums; }
+`;
+
+/** The true translation of a sentence, if it is one of those that are offered. */
+export const translation = ({ spec }, text) =>
+  Object.values(spec.facts.held_out).find((pairs) => Object.hasOwn(pairs, text))?.[text];
+
+/**
+ * Sentences that the model has not been trained on, to choose from; `source` says where they are
+ * from.
+ * `also(next, widget)` changes what else hangs on the words.
+ */
+export function heldOut(widget, name, source = "", also = (_next, _widget) => {}) {
+  const groups = Object.entries(widget.spec.facts.held_out);
+  const label = `or one${source} that it was not trained on:`;
+  const texts = groups.map(([title, pairs]) => [title, Object.keys(pairs)]);
+  return offers(widget, name, label, Object.fromEntries(texts), also);
+}
+
+/** The words that the ids in the output `ids` name, each shaded by its probability. */
+export function readout(widget, label, ids, probabilities, vocabulary) {
+  const list = h("ol", { class: "said", "data-output": probabilities, "aria-label": label });
+  const names = widget.spec.vocabularies[vocabulary];
+  return {
+    element: h(
+      "div",
+      { class: "column" },
+      h("span", { class: "label", "aria-hidden": "true" }, label),
+      list,
+    ),
+    shows: "outputs",
+    update(_, outputs) {
+      const shares = outputs[probabilities].data;
+      fillList(
+        list,
+        [...outputs[ids].data],
+        () => h("li", {}, h("b"), " ", h("span")),
+        (li, id, t) => {
+          write(li.children[0], names[id]);
+          write(li.children[1], short(shares[t]));
+          mark(li, "data-value", String(shares[t]));
+          tint(li, shares[t]);
+        },
+      );
+    },
+  };
+}
+readout.style = `
+.said { display: flex; flex-wrap: wrap; gap: 6px; list-style: none; margin: 2px 0 0; padding: 0; }
+.said li { border: 1px solid var(--line); border-radius: 8px; padding: 2px 9px 3px; min-width: 40px;
+  background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 65%)); }
+.said b { font-weight: 550; display: block; }
+.said span { font-size: 12px; font-variant-numeric: tabular-nums; display: block; }
+`;

@@ -1,0 +1,86 @@
+// Parts for widgets that show a text that a GPT reads or writes: tinted tokens, and heads to
+// choose from.
+
+import { offers } from "./controls.js";
+import { exact, mark, short, within, write } from "./parts.js";
+import { topK } from "../page/search.js";
+import { fillList, visible } from "./sentences.js";
+
+export const called = (token) => (visible(token) === token ? `“${token}”` : visible(token));
+
+/** What the knobs of sampling do as they stand. */
+export const heats = (temperature) =>
+  temperature === 0
+    ? "0: only the likeliest is left"
+    : temperature < 1
+      ? "below 1: sharper"
+      : temperature === 1
+        ? "1: as the model says"
+        : "above 1: flatter";
+export const tops = (k, V) =>
+  k >= V ? `all ${V} may stay` : k === 1 ? "only the likeliest" : `the ${k} likeliest, and ties`;
+export const nuclei = (p) =>
+  p === 1
+    ? "all may stay"
+    : p === 0
+      ? "only the likeliest"
+      : `the fewest with ${exact(100 * p)} % together`;
+
+/** Where the arrow keys lead from `at`, of places up to `last`; undefined if it is another key. */
+export function byArrows(event, at, last) {
+  const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Home: -at, End: last - at };
+  if (!(event.key in by)) return undefined;
+  event.preventDefault();
+  return within(at + by[event.key], [0, last]);
+}
+
+/** The end of a text, for a label. */
+export function tail({ names, kind, first }, end, most = 14) {
+  const read = names.slice(first, end);
+  const shown = kind === "words" ? read.join(" ") : read.join("").replaceAll("\n", "↵");
+  return shown.length > most ? `…${shown.slice(-most)}` : shown;
+}
+
+/** Texts to begin with; `groups` names them among the facts. */
+export function beginnings(widget, name, groups, also = (_next, _widget) => {}) {
+  const texts = Object.entries(widget.spec.facts[groups]);
+  const lists = texts.map(([title, group]) => [title, Object.keys(group)]);
+  return offers(widget, name, "or begin with:", Object.fromEntries(lists), also);
+}
+
+/**
+ * Tokens as a line of text, each of which can be tinted: spaces stand, a new line shows its sign.
+ * `fill(span, t)` does so, and says what more classes the token has.
+ */
+export function fillText(list, told, make, fill) {
+  const own = told.kind === "words" ? "t whole" : "t";
+  fillList(list, told.names.slice(told.first), make, (span, name, i) => {
+    write(span, name === "\n" ? "↵\n" : name);
+    mark(
+      span,
+      "class",
+      `${own}${name === "\n" ? " line-end" : ""}${fill(span, i + told.first) ?? ""}`,
+    );
+  });
+}
+export const TEXT_STYLE = `
+.text { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 16px; line-height: 28px;
+  border: 1px solid var(--line); border-radius: 6px; padding: 5px 8px; cursor: pointer; }
+.t { padding: 3px 0;
+  background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 65%)); }
+.t.whole { display: inline-block; line-height: 22px; padding: 0 3px; margin-right: 4px;
+  border-radius: 4px; }
+.t.line-end { color: var(--soft); }
+.t.at { outline: 2px solid var(--accent); outline-offset: -1px; border-radius: 2px; }
+.t.later { color: color-mix(in oklab, var(--ground), var(--text) 55%); }
+`;
+
+const LOOKS = 5; // of a head, told in words
+
+/** Where a head looks most from the token at `at`: names, how far back, and weights. */
+export function looksMostAt(names, row, at) {
+  const where = (t) =>
+    `${called(names[t])}${t === at ? " itself" : ` ${at - t} back`}: ${short(row[t])}`;
+  const best = topK(row, LOOKS).filter((t) => row[t] >= 0.005);
+  return `It looks most at ${best.map(where).join(", ")}.`;
+}

@@ -1,0 +1,221 @@
+// Parts for vectors too wide for numbers: colour strips, one entry of which is read and bent.
+
+import { action } from "./controls.js";
+import { knob } from "./knobs.js";
+import { h, mark, short, write } from "./parts.js";
+import { paint, pixelAt } from "./pixels.js";
+import { fillList } from "./sentences.js";
+
+/** A canvas that tells which entry the pointer is over; `choose` is called with the one clicked. */
+function field(choose, hover) {
+  const canvas = h("canvas", { role: "img" });
+  const marker = h("span", { class: "marker" });
+  const at = (event) => {
+    const [row, column] = pixelAt(canvas, event);
+    return row * canvas.width + column;
+  };
+  const element = h(
+    "div",
+    {
+      class: "field",
+      click: (event) => choose(at(event)),
+      pointermove: (event) => hover(at(event)),
+      pointerleave: () => hover(null),
+    },
+    canvas,
+    marker,
+  );
+  const point = (entry) => {
+    const { width, height } = canvas;
+    marker.style.left = `${(100 * (entry % width)) / width}%`;
+    marker.style.top = `${(100 * Math.floor(entry / width)) / height}%`;
+    marker.style.width = `${100 / width}%`;
+    marker.style.height = `${100 / height}%`;
+  };
+  return { element, canvas, point };
+}
+
+/** The entry that is looked at, in all vectors of a widget. */
+const chosen = (widget, D) => Math.min(widget.column ?? 0, D - 1);
+
+function choose(widget, column) {
+  widget.column = column;
+  widget.repaint();
+}
+
+/** The output `name` (words × D) as a strip for each word; the chosen word and entry are marked. */
+export function strips(widget, name, label) {
+  const list = h("ol", { class: "strips", "data-output": name, "aria-label": label });
+  const value = h("span", { class: "read" });
+  const fields = new WeakMap(); // li -> its field
+  let shown;
+  const read = (row, column) => {
+    const {
+      shape: [, D],
+      data,
+    } = shown;
+    write(
+      value,
+      `“${list.children[row].firstChild.textContent}”, entry ${column + 1}: ` +
+        `${short(data[row * D + column])}`,
+    );
+  };
+  const readChosen = () => read(widget.query, chosen(widget, shown.shape[1]));
+  const make = (i) => {
+    const part = field(
+      (column) => {
+        widget.query = i;
+        choose(widget, column);
+      },
+      (column) => (column === null ? readChosen() : read(i, column)),
+    );
+    const li = h(
+      "li",
+      {},
+      h("button", { type: "button", click: () => widget.look(i) }),
+      part.element,
+    );
+    fields.set(li, part);
+    return li;
+  };
+  return {
+    element: h(
+      "div",
+      { class: "column strip" },
+      h("p", { class: "caption" }, h("b", {}, label), " ", value),
+      list,
+    ),
+    shows: "outputs",
+    update(inputs, outputs) {
+      shown = outputs[name];
+      const {
+        shape: [rows, D],
+        data,
+      } = shown;
+      const words = widget.words(widget.spec.outputs[name].split(" ")[0], inputs);
+      if (rows !== words.length) return; // the answer is still on its way
+      const most = Math.max(
+        1,
+        data.reduce((m, v) => Math.max(m, Math.abs(v)), 0),
+      );
+      fillList(list, words, make, (li, word, i) => {
+        const { canvas, point } = fields.get(li);
+        write(li.firstChild, word);
+        li.classList.toggle("query", i === widget.query);
+        mark(li.firstChild, "aria-pressed", String(i === widget.query));
+        mark(canvas, "aria-label", `${label}: ${D} numbers for “${word}”`);
+        paint(canvas, data.subarray(i * D, (i + 1) * D), D, { most });
+        point(chosen(widget, D));
+      });
+      readChosen();
+    },
+  };
+}
+
+/**
+ * The output `name` (D) as a block of cells, and two sliders: which entry, and the value to bend it
+ * to. The input `bend` holds by how much each differs from the last row of `from`; `first` is the
+ * entry, counted from 1, that is chosen at the start.
+ */
+export function bentVector(widget, name, label, { bend, from, first = 1 }) {
+  const D = widget.spec.limits.D[0];
+  let width = Math.min(32, D); // cells in a row, all rows full
+  while (D % width) width -= 1;
+  widget.column = first - 1;
+  const value = h("span", { class: "read" });
+  const { element, canvas, point } = field(
+    (entry) => choose(widget, entry),
+    (entry) => read(entry ?? chosen(widget, shown.length)),
+  );
+  element.dataset.output = name;
+  let shown;
+  const read = (entry) => write(value, `entry ${entry + 1}: ${short(shown[entry])}`);
+  const which = knob(widget, "", `which of the ${D} numbers:`, {
+    read: () => chosen(widget, D) + 1,
+    slide: (value) => choose(widget, value - 1),
+    ends: [1, D],
+    say: String,
+  });
+  let straight; // the last row, unbent
+  const size = knob(widget, bend, "its value:", {
+    read: (inputs) => straight[chosen(widget, D)] + inputs[bend][chosen(widget, D)],
+    put(next, value) {
+      const entry = chosen(widget, D);
+      next[bend][entry] = Number((value - straight[entry]).toFixed(4));
+    },
+    field: () => `${bend} ${chosen(widget, D)}`,
+    limits: [-3, 3],
+    step: 0.01,
+    say: (value, inputs) =>
+      short(value) +
+      (inputs[bend][chosen(widget, D)] ? ` (was ${short(straight[chosen(widget, D)])})` : ""),
+  });
+  const back = action(
+    widget,
+    bend,
+    "Put all numbers back",
+    (next) => {
+      next[bend].fill(0);
+    },
+    { goes: true },
+  );
+  const count = h("span", { class: "soft" });
+  return {
+    element: h(
+      "div",
+      { class: "column strip" },
+      h("p", { class: "caption" }, h("b", {}, label), " ", value),
+      element,
+      h("div", { class: "bend" }, which.element, size.element),
+      h("div", { class: "foot" }, back, count),
+    ),
+    reset() {
+      widget.column = first - 1;
+    },
+    update(inputs, outputs) {
+      shown = outputs[name].data;
+      const {
+        shape: [rows],
+        data,
+      } = outputs[from];
+      straight = data.subarray((rows - 1) * D, rows * D);
+      paint(canvas, shown, width);
+      mark(canvas, "aria-label", `${label}: ${D} numbers`);
+      const entry = chosen(widget, D);
+      point(entry);
+      read(entry);
+      which.update(inputs);
+      size.update(inputs);
+      mark(which.range, "aria-valuetext", `entry ${entry + 1}, ${short(shown[entry])}`);
+      const bent = inputs[bend].filter(Boolean).length;
+      back.disabled = bent === 0;
+      write(count, bent ? `${bent} of ${D} numbers changed` : "");
+    },
+  };
+}
+
+strips.style = `
+.strip { min-width: 0; }
+.row > .strip { flex: 1 1 290px; }
+.row > .strip .caption { flex-direction: column; }
+.caption { margin: 0; font-size: 13.5px; display: flex; flex-wrap: wrap; gap: 0 12px;
+  justify-content: space-between; }
+.caption b { font-weight: 600; }
+.read, .strip .soft { color: var(--soft); font-variant-numeric: tabular-nums; font-size: 13px; }
+.strips { list-style: none; margin: 0; padding: 0; display: grid; gap: 2px; }
+.strips li { display: grid; grid-template-columns: 76px 1fr; gap: 6px; align-items: center; }
+.strips button { border: 0; padding: 0 4px; min-height: 26px; text-align: right; color: var(--soft);
+  font-size: 13px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.strips .query button { color: var(--accent); font-weight: 650; }
+.field { position: relative; cursor: crosshair; height: 24px; border: 1px solid var(--line);
+  touch-action: manipulation; }
+.strips .query .field { outline: 2px solid var(--accent); outline-offset: 0; }
+.marker { position: absolute; outline: 1px solid var(--text); pointer-events: none; min-width: 2px;
+  }
+`;
+bentVector.style = `
+.strip > .field { height: 96px; }
+.bend { display: grid; gap: 2px; justify-items: start; }
+.bend .called { width: 21em; max-width: 100%; }
+.bend .knob { width: 100%; }
+`;
