@@ -1193,6 +1193,7 @@ def test_a_word_of_the_translation_before_cannot_be_chosen(
 ) -> None:
     widget, held = waiting_for_weights(context, site, "seq2seq")
     line(widget).fill("she sings .")
+    widget.get_by_text("Loading the model").wait_for()  # so the request for it was made
     widget.locator(".stale").wait_for()
     choices(widget, 2).nth(1).click(force=True)
     assert inputs_of(widget) == {"source": "she sings .", "forced": []}
@@ -1213,13 +1214,14 @@ def test_a_word_that_became_unlikely_is_still_shown(decoder: Locator) -> None:
     checked = decoder.locator(".steps > li").first.locator(".next.taken")
     assert checked.count() == 1
     names = decoder.evaluate("el => el.model.get('spec').vocabularies.target")
-    assert checked.locator(".name").inner_text() == names[int(taken)]
+    assert checked.locator(".token").inner_text() == names[int(taken)]
 
 
 def test_a_link_restores_a_sentence_and_its_branch(
     context: BrowserContext, decoder: Locator, site: str
 ) -> None:
     line(decoder).fill("The old cat sees us!")
+    settled(decoder)
     choices(decoder, 2).nth(1).check()
     assert_torch(decoder, "seq2seq")
     decoder.get_by_role("button", name="Copy link").click()

@@ -304,7 +304,7 @@ def test_the_fork_comes_into_view(opened: Opener) -> None:
     assert fork_of(widget) == 6  # “les” against “attend”, as the chapter's text says
     wait_until_in_view(widget, 6)
     edges = widget.locator(".sideways")
-    assert edges.evaluate("el => [...el.classList]") == ["sideways", "result", "before", "after"]
+    assert edges.evaluate("el => [...el.classList]") == ["sideways", "before", "after"]
     assert visit.page.evaluate("scrollY") == where, "only the box itself scrolls"
     line(widget).fill("two women")
     assert_torch(widget, "decoding")

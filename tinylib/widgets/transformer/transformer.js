@@ -605,7 +605,7 @@ function atlas(widget) {
   const about = h("p", { class: "note soft" });
   const part = headMaps({
     label: "Where every head looks",
-    more: [tabs, about],
+    more: [tabs.element, about],
     told: (inputs, outputs) => {
       const now = answer(widget, inputs, outputs);
       return now && { ...now, L, H, output: now.kind, looks: outputs[now.kind] };
@@ -646,7 +646,6 @@ function atlas(widget) {
 atlas.style = `${headMaps.style}
 .row > .heads { flex: 1 1 400px; min-width: 0; }
 .heads { gap: 6px; }
-}
 `;
 
 /** The chosen head large, with words on both axes; a row is chosen by its word. */
