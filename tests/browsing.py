@@ -365,36 +365,52 @@ def hold_inputs(widget: Locator, inputs: dict[str, Any]) -> None:
 
 
 def nudge(widget: Locator, control: Locator) -> None:
-    """Change an input by this control, a little, as a reader would."""
+    """Change an input by this control, a little, as a reader would, and wait until all is still."""
     kind = control.evaluate("e => e.localName === 'input' ? e.type : e.localName")
-    before, given = inputs_of(widget), control.get_attribute("data-try")
-    if kind in ("checkbox", "button"):
+    before = inputs_of(widget)
+
+    def done() -> bool:
+        settled(widget)
+        return inputs_of(widget) != before and problem(widget) == ""
+
+    if kind in ("checkbox", "button", "radio"):
         control.click()
-    elif kind == "radio":
-        control.check()
+        widget.evaluate(CHANGED, before)  # it may begin something that takes its time,
+        widget.evaluate(STILL)  # and goes on
     elif kind == "select":
-        control.select_option(index=control.locator("option").count() - 1)
-    elif given is not None:
-        control.fill(given)
+        options = control.locator("option").count()
+        any(control.select_option(index=i) and done() for i in reversed(range(options)))
     elif kind == "textarea" or "line" in (control.get_attribute("class") or "").split():
         control.fill(f"{control.input_value()} too")
     elif kind == "text" and not NUMBER.fullmatch(control.input_value()):
         control.fill("river")  # a word
-    elif kind == "text":  # typed, after the keys have found a number that can be used
-        control.press("ArrowUp")
-        if inputs_of(widget) == before:
-            control.press("ArrowDown")
-        if inputs_of(widget) == before:  # its arrow keys walk from box to box
-            control.fill(str(float(control.input_value()) + 0.5))
-            return
-        number = control.input_value()
-        widget.get_by_role("button", name="Undo", exact=True).click()
-        control.fill(number)
+    elif kind == "text":
+        number = float(control.input_value())
+        for other in (number + 1, number - 1, 2 * number, number + 0.1, number - 0.1):
+            control.fill(f"{other:.7g}")
+            if done():
+                break
     else:
-        control.press("ArrowRight")
-        if inputs_of(widget) == before:  # it stands at its end
-            control.press("ArrowLeft")
+        for key in ("ArrowRight", "ArrowRight", "ArrowLeft", "ArrowLeft", "ArrowDown", "ArrowUp"):
+            control.press(key)
+            if done():
+                break
 
+
+CHANGED = """async (el, before) => {
+    const now = () => JSON.stringify(el.model.get('inputs'));
+    const [first, until] = [JSON.stringify(before), Date.now() + 5000];
+    while (now() === first && Date.now() < until) await new Promise((go) => setTimeout(go, 20));
+}"""
+STILL = """async (el) => {
+    for (let seen = ''; ; ) {
+        while (!el.model.settled) await new Promise((go) => setTimeout(go, 20));
+        const now = JSON.stringify(el.model.get('inputs'));
+        if (now === seen) break;
+        seen = now;
+        await new Promise((go) => setTimeout(go, 600)); // until the next step of what goes on
+    }
+}"""
 
 NUMBER = re.compile(r"[-−+]?[\d.]+(e[-+]?\d+)?")
 

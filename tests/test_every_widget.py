@@ -15,6 +15,7 @@ from browsing import (
     WIDGETS,
     Pages,
     Visit,
+    assert_torch,
     inputs_of,
     missed_by_tab,
     new_context,
@@ -67,11 +68,38 @@ def controls(widget: Locator) -> list[tuple[str, str, int]]:
     found: list[list[Any]] = widget.locator("[data-input]").evaluate_all(
         """all => all.map((e, i) => [e, i])
             .filter(([e]) => e.checkVisibility() && !e.disabled && !e.closest('[inert]'))
-            .filter(([e]) => !(e.type === 'radio' && e.checked))
+            .filter(([e]) => !(e.type === 'radio' && e.checked) && e.ariaPressed !== 'true')
             .map(([e, i]) => [e.dataset.input, `${e.localName} ${e.type ?? ''} ${e.name ?? ''}`, i])
         """
     )
     return [(names, kind, place) for names, kind, place in found]
+
+
+def test_torch_follows_every_control(widget: Locator, stem: str) -> None:
+    """Each kind of control changes what it names; the page shows torch's answer; Undo undoes it.
+
+    Of equal controls, such as the boxes of a matrix, the first and the last are tried. Radio
+    buttons come last and are not undone, since they may bring up controls of their own.
+    """
+    first = inputs_of(widget)
+    tried = set[tuple[str, str]]()
+    while left := [one for one in controls(widget) if one[:2] not in tried]:
+        names, kind, _ = min(left, key=lambda one: "radio" in one[1])
+        tried.add((names, kind))
+        places = [place for *same, place in left if same == [names, kind]]
+        for place in sorted({places[0], places[-1]}):
+            before, control = inputs_of(widget), widget.locator("[data-input]").nth(place)
+            nudge(widget, control)
+            now = inputs_of(widget)
+            changed = {name for name in now if now[name] != before.get(name)}
+            assert changed & set(names.split()), f"{kind} of {names} changes {changed}"
+            assert_torch(widget, stem)
+            if "radio" not in kind:
+                widget.get_by_role("button", name="Undo", exact=True).click()
+                assert inputs_of(widget) == before, f"Undo, after {kind} of {names}"
+    assert tried
+    widget.get_by_role("button", name="Reset", exact=True).click()
+    assert inputs_of(widget) == first
 
 
 def test_a_link_brings_all_of_it_back(
@@ -123,6 +151,60 @@ def test_what_cannot_be_used_is_refused_and_lost_only_by_reset(widget: Locator, 
 
 def outputs(widget: Locator) -> dict[str, Any]:
     return {name: numbers.tolist() for name, numbers in received(widget).items()}
+
+
+# What a finger cannot hit, what stands beside the page without a box that scrolls, and numbers and
+# names that their own box cuts off.
+OUT_OF_REACH = """el => [...el.shadowRoot.querySelectorAll('button, input, select, textarea, a')]
+    .filter((e) => e.checkVisibility() && !e.ariaHidden)
+    .map((e) => [e, e.getBoundingClientRect()])
+    .filter(([e, { width, height, left, right }]) => width < 24 || height < 24
+        || ((left < 0 || right > innerWidth) && !e.closest('.scroll')))
+    .map(([e, box]) => [e.outerHTML.slice(0, 120), box.width, box.height, box.right])"""
+CUT_OFF = """el => [...el.shadowRoot.querySelectorAll('input[type=text], td span, td, .share')]
+    .filter((e) => e.checkVisibility() && e.clientWidth && e.scrollWidth > e.clientWidth + 1)
+    .filter((e) => /^[-−\\d.e+%<> ]+$/.test(e.value ?? e.textContent))
+    .map((e) => [e.outerHTML.slice(0, 120), e.value ?? e.textContent])"""
+
+
+def test_on_a_phone_nothing_is_out_of_reach_or_cut_off(
+    browser: Browser, site: str, stem: str
+) -> None:
+    """As it stands, with the longest words, texts and numbers, and with what does not fit."""
+    screen: Any = {"width": 375, "height": 700}
+    with browser.new_context(viewport=screen, has_touch=True, is_mobile=True) as context:
+        visit = Visit(context, site, page_of(stem))
+        visit.leave_only(stem)
+        widget = visit.widget(stem)
+
+        def fits(when: str) -> None:
+            for width in (320, 375, 768):
+                visit.page.set_viewport_size(screen | {"width": width})
+                wide = visit.page.evaluate("document.documentElement.scrollWidth")
+                assert (wide, width, when) == (width, width, when)
+                assert widget.evaluate(OUT_OF_REACH) == [], (when, width)
+                assert widget.evaluate(CUT_OFF) == [], (when, width)
+
+        fits("at first")
+        for radio in widget.locator("input[type=radio][data-input]:visible").all()[-1:]:
+            radio.tap()
+        for box in widget.get_by_role("checkbox").all():
+            box.tap()
+        settled(widget)
+        fits("with all switches the other way")
+        for box in widget.locator(":is(input, textarea).line:visible").all():
+            box.fill(HOSTILE)
+            fits("with a message")
+            box.fill("incomprehensibilities of " + "pretty cats, " * 2)
+        for box in widget.get_by_role("textbox", name=re.compile(r"^word \d$")).all():
+            box.fill("incomprehensibilities")
+        for box in widget.locator(".matrix input:visible").all()[:6]:
+            box.fill("-12.345")
+        for button in widget.get_by_role("button", name=re.compile("^Add (a|word)")).all():
+            button.tap()
+        settled(widget)
+        fits("with long words and numbers")
+        assert visit.console == [] and visit.foreign == []
 
 
 def test_a_page_without_javascript_has_a_table_of_it(stem: str) -> None:

@@ -19,9 +19,8 @@ the parts in ``ui/parts.js``. There ``partsFor`` lists them: ``words``, ``matrix
 others edit an input, and ``heat`` shows an output, shaded from 0 to 1 or, if ``"signed"``, from 0
 both ways. Sliders with all their options are in ``ui/knobs.js``, choices, offered texts, switches
 and buttons in ``ui/controls.js``. Every element that edits inputs names them in ``data-input``, and
-``data-try`` is a text that can be typed there; ``data-output`` names the output that an element
-shows. By these alone the tests know what to use and to compare. What an input may hold is said
-once, for the kernel and the page::
+``data-output`` names the output that an element shows. By these alone the tests know what to use
+and to compare. What an input may hold is said once, for the kernel and the page::
 
         @classmethod
         def limits(cls) -> Limits:

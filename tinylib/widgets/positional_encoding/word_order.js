@@ -206,7 +206,8 @@ function comparison(widget) {
       mark(row.querySelector("th"), "title", words[word]);
       row.querySelectorAll("td").forEach((cell, j) => {
         const value = data[4 * t + j];
-        const text = short(value);
+        const fits = Math.abs(value) < 9.995;
+        const text = fits ? short(value) : value.toFixed(0).replace("-", "−");
         write(cell.firstChild, text);
         mark(cell, "data-value", String(value));
         mark(cell, "class", `${value < 0 ? "below" : "above"}${text.length > 4 ? " tight" : ""}`);

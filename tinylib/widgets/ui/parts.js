@@ -561,7 +561,6 @@ function wordEditor(widget, weights, follow) {
       autocomplete: "off",
       autocapitalize: "off",
       "data-input": "words",
-      "data-try": "river",
       "aria-label": `word ${i + 1}`,
       focus: () => widget.look(i),
       input: (event) => {

@@ -54,15 +54,6 @@ function typing(widget, name, box, wrong, also, typed = () => {}, plain = (text)
   };
 }
 
-/** What is edited in a line, and a text to try there: it can be used, and is not the first one. */
-function tried({ spec, inputs }, name) {
-  const words = wordsOf(spec, name, inputs[name]);
-  const long = words.length > spec.limits[spec.inputs[name]][0];
-  const other = long ? words.slice(0, -1) : [...words, ...words.slice(-1)];
-  const glue = ofCharacters(spec.sentences[name]) ? "" : " ";
-  return { "data-input": name, "data-try": other.join(glue) };
-}
-
 /**
  * A line for the sentence `name`; under it what is wrong with it, or, if not any word will do, the
  * words and ids that a model makes of it. `also(next, widget)` changes what else hangs on its
@@ -96,7 +87,7 @@ export function sentence(widget, name, label, also = (_next, _widget) => {}) {
     autocapitalize: "off",
     "aria-label": label,
     "aria-describedby": wrong.id,
-    ...tried(widget, name),
+    "data-input": name,
   });
   const { reset, follow } = typing(widget, name, box, wrong, also, offer);
   return {
@@ -201,7 +192,7 @@ export function text(widget, name, label, also = (_next, _widget) => {}) {
     autocapitalize: "off",
     "aria-label": label,
     "aria-describedby": `${wrong.id} ${count.id}`,
-    ...tried(widget, name),
+    "data-input": name,
   });
   const tally = () => {
     const read = wordsOf(spec, name, plainly(box.value, vocabulary));
