@@ -1,4 +1,4 @@
-import { h, live, mark, short, write } from "../ui/parts.js";
+import { h, live, mark, results, short, write } from "../ui/parts.js";
 import { fillList, sentence } from "../ui/sentences.js";
 
 /** The n-grams of both sentences, n = 1 … N, those that match marked, with their precision. */
@@ -86,9 +86,8 @@ function totals() {
     mark(result, "data-value", String(value));
   };
   return {
-    element: h(
-      "div",
-      { class: "column", "data-output": "" },
+    element: results(
+      "column",
       h("p", { class: "note penalty", "data-output": "penalty" }, penalty, " ", why),
       h("div", { class: "scores" }, standard, d2l),
     ),

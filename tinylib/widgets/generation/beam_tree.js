@@ -3,7 +3,7 @@ import { uniform } from "../page/chance.js";
 import { idsOf } from "../page/inputs.js";
 import { redraw } from "../ui/controls.js";
 import { chooser, ofModel } from "../ui/models.js";
-import { h, live, short, write } from "../ui/parts.js";
+import { h, live, results, short, write } from "../ui/parts.js";
 import { beam, pickRows } from "../page/search.js";
 import { text, visible } from "../ui/sentences.js";
 import { beginnings } from "../ui/texts.js";
@@ -176,12 +176,7 @@ function others(widget) {
   const which = h("span", { class: "which" });
   const truth = h("p", { class: "note truth" });
   return {
-    element: h(
-      "div",
-      { class: "column", "data-output": "" },
-      h("div", { class: "again" }, again, which),
-      truth,
-    ),
+    element: results("column", h("div", { class: "again" }, again, which), truth),
     update(inputs, outputs) {
       write(
         which,

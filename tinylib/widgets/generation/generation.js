@@ -1,5 +1,5 @@
 import { uniform } from "../page/chance.js";
-import { candidateLine, candidateList, fillCandidate } from "../ui/candidates.js";
+import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/candidates.js";
 import { action, radio, redraw } from "../ui/controls.js";
 import { headMaps } from "../ui/heads.js";
 import {
@@ -8,6 +8,7 @@ import {
   mark,
   percent,
   readOnce,
+  results,
   short,
   stretch,
   tint,
@@ -27,6 +28,7 @@ import {
   heats,
   looksMostAt,
   nuclei,
+  onward,
   tops,
 } from "../ui/texts.js";
 
@@ -290,95 +292,49 @@ function luck(widget) {
 
 // ---------------------------------------------------------------- writing on
 
-/** Writes on until the context is full or the reader steps in: by Stop, a key, or any edit. */
+/** Writes on until the context is full. */
 function writer(widget) {
   const { spec } = widget;
   const { max_len: maxLen } = spec.facts;
-  let job = null; // what it is doing: { field, inputs: those that it made last, asked: when }
-  let doneWith = ""; // the inputs of which the note tells
+  let asked = 0; // when
   const count = h("span", { class: "count" });
-  const note = h("p", { class: "note told", role: "status" });
-  const go = h(
-    "button",
-    { type: "button", class: "main", "data-input": "branches", click: () => begin() },
-    "Write on",
-  );
-  const halt = h(
-    "button",
-    { type: "button", class: "main", hidden: true, click: () => stop() },
-    "Stop",
-  );
-  const show = () => {
-    const focused = go.getRootNode().activeElement;
-    [go.hidden, halt.hidden] = [Boolean(job), !job];
-    if (focused === go && job) halt.focus();
-    if (focused === halt && !job) go.focus();
-  };
-  const stop = (why = "") => {
-    job = null;
-    widget.stream(false);
-    doneWith = JSON.stringify(widget.inputs);
-    write(note, why);
-    show();
-  };
-  const pressed = (event) => {
-    if (!job || event.repeat || ["Tab", "Shift", "Control", "Alt", "Meta"].includes(event.key))
-      return;
-    // it is Stop's own
-    if (event.composedPath()[0] === halt && ["Enter", " "].includes(event.key)) return;
-    stop();
-  };
   const begin = () => {
-    widget.frame.addEventListener("keydown", pressed); // once, however often it is asked
-    job = { field: Symbol("write on"), inputs: JSON.stringify(widget.inputs) };
-    widget.stream(true);
-    write(note, "");
-    show();
-    goOn();
+    asked = 0;
   };
-  const goOn = () => {
-    if (!job) return;
-    if (JSON.stringify(widget.inputs) !== job.inputs) {
-      stop();
-      return;
-    }
-    if (!isWhole(widget)) return; // the answer will call again
+  const attributes = { type: "button", class: "main", "data-input": "branches", click: begin };
+  const go = h("button", attributes, "Write on");
+  const written = onward(widget, go, (field) => {
+    if (!isWhole(widget)) return false;
     const length = wanted(widget) + 1;
     const { T, N } = readBy(widget);
     if (T + N >= maxLen) {
-      stop(
+      return (
         `The context is full: the model reads ${maxLen} characters at most. Shorten the ` +
-          `prompt, or take a new draw.`,
+        `prompt, or take a new draw.`
       );
-      return;
     }
-    job.asked = performance.now();
-    widget.edit(job.field, (next) => {
+    asked = performance.now();
+    widget.edit(field, (next) => {
       next.branches[Math.min(next.branch, next.branches.length - 1)][3] = length;
       next.place = 0; // the reader sees each choice as it is made
     });
-    job.inputs = JSON.stringify(widget.inputs);
-  };
+    return true;
+  });
   return {
-    element: h(
-      "div",
-      { class: "column", "data-output": "" },
-      h("div", { class: "onward" }, go, halt, count),
-      note,
+    element: results(
+      "column",
+      h("div", { class: "onward" }, go, written.halt, count),
+      written.note,
     ),
-    reset: () => stop(),
+    reset: () => written.stop(),
     update(inputs) {
       const { T, N } = readBy(widget);
       write(count, `${T} + ${N} of ${maxLen} characters, ${maxLen - T - N} left`);
       mark(go, "aria-disabled", String(T + N >= maxLen)); // it keeps the focus, and says why
-      if (!job && note.textContent && JSON.stringify(inputs) !== doneWith) write(note, "");
-      if (!job || job.seen === widget.model.get("outputs")) return;
-      job.seen = widget.model.get("outputs");
-      if (job.asked && !widget.model.get("link_id")) {
+      if (written.update() && asked && !widget.model.get("link_id")) {
         // of a kernel only this is known
-        memoryOf(spec).pace[inputs.cached].set(T + N, performance.now() - job.asked);
+        memoryOf(spec).pace[inputs.cached].set(T + N, performance.now() - asked);
       }
-      setTimeout(goOn); // the reader sees each one, and can step in
     },
   };
 }
@@ -483,9 +439,8 @@ function page(widget) {
   const plain = () => h("span");
   const option = (place) =>
     Object.assign(h("span", { role: "option", id: `written-${place}` }), { place });
-  const element = h(
-    "div",
-    { class: "column", "data-output": "" },
+  const element = results(
+    "column",
     h(
       "span",
       { class: "label" },
@@ -561,9 +516,8 @@ function candidates(widget) {
     return h("li", {}, candidateLine("button", button, { bars: 2 }));
   };
   return {
-    element: h(
-      "div",
-      { class: "column", "data-output": "" },
+    element: results(
+      "column",
       label,
       h(
         "p",
@@ -585,7 +539,7 @@ function candidates(widget) {
       fillList(list, best, make, (li, id) => {
         li.token = id;
         const [name, shares] = [visible(vocabulary[id]), [before[id], after[id]]];
-        const says = [percent(before[id]), after[id] ? percent(after[id]) : "cut"];
+        const says = [percentOf(before[id]), after[id] ? percent(after[id]) : "cut"];
         fillCandidate(li.firstChild, name, shares, says, name !== vocabulary[id]);
         mark(li, "class", `${after[id] ? "" : "cut"}${id === own ? " taken" : ""}`);
         mark(li.firstChild, "aria-pressed", String(id === own));
@@ -637,9 +591,8 @@ function fall(widget) {
   const note = h("p", { class: "note fell" });
   const make = () => h("span");
   return {
-    element: h(
-      "div",
-      { class: "column", "data-output": "" },
+    element: results(
+      "column",
       h("span", { class: "label" }, "Where u fell, on the line from 0 to 1"),
       h("div", { class: "line" }, strip, arrow),
       note,
@@ -701,13 +654,7 @@ function tree(widget) {
       h("span", { class: "begins" }),
       h("span", { class: "sum" }),
     );
-  const element = h(
-    "div",
-    { class: "column", "data-output": "" },
-    h("span", { class: "label" }, "Branches"),
-    list,
-    forget,
-  );
+  const element = results("column", h("span", { class: "label" }, "Branches"), list, forget);
   let kept = []; // texts and totals: what is still on its way shows what it was
   return {
     element,

@@ -1,7 +1,17 @@
 import { uniform } from "../page/chance.js";
 import { choice, redraw } from "../ui/controls.js";
 import { knob } from "../ui/knobs.js";
-import { columnHeads, exact, h, live, mark, percent, stretch, write } from "../ui/parts.js";
+import {
+  columnHeads,
+  exact,
+  h,
+  live,
+  mark,
+  percent,
+  results,
+  stretch,
+  write,
+} from "../ui/parts.js";
 import { fillList, visible } from "../ui/sentences.js";
 import { called, heats, nuclei, tops } from "../ui/texts.js";
 
@@ -206,7 +216,7 @@ function steps(widget) {
   const make = () =>
     h("tr", {}, h("th", { scope: "row" }), ...STAGES.map(() => h("td", {}, h("i"), h("span"))));
   return {
-    element: h("div", { class: "column", "data-output": "" }, table, broken, says),
+    element: results("column", table, broken, says),
     update(inputs, outputs) {
       const now = told(widget, inputs, outputs);
       if (!now) return;

@@ -1,14 +1,14 @@
 import { idsOf } from "../page/inputs.js";
-import { candidateLine, candidateList, fillCandidate } from "../ui/candidates.js";
+import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/candidates.js";
 import { headMaps } from "../ui/heads.js";
 import { chooser, ofModel } from "../ui/models.js";
 import {
   h,
   live,
   mark,
-  percent,
   powerOfTen,
   readOnce,
+  results,
   short,
   tint,
   typeset,
@@ -25,6 +25,7 @@ import {
   called,
   fillText,
   looksMostAt,
+  onward,
   tail,
 } from "../ui/texts.js";
 import { BOS } from "../page/translator.js";
@@ -149,9 +150,8 @@ function candidates(widget) {
         {},
       ),
     );
-  const element = h(
-    "div",
-    { class: "column", "data-output": "" },
+  const element = results(
+    "column",
     h("span", { class: "label" }, "What comes next? Click one to write it"),
     list,
     detail,
@@ -168,7 +168,7 @@ function candidates(widget) {
         li.token = id;
         const button = li.firstChild;
         const name = visible(vocabulary[id]);
-        fillCandidate(button, name, [row[id]], [percent(row[id])], name !== vocabulary[id]);
+        fillCandidate(button, name, [row[id]], [percentOf(row[id])], name !== vocabulary[id]);
         button.disabled = isSpecial(vocabulary[id]);
         mark(button, "data-input", TEXTS[inputs.variant]);
       });
@@ -178,7 +178,7 @@ function candidates(widget) {
         answer,
         truth && isCurrent(widget, read)
           ? `By the story it is “${truth}”: the model gives that ` +
-              `${percent(row[vocabulary.indexOf(truth)])}.`
+              `${percentOf(row[vocabulary.indexOf(truth)])}.`
           : "",
       );
     },
@@ -194,105 +194,65 @@ function trueAnswer({ spec: { facts } }, { story, variant }) {
     : undefined;
 }
 
-/**
- * Writes on by itself, the likeliest each time, until it has written enough or the reader steps
- * in.
- */
+/** Writes on, the likeliest each time, until it has written enough. */
 function writer(widget) {
-  let job = null; // what it is doing: { left, field, inputs: those that it made last }
-  let doneWith = ""; // the inputs of which the note tells
-  const note = h("p", { class: "note told", role: "status" });
+  let left = 0; // how many it is still to write
   const one = h(
     "button",
     {
       type: "button",
       click: () => {
         const token = likeliest(readBy(widget));
-        if (isSpecial(token)) stop(THE_END);
+        if (isSpecial(token)) written.stop(THE_END);
         else put(widget, token, Symbol("one more"));
       },
     },
     "Write 1 more",
   );
-  const several = h("button", { type: "button", click: () => begin() });
-  const halt = h("button", { type: "button", click: () => stop() }, "Stop");
-  const show = () => {
-    const focused = several.getRootNode().activeElement;
-    several.hidden = Boolean(job);
-    halt.hidden = !job;
-    if (focused === several && job) halt.focus();
-    if (focused === halt && !job) several.focus();
-  };
-  const stop = (why = "") => {
-    job = null;
-    widget.stream(false);
-    doneWith = JSON.stringify(widget.inputs);
-    write(note, why);
-    show();
-  };
-  const typed = ({ target }) => {
-    if (job && target.matches("textarea")) stop();
-  };
-  const begin = () => {
-    widget.frame.addEventListener("focusin", typed); // once, however often it is asked
-    job = {
-      left: SEVERAL[kindOf(widget)],
-      field: Symbol("write on"),
-      inputs: JSON.stringify(widget.inputs),
-    };
-    widget.stream(true);
-    write(note, "");
-    show();
-    goOn();
-  };
-  const goOn = () => {
-    if (!job) return;
-    if (JSON.stringify(widget.inputs) !== job.inputs || job.left === 0) {
-      stop();
-      return;
-    }
+  const several = h("button", {
+    type: "button",
+    click: () => {
+      left = SEVERAL[kindOf(widget)];
+    },
+  });
+  const written = onward(widget, several, (field) => {
     const told = readBy(widget);
-    if (!isCurrent(widget, told)) return; // the answer will call again
+    if (left === 0) return "";
+    if (!isCurrent(widget, told)) return false;
+    left -= 1;
     const token = likeliest(told);
-    if (isSpecial(token)) {
-      stop(THE_END);
-      return;
-    }
+    if (isSpecial(token)) return THE_END;
     let wrong = "";
-    put(widget, token, job.field, (what) => {
+    put(widget, token, field, (what) => {
       wrong = what;
     });
-    if (wrong) {
-      stop(`The text is full: ${wrong}`);
-      return;
-    }
-    job.left -= 1;
-    job.inputs = JSON.stringify(widget.inputs);
-  };
+    return wrong ? `The text is full: ${wrong}` : true;
+  });
   return {
-    element: h(
-      "div",
-      { class: "column", "data-output": "" },
-      h("div", { class: "onward" }, one, several, halt, h("span", {}, "always the likeliest")),
-      note,
+    element: results(
+      "column",
+      h(
+        "div",
+        { class: "onward" },
+        one,
+        several,
+        written.halt,
+        h("span", {}, "always the likeliest"),
+      ),
+      written.note,
     ),
-    reset: () => stop(),
-    update(inputs) {
-      if (!several.textContent) show();
+    reset: () => written.stop(),
+    update({ variant }) {
       write(several, `Write ${SEVERAL[kindOf(widget)]} more`);
-      for (const button of [one, several]) mark(button, "data-input", TEXTS[inputs.variant]);
-      if (!job && note.textContent && JSON.stringify(inputs) !== doneWith) write(note, "");
-      if (!job || job.seen === widget.model.get("outputs")) return;
-      job.seen = widget.model.get("outputs");
-      requestAnimationFrame(goOn); // the reader sees each one, and can step in
+      for (const button of [one, several]) mark(button, "data-input", TEXTS[variant]);
+      written.update();
     },
   };
 }
 
 const THE_END = "The likeliest now is the end: the story is told.";
 
-// ---------------------------------------------------------------- surprise, and where the heads
-// look
+// ---------------------------------------------------------------- surprise, and the heads
 
 /**
  * The text, tinted by how surprised the model was; arrows, a click or the pointer choose a token.
@@ -317,9 +277,8 @@ function surprises(widget) {
   });
   const note = h("p", { class: "note at", "aria-live": "polite" });
   const mean = h("p", { class: "note mean" });
-  const element = h(
-    "div",
-    { class: "column", "data-output": "" },
+  const element = results(
+    "column",
     h("span", { class: "label" }, "How surprised was it? Click, or use the arrows"),
     line,
     h(
@@ -365,7 +324,7 @@ function surpriseAt(told, t) {
   if (t === 0) return `${called(names[t])} comes first: nothing was said of it.`;
   const before = tail(told, t);
   const best = topK(shares(t - 1), 3).map(
-    (id) => `${called(vocabulary[id])} ${percent(shares(t - 1)[id])}`,
+    (id) => `${called(vocabulary[id])} ${percentOf(shares(t - 1)[id])}`,
   );
   return (
     `${called(names[t])}${before ? ` after “${before}”` : " at the start"}: p = ` +
@@ -421,7 +380,7 @@ function gaze(widget) {
     pointerleave: () => point(undefined),
   });
   const note = h("p", { class: "note" });
-  const element = h("div", { class: "column gaze-of", "data-output": "" }, label, line, note);
+  const element = results("column gaze-of", label, line, note);
   const make = (place) => {
     const span = h("span");
     span.place = place;

@@ -430,14 +430,14 @@ lossCurve.style = `${plane.style}
 `;
 abilities.style = `
 .abilities { list-style: none; margin: 4px 0 0; padding: 0; display: grid; gap: 12px; }
-.abilities li { display: grid; grid-template-columns: minmax(0, 1.25fr) minmax(120px, 1fr) 52px;
+.abilities li { display: grid; grid-template-columns: minmax(0, 1.25fr) minmax(120px, 1fr) 58px;
   gap: 4px 18px; align-items: center; }
 .abilities .what b { font-weight: 600; font-size: 14px; display: block; }
 .abilities .about { color: var(--soft); font-size: 12.5px; line-height: 1.35; display: block; }
 .plane.spark { margin: 4px 6px; }
 .spark svg { border: 0; }
-.abilities .value { text-align: right; font-variant-numeric: tabular-nums; }
-@media (max-width: 600px) { .abilities li { grid-template-columns: minmax(0, 1fr) 52px;
+.abilities .value { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+@media (max-width: 600px) { .abilities li { grid-template-columns: minmax(0, 1fr) 58px;
   } .spark { grid-column: 1 / -1; grid-row: 2; } }
 `;
 

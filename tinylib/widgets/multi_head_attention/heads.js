@@ -3,7 +3,18 @@ import { nested, places } from "../page/lookup.js";
 import { action, offers } from "../ui/controls.js";
 import { numberBox } from "../ui/knobs.js";
 import { HEAD_INKS } from "../ui/look.js";
-import { h, listed, live, mark, percent, scroller, short, svgPart, write } from "../ui/parts.js";
+import {
+  h,
+  listed,
+  live,
+  mark,
+  percent,
+  results,
+  scroller,
+  short,
+  svgPart,
+  write,
+} from "../ui/parts.js";
 import { paint, pixelAt, pixelMap } from "../ui/pixels.js";
 import { topK } from "../page/search.js";
 import { fillList, sentence } from "../ui/sentences.js";
@@ -662,9 +673,8 @@ function cards(widget) {
   };
   const heads = widget.spec.facts.questions.map((question, q) => card(widget, question, q, hover));
   return {
-    element: h(
-      "div",
-      { class: "column", "data-output": "" },
+    element: results(
+      "column",
       heading,
       h("div", { class: "cards" }, ...heads.map(({ element }) => element)),
       reading,

@@ -1,6 +1,5 @@
 // Where the answers stand: places() and nested() of tinylib/lab/data/lookup.py, for the page; a
-// test
-// compares the two.
+// test compares the two.
 
 const PARTNER = { "(": ")", "[": "]" };
 const CLOSING = Object.values(PARTNER);

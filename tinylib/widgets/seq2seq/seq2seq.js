@@ -1,4 +1,4 @@
-import { candidateLine, candidateList, fillCandidate } from "../ui/candidates.js";
+import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/candidates.js";
 import { action, radio } from "../ui/controls.js";
 import { h, live, mark, percent, powerOfTen, typeset, write } from "../ui/parts.js";
 import { greedy, topK } from "../page/search.js";
@@ -95,7 +95,7 @@ function steps(widget) {
           box.dataset.id = String(candidate);
           box.checked = candidate === id && !label.hidden;
           label.classList.toggle("taken", box.checked);
-          fillCandidate(label, names[candidate], [value], [percent(value)]);
+          fillCandidate(label, names[candidate], [value], [percentOf(value)]);
         });
       });
       const total = soFar.data.at(-1);

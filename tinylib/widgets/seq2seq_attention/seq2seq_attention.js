@@ -1,6 +1,6 @@
 import { alignment, missing } from "../page/dictionary.js";
 import { candidateLine, candidateList, fillCandidate, probabilityOf } from "../ui/candidates.js";
-import { h, listed, live, short, write } from "../ui/parts.js";
+import { h, listed, live, results, short, write } from "../ui/parts.js";
 import { LEAST, wordMap } from "../ui/maps.js";
 import { greedy, topK } from "../page/search.js";
 import { fillList, heldOut, sentence, translation } from "../ui/sentences.js";
@@ -101,9 +101,8 @@ function french(widget) {
     h("p", { class: `note ${kind}` }),
   );
   return {
-    element: h(
-      "div",
-      { class: "column", "data-output": "" },
+    element: results(
+      "column",
       h("span", { class: "label" }, "French"),
       line,
       ending,
@@ -250,9 +249,8 @@ function wordsNext(widget) {
   const looked = h("span");
   const list = candidateList("the five likeliest words here");
   return {
-    element: h(
-      "div",
-      { class: "column chosen", "data-output": "" },
+    element: results(
+      "column chosen",
       h("p", { class: "note looked" }, heading, looked),
       h("p", { class: "label" }, "The five likeliest words here"),
       list,

@@ -1,7 +1,7 @@
 import { alignment, misplaced, missing, strange, surplus } from "../page/dictionary.js";
 import { radio } from "../ui/controls.js";
 import { headMaps } from "../ui/heads.js";
-import { columnHeads, h, listed, live, mark, tint, write } from "../ui/parts.js";
+import { columnHeads, h, listed, live, mark, results, tint, write } from "../ui/parts.js";
 import { wordMap } from "../ui/maps.js";
 import { paint } from "../ui/pixels.js";
 import { greedy, topK } from "../page/search.js";
@@ -276,14 +276,7 @@ function frenchOf(widget) {
     truthLine,
   );
   const whose = h("span", { class: "label", "aria-hidden": "true" });
-  const element = h(
-    "div",
-    { class: "column said", "data-output": "" },
-    whose,
-    line,
-    truthRow,
-    verdict,
-  );
+  const element = results("column said", whose, line, truthRow, verdict);
   return {
     element,
     update({ variant }, outputs) {
@@ -470,7 +463,7 @@ function largeMap(widget) {
     lang: "fr",
     key: "the English that a word comes from, by the dictionary",
   });
-  const element = h("div", { class: "column", "data-output": "" }, map.element, note);
+  const element = results("column", map.element, note);
   return {
     element,
     update({ variant }, outputs) {

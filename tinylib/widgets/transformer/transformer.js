@@ -2,7 +2,7 @@ import { idsOf, knows, tokenise, unspaced, wordsOf } from "../page/inputs.js";
 import { candidateLine, candidateList, fillCandidate, probabilityOf } from "../ui/candidates.js";
 import { action, choice } from "../ui/controls.js";
 import { headMaps } from "../ui/heads.js";
-import { columnHeads, h, live, mark, short, tint, within, write } from "../ui/parts.js";
+import { columnHeads, h, live, mark, results, short, tint, within, write } from "../ui/parts.js";
 import { LEAST, wordMap } from "../ui/maps.js";
 import { paint } from "../ui/pixels.js";
 import { beam, greedy, topK } from "../page/search.js";
@@ -129,8 +129,7 @@ const translated = new WeakMap(); // outputs -> what they tell, for all parts th
 
 /**
  * What the outputs say, or null if they are not the answer to these inputs: the words on either
- * side,
- * those that the decoder had `before` it at each step, and what is chosen to be looked at.
+ * side, those that the decoder had `before` it at each step, and what is chosen to be looked at.
  */
 function answer(widget, inputs, outputs) {
   const { spec } = widget;
@@ -235,9 +234,8 @@ function french(widget) {
   );
   free.hidden = true;
   return {
-    element: h(
-      "div",
-      { class: "column written", "data-output": "" },
+    element: results(
+      "column written",
       h("span", { class: "label" }, languages(widget)[1]),
       line,
       person,
@@ -433,9 +431,8 @@ function stage(widget) {
   ];
   let now;
   return {
-    element: h(
-      "div",
-      { class: "column stage", "data-output": "" },
+    element: results(
+      "column stage",
       h("span", { class: "label", "aria-hidden": "true" }, from),
       english.element,
       h(
@@ -546,7 +543,7 @@ function candidates(widget) {
       ),
     );
   return {
-    element: h("div", { class: "column choices", "data-output": "" }, heading, list, own),
+    element: results("column choices", heading, list, own),
     shows: "outputs",
     update(inputs, outputs) {
       const told = answer(widget, inputs, outputs);

@@ -1,6 +1,6 @@
 // Beam search drawn: every step as a column, what is kept above what is pruned; and how it ends.
 
-import { columnHeads, h, many, mark, short, svgPart, write } from "./parts.js";
+import { columnHeads, h, many, mark, results, short, svgPart, write } from "./parts.js";
 import { fillList } from "./sentences.js";
 
 export const PRUNED = 3; // as in decoding.py
@@ -284,12 +284,7 @@ export function beamEnds(widget, text, searched) {
     );
 
   return {
-    element: h(
-      "div",
-      { class: "column", "data-output": "" },
-      h("div", { class: "scroll" }, table),
-      verdict,
-    ),
+    element: results("column", h("div", { class: "scroll" }, table), verdict),
     shows: "outputs",
     update(inputs, outputs) {
       const found = searched(widget, inputs, outputs);

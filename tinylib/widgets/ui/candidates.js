@@ -1,17 +1,19 @@
 // Candidates for what comes next: each a line with its name, a bar for its share, and the share.
 
-import { h, many, mark, stretch, write } from "./parts.js";
+import { h, many, mark, percent, stretch, write } from "./parts.js";
 
 /** A probability with three decimals. */
 export const probabilityOf = (p) => (p < 0.0005 ? "< 0.001" : p.toFixed(3));
+
+/** The same in per cent. A softmax gives no 0: one that is stored in the page was rounded to it. */
+export const percentOf = (p) => percent(p || Number.MIN_VALUE);
 
 /** The list of them. */
 export const candidateList = (label) => h("ol", { class: "nexts", "aria-label": label });
 
 /**
  * A line for a candidate: a button, a label, or no more than a div, which begins with `first`. It
- * has
- * as many `bars`, and shares behind them, or it stands `on` its bar, where there is less room.
+ * has as many `bars`, and shares behind them, or it stands `on` its bar, where there is less room.
  */
 export function candidateLine(tag, attributes, { bars = 1, on = false, lang = "", first = [] }) {
   const kind = `candidate${on ? " on-bar" : ""} ${attributes.class ?? ""}`.trim();

@@ -134,6 +134,9 @@ export function percent(share) {
   return share >= 0.9995 ? "100 %" : `${(100 * share).toFixed(1)} %`;
 }
 
+/** A box of results, greyed while they are out of date; what is in it names its outputs itself. */
+export const results = (name, ...parts) => h("div", { class: name, "data-output": "" }, ...parts);
+
 /** A box that scrolls sideways; where more of its content lies to the right, it fades there. */
 export function scroller(attributes, ...content) {
   const fade = () =>

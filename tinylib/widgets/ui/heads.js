@@ -1,6 +1,6 @@
 // All heads of a model as small maps, layer by layer, one of which is chosen.
 
-import { h, many, mark, write } from "./parts.js";
+import { h, many, mark, results, write } from "./parts.js";
 import { pixelMap } from "./pixels.js";
 
 /** A head's picture: a canvas, a row that is marked in it, outlined pixels, and a line below. */
@@ -41,19 +41,12 @@ function pictureOf(i, H, choose) {
  * which is parts of one. `chosen(told)` is the number of the head, `choose(i)` takes another one;
  * and `draw(picture, told, i)` draws on its canvas, and may return what is to be said of it. If
  * `told` is `waiting`, it is of what is no more. Among the others, `more` stands between the label
- * and
- * the pictures, and `reset` is that of the part.
+ * and the pictures, and `reset` is that of the part.
  */
 export function headMaps({ label, output = "", told: read, chosen, choose, draw, ...others }) {
   const box = h("div", { class: "layers", role: "radiogroup", "aria-label": "heads" });
   const title = h("span", { class: "label" }, label);
-  const element = h(
-    "div",
-    { class: "column heads", "data-output": "" },
-    title,
-    ...(others.more ?? []),
-    box,
-  );
+  const element = results("column heads", title, ...(others.more ?? []), box);
   let [pictures, shape] = [[], ""];
   const build = (L, H) => {
     pictures = many(L * H, (i) => pictureOf(i, H, choose));

@@ -1,6 +1,6 @@
 // One head's weights as a table, with words on both axes.
 
-import { h, many, mark, scroller, short, tint, write } from "./parts.js";
+import { h, many, mark, results, scroller, short, tint, write } from "./parts.js";
 import { topK } from "../page/search.js";
 import { fillList } from "./sentences.js";
 
@@ -8,8 +8,7 @@ export const LEAST = 0.005; // what is less reads 0.00, and is left out
 
 /**
  * The weights of words on words; it scrolls sideways, and is called `label`. `pick(t)` chooses a
- * row
- * by its word, if one can be chosen; `key` says what is outlined, if anything is.
+ * row by its word, if one can be chosen; `key` says what is outlined, if anything is.
  */
 export function wordMap({ label, output = "", lang = "", key = "", pick = undefined }) {
   const [head, body, caption] = [h("tr", {}, h("td")), h("tbody"), h("caption")];
@@ -30,11 +29,10 @@ export function wordMap({ label, output = "", lang = "", key = "", pick = undefi
   };
   let columns = 0;
   return {
-    element: h("div", { class: "column mapped", "data-output": "" }, scroller(box, table), keyLine),
+    element: results("column mapped", scroller(box, table), keyLine),
     /**
      * Show rows of { word, shares } under the words `across`; the `chosen` one shades them. In a
-     * row
-     * may stand `from`, which places are outlined, and `seen`, how many are not out of reach.
+     * row may stand `from`, which places are outlined, and `seen`, how many are not out of reach.
      */
     fill({ title, across, rows, chosen = -1 }) {
       write(caption, title);

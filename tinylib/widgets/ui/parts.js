@@ -1,9 +1,8 @@
 // The shared parts of every widget: editors, heat maps, and the frame around them.
 //
 // A view is a list of parts:  export default live("title", (ui) => [ui.words(),
-// ui.heat("weights")]);
-// `partsFor`, below, lists those that any view may have; what they are made of is in dom.js, and
-// the controls are in controls.js and knobs.js.
+// ui.heat("weights")]); `partsFor`, below, lists those that any view may have; what they are made
+// of is in dom.js, and the controls are in controls.js and knobs.js.
 // Parts of other files, or of the view itself, join by  ui.use(part, ...its arguments).
 // It only edits `inputs` and shows `outputs`. Who computes them, torch in a kernel or the exported
 // graph in the page, is the business of the model that it is given (anywidget's, or page/host.js).
@@ -488,9 +487,8 @@ function partsFor(widget) {
 }
 
 /**
- * The words: rename, add, remove. Each carries its embedding with it in every input whose rows
- * are words. If `weights` names an output, a word is shaded by how much the chosen word looks at
- * it.
+ * The words: rename, add, remove. Each carries its embedding with it in every input whose rows are
+ * words. If `weights` names an output, a word is shaded by how much the chosen word looks at it.
  * `follow(next, at, count, length)` lets other inputs keep pace: from `at` on, `count` words have
  * become `length`.
  */
@@ -847,7 +845,7 @@ const STYLE = `${LOOK}
 .row > .note { align-self: center; }
 .row > .row { flex-basis: 290px; gap: 14px 16px; }
 .column { display: flex; flex-direction: column; gap: 4px; }
-sup { font-size: .75em; line-height: 0; }
+sup { font-size: .75em; line-height: 0; white-space: nowrap; }
 .note { margin: 0; font-size: 14px; line-height: 1.6; max-width: 62ch;
   font-variant-numeric: tabular-nums; }
 .scroll { overflow-x: auto; max-width: 100%; }

@@ -5,9 +5,8 @@ import { fillList } from "./sentences.js";
 
 /**
  * Follow the pointer that went down on `element`, wherever it goes, until it is lifted.
- * `grip(event)`
- * is what it took hold of, or null if that is nothing; each `move(event, it)`, and `end(it)`, get
- * it.
+ * `grip(event)` is what it took hold of, or null if that is nothing; each `move(event, it)`, and
+ * `end(it)`, get it.
  */
 export function drag(element, grip, move, end = (_it) => {}) {
   element.addEventListener("pointerdown", (event) => {
@@ -41,11 +40,9 @@ export const dotsAt = (points) =>
 
 /**
  * A plane from `x` to `x` and `y` to `y`, each [low, high], so many pixels high. `ticks` has for
- * each
- * axis the numbers beside it, or [number, text]; `grid` too, where lines go through the plane:
- * where
- * the ticks are, if it is left out. `paths` names curves; their coordinates are those of the plane.
- * It has the class `name`, and is hidden from those who cannot see it if it has no `label`.
+ * each axis the numbers beside it, or [number, text]; `grid` too, where lines go through the plane:
+ * where the ticks are, if it is left out. `paths` names curves; their coordinates are those of the
+ * plane. It has the class `name`, and is hidden from those who cannot see it if it has no `label`.
  */
 export function plane({
   name,

@@ -16,8 +16,7 @@ export function fillList(list, entries, make, fill) {
 /**
  * Makes `box` edit the sentence `name`, and `wrong` tell what is wrong with what stands there.
  * `also(next, widget)` changes what else hangs on its words, `typed()` does what else there is to
- * do
- * when the reader types, and `plain(text)` is what is meant by what is typed.
+ * do when the reader types, and `plain(text)` is what is meant by what is typed.
  */
 function typing(widget, name, box, wrong, also, typed = () => {}, plain = (text) => text) {
   let kept; // the sentence that the box stands for, whatever else is half typed in it
@@ -247,8 +246,7 @@ export const translation = ({ spec }, text) =>
 
 /**
  * Sentences that the model has not been trained on, to choose from; `source` says where they are
- * from.
- * `also(next, widget)` changes what else hangs on the words.
+ * from. `also(next, widget)` changes what else hangs on the words.
  */
 export function heldOut(widget, name, source = "", also = (_next, _widget) => {}) {
   const groups = Object.entries(widget.spec.facts.held_out);

@@ -2,7 +2,7 @@
 // choose from.
 
 import { offers } from "./controls.js";
-import { exact, mark, short, within, write } from "./parts.js";
+import { exact, h, mark, short, within, write } from "./parts.js";
 import { topK } from "../page/search.js";
 import { fillList, visible } from "./sentences.js";
 
@@ -32,6 +32,73 @@ export function byArrows(event, at, last) {
   if (!(event.key in by)) return undefined;
   event.preventDefault();
   return within(at + by[event.key], [0, last]);
+}
+
+/**
+ * Writes on by itself, edit by edit, from a click on the button `go` until it ends or the reader
+ * steps in: by Stop, a key, the text, or any edit. Each `step(field)` makes an edit of that field;
+ * it returns `false` to wait for an answer that is not there yet, or says why it ends, as a text.
+ */
+export function onward(widget, go, step) {
+  let job = null; // what it is doing: { field, inputs: those that it made last, seen: outputs }
+  let doneWith = ""; // the inputs of which the note tells
+  const now = () => JSON.stringify(widget.inputs);
+  const note = h("p", { class: "note told", role: "status" });
+  const halt = h(
+    "button",
+    { type: "button", class: go.className, hidden: true, click: () => stop() },
+    "Stop",
+  );
+  const show = () => {
+    const focused = go.getRootNode().activeElement;
+    [go.hidden, halt.hidden] = [Boolean(job), !job];
+    if (focused === go && job) halt.focus();
+    if (focused === halt && !job) go.focus();
+  };
+  const stop = (why = "") => {
+    job = null;
+    widget.stream(false);
+    doneWith = now();
+    write(note, why);
+    show();
+  };
+  const stepsIn = (event) => {
+    if (!job) return;
+    const quiet = ["Tab", "Shift", "Control", "Alt", "Meta"].includes(event.key) || event.repeat;
+    const pressed = event.composedPath()[0] === halt && ["Enter", " "].includes(event.key);
+    if (event.type === "focusin" ? event.target.matches("textarea") : !quiet && !pressed) stop();
+  };
+  const goOn = () => {
+    if (!job) return;
+    if (now() !== job.inputs) {
+      stop();
+      return;
+    }
+    const why = step(job.field);
+    if (typeof why === "string") stop(why);
+    else if (why !== false) job.inputs = now();
+  };
+  go.addEventListener("click", () => {
+    for (const event of ["keydown", "focusin"]) widget.frame.addEventListener(event, stepsIn);
+    job = { field: Symbol("write on"), inputs: now() };
+    widget.stream(true);
+    write(note, "");
+    show();
+    goOn();
+  });
+  return {
+    note,
+    halt,
+    stop,
+    /** What goes on after an answer; true if it is a new one. */
+    update() {
+      if (!job && note.textContent && now() !== doneWith) write(note, "");
+      if (!job || job.seen === widget.model.get("outputs")) return false;
+      job.seen = widget.model.get("outputs");
+      setTimeout(goOn); // the reader sees each one, and can step in
+      return true;
+    },
+  };
 }
 
 /** The end of a text, for a label. */
