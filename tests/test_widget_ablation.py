@@ -4,7 +4,6 @@ import json
 import random
 import re
 from functools import cache
-from typing import Any
 
 import pytest
 import torch
@@ -12,10 +11,15 @@ from browsing import (
     Opener,
     Visit,
     assert_torch,
-    hold_inputs,
+    button,
+    cut_off,
+    drawn,
+    hold,
+    in_module,
     inputs_of,
     line,
-    missed_by_tab,
+    marked,
+    models_asked_for,
     page_of,
     problem,
     received,
@@ -40,10 +44,8 @@ from tinylib.widgets.transformer.ablation import (
     Ablated,
     AblationWidget,
     common,
-    speak,
     wrong_words,
 )
-from tinylib.widgets.transformer.transformer import read
 from tinylib.widgets.translator import MOST_STEPS, translator
 
 STEM = "ablation"
@@ -89,23 +91,6 @@ def test_the_figures_are_the_recorded_ones() -> None:
     assert exact["bilingual-transformer"] > 0.98, "the whole story that the page tells"
 
 
-@torch.no_grad()
-@pytest.mark.parametrize("name", NAMES)
-def test_the_exported_steps_are_the_model(name: str) -> None:
-    model = translator(name).model
-    for S in (1, 7, 17):
-        rng = torch.Generator().manual_seed(S)
-        source = torch.randint(4, 100, (S,), generator=rng)
-        state = model.start(source[None], torch.tensor([S]))
-        keys, values, _ = read(model, source)
-        seen = [keys[:, :, :0], values[:, :, :0]]
-        for token in torch.randint(0, 100, (5, 1), generator=rng):
-            log_probs, *seen, cross = speak(model, token, keys, values, *seen)
-            logits, state = model.step(state, token)
-            torch.testing.assert_close(log_probs, logits.log_softmax(-1), rtol=1e-4, atol=1e-4)
-            torch.testing.assert_close(cross.sum(-1), torch.ones(1, 2, 4))
-
-
 @pytest.mark.parametrize("variant", range(len(NAMES)))
 def test_it_writes_what_greedy_search_says_and_shows_where_it_looked(variant: int) -> None:
     model, english, target = translator(NAMES[variant])
@@ -123,24 +108,6 @@ def test_it_writes_what_greedy_search_says_and_shows_where_it_looked(variant: in
         torch.testing.assert_close(looks, maps, rtol=1e-4, atol=1e-4)
         gold = [tuple(row.nonzero()[:, 0].tolist()) for row in values.gold]
         assert gold[: len(said)] == alignment(words, said)
-
-
-def test_what_is_missing_is_seen_in_the_french() -> None:
-    """The chapter's sentence: without residuals a stammer, without positions who waits for whom."""
-    said = [" ".join(french(ablated(SENTENCE, variant))) for variant in range(len(NAMES))]
-    assert said[place("transformer")] == TRUE
-    assert said[place("no-positions")] == "les garçons n' attendent pas les bons chevaux blancs ."
-    assert len(set(french(ablated(SENTENCE, place("no-residual"))))) <= 2
-    wrong = [
-        word
-        for word, bad in zip(
-            said[place("no-positions")].split(),
-            ablated(SENTENCE, place("no-positions")).wrong.tolist(),
-            strict=False,
-        )
-        if bad
-    ]
-    assert wrong == "garçons bons chevaux blancs".split()
 
 
 # ------------------------------------------------------------------ the judgement
@@ -220,34 +187,13 @@ def test_the_stored_table_has_a_row_for_each_model() -> None:
     assert "by without positions: “les garçons n&#x27; attendent pas" in html
 
 
-@pytest.mark.parametrize(
-    ("inputs", "message"),
-    [
-        (dict(source=""), "source has 0 words: give 1 to 17"),
-        (dict(source="cat " * 18), "source has 18 words: give 1 to 17"),
-        (dict(source="x" * 25), "25 letters: 24 at most"),
-        (dict(source=3), "source must be a sentence"),
-        (dict(source=SENTENCE, variant=6), "variant must lie between 0 and 5"),
-        (dict(source=SENTENCE, variant=-1), "variant must lie between 0 and 5"),
-        (dict(source=SENTENCE, variant=0.5), "variant must hold whole numbers"),
-        (dict(source=SENTENCE, variant=[0]), "variant has 1 axes but needs 0"),
-    ],
-)
-def test_bad_input_is_refused_in_words(
-    inputs: dict[str, Any], message: str, unchecked: None
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        AblationWidget(**inputs)
-
-
 # ------------------------------------------------------------------ in the page
 
 
 @pytest.fixture
 def widget(visit: Visit) -> Locator:
     widget = visit.widget(STEM)
-    hold_inputs(widget, {"source": SENTENCE, "variant": 0})
-    settled(widget)
+    hold(widget, {"source": SENTENCE, "variant": 0})
     return widget
 
 
@@ -280,9 +226,7 @@ def test_every_model_says_what_torch_says(widget: Locator) -> None:
         values = ablated(SENTENCE, variant)
         ended = values.tokens[-1] == EOS
         assert said(widget) == french(values) + ([] if ended else ["…"])
-        bad = widget.locator(".french:not(.truth) li").evaluate_all(
-            "all => all.map((li) => li.matches('.amiss'))"
-        )
+        bad = marked(widget.locator(".french:not(.truth) li"), ".amiss")
         assert bad[: len(french(values))] == values.wrong[: len(french(values))].tolist()
         _, built = list(MODELS.values())[variant]
         trained = (
@@ -296,10 +240,8 @@ def test_every_model_says_what_torch_says(widget: Locator) -> None:
 def test_the_maps_are_those_of_each_head(widget: Locator) -> None:
     cross = ablated(SENTENCE).cross
     T, L, H, S = cross.shape
-    drawn = widget.locator(".small canvas").evaluate_all("all => all.map((c) => [...c.values])")
-    torch.testing.assert_close(
-        torch.tensor(drawn), cross.permute(1, 2, 0, 3).reshape(L * H, T * S), rtol=1e-4, atol=1e-5
-    )
+    maps = cross.permute(1, 2, 0, 3).flatten()
+    torch.testing.assert_close(drawn(widget, ".small canvas"), maps, rtol=1e-4, atol=1e-5)
     counts = widget.locator(".small .count").all_inner_texts()
     gold = ablated(SENTENCE).gold
     known = [t for t in range(T) if gold[t].any()]
@@ -308,11 +250,8 @@ def test_the_maps_are_those_of_each_head(widget: Locator) -> None:
     assert counts == [f"{hit} of {len(known)}" for hit in hits]
     widget.locator("input[name=head][value='2']").check(force=True)
     assert widget.locator(".word-map caption").inner_text() == "Layer 0, head 2: its weights"
-    assert (
-        widget.locator(".aimed")
-        .inner_text()
-        .startswith(f"For {hits[2]} of the {len(known)} words whose origin is known")
-    )
+    aimed = widget.locator(".aimed").inner_text()
+    assert aimed.startswith(f"For {hits[2]} of the {len(known)} words whose origin is known")
     rows = widget.locator(".word-map tbody tr").evaluate_all(
         "all => all.map((tr) => [...tr.querySelectorAll('td')].map((td) => td.textContent))"
     )
@@ -320,7 +259,7 @@ def test_the_maps_are_those_of_each_head(widget: Locator) -> None:
         assert [float(text or 0) for text in row] == pytest.approx(shares, abs=0.0051)
     choose(widget, place("no-positions"))
     assert head(widget) == 2, "the reader's choice stays"
-    widget.get_by_role("button", name="Reset").click()
+    button(widget, "Reset").click()
     settled(widget)
     figures = results(NAMES[inputs_of(widget)["variant"]])["figures"]["head"]
     assert head(widget) == 4 * figures["layer"] + figures["head"]
@@ -334,11 +273,12 @@ def test_it_is_told_what_is_wrong(widget: Locator) -> None:
         "All its words are the grammar's, but 4 of the 10 stand in the wrong place: "
         "“garçons”, “bons”, “chevaux” and “blancs”."
     )
+    assert " ".join(said(widget)) == "les garçons n' attendent pas les bons chevaux blancs ."
     assert " ".join(widget.locator(".truth li").all_inner_texts()) == TRUE
     lost = widget.locator(".truth .lost").all_inner_texts()
     assert lost == "bons chevaux blancs garçons".split()
     choose(widget, place("no-residual"))
-    assert "words are wrong: " in verdict(widget)
+    assert "words are wrong: " in verdict(widget) and len({*said(widget)} - {"…"}) <= 2
     tried = here(widget)
     assert (tried[0], tried[place("no-positions")]) == ("✓", "4 wrong")
     assert tried[place("no-residual")].endswith(" wrong") and tried.count("") == 3
@@ -415,64 +355,36 @@ def test_the_page_judges_as_python_does(visit: Visit) -> None:
     assert found == [surplus(*pair) for pair in pairs]
     assert 0.05 < sum(map(any, found)) / len(found) < 0.95
     spec = json.loads(json.dumps(AblationWidget(SENTENCE).spec))
-    found = visit.page.evaluate(
-        """async ([spec, pairs]) => {
-            const host = document.querySelector("script[src*='/host.js']").src;
-            const { wrongWords } = await import(new URL('../transformer/ablation.js', host));
-            return pairs.map(([source, target]) => wrongWords(spec, source, target));
-        }""",
-        [spec, pairs],
-    )
+    rule = """({ wrongWords }, [spec, pairs]) =>
+        pairs.map(([source, target]) => wrongWords(spec, source, target))"""
+    found = in_module(visit.page, AblationWidget.view(), rule, [spec, pairs])
     assert found == [wrong_words(*pair) for pair in pairs]
 
 
-def test_all_of_it_is_reached_by_keyboard(widget: Locator) -> None:
-    line(widget).focus()
-    assert missed_by_tab(widget) == []
-    widget.locator("input[name=variant]:checked").press("ArrowDown")
-    assert_torch(widget, STEM)
-    assert inputs_of(widget)["variant"] == 1
-    before = head(widget)
-    widget.locator("input[name=head]:checked").press("ArrowLeft")
-    assert head(widget) == before - 1
-
-
-def test_a_narrow_page_shows_all_of_it(opened: Opener) -> None:
-    visit = opened(page_of(STEM), width=375)
-    widget = visit.widget(STEM)
-    hold_inputs(widget, {"source": max(GIVEN, key=len), "variant": place("no-positions")})
-    assert_torch(widget, STEM)
-    assert visit.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    clipped = widget.evaluate(
-        """el => [...el.shadowRoot.querySelectorAll('.models td, .models th span, .count')]
-            .filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.textContent)"""
-    )
-    assert clipped == []
+def test_a_narrow_page_cuts_nothing_off(opened: Opener) -> None:
+    widget = opened(page_of(STEM), width=375).widget(STEM)
+    hold(widget, {"source": max(GIVEN, key=len), "variant": place("no-positions")})
+    assert cut_off(widget.locator(".models td, .models th span, .count")) == []
 
 
 # ------------------------------------------------------------------ which files are loaded
-
-FILES = "**/_static/weights/*.safetensors*"
-
-
-def asked(visit: Visit) -> list[str]:
-    found = [re.search(r"/weights/([^/]+)\.safetensors", url) for url in visit.requests]
-    return [match[1] for match in found if match]
 
 
 def test_only_the_chosen_model_is_loaded(context: BrowserContext, site: str) -> None:
     visit = Visit(context, site, page_of(STEM))
     widget = visit.widget(STEM)
-    assert asked(visit) == []
+    assert models_asked_for(visit) == []
     line(widget).fill("two women sleep .")
     assert_torch(widget, STEM)
-    assert asked(visit) == [NAMES[0]]
-    choose(widget, place("no-scale"))
-    assert asked(visit) == [NAMES[0], "bilingual-no-scale"]
-    choose(widget, 0)
-    choose(widget, place("no-scale"))
-    assert asked(visit) == [NAMES[0], "bilingual-no-scale"], "each once"
-    assert visit.console == [] and visit.foreign == []
+    assert models_asked_for(visit) == [NAMES[0]]
+    for variant in (place("no-scale"), 0, place("no-scale")):
+        choose(widget, variant)
+    assert models_asked_for(visit) == [NAMES[0], "bilingual-no-scale"], "each once"
+    button(widget, "Copy link").click()
+    visit.page.wait_for_function("location.hash.length > 1")
+    other = Visit(context, site, visit.page.url.removeprefix(f"{site}/"))
+    assert_torch(other.widget(STEM), STEM)
+    assert models_asked_for(other) == ["bilingual-no-scale"], "the others are not needed"
 
 
 def test_a_model_that_does_not_come_holds_up_nothing(context: BrowserContext, site: str) -> None:
@@ -481,8 +393,7 @@ def test_a_model_that_does_not_come_holds_up_nothing(context: BrowserContext, si
     context.route("**/bilingual-no-norm.safetensors*", lambda route: held.append(route))
     visit = Visit(context, site, page_of(STEM))
     widget = visit.widget(STEM)
-    hold_inputs(widget, {"source": SENTENCE, "variant": 0})
-    settled(widget)
+    hold(widget, {"source": SENTENCE, "variant": 0})
     with visit.page.expect_request("**/bilingual-no-norm*"):
         widget.locator(f"input[name=variant][value='{place('no-norm')}']").check()
     bar = widget.get_by_role("progressbar")
@@ -515,11 +426,10 @@ def test_a_model_that_does_not_come_holds_up_nothing(context: BrowserContext, si
 def test_a_long_computation_lets_the_page_live_and_is_given_up_for_newer_inputs(
     visit: Visit, widget: Locator
 ) -> None:
-    done, beats, long, short = widget.evaluate(
-        """async (el) => {
-            const host = document.querySelector("script[src*='/host.js']").src;
-            const { run } = await import(new URL('engine.js', host));
-            const { program } = await import(new URL('../transformer/ablation.js', host));
+    done, beats, long, short = in_module(
+        visit.page,
+        AblationWidget.view(),
+        """async ({ program }, el, run) => {
             const [spec, inputs] = [el.model.get('spec'), el.model.get('inputs')];
             let [steps, beats] = [0, 0];
             const slow = (count) => async (step, values) => {
@@ -539,24 +449,8 @@ def test_a_long_computation_lets_the_page_live_and_is_given_up_for_newer_inputs(
             const short = await run(spec, inputs, program, () => false) !== null;
             port1.close();
             return [done, heard, long, short];
-        }"""
+        }""",
+        widget.element_handle(),
     )
     assert (done, short) == (10, True) and beats > 0
     assert long[0] is None and long[1] < 10
-
-
-def test_a_link_restores_the_sentence_and_the_model(
-    context: BrowserContext, site: str, visit: Visit, widget: Locator
-) -> None:
-    visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    choose(widget, place("no-scale"))
-    line(widget).fill("the cat sees us .")
-    assert_torch(widget, STEM)
-    widget.get_by_role("button", name="Copy link").click()
-    widget.get_by_text("in the clipboard").wait_for()
-    link = visit.page.evaluate("navigator.clipboard.readText()")
-    other = Visit(context, site, link.removeprefix(f"{site}/"))
-    again = other.widget(STEM)
-    assert_torch(again, STEM)
-    assert inputs_of(again) == inputs_of(widget)
-    assert asked(other) == ["bilingual-no-scale"], "the others are not needed"
