@@ -110,15 +110,10 @@ def test_the_best_are_kept_and_the_next_best_are_shown(
 
     seen = consider(log_probs, lengths, done, after, torch.tensor(alpha))
     n = len(best)
-    expected = list(zip(*best, strict=True)) if best else [()] * 5
-    for values, wanted in zip(
-        (seen.log_prob, seen.length, seen.parent, seen.token, seen.probability),
-        expected,
-        strict=True,
-    ):
-        torch.testing.assert_close(
-            values[:n], torch.tensor(wanted, dtype=values.dtype), rtol=1e-5, atol=1e-6
-        )
+    fields = (seen.log_prob, seen.length, seen.parent, seen.token, seen.probability)
+    for values, column in zip(fields, zip(*best, strict=True), strict=True):
+        wanted = torch.tensor(column, dtype=values.dtype)
+        torch.testing.assert_close(values[:n], wanted, rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(seen.score[:n], torch.tensor([score[one] for one in best]))
     assert (seen.log_prob[n:] == -torch.inf).all()
     assert seen.finished[n:].all()

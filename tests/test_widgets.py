@@ -37,7 +37,7 @@ from tinylib.widgets.encoder_decoder.encoder_decoder import EncoderDecoderWidget
 from tinylib.widgets.self_attention.self_attention import SelfAttentionWidget
 from tinylib.widgets.seq2seq.seq2seq import Seq2SeqWidget
 from tinylib.widgets.start.start import StartWidget
-from tinylib.widgets.translator import MOST_STEPS, bend, read, trained, translator, write
+from tinylib.widgets.translator import MOST_STEPS, trained, translator
 
 GRAPHS = export.graphs()
 WIDGETS = {widget.stem: widget for widget in export.widgets()}
@@ -308,29 +308,6 @@ def ids(sentence: str) -> list[int]:
     return translator().source.ids(sentence.split())
 
 
-@torch.no_grad()
-def test_the_exported_steps_are_the_model() -> None:
-    """Word by word, on three sentences at once, as the encoder and the decoder do it."""
-    model, B, S = trained(), 3, 7
-    D = model.encoder.gru.hidden_size
-    rng = torch.Generator().manual_seed(0)
-    source = torch.randint(4, 100, (B, S), generator=rng)
-    encoding = model.encoder(source, torch.full((B,), S))
-    hidden = torch.zeros(B, 1, D)
-    for s in range(S):
-        embedding, hidden = read(model, source[:, s], hidden)
-        torch.testing.assert_close(hidden[:, -1], encoding.states[:, s])
-        assert torch.equal(embedding, model.encoder.embedding(source[:, s]))
-    by = torch.randn(D, generator=rng)
-    torch.testing.assert_close(bend(hidden, by).state, encoding.final + by)
-    state = model.decoder.init_state(encoding)
-    for token in torch.randint(0, 100, (5, B), generator=rng):
-        log_probs, hidden = write(model, token, state.context, state.hidden)
-        logits, state = model.step(state, token)
-        torch.testing.assert_close(log_probs, logits.log_softmax(-1))
-        torch.testing.assert_close(hidden, state.hidden)
-
-
 def test_the_decoder_reads_what_the_translator_says() -> None:
     words = EncoderDecoderWidget(SENTENCE).values()["tokens"]
     said = translator()([SENTENCE.split()])[0]
@@ -346,22 +323,6 @@ def test_bending_the_vector_moves_it_alone() -> None:
     assert torch.equal(before["vector"], before["states"][-1])
     assert torch.equal(before["states"], after["states"])
     assert not torch.equal(before["probabilities"], after["probabilities"])
-
-
-def test_the_chapters_bend_changes_the_translation() -> None:
-    """The widget begins with this entry, and chapter 01 quotes both translations."""
-    plain = EncoderDecoderWidget("the cat is happy .")
-    by = [0.0] * plain.spec["limits"]["D"][0]
-    by[14] = -1.5 - plain.values()["vector"][14].item()
-    bent = EncoderDecoderWidget("the cat is happy .", by=by)
-
-    def said(widget: EncoderDecoderWidget) -> str:
-        return " ".join(translator().target.words(widget.values()["tokens"]))
-
-    assert (said(plain), said(bent)) == ("le chat est heureux .", "un chat est heureux ."), (
-        "with these weights entry 15, moved to −1.5, does something else: choose another entry "
-        "for FIRST in encoder_decoder.js, and rewrite chapter 01's text above the widget"
-    )
 
 
 def test_greedy_steps_are_a_beam_of_one() -> None:
