@@ -523,6 +523,11 @@ def hold(widget: Locator, inputs: dict[str, Any]) -> None:
     settled(widget)
 
 
+def until(part: Locator, condition: str) -> None:
+    """Wait until this function of the element is true."""
+    part.page.wait_for_function(condition, arg=part.element_handle())
+
+
 def button(widget: Locator, name: str) -> Locator:
     return widget.get_by_role("button", name=name, exact=True)
 

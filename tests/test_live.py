@@ -28,6 +28,7 @@ from browsing import (
     received,
     settled,
     shown,
+    until,
     where,
     word,
 )
@@ -96,12 +97,12 @@ def test_what_a_shared_page_complains_of_is_told(
 
 
 def test_the_chapters_numbers_stand_in_the_page(widget: Locator) -> None:
+    assert where(widget).startswith("Computed by PyTorch. Change")
     button(widget, "with").first.click()
     note = widget.locator(".note").inner_text()
     assert note.startswith("“with” becomes 0.21 × v(journey) + 0.20 × v(starts) + 0.17 × v(step)")
     assert note.endswith("= (0.43, 0.63, 0.55)")
     assert widget.locator(".gaze").inner_text() == "How much “with” looks at each word:"
-    assert where(widget).startswith("Computed by PyTorch. Change")
     weights = [0.1385, 0.2379, 0.2333, 0.1240, 0.1082, 0.1581]
     assert shown(widget, "weights")[1].tolist() == pytest.approx(weights, abs=1e-4)
     entry(widget, "x", "Your", 1).fill("0.43")  # no change: nothing to compute
@@ -412,16 +413,12 @@ def test_a_link_wins_over_what_is_half_typed(chapter: Visit, widget: Locator) ->
     text = base64.urlsafe_b64encode(json.dumps({"inputs": given, "query": "x"}).encode()).decode()
     word(widget, 1).fill("Yozzur")
     chapter.page.evaluate("hash => { location.hash = hash; }", f"live-self_attention={text}")
-    chapter.page.wait_for_function(
-        "el => el.model.get('inputs').words[0] === 'Your'", arg=widget.element_handle()
-    )
+    until(widget, "el => el.model.get('inputs').words[0] === 'Your'")
     assert word(widget, 1).input_value() == "Your"
     chapter.page.evaluate("location.hash = ''")
     entry(widget, "x", "Your", 1).fill("0.9")
     chapter.page.evaluate("hash => { location.hash = hash; }", f"live-self_attention={text}")
-    chapter.page.wait_for_function(
-        "el => el.model.get('inputs').x[0][0] === 0.43", arg=widget.element_handle()
-    )
+    until(widget, "el => el.model.get('inputs').x[0][0] === 0.43")
     chapter.page.keyboard.press("Tab")
     assert inputs_of(widget) == given
 
@@ -599,9 +596,8 @@ def test_what_is_out_of_date_is_grey_until_the_answer_is_there(
     held: list[Route] = []
     context.route("**/*.wasm", lambda route: held.append(route))
     visit = Visit(context, site, path)
-    for name in visit.widgets():
-        widget = visit.widget(name)
-        stem = name.rpartition("-")[0] or name
+    widgets = [(visit.widget(name), name.rpartition("-")[0] or name) for name in visit.widgets()]
+    for widget, stem in widgets:
         assert shades(widget) == {1.0} and "true" not in busy(widget)
         touch(widget, stem)
         widget.locator(".stale").wait_for()
@@ -615,9 +611,7 @@ def test_what_is_out_of_date_is_grey_until_the_answer_is_there(
             widget.evaluate("(el, block) => el.scrollIntoView({ block })", place)
             assert on_screen(work)
     held[0].fallback()
-    for name in visit.widgets():
-        widget = visit.widget(name)
-        stem = name.rpartition("-")[0] or name
+    for widget, stem in widgets:
         widget.scroll_into_view_if_needed()  # what is out of sight need not be drawn
         widget.locator(".frame:not(.stale)").wait_for()
         assert_torch(widget, stem)

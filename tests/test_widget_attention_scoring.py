@@ -15,6 +15,7 @@ from browsing import (
     problem,
     received,
     settled,
+    until,
 )
 from playwright.sync_api import Locator
 
@@ -50,15 +51,6 @@ def test_the_scores_are_the_chapters() -> None:
     torch.testing.assert_close(seen["weights"], weights)
     torch.testing.assert_close(seen["largest"], weights.max(-1).values)
     torch.testing.assert_close(seen["output"], weights @ v)
-
-
-def test_temperature_does_to_the_dot_product_what_scaling_does() -> None:
-    g = torch.Generator().manual_seed(0)
-    query, w_v = torch.randn(2, 13, generator=g)
-    given = dict(query=query, keys=torch.randn(7, 13, generator=g), w_v=w_v, values=[[1, 2]] * 7)
-    warm, scaled = scoring(**given, temperature=13**0.5).values(), scoring(**given).values()
-    for name in ("weights", "largest", "slope", "output"):
-        torch.testing.assert_close(warm[name][1], scaled[name][2])
 
 
 def test_the_slope_is_the_largest_entry_of_the_softmaxs_jacobian() -> None:
@@ -135,11 +127,11 @@ def test_columns_out_of_sight_are_hinted_at(visit: Visit, widget: Locator, pixel
     visit.page.set_viewport_size({"width": pixels, "height": 800})
     stack = widget.locator(".stack")
     width(widget).fill("2")
-    visit.page.wait_for_function(f"el => !({FADES})(el)", arg=stack.element_handle())
+    until(stack, f"el => !({FADES})(el)")
     width(widget).fill("16")
-    visit.page.wait_for_function(FADES, arg=stack.element_handle())
+    until(stack, FADES)
     stack.evaluate("el => { el.scrollLeft = el.scrollWidth; }")
-    visit.page.wait_for_function(f"el => !({FADES})(el)", arg=stack.element_handle())
+    until(stack, f"el => !({FADES})(el)")
     last, head = entry(widget, "query 16"), stack.locator("th[scope=row]").first
     right, left, around = (place.bounding_box() for place in (last, head, stack))
     assert right and left and around

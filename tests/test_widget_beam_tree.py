@@ -30,8 +30,6 @@ from tinylib.widgets.generation.beam_tree import (
     MOST_LENGTH,
     BeamTreeWidget,
     Grown,
-    consider_endless,
-    pick,
     said,
     stories,
 )
@@ -124,24 +122,6 @@ def test_every_question_is_answered_by_the_beams_best() -> None:
             text = said(1, ends_of(grown, 3)[0].tokens)
             right += f"{text} ".startswith(f"{answer} ")
     assert right >= 7, f"{right} of 8"
-
-
-def test_where_no_token_ends_a_text_all_have_the_same_length() -> None:
-    log_probs = torch.randn(3, 7).log_softmax(-1)
-    before = torch.tensor([-1.0, -2.0, -3.0])
-    two, none = torch.full((3,), 2), torch.zeros(3, dtype=torch.bool)
-    seen = consider_endless(before, two, none, log_probs, torch.tensor(0.0))
-    assert (seen.length == 3).all() and not seen.finished.any()
-    best = (before[:, None] + log_probs).flatten().topk(3 + PRUNED)
-    torch.testing.assert_close(seen.log_prob, best.values)
-    assert (7 * seen.parent + seen.token).tolist() == best.indices.tolist()
-
-
-def test_a_token_is_drawn_with_its_log_probability() -> None:
-    log_probs = torch.tensor([[0.5, 0.25, 0.25], [0.1, 0.2, 0.7]]).log()
-    token, log_prob = pick(log_probs, torch.tensor([0.6, 0.05]))
-    assert token.tolist() == [1, 0]
-    torch.testing.assert_close(log_prob, torch.tensor([0.25, 0.1]).log())
 
 
 def test_the_stored_table_tells_all_texts() -> None:

@@ -15,6 +15,7 @@ from browsing import (
     line,
     listed,
     page_of,
+    until,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -234,7 +235,7 @@ def test_keys_scroll_the_tree_and_choose_a_path(tree: Locator) -> None:
     box.focus()
     box.evaluate("el => { el.scrollLeft = 0; }")
     tree.page.keyboard.press("ArrowRight")
-    tree.page.wait_for_function("el => el.scrollLeft > 0", arg=box.element_handle())
+    until(box, "el => el.scrollLeft > 0")
     radios = tree.get_by_role("radio")
     radios.nth(0).focus()
     tree.page.keyboard.press("ArrowDown")

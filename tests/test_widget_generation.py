@@ -23,6 +23,7 @@ from browsing import (
     problem,
     received,
     settled,
+    until,
 )
 from playwright.sync_api import Locator
 from torch import Tensor
@@ -88,10 +89,10 @@ def test_it_writes_what_generate_writes(prompt: str, knobs: Knobs, seed: int, ca
     )
     assert text(seen.tokens) == generated(prompt, knobs, seed, 60)
     assert text(seen.given) == prompt
-    with torch.no_grad():
-        z = MODEL(torch.cat([seen.given, seen.tokens[:-1]])[None])[0, -1]
-    shares = Sampling(*knobs).process(z).softmax(-1)
+    before = look(MODEL, torch.cat([seen.given, seen.tokens[:-1]]))
+    shares = Sampling(*knobs).process(before.logits[-1]).softmax(-1)
     torch.testing.assert_close(seen.adjusted, shares, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(seen.attention, before.attention[:, :, -1], rtol=1e-4, atol=1e-5)
 
 
 def test_without_the_cache_each_text_is_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,7 +269,7 @@ WATCH = """el => {
 def test_it_writes_on_token_by_token_until_it_is_stopped(widget: Locator) -> None:
     widget.evaluate(WATCH)
     button(widget, "Write on").click()
-    widget.page.wait_for_function("el => el.seen.at(-1) > 60", arg=widget.element_handle())
+    until(widget, "el => el.seen.at(-1) > 60")
     button(widget, "Stop").click()
     button(widget, "Write on").wait_for()
     settled(widget)
@@ -287,9 +288,7 @@ def test_it_writes_on_token_by_token_until_it_is_stopped(widget: Locator) -> Non
 def test_a_key_stops_it(widget: Locator, key: str) -> None:
     button(widget, "Write on").focus()
     widget.page.keyboard.press("Enter")
-    widget.page.wait_for_function(
-        "el => el.model.get('inputs').branches[0][3] > 30", arg=widget.element_handle()
-    )
+    until(widget, "el => el.model.get('inputs').branches[0][3] > 30")
     assert button(widget, "Stop").evaluate("b => b === b.getRootNode().activeElement")
     widget.page.keyboard.press("Tab")  # moves on, and stops nothing
     assert button(widget, "Stop").is_visible()
@@ -485,9 +484,7 @@ def test_another_branch_is_taken_and_the_old_one_kept(widget: Locator) -> None:
     other.click()  # the branch that there is already
     assert page_text(widget) == second and branches.count() == 2
     button(widget, "Write on").click()
-    widget.page.wait_for_function(
-        "el => el.model.get('inputs').branches[1][3] > 30", arg=widget.element_handle()
-    )
+    until(widget, "el => el.model.get('inputs').branches[1][3] > 30")
     button(widget, "Stop").click()
     assert lengths(widget)[0] == 24 < lengths(widget)[1], "each branch has its own length"
     button(widget, "Forget the branches").click()

@@ -66,10 +66,6 @@ def french(values: Translated) -> list[str]:
     return translator(NAME).target.words(values.tokens)
 
 
-def some_ids(count: int, size: int, seed: int) -> torch.Tensor:
-    return torch.randint(4, size, (count,), generator=torch.Generator().manual_seed(seed))
-
-
 # ------------------------------------------------------------------ what is computed
 
 
@@ -77,7 +73,9 @@ def some_ids(count: int, size: int, seed: int) -> torch.Tensor:
 @pytest.mark.parametrize("S", [1, 6, MOST_WORDS])
 def test_what_is_looked_at_again_is_what_was_seen_when_it_was_written(S: int) -> None:
     model, english, target = translator(NAME)
-    source, tokens = some_ids(S, len(english), S), some_ids(7, len(target), S + 1)
+    rng = torch.Generator().manual_seed(S)
+    source = torch.randint(4, len(english), (S,), generator=rng)
+    tokens = torch.randint(4, len(target), (7,), generator=rng)
     with capture(model) as seen:
         state = model.start(source[None], torch.tensor([S]))
         logits = []
