@@ -237,11 +237,8 @@ def test_the_maps_are_those_of_each_head(widget: Locator) -> None:
     assert widget.locator(".word-map caption").inner_text() == "Layer 0, head 2: its weights"
     aimed = widget.locator(".aimed").inner_text()
     assert aimed.startswith(f"For {hits[2]} of the {len(known)} words whose origin is known")
-    rows = widget.locator(".word-map tbody tr").evaluate_all(
-        "all => all.map((tr) => [...tr.querySelectorAll('td')].map((td) => td.textContent))"
-    )
-    for row, shares in zip(rows, looks[:, 2].tolist(), strict=True):
-        assert [float(text or 0) for text in row] == pytest.approx(shares, abs=0.0051)
+    numbers = [float(n or 0) for n in widget.locator(".word-map tbody td").all_text_contents()]
+    assert numbers == pytest.approx(looks[:, 2].flatten().tolist(), abs=0.0051)
     choose(widget, place("no-positions"))
     assert head(widget) == 2, "the reader's choice stays"
     button(widget, "Reset").click()
@@ -423,8 +420,7 @@ def test_a_long_computation_is_given_up_for_newer_inputs(visit: Visit, widget: L
         }
         return runs;
     }"""
-    alone, given_up, newest = in_module(
-        visit.page, AblationWidget.view(), rule, widget.element_handle()
-    )
+    runs = in_module(visit.page, AblationWidget.view(), rule, widget.element_handle())
+    alone, given_up, newest = runs
     assert alone == newest == [True, 10]
     assert not given_up[0] and given_up[1] < 10

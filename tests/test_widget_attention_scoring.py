@@ -29,22 +29,17 @@ from tinylib.widgets.attention_scoring.attention_scoring import (
 STEM = "attention_scoring"
 QUERY, KEYS = [1.0, 2.0], [[1.0, 0.0], [0.0, 1.0], [-1.0, 1.0]]
 VALUES, W_V = [[1.0, 0.0], [0.0, 1.0], [2.0, 2.0]], [0.5, -0.5]
-
-
-def scoring(**changes: Any) -> AttentionScoringWidget:
-    inputs: dict[str, Any] = dict(query=QUERY, keys=KEYS, values=VALUES, w_v=W_V, temperature=1)
-    return AttentionScoringWidget(**{**inputs, **changes})
+GIVEN: dict[str, Any] = dict(query=QUERY, keys=KEYS, values=VALUES, w_v=W_V)
 
 
 # ------------------------------------------------------------------ the numbers
 
 
 def test_the_scores_are_the_chapters() -> None:
-    seen = scoring(temperature=2.5).values()
+    seen = AttentionScoringWidget(**GIVEN, temperature=2.5).values()
     q, k, v = torch.tensor([QUERY]), torch.tensor(KEYS), torch.tensor(VALUES)
-    scores = torch.cat(
-        [additive_score(q, k, torch.tensor(W_V)), dot_score(q, k), scaled_dot_score(q, k)]
-    )
+    additive = additive_score(q, k, torch.tensor(W_V))
+    scores = torch.cat([additive, dot_score(q, k), scaled_dot_score(q, k)])
     torch.testing.assert_close(seen["scores"], scores)
     assert seen["scores"][1].tolist() == [1, 2, 1]
     weights = (scores / 2.5).softmax(-1)
@@ -62,7 +57,7 @@ def test_the_slope_is_the_largest_entry_of_the_softmaxs_jacobian() -> None:
 
 
 def test_the_stored_table_shows_the_weights() -> None:
-    widget = scoring()
+    widget = AttentionScoringWidget(**GIVEN, temperature=1)
     weights, html = widget.values()["weights"], widget._html()
     for name, row in zip(("additive", "dot", "scaled dot"), weights, strict=True):
         cells = "".join(f"<td>{w:.2f}</td>" for w in row.tolist())
@@ -80,10 +75,6 @@ def widget(visit: Visit) -> Locator:
 
 def width(widget: Locator) -> Locator:
     return widget.get_by_role("slider", name="width k")
-
-
-def temperature(widget: Locator) -> Locator:
-    return widget.get_by_role("slider", name="temperature")
 
 
 def entry(widget: Locator, name: str) -> Locator:
@@ -112,7 +103,7 @@ def test_wide_dot_products_settle_on_one_key(widget: Locator) -> None:
     key = int(wide["weights"][1].argmax()) + 1
     assert verdict(widget).startswith(f"The dot product gives key {key} the weight 0.9")
     assert "divided by √16 = 4," in verdict(widget) and "At temperature" not in verdict(widget)
-    temperature(widget).fill("4")
+    widget.get_by_role("slider", name="temperature").fill("4")
     assert_torch(widget, STEM)
     cooled = received(widget)
     torch.testing.assert_close(cooled["weights"][1], wide["weights"][2])

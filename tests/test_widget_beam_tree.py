@@ -9,7 +9,6 @@ from browsing import (
     Opener,
     Visit,
     assert_torch,
-    button,
     hold,
     inputs_of,
     listed,
@@ -230,11 +229,6 @@ def test_what_no_model_reads_is_told(widget: Locator) -> None:
     box.fill("x" * 225)
     assert problem(widget).startswith("225 characters: there is room for 224.")
     assert inputs_of(widget) == START
-    box.fill("O")
-    assert_torch(widget, STEM)
-    button(widget, "Reset").click()
-    settled(widget)
-    assert box.input_value() == inputs_of(widget)["prompt"] != "O"
 
 
 def test_offered_texts_are_taken(widget: Locator) -> None:

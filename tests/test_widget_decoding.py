@@ -38,10 +38,6 @@ SENTENCE = "some good cows work but he knows them ."
 WIDER = "the horse chooses a man that waits for the gardens ."
 
 
-def ids_of(sentence: str) -> torch.Tensor:
-    return torch.tensor([translator().source.ids(sentence.split())])
-
-
 def searches(count: int) -> list[tuple[str, int, float]]:
     rng = random.Random(0)
     words = [word for word in translator().source.tokens if not word.startswith("<")]
@@ -61,7 +57,7 @@ def searches(count: int) -> list[tuple[str, int, float]]:
 def test_the_tree_is_beam_search() -> None:
     for source, width, alpha in [(SENTENCE, 3, 0.0), *searches(60)]:
         tree = Tree(**DecodingWidget(source, width, alpha).values())
-        ids = ids_of(source)
+        ids = torch.tensor([translator().source.ids(source.split())])
         start = trained().start(ids, torch.tensor([ids.shape[1]]))
         best = beam(trained().step, start, BOS, EOS, MOST_STEPS, width, alpha)
         found = ends(tree, width)

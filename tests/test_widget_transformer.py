@@ -16,6 +16,7 @@ from browsing import (
     cut_off,
     drawn,
     hold,
+    hold_inputs,
     in_module,
     inputs_of,
     line,
@@ -166,10 +167,6 @@ def note(widget: Locator, kind: str) -> str:
     return widget.locator(f".note.{kind}").inner_text()
 
 
-def text(widget: Locator) -> str:
-    return widget.locator(".french").inner_text()
-
-
 def show(
     widget: Locator, kind: str = "French → English", head: tuple[int, int] | None = None
 ) -> None:
@@ -255,16 +252,12 @@ def test_the_french_is_written_word_by_word(widget: Locator) -> None:
     assert chosen(radios) == last
 
 
-def candidate_words(widget: Locator) -> list[str]:
-    return widget.locator(".nexts .token").all_inner_texts()
-
-
 def test_a_word_shows_what_it_was_chosen_from(widget: Locator) -> None:
     values, names = translated(SENTENCE), translator(NAME).target.tokens
     for t in (0, 3, len(values.tokens) - 1):
         words(widget, "French").nth(t).check()
         wanted = ["the end" if i == EOS else names[i] for i in values.likeliest[t].tolist()]
-        assert candidate_words(widget) == wanted
+        assert widget.locator(".nexts .token").all_inner_texts() == wanted
         shares = drawn(widget, ".nexts .bar").tolist()
         assert shares == pytest.approx(values.probabilities[t].tolist(), abs=1e-5)
         current = widget.locator(".nexts [aria-current=true] .token").inner_text()
@@ -358,7 +351,7 @@ def test_beam_search_shows_all_that_it_ends_with(widget: Locator) -> None:
         values = translated(source, (), 3)
         rows = widget.locator(".rivals tbody tr")
         assert rows.count() == 3
-        assert rows.nth(0).locator("th").inner_text() == text(widget)
+        assert rows.nth(0).locator("th").inner_text() == widget.locator(".french").inner_text()
         found = rows.locator("td:nth-child(2)").all_inner_texts()
         shown = [float(number.replace("−", "-")) for number in found]
         assert shown == pytest.approx(values.log_probs.tolist(), abs=0.051)
@@ -385,7 +378,7 @@ def test_a_translation_that_does_not_end_is_cut_and_says_so(widget: Locator) -> 
     endless = next(start for start in starts if translated(SENTENCE, start).tokens[-1] != EOS)
     hold(widget, START | {"start": list(endless)})
     assert note(widget, "doubt") == f"It did not end: after {MOST_STEPS} words the page stops it."
-    assert text(widget).endswith(" …")
+    assert widget.locator(".french").inner_text().endswith(" …")
 
 
 def test_a_held_out_sentence_is_chosen_and_compared(widget: Locator) -> None:
@@ -406,22 +399,14 @@ def test_a_held_out_sentence_is_chosen_and_compared(widget: Locator) -> None:
 def test_while_it_computes_the_page_can_be_used(widget: Locator) -> None:
     """Between the words others have their turn, and of many edits the newest is answered."""
     sources = sorted(GIVEN, key=len)[-8:]
+    for source in sources:
+        hold_inputs(widget, START | {"source": source, "width": 5})
     turns = widget.evaluate(
-        """async (el, sources) => {
-            const edit = (source) => {
-                el.model.set('inputs', { source, start: [], width: 5, alpha: 1 });
-                el.model.save_changes();
-            };
-            const turn = () => new Promise((done) => setTimeout(done));
-            for (const source of sources) {
-                edit(source);
-                await turn();
-            }
+        """async (el) => {
             let turns = 0;
-            for (; !el.model.settled; turns += 1) await turn();
+            for (; !el.model.settled; turns += 1) await new Promise((done) => setTimeout(done));
             return turns;
-        }""",
-        sources,
+        }"""
     )
     assert turns > 1  # one alone would be there without any pause
     ids = translator(NAME).source.ids(tokenise(sources[-1]))
