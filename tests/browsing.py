@@ -515,3 +515,73 @@ def assert_torch(widget: Locator, stem: str) -> None:
             same(name, numbers)
     for name, output in outputs.items():
         same(name, output)
+
+
+def hold(widget: Locator, inputs: dict[str, Any]) -> None:
+    """Give the widget these inputs, and wait until they are answered."""
+    hold_inputs(widget, inputs)
+    settled(widget)
+
+
+def until(part: Locator, condition: str) -> None:
+    """Wait until this function of the element is true."""
+    part.page.wait_for_function(condition, arg=part.element_handle())
+
+
+def button(widget: Locator, name: str) -> Locator:
+    return widget.get_by_role("button", name=name, exact=True)
+
+
+def paste(box: Locator, text: str) -> None:
+    box.focus()
+    box.evaluate(
+        """(el, text) => {
+            const clipboardData = new DataTransfer();
+            clipboardData.setData('text', text);
+            el.dispatchEvent(new ClipboardEvent('paste',
+                { clipboardData, bubbles: true, cancelable: true }));
+        }""",
+        text,
+    )
+
+
+def marked(parts: Locator, selector: str) -> list[bool]:
+    """Which of the parts the selector matches."""
+    return parts.evaluate_all("(all, css) => all.map((e) => e.matches(css))", selector)
+
+
+def cut_off(parts: Locator) -> list[str]:
+    """What those of the parts hold that are narrower than what they hold."""
+    return parts.evaluate_all(
+        """all => all.filter((e) => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1)
+            .map((e) => e.textContent || e.value)"""
+    )
+
+
+def listed(widget: Locator) -> list[list[str]]:
+    """What stands in the table of all that a beam ends with, by row."""
+    rows = widget.locator(".ends tbody tr").evaluate_all(
+        "all => all.map((tr) => [...tr.cells].slice(1).map((cell) => cell.textContent))"
+    )
+    return [[text.replace("−", "-") for text in row] for row in rows]
+
+
+def models_asked_for(visit: Visit) -> list[str]:
+    """The weights that the page has loaded, in this order."""
+    found = [re.search(r"/weights/([^/]+)\.safetensors", url) for url in visit.requests]
+    return [match[1] for match in found if match]
+
+
+def in_module(page: Page, view: str, rule: str, given: Any) -> Any:
+    """What ``rule``, a function (module, given) => result in JavaScript, makes of a view's module.
+
+    It runs in the page, where it may ``run`` programs with the page's own engine.
+    """
+    return page.evaluate(
+        f"""async (given) => {{
+            const host = document.querySelector("script[src*='/host.js']").src;
+            const {{ run }} = await import(new URL('engine.js', host));
+            return ({rule})(await import(new URL('../{view}', host)), given, run);
+        }}""",
+        given,
+    )

@@ -15,15 +15,20 @@ from browsing import (
     Pages,
     Visit,
     assert_torch,
+    button,
     choices,
+    cut_off,
     hold_inputs,
     inputs_of,
     line,
+    marked,
     page_of,
+    paste,
     problem,
     received,
     settled,
     shown,
+    until,
     where,
     word,
 )
@@ -49,19 +54,6 @@ def entry(widget: Locator, name: str, row: str, column: int) -> Locator:
 
 def words_of(widget: Locator) -> list[str]:
     return inputs_of(widget)["words"]
-
-
-def paste(box: Locator, text: str) -> None:
-    box.focus()
-    box.evaluate(
-        """(el, text) => {
-            const clipboardData = new DataTransfer();
-            clipboardData.setData('text', text);
-            el.dispatchEvent(new ClipboardEvent('paste',
-                { clipboardData, bubbles: true, cancelable: true }));
-        }""",
-        text,
-    )
 
 
 def test_a_page_that_tests_share_comes_back_as_it_was(opened: Opener) -> None:
@@ -106,6 +98,11 @@ def test_what_a_shared_page_complains_of_is_told(
 
 def test_the_chapters_numbers_stand_in_the_page(widget: Locator) -> None:
     assert where(widget).startswith("Computed by PyTorch. Change")
+    button(widget, "with").first.click()
+    note = widget.locator(".note").inner_text()
+    assert note.startswith("“with” becomes 0.21 × v(journey) + 0.20 × v(starts) + 0.17 × v(step)")
+    assert note.endswith("= (0.43, 0.63, 0.55)")
+    assert widget.locator(".gaze").inner_text() == "How much “with” looks at each word:"
     weights = [0.1385, 0.2379, 0.2333, 0.1240, 0.1082, 0.1581]
     assert shown(widget, "weights")[1].tolist() == pytest.approx(weights, abs=1e-4)
     entry(widget, "x", "Your", 1).fill("0.43")  # no change: nothing to compute
@@ -115,31 +112,19 @@ def test_the_chapters_numbers_stand_in_the_page(widget: Locator) -> None:
     assert widget.get_by_text("−∞").count() == 15
 
 
-def test_the_chosen_word_is_told_in_words(widget: Locator) -> None:
-    widget.get_by_role("button", name="with", exact=True).first.click()
-    note = widget.locator(".note").inner_text()
-    assert note.startswith("“with” becomes 0.21 × v(journey) + 0.20 × v(starts) + 0.17 × v(step)")
-    assert note.endswith("= (0.43, 0.63, 0.55)")
-    assert widget.locator(".gaze").inner_text() == "How much “with” looks at each word:"
-
-
 # ------------------------------------------------------------------ words
 
 
-def test_words_can_be_added_renamed_and_removed(widget: Locator) -> None:
-    add = widget.get_by_role("button", name="Add word")
-    add.click()
-    word(widget, 7).fill("ahead")
-    assert_torch(widget, "self_attention")
-    assert shown(widget, "weights").shape == (7, 7)
-    widget.get_by_role("button", name="remove journey").click()
-    assert_torch(widget, "self_attention")
-    assert words_of(widget) == ["Your", "starts", "with", "one", "step", "ahead"]
-    for _ in range(5):
+def test_words_can_be_removed_one_by_one_but_for_one(widget: Locator) -> None:
+    button(widget, "remove journey").click()
+    assert words_of(widget) == ["Your", "starts", "with", "one", "step"]
+    for _ in range(4):
         widget.get_by_role("button", name="remove", exact=False).first.click()
     assert_torch(widget, "self_attention")
     assert shown(widget, "weights").tolist() == [[1.0]]
-    assert widget.get_by_role("button", name="remove ahead").is_disabled()
+    assert button(widget, "remove step").is_disabled()
+    button(widget, "Undo").click()
+    assert words_of(widget) == ["one", "step"], "each removal is a step of its own"
 
 
 def test_a_word_has_one_embedding_wherever_it_stands(widget: Locator) -> None:
@@ -213,10 +198,11 @@ def test_a_word_that_cannot_be_used_is_refused(widget: Locator, typed: str, mess
     assert word(widget, 3).input_value() == "starts"
 
 
-def test_emoji_are_words(widget: Locator) -> None:
-    word(widget, 3).fill("👩‍🚀🚀")
+@pytest.mark.parametrize("typed", ["👩‍🚀🚀", "<img/src=x>"])
+def test_emoji_and_markup_are_words(widget: Locator, typed: str) -> None:
+    word(widget, 3).fill(typed)
     assert_torch(widget, "self_attention")
-    assert words_of(widget)[2] == "👩‍🚀🚀"
+    assert words_of(widget)[2] == typed and widget.locator("img").count() == 0
 
 
 def test_there_is_no_room_for_a_ninth_word(widget: Locator) -> None:
@@ -225,8 +211,6 @@ def test_there_is_no_room_for_a_ninth_word(widget: Locator) -> None:
         add.click()
     assert problem(widget) == "There is room for 8 words: remove one first."
     assert len(words_of(widget)) == 8
-    settled(widget)
-    assert shown(widget, "weights").shape == (8, 8)
 
 
 # ------------------------------------------------------------------ numbers
@@ -313,17 +297,13 @@ def test_a_block_that_does_not_fit_is_refused(widget: Locator, text: str, messag
     assert inputs_of(widget) == before
 
 
-def test_a_number_that_was_not_touched_does_not_come_back(chapter: Visit, widget: Locator) -> None:
+def test_a_number_that_was_not_touched_does_not_come_back(widget: Locator) -> None:
     """The box has the focus while the number changes under it, by a link, a slider or a kernel."""
     box = entry(widget, "x", "Your", 1)
     box.focus()
-    widget.evaluate(
-        """el => {
-            const inputs = structuredClone(el.model.get('inputs'));
-            inputs.x[0][0] = 7;
-            el.model.set('inputs', inputs);
-        }"""
-    )
+    given = inputs_of(widget)
+    given["x"][0][0] = 7
+    hold_inputs(widget, given)
     assert box.input_value() == "7"
     box.blur()
     assert inputs_of(widget)["x"][0][0] == 7
@@ -339,7 +319,7 @@ def test_very_small_and_large_entries_are_shown(widget: Locator) -> None:
     assert inputs_of(widget)["w_q"][0][0] == 49.95
 
 
-def test_the_slider_does_not_run_away(chapter: Visit, widget: Locator) -> None:
+def test_the_slider_does_not_run_away(widget: Locator) -> None:
     """Its ends move out for a large entry, and stay while that entry slides."""
     entry(widget, "x", "Your", 1).fill("40")
     slider = widget.get_by_role("slider")
@@ -359,13 +339,6 @@ def test_a_refused_edit_moves_nothing(widget: Locator) -> None:
     assert inputs_of(widget)["x"][5] == [0.1, 0.8, 0.55]
 
 
-def test_each_removal_is_a_step_of_its_own(widget: Locator) -> None:
-    for _ in range(2):
-        widget.get_by_role("button", name="remove", exact=False).nth(1).click()
-    widget.get_by_role("button", name="Undo").click()
-    assert words_of(widget) == ["Your", "starts", "with", "one", "step"]
-
-
 def test_what_belongs_together_is_one_step_to_undo(chapter: Visit, widget: Locator) -> None:
     before = inputs_of(widget)
     word(widget, 2).focus()
@@ -380,20 +353,13 @@ def test_what_belongs_together_is_one_step_to_undo(chapter: Visit, widget: Locat
     assert inputs_of(widget) == before and undo.is_disabled()
 
 
-def test_undo_and_reset_lose_nothing(widget: Locator) -> None:
-    before = inputs_of(widget)
-    undo, reset = (widget.get_by_role("button", name=name) for name in ("Undo", "Reset"))
-    assert undo.is_disabled()
+def test_reset_loses_nothing(widget: Locator) -> None:
     entry(widget, "x", "with", 2).fill("3")
     changed = inputs_of(widget)
-    reset.click()
-    assert inputs_of(widget) == before
+    button(widget, "Reset").click()
     assert problem(widget) == "Reset: done. Undo brings your numbers back."
-    undo.click()
+    button(widget, "Undo").click()
     assert inputs_of(widget) == changed
-    undo.click()
-    assert inputs_of(widget) == before and undo.is_disabled()
-    assert_torch(widget, "self_attention")
 
 
 # ------------------------------------------------------------------ links
@@ -440,19 +406,14 @@ def test_a_link_wins_over_what_is_half_typed(chapter: Visit, widget: Locator) ->
     text = base64.urlsafe_b64encode(json.dumps({"inputs": given, "query": "x"}).encode()).decode()
     word(widget, 1).fill("Yozzur")
     chapter.page.evaluate("hash => { location.hash = hash; }", f"live-self_attention={text}")
-    chapter.page.wait_for_function(
-        "el => el.model.get('inputs').words[0] === 'Your'", arg=widget.element_handle()
-    )
+    until(widget, "el => el.model.get('inputs').words[0] === 'Your'")
     assert word(widget, 1).input_value() == "Your"
     chapter.page.evaluate("location.hash = ''")
     entry(widget, "x", "Your", 1).fill("0.9")
     chapter.page.evaluate("hash => { location.hash = hash; }", f"live-self_attention={text}")
-    chapter.page.wait_for_function(
-        "el => el.model.get('inputs').x[0][0] === 0.43", arg=widget.element_handle()
-    )
+    until(widget, "el => el.model.get('inputs').x[0][0] === 0.43")
     chapter.page.keyboard.press("Tab")
     assert inputs_of(widget) == given
-    assert chapter.console == []
 
 
 @pytest.mark.parametrize(
@@ -473,12 +434,10 @@ def test_a_link_wins_over_what_is_half_typed(chapter: Visit, widget: Locator) ->
     ],
 )
 def test_a_damaged_link_shows_the_chapters_example(opened: Opener, state: str) -> None:
-    visit = opened(f"{CHAPTER}#live-self_attention={state}")
-    widget = visit.widget("self_attention")
+    widget = opened(f"{CHAPTER}#live-self_attention={state}").widget("self_attention")
     assert problem(widget).startswith("The link to this state is damaged.")
     assert problem(widget).endswith("Nothing was changed.")
     assert words_of(widget) == "Your journey starts with one step".split()
-    assert visit.console == []
     entry(widget, "x", "Your", 1).fill("1")
     assert_torch(widget, "self_attention")
 
@@ -487,49 +446,9 @@ def test_a_damaged_link_shows_the_chapters_example(opened: Opener, state: str) -
 
 
 RUNTIME = "its runtime could not be loaded. Check the connection, then press “Try again”."
-GRAPH = (
-    "the graph self_attention could not be loaded. Check the connection, then press “Try again”."
-)
-
-
-@pytest.mark.parametrize(
-    ("blocked", "why"),
-    [
-        ("**/ort/**", RUNTIME),
-        ("**/ort-wasm-simd-threaded.mjs*", RUNTIME),  # asked for by the first graph
-        ("**/*.wasm", RUNTIME),
-        ("**/engine.js*", RUNTIME),
-        ("**/*.onnx", GRAPH),
-    ],
-)
-def test_a_blocked_runtime_loses_nothing_and_can_be_tried_again(
-    context: BrowserContext, site: str, blocked: str, why: str
-) -> None:
-    context.route(blocked, lambda route: route.abort())
-    visit = Visit(context, site, CHAPTER)
-    widget = visit.widget("self_attention")
-    before, numbers = inputs_of(widget), shown(widget, "weights")
-    entry(widget, "x", "Your", 1).fill("2")
-    word(widget, 6).fill("small step")
-    widget.get_by_text("This page cannot compute now").wait_for()
-    settled(widget)
-    failure = widget.locator(".failure").inner_text()
-    assert failure.startswith(f"This page cannot compute now: {why} What you typed is kept")
-    assert where(widget) == "The results shown are older than what you typed."
-    assert torch.equal(shown(widget, "weights"), numbers), "the stored results stay"
-    assert widget.locator(".stale").count() == 1
-    typed = inputs_of(widget)
-    assert typed["x"][0][0] == 2 and typed["words"][-2:] == ["small", "step"]
-
-    context.unroute(blocked)
-    widget.get_by_role("button", name="Try again").click()
-    assert_torch(widget, "self_attention")
-    assert widget.locator(".stale").count() == 0
-    assert widget.locator(".failure").inner_text() == ""
-    assert widget.evaluate("el => el.shadowRoot.activeElement.textContent") == "Reset"
-    for _ in range(3):
-        widget.get_by_role("button", name="Undo").click(force=True)
-    assert inputs_of(widget) == before
+GRAPH = "the graph self_attention"
+MISSING = f"{GRAPH} could not be loaded. Check the connection, then press “Try again”."
+DAMAGED = f"{GRAPH} came damaged: the runtime cannot read it. Press “Try again” to fetch it again"
 
 
 def failure_of(widget: Locator) -> str:
@@ -539,16 +458,47 @@ def failure_of(widget: Locator) -> str:
     return found.inner_text()
 
 
-def test_a_damaged_graph_is_told_from_a_missing_runtime(context: BrowserContext, site: str) -> None:
-    context.route("**/*.onnx", lambda route: route.fulfill(body=b"\x08" * 300))
-    widget = Visit(context, site, CHAPTER).widget("self_attention")
+@pytest.mark.parametrize(
+    ("file", "body", "why"),
+    [
+        ("**/ort/**", None, RUNTIME),
+        ("**/ort-wasm-simd-threaded.mjs*", None, RUNTIME),  # asked for by the first graph
+        ("**/*.wasm", None, RUNTIME),
+        ("**/engine.js*", None, RUNTIME),
+        ("**/*.onnx", None, MISSING),
+        ("**/*.onnx", b"\x08" * 300, DAMAGED),
+    ],
+)
+def test_what_does_not_come_loses_nothing_and_can_be_fetched_again(
+    context: BrowserContext, site: str, file: str, body: bytes | None, why: str
+) -> None:
+    def answer(route: Route) -> None:
+        route.fulfill(body=body) if body else route.abort()
+
+    context.route(file, answer)
+    visit = Visit(context, site, CHAPTER)
+    widget = visit.widget("self_attention")
+    before, numbers = inputs_of(widget), shown(widget, "weights")
     entry(widget, "x", "Your", 1).fill("2")
-    found = failure_of(widget)
-    assert "the graph self_attention came damaged: the runtime cannot read it. Press" in found
-    assert "runtime could not be loaded" not in found
-    context.unroute("**/*.onnx")
+    word(widget, 6).fill("small step")
+    failure = failure_of(widget)
+    assert failure.startswith(f"This page cannot compute now: {why}")
+    assert "What you typed is kept" in failure
+    assert where(widget) == "The results shown are older than what you typed."
+    assert torch.equal(shown(widget, "weights"), numbers), "the stored results stay"
+    assert widget.locator(".stale").count() == 1
+    typed = inputs_of(widget)
+    assert typed["x"][0][0] == 2 and typed["words"][-2:] == ["small", "step"]
+
+    context.unroute(file)
     widget.get_by_role("button", name="Try again").click()
     assert_torch(widget, "self_attention")
+    assert widget.locator(".stale").count() == 0
+    assert widget.locator(".failure").inner_text() == ""
+    assert widget.evaluate("el => el.shadowRoot.activeElement.textContent") == "Reset"
+    for _ in range(3):
+        widget.get_by_role("button", name="Undo").click(force=True)
+    assert inputs_of(widget) == before
 
 
 def patched(context: BrowserContext, before: str, after: str) -> None:
@@ -639,9 +589,8 @@ def test_what_is_out_of_date_is_grey_until_the_answer_is_there(
     held: list[Route] = []
     context.route("**/*.wasm", lambda route: held.append(route))
     visit = Visit(context, site, path)
-    for name in visit.widgets():
-        widget = visit.widget(name)
-        stem = name.rpartition("-")[0] or name
+    widgets = [(visit.widget(name), name.rpartition("-")[0] or name) for name in visit.widgets()]
+    for widget, stem in widgets:
         assert shades(widget) == {1.0} and "true" not in busy(widget)
         touch(widget, stem)
         widget.locator(".stale").wait_for()
@@ -655,9 +604,7 @@ def test_what_is_out_of_date_is_grey_until_the_answer_is_there(
             widget.evaluate("(el, block) => el.scrollIntoView({ block })", place)
             assert on_screen(work)
     held[0].fallback()
-    for name in visit.widgets():
-        widget = visit.widget(name)
-        stem = name.rpartition("-")[0] or name
+    for widget, stem in widgets:
         widget.scroll_into_view_if_needed()  # what is out of sight need not be drawn
         widget.locator(".frame:not(.stale)").wait_for()
         assert_torch(widget, stem)
@@ -837,112 +784,32 @@ def test_a_blocked_runtime_is_not_mentioned_before_an_edit(
     assert where(widget).startswith("Computed by PyTorch. Change")
 
 
-def test_a_blocked_widget_leaves_the_stored_table(context: BrowserContext, site: str) -> None:
-    context.route("**/_static/live-*/ui/parts.js", lambda route: route.abort())
-    visit = Visit(context, site, CHAPTER)
-    stored = visit.page.locator(".tl-live").first
-    stored.get_by_text("The live widget could not be loaded").wait_for()
-    assert "0.24" in stored.locator("table").inner_text()
-
-
-def test_without_javascript_the_stored_table_says_why(browser: Browser, site: str) -> None:
-    with browser.new_context(java_script_enabled=False) as context:
+@pytest.mark.parametrize(
+    ("without", "said"),
+    [
+        ("its scripts", "The live widget could not be loaded"),
+        ("any script", "It comes alive on the course's site with JavaScript on"),
+        ("a server", "make serve"),
+    ],
+)
+def test_a_widget_that_cannot_live_leaves_the_stored_table(
+    browser: Browser, site: str, without: str, said: str
+) -> None:
+    with browser.new_context(java_script_enabled=without != "any script") as context:
+        if without == "its scripts":
+            context.route("**/_static/live-*/ui/parts.js", lambda route: route.abort())
         page = context.new_page()
-        page.goto(f"{site}/{CHAPTER}")
+        page.goto((BUILT / CHAPTER).as_uri() if without == "a server" else f"{site}/{CHAPTER}")
         stored = page.locator(".tl-live").first
-        assert "It comes alive on the course's site with JavaScript on" in stored.inner_text()
-        assert "0.24" in stored.inner_text()
-
-
-def test_a_page_opened_as_a_file_says_why(browser: Browser) -> None:
-    with browser.new_context() as context:
-        page = context.new_page()
-        page.goto((BUILT / CHAPTER).as_uri())
-        stored = page.locator(".tl-live").first
-        stored.get_by_text("make serve").wait_for()
-        assert "0.24" in stored.inner_text()
-
-
-def test_the_keyboard_is_enough(chapter: Visit, widget: Locator) -> None:
-    """From the first word on, Tab reaches each control in turn, and keys operate it."""
-    page = chapter.page
-    word(widget, 1).focus()
-    seen = []
-    for _ in range(120):
-        seen.append(
-            widget.evaluate(
-                """el => { const a = el.shadowRoot.activeElement; return a &&
-                    (a.ariaLabel || a.textContent || a.closest('label')?.textContent).trim(); }"""
-            )
-        )
-        if seen[-1] is None:
-            break
-        page.keyboard.press("Tab")
-    everything = widget.evaluate(
-        """el => [...el.shadowRoot.querySelectorAll('button, input')]
-            .filter((e) => e.checkVisibility() && !e.disabled)
-            .map((e) => (e.ariaLabel || e.textContent || e.closest('label').textContent).trim())"""
-    )
-    assert seen[-1] is None and seen[:-1] == everything
-    entry(widget, "w_q", "1", 2).focus()
-    page.keyboard.press("ArrowUp")
-    widget.get_by_role("checkbox", name="causal").focus()
-    page.keyboard.press("Space")
-    assert inputs_of(widget)["w_q"][0][1] == 0.1 and inputs_of(widget)["causal"]
-    assert_torch(widget, "self_attention")
+        stored.get_by_text(said).wait_for()
+        assert "0.24" in stored.locator("table").inner_text()
 
 
 def test_nothing_clips_a_number(widget: Locator) -> None:
     entry(widget, "w_q", "1", 1).fill("-50")
     entry(widget, "w_k", "2", 2).fill("-12.34")
     assert_torch(widget, "self_attention")
-    clipped = widget.evaluate(
-        """el => [...el.shadowRoot.querySelectorAll('.heat td span, .word input')]
-            .filter((e) => e.scrollWidth > e.clientWidth + 1)
-            .map((e) => e.textContent || e.value)"""
-    )
-    assert clipped == []
-
-
-CLIPPED = """el => [...el.shadowRoot.querySelectorAll('input[type=text]')]
-    .filter((box) => /^[-\\d.e+]+$/.test(box.value) && box.checkVisibility())
-    .map((box) => [box.ariaLabel, box.value, box.scrollWidth - box.clientWidth])"""
-
-
-def test_no_number_is_cut_off_on_a_touch_screen(browser: Browser, site: str) -> None:
-    """There a box has larger letters, since a phone zooms into a page of smaller ones."""
-    checked: dict[str, int] = {}
-    screen: Any = {"width": 375, "height": 800}
-    with browser.new_context(viewport=screen, has_touch=True, is_mobile=True) as context:
-        for path in LIVE_PAGES:
-            visit = Visit(context, site, path)
-            for name in visit.widgets():
-                widget = visit.widget(name)
-                if name == "sampling":  # its own numbers are there when they are chosen
-                    widget.locator("input[name=which]").last.check()
-                for width in (375, 768):
-                    visit.page.set_viewport_size(screen | {"width": width})
-                    boxes = widget.evaluate(CLIPPED)
-                    assert [box for box in boxes if box[2] > 0] == [], (name, width)
-                checked |= {name: len(boxes)} if boxes else {}
-            if path == CHAPTER:
-                entry(visit.widget("self_attention"), "w_q", "1", 1).fill("-12.345")
-                for width in (375, 768):
-                    visit.page.set_viewport_size(screen | {"width": width})
-                    longest = visit.widget("self_attention").evaluate(CLIPPED)
-                    assert [box for box in longest if box[2] > 0] == [], "a typed one neither"
-            visit.page.close()
-    assert checked["start"] == 19 and checked["self_attention"] == checked["self_attention-2"] == 45
-    others = {"kernel_regression", "attention_scoring", "word_order", "positional_encoding"}
-    others |= {"multi_head_attention", "head_cost", "heads", "loss_bench", "sampling"}
-    others |= {"bleu", "decoding", "transformer", "generation", "beam_tree"}
-    assert set(checked) == others | {"start", "self_attention", "self_attention-2"}
-
-
-def test_hostile_markup_stays_text(widget: Locator) -> None:
-    word(widget, 1).fill("<img/src=x>")
-    assert_torch(widget, "self_attention")
-    assert widget.locator("img").count() == 0
+    assert cut_off(widget.locator(".heat td span, .word input")) == []
 
 
 # ------------------------------------------------------------------ sentences and trained models
@@ -1070,14 +937,17 @@ def value(encoder: Locator) -> Locator:
 
 
 def test_the_entry_that_is_chosen_at_first_matters(encoder: Locator) -> None:
-    """As the text above the widget says; see test_the_chapters_bend_changes_the_translation."""
+    """As the text above the widget says, which quotes both translations."""
     said = encoder.locator(".said b")
     assert " ".join(said.all_inner_texts()) == "le chat est heureux . <eos>"
     assert which(encoder).input_value() == "15"
     assert which(encoder).get_attribute("aria-valuetext") == "entry 15, 0.87"
     value(encoder).fill("-1.5")
     assert_torch(encoder, "encoder_decoder")
-    assert " ".join(said.all_inner_texts()) == "un chat est heureux . <eos>"
+    assert " ".join(said.all_inner_texts()) == "un chat est heureux . <eos>", (
+        "with these weights entry 15, moved to −1.5, does something else: choose another entry "
+        "for FIRST in encoder_decoder.js, and rewrite chapter 01's text above the widget"
+    )
     assert "−1.50 (was 0.87)" in encoder.locator(".bend").inner_text()
 
 
@@ -1118,9 +988,7 @@ def test_another_word_is_fed_and_the_model_goes_on_from_it(decoder: Locator) -> 
     choices(decoder, 2).nth(2).check()
     assert_torch(decoder, "seq2seq")
     seen = received(decoder)
-    assert seen["taken"][0] == greedy_words[0] and seen["taken"][1] == seen["likeliest"][1, 2]
-    assert seen["fed"][2] == seen["taken"][1]
-    assert "1 of its words was your choice" in whole(decoder)
+    assert seen["taken"][1] == seen["likeliest"][1, 2]
     decoder.get_by_role("button", name="Back to greedy").click()
     assert_torch(decoder, "seq2seq")
     assert torch.equal(received(decoder)["taken"], greedy_words)
@@ -1145,6 +1013,9 @@ def test_only_what_is_certain_is_a_hundred_per_cent(decoder: Locator) -> None:
 def test_choosing_is_done_by_keyboard_and_the_first_choice_is_greedy_again(
     decoder: Locator,
 ) -> None:
+    """Tab stops once at each step, since its choices are one group; arrows move in it."""
+    groups = decoder.get_by_role("radio").evaluate_all("all => all.map((e) => e.name)")
+    assert len(set(groups)) == len(received(decoder)["taken"])
     choices(decoder, 3).first.focus()
     decoder.page.keyboard.press("ArrowDown")
     assert_torch(decoder, "seq2seq")
@@ -1156,10 +1027,8 @@ def test_choosing_is_done_by_keyboard_and_the_first_choice_is_greedy_again(
 
 def chosen_steps(decoder: Locator) -> list[int]:
     """The steps that are marked as the reader's own choice, counted from 1."""
-    marked = decoder.locator(".steps > li").evaluate_all(
-        "all => all.map((li) => li.matches('.yours'))"
-    )
-    return [step for step, yours in enumerate(marked, 1) if yours]
+    yours = marked(decoder.locator(".steps > li"), ".yours")
+    return [step for step, chosen in enumerate(yours, 1) if chosen]
 
 
 def test_only_the_word_that_was_chosen_is_the_readers_choice(decoder: Locator) -> None:
@@ -1215,21 +1084,6 @@ def test_a_word_that_became_unlikely_is_still_shown(decoder: Locator) -> None:
     assert checked.count() == 1
     names = decoder.evaluate("el => el.model.get('spec').vocabularies.target")
     assert checked.locator(".token").inner_text() == names[int(taken)]
-
-
-def test_a_link_restores_a_sentence_and_its_branch(
-    context: BrowserContext, decoder: Locator, site: str
-) -> None:
-    line(decoder).fill("The old cat sees us!")
-    settled(decoder)
-    choices(decoder, 2).nth(1).check()
-    assert_torch(decoder, "seq2seq")
-    decoder.get_by_role("button", name="Copy link").click()
-    decoder.page.wait_for_function("location.hash.length > 1")
-    other = Visit(context, site, decoder.page.url.removeprefix(f"{site}/")).widget("seq2seq")
-    assert inputs_of(other) == inputs_of(decoder)
-    assert_torch(other, "seq2seq")
-    assert line(other).input_value() == "The old cat sees us!"
 
 
 WEIGHTS_FILE = "**/_static/weights/*.safetensors*"
@@ -1288,16 +1142,13 @@ def test_a_broken_model_is_refused_and_can_be_fetched_again(
     widget = visit.widget("seq2seq")
     before = received(widget)
     line(widget).fill("two women")
-    failure = widget.locator(".failure")
-    failure.get_by_text("This page cannot compute now").wait_for()
-    settled(widget)
-    assert f"the model, bilingual-gru, {message}" in failure.inner_text()
+    assert f"the model, bilingual-gru, {message}" in failure_of(widget)
     assert inputs_of(widget)["source"] == "two women"
     assert all(torch.equal(value, before[name]) for name, value in received(widget).items())
     context.unroute(WEIGHTS_FILE)
     widget.get_by_role("button", name="Try again").click()
     assert_torch(widget, "seq2seq")
-    assert failure.inner_text() == ""
+    assert widget.locator(".failure").inner_text() == ""
     assert any("/hash/sha2.js" in url for url in visit.requests) != secure
 
 
@@ -1308,42 +1159,12 @@ SENTENCES = sorted(  # texts of characters have tests of their own
 )
 
 
-def first_line(widget: Locator) -> Locator:
-    return widget.locator("input.line").first
-
-
-@pytest.mark.parametrize("stem", SENTENCES)
-def test_the_keyboard_reaches_all_of_it(opened: Opener, stem: str) -> None:
-    visit = opened(page_of(stem))
-    widget = visit.widget(stem)
-    first_line(widget).fill("two women")
-    assert_torch(widget, stem)
-    seen = set()
-    for _ in range(120):
-        place = widget.evaluate(
-            """el => { const a = el.shadowRoot.activeElement; if (!a) return -1;
-                a.seen = true; return a.type === 'radio' ? a.name : 0; }"""
-        )
-        if place == -1:
-            break
-        seen.add(place)
-        visit.page.keyboard.press("Tab")
-    missed = widget.evaluate(
-        """el => [...el.shadowRoot.querySelectorAll('button, input, select, summary, [tabindex]')]
-            .filter((e) => e.checkVisibility() && !e.disabled && !e.seen && e.type !== 'radio')
-            .map((e) => e.outerHTML)"""
-    )
-    assert place == -1 and missed == []
-    if stem == "seq2seq":  # a group of choices is one stop; arrows move in it
-        assert len(seen - {0}) == len(received(widget)["taken"])
-
-
 @pytest.mark.parametrize("stem", SENTENCES)
 def test_hostile_sentences_stay_text(opened: Opener, stem: str) -> None:
-    visit = opened(page_of(stem))
-    widget = visit.widget(stem)
-    first_line(widget).fill("<img src=x onerror=alert(1)> </script>")
+    widget = opened(page_of(stem)).widget(stem)
+    first_line = widget.locator("input.line").first
+    first_line.fill("<img src=x onerror=alert(1)> </script>")
     assert_torch(widget, stem)
-    first_line(widget).fill("<img/src=x/onerror=alert(2)> " + "<b>" * 9)  # refused, with a message
+    first_line.fill("<img/src=x/onerror=alert(2)> " + "<b>" * 9)  # refused, with a message
     assert problem(widget) != ""
-    assert widget.locator("img, b b").count() == 0 and visit.console == []
+    assert widget.locator("img, b b").count() == 0

@@ -16,11 +16,8 @@ from browsing import (
     WIDGETS,
     Opener,
     Visit,
-    assert_torch,
-    inputs_of,
     problem,
     settled,
-    word,
 )
 from playwright.sync_api import Browser, BrowserContext, Route
 from refresh import CHAPTERS
@@ -212,50 +209,18 @@ def test_maths_is_ready(path: str) -> None:
     assert "MathJax" not in html and "katex-error" not in html
 
 
-@pytest.mark.parametrize("path", PAGES[1:])
+@pytest.mark.parametrize("path", PAGES[1:] + THEME_PAGES)
 def test_on_a_phone_nothing_is_out_of_reach(browser: Browser, site: str, path: str) -> None:
+    """What is in widgets, test_every_widget.py reaches for."""
     with browser.new_context(
         viewport={"width": 375, "height": 700}, has_touch=True, is_mobile=True
     ) as context:
         visit = Visit(context, site, path)
-        names = visit.widgets()  # a table that is alive may be wider than the one that was stored
+        visit.widgets()  # a table that is alive may be wider than the one that was stored
         for width in (320, 375):  # the narrowest phone, too, does not scroll sideways
             visit.page.set_viewport_size({"width": width, "height": 700})
             visit.page.evaluate(DRAWN)
             assert visit.page.evaluate("document.documentElement.scrollWidth") == width
-        for name in names:
-            widget = visit.widget(name)
-            stem = name.rpartition("-")[0] or name
-            if stem == "sampling":  # its words are there when they are chosen
-                widget.locator("input[name=which]").last.tap()
-            if WIDGETS[stem].sentences():
-                for box in widget.locator(":is(input, textarea).line:visible").all():
-                    box.fill("W" * 400)  # too long: the message takes room, but not sideways
-                    assert problem(widget) != ""
-                    assert visit.page.evaluate("document.documentElement.scrollWidth") == 375
-                    short = box.evaluate("box => box.tagName === 'TEXTAREA'")  # 40 characters fit
-                    box.fill("incomprehensibilities of " + "pretty cats, " * (1 if short else 4))
-            elif "words" not in inputs_of(widget):
-                for button in widget.get_by_role("button", name="Add a").all():
-                    button.tap()
-            else:
-                word(widget, 1).tap()
-                widget.get_by_role("button", name="Add word").tap()
-                word(widget, 7).fill("incomprehensibilities")
-            for box in widget.get_by_role("checkbox").all():
-                box.tap()
-            assert_torch(widget, stem)
-            assert visit.page.evaluate("document.documentElement.scrollWidth") == 375
-            small = widget.evaluate(
-                """el => [...el.shadowRoot.querySelectorAll('button, input, a')]
-                    .filter((e) => e.checkVisibility())
-                    .map((e) => [e, e.getBoundingClientRect()])
-                    .filter(([e, box]) => box.width < 24 || box.height < 24
-                        || (box.right > 375 && !e.closest('.scroll')))
-                    .map(([e, { width, height, right }]) =>
-                        [e.outerHTML.slice(0, 80), width, height, right])"""
-            )
-            assert small == []
 
 
 def late(route: Route) -> None:
@@ -341,15 +306,6 @@ def test_a_link_into_the_page_stays_where_it_lands(
     visit.page.wait_for_function("!document.querySelector('section.measured')")
     tops.append((heading.bounding_box() or {"y": -1})["y"])
     assert 0 < min(tops) <= max(tops) <= min(tops) + 1 < 200, tops
-
-
-@pytest.mark.parametrize("path", THEME_PAGES)
-def test_the_narrowest_phone_does_not_scroll_sideways(
-    browser: Browser, site: str, path: str
-) -> None:
-    with browser.new_context(viewport={"width": 320, "height": 600}, is_mobile=True) as context:
-        page = Visit(context, site, path).page
-        assert page.evaluate("document.documentElement.scrollWidth") == 320
 
 
 # Half a second, by the page's own frames, in which it has not scrolled.

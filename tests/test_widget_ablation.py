@@ -4,7 +4,6 @@ import json
 import random
 import re
 from functools import cache
-from typing import Any
 
 import pytest
 import torch
@@ -12,10 +11,15 @@ from browsing import (
     Opener,
     Visit,
     assert_torch,
-    hold_inputs,
+    button,
+    cut_off,
+    drawn,
+    hold,
+    in_module,
     inputs_of,
     line,
-    missed_by_tab,
+    marked,
+    models_asked_for,
     page_of,
     problem,
     received,
@@ -40,14 +44,15 @@ from tinylib.widgets.transformer.ablation import (
     Ablated,
     AblationWidget,
     common,
-    speak,
     wrong_words,
 )
-from tinylib.widgets.transformer.transformer import read
 from tinylib.widgets.translator import MOST_STEPS, translator
 
 STEM = "ablation"
 NAMES = list(MODELS)
+EXACT = {
+    name: [results(name)["figures"][split]["exact_match"] for split in SPLITS] for name in NAMES
+}
 SENTENCE = "the good white horses do not wait for the boys ."
 TRUE = "les bons chevaux blancs n' attendent pas les garçons ."
 GIVEN = {english: french for pairs in held_out().values() for english, french in pairs.items()}
@@ -78,32 +83,10 @@ def test_each_model_was_trained_without_what_its_name_says() -> None:
         assert translator(name).target.tokens == translator(NAMES[0]).target.tokens
 
 
-def test_the_figures_are_the_recorded_ones() -> None:
-    found = AblationWidget.facts()["models"]
-    for name, model in zip(NAMES, found, strict=True):
-        figures = results(name)["figures"]
-        assert model["exact"] == [figures[split]["exact_match"] for split in SPLITS]
-        assert model["head"] == figures["head"]
-    exact = {name: model["exact"][0] for name, model in zip(NAMES, found, strict=True)}
-    assert exact["bilingual-no-residual"] < 0.1 < exact["bilingual-no-positions"] < 0.9
-    assert exact["bilingual-transformer"] > 0.98, "the whole story that the page tells"
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("name", NAMES)
-def test_the_exported_steps_are_the_model(name: str) -> None:
-    model = translator(name).model
-    for S in (1, 7, 17):
-        rng = torch.Generator().manual_seed(S)
-        source = torch.randint(4, 100, (S,), generator=rng)
-        state = model.start(source[None], torch.tensor([S]))
-        keys, values, _ = read(model, source)
-        seen = [keys[:, :, :0], values[:, :, :0]]
-        for token in torch.randint(0, 100, (5, 1), generator=rng):
-            log_probs, *seen, cross = speak(model, token, keys, values, *seen)
-            logits, state = model.step(state, token)
-            torch.testing.assert_close(log_probs, logits.log_softmax(-1), rtol=1e-4, atol=1e-4)
-            torch.testing.assert_close(cross.sum(-1), torch.ones(1, 2, 4))
+def test_the_figures_tell_the_story_of_the_page() -> None:
+    exact = [EXACT[NAMES[place(part)]][0] for part in ("no-residual", "no-positions")]
+    assert exact[0] < 0.1 < exact[1] < 0.9
+    assert EXACT["bilingual-transformer"][0] > 0.98
 
 
 @pytest.mark.parametrize("variant", range(len(NAMES)))
@@ -125,44 +108,11 @@ def test_it_writes_what_greedy_search_says_and_shows_where_it_looked(variant: in
         assert gold[: len(said)] == alignment(words, said)
 
 
-def test_what_is_missing_is_seen_in_the_french() -> None:
-    """The chapter's sentence: without residuals a stammer, without positions who waits for whom."""
-    said = [" ".join(french(ablated(SENTENCE, variant))) for variant in range(len(NAMES))]
-    assert said[place("transformer")] == TRUE
-    assert said[place("no-positions")] == "les garçons n' attendent pas les bons chevaux blancs ."
-    assert len(set(french(ablated(SENTENCE, place("no-residual"))))) <= 2
-    wrong = [
-        word
-        for word, bad in zip(
-            said[place("no-positions")].split(),
-            ablated(SENTENCE, place("no-positions")).wrong.tolist(),
-            strict=False,
-        )
-        if bad
-    ]
-    assert wrong == "garçons bons chevaux blancs".split()
-
-
 # ------------------------------------------------------------------ the judgement
 
 
-@pytest.mark.parametrize(
-    ("words", "others", "kept"),
-    [
-        ("", "a b", {}),
-        ("a b c", "a b c", {0: 0, 1: 1, 2: 2}),
-        ("a x c", "a b c", {0: 0, 2: 2}),
-        ("b a", "a b", {1: 0}),  # of two that are equally long the one whose word comes later
-        ("a a b", "a b", {0: 0, 2: 1}),
-        ("x y", "a b", {}),
-        ("c d a b", "a b c d", {2: 0, 3: 1}),
-    ],
-)
-def test_what_two_sentences_have_in_common(words: str, others: str, kept: dict[int, int]) -> None:
-    assert common(words.split(), others.split()) == kept
-
-
 def test_a_common_subsequence_is_one_and_is_longest() -> None:
+    """Of two that are equally long, the one whose word comes later."""
     rng = random.Random(0)
 
     def longest(a: str, b: str) -> int:
@@ -178,6 +128,9 @@ def test_a_common_subsequence_is_one_and_is_longest() -> None:
         assert list(kept) == sorted(kept) and list(kept.values()) == sorted(kept.values())
         assert all(a[i] == b[j] for i, j in kept.items())
         assert len(set(kept.values())) == len(kept) == longest(a, b)
+    assert common("b a".split(), "a b".split()) == {1: 0}
+    assert common("a a b".split(), "a b".split()) == {0: 0, 2: 1}
+    assert common("c d a b".split(), "a b c d".split()) == {2: 0, 3: 1}
 
 
 def test_wrong_is_what_the_grammar_would_not_say() -> None:
@@ -215,29 +168,8 @@ def test_the_stored_table_has_a_row_for_each_model() -> None:
     assert [name for name, _ in rows] == [name for name, _ in MODELS.values()]
     for name, (_, cells) in zip(NAMES, rows, strict=True):
         numbers = [float(n) for n in re.findall(r"<td>(.*?)</td>", cells)]
-        exact = [results(name)["figures"][split]["exact_match"] for split in SPLITS]
-        assert numbers == pytest.approx([100 * share for share in exact], abs=0.051)
+        assert numbers == pytest.approx([100 * share for share in EXACT[name]], abs=0.051)
     assert "by without positions: “les garçons n&#x27; attendent pas" in html
-
-
-@pytest.mark.parametrize(
-    ("inputs", "message"),
-    [
-        (dict(source=""), "source has 0 words: give 1 to 17"),
-        (dict(source="cat " * 18), "source has 18 words: give 1 to 17"),
-        (dict(source="x" * 25), "25 letters: 24 at most"),
-        (dict(source=3), "source must be a sentence"),
-        (dict(source=SENTENCE, variant=6), "variant must lie between 0 and 5"),
-        (dict(source=SENTENCE, variant=-1), "variant must lie between 0 and 5"),
-        (dict(source=SENTENCE, variant=0.5), "variant must hold whole numbers"),
-        (dict(source=SENTENCE, variant=[0]), "variant has 1 axes but needs 0"),
-    ],
-)
-def test_bad_input_is_refused_in_words(
-    inputs: dict[str, Any], message: str, unchecked: None
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        AblationWidget(**inputs)
 
 
 # ------------------------------------------------------------------ in the page
@@ -246,8 +178,7 @@ def test_bad_input_is_refused_in_words(
 @pytest.fixture
 def widget(visit: Visit) -> Locator:
     widget = visit.widget(STEM)
-    hold_inputs(widget, {"source": SENTENCE, "variant": 0})
-    settled(widget)
+    hold(widget, {"source": SENTENCE, "variant": 0})
     return widget
 
 
@@ -280,9 +211,7 @@ def test_every_model_says_what_torch_says(widget: Locator) -> None:
         values = ablated(SENTENCE, variant)
         ended = values.tokens[-1] == EOS
         assert said(widget) == french(values) + ([] if ended else ["…"])
-        bad = widget.locator(".french:not(.truth) li").evaluate_all(
-            "all => all.map((li) => li.matches('.amiss'))"
-        )
+        bad = marked(widget.locator(".french:not(.truth) li"), ".amiss")
         assert bad[: len(french(values))] == values.wrong[: len(french(values))].tolist()
         _, built = list(MODELS.values())[variant]
         trained = (
@@ -296,10 +225,8 @@ def test_every_model_says_what_torch_says(widget: Locator) -> None:
 def test_the_maps_are_those_of_each_head(widget: Locator) -> None:
     cross = ablated(SENTENCE).cross
     T, L, H, S = cross.shape
-    drawn = widget.locator(".small canvas").evaluate_all("all => all.map((c) => [...c.values])")
-    torch.testing.assert_close(
-        torch.tensor(drawn), cross.permute(1, 2, 0, 3).reshape(L * H, T * S), rtol=1e-4, atol=1e-5
-    )
+    maps = cross.permute(1, 2, 0, 3).flatten()
+    torch.testing.assert_close(drawn(widget, ".small canvas"), maps, rtol=1e-4, atol=1e-5)
     counts = widget.locator(".small .count").all_inner_texts()
     gold = ablated(SENTENCE).gold
     known = [t for t in range(T) if gold[t].any()]
@@ -308,19 +235,13 @@ def test_the_maps_are_those_of_each_head(widget: Locator) -> None:
     assert counts == [f"{hit} of {len(known)}" for hit in hits]
     widget.locator("input[name=head][value='2']").check(force=True)
     assert widget.locator(".word-map caption").inner_text() == "Layer 0, head 2: its weights"
-    assert (
-        widget.locator(".aimed")
-        .inner_text()
-        .startswith(f"For {hits[2]} of the {len(known)} words whose origin is known")
-    )
-    rows = widget.locator(".word-map tbody tr").evaluate_all(
-        "all => all.map((tr) => [...tr.querySelectorAll('td')].map((td) => td.textContent))"
-    )
-    for row, shares in zip(rows, looks[:, 2].tolist(), strict=True):
-        assert [float(text or 0) for text in row] == pytest.approx(shares, abs=0.0051)
+    aimed = widget.locator(".aimed").inner_text()
+    assert aimed.startswith(f"For {hits[2]} of the {len(known)} words whose origin is known")
+    numbers = [float(n or 0) for n in widget.locator(".word-map tbody td").all_text_contents()]
+    assert numbers == pytest.approx(looks[:, 2].flatten().tolist(), abs=0.0051)
     choose(widget, place("no-positions"))
     assert head(widget) == 2, "the reader's choice stays"
-    widget.get_by_role("button", name="Reset").click()
+    button(widget, "Reset").click()
     settled(widget)
     figures = results(NAMES[inputs_of(widget)["variant"]])["figures"]["head"]
     assert head(widget) == 4 * figures["layer"] + figures["head"]
@@ -334,11 +255,12 @@ def test_it_is_told_what_is_wrong(widget: Locator) -> None:
         "All its words are the grammar's, but 4 of the 10 stand in the wrong place: "
         "“garçons”, “bons”, “chevaux” and “blancs”."
     )
+    assert " ".join(said(widget)) == "les garçons n' attendent pas les bons chevaux blancs ."
     assert " ".join(widget.locator(".truth li").all_inner_texts()) == TRUE
     lost = widget.locator(".truth .lost").all_inner_texts()
     assert lost == "bons chevaux blancs garçons".split()
     choose(widget, place("no-residual"))
-    assert "words are wrong: " in verdict(widget)
+    assert "words are wrong: " in verdict(widget) and len({*said(widget)} - {"…"}) <= 2
     tried = here(widget)
     assert (tried[0], tried[place("no-positions")]) == ("✓", "4 wrong")
     assert tried[place("no-residual")].endswith(" wrong") and tried.count("") == 3
@@ -392,87 +314,55 @@ def test_a_share_is_rounded_as_in_the_chapter(widget: Locator) -> None:
     """0.7125 is 71.2 by Python's rounding, which the chapter's tables go by."""
     rows = widget.locator(".models tbody tr").all()
     found = [row.locator("td:not(.here)").all_inner_texts() for row in rows]
-    exact = [[results(name)["figures"][split]["exact_match"] for split in SPLITS] for name in NAMES]
-    assert found == [[f"{100 * share:.1f}" for share in shares] for shares in exact]
+    assert found == [[f"{100 * share:.1f}" for share in EXACT[name]] for name in NAMES]
 
 
 def test_the_page_judges_as_python_does(visit: Visit) -> None:
     """Held-out sentences with what models made of them, and jumbles of their words."""
-    rng, pairs = random.Random(0), []
-    for variant in (0, place("no-positions")):
-        model = translator(NAMES[variant])
-        answers = translate(*model, [text.split() for text in GIVEN])
-        pairs += list(zip([text.split() for text in GIVEN], answers, strict=True))
+    rng, some = random.Random(0), bilingual().test[:100]
+    pairs: list[tuple[list[str], list[str]]] = []
+    for part, more in (("transformer", []), ("no-positions", some)):
+        texts = [*(text.split() for text in GIVEN), *(list(pair.source) for pair in more)]
+        pairs += zip(texts, translate(*translator(f"bilingual-{part}"), texts), strict=True)
     pairs += [
         (source, rng.choices(words or ["<unk>"], k=rng.randrange(14))) for source, words in pairs
     ]
-    some = bilingual().test[:100]
     pairs += [(list(p.source), rng.sample(p.target, len(p.target))) for p in some]
-    answers = translate(*translator("bilingual-no-positions"), [list(p.source) for p in some])
-    pairs += [(list(p.source), answer) for p, answer in zip(some, answers, strict=True)]
     rule = "({ surplus }, [book, [source, target]]) => surplus(book, source, target)"
     found = in_node(PAGE / "dictionary.js", rule, dictionary()._asdict(), pairs)
     assert found == [surplus(*pair) for pair in pairs]
     assert 0.05 < sum(map(any, found)) / len(found) < 0.95
     spec = json.loads(json.dumps(AblationWidget(SENTENCE).spec))
-    found = visit.page.evaluate(
-        """async ([spec, pairs]) => {
-            const host = document.querySelector("script[src*='/host.js']").src;
-            const { wrongWords } = await import(new URL('../transformer/ablation.js', host));
-            return pairs.map(([source, target]) => wrongWords(spec, source, target));
-        }""",
-        [spec, pairs],
-    )
+    rule = """({ wrongWords }, [spec, pairs]) =>
+        pairs.map(([source, target]) => wrongWords(spec, source, target))"""
+    found = in_module(visit.page, AblationWidget.view(), rule, [spec, pairs])
     assert found == [wrong_words(*pair) for pair in pairs]
 
 
-def test_all_of_it_is_reached_by_keyboard(widget: Locator) -> None:
-    line(widget).focus()
-    assert missed_by_tab(widget) == []
-    widget.locator("input[name=variant]:checked").press("ArrowDown")
-    assert_torch(widget, STEM)
-    assert inputs_of(widget)["variant"] == 1
-    before = head(widget)
-    widget.locator("input[name=head]:checked").press("ArrowLeft")
-    assert head(widget) == before - 1
-
-
-def test_a_narrow_page_shows_all_of_it(opened: Opener) -> None:
-    visit = opened(page_of(STEM), width=375)
-    widget = visit.widget(STEM)
-    hold_inputs(widget, {"source": max(GIVEN, key=len), "variant": place("no-positions")})
-    assert_torch(widget, STEM)
-    assert visit.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    clipped = widget.evaluate(
-        """el => [...el.shadowRoot.querySelectorAll('.models td, .models th span, .count')]
-            .filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.textContent)"""
-    )
-    assert clipped == []
+def test_a_narrow_page_cuts_nothing_off(opened: Opener) -> None:
+    widget = opened(page_of(STEM), width=375).widget(STEM)
+    hold(widget, {"source": max(GIVEN, key=len), "variant": place("no-positions")})
+    assert cut_off(widget.locator(".models td, .models th span, .count")) == []
 
 
 # ------------------------------------------------------------------ which files are loaded
-
-FILES = "**/_static/weights/*.safetensors*"
-
-
-def asked(visit: Visit) -> list[str]:
-    found = [re.search(r"/weights/([^/]+)\.safetensors", url) for url in visit.requests]
-    return [match[1] for match in found if match]
 
 
 def test_only_the_chosen_model_is_loaded(context: BrowserContext, site: str) -> None:
     visit = Visit(context, site, page_of(STEM))
     widget = visit.widget(STEM)
-    assert asked(visit) == []
+    assert models_asked_for(visit) == []
     line(widget).fill("two women sleep .")
     assert_torch(widget, STEM)
-    assert asked(visit) == [NAMES[0]]
-    choose(widget, place("no-scale"))
-    assert asked(visit) == [NAMES[0], "bilingual-no-scale"]
-    choose(widget, 0)
-    choose(widget, place("no-scale"))
-    assert asked(visit) == [NAMES[0], "bilingual-no-scale"], "each once"
-    assert visit.console == [] and visit.foreign == []
+    assert models_asked_for(visit) == [NAMES[0]]
+    for variant in (place("no-scale"), 0, place("no-scale")):
+        choose(widget, variant)
+    assert models_asked_for(visit) == [NAMES[0], "bilingual-no-scale"], "each once"
+    button(widget, "Copy link").click()
+    visit.page.wait_for_function("location.hash.length > 1")
+    other = Visit(context, site, visit.page.url.removeprefix(f"{site}/"))
+    assert_torch(other.widget(STEM), STEM)
+    assert models_asked_for(other) == ["bilingual-no-scale"], "the others are not needed"
 
 
 def test_a_model_that_does_not_come_holds_up_nothing(context: BrowserContext, site: str) -> None:
@@ -481,8 +371,7 @@ def test_a_model_that_does_not_come_holds_up_nothing(context: BrowserContext, si
     context.route("**/bilingual-no-norm.safetensors*", lambda route: held.append(route))
     visit = Visit(context, site, page_of(STEM))
     widget = visit.widget(STEM)
-    hold_inputs(widget, {"source": SENTENCE, "variant": 0})
-    settled(widget)
+    hold(widget, {"source": SENTENCE, "variant": 0})
     with visit.page.expect_request("**/bilingual-no-norm*"):
         widget.locator(f"input[name=variant][value='{place('no-norm')}']").check()
     bar = widget.get_by_role("progressbar")
@@ -512,51 +401,26 @@ def test_a_model_that_does_not_come_holds_up_nothing(context: BrowserContext, si
     assert here(widget)[place("no-scale")] == "✓"
 
 
-def test_a_long_computation_lets_the_page_live_and_is_given_up_for_newer_inputs(
-    visit: Visit, widget: Locator
-) -> None:
-    done, beats, long, short = widget.evaluate(
-        """async (el) => {
-            const host = document.querySelector("script[src*='/host.js']").src;
-            const { run } = await import(new URL('engine.js', host));
-            const { program } = await import(new URL('../transformer/ablation.js', host));
-            const [spec, inputs] = [el.model.get('spec'), el.model.get('inputs')];
-            let [steps, beats] = [0, 0];
-            const slow = (count) => async (step, values) => {
-                for (steps = 0; steps < count; steps += 1) {
-                    const start = performance.now();
-                    while (performance.now() - start < 20);
-                    await step('transformer-read', { source: [5] });
-                }
-                return program(step, values, spec);
-            };
-            const { port1, port2 } = new MessageChannel(); // what else the page has to do
-            port1.onmessage = () => { beats += 1; port2.postMessage(''); };
-            port2.postMessage('');
-            const done = await run(spec, inputs, slow(10)) !== null && steps;
-            const heard = beats;
-            const long = [await run(spec, inputs, slow(10), () => true), steps];
-            const short = await run(spec, inputs, program, () => false) !== null;
-            port1.close();
-            return [done, heard, long, short];
-        }"""
-    )
-    assert (done, short) == (10, True) and beats > 0
-    assert long[0] is None and long[1] < 10
-
-
-def test_a_link_restores_the_sentence_and_the_model(
-    context: BrowserContext, site: str, visit: Visit, widget: Locator
-) -> None:
-    visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    choose(widget, place("no-scale"))
-    line(widget).fill("the cat sees us .")
-    assert_torch(widget, STEM)
-    widget.get_by_role("button", name="Copy link").click()
-    widget.get_by_text("in the clipboard").wait_for()
-    link = visit.page.evaluate("navigator.clipboard.readText()")
-    other = Visit(context, site, link.removeprefix(f"{site}/"))
-    again = other.widget(STEM)
-    assert_torch(again, STEM)
-    assert inputs_of(again) == inputs_of(widget)
-    assert asked(other) == ["bilingual-no-scale"], "the others are not needed"
+def test_a_long_computation_is_given_up_for_newer_inputs(visit: Visit, widget: Locator) -> None:
+    """That the page can be used meanwhile is tested with the widget of the Transformer."""
+    rule = """async ({ program }, el, run) => {
+        const [spec, inputs] = [el.model.get('spec'), el.model.get('inputs')];
+        let steps = 0;
+        const slow = async (step, values) => {
+            for (steps = 0; steps < 10; steps += 1) {
+                const start = performance.now();
+                while (performance.now() - start < 20);
+                await step('transformer-read', { source: [5] });
+            }
+            return program(step, values, spec);
+        };
+        const runs = [];
+        for (const newer of [undefined, () => true, () => false]) {
+            runs.push([await run(spec, inputs, slow, newer) !== null, steps]);
+        }
+        return runs;
+    }"""
+    runs = in_module(visit.page, AblationWidget.view(), rule, widget.element_handle())
+    alone, given_up, newest = runs
+    assert alone == newest == [True, 10]
+    assert not given_up[0] and given_up[1] < 10

@@ -1,21 +1,21 @@
 """Three scores for the same keys: what they compute, and what width and temperature do to them."""
 
-import re
 from itertools import pairwise
 from typing import Any
 
 import pytest
 import torch
 from browsing import (
-    Opener,
     Visit,
     assert_torch,
+    button,
+    cut_off,
     inputs_of,
-    missed_by_tab,
-    page_of,
+    paste,
     problem,
     received,
     settled,
+    until,
 )
 from playwright.sync_api import Locator
 
@@ -26,39 +26,26 @@ from tinylib.widgets.attention_scoring.attention_scoring import (
     slope,
 )
 
+STEM = "attention_scoring"
 QUERY, KEYS = [1.0, 2.0], [[1.0, 0.0], [0.0, 1.0], [-1.0, 1.0]]
 VALUES, W_V = [[1.0, 0.0], [0.0, 1.0], [2.0, 2.0]], [0.5, -0.5]
-
-
-def scoring(**changes: Any) -> AttentionScoringWidget:
-    inputs: dict[str, Any] = dict(query=QUERY, keys=KEYS, values=VALUES, w_v=W_V, temperature=1)
-    return AttentionScoringWidget(**{**inputs, **changes})
+GIVEN: dict[str, Any] = dict(query=QUERY, keys=KEYS, values=VALUES, w_v=W_V)
 
 
 # ------------------------------------------------------------------ the numbers
 
 
 def test_the_scores_are_the_chapters() -> None:
-    seen = scoring(temperature=2.5).values()
+    seen = AttentionScoringWidget(**GIVEN, temperature=2.5).values()
     q, k, v = torch.tensor([QUERY]), torch.tensor(KEYS), torch.tensor(VALUES)
-    scores = torch.cat(
-        [additive_score(q, k, torch.tensor(W_V)), dot_score(q, k), scaled_dot_score(q, k)]
-    )
+    additive = additive_score(q, k, torch.tensor(W_V))
+    scores = torch.cat([additive, dot_score(q, k), scaled_dot_score(q, k)])
     torch.testing.assert_close(seen["scores"], scores)
     assert seen["scores"][1].tolist() == [1, 2, 1]
     weights = (scores / 2.5).softmax(-1)
     torch.testing.assert_close(seen["weights"], weights)
     torch.testing.assert_close(seen["largest"], weights.max(-1).values)
     torch.testing.assert_close(seen["output"], weights @ v)
-
-
-def test_temperature_does_to_the_dot_product_what_scaling_does() -> None:
-    g = torch.Generator().manual_seed(0)
-    query, w_v = torch.randn(2, 13, generator=g)
-    given = dict(query=query, keys=torch.randn(7, 13, generator=g), w_v=w_v, values=[[1, 2]] * 7)
-    warm, scaled = scoring(**given, temperature=13**0.5).values(), scoring(**given).values()
-    for name in ("weights", "largest", "slope", "output"):
-        torch.testing.assert_close(warm[name][1], scaled[name][2])
 
 
 def test_the_slope_is_the_largest_entry_of_the_softmaxs_jacobian() -> None:
@@ -70,7 +57,7 @@ def test_the_slope_is_the_largest_entry_of_the_softmaxs_jacobian() -> None:
 
 
 def test_the_stored_table_shows_the_weights() -> None:
-    widget = scoring()
+    widget = AttentionScoringWidget(**GIVEN, temperature=1)
     weights, html = widget.values()["weights"], widget._html()
     for name, row in zip(("additive", "dot", "scaled dot"), weights, strict=True):
         cells = "".join(f"<td>{w:.2f}</td>" for w in row.tolist())
@@ -78,47 +65,16 @@ def test_the_stored_table_shows_the_weights() -> None:
     assert "weights of 3 keys 2 wide" in html
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        (dict(temperature=0), "temperature must lie between 0.1 and 10"),
-        (dict(temperature=float("inf")), "temperature holds NaN or an infinite number"),
-        (dict(query=[1.0, float("nan")]), "query holds NaN"),
-        (dict(query=[1.0]), "keys is 3 × 2 but needs 3 × 1"),
-        (dict(w_v=[1.0] * 3), "w_v is 3 but needs 2"),
-        (dict(values=VALUES[:2]), "values is 2 × 2 but needs 3 × 2"),
-        (dict(query=[], keys=[[]] * 3, w_v=[]), "query is empty"),
-        (dict(keys=[], values=[]), "keys"),
-        (dict(query=[0] * 17, keys=[[0] * 17] * 3, w_v=[0] * 17), "17 entries along k: give 1 to"),
-        (dict(keys=KEYS * 3, values=VALUES * 3), "9 entries along S: give 1 to 8"),
-    ],
-)
-def test_bad_input_is_refused_in_words(
-    changes: dict[str, Any], message: str, unchecked: None
-) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        scoring(**changes)
-
-
 # ------------------------------------------------------------------ in the page
 
 
 @pytest.fixture
-def visit(opened: Opener) -> Visit:
-    return opened(page_of("attention_scoring"))
-
-
-@pytest.fixture
 def widget(visit: Visit) -> Locator:
-    return visit.widget("attention_scoring")
+    return visit.widget(STEM)
 
 
 def width(widget: Locator) -> Locator:
     return widget.get_by_role("slider", name="width k")
-
-
-def temperature(widget: Locator) -> Locator:
-    return widget.get_by_role("slider", name="temperature")
 
 
 def entry(widget: Locator, name: str) -> Locator:
@@ -136,7 +92,7 @@ def test_wide_dot_products_settle_on_one_key(widget: Locator) -> None:
     path = [received(widget)["largest"][1]]
     for k in range(len(inputs_of(widget)["query"]) + 1, WIDEST + 1):
         width(widget).fill(str(k))
-        assert_torch(widget, "attention_scoring")
+        assert_torch(widget, STEM)
         path.append(received(widget)["largest"][1])
     assert path[0] < 0.5, "at first no key has most of the weight"
     assert all(after > before - 0.05 for before, after in pairwise(path))
@@ -147,8 +103,8 @@ def test_wide_dot_products_settle_on_one_key(widget: Locator) -> None:
     key = int(wide["weights"][1].argmax()) + 1
     assert verdict(widget).startswith(f"The dot product gives key {key} the weight 0.9")
     assert "divided by √16 = 4," in verdict(widget) and "At temperature" not in verdict(widget)
-    temperature(widget).fill("4")
-    assert_torch(widget, "attention_scoring")
+    widget.get_by_role("slider", name="temperature").fill("4")
+    assert_torch(widget, STEM)
     cooled = received(widget)
     torch.testing.assert_close(cooled["weights"][1], wide["weights"][2])
     assert "At temperature 4.00, about √16, the dot product weighs as" in verdict(widget)
@@ -162,11 +118,11 @@ def test_columns_out_of_sight_are_hinted_at(visit: Visit, widget: Locator, pixel
     visit.page.set_viewport_size({"width": pixels, "height": 800})
     stack = widget.locator(".stack")
     width(widget).fill("2")
-    visit.page.wait_for_function(f"el => !({FADES})(el)", arg=stack.element_handle())
+    until(stack, f"el => !({FADES})(el)")
     width(widget).fill("16")
-    visit.page.wait_for_function(FADES, arg=stack.element_handle())
+    until(stack, FADES)
     stack.evaluate("el => { el.scrollLeft = el.scrollWidth; }")
-    visit.page.wait_for_function(f"el => !({FADES})(el)", arg=stack.element_handle())
+    until(stack, f"el => !({FADES})(el)")
     last, head = entry(widget, "query 16"), stack.locator("th[scope=row]").first
     right, left, around = (place.bounding_box() for place in (last, head, stack))
     assert right and left and around
@@ -184,32 +140,27 @@ def test_on_a_phone_the_cards_stand_side_by_side_below_the_sliders(
     slider, first = width(widget).bounding_box(), boxes[0]
     assert slider and first and {box["y"] for box in boxes if box} == {first["y"]}
     assert first["y"] + first["height"] - slider["y"] < 500, "seen while the slider moves"
-    for card in widget.locator(".scoring").all():
-        assert card.evaluate("el => el.scrollWidth <= el.clientWidth")
-        cells = card.locator("td, th").evaluate_all(
-            "all => all.filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.textContent)"
-        )
-        assert cells == []
+    assert cut_off(widget.locator(".scoring, .scoring :is(td, th)")) == []
 
 
 def test_what_is_cut_off_comes_back(widget: Locator) -> None:
     entry(widget, "keys of 2, 4").fill("3.25")
     width(widget).fill("16")
-    assert_torch(widget, "attention_scoring")
+    assert_torch(widget, STEM)
     wide = inputs_of(widget)
     assert wide["keys"][1][3] == 3.25
     for name in ("query", "w_v"):
         assert len(set(wide[name][4:])) > 5, "made-up entries differ"
     assert len({tuple(row) for row in wide["keys"]}) == len(wide["keys"])
     width(widget).fill("1")
-    assert_torch(widget, "attention_scoring")
+    assert_torch(widget, STEM)
     assert [len(inputs_of(widget)[name]) for name in ("query", "w_v")] == [1, 1]
     width(widget).fill("16")
     assert inputs_of(widget) == wide
-    widget.get_by_role("button", name="Remove key 5").click()
-    widget.get_by_role("button", name="Add a key").click()
+    button(widget, "Remove key 5").click()
+    button(widget, "Add a key").click()
     assert inputs_of(widget) == wide
-    widget.get_by_role("button", name="Reset").click()
+    button(widget, "Reset").click()
     settled(widget)
     width(widget).fill("16")
     again = inputs_of(widget)
@@ -218,7 +169,7 @@ def test_what_is_cut_off_comes_back(widget: Locator) -> None:
 
 def test_made_up_entries_have_mean_0_and_variance_1(widget: Locator) -> None:
     """Else the theorem that the reader is to meet would not hold for them."""
-    add = widget.get_by_role("button", name="Add a key")
+    add = button(widget, "Add a key")
     for _ in range(3):
         add.click()
     width(widget).fill("16")
@@ -231,55 +182,18 @@ def test_made_up_entries_have_mean_0_and_variance_1(widget: Locator) -> None:
 
 def test_keys_can_be_taken_away_but_for_one(widget: Locator) -> None:
     for number in (5, 4, 3, 2):
-        widget.get_by_role("button", name=f"Remove key {number}").press("Enter")
-        assert_torch(widget, "attention_scoring")
-    assert widget.get_by_role("button", name="Remove key 1").is_disabled()
+        button(widget, f"Remove key {number}").press("Enter")
+        assert_torch(widget, STEM)
+    assert button(widget, "Remove key 1").is_disabled()
     assert widget.evaluate("el => el.shadowRoot.activeElement.textContent") == "Add a key"
     assert verdict(widget) == "One key alone has the weight 1, whatever its score."
     assert received(widget)["slope"].tolist() == [0, 0, 0]
 
 
-def test_a_vector_is_typed_stepped_slid_and_pasted(widget: Locator) -> None:
-    box = entry(widget, "query 2")
-    box.fill("0.5")
-    box.press("ArrowUp")
-    assert inputs_of(widget)["query"][1] == 0.6
-    slider = widget.get_by_role("slider", name="Query, entry 2:")
-    slider.press("ArrowRight")
-    assert inputs_of(widget)["query"][1] == 0.65
-    entry(widget, "w_v 1").evaluate(
-        """(el) => {
-            const clipboardData = new DataTransfer();
-            clipboardData.setData('text', '0.1 0.2 0.3 0.4');
-            el.dispatchEvent(new ClipboardEvent('paste',
-                { clipboardData, bubbles: true, cancelable: true }));
-        }"""
-    )
-    assert_torch(widget, "attention_scoring")
+def test_a_vector_is_slid_and_pasted(widget: Locator) -> None:
+    entry(widget, "query 2").fill("0.5")
+    widget.get_by_role("slider", name="Query, entry 2:").press("ArrowRight")
+    assert inputs_of(widget)["query"][1] == 0.55
+    paste(entry(widget, "w_v 1"), "0.1 0.2 0.3 0.4")
+    assert_torch(widget, STEM)
     assert inputs_of(widget)["w_v"] == [0.1, 0.2, 0.3, 0.4]
-    before = inputs_of(widget)
-    box.fill("many")
-    assert problem(widget) == "“many” is not a number: write it like 0.43."
-    box.fill("51")
-    assert problem(widget) == "51 is out of range: keep entries between −50 and 50."
-    box.blur()
-    assert inputs_of(widget) == before and box.input_value() == "0.65"
-
-
-def test_the_keyboard_reaches_all_of_it(widget: Locator, visit: Visit) -> None:
-    entry(widget, "query 1").focus()  # from then on, the slider for an entry is enabled
-    width(widget).focus()
-    assert missed_by_tab(widget) == []
-
-
-def test_a_link_restores_a_wider_state(widget: Locator, visit: Visit) -> None:
-    width(widget).fill("9")
-    widget.get_by_role("button", name="Copy link").click()
-    before = inputs_of(widget)
-    visit.page.reload()
-    again = visit.widget("attention_scoring")
-    visit.page.wait_for_function(
-        "el => el.model.get('inputs').query.length === 9", arg=again.element_handle()
-    )
-    assert inputs_of(again) == before
-    assert_torch(again, "attention_scoring")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,12 +37,14 @@ from tinylib.widgets.encoder_decoder.encoder_decoder import EncoderDecoderWidget
 from tinylib.widgets.self_attention.self_attention import SelfAttentionWidget
 from tinylib.widgets.seq2seq.seq2seq import Seq2SeqWidget
 from tinylib.widgets.start.start import StartWidget
-from tinylib.widgets.translator import MOST_STEPS, bend, read, trained, translator, write
+from tinylib.widgets.translator import MOST_STEPS, trained, translator
 
 GRAPHS = export.graphs()
+WIDGETS = {widget.stem: widget for widget in export.widgets()}
 WORDS = ["Your", "journey", "starts"]
 SENTENCE = "the black cat does not sleep ."
 X = [[0.43, 0.15, 0.89], [0.55, 0.87, 0.66], [0.57, 0.85, 0.64]]
+X2 = [[1, 0], [0, 1], [2, 2]]
 
 
 class Echo(NamedTuple):
@@ -49,9 +52,7 @@ class Echo(NamedTuple):
 
 
 def attention(**changes: Any) -> SelfAttentionWidget:
-    one = torch.eye(3)
-    inputs: dict[str, Any] = dict(x=X, w_q=one, w_k=one, w_v=one, causal=False, scaled=True)
-    return SelfAttentionWidget(**{"words": WORDS, **inputs, **changes})
+    return SelfAttentionWidget(**GOOD["self_attention"] | changes)
 
 
 def sent(widget: LiveWidget, name: str) -> torch.Tensor:
@@ -124,9 +125,20 @@ def test_inputs_are_the_shortest_decimals_and_lose_nothing() -> None:
     assert json.loads(json.dumps(widget.inputs)) == widget.inputs
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+ONE = torch.eye(3)
+GOOD: dict[str, dict[str, Any]] = {
+    "self_attention": dict(words=WORDS, x=X, w_q=ONE, w_k=ONE, w_v=ONE, causal=False, scaled=True),
+    "seq2seq": dict(source=SENTENCE),
+    "ablation": dict(source=SENTENCE),
+    "attention_scoring": dict(query=[1, 2], keys=X2, values=X2, w_v=[1, 2], temperature=1),
+    "beam_tree": dict(length=1),
+    "bleu": dict(prediction="a", label="a"),
+    "decoding": dict(source=SENTENCE),
+    "generation": dict(length=1),
+    "transformer": dict(source="it works ."),
+}
+REFUSED: dict[str, list[tuple[dict[str, Any], str]]] = {
+    "self_attention": [
         (dict(words=["a", "", "b"]), "'' is not one word"),
         (dict(words=["a", "two words", "b"]), "'two words' is not one word"),
         (dict(words=["a", "b" * 40, "c"]), "40 letters: 24 at most"),
@@ -144,15 +156,115 @@ def test_inputs_are_the_shortest_decimals_and_lose_nothing() -> None:
         (dict(w_v=None), "w_v must hold numbers, not None"),
         (dict(w_x=0), "w_x is not an input here: give words, x, w_q"),
     ],
+    "seq2seq": [
+        (dict(source=""), "source has 0 words: give 1 to 16"),
+        (dict(source=" \n"), "source has 0 words"),
+        (dict(source="cat " * 17), "source has 17 words"),
+        (dict(source="x" * 25), "25 letters: 24 at most"),
+        (dict(source=3), "source must be a sentence"),
+        (dict(forced=[1.5]), "forced must hold whole numbers"),
+        (dict(forced=[-1]), "forced must lie between 0 and"),
+        (dict(forced=[10**6]), "forced must lie between 0 and"),
+        (dict(forced=[5] * 25), "forced has 25 entries along P: give 0 to 24"),
+        (dict(forced=5), "forced has 0 axes but needs 1"),
+    ],
+    "ablation": [
+        (dict(source=""), "source has 0 words: give 1 to 17"),
+        (dict(source="cat " * 18), "source has 18 words: give 1 to 17"),
+        (dict(source="x" * 25), "25 letters: 24 at most"),
+        (dict(source=3), "source must be a sentence"),
+        (dict(variant=6), "variant must lie between 0 and 5"),
+        (dict(variant=-1), "variant must lie between 0 and 5"),
+        (dict(variant=0.5), "variant must hold whole numbers"),
+        (dict(variant=[0]), "variant has 1 axes but needs 0"),
+    ],
+    "attention_scoring": [
+        (dict(temperature=0), "temperature must lie between 0.1 and 10"),
+        (dict(temperature=float("inf")), "temperature holds NaN or an infinite number"),
+        (dict(query=[1.0, float("nan")]), "query holds NaN"),
+        (dict(query=[1.0]), "keys is 3 × 2 but needs 3 × 1"),
+        (dict(w_v=[1.0] * 3), "w_v is 3 but needs 2"),
+        (dict(values=X2[:2]), "values is 2 × 2 but needs 3 × 2"),
+        (dict(query=[], keys=[[]] * 3, w_v=[]), "query is empty"),
+        (dict(keys=[], values=[]), "keys"),
+        (dict(query=[0] * 17, keys=[[0] * 17] * 3, w_v=[0] * 17), "17 entries along k: give 1 to"),
+        (dict(keys=[[1, 2]] * 9, values=[[1, 2]] * 9), "9 entries along S: give 1 to 8"),
+    ],
+    "beam_tree": [
+        (dict(width=0), "width must lie between 1 and 5"),
+        (dict(width=6), "width must lie between 1 and 5"),
+        (dict(alpha=-0.1), "alpha must lie between 0 and"),
+        (dict(length=33), "length must lie between 1 and 32"),
+        (dict(length=2.5), "length must hold whole numbers"),
+        (dict(variant=2), "variant must lie between 0 and 1"),
+        (dict(prompt=""), "prompt"),
+        (dict(prompt="x" * 225), "prompt"),
+        (dict(prompt="naïve"), "prompt"),
+        (dict(story="max " * 65), "story has 65 words"),
+    ],
+    "bleu": [
+        (dict(prediction=""), "prediction has 0 words: give 1 to 16"),
+        (dict(label=" \n"), "label has 0 words"),
+        (dict(prediction="a " * 17), "prediction has 17 words"),
+        (dict(label="x" * 25), "25 letters: 24 at most"),
+        (dict(prediction=["a"]), "prediction must be a sentence"),
+        (dict(N=0), "N must lie between 1 and"),
+        (dict(N=5), "N must lie between 1 and"),
+        (dict(N=1.5), "N must hold whole numbers"),
+    ],
+    "decoding": [
+        (dict(source=""), "source has 0 words"),
+        (dict(width=0), "width must lie between 1 and"),
+        (dict(width=6), "width must lie between 1 and"),
+        (dict(width=2.5), "width must hold whole numbers"),
+        (dict(alpha=-0.1), "alpha must lie between 0 and"),
+        (dict(alpha=float("nan")), "alpha holds NaN"),
+    ],
+    "generation": [
+        (dict(prompt=""), "prompt has 0 characters: give 1 to 255"),
+        (dict(prompt="a" * 256), "prompt has 256 characters: give 1 to 255"),
+        (dict(prompt="café"), "prompt has 'é', which is unknown here"),
+        (dict(temperature=-0.1), "temperature must lie between 0 and 2"),
+        (dict(k=0), "k must lie between 1 and 65"),
+        (dict(k=2.5), "k must hold whole numbers"),
+        (dict(p=1.1), "p must lie between 0 and 1"),
+        (dict(seed=0), "seed must lie between 1 and 999"),
+        (dict(branches=[[0, 0, 0, 9]] * 9), "branches has 9 entries along M: give 1 to 8"),
+        (dict(branches=[[0, 0, 9]]), "branches is 1 × 3 but needs 1 × 4"),
+        (dict(branch=8), "branch must lie between 0 and 7"),
+        (dict(cached=1), "cached must be True or False"),
+    ],
+    "transformer": [
+        (dict(source="word " * 21), "21 words: give 1 to 20"),
+        (dict(source=" "), "0 words"),
+        (dict(width=0), "width must lie between 1 and 5"),
+        (dict(width=6), "width must lie between 1 and 5"),
+        (dict(width=1.5), "whole numbers"),
+        (dict(alpha=-0.1), "alpha must lie between 0 and 1.5"),
+        (dict(alpha=float("nan")), "alpha holds NaN"),
+        (dict(start=[EOS]), "start must lie between 3 and"),
+        (dict(start=[5] * 32), "give 0 to 31"),
+        (dict(start=[[5]]), "start has 2 axes"),
+    ],
+}
+
+
+@cache
+def good(stem: str) -> LiveWidget:
+    return WIDGETS[stem](**GOOD[stem])
+
+
+@pytest.mark.parametrize(
+    ("stem", "changes", "message"), [(stem, *case) for stem in REFUSED for case in REFUSED[stem]]
 )
 def test_bad_inputs_are_refused_in_words_and_nothing_is_lost(
-    changes: dict[str, Any], message: str
+    stem: str, changes: dict[str, Any], message: str, unchecked: None
 ) -> None:
-    with pytest.raises(ValueError, match=message):
-        attention(**changes)
-    widget = attention()
+    with pytest.raises(ValueError, match=re.escape(message)):
+        WIDGETS[stem](**GOOD[stem] | changes)
+    widget = good(stem)
     before = dict(widget.inputs), dict(widget.outputs)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=re.escape(message)):
         widget.inputs = widget.inputs | changes
     assert (widget.inputs, widget.outputs) == before
 
@@ -196,29 +308,6 @@ def ids(sentence: str) -> list[int]:
     return translator().source.ids(sentence.split())
 
 
-@torch.no_grad()
-def test_the_exported_steps_are_the_model() -> None:
-    """Word by word, on three sentences at once, as the encoder and the decoder do it."""
-    model, B, S = trained(), 3, 7
-    D = model.encoder.gru.hidden_size
-    rng = torch.Generator().manual_seed(0)
-    source = torch.randint(4, 100, (B, S), generator=rng)
-    encoding = model.encoder(source, torch.full((B,), S))
-    hidden = torch.zeros(B, 1, D)
-    for s in range(S):
-        embedding, hidden = read(model, source[:, s], hidden)
-        torch.testing.assert_close(hidden[:, -1], encoding.states[:, s])
-        assert torch.equal(embedding, model.encoder.embedding(source[:, s]))
-    by = torch.randn(D, generator=rng)
-    torch.testing.assert_close(bend(hidden, by).state, encoding.final + by)
-    state = model.decoder.init_state(encoding)
-    for token in torch.randint(0, 100, (5, B), generator=rng):
-        log_probs, hidden = write(model, token, state.context, state.hidden)
-        logits, state = model.step(state, token)
-        torch.testing.assert_close(log_probs, logits.log_softmax(-1))
-        torch.testing.assert_close(hidden, state.hidden)
-
-
 def test_the_decoder_reads_what_the_translator_says() -> None:
     words = EncoderDecoderWidget(SENTENCE).values()["tokens"]
     said = translator()([SENTENCE.split()])[0]
@@ -234,22 +323,6 @@ def test_bending_the_vector_moves_it_alone() -> None:
     assert torch.equal(before["vector"], before["states"][-1])
     assert torch.equal(before["states"], after["states"])
     assert not torch.equal(before["probabilities"], after["probabilities"])
-
-
-def test_the_chapters_bend_changes_the_translation() -> None:
-    """The widget begins with this entry, and chapter 01 quotes both translations."""
-    plain = EncoderDecoderWidget("the cat is happy .")
-    by = [0.0] * plain.spec["limits"]["D"][0]
-    by[14] = -1.5 - plain.values()["vector"][14].item()
-    bent = EncoderDecoderWidget("the cat is happy .", by=by)
-
-    def said(widget: EncoderDecoderWidget) -> str:
-        return " ".join(translator().target.words(widget.values()["tokens"]))
-
-    assert (said(plain), said(bent)) == ("le chat est heureux .", "un chat est heureux ."), (
-        "with these weights entry 15, moved to −1.5, does something else: choose another entry "
-        "for FIRST in encoder_decoder.js, and rewrite chapter 01's text above the widget"
-    )
 
 
 def test_greedy_steps_are_a_beam_of_one() -> None:
@@ -288,31 +361,6 @@ def test_a_sentence_may_be_typed_as_in_a_letter() -> None:
     assert "&lt;b&gt;" in unknown._html()
     assert plain.values()["states"].shape[0] == 7
     assert repr(plain) == f"EncoderDecoderWidget({SENTENCE})"
-
-
-@pytest.mark.parametrize(
-    ("inputs", "message"),
-    [
-        (dict(source=""), "source has 0 words: give 1 to 16"),
-        (dict(source=" \n"), "source has 0 words"),
-        (dict(source="cat " * 17), "source has 17 words"),
-        (dict(source="x" * 25), "25 letters: 24 at most"),
-        (dict(source=3), "source must be a sentence"),
-        (dict(source=SENTENCE, forced=[1.5]), "forced must hold whole numbers"),
-        (dict(source=SENTENCE, forced=[-1]), "forced must lie between 0 and"),
-        (dict(source=SENTENCE, forced=[10**6]), "forced must lie between 0 and"),
-        (dict(source=SENTENCE, forced=[5] * 25), "forced has 25 entries along P: give 0 to 24"),
-        (dict(source=SENTENCE, forced=5), "forced has 0 axes but needs 1"),
-    ],
-)
-def test_bad_sentences_are_refused_in_words(inputs: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Seq2SeqWidget(**inputs)
-    widget = Seq2SeqWidget(SENTENCE)
-    before = dict(widget.inputs), dict(widget.outputs)
-    with pytest.raises(ValueError, match=message):
-        widget.inputs = widget.inputs | inputs
-    assert (widget.inputs, widget.outputs) == before
 
 
 def test_sentences_without_a_vocabulary_share_their_numbers() -> None:
