@@ -570,6 +570,7 @@ def assert_refused(widget: Locator, box: Locator, text: str, message: str) -> No
     before, value = inputs_of(widget), box.input_value()
     box.fill(text)
     assert problem(widget).startswith(message)
+    assert box.get_attribute("aria-invalid") == "true"
     box.blur()
     assert box.input_value() == value
     settled(widget)
