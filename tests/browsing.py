@@ -575,3 +575,18 @@ def assert_refused(widget: Locator, box: Locator, text: str, message: str) -> No
     assert box.input_value() == value
     settled(widget)
     assert inputs_of(widget) == before
+
+
+def clipped(parts: Locator) -> list[str]:
+    """Those of these elements that have less room than their text needs."""
+    found: list[str] = parts.evaluate_all(
+        "all => all.filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.outerHTML)"
+    )
+    return found
+
+
+def by_link(widget: Locator, context: BrowserContext, site: str) -> Visit:
+    """The page that opens by the link to what the widget holds."""
+    widget.get_by_role("button", name="Copy link").click()
+    widget.page.wait_for_function("location.hash.length > 1")
+    return Visit(context, site, widget.page.url.removeprefix(f"{site}/"))
