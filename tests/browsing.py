@@ -590,3 +590,47 @@ def by_link(widget: Locator, context: BrowserContext, site: str) -> Visit:
     widget.get_by_role("button", name="Copy link").click()
     widget.page.wait_for_function("location.hash.length > 1")
     return Visit(context, site, widget.page.url.removeprefix(f"{site}/"))
+
+
+def refusal(widget: type[LiveWidget], inputs: Mapping[str, Any]) -> str:
+    """What the class says of inputs that it does not take."""
+    try:
+        widget(**inputs)
+    except ValueError as error:
+        return str(error)
+    return f"{inputs} are taken"
+
+
+def button(widget: Locator, name: str) -> Locator:
+    return widget.get_by_role("button", name=name, exact=True)
+
+
+def slider(widget: Locator, name: str) -> Locator:
+    return widget.get_by_role("slider", name=name, exact=True)
+
+
+def typed(widget: Locator, name: str) -> Locator:
+    """The box beside the slider of this name."""
+    return widget.get_by_role("textbox", name=f"{name}, typed", exact=True)
+
+
+def holding(stem: str, first: Mapping[str, Any]) -> Callable[..., None]:
+    """What gives a widget these inputs, but for some, and waits for torch's numbers."""
+
+    def hold(widget: Locator, **changes: Any) -> None:
+        hold_inputs(widget, {**first, **changes})
+        assert_torch(widget, stem)
+
+    return hold
+
+
+def held(stem: str, first: Mapping[str, Any]) -> Any:
+    """A fixture: the widget in its page, with these inputs and with torch's numbers."""
+
+    @pytest.fixture
+    def widget(visit: Visit) -> Locator:
+        widget = visit.widget(stem)
+        holding(stem, first)(widget)
+        return widget
+
+    return widget

@@ -12,12 +12,14 @@ from browsing import (
     box_of,
     drag,
     expected,
-    hold_inputs,
+    held,
+    holding,
     inputs_of,
     middle,
     on_a_phone,
     problem,
     received,
+    refusal,
     settled,
     swipe,
 )
@@ -40,11 +42,11 @@ from tinylib.widgets.attention_scoring.kernel_regression import (
 STEM = "kernel_regression"
 X = [0.5, 1.0, 2.0, 4.0, 4.5]
 Y = [0.0, 1.0, 3.0, 5.0, -1.0]
+START: dict[str, Any] = dict(x=X, y=Y, query=1.5, bandwidth=0.5, kernel=1)  # a boxcar
 
 
 def computed(**changes: Any) -> Regression:
-    inputs = dict(x=X, y=Y, query=1.5, bandwidth=0.5, kernel=boxcar)
-    return Regression(**KernelRegressionWidget(**{**inputs, **changes}).values())
+    return Regression(**KernelRegressionWidget(**START | changes).values())
 
 
 # ------------------------------------------------------------------ the numbers
@@ -117,42 +119,25 @@ def test_out_of_reach_is_said_and_not_a_zero() -> None:
     assert ">point 1<" not in html
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+def test_bad_input_is_refused_in_words() -> None:
+    for changes, message in (
         (dict(bandwidth=0), "bandwidth must lie between 0.05 and 100"),
-        (dict(bandwidth=-1), "bandwidth must lie between 0.05 and 100"),
-        (dict(bandwidth=float("nan")), "bandwidth holds NaN"),
         (dict(bandwidth=float("inf")), "bandwidth holds NaN or an infinite number"),
         (dict(query=5.1), "query must lie between 0 and 5"),
         (dict(x=[], y=[]), "x is empty"),
         (dict(x=[1.0, 2.0]), "y is 5 but needs 2"),
         (dict(x=[*X[:4], 5.5]), "x must lie between 0 and 5"),
-        (dict(y=[*Y[:4], float("nan")]), "y holds NaN"),
         (dict(x=[1.0] * 31, y=[1.0] * 31), "x has 31 entries along S: give 1 to 30"),
         (dict(kernel=4), "kernel must lie between 0 and 3"),
         (dict(kernel=1.5), "kernel must hold whole numbers"),
-    ],
-)
-def test_bad_input_is_refused_in_words(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        KernelRegressionWidget(**dict(x=X, y=Y) | changes)
+    ):
+        assert message in refusal(KernelRegressionWidget, START | changes)
 
 
 # ------------------------------------------------------------------ in the page
 
-
-@pytest.fixture
-def widget(visit: Visit) -> Locator:
-    widget = visit.widget(STEM)
-    hold(widget)
-    return widget
-
-
-def hold(widget: Locator, **changes: Any) -> None:
-    """Give the widget these inputs, as a link or a kernel would."""
-    hold_inputs(widget, dict(x=X, y=Y, query=1.5, bandwidth=0.5, kernel=1) | changes)
-    assert_torch(widget, STEM)
+hold = holding(STEM, START)
+widget = held(STEM, START)
 
 
 def point(widget: Locator, number: int) -> Locator:
@@ -277,9 +262,8 @@ def test_points_are_named_only_if_they_count_more_than_others(widget: Locator) -
     hold(widget, **points, bandwidth=2)
     alpha = expected(STEM, inputs_of(widget))["alpha"]
     assert alpha.topk(4).values.sum() < 0.5
-    assert said(widget).endswith(
-        f", from all 11 points, none of which weighs more than {alpha.max():.2f}."
-    )
+    none = f", from all 11 points, none of which weighs more than {alpha.max():.2f}."
+    assert said(widget).endswith(none)
     hold(widget, **points, bandwidth=0.5)
     alpha = expected(STEM, inputs_of(widget))["alpha"]
     first, second = alpha.topk(2).indices.tolist()
@@ -374,14 +358,6 @@ def test_the_bandwidth_is_slid_by_its_logarithm_and_typed(widget: Locator, visit
     assert inputs_of(widget)["bandwidth"] == 80
 
 
-def test_very_wide_is_flat(widget: Locator) -> None:
-    hold(widget, kernel=0, bandwidth=100)
-    mean = sum(Y) / len(Y)
-    torch.testing.assert_close(
-        received(widget)["curve"], torch.full((GRID,), mean), atol=0.01, rtol=0
-    )
-
-
 def test_a_little_weight_is_not_none(widget: Locator) -> None:
     hold(widget, kernel=0, bandwidth=0.4, query=0.5)
     weights = received(widget)["alpha"].tolist()
@@ -408,20 +384,14 @@ def test_the_boxcars_sides_are_upright(widget: Locator) -> None:
         assert jumps >= 2
 
 
-@pytest.mark.parametrize(
-    ("box", "text", "message"),
-    [
+def test_what_cannot_be_used_is_refused(widget: Locator) -> None:
+    for box, text, message in (
         ("x of point 2", "abc", "“abc” is not a number"),
         ("x of point 2", "7", "x must lie between 0 and 5."),
         ("y of point 2", "-2.5", "y must lie between −2 and 6."),
-        ("y of point 2", "NaN", "“NaN” is not a number"),
         ("query x, typed", "1e9", "x must lie between 0 and 5."),
-        ("y of point 2", "100", "y must lie between −2 and 6."),
         ("bandwidth, typed", "0.01", "bandwidth must lie between 0.05 and 100."),
-        ("query x, typed", "-1", "x must lie between 0 and 5."),
-    ],
-)
-def test_what_cannot_be_used_is_refused(widget: Locator, box: str, text: str, message: str) -> None:
-    assert_refused(widget, typed(widget, box), text, message)
-    typed(widget, box).press("ArrowUp")
-    assert_torch(widget, STEM)
+    ):
+        assert_refused(widget, typed(widget, box), text, message)
+        typed(widget, box).press("ArrowUp")
+        assert_torch(widget, STEM)

@@ -13,11 +13,15 @@ from browsing import (
     box_of,
     clipped,
     drag,
-    hold_inputs,
+    held,
+    holding,
     inputs_of,
     on_a_phone,
     received,
+    refusal,
     settled,
+    slider,
+    typed,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,8 +36,11 @@ from tinylib.widgets.positional_encoding.positional_encoding import (
     PositionalEncodingWidget,
 )
 
+STEM = "positional_encoding"
 Q = [[1.0, 0.4], [0.7, -0.5]]
 K = [[0.8, 0.6], [0.3, 0.9]]
+START: dict[str, Any] = dict(positions=50, hands=16, base=10_000, offset=0, query=12, key=7)
+START |= dict(concatenated=False, q=Q, k=K)
 
 
 def computed(**changes: Any) -> Explored:
@@ -55,18 +62,6 @@ def test_by_hand() -> None:
     assert torch.equal(apart.theta, seen.theta)
 
 
-def test_pairs_are_turned_by_hand() -> None:
-    """At base 2 the second hand turns by i/√2: (1, 0) becomes (cos, sin)."""
-    seen = computed(base=2, query=1, key=0, q=[[1, 0], [0, 1]], k=Q)
-    a, b = 1, 1 / math.sqrt(2)
-    wanted = [math.cos(a), math.sin(a), -math.sin(b), math.cos(b)]
-    assert seen.turned_q.flatten().tolist() == pytest.approx(wanted, abs=1e-6)
-    assert torch.equal(seen.turned_k, torch.tensor(Q))
-    dot = sum(w * k for w, k in zip(wanted, [1, 0.4, 0.7, -0.5], strict=True))
-    assert seen.turned.item() == pytest.approx(dot, abs=1e-6)
-    assert seen.plain.item() == pytest.approx(1 - 0.5)
-
-
 def test_it_is_the_chapters_functions() -> None:
     seen = computed(positions=11, hands=3, base=77.0, offset=1009, query=7, key=2, q=Q, k=K)
     assert torch.equal(seen.code, sinusoidal(11, 6, 1009, 77.0))
@@ -74,6 +69,8 @@ def test_it_is_the_chapters_functions() -> None:
     q, k = torch.tensor(Q).view(1, 4), torch.tensor(K).view(1, 4)
     assert torch.equal(seen.turned_q.view(1, 4), rotary(q, 1016, 77.0))
     assert torch.equal(seen.turned_k.view(1, 4), rotary(k, 1011, 77.0))
+    torch.testing.assert_close(seen.turned, (seen.turned_q * seen.turned_k).sum())
+    torch.testing.assert_close(seen.plain, (q * k).sum())
 
 
 PAIRS = st.lists(st.tuples(*[st.floats(-3, 3, width=32)] * 2), min_size=1, max_size=4)
@@ -102,24 +99,6 @@ def test_distances_alone_count(query: int, key: int, **inputs: Any) -> None:
         assert seen.turned.item() == pytest.approx(seen.plain.item(), abs=1e-4)
 
 
-def test_far_away_the_table_is_still_exact() -> None:
-    """It would not be with angles in fp32, and the page runs the same graph."""
-    seen = computed(hands=5, offset=FARTHEST, base=17.3)
-    base = torch.tensor(17.3).double().item()
-    exact = [[(FARTHEST + i) / base ** (2 * j / 10) for j in range(5)] for i in range(50)]
-    sines = torch.tensor([[math.sin(theta) for theta in row] for row in exact])
-    torch.testing.assert_close(seen.code[:, 0::2], sines, rtol=0, atol=1e-7)
-    i, j = torch.arange(FARTHEST, FARTHEST + 50)[:, None], torch.arange(5)
-    coarse = (i / base ** (2 * j / 10)).sin()
-    assert (coarse - sines).abs().max() > 1e-4
-
-
-def test_a_row_beyond_the_end_is_the_last() -> None:
-    seen = computed(positions=5, query=99, key=127)
-    assert seen.likeness.argmax() == 4
-    assert seen.turned.item() == pytest.approx(seen.plain.item())
-
-
 def test_a_page_without_javascript_shows_a_corner_of_the_table() -> None:
     html = PositionalEncodingWidget(offset=3)._html()
     assert "P for 50 positions, 32 wide, its first rows and columns" in html
@@ -129,9 +108,8 @@ def test_a_page_without_javascript_shows_a_corner_of_the_table() -> None:
     assert '<th scope="row">position 2</th><td>0.91</td><td>-0.42</td></tr>' in html
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+def test_bad_input_is_refused_in_words() -> None:
+    for changes, message in (
         (dict(positions=1), "positions must lie between 2 and 128"),
         (dict(positions=2.5), "positions must hold whole numbers"),
         (dict(hands=0), "hands must lie between 1 and 32"),
@@ -144,39 +122,14 @@ def test_a_page_without_javascript_shows_a_corner_of_the_table() -> None:
         (dict(q=[[1, 2]]), "k is 2 × 2 but needs 1 × 2"),
         (dict(q=[[1, 2]] * 5, k=[[1, 2]] * 5), "q has 5 entries along n: give 1 to 4"),
         (dict(k=[[1, 51], [0, 0]]), "k must lie between -50 and 50"),
-    ],
-)
-def test_bad_input_is_refused_in_words(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        PositionalEncodingWidget(**changes)
+    ):
+        assert message in refusal(PositionalEncodingWidget, changes)
 
 
 # ------------------------------------------------------------------ in the page
 
-STEM = "positional_encoding"
-
-
-@pytest.fixture
-def widget(visit: Visit) -> Locator:
-    widget = visit.widget(STEM)
-    hold(widget)
-    return widget
-
-
-def hold(widget: Locator, **changes: Any) -> None:
-    """Give the widget these inputs, as a link or a kernel would."""
-    inputs: dict[str, Any] = dict(positions=50, hands=16, base=10_000, offset=0, query=12, key=7)
-    inputs |= dict(concatenated=False, q=Q, k=K) | changes
-    hold_inputs(widget, inputs)
-    assert_torch(widget, STEM)
-
-
-def slider(widget: Locator, name: str) -> Locator:
-    return widget.get_by_role("slider", name=name)
-
-
-def typed(widget: Locator, name: str) -> Locator:
-    return widget.get_by_role("textbox", name=f"{name}, typed", exact=True)
+hold = holding(STEM, START)
+widget = held(STEM, START)
 
 
 def text(widget: Locator, selector: str) -> str:
@@ -193,8 +146,12 @@ def test_the_page_is_as_exact_far_away(widget: Locator) -> None:
         torch.testing.assert_close(page["turned"], page["unmoved"], rtol=0, atol=1e-5)
 
 
-def test_an_entry_is_read_as_its_formula(widget: Locator) -> None:
+def test_a_small_table_holds_its_numbers_and_reads_each_as_its_formula(widget: Locator) -> None:
+    assert widget.locator(".digits span").count() == 0
     hold(widget, positions=7, hands=2, query=1, key=4)
+    numbers = [float(n.replace("−", "-")) for n in widget.locator(".digits span").all_inner_texts()]
+    code = received(widget)["code"]
+    torch.testing.assert_close(torch.tensor(numbers).view(7, 4), code, rtol=0, atol=0.0051)
     formula, entry = ".formula", slider(widget, "entry of P")
     assert text(widget, formula) == "P[1, 0] = sin(1 / 100000/4) = sin(1.00) = 0.8415"
     assert widget.locator(".formula sup").inner_text() == "0/4"
@@ -215,15 +172,6 @@ def test_an_entry_is_read_as_its_formula(widget: Locator) -> None:
     entry.press("Home")
     entry.press("PageUp")
     assert text(widget, formula).startswith("P[0, 0] = sin(0 ")
-
-
-def test_a_small_table_holds_its_numbers(widget: Locator) -> None:
-    assert widget.locator(".digits span").count() == 0
-    hold(widget, positions=7, hands=2)
-    numbers = [float(n.replace("−", "-")) for n in widget.locator(".digits span").all_inner_texts()]
-    torch.testing.assert_close(
-        torch.tensor(numbers).view(7, 4), received(widget)["code"], rtol=0, atol=0.0051
-    )
 
 
 def test_the_pointer_reads_and_a_click_chooses(widget: Locator, visit: Visit) -> None:
@@ -249,16 +197,16 @@ def test_the_pointer_reads_and_a_click_chooses(widget: Locator, visit: Visit) ->
     assert widget.locator(".clocks li.chosen").count() == 1
 
 
-@pytest.mark.parametrize("concatenated", [False, True])
-def test_clock_hands_are_the_rows_of_the_table(widget: Locator, concatenated: bool) -> None:
-    hold(widget, hands=5, query=3, key=31, concatenated=concatenated)
-    ends = widget.locator(".clocks:not(.turned) line").evaluate_all(
-        "all => all.map((l) => ['x2', 'y2'].map((name) => Number(l.getAttribute(name))))"
-    )
-    hands = torch.tensor(ends).view(5, 2, 2) * torch.tensor([1, -1])
-    code = sinusoidal(50, 10)
-    for shown, row in ((hands[:, 1], code[3]), (hands[:, 0], code[31])):
-        torch.testing.assert_close(shown.flatten(), row, rtol=0, atol=6e-4)
+def test_clock_hands_are_the_rows_of_the_table(widget: Locator) -> None:
+    for concatenated in (False, True):
+        hold(widget, hands=5, query=3, key=31, concatenated=concatenated)
+        ends = widget.locator(".clocks:not(.turned) line").evaluate_all(
+            "all => all.map((l) => ['x2', 'y2'].map((name) => Number(l.getAttribute(name))))"
+        )
+        hands = torch.tensor(ends).view(5, 2, 2) * torch.tensor([1, -1])
+        code = sinusoidal(50, 10)
+        for shown, row in ((hands[:, 1], code[3]), (hands[:, 0], code[31])):
+            torch.testing.assert_close(shown.flatten(), row, rtol=0, atol=6e-4)
     angle = [f"{theta:.2f}" for theta in angles(1, 10, 3)[0].tolist()]
     assert widget.locator(".clocks:not(.turned) li span").all_inner_texts() == angle
     assert text(widget, ".clocks + .note").startswith("Hand 0 turns once in 6.28 positions, hand 4")
@@ -371,21 +319,16 @@ def test_pairs_come_and_go_and_keep_their_numbers(widget: Locator) -> None:
     assert inputs_of(widget)["q"][2][0] != 2.5, "what was typed before the reset is gone"
 
 
-@pytest.mark.parametrize(
-    ("name", "typed_text", "message"),
-    [
+def test_what_cannot_be_used_is_refused(widget: Locator) -> None:
+    for name, text, message in (
         ("base", "1", "base must lie between 2 and 100000."),
         ("offset", "10001", "offset must lie between 0 and 10000."),
         ("offset", "2.5", "offset must be a whole number."),
-    ],
-)
-def test_what_cannot_be_used_is_refused(
-    widget: Locator, name: str, typed_text: str, message: str
-) -> None:
-    before, box = inputs_of(widget), typed(widget, name)
-    assert_refused(widget, box, typed_text, message)
-    box.press("ArrowUp")
-    assert inputs_of(widget)[name] == before[name] + 1
+    ):
+        before, box = inputs_of(widget), typed(widget, name)
+        assert_refused(widget, box, text, message)
+        box.press("ArrowUp")
+        assert inputs_of(widget)[name] == before[name] + 1
 
 
 BESIDE = """frame => [...frame.querySelectorAll('*')].filter((e) => {
@@ -394,21 +337,16 @@ BESIDE = """frame => [...frame.querySelectorAll('*')].filter((e) => {
 }).map((e) => e.outerHTML)"""
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        dict(),
-        dict(positions=MOST_POSITIONS, hands=MOST_HANDS, offset=FARTHEST, q=Q * 2, k=K * 2),
-        dict(positions=7, hands=4, query=3, key=3),
-    ],
-)
-def test_it_fits_a_phone(browser: Browser, site: str, changes: dict[str, Any]) -> None:
+def test_it_fits_a_phone(browser: Browser, site: str) -> None:
+    largest = dict(positions=MOST_POSITIONS, hands=MOST_HANDS, offset=FARTHEST, q=Q * 2, k=K * 2)
     with on_a_phone(browser, site, STEM) as visit:
         widget = visit.widget(STEM)
-        hold(widget, **changes)
-        assert widget.locator(".frame").evaluate(BESIDE) == []
-        assert clipped(widget.locator(".digits span, .clocks span, .tag")) == []
-        query, key = map(box_of, widget.locator(".tag").all())
-        assert abs(query["y"] - key["y"]) >= query["height"] - 1, "one covers the other"
-        widget.locator(".map").tap(position={"x": 30, "y": 20})
-        assert inputs_of(widget)["query"] != changes.get("query", 12)
+        for changes in ({}, largest, dict(positions=7, hands=4, query=3, key=3)):
+            hold(widget, **changes)
+            assert widget.locator(".frame").evaluate(BESIDE) == []
+            assert clipped(widget.locator(".digits span, .clocks span, .tag")) == []
+            query, key = map(box_of, widget.locator(".tag").all())
+            assert abs(query["y"] - key["y"]) >= query["height"] - 1, "one covers the other"
+            before = inputs_of(widget)["query"]
+            widget.locator(".map").tap(position={"x": 30, "y": 20})
+            assert inputs_of(widget)["query"] != before

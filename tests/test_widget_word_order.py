@@ -8,14 +8,16 @@ import pytest
 import torch
 from browsing import (
     Visit,
-    assert_torch,
     box_of,
+    button,
     drag,
-    hold_inputs,
+    held,
+    holding,
     middle,
     on_a_phone,
     problem,
     received,
+    refusal,
     settled,
     swipe,
     word,
@@ -38,7 +40,7 @@ X = [
     [0.77, 0.25, 0.10],
     [0.05, 0.80, 0.55],
 ]
-KNOWING = KINDS[1:]
+START: dict[str, Any] = dict(words=WORDS, x=X, place=list(range(6)), kind=0)
 
 
 def computed(place: list[int], kind: str = "none", x: Any = X) -> Shuffled:
@@ -94,11 +96,10 @@ def test_without_positions_rows_move_and_nothing_else(
     assert seen.largest < 1e-9
 
 
-@pytest.mark.parametrize("kind", KNOWING)
-def test_with_positions_every_word_changes(kind: str) -> None:
-    seen = computed([2, 4, 0, 5, 1, 3], kind)
-    assert (seen.change > 0.01).all()
-    assert computed(list(range(6)), kind).largest == 0
+def test_with_positions_every_word_changes() -> None:
+    for kind in KINDS[1:]:  # all but none
+        assert (computed([2, 4, 0, 5, 1, 3], kind).change > 0.01).all()
+        assert computed(list(range(6)), kind).largest == 0
 
 
 def test_alibi_reads_backwards_as_well() -> None:
@@ -118,9 +119,8 @@ def test_a_page_without_javascript_shows_the_change() -> None:
     assert re.search(r'<th scope="row">step</th>.*?<td>0\.2\d</td></tr>', html)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+def test_bad_input_is_refused_in_words() -> None:
+    for changes, message in (
         (dict(kind="learned"), "'learned' is none of none, sinusoidal, rotary, alibi"),
         (dict(kind=4), "kind must lie between 0 and 3"),
         (dict(kind=0.5), "kind must hold whole numbers"),
@@ -129,33 +129,15 @@ def test_a_page_without_javascript_shows_the_change() -> None:
         (dict(place=[0, 1, 2, 3, 4, 0.5]), "place must hold whole numbers"),
         (dict(x=[[0.0, 1.0]] * 6), "x is 6 × 2 but needs 6 × 3"),
         (dict(x=[[0.0, 1.0, 51.0]] * 6), "x must lie between -50 and 50"),
-        (dict(x=[[0.0, 1.0, float("nan")]] * 6), "x holds NaN"),
         (dict(words="a b c d e f g h i"), "9 words: give 1 to 8"),
-    ],
-)
-def test_bad_input_is_refused_in_words(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        WordOrderWidget(**dict(words=WORDS, x=X) | changes)
+    ):
+        assert message in refusal(WordOrderWidget, START | changes)
 
 
 # ------------------------------------------------------------------ in the page
 
-
-@pytest.fixture
-def widget(visit: Visit) -> Locator:
-    widget = visit.widget(STEM)
-    hold(widget)
-    return widget
-
-
-def hold(widget: Locator, **changes: Any) -> None:
-    """Give the widget these inputs, as a link or a kernel would."""
-    hold_inputs(widget, dict(words=WORDS, x=X, place=list(range(6)), kind=0) | changes)
-    assert_torch(widget, STEM)
-
-
-def button(widget: Locator, name: str) -> Locator:
-    return widget.get_by_role("button", name=name, exact=True)
+hold = holding(STEM, START)
+widget = held(STEM, START)
 
 
 def chip(widget: Locator, name: str) -> Locator:
