@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 import torch
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, Playwright
+from playwright.sync_api import Browser, BrowserContext, FloatRect, Locator, Page, Playwright
 
 from tinylib.widgets import LiveWidget, double_precision, export
 
@@ -528,6 +528,82 @@ def until(part: Locator, condition: str) -> None:
     part.page.wait_for_function(condition, arg=part.element_handle())
 
 
+# ------------------------------------------------------------------ what a reader's hand does
+
+
+@contextmanager
+def on_a_phone(browser: Browser, site: str, stem: str) -> Iterator[Visit]:
+    """The widget's page on a touch screen."""
+    screen: Any = {"width": 375, "height": 900}
+    with browser.new_context(viewport=screen, has_touch=True, is_mobile=True) as context:
+        yield Visit(context, site, page_of(stem))
+
+
+def box_of(place: Locator) -> FloatRect:
+    box = place.bounding_box()
+    assert box, "it is not drawn"
+    return box
+
+
+def middle(place: Locator) -> tuple[float, float]:
+    box = box_of(place)
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+Point = tuple[float, float]
+
+
+def drag(page: Page, start: Point, *through: Point) -> None:
+    """Press the mouse here, move it to each of these places, and let go."""
+    page.mouse.move(*start)
+    page.mouse.down()
+    for place in through:
+        page.mouse.move(*place, steps=9)
+    page.mouse.up()
+
+
+def swipe(page: Page, start: Point, end: Point) -> None:
+    """Put a finger down here, move it there, and lift it."""
+    session = page.context.new_cdp_session(page)
+
+    def touch(kind: str, *at: float) -> None:
+        points = [{"x": at[0], "y": at[1]}] if at else []
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", *start)
+    for i in range(1, 26):
+        touch("touchMove", *(a + (b - a) * i / 25 for a, b in zip(start, end, strict=True)))
+    touch("touchEnd")
+
+
+def assert_refused(widget: Locator, box: Locator, text: str, message: str) -> None:
+    """What is typed is refused with this message, changes nothing, and goes when it is left."""
+    before, value = inputs_of(widget), box.input_value()
+    box.fill(text)
+    assert problem(widget).startswith(message)
+    assert box.get_attribute("aria-invalid") == "true"
+    box.blur()
+    assert box.input_value() == value
+    settled(widget)
+    assert inputs_of(widget) == before
+
+
+def by_link(widget: Locator, context: BrowserContext, site: str) -> Visit:
+    """The page that opens by the link to what the widget holds."""
+    widget.get_by_role("button", name="Copy link").click()
+    widget.page.wait_for_function("location.hash.length > 1")
+    return Visit(context, site, widget.page.url.removeprefix(f"{site}/"))
+
+
+def refusal(widget: type[LiveWidget], inputs: Mapping[str, Any]) -> str:
+    """What the class says of inputs that it does not take."""
+    try:
+        widget(**inputs)
+    except ValueError as error:
+        return str(error)
+    return f"{inputs} are taken"
+
+
 def button(widget: Locator, name: str) -> Locator:
     return widget.get_by_role("button", name=name, exact=True)
 
@@ -585,3 +661,34 @@ def in_module(page: Page, view: str, rule: str, given: Any) -> Any:
         }}""",
         given,
     )
+
+
+def slider(widget: Locator, name: str) -> Locator:
+    return widget.get_by_role("slider", name=name, exact=True)
+
+
+def typed(widget: Locator, name: str) -> Locator:
+    """The box beside the slider of this name."""
+    return widget.get_by_role("textbox", name=f"{name}, typed", exact=True)
+
+
+def holding(stem: str, first: Mapping[str, Any]) -> Callable[..., None]:
+    """What gives a widget these inputs, but for some, and waits for torch's numbers."""
+
+    def hold(widget: Locator, **changes: Any) -> None:
+        hold_inputs(widget, {**first, **changes})
+        assert_torch(widget, stem)
+
+    return hold
+
+
+def held(stem: str, first: Mapping[str, Any]) -> Any:
+    """A fixture: the widget in its page, with these inputs and with torch's numbers."""
+
+    @pytest.fixture
+    def widget(visit: Visit) -> Locator:
+        widget = visit.widget(stem)
+        holding(stem, first)(widget)
+        return widget
+
+    return widget

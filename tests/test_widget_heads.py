@@ -10,12 +10,18 @@ import torch
 from browsing import (
     Opener,
     Visit,
+    assert_refused,
     assert_torch,
+    box_of,
+    by_link,
+    cut_off,
+    drawn,
     inputs_of,
     line,
     page_of,
     problem,
     received,
+    refusal,
     settled,
 )
 from node import PAGE, in_node
@@ -37,6 +43,7 @@ from tinylib.widgets.multi_head_attention.heads import (
     model,
 )
 
+STEM = "heads"
 SENTENCE = "the cat (saw a dog) and the cat (ran)"
 LONGEST = "she sells [sea] shells (by the [shore] where) he is"  # 16 words
 BEYOND = "((one) two) three (four (five)) six"
@@ -53,11 +60,9 @@ def seen(source: str, on: tuple[int, ...] = (1, 1, 1, 1), digits: Any = None) ->
     return LookedUp(**HeadsWidget(source, digits, list(on)).values())
 
 
-def right(
-    values: LookedUp, digits: list[int], name: str = "probabilities"
-) -> list[list[bool | None]]:
+def right(values: LookedUp, digits: list[int]) -> list[list[bool | None]]:
     """For each question and word whether the answer is right; None where there is none."""
-    said = getattr(values, name).argmax(-1).tolist()
+    said = values.probabilities.argmax(-1).tolist()
     return [
         [None if p < 0 else a == digits[p] for a, p in zip(answers, of, strict=True)]
         for answers, of in zip(said, values.places.tolist(), strict=True)
@@ -69,10 +74,9 @@ def counted(marks: list[bool | None]) -> tuple[int, int]:
     return sum(asked), len(asked)
 
 
-def some_words(rng: random.Random, most: int = 16) -> list[str]:
+def some_words(rng: random.Random) -> list[str]:
     """Brackets and few words, so that all of them come again."""
-    pool = [*"()[]", "a", "b", "Ü", "the", "constructor"]
-    return rng.choices(pool, k=rng.randint(1, most))
+    return rng.choices([*"()[]", "a", "b", "Ü", "the", "constructor"], k=rng.randint(1, 16))
 
 
 # ------------------------------------------------------------------ what is computed
@@ -114,43 +118,12 @@ def test_the_places_are_those_of_the_task() -> None:
         assert places.T.tolist() == [list(of) for of in lookup.places(words)]
 
 
-def test_each_head_has_one_role_and_the_switch_takes_it_away() -> None:
-    """Found on held-out sentences, as recorded; and what a head does shows in this widget too."""
-    heads = head_of()
-    assert sorted(heads) == [0, 1, 2, 3], "two heads have one role: the rows would share a switch"
-    batch = lookup.lookups(300, seed=lookup.HELD_OUT + 5)
-    found = lookup.examine(model(), batch)
-    recorded = torch.tensor(results(NAME)["figures"]["roles"])
-    torch.testing.assert_close(found["roles"], recorded, atol=0.03, rtol=0)
-    assert found["roles"].argmax(0).tolist() == heads
-    whole, without = torch.zeros(Q, 2), torch.zeros(Q, Q, 2)
-    rng = random.Random(3)
-    for _ in range(60):
-        words = lookup.sentence(rng)
-        digits = [rng.randrange(10) for _ in words]
-        source = " ".join(words)
-        outputs = seen(source, (1, 1, 1, 1), tuple(digits))
-        whole += torch.tensor([counted(one) for one in right(outputs, digits)])
-        for q, head in enumerate(heads):
-            on = tuple(int(h != head) for h in range(4))
-            values = seen(source, on, tuple(digits))
-            torch.testing.assert_close(values.whole, outputs.probabilities, atol=1e-6, rtol=1e-4)
-            without[q] += torch.tensor([counted(one) for one in right(values, digits)])
-    drop = whole[:, 0] / whole[:, 1] - without[..., 0] / without[..., 1]
-    assert (whole[:, 0] / whole[:, 1] > 0.95).all()
-    assert (drop.diagonal() > 0.4).all()
-    assert (drop - drop.diag().diag()).max() < 0.1
-
-
 def test_what_it_was_trained_on_is_said_rightly() -> None:
+    """Between 1 and 3 pairs, as test_lookup.py holds, and none of them farther apart than this."""
     rng = random.Random(4)
-    gaps, pairs = set(), set()
-    for _ in range(20_000):
-        of = lookup.places(lookup.sentence(rng))
-        apart = [partner - t for t, (*_, partner) in enumerate(of) if partner > t]
-        pairs.add(len(apart))
-        gaps.update(apart)
-    assert max(gaps) == APART and pairs == set(range(lookup.PAIRS[0], lookup.PAIRS[1] + 1))
+    places = [lookup.places(lookup.sentence(rng)) for _ in range(20_000)]
+    assert max(partner - t for of in places for t, (*_, partner) in enumerate(of)) == APART
+    assert lookup.PAIRS == (1, 3)
 
 
 def test_it_answers_what_is_offered_as_like_its_training_and_fails_on_some_of_the_rest() -> None:
@@ -176,6 +149,7 @@ def test_it_answers_what_is_offered_as_like_its_training_and_fails_on_some_of_th
 def test_the_facts_are_the_recorded_figures_of_each_questions_head() -> None:
     facts, figures = HeadsWidget.facts(), results(NAME)["figures"]
     assert facts["accuracy"] == figures["accuracy"]
+    assert sorted(head_of()) == [0, 1, 2, 3], "each question has a switch of its own"
     for q, h in enumerate(head_of()):
         assert facts["looks"][q] == figures["roles"][h][q] > 0.9
         assert facts["without"][q] == figures["without"][h][q] < 0.6
@@ -199,38 +173,25 @@ def test_the_stored_table_says_what_the_model_answers() -> None:
     assert f'<th scope="row">before</th><td></td><td>{always}, not {other}</td>' in html
 
 
-@pytest.mark.parametrize(
-    ("source", "digits", "on", "message"),
-    [
+def test_bad_input_is_refused_in_words() -> None:
+    for source, digits, on, message in (
         ("", [], [1] * 4, "source has 0 words: give 1 to 16"),
         ("(a) " * 6, [1] * 18, [1] * 4, "source has 18 words: give 1 to 16"),
-        ("x" * 25, [1], [1] * 4, "25 letters: 24 at most"),
-        (3, None, None, "source must be a sentence"),
         ("(cat", [1], [1] * 4, "digits is 1 but needs 2"),
         ("(cat", [1, 10], [1] * 4, "digits must lie between 0 and 9"),
         ("(cat", [1, 0.5], [1] * 4, "digits must hold whole numbers"),
         ("(cat", [1, 2], [1] * 3, "on has 3 entries along H: give 4 to 4"),
         ("(cat", [1, 2], [1, 0, 2, 1], "on must lie between 0 and 1"),
-    ],
-)
-def test_bad_input_is_refused_in_words(
-    source: Any, digits: Any, on: Any, message: str, unchecked: None
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        HeadsWidget(source, digits, on)
+    ):
+        assert message in refusal(HeadsWidget, dict(source=source, digits=digits, on=on))
 
 
 # ------------------------------------------------------------------ in the page
 
 
 @pytest.fixture
-def visit(opened: Opener) -> Visit:
-    return opened(page_of("heads"))
-
-
-@pytest.fixture
 def widget(visit: Visit) -> Locator:
-    widget = visit.widget("heads")
+    widget = visit.widget(STEM)
     write(widget, SENTENCE + " too")  # an edit: until then the page shows what is stored
     write(widget, SENTENCE)
     return widget
@@ -238,7 +199,7 @@ def widget(visit: Visit) -> Locator:
 
 def write(widget: Locator, source: str) -> None:
     line(widget, "Your sentence").fill(source)
-    assert_torch(widget, "heads")
+    assert_torch(widget, STEM)
 
 
 def switch(widget: Locator, question: str) -> Locator:
@@ -292,10 +253,8 @@ def test_the_page_shows_what_python_computes(widget: Locator) -> None:
         assert widget.locator(".chip label span").all_inner_texts() == words
         for q in range(Q):
             cells = rows.nth(q).locator("td")
-            expected = [
-                "·" if m is None else str(a) for m, a in zip(marks[q], said[q], strict=True)
-            ]
-            assert cells.locator("span:first-child").all_inner_texts() == expected
+            told = ["·" if m is None else str(a) for m, a in zip(marks[q], said[q], strict=True)]
+            assert cells.locator("span:first-child").all_inner_texts() == told
             outputs = cells.locator(".sr").all_text_contents()
             assert outputs == [
                 f" is wrong: it is {inputs['digits'][place]}" if m is False else ""
@@ -312,18 +271,11 @@ def test_the_page_shows_what_python_computes(widget: Locator) -> None:
         if asked:
             are = "is" if total == 1 else "are"
             assert f"{answers} answers {are} right." in note(widget, "effect")
-        maps = widget.locator(".pixel-map canvas").evaluate_all(
-            "all => all.map((c) => [...c.values])"
-        )
-        wanted = values.weights[head_of()].flatten(1)
-        torch.testing.assert_close(
-            torch.tensor(maps, dtype=torch.float32), wanted, atol=1e-5, rtol=1e-5
-        )
-        gold = widget.locator(".pixel-map path").evaluate_all(
-            "all => all.map((p) => p.getAttribute('d'))"
-        )
+        maps = drawn(widget, ".pixel-map canvas")
+        torch.testing.assert_close(maps, values.weights[head_of()].flatten(), atol=1e-5, rtol=1e-5)
+        gold = widget.locator(".pixel-map path").all()
         for path, places in zip(gold, values.places.tolist(), strict=True):
-            assert (path or "").count("M") == sum(p >= 0 for p in places)
+            assert (path.get_attribute("d") or "").count("M") == sum(p >= 0 for p in places)
 
 
 def test_a_head_that_is_off_takes_its_answers_along(widget: Locator) -> None:
@@ -334,16 +286,12 @@ def test_a_head_that_is_off_takes_its_answers_along(widget: Locator) -> None:
         asked = int(before.split()[2])
         assert before == f"{asked} of {asked} right"
         switch(widget, question).click()
-        assert_torch(widget, "heads")
+        assert_torch(widget, STEM)
         assert inputs_of(widget)["on"] == [int(h != head) for h in range(4)]
-        marks = right(
-            LookedUp(**HeadsWidget(**inputs_of(widget)).values()), inputs_of(widget)["digits"]
-        )
-        left = [counted(one)[0] for one in marks]
+        values = LookedUp(**HeadsWidget(**inputs_of(widget)).values())
+        left, of = zip(*map(counted, right(values, inputs_of(widget)["digits"])), strict=True)
         assert left[q] <= asked / 2, "its answers break"
-        assert [n for i, n in enumerate(left) if i != q] == [
-            counted(one)[1] for i, one in enumerate(marks) if i != q
-        ], "the others stay"
+        assert [i for i in range(Q) if left[i] < of[i]] == [q], "the others stay"
         score = widget.locator(".lane").nth(q).locator(".score").inner_text()
         assert score == f"{left[q]} of {asked}, was {asked}"
         assert note(widget, "effect") == (
@@ -355,53 +303,27 @@ def test_a_head_that_is_off_takes_its_answers_along(widget: Locator) -> None:
         assert "unheard" in card(widget, question).inner_text()
         assert widget.locator(".arc.off.paths").count() == 1
         switch(widget, question).press("Space")
-        assert_torch(widget, "heads")
-    assert (
-        note(widget, "effect") == "All four heads are on. All 32 answers are right. Switch one off."
-    )
-
-
-def test_a_wrong_answer_is_heard_not_only_seen(widget: Locator) -> None:
-    switch(widget, "before").click()
-    assert_torch(widget, "heads")
-    digits = inputs_of(widget)["digits"]
-    wrong = widget.locator(".lane").first.locator("td")
-    for t, cell in enumerate(wrong.all()[1:]):
-        said = int(cell.locator("span").first.inner_text())
-        assert said != digits[t] or "wrong" not in (cell.get_attribute("class") or "")
-        outputs = f"{said} is wrong: it is {digits[t]}" if said != digits[t] else str(said)
-        assert cell.text_content() == outputs
-    assert widget.locator("td.wrong").count() > 5
-    assert widget.locator("td.wrong .sr:not(:empty)").count() == widget.locator("td.wrong").count()
-
-
-def test_one_right_answer_is_one(widget: Locator) -> None:
-    write(widget, "the cat sat")
-    for question in lookup.QUESTIONS:
-        switch(widget, question).click()
-    assert_torch(widget, "heads")
-    answer = received(widget)["probabilities"].argmax(-1)[0, 1]  # whatever the words wear
-    after = received(widget)["probabilities"].argmax(-1)[1, 0]
-    for t, worn in enumerate((answer, (answer + 1) % 10, (after + 1) % 10)):
-        digit(widget, t).fill(str(int(worn)))
-    if (answer + 1) % 10 == after:  # then the first word's answer to "after" is right as well
-        digit(widget, 1).fill(str(int(answer + 2) % 10))
-    assert_torch(widget, "heads")
-    assert note(widget, "effect").endswith("1 of 4 answers is right.")
+        settled(widget)
+    on = "All four heads are on. All 32 answers are right. Switch one off."
+    assert note(widget, "effect") == on
 
 
 def test_with_all_heads_off_every_word_gets_the_same_answers(widget: Locator) -> None:
+    write(widget, "the cat sat")
     for question in lookup.QUESTIONS:
         switch(widget, question).click()
-    assert_torch(widget, "heads")
-    assert note(widget, "effect").startswith(
-        "No head is heard: every word gets the same four answers"
-    )
+    settled(widget)
+    said = "No head is heard: every word gets the same four answers"
+    assert note(widget, "effect").startswith(said)
     probabilities = received(widget)["probabilities"]
     torch.testing.assert_close(probabilities, probabilities[:, :1].expand_as(probabilities))
-    widget.get_by_role("button", name="Reset").click()
-    settled(widget)
-    assert inputs_of(widget)["on"] == [1, 1, 1, 1]
+    before, after = probabilities.argmax(-1)[:2, 0].tolist()  # whatever the words wear
+    for t, worn in enumerate((before, before + 1, after + 1)):
+        digit(widget, t).fill(str(worn % 10))
+    if (before + 1) % 10 == after:  # then the first word's answer to "after" is right as well
+        digit(widget, 1).fill(str((before + 2) % 10))
+    assert_torch(widget, STEM)
+    assert note(widget, "effect").endswith("1 of 4 answers is right.")
 
 
 def test_the_chosen_word_is_told_head_by_head(widget: Locator) -> None:
@@ -449,18 +371,14 @@ def test_a_word_is_chosen_with_arrow_keys_and_in_a_map(widget: Locator) -> None:
     choose(widget, 12)
     widget.page.keyboard.press("ArrowRight")
     assert chosen(widget) == 0, "and round"
-    box = widget.locator(".pixel-map").nth(2).bounding_box()
-    assert box
-    cell = box["width"] / 13
-    widget.locator(".pixel-map").nth(2).hover(position={"x": 2.5 * cell, "y": 9.5 * cell})
+    pixels = widget.locator(".pixel-map").nth(2)
+    cell = box_of(pixels)["width"] / 13
+    pixels.hover(position={"x": 2.5 * cell, "y": 9.5 * cell})
     weight = received(widget)["weights"][head_of()[2], 9, 2]
-    assert (
-        widget.locator(".note.soft")
-        .inner_text()
-        .startswith(f"Head {head_of()[2]}: “cat” (word 10) looks at “(” (word 3) with the weight ")
-    )
-    assert f"{weight:.2f}".removesuffix(".00") in widget.locator(".note.soft").inner_text()
-    widget.locator(".pixel-map").nth(2).click(position={"x": 2.5 * cell, "y": 9.5 * cell})
+    said = f"Head {head_of()[2]}: “cat” (word 10) looks at “(” (word 3) with the weight "
+    assert note(widget, "soft").startswith(said)
+    assert f"{weight:.2f}".removesuffix(".00") in note(widget, "soft")
+    pixels.click(position={"x": 2.5 * cell, "y": 9.5 * cell})
     assert chosen(widget) == 9
 
 
@@ -474,9 +392,8 @@ def test_arcs_lead_where_the_heads_look(widget: Locator) -> None:
                 """all => all.map((g) =>
                     [Number(g.getAttribute('opacity')), g.lastChild.getBoundingClientRect().x])"""
             )
-            chip = widget.locator(".chip").nth(most).bounding_box()
-            _, x = max(ends)
-            assert chip and chip["x"] <= x + 3 <= chip["x"] + chip["width"], (t, q)
+            chip, (_, x) = box_of(widget.locator(".chip").nth(most)), max(ends)
+            assert chip["x"] <= x + 3 <= chip["x"] + chip["width"], (t, q)
 
 
 def test_a_digit_is_typed_over_stepped_and_drawn_anew(widget: Locator) -> None:
@@ -485,7 +402,6 @@ def test_a_digit_is_typed_over_stepped_and_drawn_anew(widget: Locator) -> None:
     assert chosen(widget) == 3
     for key in "7", "2":
         widget.page.keyboard.press(key)
-        assert_torch(widget, "heads")
         assert inputs_of(widget)["digits"] == [*first[:3], int(key), *first[4:]]
     for expected in (3, 4):
         widget.page.keyboard.press("ArrowUp")
@@ -493,22 +409,11 @@ def test_a_digit_is_typed_over_stepped_and_drawn_anew(widget: Locator) -> None:
     for _ in range(5):
         widget.page.keyboard.press("ArrowDown")
     assert inputs_of(widget)["digits"][3] == 0, "and no lower"
-    assert_torch(widget, "heads")
-    digit(widget, 3).fill("12")
-    assert problem(widget) == "A digit must lie between 0 and 9."
-    assert inputs_of(widget)["digits"][3] == 0
-    digit(widget, 3).blur()
-    assert digit(widget, 3).input_value() == "0"
+    assert_refused(widget, digit(widget, 3), "12", "A digit must lie between 0 and 9.")
     before = inputs_of(widget)["digits"]
     for _ in range(3):
         widget.get_by_role("button", name="New digits").click()
-        assert_torch(widget, "heads")
-    drawn = inputs_of(widget)["digits"]
-    assert drawn != before
-    marks = [counted(m) for m in right(seen(SENTENCE, digits=tuple(drawn)), drawn)]
-    total, asked = (sum(n) for n in zip(*marks, strict=True))
-    answers = f"All {asked}" if total == asked else f"{total} of {asked}"
-    assert f" {answers} answers are right." in note(widget, "effect")
+    assert inputs_of(widget)["digits"] != before
 
 
 def test_words_that_stay_keep_their_digits(widget: Locator) -> None:
@@ -517,94 +422,53 @@ def test_words_that_stay_keep_their_digits(widget: Locator) -> None:
     now = inputs_of(widget)["digits"]
     assert now[:1] + now[2:] == worn, "one word came in"
     write(widget, "the tom (saw a dog) and the cat (ran)")
-    assert inputs_of(widget)["digits"] == worn[:1] + now[1:2] + worn[2:], (
-        "renamed, it keeps its own"
-    )
+    renamed = inputs_of(widget)["digits"]
+    assert renamed == worn[:1] + now[1:2] + worn[2:], "renamed, it keeps its own"
     write(widget, "the (ran)")
     assert inputs_of(widget)["digits"] == [worn[0], *worn[10:]]
 
 
-@pytest.mark.parametrize(
-    ("source", "said"),
-    [
+def test_it_says_what_lies_beyond_its_training(widget: Locator) -> None:
+    nested = "with more than 3 pairs of brackets and brackets inside others of their own kind."
+    for source, said in (
         ("the cat sat", "with fewer than 8 words and no brackets."),
-        (
-            BEYOND,
-            "with more than 3 pairs of brackets and brackets inside others of their own kind.",
-        ),
+        (BEYOND, nested),
         ("a b c d e f g )", "with a bracket that has no partner."),
         ("[a b c d e f g h i j k l]", "with a pair more than 11 places apart."),
         *((source, "") for source in TRAINED),
-    ],
-)
-def test_it_says_what_lies_beyond_its_training(widget: Locator, source: str, said: str) -> None:
-    write(widget, source)
-    note_of = f"The model was not trained on sentences like this one, {said} It may fail."
-    assert note(widget, "beyond") == (note_of if said else "")
+    ):
+        write(widget, source)
+        note_of = f"The model was not trained on sentences like this one, {said} It may fail."
+        assert note(widget, "beyond") == (note_of if said else "")
 
 
-def test_a_sentence_is_chosen_from_those_offered(widget: Locator) -> None:
-    offers = widget.get_by_role("combobox", name="or one of these:")
-    assert offers.input_value() == SENTENCE
-    for source in (TRAINED[1], STRANGE[0]):
-        offers.select_option(source)
-        assert_torch(widget, "heads")
-        assert inputs_of(widget)["source"] == line(widget, "Your sentence").input_value() == source
-    write(widget, "two women")
-    assert offers.input_value() == ""
-    widget.get_by_role("button", name="Undo").click()
-    assert offers.input_value() == STRANGE[0]
-
-
-def test_too_long_a_sentence_keeps_the_answers_greyed(widget: Locator) -> None:
-    before = inputs_of(widget)
-    line(widget, "Your sentence").fill(f"{SENTENCE} (too long)")
-    assert "17 words, brackets among them: there is room for 16." in problem(widget)
-    aside = widget.locator("[data-output]").evaluate_all("all => all.map((e) => e.inert)")
-    assert len(aside) == 4 and all(aside)
-    assert inputs_of(widget) == before
-    write(widget, LONGEST)
-    assert len(words_of(LONGEST)) == 16 and widget.locator("[data-output][inert]").count() == 0
-
-
-def test_a_link_restores_the_whole_state(
+def test_a_link_restores_the_chosen_word(
     context: BrowserContext, widget: Locator, site: str
 ) -> None:
-    write(widget, TRAINED[3])
-    digit(widget, 4).fill("5")
     switch(widget, "same").click()
     choose(widget, 5)
-    assert_torch(widget, "heads")
-    widget.get_by_role("button", name="Copy link").click()
-    widget.page.wait_for_function("location.hash.length > 1")
-    other = Visit(context, site, widget.page.url.removeprefix(f"{site}/")).widget("heads")
-    assert_torch(other, "heads")
-    assert inputs_of(other) == inputs_of(widget) and chosen(other) == 5
-    assert not switch(other, "same").is_checked()
-    assert note(other, "effect") == note(widget, "effect")
+    settled(widget)
+    other = by_link(widget, context, site).widget(STEM)
+    settled(other)
+    assert chosen(other) == 5 and note(other, "effect") == note(widget, "effect")
 
 
 @pytest.mark.parametrize("width", [1280, 375])
 def test_it_fits_or_scrolls_in_its_own_box(opened: Opener, width: int) -> None:
-    widget = opened(page_of("heads"), width=width).widget("heads")
-    page, box = widget.page, widget.locator(".stage")
-    radio = widget.locator(".chip").nth(10)
+    widget = opened(page_of(STEM), width=width).widget(STEM)
+    box = widget.locator(".stage")
     scrolls = box.evaluate("el => el.scrollWidth > el.clientWidth")
     assert scrolls == (width == 375)
     if scrolls:  # the word that is chosen first is brought into sight
-        page.wait_for_function("el => el.scrollLeft > 0", arg=box.element_handle())
-        side = box.locator("tr > :first-child").first.bounding_box()
-        found = radio.bounding_box()
-        assert side and found and found["x"] >= side["x"] + side["width"]
+        widget.page.wait_for_function("el => el.scrollLeft > 0", arg=box.element_handle())
+        side = box_of(box.locator("tr > :first-child").first)
+        found = box_of(widget.locator(".chip").nth(10))
+        assert found["x"] >= side["x"] + side["width"]
         assert found["x"] + found["width"] <= width
+    line(widget, "Your sentence").fill(f"{SENTENCE} (too long)")
+    assert "17 words, brackets among them: there is room for 16." in problem(widget)
     write(widget, "an extraordinarily long (word or two) [is] here")
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    for part in (".lane label b", ".score", ".card p", ".says b"):
-        clipped = widget.locator(part).evaluate_all(
-            """all => all.filter((e) => e.scrollWidth > e.clientWidth + 1
-                && getComputedStyle(e).display !== 'inline').map((e) => e.textContent)"""
-        )
-        assert clipped == [], part
+    assert cut_off(widget.locator(".lane label b, .score, .card p, .says b")) == []
     inside = widget.locator(".lane > th").evaluate_all(
         """all => all.map((th) => [...th.querySelectorAll('b, .score')].every((e) =>
             e.getBoundingClientRect().right <= th.getBoundingClientRect().right + 1))"""

@@ -1,20 +1,25 @@
 """The knobs of sampling: the chain of cuts, the token that u falls on, and a hundred draws."""
 
 import math
-import re
 from typing import Any
 
 import pytest
 import torch
 from browsing import (
     Visit,
+    assert_refused,
     assert_torch,
-    hold_inputs,
+    box_of,
+    button,
+    drag,
+    held,
+    holding,
     inputs_of,
-    missed_by_tab,
-    problem,
     received,
+    refusal,
     settled,
+    slider,
+    typed,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,7 +46,7 @@ START: dict[str, Any] = dict(
 
 
 def computed(**changes: Any) -> Sampled:
-    return Sampled(**SamplingWidget(**{**START, **changes}).values())
+    return Sampled(**SamplingWidget(**START | changes).values())
 
 
 def ln(*shares: float) -> dict[str, Any]:
@@ -63,24 +68,6 @@ def test_the_chain_by_hand() -> None:
     assert seen.mass.tolist() == pytest.approx([1, 1, 0.75, 0.5])
     third = math.log(3) - 2 / 3 * math.log(2)
     assert seen.entropy.tolist() == pytest.approx([1.75 * math.log(2)] * 2 + [third, 0], abs=1e-6)
-
-
-def test_temperature_is_a_power_of_each_probability() -> None:
-    seen = computed(**ln(0.8, 0.2), temperature=0.5)
-    assert seen.stages[1].tolist() == pytest.approx([16 / 17, 1 / 17])
-    seen = computed(**ln(0.8, 0.2), temperature=2)
-    assert seen.stages[1].tolist() == pytest.approx([2 / 3, 1 / 3])
-
-
-def test_temperature_zero_leaves_the_likeliest_and_they_share_evenly() -> None:
-    seen = computed(**ln(0.4, 0.4, 0.2), temperature=0)
-    assert seen.stages[1].tolist() == [0.5, 0.5, 0] and seen.left.tolist() == [3, 2, 2, 2]
-
-
-def test_what_is_equal_to_the_kth_stays() -> None:
-    seen = computed(which=OWN, k=2)  # journey and starts have the same logit, below step and your
-    assert seen.left[2] == 2
-    assert computed(which=OWN, k=3).left[2] == 4
 
 
 def test_rank_and_rest() -> None:
@@ -110,8 +97,10 @@ def test_it_is_what_generation_does(
     knobs = dict(temperature=temperature, k=k, p=p, u=u, seed=seed)
     seen = computed(which=OWN, words=["w"] * len(logit), logit=logit, **knobs)
     z = torch.tensor(logit, dtype=torch.float64)
-    adjusted = Sampling(temperature, k, p).process(z)
-    torch.testing.assert_close(seen.stages[3].double(), adjusted.softmax(-1), rtol=1e-4, atol=1e-6)
+    steps = Sampling(), Sampling(temperature), Sampling(temperature, k), Sampling(temperature, k, p)
+    for shares, step in zip(seen.stages, steps, strict=True):
+        adjusted = step.process(z)
+        torch.testing.assert_close(shares.double(), adjusted.softmax(-1), rtol=1e-4, atol=1e-6)
     assert seen.token == sample(adjusted, torch.tensor(u, dtype=torch.float64))
     left = seen.stages > 0
     assert left[:, seen.token].all() and seen.drawn[~left[3]].sum() == 0
@@ -153,9 +142,8 @@ def test_a_page_without_javascript_reads_a_table() -> None:
     assert "Probabilities after “ROMEO:\nI w”: what each step makes of them" in html
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+def test_what_cannot_be_drawn_from_is_refused() -> None:
+    for changes, message in (
         (dict(temperature=-0.1), "temperature must lie between 0 and 2"),
         (dict(k=0), "k must lie between 1 and 65"),
         (dict(k=2.5), "k must hold whole numbers"),
@@ -164,33 +152,14 @@ def test_a_page_without_javascript_reads_a_table() -> None:
         (dict(seed=0), "seed must lie between 1 and 999"),
         (dict(which=OWN + 1), f"which must lie between 0 and {OWN}"),
         (dict(logit=[0.0]), "logit is 1 but needs 6"),
-        (dict(logit=[math.nan] * 6), "logit holds NaN"),
-    ],
-)
-def test_what_cannot_be_drawn_from_is_refused(
-    changes: dict[str, Any], message: str, unchecked: None
-) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        SamplingWidget(**{**START, **changes})
+    ):
+        assert message in refusal(SamplingWidget, START | changes)
 
 
 # ------------------------------------------------------------------ in the page
 
-
-@pytest.fixture
-def widget(visit: Visit) -> Locator:
-    widget = visit.widget(STEM)
-    hold(widget)
-    return widget
-
-
-def hold(widget: Locator, **changes: Any) -> None:
-    hold_inputs(widget, {**START, **changes})
-    settled(widget)
-
-
-def slider(widget: Locator, name: str) -> Locator:
-    return widget.get_by_role("slider", name=name, exact=True)
+hold = holding(STEM, START)
+widget = held(STEM, START)
 
 
 def tokens(widget: Locator) -> list[str]:
@@ -203,7 +172,6 @@ def column(widget: Locator, number: int) -> list[str]:
 
 def test_the_table_tells_the_steps(widget: Locator) -> None:
     hold(widget, **ln(0.5, 0.25, 0.125, 0.125), k=2, p=0.6)
-    assert_torch(widget, STEM)
     assert tokens(widget) == ["w0", "w1", "w2", "w3"]
     assert column(widget, 1) == ["50.0 %", "25.0 %", "12.5 %", "12.5 %"]
     assert column(widget, 3) == ["66.7 %", "33.3 %", "cut", "cut"]
@@ -235,29 +203,23 @@ BARS = """body => [...body.rows].map((tr) => [...tr.querySelectorAll('td')].map(
 }))"""
 
 
-@pytest.mark.parametrize(
-    ("changes", "gaps"),
-    [
+def test_bars_are_as_long_as_their_numbers(widget: Locator) -> None:
+    """All on one scale; one that has no room on it shows a gap, and that is explained."""
+    for changes, gaps in (
         (dict(which=0, temperature=1.5), False),  # the others together are a little longer
         (dict(which=1, k=15), True),
         (dict(which=1, temperature=2), True),
         (dict(which=OWN), False),
-    ],
-)
-def test_bars_are_as_long_as_their_numbers(
-    widget: Locator, changes: dict[str, Any], gaps: bool
-) -> None:
-    """All on one scale; one that has no room on it shows a gap, and that is explained."""
-    hold(widget, **changes)
-    assert_torch(widget, STEM)
-    bars = [bar for row in widget.locator(".chain tbody").evaluate(BARS) for bar in row]
-    whole = [(width, share) for width, share, gap, cut in bars if not gap and not cut]
-    scale = max(width for width, _ in whole) / max(share for _, share in whole)
-    for width, share in whole:
-        assert width == pytest.approx(scale * share, abs=1.1)
-    cut_short = [share for _, share, gap, _ in bars if gap]
-    assert all(share > max(share for _, share in whole) for share in cut_short)
-    assert bool(cut_short) == gaps == widget.locator(".broken-key").is_visible()
+    ):
+        hold(widget, **changes)
+        bars = [bar for row in widget.locator(".chain tbody").evaluate(BARS) for bar in row]
+        whole = [(width, share) for width, share, gap, cut in bars if not gap and not cut]
+        scale = max(width for width, _ in whole) / max(share for _, share in whole)
+        for width, share in whole:
+            assert width == pytest.approx(scale * share, abs=1.1)
+        cut_short = [share for _, share, gap, _ in bars if gap]
+        assert all(share > max(share for _, share in whole) for share in cut_short)
+        assert bool(cut_short) == gaps == widget.locator(".broken-key").is_visible()
 
 
 def test_of_the_others_it_is_told_how_many_are_left(widget: Locator) -> None:
@@ -272,28 +234,20 @@ def test_of_the_others_it_is_told_how_many_are_left(widget: Locator) -> None:
     hold(widget, which=1, k=SHOWN)
     assert column(widget, 3)[-1] == "cut"
     assert widget.locator(".draws tbody tr").count() == SHOWN
+    hold(widget, which=OWN, k=65)  # more than there are
+    assert slider(widget, "top-k").input_value() == "6"
+    assert widget.locator(".knob .says").nth(1).inner_text() == "all 6 may stay"
+    assert received(widget)["left"].tolist() == [6] * 4
 
 
 def test_the_keys_move_the_knobs(widget: Locator) -> None:
     hold(widget, temperature=0.05, k=2, p=0.99)
-    for name, key, value in (
-        ("temperature", "ArrowLeft", 0),
-        ("top-k", "ArrowLeft", 1),
-        ("top-p", "ArrowRight", 1),
-    ):
-        slider(widget, name).press(key)
-        assert_torch(widget, STEM)
-        field = {"top-k": "k", "top-p": "p"}.get(name, name)
-        assert inputs_of(widget)[field] == value
+    for name, key in (("temperature", "Left"), ("top-k", "Left"), ("top-p", "Right")):
+        slider(widget, name).press(f"Arrow{key}")
+    settled(widget)
+    assert [inputs_of(widget)[name] for name in ("temperature", "k", "p")] == [0, 1, 1]
     assert received(widget)["left"].tolist() == [65, 1, 1, 1]
     assert "top-k and top-p cut nothing" in widget.locator(".verdict").inner_text()
-
-
-def test_a_k_above_the_tokens_leaves_all(widget: Locator) -> None:
-    hold(widget, which=OWN, k=65)
-    assert slider(widget, "top-k").input_value() == "6"
-    assert widget.locator(".knob .says").nth(1).inner_text() == "all 6 may stay"
-    assert received(widget)["left"].tolist() == [6] * 4
 
 
 def test_the_line_is_cut_into_what_is_left(widget: Locator) -> None:
@@ -310,23 +264,17 @@ def test_the_line_is_cut_into_what_is_left(widget: Locator) -> None:
 
 def test_u_is_dragged(widget: Locator, visit: Visit) -> None:
     hold(widget, **ln(0.5, 0.3, 0.2))
-    box = widget.locator(".ground .bar").bounding_box()
-    assert box
-    mouse = visit.page.mouse
+    box = box_of(widget.locator(".ground .bar"))
     x, y = box["x"], box["y"] + box["height"] / 2
-    mouse.move(x + 0.5 * box["width"], y)
-    mouse.down()
-    mouse.move(x + 0.9 * box["width"], y, steps=5)
-    mouse.up()
-    assert_torch(widget, STEM)
+    drag(visit.page, (x + 0.5 * box["width"], y), (x + 0.9 * box["width"], y))
+    settled(widget)
     assert inputs_of(widget)["u"] == pytest.approx(0.9, abs=0.004)
     assert widget.locator(".pieces .hit").inner_text() == "w2"
-    pin = widget.locator(".pin").bounding_box()
-    assert pin and pin["x"] + 1 == pytest.approx(x + 0.9 * box["width"], abs=3)
-    widget.get_by_role("button", name="Undo").click()
+    pin = box_of(widget.locator(".pin"))
+    assert pin["x"] + 1 == pytest.approx(x + 0.9 * box["width"], abs=3)
+    button(widget, "Undo").click()
     assert inputs_of(widget)["u"] == 0.5, "one step"
     slider(widget, "u").press("End")
-    assert_torch(widget, STEM)
     assert inputs_of(widget)["u"] == 0.9999, "below 1"
 
 
@@ -337,76 +285,47 @@ def test_a_hundred_draws_stand_beside_what_is_expected(widget: Locator) -> None:
     assert sum(map(int, before)) == DRAWS and rows.count() == SHOWN + 1
     expected = [float(n) for n in rows.locator("td:nth-child(4)").all_inner_texts()]
     assert sum(expected) == pytest.approx(DRAWS, abs=0.6)
-    widget.get_by_role("button", name="Draw 100 anew").click()
-    assert_torch(widget, STEM)
+    button(widget, "Draw 100 anew").click()
+    settled(widget)
     assert inputs_of(widget)["seed"] == 2
     assert rows.locator("td:nth-child(3)").all_inner_texts() != before
     hold(widget, seed=999)
-    widget.get_by_role("button", name="Draw 100 anew").click()
+    button(widget, "Draw 100 anew").click()
     assert inputs_of(widget)["seed"] == 1
 
 
-def test_own_words_may_be_any(widget: Locator) -> None:
-    words = ["constructor", "__proto__", "toString"]
-    hold(widget, which=OWN, words=words, logit=[3, 2, 1])
+def test_logits_keep_pace_with_the_words_and_these_may_be_any(widget: Locator) -> None:
+    hold(widget, which=OWN)
+    widget.get_by_role("button", name="remove journey").click()
+    assert inputs_of(widget)["logit"] == [2, 1, 0, -1, 3]
+    widget.get_by_role("button", name="Add word").click()
+    assert inputs_of(widget)["logit"] == [2, 1, 0, -1, 3, 0]
+    typed(widget, "the logit of word").fill("2.5")
+    slider(widget, "the logit of your").press("ArrowRight")
     assert_torch(widget, STEM)
+    assert inputs_of(widget)["logit"] == [2.1, 1, 0, -1, 3, 2.5]
+    words = ["constructor", "__proto__", "toString"]  # which every object of JavaScript has
+    hold(widget, which=OWN, words=words, logit=[3, 2, 1])
     assert tokens(widget) == words
     assert "falls on “constructor”" in widget.locator(".lands").inner_text()
 
 
-def test_logits_keep_pace_with_the_words(widget: Locator) -> None:
-    hold(widget, which=OWN)
-    widget.get_by_role("button", name="remove journey").click()
-    assert_torch(widget, STEM)
-    assert inputs_of(widget)["logit"] == [2, 1, 0, -1, 3]
-    widget.get_by_role("button", name="Add word").click()
-    assert_torch(widget, STEM)
-    assert inputs_of(widget)["logit"] == [2, 1, 0, -1, 3, 0]
-    widget.get_by_role("textbox", name="the logit of word, typed").fill("2.5")
-    assert_torch(widget, STEM)
-    slider(widget, "the logit of your").press("ArrowRight")
-    assert_torch(widget, STEM)
-    assert inputs_of(widget)["logit"] == [2.1, 1, 0, -1, 3, 2.5]
+def test_what_no_knob_can_be_is_refused(widget: Locator) -> None:
+    for name, text, message in (
+        ("temperature", "2.5", "temperature must lie between 0 and 2."),
+        ("temperature", "-1", "temperature must lie between 0 and 2."),
+        ("top-k", "2.5", "k must be a whole number."),
+        ("top-k", "66", "top-k must lie between 1 and 65."),
+        ("top-p", "90", "top-p must lie between 0 and 1."),
+        ("u", "1", "u must lie between 0 and 0.9999."),
+        ("u", "x", "“x” is not a number: write it like 0.43."),
+    ):
+        assert_refused(widget, typed(widget, name), text, message)
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("temperature, typed", "2.5", "temperature must lie between 0 and 2."),
-        ("temperature, typed", "-1", "temperature must lie between 0 and 2."),
-        ("top-k, typed", "2.5", "k must be a whole number."),
-        ("top-k, typed", "66", "top-k must lie between 1 and 65."),
-        ("top-p, typed", "90", "top-p must lie between 0 and 1."),
-        ("u, typed", "1", "u must lie between 0 and 0.9999."),
-        ("u, typed", "x", "“x” is not a number: write it like 0.43."),
-    ],
-)
-def test_what_no_knob_can_be_changes_nothing(
-    widget: Locator, name: str, text: str, message: str
-) -> None:
-    before = inputs_of(widget)
-    box = widget.get_by_role("textbox", name=name, exact=True)
-    box.fill(text)
-    assert problem(widget).startswith(message)
-    assert box.get_attribute("aria-invalid") == "true"
-    box.blur()
-    assert inputs_of(widget) == before
-
-
-@pytest.mark.parametrize("which", [0, OWN])
-def test_the_keyboard_reaches_all_of_it(widget: Locator, which: int) -> None:
-    hold(widget, which=which)
-    widget.get_by_role("radio").nth(which).focus()
-    assert missed_by_tab(widget) == []
-
-
-def test_on_a_phone_no_number_is_clipped(widget: Locator, visit: Visit) -> None:
+def test_on_a_phone_no_heading_is_clipped(widget: Locator, visit: Visit) -> None:
     visit.page.set_viewport_size({"width": 320, "height": 700})
     for which in (1, OWN):
-        hold(widget, which=which, words=["incomprehensibilities"] * 8, logit=[0] * 8)
-        clipped = widget.locator(".chain td span, .draws td, .chain thead th").evaluate_all(
-            "all => all.filter((e) => e.scrollWidth > e.clientWidth + 1 && e.clientWidth)"
-            ".map((e) => e.textContent)"
-        )
-        assert clipped == []
-        assert visit.page.evaluate("document.documentElement.scrollWidth") <= 320
+        hold(widget, which=which)
+        wide = "all => all.filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.outerHTML)"
+        assert widget.locator(".chain thead th").evaluate_all(wide) == []

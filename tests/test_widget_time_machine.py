@@ -11,12 +11,12 @@ from browsing import (
     Opener,
     Visit,
     assert_torch,
+    held,
     hold_inputs,
     inputs_of,
-    missed_by_tab,
     page_of,
-    problem,
     received,
+    refusal,
     settled,
 )
 from playwright.sync_api import Browser, Locator
@@ -39,7 +39,7 @@ START: dict[str, Any] = dict(prompt="ROMEO:\n", step=6, seed=1)
 
 
 def computed(**changes: Any) -> Continuation:
-    return Continuation(**TimeMachineWidget(**{**START, **changes}).values())
+    return Continuation(**TimeMachineWidget(**START | changes).values())
 
 
 def text(ids: torch.Tensor) -> str:
@@ -109,33 +109,21 @@ def test_a_page_without_javascript_reads_a_table() -> None:
     assert "verbs agree" in html
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+def test_what_cannot_be_told_is_refused() -> None:
+    for changes, message in (
         (dict(prompt=""), "prompt has 0 characters: give 1 to 40"),
         (dict(prompt="x" * 41), "prompt has 41 characters"),
         (dict(prompt="é"), "unknown here"),
         (dict(step=12), "step must lie between 0 and 11"),
         (dict(step=0.5), "step must hold whole numbers"),
         (dict(seed=0), f"seed must lie between 1 and {SEEDS}"),
-    ],
-)
-def test_what_cannot_be_told_is_refused(
-    changes: dict[str, Any], message: str, unchecked: None
-) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        TimeMachineWidget(**{**START, **changes})
+    ):
+        assert message in refusal(TimeMachineWidget, START | changes)
 
 
 # ------------------------------------------------------------------ in the page
 
-
-@pytest.fixture
-def widget(visit: Visit) -> Locator:
-    widget = visit.widget(STEM)
-    hold_inputs(widget, START)
-    settled(widget)
-    return widget
+widget = held(STEM, START)
 
 
 def written(widget: Locator) -> str:
@@ -157,29 +145,14 @@ def test_everything_follows_the_slider(widget: Locator) -> None:
         steps = facts["steps"][step]
         when = f"after {steps:,} steps" if steps else "before training"
         assert slider.get_attribute("aria-valuetext") == when
-        assert (
-            widget.locator(".page-of")
-            .locator("..")
-            .inner_text()
-            .startswith(f"What it writes, {when}")
-        )
+        page = widget.locator(".page-of").locator("..").inner_text()
+        assert page.startswith(f"What it writes, {when}")
         assert written(widget) == "ROMEO:\n" + text(computed(step=step).written)
         assert widget.locator(".moment b").inner_text() == f"{facts['curves']['loss'][step]:.2f}"
         shares = [facts["curves"][name][step] for name in ("unigram", "bigram", "words")]
         assert [float(p.split()[0]) for p in percents(widget)[:3]] == pytest.approx(
             [100 * share for share in shares], abs=0.051
         )
-
-
-def test_a_new_draw_is_the_same_model_with_other_luck(widget: Locator) -> None:
-    before, likely = written(widget), widget.locator(".next-table").inner_text()
-    widget.get_by_role("button", name="New draw").click()
-    assert_torch(widget, STEM)
-    assert inputs_of(widget)["seed"] == 2 and written(widget) != before
-    assert widget.locator(".next-table").inner_text() == likely
-    widget.get_by_role("button", name="Undo").click()
-    assert_torch(widget, STEM)
-    assert written(widget) == before
 
 
 def test_the_next_characters_are_the_likeliest(widget: Locator) -> None:
@@ -196,25 +169,6 @@ def test_the_next_characters_are_the_likeliest(widget: Locator) -> None:
     wanted = torch.tensor([recorded["unigram"][u], recorded["bigram"][q][u]])
     torch.testing.assert_close(shown[0, 1:], wanted)
     assert "after “q”" in widget.locator(".next-table thead").inner_text()
-
-
-def test_a_prompt_can_be_chosen(widget: Locator) -> None:
-    widget.get_by_role("combobox").select_option("\nThe k")
-    assert_torch(widget, STEM)
-    assert inputs_of(widget)["prompt"] == "\nThe k"
-    assert written(widget).startswith("\nThe k")
-
-
-def test_what_it_cannot_read_is_refused(widget: Locator) -> None:
-    before = written(widget)
-    widget.get_by_label("Prompt").fill("ROMÉO")
-    assert problem(widget).startswith("“É” is none of the 65 characters")
-    assert widget.locator("[data-output]:not([inert])").count() == 0
-    widget.get_by_label("Prompt").fill("x" * 41)
-    assert problem(widget).startswith("41 characters: there is room for 40.")
-    widget.get_by_label("Prompt").fill("ROMEO:\n")
-    assert_torch(widget, STEM)
-    assert written(widget) == before
 
 
 LABELS = """stops => [...stops.children].filter((e) => getComputedStyle(e).visibility !== 'hidden')
@@ -270,9 +224,3 @@ def test_whoever_wants_less_motion_is_offered_none(browser: Browser, site: str) 
         widget = Visit(context, site, page_of(STEM)).widget(STEM)
         assert not widget.locator(".play").is_visible()
         assert widget.get_by_role("slider", name="training step").is_visible()
-
-
-def test_the_keyboard_reaches_all_of_it(widget: Locator) -> None:
-    widget.get_by_role("button", name="Play").focus()
-    missed = [part for part in missed_by_tab(widget) if "aria-hidden" not in part]
-    assert missed == [], "the numbers under the slider are the slider's own stops"
