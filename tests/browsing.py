@@ -595,15 +595,6 @@ def by_link(widget: Locator, context: BrowserContext, site: str) -> Visit:
     return Visit(context, site, widget.page.url.removeprefix(f"{site}/"))
 
 
-def refusal(widget: type[LiveWidget], inputs: Mapping[str, Any]) -> str:
-    """What the class says of inputs that it does not take."""
-    try:
-        widget(**inputs)
-    except ValueError as error:
-        return str(error)
-    return f"{inputs} are taken"
-
-
 def button(widget: Locator, name: str) -> Locator:
     return widget.get_by_role("button", name=name, exact=True)
 

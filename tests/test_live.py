@@ -17,7 +17,6 @@ from browsing import (
     assert_torch,
     button,
     choices,
-    cut_off,
     hold_inputs,
     inputs_of,
     line,
@@ -803,13 +802,6 @@ def test_a_widget_that_cannot_live_leaves_the_stored_table(
         stored = page.locator(".tl-live").first
         stored.get_by_text(said).wait_for()
         assert "0.24" in stored.locator("table").inner_text()
-
-
-def test_nothing_clips_a_number(widget: Locator) -> None:
-    entry(widget, "w_q", "1", 1).fill("-50")
-    entry(widget, "w_k", "2", 2).fill("-12.34")
-    assert_torch(widget, "self_attention")
-    assert cut_off(widget.locator(".heat td span, .word input")) == []
 
 
 # ------------------------------------------------------------------ sentences and trained models

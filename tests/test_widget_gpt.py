@@ -17,7 +17,6 @@ from browsing import (
     inputs_of,
     page_of,
     problem,
-    refusal,
     settled,
     where,
 )
@@ -148,20 +147,6 @@ def test_the_stored_table_is_of_the_likeliest() -> None:
     for share, i in zip(best.values.tolist(), best.indices.tolist(), strict=True):
         assert f'<th scope="col">{names_of(0)[i]}</th>' in html
         assert f"<td>{share:.2f}</td>" in html
-
-
-def test_bad_input_is_refused_in_words() -> None:
-    for inputs, message in (
-        (dict(prompt=""), "prompt has 0 characters: give 1 to 256"),
-        (dict(prompt="a" * 257), "prompt has 257 characters: give 1 to 256"),
-        (dict(prompt="caf\u00e9"), "prompt has 'é', which is unknown here: write with !"),
-        (dict(prompt="a\tb"), "prompt has '\\t', which is unknown here"),
-        (dict(story=""), "story has 0 words: give 1 to 95"),
-        (dict(story="mary " * 96), "story has 96 words: give 1 to 95"),
-        (dict(variant=2), "variant must lie between 0 and 1"),
-        (dict(variant=0.5), "variant must hold whole numbers"),
-    ):
-        assert message in refusal(GPTWidget, inputs)
 
 
 def test_a_vocabulary_of_characters_takes_a_text_apart() -> None:

@@ -19,7 +19,6 @@ from browsing import (
     on_a_phone,
     problem,
     received,
-    refusal,
     settled,
     swipe,
 )
@@ -117,21 +116,6 @@ def test_out_of_reach_is_said_and_not_a_zero() -> None:
     assert "at x = 1.5 the answer is 2.00" in html
     assert '<th scope="row">point 3</th><td>2.00</td><td>3.00</td><td>0.50</td>' in html
     assert ">point 1<" not in html
-
-
-def test_bad_input_is_refused_in_words() -> None:
-    for changes, message in (
-        (dict(bandwidth=0), "bandwidth must lie between 0.05 and 100"),
-        (dict(bandwidth=float("inf")), "bandwidth holds NaN or an infinite number"),
-        (dict(query=5.1), "query must lie between 0 and 5"),
-        (dict(x=[], y=[]), "x is empty"),
-        (dict(x=[1.0, 2.0]), "y is 5 but needs 2"),
-        (dict(x=[*X[:4], 5.5]), "x must lie between 0 and 5"),
-        (dict(x=[1.0] * 31, y=[1.0] * 31), "x has 31 entries along S: give 1 to 30"),
-        (dict(kernel=4), "kernel must lie between 0 and 3"),
-        (dict(kernel=1.5), "kernel must hold whole numbers"),
-    ):
-        assert message in refusal(KernelRegressionWidget, START | changes)
 
 
 # ------------------------------------------------------------------ in the page

@@ -18,7 +18,6 @@ from browsing import (
     inputs_of,
     on_a_phone,
     received,
-    refusal,
     settled,
     slider,
     typed,
@@ -106,24 +105,6 @@ def test_a_page_without_javascript_shows_a_corner_of_the_table() -> None:
     html = PositionalEncodingWidget(positions=3, hands=1)._html()
     assert "<caption>P for 3 positions, 2 wide</caption>" in html
     assert '<th scope="row">position 2</th><td>0.91</td><td>-0.42</td></tr>' in html
-
-
-def test_bad_input_is_refused_in_words() -> None:
-    for changes, message in (
-        (dict(positions=1), "positions must lie between 2 and 128"),
-        (dict(positions=2.5), "positions must hold whole numbers"),
-        (dict(hands=0), "hands must lie between 1 and 32"),
-        (dict(base=1), "base must lie between 2 and 100000"),
-        (dict(offset=-1), "offset must lie between 0 and 10000"),
-        (dict(offset=0.5), "offset must hold whole numbers"),
-        (dict(query=128), "query must lie between 0 and 127"),
-        (dict(concatenated=1), "concatenated must be True or False"),
-        (dict(q=[[1, 2, 3]]), "q is 1 × 3 but needs 1 × 2"),
-        (dict(q=[[1, 2]]), "k is 2 × 2 but needs 1 × 2"),
-        (dict(q=[[1, 2]] * 5, k=[[1, 2]] * 5), "q has 5 entries along n: give 1 to 4"),
-        (dict(k=[[1, 51], [0, 0]]), "k must lie between -50 and 50"),
-    ):
-        assert message in refusal(PositionalEncodingWidget, changes)
 
 
 # ------------------------------------------------------------------ in the page

@@ -16,7 +16,6 @@ from browsing import (
     holding,
     inputs_of,
     received,
-    refusal,
     settled,
     slider,
     typed,
@@ -140,20 +139,6 @@ def test_a_page_without_javascript_reads_a_table() -> None:
     html = SamplingWidget(which=3, k=2, temperature=0)._html()
     assert '<th scope="row">o</th>' in html and "<td>50.0 %</td>" in html
     assert "Probabilities after “ROMEO:\nI w”: what each step makes of them" in html
-
-
-def test_what_cannot_be_drawn_from_is_refused() -> None:
-    for changes, message in (
-        (dict(temperature=-0.1), "temperature must lie between 0 and 2"),
-        (dict(k=0), "k must lie between 1 and 65"),
-        (dict(k=2.5), "k must hold whole numbers"),
-        (dict(p=1.1), "p must lie between 0 and 1"),
-        (dict(u=1), "u must lie between 0 and 0.9999"),
-        (dict(seed=0), "seed must lie between 1 and 999"),
-        (dict(which=OWN + 1), f"which must lie between 0 and {OWN}"),
-        (dict(logit=[0.0]), "logit is 1 but needs 6"),
-    ):
-        assert message in refusal(SamplingWidget, START | changes)
 
 
 # ------------------------------------------------------------------ in the page

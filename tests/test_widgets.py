@@ -1,12 +1,13 @@
 """Widgets as Python sees them: what they compute, refuse, store and export."""
 
 import json
+import math
 import re
 import shutil
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -128,15 +129,16 @@ def test_inputs_are_the_shortest_decimals_and_lose_nothing() -> None:
 ONE = torch.eye(3)
 GOOD: dict[str, dict[str, Any]] = {
     "self_attention": dict(words=WORDS, x=X, w_q=ONE, w_k=ONE, w_v=ONE, causal=False, scaled=True),
-    "seq2seq": dict(source=SENTENCE),
-    "ablation": dict(source=SENTENCE),
     "attention_scoring": dict(query=[1, 2], keys=X2, values=X2, w_v=[1, 2], temperature=1),
     "beam_tree": dict(length=1),
-    "bleu": dict(prediction="a", label="a"),
-    "decoding": dict(source=SENTENCE),
     "generation": dict(length=1),
+    "gpt": {},
+    "kernel_regression": dict(x=[0.5, 1.0], y=[0.0, 1.0], query=1.5, bandwidth=0.5, kernel=1),
+    "positional_encoding": {},
+    "time_machine": dict(prompt="ROMEO:"),
     "transformer": dict(source="it works ."),
 }
+# Beside what any input of its kind cannot be, which is tried for all widgets at once.
 REFUSED: dict[str, list[tuple[dict[str, Any], str]]] = {
     "self_attention": [
         (dict(words=["a", "", "b"]), "'' is not one word"),
@@ -148,104 +150,40 @@ REFUSED: dict[str, list[tuple[dict[str, Any], str]]] = {
         (dict(x=[[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]]), "x is 3 × 2 but needs 3 × 3"),
         (dict(x=[[0.1, 0.2, 0.3], [0.4], [0.5]]), "rows equally long"),
         (dict(x=[[0.1, "abc", 0.3]] * 3), "x must hold numbers"),
-        (dict(x=[[0.1, float("nan"), 0.3]] * 3), "x holds NaN or an infinite number"),
-        (dict(w_q=torch.full((3, 3), torch.inf)), "w_q holds NaN or an infinite number"),
         (dict(w_q=[[1e400, 0, 0]] * 3), "w_q holds NaN or an infinite number"),
         (dict(w_k=torch.full((3, 3), 51.0)), "w_k must lie between -50 and 50"),
-        (dict(causal=1), "causal must be True or False"),
         (dict(w_v=None), "w_v must hold numbers, not None"),
         (dict(w_x=0), "w_x is not an input here: give words, x, w_q"),
     ],
-    "seq2seq": [
-        (dict(source=""), "source has 0 words: give 1 to 16"),
-        (dict(source=" \n"), "source has 0 words"),
-        (dict(source="cat " * 17), "source has 17 words"),
-        (dict(source="x" * 25), "25 letters: 24 at most"),
-        (dict(source=3), "source must be a sentence"),
-        (dict(forced=[1.5]), "forced must hold whole numbers"),
-        (dict(forced=[-1]), "forced must lie between 0 and"),
-        (dict(forced=[10**6]), "forced must lie between 0 and"),
-        (dict(forced=[5] * 25), "forced has 25 entries along P: give 0 to 24"),
-        (dict(forced=5), "forced has 0 axes but needs 1"),
-    ],
-    "ablation": [
-        (dict(source=""), "source has 0 words: give 1 to 17"),
-        (dict(source="cat " * 18), "source has 18 words: give 1 to 17"),
-        (dict(source="x" * 25), "25 letters: 24 at most"),
-        (dict(source=3), "source must be a sentence"),
-        (dict(variant=6), "variant must lie between 0 and 5"),
-        (dict(variant=-1), "variant must lie between 0 and 5"),
-        (dict(variant=0.5), "variant must hold whole numbers"),
-        (dict(variant=[0]), "variant has 1 axes but needs 0"),
-    ],
     "attention_scoring": [
-        (dict(temperature=0), "temperature must lie between 0.1 and 10"),
-        (dict(temperature=float("inf")), "temperature holds NaN or an infinite number"),
-        (dict(query=[1.0, float("nan")]), "query holds NaN"),
         (dict(query=[1.0]), "keys is 3 × 2 but needs 3 × 1"),
-        (dict(w_v=[1.0] * 3), "w_v is 3 but needs 2"),
-        (dict(values=X2[:2]), "values is 2 × 2 but needs 3 × 2"),
         (dict(query=[], keys=[[]] * 3, w_v=[]), "query is empty"),
         (dict(keys=[], values=[]), "keys"),
         (dict(query=[0] * 17, keys=[[0] * 17] * 3, w_v=[0] * 17), "17 entries along k: give 1 to"),
         (dict(keys=[[1, 2]] * 9, values=[[1, 2]] * 9), "9 entries along S: give 1 to 8"),
     ],
     "beam_tree": [
-        (dict(width=0), "width must lie between 1 and 5"),
-        (dict(width=6), "width must lie between 1 and 5"),
-        (dict(alpha=-0.1), "alpha must lie between 0 and"),
-        (dict(length=33), "length must lie between 1 and 32"),
-        (dict(length=2.5), "length must hold whole numbers"),
-        (dict(variant=2), "variant must lie between 0 and 1"),
-        (dict(prompt=""), "prompt"),
-        (dict(prompt="x" * 225), "prompt"),
         (dict(prompt="naïve"), "prompt"),
         (dict(story="max " * 65), "story has 65 words"),
     ],
-    "bleu": [
-        (dict(prediction=""), "prediction has 0 words: give 1 to 16"),
-        (dict(label=" \n"), "label has 0 words"),
-        (dict(prediction="a " * 17), "prediction has 17 words"),
-        (dict(label="x" * 25), "25 letters: 24 at most"),
-        (dict(prediction=["a"]), "prediction must be a sentence"),
-        (dict(N=0), "N must lie between 1 and"),
-        (dict(N=5), "N must lie between 1 and"),
-        (dict(N=1.5), "N must hold whole numbers"),
-    ],
-    "decoding": [
-        (dict(source=""), "source has 0 words"),
-        (dict(width=0), "width must lie between 1 and"),
-        (dict(width=6), "width must lie between 1 and"),
-        (dict(width=2.5), "width must hold whole numbers"),
-        (dict(alpha=-0.1), "alpha must lie between 0 and"),
-        (dict(alpha=float("nan")), "alpha holds NaN"),
-    ],
     "generation": [
-        (dict(prompt=""), "prompt has 0 characters: give 1 to 255"),
-        (dict(prompt="a" * 256), "prompt has 256 characters: give 1 to 255"),
         (dict(prompt="café"), "prompt has 'é', which is unknown here"),
-        (dict(temperature=-0.1), "temperature must lie between 0 and 2"),
-        (dict(k=0), "k must lie between 1 and 65"),
-        (dict(k=2.5), "k must hold whole numbers"),
-        (dict(p=1.1), "p must lie between 0 and 1"),
-        (dict(seed=0), "seed must lie between 1 and 999"),
-        (dict(branches=[[0, 0, 0, 9]] * 9), "branches has 9 entries along M: give 1 to 8"),
         (dict(branches=[[0, 0, 9]]), "branches is 1 × 3 but needs 1 × 4"),
-        (dict(branch=8), "branch must lie between 0 and 7"),
-        (dict(cached=1), "cached must be True or False"),
     ],
-    "transformer": [
-        (dict(source="word " * 21), "21 words: give 1 to 20"),
-        (dict(source=" "), "0 words"),
-        (dict(width=0), "width must lie between 1 and 5"),
-        (dict(width=6), "width must lie between 1 and 5"),
-        (dict(width=1.5), "whole numbers"),
-        (dict(alpha=-0.1), "alpha must lie between 0 and 1.5"),
-        (dict(alpha=float("nan")), "alpha holds NaN"),
-        (dict(start=[EOS]), "start must lie between 3 and"),
-        (dict(start=[5] * 32), "give 0 to 31"),
-        (dict(start=[[5]]), "start has 2 axes"),
+    "gpt": [
+        (dict(prompt="café"), "prompt has 'é', which is unknown here: write with !"),
+        (dict(prompt="a\tb"), "prompt has '\\t', which is unknown here"),
     ],
+    "kernel_regression": [
+        (dict(x=[], y=[]), "x is empty"),
+        (dict(x=[1.0] * 31, y=[1.0] * 31), "x has 31 entries along S: give 1 to 30"),
+    ],
+    "positional_encoding": [
+        (dict(q=[[1, 2, 3]]), "q is 1 × 3 but needs 1 × 2"),
+        (dict(q=[[1, 2]] * 5, k=[[1, 2]] * 5), "q has 5 entries along n: give 1 to 4"),
+    ],
+    "time_machine": [(dict(prompt="é"), "unknown here")],
+    "transformer": [(dict(start=[EOS]), "start must lie between 3 and")],
 }
 
 
@@ -267,6 +205,61 @@ def test_bad_inputs_are_refused_in_words_and_nothing_is_lost(
     with pytest.raises(ValueError, match=re.escape(message)):
         widget.inputs = widget.inputs | changes
     assert (widget.inputs, widget.outputs) == before
+
+
+@cache
+def shown() -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
+    """Of each widget, what its class says of its inputs, and those that a chapter shows first."""
+    found: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
+    for path in sorted((HERE.parents[1] / "chapters").glob("*.ipynb")):
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            for output in cell.get("outputs", []):
+                html = "".join(output.get("data", {}).get("text/html", []))
+                for stem in re.findall(r'class="tl-live" data-widget="(\w+)"', html):
+                    state = state_in(html)
+                    found.setdefault(stem, (state["spec"], state["inputs"]))
+    return found
+
+
+def spoiled(spec: dict[str, Any], name: str, value: Any) -> Iterator[tuple[Any, str]]:
+    """What this input cannot be, by its kind and its limits, and what is said of it."""
+
+    def put(number: float, into: Any) -> Any:
+        """The same with this number in its first place."""
+        if not isinstance(into, list):
+            return number
+        return [put(number, into[0] if into else 0), *into[1:]]
+
+    axes = spec["inputs"][name]
+    low, high = spec.get("limits", {}).get(name, (-50, 50))
+    if name in spec.get("sentences", ()):
+        fewest, most = spec["limits"][axes]
+        yield 3, "must be a sentence"
+        yield "a " * (most + 1), "has "
+        if fewest > 0:
+            yield "", "has 0 "
+    elif spec["kinds"][name] == "Bool":
+        yield 1, "must be True or False"
+    else:
+        yield {"a": 1}, "must hold numbers"
+        yield put(math.nan, value), "holds NaN or an infinite number"
+        yield put(math.inf, value), "holds NaN or an infinite number"
+        for number in (low - 1, high + 1):
+            yield put(number, value), f"must lie between {low} and {high}"
+        if spec["kinds"][name] == "Int":
+            yield put(low + 0.5, value), "must hold whole numbers"
+        yield [[[[value]]]], "has "
+        if axes:
+            yield value * 99 or [low] * 99, ""
+
+
+@pytest.mark.parametrize("stem", sorted(WIDGETS))
+def test_what_no_input_of_its_kind_can_be_is_refused(stem: str, unchecked: None) -> None:
+    spec, inputs = shown()[stem]
+    for name in spec["inputs"]:
+        for wrong, message in spoiled(spec, name, inputs[name]):
+            with pytest.raises(ValueError, match=re.escape(f"{name} {message}")):
+                WIDGETS[stem](**inputs | {name: wrong})
 
 
 def test_a_missing_input_is_named() -> None:

@@ -84,7 +84,7 @@ class LossBenchWidget(LiveWidget):
     preview = "nll"
 
     def __init__(self, text: str, p: Any, x: float | int = -120) -> None:
-        given = [1.0] if isinstance(p, list) and len(p) == len(words_of((), text)) - 1 else []
+        given = [1.0] if isinstance(p, list) and len(p) == len(words_of((), str(text))) - 1 else []
         super().__init__(text=text, p=given + p if given else p, x=x)
 
     @classmethod
