@@ -18,7 +18,8 @@ import pytest
 import torch
 from handout import hand_out
 from torch import nn
-from torch.nn.functional import cross_entropy, pad
+from torch.autograd.functional import jacobian
+from torch.nn.functional import conv1d, cross_entropy, pad
 from torch.nn.utils.rnn import pad_sequence
 
 from tinylib import bleu, synthesizer
@@ -283,6 +284,31 @@ def read_out(step: Any, state: torch.Tensor, bos: int, eos: int, max_len: int) -
 
     tokens = greedy(step_of_one, state[None], bos, eos, max_len).tokens[0]
     return pad(tokens, (0, max_len - len(tokens)), value=eos)
+
+
+def layers_needed(T: int, window: int) -> int:
+    """Convolutions are stacked until the gradient of the last place reaches the first word."""
+    x = torch.ones(1, 1, T, dtype=torch.double, requires_grad=True)
+    kernel = torch.ones(1, 1, window, dtype=torch.double) / window
+    y, layers = x, 0
+    while torch.autograd.grad(y[0, 0, -1], x, retain_graph=True)[0][0, 0, 0] == 0:
+        y, layers = conv1d(pad(y, (window - 1, 0)), kernel), layers + 1
+    return layers
+
+
+def shares_of_state(z: torch.Tensor) -> torch.Tensor:
+    """How much the library's last state moves with the first state, and with each proposal."""
+    D = z.shape[1]
+    nothing, w = torch.zeros(D), torch.zeros(3 * D, D)
+
+    def last_state(first_and_proposals: torch.Tensor) -> torch.Tensor:
+        h, *proposals = first_and_proposals  # near 0, where tanh has a slope of 1
+        for gate, n in zip(z, proposals, strict=True):
+            biases = torch.cat([nothing, gate.logit(), n])
+            h = gru_step(nothing, h, w, w, biases, torch.zeros(3 * D))
+        return h
+
+    return jacobian(last_state, torch.zeros(len(z) + 1, D)).sum(0)
 
 
 def likeliest(first: torch.Tensor, then: torch.Tensor) -> torch.Tensor:
@@ -680,6 +706,8 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
         ),
         "teacher_forcing": lambda target: target.unfold(1, 2, 1).permute(2, 0, 1),
         "masked_loss": masked_loss,
+        "layers": layers_needed,
+        "shares": shares_of_state,
     },
     "decoding": {
         "likeliest": likeliest,
@@ -972,6 +1000,50 @@ def answer(logits, target):
 def answer(logits, target):
     log_p = logits.log_softmax(-1) * torch.nn.functional.one_hot(target, logits.shape[-1])
     return -log_p[..., 1:].sum() / (target > 0).sum()
+""",
+        ],
+        "layers": [
+            "answer = lambda T, window: -(-(T - 1) // (window - 1))",
+            "answer = lambda T, window: len(range(1, T, window - 1))",
+            """
+def answer(T, window):
+    return 0 if T == 1 else 1 + answer(max(1, T - window + 1), window)
+""",
+            """
+def answer(T, window):
+    seen = torch.eye(T)
+    below = torch.ones(T, T).tril().triu(1 - window)
+    layers = 0
+    while not seen[-1, 0]:
+        seen = (below @ seen > 0).float()
+        layers += 1
+    return torch.tensor(layers)
+""",
+        ],
+        "shares": [
+            """
+def answer(z):
+    proposals = [(1 - z[s]) * z[s + 1 :].prod(dim=0) for s in range(len(z))]
+    return [z.prod(dim=0), *proposals]
+""",
+            """
+def answer(z):
+    one = torch.ones_like(z[:1])
+    later = torch.cat([z.flip(0).cumprod(0).flip(0), one])
+    return later * torch.cat([one, 1 - z])
+""",
+            """
+def answer(z):
+    left = np.stack([np.prod(z.numpy()[s:], axis=0) for s in range(len(z) + 1)])
+    return np.diff(left, axis=0, prepend=0)
+""",
+            """
+def answer(z):
+    state = torch.eye(len(z) + 1)[0].repeat(z.shape[1], 1)
+    for s, gate in enumerate(z, 1):
+        proposal = torch.eye(len(z) + 1)[s]
+        state = torch.lerp(proposal, state, gate[:, None])
+    return state.T
 """,
         ],
     },
