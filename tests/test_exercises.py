@@ -327,6 +327,17 @@ def beam_step(log_probs: torch.Tensor, next_log_probs: torch.Tensor) -> torch.Te
     return torch.stack([kept.parent[0], kept.token[0]], dim=1)
 
 
+def fair_alpha(log_p: torch.Tensor, words: torch.Tensor) -> float:
+    """By bisection: with which length penalty does a beam of two put the longer one first?"""
+    rivals = Hypotheses(log_p.double()[None], words[None], torch.ones(1, 2).bool())
+    low, high = 0.0, 10.0
+    for _ in range(60):
+        alpha = (low + high) / 2
+        longer_first = extend(rivals, torch.zeros(1, 2, 3), eos=2, alpha=alpha).parent[0, 0] == 1
+        low, high = (low, alpha) if longer_first else (alpha, high)
+    return high
+
+
 def clipped_precision(pred: list[str], label: list[str], n: int) -> torch.Tensor:
     number = {word: i for i, word in enumerate(dict.fromkeys([*pred, *label]))}
     ours, theirs = (torch.tensor([number[word] for word in words]) for words in (pred, label))
@@ -711,6 +722,7 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
     },
     "decoding": {
         "likeliest": likeliest,
+        "fair_alpha": fair_alpha,
         "beam_step": beam_step,
         "clipped_precision": clipped_precision,
         "bleu": both_bleus,
@@ -1064,6 +1076,29 @@ def answer(first, then):
             """
 def answer(first, then):
     return (torch.diag(first) @ then == (first[:, None] * then).max()).nonzero()[0]
+""",
+        ],
+        "fair_alpha": [
+            """
+def answer(log_p, words):
+    import math
+
+    (p, q), (n, m) = log_p.tolist(), words.tolist()
+    return max(0.0, math.log(q / p, m / n))
+""",
+            """
+def answer(log_p, words):
+    loss = (-log_p).log()
+    return torch.relu((loss[1] - loss[0]) / words.log().diff()[0])
+""",
+            """
+def answer(log_p, words):
+    low, high = 0.0, 20.0
+    while high - low > 1e-7:
+        alpha = (low + high) / 2
+        short, long = log_p.double() / words**alpha
+        low, high = (low, alpha) if long >= short else (alpha, high)
+    return low
 """,
         ],
         "beam_step": [
