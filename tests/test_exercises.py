@@ -44,6 +44,7 @@ from tinylib.exercises import kv_cache as ex15
 from tinylib.exercises import positional_encoding as ex05
 from tinylib.exercises import self_attention as ex
 from tinylib.exercises import seq2seq as ex02
+from tinylib.exercises import seq2seq_attention as ex_seq2seq_attention
 from tinylib.feed_forward import gelu_tanh
 from tinylib.generation import Sampling, apply_temperature, generate, sample, top_k, top_p
 from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood, next_token_loss
@@ -72,7 +73,7 @@ from tinylib.positional_encoding import (
 )
 from tinylib.self_attention import causal_mask, self_attention
 from tinylib.seq2seq import gru_step, masked_loss, teacher_forcing
-from tinylib.seq2seq_attention import Annotations, AttentionDecoder
+from tinylib.seq2seq_attention import Annotations, AttentionDecoder, BidirectionalEncoder
 from tinylib.transformer import Embedding, Transformer
 from tinylib.transformer_block import AddNorm, DecoderBlock, EncoderBlock, TransformerConfig
 
@@ -382,6 +383,35 @@ def alignment_accuracy(weights: torch.Tensor, gold: list[tuple[int, ...]]) -> to
         row[list(places)] = 1
     has_gold = allowed.any(dim=-1)
     return allowed[has_gold].gather(1, weights[has_gold].argmax(-1, keepdim=True)).mean()
+
+
+def agreement(weights: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
+    """What attention finds if each target word has values of its own: 1 at its gold, else 0."""
+    judged = gold.any(dim=-1)
+    scores, values = weights[judged].log()[:, None], gold[judged][..., None].float()
+    keys = torch.eye(gold.shape[1]).expand(len(scores), -1, -1)
+    found = attend(scores, keys, values, score=dot_score)
+    return found.output.mean()
+
+
+def both_directions(
+    forward: torch.Tensor, backward: torch.Tensor, lengths: torch.Tensor
+) -> torch.Tensor:
+    """Each sentence by itself, and filled up by torch to the length of all."""
+    rows = [
+        torch.cat([ahead[:n], back[torch.arange(int(n) - 1, -1, -1)]], dim=-1)
+        for ahead, back, n in zip(forward, backward, lengths, strict=True)
+    ]
+    longest = forward.new_zeros(forward.shape[1], 2 * forward.shape[2])
+    return pad_sequence([longest, *rows], batch_first=True)[1:]
+
+
+READS_THE_WORDS = {
+    "attention to the words",
+    "the mean of the words, beside its negative",
+    "how far the mean's numbers are above its first",
+    "the right half of the words' mean",
+}
 
 
 def columns(D: int) -> torch.Tensor:
@@ -742,6 +772,9 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
     "seq2seq_attention": {
         "decoder_input": decoder_input,
         "alignment_accuracy": alignment_accuracy,
+        "agreement": agreement,
+        "both_directions": both_directions,
+        "every_word": lambda f, h, lengths: f.__doc__ in READS_THE_WORDS,
     },
     "positional_encoding": {
         "sinusoidal": sinusoidal,
@@ -1356,6 +1389,70 @@ def answer(weights, gold):
         if places
     ]
     return torch.stack(hits).float().mean()
+""",
+        ],
+        "agreement": [
+            """
+def answer(weights, gold):
+    sums = [row[right].sum() for row, right in zip(weights, gold) if right.any()]
+    return sum(sums) / len(sums)
+""",
+            """
+def answer(weights, gold):
+    return weights[gold].sum() / gold.any(dim=1).sum()
+""",
+            """
+def answer(weights, gold):
+    return 1 - np.mean([w[~g].sum() for w, g in zip(weights.numpy(), gold.numpy()) if g.any()])
+""",
+        ],
+        "both_directions": [
+            """
+def answer(forward, backward, lengths):
+    B, S, half = forward.shape
+    states = torch.zeros(B, S, 2 * half)
+    for b in range(B):
+        for s in range(lengths[b]):
+            states[b, s, :half] = forward[b, s]
+            states[b, s, half:] = backward[b, lengths[b] - 1 - s]
+    return states
+""",
+            """
+def answer(forward, backward, lengths):
+    s = torch.arange(forward.shape[1])
+    at = (lengths[:, None] - 1 - s).clamp(min=0)[..., None].expand_as(backward)
+    both = torch.cat([forward, backward.gather(1, at)], dim=2)
+    return both * (s < lengths[:, None])[..., None]
+""",
+            """
+def answer(forward, backward, lengths):
+    S = forward.shape[1]
+    rows = []
+    for ahead, back, n in zip(forward.numpy(), backward.numpy(), lengths.tolist()):
+        row = np.hstack([ahead[:n], back[:n][::-1]])
+        rows.append(np.pad(row, ((0, S - n), (0, 0))))
+    return np.stack(rows)
+""",
+        ],
+        "every_word": [
+            """
+def answer(f, h, lengths):
+    for b in range(h.shape[0]):
+        for s in range(h.shape[1]):
+            changed = h.clone()
+            changed[b, s] += torch.arange(1, 1 + h.shape[2])
+            moved = (f(changed, lengths) - f(h, lengths)).abs().amax(dim=1) > 1e-9
+            wanted = torch.arange(len(h)) == b if s < lengths[b] else torch.zeros(len(h)).bool()
+            if not torch.equal(moved, wanted):
+                return False
+    return True
+""",
+            """
+def answer(f, h, lengths):
+    slopes = torch.autograd.functional.jacobian(lambda h: f(h, lengths), h)
+    felt = slopes.abs().sum(dim=(1, 4)) > 0
+    words = torch.arange(h.shape[1]) < lengths[:, None]
+    return bool((felt == torch.eye(len(h)).bool()[..., None] & words).all())
 """,
         ],
     },
@@ -2396,6 +2493,21 @@ def test_other_right_answers_are_accepted(posed: Posed) -> None:
     for source in sources:
         verdict = posed.check(answer_of(source))
         assert verdict.ok, f"{source}: {verdict}"
+
+
+def test_the_joined_states_are_those_of_the_bidirectional_encoder() -> None:
+    """Its second GRU, read as the exercise says: each sentence from its last word to its first."""
+    encoder = BidirectionalEncoder(V=9, D=6)
+    tokens, lengths = torch.tensor([[3, 5, 7, 4], [6, 8, 0, 0]]), torch.tensor([4, 2])
+    turned = torch.tensor([[4, 7, 5, 3], [8, 6, 0, 0]])
+    halves = []
+    for words, suffix in ((tokens, ""), (turned, "_reverse")):
+        gru = nn.GRU(6, 3, batch_first=True)
+        weights = {name: getattr(encoder.gru, name + suffix) for name in gru.state_dict()}
+        gru.load_state_dict(weights)
+        halves.append(gru(encoder.embedding(words))[0])
+    joined = ex_seq2seq_attention.check_both_directions.solve(*halves, lengths)
+    assert same(joined, encoder(tokens, lengths).states)
 
 
 # The edition without solutions ------------------------------------------------------------
