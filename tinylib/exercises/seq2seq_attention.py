@@ -151,9 +151,8 @@ check_agreement = Exercise(
         judged = gold.any(dim=-1)
         return on_gold[judged].mean()
     """,
-    insight="Unlike a count of the largest weights, this measure also sees how sure the model is: "
-    "uniform weights on 8 words get 1/8 here, although their largest weight hits the gold only by "
-    "accident.",
+    insight="A count of the largest weights does not see how sure the model is. This mean does: a "
+    "largest weight of 0.4 or of 0.9 is a hit there, and 0.4 or 0.9 here.",
     slips="""
     on_gold[judged].mean() → on_gold.mean()
         Rows without gold count as 0 in your mean. There is no correct place in them, so leave
@@ -201,9 +200,9 @@ check_both_directions = Exercise(
             states[b, :n] = torch.cat([forward[b, :n], right], dim=-1)
         return states
     """,
-    insight="Now every state knows both sides of its word, and it is strongest on what stands "
-    "near. The first state is the only one whose right half has read the whole sentence, the last "
-    "one the only one whose left half has.",
+    insight="Now every state knows both sides of its word. Two halves have read the whole "
+    "sentence, the left one of the last word and the right one of the first: the decoder starts "
+    "from these two.",
     slips="""
     backward[b, :n].flip(0) → backward[b, :n]
         The second half is not turned. So the first word got a state that has read the last word
@@ -296,8 +295,8 @@ check_every_word = Exercise(
                 return False
         return True
     """,
-    insight="A model with a wrong mask still trains and still translates, only worse, so no error "
-    "tells you about it. One gradient for each sentence does.",
+    insight="A wrong mask raises no error, because all shapes are correct, and the model can still "
+    "be trained. One gradient for each sentence finds it.",
     slips="""
     wanted[b, : lengths[b]] → wanted[b]
         You wanted the padding to count as well. A context should depend on the first `lengths[b]`
