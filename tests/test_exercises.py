@@ -18,7 +18,8 @@ import pytest
 import torch
 from handout import hand_out
 from torch import nn
-from torch.nn.functional import cross_entropy, pad
+from torch.autograd.functional import jacobian
+from torch.nn.functional import conv1d, cross_entropy, pad
 from torch.nn.utils.rnn import pad_sequence
 
 from tinylib import bleu, synthesizer
@@ -43,6 +44,7 @@ from tinylib.exercises import kv_cache as ex15
 from tinylib.exercises import positional_encoding as ex05
 from tinylib.exercises import self_attention as ex
 from tinylib.exercises import seq2seq as ex02
+from tinylib.exercises import seq2seq_attention as ex_seq2seq_attention
 from tinylib.feed_forward import gelu_tanh
 from tinylib.generation import Sampling, apply_temperature, generate, sample, top_k, top_p
 from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood, next_token_loss
@@ -71,7 +73,7 @@ from tinylib.positional_encoding import (
 )
 from tinylib.self_attention import causal_mask, self_attention
 from tinylib.seq2seq import gru_step, masked_loss, teacher_forcing
-from tinylib.seq2seq_attention import Annotations, AttentionDecoder
+from tinylib.seq2seq_attention import Annotations, AttentionDecoder, BidirectionalEncoder
 from tinylib.transformer import Embedding, Transformer
 from tinylib.transformer_block import AddNorm, DecoderBlock, EncoderBlock, TransformerConfig
 
@@ -168,7 +170,7 @@ each_exercise = pytest.mark.parametrize("posed", EXERCISES, ids=lambda p: f"{p.s
 
 
 @pytest.mark.parametrize("stem", MODULES)
-def test_a_chapter_poses_each_exercise_of_its_module_once_and_two_at_least(stem: str) -> None:
+def test_a_chapter_poses_each_exercise_of_its_module_once_and_five_at_least(stem: str) -> None:
     module = importlib.import_module(f"tinylib.exercises.{stem}")
     checks = [name for name, value in vars(module).items() if isinstance(value, Exercise)]
     slugs = [p.slug for p in EXERCISES if p.stem == stem]
@@ -176,7 +178,7 @@ def test_a_chapter_poses_each_exercise_of_its_module_once_and_two_at_least(stem:
         f"each check_NAME of tinylib/exercises/{stem}.py stands in the chapter once: a prose cell, "
         "and after it a cell with `answer = ...` and `ex.check_NAME(answer)`"
     )
-    least = at_least(2, stem)
+    least = at_least(5, stem)
     assert len(slugs) >= least, f"{stem} has {len(slugs)} exercises; make it {least} at least"
 
 
@@ -285,6 +287,31 @@ def read_out(step: Any, state: torch.Tensor, bos: int, eos: int, max_len: int) -
     return pad(tokens, (0, max_len - len(tokens)), value=eos)
 
 
+def layers_needed(T: int, window: int) -> int:
+    """Convolutions are stacked until the gradient of the last place reaches the first word."""
+    x = torch.ones(1, 1, T, dtype=torch.double, requires_grad=True)
+    kernel = torch.ones(1, 1, window, dtype=torch.double) / window
+    y, layers = x, 0
+    while torch.autograd.grad(y[0, 0, -1], x, retain_graph=True)[0][0, 0, 0] == 0:
+        y, layers = conv1d(pad(y, (window - 1, 0)), kernel), layers + 1
+    return layers
+
+
+def shares_of_state(z: torch.Tensor) -> torch.Tensor:
+    """How much the library's last state moves with the first state, and with each proposal."""
+    D = z.shape[1]
+    nothing, w = torch.zeros(D), torch.zeros(3 * D, D)
+
+    def last_state(first_and_proposals: torch.Tensor) -> torch.Tensor:
+        h, *proposals = first_and_proposals  # near 0, where tanh has a slope of 1
+        for gate, n in zip(z, proposals, strict=True):
+            biases = torch.cat([nothing, gate.logit(), n])
+            h = gru_step(nothing, h, w, w, biases, torch.zeros(3 * D))
+        return h
+
+    return jacobian(last_state, torch.zeros(len(z) + 1, D)).sum(0)
+
+
 def likeliest(first: torch.Tensor, then: torch.Tensor) -> torch.Tensor:
     def step(said: torch.Tensor, token: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         logits = torch.where(said[:, None] == 0, first.log(), then.log()[token])
@@ -299,6 +326,17 @@ def beam_step(log_probs: torch.Tensor, next_log_probs: torch.Tensor) -> torch.Te
     now = Hypotheses(log_probs[None], torch.ones(1, W).long(), torch.zeros(1, W).bool())
     kept = extend(now, next_log_probs[None], eos=-1)
     return torch.stack([kept.parent[0], kept.token[0]], dim=1)
+
+
+def fair_alpha(log_p: torch.Tensor, words: torch.Tensor) -> float:
+    """By bisection: with which length penalty does a beam of two put the longer one first?"""
+    rivals = Hypotheses(log_p.double()[None], words[None], torch.ones(1, 2).bool())
+    low, high = 0.0, 10.0
+    for _ in range(60):
+        alpha = (low + high) / 2
+        longer_first = extend(rivals, torch.zeros(1, 2, 3), eos=2, alpha=alpha).parent[0, 0] == 1
+        low, high = (low, alpha) if longer_first else (alpha, high)
+    return high
 
 
 def clipped_precision(pred: list[str], label: list[str], n: int) -> torch.Tensor:
@@ -345,6 +383,35 @@ def alignment_accuracy(weights: torch.Tensor, gold: list[tuple[int, ...]]) -> to
         row[list(places)] = 1
     has_gold = allowed.any(dim=-1)
     return allowed[has_gold].gather(1, weights[has_gold].argmax(-1, keepdim=True)).mean()
+
+
+def agreement(weights: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
+    """What attention finds if each target word has values of its own: 1 at its gold, else 0."""
+    judged = gold.any(dim=-1)
+    scores, values = weights[judged].log()[:, None], gold[judged][..., None].float()
+    keys = torch.eye(gold.shape[1]).expand(len(scores), -1, -1)
+    found = attend(scores, keys, values, score=dot_score)
+    return found.output.mean()
+
+
+def both_directions(
+    forward: torch.Tensor, backward: torch.Tensor, lengths: torch.Tensor
+) -> torch.Tensor:
+    """Each sentence by itself, and filled up by torch to the length of all."""
+    rows = [
+        torch.cat([ahead[:n], back[torch.arange(int(n) - 1, -1, -1)]], dim=-1)
+        for ahead, back, n in zip(forward, backward, lengths, strict=True)
+    ]
+    longest = forward.new_zeros(forward.shape[1], 2 * forward.shape[2])
+    return pad_sequence([longest, *rows], batch_first=True)[1:]
+
+
+READS_THE_WORDS = {
+    "attention to the words",
+    "the mean of the words, beside its negative",
+    "how far the mean's numbers are above its first",
+    "the right half of the words' mean",
+}
 
 
 def columns(D: int) -> torch.Tensor:
@@ -567,6 +634,18 @@ def least_surprises(p: torch.Tensor, T: int) -> torch.Tensor:
     return -torch.stack([greedy(step, start, 0, nobody, T).log_probs[0], best])
 
 
+def rows_that_stay(old: list[int], new: list[int]) -> int:
+    """Which rows are the same in every block of a GPT that reads both texts from the beginning?"""
+    model = GPT(GPTConfig(V=10, max_len=8, D=8, H=2, layers=2, dropout=0.0)).eval()
+    first, then = (
+        torch.stack([torch.cat(cache, dim=-1)[0] for cache in model.read(torch.tensor([text]))[1]])
+        for text in (old, new)
+    )
+    S = min(len(old), len(new))
+    same_row = (first[:, :S] - then[:, :S]).abs().amax(dim=(0, 2)) < 1e-5
+    return min(int(same_row.sum()), len(new) - 1)
+
+
 def one_by_one(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
 ) -> torch.Tensor:
@@ -680,9 +759,12 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
         ),
         "teacher_forcing": lambda target: target.unfold(1, 2, 1).permute(2, 0, 1),
         "masked_loss": masked_loss,
+        "layers": layers_needed,
+        "shares": shares_of_state,
     },
     "decoding": {
         "likeliest": likeliest,
+        "fair_alpha": fair_alpha,
         "beam_step": beam_step,
         "clipped_precision": clipped_precision,
         "bleu": both_bleus,
@@ -702,6 +784,9 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
     "seq2seq_attention": {
         "decoder_input": decoder_input,
         "alignment_accuracy": alignment_accuracy,
+        "agreement": agreement,
+        "both_directions": both_directions,
+        "every_word": lambda f, h, lengths: f.__doc__ in READS_THE_WORDS,
     },
     "positional_encoding": {
         "sinusoidal": sinusoidal,
@@ -761,6 +846,7 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
         "likeliest": least_surprises,
     },
     "kv_cache": {
+        "reuse": rows_that_stay,
         "cache": one_by_one,
         "pads": left_padded,
         "bytes": cache_bytes,
@@ -974,6 +1060,50 @@ def answer(logits, target):
     return -log_p[..., 1:].sum() / (target > 0).sum()
 """,
         ],
+        "layers": [
+            "answer = lambda T, window: -(-(T - 1) // (window - 1))",
+            "answer = lambda T, window: len(range(1, T, window - 1))",
+            """
+def answer(T, window):
+    return 0 if T == 1 else 1 + answer(max(1, T - window + 1), window)
+""",
+            """
+def answer(T, window):
+    seen = torch.eye(T)
+    below = torch.ones(T, T).tril().triu(1 - window)
+    layers = 0
+    while not seen[-1, 0]:
+        seen = (below @ seen > 0).float()
+        layers += 1
+    return torch.tensor(layers)
+""",
+        ],
+        "shares": [
+            """
+def answer(z):
+    proposals = [(1 - z[s]) * z[s + 1 :].prod(dim=0) for s in range(len(z))]
+    return [z.prod(dim=0), *proposals]
+""",
+            """
+def answer(z):
+    one = torch.ones_like(z[:1])
+    later = torch.cat([z.flip(0).cumprod(0).flip(0), one])
+    return later * torch.cat([one, 1 - z])
+""",
+            """
+def answer(z):
+    left = np.stack([np.prod(z.numpy()[s:], axis=0) for s in range(len(z) + 1)])
+    return np.diff(left, axis=0, prepend=0)
+""",
+            """
+def answer(z):
+    state = torch.eye(len(z) + 1)[0].repeat(z.shape[1], 1)
+    for s, gate in enumerate(z, 1):
+        proposal = torch.eye(len(z) + 1)[s]
+        state = torch.lerp(proposal, state, gate[:, None])
+    return state.T
+""",
+        ],
     },
     "decoding": {
         "likeliest": [
@@ -992,6 +1122,29 @@ def answer(first, then):
             """
 def answer(first, then):
     return (torch.diag(first) @ then == (first[:, None] * then).max()).nonzero()[0]
+""",
+        ],
+        "fair_alpha": [
+            """
+def answer(log_p, words):
+    import math
+
+    (p, q), (n, m) = log_p.tolist(), words.tolist()
+    return max(0.0, math.log(q / p, m / n))
+""",
+            """
+def answer(log_p, words):
+    loss = (-log_p).log()
+    return torch.relu((loss[1] - loss[0]) / words.log().diff()[0])
+""",
+            """
+def answer(log_p, words):
+    low, high = 0.0, 20.0
+    while high - low > 1e-7:
+        alpha = (low + high) / 2
+        short, long = log_p.double() / words**alpha
+        low, high = (low, alpha) if long >= short else (alpha, high)
+    return low
 """,
         ],
         "beam_step": [
@@ -1249,6 +1402,70 @@ def answer(weights, gold):
         if places
     ]
     return torch.stack(hits).float().mean()
+""",
+        ],
+        "agreement": [
+            """
+def answer(weights, gold):
+    sums = [row[right].sum() for row, right in zip(weights, gold) if right.any()]
+    return sum(sums) / len(sums)
+""",
+            """
+def answer(weights, gold):
+    return weights[gold].sum() / gold.any(dim=1).sum()
+""",
+            """
+def answer(weights, gold):
+    return 1 - np.mean([w[~g].sum() for w, g in zip(weights.numpy(), gold.numpy()) if g.any()])
+""",
+        ],
+        "both_directions": [
+            """
+def answer(forward, backward, lengths):
+    B, S, half = forward.shape
+    states = torch.zeros(B, S, 2 * half)
+    for b in range(B):
+        for s in range(lengths[b]):
+            states[b, s, :half] = forward[b, s]
+            states[b, s, half:] = backward[b, lengths[b] - 1 - s]
+    return states
+""",
+            """
+def answer(forward, backward, lengths):
+    s = torch.arange(forward.shape[1])
+    at = (lengths[:, None] - 1 - s).clamp(min=0)[..., None].expand_as(backward)
+    both = torch.cat([forward, backward.gather(1, at)], dim=2)
+    return both * (s < lengths[:, None])[..., None]
+""",
+            """
+def answer(forward, backward, lengths):
+    S = forward.shape[1]
+    rows = []
+    for ahead, back, n in zip(forward.numpy(), backward.numpy(), lengths.tolist()):
+        row = np.hstack([ahead[:n], back[:n][::-1]])
+        rows.append(np.pad(row, ((0, S - n), (0, 0))))
+    return np.stack(rows)
+""",
+        ],
+        "every_word": [
+            """
+def answer(f, h, lengths):
+    for b in range(h.shape[0]):
+        for s in range(h.shape[1]):
+            changed = h.clone()
+            changed[b, s] += torch.arange(1, 1 + h.shape[2])
+            moved = (f(changed, lengths) - f(h, lengths)).abs().amax(dim=1) > 1e-9
+            wanted = torch.arange(len(h)) == b if s < lengths[b] else torch.zeros(len(h)).bool()
+            if not torch.equal(moved, wanted):
+                return False
+    return True
+""",
+            """
+def answer(f, h, lengths):
+    slopes = torch.autograd.functional.jacobian(lambda h: f(h, lengths), h)
+    felt = slopes.abs().sum(dim=(1, 4)) > 0
+    words = torch.arange(h.shape[1]) < lengths[:, None]
+    return bool((felt == torch.eye(len(h)).bool()[..., None] & words).all())
 """,
         ],
     },
@@ -2061,6 +2278,23 @@ def answer(p, T):
         ],
     },
     "kv_cache": {
+        "reuse": [
+            """
+def answer(old, new):
+    import os.path
+
+    return len(os.path.commonprefix([old, new[:-1]]))
+""",
+            """
+def answer(old, new):
+    return max(n for n in range(len(new)) if old[:n] == new[:n])
+""",
+            """
+def answer(old, new):
+    n = min(len(old), len(new) - 1)
+    return (torch.tensor(old[:n]) == torch.tensor(new[:n])).long().cumprod(0).sum()
+""",
+        ],
         "cache": [
             """
 def answer(q, k, v, keys, values):
@@ -2289,6 +2523,21 @@ def test_other_right_answers_are_accepted(posed: Posed) -> None:
     for source in sources:
         verdict = posed.check(answer_of(source))
         assert verdict.ok, f"{source}: {verdict}"
+
+
+def test_the_joined_states_are_those_of_the_bidirectional_encoder() -> None:
+    """Its second GRU, read as the exercise says: each sentence from its last word to its first."""
+    encoder = BidirectionalEncoder(V=9, D=6)
+    tokens, lengths = torch.tensor([[3, 5, 7, 4], [6, 8, 0, 0]]), torch.tensor([4, 2])
+    turned = torch.tensor([[4, 7, 5, 3], [8, 6, 0, 0]])
+    halves = []
+    for words, suffix in ((tokens, ""), (turned, "_reverse")):
+        gru = nn.GRU(6, 3, batch_first=True)
+        weights = {name: getattr(encoder.gru, name + suffix) for name in gru.state_dict()}
+        gru.load_state_dict(weights)
+        halves.append(gru(encoder.embedding(words))[0])
+    joined = ex_seq2seq_attention.check_both_directions.solve(*halves, lengths)
+    assert same(joined, encoder(tokens, lengths).states)
 
 
 # The edition without solutions ------------------------------------------------------------

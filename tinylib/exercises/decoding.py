@@ -54,6 +54,69 @@ check_likeliest = Exercise(
 )
 
 
+def _rivals() -> Iterator[tuple[Tensor, Tensor]]:
+    for log_p, words in (
+        ([-2.0, -3.2], [4, 8]),
+        ([-3.0, -2.5], [5, 7]),  # the longer one is the likelier one, too
+        ([-1.0, -4.0], [2, 4]),
+        ([-6.2, -7.9], [9, 13]),
+        ([-0.5, -0.6], [3, 4]),
+        ([-2.0, -2.0], [3, 5]),
+    ):
+        yield torch.tensor(log_p), torch.tensor(words)
+
+
+check_fair_alpha = Exercise(
+    task="write `def answer(log_p, words):` that returns the smallest such α, one number.",
+    inputs=("log_p", "words"),
+    cases=_rivals,
+    solution="""
+    def answer(log_p, words):
+        ratio = log_p[1] / log_p[0]
+        longer = words[1] / words[0]
+        return (ratio.log() / longer.log()).clamp(min=0)
+    """,
+    insight="With any larger α the longer sentence wins. Each pair of sentences has a limit of its "
+    "own, so no α is correct for all of them: it is chosen by the BLEU on held-out sentences.",
+    slips="""
+    (ratio.log() / longer.log()).clamp(min=0) → ratio.log() / longer.log()
+        Where the longer sentence is also the likelier one, your α is negative. It wins at α = 0
+        already, so the answer there is 0.
+    .clamp(min=0) → .abs()
+        Where the longer sentence is also the likelier one, it wins at α = 0 already. You dropped
+        the sign of a negative α, but the smallest α ≥ 0 is 0.
+    .clamp(min=0) → .clamp(0, 1)
+        You stopped at 1, the mean of a word. A sentence that is very unlikely for its length needs
+        a larger α, and α may be above 1.
+    log_p[1] / log_p[0] → log_p[0] / log_p[1]
+    words[1] / words[0] → words[0] / words[1]
+        One of the two ratios is upside down, so α came out with the wrong sign. Divide the longer
+        sentence's number by the shorter one's in both.
+    log_p[1] / log_p[0] → (log_p[1] - log_p[0]).exp()
+        This is the ratio of the probabilities. The scores are made of the log-probabilities, so
+        their own ratio is wanted.
+    log_p[1] / log_p[0] → log_p[0] - log_p[1]
+        You took the difference of the log-probabilities. The score divides, so their ratio is
+        wanted.
+    words[1] / words[0] → words[1] - words[0]
+        You took the difference of the lengths. In the equation it is their ratio that has the
+        power α.
+    ratio.log() / longer.log() → ratio / longer
+        Both logarithms are missing. α stands in a power, longer^α = ratio, and a logarithm brings
+        it down.
+    ratio.log() / longer.log() → longer.log() / ratio.log()
+        The fraction is upside down. From longer^α = ratio follows α · log(longer) = log(ratio):
+        divide by the logarithm of the lengths.
+    ratio.log() / longer.log() → ratio / longer.log()
+        From longer^α = ratio follows α · log(longer) = log(ratio). The logarithm of the ratio is
+        missing.
+    log_p[1] / log_p[0] → log_p[1] / log_p[0] * words[0] / words[1]
+        You divided the log-probabilities by the lengths first. This is the score for α = 1, and
+        you found how much is missing from there.
+    """,
+)
+
+
 def _beam_cases() -> Iterator[tuple[Tensor, Tensor]]:
     generator = torch.Generator().manual_seed(25)
     probs = torch.tensor([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])

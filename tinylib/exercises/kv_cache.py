@@ -7,6 +7,60 @@ from torch import Tensor
 from tinylib.exercises import Exercise, rounded_normal
 
 
+def _edits() -> Iterator[tuple[list[int], list[int]]]:
+    yield [3, 1, 4, 1], [3, 1, 5, 1, 2]  # another token in the middle
+    yield [2, 7, 1, 8], [2, 7, 1, 8, 2, 8]  # goes on
+    yield [2, 7, 1, 8], [2, 7, 1, 8]  # nothing has changed
+    yield [1, 6, 1, 8, 3], [1, 6, 1]  # cut
+    yield [5, 4, 3], [6, 4, 3, 2]  # another beginning
+    yield [5, 2, 9, 7], [5, 8, 2, 9, 7]  # a token put in
+    yield [4, 6], [4]
+
+
+check_reuse = Exercise(
+    task="write `def answer(old, new):` that returns the number of rows that stay.",
+    inputs=("old", "new"),
+    cases=_edits,
+    solution="""
+    def answer(old, new):
+        limit, kept = min(len(old), len(new) - 1), 0
+        while kept < limit and old[kept] == new[kept]:
+            kept += 1
+        return kept
+    """,
+    insight="A chat sends its whole text each time, and only the end is new, so nearly all rows "
+    "stay. In the same way many texts can share the cache of one long beginning.",
+    slips="""
+    len(new) - 1), 0 → len(new)), 0
+        If `new` is all in the cache, you keep every row and nothing is read. Then there are no
+        logits from which to choose the next token, so the last one has to be read again.
+    return kept → return sum(a == b for a, b in zip(old, new[:-1]))
+        You also counted equal tokens after the first difference. From the second block on, their
+        keys are made of what they have seen, and they have seen the edit.
+    old[kept] == new[kept] → old[kept] in new
+        You asked whether the token occurs anywhere in `new`. It has to be at the same place, after
+        the same tokens.
+    old[kept] == new[kept] → old[-1 - kept] == new[-1 - kept]
+        You compared the texts from their ends. With a causal mask a token knows only what stands
+        before it, so what counts is the common beginning.
+    return kept → return limit
+        You kept all rows for which there is a token in `new`, whether or not it is the same token.
+    return kept → return kept if kept == limit else 0
+        You threw the whole cache away because of one edit. The rows before it have not seen the
+        edit, so they can stay.
+    return kept → return len(new) - kept
+        This is the number of tokens that have to be read. The rows that stay are wanted.
+    return kept → return len(old) - kept
+        This is the number of rows that are thrown away. Those that stay are wanted.
+    return kept → return max(kept - 1, 0)
+        One row too few. The token just before the edit has not seen it, because the mask hides
+        what comes later.
+    len(new) - 1), 0 → len(new) - 1), 1
+        You kept the first row without looking. The first token may have been edited, too.
+    """,
+)
+
+
 def _appended_cases() -> Iterator[tuple[Tensor, ...]]:
     draw = rounded_normal(93)
     for S, T, k in ((2, 1, 2), (0, 3, 2), (3, 2, 5), (5, 3, 2), (2, 4, 3)):

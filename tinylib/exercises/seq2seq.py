@@ -151,3 +151,110 @@ check_masked_loss = Exercise(
         the target tells where the pads are.
     """,
 )
+
+
+def _stacks() -> Iterator[tuple[int, int]]:
+    yield from ((7, 3), (8, 3), (1, 3), (4, 5), (12, 2), (31, 11), (32, 11), (100, 4))
+
+
+check_layers = Exercise(
+    task="write `def answer(T, window):` that returns the number of layers, an integer.",
+    inputs=("T", "window"),
+    cases=_stacks,
+    solution="""
+    def answer(T, window):
+        seen, layers = 1, 0
+        while seen < T:
+            seen += window - 1
+            layers += 1
+        return layers
+    """,
+    insight="Each layer waits for the one below, so the way from the first word to the last grows "
+    "with T here as well, only more slowly than in an RNN. Self-attention needs one layer for any "
+    "T.",
+    slips="""
+    window - 1 → window
+        A window contains the place itself, so a layer brings only `window` − 1 further words.
+    seen += window - 1 → seen *= window
+        You multiplied, as if the windows had no words in common. Neighbouring windows overlap, so
+        each layer adds the same number of words.
+    seen += window - 1 → seen += max(1, (window - 1) // 2)
+        This is a window with the place in its middle. Here all the other places come before it,
+        so the whole window reaches back.
+    while seen < T → while seen <= T
+    seen, layers = 1, 0 → seen, layers = 0, 0
+        This is sometimes one layer too many. Before the first layer the place depends on one word,
+        itself, so only T − 1 words are missing, and the stack ends as soon as T are reached.
+    while seen < T → while seen + window - 1 <= T
+        You rounded down. If the last layer would reach further than the first word, it is needed
+        all the same.
+    seen, layers = 1, 0 → seen, layers = window, 1
+        A single word depends on itself without any layer, so the answer for T = 1 is 0.
+    return layers → return T - 1
+        These are the steps of an RNN, in which each word waits for the one before it. A layer of
+        a CNN reaches back by a whole window.
+    return layers → return 1
+        One layer is enough for self-attention. A place in one layer of a CNN depends on `window`
+        words only.
+    return layers → return int(T > 1) * (window - 1)
+        This is the number of words that one layer adds. How many layers does it take until they
+        are T in all?
+    """,
+)
+
+
+def _gates() -> Iterator[tuple[Tensor]]:
+    yield (torch.tensor([[0.5], [0.9]]),)
+    yield (torch.tensor([[0.9, 0.1], [1.0, 0.0], [0.5, 0.8]]),)
+    draw = rounded_normal(27)
+    for S, D in ((2, 3), (5, 2), (7, 5)):
+        yield (torch.sigmoid(2 * draw(S, D)),)
+
+
+check_shares = Exercise(
+    task="write `def answer(z):` that returns the shares of the last state, (S + 1)×D.",
+    inputs=("z",),
+    cases=_gates,
+    solution="""
+    def answer(z):
+        shares = torch.ones(1, z.shape[1])
+        for gate in z:
+            shares = torch.cat([gate * shares, 1 - gate[None]])
+        return shares
+    """,
+    insight="In each column the shares sum to 1, like attention weights. But they are fixed while "
+    "the words are read. With z = 0.9 at every word, a proposal has lost half of its share seven "
+    "words later, however important it is. Attention will choose its weights at each step of the "
+    "decoder.",
+    slips="""
+    [gate * shares, 1 - gate[None]] → [(1 - gate) * shares, gate[None]]
+        The gate works the wrong way round: z says how much of the *old* state stays, and the new
+        proposal gets 1 − z.
+    1 - gate[None] → gate[None]
+        The old shares are multiplied by z, and you gave the proposal z as well. It gets 1 − z, so
+        that the shares sum to 1.
+    1 - gate[None] → torch.ones_like(gate[None])
+        Each proposal came in as a whole. It is mixed with the old state, so its share is 1 − z.
+    gate * shares → shares
+        The older shares stayed as they were. Each further word multiplies all of them by its z.
+    gate * shares → gate.mean() * shares
+        You took the mean of a word's gates. Each of the D numbers has a gate, and so a share, of
+        its own.
+    in z: → in z.flip(0):
+        You went through the words from the last to the first. What a proposal loses, it loses to
+        the words *after* it.
+    return shares → return shares.flip(0)
+        The rows are in reverse order: row 0 belongs to the first state, the last row to the last
+        word.
+    torch.ones(1, z.shape[1]) → torch.zeros(1, z.shape[1])
+        The first state has no share in your table. Before the first word the state consists of
+        nothing else.
+    return shares → return torch.cat([z.prod(0)[None], 1 - z])
+        This is the share of each proposal in its *own* state. Every later word makes it smaller.
+    return shares → return torch.cat([z.prod(0)[None], (1 - z) * z.roll(1, 0).cumprod(0) / z[-1]])
+        You multiplied each proposal by the gates of the words *before* it. They do not matter to
+        it, because it was not part of the state yet: take those after it.
+    return shares → return shares[1:]
+        The row of the first state is missing: the table has one row more than there are words.
+    """,
+)
