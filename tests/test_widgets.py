@@ -135,6 +135,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "gpt": {},
     "kernel_regression": dict(x=[0.5, 1.0], y=[0.0, 1.0], query=1.5, bandwidth=0.5, kernel=1),
     "positional_encoding": {},
+    "seq2seq": dict(source=SENTENCE),
     "time_machine": dict(prompt="ROMEO:"),
     "transformer": dict(source="it works ."),
 }
@@ -181,6 +182,10 @@ REFUSED: dict[str, list[tuple[dict[str, Any], str]]] = {
     "positional_encoding": [
         (dict(q=[[1, 2, 3]]), "q is 1 × 3 but needs 1 × 2"),
         (dict(q=[[1, 2]] * 5, k=[[1, 2]] * 5), "q has 5 entries along n: give 1 to 4"),
+    ],
+    "seq2seq": [
+        (dict(source=" \n"), "source has 0 words"),
+        (dict(source="x" * 25), "25 letters: 24 at most"),
     ],
     "time_machine": [(dict(prompt="é"), "unknown here")],
     "transformer": [(dict(start=[EOS]), "start must lie between 3 and")],
