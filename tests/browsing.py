@@ -375,8 +375,8 @@ def nudge(widget: Locator, control: Locator) -> None:
 
     if kind in ("checkbox", "button", "radio"):
         control.click()
-        widget.evaluate(CHANGED, before)  # it may begin something that takes its time,
-        widget.evaluate(STILL)  # and goes on
+        widget.evaluate(CHANGED, before)  # it may begin something that goes on
+        settled(widget)
     elif kind == "select":
         options = control.locator("option").count()
         any(control.select_option(index=i) and done() for i in reversed(range(options)))
@@ -401,17 +401,10 @@ CHANGED = """async (el, before) => {
     const now = () => JSON.stringify(el.model.get('inputs'));
     const [first, until] = [JSON.stringify(before), Date.now() + 5000];
     while (now() === first && Date.now() < until) await new Promise((go) => setTimeout(go, 20));
-}"""
-STILL = """async (el) => {
-    for (let seen = ''; ; ) {
-        while (!el.model.settled) await new Promise((go) => setTimeout(go, 20));
-        const now = JSON.stringify(el.model.get('inputs'));
-        if (now === seen) break;
-        seen = now;
-        await new Promise((go) => setTimeout(go, 600)); // until the next step of what goes on
+    for (const button of el.shadowRoot.querySelectorAll('button')) {
+        if (/^(Stop|Pause)$/.test(button.textContent) && button.checkVisibility()) button.click();
     }
 }"""
-
 NUMBER = re.compile(r"[-−+]?[\d.]+(e[-+]?\d+)?")
 
 

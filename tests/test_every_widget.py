@@ -69,7 +69,7 @@ def controls(widget: Locator) -> list[tuple[str, str, int]]:
         """all => all.map((e, i) => [e, i])
             .filter(([e]) => e.checkVisibility() && !e.disabled && !e.closest('[inert]'))
             .filter(([e]) => !(e.type === 'radio' && e.checked) && e.ariaPressed !== 'true')
-            .map(([e, i]) => [e.dataset.input, `${e.localName} ${e.type ?? ''} ${e.name ?? ''}`, i])
+            .map(([e, i]) => [e.dataset.input, `${e.localName} ${e.type ?? ''}`, i])
         """
     )
     return [(names, kind, place) for names, kind, place in found]
