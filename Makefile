@@ -24,6 +24,8 @@ export HOME := $(CURDIR)/_build/home
 $(shell mkdir -p "$(HOME)")
 endif
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# The tests start many processes, so what Python has compiled is kept even where it is set not to be.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help serve site lab test test-weekly test-elsewhere lint format refresh reference address \
   bench handout graphs graphs-check \

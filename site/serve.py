@@ -44,12 +44,12 @@ class Handler(SimpleHTTPRequestHandler):
         """Quiet: the address stays the last line on the terminal."""
 
 
-def open_server(folder: Path, port: int) -> ThreadingHTTPServer:
+def open_server(folder: Path, port: int, handler: type[Handler] = Handler) -> ThreadingHTTPServer:
     """A server on `port` or, where that is taken, on the next free one of the following 100."""
-    handler = partial(Handler, directory=str(folder))
+    in_folder = partial(handler, directory=str(folder))
     for candidate in range(port, min(port + 100, 65536)):
         try:
-            return ThreadingHTTPServer(("localhost", candidate), handler)
+            return ThreadingHTTPServer(("localhost", candidate), in_folder)
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise

@@ -3,6 +3,7 @@
 import base64
 import functools
 import gzip
+import io
 import json
 import math
 import re
@@ -18,13 +19,18 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 import torch
+from amounts import THOROUGH
+from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, BrowserContext, FloatRect, Locator, Page, Playwright
 
 from tinylib.widgets import LiveWidget, double_precision, export
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILT = ROOT / "_build" / "html"
+# A widget lives for seconds in a test: optimising its runtime takes longer than it saves.
+UNOPTIMISED = [] if THOROUGH else ["--js-flags=--liftoff-only"]
 FLAGS = [
+    *UNOPTIMISED,
     "--no-sandbox",
     "--disable-gpu",
     "--no-first-run",
@@ -45,18 +51,54 @@ sys.path.insert(0, str(ROOT / "site"))
 
 @contextmanager
 def served(folder: Path = BUILT) -> Iterator[str]:
-    """The address of ``folder``, served as ``make serve`` does."""
-    from serve import open_server
+    """The address of ``folder``, served as ``make serve`` does.
+
+    ``PAGE?only=STEM`` is that page without its text and other widgets, see ``with_only``.
+    """
+    from serve import Handler, open_server
+
+    class WithOnly(Handler):
+        def send_head(self) -> Any:
+            page, _, stem = self.path.partition("?only=")
+            if not stem:
+                return super().send_head()
+            body = with_only(Path(self.translate_path(page)), stem)
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            return io.BytesIO(body)
 
     if not (folder / "index.html").exists():
         raise LookupError("the site is not built: run `make site`")
-    server = open_server(folder, 8200)
+    server = open_server(folder, 8200, WithOnly)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://localhost:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()
+
+
+TEXT = "p, ul, ol, pre, figure, img, table, details, .math, .cell_input, div.tl-live"
+
+
+@functools.cache
+def with_only(page: Path, stem: str) -> bytes:
+    """The page with its headings and the widgets of ``stem``, and nothing else in its article.
+
+    A browser has to read thousands of elements of text and keep them laid out at each step. The
+    tests of the site look at the pages as they are.
+    """
+    html = BeautifulSoup(page.read_text(), "html.parser")
+    widget = re.compile(rf"{re.escape(stem)}(-\d+)?")
+    kept = [one for one in html.select("div.tl-live") if widget.fullmatch(str(one["data-widget"]))]
+    assert kept, f"{page.name} has no widget {stem}"
+    needed = {id(tag) for one in kept for tag in (one, *one.parents, *one.descendants)}
+    for part in html.select("article")[0].select(TEXT):
+        if id(part) not in needed:
+            part.extract()
+    return str(html).encode()
 
 
 def launch(playwright: Playwright, chromium_path: str) -> Browser:
@@ -85,7 +127,6 @@ class Visit:
         self.requests: list[str] = []  # each address once
         self.foreign: list[str] = []
         self.site = site
-        self.only = ""  # the widget that was left in it
         self.page: Page = context.new_page()
         self.page.on("console", self._heard)
         self.page.on("pageerror", lambda error: self.console.append(f"error: {error}"))
@@ -124,30 +165,24 @@ class Visit:
             "[...document.querySelectorAll('.tl-widget')].map(w => w.dataset.widget)"
         )
 
-    def leave_only(self, stem: str) -> None:
-        """Take the text and all other widgets out of the page; its headings stay."""
-        self.widgets()
-        self.page.evaluate(LEAVE_ONLY, stem)
-        self.only = stem
-
     def renew(self, fragment: str = "") -> None:
         """As if just loaded: the runtime and models stay, all widgets come alive again."""
         self.widgets()
         self.page.mouse.move(0, 0)
-        self.page.evaluate(RENEW, [fragment, self.only])
+        self.page.evaluate(RENEW, fragment)
         self.widgets()
 
 
 # host.js is what brings widgets to life, so it runs again, on what is stored in the page.
-RENEW = """async ([fragment, only]) => {
-    window.previews ??= await fetch(location.pathname).then((page) => page.text())
+RENEW = """async (fragment) => {
+    const address = location.pathname + location.search;
+    window.previews ??= await fetch(address).then((page) => page.text())
         .then((text) => new DOMParser().parseFromString(text, 'text/html'))
-        .then((page) => [...page.querySelectorAll('div.tl-live')]
-            .filter((preview) => !only || preview.dataset.widget === only));
+        .then((page) => [...page.querySelectorAll('div.tl-live')]);
     const widgets = [...document.querySelectorAll('.tl-widget')];
     if (previews.length !== widgets.length) throw new Error('not every widget is alive');
     if (!widgets.length) return;
-    history.replaceState(null, '', location.pathname + fragment);
+    history.replaceState(null, '', address + fragment);
     widgets.forEach((widget, i) => {
         // What is left of it hears nothing more, links in the page's address included.
         Object.assign(widget.model, { set() {}, save_changes() {} });
@@ -164,26 +199,12 @@ RENEW = """async ([fragment, only]) => {
 }"""
 
 
-LEAVE_ONLY = """(stem) => {
-    for (const widget of document.querySelectorAll('.tl-widget')) {
-        if (widget.dataset.widget.replace(/-\\d+$/, '') === stem) continue;
-        Object.assign(widget.model, { set() {}, save_changes() {} });
-        widget.remove();
-    }
-    const text = 'p, ul, ol, pre, figure, img, table, details, .math, .cell_input';
-    for (const part of document.querySelectorAll(`article :is(${text})`)) {
-        if (!part.querySelector('.tl-widget')) part.remove();
-    }
-}"""
-
-
 class Pages:
     """The pages that the tests of a file share, each loaded once.
 
     Loading a chapter, the runtime and a model takes some seconds, and a new widget in a page
     that has them is as good: its model, its view and all that the view remembers are new. If
-    ``only`` names a widget, the pages lose what else is in them: a browser has to keep thousands of
-    elements of text laid out at each step. The tests of the site look at the pages as they are.
+    ``only`` names a widget, the pages have nothing else in them.
     """
 
     def __init__(self, context: BrowserContext, site: str, only: str = "") -> None:
@@ -194,9 +215,8 @@ class Pages:
         """``path`` may end in a fragment, as a link does."""
         path, mark, fragment = path.partition("#")
         if path not in self.visits:
-            self.visits[path] = Visit(self.context, self.site, path)
-            if self.only:
-                self.visits[path].leave_only(self.only)
+            page = alone(self.only, path) if self.only else path
+            self.visits[path] = Visit(self.context, self.site, page)
         visit = self.visits[path]
         visit.page.set_viewport_size(SCREEN | {"width": width})
         visit.renew(mark + fragment)
@@ -330,6 +350,11 @@ def page_of(stem: str) -> str:
     pytest.skip(f"{stem} is in no chapter that _toc.yml lists")  # test_site.py holds this to be so
 
 
+def alone(stem: str, path: str = "") -> str:
+    """The page of the widget, or another one, with nothing else in it."""
+    return f"{path or page_of(stem)}?only={stem}"
+
+
 def expected(stem: str, inputs: dict) -> dict[str, torch.Tensor]:
     """What torch computes for these inputs."""
     widget: type[LiveWidget] = WIDGETS[stem]
@@ -441,6 +466,13 @@ def exact(stem: str, inputs: dict) -> Results:
         return expected(stem, inputs)
 
 
+@functools.lru_cache(maxsize=256)
+def by_torch(stem: str, inputs: str) -> tuple[Results, Results]:
+    """In float64 and in float32, for inputs as JSON: tests come back to the same ones often."""
+    given = json.loads(inputs)
+    return exact(stem, given), expected(stem, given)
+
+
 def beyond_rounding(
     page: list[Results],
     single: list[Results],
@@ -484,7 +516,7 @@ def assert_torch(widget: Locator, stem: str) -> None:
     assert problem(widget) == ""
     widget.locator(".where").filter(has_text=re.compile("^Computed in this page")).wait_for()
     inputs = inputs_of(widget)
-    reference, single = exact(stem, inputs), expected(stem, inputs)
+    reference, single = by_torch(stem, json.dumps(inputs))
 
     def same(name: str, numbers: torch.Tensor) -> None:
         """To float32's error: a page's numbers are the same on every machine, and float64's, too.

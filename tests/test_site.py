@@ -19,7 +19,7 @@ from browsing import (
     problem,
     settled,
 )
-from playwright.sync_api import Browser, BrowserContext, Route
+from playwright.sync_api import Browser, BrowserContext, Page, Route
 from refresh import CHAPTERS
 
 THEME_PAGES = ["genindex.html", "search.html"]
@@ -40,15 +40,19 @@ def test_a_widget_is_on_the_pages_of_the_chapters_that_import_it() -> None:
 
 
 @pytest.mark.parametrize("path", PAGES + THEME_PAGES)
-def test_a_page_is_light_quiet_and_asks_nobody_else(
-    context: BrowserContext, site: str, path: str
-) -> None:
+def test_a_page_at_a_desk(context: BrowserContext, site: str, path: str) -> None:
+    """It is light and quiet, asks nobody else, has signs for answers, and can be printed."""
     visit = Visit(context, site, path)
     visit.page.wait_for_timeout(300)
     assert visit.console == [] and visit.foreign == []
     assert len(visit.requests) <= 42, visit.requests  # half of them the widgets' small scripts
     assert visit.weight() <= 450_000, visit.requests
     assert not any("/ort/" in url for url in visit.requests), "the runtime was loaded unasked"
+    if path in CHAPTER_PAGES[1:]:
+        answers_say_by_word_and_sign_whether_they_are_right(visit.page)
+    if path in LIVE_PAGES:
+        visit.widgets()
+        nothing_is_to_be_pressed_on_paper(visit.page)
 
 
 def test_the_index_leads_to_the_first_chapter_and_has_an_icon() -> None:
@@ -143,33 +147,6 @@ def test_axe_finds_nothing_at_a_desk_and_on_a_phone_in_light_and_dark(
                 assert axe(visit) == []
 
 
-@pytest.mark.parametrize("path", PAGES[1:])
-def test_pictures_are_described_and_keep_their_proportions_on_a_phone(
-    browser: Browser, site: str, path: str
-) -> None:
-    with browser.new_context(viewport={"width": 375, "height": 700}) as context:
-        visit = Visit(context, site, path)
-        squeezed = visit.page.evaluate(
-            """async () => {
-                const pictures = [...document.querySelectorAll('.cell_output img')];
-                const shapes = pictures.map(async (img) => {
-                    const copy = new Image(); // one out of sight would wait to be scrolled to
-                    copy.src = img.src;
-                    await copy.decode();
-                    const { width, height } = img.getBoundingClientRect();
-                    return (width / height) / (copy.naturalWidth / copy.naturalHeight);
-                });
-                return (await Promise.all(shapes)).filter((ratio) => !(Math.abs(ratio - 1) < 0.02));
-            }"""
-        )
-        assert squeezed == []
-        described = visit.page.evaluate(
-            """[...document.querySelectorAll('article img')]
-                .map((img) => (img.alt ?? '').split(' ').length)"""
-        )
-        assert all(words >= 5 for words in described)
-
-
 ON_PAPER = """() => [...document.querySelectorAll(".tl-widget")]
     .flatMap((widget) => [...widget.shadowRoot.querySelectorAll("button, input[type=range]")])
     .filter((control) => control.checkVisibility())
@@ -177,16 +154,12 @@ ON_PAPER = """() => [...document.querySelectorAll(".tl-widget")]
     .map((control) => control.ariaLabel ?? control.textContent)"""
 
 
-@pytest.mark.parametrize("path", LIVE_PAGES)
-def test_on_paper_nothing_is_to_be_pressed(opened: Opener, path: str) -> None:
+def nothing_is_to_be_pressed_on_paper(page: Page) -> None:
     """The words that name a row of a table are buttons as well, and stay."""
-    page = opened(path).page
     assert "Reset" in page.evaluate(ON_PAPER)
     page.emulate_media(media="print")
-    try:
-        assert page.evaluate(ON_PAPER) == []
-    finally:
-        page.emulate_media(media="null")
+    assert page.evaluate(ON_PAPER) == []
+    page.emulate_media(media="null")
 
 
 def test_a_dark_page_is_printed_in_light_colours(opened: Opener) -> None:
@@ -209,14 +182,35 @@ def test_maths_is_ready(path: str) -> None:
     assert "MathJax" not in html and "katex-error" not in html
 
 
+# Pictures whose proportions are not those of their files, and the words that describe each.
+SQUEEZED = """async () => {
+    const pictures = [...document.querySelectorAll('.cell_output img')];
+    const shapes = pictures.map(async (img) => {
+        const copy = new Image(); // one out of sight would wait to be scrolled to
+        copy.src = img.src;
+        await copy.decode();
+        const { width, height } = img.getBoundingClientRect();
+        return (width / height) / (copy.naturalWidth / copy.naturalHeight);
+    });
+    return (await Promise.all(shapes)).filter((ratio) => !(Math.abs(ratio - 1) < 0.02));
+}"""
+DESCRIBED = """() => [...document.querySelectorAll('article img')]
+    .map((img) => (img.alt ?? '').split(' ').length)"""
+
+
 @pytest.mark.parametrize("path", PAGES[1:] + THEME_PAGES)
-def test_on_a_phone_nothing_is_out_of_reach(browser: Browser, site: str, path: str) -> None:
-    """What is in widgets, test_every_widget.py reaches for."""
+def test_a_page_on_a_phone(browser: Browser, site: str, path: str) -> None:
+    """Nothing is out of reach, and pictures are described and keep their proportions.
+
+    What is in widgets, test_every_widget.py reaches for.
+    """
     with browser.new_context(
         viewport={"width": 375, "height": 700}, has_touch=True, is_mobile=True
     ) as context:
         visit = Visit(context, site, path)
         visit.widgets()  # a table that is alive may be wider than the one that was stored
+        assert visit.page.evaluate(SQUEEZED) == []
+        assert all(words >= 5 for words in visit.page.evaluate(DESCRIBED))
         for width in (320, 375):  # the narrowest phone, too, does not scroll sideways
             visit.page.set_viewport_size({"width": width, "height": 700})
             visit.page.evaluate(DRAWN)
@@ -266,12 +260,9 @@ SIGNS = """() => [...document.querySelectorAll('.predict')].map((question) =>
     }))"""
 
 
-@pytest.mark.parametrize("path", CHAPTER_PAGES[1:])
-def test_an_answer_says_by_word_and_sign_whether_it_is_right(
-    context: BrowserContext, site: str, path: str
-) -> None:
+def answers_say_by_word_and_sign_whether_they_are_right(page: Page) -> None:
     """One of each question's is: a check mark; the others get a cross. Not by colour alone."""
-    questions = Visit(context, site, path).page.evaluate(SIGNS)
+    questions = page.evaluate(SIGNS)
     assert questions  # how many, test_exercises.py says
     for answers in questions:
         closed, signs, words = zip(*answers, strict=True)
