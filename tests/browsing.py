@@ -53,14 +53,15 @@ sys.path.insert(0, str(ROOT / "site"))
 def served(folder: Path = BUILT) -> Iterator[str]:
     """The address of ``folder``, served as ``make serve`` does.
 
-    ``PAGE?only=STEM`` is that page without its text and other widgets, see ``with_only``.
+    ``PAGE?only=STEM`` is that page without its text and other widgets, and ``PAGE?only=`` without
+    its text, see ``with_only``.
     """
     from serve import Handler, open_server
 
     class WithOnly(Handler):
         def send_head(self) -> Any:
-            page, _, stem = self.path.partition("?only=")
-            if not stem:
+            page, mark, stem = self.path.partition("?only=")
+            if not mark:
                 return super().send_head()
             body = with_only(Path(self.translate_path(page)), stem)
             self.send_response(200)
@@ -85,13 +86,13 @@ TEXT = "p, ul, ol, pre, figure, img, table, details, .math, .cell_input, div.tl-
 
 @functools.cache
 def with_only(page: Path, stem: str) -> bytes:
-    """The page with its headings and the widgets of ``stem``, and nothing else in its article.
+    """The page with its headings and the widgets of ``stem``, or all, and nothing else in it.
 
     A browser has to read thousands of elements of text and keep them laid out at each step. The
     tests of the site look at the pages as they are.
     """
     html = BeautifulSoup(page.read_text(), "html.parser")
-    widget = re.compile(rf"{re.escape(stem)}(-\d+)?")
+    widget = re.compile(rf"{re.escape(stem)}(-\d+)?" if stem else ".*")
     kept = [one for one in html.select("div.tl-live") if widget.fullmatch(str(one["data-widget"]))]
     assert kept, f"{page.name} has no widget {stem}"
     needed = {id(tag) for one in kept for tag in (one, *one.parents, *one.descendants)}
@@ -204,10 +205,10 @@ class Pages:
 
     Loading a chapter, the runtime and a model takes some seconds, and a new widget in a page
     that has them is as good: its model, its view and all that the view remembers are new. If
-    ``only`` names a widget, the pages have nothing else in them.
+    ``only`` names a widget, the pages have nothing else in them; if it is empty, all widgets.
     """
 
-    def __init__(self, context: BrowserContext, site: str, only: str = "") -> None:
+    def __init__(self, context: BrowserContext, site: str, only: str | None = None) -> None:
         self.context, self.site, self.only = context, site, only
         self.visits: dict[str, Visit] = {}
 
@@ -215,7 +216,7 @@ class Pages:
         """``path`` may end in a fragment, as a link does."""
         path, mark, fragment = path.partition("#")
         if path not in self.visits:
-            page = alone(self.only, path) if self.only else path
+            page = path if self.only is None else page_alone(self.only, path)
             self.visits[path] = Visit(self.context, self.site, page)
         visit = self.visits[path]
         visit.page.set_viewport_size(SCREEN | {"width": width})
@@ -350,7 +351,7 @@ def page_of(stem: str) -> str:
     pytest.skip(f"{stem} is in no chapter that _toc.yml lists")  # test_site.py holds this to be so
 
 
-def alone(stem: str, path: str = "") -> str:
+def page_alone(stem: str, path: str = "") -> str:
     """The page of the widget, or another one, with nothing else in it."""
     return f"{path or page_of(stem)}?only={stem}"
 

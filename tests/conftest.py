@@ -119,7 +119,9 @@ def pages(browser: Browser, site: str, request: pytest.FixtureRequest) -> "Itera
 
     stem = request.path.stem.removeprefix("test_widget_")
     with new_context(browser) as context:
-        yield Pages(context, site, only=stem if stem in WIDGETS else "")
+        yield Pages(
+            context, site, stem if stem in WIDGETS else getattr(request.module, "ONLY", None)
+        )
 
 
 @pytest.fixture

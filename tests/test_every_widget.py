@@ -16,12 +16,12 @@ from browsing import (
     WIDGETS,
     Pages,
     Visit,
-    alone,
     assert_torch,
     inputs_of,
     missed_by_tab,
     new_context,
     nudge,
+    page_alone,
     page_of,
     problem,
     received,
@@ -175,7 +175,7 @@ def test_on_a_phone_nothing_is_out_of_reach_or_cut_off(
     """As it stands, with the longest words, texts and numbers, and with what does not fit."""
     screen: Any = {"width": 375, "height": 700}
     with browser.new_context(viewport=screen, has_touch=True, is_mobile=True) as context:
-        visit = Visit(context, site, alone(stem))
+        visit = Visit(context, site, page_alone(stem))
         widget = visit.widget(stem)
 
         def fits(when: str) -> None:

@@ -21,6 +21,7 @@ from browsing import (
     inputs_of,
     line,
     marked,
+    page_alone,
     page_of,
     paste,
     problem,
@@ -35,6 +36,8 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Route
 
 from tinylib.lab.weights import shipped
 from tinylib.widgets import schema
+
+ONLY = ""  # for conftest: the pages with all their widgets, and without their text
 
 
 @pytest.fixture
@@ -377,7 +380,8 @@ def test_a_link_restores_the_state(
     link = chapter.page.evaluate("navigator.clipboard.readText()")
     assert link == chapter.page.url
 
-    other = Visit(context, chapter.site, link.removeprefix(f"{chapter.site}/"))
+    address = link.removeprefix(f"{chapter.site}/").replace("?only=", "")  # as a reader has it
+    other = Visit(context, chapter.site, address)
     restored = other.widget("self_attention")
     restored.get_by_text("How much “with” looks").wait_for()
     other.page.wait_for_function("scrollY > 500")
@@ -390,7 +394,7 @@ def test_a_link_restores_the_state(
 def test_without_a_clipboard_the_link_can_be_copied_by_hand(
     context: BrowserContext, site: str
 ) -> None:
-    widget = Visit(context, site, CHAPTER).widget("self_attention")
+    widget = Visit(context, site, page_alone("self_attention", CHAPTER)).widget("self_attention")
     widget.page.evaluate(
         "() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }"
     )
@@ -475,7 +479,7 @@ def test_what_does_not_come_loses_nothing_and_can_be_fetched_again(
         route.fulfill(body=body) if body else route.abort()
 
     context.route(file, answer)
-    visit = Visit(context, site, CHAPTER)
+    visit = Visit(context, site, page_alone("self_attention", CHAPTER))
     widget = visit.widget("self_attention")
     before, numbers = inputs_of(widget), shown(widget, "weights")
     entry(widget, "x", "Your", 1).fill("2")
@@ -519,7 +523,7 @@ HOLD = "() => { globalThis.held = new Promise((go) => { globalThis.go = go; }); 
 
 def test_a_fault_in_a_program_is_told_as_one(context: BrowserContext, site: str) -> None:
     patched(context, RUN_GRAPH, f"{RUN_GRAPH} if (globalThis.fault) throw new Error('a step');")
-    visit = Visit(context, site, page_of("seq2seq"))
+    visit = Visit(context, site, page_alone("seq2seq"))
     widget = visit.widget("seq2seq")
     visit.page.evaluate("globalThis.fault = true")
     line(widget).fill("two women")
@@ -587,7 +591,7 @@ def test_what_is_out_of_date_is_grey_until_the_answer_is_there(
     """And the foot does not say that it was computed here. The runtime comes late."""
     held: list[Route] = []
     context.route("**/*.wasm", lambda route: held.append(route))
-    visit = Visit(context, site, path)
+    visit = Visit(context, site, page_alone("", path))
     widgets = [(visit.widget(name), name.rpartition("-")[0] or name) for name in visit.widgets()]
     for widget, stem in widgets:
         assert shades(widget) == {1.0} and "true" not in busy(widget)
@@ -618,7 +622,7 @@ def test_a_search_that_takes_its_time_is_announced(
 ) -> None:
     """All is loaded, and a step of the search does not end before the test lets it."""
     patched(context, RUN_GRAPH, f"{RUN_GRAPH} await globalThis.held;")
-    visit = Visit(context, site, page_of(stem))
+    visit = Visit(context, site, page_alone(stem))
     widget = visit.widget(stem)
     widget.evaluate("el => el.model.save_changes()")
     assert_torch(widget, stem)
@@ -647,7 +651,7 @@ def test_an_answer_that_comes_at_once_changes_nothing_but_the_numbers(
 ) -> None:
     """By a clock that stands still: 150 ms after an edit, and not before, is it said."""
     patched(context, RUN_GRAPH, f"{RUN_GRAPH} await globalThis.held;")
-    visit = Visit(context, site, CHAPTER)
+    visit = Visit(context, site, page_alone("self_attention", CHAPTER))
     page, widget = visit.page, visit.widget("self_attention")
     page.clock.install(time=0)
     page.clock.pause_at(1000)
@@ -690,7 +694,7 @@ def test_a_run_that_holds_up_the_page_is_announced_before_it_begins(
 ) -> None:
     """It is known by the one before, which took long: then nothing could be drawn meanwhile."""
     patched(context, RUN_GRAPH, f"{RUN_GRAPH} globalThis.atRun?.(); await globalThis.held;")
-    visit = Visit(context, site, CHAPTER)
+    visit = Visit(context, site, page_alone("self_attention", CHAPTER))
     page, widget = visit.page, visit.widget("self_attention")
     entry(widget, "x", "Your", 1).fill("2")
     assert_torch(widget, "self_attention")
@@ -714,7 +718,7 @@ def test_a_run_that_holds_up_the_page_is_announced_before_it_begins(
 def test_a_text_that_grows_is_not_grey(context: BrowserContext, site: str) -> None:
     """What is written so far stays true while more is written; that more comes is said."""
     patched(context, RUN_GRAPH, f"{RUN_GRAPH} await globalThis.held;")
-    visit = Visit(context, site, page_of("gpt"))
+    visit = Visit(context, site, page_alone("gpt"))
     widget = visit.widget("gpt")
     widget.get_by_role("button", name="Write 1 more").click()
     assert_torch(widget, "gpt")
@@ -735,7 +739,7 @@ def waiting_for_weights(
     """The widget, and its request for weights once it is made, which the test lets go on."""
     held: list[Route] = []
     context.route(WEIGHTS_FILE, lambda route: held.append(route))
-    return Visit(context, site, page_of(stem)).widget(stem), held
+    return Visit(context, site, page_alone(stem)).widget(stem), held
 
 
 def test_while_weights_are_loaded_the_old_translation_is_grey(
@@ -762,7 +766,7 @@ def test_an_older_browser_is_enough(context: BrowserContext, site: str) -> None:
     context.add_init_script(
         "CSS.supports = () => false; delete CSS.registerProperty; delete Intl.Segmenter;"
     )
-    visit = Visit(context, site, CHAPTER)
+    visit = Visit(context, site, page_alone("self_attention", CHAPTER))
     widget = visit.widget("self_attention")
     word(widget, 2).fill("voyage")
     entry(widget, "x", "voyage", 2).fill("2")
@@ -774,7 +778,7 @@ def test_a_blocked_runtime_is_not_mentioned_before_an_edit(
     context: BrowserContext, site: str
 ) -> None:
     context.route("**/ort/**", lambda route: route.abort())
-    visit = Visit(context, site, CHAPTER)
+    visit = Visit(context, site, page_alone("self_attention", CHAPTER))
     widget = visit.widget("self_attention")
     with visit.page.expect_request_finished(lambda request: "engine.js" in request.url):
         widget.hover()
@@ -1084,7 +1088,7 @@ WEIGHTS_FILE = "**/_static/weights/*.safetensors*"
 def test_the_model_is_loaded_once_with_a_bar(context: BrowserContext, site: str) -> None:
     held: list[Route] = []
     context.route(WEIGHTS_FILE, lambda route: held.append(route))
-    visit = Visit(context, site, page_of("seq2seq"))
+    visit = Visit(context, site, page_alone("seq2seq"))
     widget = visit.widget("seq2seq")
     with visit.page.expect_request(WEIGHTS_FILE):
         line(widget).fill("two women")
@@ -1130,7 +1134,7 @@ def test_a_broken_model_is_refused_and_can_be_fetched_again(
             route.fulfill(body=fault(shipped("bilingual-gru").read_bytes()))
 
     context.route(WEIGHTS_FILE, answer)
-    visit = Visit(context, site, page_of("seq2seq"))
+    visit = Visit(context, site, page_alone("seq2seq"))
     widget = visit.widget("seq2seq")
     before = received(widget)
     line(widget).fill("two women")

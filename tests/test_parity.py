@@ -36,6 +36,8 @@ from tinylib.widgets import module_text, schema
 INPUTS = PAGE / "inputs.js"
 ENGINE = PAGE / "engine.js"
 
+ONLY = ""  # for conftest: the pages with all their widgets, and without their text
+
 
 @pytest.fixture
 def chapter(opened: Opener) -> Visit:

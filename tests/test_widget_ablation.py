@@ -20,6 +20,7 @@ from browsing import (
     line,
     marked,
     models_asked_for,
+    page_alone,
     page_of,
     problem,
     received,
@@ -349,7 +350,7 @@ def test_a_narrow_page_cuts_nothing_off(opened: Opener) -> None:
 
 
 def test_only_the_chosen_model_is_loaded(context: BrowserContext, site: str) -> None:
-    visit = Visit(context, site, page_of(STEM))
+    visit = Visit(context, site, page_alone(STEM))
     widget = visit.widget(STEM)
     assert models_asked_for(visit) == []
     line(widget).fill("two women sleep .")
@@ -369,7 +370,7 @@ def test_a_model_that_does_not_come_holds_up_nothing(context: BrowserContext, si
     """It is waited for with a bar; one that is there answers meanwhile; a failure is named."""
     held = []
     context.route("**/bilingual-no-norm.safetensors*", lambda route: held.append(route))
-    visit = Visit(context, site, page_of(STEM))
+    visit = Visit(context, site, page_alone(STEM))
     widget = visit.widget(STEM)
     hold(widget, {"source": SENTENCE, "variant": 0})
     with visit.page.expect_request("**/bilingual-no-norm*"):

@@ -13,6 +13,7 @@ from browsing import (
     inputs_of,
     listed,
     models_asked_for,
+    page_alone,
     page_of,
     problem,
     settled,
@@ -238,7 +239,7 @@ def test_offered_texts_are_taken(widget: Locator) -> None:
 
 
 def test_only_the_model_that_is_shown_is_loaded(context: Any, site: str) -> None:
-    visit = Visit(context, site, page_of(STEM))
+    visit = Visit(context, site, page_alone(STEM))
     widget = visit.widget(STEM)
     widget.get_by_role("slider", name="beam width").press("ArrowRight")
     settled(widget)

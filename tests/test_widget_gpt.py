@@ -15,6 +15,7 @@ from browsing import (
     held,
     hold_inputs,
     inputs_of,
+    page_alone,
     page_of,
     problem,
     settled,
@@ -474,7 +475,7 @@ def asked(visit: Visit) -> list[str]:
 def test_only_the_chosen_model_is_loaded(context: BrowserContext, site: str) -> None:
     held = []
     context.route("**/gpt-stories.safetensors*", lambda route: held.append(route))
-    visit = Visit(context, site, page_of(STEM))
+    visit = Visit(context, site, page_alone(STEM))
     widget = visit.widget(STEM)
     assert asked(visit) == []
     box(widget).fill("O for a ")

@@ -13,6 +13,7 @@ from browsing import (
     box_of,
     inputs_of,
     line,
+    page_alone,
     page_of,
     problem,
     settled,
@@ -417,7 +418,7 @@ def test_an_older_map_is_never_shown_under_a_newer_sentence(
 ) -> None:
     """As many words, and no answer comes: a click then meets the words of before."""
     context.route("**/_static/weights/*.safetensors*", lambda route: route.abort())
-    widget = Visit(context, site, page_of(STEM)).widget(STEM)
+    widget = Visit(context, site, page_alone(STEM)).widget(STEM)
     before = widget.locator(".word-map thead").inner_text()
     words = inputs_of(widget)["source"].split()
     line(widget).fill(" ".join(["cars"] * len(words)))

@@ -14,6 +14,7 @@ from browsing import (
     held,
     hold_inputs,
     inputs_of,
+    page_alone,
     page_of,
     received,
     settled,
@@ -207,6 +208,6 @@ def test_play_goes_through_time_and_stops(widget: Locator) -> None:
 def test_whoever_wants_less_motion_is_offered_none(browser: Browser, site: str) -> None:
     with browser.new_context(reduced_motion="reduce") as context:
         context.set_default_timeout(PATIENCE)
-        widget = Visit(context, site, page_of(STEM)).widget(STEM)
+        widget = Visit(context, site, page_alone(STEM)).widget(STEM)
         assert not widget.locator(".play").is_visible()
         assert widget.get_by_role("slider", name="training step").is_visible()

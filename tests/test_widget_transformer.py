@@ -19,6 +19,7 @@ from browsing import (
     in_module,
     inputs_of,
     line,
+    page_alone,
     page_of,
     received,
     settled,
@@ -421,7 +422,7 @@ def test_an_older_answer_is_never_shown_under_a_newer_sentence(
 ) -> None:
     """As many words, and no answer comes: a click then meets the words of before."""
     context.route("**/_static/weights/*.safetensors*", lambda route: route.abort())
-    widget = Visit(context, site, page_of(STEM)).widget(STEM)
+    widget = Visit(context, site, page_alone(STEM)).widget(STEM)
     before = [part.inner_text() for part in widget.locator("[data-output]:visible").all()]
     words_before = tokenise(inputs_of(widget)["source"])
     line(widget).fill(" ".join(["cars"] * len(words_before)))
