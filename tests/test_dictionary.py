@@ -1,6 +1,7 @@
 """The grammar's dictionary: right about all of its sentences, silent where it cannot know."""
 
 import pytest
+from amounts import many
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +17,7 @@ def aligned(english: str, french: str) -> list[tuple[int, ...]]:
 
 @pytest.mark.parametrize("split", ["train", "valid", "test", "length", "composition"])
 def test_it_knows_the_origin_of_every_word_that_the_grammar_says(split: str) -> None:
-    for pair in getattr(bilingual(), split):
+    for pair in getattr(bilingual(), split)[: many(1000, 100_000)]:
         assert alignment(pair.source, pair.target) == list(pair.alignment), pair
         assert not any(misplaced(pair.source, pair.target)), "the grammar's order is no fault"
 

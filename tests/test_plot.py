@@ -46,6 +46,9 @@ from tinylib.lab.plot.diagram import KINDS, Arrow, Box, diagram
 from tinylib.lab.plot.matrices import heat, heats, rasters
 from tinylib.lab.plot.style import Figure, luminance, shade
 
+# In one process, so that each picture that all tests look at is drawn once.
+pytestmark = pytest.mark.xdist_group("plot")
+
 ROOT = Path(__file__).resolve().parent.parent
 
 WORDS = ["Your", "journey", "starts", "with", "one", "step"]
