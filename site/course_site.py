@@ -50,6 +50,8 @@ UNUSED = {
     "togglebutton.css",
     "togglebutton.js",
 }
+ONLY_FOR_CODE = {"clipboard.min.js", "copybutton.css", "copybutton.js", "pygments.css"}
+ONLY_FOR_MATHS = {"katex.min.css"}
 ONLY_FOR_SEARCH = {"doctools.js", "sphinx_highlight.js"}
 
 LINK_TO_NOTEBOOK = re.compile(r'href="(\w+)\.ipynb(?=["#])')
@@ -250,6 +252,8 @@ def slim_page(
         context["sidebars"] = []
         context["meta"] = (context.get("meta") or {}) | {"html_theme.sidebar_secondary.remove": ""}
     unused = UNUSED if pagename == "search" else UNUSED | ONLY_FOR_SEARCH
+    unused |= set() if 'class="highlight' in body else ONLY_FOR_CODE
+    unused |= set() if 'class="katex' in body else ONLY_FOR_MATHS
     for kind in ("css_files", "script_files"):
         files = [file for file in context[kind] if file.filename]
         context[kind] = [file for file in files if Path(file.filename).name not in unused]

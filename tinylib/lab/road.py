@@ -366,7 +366,8 @@ class Road:
     def _repr_html_(self) -> str:
         lines = ['<div class="the-road">']
         for part, some in ROAD.items():
-            lines += [f"<h3>{part}</h3>", '<ol class="road">', *map(item, some, SIDES), "</ol>"]
+            items = map(item, some, SIDES)
+            lines += [f"<h3>{part}</h3>", '<ol class="road" role="list">', *items, "</ol>"]
         return "\n".join([*lines, "</div>"])
 
     def __repr__(self) -> str:

@@ -270,8 +270,7 @@ function stage(widget) {
       const most = topK(row, 3).filter((t) => row[t] >= LEAST);
       write(
         note,
-        `Threads: before it chooses ${cursor < M ? "this" : "the next"} character, head ` +
-          `${facts.head} of layer ${facts.layer} attends most to ` +
+        `Threads: one of its ${facts.layers * facts.heads} heads attends most to ` +
           `${listed(most.map((t) => called(names[t])))}.`,
       );
       draw();
@@ -303,7 +302,7 @@ function nexts(widget) {
       const [row, own] = [shares(cursor), cursor < M ? tokens[cursor] : -1];
       const best = topK(row, CANDIDATES);
       if (own >= 0 && !best.includes(own)) best[CANDIDATES - 1] = own;
-      write(label, `After “${tail({ names, kind: "", first: 0 }, T + cursor, 12)}” comes`);
+      write(label, `After “${tail({ names, kind: "", first: 0 }, T + cursor, 11)}” comes`);
       fillList(list, best, make, (li, id) => {
         li.token = id;
         const name = visible(vocabulary[id]);
@@ -355,10 +354,11 @@ function writer(widget) {
 
 /** What model it is. */
 function about(widget) {
-  const { parameters } = widget.spec.facts;
+  const { parameters, layer, head } = widget.spec.facts;
   const says =
     `It has read Shakespeare's plays, character by character, and nothing else. Its ` +
-    `${whole(parameters)} parameters are loaded when you first touch it.`;
+    `${whole(parameters)} parameters are loaded when you first touch it. The threads show ` +
+    `head ${head} of layer ${layer}.`;
   return { element: h("p", { class: "note soft about" }, says), shows: "inputs", update() {} };
 }
 
@@ -383,11 +383,12 @@ stage.style = `${TEXT_STYLE}
 .threads { position: absolute; inset: 0; width: 100%; height: 100%; overflow: visible;
   pointer-events: none; }
 .threads path { fill: none; stroke: var(--hero-thread); stroke-linecap: round; opacity: .75; }
-.looks { min-height: 3.2em; font-size: var(--size-name); }
+.looks { height: 3.2em; overflow: hidden; font-size: var(--size-name); }
 @media (max-width: 600px) { .paper { font-size: 16px; line-height: 23px; min-height: 204px; } }
 `;
 nexts.style = `${candidateList.style}
 :host { --bar: var(--probability, light-dark(#128a8a, #3fbdb8)); }
+.nexts-of > .label { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
 .nexts .taken button { border-color: var(--accent); }
 .row > .nexts-of { flex: 0 1 232px; }
 @media (max-width: 600px) { .row > .nexts-of { flex: 1 1 210px; } }

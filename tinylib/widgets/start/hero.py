@@ -140,7 +140,7 @@ class HeroWidget(LiveWidget):
     @classmethod
     def facts(cls) -> dict[str, Any]:
         of, (layer, head) = GenerationWidget.facts(), HEAD
-        same = {name: of[name] for name in ("max_len", "parameters", "heads")}
+        same = {name: of[name] for name in ("max_len", "parameters", "layers", "heads")}
         prompts = {kind: dict.fromkeys(texts, "") for kind, texts in PROMPTS.items()}
         return {**same, "prompts": prompts, "layer": layer, "head": head}
 
