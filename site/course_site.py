@@ -50,7 +50,11 @@ UNUSED = {
     "togglebutton.css",
     "togglebutton.js",
 }
+ONLY_FOR_CODE = {"clipboard.min.js", "copybutton.css", "copybutton.js", "pygments.css"}
+ONLY_FOR_MATHS = {"katex.min.css"}
 ONLY_FOR_SEARCH = {"doctools.js", "sphinx_highlight.js"}
+
+LINK_TO_NOTEBOOK = re.compile(r'href="(\w+)\.ipynb(?=["#])')
 
 ICONS = (
     "angle-left angle-right bars chevron-down circle-half-stroke download expand file file-pdf "
@@ -182,7 +186,8 @@ def copy_browser_parts(app: Sphinx) -> None:
     (static / "theme.css").write_text(without_font_awesome(theme_css), encoding="utf-8")
     course_css = (SITE / "course.css").read_text(encoding="utf-8")
     (static / "course.css").write_text(course_css + icon_css(theme), encoding="utf-8")
-    shutil.copy(SITE / "course.js", static)
+    for name in ("course.js", "landing.css"):
+        shutil.copy(SITE / name, static)
 
 
 def icon_css(theme_static: Path) -> str:
@@ -240,7 +245,15 @@ def slim_page(
         app.add_js_file(f"{live_folder()}/page/host.js", loading_method="defer")
     # "Show code cell source" says what it does; myst-nb's label hides that from screen readers.
     context["body"] = body.replace(' aria-label="Toggle hidden content"', "")
+    # A notebook's own HTML links to notebooks, which become pages.
+    context["body"] = LINK_TO_NOTEBOOK.sub(r'href="\1.html', context["body"])
+    if pagename == app.config.root_doc:
+        app.add_css_file("landing.css", priority=901)
+        context["sidebars"] = []
+        context["meta"] = (context.get("meta") or {}) | {"html_theme.sidebar_secondary.remove": ""}
     unused = UNUSED if pagename == "search" else UNUSED | ONLY_FOR_SEARCH
+    unused |= set() if 'class="highlight' in body else ONLY_FOR_CODE
+    unused |= set() if 'class="katex' in body else ONLY_FOR_MATHS
     for kind in ("css_files", "script_files"):
         files = [file for file in context[kind] if file.filename]
         context[kind] = [file for file in files if Path(file.filename).name not in unused]

@@ -399,7 +399,7 @@ HEAD = """\
 
 Here is each formula of the course under the name by which the field knows it, with the function
 that computes it, the chapter that explains it, its source and a test that holds it. The letters are
-those of [the course's alphabet](00_start.ipynb), and the words are in the [glossary](glossary.md).
+those of [the course's alphabet](notation.md), and the words are in the [glossary](glossary.md).
 
 <!-- Written by `make reference` from the docstrings of tinylib: change those. -->
 """

@@ -21,6 +21,8 @@ from amounts import many
 from chromium import which
 from refresh import HAS_RUN, ROOT, course_version, number_of, repository_url, set_up_cell, words_of
 
+from tinylib.lab import road
+
 # Concept modules in the order in which they are taught, but that seq2seq takes a helper from
 # decoding; each may use only those before it.
 CONCEPTS = """
@@ -38,9 +40,11 @@ WITHOUT_CHAPTER = set(
 # Of lab, concepts may use what looks into a model or makes it faster, and computes nothing.
 FROM_LAB = {"tinylib.lab.look.HookPoint", "tinylib.lab.fast_modules.fast_modules"}
 # Chapters that are not about one module.
-WITHOUT_MODULE = {"start", "training"}
+WITHOUT_MODULE = {"start", "ten_minutes", "training"}
+# The path that leads through other chapters' widgets; what it shows of its own is the start's.
+TOUR = "ten_minutes"
 # Pages behind the chapters, for looking up.
-REFERENCE = ["chapters/formulas", "chapters/glossary"]
+REFERENCE = ["chapters/notation", "chapters/formulas", "chapters/glossary"]
 STEMS = {*CONCEPTS, *WITHOUT_MODULE} - WITHOUT_CHAPTER
 
 TAGS = {
@@ -175,9 +179,9 @@ def test_every_widget_is_shown_in_a_chapter() -> None:
     """A widget stands in the folder of the chapter that shows it first, its view beside it."""
     folder = ROOT / "tinylib" / "widgets"
     first: dict[str, str] = {}
-    for name in contents():
-        path = ROOT / f"{name}.ipynb"
-        first = {widget: stem_of(path) for widget in widgets_of(path)} | first
+    for path in (ROOT / f"{name}.ipynb" for name in shown_in()):
+        stem = "start" if path.stem == TOUR else stem_of(path)
+        first = {widget: stem for widget in widgets_of(path)} | first
     modules = {path.relative_to(folder).with_suffix("").as_posix() for path in WIDGET_MODULES}
     for name in sorted(modules - first.keys()):
         module = name.replace("/", ".")
@@ -200,7 +204,7 @@ def test_every_widget_is_shown_in_a_chapter() -> None:
 
 def test_the_readme_lists_each_widget_with_the_chapter_that_shows_it_first() -> None:
     readme, before = (ROOT / "README.md").read_text(), set[str]()
-    for path in (ROOT / f"{name}.ipynb" for name in contents()):
+    for path in (ROOT / f"{name}.ipynb" for name in shown_in()):
         row = re.search(rf"^\| *\[.*?\]\(chapters/{path.name}\).*", readme, flags=re.M)
         assert row, f"README.md: the table has no row for chapters/{path.name}"
         listed = set(re.findall(r"\(tinylib/widgets/([\w/]+)\.py\)", row[0]))
@@ -228,9 +232,15 @@ def contents() -> list[str]:
     return [toc["root"], *(name for name in listed if name not in REFERENCE)]
 
 
+def shown_in() -> list[str]:
+    """The chapters in the order in which they may claim a widget as theirs: the path comes last."""
+    return sorted(contents(), key=lambda name: name == f"chapters/{TOUR}")
+
+
 def test_the_table_of_contents_has_each_chapter_or_leaves_it_out_on_purpose() -> None:
     listed = re.findall(r"^ *#? *- file: (\S+)", (ROOT / "_toc.yml").read_text(), flags=re.M)
-    there = [f"chapters/{path.stem}" for path in CHAPTERS] + REFERENCE
+    order = sorted(CHAPTERS, key=lambda path: (path != CHAPTERS[0], path.stem != TOUR))
+    there = [f"chapters/{path.stem}" for path in order] + REFERENCE
     assert [contents()[0], *listed] == there, (
         "_toc.yml has a line `- file: chapters/NN_stem` for each chapter, in their order, with a # "
         f"before it if it is left out, and then {REFERENCE}; "
@@ -241,12 +251,12 @@ def test_the_table_of_contents_has_each_chapter_or_leaves_it_out_on_purpose() ->
 
 def test_the_readme_and_the_first_chapter_list_the_chapters_of_the_site() -> None:
     readme = (ROOT / "README.md").read_text()
-    (road,) = (cell.source for cell in cells(CHAPTERS[0]) if cell.id == "00-the-road")
+    (shown,) = (cell.outputs[0] for cell in cells(CHAPTERS[0]) if cell.id == "00-the-road")
     tables = {
         "README.md, the table": re.findall(r"^\| *\[.*?\]\((\S+?)\.ipynb\)", readme, flags=re.M),
-        f"{CHAPTERS[0].name}, the table under 'The road'": [
-            contents()[0],
-            *(f"chapters/{name}" for name in re.findall(r"\]\((.+?)\.ipynb\)", road)),
+        f"{CHAPTERS[0].name}, the drawing under 'The road' (of lab/road.py; `make refresh 00`)": [
+            *contents()[:2],
+            *(f"chapters/{n}" for n in re.findall(r'href="(.+?)\.ipynb"', shown.data["text/html"])),
         ],
     }
     for where, table in tables.items():
@@ -255,6 +265,22 @@ def test_the_readme_and_the_first_chapter_list_the_chapters_of_the_site() -> Non
             f"add {sorted(set(contents()) - set(table))}, "
             f"remove {sorted(set(table) - set(contents()))}"
         )
+
+
+def test_the_first_page_counts_and_reckons_from_the_chapters() -> None:
+    """The minutes of lab/road.py may be off by a tenth, or five, before they have to be changed."""
+    for one in road.milestones():
+        counted = road.minutes(json.loads((CHAPTERS[0].parent / f"{one.stem}.ipynb").read_text()))
+        for stands, right in zip(one.minutes, counted, strict=True):
+            assert abs(stands - right) <= max(5, right / 10), (
+                f"lab/road.py says {one.minutes} minutes for {one.stem}; it is {counted} now"
+            )
+    (facts,) = (c.source for c in cells(CHAPTERS[0]) if 'class="facts"' in c.source)
+    stems = [one.stem for one in road.milestones()]
+    numbered = sum(stem[0].isdigit() for stem in stems)
+    told = [int(number) for number in re.findall(r"\d+", facts.partition('class="facts"')[2])]
+    wanted = [numbered, len(stems) - numbered, len(WIDGET_MODULES), *road.hours()]
+    assert told == wanted, f"{CHAPTERS[0].name} says {told}; it is {wanted}"
 
 
 def test_every_path_the_readme_names_exists() -> None:

@@ -140,6 +140,7 @@ def sizes_of(stem: str) -> list[float]:
 COUNTS = {  # of inputs; a text that is written token by token takes its time, and is many answers
     "time_machine": many(3, 12),
     "generation": many(2, 6),
+    "hero": many(3, 12),
     "beam_tree": many(6, 30),
     "transformer": many(8, 60),
     "gpt": many(12, 120),

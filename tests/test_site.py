@@ -323,3 +323,43 @@ def test_the_table_of_contents_leads_to_each_heading(
         heading = visit.page.locator(f"{target} > :is(h1, h2)").first.bounding_box()
         below = visit.page.evaluate("document.documentElement.scrollHeight - scrollY - innerHeight")
         assert heading and 0 <= heading["y"] < (900 if below < 60 else 200), (target, heading)
+
+
+FIRST = "chapters/00_start.html"
+
+# How far down the parts of the first screen reach, in pixels, and the page's width.
+REACHES = """() => {
+    const text = document.querySelector('.tl-widget').shadowRoot.querySelector('.paper');
+    const parts = ['.pitch', '.call a', '.facts'].map((part) => document.querySelector(part));
+    const low = [...parts, text].map((part) => part.getBoundingClientRect().bottom);
+    return [Math.max(...low), document.documentElement.scrollWidth];
+}"""
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (375, 667)])
+def test_the_first_screen_says_what_it_is_and_shows_a_gpt_that_writes(
+    browser: Browser, site: str, width: int, height: int
+) -> None:
+    with browser.new_context(viewport={"width": width, "height": height}) as context:
+        visit = Visit(context, site, FIRST)
+        visit.widgets()
+        lowest, wide = visit.page.evaluate(REACHES)
+        assert lowest <= height and wide == width
+        assert not visit.page.locator(".bd-sidebar-primary, .sidebar-toggle").first.is_visible()
+        button = visit.page.locator(".call a").first
+        assert button.inner_text() == "Start: ten minutes"
+        button.click()
+        visit.page.wait_for_url("**/ten_minutes.html")
+
+
+def test_the_road_leads_to_pages_and_shows_what_is_done(opened: Opener) -> None:
+    page = opened(FIRST).page
+    stones = page.locator(".road > li")
+    stems = stones.evaluate_all("all => all.map((li) => li.dataset.chapter)")
+    links = page.locator(".road a").evaluate_all("all => all.map((a) => a.getAttribute('href'))")
+    assert links == [f"{stem}.html" for stem in stems]
+    assert all((BUILT / "chapters" / link).is_file() for link in links)
+    stones.first.evaluate("li => li.classList.add('done')")
+    done = "el => getComputedStyle(el.querySelector('.stone'), '::after').content"
+    assert stones.first.evaluate(done).strip('"') == "✓"
+    assert stones.nth(1).evaluate(done) == "none"

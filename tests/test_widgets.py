@@ -133,6 +133,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "beam_tree": dict(length=1),
     "generation": dict(length=1),
     "gpt": {},
+    "hero": dict(length=1),
     "kernel_regression": dict(x=[0.5, 1.0], y=[0.0, 1.0], query=1.5, bandwidth=0.5, kernel=1),
     "positional_encoding": {},
     "seq2seq": dict(source=SENTENCE),
@@ -174,6 +175,11 @@ REFUSED: dict[str, list[tuple[dict[str, Any], str]]] = {
     "gpt": [
         (dict(prompt="café"), "prompt has 'é', which is unknown here: write with !"),
         (dict(prompt="a\tb"), "prompt has '\\t', which is unknown here"),
+    ],
+    "hero": [
+        (dict(prompt="café"), "prompt has 'é', which is unknown here"),
+        (dict(choices=[-2]), "choices must lie between -1 and 64"),
+        (dict(choices=[-1] * 161), "choices has 161 entries along N: give 0 to 160"),
     ],
     "kernel_regression": [
         (dict(x=[], y=[]), "x is empty"),

@@ -1,4 +1,5 @@
 import { uniform } from "../page/chance.js";
+import { lastOf, memoryOf, nodeAfter } from "../page/reading.js";
 import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/candidates.js";
 import { action, radio, redraw } from "../ui/controls.js";
 import { headMaps } from "../ui/heads.js";
@@ -34,91 +35,6 @@ import {
 
 // ---------------------------------------------------------------- what is computed
 
-const MOST_KNOWN = 2000; // tokens of which it is remembered what they led to
-const IDLE = 60; // ms: after a longer pause, a token's time is its own
-
-const memories = new WeakMap(); // spec -> what the model has read for this widget
-
-/**
- * A place in a text: the token there, what it led to, read with the cache and without, its row of
- * the cache, and what came after.
- */
-const newNode = () => ({
-  after: new Map(),
-  keys: null,
-  values: null,
-  last: { true: null, false: null },
-  chosen: null,
-});
-
-function memoryOf(spec) {
-  if (!memories.has(spec)) {
-    const { max_len: maxLen } = spec.facts;
-    const numbers = () => new Float32Array(maxLen * spec.limits.L[0] * spec.limits.D[0]);
-    memories.set(spec, {
-      start: newNode(),
-      known: 0,
-      written: new Map(),
-      end: -Infinity,
-      cache: { nodes: [], keys: numbers(), values: numbers() },
-      pace: { true: new Map(), false: new Map() },
-    }); // with the cache or without: length -> ms
-  }
-  return memories.get(spec);
-}
-
-/** The cache for the first P nodes of a text: the rows that it shares with the last one stay. */
-function cacheOf(
-  { cache },
-  nodes,
-  P,
-  {
-    limits: {
-      L: [L],
-      D: [D],
-    },
-  },
-) {
-  let same = 0;
-  while (same < P && cache.nodes[same] === nodes[same]) same += 1;
-  for (let i = same; i < P; i += 1) {
-    cache.keys.set(nodes[i].keys, i * L * D);
-    cache.values.set(nodes[i].values, i * L * D);
-  }
-  cache.nodes = nodes.slice(0, P);
-  const rows = (data) => ({ dims: [P, L, D], data: data.subarray(0, P * L * D) });
-  return { cached_keys: rows(cache.keys), cached_values: rows(cache.values) };
-}
-
-/** What the last token of a text leads to. With the cache, only what is not known is read. */
-async function lastOf(run, memory, spec, nodes, ids, cached) {
-  const node = nodes.at(-1);
-  if (node.last[cached]) return node.last[cached];
-  let P = 0;
-  while (cached && P < nodes.length - 1 && nodes[P].keys) P += 1;
-  const started = performance.now();
-  const read = await run("generation-read", {
-    tokens: ids.slice(P),
-    ...cacheOf(memory, nodes, P, spec),
-  });
-  const size = read.keys.data.length / (nodes.length - P);
-  nodes.slice(P).forEach((one, i) => {
-    one.keys ??= read.keys.data.slice(i * size, (i + 1) * size);
-    one.values ??= read.values.data.slice(i * size, (i + 1) * size);
-  });
-  node.last[cached] = {
-    logits: read.logits,
-    logProbs: read.log_probs.data,
-    attention: read.attention,
-  };
-  const now = performance.now();
-  // drawing and all, while it writes
-  const since = started - memory.end < IDLE ? memory.end : started;
-  if (P === nodes.length - 1 || !cached) memory.pace[cached].set(nodes.length, now - since);
-  memory.end = now;
-  return node.last[cached];
-}
-
 /**
  * Of each branch, how many tokens it has, and which were taken by hand; resolve() of
  * generation.py.
@@ -145,22 +61,13 @@ export async function program(run, values, spec, partly = (_make) => {}) {
   const room = maxLen - prompt.length;
   const numbers = uniform(seed, room);
   const memory = memoryOf(spec);
-  if (memory.known > MOST_KNOWN)
-    [memory.start, memory.known, memory.written] = [newNode(), 0, new Map()];
-  const next = (node, token) => {
-    if (!node.after.has(token)) {
-      node.after.set(token, newNode());
-      memory.known += 1;
-    }
-    return node.after.get(token);
-  };
 
   const knobs = [temperature, k, p];
   const writeOne = async ({ length, taken }, each) => {
     const key = JSON.stringify([prompt, knobs, seed, [...taken], length, cached]);
     if (memory.written.has(key)) return memory.written.get(key);
     const [nodes, ids, choices] = [[], [...prompt], []];
-    for (const id of prompt) nodes.push(next(nodes.at(-1) ?? memory.start, id));
+    for (const id of prompt) nodes.push(nodeAfter(memory, nodes.at(-1), id));
     for (let n = 0; n < length; n += 1) {
       const node = nodes.at(-1);
       const last = await lastOf(run, memory, spec, nodes, ids, cached);
@@ -183,7 +90,7 @@ export async function program(run, values, spec, partly = (_make) => {}) {
         adjusted: node.chosen.adjusted,
       });
       ids.push(token);
-      nodes.push(next(node, token));
+      nodes.push(nodeAfter(memory, node, token));
       each(choices);
     }
     if (memory.written.size > 100) memory.written.clear();

@@ -1,4 +1,4 @@
-"""The road's first widget: a causal average that turns into attention."""
+"""A stop of the ten-minute path: a causal average that turns into attention."""
 
 from typing import NamedTuple
 

@@ -1,0 +1,168 @@
+"""The landing page's GPT: it plays what torch wrote, and goes on from there in the page."""
+
+import json
+from typing import Any
+
+import pytest
+import torch
+from browsing import (
+    BUILT,
+    Opener,
+    Visit,
+    assert_torch,
+    button,
+    hold,
+    inputs_of,
+    page_of,
+    settled,
+    until,
+)
+from playwright.sync_api import Browser, Locator
+
+from tinylib.generation import Sampling, generate
+from tinylib.lab.models.language import uniform
+from tinylib.widgets.generation.generation import NAME, GenerationWidget
+from tinylib.widgets.gpt.gpt import language_model, look
+from tinylib.widgets.start.hero import DRAWN, HEAD, LONGEST, HeroText, HeroWidget
+
+STEM = "hero"
+MODEL, TOKENS = language_model(NAME)
+FIRST = HeroWidget().inputs
+
+
+def written(**inputs: Any) -> HeroText:
+    return HeroText(**HeroWidget(**inputs).values())
+
+
+def text(tokens: torch.Tensor) -> str:
+    return "".join(TOKENS.tokens[i] for i in tokens.tolist())
+
+
+# ------------------------------------------------------------------ what is computed
+
+
+def test_it_writes_what_generate_writes_and_says_what_each_character_was_drawn_from() -> None:
+    seen = written(prompt="ROMEO:\n", temperature=0.7, seed=5, length=40)
+    prompt, u = torch.tensor(TOKENS.ids("ROMEO:\n")), torch.tensor([uniform(5, 40)])
+    assert seen.tokens.equal(generate(MODEL, prompt[None], 40, Sampling(0.7), u)[0])
+    before = look(MODEL, torch.cat([seen.given, seen.tokens]))
+    shares = Sampling(0.7).process(before.logits[6:]).softmax(-1)
+    torch.testing.assert_close(seen.probabilities, shares, rtol=1e-3, atol=1e-4)
+    layer, head = HEAD
+    rows = before.attention[layer, head, 6:]
+    torch.testing.assert_close(seen.attention, rows, rtol=1e-4, atol=1e-5)
+
+
+def test_a_character_that_was_taken_stands_and_the_others_are_drawn_after_it() -> None:
+    (x,) = TOKENS.ids("x")
+    free = written(prompt="ROMEO:\n", length=12)
+    forced = written(prompt="ROMEO:\n", choices=[DRAWN] * 5 + [x] + [DRAWN] * 6)
+    assert forced.tokens[:5].equal(free.tokens[:5]) and int(forced.tokens[5]) == x
+    assert not forced.probabilities[6].allclose(free.probabilities[6])
+
+
+def test_it_writes_nothing_and_no_more_than_there_is_room() -> None:
+    assert written(length=0).tokens.shape == (0,) and written(length=0).probabilities.shape[0] == 1
+    long = written(prompt="a" * 250, length=LONGEST)
+    assert len(long.tokens) == 6 and long.attention.shape == (7, 256)
+
+
+# ------------------------------------------------------------------ in the page
+
+
+@pytest.fixture
+def visit(opened: Opener) -> Visit:
+    return opened(page_of(STEM))
+
+
+@pytest.fixture
+def widget(visit: Visit) -> Locator:
+    return visit.widget(STEM)
+
+
+def seen_text(widget: Locator) -> str:
+    """What can be read in the page: prompt and text as far as it has appeared."""
+    found: str = widget.locator(".paper .t").evaluate_all(
+        """all => all.filter((e) => getComputedStyle(e).visibility === 'visible')
+            .map((e) => e.textContent.replace('↵\\n', '\\n')).join('')"""
+    )
+    return found
+
+
+def test_the_stored_text_is_torchs_own() -> None:
+    html = (BUILT / page_of(STEM)).read_text().split('data-widget="hero"')[1]
+    state = json.loads(html.split('<script type="application/json">')[1].split("</script>")[0])
+    assert state["inputs"] == FIRST
+    assert torch.tensor(state["outputs"]["tokens"]).equal(written().tokens)
+
+
+def test_it_plays_once_asks_for_nothing_and_rests(widget: Locator, visit: Visit) -> None:
+    asked = len(visit.requests)
+    until(widget, "el => el.shadowRoot.querySelectorAll('.unseen').length < 70")
+    part = seen_text(widget)
+    widget.get_by_role("button", name="Write on").wait_for()
+    whole = FIRST["prompt"] + text(written().tokens)
+    assert 7 < len(part) < len(whole) and whole.startswith(part)
+    assert seen_text(widget) == whole and inputs_of(widget) == FIRST
+    assert len(visit.requests) == asked
+    assert button(widget, "Pause").is_hidden()
+
+
+def test_the_first_touch_goes_on_from_the_same_state(widget: Locator) -> None:
+    until(widget, "el => el.shadowRoot.querySelectorAll('.unseen').length < 70")
+    button(widget, "Pause").click()
+    part = seen_text(widget)
+    widget.get_by_role("button", name="Write on").click()
+    until(widget, f"el => el.model.get('inputs').choices.length > {len(part)}")
+    button(widget, "Stop").click()
+    assert_torch(widget, STEM)
+    now = seen_text(widget)
+    whole = FIRST["prompt"] + text(written(length=LONGEST).tokens)
+    assert len(now) > len(part) and now.startswith(part) and whole.startswith(now)
+
+
+def test_with_less_motion_it_rests_from_the_start(browser: Browser, site: str) -> None:
+    with browser.new_context(reduced_motion="reduce") as context:
+        widget = Visit(context, site, page_of(STEM)).widget(STEM)
+        assert seen_text(widget) == FIRST["prompt"] + text(written().tokens)
+        assert button(widget, "Pause").is_hidden()
+
+
+def test_another_character_is_taken_and_can_be_taken_back(widget: Locator) -> None:
+    start = {**FIRST, "choices": [DRAWN] * 10}
+    hold(widget, start)
+    before = seen_text(widget)
+    widget.locator(".own").press("ArrowLeft")
+    second = widget.locator(".nexts button").nth(1)
+    letter = second.locator(".token").inner_text()
+    second.click()
+    assert_torch(widget, STEM)
+    expected = {"space": " ", "new line": "\n"}.get(letter, letter)
+    assert seen_text(widget) == before[:-1] + expected
+    assert len(inputs_of(widget)["choices"]) == 10 and inputs_of(widget)["choices"][9] >= 0
+    button(widget, "Undo").click()
+    settled(widget)
+    assert seen_text(widget) == before
+
+
+def test_the_page_ends_and_says_where_it_goes_on(widget: Locator) -> None:
+    hold(widget, {**FIRST, "choices": [DRAWN] * (LONGEST - 3)})
+    widget.get_by_role("button", name="Write on").click()
+    widget.get_by_text("There is no more room here").wait_for()
+    assert len(inputs_of(widget)["choices"]) == LONGEST
+    assert_torch(widget, STEM)
+
+
+def test_the_first_page_is_light_until_it_is_touched(browser: Browser, site: str) -> None:
+    with browser.new_context() as context:
+        visit = Visit(context, site, page_of(STEM))
+        visit.widget(STEM)
+        visit.page.wait_for_timeout(300)
+        assert visit.weight() <= 250_000, visit.requests
+        assert len(visit.requests) <= 30, visit.requests
+
+
+def test_it_is_as_generation_writes() -> None:
+    """The same model, prompt, numbers and temperature lead to the same text in chapter 14."""
+    other = GenerationWidget(temperature=0.7, seed=5, length=80).values()
+    assert other["tokens"].equal(written().tokens)

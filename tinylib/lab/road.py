@@ -1,0 +1,386 @@
+"""The course drawn as a road: each chapter's question, what failed before it, and the cure.
+
+``road()`` is what a notebook shows. Its HTML is a list that can be read without any style, as on
+GitHub; the site's style sheet lays it along a road. It needs nothing but Python.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from math import ceil, pi, sin
+from typing import Any, NamedTuple
+
+WORDS, LINES = 220, 15  # that are read in a minute: of prose, and of code
+WIDGET, QUESTION = 4, 1  # minutes
+STARS = {1: 3, 2: 6, 3: 10}  # minutes for an exercise with so many of them
+
+
+class Milestone(NamedTuple):
+    """A chapter; ``minutes`` are those for reading and playing, and those for the exercises."""
+
+    stem: str
+    title: str
+    question: str
+    before: str
+    cure: str
+    minutes: tuple[int, int]
+
+
+ROAD: Mapping[str, Sequence[Milestone]] = {
+    "Translation": (
+        Milestone(
+            "01_encoder_decoder",
+            "Encoder and decoder",
+            "How does a sentence become a vector, and a vector a sentence?",
+            "a network computes with arrays of one fixed shape, but sentences have any length",
+            "one half reads word by word into a vector, the other writes word by word out of it",
+            (40, 35),
+        ),
+        Milestone(
+            "02_seq2seq",
+            "Sequence to sequence",
+            "How is a translation learned?",
+            "a decoder that is wrong once reads its own mistake and goes astray",
+            "in training it is given the correct word before, at every step",
+            (30, 30),
+        ),
+        Milestone(
+            "03_decoding",
+            "Decoding",
+            "How are the words of a translation chosen, and how is it scored?",
+            "the likeliest word at each step does not make the likeliest sentence",
+            "beam search keeps several beginnings, and BLEU compares the result with a reference",
+            (40, 35),
+        ),
+    ),
+    "Attention": (
+        Milestone(
+            "04_attention_scoring",
+            "Attention scoring",
+            "How can we find, among many vectors, the one that is needed now?",
+            "a plain average counts every vector alike",
+            "a score for each vector and a softmax give each one its own weight",
+            (45, 40),
+        ),
+        Milestone(
+            "05_seq2seq_attention",
+            "Sequence to sequence with attention",
+            "How can the decoder look back at every word?",
+            "one vector does not hold a long sentence",
+            "the decoder attends to all words of the source again, at each word that it writes",
+            (35, 30),
+        ),
+        Milestone(
+            "06_self_attention",
+            "Self-attention",
+            "How can every word learn from all the others, in one step?",
+            "a recurrent network has to pass through all words between two that belong together",
+            "each word attends to all words of its own sentence at once",
+            (45, 45),
+        ),
+        Milestone(
+            "07_positional_encoding",
+            "Positional encoding",
+            "How does a model that sees all words at once know their order?",
+            "to self-attention, “dog bites man” and “man bites dog” are the same words",
+            "each position gets a code of its own, or turns its queries and keys",
+            (60, 45),
+        ),
+        Milestone(
+            "08_multi_head_attention",
+            "Multi-head attention",
+            "How can a word attend to several places for several reasons?",
+            "one set of attention weights makes one mixture",
+            "several heads attend side by side, each in a part of the vector",
+            (60, 45),
+        ),
+    ),
+    "The Transformer": (
+        Milestone(
+            "09_transformer_block",
+            "The Transformer's block",
+            "What has to surround attention, so that it can be stacked?",
+            "a deep stack of attention alone does not learn",
+            "residual connections, normalisation, and a layer that works on each word by itself",
+            (35, 25),
+        ),
+        Milestone(
+            "10_transformer",
+            "The Transformer",
+            "Can a sentence be translated with nothing but attention?",
+            "a recurrent network trains slowly, since each step waits for the one before",
+            "a stack of blocks reads all words of a sentence at the same time",
+            (50, 30),
+        ),
+    ),
+    "GPT": (
+        Milestone(
+            "12_gpt",
+            "GPT",
+            "What does the decoder learn when it is left alone with text?",
+            "translated pairs are rare, and texts without a translation are plenty",
+            "the decoder alone predicts the next token of any text",
+            (70, 45),
+        ),
+        Milestone(
+            "14_generation",
+            "Generation",
+            "Which of the probable tokens should a GPT write?",
+            "the likeliest text repeats itself",
+            "tokens are drawn by chance, after temperature, top-k or top-p",
+            (50, 35),
+        ),
+        Milestone(
+            "15_kv_cache",
+            "KV cache",
+            "How does it write the five-hundredth token as quickly as the first?",
+            "for each new token, the whole text is computed again",
+            "keys and values of the tokens before are kept",
+            (30, 30),
+        ),
+    ),
+    "Electives": (
+        Milestone(
+            "synthesizer",
+            "Attention without comparing",
+            "Are queries and keys needed at all?",
+            "comparing all words with all others takes time that grows with the square",
+            "attention weights from one word alone, and a measurement of what that loses",
+            (10, 5),
+        ),
+        Milestone(
+            "training",
+            "Training",
+            "What has changed since GPT-2, and how does a long training get to its end?",
+            "a training that takes days loses all if it is stopped on the way",
+            "checkpoints, newer parts and newer optimisers, each of them measured",
+            (15, 15),
+        ),
+    ),
+}
+
+
+def milestones() -> list[Milestone]:
+    return [one for part in ROAD.values() for one in part]
+
+
+# --- how long it takes -------------------------------------------------------------------------
+
+
+def minutes(notebook: Mapping[str, Any]) -> tuple[float, float]:
+    """Minutes for a chapter, reckoned from its cells: to read and play, and for its exercises."""
+    read = exercises = 0.0
+    inside = False  # the section of exercises, whose prose and code belong to their stars
+    for cell in notebook["cells"]:
+        source, tags = "".join(cell["source"]), cell["metadata"].get("tags", [])
+        if cell["cell_type"] == "markdown":
+            for title in re.findall(r"^## (.+)", source, flags=re.M):
+                inside = title == "Exercises"
+            stars = re.findall(r"^(★+) ", source, flags=re.M)
+            exercises += sum(STARS[len(some)] for some in stars)
+            read += QUESTION * source.count('class="predict"')
+            prose = re.sub(r"<details.*?</details>|```.*?```|<[^>]*>", "", source, flags=re.S)
+            read += 0 if inside else len(prose.split()) / WORDS
+        elif not inside and "remove-cell" not in tags:
+            code = "" if {"hide-input", "remove-input"} & set(tags) else source
+            for output in cell["outputs"]:
+                shown = {kind: "".join(text) for kind, text in output.get("data", {}).items()}
+                read += WIDGET * ('class="tl-live"' in shown.get("text/html", ""))
+                listing = shown.get("text/markdown", "")
+                code += listing if listing.startswith("```python") else ""
+            read += len([line for line in code.splitlines() if line.strip()]) / LINES
+    return read, exercises
+
+
+# --- signs: what each chapter is about, in a few strokes ---------------------------------------
+
+WIDE, HIGH = 96, 60
+
+
+def line(*points: float, kind: str = "", width: float = 2) -> str:
+    pairs = " ".join(f"{x:.4g},{y:.4g}" for x, y in zip(points[::2], points[1::2], strict=True))
+    return (
+        f'<polyline class="{kind}" points="{pairs}" fill="none" stroke="currentColor" '
+        f'stroke-width="{width:.3g}"/>'
+    )
+
+
+def arc(x: float, y: float, to_x: float, to_y: float, lift: float, **look: Any) -> str:
+    kind, width = look.get("kind", ""), look.get("width", 2)
+    return (
+        f'<path class="{kind}" d="M{x:.4g} {y:.4g} Q{(x + to_x) / 2:.4g} {lift:.4g} '
+        f'{to_x:.4g} {to_y:.4g}" fill="none" stroke="currentColor" stroke-width="{width:.3g}"/>'
+    )
+
+
+def box(x: float, y: float, w: float, h: float, kind: str = "", share: float = 0) -> str:
+    """An outline, or with a share a box that is filled so strongly."""
+    look = f'fill="currentColor" fill-opacity="{share:.3g}"' if share else 'fill="none"'
+    edge = "" if share else ' stroke="currentColor" stroke-width="2"'
+    return (
+        f'<rect class="{kind}" x="{x:.4g}" y="{y:.4g}" width="{w:.4g}" height="{h:.4g}" '
+        f'rx="2" {look}{edge}/>'
+    )
+
+
+def dots(*points: float, kind: str = "", r: float = 4) -> str:
+    return "".join(
+        f'<circle class="{kind}" cx="{x:.4g}" cy="{y:.4g}" r="{r:.3g}" fill="currentColor"/>'
+        for x, y in zip(points[::2], points[1::2], strict=True)
+    )
+
+
+def grid(x: float, y: float, n: int, size: float, kind: str, lower: bool = False) -> str:
+    """n by n weights, each row the more on the diagonal; with ``lower`` none looks ahead."""
+    cells = ((i, j) for i in range(n) for j in range(n) if j <= i or not lower)
+    return "".join(
+        box(x + j * size, y + i * size, size - 1.5, size - 1.5, kind, 0.85 / (1 + abs(i - j)))
+        for i, j in cells
+    )
+
+
+def strokes(stem: str) -> Iterator[str]:
+    if stem == "01_encoder_decoder":
+        yield from (box(4 + 10 * i, 8 + 12 * i, 8, 8, "word", 0.8) for i in range(3))
+        yield box(41, 16, 12, 30, "state")
+        yield from (line(34, 30, 41, 30), line(53, 30, 62, 30))
+        yield from (box(64 + 9 * i, 32 - 12 * i, 8, 8, "word", 0.8) for i in range(3))
+    elif stem == "02_seq2seq":
+        yield from (box(8 + 30 * i, 24, 20, 16, "state") for i in range(3))
+        yield from (line(28 + 30 * i, 32, 38 + 30 * i, 32) for i in range(2))
+        yield from (arc(18 + 30 * i, 24, 42 + 30 * i, 24, -2, kind="choice") for i in range(2))
+        yield dots(18, 50, 48, 50, 78, 50, kind="word", r=3.5)
+    elif stem == "03_decoding":
+        yield from (line(8, 30, 34, y, width=1.5) for y in (12, 48))
+        yield from (line(34, 12, 62, y, width=1.5) for y in (6, 20))
+        yield line(34, 48, 62, 54, width=1.5)
+        yield line(8, 30, 34, 48, 62, 38, 88, 38, kind="choice", width=4)
+        yield dots(8, 30, 34, 12, 34, 48, 62, 6, 62, 20, 62, 54, 62, 38, 88, 38, r=3.5)
+    elif stem == "04_attention_scoring":
+        for i, share in enumerate((0.1, 0.25, 1, 0.4)):
+            yield line(14, 30, 60, 9 + 14 * i, kind="attention", width=0.8 + 5 * share)
+            yield box(60, 4 + 14 * i, 26 * share + 4, 10, "attention", 0.75)
+        yield dots(14, 30, kind="query", r=6)
+    elif stem == "05_seq2seq_attention":
+        for top, bottom, width in ((0, 0, 4), (1, 2, 4), (2, 1, 4), (3, 3, 4), (1, 1, 1)):
+            x, to = 12 + 24 * top, 12 + 24 * bottom
+            yield line(x, 12, to, 48, kind="attention", width=width)
+        yield dots(*(n for i in range(4) for n in (12 + 24 * i, 10)), kind="word", r=5)
+        yield dots(*(n for i in range(4) for n in (12 + 24 * i, 50)), kind="choice", r=5)
+    elif stem == "06_self_attention":
+        for i, strong in enumerate((1, 3.5, 0, 2, 1)):
+            if strong:
+                yield arc(48, 44, 8 + 20 * i, 44, 2, kind="attention", width=strong)
+        yield dots(*(n for i in range(5) for n in (8 + 20 * i, 47)), kind="word", r=5)
+    elif stem == "07_positional_encoding":
+        for waves, kind in ((1, "key"), (2, "query")):
+            xs = range(4, 93, 4)
+            yield line(
+                *(n for x in xs for n in (x, 30 - 18 * sin(waves * (x - 4) / 88 * 2 * pi))),
+                kind=kind,
+                width=2.5,
+            )
+        yield from (line(4 + 22 * i, 54, 4 + 22 * i, 58) for i in range(5))
+    elif stem == "08_multi_head_attention":
+        for i in range(4):
+            yield grid(4 + 48 * (i % 2), 2 + 29 * (i // 2), 4, 7, f"head-{i}", lower=i % 3 == 1)
+            yield box(38 + 48 * (i % 2), 4 + 29 * (i // 2), 4, 22, f"head-{i}", 0.9)
+    elif stem == "09_transformer_block":
+        yield line(48, 60, 48, 0)
+        yield box(26, 37, 44, 13, "attention", 0.8) + box(26, 11, 44, 13, "learned", 0.8)
+        yield line(48, 55, 82, 55, 82, 33, 48, 33) + line(48, 28, 82, 28, 82, 6, 48, 6)
+    elif stem == "10_transformer":
+        yield from (box(8, 42 - 16 * i, 30, 12, "attention", 0.7) for i in range(3))
+        yield from (box(58, 42 - 16 * i, 30, 12, "choice", 0.7) for i in range(3))
+        yield from (line(38, 16, 48, 16, 48, 48 - 16 * i, 58, 48 - 16 * i) for i in range(3))
+    elif stem == "12_gpt":
+        yield grid(4, 4, 6, 9, "attention", lower=True)
+        yield from (
+            box(66, 6 + 13 * i, 26 * p, 9, "probability", 0.85)
+            for i, p in enumerate((1, 0.6, 0.3, 0.15))
+        )
+    elif stem == "14_generation":
+        yield from (
+            box(8 + 14 * i, 52 - 38 * p, 10, 38 * p, "probability", 0.85)
+            for i, p in enumerate((0.2, 1, 0.55, 0.35, 0.2, 0.1))
+        )
+        yield line(4, 53, 92, 53)
+        yield line(41, 0, 41, 8) + line(36, 4, 41, 10, 46, 4, kind="choice", width=3)
+    elif stem == "15_kv_cache":
+        yield from (box(10, 4 + 9 * i, 34, 7, "key", 0.35) for i in range(5))
+        yield from (box(52, 4 + 9 * i, 34, 7, "value", 0.35) for i in range(5))
+        yield box(10, 49, 34, 8, "key", 1) + box(52, 49, 34, 8, "value", 1)
+    elif stem == "synthesizer":
+        yield grid(24, 4, 5, 10, "attention")
+        yield line(14, 56, 82, 4, kind="choice", width=4)
+    elif stem == "training":
+        yield line(8, 4, 8, 54, 92, 54)
+        curve = (n for x in range(12, 91, 3) for n in (x, 4 + 44 * (1 - 12 / x)))
+        yield line(*curve, kind="choice", width=3)
+
+
+def sign(stem: str) -> str:
+    """A small drawing of what the chapter's widget shows."""
+    return (
+        f'<svg class="sign" viewBox="0 0 {WIDE} {HIGH}" width="{WIDE}" height="{HIGH}" '
+        f'aria-hidden="true" focusable="false">{"".join(strokes(stem))}</svg>'
+    )
+
+
+# --- the drawing -------------------------------------------------------------------------------
+
+
+SIDES = (True, False) * 9  # where a part's milestones stand: the first at the left
+
+
+def bend(left: bool) -> str:
+    """A piece of the way that swings out to one side; where there is no style, it has no size."""
+    x = 30 if left else 102
+    way = f'd="M66 0 C66 26 {x} 24 {x} 50 S66 74 66 100" fill="none"'
+    return (
+        '<svg class="way" viewBox="0 0 132 100" width="0" height="0" preserveAspectRatio="none" '
+        f'aria-hidden="true" focusable="false"><path {way}/><path class="middle" {way}/></svg>'
+    )
+
+
+def item(one: Milestone, left: bool) -> str:
+    number = re.match(r"\d\d", one.stem)
+    play, work = one.minutes
+    return f"""\
+<li data-chapter="{one.stem}">{bend(left)}
+<span class="stone" aria-hidden="true">{number[0] if number else "+"}</span>
+<div class="milestone">{sign(one.stem)}
+<h4>{number[0] + " " if number else ""}<a href="{one.stem}.ipynb">{escape(one.title)}</a></h4>
+<p class="asks">{escape(one.question)}</p>
+<p class="fails"><b>Before:</b> {escape(one.before)}.</p>
+<p class="cures"><b>Cure:</b> {escape(one.cure)}.</p>
+<p class="takes">{play} min, exercises {work} min</p></div>
+</li>"""
+
+
+@dataclass(frozen=True)
+class Road:
+    """A list of milestones for each part of the course."""
+
+    def _repr_html_(self) -> str:
+        lines = ['<div class="the-road">']
+        for part, some in ROAD.items():
+            items = map(item, some, SIDES)
+            lines += [f"<h3>{part}</h3>", '<ol class="road" role="list">', *items, "</ol>"]
+        return "\n".join([*lines, "</div>"])
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{one.stem}: {one.question}" for one in milestones())
+
+
+def road() -> Road:
+    """The course as a road, one milestone for each chapter."""
+    return Road()
+
+
+def hours() -> tuple[int, int]:
+    """Of all chapters, in whole hours: to read and play, and for the exercises."""
+    both = zip(*(one.minutes for one in milestones()), strict=True)
+    play, work = (ceil(sum(some) / 60) for some in both)
+    return play, work

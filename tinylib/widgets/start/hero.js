@@ -1,0 +1,421 @@
+import { uniform } from "../page/chance.js";
+import { lastOf, memoryOf, nodeAfter } from "../page/reading.js";
+import { topK } from "../page/search.js";
+import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/candidates.js";
+import { redraw } from "../ui/controls.js";
+import {
+  h,
+  listed,
+  live,
+  many,
+  mark,
+  readOnce,
+  results,
+  svgPart,
+  tint,
+  whole,
+  write,
+} from "../ui/parts.js";
+import { fillList, text, visible } from "../ui/sentences.js";
+import {
+  TEXT_STYLE,
+  beginnings,
+  byArrows,
+  called,
+  fillText,
+  heats,
+  onward,
+  tail,
+} from "../ui/texts.js";
+
+// ---------------------------------------------------------------- what is computed
+
+const DRAWN = -1; // among the choices: a character that nobody has taken by hand
+
+/** What torch does in a kernel, in write_on() of hero.py. */
+export async function program(run, values, spec, partly = (_make) => {}) {
+  const { prompt, temperature, seed, choices } = values;
+  const { facts, limits } = spec;
+  const {
+    V: [V],
+  } = limits;
+  const [T, M] = [prompt.length, Math.min(choices.length, facts.max_len - prompt.length)];
+  const [memory, numbers] = [memoryOf(spec), uniform(seed, M + 1)];
+  const [nodes, ids, rows] = [[], [...prompt], []];
+  for (const id of prompt) nodes.push(nodeAfter(memory, nodes.at(-1), id));
+  const outputs = () => {
+    const [K, S] = [rows.length, T + rows.length - 1];
+    const [probabilities, attention] = [new Float32Array(K * V), new Float32Array(K * S)];
+    rows.forEach(({ shares, looks }, n) => {
+      probabilities.set(shares, n * V);
+      attention.set(looks, n * S);
+    });
+    return {
+      given: prompt,
+      tokens: ids.slice(T, S),
+      probabilities: { dims: [K, V], data: probabilities },
+      attention: { dims: [K, S], data: attention },
+    };
+  };
+  for (let n = 0; n <= M; n += 1) {
+    const last = await lastOf(run, memory, spec, nodes, ids, true);
+    const drawn = `${temperature} ${numbers[n]}`;
+    const node = nodes.at(-1);
+    if (node.chosen?.drawn !== drawn) {
+      const feeds = { logits: last.logits, temperature, k: V, p: 1, u: numbers[n] };
+      const { adjusted, token } = await run("generation-choose", feeds);
+      node.chosen = { drawn, adjusted: adjusted.data, token: Number(token.data[0]) };
+    }
+    const from = (facts.layer * facts.heads + facts.head) * (T + n);
+    const looks = last.attention.data.subarray(from, from + T + n);
+    rows.push({ shares: node.chosen.adjusted, looks });
+    if (n === M) break;
+    ids.push(choices[n] === DRAWN ? node.chosen.token : choices[n]);
+    nodes.push(nodeAfter(memory, node, ids.at(-1)));
+    partly(outputs);
+  }
+  return outputs();
+}
+
+// ---------------------------------------------------------------- what is shown
+
+const readBy = readOnce(readingOf);
+
+function readingOf({ spec }, { given, tokens, probabilities, attention }) {
+  const vocabulary = spec.sentences.prompt;
+  const names = [...given.data, ...tokens.data].map((id) => vocabulary[id]);
+  // a text that was just begun may lack its last row
+  const [T, V, S] = [given.data.length, vocabulary.length, attention.shape[1]];
+  return {
+    T,
+    M: probabilities.shape[0] - 1,
+    vocabulary,
+    names,
+    tokens: tokens.data,
+    text: names.join(""),
+    prompt: names.slice(0, T).join(""),
+    shares: (n) => probabilities.data.subarray(n * V, (n + 1) * V),
+    looks: (n) => attention.data.subarray(n * S, n * S + T + n),
+  };
+}
+
+/** How many characters there may be. */
+const room = ({ inputs, spec: { facts, limits } }) =>
+  Math.min(limits.N[1], facts.max_len - [...inputs.prompt].length);
+
+/** How many characters there are once all is written. */
+const wanted = (widget) => Math.min(widget.inputs.choices.length, room(widget));
+
+/** What is shown: of a text that is on its way nothing, as long as it is the one that is shown. */
+function toldBy(widget) {
+  const [now, before] = [readBy(widget), widget.told];
+  const known = before && now.M < Math.min(before.M, wanted(widget));
+  if (now !== before && !(known && before.text.startsWith(now.text))) {
+    widget.told = now;
+    widget.cursor = undefined;
+  }
+  return widget.told;
+}
+
+/** The place that the reader looks at: that of the next character, if it is no other. */
+const cursorOf = (widget) => widget.cursor ?? toldBy(widget).M;
+
+function look(widget, cursor) {
+  widget.cursor = cursor;
+  widget.repaint("outputs");
+}
+
+/** All is drawn anew: what the reader has taken is of a text that is no more. */
+function anew(next) {
+  next.choices = next.choices.map(() => DRAWN);
+}
+
+const FIRST = 24; // characters that another prompt begins with
+
+/** Another prompt: a few characters, and then the reader lets it write on. */
+function begin(next) {
+  next.choices = many(FIRST, () => DRAWN);
+}
+
+// ---------------------------------------------------------------- the stored text is played
+
+const [PAUSE, PACE] = [500, 75]; // ms: before the first character, and for each
+
+/** The stored text appears character by character, once, until it ends or the reader steps in. */
+function player(widget) {
+  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  let playing = !calm;
+  const halt = h("button", { type: "button", class: "main", click: () => stop() }, "Pause");
+  halt.hidden = !playing;
+  const stop = () => {
+    if (!playing) return;
+    playing = false;
+    const focused = halt.getRootNode().activeElement === halt;
+    [halt.hidden, widget.go.hidden] = [true, false];
+    if (focused) widget.go.focus();
+    widget.repaint("outputs");
+  };
+  const step = () => {
+    if (!playing || !halt.isConnected) return;
+    const { M } = toldBy(widget);
+    if (cursorOf(widget) >= M) stop();
+    else {
+      look(widget, cursorOf(widget) + 1);
+      setTimeout(step, PACE);
+    }
+  };
+  const watch = new IntersectionObserver((seen) => {
+    if (!seen.some(({ isIntersecting }) => isIntersecting)) return;
+    watch.disconnect();
+    setTimeout(step, PAUSE);
+  });
+  return {
+    halt,
+    begin() {
+      playing &&= widget.history.length === 0 && toldBy(widget).M > 0;
+      [halt.hidden, widget.go.hidden] = [!playing, playing];
+      if (!playing) return;
+      widget.cursor = 0;
+      for (const event of ["pointerdown", "keydown", "focusin"])
+        widget.frame.addEventListener(event, stop);
+      watch.observe(widget.el);
+    },
+    /** Whether what comes after the cursor has not been seen yet. */
+    hides: () => playing,
+  };
+}
+
+// ---------------------------------------------------------------- the parts
+
+const [THREADS, LEAST] = [4, 0.04]; // to the characters that the head attends to most
+
+/** The text; a place can be chosen, and threads lead to where the head attended before it. */
+function stage(widget) {
+  const { facts } = widget.spec;
+  const play = player(widget);
+  widget.play = play;
+  const before = h("span", { class: "given" });
+  const line = h("span", {
+    class: "own",
+    role: "listbox",
+    tabindex: "0",
+    "aria-label": "what it writes: choose a place by the arrow keys",
+    keydown: (event) => {
+      const to = byArrows(event, cursorOf(widget), toldBy(widget).M);
+      if (to !== undefined) look(widget, to);
+    },
+    click: ({ target }) => {
+      if (target.place !== undefined) look(widget, target.place);
+    },
+  });
+  const threads = svgPart("svg", { class: "threads", "aria-hidden": "true" });
+  const paper = h("div", { class: "text paper" }, before, line, threads);
+  const note = h("p", { class: "note looks" });
+  const place = (n) => Object.assign(h("span", { role: "option", id: `place-${n}` }), { place: n });
+  let begun = false;
+
+  const draw = () => {
+    const cursor = cursorOf(widget);
+    const row = toldBy(widget).looks(cursor);
+    const spans = [...before.children, ...line.children];
+    const best = topK(row, THREADS).filter((t) => row[t] >= LEAST);
+    const middle = ({ offsetLeft, offsetWidth, offsetTop, offsetHeight }) => [
+      offsetLeft + Math.min(offsetWidth, 14) / 2,
+      offsetTop + Math.min(offsetHeight, 24) / 2,
+    ];
+    const [x, y] = middle(spans[row.length]);
+    fillList(
+      threads,
+      best,
+      () => svgPart("path"),
+      (path, t) => {
+        const [left, top] = middle(spans[t]);
+        const lift = Math.min(y, top) - 16 - Math.min(60, Math.abs(x - left) / 2);
+        mark(path, "d", `M${x} ${y - 9} Q${(x + left) / 2} ${lift} ${left} ${top - 9}`);
+        mark(path, "stroke-width", (1 + 5 * row[t]).toFixed(2));
+      },
+    );
+  };
+  new ResizeObserver(() => begun && draw()).observe(paper);
+
+  return {
+    element: results("column stage", paper, note),
+    shows: "outputs",
+    reset() {
+      widget.cursor = undefined;
+    },
+    update({ choices }) {
+      if (!begun) {
+        toldBy(widget);
+        play.begin();
+      }
+      begun = true;
+      const { names, T, M, looks } = toldBy(widget);
+      const cursor = cursorOf(widget);
+      const row = looks(cursor);
+      const heated = (item, t) => {
+        tint(item, t < row.length ? Math.sqrt(row[t]) : 0);
+        const own = t >= T && t < T + M && choices[t - T] >= 0 ? " taken" : "";
+        const later = play.hides() ? " unseen" : " later";
+        return `${own}${t === T + cursor ? " at" : t > T + cursor ? later : ""}`;
+      };
+      fillText(before, { names: names.slice(0, T), first: 0 }, () => h("span"), heated);
+      const written = [...names.slice(T, T + M), ""]; // and the place of the next one
+      fillText(line, { names: written, first: 0 }, place, (item, n) => {
+        mark(item, "aria-selected", String(n === cursor));
+        mark(item, "aria-label", n === M ? "the next character" : visible(written[n]));
+        return `${heated(item, T + n)}${n === M ? " caret" : ""}`;
+      });
+      mark(line, "aria-activedescendant", `place-${cursor}`);
+      const most = topK(row, 3).filter((t) => row[t] >= LEAST);
+      write(
+        note,
+        `Threads: one of its ${facts.layers * facts.heads} heads attends most to ` +
+          `${listed(most.map((t) => called(names[t])))}.`,
+      );
+      draw();
+    },
+  };
+}
+
+const CANDIDATES = 6;
+
+/** The likeliest characters for the place that is looked at; a click on one writes it there. */
+function nexts(widget) {
+  const label = h("span", { class: "label" });
+  const list = candidateList("the likeliest characters");
+  const take = (token) =>
+    widget.edit(Symbol("take"), (next) => {
+      next.choices = [...next.choices.slice(0, cursorOf(widget)), token];
+    });
+  const make = (i) => {
+    const click = () => take(list.children[i].token);
+    const button = { type: "button", "data-input": "choices", click };
+    return h("li", {}, candidateLine("button", button, {}));
+  };
+  return {
+    element: results("column nexts-of", label, list, h("p", { class: "note soft" }, CLICK)),
+    shows: "outputs",
+    update() {
+      const { shares, vocabulary, tokens, names, M, T } = toldBy(widget);
+      const cursor = cursorOf(widget);
+      const [row, own] = [shares(cursor), cursor < M ? tokens[cursor] : -1];
+      const best = topK(row, CANDIDATES);
+      if (own >= 0 && !best.includes(own)) best[CANDIDATES - 1] = own;
+      write(label, `After “${tail({ names, kind: "", first: 0 }, T + cursor, 11)}” comes`);
+      fillList(list, best, make, (li, id) => {
+        li.token = id;
+        const name = visible(vocabulary[id]);
+        const line = li.firstChild;
+        fillCandidate(line, name, [row[id]], [percentOf(row[id])], name !== vocabulary[id]);
+        mark(li, "class", id === own ? "taken" : "");
+      });
+    },
+  };
+}
+const CLICK = "Click a character to write it. Click a place in the text to go back there.";
+
+/** Writes on from the cursor until the room is full, the reader stops it, or steps in. */
+function writer(widget) {
+  const go = h(
+    "button",
+    { type: "button", class: "main", "data-input": "choices" },
+    h("span", { "aria-hidden": "true" }, "▶ "),
+    "Write on",
+  );
+  widget.go = go;
+  const draw = redraw(widget, "New draw", anew);
+  const written = onward(widget, go, (field) => {
+    const { M, prompt } = readBy(widget);
+    if (prompt !== widget.inputs.prompt || M !== wanted(widget)) return false;
+    const { choices } = widget.inputs;
+    const at = cursorOf(widget) === M - 1 && choices[M - 1] === DRAWN ? M : cursorOf(widget);
+    if (at >= room(widget)) {
+      return (
+        "There is no more room here. Take a new draw, or shorten the prompt; in chapter 14 the " +
+        "same model writes longer texts."
+      );
+    }
+    widget.edit(field, (next) => {
+      next.choices = [...choices.slice(0, at), DRAWN];
+    });
+    return true;
+  });
+  return {
+    element: results(
+      "column",
+      h("div", { class: "onward" }, widget.play.halt, go, written.halt, draw),
+    ),
+    note: written.note,
+    reset: () => written.stop(),
+    update: () => written.update(),
+  };
+}
+
+/** What model it is. */
+function about(widget) {
+  const { parameters, layer, head } = widget.spec.facts;
+  const says =
+    `It has read Shakespeare's plays, character by character, and nothing else. Its ` +
+    `${whole(parameters)} parameters are loaded when you first touch it. The threads show ` +
+    `head ${head} of layer ${layer}.`;
+  return { element: h("p", { class: "note soft about" }, says), shows: "inputs", update() {} };
+}
+
+stage.style = `${TEXT_STYLE}
+:host { --hero-thread: var(--attention, light-dark(#6a4fc1, #ab97f0)); }
+.paper { position: relative; min-height: 222px; line-height: 25px; padding: 8px 12px;
+  font-size: 17px; cursor: text; }
+.paper:has(.own:focus-visible) { outline: 2px solid var(--accent); outline-offset: 1px; }
+.own { outline: none; }
+.given { color: var(--soft); }
+.paper .t { cursor: pointer; padding: 2px 0;
+  background: color-mix(in oklab, var(--ground), var(--hero-thread)
+    calc(var(--tl-heat, 0) * 45%)); }
+.paper .given .t { cursor: text; }
+.paper .unseen { visibility: hidden; }
+.paper .taken { text-decoration: underline dashed 1.5px; text-underline-offset: 4px; }
+.paper .t.line-end { color: color-mix(in oklab, var(--ground), var(--text) 34%); }
+.paper .caret::after { content: ""; display: inline-block; width: 9px; height: 19px;
+  vertical-align: -4px; background: var(--accent); border-radius: 1px; }
+.paper .t.caret { outline: none; }
+.paper .caret.later { opacity: .35; }
+.threads { position: absolute; inset: 0; width: 100%; height: 100%; overflow: visible;
+  pointer-events: none; }
+.threads path { fill: none; stroke: var(--hero-thread); stroke-linecap: round; opacity: .75; }
+.looks { height: 3.2em; overflow: hidden; font-size: var(--size-name); }
+@media (max-width: 600px) { .paper { font-size: 16px; line-height: 23px; min-height: 204px; } }
+`;
+nexts.style = `${candidateList.style}
+:host { --bar: var(--probability, light-dark(#128a8a, #3fbdb8)); }
+.nexts-of > .label { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
+.nexts .taken button { border-color: var(--accent); }
+.row > .nexts-of { flex: 0 1 232px; }
+@media (max-width: 600px) { .row > .nexts-of { flex: 1 1 210px; } }
+`;
+writer.style = `
+.onward { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center; }
+.main { min-width: 112px; font-weight: 600; border-color: var(--accent); min-height: 36px; }
+.main[hidden] { display: none; }
+.told:empty { display: none; }
+.controls { align-items: center; }
+textarea.line.line { min-height: 38px; max-height: 120px; }
+.starts { align-items: flex-start; }
+`;
+
+export default live("A small GPT, writing in this page", (ui) => {
+  const [paper, bars, goOn] = [ui.use(stage), ui.use(nexts), ui.use(writer)];
+  const knob = ui.knob("temperature", "temperature", { step: 0.05, also: anew, note: heats });
+  return [
+    ui.row(paper, bars),
+    ui.row(goOn, knob),
+    { element: goOn.note },
+    ui.row(ui.use(text, "prompt", "Your own beginning", begin), ui.use(offered)),
+    ui.use(about),
+  ];
+});
+
+/** Texts to begin with. */
+function offered(widget) {
+  return beginnings(widget, "prompt", "prompts", begin);
+}
