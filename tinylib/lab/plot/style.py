@@ -2,10 +2,12 @@
 
 import base64
 import io
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -20,7 +22,10 @@ from matplotlib.transforms import Bbox
 from PIL import Image  # comes with matplotlib, as NumPy does
 from torch import Tensor
 
-# Colours, fonts and sizes of the whole road.
+# Colours, fonts and sizes of the whole road; the widgets read the same palette.
+PALETTE: dict[str, Any] = json.loads(
+    (Path(__file__).parents[1] / "palette.json").read_text(encoding="utf-8")
+)
 PAPER, INK, SOFT, GRID = "#fcfcfb", "#1d2733", "#53606e", "#dfe3e8"
 CURVES = ("#1f5fa8", "#b0470a", "#00705a", "#8a3a86", "#3d4450", "#7a6200")
 DASHES = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)), (0, (9, 3)), (0, (3, 1.2)))

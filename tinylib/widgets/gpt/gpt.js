@@ -456,22 +456,22 @@ function heads(widget) {
 }
 
 candidates.style = `${candidateList.style}
-.detail { min-height: 1.6em; padding-left: 6px; font-size: 13px; }
+.detail { min-height: 1.6em; padding-left: 6px; font-size: var(--size-note); }
 .answer:empty { display: none; }
 `;
 writer.style = `
-.onward { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center; font-size: 13px;
+.onward { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center; font-size: var(--size-note);
   color: var(--soft); }
 .told:empty { display: none; }
 `;
 surprises.style = `${TEXT_STYLE}
 .surprise .t {
-  background: color-mix(in oklab, var(--ground), var(--under) calc(var(--tl-heat, 0) * 55%)); }
-.scale { display: flex; gap: 8px; align-items: center; margin: 0; font-size: 12.5px;
+  background: color-mix(in oklab, var(--ground), var(--negative) calc(var(--tl-heat, 0) * 55%)); }
+.scale { display: flex; gap: 8px; align-items: center; margin: 0; font-size: var(--size-small);
   color: var(--soft); }
 .ramp { width: 90px; height: 10px; border-radius: 3px;
   background: linear-gradient(to right in oklab, var(--ground), color-mix(in oklab, var(--ground),
-  var(--under) 55%)); border: 1px solid var(--line); }
+  var(--negative) 55%)); border: 1px solid var(--line); }
 .at.note { min-height: 4.8em; }
 `;
 heads.style = headMaps.style;

@@ -291,7 +291,7 @@ function wordsNext(widget) {
 }
 
 french.style = `
-.french { margin: 0; font-size: 18px; font-weight: 550; }
+.french { margin: 0; font-size: var(--size-text); font-weight: 550; }
 .french ~ .note:empty { display: none; }
 `;
 attentionMap.style = `${wordMap.style}

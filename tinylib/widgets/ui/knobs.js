@@ -321,9 +321,9 @@ function nameOf(widget, value) {
 
 export const KNOBS = `
 .knob { display: flex; flex-wrap: wrap; gap: 0 12px; align-items: center; min-width: 0;
-  font-size: 13.5px; font-variant-numeric: tabular-nums; }
+  font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 .called { display: flex; gap: 7px; align-items: center; min-height: 28px; min-width: 0;
-  font-size: 13.5px; font-weight: 600; }
+  font-size: var(--size-note); font-weight: 600; }
 .called b { min-width: 3ch; }
 .called :is(b, button) { font-weight: 400; }
 .knob:has(input:disabled) .called { font-weight: 400; }
@@ -331,8 +331,8 @@ input.number { flex: 0 1 62px; width: 62px; min-width: 40px; font-weight: 400; t
   border-color: var(--line); font-variant-numeric: tabular-nums; }
 .knob input[type=range] { flex: 1 1 120px; min-width: 90px; max-width: 320px; }
 .knob input:disabled { opacity: .55; }
-.knob .about { color: var(--soft); font-size: 12.5px; font-weight: 400; line-height: 1.25; }
-.knob .says { flex: 1 0 100%; color: var(--soft); font-size: 12.5px; line-height: 1.3;
+.knob .about { color: var(--soft); font-size: var(--size-small); font-weight: 400; line-height: 1.25; }
+.knob .says { flex: 1 0 100%; color: var(--soft); font-size: var(--size-small); line-height: 1.3;
   min-height: 1.3em; }
 .knobs { display: grid; grid-template-columns: repeat(auto-fit, minmax(140px, 1fr));
   gap: 6px 22px; }
@@ -342,5 +342,19 @@ input.number { flex: 0 1 62px; width: 62px; min-width: 40px; font-weight: 400; t
 .knobs .knob input[type=range] { max-width: none; }
 .row > .knob { flex: 1 1 210px; }
 .row > .knobs { flex: 1 1 160px; }
+/* one that lies over a picture, and points into it from below */
+.pointer input[type=range] { position: absolute; left: -12px; top: 0; width: calc(100% + 24px);
+  height: 60px; margin: 0; appearance: none; background: none; cursor: ew-resize;
+  touch-action: pan-y; }
+.pointer input[type=range]::-webkit-slider-runnable-track { background: none; height: 60px; }
+.pointer input[type=range]::-moz-range-track { background: none; height: 60px; }
+.pointer input[type=range]::-webkit-slider-thumb { appearance: none; width: 24px; height: 60px;
+  border: 0; background: none;
+  background: radial-gradient(circle at 50% 46px, var(--text) 0 6.5px, transparent 7.5px); }
+.pointer input[type=range]::-moz-range-thumb { width: 24px; height: 60px; border: 0;
+  border-radius: 0;
+  background: radial-gradient(circle at 50% 46px, var(--text) 0 6.5px, transparent 7.5px); }
+.pointer input[type=range]:focus-visible { outline: 2px solid var(--accent); outline-offset: 0;
+  border-radius: 6px; }
 input[type=range] { width: 190px; height: 28px; margin: 0; accent-color: var(--accent); }
 `;
