@@ -427,8 +427,7 @@ own.style = `
 .own[hidden] { display: none; }
 .logits { list-style: none; margin: 4px 0 0; padding: 0; display: grid;
   grid-template-columns: repeat(auto-fill, minmax(min(100%, 300px), 1fr)); gap: 4px 22px; }
-.logits .called { width: 144px; }
-.logits .called span { flex: 1; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.logits .called > :first-child { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 `;
 steps.style = `
 .chain { width: 100%; table-layout: fixed; border-collapse: separate; border-spacing: 0; }

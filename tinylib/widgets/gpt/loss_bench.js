@@ -322,8 +322,7 @@ wordCosts.style = `
   font-variant-numeric: tabular-nums; }
 .costs li { display: grid; grid-template-columns: minmax(0, 1.5fr) minmax(120px, 1fr) 62px;
   gap: 4px 14px; align-items: center; }
-.costs .called { width: 160px; }
-.costs .called span { flex: 1; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.costs .called > :first-child { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .costs .bar { height: 14px; border-radius: 3px; overflow: hidden;
   background: color-mix(in oklab, var(--ground), var(--line) 38%); }
 .costs .bar i { display: block; height: 100%; min-width: 1px; background: var(--probability);
@@ -336,7 +335,6 @@ wordCosts.style = `
   .costs { gap: 12px; }
   .costs li { grid-template-columns: minmax(0, 1fr) 58px; align-items: start; }
   .costs .knob { grid-area: 1 / 1; } .costs .nll { grid-area: 1 / 2; }
-  .costs .called { width: 100%; justify-content: space-between; }
   .costs .bar { grid-column: 1 / -1; }
 }
 `;

@@ -61,7 +61,7 @@ export function followScheme(host, changed) {
 function turn(name, dark) {
   const ground = dark ? 0.207 : 1; // lightness, in OKLab
   const end = Math.cbrt(luminance(inkAt(name, dark)));
-  return Math.max(0, Math.min(1, (0.564 - ground) / (end - ground))).toFixed(3);
+  return Math.max(0, (0.564 - ground) / (end - ground) / most(name)).toFixed(3);
 }
 /** Letters on a ground that is `--tl-heat` of the colour: black or white, whichever is read. */
 const lettersOn = (name) => {
@@ -71,9 +71,13 @@ const lettersOn = (name) => {
     color-mix(in oklab, #fff, #000 ${past(1)}))`;
 };
 
-/** A cell whose ground is as much of the colour as `--tl-heat` says, from none to all of it. */
+/** How much of a colour a cell has at most; figures take the same. */
+const most = (name) => PALETTE.most[name] ?? 1;
+
+/** A cell whose ground has as much of the colour as `--tl-heat` says, from 0 to 1. */
 export const shaded = (name) =>
-  `background: color-mix(in oklab, var(--ground), var(--${name}) calc(var(--tl-heat, 0) * 100%));
+  `background: color-mix(in oklab, var(--ground),
+    var(--${name}) calc(var(--tl-heat, 0) * ${100 * most(name)}%));
   color: ${lettersOn(name)};`;
 
 const variables = (pick) =>

@@ -10,6 +10,7 @@
 import { madeUp, parseBlock, problem, readLink, wordsOf, writeLink } from "../page/inputs.js";
 import { CONTROLS, choice, offers, toggle } from "./controls.js";
 import { columnHeads, h, many, mark, mathText, namedRow, short, tint, write } from "./dom.js";
+import { KEYS, signedKey, weightKey } from "./keys.js";
 import { KNOBS, entrySlider, everywhere, knob, numberBox, rowsOf } from "./knobs.js";
 import { LOOK, followScheme, shaded } from "./look.js";
 
@@ -752,6 +753,8 @@ function heatMap(widget, name, label, shading = "weight") {
   const chooses = axes[0] === "T" && widget.spec.words;
   const table = h("table", { class: `heat ${shading}`, "data-output": name });
   const never = (value) => value === -Infinity || (shading === "weight" && value === 0);
+  const scale = shading === "signed" ? signedKey() : undefined;
+  const key = scale?.element ?? weightKey();
   let size = "";
   const build = (rows, columns) => {
     const head = (i) =>
@@ -764,7 +767,7 @@ function heatMap(widget, name, label, shading = "weight") {
     );
   };
   return {
-    element: h("div", { class: "scroll" }, table),
+    element: h("div", { class: "scroll" }, table, key),
     shows: "outputs",
     update(inputs, outputs) {
       const {
@@ -783,6 +786,7 @@ function heatMap(widget, name, label, shading = "weight") {
       let most = 1;
       if (shading === "signed") {
         most = data.reduce((m, v) => (Number.isFinite(v) ? Math.max(m, Math.abs(v)) : m), 1e-9);
+        scale.reach(most);
       }
       [...table.tBodies[0].rows].forEach((tr, i) => {
         write(tr.children[0].firstChild, down[i]);
@@ -790,7 +794,8 @@ function heatMap(widget, name, label, shading = "weight") {
         tr.classList.toggle("query", chooses && i === widget.query);
         for (let j = 0; j < columns; j += 1) {
           const [cell, value] = [tr.children[j + 1], data[i * columns + j]];
-          write(cell.firstChild, short(value));
+          const hidden = shading === "weight" && never(value);
+          write(cell.firstChild, hidden ? "" : short(value));
           mark(cell, "data-value", String(value));
           mark(cell, "class", never(value) ? "never" : value < 0 ? "below" : "above");
           tint(cell, Number.isFinite(value) ? Math.abs(value) / most : 0);
@@ -836,6 +841,7 @@ const STYLE = `${LOOK}
   --soft: var(--pst-color-text-muted, var(--jp-ui-font-color1, #545d68));
   --ground: var(--pst-color-background, var(--jp-layout-color1, #fff));
   --line: var(--pst-color-border, var(--jp-border-color1, #c9d1d9));
+  --hatch: repeating-linear-gradient(135deg, transparent 0 4px, var(--line) 4px 5px);
   --accent: var(--pst-color-link, var(--jp-brand-color1, #0a6c95)); display: block;
   margin: 1.5rem 0; color: var(--text);
   font: var(--size-text)/1.45 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
@@ -900,9 +906,7 @@ thead th { text-align: center; padding: 0 0 2px; }
   ${shaded("weight")} }
 .heat.signed td { ${shaded("positive")} }
 .heat.signed td.below { ${shaded("negative")} }
-.heat tbody td.never { color: var(--soft);
-  background: repeating-linear-gradient(135deg, transparent 0 4px, color-mix(in oklab,
-    var(--ground), var(--line) 60%) 4px 5px); }
+.heat tbody td.never { color: var(--soft); background: var(--hatch); }
 .heat thead td, .heat thead th { background: none; border: 0; min-width: 0; height: auto;
   vertical-align: bottom; }
 .heat thead th { max-width: none; }
@@ -915,7 +919,7 @@ thead th { text-align: center; padding: 0 0 2px; }
 .heat tr.query td { box-shadow: inset 0 1.5px var(--accent), inset 0 -1.5px var(--accent); }
 .heat tr.query th button { color: var(--accent); font-weight: 650; }
 
-${KNOBS}${CONTROLS}
+${KNOBS}${CONTROLS}${KEYS}
 .problem { position: sticky; bottom: 8px; z-index: 1; margin: 0; font-size: var(--size-note);
   padding: 6px 10px; border-left: 3px solid var(--error);
   background: color-mix(in oklab, var(--ground), var(--error) 14%); }

@@ -216,6 +216,5 @@ strips.style = `
 bentVector.style = `
 .strip > .field { height: 96px; }
 .bend { display: grid; gap: 2px; justify-items: start; }
-.bend .called { width: 21em; max-width: 100%; }
-.bend .knob { width: 100%; }
+.bend .knob { --label: 13em; --value: 8.5em; width: 100%; }
 `;
