@@ -6,6 +6,7 @@ from typing import Any
 
 from tinylib.lab.plot.diagram import KINDS, Arrow, Box, diagram
 from tinylib.lab.plot.style import (
+    HATCH,
     MARGIN,
     SMALL,
     SOFT,
@@ -640,8 +641,8 @@ def kv_cache() -> Figure:
     words = "the cat sat on the mat".split()
     T, D, cell, gap, head, foot = len(words), 3, 20, 14, 48, 46
     now: dict[str, Any] = {"mfc": KINDS["op"].line, "mec": KINDS["op"].line}
-    kept: dict[str, Any] = {"mfc": "#b3bdc8", "mec": "#b3bdc8"}
-    none: dict[str, Any] = {"mfc": "none", "mec": "#b3bdc8"}
+    kept: dict[str, Any] = {"mfc": HATCH, "mec": HATCH}
+    none: dict[str, Any] = {"mfc": "none", "mec": HATCH}
     legend = {"computed now": now, "kept from before": kept, "not needed": none}
     old = {  # rows, in each table
         "without a cache: all again": {"Q": now, "K": now, "V": now, "weights": now},
@@ -716,7 +717,7 @@ def paths(n: int = 7, k: int = 3) -> Figure:
             axes.text(MARGIN, top + 10, name, size=TITLE, weight="bold", va="center")
             longest = f"longest way: {steps}"
             axes.text(width - MARGIN, top + 10, longest, size=TEXT, va="center", ha="right")
-            for colour, ends in [("#b3bdc8", links), (KINDS["weight"].line, way)]:
+            for colour, ends in [(HATCH, links), (KINDS["weight"].line, way)]:
                 for (j, low), (i, high) in ends:
                     x, y = [22 + MARGIN + step * c for c in (j, i)], [low, high]
                     thick = 0.9 if ends is links else 2.6

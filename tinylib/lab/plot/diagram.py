@@ -12,12 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 from matplotlib.path import Path
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from tinylib.lab.plot.style import (
+    COLOURS,
     MARGIN,
     MAX_WIDTH,
     PAPER,
@@ -52,12 +54,24 @@ class Kind(NamedTuple):
         return rounded(at, radius, fc=self.fill, ec=self.line, zorder=2, lw=1.4, ls=self.dash)
 
 
+def _pale(colour: str) -> str:
+    """As much of the colour on the paper as a box has."""
+    mixed = (0.86 * p + 0.14 * c for p, c in zip(to_rgb(PAPER), to_rgb(colour), strict=True))
+    return to_hex(tuple(mixed))
+
+
 KINDS = {
     "data": Kind("tensor", "#ffffff", SOFT, HEIGHT / 2),
-    "op": Kind("operation", "#e3edf8", "#3a6ea8", 6),
-    "weight": Kind("learned", "#fbe9d3", "#b26a1c", 0.1),
+    "op": Kind("operation", _pale("#5b6b80"), "#5b6b80", 6),
+    "weight": Kind("learned", _pale(COLOURS["learned"]), COLOURS["learned"], 0.1),
     "mask": Kind("optional", "#eef0f2", SOFT, 6, (0, (4, 3))),
-    "position": Kind("choose one", "#e0f0e8", "#2e7d57", HEIGHT / 2, (0, (2, 1.5))),
+    "position": Kind(
+        "choose one",
+        _pale(COLOURS["position"]),
+        COLOURS["position"],
+        HEIGHT / 2,
+        (0, (2, 1.5)),
+    ),
 }
 LETTER = r"\d*[BTSHDkvFV](/\d+)?"
 AXIS = rf"({LETTER}|\d+|\({LETTER}( {LETTER})+\))"  # as in T, 4D, D/2, 1, (H v)
@@ -249,7 +263,7 @@ def _draw_way(axes: Axes, way: Way, flow: Arrow) -> None:
         codes += [Path.LINETO, Path.CURVE3, Path.CURVE3]
     line = Path([*path, points[-1]], [*codes, Path.LINETO])
     size = "head_length=5,head_width=2.6"
-    colour, thick = (KINDS["weight"].line, 3.2) if flow.bold else (SOFT, 1.5)
+    colour, thick = (KINDS["op"].line, 3.2) if flow.bold else (SOFT, 1.5)
     style: Any = {"arrowstyle": f"{'<|-|>' if flow.both else '-|>'},{size}", "mutation_scale": 1.15}
     axes.add_patch(FancyArrowPatch(path=line, **style, color=colour, lw=thick))
 

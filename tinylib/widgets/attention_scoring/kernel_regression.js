@@ -428,7 +428,8 @@ plot.style = `${plane.style}
   background: var(--query); }
 .query-line span { position: absolute; top: -13px; left: 1px; width: 26px; height: 26px;
   border-radius: 13px; text-align: center;
-  line-height: 24px; font-size: var(--size-note); font-style: italic; color: var(--text); pointer-events: auto;
+  line-height: 24px; font-size: var(--size-note); font-style: italic; color: var(--text);
+    pointer-events: auto;
   background: color-mix(in oklab, var(--ground), var(--query) 30%);
     border: 1.5px solid var(--query); }
 .query-line:focus-visible { outline: none; }
@@ -443,7 +444,8 @@ plot.style = `${plane.style}
   ${shaded("weight")} }
 .away .dot { border-style: dotted; background: var(--ground); }
 .point.chosen .dot { box-shadow: 0 0 0 2px var(--ground), 0 0 0 3.5px var(--accent); }
-.point .number { position: absolute; bottom: 100%; margin-bottom: -6px; font-size: var(--size-small);
+.point .number { position: absolute; bottom: 100%; margin-bottom: -6px;
+  font-size: var(--size-small);
   line-height: 1; color: var(--soft); text-shadow: 0 0 2px var(--ground), 0 0 2px var(--ground); }
 .point.below .number { bottom: auto; top: 100%; margin: -6px 0 0; }
 `;
@@ -471,7 +473,8 @@ pointTable.style = `
   border-radius: 8px; padding: 2px;
   ${shaded("weight")} }
 .points li.chosen { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
-.points input { min-width: 0; width: 100%; padding: 2px; text-align: right; font-size: var(--size-note);
+.points input { color: inherit; min-width: 0; width: 100%; padding: 2px; text-align: right;
+  font-size: var(--size-note);
   font-variant-numeric: tabular-nums; }
 .points .of { font-size: var(--size-small); padding: 0 5px 1px; }
 .points .share { font-size: var(--size-small); text-align: right; padding: 0 5px 1px;

@@ -135,7 +135,8 @@ ngramTable.style = `
 .of { color: var(--soft); font-size: var(--size-small); }
 .grams ul { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap; gap: 4px 5px;
   min-width: 0; }
-.grams li { border: 1px solid var(--text); border-radius: 6px; padding: 0 7px; font-size: var(--size-note);
+.grams li { border: 1px solid var(--text); border-radius: 6px; padding: 0 7px;
+  font-size: var(--size-note);
   overflow-wrap: anywhere; background: color-mix(in oklab, var(--ground), var(--text) 8%); }
 .grams .hit::before { content: "✓ "; font-size: var(--size-small); }
 .grams .miss { border: 1px dashed var(--soft); background: none; }
@@ -148,7 +149,8 @@ totals.style = `
 .score { flex: 1 1 220px; border: 1px solid var(--line); border-radius: 8px; padding: 6px 12px 8px;
   min-width: 0; }
 .score p { margin: 0; }
-.score .sum { font-size: var(--size-note); font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
+.score .sum { font-size: var(--size-note); font-variant-numeric: tabular-nums;
+  overflow-wrap: anywhere; }
 .score b { font-size: var(--size-text); font-weight: 600; font-variant-numeric: tabular-nums; }
 `;
 

@@ -495,7 +495,7 @@ function heads(widget) {
     },
     draw({ canvas, fresh }, told, i) {
       if (!fresh(told)) return;
-      paint(canvas, told.looks(i), COLUMNS, { root: true });
+      paint(canvas, told.looks(i), COLUMNS, { ink: "weight", root: true });
       mark(canvas, "aria-label", `weights on ${told.S} characters`);
     },
   });
@@ -704,7 +704,8 @@ luck.style = `
   font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 `;
 writer.style = `
-.onward { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center; font-size: var(--size-note);
+.onward { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center;
+  font-size: var(--size-note);
   color: var(--soft); font-variant-numeric: tabular-nums; }
 .main { min-width: 92px; font-weight: 600; border-color: var(--accent); min-height: 32px; }
 .main[hidden] { display: none; }
@@ -751,7 +752,8 @@ fall.style = `
 .strip span { box-shadow: inset -1px 0 var(--ground);
   background: color-mix(in oklab, var(--ground), var(--line) 50%); font-size: var(--size-small);
   line-height: 25px; text-align: center; overflow: hidden; flex: none; }
-.strip .hit { background: color-mix(in oklab, var(--ground), var(--probability) 55%); font-weight: 650; }
+.strip .hit { background: color-mix(in oklab, var(--ground), var(--probability) 55%);
+  font-weight: 650; }
 .fell { min-height: 3.2em; }
 .u { position: absolute; top: 0; bottom: -2px; width: 2px; margin-left: -1px;
   background: var(--text); }
@@ -765,7 +767,8 @@ tree.style = `
 .branch { display: flex; flex-wrap: wrap; gap: 2px 10px;
   margin-left: min(calc(18px * var(--depth, 0)), 20%); }
 .branch .begins { flex: 1 1 180px; overflow-wrap: anywhere; }
-.branch .sum { color: var(--soft); font-size: var(--size-note); font-variant-numeric: tabular-nums; }
+.branch .sum { color: var(--soft); font-size: var(--size-note); font-variant-numeric: tabular-nums;
+  }
 `;
 
 export default live("A GPT writes, live", (ui) => [

@@ -435,12 +435,15 @@ steps.style = `
 .chain thead td { width: 82px; }
 .chain thead th { max-width: none; text-align: left; padding: 0 0 4px 10px; vertical-align: bottom;
   white-space: normal; }
-.chain thead b { display: block; font-size: var(--size-note); font-weight: 600; color: var(--text); }
+.chain thead b { display: block; font-size: var(--size-note); font-weight: 600; color: var(--text);
+  }
 .chain tbody th { font-size: var(--size-note); color: var(--text); font-weight: 600; padding: 0 4px;
   max-width: none; }
-.chain .unseen th, .chain .others th { font-weight: 400; font-style: italic; font-size: var(--size-note);
+.chain .unseen th, .chain .others th { font-weight: 400; font-style: italic;
+  font-size: var(--size-note);
   color: var(--soft); }
-.chain tbody td { position: relative; height: 24px; padding: 0 0 0 10px; font-size: var(--size-small);
+.chain tbody td { position: relative; height: 24px; padding: 0 0 0 10px;
+  font-size: var(--size-small);
   white-space: nowrap; }
 .chain { --left: 10px; }
 .chain tbody td i { position: absolute; left: var(--left); top: 3px; bottom: 3px;
@@ -459,7 +462,8 @@ steps.style = `
   mask-image: linear-gradient(105deg, var(--ink) calc(100% - 25px), var(--gap)); }
 .chain .others span { background: color-mix(in oklab, var(--ground) 72%, transparent);
   border-radius: 3px; }
-.broken-key { display: flex; gap: 8px; align-items: center; margin: 2px 0 0; font-size: var(--size-small);
+.broken-key { display: flex; gap: 8px; align-items: center; margin: 2px 0 0;
+  font-size: var(--size-small);
   color: var(--soft); }
 .broken-key[hidden] { display: none; }
 .broken-key i { display: block; width: 44px; height: 14px; border-radius: 2px;
@@ -475,7 +479,8 @@ steps.style = `
 .verdict { max-width: none; min-height: 1.45em; }
 @media (max-width: 600px) {
   .chain thead td { width: 60px; }
-  .chain thead th { padding-left: 2px; } .chain thead b { font-size: var(--size-small); letter-spacing: -.2px;
+  .chain thead th { padding-left: 2px; } .chain thead b { font-size: var(--size-small);
+    letter-spacing: -.2px;
     } .chain thead span { display: none; }
   .chain tbody td { padding-left: 4px; font-size: var(--size-small); } .chain { --left: 4px; }
   .chain tbody td span { padding-left: 2px; }
@@ -483,7 +488,8 @@ steps.style = `
     } .chain .others th { white-space: normal; line-height: 1.1; }
   .chain tfoot th { white-space: normal; font-size: var(--size-small); line-height: 1.2;
     } .chain tfoot td { padding-left: 6px; font-size: var(--size-small); }
-  .chain tbody th, .chain .unseen th, .chain .others th { font-size: var(--size-small); padding: 0 2px 0 0; }
+  .chain tbody th, .chain .unseen th, .chain .others th { font-size: var(--size-small);
+    padding: 0 2px 0 0; }
   .verdict { min-height: 4.4em; }
 }
 `;
@@ -495,10 +501,12 @@ line.style = `
   line-height: 32px; font-size: var(--size-note); white-space: nowrap; }
 .pieces .even { background: color-mix(in oklab, var(--ground), var(--probability) 32%); }
 .pieces .odd { background: color-mix(in oklab, var(--ground), var(--probability) 16%); }
-.pieces .hit { background: color-mix(in oklab, var(--ground), var(--accent) 40%); font-weight: 650; }
+.pieces .hit { background: color-mix(in oklab, var(--ground), var(--accent) 40%); font-weight: 650;
+  }
 .pin { position: absolute; top: -4px; bottom: -8px; width: 2px; margin-left: -1px;
   background: var(--text); pointer-events: none; }
-.ground .ends { display: flex; justify-content: space-between; margin: 24px 0 0; font-size: var(--size-small);
+.ground .ends { display: flex; justify-content: space-between; margin: 24px 0 0;
+  font-size: var(--size-small);
   color: var(--soft); font-variant-numeric: tabular-nums; }
 .typed { display: flex; flex-wrap: wrap; gap: 4px 8px; align-items: baseline; margin-top: 4px;
   font-size: var(--size-note); }
@@ -508,12 +516,14 @@ line.style = `
 draws.style = `
 .block > button { margin-bottom: 6px; }
 .draws { width: 100%; table-layout: fixed; }
-.draws caption { font-weight: 400; font-size: var(--size-note); color: var(--soft); white-space: normal; }
+.draws caption { font-weight: 400; font-size: var(--size-note); color: var(--soft);
+  white-space: normal; }
 .draws thead td:first-child { width: 82px; }
 .draws thead th { width: 64px; max-width: none; text-align: right; padding: 0; }
 .draws tbody th { font-size: var(--size-note); color: var(--text); font-weight: 600; padding: 0 4px;
   max-width: none; }
-.draws .unseen th { font-weight: 400; font-style: italic; font-size: var(--size-note); color: var(--soft); }
+.draws .unseen th { font-weight: 400; font-style: italic; font-size: var(--size-note);
+  color: var(--soft); }
 .draws td { padding: 2px 0; font-size: var(--size-note); text-align: right; }
 .draws .track { padding-left: 10px; }
 .track span { position: relative; display: block; height: 16px; margin-right: 2px;

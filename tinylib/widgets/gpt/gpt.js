@@ -6,7 +6,6 @@ import {
   h,
   live,
   mark,
-  powerOfTen,
   readOnce,
   results,
   short,
@@ -128,7 +127,7 @@ function candidates(widget) {
     const id = list.children[place].token;
     typeset(
       detail,
-      `${called(vocabulary[id])}: p = ${powerOfTen(shares(N - 1)[id].toPrecision(4))}, logit ` +
+      `${called(vocabulary[id])}: p = ${percentOf(shares(N - 1)[id])}, logit ` +
         `${signed(logits(N - 1)[id])}`,
     );
   };
@@ -328,7 +327,7 @@ function surpriseAt(told, t) {
   );
   return (
     `${called(names[t])}${before ? ` after “${before}”` : " at the start"}: p = ` +
-    `${powerOfTen(shares(t - 1)[ids[t]].toPrecision(3))}, −ln p = ${nats(told.surprise(t))}. ` +
+    `${percentOf(shares(t - 1)[ids[t]])}, −ln p = ${nats(told.surprise(t))}. ` +
     `Likeliest there: ${best.join(", ")}.`
   );
 }
@@ -446,7 +445,7 @@ function heads(widget) {
       const { N } = told;
       markRow(lookedAt(widget, told), N, N);
       if (!fresh(told.ids)) return;
-      paint(canvas, told.map(i), N, { root: true });
+      paint(canvas, told.map(i), N, { ink: "weight", root: true });
       mark(canvas, "aria-label", `weights, ${N} by ${N}`);
     },
     reset() {
@@ -460,7 +459,8 @@ candidates.style = `${candidateList.style}
 .answer:empty { display: none; }
 `;
 writer.style = `
-.onward { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center; font-size: var(--size-note);
+.onward { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center;
+  font-size: var(--size-note);
   color: var(--soft); }
 .told:empty { display: none; }
 `;

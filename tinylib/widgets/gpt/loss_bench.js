@@ -358,7 +358,8 @@ costCurve.style = `${plane.style}
 .points { position: absolute; inset: 0; }
 .point { position: absolute; width: 0; height: 0; cursor: ew-resize; }
 .beyond .dot { --tone: var(--error); }
-.name { position: absolute; left: 11px; bottom: 3px; white-space: nowrap; font-size: var(--size-note);
+.name { position: absolute; left: 11px; bottom: 3px; white-space: nowrap;
+  font-size: var(--size-note);
   font-weight: 600; max-width: 220px; overflow: hidden; text-overflow: ellipsis; }
 .beyond .name { bottom: auto; top: -9px; left: 14px; }
 .late .name { left: auto; right: 2px; bottom: 9px; }
@@ -372,7 +373,8 @@ bothWays.style = `
 .card { border: 1px solid var(--line); border-radius: 8px; padding: 7px 12px 8px; display: grid;
   border-left: 4px solid var(--tone); }
 .card code { font-size: var(--size-note); overflow-wrap: anywhere; }
-.card b { font-size: var(--size-text); line-height: 1.35; font-weight: 650; font-variant-numeric: tabular-nums;
+.card b { font-size: var(--size-text); line-height: 1.35; font-weight: 650;
+  font-variant-numeric: tabular-nums;
   }
 .card span { font-size: var(--size-small); color: var(--soft); font-variant-numeric: tabular-nums; }
 .naive { --tone: var(--vermilion); } .stable { --tone: var(--blue); }

@@ -361,6 +361,7 @@ function abilities(widget) {
 }
 
 timeSlider.style = `
+.time .knob { --number: 8.5em; }
 .line { display: flex; flex-wrap: wrap; gap: 4px 12px; align-items: center;
   justify-content: space-between; }
 .time b { flex: 1; }
@@ -392,17 +393,20 @@ nextCharacters.style = `
 .next-table { width: 100%; table-layout: fixed; }
 .next-table caption { white-space: normal; }
 .next-table th { max-width: none; }
-.next-table thead th { text-align: left; font-size: var(--size-small); line-height: 1.25; white-space: normal;
+.next-table thead th { text-align: left; font-size: var(--size-small); line-height: 1.25;
+  white-space: normal;
   vertical-align: bottom; padding: 2px 10px 4px 0; }
 .next-table tr > :first-child { width: 76px; }
-.next-table tbody th { color: var(--text); font-weight: 600; font-size: var(--size-note); padding-right: 10px;
+.next-table tbody th { color: var(--text); font-weight: 600; font-size: var(--size-note);
+  padding-right: 10px;
   }
 .next-table td { padding: 1px 10px 1px 0; }
 .next-table td .bar { display: inline-block; vertical-align: middle; width: calc(100% - 44px);
   height: 12px; }
 .next-table td i { display: block; height: 100%; min-width: 1px; border-radius: 2px;
   background: var(--tone); }
-.next-table .share { display: inline-block; width: 40px; text-align: right; font-size: var(--size-small); }
+.next-table .share { display: inline-block; width: 40px; text-align: right;
+  font-size: var(--size-small); }
 .model { --tone: var(--blue); } .pair { --tone: var(--vermilion);
   } .single { --tone: var(--olive); }
 .shared td { font-weight: 600; font-size: var(--size-note); text-align: right; padding-top: 5px;
@@ -433,7 +437,8 @@ abilities.style = `
 .abilities li { display: grid; grid-template-columns: minmax(0, 1.25fr) minmax(120px, 1fr) 58px;
   gap: 4px 18px; align-items: center; }
 .abilities .what b { font-weight: 600; font-size: var(--size-note); display: block; }
-.abilities .about { color: var(--soft); font-size: var(--size-small); line-height: 1.35; display: block; }
+.abilities .about { color: var(--soft); font-size: var(--size-small); line-height: 1.35;
+  display: block; }
 .plane.spark { margin: 4px 6px; }
 .spark svg { border: 0; }
 .abilities .value { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }

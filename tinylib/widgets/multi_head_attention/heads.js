@@ -453,7 +453,8 @@ stage.style = `
 .lanes col:first-child { width: var(--side); }
 .lanes tr > :first-child { position: sticky; left: 0; z-index: 2; background: var(--ground);
   text-align: left; white-space: normal; max-width: none; padding: 0 8px 0 0; overflow: hidden; }
-.lanes thead tr > :first-child { font-size: var(--size-note); line-height: 1.4; vertical-align: middle;
+.lanes thead tr > :first-child { font-size: var(--size-note); line-height: 1.4;
+  vertical-align: middle;
   padding: 0 10px 0 0; }
 .lanes thead tr > .hint { line-height: 28px; white-space: nowrap; vertical-align: top;
   padding-top: 1px; }
@@ -463,7 +464,8 @@ stage.style = `
 .arc circle { fill: var(--tone); }
 .arc.badge circle { fill: color-mix(in oklab, var(--ground), var(--tone) 24%); stroke: var(--tone);
   stroke-width: 1.5; }
-.arc text { font-size: var(--size-small); font-weight: 650; text-anchor: middle; fill: var(--text); }
+.arc text { font-size: var(--size-small); font-weight: 650; text-anchor: middle; fill: var(--text);
+  }
 .arc.idle.paths { opacity: .4; }
 .arc.idle.badge { opacity: .6; }
 .arc.off path { stroke: var(--soft); stroke-dasharray: 3 5; }
@@ -698,7 +700,8 @@ cards.style = `${pixelMap.style}
 .card p { margin: 0; }
 .card .who { display: flex; gap: 7px; align-items: center; font-size: var(--size-note); }
 .card.off { border-top-style: dashed; border-color: var(--soft); }
-.says { display: flex; gap: 9px; align-items: center; margin: 6px 0 2px; font-size: var(--size-note);
+.says { display: flex; gap: 9px; align-items: center; margin: 6px 0 2px;
+  font-size: var(--size-note);
   font-variant-numeric: tabular-nums; }
 .said { width: 34px; line-height: 34px; border-radius: 7px; text-align: center;
   font: 650 var(--size-text)/34px var(--mono);

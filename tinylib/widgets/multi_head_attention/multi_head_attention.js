@@ -434,7 +434,8 @@ walk.style = `
   border: 2px solid var(--text); border-radius: 5px; }
 .bands { display: grid; gap: 14px; padding: 1px; width: max-content; max-width: 100%; }
 .band { display: flex; flex-wrap: wrap; gap: 10px 8px; }
-.stage th { font-size: var(--size-small); padding: 0 5px 0 0; min-width: 28px; height: 18px; line-height: 18px;
+.stage th { font-size: var(--size-small); padding: 0 5px 0 0; min-width: 28px; height: 18px;
+  line-height: 18px;
   }
 .stage thead th { text-align: center; padding: 0; }
 .stage thead .corner { text-align: right; padding-right: 5px; }
@@ -473,7 +474,8 @@ walk.style = `
 }
 `;
 warning.style = `
-.mixed { max-width: none; padding: 6px 10px; border-left: 3px solid var(--error); font-size: var(--size-note);
+.mixed { max-width: none; padding: 6px 10px; border-left: 3px solid var(--error);
+  font-size: var(--size-note);
   background: color-mix(in oklab, var(--ground), var(--error) 14%); }
 .mixed:empty { display: none; }
 `;

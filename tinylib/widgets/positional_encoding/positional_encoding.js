@@ -503,7 +503,8 @@ tableMap.style = `
   font-variant-numeric: tabular-nums; pointer-events: none; }
 .digits span { display: grid; place-items: center; min-width: 0; overflow: hidden; }
 @media (max-width: 600px) { .digits { font-size: var(--size-small); letter-spacing: -.3px; } }
-.axis { display: flex; justify-content: space-between; margin: 0 0 0 64px; font-size: var(--size-small);
+.axis { display: flex; justify-content: space-between; margin: 0 0 0 64px;
+  font-size: var(--size-small);
   color: var(--soft); }
 .formula { min-height: 1.7em; overflow-wrap: anywhere; }
 .formula b { font-weight: 600; }
@@ -523,7 +524,8 @@ clocks.style = `
   grid-template-columns: repeat(auto-fill, minmax(36px, 1fr)); gap: 2px; }
 .clocks li { display: grid; justify-items: center; max-width: 60px; padding: 3px 0 1px;
   border: 1px solid transparent; border-radius: 6px;
-  font-size: var(--size-small); font-variant-numeric: tabular-nums; color: var(--soft); cursor: pointer; }
+  font-size: var(--size-small); font-variant-numeric: tabular-nums; color: var(--soft);
+    cursor: pointer; }
 .clocks li.chosen { border-color: var(--accent); color: var(--text); }
 .clocks svg { width: 34px; height: 34px; display: block; }
 .clocks circle { fill: none; stroke: var(--line); stroke-width: .05; }

@@ -301,7 +301,8 @@ comparison.style = `
 .vectors.heat th button { width: auto; padding: 0 6px; max-width: 84px; font-size: var(--size-note);
   color: var(--text); vertical-align: middle; }
 .vectors.heat .query th button { color: var(--accent); font-weight: 650; }
-.vectors .change { display: inline-block; min-width: 46px; font-size: var(--size-small); color: var(--soft);
+.vectors .change { display: inline-block; min-width: 46px; font-size: var(--size-small);
+  color: var(--soft);
   vertical-align: middle; }
 .vectors .change.other { color: var(--text); }
 .ways { flex: 1 1 10px; min-width: 10px; max-width: 120px; height: calc(var(--rows) * 31px);
@@ -317,12 +318,14 @@ comparison.style = `
 @media (max-width: 600px) {
   .vectors.heat td span { width: 26px; font-size: var(--size-small); letter-spacing: -.3px; }
   .vectors.heat .tight span { font-size: var(--size-small); letter-spacing: -.6px; }
-  .vectors.heat th button { padding: 0 3px; max-width: 42px; font-size: var(--size-small); min-width: 24px;
+  .vectors.heat th button { padding: 0 3px; max-width: 42px; font-size: var(--size-small);
+    min-width: 24px;
     min-height: 24px; }
   .vectors.heat td + th { position: relative; } /* the word above what has become of it */
   .vectors.heat td + th button { display: block; height: 30px; line-height: 16px;
     padding: 0 0 13px 3px; }
-  .vectors .change { position: absolute; left: 3px; bottom: 2px; min-width: 0; font-size: var(--size-small);
+  .vectors .change { position: absolute; left: 3px; bottom: 2px; min-width: 0;
+    font-size: var(--size-small);
     line-height: 12px; pointer-events: none; }
 }
 @media (max-width: 350px) {

@@ -1,6 +1,6 @@
 import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/candidates.js";
 import { action, radio } from "../ui/controls.js";
-import { h, live, mark, percent, powerOfTen, typeset, write } from "../ui/parts.js";
+import { h, live, mark, percent, typeset, write } from "../ui/parts.js";
 import { greedy, topK } from "../page/search.js";
 import { fillList, sentence } from "../ui/sentences.js";
 import { BOS, EOS, decoder, encode, reading } from "../page/translator.js";
@@ -108,7 +108,7 @@ function steps(widget) {
       typeset(
         whole,
         `log p(“${words}${taken.data.at(-1) === EOS ? "" : " …"}”) = ${logarithm(total)}, ` +
-          `so p = ${share >= 0.1 ? percent(share) : `${rough(100 * share)} %`}` +
+          `so p is ${percent(share).replace("<", "less than")}` +
           (chosen ? `; ${chosen} of its words ${chosen === 1 ? "was" : "were"} your choice.` : "."),
       );
       greedyButton.disabled = forced.length === 0;
@@ -121,7 +121,6 @@ const logarithm = (value) =>
     .toFixed(value > -10 ? 3 : 2)
     .replace("-", "−")
     .replace(/^−(0\.0+)$/, "$1");
-const rough = (value) => powerOfTen(String(Number(value.toPrecision(2))));
 
 steps.style = `${candidateList.style}
 .steps { list-style: none; margin: 0; padding: 0; display: grid; gap: 10px;

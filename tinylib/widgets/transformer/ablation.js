@@ -440,6 +440,7 @@ function smallMaps(widget) {
         canvas,
         words.flatMap(({ looks }) => [...looks(i)]),
         S,
+        { ink: "weight" },
       );
       mark(canvas, "aria-label", `weights, ${T} French by ${S} English words`);
       outline(
@@ -498,7 +499,8 @@ function aimOf(widget, { words, variant }, chosen) {
 modelTable.style = `
 .models { width: 100%; max-width: 620px; font-size: var(--size-note); }
 .models caption { white-space: normal; }
-.models thead th { font-size: var(--size-small); line-height: 1.25; text-align: right; vertical-align: bottom;
+.models thead th { font-size: var(--size-small); line-height: 1.25; text-align: right;
+  vertical-align: bottom;
   white-space: normal; width: 84px; max-width: none; padding: 0 8px 4px; }
 .models td { text-align: right; padding: 0 8px; white-space: nowrap; }
 .models tbody td:not(.here) {

@@ -1,5 +1,5 @@
 import { idsOf, knows, tokenise, unspaced, wordsOf } from "../page/inputs.js";
-import { candidateLine, candidateList, fillCandidate, probabilityOf } from "../ui/candidates.js";
+import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/candidates.js";
 import { action, choice } from "../ui/controls.js";
 import { headMaps } from "../ui/heads.js";
 import {
@@ -524,7 +524,8 @@ stage.style = `
 .chips > div:has(:focus-visible) { outline: 2px solid var(--accent); outline-offset: 2px; }
 .steps { display: flex; flex-wrap: wrap; gap: 4px 12px; align-items: center; margin-top: 8px; }
 .steps .buttons { display: flex; gap: 4px; }
-.steps .count { font-size: var(--size-note); color: var(--soft); font-variant-numeric: tabular-nums; }
+.steps .count { font-size: var(--size-note); color: var(--soft);
+  font-variant-numeric: tabular-nums; }
 .stage .caption { margin-top: 2px; }
 `;
 
@@ -567,7 +568,7 @@ function candidates(widget) {
       const before = (t > 3 ? "… " : "") + join(told.french.slice(Math.max(0, t - 3), t));
       write(heading, t ? `After ${said(before)}, what next?` : "How does it begin?");
       fillList(list, likeliest, item, ({ firstChild: button }, id, i) => {
-        fillCandidate(button, named(id, names), [shares[i]], [probabilityOf(shares[i])]);
+        fillCandidate(button, named(id, names), [shares[i]], [percentOf(shares[i])]);
         mark(button, "aria-current", String(id === told.ids[t]));
         button.disabled = id === EOS || id === told.ids[t] || t > widget.spec.limits.P[1] - 1;
       });
@@ -577,7 +578,7 @@ function candidates(widget) {
         likeliest.includes(told.ids[t])
           ? "Choose another one, and it goes on from there."
           : `${said(told.french[t])} is not among them: its probability is ` +
-              `${probabilityOf(p).replace("<", "less than")}.`,
+              `${percentOf(p).replace("<", "less than")}.`,
       );
     },
   };
@@ -627,6 +628,7 @@ function atlas(widget) {
           canvas,
           rows.flatMap((shares) => [...shares]),
           to.length,
+          { ink: "weight" },
         );
       }
       mark(canvas, "aria-hidden", "true"); // the radio says what there is to be seen

@@ -1,6 +1,17 @@
 // Beam search drawn: every step as a column, what is kept above what is pruned; and how it ends.
 
-import { columnHeads, h, many, mark, results, shaded, short, svgPart, write } from "./parts.js";
+import {
+  columnHeads,
+  h,
+  many,
+  mark,
+  percent,
+  results,
+  shaded,
+  short,
+  svgPart,
+  write,
+} from "./parts.js";
 import { fillList } from "./sentences.js";
 
 export const PRUNED = 3; // as in decoding.py
@@ -99,7 +110,7 @@ const [GAP, HEIGHT, PITCH, HEAD, ROOT] = [22, 42, 50, 22, 52]; // pixels
 
 /** Where a candidate's box stands, and the line that leads to it. */
 function layout(width, alpha) {
-  const wide = alpha > 0 ? 122 : 88; // with a third number, or without
+  const wide = alpha > 0 ? 134 : 102; // with a third number, or without
   const left = (t) => ROOT + GAP + t * (wide + GAP);
   const top = (c) => HEAD + c * PITCH + (c < width ? 0 : 16);
   const line = ({ t, c, parent }) => {
@@ -200,7 +211,7 @@ export function beamTree(widget, searched) {
           const { probability, logProb, score, kept, ended, parent } = node;
           const [name, p, log, by, unseen] = item.children;
           write(name, ended ? "ended" : node.word);
-          write(p, ended ? "" : short(probability));
+          write(p, ended ? "" : percent(probability || Number.MIN_VALUE));
           write(log, short(logProb));
           write(by, alpha > 0 ? short(score) : "");
           write(unseen, `, ${kept ? "kept" : "pruned"}, after ${parent?.word ?? found.root}`);
@@ -331,7 +342,8 @@ path.shown { stroke: var(--accent); stroke-width: 3.5; }
 path.greedy { stroke: var(--vermilion); stroke-width: 3.5; stroke-dasharray: 0.1 7;
   stroke-linecap: round; }
 .columns, .columns ol { list-style: none; margin: 0; padding: 0; }
-.step { position: absolute; top: 0; width: var(--wide); text-align: center; font-size: var(--size-small);
+.step { position: absolute; top: 0; width: var(--wide); text-align: center;
+  font-size: var(--size-small);
   color: var(--soft); }
 .canvas ol ol li, .root { position: absolute; left: 0; top: 0; width: var(--wide); height: 42px;
   padding: 2px 7px; border: 1px solid var(--line); border-radius: 7px; display: flex;
@@ -361,7 +373,8 @@ beamEnds.style = `
 .ends tr :first-child { padding-left: 0; width: 32px; }
 .ends td:first-child { line-height: 0; }
 .ends thead th { font-size: var(--size-small); }
-.ends tbody th { max-width: none; white-space: normal; color: var(--text); font-size: var(--size-note); }
+.ends tbody th { max-width: none; white-space: normal; color: var(--text);
+  font-size: var(--size-note); }
 .ends tr :nth-child(-n+2) { text-align: left; }
 .ends.plain :is(td, th):last-child { display: none; }
 .ends tbody tr { border-top: 1px solid var(--line); }

@@ -2,10 +2,7 @@
 
 import { h, many, mark, percent, stretch, write } from "./parts.js";
 
-/** A probability with three decimals. */
-export const probabilityOf = (p) => (p < 0.0005 ? "< 0.001" : p.toFixed(3));
-
-/** The same in per cent. A softmax gives no 0: one that is stored in the page was rounded to it. */
+/** In per cent. A softmax gives no 0: one that is stored in the page was rounded to it. */
 export const percentOf = (p) => percent(p || Number.MIN_VALUE);
 
 /** The list of them. */

@@ -185,13 +185,15 @@ export const CONTROLS = `
   border-radius: 8px; }
 .row > .choice { flex: 0 1 auto; }
 .row > .offer { flex: 1 1 240px; min-width: 0; }
-.offer { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center; font-size: var(--size-note);
+.offer { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center;
+  font-size: var(--size-note);
   color: var(--soft); }
 .offer select { font: inherit; color: var(--text); background: var(--ground);
   border: 1px solid var(--line); border-radius: 6px; min-height: 30px; padding: 2px 6px;
   flex: 1 1 220px; min-width: 0; max-width: 100%; text-overflow: ellipsis; }
 @media (pointer: coarse) { .offer select { font-size: var(--size-touch); } }
-.toggle { display: inline-flex; gap: 7px; align-items: center; min-height: 28px; font-size: var(--size-note);
+.toggle { display: inline-flex; gap: 7px; align-items: center; min-height: 28px;
+  font-size: var(--size-note);
   cursor: pointer; }
 :is(input[type=checkbox], input[type=radio]) { width: 24px; height: 24px; margin: 0; flex: none;
   accent-color: var(--accent); }

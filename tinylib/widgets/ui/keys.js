@@ -27,8 +27,8 @@ export const KEYS = `
 .ramp-key i { width: 72px; height: 10px; border: 1px solid var(--line); border-radius: 2px;
   background: linear-gradient(to right in oklab, var(--ground), var(--weight)); }
 .ramp-key.signed i { background: linear-gradient(to right in oklab,
-  color-mix(in oklab, var(--ground), var(--negative) 70%), var(--ground),
-  color-mix(in oklab, var(--ground), var(--positive) 70%)); }
+  color-mix(in oklab, var(--ground), var(--negative) 80%), var(--ground),
+  color-mix(in oklab, var(--ground), var(--positive) 80%)); }
 .ramp-key .hatched { width: 18px; height: 12px; margin-left: 8px; border: 1px solid var(--line);
   background: var(--hatch); }
 `;

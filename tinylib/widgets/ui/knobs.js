@@ -320,17 +320,19 @@ function nameOf(widget, value) {
 }
 
 export const KNOBS = `
-/* One row: label, track, value, each in a column of its own, so that nothing moves with a number. */
+/* One row: label, track, value, each in its own column, so that nothing moves with a number. */
 .knob { display: grid; grid-template: "label track value" auto "about says says" auto
-  / minmax(0, var(--label, 9.5em)) minmax(90px, 1fr) var(--value, 68px); gap: 0 12px;
+  / minmax(0, var(--label, 9.5em)) minmax(90px, 1fr) var(--number, 68px); gap: 0 12px;
   align-items: center; min-width: 0; max-width: 640px; font-size: var(--size-note);
   font-variant-numeric: tabular-nums; }
-.called { display: contents; font-weight: 600; }
+.called { display: flex; gap: 8px; align-items: center; font-weight: 600; }
+.knob > .called { display: contents; }
 .called > :first-child { grid-area: label; overflow-wrap: anywhere; line-height: 1.25; }
 .called > :is(b, input) { grid-area: value; font-weight: 400; text-align: right; }
 .called > button { grid-area: about; justify-self: start; font-weight: 400; }
 .knob:has(input:disabled) .called { font-weight: 400; }
-input.number { min-width: 0; width: 100%; border-color: var(--line);
+.knob input.number { width: 100%; }
+input.number { min-width: 0; width: 68px; text-align: right; border-color: var(--line);
   font-variant-numeric: tabular-nums; }
 .knob input[type=range] { grid-area: track; width: 100%; }
 .knob input:disabled { opacity: .55; }
@@ -343,10 +345,10 @@ input.number { min-width: 0; width: 100%; border-color: var(--line);
 .row > .knobs { flex: 1 1 260px; }
 /* Where there is less room, the track has a line of its own. */
 .row .knobs > .knob, .narrow > .knob { grid-template: "label value" auto "track track" auto
-  "about about" auto "says says" auto / minmax(0, 1fr) var(--value, 68px); align-content: start; }
+  "about about" auto "says says" auto / minmax(0, 1fr) var(--number, 68px); align-content: start; }
 @media (max-width: 600px) {
   .knob { grid-template: "label value" auto "track track" auto "about about" auto
-    "says says" auto / minmax(0, 1fr) var(--value, 68px); }
+    "says says" auto / minmax(0, 1fr) var(--number, 68px); }
 }
 /* one that lies over a picture, and points into it from below */
 .pointer input[type=range] { position: absolute; left: -12px; top: 0; width: calc(100% + 24px);

@@ -10,6 +10,15 @@ const COLOURS = {
   ...Object.fromEntries(PALETTE.heads.map((hue, head) => [`h${head}`, PALETTE.hues[hue]])),
 };
 
+/** The theme's variables for the rest, on the course's pages and in Jupyter. */
+const THEMES = {
+  text: ["--pst-color-text-base", "--jp-ui-font-color0"],
+  soft: ["--pst-color-text-muted", "--jp-ui-font-color1"],
+  ground: ["--pst-color-background", "--jp-layout-color1"],
+  line: ["--pst-color-border", "--jp-border-color1"],
+  accent: ["--pst-color-link", "--jp-brand-color1"],
+};
+
 const scheme = { dark: 0 };
 
 const inkAt = (name, dark) =>
@@ -19,11 +28,11 @@ const inkAt = (name, dark) =>
 export const inkOf = (name) => inkAt(name, scheme.dark);
 
 /** How much light a colour sends, as WCAG 2 defines it. */
-const luminance = ([r, g, b]) => {
-  const line = [r, g, b].map((c) =>
+const luminance = (colour) => {
+  const [r, g, b] = colour.map((c) =>
     c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4,
   );
-  return 0.2126 * line[0] + 0.7152 * line[1] + 0.0722 * line[2];
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 };
 
 /**
@@ -80,10 +89,13 @@ export const shaded = (name) =>
     var(--${name}) calc(var(--tl-heat, 0) * ${100 * most(name)}%));
   color: ${lettersOn(name)};`;
 
-const variables = (pick) =>
-  Object.entries(COLOURS)
-    .map(([name, pair]) => `--${name}: ${pick(pair)};`)
-    .join(" ");
+const variables = (pick) => {
+  const own = Object.entries(COLOURS).map(([name, pair]) => `--${name}: ${pick(pair)};`);
+  const themed = Object.entries(THEMES).map(
+    ([name, [page, lab]]) => `--${name}: var(${page}, var(${lab}, ${pick(PALETTE.page[name])}));`,
+  );
+  return [...themed, ...own].join(" ");
+};
 
 export const LOOK = `
 :host {

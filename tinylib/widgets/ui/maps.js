@@ -80,7 +80,8 @@ wordMap.style = `
 .word-map td span { width: 31px; }
 .word-map tbody td { position: relative; }
 .word-map .gold::after, .key .gold { content: ""; position: absolute; inset: -1px;
-  outline: 1px solid var(--ground); border: 3px double var(--text); border-radius: 3px; pointer-events: none; }
+  outline: 1px solid var(--ground); border: 3px double var(--text); border-radius: 3px;
+    pointer-events: none; }
 .word-map tbody th, .word-map thead td { position: sticky; left: 0; z-index: 1;
   background: var(--ground); }
 .word-map tbody th { max-width: 130px; padding: 0; }

@@ -184,7 +184,9 @@ class Widget {
       addEventListener("hashchange", this.followLink);
       this.restore(id);
     }
-    this.forgetScheme = followScheme(this.el, () => this.repaint());
+    this.forgetScheme = followScheme(this.el, () => {
+      for (const canvas of this.frame.querySelectorAll("canvas")) canvas.again?.();
+    });
     this.showState();
     this.repaint();
   }
@@ -837,12 +839,8 @@ function mixture(widget, weights, result, of = "") {
 // ---------------------------------------------------------------- how it looks
 
 const STYLE = `${LOOK}
-:host { --text: var(--pst-color-text-base, var(--jp-ui-font-color0, #1f2328));
-  --soft: var(--pst-color-text-muted, var(--jp-ui-font-color1, #545d68));
-  --ground: var(--pst-color-background, var(--jp-layout-color1, #fff));
-  --line: var(--pst-color-border, var(--jp-border-color1, #c9d1d9));
-  --hatch: repeating-linear-gradient(135deg, transparent 0 4px, var(--line) 4px 5px);
-  --accent: var(--pst-color-link, var(--jp-brand-color1, #0a6c95)); display: block;
+:host { --hatch: repeating-linear-gradient(135deg, transparent 0 4px, var(--line) 4px 5px);
+  display: block;
   margin: 1.5rem 0; color: var(--text);
   font: var(--size-text)/1.45 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 * { box-sizing: border-box; }
@@ -859,7 +857,8 @@ sup { font-size: .75em; line-height: 0; white-space: nowrap; }
   font-variant-numeric: tabular-nums; }
 .scroll { overflow-x: auto; max-width: 100%; }
 .scroll.more { mask-image: linear-gradient(to left, transparent, var(--text) 44px); }
-button { font: inherit; font-size: var(--size-note); min-height: 28px; min-width: 28px; padding: 2px 10px;
+button { font: inherit; font-size: var(--size-note); min-height: 28px; min-width: 28px;
+  padding: 2px 10px;
   cursor: pointer;
   color: var(--text); background: transparent; border: 1px solid var(--line); border-radius: 6px; }
 button:hover:not(:disabled) { border-color: var(--accent); }
@@ -877,7 +876,8 @@ input[type=text]:hover { border-color: var(--line); }
 .word { display: grid; grid-template-columns: auto auto; border: 1px solid var(--line);
   border-radius: 8px; ${shaded("weight")} }
 .word.query { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
-.word input { color: inherit; padding: 2px 3px 2px 8px; font-weight: 550; field-sizing: content; min-width: 30px;
+.word input { color: inherit; padding: 2px 3px 2px 8px; font-weight: 550; field-sizing: content;
+  min-width: 30px;
   max-width: 60vw; }
 .word .weight { grid-row: 2; padding: 0 0 3px 9px; font-size: var(--size-small);
   font-variant-numeric: tabular-nums; }
@@ -888,12 +888,14 @@ input[type=text]:hover { border-color: var(--line); }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-size: var(--size-note); font-weight: 600; padding-bottom: 4px;
   white-space: nowrap; }
-th { font-weight: 400; font-size: var(--size-small); color: var(--soft); text-align: right; padding: 0 5px 0 0;
+th { font-weight: 400; font-size: var(--size-small); color: var(--soft); text-align: right;
+  padding: 0 5px 0 0;
   max-width: 72px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 thead th { text-align: center; padding: 0 0 2px; }
 .matrix td { padding: 1px; }
 .matrix { --box: 43px; }
-.matrix input { width: var(--box); text-align: right; border-color: var(--line); font-size: var(--size-note);
+.matrix input { width: var(--box); text-align: right; border-color: var(--line);
+  font-size: var(--size-note);
   }
 @supports (field-sizing: content) { /* a number that is longer has room, too */
   .matrix input { width: auto; min-width: var(--box); max-width: 110px; field-sizing: content; }
@@ -902,7 +904,8 @@ thead th { text-align: center; padding: 0 0 2px; }
 .heat td span { display: block; width: 36px; height: 28px; line-height: 28px; contain: strict;
   white-space: nowrap; }
 .heat.signed td span { width: 43px; }
-.heat td { text-align: center; font-size: var(--size-small); padding: 0; border: 1px solid var(--ground);
+.heat td { text-align: center; font-size: var(--size-small); padding: 0;
+  border: 1px solid var(--ground);
   ${shaded("weight")} }
 .heat.signed td { ${shaded("positive")} }
 .heat.signed td.below { ${shaded("negative")} }
@@ -915,7 +918,8 @@ thead th { text-align: center; padding: 0 0 2px; }
     }
 .heat tbody th { padding: 0; }
 .heat tbody th button { border: 0; padding: 0 6px 0 2px; max-width: 72px; overflow: hidden;
-  text-overflow: ellipsis; font-size: var(--size-small); color: var(--soft); text-align: right; width: 100%; }
+  text-overflow: ellipsis; font-size: var(--size-small); color: var(--soft); text-align: right;
+    width: 100%; }
 .heat tr.query td { box-shadow: inset 0 1.5px var(--accent), inset 0 -1.5px var(--accent); }
 .heat tr.query th button { color: var(--accent); font-weight: 650; }
 

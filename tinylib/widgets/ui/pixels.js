@@ -10,7 +10,8 @@ const packed = (ink) => (ink[2] << 16) | (ink[1] << 8) | ink[0];
  * Paint numbers, `columns` in a row; `most` has all of the `ink`, a colour of the palette. With
  * `root`, the ink grows with the square root. What is below 0 has the ink of negative numbers.
  */
-export function paint(canvas, numbers, columns, { ink = "positive", most = 1, root = false } = {}) {
+export function paint(canvas, numbers, columns, how = /** @type {any} */ ({})) {
+  const { ink = "positive", most = 1, root = false } = how;
   const rows = Math.ceil(numbers.length / columns);
   if (canvas.width !== columns) canvas.width = columns;
   if (canvas.height !== rows) canvas.height = rows;
@@ -23,6 +24,7 @@ export function paint(canvas, numbers, columns, { ink = "positive", most = 1, ro
     inks[i] = (much << 24) | (numbers[i] < 0 ? under : above);
   }
   canvas.values = numbers;
+  canvas.again = () => paint(canvas, numbers, columns, how); // in another scheme
   canvas.getContext("2d").putImageData(picture, 0, 0);
 }
 

@@ -131,7 +131,8 @@ export function fillText(list, told, make, fill) {
   });
 }
 export const TEXT_STYLE = `
-.text { white-space: pre-wrap; overflow-wrap: anywhere; font-size: var(--size-text); line-height: 28px;
+.text { white-space: pre-wrap; overflow-wrap: anywhere; font-size: var(--size-text);
+  line-height: 28px;
   border: 1px solid var(--line); border-radius: 6px; padding: 5px 8px; cursor: pointer; }
 .t { padding: 3px 0;
   ${shaded("weight")} }

@@ -201,7 +201,8 @@ strips.style = `
 .caption { margin: 0; font-size: var(--size-note); display: flex; flex-wrap: wrap; gap: 0 12px;
   justify-content: space-between; }
 .caption b { font-weight: 600; }
-.read, .strip .soft { color: var(--soft); font-variant-numeric: tabular-nums; font-size: var(--size-note); }
+.read, .strip .soft { color: var(--soft); font-variant-numeric: tabular-nums;
+  font-size: var(--size-note); }
 .strips { list-style: none; margin: 0; padding: 0; display: grid; gap: 2px; }
 .strips li { display: grid; grid-template-columns: 76px 1fr; gap: 6px; align-items: center; }
 .strips button { border: 0; padding: 0 4px; min-height: 26px; text-align: right; color: var(--soft);
@@ -216,5 +217,5 @@ strips.style = `
 bentVector.style = `
 .strip > .field { height: 96px; }
 .bend { display: grid; gap: 2px; justify-items: start; }
-.bend .knob { --label: 13em; --value: 8.5em; width: 100%; }
+.bend .knob { --label: 13em; --number: 8.5em; width: 100%; }
 `;
