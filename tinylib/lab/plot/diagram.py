@@ -20,6 +20,7 @@ from matplotlib.transforms import Bbox
 
 from tinylib.lab.plot.style import (
     COLOURS,
+    INK,
     MARGIN,
     MAX_WIDTH,
     PAPER,
@@ -73,6 +74,11 @@ KINDS = {
         (0, (2, 1.5)),
     ),
 }
+ROLES = {  # queries, keys and values have a colour each, wherever they flow
+    **dict.fromkeys(["$Q$", "query", "queries"], "query"),
+    **dict.fromkeys(["$K$", "keys"], "key"),
+    **dict.fromkeys(["$V$", "values"], "value"),
+}
 LETTER = r"\d*[BTSHDkvFV](/\d+)?"
 AXIS = rf"({LETTER}|\d+|\({LETTER}( {LETTER})+\))"  # as in T, 4D, D/2, 1, (H v)
 
@@ -80,8 +86,8 @@ AXIS = rf"({LETTER}|\d+|\({LETTER}( {LETTER})+\))"  # as in T, 4D, D/2, 1, (H v)
 class Box(NamedTuple):
     """A box of a drawing: `at` is (column, row) of its centre, `kind` one of KINDS.
 
-    It spans `rows` rows. Line ends after the text lift it, which leaves room for ports beneath. The
-    symbol of a mask has four rows, which see `sees` positions each.
+    It spans `rows` rows. Line ends before the text lower it, and those after it lift it, which
+    leaves room for ports. The symbol of a mask has four rows, which see `sees` positions each.
     """
 
     text: str
@@ -168,16 +174,16 @@ def diagram(
         for _, at in framed:
             axes.add_patch(rounded(at, 14, fc="none", ec=SOFT, lw=1.2, ls=(0, (2, 3))))
         for flow, way in zip(flows, ways, strict=True):
-            _draw_way(axes, way, flow)
+            _draw_way(axes, way, flow, _colour(boxes, flow))
         for name, box in boxes.items():
             _draw_box(axes, name, box)
         labels = [
-            _label(axes, _middle(way), flow.name, flow.shape)
+            _label(axes, _middle(way), flow.name, flow.shape, _colour(boxes, flow))
             for flow, way in zip(flows, ways, strict=True)
         ]
         for (title, at), (_, names) in zip(framed, repeat, strict=True):
             right = max(boxes[name].bounds.x1 for name in names)
-            labels.append(_label(axes, (right + SPACE - 40, at.y0), title))
+            labels.append(_label(axes, (right + SPACE - 40, at.y1), title))
         labels += [_remark(axes, at, note) for note, at in notes.items()]
         for flow, way in zip(flows, ways, strict=True):
             if flow.port:
@@ -254,7 +260,15 @@ def _middle(way: Way) -> tuple[Number, Number]:
     return (ax + bx) / 2, (ay + by) / 2
 
 
-def _draw_way(axes: Axes, way: Way, flow: Arrow) -> None:
+def _colour(boxes: Mapping[str, Box], flow: Arrow) -> str:
+    """That of what flows there, if it is queries, keys or values; else none of its own."""
+    role = next(
+        (ROLES[n] for n in (flow.name, flow.port, boxes[flow.source].text) if n in ROLES), ""
+    )
+    return COLOURS[role] if role else ""
+
+
+def _draw_way(axes: Axes, way: Way, flow: Arrow, own: str) -> None:
     points = np.array(way)
     path, codes = [points[0]], [Path.MOVETO]
     for before, corner, after in zip(points, points[1:], points[2:], strict=False):
@@ -263,7 +277,7 @@ def _draw_way(axes: Axes, way: Way, flow: Arrow) -> None:
         codes += [Path.LINETO, Path.CURVE3, Path.CURVE3]
     line = Path([*path, points[-1]], [*codes, Path.LINETO])
     size = "head_length=5,head_width=2.6"
-    colour, thick = (KINDS["op"].line, 3.2) if flow.bold else (SOFT, 1.5)
+    colour, thick = own or (KINDS["op"].line if flow.bold else SOFT), 3.2 if flow.bold else 1.5
     style: Any = {"arrowstyle": f"{'<|-|>' if flow.both else '-|>'},{size}", "mutation_scale": 1.15}
     axes.add_patch(FancyArrowPatch(path=line, **style, color=colour, lw=thick))
 
@@ -272,16 +286,20 @@ def _draw_port(axes: Axes, way: Way, flow: Arrow) -> None:
     (ax, ay), (bx, by) = way[-2:]
     inside = (bx + 13 * np.sign(bx - ax), by + 13 * np.sign(by - ay))
     gid = f"port of {flow.target}"
-    axes.text(*inside, flow.port, ha="center", va="center", gid=gid, zorder=4)
+    ink = COLOURS[ROLES[flow.port]] if flow.port in ROLES else INK
+    axes.text(*inside, flow.port, ha="center", va="center", gid=gid, zorder=4, color=ink)
 
 
-def _label(axes: Axes, at: tuple[Number, Number], name: str, shape: str = "") -> Text:
+def _label(
+    axes: Axes, at: tuple[Number, Number], name: str, shape: str = "", colour: str = ""
+) -> Text:
     letters = r"$\mathtt{" + shape.replace(" ", r"\;") + "}$" if shape else ""
     text, pill = (
         f"{name}  {letters}".strip(),
         {"boxstyle": "round,pad=0.22", "fc": PAPER, "ec": "none"},
     )
-    return axes.text(*at, text, size=TEXT, ha="center", va="center", bbox=pill, zorder=3)
+    look: Any = {"color": colour or INK, "ha": "center", "va": "center", "zorder": 3}
+    return axes.text(*at, text, size=TEXT, bbox=pill, **look)
 
 
 def _remark(axes: Axes, at: tuple[Number, Number], note: str) -> Text:
@@ -295,7 +313,10 @@ def _remark_at(note: str, at: tuple[Number, Number]) -> Bbox:
 
 
 def _draw_box(axes: Axes, name: str, box: Box) -> None:
-    axes.add_patch(KINDS[box.kind].patch(box.bounds))
+    kind = KINDS[box.kind]
+    if box.text in ROLES:
+        kind = kind._replace(line=COLOURS[ROLES[box.text]])
+    axes.add_patch(kind.patch(box.bounds))
     x, y = box.centre
     if box.kind == "mask":  # its symbol: four rows, dark where they may look
         left, side, x = box.bounds.x0 + 12, 7, x + 16
@@ -307,8 +328,9 @@ def _draw_box(axes: Axes, name: str, box: Box) -> None:
             (left, y - 2 * side), 4 * side, 4 * side, fc="none", ec=SOFT, lw=0.8, zorder=3
         )
         axes.add_patch(whole)
-    text = box.text.rstrip("\n")
-    y -= 10 * (len(box.text) - len(text))
+    text = box.text.strip("\n")
+    y += 10 * (len(box.text) - len(box.text.lstrip("\n")))
+    y -= 10 * (len(box.text) - len(box.text.rstrip("\n")))
     axes.text(x, y, text, ha="center", va="center", size=TITLE, gid=name, zorder=4)
 
 

@@ -147,9 +147,13 @@ def draw_key(
     x += text_width(first, SMALL) + 8
     ramp = [[shade(t, 1, role) for t in np.linspace(-1 if below else 0, 1, 65)]]
     axes.imshow(
-        np.array(ramp), extent=(x, x + 64, y + 5, y - 5), aspect="auto", interpolation="nearest"
+        np.array(ramp),
+        extent=(x, x + 64, y + 5, y - 5),
+        aspect="auto",
+        interpolation="nearest",
+        zorder=2,
     )
-    axes.add_patch(Rectangle((x, y - 5), 64, 10, fc="none", ec=SOFT, lw=0.6))
+    axes.add_patch(Rectangle((x, y - 5), 64, 10, fc="none", ec=SOFT, lw=0.6, zorder=3))
     axes.text(x + 71, y, last, **look)
     if masked:
         x += 71 + text_width(last, SMALL) + 16

@@ -31,6 +31,7 @@ PAPER, INK, SOFT, GRID = "#fcfcfb", "#1d2733", "#53606e", "#dfe3e8"
 COLOURS = {name: light for name, (light, _) in PALETTE["colours"].items()}
 MASKED, HATCH = "#e4e8ec", "#bcc4cd"
 HUES = list(PALETTE["hues"])  # of curves; each has a dash and a marker of its own
+HEADS = PALETTE["heads"]  # the hue of each head
 CURVES = tuple(light for light, _ in PALETTE["hues"].values())
 DASHES = (
     *("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)), (0, (3, 1.2)), (0, (8, 2, 1, 2))),
