@@ -135,7 +135,7 @@ def maps(
     left, top, line = MARGIN + name, MARGIN + 62 + label, tall + 38
     masked = bool((every == 0).any())
     key = f"framed: gold, found out of {with_gold}" if gold else ""
-    across = max((wide + gap) * H - gap, text_width(key, SMALL) * 1.05 + 200 - name)
+    across = max((wide + gap) * H - gap, (text_width(key, SMALL) * 1.05 if key else 0) + 200 - name)
     with style():
         axes = page(
             max(left + across, MARGIN + text_width(title, TITLE) * 1.12) + MARGIN,
@@ -160,9 +160,9 @@ def maps(
             for s, word in enumerate(cols if i == 0 else ()):
                 foot = (x + (s + 0.5) * cell, y - 28)
                 axes.text(*foot, word, size=SMALL, rotation=90, ha="center", va="bottom")
-        foot = axes.get_ylim()[0] - MARGIN - 8
-        draw_key(axes, (MARGIN, foot), "1", "weight", masked=masked)
-        axes.text(MARGIN + 200, foot, key, size=SMALL, color=SOFT, va="center_baseline")
+        low = axes.get_ylim()[0] - MARGIN - 8
+        draw_key(axes, (MARGIN, low), "1", "weight", masked=masked)
+        axes.text(MARGIN + 200, low, key, size=SMALL, color=SOFT, va="center_baseline")
         words = f"Heat maps, {title}: {L} layers of {H} heads, how much each of "
         words += f"{', '.join(rows)} looks at each of {', '.join(cols)}."
         if gold:

@@ -42,12 +42,9 @@ const luminance = (colour) => {
  */
 export function followScheme(host, changed) {
   const look = () => {
-    const dark =
-      luminance(
-        getComputedStyle(host)
-          .color.match(/[\d.]+/g)
-          .map(Number),
-      ) > 0.3;
+    const ink = getComputedStyle(host).color.match(/[\d.]+/g); // none while it is not in the page
+    if (!ink) return;
+    const dark = luminance(ink.map(Number)) > 0.3;
     if (host.style.colorScheme === (dark ? "dark" : "light")) return;
     const first = !host.style.colorScheme;
     host.style.colorScheme = dark ? "dark" : "light";
@@ -55,6 +52,7 @@ export function followScheme(host, changed) {
     if (!first) changed();
   };
   look();
+  if (!host.isConnected) requestAnimationFrame(look);
   const themes = new MutationObserver(look);
   for (const element of [document.documentElement, document.body])
     themes.observe(element, { attributes: true });
