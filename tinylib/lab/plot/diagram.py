@@ -57,8 +57,9 @@ class Kind(NamedTuple):
 
 def _pale(colour: str) -> str:
     """As much of the colour on the paper as a box has."""
-    mixed = (0.86 * p + 0.14 * c for p, c in zip(to_rgb(PAPER), to_rgb(colour), strict=True))
-    return to_hex(tuple(mixed))
+    paper, ink = to_rgb(PAPER), to_rgb(colour)
+    r, g, b = (0.86 * p + 0.14 * c for p, c in zip(paper, ink, strict=True))
+    return to_hex((r, g, b))
 
 
 KINDS = {

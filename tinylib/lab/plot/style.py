@@ -177,7 +177,7 @@ def curve_looks(names: Sequence[str]) -> dict[str, int]:
     The palette lists the names of the course, and heads by their numbers; curves with other names
     take in turn what is left.
     """
-    looks = {}
+    looks: dict[str, int] = {}
     for name in names:
         head = re.fullmatch(r"head (\d+)", name)
         hue = PALETTE["heads"][int(head[1]) % 8] if head else PALETTE["series"].get(name)
