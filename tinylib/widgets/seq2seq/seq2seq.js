@@ -108,7 +108,7 @@ function steps(widget) {
       typeset(
         whole,
         `log p(“${words}${taken.data.at(-1) === EOS ? "" : " …"}”) = ${logarithm(total)}, ` +
-          `so p is ${percent(share).replace("<", "less than")}` +
+          `so p ${share < 0.001 ? "" : "= "}${percent(share)}` +
           (chosen ? `; ${chosen} of its words ${chosen === 1 ? "was" : "were"} your choice.` : "."),
       );
       greedyButton.disabled = forced.length === 0;
