@@ -110,7 +110,7 @@ const [GAP, HEIGHT, PITCH, HEAD, ROOT] = [22, 42, 50, 22, 52]; // pixels
 
 /** Where a candidate's box stands, and the line that leads to it. */
 function layout(width, alpha) {
-  const wide = alpha > 0 ? 134 : 102; // with a third number, or without
+  const wide = alpha > 0 ? 160 : 112; // with a third number, or without
   const left = (t) => ROOT + GAP + t * (wide + GAP);
   const top = (c) => HEAD + c * PITCH + (c < width ? 0 : 16);
   const line = ({ t, c, parent }) => {
