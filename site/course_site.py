@@ -129,10 +129,22 @@ def live_scripts() -> list[Path]:
     return sorted(WIDGETS.rglob("*.js"))
 
 
+def script_text(script: Path) -> str:
+    """A widget's script with the data that it imports in it: older browsers import no JSON."""
+    return re.sub(
+        r'^import (\w+) from "(\.[\w./]+\.json)" with .*?;$',
+        lambda found: f"const {found[1]} = {(script.parent / found[2]).read_text('utf-8')};",
+        script.read_text(encoding="utf-8"),
+        flags=re.MULTILINE,
+    )
+
+
 def live_folder() -> str:
     """Named after what is in it, so that no page meets an older version in a browser's cache."""
     digest = hashlib.sha256()
-    for file in (*live_scripts(), *sorted((WIDGETS / "graphs").glob("*.onnx"))):
+    for file in live_scripts():
+        digest.update(file.relative_to(WIDGETS).as_posix().encode() + script_text(file).encode())
+    for file in sorted((WIDGETS / "graphs").glob("*.onnx")):
         digest.update(file.relative_to(WIDGETS).as_posix().encode() + file.read_bytes())
     digest.update(json.dumps(weights()).encode())
     return f"live-{digest.hexdigest()[:8]}"
@@ -157,7 +169,7 @@ def copy_browser_parts(app: Sphinx) -> None:
     for script in live_scripts():
         there = live / script.relative_to(WIDGETS)
         there.parent.mkdir(exist_ok=True)
-        shutil.copy(script, there)
+        there.write_text(script_text(script), encoding="utf-8")
     shutil.copytree(WIDGETS / "graphs", live / "graphs")
     (live / "weights.json").write_text(json.dumps(weights()), encoding="utf-8")
     shipped = replace_folder(static / "weights")
@@ -185,9 +197,22 @@ def copy_browser_parts(app: Sphinx) -> None:
     theme_css = (theme / "styles" / "pydata-sphinx-theme.css").read_text(encoding="utf-8")
     (static / "theme.css").write_text(without_font_awesome(theme_css), encoding="utf-8")
     course_css = (SITE / "course.css").read_text(encoding="utf-8")
-    (static / "course.css").write_text(course_css + icon_css(theme), encoding="utf-8")
+    course_css = palette_css() + course_css + icon_css(theme)
+    (static / "course.css").write_text(course_css, encoding="utf-8")
     for name in ("course.js", "landing.css"):
         shutil.copy(SITE / name, static)
+
+
+def palette_css() -> str:
+    """The palette's colours as variables of the page, by the names that they have in widgets."""
+    palette = json.loads((ROOT / "tinylib" / "lab" / "palette.json").read_text(encoding="utf-8"))
+    heads = {f"h{i}": palette["hues"][hue] for i, hue in enumerate(palette["heads"])}
+    named = palette["colours"] | palette["hues"] | heads
+    sheets = [
+        selector + " { " + " ".join(f"--{name}: {pair[i]};" for name, pair in named.items()) + " }"
+        for i, selector in enumerate((":root", "html[data-theme=dark]"))
+    ]
+    return "\n".join([*sheets, ""])
 
 
 def icon_css(theme_static: Path) -> str:

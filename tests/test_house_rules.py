@@ -392,6 +392,47 @@ def test_javascript_is_as_wide_as_python() -> None:
     assert not wide, f"wider than 100 columns: {wide}"
 
 
+SCRIPTS = sorted((ROOT / "tinylib" / "widgets").glob("*/*.js"))
+VIEWS = [path for path in SCRIPTS if path.parent.name != "page"]
+NAMED_COLOUR = r"""
+    black white red green blue yellow orange purple violet pink brown gr[ae]y silver gold navy teal
+    olive maroon lime aqua fuchsia cyan magenta crimson tomato indigo turquoise
+""".split()
+
+
+def off_palette(css: str) -> list[str]:
+    """The declarations that have a colour, or a size of letters, which is not the palette's."""
+    found = re.findall(r"#[0-9a-fA-F]{3,8}\b(?=[^{]*?[;})`,])", css)
+    found += re.findall(r"\b(?:rgba?|hsla?|hwb|oklch|oklab|lab|lch)\([^)]*\)", css)
+    values = re.findall(r"[\w-]+: ?([^;{}]*)[;}]", css)
+    named = rf"(?<![-\w])(?:{'|'.join(NAMED_COLOUR)})(?![-\w(])"
+    found += [value for value in values if re.search(named, re.sub(r"var\([^)]*\)", "", value))]
+    sizes = re.findall(r"font-size: ?([^;}]*)", css)
+    found += [size for size in sizes if not re.match(r"var\(--size-\w+\)|inherit|0$|\.75em$", size)]
+    fonts = re.findall(r"(?<![-\w])font: ?([^;}]*)", css)
+    return found + [font for font in fonts if not re.match(r"inherit|.*var\(--size-\w+\)", font)]
+
+
+def test_what_is_off_the_palette_is_found() -> None:
+    bad = "a { color: #fff; } b { border: 1px solid red; } c { background: rgb(0 0 0 / .2); }"
+    assert off_palette(bad) == ["#fff", "rgb(0 0 0 / .2)", "1px solid red"]
+    assert off_palette("a { font-size: 13px; } b { font: 15px serif; }") == ["13px", "15px serif"]
+    assert (
+        off_palette("a { color: var(--blue); font: inherit; font-size: var(--size-note); }") == []
+    )
+
+
+@pytest.mark.parametrize("path", VIEWS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_widgets_take_colours_and_sizes_from_the_palette(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    if path.name != "look.js":  # which brings the palette
+        styles = "".join(re.findall(r"(?:style|STYLE|[A-Z]+) = `(.*?)\n`;", text, flags=re.S))
+        found = off_palette(styles)
+        assert not found, f"{found}: take a colour or size of ui/look.js, by its variable"
+    if path.parent.name != "ui":
+        assert 'type: "range"' not in text and "type=range" not in text, "sliders are ui/knobs.js's"
+
+
 # --- how chapters are written ------------------------------------------------------------------
 
 

@@ -240,7 +240,7 @@ def test_a_notebook_gets_one_png_at_twice_its_size_and_words(name):
     assert png == figure.png and png.startswith(b"\x89PNG")
     wide, high = width // 2, height // 2
     assert metadata == {"image/png": {"width": wide, "height": high, "alt": figure.alt}}
-    assert width <= 2 * 720 and len(png) < 80_000
+    assert width <= 2 * 720 and len(png) < 85_000
     assert data["text/plain"] == repr(figure) == figure.alt
     assert figure.alt.endswith(".") and len(figure.alt.split()) > 8
 
@@ -341,8 +341,8 @@ def test_lines_labels_and_notes_are_legible_on_paper():
 def test_values_are_written_in_their_cells_with_enough_contrast():
     figure = heat([[0.5, -2.25], [-torch.inf, 1.0]], ["a", "b"], ["c", "d"], "m")
     axes = figure.drawing.axes[0]
-    cells = {text.get_text(): text for text in axes.texts}
-    assert {"0.50", "−2.25", "−∞", "1.00", "a", "b", "c", "d", "m"} == set(cells)
+    cells = {text.get_text(): text for text in reversed(axes.texts)}  # the key comes last
+    assert {"0.50", "−2.25", "−∞", "1.00", *"abcdm", "2.25", "masked"} == set(cells)
     for written in ("0.50", "−2.25", "−∞", "1.00"):
         at = cells[written].get_position()
         below = [
@@ -361,6 +361,22 @@ def test_alt_text_says_where_the_extremes_are():
     assert heat([[1.0]], ["a"], ["b"], "m", alt="Mine.").alt == "Mine."
 
 
+def test_weights_have_their_colour_from_0_to_1_and_what_is_masked_is_hatched():
+    flat, steep = torch.full((1, 4), 0.25), torch.tensor([[0.75, 0.25, 0, 0]])
+    panels = [(p, ["a"], list("wxyz"), "m") for p in (flat, steep, 3 * flat - 1)]
+    figure = heats(panels)
+    cells = [p for p in patches(figure, "Rectangle") if p.get_facecolor()[3] == 1]
+    fills = [patch.get_facecolor()[:3] for patch in cells]
+    assert fills.count(shade(0.25, 1, "weight")) == 5 and shade(0.75, 1, "weight") in fills
+    assert sum(bool(patch.get_hatch()) for patch in cells) == 2 + 1  # and the key
+    written = [text.get_text() for text in texts(figure)]
+    assert written.count("0.25") == 5 + 1 and "0.00" not in written and "masked" in written
+    assert written.count("0") == 2 == written.count("1"), "the keys of weights"
+    teal = heat(flat, ["a"], list("wxyz"), "m", shares="probability")
+    fills = [p.get_facecolor()[:3] for p in patches(teal, "Rectangle")]
+    assert fills.count(shade(0.25, 1, "probability")) == 4
+
+
 def test_digits_and_limit():
     assert "0.2379" in [t.get_text() for t in texts(heat([[0.23789]], ["a"], ["b"], "m", digits=4))]
     assert heat([[0.5]], ["a"], ["b"], "m", limit=1).png != heat([[0.5]], ["a"], ["b"], "m").png
@@ -377,7 +393,7 @@ def test_many_columns_keep_their_colours_and_a_key():
     words = [f"word{i}" for i in range(28)]
     figure = heat(torch.rand(28, 28, generator=torch.Generator().manual_seed(0)), words, words, "m")
     written = [text.get_text() for text in texts(figure)]
-    assert "white is 0, full colour 1.00" in written and "0.50" not in written
+    assert {"0", "1.00"} <= set(written) and "0.50" not in written
     assert figure.drawing.bbox.width <= 2 * 720
     with pytest.raises(ValueError, match="80 columns are too many"):
         heat(torch.rand(2, 80), ["a", "b"], [str(i) for i in range(80)], "m")
@@ -407,9 +423,10 @@ def test_no_panel_is_refused():
 
 
 def frames(figure: Figure) -> list[tuple[float, float]]:
-    orange = mpl.colors.to_rgba(plot.CURVES[1])
+    """Where the outer lines of the double frames begin."""
+    ink = mpl.colors.to_rgba(plot.INK)
     every = patches(figure, "Rectangle")
-    return [patch.get_xy() for patch in every if patch.get_edgecolor() == orange]
+    return [patch.get_xy() for patch in every if patch.get_edgecolor() == ink][::2]
 
 
 def test_every_gold_cell_is_framed_in_its_place():
@@ -434,7 +451,7 @@ def test_an_alignment_says_how_many_rows_look_at_gold():
 def test_the_colours_of_two_alignments_compare():
     half = alignment(torch.full((1, 2), 0.5), ["a"], ["c", "d"], "m")
     fills = [patch.get_facecolor()[:3] for patch in half.drawing.axes[0].patches]
-    assert fills.count(shade(0.5, 1)) == 2
+    assert fills.count(shade(0.5, 1, "weight")) == 2
 
 
 @pytest.mark.parametrize("n", [1, 2, 8, 17])
@@ -526,7 +543,7 @@ def test_bad_maps_are_refused_with_advice(weights, gold, message):
 
 def test_rasters_share_one_scale_of_colours_and_lie_the_right_way_up():
     figure = three_rasters()
-    near, even, far = figure.drawing.axes[0].images
+    near, even, far, _ = figure.drawing.axes[0].images  # and the key
     full = float(NEAR.max())
     for image, matrix in ((near, NEAR), (even, torch.full((41, 50), 0.02)), (far, -NEAR)):
         colours = np.array(image.get_array())
@@ -535,8 +552,7 @@ def test_rasters_share_one_scale_of_colours_and_lie_the_right_way_up():
             assert np.allclose(colours[i, j], shade(float(matrix[i, j]), full))
     left, right, bottom, top = near.get_extent()
     assert bottom > top and right - left == 150  # y grows downwards; 50 cells of 3 pixels
-    key = f"white is 0, blue {full:.3g}, orange −{full:.3g}"
-    assert key in [text.get_text() for text in texts(figure)]
+    assert {f"{full:.3g}", f"−{full:.3g}"} <= {text.get_text() for text in texts(figure)}
     fixed = three_rasters(limit=1)
     assert np.allclose(
         np.array(fixed.drawing.axes[0].images[0].get_array())[7, 3], shade(float(NEAR[7, 3]), 1)
@@ -554,11 +570,11 @@ def test_alt_text_of_rasters_says_where_the_extremes_are():
 def test_rasters_wrap_after_three_and_stand_apart():
     one, four = ({str(i): NEAR for i in range(n)} for n in (1, 4))
     figure = rasters(four, "Weights", **AXES)
-    corners = [image.get_extent() for image in figure.drawing.axes[0].images]
+    corners = [image.get_extent() for image in figure.drawing.axes[0].images[:-1]]
     assert len({top for *_, top in corners}) == 2 and len({left for left, *_ in corners}) == 3
     assert figure.drawing.get_size_inches()[0] * 96 <= 560
     wide = rasters(one, "Weights of one kernel, with a title wider than its picture", **AXES)
-    assert f"white is 0, full colour {NEAR.max():.3g}" in [text.get_text() for text in texts(wide)]
+    assert f"{NEAR.max():.3g}" in [text.get_text() for text in texts(wide)]
     rasters({"zeros": torch.zeros(41, 50)}, "Weights", **AXES)
 
 
@@ -644,7 +660,24 @@ def test_curves_are_told_apart_without_colour_and_named_at_their_ends():
     assert [text.get_text() for text in axes.texts] == ["sum", "none", "softmax"]  # from below
     extents = [text.get_window_extent() for text in axes.texts]
     assert not any(a.overlaps(b) for a, b in pairwise(extents))
-    assert len({plot.DASHES[i] for i in range(6)}) == len(set(plot.MARKERS)) == 6
+    assert len(set(plot.DASHES)) == len(set(plot.MARKERS)) == len(plot.CURVES) == 8
+
+
+def test_a_curve_has_the_colour_of_its_name_whatever_is_drawn_beside_it():
+    def colours(*names: str) -> dict[str, Any]:
+        curves = {name: [1.0, 2.0] for name in names}
+        figure = lines([1.0, 2.0], curves, "m", x_name="x", y_name="y")
+        return {n: line.get_color() for n, line in zip(names, axes_lines(figure), strict=True)}
+
+    some, others = colours("ALiBi", "rotary", "mine"), colours("none", "rotary", "ALiBi")
+    assert some["rotary"] == others["rotary"] and some["ALiBi"] == others["ALiBi"]
+    assert len({*some.values()}) == 3, "a curve that is not listed takes what is left"
+    heads = colours("head 2", "head 0")
+    assert heads == {f"head {h}": plot.CURVES[plot.HUES.index(plot.HEADS[h])] for h in (2, 0)}
+
+
+def axes_lines(figure: Figure) -> list[Any]:
+    return list(figure.drawing.axes[1].get_lines())
 
 
 def test_alt_text_of_curves_names_axes_and_ends():
@@ -658,8 +691,8 @@ def test_alt_text_of_curves_names_axes_and_ends():
         ({"a": [1.0, 2.0]}, "as many finite numbers"),
         ({"a": [1.0, 2.0, torch.nan]}, "holds nan"),
         ({"a": [1.0, 2.0, -torch.inf]}, "finite"),
-        ({}, "between one and 6"),
-        ({str(i): [1.0, 2.0, 3.0] for i in range(7)}, "between one and 6"),
+        ({}, "between one and 8"),
+        ({str(i): [1.0, 2.0, 3.0] for i in range(9)}, "between one and 8"),
     ],
 )
 def test_bad_curves_are_refused_with_advice(curves, message):
@@ -817,7 +850,7 @@ def test_bars_before_and_after_start_at_one_line_and_what_is_cut_is_hatched():
     figure = chosen()
     order = [0, 3, 7, 10, 2, 5, 6]  # 30, 20, 16, 10, 8, 5 and 4 %
     was = [*NEXT[order].tolist(), 0.07]
-    filled, cut = bars_of(figure, plot.CURVES[0]), bars_of(figure, plot.CURVES[1])
+    filled, cut = bars_of(figure, plot.COLOURS["probability"]), bars_of(figure, plot.INK)
     assert len(filled) == 4 * 8 and len(cut) == 3 and all(bar.get_hatch() for bar in cut)
     sharp, few = filled[:8], filled[8:16]
     scale = sharp[0].get_width() / float(NEXT[0] ** 2 / (NEXT**2).sum())
@@ -933,8 +966,8 @@ def test_heads_are_split_attend_in_a_frame_and_are_merged():
     split = ["B T (H k)", "B T (H v)", "B H T k", "B H T v", "B H T T"]
     assert shapes(figure) == sorted(["B T D"] * 4 + split * 2)
     (frame,) = (note for note in texts(figure) if note.get_text() == r"$\times\,H$")
-    at, top = spots(figure), frame.get_position()[1]
-    assert at["split q"][1] < top < at["dot"][1]
+    at, foot = spots(figure), frame.get_position()[1]
+    assert at["sum"][1] < foot < at["merge"][1]
 
 
 def test_the_synthesizer_stands_beside_the_dot_product_and_shares_the_rest():
@@ -957,17 +990,17 @@ def test_queries_keys_and_values_enter_each_attention_of_the_transformer():
     figure = drawn("transformer")
     assert shapes(figure) == sorted(["S"] + ["S D"] * 11 + ["T"] + ["T D"] * 13 + ["T V"] * 2)
     at = spots(figure)
-    for box in ("e look", "d look"):  # all from below
+    for box in ("e look", "d look"):  # all from above
         V, K, Q = (ports(figure, box)[name] for name in ("$V$", "$K$", "$Q$"))
-        assert V[1] == K[1] == Q[1] > at[box][1] and V[0] < K[0] == at[box][0] < Q[0]
+        assert V[1] == K[1] == Q[1] < at[box][1] and V[0] < K[0] == at[box][0] < Q[0]
     V, K, Q = (ports(figure, "cross")[name] for name in ("$V$", "$K$", "$Q$"))
     between = (at["e add 2"][0] + at["cross"][0]) / 2
     assert V[0] == K[0] > between and V[1] < at["e add 2"][1] < K[1]  # from the encoder
-    assert Q[0] > at["cross"][0] and Q[1] > K[1]  # from below
+    assert Q[0] > at["cross"][0] and Q[1] < V[1]  # from above
     for side, reads in (("e", 4), ("d", 4)):
         stack = [at[f"{side} {name}"][1] for name in ("words", "rows", "places", "look", "add 1")]
-        assert stack == sorted(stack, reverse=True) and len(stack) == reads + 1
-    assert at["next"][1] < at["softmax"][1] < at["linear"][1] < at["d add 3"][1]
+        assert stack == sorted(stack) and len(stack) == reads + 1
+    assert at["next"][1] > at["softmax"][1] > at["linear"][1] > at["d add 3"][1]
     assert [text.get_text() for text in texts(figure)].count(r"$\times\,N$") == 2
     for words in ("masked self-attention", "goes into every block of the decoder", "T by V"):
         assert words in figure.alt
@@ -990,12 +1023,12 @@ def test_only_in_pre_norm_is_the_way_of_x_free_of_norms():
 
 
 def wide_arrows(figure: Figure) -> list[Any]:
-    """Where the wide arrows run, from below."""
+    """Where the wide arrows run, from above."""
     wide = [arrow for arrow in patches(figure, "FancyArrowPatch") if arrow.get_linewidth() > 3]
-    return sorted((a.get_path().get_extents() for a in wide), key=lambda at: -at.y1)
+    return sorted((a.get_path().get_extents() for a in wide), key=lambda at: at.y0)
 
 
-def test_the_residual_stream_of_gpt_runs_straight_up_and_is_only_added_to():
+def test_the_residual_stream_of_gpt_runs_straight_down_and_is_only_added_to():
     figure = drawn("gpt")
     assert shapes(figure) == sorted(["B T"] + ["B T D"] * 12 + ["V D"] + ["B T V"] * 2)
     at, stream = spots(figure), wide_arrows(figure)
@@ -1003,11 +1036,11 @@ def test_the_residual_stream_of_gpt_runs_straight_up_and_is_only_added_to():
     assert [(ends.x0 + ends.x1) / 2 for ends in stream] == pytest.approx([column] * 5)
     line = ["rows", "places", "x", "add 1", "add 2", "norm"]
     assert [at[name][0] for name in line] == [column] * 6
-    assert [at[name][1] for name in line] == sorted((at[name][1] for name in line), reverse=True)
+    assert [at[name][1] for name in line] == sorted(at[name][1] for name in line)
     for norm, layer, add in (("norm 1", "attention", "add 1"), ("norm 2", "feed", "add 2")):
-        assert at[norm][0] == at[layer][0] > column and at[norm][1] > at[layer][1] == at[add][1]
-    top = ["norm", "table", "softmax", "next"]
-    assert [at[name][1] for name in top] == sorted((at[name][1] for name in top), reverse=True)
+        assert at[norm][0] == at[layer][0] > column and at[norm][1] < at[layer][1] == at[add][1]
+    end = ["norm", "table", "softmax", "next"]
+    assert [at[name][1] for name in end] == sorted(at[name][1] for name in end)
     written = [text.get_text() for text in texts(figure)]
     assert written.count(r"$\times\,N$") == 1 and "over the last axis" in written
     for words in ("same table W_E (V by D)", "logits (B by T by V)", "Nothing comes from an enc"):
@@ -1035,10 +1068,10 @@ def test_a_cache_stands_beside_the_block_and_the_next_token_is_appended():
         ["B"] * 2 + ["B 1"] * 2 + ["B 1 D"] * 3 + ["B T D"] + ["B V"] * 2
     )
     at = spots(figure)
-    upwards = ["text", "embed", "block", "output", "adjust", "draw", "next"]
-    assert {at[name][0] for name in upwards} == {0}
-    heights = [at[name][1] for name in upwards]
-    assert heights == sorted(heights, reverse=True)
+    downwards = ["text", "embed", "block", "output", "adjust", "draw", "next"]
+    assert {at[name][0] for name in downwards} == {0}
+    heights = [at[name][1] for name in downwards]
+    assert heights == sorted(heights)
     assert at["cache"][1] == at["block"][1] and at["u"][1] == at["draw"][1]
     append = [label for label in shape_labels(figure) if label.get_text().startswith("append")]
     assert append[0].get_position()[0] < 0
@@ -1050,7 +1083,7 @@ def test_a_cache_stands_beside_the_block_and_the_next_token_is_appended():
 
 def test_with_a_cache_only_the_last_row_is_computed():
     lines: Any = drawn("kv_cache").drawing.axes[0].lines[:-3]  # without the legend
-    now, kept, each = KINDS["op"].line, "#b3bdc8", 3 * 6 * 3 + 21
+    now, kept, each = KINDS["op"].line, plot.HATCH, 3 * 6 * 3 + 21
     cells = [(*line.get_xydata()[0], line.get_markerfacecolor()) for line in lines]
     assert len(cells) == 2 * each
     without, cached = cells[:each], cells[each:]
@@ -1096,7 +1129,7 @@ def test_two_frames_may_have_one_title_and_stand_halfway_to_the_next_box():
     figure = diagram(boxes, [], alt="Boxes.", repeat=[("× N", ["a"]), ("× N", ["c"])])
     one, other = (text.get_position() for text in texts(figure) if text.get_text() == "× N")
     gap = 0.8 * 102 - 46
-    assert one[1] == -23 - gap / 2 and other[1] == -23 - 28
+    assert one[1] == 23 + gap / 2 and other[1] == 23 + 28
 
 
 def test_attention_sees_every_state_of_the_encoder_and_the_state_before():

@@ -235,7 +235,7 @@ def test_a_bar_tells_its_number_and_writes_its_token(widget: Locator) -> None:
     third.focus()
     logit, share = values.logits[-1][best[2]].item(), values.probabilities[-1][best[2]].item()
     found = note(widget, "detail")
-    assert float(found.split("p = ")[1].split(",")[0]) == pytest.approx(share, rel=1e-3)
+    assert f"p = {100 * share:.1f} %, " in found.replace("< 0.1", f"{100 * share:.1f}")
     assert found.endswith(f"logit {logit:.2f}".replace("-", "−"))
     third.blur()
     assert note(widget, "detail") != found

@@ -306,6 +306,8 @@ def graph_name(step: Callable[..., Any], variant: str = "") -> str:
 
 OWN_IMPORT = re.compile(r'^(?:import [^;]*?|export \*) from "(\.[\w./]+\.js)";$', re.MULTILINE)
 
+OWN_DATA = re.compile(r'^import (\w+) from "(\.[\w./]+\.json)" with .*?;$', re.MULTILINE)
+
 
 @cache
 def module_text(view: str) -> str:
@@ -318,7 +320,10 @@ def module_text(view: str) -> str:
             needed = (path.parent / name).resolve()
             if needed not in texts:
                 gather(needed)
-        texts[path] = OWN_IMPORT.sub("", text)
+        texts[path] = OWN_DATA.sub(
+            lambda found: f"const {found[1]} = {(path.parent / found[2]).read_text('utf-8')};",
+            OWN_IMPORT.sub("", text),
+        )
 
     gather((HERE / view).resolve())
     own = texts.pop((HERE / view).resolve())

@@ -10,16 +10,17 @@ from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
 from tinylib.lab.plot.style import (
-    BLUE,
+    COLOURS,
     CURVES,
     DASHES,
     GRID,
+    HATCH,
+    HEADS,
+    HUES,
     INK,
-    LIGHT,
     MARGIN,
     MARKERS,
     MAX_WIDTH,
-    ORANGE,
     PAPER,
     PHONE,
     RESOLUTION,
@@ -41,16 +42,17 @@ from tinylib.lab.plot.style import (
 )
 
 __all__ = [
-    "BLUE",
+    "COLOURS",
     "CURVES",
     "DASHES",
     "GRID",
+    "HATCH",
+    "HEADS",
+    "HUES",
     "INK",
-    "LIGHT",
     "MARGIN",
     "MARKERS",
     "MAX_WIDTH",
-    "ORANGE",
     "PAPER",
     "PHONE",
     "RESOLUTION",

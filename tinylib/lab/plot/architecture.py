@@ -6,6 +6,7 @@ from typing import Any
 
 from tinylib.lab.plot.diagram import KINDS, Arrow, Box, diagram
 from tinylib.lab.plot.style import (
+    HATCH,
     MARGIN,
     SMALL,
     SOFT,
@@ -295,12 +296,12 @@ def multi_head_attention() -> Figure:
             ("x", "W_q", "B T D"),
             ("x", "W_k", "B T D"),
             ("x", "W_v", "B T D"),
-            ("W_q", "split q", "B T (H k)"),
-            ("W_k", "split k", "B T (H k)"),
-            ("W_v", "split v", "B T (H v)"),
-            ("split q", "dot", "B H T k"),
-            ("split k", "dot", "B H T k"),
-            ("split v", "sum", "B H T v"),
+            ("W_q", "split q", "B T (H k)", "$Q$"),
+            ("W_k", "split k", "B T (H k)", "$K$"),
+            ("W_v", "split v", "B T (H v)", "$V$"),
+            ("split q", "dot", "B H T k", "$Q$"),
+            ("split k", "dot", "B H T k", "$K$"),
+            ("split v", "sum", "B H T v", "$V$"),
             ("dot", "softmax", "B H T T", "scores"),
             ("softmax", "sum", "B H T T", "weights"),
             ("sum", "merge", "B H T v"),
@@ -369,21 +370,21 @@ def synthesizer() -> Figure:
 
 
 def transformer() -> Figure:
-    """The Transformer (Vaswani et al. 2017, figure 1), from its words below to the next above."""
+    """The Transformer (Vaswani et al. 2017, figure 1), from its words down to the next ones."""
     e, d, left, right, wide = 0, 1.423, -0.635, 2.058, 1.09  # two stacks, and the ways round them
     ports = [(-48, "$V$"), (0, "$K$"), (48, "$Q$")]
     boxes: dict[str, Box] = {}
     arrows: list[Arrow] = []
     for side, x, words, said, shape, via in [
-        ("e", e, "the cat sleeps", "self-attention\n", "S D", left),
-        ("d", d, "<bos> le chat", "masked\nself-attention\n", "T D", right),
+        ("e", e, "the cat sleeps", "\nself-attention", "S D", left),
+        ("d", d, "<bos> le chat", "\nmasked\nself-attention", "T D", right),
     ]:
         boxes |= {
             f"{side} words": Box(words, (x, 0), "data", wide),
-            f"{side} rows": Box(r"embedding $\cdot\,\sqrt{D}$", (x, -0.82), "weight", wide),
-            f"{side} places": Box("add positions", (x, -1.64), width=wide),
-            f"{side} look": Box(said, (x, -2.66), "weight", wide, 1.4),
-            f"{side} add 1": Box("add & norm", (x, -3.68), width=wide),
+            f"{side} rows": Box(r"embedding $\cdot\,\sqrt{D}$", (x, 0.82), "weight", wide),
+            f"{side} places": Box("add positions", (x, 1.64), width=wide),
+            f"{side} look": Box(said, (x, 2.66), "weight", wide, 1.4),
+            f"{side} add 1": Box("add & norm", (x, 3.68), width=wide),
         }
         arrows += [
             Arrow(f"{side} words", f"{side} rows", shape[0]),
@@ -393,15 +394,15 @@ def transformer() -> Figure:
             Arrow(f"{side} places", f"{side} add 1", shape, via=via, aside=11),
         ]
     boxes |= {
-        "e feed": Box("feed-forward", (e, -4.5), "weight", wide),
-        "e add 2": Box("add & norm", (e, -5.32), width=wide),
-        "cross": Box("cross-attention\n\n\n", (d, -5.42), "weight", wide, 1.4),
-        "d add 2": Box("add & norm", (d, -6.44), width=wide),
-        "d feed": Box("feed-forward", (d, -7.26), "weight", wide),
-        "d add 3": Box("add & norm", (d, -8.08), width=wide),
-        "linear": Box("linear", (d, -8.9), "weight", wide),
-        "softmax": Box("softmax", (d, -9.72), width=wide),
-        "next": Box("le chat dort", (d, -10.54), "data", wide),
+        "e feed": Box("feed-forward", (e, 4.5), "weight", wide),
+        "e add 2": Box("add & norm", (e, 5.32), width=wide),
+        "cross": Box("\n\n\ncross-attention", (d, 5.42), "weight", wide, 1.4),
+        "d add 2": Box("add & norm", (d, 6.44), width=wide),
+        "d feed": Box("feed-forward", (d, 7.26), "weight", wide),
+        "d add 3": Box("add & norm", (d, 8.08), width=wide),
+        "linear": Box("linear", (d, 8.9), "weight", wide),
+        "softmax": Box("softmax", (d, 9.72), width=wide),
+        "next": Box("le chat dort", (d, 10.54), "data", wide),
     }
     arrows += [
         Arrow("e add 1", "e feed", "S D"),
@@ -427,22 +428,22 @@ def transformer() -> Figure:
             (r"$\times\,N$", ["d look", "d add 1", "cross", "d add 2", "d feed", "d add 3"]),
         ],
         notes={
-            "the last encoder block\ngives $K$ and $V$ to\nevery decoder block": (e, -6.27),
-            "the word after\neach one below": (0.3, -10.54),
+            "the last encoder block\ngives $K$ and $V$ to\nevery decoder block": (e, 6.27),
+            "the word after\neach one above": (0.3, 10.54),
         },
         alt=(
-            "Diagram of the Transformer, from its words at the bottom upwards. On the left the "
+            "Diagram of the Transformer, from its words at the top downwards. On the left the "
             "encoder reads S words, the cat sleeps; on the right the decoder reads the T target "
             "words so far, <bos> le chat. On either side an embedding, times the square root of D, "
             "gives vectors (S by D and T by D), to which positions are added. A frame marked times "
-            "N is a block of the encoder: self-attention, where V, K and Q all come from below, "
+            "N is a block of the encoder: self-attention, where V, K and Q all come from above, "
             "add & norm, feed-forward, add & norm; a way round leads into each add & norm from "
             "what the layer was given. A second frame marked times N is a block of the decoder: "
-            "masked self-attention, add & norm, cross-attention, whose Q comes from below (T by "
+            "masked self-attention, add & norm, cross-attention, whose Q comes from above (T by "
             "D) and whose V and K come from the encoder (S by D), add & norm, feed-forward, add & "
             "norm. What the encoder's last block gives goes into every block of the decoder. At "
-            "the top a linear layer makes logits (T by V), and a softmax probabilities, of which "
-            "each place holds the word after the one below: le chat dort."
+            "the bottom a linear layer makes logits (T by V), and a softmax probabilities, of "
+            "which each place holds the word after the one above: le chat dort."
         ),
     )
 
@@ -457,10 +458,10 @@ def add_norm() -> Figure:
     for left, side in ((0.0, "post"), (1.59, "pre")):
         post, middle, beside = side == "post", left + 0.474, left + 0.853
         for i, text in enumerate(("$x$", "$x$ after attention", "$x$ after both")):
-            boxes[f"{side} x {i}"] = Box(text, (middle, -3 * i), "data", 1.449)
+            boxes[f"{side} x {i}"] = Box(text, (middle, 3 * i), "data", 1.449)
         for i, layer in enumerate(("attention", "feed-\nforward")):
             x, f, add, norm = (f"{side} {name} {i}" for name in ("x", "f", "add", "norm"))
-            low, high, y = -3 * i - 1, -3 * i - 2, f"{side} x {i + 1}"
+            low, high, y = 3 * i + 1, 3 * i + 2, f"{side} x {i + 1}"
             boxes |= {
                 f: Box(layer, (beside, low if post else high), "weight", 0.692, 1.1),
                 add: Box("add", (left, low if post else high), width=0.5),
@@ -474,39 +475,39 @@ def add_norm() -> Figure:
         boxes,
         arrows,
         notes={
-            "post-norm:  $N(x + f(x))$": (0.474, -6.5),
-            "pre-norm:  $x + f(N(x))$": (2.064, -6.5),
+            "post-norm:  $N(x + f(x))$": (0.474, 6.5),
+            "pre-norm:  $x + f(N(x))$": (2.064, 6.5),
         },
         alt=(
-            "Diagram of the two layers of a block, from the bottom upwards, post-norm on the left "
+            "Diagram of the two layers of a block, from top to bottom, post-norm on the left "
             "and pre-norm on the right; every arrow carries T by D, and wide arrows mark the way "
             "of x. Post-norm: attention takes x, its output is added to x, and the sum goes "
             "through a norm, which stands on the way of x; then the same with feed-forward. "
             "Pre-norm: a norm stands on the branch before attention, whose output is added to x; "
             "then the same with feed-forward. So in pre-norm nothing but additions stands on the "
-            "way of x from the bottom to the top."
+            "way of x from the top to the bottom."
         ),
     )
 
 
 def gpt() -> Figure:
-    """GPT (Radford et al. 2019): a stream that runs straight up, to which every layer adds."""
+    """GPT (Radford et al. 2019): a stream that runs straight down, to which every layer adds."""
     stream, beside, wide = 0.0, 1.2, 1.16
     boxes = {
         "tokens": Box("the cat sleeps", (stream, 0), "data", wide),
-        "rows": Box("embedding $W_E$", (stream, -0.82), "weight", wide),
-        "places": Box("add positions", (stream, -1.7), "weight", wide),
-        "x": Box("$x$", (stream, -2.62), "data", 0.4),
-        "norm 1": Box("norm", (beside, -3.47), width=wide),
-        "attention": Box("causal\nself-attention", (beside, -4.34), "weight", wide, 1.14),
-        "add 1": Box("+", (stream, -4.34), width=0.4),
-        "norm 2": Box("norm", (beside, -5.23), width=wide),
-        "feed": Box("feed-forward", (beside, -6.03), "weight", wide),
-        "add 2": Box("+", (stream, -6.03), width=0.4),
-        "norm": Box("last norm", (stream, -6.97), width=wide),
-        "table": Box(r"output $\times\,W_E^{\top}$", (stream, -7.79), "weight", wide),
-        "softmax": Box("softmax", (stream, -8.61), width=wide),
-        "next": Box("cat sleeps .", (stream, -9.43), "data", wide),
+        "rows": Box("embedding $W_E$", (stream, 0.82), "weight", wide),
+        "places": Box("add positions", (stream, 1.7), "weight", wide),
+        "x": Box("$x$", (stream, 2.62), "data", 0.4),
+        "norm 1": Box("norm", (beside, 3.47), width=wide),
+        "attention": Box("causal\nself-attention", (beside, 4.34), "weight", wide, 1.14),
+        "add 1": Box("+", (stream, 4.34), width=0.4),
+        "norm 2": Box("norm", (beside, 5.23), width=wide),
+        "feed": Box("feed-forward", (beside, 6.03), "weight", wide),
+        "add 2": Box("+", (stream, 6.03), width=0.4),
+        "norm": Box("last norm", (stream, 6.97), width=wide),
+        "table": Box(r"output $\times\,W_E^{\top}$", (stream, 7.79), "weight", wide),
+        "softmax": Box("softmax", (stream, 8.61), width=wide),
+        "next": Box("cat sleeps .", (stream, 9.43), "data", wide),
     }
     branches = [["x", "norm 1", "attention", "add 1"], ["add 1", "norm 2", "feed", "add 2"]]
     wide_line = ["rows", "places", "x", "add 1", "add 2", "norm"]
@@ -523,20 +524,20 @@ def gpt() -> Figure:
         ],
         repeat=[(r"$\times\,N$", [*branches[0], *branches[1]])],
         notes={
-            "the wide line is the\nresidual stream:\nlayers only add to it": (beside, -1.26),
-            "over the last axis": (beside, -8.61),
-            "the word after\neach one below": (beside, -9.43),
+            "the wide line is the\nresidual stream:\nlayers only add to it": (beside, 1.26),
+            "over the last axis": (beside, 8.61),
+            "the word after\neach one above": (beside, 9.43),
         },
         alt=(
-            "Diagram of GPT, from its words at the bottom upwards. Tokens (B by T), the cat "
+            "Diagram of GPT, from its words at the top downwards. Tokens (B by T), the cat "
             "sleeps, become rows of the embedding table W_E (B by T by D), to which learned "
             "positions are added. From there a wide line, the residual stream x (B by T by D), "
-            "runs straight up to the last norm. A frame marked times N is a block: twice a branch "
-            "leaves the stream and its result is added to it, first through a norm and causal "
-            "self-attention, then through a norm and a feed-forward layer; all of B by T by D. "
-            "Above the last norm the output layer multiplies by the same table W_E (V by D), "
+            "runs straight down to the last norm. A frame marked times N is a block: twice a "
+            "branch leaves the stream and its result is added to it, first through a norm and "
+            "causal self-attention, then through a norm and a feed-forward layer; all of B by T "
+            "by D. Below the last norm the output layer multiplies by the same table W_E (V by D), "
             "transposed, which gives logits (B by T by V). A softmax over the last axis makes "
-            "them probabilities, of which each place holds the word after the one below: cat "
+            "them probabilities, of which each place holds the word after the one above: cat "
             "sleeps, full stop. Nothing comes from an encoder."
         ),
     )
@@ -547,20 +548,20 @@ def decoder_only() -> Figure:
     boxes: dict[str, Box] = {}
     arrows: list[Arrow] = []
     layers = {
-        "look": ("causal\nattention", -1.9),
-        "cross": ("cross-\nattention", -3.68),
-        "feed": ("feed-\nforward", -5.46),
+        "look": ("causal\nattention", 1.9),
+        "cross": ("cross-\nattention", 3.68),
+        "feed": ("feed-\nforward", 5.46),
     }
     for side, stream in (("t", 0.0), ("g", 1.62)):
         kept = [name for name in layers if side == "t" or name != "cross"]
         line = [f"{side} x", *(f"{side} add {name}" for name in kept), f"{side} y"]
         boxes[line[0]] = Box("$x$", (stream, 0), "data", 0.4)
-        boxes[line[-1]] = Box("$x$", (stream, -6.6), "data", 0.4)
+        boxes[line[-1]] = Box("$x$", (stream, 6.6), "data", 0.4)
         for name, before in zip(kept, line, strict=False):
             text, y = layers[name]
             norm, layer, add = (f"{side} {part}{name}" for part in ("norm ", "", "add "))
             boxes |= {
-                norm: Box("norm", (stream + 0.8, y + 0.98), width=0.7),
+                norm: Box("norm", (stream + 0.8, y - 0.98), width=0.7),
                 layer: Box(text, (stream + 0.8, y), "weight", 0.7, 1.1),
                 add: Box("+", (stream, y), width=0.4),
             }
@@ -571,15 +572,15 @@ def decoder_only() -> Figure:
         boxes,
         [*arrows, Arrow("source", "t cross", "S D", via=1.28)],
         notes={
-            "a decoder block\nof the Transformer": (0.5, 0.72),
-            "a block\nof GPT": (2.1, 0.72),
-            "no source,\nno cross-\nattention": (2.42, -2.68),
+            "a decoder block\nof the Transformer": (0.5, -0.72),
+            "a block\nof GPT": (2.1, -0.72),
+            "no source,\nno cross-\nattention": (2.42, 2.68),
         },
         alt=(
-            "Diagram of two blocks, from the bottom upwards: a decoder block of the Transformer, "
+            "Diagram of two blocks, from top to bottom: a decoder block of the Transformer, "
             "with its norms before the layers, and a block of GPT. In both x (T by D) runs "
-            "straight up, and what the layers give is added to it, each after a norm. On the left "
-            "three layers: causal attention, cross-attention, which also takes the encoder's "
+            "straight down, and what the layers give is added to it, each after a norm. On the "
+            "left three layers: causal attention, cross-attention, which also takes the encoder's "
             "output (S by D), and feed-forward. On the right only causal attention and "
             "feed-forward, at the same heights; where cross-attention was, the drawing says: no "
             "source, no cross-attention."
@@ -590,18 +591,18 @@ def decoder_only() -> Figure:
 def generation() -> Figure:
     """Writing with a GPT: the newest token in, one token out, and a cache beside each block."""
     stream, beside = 0.0, 1.28
-    ways: dict[str, tuple[Box, str, str]] = {  # boxes from below, and what leaves each
+    ways: dict[str, tuple[Box, str, str]] = {  # boxes from above, and what leaves each
         "text": (Box("text so far", (stream, 0), "data"), "B 1", "newest"),
-        "embed": (Box("embed", (stream, -0.87), "weight"), "B 1 D", ""),
-        "block": (Box("block", (stream, -1.9), "weight", 0.7, 1.3), "B 1 D", ""),
-        "output": (Box("output layer", (stream, -2.93), "weight"), "B V", "logits"),
-        "adjust": (Box("temperature,\ntop-k, top-p", (stream, -3.9), rows=1.25), "B V", "logits"),
-        "draw": (Box("draw", (stream, -4.87)), "B", ""),
-        "next": (Box("next token", (stream, -5.74), "data"), "B 1", "append"),
+        "embed": (Box("embed", (stream, 0.87), "weight"), "B 1 D", ""),
+        "block": (Box("block", (stream, 1.9), "weight", 0.7, 1.3), "B 1 D", ""),
+        "output": (Box("output layer", (stream, 2.93), "weight"), "B V", "logits"),
+        "adjust": (Box("temperature,\ntop-k, top-p", (stream, 3.9), rows=1.25), "B V", "logits"),
+        "draw": (Box("draw", (stream, 4.87)), "B", ""),
+        "next": (Box("next token", (stream, 5.74), "data"), "B 1", "append"),
     }
     boxes = {name: box for name, (box, *_) in ways.items()} | {
-        "cache": Box("cache: keys\nand values", (beside, -1.9), "data", 0.9, 1.3),
-        "u": Box("$u$ in [0, 1)", (beside, -4.87), "data", 0.9),
+        "cache": Box("cache: keys\nand values", (beside, 1.9), "data", 0.9, 1.3),
+        "u": Box("$u$ in [0, 1)", (beside, 4.87), "data", 0.9),
     }
     return diagram(
         boxes,
@@ -614,12 +615,12 @@ def generation() -> Figure:
         ],
         repeat=[(r"$\times\,N$", ["block", "cache"])],
         notes={
-            "$T$ tokens; at first all\nof the prompt is new": (beside - 0.08, -0.2),
-            "for the last\ntoken alone": (beside, -2.93),
-            "greedy: take the\nlikeliest instead": (beside, -3.9),
+            "$T$ tokens; at first all\nof the prompt is new": (beside - 0.08, 0.2),
+            "for the last\ntoken alone": (beside, 2.93),
+            "greedy: take the\nlikeliest instead": (beside, 3.9),
         },
         alt=(
-            "Diagram of writing with a GPT, from the bottom upwards. Of the text so far (T tokens) "
+            "Diagram of writing with a GPT, from top to bottom. Of the text so far (T tokens) "
             "the newest goes in (B by 1); at first the whole prompt is new. It is embedded (B by 1 "
             "by D) and goes through N blocks. Beside each block stands its cache: the block hands "
             "it the keys and the values of the new token (each B by 1 by D) and gets those of all "
@@ -640,8 +641,8 @@ def kv_cache() -> Figure:
     words = "the cat sat on the mat".split()
     T, D, cell, gap, head, foot = len(words), 3, 20, 14, 48, 46
     now: dict[str, Any] = {"mfc": KINDS["op"].line, "mec": KINDS["op"].line}
-    kept: dict[str, Any] = {"mfc": "#b3bdc8", "mec": "#b3bdc8"}
-    none: dict[str, Any] = {"mfc": "none", "mec": "#b3bdc8"}
+    kept: dict[str, Any] = {"mfc": HATCH, "mec": HATCH}
+    none: dict[str, Any] = {"mfc": "none", "mec": HATCH}
     legend = {"computed now": now, "kept from before": kept, "not needed": none}
     old = {  # rows, in each table
         "without a cache: all again": {"Q": now, "K": now, "V": now, "weights": now},
@@ -712,19 +713,19 @@ def paths(n: int = 7, k: int = 3) -> Figure:
     with style():
         axes, top = page(width, height + MARGIN), float(MARGIN)
         for name, rows, steps, links, way in nets:
-            floor = top + head + rise * rows
+            words, floor = top + head, top + head + rise * rows
             axes.text(MARGIN, top + 10, name, size=TITLE, weight="bold", va="center")
             longest = f"longest way: {steps}"
             axes.text(width - MARGIN, top + 10, longest, size=TEXT, va="center", ha="right")
-            for colour, ends in [("#b3bdc8", links), (KINDS["weight"].line, way)]:
+            for colour, ends in [(HATCH, links), (KINDS["weight"].line, way)]:
                 for (j, low), (i, high) in ends:
                     x, y = [22 + MARGIN + step * c for c in (j, i)], [low, high]
                     thick = 0.9 if ends is links else 2.6
-                    axes.plot(x, [floor - rise * r for r in y], color=colour, lw=thick, zorder=1)
+                    axes.plot(x, [words + rise * r for r in y], color=colour, lw=thick, zorder=1)
             for row, i in product(range(rows + 1), range(n)):
                 look = KINDS["op" if row else "data"]
                 spot: Any = {"ms": 12, "mfc": look.fill, "mec": look.line, "mew": 1.3}
-                axes.plot(22 + MARGIN + step * i, floor - rise * row, "o", **spot, zorder=2)
+                axes.plot(22 + MARGIN + step * i, words + rise * row, "o", **spot, zorder=2)
             top = floor + 36
         return finish(
             axes,

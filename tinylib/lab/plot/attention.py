@@ -6,9 +6,9 @@ from itertools import product
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from tinylib.lab.plot.matrices import Panel, check_panel, draw_cell, draw_frame, widest
+from tinylib.lab.plot.matrices import Panel, check_panel, draw_cell, draw_frame, draw_key, widest
 from tinylib.lab.plot.style import (
-    CURVES,
+    INK,
     MARGIN,
     PAPER,
     PHONE,
@@ -38,13 +38,14 @@ def alignment(
     """Where each written word (row) has looked, with the right places framed.
 
     `gold[i]` holds the columns that row i should look at, none where nothing is right or wrong.
-    Without `gold` no cell is framed. White is weight 0, full colour 1, so two pictures compare.
+    Without `gold` no cell is framed. The scale is always 0 to 1, so two pictures compare.
     Entries outside [0, 1] (scores?), or a `gold` that does not fit the matrix, are a ValueError.
     """
     p = check_panel(weights, rows, cols, title)
     with_gold, missed = _compare_with_gold(p, gold)
     found = f"{with_gold - len(missed)} of {with_gold} rows"
-    keys = ["white is 0, full colour 1", *([f"gold, found in {found}"] if with_gold else [])]
+    keys = [f"gold, found in {found}"] if with_gold else []
+    masked = bool((p.matrix == 0).any())
 
     name, label, most = widest(rows, SMALL) + 10, widest(cols, SMALL) + 12, 30
     room = PHONE - 2 * MARGIN - name
@@ -55,7 +56,7 @@ def alignment(
     if cell < 15:
         raise ValueError(f"{len(cols)} columns are too many for one picture: pass a slice")
     over = max(0.75 * label - cell / 2, 0) if tilted else 0
-    key_width = max(text_width(key, SMALL) for key in keys) + 26
+    key_width = max([190 if masked else 100, *(text_width(key, SMALL) + 26 for key in keys)])
     left, top = MARGIN + name, MARGIN + 34 + (0.75 * label if tilted else 20)
     across = max(name + cell * len(cols) + over, text_width(title, TITLE) * 1.12, name + key_width)
     below = top + cell * len(rows)
@@ -65,16 +66,16 @@ def alignment(
         for i, row in enumerate(p.matrix.tolist()):
             for j, number in enumerate(row):
                 place = (left + j * cell, top + i * cell, cell, cell)
-                draw_cell(axes, place, number, 1, "")
+                draw_cell(axes, place, number, 1, "", "weight")
                 if gold and j in gold[i]:
                     _mark(axes, place)
         draw_frame(axes, p, (left, top, cell, cell), tilted)
-        axes.text(left, below + 20, keys[0], size=SMALL, color=SOFT)
+        draw_key(axes, (left, below + 18), "1", "weight", masked=masked)
         words = f"Heat map, {title}: how much each of {', '.join(rows)} looks at each of "
         words += f"{', '.join(cols)}."
         if with_gold:
             _mark(axes, (left, below + 29, 18, 18))
-            axes.text(left + 26, below + 43, keys[1], size=SMALL, color=SOFT)
+            axes.text(left + 26, below + 43, keys[0], size=SMALL, color=SOFT)
             words += f" The largest weight is in a gold cell in {found}."
         if missed:
             where = [f"{rows[i]} at {cols[j]}" for i, j in missed.items()]
@@ -132,10 +133,9 @@ def maps(
         raise ValueError(f"{H} maps of {len(cols)} columns do not fit: pass a slice")
     wide, tall = cell * len(cols), cell * len(rows)
     left, top, line = MARGIN + name, MARGIN + 62 + label, tall + 38
-    key = "white is 0, full colour 1" + (
-        f"; frames are gold, found out of {with_gold}" if gold else ""
-    )
-    across = max((wide + gap) * H - gap, text_width(key, SMALL) * 1.05 - name)
+    masked = bool((every == 0).any())
+    key = f"framed: gold, found out of {with_gold}" if gold else ""
+    across = max((wide + gap) * H - gap, (text_width(key, SMALL) * 1.05 if key else 0) + 200 - name)
     with style():
         axes = page(
             max(left + across, MARGIN + text_width(title, TITLE) * 1.12) + MARGIN,
@@ -150,7 +150,7 @@ def maps(
                 axes.text(left - 8, y - 8, f"layer {i}", size=SMALL, color=SOFT, ha="right")
             for t, s in product(range(len(rows)), range(len(cols))):
                 place = (x + s * cell, y + t * cell, cell, cell)
-                draw_cell(axes, place, float(every[i, h, t, s]), 1, "")
+                draw_cell(axes, place, float(every[i, h, t, s]), 1, "", "weight")
                 if gold and s in gold[t]:
                     _mark(axes, place, 0.7)
             axes.add_patch(Rectangle((x, y), wide, tall, fc="none", ec=SOFT, lw=0.75))
@@ -160,7 +160,9 @@ def maps(
             for s, word in enumerate(cols if i == 0 else ()):
                 foot = (x + (s + 0.5) * cell, y - 28)
                 axes.text(*foot, word, size=SMALL, rotation=90, ha="center", va="bottom")
-        axes.text(MARGIN, axes.get_ylim()[0] - MARGIN - 4, key, size=SMALL, color=SOFT)
+        low = axes.get_ylim()[0] - MARGIN - 8
+        draw_key(axes, (MARGIN, low), "1", "weight", masked=masked)
+        axes.text(MARGIN + 200, low, key, size=SMALL, color=SOFT, va="center_baseline")
         words = f"Heat maps, {title}: {L} layers of {H} heads, how much each of "
         words += f"{', '.join(rows)} looks at each of {', '.join(cols)}."
         if gold:
@@ -171,11 +173,12 @@ def maps(
 
 
 def _mark(axes: Axes, place: Sequence[Number], thin: Number = 1) -> None:
-    """A frame inside a cell, with white on both sides: it stands out from every shade."""
+    """A double frame inside a cell, with white between: it stands out from every shade."""
     x, y, width, height = place
     for inset, thick, colour in [
-        (2.6 * thin, 3.3 * thin, PAPER),
-        (1.8 * thin, 1.8 * thin, CURVES[1]),
+        (2.7 * thin, 4.4 * thin, PAPER),
+        (1.5 * thin, 1.1 * thin, INK),
+        (4.4 * thin, 1.1 * thin, INK),
     ]:
         size = (width - 2 * inset, height - 2 * inset)
         axes.add_patch(

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from tinylib.lab.plot.matrices import check_panel, widest
 from tinylib.lab.plot.style import (
+    COLOURS,
     CURVES,
     DASHES,
     GRID,
@@ -24,6 +25,7 @@ from tinylib.lab.plot.style import (
     Number,
     Values,
     brief,
+    curve_looks,
     finish,
     page,
     read_values,
@@ -63,8 +65,8 @@ def hands(
                 axes.add_patch(Circle((x, y), 23, fc="white", ec=SOFT, lw=0.9))
                 axes.plot([x, x], [y - 23, y - 18], color=SOFT, lw=1.4)  # twelve
                 tip = (x + 18 * sin(angle), y - 18 * cos(angle))
-                axes.plot(*zip((x, y), tip, strict=True), color=CURVES[0], lw=2.2)
-                axes.plot(*tip, "o", color=CURVES[0], ms=4.5)
+                axes.plot(*zip((x, y), tip, strict=True), color=COLOURS["position"], lw=2.2)
+                axes.plot(*tip, "o", color=COLOURS["position"], ms=4.5)
         pairs = zip(cols, p.matrix[0].tolist(), p.matrix[-1].tolist(), strict=True)
         described = "; ".join(f"{col} from {brief(a)} to {brief(b)}" for col, a, b in pairs)
         words = f"Hands of clocks, {title}: {len(rows)} rows, {', '.join(rows)}; {len(cols)} "
@@ -87,7 +89,7 @@ def lines(
     log: str = "",
     alt: str = "",
 ) -> Figure:
-    """Up to six curves over `x`, each named at its right end and with a dash and marker of its own.
+    """Up to eight curves over `x`, each named at its right end, in the colour of its name.
 
     `x` is the same for all, or {name: x} with one for each. `points` = (x, y, name) lie beneath
     them as dots; `levels` are named horizontal lines. `log` names the logarithmic axes: "x", "y" or
@@ -155,9 +157,9 @@ def lines(
         ends = dict(levels)
         for level in ends.values():
             axes.axhline(level, color=SOFT, lw=1.3, ls=(0, (1, 1.5)), zorder=1.8)
-        colours = dict.fromkeys(ends, SOFT)
-        for i, (name, y) in enumerate(read.items()):
-            marked = list(range(len(y) - 1, -1, -max(1, len(y) // 8)))
+        colours, looks = dict.fromkeys(ends, SOFT), curve_looks([*read])
+        for name, y in read.items():
+            i, marked = looks[name], list(range(len(y) - 1, -1, -max(1, len(y) // 8)))
             axes.plot(
                 along[name],
                 y,
@@ -231,10 +233,11 @@ def over_words(
             x, y = float(MARGIN), y + high + 38
         places.append((x + wide / 2, y))
         x += wide
+    colour = COLOURS["weight"] if "weight" in read else CURVES[0]
     looks: list[Any] = [
-        {"fc": CURVES[0], "ec": CURVES[0]},
-        {"fc": "none", "ec": CURVES[1]},
-        {"fc": "none", "ec": CURVES[2], "hatch": "////"},
+        {"fc": colour, "ec": colour},
+        {"fc": "none", "ec": INK},
+        {"fc": "none", "ec": SOFT, "hatch": "////"},
     ]
     with style():
         axes = page(PHONE, y + 66 + MARGIN)
@@ -307,8 +310,8 @@ def distributions(
     long, tall = step - 54, row * len(names) + 56
     looks: dict[str, Any] = {
         "before": {"fc": "none", "ec": SOFT},
-        "after": {"fc": CURVES[0], "ec": CURVES[0]},
-        "cut": {"fc": "none", "ec": CURVES[1], "hatch": "////"},
+        "after": {"fc": COLOURS["probability"], "ec": COLOURS["probability"]},
+        "cut": {"fc": "none", "ec": INK, "hatch": "////"},
     }
     described = []
     with style():
@@ -326,7 +329,7 @@ def distributions(
                 share = f"{100 * new:.0f} %" if new >= 0.005 or not old else "< 1 %"
                 look, ink, end = looks["before"], INK, x + long * max(old, new) / full + 5
                 if old and not new:
-                    share, look, ink = "cut", looks["cut"], CURVES[1]
+                    share, look, ink = "cut", looks["cut"], INK
                 bar = Rectangle((x, y + 5), long * new / full, row - 10, lw=0, **looks["after"])
                 axes.add_patch(bar)
                 axes.add_patch(Rectangle((x, y + 3), long * old / full, row - 6, lw=1.1, **look))

@@ -12,12 +12,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 from matplotlib.path import Path
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from tinylib.lab.plot.style import (
+    COLOURS,
+    INK,
     MARGIN,
     MAX_WIDTH,
     PAPER,
@@ -52,12 +55,30 @@ class Kind(NamedTuple):
         return rounded(at, radius, fc=self.fill, ec=self.line, zorder=2, lw=1.4, ls=self.dash)
 
 
+def _pale(colour: str) -> str:
+    """As much of the colour on the paper as a box has."""
+    paper, ink = to_rgb(PAPER), to_rgb(colour)
+    r, g, b = (0.86 * p + 0.14 * c for p, c in zip(paper, ink, strict=True))
+    return to_hex((r, g, b))
+
+
 KINDS = {
     "data": Kind("tensor", "#ffffff", SOFT, HEIGHT / 2),
-    "op": Kind("operation", "#e3edf8", "#3a6ea8", 6),
-    "weight": Kind("learned", "#fbe9d3", "#b26a1c", 0.1),
+    "op": Kind("operation", _pale("#5b6b80"), "#5b6b80", 6),
+    "weight": Kind("learned", _pale(COLOURS["learned"]), COLOURS["learned"], 0.1),
     "mask": Kind("optional", "#eef0f2", SOFT, 6, (0, (4, 3))),
-    "position": Kind("choose one", "#e0f0e8", "#2e7d57", HEIGHT / 2, (0, (2, 1.5))),
+    "position": Kind(
+        "choose one",
+        _pale(COLOURS["position"]),
+        COLOURS["position"],
+        HEIGHT / 2,
+        (0, (2, 1.5)),
+    ),
+}
+ROLES = {  # queries, keys and values have a colour each, wherever they flow
+    **dict.fromkeys(["$Q$", "query", "queries"], "query"),
+    **dict.fromkeys(["$K$", "keys"], "key"),
+    **dict.fromkeys(["$V$", "values"], "value"),
 }
 LETTER = r"\d*[BTSHDkvFV](/\d+)?"
 AXIS = rf"({LETTER}|\d+|\({LETTER}( {LETTER})+\))"  # as in T, 4D, D/2, 1, (H v)
@@ -66,8 +87,8 @@ AXIS = rf"({LETTER}|\d+|\({LETTER}( {LETTER})+\))"  # as in T, 4D, D/2, 1, (H v)
 class Box(NamedTuple):
     """A box of a drawing: `at` is (column, row) of its centre, `kind` one of KINDS.
 
-    It spans `rows` rows. Line ends after the text lift it, which leaves room for ports beneath. The
-    symbol of a mask has four rows, which see `sees` positions each.
+    It spans `rows` rows. Line ends before the text lower it, and those after it lift it, which
+    leaves room for ports. The symbol of a mask has four rows, which see `sees` positions each.
     """
 
     text: str
@@ -154,16 +175,16 @@ def diagram(
         for _, at in framed:
             axes.add_patch(rounded(at, 14, fc="none", ec=SOFT, lw=1.2, ls=(0, (2, 3))))
         for flow, way in zip(flows, ways, strict=True):
-            _draw_way(axes, way, flow)
+            _draw_way(axes, way, flow, _colour(boxes, flow))
         for name, box in boxes.items():
             _draw_box(axes, name, box)
         labels = [
-            _label(axes, _middle(way), flow.name, flow.shape)
+            _label(axes, _middle(way), flow.name, flow.shape, _colour(boxes, flow))
             for flow, way in zip(flows, ways, strict=True)
         ]
         for (title, at), (_, names) in zip(framed, repeat, strict=True):
             right = max(boxes[name].bounds.x1 for name in names)
-            labels.append(_label(axes, (right + SPACE - 40, at.y0), title))
+            labels.append(_label(axes, (right + SPACE - 40, at.y1), title))
         labels += [_remark(axes, at, note) for note, at in notes.items()]
         for flow, way in zip(flows, ways, strict=True):
             if flow.port:
@@ -240,7 +261,15 @@ def _middle(way: Way) -> tuple[Number, Number]:
     return (ax + bx) / 2, (ay + by) / 2
 
 
-def _draw_way(axes: Axes, way: Way, flow: Arrow) -> None:
+def _colour(boxes: Mapping[str, Box], flow: Arrow) -> str:
+    """That of what flows there, if it is queries, keys or values; else none of its own."""
+    role = next(
+        (ROLES[n] for n in (flow.name, flow.port, boxes[flow.source].text) if n in ROLES), ""
+    )
+    return COLOURS[role] if role else ""
+
+
+def _draw_way(axes: Axes, way: Way, flow: Arrow, own: str) -> None:
     points = np.array(way)
     path, codes = [points[0]], [Path.MOVETO]
     for before, corner, after in zip(points, points[1:], points[2:], strict=False):
@@ -249,7 +278,7 @@ def _draw_way(axes: Axes, way: Way, flow: Arrow) -> None:
         codes += [Path.LINETO, Path.CURVE3, Path.CURVE3]
     line = Path([*path, points[-1]], [*codes, Path.LINETO])
     size = "head_length=5,head_width=2.6"
-    colour, thick = (KINDS["weight"].line, 3.2) if flow.bold else (SOFT, 1.5)
+    colour, thick = own or (KINDS["op"].line if flow.bold else SOFT), 3.2 if flow.bold else 1.5
     style: Any = {"arrowstyle": f"{'<|-|>' if flow.both else '-|>'},{size}", "mutation_scale": 1.15}
     axes.add_patch(FancyArrowPatch(path=line, **style, color=colour, lw=thick))
 
@@ -258,16 +287,20 @@ def _draw_port(axes: Axes, way: Way, flow: Arrow) -> None:
     (ax, ay), (bx, by) = way[-2:]
     inside = (bx + 13 * np.sign(bx - ax), by + 13 * np.sign(by - ay))
     gid = f"port of {flow.target}"
-    axes.text(*inside, flow.port, ha="center", va="center", gid=gid, zorder=4)
+    ink = COLOURS[ROLES[flow.port]] if flow.port in ROLES else INK
+    axes.text(*inside, flow.port, ha="center", va="center", gid=gid, zorder=4, color=ink)
 
 
-def _label(axes: Axes, at: tuple[Number, Number], name: str, shape: str = "") -> Text:
+def _label(
+    axes: Axes, at: tuple[Number, Number], name: str, shape: str = "", colour: str = ""
+) -> Text:
     letters = r"$\mathtt{" + shape.replace(" ", r"\;") + "}$" if shape else ""
     text, pill = (
         f"{name}  {letters}".strip(),
         {"boxstyle": "round,pad=0.22", "fc": PAPER, "ec": "none"},
     )
-    return axes.text(*at, text, size=TEXT, ha="center", va="center", bbox=pill, zorder=3)
+    look: Any = {"color": colour or INK, "ha": "center", "va": "center", "zorder": 3}
+    return axes.text(*at, text, size=TEXT, bbox=pill, **look)
 
 
 def _remark(axes: Axes, at: tuple[Number, Number], note: str) -> Text:
@@ -281,7 +314,10 @@ def _remark_at(note: str, at: tuple[Number, Number]) -> Bbox:
 
 
 def _draw_box(axes: Axes, name: str, box: Box) -> None:
-    axes.add_patch(KINDS[box.kind].patch(box.bounds))
+    kind = KINDS[box.kind]
+    if box.text in ROLES:
+        kind = kind._replace(line=COLOURS[ROLES[box.text]])
+    axes.add_patch(kind.patch(box.bounds))
     x, y = box.centre
     if box.kind == "mask":  # its symbol: four rows, dark where they may look
         left, side, x = box.bounds.x0 + 12, 7, x + 16
@@ -293,8 +329,9 @@ def _draw_box(axes: Axes, name: str, box: Box) -> None:
             (left, y - 2 * side), 4 * side, 4 * side, fc="none", ec=SOFT, lw=0.8, zorder=3
         )
         axes.add_patch(whole)
-    text = box.text.rstrip("\n")
-    y -= 10 * (len(box.text) - len(text))
+    text = box.text.strip("\n")
+    y += 10 * (len(box.text) - len(box.text.lstrip("\n")))
+    y -= 10 * (len(box.text) - len(box.text.rstrip("\n")))
     axes.text(x, y, text, ha="center", va="center", size=TITLE, gid=name, zorder=4)
 
 

@@ -11,7 +11,9 @@ from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from tinylib.lab.plot.style import (
+    HATCH,
     MARGIN,
+    MASKED,
     MAX_WIDTH,
     PAPER,
     SMALL,
@@ -51,14 +53,17 @@ def heats(
     *,
     digits: int = 2,
     limit: Number | None = None,
+    shares: str = "weight",
     alt: str = "",
 ) -> Figure:
     """Heat maps of (matrix, rows, cols, title), side by side where they fit.
 
-    0 is white, positive goes to blue, negative to orange; full colour stands for `limit`, or else
-    for the largest entry of the panel. Every cell has its value written in it; where there are too
-    many columns for that, the colours remain. -inf is hatched. NaN, +inf, or labels that do not
-    fit the matrix are a ValueError.
+    A matrix whose rows are shares, which sum to 1, has the colour of attention weights, or of
+    `shares`, on a scale from 0 to 1; what is exactly 0 there is masked, and so hatched. In any
+    other matrix 0 is white, and what is above and below has a colour each; the strongest stands for
+    `limit`, or else for the largest entry of the panel. Every cell has its value written in it;
+    where there are too many columns for that, the colours remain. -inf is hatched. NaN, +inf, or
+    labels that do not fit the matrix are a ValueError.
     """
     drawn = [check_panel(*panel) for panel in panels]
     if not drawn:
@@ -75,13 +80,13 @@ def heats(
     tilted, written = label > cell, value <= cell
     cell = min(cell, max(value, 38)) if tilted else cell
     tall = 36 if written else cell
-    head, foot = 28 + (0.75 * label if tilted else 26), 0 if written else 26
+    head, foot = 28 + (0.75 * label if tilted else 26), 30
 
     places: list[tuple[Number, Number]] = []
     x = y = bottom = right = float(MARGIN)
     for p in drawn:  # from left to right, then on a new line
         width = name + cell * len(p.cols) + (max(0.75 * label - cell / 2, 0) if tilted else 0)
-        width = max(width, text_width(p.title, TITLE) * 1.12)
+        width = max(width, text_width(p.title, TITLE) * 1.12, name + 170)
         if x > MARGIN and x + width > MARGIN + room:
             x, y = MARGIN, bottom + gap
         places.append((x, y))
@@ -92,16 +97,18 @@ def heats(
         for p, text, (x, y) in zip(drawn, texts, places, strict=True):
             axes.text(x, y + 14, p.title, size=TITLE, weight="bold", va="center")
             finite = p.matrix[p.matrix.isfinite()].abs()
-            full = limit or (float(finite.max()) if len(finite) else 1.0)
+            role = shares if _are_shares(p.matrix) else ""
+            full = 1.0 if role else limit or (float(finite.max()) if len(finite) else 1.0)
             left, top = x + name, y + head
             for i, row in enumerate(p.matrix.tolist()):
                 for j, number in enumerate(row):
                     place = (left + j * cell, top + i * tall, cell, tall)
-                    draw_cell(axes, place, number, full, text[i][j] if written else "")
+                    draw_cell(axes, place, number, full, text[i][j] if written else "", role)
             draw_frame(axes, p, (left, top, cell, tall), tilted)
-            if not written:
-                key = f"white is 0, full colour {_number(full, digits)}"
-                axes.text(left, top + tall * len(p.rows) + 20, key, size=SMALL, color=SOFT)
+            masked = bool(((p.matrix == 0) & bool(role) | p.matrix.isinf()).any())
+            below = bool((p.matrix[p.matrix.isfinite()] < 0).any())
+            end = "1" if role else _number(full, digits)
+            draw_key(axes, (left, top + tall * len(p.rows) + 20), end, role, below, masked)
         return finish(axes, alt or " ".join(_describe(p, digits) for p in drawn))
 
 
@@ -117,12 +124,62 @@ def check_panel(values: Values, rows: Sequence[str], cols: Sequence[str], title:
     return Panel(matrix, rows, cols, title)
 
 
-def draw_cell(axes: Axes, place: Sequence[Number], number: Number, full: Number, text: str) -> None:
-    x, y, width, height = place
-    masked = isinf(number)
-    colour = "#e4e8ec" if masked else shade(number, full)
+def _are_shares(matrix: Tensor) -> bool:
+    """Whether the rows sum to 1, of numbers from 0 to 1, or to 0, where all is masked."""
+    sums = matrix.sum(-1)
+    whole = ((sums - 1).abs() < 1e-3) | (matrix == 0).all(-1)
+    return bool((matrix >= 0).all() and whole.all() and (matrix > 0).any())
+
+
+def draw_key(
+    axes: Axes,
+    at: tuple[Number, Number],
+    end: str,
+    role: str = "",
+    below: bool = False,
+    masked: bool = False,
+) -> None:
+    """What the colours say: a ramp from 0, or from as far below it, to `end`; and the hatch."""
+    x, y = at
+    look: Any = {"size": SMALL, "color": SOFT, "va": "center_baseline"}
+    first, last = (f"−{end}" if below else "0"), end
+    axes.text(x, y, first, **look)
+    x += text_width(first, SMALL) + 8
+    ramp = [[shade(t, 1, role) for t in np.linspace(-1 if below else 0, 1, 65)]]
+    axes.imshow(
+        np.array(ramp),
+        extent=(x, x + 64, y + 5, y - 5),
+        aspect="auto",
+        interpolation="nearest",
+        zorder=2,
+    )
+    axes.add_patch(Rectangle((x, y - 5), 64, 10, fc="none", ec=SOFT, lw=0.6, zorder=3))
+    axes.text(x + 71, y, last, **look)
     if masked:
-        axes.add_patch(Rectangle((x, y), width, height, fc=colour, ec="#bcc4cd", lw=0, hatch="///"))
+        x += 71 + text_width(last, SMALL) + 16
+        _hatch(axes, (x, y - 6, 18, 12))
+        axes.text(x + 25, y, "masked", **look)
+
+
+def _hatch(axes: Axes, place: Sequence[Number]) -> None:
+    x, y, *size = place
+    axes.add_patch(Rectangle((x, y), *size, fc=MASKED, ec=HATCH, lw=0, hatch="///"))
+
+
+def draw_cell(
+    axes: Axes,
+    place: Sequence[Number],
+    number: Number,
+    full: Number,
+    text: str,
+    role: str = "",
+) -> None:
+    x, y, width, height = place
+    masked = isinf(number) or (bool(role) and number == 0)
+    colour = MASKED if masked else shade(number, full, role)
+    text = "" if masked and not isinf(number) else text
+    if masked:
+        _hatch(axes, place)
     fill = "none" if masked else colour
     axes.add_patch(Rectangle((x, y), width, height, fc=fill, ec=PAPER, lw=1.2))
     ink = "black" if luminance(colour) > 0.179 else "white"  # contrast 4.5 or more on either side
@@ -182,9 +239,9 @@ def rasters(
     """Large matrices as small pictures on one scale of colours, up to three in a line.
 
     `x` holds a number for each column, `y` one for each row; only the ends are written. 0 is white,
-    positive goes to blue, negative to orange; full colour stands for `limit`, or else for the
-    largest entry of all. An entry that is not finite, or a matrix that is not as large as x and y
-    say, is a ValueError.
+    and what is above and below it has a colour each, or that of attention weights if all rows are
+    such; the strongest stands for `limit`, or else for the largest entry of all. An entry that is
+    not finite, or a matrix that is not as large as x and y say, is a ValueError.
     """
     if not matrices:
         raise ValueError("no matrix to draw: pass at least one, with its name")
@@ -207,10 +264,9 @@ def rasters(
         raise ValueError(f"{len(down)}×{len(right)} is too much for one picture: pass a slice")
     wide, tall = cell * len(right), cell * len(down)
     step = max(wide, *(text_width(name, SMALL) for name in (*read, x_name))) + gap
-    line, key = tall + 76, f"white is 0, full colour {brief(full)}"
-    if any(matrix.min() < 0 for matrix in read.values()):
-        key = f"white is 0, blue {brief(full)}, orange {brief(-full)}"
-    across = max(step * abreast - gap, text_width(key, SMALL))
+    role = "weight" if all(_are_shares(matrix) for matrix in read.values()) else ""
+    below = any(matrix.min() < 0 for matrix in read.values())
+    line, across = tall + 76, max(step * abreast - gap, 170)
     with style():
         axes = page(
             max(left + across, MARGIN + text_width(title, TITLE) * 1.12) + MARGIN,
@@ -220,7 +276,7 @@ def rasters(
         for i, (name, matrix) in enumerate(read.items()):
             x0, y0 = left + step * (i % abreast), MARGIN + 58 + line * (i // abreast)
             x1, y1 = x0 + wide, y0 + tall
-            colours = [[shade(number, full) for number in row] for row in matrix.tolist()]
+            colours = [[shade(number, full, role) for number in row] for row in matrix.tolist()]
             image: Any = {"extent": (x0, x1, y1, y0), "interpolation": "nearest", "zorder": 1}
             axes.imshow(np.array(colours), aspect="auto", **image)
             axes.add_patch(Rectangle((x0, y0), wide, tall, fc="none", ec=SOFT, lw=0.75))
@@ -233,7 +289,7 @@ def rasters(
                 axes.text(*middle, y_name, size=SMALL, rotation=90, ha="center", va="center")
                 for end, y_at, va in zip(tops, (y0, y1), ("top", "bottom"), strict=True):
                     axes.text(x0 - 6, y_at, end, size=SMALL, color=SOFT, ha="right", va=va)
-        axes.text(left, axes.get_ylim()[0] - MARGIN - 4, key, size=SMALL, color=SOFT)
+        draw_key(axes, (left, axes.get_ylim()[0] - MARGIN - 8), brief(full), role, below)
         described = []
         for name, matrix in read.items():
             i, j = divmod(int(matrix.argmax()), len(right))

@@ -236,33 +236,33 @@ comparison.style = `
 .scoring table { width: 100%; }
 .scoring caption { font-weight: 400; color: var(--soft); }
 .scoring caption b { font-weight: 600; color: var(--text); margin-right: 6px; }
-.scoring caption span { font-size: 13px; }
+.scoring caption span { font-size: var(--size-note); }
 .scoring sub, .stack sub { line-height: 0; }
 .scoring th, .scoring thead th { text-align: left; max-width: none; }
 .scoring thead th + th { text-align: right; }
 .scoring tbody > tr > * { vertical-align: middle; }
-.scoring td { text-align: right; font-size: 13.5px; padding: 1px 6px; height: 24px; }
-.scoring .bar { --tone: var(--above); width: 45%; border: solid var(--ground);
+.scoring td { text-align: right; font-size: var(--size-note); padding: 1px 6px; height: 24px; }
+.scoring .bar { --tone: var(--weight); width: 45%; border: solid var(--ground);
   border-width: 1px 0 1px 1px;
   background: linear-gradient(to right, color-mix(in oklab, var(--ground),
     var(--tone) 45%) calc(var(--tl-heat, 0) * 100%),
     transparent 0) no-repeat padding-box; }
-.scoring .slope { --tone: var(--under); }
+.scoring .slope { --tone: var(--soft); }
 .scoring .most th { color: var(--accent); font-weight: 650; }
 .scoring tfoot tr:first-child > * { border-top: 1px solid var(--line); }
 .scoring .out { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 6px;
-  margin: 2px 6px 0 0; font-size: 13.5px; }
+  margin: 2px 6px 0 0; font-size: var(--size-note); }
 .out b { font-weight: 400; font-variant-numeric: tabular-nums; margin-left: auto; }
-.out i { font-style: normal; font-size: 12.5px; color: var(--soft); }
+.out i { font-style: normal; font-size: var(--size-small); color: var(--soft); }
 .scored + .note { max-width: none; min-height: 3.2em; }
 @media (max-width: 600px) { /* side by side here too, and the slider of an entry next to them */
   .row.scored { flex-wrap: nowrap; gap: 3px; align-items: stretch; }
   .scoring { flex-basis: 0; padding: 5px 3px; }
   .scoring caption { white-space: normal; }
-  .scoring caption span { display: block; font-size: 11px; white-space: nowrap; }
-  .scoring th, .scoring td { font-size: 12px; white-space: normal; overflow: visible; }
-  .scoring thead th { font-size: 10.5px; }
-  .scoring .out { font-size: 12px; margin: 2px 1px 0; }
+  .scoring caption span { display: block; font-size: var(--size-small); white-space: nowrap; }
+  .scoring th, .scoring td { font-size: var(--size-small); white-space: normal; overflow: visible; }
+  .scoring thead th { font-size: var(--size-small); }
+  .scoring .out { font-size: var(--size-small); margin: 2px 1px 0; }
   .scoring thead th:first-child { font-size: 0; }
   .scoring td, .scoring tbody th, .scoring thead th, .scoring tfoot th { padding: 1px;
     letter-spacing: -.2px; }

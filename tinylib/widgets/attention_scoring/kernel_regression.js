@@ -1,6 +1,6 @@
 import { choice } from "../ui/controls.js";
 import { numberBox } from "../ui/knobs.js";
-import { h, listed, live, mark, short, tint, within, write } from "../ui/parts.js";
+import { h, listed, live, mark, shaded, short, tint, within, write } from "../ui/parts.js";
 import { drag, plane, through } from "../ui/plot.js";
 import { fillList } from "../ui/sentences.js";
 
@@ -419,62 +419,65 @@ function pointTable(widget) {
 
 plot.style = `${plane.style}
 .plot svg { cursor: crosshair; }
-.plot path.kernel { stroke: none; fill: color-mix(in oklab, transparent, var(--under) 26%); }
+.plot path.kernel { stroke: none; fill: color-mix(in oklab, transparent, var(--query) 22%); }
 .plot path.truth { stroke: var(--soft); stroke-width: 1.5; stroke-dasharray: 2 5; }
 .plot path.curve { stroke-width: 3; }
 .query-line { position: absolute; width: 28px; margin-left: -14px; height: 100%; cursor: ew-resize;
   touch-action: none; pointer-events: none; }
 .query-line::before { content: ""; position: absolute; left: 13px; top: 0; bottom: 0; width: 2px;
-  background: var(--under); }
+  background: var(--query); }
 .query-line span { position: absolute; top: -13px; left: 1px; width: 26px; height: 26px;
   border-radius: 13px; text-align: center;
-  line-height: 24px; font-size: 14px; font-style: italic; color: var(--text); pointer-events: auto;
-  background: color-mix(in oklab, var(--ground), var(--under) 40%);
-    border: 1.5px solid var(--under); }
+  line-height: 24px; font-size: var(--size-note); font-style: italic; color: var(--text);
+    pointer-events: auto;
+  background: color-mix(in oklab, var(--ground), var(--query) 30%);
+    border: 1.5px solid var(--query); }
 .query-line:focus-visible { outline: none; }
 .query-line:focus-visible span { outline: 2px solid var(--accent); outline-offset: 2px; }
 .answer { position: absolute; width: 13px; height: 13px; margin: -6.5px; transform: rotate(45deg);
-  background: var(--under); border: 2px solid var(--ground); pointer-events: none; }
+  background: var(--query); border: 2px solid var(--ground); pointer-events: none; }
 .points-layer { position: absolute; inset: 0; pointer-events: none; }
 .point { position: absolute; width: 28px; height: 28px; margin: -14px; border-radius: 50%;
   cursor: grab; touch-action: none; pointer-events: auto; display: grid; place-items: center; }
 .point:active { cursor: grabbing; }
-.dot { border-radius: 50%; border: 1.5px solid var(--above);
-  background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 100%)); }
+.dot { border-radius: 50%; border: 1.5px solid var(--weight);
+  ${shaded("weight")} }
 .away .dot { border-style: dotted; background: var(--ground); }
 .point.chosen .dot { box-shadow: 0 0 0 2px var(--ground), 0 0 0 3.5px var(--accent); }
-.point .number { position: absolute; bottom: 100%; margin-bottom: -6px; font-size: 11px;
+.point .number { position: absolute; bottom: 100%; margin-bottom: -6px;
+  font-size: var(--size-small);
   line-height: 1; color: var(--soft); text-shadow: 0 0 2px var(--ground), 0 0 2px var(--ground); }
 .point.below .number { bottom: auto; top: 100%; margin: -6px 0 0; }
 `;
 legend.style = `
 .legend { display: flex; flex-wrap: wrap; gap: 2px 16px; list-style: none; margin: 0; padding: 0;
-  font-size: 13px; color: var(--soft); }
+  font-size: var(--size-note); color: var(--soft); }
 .legend li { display: flex; gap: 7px; align-items: center; }
-.key { width: 20px; height: 0; border-top: 3px solid var(--above); border-radius: 2px; flex: none; }
+.key { width: 20px; height: 0; border-top: 3px solid var(--text); border-radius: 2px; flex: none; }
 .key.truth { border-top: 2px dotted var(--soft); }
 .key.kernel { height: 10px; border: 0;
-  background: color-mix(in oklab, var(--ground), var(--under) 35%); }
-.key.weight { width: 12px; height: 12px; border: 1.5px solid var(--above); border-radius: 50%;
-  background: color-mix(in oklab, var(--ground), var(--above) 60%); }
+  background: color-mix(in oklab, var(--ground), var(--query) 30%); }
+.key.weight { width: 12px; height: 12px; border: 1.5px solid var(--weight); border-radius: 50%;
+  background: color-mix(in oklab, var(--ground), var(--weight) 60%); }
 `;
 said.style = `
 .asked { display: flex; flex-wrap: wrap; gap: 4px 14px; align-items: baseline; }
 .says { flex: 1 1 260px; min-height: 3.2em; }
 `;
 pointTable.style = `
-.caption { margin: 0; font-size: 13.5px; color: var(--soft); }
+.caption { margin: 0; font-size: var(--size-note); color: var(--soft); }
 .caption b { font-weight: 600; color: var(--text); }
 .points { list-style: none; margin: 0 0 6px; padding: 0; display: grid; gap: 5px;
   grid-template-columns: repeat(auto-fill, minmax(98px, 1fr)); }
 .points li { display: grid; grid-template-columns: 1fr 1fr; border: 1px solid var(--line);
   border-radius: 8px; padding: 2px;
-  background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 65%)); }
+  ${shaded("weight")} }
 .points li.chosen { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
-.points input { min-width: 0; width: 100%; padding: 2px; text-align: right; font-size: 13.5px;
+.points input { color: inherit; min-width: 0; width: 100%; padding: 2px; text-align: right;
+  font-size: var(--size-note);
   font-variant-numeric: tabular-nums; }
-.points .of { font-size: 12px; padding: 0 5px 1px; }
-.points .share { font-size: 12px; text-align: right; padding: 0 5px 1px;
+.points .of { font-size: var(--size-small); padding: 0 5px 1px; }
+.points .share { font-size: var(--size-small); text-align: right; padding: 0 5px 1px;
   font-variant-numeric: tabular-nums; }
 `;
 

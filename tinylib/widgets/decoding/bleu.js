@@ -126,20 +126,21 @@ function totals() {
 
 ngramTable.style = `
 .ngrams { list-style: none; margin: 0; padding: 0; display: grid; gap: 12px; }
-.size { margin: 0 0 4px; font-size: 13.5px; display: flex; flex-wrap: wrap; gap: 0 10px;
+.size { margin: 0 0 4px; font-size: var(--size-note); display: flex; flex-wrap: wrap; gap: 0 10px;
   justify-content: space-between;
   border-bottom: 1px solid var(--line); padding-bottom: 3px; font-variant-numeric: tabular-nums; }
 .size b { font-weight: 600; }
 .grams { display: grid; grid-template-columns: 72px 1fr; gap: 6px; align-items: baseline;
   padding-top: 3px; }
-.of { color: var(--soft); font-size: 12.5px; }
+.of { color: var(--soft); font-size: var(--size-small); }
 .grams ul { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap; gap: 4px 5px;
   min-width: 0; }
-.grams li { border: 1px solid var(--above); border-radius: 6px; padding: 0 7px; font-size: 13.5px;
-  overflow-wrap: anywhere; background: color-mix(in oklab, var(--ground), var(--above) 20%); }
-.grams .hit::before { content: "✓ "; font-size: 11px; }
-.grams .miss { border: 1px dashed var(--under); background: none; }
-.grams .again::after { content: " used up"; font-size: 11px; color: var(--soft); }
+.grams li { border: 1px solid var(--text); border-radius: 6px; padding: 0 7px;
+  font-size: var(--size-note);
+  overflow-wrap: anywhere; background: color-mix(in oklab, var(--ground), var(--text) 8%); }
+.grams .hit::before { content: "✓ "; font-size: var(--size-small); }
+.grams .miss { border: 1px dashed var(--soft); background: none; }
+.grams .again::after { content: " used up"; font-size: var(--size-small); color: var(--soft); }
 .grams .none { border-color: transparent; background: none; color: var(--soft); padding-left: 0; }
 `;
 totals.style = `
@@ -148,8 +149,9 @@ totals.style = `
 .score { flex: 1 1 220px; border: 1px solid var(--line); border-radius: 8px; padding: 6px 12px 8px;
   min-width: 0; }
 .score p { margin: 0; }
-.score .sum { font-size: 14px; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
-.score b { font-size: 22px; font-weight: 600; font-variant-numeric: tabular-nums; }
+.score .sum { font-size: var(--size-note); font-variant-numeric: tabular-nums;
+  overflow-wrap: anywhere; }
+.score b { font-size: var(--size-text); font-weight: 600; font-variant-numeric: tabular-nums; }
 `;
 
 export default live("BLEU bench, live", (ui) => [

@@ -402,7 +402,7 @@ function heads(widget) {
     },
     draw({ canvas, fresh }, told, i) {
       if (!fresh(told)) return;
-      paint(canvas, told.looks(i), COLUMNS, { root: true });
+      paint(canvas, told.looks(i), COLUMNS, { ink: "weight", root: true });
       mark(canvas, "aria-label", `weights on ${told.S} characters`);
     },
   });
@@ -608,10 +608,11 @@ function depthOf(branches, i) {
 
 luck.style = `
 .luck { display: flex; flex-wrap: wrap; gap: 2px 10px; align-items: center; white-space: nowrap;
-  font-size: 13.5px; font-variant-numeric: tabular-nums; }
+  font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 `;
 writer.style = `
-.onward { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center; font-size: 13px;
+.onward { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center;
+  font-size: var(--size-note);
   color: var(--soft); font-variant-numeric: tabular-nums; }
 .main { min-width: 92px; font-weight: 600; border-color: var(--accent); min-height: 32px; }
 .main[hidden] { display: none; }
@@ -621,12 +622,12 @@ writer.style = `
 paces.style = `${plane.style}
 .pace-plot { max-width: 380px; }
 .pace-plot path { stroke-width: 3; }
-.pace-plot path.without { stroke: var(--under); }
+.pace-plot path.without { stroke: var(--vermilion); }
 .pace-plot .tick.x:nth-child(3) { transform: translate(-100%, 3px); }
-.pace { line-height: 1.4; font-size: 13.5px; }
+.pace { line-height: 1.4; font-size: var(--size-note); }
 .pace::before { content: ""; display: inline-block; width: 9px; height: 9px; border-radius: 50%;
-  margin-right: 7px; background: var(--above); }
-.pace.without::before { background: var(--under); }
+  margin-right: 7px; background: var(--blue); }
+.pace.without::before { background: var(--vermilion); }
 `;
 page.style = `${TEXT_STYLE}
 .page { min-height: 182px; }
@@ -635,14 +636,14 @@ page.style = `${TEXT_STYLE}
 .given { color: var(--soft); cursor: default; }
 .given .t { color: inherit; }
 .own { outline: none; }
-.t.from { box-shadow: inset 0 -2px var(--under); }
+.t.from { box-shadow: inset 0 -2px var(--accent); }
 `;
 heads.style = `${headMaps.style}
 .small .pixel-map { aspect-ratio: 2; }
 `;
 candidates.style = `${candidateList.style}
 .cut-mass { min-height: 3.2em; }
-.key { margin: 0; font-size: 12.5px; color: var(--soft); }
+.key { margin: 0; font-size: var(--size-small); color: var(--soft); }
 .key .bar { display: inline-block; width: 22px; height: 8px; vertical-align: baseline; }
 .nexts .taken button { border-color: var(--accent); }
 .cut .token { text-decoration: line-through; text-decoration-thickness: 1.5px; color: var(--soft); }
@@ -656,14 +657,15 @@ fall.style = `
 .strip { display: flex; height: 26px; border-radius: 4px; overflow: hidden;
   border: 1px solid var(--line); }
 .strip span { box-shadow: inset -1px 0 var(--ground);
-  background: color-mix(in oklab, var(--ground), var(--line) 50%); font-size: 12.5px;
+  background: color-mix(in oklab, var(--ground), var(--line) 50%); font-size: var(--size-small);
   line-height: 25px; text-align: center; overflow: hidden; flex: none; }
-.strip .hit { background: color-mix(in oklab, var(--ground), var(--above) 55%); font-weight: 650; }
+.strip .hit { background: color-mix(in oklab, var(--ground), var(--probability) 55%);
+  font-weight: 650; }
 .fell { min-height: 3.2em; }
 .u { position: absolute; top: 0; bottom: -2px; width: 2px; margin-left: -1px;
-  background: var(--under); }
+  background: var(--text); }
 .u::before { content: ""; position: absolute; left: -4px; border: 5px solid transparent;
-  border-top: 7px solid var(--under); border-bottom: 0; }
+  border-top: 7px solid var(--text); border-bottom: 0; }
 `;
 tree.style = `
 .column[hidden] { display: none; }
@@ -672,7 +674,8 @@ tree.style = `
 .branch { display: flex; flex-wrap: wrap; gap: 2px 10px;
   margin-left: min(calc(18px * var(--depth, 0)), 20%); }
 .branch .begins { flex: 1 1 180px; overflow-wrap: anywhere; }
-.branch .sum { color: var(--soft); font-size: 13px; font-variant-numeric: tabular-nums; }
+.branch .sum { color: var(--soft); font-size: var(--size-note); font-variant-numeric: tabular-nums;
+  }
 `;
 
 export default live("A GPT writes, live", (ui) => [

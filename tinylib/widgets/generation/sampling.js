@@ -302,7 +302,7 @@ function line(widget) {
   const says = h("p", { class: "note lands", role: "status" });
   const ground = h(
     "div",
-    { class: "ground" },
+    { class: "ground pointer" },
     h("div", { class: "bar", "data-output": "", "aria-hidden": "true" }, pieces, pin),
     range,
     h(
@@ -427,8 +427,7 @@ own.style = `
 .own[hidden] { display: none; }
 .logits { list-style: none; margin: 4px 0 0; padding: 0; display: grid;
   grid-template-columns: repeat(auto-fill, minmax(min(100%, 300px), 1fr)); gap: 4px 22px; }
-.logits .called { width: 144px; }
-.logits .called span { flex: 1; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.logits .called > :first-child { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 `;
 steps.style = `
 .chain { width: 100%; table-layout: fixed; border-collapse: separate; border-spacing: 0; }
@@ -436,53 +435,61 @@ steps.style = `
 .chain thead td { width: 82px; }
 .chain thead th { max-width: none; text-align: left; padding: 0 0 4px 10px; vertical-align: bottom;
   white-space: normal; }
-.chain thead b { display: block; font-size: 13.5px; font-weight: 600; color: var(--text); }
-.chain tbody th { font-size: 14px; color: var(--text); font-weight: 600; padding: 0 4px;
+.chain thead b { display: block; font-size: var(--size-note); font-weight: 600; color: var(--text);
+  }
+.chain tbody th { font-size: var(--size-note); color: var(--text); font-weight: 600; padding: 0 4px;
   max-width: none; }
-.chain .unseen th, .chain .others th { font-weight: 400; font-style: italic; font-size: 13px;
+.chain .unseen th, .chain .others th { font-weight: 400; font-style: italic;
+  font-size: var(--size-note);
   color: var(--soft); }
-.chain tbody td { position: relative; height: 24px; padding: 0 0 0 10px; font-size: 12.5px;
+.chain tbody td { position: relative; height: 24px; padding: 0 0 0 10px;
+  font-size: var(--size-small);
   white-space: nowrap; }
 .chain { --left: 10px; }
 .chain tbody td i { position: absolute; left: var(--left); top: 3px; bottom: 3px;
   width: calc((100% - var(--left)) * var(--length, 0)); min-width: 1px; border-radius: 2px;
-  background: color-mix(in oklab, var(--ground), var(--above) 50%); }
+  background: color-mix(in oklab, var(--ground), var(--probability) 50%); }
 .chain tbody td span { position: relative; padding-left: 4px; }
 .chain .cut i {
   background: repeating-linear-gradient(135deg, color-mix(in oklab, var(--ground),
-  var(--under) 55%) 0 4px, transparent 4px 7px);
-  border: 1px solid color-mix(in oklab, var(--ground), var(--under) 70%); }
+  var(--text) 40%) 0 4px, transparent 4px 7px);
+  border: 1px solid color-mix(in oklab, var(--ground), var(--text) 55%); }
 .chain .gone i { display: none; }
-.broken { --gap: transparent calc(100% - 22px), #000 0 calc(100% - 18px),
-  transparent 0 calc(100% - 15px), #000 0 calc(100% - 11px), transparent 0 calc(100% - 8px), #000 0;
-  mask-image: linear-gradient(105deg, #000 calc(100% - 25px), var(--gap)); }
+.broken { --ink: var(--text);
+  --gap: transparent calc(100% - 22px), var(--ink) 0 calc(100% - 18px),
+  transparent 0 calc(100% - 15px), var(--ink) 0 calc(100% - 11px), transparent 0 calc(100% - 8px),
+  var(--ink) 0;
+  mask-image: linear-gradient(105deg, var(--ink) calc(100% - 25px), var(--gap)); }
 .chain .others span { background: color-mix(in oklab, var(--ground) 72%, transparent);
   border-radius: 3px; }
-.broken-key { display: flex; gap: 8px; align-items: center; margin: 2px 0 0; font-size: 12.5px;
+.broken-key { display: flex; gap: 8px; align-items: center; margin: 2px 0 0;
+  font-size: var(--size-small);
   color: var(--soft); }
 .broken-key[hidden] { display: none; }
 .broken-key i { display: block; width: 44px; height: 14px; border-radius: 2px;
-  background: color-mix(in oklab, var(--ground), var(--above) 50%); }
+  background: color-mix(in oklab, var(--ground), var(--probability) 50%); }
 .chain .cut span { padding: 0 4px; background: var(--ground); border-radius: 3px; margin-left: 4px;
   }
 .chain .others i { opacity: .55; }
 .chain .hit th, .chain .hit td { background: color-mix(in oklab, var(--ground), var(--accent) 13%);
   }
 .chain tfoot th { text-align: left; white-space: nowrap; overflow: visible; max-width: none; }
-.chain tfoot td { padding: 1px 0 1px 14px; font-size: 13px; }
+.chain tfoot td { padding: 1px 0 1px 14px; font-size: var(--size-note); }
 .chain tfoot tr:first-child > * { border-top: 1px solid var(--line); padding-top: 4px; }
 .verdict { max-width: none; min-height: 1.45em; }
 @media (max-width: 600px) {
   .chain thead td { width: 60px; }
-  .chain thead th { padding-left: 2px; } .chain thead b { font-size: 12px; letter-spacing: -.2px;
+  .chain thead th { padding-left: 2px; } .chain thead b { font-size: var(--size-small);
+    letter-spacing: -.2px;
     } .chain thead span { display: none; }
-  .chain tbody td { padding-left: 4px; font-size: 11.5px; } .chain { --left: 4px; }
+  .chain tbody td { padding-left: 4px; font-size: var(--size-small); } .chain { --left: 4px; }
   .chain tbody td span { padding-left: 2px; }
   .chain .others td { white-space: normal; line-height: 1.15; padding-block: 3px;
     } .chain .others th { white-space: normal; line-height: 1.1; }
-  .chain tfoot th { white-space: normal; font-size: 11.5px; line-height: 1.2;
-    } .chain tfoot td { padding-left: 6px; font-size: 12px; }
-  .chain tbody th, .chain .unseen th, .chain .others th { font-size: 12.5px; padding: 0 2px 0 0; }
+  .chain tfoot th { white-space: normal; font-size: var(--size-small); line-height: 1.2;
+    } .chain tfoot td { padding-left: 6px; font-size: var(--size-small); }
+  .chain tbody th, .chain .unseen th, .chain .others th { font-size: var(--size-small);
+    padding: 0 2px 0 0; }
   .verdict { min-height: 4.4em; }
 }
 `;
@@ -491,54 +498,45 @@ line.style = `
 .bar { position: relative; height: 34px; border: 1px solid var(--line); border-radius: 4px; }
 .pieces { position: absolute; inset: 0; overflow: hidden; border-radius: 3px; }
 .pieces span { position: absolute; top: 0; bottom: 0; overflow: hidden; text-align: center;
-  line-height: 32px; font-size: 13px; white-space: nowrap; }
-.pieces .even { background: color-mix(in oklab, var(--ground), var(--above) 32%); }
-.pieces .odd { background: color-mix(in oklab, var(--ground), var(--above) 16%); }
-.pieces .hit { background: color-mix(in oklab, var(--ground), var(--under) 52%); font-weight: 650; }
+  line-height: 32px; font-size: var(--size-note); white-space: nowrap; }
+.pieces .even { background: color-mix(in oklab, var(--ground), var(--probability) 32%); }
+.pieces .odd { background: color-mix(in oklab, var(--ground), var(--probability) 16%); }
+.pieces .hit { background: color-mix(in oklab, var(--ground), var(--accent) 40%); font-weight: 650;
+  }
 .pin { position: absolute; top: -4px; bottom: -8px; width: 2px; margin-left: -1px;
   background: var(--text); pointer-events: none; }
-.ground input[type=range] { position: absolute; left: -12px; top: 0; width: calc(100% + 24px);
-  height: 60px; margin: 0; appearance: none; background: none; cursor: ew-resize;
-  touch-action: pan-y; }
-.ground input[type=range]::-webkit-slider-runnable-track { background: none; height: 60px; }
-.ground input[type=range]::-moz-range-track { background: none; height: 60px; }
-.ground input[type=range]::-webkit-slider-thumb { appearance: none; width: 24px; height: 60px;
-  border: 0; background: none;
-  background: radial-gradient(circle at 50% 46px, var(--text) 0 6.5px, transparent 7.5px); }
-.ground input[type=range]::-moz-range-thumb { width: 24px; height: 60px; border: 0;
-  border-radius: 0;
-  background: radial-gradient(circle at 50% 46px, var(--text) 0 6.5px, transparent 7.5px); }
-.ground input[type=range]:focus-visible { outline: 2px solid var(--accent); outline-offset: 0;
-  border-radius: 6px; }
-.ground .ends { display: flex; justify-content: space-between; margin: 24px 0 0; font-size: 12px;
+.ground .ends { display: flex; justify-content: space-between; margin: 24px 0 0;
+  font-size: var(--size-small);
   color: var(--soft); font-variant-numeric: tabular-nums; }
 .typed { display: flex; flex-wrap: wrap; gap: 4px 8px; align-items: baseline; margin-top: 4px;
-  font-size: 14px; }
+  font-size: var(--size-note); }
 .typed > [data-output] { flex: 1 1 260px; }
 .lands { margin: 0; max-width: none; min-height: 2.9em; }
 `;
 draws.style = `
 .block > button { margin-bottom: 6px; }
 .draws { width: 100%; table-layout: fixed; }
-.draws caption { font-weight: 400; font-size: 13px; color: var(--soft); white-space: normal; }
+.draws caption { font-weight: 400; font-size: var(--size-note); color: var(--soft);
+  white-space: normal; }
 .draws thead td:first-child { width: 82px; }
 .draws thead th { width: 64px; max-width: none; text-align: right; padding: 0; }
-.draws tbody th { font-size: 14px; color: var(--text); font-weight: 600; padding: 0 4px;
+.draws tbody th { font-size: var(--size-note); color: var(--text); font-weight: 600; padding: 0 4px;
   max-width: none; }
-.draws .unseen th { font-weight: 400; font-style: italic; font-size: 13px; color: var(--soft); }
-.draws td { padding: 2px 0; font-size: 13px; text-align: right; }
+.draws .unseen th { font-weight: 400; font-style: italic; font-size: var(--size-note);
+  color: var(--soft); }
+.draws td { padding: 2px 0; font-size: var(--size-note); text-align: right; }
 .draws .track { padding-left: 10px; }
 .track span { position: relative; display: block; height: 16px; margin-right: 2px;
   border-radius: 3px; background: color-mix(in oklab, var(--ground), var(--line) 34%); }
 .track i { display: block; height: 100%; border-radius: 3px;
-  background: color-mix(in oklab, var(--ground), var(--above) 60%); }
+  background: color-mix(in oklab, var(--ground), var(--probability) 60%); }
 .track b { position: absolute; top: -2px; bottom: -2px; width: 3px; margin-left: -1.5px;
   border-radius: 1px; background: var(--text); box-shadow: 0 0 0 1px var(--ground); }
 @media (max-width: 600px) {
   .draws thead td:first-child { width: 62px; }
   .draws thead th { width: 66px; } .draws thead th:nth-child(3) { width: 44px; }
   .draws .track { padding-left: 4px; }
-  .draws tbody th, .draws .unseen th { font-size: 12.5px; padding: 0 2px 0 0; }
+  .draws tbody th, .draws .unseen th { font-size: var(--size-small); padding: 0 2px 0 0; }
 }
 `;
 

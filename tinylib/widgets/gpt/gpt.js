@@ -6,7 +6,6 @@ import {
   h,
   live,
   mark,
-  powerOfTen,
   readOnce,
   results,
   short,
@@ -128,7 +127,7 @@ function candidates(widget) {
     const id = list.children[place].token;
     typeset(
       detail,
-      `${called(vocabulary[id])}: p = ${powerOfTen(shares(N - 1)[id].toPrecision(4))}, logit ` +
+      `${called(vocabulary[id])}: p = ${percentOf(shares(N - 1)[id])}, logit ` +
         `${signed(logits(N - 1)[id])}`,
     );
   };
@@ -328,7 +327,7 @@ function surpriseAt(told, t) {
   );
   return (
     `${called(names[t])}${before ? ` after “${before}”` : " at the start"}: p = ` +
-    `${powerOfTen(shares(t - 1)[ids[t]].toPrecision(3))}, −ln p = ${nats(told.surprise(t))}. ` +
+    `${percentOf(shares(t - 1)[ids[t]])}, −ln p = ${nats(told.surprise(t))}. ` +
     `Likeliest there: ${best.join(", ")}.`
   );
 }
@@ -446,7 +445,7 @@ function heads(widget) {
       const { N } = told;
       markRow(lookedAt(widget, told), N, N);
       if (!fresh(told.ids)) return;
-      paint(canvas, told.map(i), N, { root: true });
+      paint(canvas, told.map(i), N, { ink: "weight", root: true });
       mark(canvas, "aria-label", `weights, ${N} by ${N}`);
     },
     reset() {
@@ -456,22 +455,23 @@ function heads(widget) {
 }
 
 candidates.style = `${candidateList.style}
-.detail { min-height: 1.6em; padding-left: 6px; font-size: 13px; }
+.detail { min-height: 1.6em; padding-left: 6px; font-size: var(--size-note); }
 .answer:empty { display: none; }
 `;
 writer.style = `
-.onward { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center; font-size: 13px;
+.onward { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center;
+  font-size: var(--size-note);
   color: var(--soft); }
 .told:empty { display: none; }
 `;
 surprises.style = `${TEXT_STYLE}
 .surprise .t {
-  background: color-mix(in oklab, var(--ground), var(--under) calc(var(--tl-heat, 0) * 55%)); }
-.scale { display: flex; gap: 8px; align-items: center; margin: 0; font-size: 12.5px;
+  background: color-mix(in oklab, var(--ground), var(--negative) calc(var(--tl-heat, 0) * 55%)); }
+.scale { display: flex; gap: 8px; align-items: center; margin: 0; font-size: var(--size-small);
   color: var(--soft); }
 .ramp { width: 90px; height: 10px; border-radius: 3px;
   background: linear-gradient(to right in oklab, var(--ground), color-mix(in oklab, var(--ground),
-  var(--under) 55%)); border: 1px solid var(--line); }
+  var(--negative) 55%)); border: 1px solid var(--line); }
 .at.note { min-height: 4.8em; }
 `;
 heads.style = headMaps.style;

@@ -316,27 +316,25 @@ function bothWays(widget) {
 }
 
 wordCosts.style = `
-.given { margin: 0 0 6px; font-size: 13.5px; color: var(--soft); }
+.given { margin: 0 0 6px; font-size: var(--size-note); color: var(--soft); }
 .given b { color: var(--text); font-weight: 600; }
 .costs { list-style: none; margin: 0; padding: 0; display: grid; gap: 6px;
   font-variant-numeric: tabular-nums; }
 .costs li { display: grid; grid-template-columns: minmax(0, 1.5fr) minmax(120px, 1fr) 62px;
   gap: 4px 14px; align-items: center; }
-.costs .called { width: 160px; }
-.costs .called span { flex: 1; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.costs .called > :first-child { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .costs .bar { height: 14px; border-radius: 3px; overflow: hidden;
   background: color-mix(in oklab, var(--ground), var(--line) 38%); }
-.costs .bar i { display: block; height: 100%; min-width: 1px; background: var(--above);
+.costs .bar i { display: block; height: 100%; min-width: 1px; background: var(--probability);
   border-radius: 3px; }
 .costs .endless i {
-  background: repeating-linear-gradient(135deg, var(--under) 0 7px, color-mix(in oklab,
-  var(--ground), var(--under) 55%) 7px 12px); }
+  background: repeating-linear-gradient(135deg, var(--error) 0 7px, color-mix(in oklab,
+  var(--ground), var(--error) 55%) 7px 12px); }
 .nll { text-align: right; font-weight: 600; }
 @media (max-width: 600px) {
   .costs { gap: 12px; }
   .costs li { grid-template-columns: minmax(0, 1fr) 58px; align-items: start; }
   .costs .knob { grid-area: 1 / 1; } .costs .nll { grid-area: 1 / 2; }
-  .costs .called { width: 100%; justify-content: space-between; }
   .costs .bar { grid-column: 1 / -1; }
 }
 `;
@@ -344,23 +342,24 @@ totals.style = `
 .totals { display: grid; grid-template-columns: repeat(3, minmax(0, 1fr)); gap: 8px 12px;
   margin-bottom: 8px; }
 .totals div { border: 1px solid var(--line); border-radius: 8px; padding: 6px 12px 7px;
-  display: grid; font-size: 13px; }
+  display: grid; font-size: var(--size-note); }
 .totals div:nth-child(2) { border-color: var(--accent); box-shadow: inset 0 0 0 .5px var(--accent);
   }
-.totals b { font-size: 21px; line-height: 1.25; font-weight: 650;
+.totals b { font-size: var(--size-text); line-height: 1.25; font-weight: 650;
   font-variant-numeric: tabular-nums; }
-.totals .formula { color: var(--soft); font-size: 12.5px; }
+.totals .formula { color: var(--soft); font-size: var(--size-small); }
 .verdict { max-width: none; min-height: 3.2em; }
-.verdict[data-verdict=endless] { border-left: 3px solid var(--under); padding-left: 10px; }
+.verdict[data-verdict=endless] { border-left: 3px solid var(--error); padding-left: 10px; }
 @media (max-width: 600px) { .totals { gap: 6px; } .totals div { padding: 5px 8px;
-  } .totals b { font-size: 17px; } .totals span { font-size: 12px; } }
+  } .totals b { font-size: var(--size-text); } .totals span { font-size: var(--size-small); } }
 `;
 costCurve.style = `${plane.style}
 .cost-plot { user-select: none; }
 .points { position: absolute; inset: 0; }
 .point { position: absolute; width: 0; height: 0; cursor: ew-resize; }
-.beyond .dot { --tone: var(--under); }
-.name { position: absolute; left: 11px; bottom: 3px; white-space: nowrap; font-size: 13px;
+.beyond .dot { --tone: var(--error); }
+.name { position: absolute; left: 11px; bottom: 3px; white-space: nowrap;
+  font-size: var(--size-note);
   font-weight: 600; max-width: 220px; overflow: hidden; text-overflow: ellipsis; }
 .beyond .name { bottom: auto; top: -9px; left: 14px; }
 .late .name { left: auto; right: 2px; bottom: 9px; }
@@ -369,23 +368,24 @@ costCurve.style = `${plane.style}
 bothWays.style = `
 .second { border-top: 1px solid var(--line); padding-top: 12px; }
 .second p { margin: 0 0 4px; }
-.second h3 { margin: 0 0 4px; font-size: 15px; font-weight: 650; }
+.second h3 { margin: 0 0 4px; font-size: var(--size-text); font-weight: 650; }
 .cards { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 12px; }
 .card { border: 1px solid var(--line); border-radius: 8px; padding: 7px 12px 8px; display: grid;
   border-left: 4px solid var(--tone); }
-.card code { font-size: 13.5px; overflow-wrap: anywhere; }
-.card b { font-size: 21px; line-height: 1.35; font-weight: 650; font-variant-numeric: tabular-nums;
+.card code { font-size: var(--size-note); overflow-wrap: anywhere; }
+.card b { font-size: var(--size-text); line-height: 1.35; font-weight: 650;
+  font-variant-numeric: tabular-nums;
   }
-.card span { font-size: 12.5px; color: var(--soft); font-variant-numeric: tabular-nums; }
-.naive { --tone: var(--under); } .stable { --tone: var(--above); }
-.card.endless { background: color-mix(in oklab, var(--ground), var(--under) 14%); }
+.card span { font-size: var(--size-small); color: var(--soft); font-variant-numeric: tabular-nums; }
+.naive { --tone: var(--vermilion); } .stable { --tone: var(--blue); }
+.card.endless { background: color-mix(in oklab, var(--ground), var(--error) 14%); }
 .logit-plot path.naive { stroke-width: 2; }
 .logit-plot path.stable { stroke-width: 6;
-  stroke: color-mix(in oklab, var(--ground), var(--above) 55%); }
-.logit-plot path.gone { stroke: none; fill: color-mix(in oklab, var(--ground), var(--under) 18%); }
+  stroke: color-mix(in oklab, var(--ground), var(--blue) 55%); }
+.logit-plot path.gone { stroke: none; fill: color-mix(in oklab, var(--ground), var(--error) 18%); }
 .lost { position: absolute; left: 0; top: 5px; padding-left: 6px; color: var(--text);
   line-height: 1.25; }
-@media (max-width: 600px) { .card { padding: 6px 8px; } .card code { font-size: 12px;
+@media (max-width: 600px) { .card { padding: 6px 8px; } .card code { font-size: var(--size-small);
   } .lost { display: none; } }
 `;
 

@@ -361,18 +361,19 @@ function abilities(widget) {
 }
 
 timeSlider.style = `
+.time .knob { --number: 8.5em; }
 .line { display: flex; flex-wrap: wrap; gap: 4px 12px; align-items: center;
   justify-content: space-between; }
 .time b { flex: 1; }
 .stops { position: relative; height: 28px; margin: 0 8px; } /* half a thumb */
 .stops button { position: absolute; transform: translateX(-50%); border: 0; padding: 0;
-  font-size: 12.5px; color: var(--soft); font-variant-numeric: tabular-nums; }
+  font-size: var(--size-small); color: var(--soft); font-variant-numeric: tabular-nums; }
 .stops button:first-child { transform: translateX(-8px); text-align: left;
   } .stops button:last-child { transform: translateX(calc(8px - 100%)); text-align: right; }
 .stops .chosen { color: var(--accent); font-weight: 650; }
 .play { min-width: 66px; }
 .play[hidden] { display: none; }
-@media (max-width: 600px) { .stops button { font-size: 10px; letter-spacing: -.4px;
+@media (max-width: 600px) { .stops button { font-size: var(--size-small); letter-spacing: -.4px;
   } .stops button:nth-child(even):not(.chosen, :last-child),
   .stops button:nth-last-child(2):not(.chosen), .stops .chosen + button,
   .stops button:has(+ .chosen) { visibility: hidden; } }
@@ -380,10 +381,10 @@ timeSlider.style = `
 continuation.style = `
 textarea.line { min-height: 62px !important; }
 .drawn { display: flex; gap: 10px; align-items: center; }
-.luck { color: var(--soft); font-size: 13px; font-variant-numeric: tabular-nums; }
+.luck { color: var(--soft); font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 .page-of { margin: 0; padding: 10px 14px; min-height: 11.5em; border: 1px solid var(--line);
   border-radius: 8px; white-space: pre-wrap;
-  overflow-wrap: anywhere; font: 15px/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace;
+  overflow-wrap: anywhere; font: var(--size-text)/1.5 var(--mono);
   background: color-mix(in oklab, var(--ground), var(--line) 14%); }
 .page-of .given { color: var(--soft); }
 .page-of .own { color: var(--text); }
@@ -392,37 +393,40 @@ nextCharacters.style = `
 .next-table { width: 100%; table-layout: fixed; }
 .next-table caption { white-space: normal; }
 .next-table th { max-width: none; }
-.next-table thead th { text-align: left; font-size: 12.5px; line-height: 1.25; white-space: normal;
+.next-table thead th { text-align: left; font-size: var(--size-small); line-height: 1.25;
+  white-space: normal;
   vertical-align: bottom; padding: 2px 10px 4px 0; }
 .next-table tr > :first-child { width: 76px; }
-.next-table tbody th { color: var(--text); font-weight: 600; font-size: 13.5px; padding-right: 10px;
+.next-table tbody th { color: var(--text); font-weight: 600; font-size: var(--size-note);
+  padding-right: 10px;
   }
 .next-table td { padding: 1px 10px 1px 0; }
 .next-table td .bar { display: inline-block; vertical-align: middle; width: calc(100% - 44px);
   height: 12px; }
 .next-table td i { display: block; height: 100%; min-width: 1px; border-radius: 2px;
   background: var(--tone); }
-.next-table .share { display: inline-block; width: 40px; text-align: right; font-size: 12.5px; }
-.model { --tone: var(--above); } .pair { --tone: var(--under);
-  } .single { --tone: color-mix(in oklab, var(--ground), var(--under) 55%); }
-.shared td { font-weight: 600; font-size: 13.5px; text-align: right; padding-top: 5px;
+.next-table .share { display: inline-block; width: 40px; text-align: right;
+  font-size: var(--size-small); }
+.model { --tone: var(--blue); } .pair { --tone: var(--vermilion);
+  } .single { --tone: var(--olive); }
+.shared td { font-weight: 600; font-size: var(--size-note); text-align: right; padding-top: 5px;
   padding-right: 14px; }
 .next-table .shared th { white-space: normal; line-height: 1.2; text-align: left; padding-top: 5px;
   overflow: visible; }
 @media (max-width: 600px) {
-  .next-table .shared th { font-size: 11.5px; padding-right: 0; }
+  .next-table .shared th { font-size: var(--size-small); padding-right: 0; }
   .next-table tr > :first-child { width: 58px; }
   .next-table td { padding-right: 6px; } .next-table thead th { padding-right: 6px;
-    font-size: 11.5px; }
+    font-size: var(--size-small); }
   .next-table td .bar { width: calc(100% - 34px); } .next-table .share { width: 32px;
-    font-size: 11.5px; }
+    font-size: var(--size-small); }
 }
 `;
 lossCurve.style = `${plane.style}
 .plane:is(.loss-plot, .spark) svg { overflow: visible; }
-.rule.level { --tone: var(--under); }
+.rule.level { --tone: var(--vermilion); }
 .moment { z-index: 1; }
-.moment b { position: absolute; right: 15px; top: 2px; font-size: 13px;
+.moment b { position: absolute; right: 15px; top: 2px; font-size: var(--size-note);
   font-variant-numeric: tabular-nums; padding: 0 3px; border-radius: 4px;
   background: color-mix(in oklab, var(--ground) 75%, transparent); }
 .says { max-width: none; min-height: 1.6em; }
@@ -432,8 +436,9 @@ abilities.style = `
 .abilities { list-style: none; margin: 4px 0 0; padding: 0; display: grid; gap: 12px; }
 .abilities li { display: grid; grid-template-columns: minmax(0, 1.25fr) minmax(120px, 1fr) 58px;
   gap: 4px 18px; align-items: center; }
-.abilities .what b { font-weight: 600; font-size: 14px; display: block; }
-.abilities .about { color: var(--soft); font-size: 12.5px; line-height: 1.35; display: block; }
+.abilities .what b { font-weight: 600; font-size: var(--size-note); display: block; }
+.abilities .about { color: var(--soft); font-size: var(--size-small); line-height: 1.35;
+  display: block; }
 .plane.spark { margin: 4px 6px; }
 .spark svg { border: 0; }
 .abilities .value { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }

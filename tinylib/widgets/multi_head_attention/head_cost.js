@@ -284,25 +284,26 @@ function memory() {
 parameterCount.style = `
 .block p { margin: 0; font-variant-numeric: tabular-nums; }
 .block .letters { font-style: italic; }
-.block .filled { color: var(--soft); font-size: 13.5px; }
+.block .filled { color: var(--soft); font-size: var(--size-note); }
 .block .sum { margin-top: 2px; }
-.sum .count { font-size: 19px; font-weight: 650; color: var(--accent); }
+.sum .count { font-size: var(--size-text); font-weight: 650; color: var(--accent); }
 .matrices { list-style: none; display: grid;
   grid-template-columns: repeat(auto-fit, minmax(148px, 1fr)); gap: 4px 12px;
-  margin: 6px 0 0; padding: 0; font-size: 13px; font-variant-numeric: tabular-nums; }
+  margin: 6px 0 0; padding: 0; font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 .matrices li { display: flex; flex-wrap: wrap; gap: 0 6px; align-items: baseline; }
-.matrices sub { line-height: 0; font-size: 11px; }
+.matrices sub { line-height: 0; font-size: var(--size-small); }
 .matrices .soft { color: var(--soft); }
 .matrices b { font-weight: 550; }
 .block .cut { position: static; margin: 0 0 6px; }
 `;
 operations.style = `
-.steps { list-style: none; margin: 0; padding: 0; display: grid; gap: 8px; font-size: 13.5px;
+.steps { list-style: none; margin: 0; padding: 0; display: grid; gap: 8px;
+  font-size: var(--size-note);
   font-variant-numeric: tabular-nums; }
 .steps li { display: grid; grid-template-columns: 66px 1fr auto 62px; gap: 0 10px;
   align-items: baseline; }
 .steps b { font-weight: 600; }
-.steps .what, .steps .formula { color: var(--soft); font-size: 12.5px; }
+.steps .what, .steps .formula { color: var(--soft); font-size: var(--size-small); }
 .steps .share { text-align: right; }
 .steps .bar { grid-column: 1 / -1; height: 9px; border-radius: 2px; overflow: hidden;
   background: color-mix(in oklab, var(--ground), var(--line) 45%); }
@@ -310,8 +311,10 @@ operations.style = `
 .steps .formula { grid-column: 1 / -1; }
 @media (max-width: 600px) { .steps .what { grid-column: 1 / -1; grid-row: 3;
   } .steps .count { grid-column: 3; } }
-.project { --tone: var(--above); } .merge { --tone: var(--pale-above); }
-.compare { --tone: var(--under); } .mix { --tone: var(--pale-under); }
+.project { --tone: var(--learned); }
+.merge { --tone: color-mix(in oklab, var(--ground), var(--learned) 50%); }
+.compare { --tone: var(--weight); }
+.mix { --tone: color-mix(in oklab, var(--ground), var(--weight) 50%); }
 `;
 shareChart.style = `${plane.style}
 .chart svg { cursor: ew-resize; }

@@ -2,7 +2,6 @@ import { wordsOf } from "../page/inputs.js";
 import { nested, places } from "../page/lookup.js";
 import { action, offers } from "../ui/controls.js";
 import { numberBox } from "../ui/knobs.js";
-import { HEAD_INKS } from "../ui/look.js";
 import {
   h,
   listed,
@@ -201,7 +200,7 @@ function arcs(told, from, middles) {
       });
       if (s === most && share >= LABELLED) label = [(x + to) / 2, foot - rise];
     }
-    return { head, drawn, label, kind: `arc q${q}${on ? "" : " off"}${asked ? "" : " idle"}` };
+    return { head, drawn, label, kind: `arc h${head}${on ? "" : " off"}${asked ? "" : " idle"}` };
   });
 }
 
@@ -306,7 +305,7 @@ function lane(widget, question, q) {
   const [score, bar] = [h("span", { class: "score" }), h("span", { class: "full" })];
   const row = h(
     "tr",
-    { class: `lane q${q}` },
+    { class: `lane h${head}` },
     h(
       "th",
       { scope: "row" },
@@ -446,7 +445,6 @@ function stage(widget) {
   };
 }
 stage.style = `
-${HEAD_INKS.map((rgb, q) => `.q${q} { --own: rgb(${rgb}); }`).join(" ")}
 .sr { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
   white-space: nowrap; }
 .stage { --side: 138px; scroll-padding-left: var(--side); }
@@ -455,17 +453,19 @@ ${HEAD_INKS.map((rgb, q) => `.q${q} { --own: rgb(${rgb}); }`).join(" ")}
 .lanes col:first-child { width: var(--side); }
 .lanes tr > :first-child { position: sticky; left: 0; z-index: 2; background: var(--ground);
   text-align: left; white-space: normal; max-width: none; padding: 0 8px 0 0; overflow: hidden; }
-.lanes thead tr > :first-child { font-size: 13px; line-height: 1.4; vertical-align: middle;
+.lanes thead tr > :first-child { font-size: var(--size-note); line-height: 1.4;
+  vertical-align: middle;
   padding: 0 10px 0 0; }
 .lanes thead tr > .hint { line-height: 28px; white-space: nowrap; vertical-align: top;
   padding-top: 1px; }
 .sky { padding: 0; }
 .sky svg { display: block; overflow: visible; }
-.arc path { fill: none; stroke: var(--own); stroke-linecap: round; }
-.arc circle { fill: var(--own); }
-.arc.badge circle { fill: color-mix(in oklab, var(--ground), var(--own) 24%); stroke: var(--own);
+.arc path { fill: none; stroke: var(--tone); stroke-linecap: round; }
+.arc circle { fill: var(--tone); }
+.arc.badge circle { fill: color-mix(in oklab, var(--ground), var(--tone) 24%); stroke: var(--tone);
   stroke-width: 1.5; }
-.arc text { font: 650 11.5px system-ui, sans-serif; text-anchor: middle; fill: var(--text); }
+.arc text { font-size: var(--size-small); font-weight: 650; text-anchor: middle; fill: var(--text);
+  }
 .arc.idle.paths { opacity: .4; }
 .arc.idle.badge { opacity: .6; }
 .arc.off path { stroke: var(--soft); stroke-dasharray: 3 5; }
@@ -477,48 +477,48 @@ ${HEAD_INKS.map((rgb, q) => `.q${q} { --own: rgb(${rgb}); }`).join(" ")}
 .chip label { position: relative; display: block; cursor: pointer; }
 .chip label span { display: block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap;
   text-align: center; line-height: 28px;
-  font-size: 14.5px; font-weight: 550; color: var(--text); border-radius: 7px 7px 0 0; }
-.chip label:hover span { background: color-mix(in oklab, var(--ground), var(--above) 14%); }
+  font-size: var(--size-text); font-weight: 550; color: var(--text); border-radius: 7px 7px 0 0; }
+.chip label:hover span { background: color-mix(in oklab, var(--ground), var(--accent) 14%); }
 .chip input[type=radio] { position: absolute; inset: 0; width: 100%; height: 100%; margin: 0;
   opacity: 0; cursor: pointer; }
 .chip input[type=radio]:focus-visible + span { outline: 2px solid var(--accent);
   outline-offset: 1px; }
 .chip .digit { display: block; width: 100%; padding: 0; text-align: center; border: 0;
   border-top: 1px dashed var(--line); border-radius: 0 0 7px 7px;
-  font: 650 15px ui-monospace, "SF Mono", Menlo, Consolas, monospace;
+  font: 650 var(--size-text) var(--mono);
     background: color-mix(in oklab, var(--ground), var(--line) 26%); }
 .chip .digit:hover { border-color: var(--accent); }
 .lane > * { border-top: 1px solid var(--line); }
 .lanes .lane > th { padding: 6px 8px 6px 0; }
 .lane label { display: flex; gap: 7px; align-items: center; cursor: pointer; min-height: 26px;
-  color: var(--text); font-size: 14px; }
+  color: var(--text); font-size: var(--size-note); }
 input.switch { appearance: none; position: relative; width: 38px; height: 24px; flex: none;
-  border: 1px solid var(--own); border-radius: 12px; background: var(--own);
+  border: 1px solid var(--tone); border-radius: 12px; background: var(--tone);
   cursor: pointer; }
 .switch::after { content: ""; position: absolute; top: 2px; left: 2px; width: 18px; height: 18px;
-  border-radius: 50%; background: #fff;
+  border-radius: 50%; background: var(--ground);
   transform: translateX(14px); }
 .switch:not(:checked) { background: transparent; border-color: var(--soft); }
 .switch:not(:checked)::after { transform: none; background: var(--soft); }
 span.badge { display: inline-block; width: 19px; height: 19px; line-height: 16px;
-  border: 1.5px solid var(--own); border-radius: 50%;
-  background: color-mix(in oklab, var(--ground), var(--own) 24%); color: var(--text);
-    font-size: 11.5px; font-weight: 650; text-align: center; flex: none; }
+  border: 1.5px solid var(--tone); border-radius: 50%;
+  background: color-mix(in oklab, var(--ground), var(--tone) 24%); color: var(--text);
+    font-size: var(--size-small); font-weight: 650; text-align: center; flex: none; }
 .off span.badge { border: 1.5px dashed var(--soft); background: none; }
 .off b { color: var(--soft); }
 .bar { display: block; height: 4px; margin: 3px 0 1px; border-radius: 2px;
   background: color-mix(in oklab, var(--ground), var(--line) 60%); overflow: hidden; }
-.full { display: block; height: 100%; border-radius: 2px; background: var(--own); }
-.score { font-size: 12.5px; color: var(--soft); text-wrap: balance; }
+.full { display: block; height: 100%; border-radius: 2px; background: var(--tone); }
+.score { font-size: var(--size-small); color: var(--soft); text-wrap: balance; }
 .lost .score { color: var(--text); font-weight: 650; }
 .lane td { position: relative; text-align: center; padding: 0; }
 .lane td span:first-child { display: block; margin: 0 3px; line-height: 30px; border-radius: 6px;
-  font: 550 14.5px/30px ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
+  font: 550 var(--size-text)/30px var(--mono); }
 .lane .none span { color: var(--soft); }
-.lane .right span { background: color-mix(in oklab, var(--ground), var(--own) 22%); }
+.lane .right span { background: color-mix(in oklab, var(--ground), var(--tone) 22%); }
 .lane .wrong span { text-decoration: line-through 1.5px;
-  background: color-mix(in oklab, var(--ground), var(--under) 30%);
-  box-shadow: inset 0 0 0 1.5px var(--under); }
+  background: color-mix(in oklab, var(--ground), var(--error) 22%);
+  box-shadow: inset 0 0 0 1.5px var(--error); }
 .lane td.chosen { background: color-mix(in oklab, transparent, var(--accent) 12%); }
 @media (prefers-reduced-motion: no-preference) {
   .full { transition: width .25s; }
@@ -527,9 +527,9 @@ span.badge { display: inline-block; width: 19px; height: 19px; line-height: 16px
 @media (max-width: 600px) {
   .stage { --side: 98px; }
   .wordy { display: none; }
-  .lanes thead tr > :first-child { font-size: 12.5px; padding-right: 4px; }
-  .score { display: block; min-height: 2.8em; font-size: 12px; line-height: 1.4; }
-  .lane label { flex-wrap: wrap; gap: 3px 6px; font-size: 13.5px; }
+  .lanes thead tr > :first-child { font-size: var(--size-small); padding-right: 4px; }
+  .score { display: block; min-height: 2.8em; font-size: var(--size-small); line-height: 1.4; }
+  .lane label { flex-wrap: wrap; gap: 3px 6px; font-size: var(--size-note); }
   .lane b { flex-basis: 100%; line-height: 1.2; }
 }
 `;
@@ -611,7 +611,7 @@ function card(widget, question, q, hover) {
   const [where, digit, verdict, holds] = [h("p"), h("b"), h("b"), h("p")];
   const element = h(
     "div",
-    { class: `card q${q}` },
+    { class: `card h${head}` },
     h("p", { class: "who" }, h("span", { class: "badge" }, String(head)), h("b", {}, question)),
     where,
     h("div", { class: "says" }, digit, verdict),
@@ -637,7 +637,7 @@ function card(widget, question, q, hover) {
     write(verdict, asked ? `${right ? "✓" : "✗"} ${percent(share)}` : "no answer");
     mark(digit, "class", `said${!asked ? " none" : right ? "" : " wrong"}`);
     write(holds, asked ? HOLDS[question](quote(words[place]), truth) : NONE[question](words[t]));
-    if (canvas.values !== shares) paint(canvas, shares, T, { ink: HEAD_INKS[q] });
+    if (canvas.values !== shares) paint(canvas, shares, T, { ink: "weight" });
     mark(canvas, "aria-label", `the weights of head ${head}, ${T} × ${T}`);
     const places = answered.map((one) => words.map((_, s) => one.asked && one.place === s));
     marks.outline(places, T, T);
@@ -695,25 +695,26 @@ cards.style = `${pixelMap.style}
 .cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(138px, 1fr)); gap: 0 14px;
   margin-top: 6px; }
 .card { display: grid; grid-row: span 6; grid-template-rows: subgrid; margin-bottom: 16px;
-  min-width: 0; border-top: 3px solid var(--own); padding-top: 7px; font-size: 13px;
+  min-width: 0; border-top: 3px solid var(--tone); padding-top: 7px; font-size: var(--size-note);
   line-height: 1.4; }
 .card p { margin: 0; }
-.card .who { display: flex; gap: 7px; align-items: center; font-size: 14px; }
+.card .who { display: flex; gap: 7px; align-items: center; font-size: var(--size-note); }
 .card.off { border-top-style: dashed; border-color: var(--soft); }
-.says { display: flex; gap: 9px; align-items: center; margin: 6px 0 2px; font-size: 14px;
+.says { display: flex; gap: 9px; align-items: center; margin: 6px 0 2px;
+  font-size: var(--size-note);
   font-variant-numeric: tabular-nums; }
 .said { width: 34px; line-height: 34px; border-radius: 7px; text-align: center;
-  font: 650 20px/34px ui-monospace, "SF Mono", Menlo, Consolas, monospace;
-  background: color-mix(in oklab, var(--ground), var(--own) 22%); }
+  font: 650 var(--size-text)/34px var(--mono);
+  background: color-mix(in oklab, var(--ground), var(--tone) 22%); }
 .said.wrong { text-decoration: line-through 2px;
-  background: color-mix(in oklab, var(--ground), var(--under) 30%);
-  box-shadow: inset 0 0 0 1.5px var(--under); }
+  background: color-mix(in oklab, var(--ground), var(--error) 22%);
+  box-shadow: inset 0 0 0 1.5px var(--error); }
 .said.none { background: none; color: var(--soft); box-shadow: inset 0 0 0 1px var(--line); }
 .card .pixel-map { --gold: var(--text); --cursor: var(--accent); max-width: 190px; margin: 8px 0;
   width: 100%; cursor: pointer; touch-action: manipulation; }
 .card rect { stroke-width: 2; }
 .off .pixel-map canvas { filter: grayscale(1) opacity(.5); }
-.card .soft { font-size: 12.5px; }
+.card .soft { font-size: var(--size-small); }
 `;
 
 export default live(

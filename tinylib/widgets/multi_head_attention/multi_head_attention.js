@@ -428,13 +428,14 @@ walk.style = `
   --least: calc(2 * var(--widest) + 30px); }
 .pair { --least: var(--widest); } /* so there are four in a row, two and two, or one by one */
 .stage { min-width: 0; }
-.stage-name, .stage-shape { margin: 0; font-size: 13.5px; white-space: nowrap; }
+.stage-name, .stage-shape { margin: 0; font-size: var(--size-note); white-space: nowrap; }
 .stage-shape { color: var(--soft); font-variant-numeric: tabular-nums; }
 .address { display: inline-block; min-height: 22px; margin: 3px 0 8px; padding: 0 6px;
   border: 2px solid var(--text); border-radius: 5px; }
 .bands { display: grid; gap: 14px; padding: 1px; width: max-content; max-width: 100%; }
 .band { display: flex; flex-wrap: wrap; gap: 10px 8px; }
-.stage th { font-size: 11.5px; padding: 0 5px 0 0; min-width: 28px; height: 18px; line-height: 18px;
+.stage th { font-size: var(--size-small); padding: 0 5px 0 0; min-width: 28px; height: 18px;
+  line-height: 18px;
   }
 .stage thead th { text-align: center; padding: 0; }
 .stage thead .corner { text-align: right; padding-right: 5px; }
@@ -442,11 +443,11 @@ walk.style = `
   background: color-mix(in oklab, var(--ground), var(--tone) 55%);
   border: 1px solid var(--ground); border-radius: 4px; }
 .stage tbody td { width: var(--cell); min-width: var(--cell); height: 28px; padding: 0;
-  text-align: center; font-size: 13px; cursor: default; border: 1px solid var(--ground);
+  text-align: center; font-size: var(--size-note); cursor: default; border: 1px solid var(--ground);
   background: color-mix(in oklab, var(--ground), var(--tone) 30%); }
 .stage tbody .first { border-left-width: 3px; }
 .stage td input { display: block; width: 100%; min-height: 26px; padding: 0; text-align: center;
-  font-size: 13px; border: 0; border-radius: 0;
+  font-size: var(--size-note); border: 0; border-radius: 0;
   font-variant-numeric: tabular-nums; }
 .stage td:focus, .stage td input:focus { outline: none; }
 .stage .lit { font-weight: 700; outline: 2.5px solid var(--text); outline-offset: -2.5px;
@@ -454,17 +455,16 @@ walk.style = `
 .stage .lit input { font-weight: 700; }
 .stage .lit:is(:focus, :focus-within) { outline-color: var(--accent); }
 .stage th.strange { font-weight: 700; color: var(--text);
-  background: color-mix(in oklab, var(--ground), var(--under) 30%);
+  background: color-mix(in oklab, var(--ground), var(--accent) 24%);
   padding-left: 5px; border-radius: 4px 0 0 4px; }
-.h0 { --tone: #2f86d8; } .h1 { --tone: #d4568c; } .h2 { --tone: #3a9f6b; } .h3 { --tone: #9a6fd6; }
-.path { list-style: none; margin: 0; padding: 0; min-height: 6.4em; font-size: 13.5px;
+.path { list-style: none; margin: 0; padding: 0; min-height: 6.4em; font-size: var(--size-note);
   line-height: 1.6; font-variant-numeric: tabular-nums; }
 .path.long { min-height: 9.6em; }
 .path li { display: grid; grid-template-columns: 166px 1fr; gap: 0 12px; }
 .path b, .address, .stage-name b {
-  font: 600 12.5px/1.7 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace;
+  font: 600 var(--size-small)/1.7 var(--mono);
   white-space: nowrap; }
-.hint { margin: 0 0 10px; font-size: 13px; color: var(--soft); }
+.hint { margin: 0 0 10px; font-size: var(--size-note); color: var(--soft); }
 @media (pointer: coarse) { .walk { --entry: 40px; } .x { --cell: 40px; } }
 @media (max-width: 600px) {
   .path { min-height: 13em; }
@@ -474,8 +474,9 @@ walk.style = `
 }
 `;
 warning.style = `
-.mixed { max-width: none; padding: 6px 10px; border-left: 3px solid var(--under); font-size: 13.5px;
-  background: color-mix(in oklab, var(--ground), var(--under) 14%); }
+.mixed { max-width: none; padding: 6px 10px; border-left: 3px solid var(--error);
+  font-size: var(--size-note);
+  background: color-mix(in oklab, var(--ground), var(--error) 14%); }
 .mixed:empty { display: none; }
 `;
 

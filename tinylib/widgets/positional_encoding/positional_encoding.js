@@ -480,41 +480,42 @@ const headed = (text, ...parts) => ({
 });
 
 tableMap.style = `
-.caption { margin: 0; font-size: 13.5px; color: var(--soft); }
+.caption { margin: 0; font-size: var(--size-note); color: var(--soft); }
 .caption b { font-weight: 600; color: var(--text); }
 .soft { font-variant-numeric: tabular-nums; }
 .row > .table-map { flex: 1 1 340px; }
 .row > .likeness { flex: 1 1 280px; }
 .framed { display: flex; gap: 4px; height: 264px; }
 .gutter { position: relative; flex: none; width: 60px; }
-.tag { position: absolute; right: 0; transform: translateY(-50%); font-size: 11.5px;
+.tag { position: absolute; right: 0; transform: translateY(-50%); font-size: var(--size-small);
   line-height: 16px; padding: 0 5px; border-radius: 4px; font-variant-numeric: tabular-nums;
   white-space: nowrap; color: var(--text); border: 1px solid var(--tone);
   background: color-mix(in oklab, var(--ground), var(--tone) 30%); }
-.query { --tone: var(--above); }
-.key { --tone: var(--under); }
+.query { --tone: var(--query); }
+.key { --tone: var(--key); }
 .map { position: relative; flex: 1; min-width: 0; border: 1px solid var(--line); cursor: crosshair;
   touch-action: manipulation; }
 .mark { position: absolute; pointer-events: none; min-height: 3px; }
 .mark.query, .mark.key { outline: 1.5px solid var(--text); }
 .mark.key { outline-style: dashed; }
 .mark.cell { outline: 2.5px solid var(--text); min-width: 3px; }
-.digits { position: absolute; inset: 0; display: grid; font-size: 12px;
+.digits { position: absolute; inset: 0; display: grid; font-size: var(--size-small);
   font-variant-numeric: tabular-nums; pointer-events: none; }
 .digits span { display: grid; place-items: center; min-width: 0; overflow: hidden; }
-@media (max-width: 600px) { .digits { font-size: 10px; letter-spacing: -.3px; } }
-.axis { display: flex; justify-content: space-between; margin: 0 0 0 64px; font-size: 12px;
+@media (max-width: 600px) { .digits { font-size: var(--size-small); letter-spacing: -.3px; } }
+.axis { display: flex; justify-content: space-between; margin: 0 0 0 64px;
+  font-size: var(--size-small);
   color: var(--soft); }
 .formula { min-height: 1.7em; overflow-wrap: anywhere; }
 .formula b { font-weight: 600; }
-.formula sup { line-height: 0; font-size: 11px; }
+.formula sup { line-height: 0; font-size: var(--size-small); }
 `;
 likenessPlot.style = `${plane.style}
 .chart { margin: 10px 10px 20px 62px; }
 .chart path.line { stroke: var(--soft); stroke-width: 1.5; opacity: .75; }
 .chart path.dots { stroke-width: 5; }
-.chart path.drop { stroke: var(--under); stroke-width: 1.5; stroke-dasharray: 3 4; }
-.chart .marker { --tone: var(--under); }
+.chart path.drop { stroke: var(--key); stroke-width: 1.5; stroke-dasharray: 3 4; }
+.chart .marker { --tone: var(--key); }
 .likeness .says { min-height: 3.2em; }
 .caption sub { line-height: 0; }
 `;
@@ -523,7 +524,8 @@ clocks.style = `
   grid-template-columns: repeat(auto-fill, minmax(36px, 1fr)); gap: 2px; }
 .clocks li { display: grid; justify-items: center; max-width: 60px; padding: 3px 0 1px;
   border: 1px solid transparent; border-radius: 6px;
-  font-size: 11px; font-variant-numeric: tabular-nums; color: var(--soft); cursor: pointer; }
+  font-size: var(--size-small); font-variant-numeric: tabular-nums; color: var(--soft);
+    cursor: pointer; }
 .clocks li.chosen { border-color: var(--accent); color: var(--text); }
 .clocks svg { width: 34px; height: 34px; display: block; }
 .clocks circle { fill: none; stroke: var(--line); stroke-width: .05; }
@@ -536,9 +538,9 @@ clocks.style = `
 turnedPairs.style = `
 .headed { display: flex; flex-direction: column; gap: 8px; border-top: 1px solid var(--line);
   padding-top: 12px; }
-.heading { margin: 0; font-size: 14px; font-weight: 600; }
+.heading { margin: 0; font-size: var(--size-note); font-weight: 600; }
 .clocks.turned { grid-template-columns: repeat(auto-fill, 74px); }
-.clocks.turned li { max-width: none; cursor: default; font-size: 12px; }
+.clocks.turned li { max-width: none; cursor: default; font-size: var(--size-small); }
 .clocks.turned svg { width: 70px; height: 70px; }
 .clocks.turned line { stroke-width: .09; }
 .clocks.turned line.before { opacity: .4; stroke-width: .07; }

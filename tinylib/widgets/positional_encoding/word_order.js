@@ -298,35 +298,38 @@ comparison.style = `
 .vectors.heat td span { height: 30px; line-height: 30px; }
 .vectors.heat th { padding: 0; height: 30px; max-width: none; overflow: visible; }
 .vectors.heat td + th { text-align: left; }
-.vectors.heat th button { width: auto; padding: 0 6px; max-width: 84px; font-size: 13px;
+.vectors.heat th button { width: auto; padding: 0 6px; max-width: 84px; font-size: var(--size-note);
   color: var(--text); vertical-align: middle; }
 .vectors.heat .query th button { color: var(--accent); font-weight: 650; }
-.vectors .change { display: inline-block; min-width: 46px; font-size: 12px; color: var(--soft);
+.vectors .change { display: inline-block; min-width: 46px; font-size: var(--size-small);
+  color: var(--soft);
   vertical-align: middle; }
 .vectors .change.other { color: var(--text); }
 .ways { flex: 1 1 10px; min-width: 10px; max-width: 120px; height: calc(var(--rows) * 31px);
   margin: 0 2px; }
-.ways path { fill: none; stroke: var(--above); stroke-width: 1.8; vector-effect: non-scaling-stroke;
+.ways path { fill: none; stroke: var(--soft); stroke-width: 1.8; vector-effect: non-scaling-stroke;
   opacity: .75; }
-.ways .other { stroke: var(--under); stroke-dasharray: 4 4; }
+.ways .other { stroke: var(--error); stroke-dasharray: 4 4; }
 .ways .query { stroke-width: 3.5; opacity: 1; }
-.compared .soft { color: var(--soft); font-size: 13px; }
+.compared .soft { color: var(--soft); font-size: var(--size-note); }
 .verdict { border-left: 3px solid var(--line); padding: 2px 10px; min-height: 3.4em; }
-.verdict[data-verdict=same] { border-color: var(--above); }
-.verdict[data-verdict=other] { border-color: var(--under); }
+.verdict[data-verdict=same] { border-color: var(--accent); }
+.verdict[data-verdict=other] { border-color: var(--error); }
 @media (max-width: 600px) {
-  .vectors.heat td span { width: 26px; font-size: 10.5px; letter-spacing: -.3px; }
-  .vectors.heat .tight span { font-size: 9.2px; letter-spacing: -.6px; }
-  .vectors.heat th button { padding: 0 3px; max-width: 42px; font-size: 11px; min-width: 24px;
+  .vectors.heat td span { width: 26px; font-size: var(--size-small); letter-spacing: -.3px; }
+  .vectors.heat .tight span { font-size: var(--size-small); letter-spacing: -.6px; }
+  .vectors.heat th button { padding: 0 3px; max-width: 42px; font-size: var(--size-small);
+    min-width: 24px;
     min-height: 24px; }
   .vectors.heat td + th { position: relative; } /* the word above what has become of it */
   .vectors.heat td + th button { display: block; height: 30px; line-height: 16px;
     padding: 0 0 13px 3px; }
-  .vectors .change { position: absolute; left: 3px; bottom: 2px; min-width: 0; font-size: 10.5px;
+  .vectors .change { position: absolute; left: 3px; bottom: 2px; min-width: 0;
+    font-size: var(--size-small);
     line-height: 12px; pointer-events: none; }
 }
 @media (max-width: 350px) {
-  .vectors.heat td span { width: 21px; font-size: 9px; letter-spacing: -.6px; }
+  .vectors.heat td span { width: 21px; font-size: var(--size-small); letter-spacing: -.6px; }
   .vectors.heat th button { max-width: 38px; }
   .ways { min-width: 6px; margin: 0; }
 }

@@ -1,6 +1,6 @@
 import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/candidates.js";
 import { action, radio } from "../ui/controls.js";
-import { h, live, mark, percent, powerOfTen, typeset, write } from "../ui/parts.js";
+import { h, live, mark, percent, typeset, write } from "../ui/parts.js";
 import { greedy, topK } from "../page/search.js";
 import { fillList, sentence } from "../ui/sentences.js";
 import { BOS, EOS, decoder, encode, reading } from "../page/translator.js";
@@ -108,7 +108,7 @@ function steps(widget) {
       typeset(
         whole,
         `log p(“${words}${taken.data.at(-1) === EOS ? "" : " …"}”) = ${logarithm(total)}, ` +
-          `so p = ${share >= 0.1 ? percent(share) : `${rough(100 * share)} %`}` +
+          `so p ${share < 0.001 ? "" : "= "}${percent(share)}` +
           (chosen ? `; ${chosen} of its words ${chosen === 1 ? "was" : "were"} your choice.` : "."),
       );
       greedyButton.disabled = forced.length === 0;
@@ -121,14 +121,13 @@ const logarithm = (value) =>
     .toFixed(value > -10 ? 3 : 2)
     .replace("-", "−")
     .replace(/^−(0\.0+)$/, "$1");
-const rough = (value) => powerOfTen(String(Number(value.toPrecision(2))));
 
 steps.style = `${candidateList.style}
 .steps { list-style: none; margin: 0; padding: 0; display: grid; gap: 10px;
   grid-template-columns: repeat(auto-fill, minmax(132px, 1fr)); }
 .steps li { border: 1px solid var(--line); border-radius: 8px; padding: 6px 6px 5px; min-width: 0; }
-.steps .yours { border-color: var(--under); }
-.fed { margin: 0 0 4px; padding: 0 4px; font-size: 12.5px; color: var(--soft); }
+.steps .yours { border: 2px dashed var(--text); }
+.fed { margin: 0 0 4px; padding: 0 4px; font-size: var(--size-small); color: var(--soft); }
 .fed:last-child { margin: 4px 0 0; font-variant-numeric: tabular-nums; }
 .fed b { color: var(--text); font-weight: 550; }
 .next { cursor: pointer; }
@@ -138,8 +137,7 @@ steps.style = `${candidateList.style}
   cursor: pointer; z-index: 1; }
 .next:focus-within { outline: 2px solid var(--accent); outline-offset: 1px; }
 .next.taken { border-color: var(--accent); font-weight: 600; }
-.yours .next.taken { border-color: var(--under); }
-.yours .next { --bar: var(--under); }
+.yours .next.taken { border: 2px dashed var(--text); }
 `;
 
 /** What was chosen belongs to the translation of one sentence: another one is translated afresh. */

@@ -1,5 +1,5 @@
 import { alignment, missing } from "../page/dictionary.js";
-import { candidateLine, candidateList, fillCandidate, probabilityOf } from "../ui/candidates.js";
+import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/candidates.js";
 import { h, listed, live, results, short, write } from "../ui/parts.js";
 import { LEAST, wordMap } from "../ui/maps.js";
 import { greedy, topK } from "../page/search.js";
@@ -284,14 +284,14 @@ function wordsNext(widget) {
         [...ids],
         () => h("li", {}, candidateLine("div", {}, { on: true, lang: "fr" })),
         ({ firstChild: line }, id, i) =>
-          fillCandidate(line, names[id], [values[i]], [probabilityOf(values[i])]),
+          fillCandidate(line, names[id], [values[i]], [percentOf(values[i])]),
       );
     },
   };
 }
 
 french.style = `
-.french { margin: 0; font-size: 18px; font-weight: 550; }
+.french { margin: 0; font-size: var(--size-text); font-weight: 550; }
 .french ~ .note:empty { display: none; }
 `;
 attentionMap.style = `${wordMap.style}

@@ -440,6 +440,7 @@ function smallMaps(widget) {
         canvas,
         words.flatMap(({ looks }) => [...looks(i)]),
         S,
+        { ink: "weight" },
       );
       mark(canvas, "aria-label", `weights, ${T} French by ${S} English words`);
       outline(
@@ -496,16 +497,17 @@ function aimOf(widget, { words, variant }, chosen) {
 }
 
 modelTable.style = `
-.models { width: 100%; max-width: 620px; font-size: 14px; }
+.models { width: 100%; max-width: 620px; font-size: var(--size-note); }
 .models caption { white-space: normal; }
-.models thead th { font-size: 12.5px; line-height: 1.25; text-align: right; vertical-align: bottom;
+.models thead th { font-size: var(--size-small); line-height: 1.25; text-align: right;
+  vertical-align: bottom;
   white-space: normal; width: 84px; max-width: none; padding: 0 8px 4px; }
 .models td { text-align: right; padding: 0 8px; white-space: nowrap; }
 .models tbody td:not(.here) {
-  background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 38%));
+  background: color-mix(in oklab, var(--ground), var(--probability) calc(var(--tl-heat, 0) * 38%));
   border: 1px solid var(--ground); }
 .models tbody th { padding: 0; max-width: none; text-align: left; color: var(--text);
-  font-size: 14px; }
+  font-size: var(--size-note); }
 .models label { display: flex; gap: 9px; align-items: center; min-height: 30px;
   padding: 0 8px 0 4px; cursor: pointer; white-space: normal; line-height: 1.2; }
 .models .chosen th { font-weight: 650; }
@@ -513,35 +515,35 @@ modelTable.style = `
 .models .here { min-width: 74px; }
 .models .right { font-weight: 650; }
 .models .amiss { color: var(--text);
-  background: color-mix(in oklab, var(--ground), var(--under) 26%); }
+  background: color-mix(in oklab, var(--ground), var(--error) 26%); }
 .built { max-width: 72ch; }
 @media (max-width: 600px) {
-  .models { font-size: 13px; }
-  .models thead th { font-size: 11.5px; padding: 0 5px 4px; width: 53px; }
+  .models { font-size: var(--size-note); }
+  .models thead th { font-size: var(--size-small); padding: 0 5px 4px; width: 53px; }
   .models td { padding: 0 5px; }
-  .models tbody th { font-size: 13px; }
+  .models tbody th { font-size: var(--size-note); }
   .models label { gap: 6px; padding: 3px 2px 3px 0; }
   .models .here { min-width: 0; white-space: normal; width: 52px; }
 }
 @media (max-width: 350px) {
-  .models thead th, .models .here { width: 42px; font-size: 10px; }
+  .models thead th, .models .here { width: 42px; font-size: var(--size-small); }
   .models thead th { padding: 0 2px 4px; }
   .models td { padding: 0 2px; }
-  .models tbody th { font-size: 12px; }
+  .models tbody th { font-size: var(--size-small); }
 }
 `;
 frenchOf.style = `
 .french { display: flex; flex-wrap: wrap; gap: 2px 0.34em; list-style: none; margin: 0; padding: 0;
-  font-size: 18px; font-weight: 550; line-height: 1.5; }
+  font-size: var(--size-text); font-weight: 550; line-height: 1.5; }
 .french:empty { display: none; }
-.french .amiss { text-decoration: underline wavy var(--under) 1.5px; text-underline-offset: 4px;
+.french .amiss { text-decoration: underline wavy var(--error) 1.5px; text-underline-offset: 4px;
   text-decoration-skip-ink: none;
-  background: color-mix(in oklab, var(--ground), var(--under) 18%); border-radius: 4px; }
+  background: color-mix(in oklab, var(--ground), var(--error) 18%); border-radius: 4px; }
 .grammar { display: flex; flex-wrap: wrap; gap: 2px 10px; align-items: baseline; color: var(--soft);
   }
 .grammar[hidden] { display: none; }
 .grammar .label { font-weight: 400; }
-.french.truth { font-size: 15px; font-weight: 400; }
+.french.truth { font-size: var(--size-text); font-weight: 400; }
 .truth .lost { color: var(--text); text-decoration: underline 1.5px; text-underline-offset: 4px; }
 `;
 export default live("The Transformer without one of its parts, live", (ui) => [

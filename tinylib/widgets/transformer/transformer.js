@@ -1,8 +1,19 @@
 import { idsOf, knows, tokenise, unspaced, wordsOf } from "../page/inputs.js";
-import { candidateLine, candidateList, fillCandidate, probabilityOf } from "../ui/candidates.js";
+import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/candidates.js";
 import { action, choice } from "../ui/controls.js";
 import { headMaps } from "../ui/heads.js";
-import { columnHeads, h, live, mark, results, short, tint, within, write } from "../ui/parts.js";
+import {
+  columnHeads,
+  h,
+  live,
+  mark,
+  results,
+  shaded,
+  short,
+  tint,
+  within,
+  write,
+} from "../ui/parts.js";
 import { LEAST, wordMap } from "../ui/maps.js";
 import { paint } from "../ui/pixels.js";
 import { beam, greedy, topK } from "../page/search.js";
@@ -278,7 +289,7 @@ function doubts({ spec }, { english, ids, ended }) {
 }
 french.style = `
 .written { gap: 6px; }
-.french { margin: 0; font-size: clamp(20px, 3.4vw, 26px); line-height: 1.3; font-weight: 600;
+.french { margin: 0; font-size: var(--size-text); line-height: 1.3; font-weight: 600;
   text-wrap: balance; overflow-wrap: anywhere; }
 .written .note:empty { display: none; }
 .person { color: var(--soft); }
@@ -345,13 +356,13 @@ function rivals(widget) {
   };
 }
 rivals.style = `
-.rivals summary { cursor: pointer; font-size: 13.5px; font-weight: 600; min-height: 26px;
+.rivals summary { cursor: pointer; font-size: var(--size-note); font-weight: 600; min-height: 26px;
   width: max-content; max-width: 100%; }
-.rivals table { font-size: 14px; min-width: min(100%, 440px); }
+.rivals table { font-size: var(--size-note); min-width: min(100%, 440px); }
 .rivals :is(td, th) { padding: 3px 0 3px 12px; text-align: right; vertical-align: top; }
 .rivals :is(td, th):first-child { padding-left: 0; text-align: left; }
 .rivals tbody th { max-width: none; white-space: normal; min-width: 180px; color: var(--text);
-  font-size: 14px; }
+  font-size: var(--size-note); }
 .rivals tbody tr { border-top: 1px solid var(--line); }
 .rivals .note { margin-top: 6px; }
 `;
@@ -497,23 +508,24 @@ stage.style = `
 .chips { display: flex; flex-wrap: wrap; gap: 6px; }
 .chips > div { position: relative; border: 1px solid var(--line); border-radius: 8px;
   min-width: 34px; text-align: center;
-  background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 65%)); }
+  ${shaded("probability")} }
 .chips > div:hover { border-color: var(--accent); }
 .chips .chosen { border-color: var(--accent); box-shadow: 0 0 0 1.5px var(--accent); }
 .chips .later { border-style: dashed; background: none; }
 .chips .later b { color: var(--soft); font-weight: 450; }
-.chips .yours b { text-decoration: underline 2px var(--under); text-underline-offset: 3px; }
+.chips .yours b { text-decoration: underline 2px dashed var(--text); text-underline-offset: 3px; }
 .chips .end b { font-style: italic; font-weight: 450; }
 .chips label { display: block; padding: 6px 9px 13px; cursor: pointer; }
 .chips b { display: block; font-weight: 550; line-height: 1.3; }
-.chips span { position: absolute; left: 0; right: 0; bottom: 1px; font-size: 11px;
+.chips span { position: absolute; left: 0; right: 0; bottom: 1px; font-size: var(--size-small);
   line-height: 13px; font-variant-numeric: tabular-nums; }
 .chips input { position: absolute; inset: 0; width: 100%; height: 100%; margin: 0; opacity: 0;
   cursor: pointer; }
 .chips > div:has(:focus-visible) { outline: 2px solid var(--accent); outline-offset: 2px; }
 .steps { display: flex; flex-wrap: wrap; gap: 4px 12px; align-items: center; margin-top: 8px; }
 .steps .buttons { display: flex; gap: 4px; }
-.steps .count { font-size: 13px; color: var(--soft); font-variant-numeric: tabular-nums; }
+.steps .count { font-size: var(--size-note); color: var(--soft);
+  font-variant-numeric: tabular-nums; }
 .stage .caption { margin-top: 2px; }
 `;
 
@@ -556,7 +568,7 @@ function candidates(widget) {
       const before = (t > 3 ? "… " : "") + join(told.french.slice(Math.max(0, t - 3), t));
       write(heading, t ? `After ${said(before)}, what next?` : "How does it begin?");
       fillList(list, likeliest, item, ({ firstChild: button }, id, i) => {
-        fillCandidate(button, named(id, names), [shares[i]], [probabilityOf(shares[i])]);
+        fillCandidate(button, named(id, names), [shares[i]], [percentOf(shares[i])]);
         mark(button, "aria-current", String(id === told.ids[t]));
         button.disabled = id === EOS || id === told.ids[t] || t > widget.spec.limits.P[1] - 1;
       });
@@ -566,7 +578,7 @@ function candidates(widget) {
         likeliest.includes(told.ids[t])
           ? "Choose another one, and it goes on from there."
           : `${said(told.french[t])} is not among them: its probability is ` +
-              `${probabilityOf(p).replace("<", "less than")}.`,
+              `${percentOf(p).replace("<", "less than")}.`,
       );
     },
   };
@@ -577,7 +589,7 @@ candidates.style = `${candidateList.style}
 .choices .label { margin: 0; }
 .nexts [aria-current=true] { border-color: var(--accent); }
 .nexts [aria-current=true] .token { font-weight: 650; }
-.soft { font-size: 13px; }
+.soft { font-size: var(--size-note); }
 `;
 
 // ---------------------------------------------------------------- where the heads look
@@ -616,6 +628,7 @@ function atlas(widget) {
           canvas,
           rows.flatMap((shares) => [...shares]),
           to.length,
+          { ink: "weight" },
         );
       }
       mark(canvas, "aria-hidden", "true"); // the radio says what there is to be seen

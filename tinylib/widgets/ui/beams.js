@@ -1,6 +1,17 @@
 // Beam search drawn: every step as a column, what is kept above what is pruned; and how it ends.
 
-import { columnHeads, h, many, mark, results, short, svgPart, write } from "./parts.js";
+import {
+  columnHeads,
+  h,
+  many,
+  mark,
+  percent,
+  results,
+  shaded,
+  short,
+  svgPart,
+  write,
+} from "./parts.js";
 import { fillList } from "./sentences.js";
 
 export const PRUNED = 3; // as in decoding.py
@@ -99,7 +110,7 @@ const [GAP, HEIGHT, PITCH, HEAD, ROOT] = [22, 42, 50, 22, 52]; // pixels
 
 /** Where a candidate's box stands, and the line that leads to it. */
 function layout(width, alpha) {
-  const wide = alpha > 0 ? 122 : 88; // with a third number, or without
+  const wide = alpha > 0 ? 160 : 112; // with a third number, or without
   const left = (t) => ROOT + GAP + t * (wide + GAP);
   const top = (c) => HEAD + c * PITCH + (c < width ? 0 : 16);
   const line = ({ t, c, parent }) => {
@@ -200,7 +211,7 @@ export function beamTree(widget, searched) {
           const { probability, logProb, score, kept, ended, parent } = node;
           const [name, p, log, by, unseen] = item.children;
           write(name, ended ? "ended" : node.word);
-          write(p, ended ? "" : short(probability));
+          write(p, ended ? "" : percent(probability || Number.MIN_VALUE));
           write(log, short(logProb));
           write(by, alpha > 0 ? short(score) : "");
           write(unseen, `, ${kept ? "kept" : "pruned"}, after ${parent?.word ?? found.root}`);
@@ -328,40 +339,42 @@ beamTree.style = `
 path.pruned { stroke-width: 1; }
 path.kept { stroke: color-mix(in oklab, var(--line), var(--text) 35%); }
 path.shown { stroke: var(--accent); stroke-width: 3.5; }
-path.greedy { stroke: var(--under); stroke-width: 3.5; stroke-dasharray: 0.1 7;
+path.greedy { stroke: var(--vermilion); stroke-width: 3.5; stroke-dasharray: 0.1 7;
   stroke-linecap: round; }
 .columns, .columns ol { list-style: none; margin: 0; padding: 0; }
-.step { position: absolute; top: 0; width: var(--wide); text-align: center; font-size: 12px;
+.step { position: absolute; top: 0; width: var(--wide); text-align: center;
+  font-size: var(--size-small);
   color: var(--soft); }
 .canvas ol ol li, .root { position: absolute; left: 0; top: 0; width: var(--wide); height: 42px;
   padding: 2px 7px; border: 1px solid var(--line); border-radius: 7px; display: flex;
   flex-wrap: wrap; align-content: center; gap: 0 4px; justify-content: space-between;
-  line-height: 1.3; font-size: 13.5px; contain: strict;
-  background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 55%)); }
-.root { margin: 0; top: 22px; width: 52px; color: var(--soft); font-size: 12.5px; }
+  line-height: 1.3; font-size: var(--size-note); contain: strict;
+  ${shaded("probability")} }
+.root { margin: 0; top: 22px; width: 52px; color: var(--soft); font-size: var(--size-small); }
 .canvas li b { flex: 0 0 100%; font-weight: 600; overflow: hidden; text-overflow: ellipsis;
   white-space: nowrap; }
-.canvas li span { font-size: 11.5px; }
+.canvas li span { font-size: var(--size-small); }
 .canvas li span:empty { display: none; }
 .canvas .pruned { background: var(--ground); }
 .canvas .pruned b { font-weight: 450; }
 .canvas .pruned, .canvas .ended { color: var(--soft); }
-.canvas li.greedy { border-left: 4px solid var(--under); padding-left: 4px; }
+.canvas li.greedy { border-left: 4px solid var(--vermilion); padding-left: 4px; }
 .canvas li.shown { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
-.canvas li.shown.greedy { border-left-color: var(--under); }
+.canvas li.shown.greedy { border-left-color: var(--vermilion); }
 .border { position: absolute; left: 0; right: 0; margin: 0; border-top: 1px dashed var(--line);
-  font-size: 11.5px; line-height: 1; color: var(--soft); }
+  font-size: var(--size-small); line-height: 1; color: var(--soft); }
 .border span { position: sticky; left: 0; display: inline-block; padding: 3px 6px 0 0; }
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
   white-space: nowrap; }
 `;
 beamEnds.style = `
-.ends { font-size: 14px; min-width: min(100%, 480px); }
+.ends { font-size: var(--size-note); min-width: min(100%, 480px); }
 .ends td, .ends th { padding: 3px 0 3px 8px; text-align: right; }
 .ends tr :first-child { padding-left: 0; width: 32px; }
 .ends td:first-child { line-height: 0; }
-.ends thead th { font-size: 12.5px; }
-.ends tbody th { max-width: none; white-space: normal; color: var(--text); font-size: 14px; }
+.ends thead th { font-size: var(--size-small); }
+.ends tbody th { max-width: none; white-space: normal; color: var(--text);
+  font-size: var(--size-note); }
 .ends tr :nth-child(-n+2) { text-align: left; }
 .ends.plain :is(td, th):last-child { display: none; }
 .ends tbody tr { border-top: 1px solid var(--line); }

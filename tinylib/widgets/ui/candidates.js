@@ -2,10 +2,7 @@
 
 import { h, many, mark, percent, stretch, write } from "./parts.js";
 
-/** A probability with three decimals. */
-export const probabilityOf = (p) => (p < 0.0005 ? "< 0.001" : p.toFixed(3));
-
-/** The same in per cent. A softmax gives no 0: one that is stored in the page was rounded to it. */
+/** In per cent. A softmax gives no 0: one that is stored in the page was rounded to it. */
 export const percentOf = (p) => percent(p || Number.MIN_VALUE);
 
 /** The list of them. */
@@ -49,13 +46,13 @@ candidateList.style = `
   grid-template-columns: 72px 1fr repeat(var(--bars), 56px); padding: 1px 8px 1px 6px;
   border: 1px solid transparent; border-radius: 6px; font-variant-numeric: tabular-nums; }
 .candidate:disabled { opacity: 1; }
-.candidate .token { font-weight: 600; text-align: right; font-size: var(--size-name);
+.candidate .token { font-weight: 600; text-align: right; font-size: var(--size-note);
   overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .candidate .token.unseen { font-weight: 400; font-style: italic; color: var(--soft); }
 .bars { display: grid; gap: 2px; border-radius: 3px;
   background: color-mix(in oklab, var(--ground), var(--line) 34%); }
 .bar { height: calc((16px - 2px * var(--bars)) / var(--bars)); border-radius: 2px; max-width: 100%;
-  background: var(--bar, var(--above)); }
+  background: var(--bar, var(--probability)); }
 .bar.p:not(:last-child) { background: color-mix(in oklab, var(--ground), var(--text) 42%); }
 .candidate .share { text-align: right; font-size: var(--size-note); white-space: nowrap; }
 .candidate .share.p:not(:last-child) { color: var(--soft); }
@@ -63,5 +60,5 @@ candidateList.style = `
 .on-bar .token { font-weight: inherit; text-align: left; }
 .on-bar .bars { position: absolute; z-index: -1; inset: 1px 0; background: none; }
 .on-bar .bar { height: 100%;
-  background: color-mix(in oklab, var(--ground), var(--bar, var(--above)) 34%); }
+  background: color-mix(in oklab, var(--ground), var(--bar, var(--probability)) 34%); }
 `;

@@ -168,26 +168,34 @@ export const redraw = (widget, label, also = (_next) => {}) =>
 export const CONTROLS = `
 .choice { display: flex; flex-wrap: wrap; gap: 10px 22px; min-width: 0; }
 .kind { display: grid; gap: 4px; min-width: 0; align-content: start; }
-.kind > .of { font-size: 13px; color: var(--soft); }
-.picks { display: flex; flex-wrap: wrap; gap: 6px; }
-.pick { display: grid; grid-template-columns: auto 1fr; gap: 0 7px; align-items: center;
-  min-height: 34px; padding: 3px 11px 3px 6px; border: 1px solid var(--line); border-radius: 8px;
-  cursor: pointer; font-size: 13.5px; line-height: 1.25; }
-.pick:has(.about) .what { font-weight: 600; }
-.pick .about { grid-column: 2; color: var(--soft); font-size: 12.5px; }
-.pick:has(.about) input { grid-row: 1 / 3; }
-.pick.chosen { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
+.kind > .of { font-size: var(--size-note); color: var(--soft); }
+/* Segments of one bar; lines between them are drawn by their shadows, also where they wrap. */
+.picks { display: flex; flex-wrap: wrap; width: fit-content; max-width: 100%; overflow: hidden;
+  border: 1px solid var(--line); border-radius: 8px; }
+.pick { position: relative; flex: 1 0 auto; max-width: 100%; min-height: 32px; padding: 6px 12px;
+  box-shadow: 1px 0 var(--line), 0 1px var(--line); cursor: pointer; text-align: center;
+  font-size: var(--size-note); line-height: 1.25; }
+.pick input[type=radio] { position: absolute; inset: 0; width: 100%; height: 100%; opacity: 0;
+  cursor: pointer; }
+.pick .about { display: block; color: var(--soft); font-size: var(--size-small); }
+.pick:hover { background: color-mix(in oklab, var(--ground), var(--accent) 7%); }
+.pick.chosen { background: color-mix(in oklab, var(--ground), var(--accent) 14%);
+  box-shadow: inset 0 -3px var(--accent), 1px 0 var(--line), 0 1px var(--line); }
+.pick:has(:focus-visible) { outline: 2px solid var(--accent); outline-offset: -2px;
+  border-radius: 8px; }
 .row > .choice { flex: 0 1 auto; }
 .row > .offer { flex: 1 1 240px; min-width: 0; }
-.offer { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center; font-size: 13.5px;
+.offer { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center;
+  font-size: var(--size-note);
   color: var(--soft); }
 .offer select { font: inherit; color: var(--text); background: var(--ground);
   border: 1px solid var(--line); border-radius: 6px; min-height: 30px; padding: 2px 6px;
   flex: 1 1 220px; min-width: 0; max-width: 100%; text-overflow: ellipsis; }
-@media (pointer: coarse) { .offer select { font-size: 16px; } }
-.toggle { display: inline-flex; gap: 7px; align-items: center; min-height: 28px; font-size: 13.5px;
+@media (pointer: coarse) { .offer select { font-size: var(--size-touch); } }
+.toggle { display: inline-flex; gap: 7px; align-items: center; min-height: 28px;
+  font-size: var(--size-note);
   cursor: pointer; }
 :is(input[type=checkbox], input[type=radio]) { width: 24px; height: 24px; margin: 0; flex: none;
   accent-color: var(--accent); }
-.label { margin: 0; font-size: 13.5px; font-weight: 600; }
+.label { margin: 0; }
 `;

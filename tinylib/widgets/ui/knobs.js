@@ -298,7 +298,7 @@ export function entrySlider(widget) {
   const { update } = part;
   return {
     ...part,
-    element: h("div", { class: "knobs" }, part.element), // the slider stays where it is
+    element: h("div", { class: "narrow" }, part.element), // its label may be long
     update(inputs, outputs) {
       update(inputs, outputs);
       if (part.range.disabled) part.range.removeAttribute("data-input");
@@ -320,27 +320,49 @@ function nameOf(widget, value) {
 }
 
 export const KNOBS = `
-.knob { display: flex; flex-wrap: wrap; gap: 0 12px; align-items: center; min-width: 0;
-  font-size: 13.5px; font-variant-numeric: tabular-nums; }
-.called { display: flex; gap: 7px; align-items: center; min-height: 28px; min-width: 0;
-  font-size: 13.5px; font-weight: 600; }
-.called b { min-width: 3ch; }
-.called :is(b, button) { font-weight: 400; }
+/* One row: label, track, value, each in its own column, so that nothing moves with a number. */
+.knob { display: grid; grid-template: "label track value" auto "about says says" auto
+  / minmax(0, var(--label, 9.5em)) minmax(90px, 1fr) var(--number, 68px); gap: 0 12px;
+  align-items: center; min-width: 0; max-width: 640px; font-size: var(--size-note);
+  font-variant-numeric: tabular-nums; }
+.called { display: flex; gap: 8px; align-items: center; font-weight: 600; }
+.knob > .called { display: contents; }
+.called > :first-child { grid-area: label; overflow-wrap: anywhere; line-height: 1.25; }
+.called > :is(b, input) { grid-area: value; font-weight: 400; text-align: right; }
+.called > button { grid-area: about; justify-self: start; font-weight: 400; }
 .knob:has(input:disabled) .called { font-weight: 400; }
-input.number { flex: 0 1 62px; width: 62px; min-width: 40px; font-weight: 400; text-align: right;
-  border-color: var(--line); font-variant-numeric: tabular-nums; }
-.knob input[type=range] { flex: 1 1 120px; min-width: 90px; max-width: 320px; }
+.knob input.number { width: 100%; }
+input.number { min-width: 0; width: 68px; text-align: right; border-color: var(--line);
+  font-variant-numeric: tabular-nums; }
+.knob input[type=range] { grid-area: track; width: 100%; }
 .knob input:disabled { opacity: .55; }
-.knob .about { color: var(--soft); font-size: 12.5px; font-weight: 400; line-height: 1.25; }
-.knob .says { flex: 1 0 100%; color: var(--soft); font-size: 12.5px; line-height: 1.3;
+.knob .about { grid-area: about; color: var(--soft); font-size: var(--size-small);
+  font-weight: 400; line-height: 1.25; }
+.knob .says { grid-area: says; color: var(--soft); font-size: var(--size-small); line-height: 1.3;
   min-height: 1.3em; }
-.knobs { display: grid; grid-template-columns: repeat(auto-fit, minmax(140px, 1fr));
-  gap: 6px 22px; }
-.knobs .called { flex: 1 0 100%; justify-content: space-between; }
-.knobs .about { flex: 1; }
-.knobs .knob { align-content: start; }
-.knobs .knob input[type=range] { max-width: none; }
-.row > .knob { flex: 1 1 210px; }
-.row > .knobs { flex: 1 1 160px; }
+.knobs { display: grid; gap: 4px 24px; min-width: 0; }
+.row > .knob { flex: 1 1 300px; }
+.row > .knobs { flex: 1 1 260px; }
+/* Where there is less room, the track has a line of its own. */
+.row .knobs > .knob, .narrow > .knob { grid-template: "label value" auto "track track" auto
+  "about about" auto "says says" auto / minmax(0, 1fr) var(--number, 68px); align-content: start; }
+@media (max-width: 600px) {
+  .knob { grid-template: "label value" auto "track track" auto "about about" auto
+    "says says" auto / minmax(0, 1fr) var(--number, 68px); }
+}
+/* one that lies over a picture, and points into it from below */
+.pointer input[type=range] { position: absolute; left: -12px; top: 0; width: calc(100% + 24px);
+  height: 60px; margin: 0; appearance: none; background: none; cursor: ew-resize;
+  touch-action: pan-y; }
+.pointer input[type=range]::-webkit-slider-runnable-track { background: none; height: 60px; }
+.pointer input[type=range]::-moz-range-track { background: none; height: 60px; }
+.pointer input[type=range]::-webkit-slider-thumb { appearance: none; width: 24px; height: 60px;
+  border: 0; background: none;
+  background: radial-gradient(circle at 50% 46px, var(--text) 0 6.5px, transparent 7.5px); }
+.pointer input[type=range]::-moz-range-thumb { width: 24px; height: 60px; border: 0;
+  border-radius: 0;
+  background: radial-gradient(circle at 50% 46px, var(--text) 0 6.5px, transparent 7.5px); }
+.pointer input[type=range]:focus-visible { outline: 2px solid var(--accent); outline-offset: 0;
+  border-radius: 6px; }
 input[type=range] { width: 190px; height: 28px; margin: 0; accent-color: var(--accent); }
 `;

@@ -1,6 +1,6 @@
 // One head's weights as a table, with words on both axes.
 
-import { h, many, mark, results, scroller, short, tint, write } from "./parts.js";
+import { h, many, mark, results, scroller, shaded, short, tint, write } from "./parts.js";
 import { topK } from "../page/search.js";
 import { fillList } from "./sentences.js";
 
@@ -80,28 +80,29 @@ wordMap.style = `
 .word-map td span { width: 31px; }
 .word-map tbody td { position: relative; }
 .word-map .gold::after, .key .gold { content: ""; position: absolute; inset: -1px;
-  border: 2px solid var(--under); border-radius: 3px; pointer-events: none; }
+  outline: 1px solid var(--ground); border: 3px double var(--text); border-radius: 3px;
+    pointer-events: none; }
 .word-map tbody th, .word-map thead td { position: sticky; left: 0; z-index: 1;
   background: var(--ground); }
 .word-map tbody th { max-width: 130px; padding: 0; }
 .word-map tbody th > :is(button, div) { display: flex; align-items: center; gap: 8px;
   max-width: 130px; height: 28px; min-height: 0; padding: 0 7px 0 0; color: var(--text);
-  font-size: var(--size-name); }
-.word-map th .sign { min-width: 12px; font-size: var(--size-tick); color: var(--soft); }
+  font-size: var(--size-note); }
+.word-map th .sign { min-width: 12px; font-size: var(--size-small); color: var(--soft); }
 .word-map tbody .query th > button { color: var(--accent); }
 .word-map .sign:empty { display: none; }
 .word-map .sign + span { margin-left: auto; }
 .word-map .sign.astray { color: var(--text); font-weight: 700; }
-.word-map thead .long { padding: 4px 0; border-radius: 4px 4px 0 0; color: var(--text);
-  font-size: var(--size-name);
-  background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 65%)); }
+.word-map thead .long { padding: 4px 0; border-radius: 4px 4px 0 0;
+  font-size: var(--size-note);
+  ${shaded("weight")} }
 .word-map thead .long span { max-height: 96px; }
 .key { margin: 4px 0 0; font-size: var(--size-note); color: var(--soft); display: flex; gap: 8px;
   align-items: center; }
 .key[hidden] { display: none; }
 .key .gold { position: static; width: 18px; height: 16px; flex: none; }
 @media (max-width: 600px) {
-  .word-map td { font-size: 11px; }
+  .word-map td { font-size: var(--size-small); }
   .word-map td span { width: 26px; }
   .word-map tbody th > :is(button, div) { gap: 2px; padding-right: 5px; }
 }

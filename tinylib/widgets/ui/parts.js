@@ -10,10 +10,12 @@
 import { madeUp, parseBlock, problem, readLink, wordsOf, writeLink } from "../page/inputs.js";
 import { CONTROLS, choice, offers, toggle } from "./controls.js";
 import { columnHeads, h, many, mark, mathText, namedRow, short, tint, write } from "./dom.js";
+import { KEYS, signedKey, weightKey } from "./keys.js";
 import { KNOBS, entrySlider, everywhere, knob, numberBox, rowsOf } from "./knobs.js";
-import { LOOK } from "./look.js";
+import { LOOK, followScheme, shaded } from "./look.js";
 
 export * from "./dom.js";
+export { shaded } from "./look.js";
 
 const copyOf = (value) => JSON.parse(JSON.stringify(value));
 
@@ -182,11 +184,15 @@ class Widget {
       addEventListener("hashchange", this.followLink);
       this.restore(id);
     }
+    this.forgetScheme = followScheme(this.el, () => {
+      for (const canvas of this.frame.querySelectorAll("canvas")) canvas.again?.();
+    });
     this.showState();
     this.repaint();
   }
 
   unmount() {
+    this.forgetScheme();
     clearTimeout(this.patience);
     clearTimeout(this.soon);
     for (const [event, fn] of Object.entries(this.listeners)) this.model.off(event, fn);
@@ -749,6 +755,8 @@ function heatMap(widget, name, label, shading = "weight") {
   const chooses = axes[0] === "T" && widget.spec.words;
   const table = h("table", { class: `heat ${shading}`, "data-output": name });
   const never = (value) => value === -Infinity || (shading === "weight" && value === 0);
+  const scale = shading === "signed" ? signedKey() : undefined;
+  const key = scale?.element ?? weightKey();
   let size = "";
   const build = (rows, columns) => {
     const head = (i) =>
@@ -761,7 +769,7 @@ function heatMap(widget, name, label, shading = "weight") {
     );
   };
   return {
-    element: h("div", { class: "scroll" }, table),
+    element: h("div", { class: "scroll" }, table, key),
     shows: "outputs",
     update(inputs, outputs) {
       const {
@@ -780,6 +788,7 @@ function heatMap(widget, name, label, shading = "weight") {
       let most = 1;
       if (shading === "signed") {
         most = data.reduce((m, v) => (Number.isFinite(v) ? Math.max(m, Math.abs(v)) : m), 1e-9);
+        scale.reach(most);
       }
       [...table.tBodies[0].rows].forEach((tr, i) => {
         write(tr.children[0].firstChild, down[i]);
@@ -787,7 +796,8 @@ function heatMap(widget, name, label, shading = "weight") {
         tr.classList.toggle("query", chooses && i === widget.query);
         for (let j = 0; j < columns; j += 1) {
           const [cell, value] = [tr.children[j + 1], data[i * columns + j]];
-          write(cell.firstChild, short(value));
+          const hidden = shading === "weight" && never(value);
+          write(cell.firstChild, hidden ? "" : short(value));
           mark(cell, "data-value", String(value));
           mark(cell, "class", never(value) ? "never" : value < 0 ? "below" : "above");
           tint(cell, Number.isFinite(value) ? Math.abs(value) / most : 0);
@@ -829,13 +839,10 @@ function mixture(widget, weights, result, of = "") {
 // ---------------------------------------------------------------- how it looks
 
 const STYLE = `${LOOK}
-:host { --text: var(--pst-color-text-base, var(--jp-ui-font-color0, #1f2328));
-  --soft: var(--pst-color-text-muted, var(--jp-ui-font-color1, #545d68));
-  --ground: var(--pst-color-background, var(--jp-layout-color1, #fff));
-  --line: var(--pst-color-border, var(--jp-border-color1, #c9d1d9));
-  --accent: var(--pst-color-link, var(--jp-brand-color1, #0a6c95)); display: block;
+:host { --hatch: repeating-linear-gradient(135deg, transparent 0 4px, var(--line) 4px 5px);
+  display: block;
   margin: 1.5rem 0; color: var(--text);
-  font: 15px/1.45 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
+  font: var(--size-text)/1.45 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 * { box-sizing: border-box; }
 .frame { border: 1px solid var(--line); border-radius: 10px; padding: 14px 16px;
   background: var(--ground); display: flex; flex-direction: column; gap: 14px; }
@@ -846,11 +853,12 @@ const STYLE = `${LOOK}
 .row > .row { flex-basis: 290px; gap: 14px 16px; }
 .column { display: flex; flex-direction: column; gap: 4px; }
 sup { font-size: .75em; line-height: 0; white-space: nowrap; }
-.note { margin: 0; font-size: 14px; line-height: 1.6; max-width: 62ch;
+.note { margin: 0; font-size: var(--size-note); line-height: 1.6; max-width: 62ch;
   font-variant-numeric: tabular-nums; }
 .scroll { overflow-x: auto; max-width: 100%; }
-.scroll.more { mask-image: linear-gradient(to left, transparent, #000 44px); }
-button { font: inherit; font-size: 13.5px; min-height: 28px; min-width: 28px; padding: 2px 10px;
+.scroll.more { mask-image: linear-gradient(to left, transparent, var(--text) 44px); }
+button { font: inherit; font-size: var(--size-note); min-height: 28px; min-width: 28px;
+  padding: 2px 10px;
   cursor: pointer;
   color: var(--text); background: transparent; border: 1px solid var(--line); border-radius: 6px; }
 button:hover:not(:disabled) { border-color: var(--accent); }
@@ -860,32 +868,34 @@ input[type=text] { font: inherit; color: var(--text); background: transparent;
   border: 1px solid transparent;
   border-radius: 5px; min-height: 28px; padding: 2px 4px; }
 input[type=text]:hover { border-color: var(--line); }
-[aria-invalid=true] { outline: 2px solid var(--under) !important; }
+[aria-invalid=true] { outline: 2px solid var(--error) !important; }
 
 .sentence { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; }
-.gaze { flex-basis: 100%; color: var(--soft); font-size: 13.5px; }
+.gaze { flex-basis: 100%; color: var(--soft); font-size: var(--size-note); }
 .words { display: contents; list-style: none; }
 .word { display: grid; grid-template-columns: auto auto; border: 1px solid var(--line);
-  border-radius: 8px;
-  background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 65%)); }
+  border-radius: 8px; ${shaded("weight")} }
 .word.query { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
-.word input { padding: 2px 3px 2px 8px; font-weight: 550; field-sizing: content; min-width: 30px;
+.word input { color: inherit; padding: 2px 3px 2px 8px; font-weight: 550; field-sizing: content;
+  min-width: 30px;
   max-width: 60vw; }
-.word .weight { grid-row: 2; padding: 0 0 3px 9px; font-size: 12px;
+.word .weight { grid-row: 2; padding: 0 0 3px 9px; font-size: var(--size-small);
   font-variant-numeric: tabular-nums; }
 .word .weight:empty { display: none; }
 .word .remove { grid-row: 1 / span 2; grid-column: 2; border: 0; padding: 0; min-width: 26px;
   color: inherit; }
 
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-caption { text-align: left; font-size: 13.5px; font-weight: 600; padding-bottom: 4px;
+caption { text-align: left; font-size: var(--size-note); font-weight: 600; padding-bottom: 4px;
   white-space: nowrap; }
-th { font-weight: 400; font-size: 12.5px; color: var(--soft); text-align: right; padding: 0 5px 0 0;
+th { font-weight: 400; font-size: var(--size-small); color: var(--soft); text-align: right;
+  padding: 0 5px 0 0;
   max-width: 72px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 thead th { text-align: center; padding: 0 0 2px; }
 .matrix td { padding: 1px; }
 .matrix { --box: 43px; }
-.matrix input { width: var(--box); text-align: right; border-color: var(--line); font-size: 13.5px;
+.matrix input { width: var(--box); text-align: right; border-color: var(--line);
+  font-size: var(--size-note);
   }
 @supports (field-sizing: content) { /* a number that is longer has room, too */
   .matrix input { width: auto; min-width: var(--box); max-width: 110px; field-sizing: content; }
@@ -894,13 +904,12 @@ thead th { text-align: center; padding: 0 0 2px; }
 .heat td span { display: block; width: 36px; height: 28px; line-height: 28px; contain: strict;
   white-space: nowrap; }
 .heat.signed td span { width: 43px; }
-.heat td { text-align: center; font-size: 12px; padding: 0; border: 1px solid var(--ground);
-  background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 65%)); }
-.heat td.below {
-  background: color-mix(in oklab, var(--ground), var(--under) calc(var(--tl-heat, 0) * 65%)); }
-.heat td.never { color: var(--soft);
-  background: repeating-linear-gradient(135deg, transparent 0 4px, color-mix(in oklab,
-    var(--ground), var(--line) 60%) 4px 5px); }
+.heat td { text-align: center; font-size: var(--size-small); padding: 0;
+  border: 1px solid var(--ground);
+  ${shaded("weight")} }
+.heat.signed td { ${shaded("positive")} }
+.heat.signed td.below { ${shaded("negative")} }
+.heat tbody td.never { color: var(--soft); background: var(--hatch); }
 .heat thead td, .heat thead th { background: none; border: 0; min-width: 0; height: auto;
   vertical-align: bottom; }
 .heat thead th { max-width: none; }
@@ -909,16 +918,17 @@ thead th { text-align: center; padding: 0 0 2px; }
     }
 .heat tbody th { padding: 0; }
 .heat tbody th button { border: 0; padding: 0 6px 0 2px; max-width: 72px; overflow: hidden;
-  text-overflow: ellipsis; font-size: 12.5px; color: var(--soft); text-align: right; width: 100%; }
+  text-overflow: ellipsis; font-size: var(--size-small); color: var(--soft); text-align: right;
+    width: 100%; }
 .heat tr.query td { box-shadow: inset 0 1.5px var(--accent), inset 0 -1.5px var(--accent); }
 .heat tr.query th button { color: var(--accent); font-weight: 650; }
 
-${KNOBS}${CONTROLS}
-.problem { position: sticky; bottom: 8px; z-index: 1; margin: 0; font-size: 13.5px;
-  padding: 6px 10px; border-left: 3px solid var(--under);
-  background: color-mix(in oklab, var(--ground), var(--under) 14%); }
+${KNOBS}${CONTROLS}${KEYS}
+.problem { position: sticky; bottom: 8px; z-index: 1; margin: 0; font-size: var(--size-note);
+  padding: 6px 10px; border-left: 3px solid var(--error);
+  background: color-mix(in oklab, var(--ground), var(--error) 14%); }
 .problem[data-kind=hint] { border-color: var(--accent);
-  background: color-mix(in oklab, var(--ground), var(--above) 10%); }
+  background: color-mix(in oklab, var(--ground), var(--accent) 10%); }
 .problem:empty { display: none; }
 .failure { position: static; }
 .stale ${RESULTS}, [inert] { opacity: .4; }
@@ -929,8 +939,8 @@ ${KNOBS}${CONTROLS}
     } /* nothing moves for it */
 .busy[hidden] { display: none; }
 .busy > div { display: flex; flex-wrap: wrap; gap: 2px 8px; align-items: center; max-width: 100%;
-  margin-top: -22px; padding: 4px 12px; font-size: 12.5px; background: var(--ground);
-  border: 1px solid var(--accent); border-radius: 8px; box-shadow: 0 2px 10px rgb(0 0 0 / .18); }
+  margin-top: -22px; padding: 4px 12px; font-size: var(--size-small); background: var(--ground);
+  border: 1px solid var(--accent); border-radius: 8px; box-shadow: 0 2px 10px var(--line); }
 .busy .what { flex: 1; }
 .turning { width: 13px; height: 13px; flex: none; border: 2px solid var(--line);
   border-top-color: var(--accent); border-radius: 50%; animation: turn 1s linear infinite; }
@@ -941,13 +951,13 @@ ${KNOBS}${CONTROLS}
   .matrix { --box: 39px; }
 }
 @media (pointer: coarse) {
-  input[type=text] { font-size: 16px !important; } /* smaller, and iOS zooms */
+  input[type=text] { font-size: var(--size-touch) !important; } /* smaller, and iOS zooms */
   .matrix { --box: 52px; }
 }
 .foot { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center; }
 progress { flex: 0 0 100%; width: 100%; height: 8px; accent-color: var(--accent); }
 .amount { color: var(--soft); font-variant-numeric: tabular-nums; }
-.where { color: var(--soft); font-size: 13px; flex: 1 1 220px; }
+.where { color: var(--soft); font-size: var(--size-note); flex: 1 1 220px; }
 .link { width: 100%; border-color: var(--line) !important; }
 @media print { /* what only a reader at a screen can use goes; buttons that name a row stay */
   :host { break-inside: avoid; }

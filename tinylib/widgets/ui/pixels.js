@@ -1,28 +1,30 @@
 // A matrix of numbers as a small picture: each is a pixel, and its size is how much ink there is.
 
-import { INK } from "./look.js";
+import { inkOf } from "./look.js";
 import { h, mark, svgPart, within } from "./parts.js";
 
 // little-endian, as all that browsers run on
 const packed = (ink) => (ink[2] << 16) | (ink[1] << 8) | ink[0];
 
 /**
- * Paint numbers, `columns` in a row; `most` has all the ink. With `root`, the ink grows with the
- * square root. What is below 0 has the other ink.
+ * Paint numbers, `columns` in a row; `most` has all of the `ink`, a colour of the palette. With
+ * `root`, the ink grows with the square root. What is below 0 has the ink of negative numbers.
  */
-export function paint(canvas, numbers, columns, { ink = INK.above, most = 1, root = false } = {}) {
+export function paint(canvas, numbers, columns, how = /** @type {any} */ ({})) {
+  const { ink = "positive", most = 1, root = false } = how;
   const rows = Math.ceil(numbers.length / columns);
   if (canvas.width !== columns) canvas.width = columns;
   if (canvas.height !== rows) canvas.height = rows;
   const picture = new ImageData(columns, rows);
   const inks = new Uint32Array(picture.data.buffer);
-  const [above, under] = [packed(ink), packed(INK.under)];
+  const [above, under] = [packed(inkOf(ink)), packed(inkOf("negative"))];
   for (let i = 0; i < numbers.length; i += 1) {
     const share = Math.min(1, Math.abs(numbers[i]) / most);
     const much = Math.round(255 * (root ? Math.sqrt(share) : share));
     inks[i] = (much << 24) | (numbers[i] < 0 ? under : above);
   }
   canvas.values = numbers;
+  canvas.again = () => paint(canvas, numbers, columns, how); // in another scheme
   canvas.getContext("2d").putImageData(picture, 0, 0);
 }
 
@@ -58,9 +60,9 @@ pixelMap.style = `
 .pixel-map { display: block; position: relative; aspect-ratio: 1; border: 1px solid var(--line); }
 .pixel-map :is(canvas, svg) { position: absolute; inset: 0; width: 100%; height: 100%; }
 .pixel-map svg { overflow: visible; pointer-events: none; }
-.pixel-map :is(path, rect) { fill: none; stroke: var(--gold, var(--under)); stroke-width: 1;
+.pixel-map :is(path, rect) { fill: none; stroke: var(--gold, var(--text)); stroke-width: 1;
   vector-effect: non-scaling-stroke; }
-.pixel-map rect { stroke: var(--cursor, var(--under)); }
+.pixel-map rect { stroke: var(--cursor, var(--accent)); }
 `;
 
 /** The row and the column of the pixel that an event is over, or next to. */

@@ -137,11 +137,11 @@ export function plane({
   };
 }
 plane.style = `
-.plane { position: relative; margin: 20px 14px 22px 26px; font-size: var(--size-tick);
+.plane { position: relative; margin: 20px 14px 22px 26px; font-size: var(--size-small);
   touch-action: pan-y; }
 .plane svg { display: block; width: 100%; height: 100%; overflow: hidden;
   border: 1px solid var(--line); }
-.plane path { fill: none; stroke: var(--tone, var(--above)); stroke-width: 2;
+.plane path { fill: none; stroke: var(--tone, var(--blue)); stroke-width: 2;
   vector-effect: non-scaling-stroke; stroke-linecap: round; stroke-linejoin: round; }
 .plane .grid { stroke: var(--line); stroke-width: 1; opacity: .5; }
 .plane .tick { position: absolute; color: var(--soft); pointer-events: none; white-space: nowrap;
@@ -152,7 +152,7 @@ plane.style = `
   background: var(--tone, var(--text)); border: 2.5px solid var(--ground);
   box-shadow: 0 0 0 1px var(--tone, var(--text)); }
 .spot.small { width: 6px; height: 6px; margin: -3px; border: 0; box-shadow: none;
-  background: var(--above); }
+  background: var(--tone, var(--blue)); }
 .rule { position: absolute; pointer-events: none; }
 .rule[hidden] { display: none; }
 .rule.x { top: 0; bottom: 0; border-left: 2px solid var(--text); }

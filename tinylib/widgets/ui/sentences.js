@@ -2,7 +2,7 @@
 
 import { idsOf, isOpen, knows, ofCharacters, ownTokens, wordsOf } from "../page/inputs.js";
 import { offers } from "./controls.js";
-import { h, mark, short, tint, write } from "./parts.js";
+import { h, mark, percent, shaded, tint, write } from "./parts.js";
 
 const quoted = (words) => [...new Set(words)].map((word) => `“${word}”`).join(", ");
 
@@ -142,17 +142,20 @@ function knownWords(known) {
 }
 sentence.style = `
 .wrong { position: static; margin-top: 4px; }
-input.line { width: 100%; border-color: var(--line); font-size: 16px; padding: 6px 10px; }
+input.line { width: 100%; border-color: var(--line); font-size: var(--size-touch);
+  padding: 6px 10px; }
 .tokens { display: flex; flex-wrap: wrap; gap: 4px 6px; list-style: none; margin: 4px 0 0;
   padding: 0; }
-.tokens li { border: 1px solid var(--line); border-radius: 6px; padding: 0 7px; font-size: 13.5px; }
+.tokens li { border: 1px solid var(--line); border-radius: 6px; padding: 0 7px;
+  font-size: var(--size-note); }
 .tokens b { font-weight: 550; }
-.tokens span { color: var(--soft); font-size: 12px; font-variant-numeric: tabular-nums; }
-.tokens .unknown { border: 1px dashed var(--under);
-  background: color-mix(in oklab, var(--ground), var(--under) 14%); }
+.tokens span { color: var(--soft); font-size: var(--size-small);
+  font-variant-numeric: tabular-nums; }
+.tokens .unknown { border: 1px dashed var(--error);
+  background: color-mix(in oklab, var(--ground), var(--error) 14%); }
 .tokens .unknown span { color: inherit; }
 .unknown-words:empty { display: none; }
-.known { font-size: 13.5px; color: var(--soft); }
+.known { font-size: var(--size-note); color: var(--soft); }
 .known summary { cursor: pointer; min-height: 24px; width: max-content; max-width: 100%; }
 .known p { margin: 2px 0 0; line-height: 1.6; }
 `;
@@ -230,14 +233,15 @@ export function text(widget, name, label, also = (_next, _widget) => {}) {
 text.style = `
 .wrong { position: static; margin-top: 4px; }
 textarea.line { width: 100%; min-height: 84px; max-height: 320px; resize: vertical; font: inherit;
-  font-size: 16px; line-height: 1.5;
+  font-size: var(--size-touch); line-height: 1.5;
   color: var(--text); background: transparent; border: 1px solid var(--line); border-radius: 5px;
     padding: 6px 10px; field-sizing: content; }
 .unknown-words:empty { display: none; }
-.known { font-size: 13.5px; color: var(--soft); }
+.known { font-size: var(--size-note); color: var(--soft); }
 .known summary { cursor: pointer; min-height: 24px; width: max-content; max-width: 100%; }
 .known p { margin: 2px 0 0; line-height: 1.6; }
-.counted { margin: 0; font-size: 12.5px; color: var(--soft); font-variant-numeric: tabular-nums; }
+.counted { margin: 0; font-size: var(--size-small); color: var(--soft);
+  font-variant-numeric: tabular-nums; }
 `;
 
 /** The true translation of a sentence, if it is one of those that are offered. */
@@ -275,7 +279,7 @@ export function readout(widget, label, ids, probabilities, vocabulary) {
         () => h("li", {}, h("b"), " ", h("span")),
         (li, id, t) => {
           write(li.children[0], names[id]);
-          write(li.children[1], short(shares[t]));
+          write(li.children[1], percent(shares[t] || Number.MIN_VALUE));
           mark(li, "data-value", String(shares[t]));
           tint(li, shares[t]);
         },
@@ -286,7 +290,7 @@ export function readout(widget, label, ids, probabilities, vocabulary) {
 readout.style = `
 .said { display: flex; flex-wrap: wrap; gap: 6px; list-style: none; margin: 2px 0 0; padding: 0; }
 .said li { border: 1px solid var(--line); border-radius: 8px; padding: 2px 9px 3px; min-width: 40px;
-  background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 65%)); }
+  ${shaded("probability")} }
 .said b { font-weight: 550; display: block; }
-.said span { font-size: 12px; font-variant-numeric: tabular-nums; display: block; }
+.said span { font-size: var(--size-small); font-variant-numeric: tabular-nums; display: block; }
 `;

@@ -2,7 +2,7 @@
 // choose from.
 
 import { offers } from "./controls.js";
-import { exact, h, mark, short, within, write } from "./parts.js";
+import { exact, h, mark, shaded, short, within, write } from "./parts.js";
 import { topK } from "../page/search.js";
 import { fillList, visible } from "./sentences.js";
 
@@ -131,10 +131,11 @@ export function fillText(list, told, make, fill) {
   });
 }
 export const TEXT_STYLE = `
-.text { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 16px; line-height: 28px;
+.text { white-space: pre-wrap; overflow-wrap: anywhere; font-size: var(--size-text);
+  line-height: 28px;
   border: 1px solid var(--line); border-radius: 6px; padding: 5px 8px; cursor: pointer; }
 .t { padding: 3px 0;
-  background: color-mix(in oklab, var(--ground), var(--above) calc(var(--tl-heat, 0) * 65%)); }
+  ${shaded("weight")} }
 .t.whole { display: inline-block; line-height: 22px; padding: 0 3px; margin-right: 4px;
   border-radius: 4px; }
 .t.line-end { color: var(--soft); }

@@ -198,14 +198,15 @@ strips.style = `
 .strip { min-width: 0; }
 .row > .strip { flex: 1 1 290px; }
 .row > .strip .caption { flex-direction: column; }
-.caption { margin: 0; font-size: 13.5px; display: flex; flex-wrap: wrap; gap: 0 12px;
+.caption { margin: 0; font-size: var(--size-note); display: flex; flex-wrap: wrap; gap: 0 12px;
   justify-content: space-between; }
 .caption b { font-weight: 600; }
-.read, .strip .soft { color: var(--soft); font-variant-numeric: tabular-nums; font-size: 13px; }
+.read, .strip .soft { color: var(--soft); font-variant-numeric: tabular-nums;
+  font-size: var(--size-note); }
 .strips { list-style: none; margin: 0; padding: 0; display: grid; gap: 2px; }
 .strips li { display: grid; grid-template-columns: 76px 1fr; gap: 6px; align-items: center; }
 .strips button { border: 0; padding: 0 4px; min-height: 26px; text-align: right; color: var(--soft);
-  font-size: 13px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+  font-size: var(--size-note); overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .strips .query button { color: var(--accent); font-weight: 650; }
 .field { position: relative; cursor: crosshair; height: 24px; border: 1px solid var(--line);
   touch-action: manipulation; }
@@ -216,6 +217,5 @@ strips.style = `
 bentVector.style = `
 .strip > .field { height: 96px; }
 .bend { display: grid; gap: 2px; justify-items: start; }
-.bend .called { width: 21em; max-width: 100%; }
-.bend .knob { width: 100%; }
+.bend .knob { --label: 13em; --number: 8.5em; width: 100%; }
 `;

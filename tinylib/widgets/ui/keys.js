@@ -1,0 +1,34 @@
+// What the colours of a table of numbers say: printed beneath it.
+
+import { h, short } from "./dom.js";
+
+/** The key of weights, 0 to 1 for all of them; `masked` says what is hatched. */
+export function weightKey(masked = "masked") {
+  const hatched = h("span", { class: "hatched" });
+  const says = masked ? [hatched, h("span", {}, masked)] : [];
+  return h("p", { class: "ramp-key", "aria-hidden": "true" }, "0", h("i"), "1", ...says);
+}
+
+/** The key of numbers above and below 0; `reach(most)` says how far its ends lie from 0. */
+export function signedKey() {
+  const [low, high] = [h("span"), h("span")];
+  return {
+    element: h("p", { class: "ramp-key signed", "aria-hidden": "true" }, low, h("i"), high),
+    reach(most) {
+      low.textContent = short(-most);
+      high.textContent = short(most);
+    },
+  };
+}
+
+export const KEYS = `
+.ramp-key { display: flex; flex-wrap: wrap; gap: 2px 6px; align-items: center; margin: 6px 0 0;
+  color: var(--soft); font-size: var(--size-small); font-variant-numeric: tabular-nums; }
+.ramp-key i { width: 72px; height: 10px; border: 1px solid var(--line); border-radius: 2px;
+  background: linear-gradient(to right in oklab, var(--ground), var(--weight)); }
+.ramp-key.signed i { background: linear-gradient(to right in oklab,
+  color-mix(in oklab, var(--ground), var(--negative) 80%), var(--ground),
+  color-mix(in oklab, var(--ground), var(--positive) 80%)); }
+.ramp-key .hatched { width: 18px; height: 12px; margin-left: 8px; border: 1px solid var(--line);
+  background: var(--hatch); }
+`;
