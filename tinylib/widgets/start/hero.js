@@ -363,9 +363,9 @@ function about(widget) {
 }
 
 stage.style = `${TEXT_STYLE}
-:host { --hero-thread: var(--attention, light-dark(#6a4fc1, #ab97f0)); }
+:host { --hero-thread: var(--weight); }
 .paper { position: relative; min-height: 222px; line-height: 25px; padding: 8px 12px;
-  font-size: 17px; cursor: text; }
+  font-size: var(--size-text); cursor: text; }
 .paper:has(.own:focus-visible) { outline: 2px solid var(--accent); outline-offset: 1px; }
 .own { outline: none; }
 .given { color: var(--soft); }
@@ -383,11 +383,11 @@ stage.style = `${TEXT_STYLE}
 .threads { position: absolute; inset: 0; width: 100%; height: 100%; overflow: visible;
   pointer-events: none; }
 .threads path { fill: none; stroke: var(--hero-thread); stroke-linecap: round; opacity: .75; }
-.looks { height: 3.2em; overflow: hidden; font-size: var(--size-name); }
-@media (max-width: 600px) { .paper { font-size: 16px; line-height: 23px; min-height: 204px; } }
+.looks { height: 3.2em; overflow: hidden; font-size: var(--size-note); }
+@media (max-width: 600px) { .paper { line-height: 23px; min-height: 204px; } }
 `;
 nexts.style = `${candidateList.style}
-:host { --bar: var(--probability, light-dark(#128a8a, #3fbdb8)); }
+:host { --bar: var(--probability); }
 .nexts-of > .label { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
 .nexts .taken button { border-color: var(--accent); }
 .row > .nexts-of { flex: 0 1 232px; }
