@@ -141,7 +141,8 @@ $(GIVEN): ; @:
 endif
 CHAPTERS := $(GIVEN)
 GRAPHS := $(GIVEN)
-BENCHES := $(or $(GIVEN),$(basename $(notdir $(wildcard tests/bench/*.py))))
+# Lighthouse takes an hour, so it runs only if it is named.
+BENCHES := $(or $(GIVEN),$(filter-out lighthouse,$(basename $(notdir $(wildcard tests/bench/*.py)))))
 
 # Find or fetch a browser, and let what follows know its path.
 in_browser := CHROMIUM="$$($(BIN)/python tests/chromium.py)" || exit 1; export CHROMIUM

@@ -10,5 +10,5 @@ export default [
     rules: { "no-unused-vars": ["error", { argsIgnorePattern: "^_" }] },
   },
   { files: ["**/*.mjs"], languageOptions: { globals: globals.node } },
-  { files: ["**/host.js", "site/course.js"], languageOptions: { sourceType: "script" } },
+  { files: ["**/host.js"], languageOptions: { sourceType: "script" } },
 ];

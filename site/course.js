@@ -1,3 +1,7 @@
+// What the pages do beside their widgets.
+
+import "./progress.js";
+
 // The keyboard can scroll whatever is wider than its column. The theme looks only when the page
 // loads; this also sees what a <details> opens later, and formulas.
 const scrollers = [
@@ -6,6 +10,8 @@ const scrollers = [
   ),
 ];
 function reach(el) {
+  // To measure what is not drawn yet would draw it.
+  if (!el.checkVisibility({ contentVisibilityAuto: true })) return;
   el.tabIndex = el.scrollWidth > el.clientWidth ? 0 : -1;
 }
 const sized = new ResizeObserver((entries) => entries.forEach((entry) => reach(entry.target)));
@@ -19,38 +25,37 @@ for (const answer of document.querySelectorAll(".predict details")) {
   answer.classList.add(/^(Right|Correct)\b/.test(said) ? "right" : "wrong");
 }
 
-// While a widget is in use, sections out of sight are not drawn: each edit is then on the screen
-// within a frame. Their heights are measured first, so nothing moves and links land where they
-// should; a few seconds after the last touch all are drawn again.
-const sections = [
-  .../** @type {NodeListOf<HTMLElement>} */ (
-    document.querySelectorAll(".bd-article section > section")
-  ),
-];
-let unused;
-function used(event) {
-  if (!event.target.closest?.(".tl-widget")) return;
-  clearTimeout(unused);
-  unused = setTimeout(drawAll, 4000);
-  if (sections[0]?.classList.contains("measured")) return;
-  const heights = sections.map((section) => section.getBoundingClientRect().height);
-  sections.forEach((section, i) => {
-    section.style.containIntrinsicSize = `auto ${heights[i]}px`;
-    section.classList.add("measured");
-  });
-}
-function drawAll() {
-  for (const section of sections) section.classList.remove("measured");
-}
-for (const touch of ["pointerdown", "focusin", "input"]) document.addEventListener(touch, used);
-addEventListener("resize", drawAll);
-
-// Paper is white: a page that is read in the dark theme is printed in the light one.
+// On paper everything is open, and in light colours even if the page is read in dark ones.
 let theme;
+let closed = [];
 addEventListener("beforeprint", () => {
   theme = document.documentElement.dataset.theme;
   document.documentElement.dataset.theme = "light";
+  document.body.dataset.printing = "yes"; // nobody has answered anything now
+  closed = [...document.querySelectorAll("article details:not([open])")].map((folded) => {
+    const name = folded.getAttribute("name"); // of those with one name only one may be open
+    folded.removeAttribute("name");
+    return { folded, name };
+  });
+  for (const { folded } of closed) folded.setAttribute("open", "");
 });
 addEventListener("afterprint", () => {
   document.documentElement.dataset.theme = theme;
+  for (const { folded } of closed) folded.removeAttribute("open");
+  for (const { folded, name } of closed) if (name) folded.setAttribute("name", name);
+  setTimeout(() => delete document.body.dataset.printing, 100); // after the events of opening
 });
+
+// A formula stands in a page three times, for sight, for screen readers and as it was written. What
+// a search shows of the page has it once.
+// @ts-expect-error: of Sphinx's script, on the page that searches
+const search = typeof Search === "undefined" ? undefined : Search; // eslint-disable-line no-undef
+if (search) {
+  const textOf = search.htmlToText;
+  search.htmlToText = (html, anchor) => {
+    const page = new DOMParser().parseFromString(html, "text/html");
+    const again = ".onlyprint, .katex-html, annotation, .fold > summary, .answer-row";
+    for (const part of page.querySelectorAll(again)) part.remove();
+    return textOf(page.documentElement.outerHTML, anchor);
+  };
+}

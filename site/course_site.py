@@ -12,22 +12,28 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from contextlib import suppress
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
+import around
 import pydata_sphinx_theme  # type: ignore[import-untyped]
 import sphinxcontrib.katex  # type: ignore[import-untyped]
 from docutils import nodes  # type: ignore[import-untyped]
+from listings import LightFormatter
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ExtensionError
+from sphinx.highlighting import PygmentsBridge
 from sphinx.util import logging
 
 SITE = Path(__file__).resolve().parent
 ROOT = SITE.parent
+sys.path.append(str(ROOT))  # for around.py: tinylib, which the site needs no torch for
 NODE_MODULES = SITE / "node_modules"
 WIDGETS = ROOT / "tinylib" / "widgets"
 WEIGHTS = ROOT / "tinylib" / "weights"
@@ -50,16 +56,35 @@ UNUSED = {
     "togglebutton.css",
     "togglebutton.js",
 }
-ONLY_FOR_CODE = {"clipboard.min.js", "copybutton.css", "copybutton.js", "pygments.css"}
-ONLY_FOR_MATHS = {"katex.min.css"}
 ONLY_FOR_SEARCH = {"doctools.js", "sphinx_highlight.js"}
 
 LINK_TO_NOTEBOOK = re.compile(r'href="(\w+)\.ipynb(?=["#])')
 
-ICONS = (
-    "angle-left angle-right bars chevron-down circle-half-stroke download expand file file-pdf "
-    "github lightbulb list magnifying-glass moon rocket sun"
-).split()
+# What every page needs is joined to site.css and site.js: see lighten.mjs. These are in _static.
+STYLES = [
+    "theme.css",
+    "pygments.css",
+    "styles/sphinx-book-theme.css",
+    "copybutton.css",
+    "mystnb.*.css",
+    "katex/katex.min.css",
+    "course.css",
+    "around.css",
+]
+SCRIPTS = [
+    "clipboard.min.js",
+    "copybutton.js",
+    "scripts/sphinx-book-theme.js",
+    "scripts/pydata-sphinx-theme.js",
+]
+
+ICONS = "angle-left angle-right bars chevron-down list magnifying-glass".split()
+
+
+def course_version() -> str:
+    """As tinylib/__init__.py has it, which is read and not imported."""
+    text = (ROOT / "tinylib" / "__init__.py").read_text(encoding="utf-8")
+    return text.rpartition('__version__ = "')[2].split('"')[0]
 
 
 def use_katex(app: Sphinx, config: Config) -> None:
@@ -68,6 +93,7 @@ def use_katex(app: Sphinx, config: Config) -> None:
     if not katex.exists():
         raise ExtensionError(f"{katex.relative_to(ROOT)} is missing: run `make site`")
     steady_server()
+    config.version = config.release = course_version()
     config.katex_prerender = True
     config.katex_js_path = str(katex)
     config.katex_css_path = "katex/katex.min.css"
@@ -146,7 +172,7 @@ def live_folder() -> str:
         digest.update(file.relative_to(WIDGETS).as_posix().encode() + script_text(file).encode())
     for file in sorted((WIDGETS / "graphs").glob("*.onnx")):
         digest.update(file.relative_to(WIDGETS).as_posix().encode() + file.read_bytes())
-    digest.update(json.dumps(weights()).encode())
+    digest.update(json.dumps(weights()).encode() + (SITE / "lighten.mjs").read_bytes())
     return f"live-{digest.hexdigest()[:8]}"
 
 
@@ -199,8 +225,9 @@ def copy_browser_parts(app: Sphinx) -> None:
     course_css = (SITE / "course.css").read_text(encoding="utf-8")
     course_css = palette_css() + course_css + icon_css(theme)
     (static / "course.css").write_text(course_css, encoding="utf-8")
-    for name in ("course.js", "landing.css"):
+    for name in ("around.css", "landing.css"):
         shutil.copy(SITE / name, static)
+    shutil.copy(SITE / "live-widget.png", static / "picture.png")
 
 
 def palette_css() -> str:
@@ -255,6 +282,23 @@ def describe_images(app: Sphinx, doctree: nodes.document) -> None:
             image["loading"] = "lazy"
 
 
+# What unfolds a listing says what is inside, once, and has no label that hides it.
+FOLD = re.compile(
+    r'<details class="admonition hide [\w-]+">\s*<summary[^>]*>'
+    r'\s*<p class="collapsed[^>]*>(.*?)</p>.*?</summary>',
+    flags=re.DOTALL,
+)
+
+
+SIZED = re.compile(r'(<img [^>]*)style="width: (\d+)[\d.]*px; height: (\d+)[\d.]*px;"')
+
+
+def in_all_pages(style: str) -> bool:
+    """Whether site.css, which webpack-macros.html names, has this style sheet."""
+    name = Path(style).name
+    return name in UNUSED or any(fnmatch(name, Path(one).name) for one in STYLES)
+
+
 def slim_page(
     app: Sphinx,
     pagename: str,
@@ -268,20 +312,46 @@ def slim_page(
         log.warning("KaTeX could not read a formula (red on the page)", location=pagename)
     if "tl-live" in body:
         app.add_js_file(f"{live_folder()}/page/host.js", loading_method="defer")
-    # "Show code cell source" says what it does; myst-nb's label hides that from screen readers.
-    context["body"] = body.replace(' aria-label="Toggle hidden content"', "")
+    body = FOLD.sub(r'<details class="hide fold"><summary>\1</summary>', body)
+    # A word of code needs no element of its own.
+    context["body"] = re.sub(r'<span class="pre">([^<]*)</span>', r"\1", body)
+    # A picture has its room before it comes.
+    context["body"] = SIZED.sub(r'\1width="\2" height="\3"', context["body"])
     # A notebook's own HTML links to notebooks, which become pages.
     context["body"] = LINK_TO_NOTEBOOK.sub(r'href="\1.html', context["body"])
     if pagename == app.config.root_doc:
         app.add_css_file("landing.css", priority=901)
         context["sidebars"] = []
         context["meta"] = (context.get("meta") or {}) | {"html_theme.sidebar_secondary.remove": ""}
-    unused = UNUSED if pagename == "search" else UNUSED | ONLY_FOR_SEARCH
-    unused |= set() if 'class="highlight' in body else ONLY_FOR_CODE
-    unused |= set() if 'class="katex' in body else ONLY_FOR_MATHS
-    for kind in ("css_files", "script_files"):
-        files = [file for file in context[kind] if file.filename]
-        context[kind] = [file for file in files if Path(file.filename).name not in unused]
+    joined = {Path(name).name for name in SCRIPTS}
+    unused = joined | (UNUSED if pagename == "search" else UNUSED | ONLY_FOR_SEARCH)
+    files = [file for file in context["script_files"] if file.filename]
+    context["script_files"] = [file for file in files if Path(file.filename).name not in unused]
+    styles = [file for file in context["css_files"] if file.filename]
+    context["css_files"] = [file for file in styles if not in_all_pages(file.filename)]
+
+
+def lighten(app: Sphinx, error: Exception | None) -> None:
+    """Join and shrink what all pages need, and name it in them after what is in it."""
+    if error is not None or app.builder.format != "html":
+        return
+    static = Path(app.outdir) / "_static"
+    settings = {
+        "styles": [str(next(static.glob(name))) for name in STYLES],
+        "scripts": [*(str(static / name) for name in SCRIPTS), str(SITE / "course.js")],
+        "live": str(static / live_folder()),
+        "pages": str(app.outdir),
+    }
+    command = [node(), str(SITE / "lighten.mjs"), json.dumps(settings)]
+    run = subprocess.run(command, capture_output=True, text=True)
+    if run.returncode:
+        raise ExtensionError(f"site/lighten.mjs: {run.stderr}")
+    for page in Path(app.outdir).rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        for name in ("site.css", "site.js"):
+            version = hashlib.sha256((static / name).read_bytes()).hexdigest()[:8]
+            text = re.sub(rf"/{name}(\?v=\w+)?(?=\")", f"/{name}?v={version}", text)
+        page.write_text(text, encoding="utf-8")
 
 
 # Jupyter Book would write it without an icon, and a browser that is slow to follow it to the first
@@ -296,14 +366,52 @@ INDEX = """<!doctype html>
 </html>
 """
 
+# Shown by GitHub Pages for an address at any depth, so its links begin at the site's root: that of
+# its address, or of the server if it is read elsewhere, such as on localhost.
+MISSING = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>There is no such page — {title}</title>
+<base href="{base}">
+<script>
+  if (!location.pathname.startsWith("{base}")) document.querySelector("base").href = "/";
+</script>
+<link rel="icon" href="_static/{icon}">
+<style>
+  :root {{ color-scheme: light dark; font: 1.1rem/1.6 system-ui, sans-serif; }}
+  body {{ margin: 12vh auto; max-width: 34rem; padding: 0 1.2rem; }}
+  li {{ padding: 0.15rem 0; }}
+</style>
+<main>
+<h1>There is no page at this address</h1>
+<p>It may have been renamed, or the address may have been cut off. These are the pages of
+<a href="{page}">{title}</a>, which you can also <a href="search.html">search</a>:</p>
+<ul>
+{pages}
+</ul>
+</main>
+</html>
+"""
 
-def lead_to_the_first_page(app: Sphinx, error: Exception | None) -> None:
-    """Write the site's index.html, which Jupyter Book leaves alone if it is there."""
-    if error is None and app.builder.format == "html":
-        page = app.builder.get_target_uri(app.config.root_doc)
-        icon = Path(app.config.html_favicon).name
-        text = INDEX.format(title=app.config.html_title, icon=icon, page=page)
-        (Path(app.outdir) / "index.html").write_text(text, encoding="utf-8")
+
+def write_plain_pages(app: Sphinx, error: Exception | None) -> None:
+    """The site's index.html, which Jupyter Book leaves alone if it is there, and 404.html."""
+    if error is not None or app.builder.format != "html":
+        return
+    page = app.builder.get_target_uri(app.config.root_doc)
+    icon, title = Path(app.config.html_favicon).name, app.config.html_title
+    index = INDEX.format(title=title, icon=icon, page=page)
+    (Path(app.outdir) / "index.html").write_text(index, encoding="utf-8")
+    links = [
+        f'<li><a href="{app.builder.get_target_uri(name)}">{app.env.titles[name].astext()}</a></li>'
+        for name in sorted(app.env.found_docs)
+        if name in app.env.titles
+    ]
+    base = urlsplit(around.Places(app).site).path
+    missing = MISSING.format(title=title, icon=icon, page=page, base=base, pages="\n".join(links))
+    (Path(app.outdir) / "404.html").write_text(missing, encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -312,7 +420,9 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", copy_browser_parts)
     app.connect("doctree-read", describe_images)
     app.connect("html-page-context", slim_page, priority=900)
-    app.connect("build-finished", lead_to_the_first_page)
-    app.add_css_file("course.css", priority=900)
-    app.add_js_file("course.js", loading_method="defer")
+    app.connect("build-finished", write_plain_pages)
+    app.connect("build-finished", lighten, priority=900)
+    PygmentsBridge.html_formatter = LightFormatter
+    around.setup(app)
+    app.add_js_file("site.js", loading_method="defer")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

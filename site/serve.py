@@ -2,12 +2,15 @@
 
 import argparse
 import errno
+import gzip
 import os
 import sys
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
 from pathlib import Path
+from typing import BinaryIO
 
 BUILT = Path(__file__).resolve().parent.parent / "_build" / "html"
 
@@ -26,8 +29,49 @@ TYPES = {
 }
 
 
+# Compressed on their way, as the servers of published pages do it.
+COMPRESSED = {".html", ".css", ".js", ".mjs", ".svg", ".json", ".wasm", ".ipynb"}
+
+
+@lru_cache(maxsize=256)
+def compressed(file: str, changed: float) -> bytes:
+    return gzip.compress(Path(file).read_bytes(), 6)
+
+
 class Handler(SimpleHTTPRequestHandler):
-    """Files of the site, each with its right type."""
+    """Files of the site, each with its right type, and 404.html for what is not there."""
+
+    def send_head(self) -> BytesIO | BinaryIO | None:
+        path = Path(self.translate_path(self.path))
+        accepted = "gzip" in self.headers.get("Accept-Encoding", "")
+        if not (accepted and path.suffix in COMPRESSED and path.is_file()):
+            return super().send_head()
+        changed = path.stat().st_mtime
+        if self.headers.get("If-Modified-Since") == self.date_time_string(int(changed)):
+            self.send_response(304)
+            self.end_headers()
+            return None
+        data = compressed(str(path), changed)
+        self.send_response(200)
+        self.send_header("Content-Type", self.guess_type(path))
+        self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Length", str(len(data)))
+        self.send_header("Last-Modified", self.date_time_string(int(changed)))
+        self.send_header("Vary", "Accept-Encoding")
+        self.end_headers()
+        return BytesIO(data)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        missing = Path(self.directory) / "404.html"
+        if code != 404 or not missing.is_file():
+            return super().send_error(code, message, explain)
+        text = missing.read_bytes()
+        self.send_response(404)
+        self.send_header("Content-Type", TYPES[".html"])
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(text)
 
     def guess_type(self, path: str | os.PathLike[str]) -> str:
         return TYPES.get(Path(path).suffix) or super().guess_type(path)

@@ -190,7 +190,6 @@ RENEW = """async (fragment) => {
         widget.replaceWith(document.importNode(previews[i], true));
     });
     scrollTo({ top: 0, behavior: 'instant' });
-    dispatchEvent(new Event('resize')); // course.js draws all sections
     const host = document.createElement('script');
     host.src = document.querySelector("script[src*='/host.js']").src;
     const ran = new Promise((done) => { host.onload = done; });

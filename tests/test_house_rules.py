@@ -541,6 +541,24 @@ def test_special_tokens_are_not_taken_for_tags(path: Path) -> None:
             assert not bare, f"cell '{cell.id}': write `{bare[0]}` as code"
 
 
+# Not a mention of ours: a link, code, a formula, a heading.
+APART = re.compile(r"\[[^\]]*\]\([^)]*\)|```.*?```|`[^`\n]*`|\$[^$]+\$|^#[^\n]*$", re.S | re.M)
+
+
+@each_chapter
+def test_a_chapter_that_is_named_is_linked(path: Path) -> None:
+    """But under the papers, where chapters are other books'; and a chapter may name itself."""
+    papers = False
+    for cell in cells(path):
+        if cell.cell_type != "markdown":
+            continue
+        papers = papers or cell.source.startswith("## Papers")
+        named = re.search(r"\b[Cc]hapters? \d\d\b", APART.sub("", cell.source))
+        assert papers or not named or named[0].endswith(path.stem[:2]), (
+            f"cell '{cell.id}': write [{named[0]}](NN_stem.ipynb)"
+        )
+
+
 @each_chapter
 def test_prose_shows_on_github_colab_and_the_site(path: Path) -> None:
     for cell in cells(path):

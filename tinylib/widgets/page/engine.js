@@ -27,7 +27,7 @@ async function fetched(url) {
 
 /** onnxruntime-web, loaded once. After a failure neither it nor the browser forgets: a new try
  * needs a new address. */
-function start() {
+export function start() {
   runtime ??= load().catch(withoutRuntime);
   return runtime;
 }

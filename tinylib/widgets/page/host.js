@@ -192,6 +192,28 @@
     };
   }
 
+  // The runtime comes before it is needed: as soon as the reader moves about the page and a widget
+  // is within a screen of theirs, unless their browser is to save data.
+  let moved = false;
+  const near = new IntersectionObserver(
+    (entries) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      near.disconnect();
+      moved = false;
+      const ready = loadEngine().then((engine) => engine.start());
+      ready.catch((error) => console.info(error)); // the first edit tries again, and says so
+    },
+    { rootMargin: "100% 0px" },
+  );
+  function move() {
+    if (moved || /** @type {any} */ (navigator).connection?.saveData) return;
+    moved = true;
+    for (const el of document.querySelectorAll(".tl-widget")) near.observe(el);
+  }
+  for (const sign of ["scroll", "pointerdown", "keydown"]) {
+    addEventListener(sign, move, { once: true, passive: true });
+  }
+
   async function start(preview, id) {
     const state = JSON.parse(preview.querySelector("script[type='application/json']").textContent);
     const view = await import(`${live}${preview.dataset.view}`);
@@ -209,6 +231,7 @@
       el.addEventListener(sign, interest, { once: true, passive: true });
     }
     preview.before(el);
+    if (moved) near.observe(el);
     try {
       view.default.render({ model, el });
       preview.remove();

@@ -1,0 +1,370 @@
+"""What stands around a chapter's text on the site: its number and minutes, folded listings, figures
+with numbers, a way to answer each exercise, and what search engines and chats show of a page.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import nbformat
+from docutils import nodes  # type: ignore[import-untyped]
+from listings import ANSWER, folded, plain_docstrings
+from sphinx.application import Sphinx
+
+
+def number_of(docname: str) -> str:
+    """06 of chapters/06_self_attention; the first page, electives and references have none."""
+    found = re.match(r"(\d\d)_", Path(docname).name)
+    return found[1] if found and found[1] != "00" else ""
+
+
+@cache
+def facts(notebook: Path) -> dict[str, int]:
+    """Of a chapter: the minutes it takes, and how many questions and exercises it has."""
+    from tinylib.lab.road import minutes  # course_site.py says where it is
+
+    read, _ = minutes(json.loads(notebook.read_text(encoding="utf-8")))
+    cells = nbformat.read(notebook, as_version=4).cells
+    prose = "".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    answers = [cell for cell in cells if cell.cell_type == "code" and folded(cell.source) == ANSWER]
+    return {
+        "minutes": 5 * max(1, round(read / 5)),
+        "questions": prose.count('class="predict"'),
+        "exercises": len(answers),
+    }
+
+
+def facts_of(app: Sphinx, docname: str) -> dict[str, int] | None:
+    path = Path(app.env.doc2path(docname))
+    return facts(path) if path.suffix == ".ipynb" and docname != app.config.root_doc else None
+
+
+# --- where a chapter can be run, and where a mistake in it is reported ---------------------------
+
+
+class Places:
+    """Addresses that follow from the repository's, which _config.yml names."""
+
+    def __init__(self, app: Sphinx) -> None:
+        options = app.config.html_theme_options
+        self.repository = options["repository_url"].rstrip("/")
+        self.branch = options.get("repository_branch") or "main"
+        self.slug = urlsplit(self.repository).path.strip("/")
+        self.launch = options.get("launch_buttons", {})
+        owner, name = self.slug.split("/")
+        self.site = app.config.html_baseurl or f"https://{owner.lower()}.github.io/{name}/"
+
+    def colab(self, docname: str, cell: str = "") -> str:
+        at = f"#scrollTo={cell}" if cell else ""
+        file = f"{self.slug}/blob/{self.branch}/{docname}.ipynb"
+        return f"{self.launch['colab_url']}/github/{file}{at}"
+
+    def binder(self, docname: str) -> str:
+        file = quote(f"lab/tree/{docname}.ipynb", safe="/")
+        return f"{self.launch['binderhub_url']}/v2/gh/{self.slug}/{self.branch}?urlpath={file}"
+
+    def report(self, title: str, docname: str) -> str:
+        said = f"On the page {self.site}{docname}.html\n\nWhat is wrong, and what you expected:\n"
+        return f"{self.repository}/issues/new?title={quote(title)}&body={quote(said)}"
+
+
+# --- the text, before it becomes a page ----------------------------------------------------------
+
+
+def number_the_title(app: Sphinx, doctree: nodes.document) -> None:
+    """06 Self-attention: so in the sidebar, in the browser's tab and in what a search finds."""
+    number = number_of(app.env.docname)
+    title = next(iter(doctree.findall(nodes.title)), None)
+    if number and title is not None:
+        mark = nodes.inline("", number, classes=["chapter-number"])
+        title.insert(0, nodes.Text(" "))
+        title.insert(0, mark)
+
+
+def say_how_long(app: Sphinx, doctree: nodes.document) -> None:
+    """A line under the title: minutes, questions, exercises."""
+    known = facts_of(app, app.env.docname)
+    title = next(iter(doctree.findall(nodes.title)), None)
+    if known is None or title is None:
+        return
+    parts = [f"About {known['minutes']} minutes"]
+    if known["questions"]:
+        parts.append(f"<span data-questions>{counted(known['questions'], 'question')}</span>")
+    if known["exercises"]:
+        parts.append(f"{counted(known['exercises'], 'exercise')} beyond that")
+    line = f'<p class="chapter-facts">{" · ".join(parts)}</p>'
+    title.parent.insert(title.parent.index(title) + 1, nodes.raw("", line, format="html"))
+
+
+def counted(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def part(cell: nodes.container, name: str) -> nodes.container | None:
+    return next((node for node in cell.children if node.get("nb_element") == name), None)
+
+
+def arrange_cells(app: Sphinx, doctree: nodes.document) -> None:
+    """Fold what need not be read, number the figures, and say where an exercise is answered."""
+    figures = 0
+    places = Places(app)
+    for cell in list(doctree.findall(nodes.container)):
+        if cell.get("nb_element") != "cell_code":
+            continue
+        listing, output = part(cell, "cell_code_source"), part(cell, "cell_code_output")
+        what = folded(listing.astext()) if listing is not None else None
+        if listing is not None:
+            fold(cell, what, len(listing.astext().splitlines()))
+        if output is None:
+            continue
+        if what == ANSWER:
+            offer_to_answer(output, places, app.env.docname)
+        for bundle in list(output.findall(nodes.container)):
+            if bundle.get("nb_element") == "mime_bundle" and list(bundle.findall(nodes.image)):
+                figures += 1
+                caption(bundle, figures, number_of(app.env.docname))
+
+
+def fold(cell: nodes.container, what: str | None, lines: int) -> None:
+    """Tell myst-nb to fold the listing, under a line that says what is inside."""
+    tagged = cell.get("hide_mode")
+    if tagged is None and what is None:
+        return
+    length = f", {counted(lines, 'line')}"
+    if tagged == "output":
+        said = "what it prints"
+    elif tagged == "all":
+        said = f"code: trains or checks what the text reports{length}, with what it prints"
+    else:
+        said = f"code: {what or 'prepares what is shown below'}{length}"
+        cell["hide_mode"] = "input"
+    cell["prompt_show"] = cell["prompt_hide"] = said
+
+
+OPEN = re.compile(r"^Not answered yet: (\w)")
+
+
+def offer_to_answer(output: nodes.container, places: Places, docname: str) -> None:
+    """The task, and where it can be done: no verdict, since nothing is run on the page."""
+    for text in list(output.findall(nodes.Text)):
+        if found := OPEN.match(text):
+            task = f"{found[1].upper()}{text[found.end() :]}"
+            text.parent.replace(text, nodes.Text(task))
+    up = "../" * docname.count("/")
+    row = (
+        '<p class="answer-row"><span>Answer in</span> '
+        f'<a href="{html.escape(places.colab(docname))}">Colab</a> '
+        f'<a href="{html.escape(places.binder(docname))}">Binder</a> '
+        f'<a href="{up}_sources/{docname}.ipynb" download>or download the notebook</a></p>'
+    )
+    output.append(nodes.raw("", row, format="html"))
+
+
+NAMED = re.compile(r"(?:^|\. )(?:Heat maps?|Line chart|Bars|Hands of clocks), (.+?): ")
+
+
+def caption_of(alt: str) -> str:
+    """What a figure shows, in short: the titles in it, or else its description's first sentence."""
+    if names := NAMED.findall(alt):
+        said = "; ".join(dict.fromkeys(names))
+    else:
+        said = re.split(r"(?<=[a-z)])[.:] ", alt, maxsplit=1)[0].rstrip(".")
+    return said[:1].upper() + said[1:]
+
+
+def caption(bundle: nodes.container, count: int, chapter: str) -> None:
+    """Make the picture a figure that can be referred to: Figure 6.2, at #figure-2."""
+    texts = {part["mime_type"]: part.astext().strip() for part in bundle.children}
+    number = f"{int(chapter)}.{count}" if chapter else f"{count}"
+    line = html.escape(caption_of(texts.get("text/plain", "")))
+    close = f"<figcaption><b>Figure {number}</b> {line}</figcaption></figure>"
+    here = bundle.parent.index(bundle)
+    start = f'<figure class="numbered" id="figure-{count}">'
+    bundle.parent.insert(here + 1, nodes.raw("", close, format="html"))
+    bundle.parent.insert(here, nodes.raw("", start, format="html"))
+
+
+def plain_listings(app: Sphinx, doctree: nodes.document) -> None:
+    """Docstrings of the library's own source, without LaTeX; the notebook keeps them."""
+    for block in doctree.findall(nodes.literal_block):
+        if block.get("language") == "python" and '"""' in block.astext():
+            text = plain_docstrings(block.astext())
+            block.children = [nodes.Text(text)]
+            block.children[0].parent = block
+            block.rawsource = text
+
+
+def keep_together(app: Sphinx, doctree: nodes.document) -> None:
+    """No full stop or comma alone on a line: it stays with the formula before it."""
+    for formula in list(doctree.findall(nodes.math)):
+        after = formula.next_node(descend=False, siblings=True)
+        short = len(formula.astext()) <= 40
+        if short and isinstance(after, nodes.Text) and (mark := re.match(r"[.,;:!?)’”]+", after)):
+            together = nodes.inline("", classes=["together"])
+            formula.parent.replace(after, nodes.Text(after[mark.end() :]))
+            formula.replace_self(together)
+            together += [formula, nodes.Text(mark[0])]
+
+
+# What stands in a section takes so many pixels on a wide screen and on a phone.
+TALL, THIN = 0, 1
+LINE, CODE_LINE, GAP = 26.4, 17, 18
+WORDS_A_LINE, COLUMN = (12.5, 6.0), (672, 343)
+FORMULA, WIDGET, CLOSED = 62, (950, 1300), 58
+
+
+def heights(section: nodes.section) -> tuple[float, float]:
+    """About how high the section is, for a browser that has not laid it out yet."""
+    total, folded = [0.0, 0.0], 0
+    for child in section.children:
+        if isinstance(child, nodes.raw):
+            text = child.astext()
+            opened = text.count("<details") - text.count("</details")
+            if (folded == 0 and opened > 0) or "<summary" in text:
+                total = [height + CLOSED for height in total]
+            folded = max(0, folded + opened)
+        elif isinstance(child, nodes.section):
+            total = [a + b for a, b in zip(total, heights(child), strict=True)]
+        elif not folded:
+            total = [a + height(child, screen) for screen, a in enumerate(total)]
+    return total[TALL], total[THIN]
+
+
+def height(node: nodes.Node, screen: int) -> float:
+    if isinstance(node, nodes.title):
+        return 70
+    if isinstance(node, nodes.paragraph):
+        return LINE * -(-len(node.astext().split()) // WORDS_A_LINE[screen]) + GAP
+    if isinstance(node, nodes.math_block):
+        return FORMULA
+    if isinstance(node, nodes.literal_block):
+        return CODE_LINE * len(node.astext().splitlines()) + 26
+    if isinstance(node, nodes.image):
+        width, tall = (
+            float(re.sub(r"[^\d.]", "", node.get(side, "")) or 400) for side in ("width", "height")
+        )
+        return tall * min(1, COLUMN[screen] / width) + 50
+    if isinstance(node, nodes.raw):
+        return WIDGET[screen] if "tl-live" in node.astext() else 0
+    if isinstance(node, nodes.container) and node.get("hide_mode") == "all":
+        return CLOSED
+    if isinstance(node, nodes.container) and node.get("nb_element") == "mime_bundle":
+        rich = [part for part in node.children if part.get("mime_type") != "text/plain"]
+        return height(rich[0], screen) if rich else height(node.children[0], screen)
+    children = list(node.children)
+    if isinstance(node, nodes.container) and node.get("hide_mode") == "input":
+        return CLOSED + sum(height(child, screen) for child in children[1:])
+    if isinstance(node, nodes.row):
+        return max((height(child, screen) for child in children), default=0) + 4
+    return sum(height(child, screen) for child in children) + (GAP if children else 0) / 2
+
+
+def estimate_heights(app: Sphinx, doctree: nodes.document) -> None:
+    """Of all sections below the title, by their ids: for the page that is made of them."""
+    sections = [node for node in doctree.findall(nodes.section) if node.parent is not doctree]
+    known = {section["ids"][0]: [round(size) for size in heights(section)] for section in sections}
+    app.env.metadata[app.env.docname]["heights"] = known
+
+
+def with_heights(body: str, known: dict[str, list[int]]) -> str:
+    def add(found: re.Match[str]) -> str:
+        tall, thin = known.get(found[1], (900, 1400))
+        return f'<section id="{found[1]}" style="--tall:{tall}px;--thin:{thin}px">'
+
+    return re.sub(r'(?<=>)\n?<section id="([^"]+)">', add, body) if known else body
+
+
+# --- the page ------------------------------------------------------------------------------------
+
+
+def description_of(doctree: nodes.document, most: int = 200) -> str:
+    """The page's first paragraphs, up to the end of a sentence."""
+    said = ""
+    for paragraph in doctree.findall(nodes.paragraph):
+        said = f"{said} {' '.join(paragraph.astext().split())}".strip()
+        if len(said) > 100:
+            break
+    if len(said) <= most:
+        return said
+    end = max(said.rfind(mark, 0, most) for mark in (". ", "? ", "! "))
+    return said[: end + 1] if end > 60 else f"{said[: said.rfind(' ', 0, most)]} …"
+
+
+def page_facts(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """What the templates say of the page: addresses, description, minutes."""
+    places = Places(app)
+    title = re.sub(r"<[^>]+>", "", context.get("title", "")) or app.config.html_title
+    chapter = pagename in app.env.found_docs
+    context["around"] = {
+        "root": f"{app.config.root_doc}",
+        "title": html.unescape(title),
+        "description": description_of(doctree) if doctree is not None else "",
+        "address": f"{places.site}{pagename}.html",
+        "picture": f"{places.site}_static/picture.png",
+        "repository": places.repository,
+        "version": app.config.release,
+        "notebook": f"_sources/{pagename}.ipynb" if chapter else "",
+        "report": places.report(html.unescape(title), pagename),
+    }
+    if chapter and Path(app.env.doc2path(pagename)).suffix == ".ipynb":
+        context["around"] |= {"colab": places.colab(pagename), "binder": places.binder(pagename)}
+
+
+def add_minutes(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Beside each chapter in the sidebar, and where the text asks for it."""
+    known = {
+        Path(doc).name: found
+        for doc in sorted(app.env.found_docs)
+        if (found := facts_of(app, doc)) is not None
+    }
+    body = with_heights(context.get("body", ""), app.env.metadata[pagename].get("heights", {}))
+    context["body"] = fill_minutes(body, known)
+    draw_sidebar = context.get("generate_toctree_html")
+    if draw_sidebar:
+        context["generate_toctree_html"] = lambda *args, **kwargs: with_minutes(
+            draw_sidebar(*args, **kwargs), known, pagename
+        )
+
+
+def fill_minutes(body: str, known: dict[str, dict[str, int]]) -> str:
+    """Write into each element with data-minutes="06_self_attention" how long that chapter takes."""
+
+    def fill(found: re.Match[str]) -> str:
+        minutes = known.get(found[3], {}).get("minutes")
+        return f"{found[1]}{minutes} min</{found[2]}>" if minutes else found[0]
+
+    return re.sub(r'(<(\w+)[^>]*\bdata-minutes="(\w+)"[^>]*>)[^<]*</\2>', fill, body)
+
+
+def with_minutes(toctree: str, known: dict[str, dict[str, int]], pagename: str) -> str:
+    """The sidebar's links, each with its chapter's minutes, and named so that ✓ finds it."""
+
+    def add(found: re.Match[str]) -> str:
+        stem = Path(pagename).name if found[3] == "#" else Path(found[3]).stem
+        if stem not in known:
+            return found[0]
+        minutes = f'<span class="chapter-minutes">{known[stem]["minutes"]} min</span>'
+        item = found[1].replace("<li ", f'<li data-chapter="{stem}" ')
+        return f"{item}{found[2]}{found[4]}{minutes}</a>"
+
+    return re.sub(r'(<li [^>]*>)(<a [^>]*href="([^"]*)"[^>]*>)(.*?)</a>', add, str(toctree))
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("doctree-read", number_the_title, priority=100)
+    app.connect("doctree-read", arrange_cells, priority=300)
+    for step in (say_how_long, plain_listings, keep_together):
+        app.connect("doctree-read", step, priority=300)
+    app.connect("doctree-read", estimate_heights, priority=400)
+    app.connect("html-page-context", page_facts, priority=100)  # templates are tried at 500
+    app.connect("html-page-context", add_minutes, priority=800)

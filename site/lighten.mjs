@@ -1,0 +1,106 @@
+// Makes the built pages light: node lighten.mjs SETTINGS, a JSON object that course_site.py writes.
+//
+//   styles    the style sheets of all pages, in order: joined, rid of rules that no page uses
+//   scripts   the pages' scripts, in order: joined; the last is a module and is bundled
+//   live      the folder of the widgets' scripts, whose shared parts become one file
+//   pages     the folder of the built pages
+
+import { readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { build, transform } from "esbuild";
+import { PurgeCSS } from "purgecss";
+
+const { styles, scripts, live, pages } = JSON.parse(process.argv[2]);
+const read = (file) => readFileSync(file, "utf8");
+const filesIn = (folder, ending) =>
+  readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(ending))
+    .map((name) => join(folder, name));
+const minified = async (code, loader) =>
+  (await transform(code, { loader, minify: true, legalComments: "none" })).code;
+
+/** The style sheets as one. Addresses in them lead from where it stands. */
+function joinedStyles() {
+  const there = join(pages, "_static");
+  return styles
+    .map((file) =>
+      read(file).replace(/url\((?!["']?(?:data:|#))["']?([^)"']+)["']?\)/g, (_, path) => {
+        return `url(${relative(there, join(dirname(file), path))})`;
+      }),
+    )
+    .join("\n");
+}
+
+async function lightStyles() {
+  const [{ css }] = await new PurgeCSS().purge({
+    content: [...filesIn(pages, ".html"), ...scripts, join(dirname(scripts.at(-1)), "progress.js")],
+    css: [{ raw: joinedStyles() }],
+    fontFace: true,
+    keyframes: true,
+    dynamicAttributes: ["data-theme", "data-mode", "open", "hidden", "aria-expanded", "popover"],
+  });
+  writeFileSync(join(pages, "_static", "site.css"), await minified(css, "css"));
+}
+
+async function lightScripts() {
+  const [own, ...others] = scripts.toReversed();
+  const bundled = await build({
+    entryPoints: [own],
+    bundle: true,
+    minify: true,
+    write: false,
+    format: "iife",
+  });
+  const parts = await Promise.all(others.toReversed().map((file) => minified(read(file), "js")));
+  const all = [...parts, bundled.outputFiles[0].text].join(";\n");
+  writeFileSync(join(pages, "_static", "site.js"), all);
+}
+
+const APART = ["host.js", "engine.js"]; // not parts of views
+const SHARED = "ui/parts.js"; // where all shared parts go
+
+/** One request for what views share, instead of one for each part. */
+async function lightWidgets() {
+  const files = filesIn(live, ".js");
+  const isPart = (file) =>
+    /^(ui|page)\//.test(relative(live, file)) && !APART.some((one) => file.endsWith(one));
+  const parts = files.filter(isPart);
+  const { metafile, outputFiles } = await build({
+    stdin: {
+      contents: parts.map((file) => `export * from ${JSON.stringify(file)};`).join("\n"),
+      resolveDir: live,
+    },
+    bundle: true,
+    minify: true,
+    write: false,
+    format: "esm",
+    metafile: true,
+    outfile: "shared.js",
+  });
+  const [{ exports }] = Object.values(metafile.outputs);
+  for (const file of files) {
+    if (isPart(file)) rmSync(file);
+    else {
+      const name = relative(live, file);
+      writeFileSync(file, await minified(fromShared(name, read(file), exports), "js"));
+    }
+  }
+  writeFileSync(join(live, SHARED), outputFiles[0].text);
+}
+
+/** A view with its imports led to the one file of shared parts, which has to have each of them. */
+function fromShared(name, code, exports) {
+  const imports = /import\s*\{([^}]*)\}\s*from\s*"(\.\.?)\/(?:(?:ui|page)\/)?[\w]+\.js"/g;
+  return code.replace(imports, (found, names) => {
+    for (const one of names.split(",")) {
+      const wanted = one.split(" as ")[0].trim();
+      if (wanted && !exports.includes(wanted)) {
+        throw new Error(`${name} imports ${wanted}, which two parts export, or none`);
+      }
+    }
+    return `import {${names}} from "../${SHARED}"`;
+  });
+}
+
+await lightWidgets();
+await Promise.all([lightStyles(), lightScripts()]);
