@@ -150,7 +150,7 @@ def test_a_word_is_followed_in_nine_steps(widget: Locator) -> None:
         settled(widget)
     bar = widget.locator(".journey input[type=range]")
     bar.fill("4.5")  # slid back, to the middle of a step
-    assert "the 1.48 with “starts” becomes 0.85" in widget.locator(".journey .says").inner_text()
+    assert "the 0.95 with “Your” becomes 0.55" in widget.locator(".journey .says").inner_text()
     widget.page.keyboard.press("ArrowRight")
     assert "hides the words after “journey” (starts, with, one, step)" in (
         widget.locator(".journey .says").inner_text()

@@ -1,5 +1,5 @@
 import { h, many, short } from "../ui/dom.js";
-import { numbersOf, product, softmaxOf, wordAt } from "../ui/explain.js";
+import { numbersIn, product, softmaxOf, wordAt } from "../ui/explain.js";
 import { journey } from "../ui/journey.js";
 import { live } from "../ui/parts.js";
 
@@ -46,18 +46,18 @@ function crossing(_widget, x, roles, switches) {
     element: h(
       "div",
       { class: "crossing" },
-      part("switches", switches),
       part("given", x),
       ...roles.map(([tone, matrix, made]) =>
         h("div", { class: `role of-${tone}` }, part("matrix-of", matrix), part("made", made)),
       ),
+      part("switches", switches), // last, as Tab goes: they move what was touched before
     ),
     update() {},
   };
 }
 crossing.style = `
 .crossing { display: flex; flex-wrap: wrap; gap: 14px 18px; align-items: flex-start; }
-.crossing > .switches { flex: 1 1 210px; min-width: 0; }
+.crossing > .switches { flex: 1 1 210px; min-width: 0; order: -1; }
 .role { display: flex; flex-wrap: wrap; gap: 10px 14px; padding-left: 8px;
   border-left: 3px solid var(--tone); }
 @container widget (min-width: 860px) {
@@ -75,22 +75,22 @@ crossing.style = `
 
 // ---------------------------------------------------------------- following one word
 
-const list = (numbers) => `(${numbers.map(short).join(", ")})`;
+const vectorOf = (numbers) => `(${numbers.map(short).join(", ")})`;
 
 /** 0.42·0.66 + 0.69·0.96 */
-const written = (pairs) =>
+const spelled = (pairs) =>
   pairs.map((pair) => pair.map((n) => (n < 0 ? `(${short(n)})` : short(n))).join("·")).join(" + ");
 
 /** What the steps need: the chosen word, and its row, or any, of an input or an output. */
-function read(widget) {
+function rowsFor(widget) {
   const { words, causal, scaled } = widget.inputs;
   const t = widget.query;
   const row = (name, i = t) => {
-    const { columns, at } = numbersOf(widget, name);
+    const { columns, at } = numbersIn(widget, name);
     return many(columns, (j) => at(i, j));
   };
   const column = (name, j) => {
-    const { rows, at } = numbersOf(widget, name);
+    const { rows, at } = numbersIn(widget, name);
     return many(rows, (i) => at(i, j));
   };
   const shares = row("weights").map((share, s) => (s === t ? -1 : share));
@@ -104,7 +104,7 @@ const zip = (a, b) => a.map((number, i) => [number, b[i]]);
 
 /** The chosen word's scores as far as they have come, one row for each step. */
 function stages(widget, count) {
-  const { words, row, scaled } = read(widget);
+  const { words, row, scaled } = rowsFor(widget);
   const divided = row("dots").map((score) => (scaled ? score / ROOT.value : score));
   const rows = [
     { name: "q · k", numbers: row("dots") },
@@ -117,22 +117,22 @@ function stages(widget, count) {
 
 const STEPS = [
   (widget) => {
-    const { t, row, word } = read(widget);
+    const { t, row, word } = rowsFor(widget);
     return {
       says:
-        `We follow ${word}. Its row of X is its embedding, ${list(row("x"))}, and all that ` +
+        `We follow ${word}. Its row of X is its embedding, ${vectorOf(row("x"))}, and all that ` +
         "self-attention knows of the word by itself.",
       lit: [{ name: "x", row: t }],
       moves: [{ from: { name: "x", row: t }, to: { name: "x", row: t } }],
     };
   },
   (widget) => {
-    const { t, row, column, word, code } = read(widget);
+    const { t, row, column, word, code } = rowsFor(widget);
     return {
       says:
-        `The row times the matrix W_q is the query of ${word}: ${list(row("q"))}. Its first ` +
+        `The row times the matrix W_q is the query of ${word}: ${vectorOf(row("q"))}. Its first ` +
         "entry comes from the first column of W_q: " +
-        `${written(zip(row("x"), column("w_q", 0)))} = ${short(row("q")[0])}.`,
+        `${spelled(zip(row("x"), column("w_q", 0)))} = ${short(row("q")[0])}.`,
       lit: [
         { name: "x", row: t },
         { name: "w_q", column: 0 },
@@ -143,19 +143,19 @@ const STEPS = [
     };
   },
   (widget) => {
-    const { t, row, word, code } = read(widget);
+    const { t, row, word, code } = rowsFor(widget);
     return {
       says:
-        `Two other matrices make of the same row the key of ${word}, ${list(row("k"))}, and its ` +
-        `value, ${list(row("v"))}. Every other word gets its query, key and value in this way.`,
+        `Two other matrices make of the same row the key of ${word}, ${vectorOf(row("k"))}, and its ` +
+        `value, ${vectorOf(row("v"))}. Every other word gets its query, key and value in this way.`,
       lit: ["x", "k", "v"].map((name) => ({ name, row: t })),
       moves: ["k", "v"].map((name) => ({ from: { name: "x", row: t }, to: { name, row: t } })),
       code: code.project,
     };
   },
   (widget) => {
-    const { t, row, other, T, words, word, code } = read(widget);
-    const pairs = written(zip(row("q"), row("k", other)));
+    const { t, row, other, T, words, word, code } = rowsFor(widget);
+    const pairs = spelled(zip(row("q"), row("k", other)));
     return {
       says:
         `The query of ${word} meets the key of every word. With that of “${words[other]}” the ` +
@@ -171,7 +171,7 @@ const STEPS = [
     };
   },
   (widget) => {
-    const { t, row, other, scaled, words, code } = read(widget);
+    const { t, row, other, scaled, words, code } = rowsFor(widget);
     const score = row("dots")[other];
     return {
       says: scaled
@@ -186,7 +186,7 @@ const STEPS = [
     };
   },
   (widget) => {
-    const { t, causal, T, words, word, code } = read(widget);
+    const { t, causal, T, words, word, code } = rowsFor(widget);
     const later = words.slice(t + 1);
     return {
       says: !causal
@@ -204,7 +204,7 @@ const STEPS = [
     };
   },
   (widget) => {
-    const { t, row, other, words, word, code } = read(widget);
+    const { t, row, other, words, word, code } = rowsFor(widget);
     const share = row("weights")[other];
     return {
       says:
@@ -222,19 +222,19 @@ const STEPS = [
     };
   },
   (widget) => {
-    const { t, row, column, T, word, code } = read(widget);
+    const { t, row, column, T, word, code } = rowsFor(widget);
     return {
       says:
         `Each value is multiplied by its weight, and the sum is the context vector of ${word}: ` +
-        `${list(row("context"))}. Its first entry is ` +
-        `${written(zip(row("weights"), column("v", 0)))} = ${short(row("context")[0])}.`,
+        `${vectorOf(row("context"))}. Its first entry is ` +
+        `${spelled(zip(row("weights"), column("v", 0)))} = ${short(row("context")[0])}.`,
       lit: [{ name: "weights", row: t }, { name: "v" }, { name: "context", row: t }],
       moves: many(T, (s) => ({ from: { name: "v", row: s }, to: { name: "context", row: t } })),
       code: code.mix,
     };
   },
   (widget) => {
-    const { T, code } = read(widget);
+    const { T, code } = rowsFor(widget);
     return {
       says:
         `All ${T === 1 ? "" : `${T} `}words do this at once, each in its own row of the tables, ` +

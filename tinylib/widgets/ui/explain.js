@@ -10,19 +10,20 @@
 // moving to it with the arrow keys lights up what it came from and writes out the sum.
 
 import { h, mark, short, typeset } from "./dom.js";
+import { rowsOf } from "./knobs.js";
 
-const IDLE =
+const INVITATION =
   "Point at a computed number, tap it, or go to it with Tab and the arrow keys: " +
   "what it was made of lights up, and the sum is written out here.";
 
 /** The numbers of an input or of an output, by row and column. */
-export function numbersOf(widget, name) {
+export function numbersIn(widget, name) {
   const out = widget.readOutputs()[name];
   if (out) {
     const [rows, columns] = out.shape;
     return { rows, columns, at: (i, j) => out.data[i * columns + j] };
   }
-  const rows = widget.inputs[name];
+  const rows = rowsOf(widget.inputs, name);
   return { rows: rows.length, columns: rows[0].length, at: (i, j) => rows[i][j] };
 }
 
@@ -46,7 +47,7 @@ export function product(
   { turned = false, what, tones = [], by, unless } = /** @type {any} */ ({}),
 ) {
   return (widget, row, column) => {
-    const [a, b] = [numbersOf(widget, left), numbersOf(widget, right)];
+    const [a, b] = [numbersIn(widget, left), numbersIn(widget, right)];
     const terms = Array.from({ length: a.columns }, (_, i) => [
       a.at(row, i),
       turned ? b.at(column, i) : b.at(i, column),
@@ -65,7 +66,7 @@ export function product(
 /** Each row is the softmax of that row of `scores`. */
 export function softmaxOf(scores, { what } = /** @type {any} */ ({})) {
   return (widget, row, column) => {
-    const table = numbersOf(widget, scores);
+    const table = numbersIn(widget, scores);
     return {
       kind: "softmax",
       what: what?.(row, column, widget) ?? "",
@@ -140,7 +141,7 @@ const between = (parts, what) => parts.flatMap((part, i) => (i ? [what, part] : 
 const MANY = 20; // scores beyond it have powers of e that say nothing to a reader
 
 /** What is written out: text and elements. */
-function written({ kind, what, terms = [], scores = [], column, by, tones = [], result }) {
+function spelledOut({ kind, what, terms = [], scores = [], column, by, tones = [], result }) {
   const name = what ? [h("b", {}, what), kind === "said" ? "" : " "] : [];
   if (kind === "said") return name;
   const end = ["= ", h("b", { class: "result" }, short(result))];
@@ -192,7 +193,7 @@ export function explanation(widget) {
     light(widget, said?.lit ?? []);
     asked?.classList.add("asked");
     line.classList.toggle("idle", !said);
-    line.replaceChildren(...(said ? written(line.explained) : [IDLE]));
+    line.replaceChildren(...(said ? spelledOut(line.explained) : [INVITATION]));
   };
   const cellOf = (event) => event.composedPath().find((element) => element.made);
   const inFocus = () => {

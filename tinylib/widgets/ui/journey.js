@@ -92,7 +92,7 @@ export function journey(widget, { name, steps, flows = [] }) {
     h("button", { type: "button", "aria-label": label, title: label, click }, sign);
   const start = h("button", { type: "button", class: "start", click: () => play() });
   const back = button("one step back", "◀", () => go(Math.ceil(at) - 1));
-  const next = button("one step on", "▶", () => go(Math.floor(at) + 1));
+  const next = button("one step on", "▶", () => go(Math.ceil(at) + 1));
   const close = button("end", "✕", () => leave());
   const bar = h("input", {
     type: "range",
@@ -125,7 +125,7 @@ export function journey(widget, { name, steps, flows = [] }) {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     const pressed = event.target.localName === "button";
-    if (by) go(by < 0 ? Math.ceil(at) - 1 : Math.floor(at) + 1);
+    if (by) go(Math.ceil(at) + by);
     else if (event.key === " " && !pressed) (playing ? pause : play)();
     else return;
     event.preventDefault();

@@ -945,6 +945,7 @@ const STYLE = `${LOOK}
 .column { display: flex; flex-direction: column; gap: 4px; }
 .sides { display: grid; gap: 14px 28px; min-width: 0; }
 .sides > * { min-width: 0; }
+.side { display: flex; flex-direction: column; gap: 14px; }
 @container widget (min-width: 860px) { /* what is changed at the left, what follows at the right */
   .sides { grid-template-columns: minmax(0, var(--left, 1fr)) minmax(0, var(--right, 1.4fr));
     align-items: start; }
