@@ -63,7 +63,7 @@ crossing.style = `
 @container widget (min-width: 860px) {
   .crossing { display: grid; grid-template-columns: 1fr repeat(3, auto); gap: 0 20px; }
   .crossing > .switches { grid-area: 1 / 1; }
-  .crossing > .given { grid-area: 2 / 1; padding-top: 12px; }
+  .crossing > .given { grid-area: 2 / 1; padding-top: 12px; justify-self: end; }
   .role { display: grid; grid-template-rows: subgrid; grid-row: 1 / 3; gap: 12px; }
   .role th[scope=row] { width: 62px; min-width: 62px; }
   .crossing .made td span { height: 29px; line-height: 29px; }

@@ -111,7 +111,10 @@ export function journey(widget, { name, steps, flows = [] }) {
   const origin = h("span", {});
   const source = h("p", { class: "code" }, origin, code);
   const table = h("table", { class: "stages" });
-  const stages = scroller({ tabindex: "-1" }, table);
+  const stages = scroller(
+    { tabindex: "0", role: "group", "aria-label": "the numbers so far; they scroll sideways" },
+    table,
+  );
   const told = h("div", { class: "told", "data-output": "" }, says, source, stages);
   const controls = h("div", { class: "controls" }, start, back, bar, next, place, close);
   const element = h(
