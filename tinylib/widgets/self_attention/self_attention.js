@@ -57,7 +57,8 @@ function crossing(_widget, x, roles, switches) {
 }
 crossing.style = `
 .crossing { display: flex; flex-wrap: wrap; gap: 14px 18px; align-items: flex-start; }
-.crossing > .switches { flex: 1 1 210px; min-width: 0; order: -1; }
+.crossing > *, .role > * { min-width: 0; max-width: 100%; }
+.crossing > .switches { flex: 1 1 210px; order: -1; }
 .role { display: flex; flex-wrap: wrap; gap: 10px 14px; padding-left: 8px;
   border-left: 3px solid var(--tone); }
 @container widget (min-width: 860px) {

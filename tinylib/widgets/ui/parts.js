@@ -640,7 +640,10 @@ function wordEditor(widget, weights, follow) {
         box.removeAttribute("aria-invalid");
         box.value = widget.inputs.words[i] ?? "";
         fit(box);
-        if (edited === i) close();
+        // What is pressed now must not move away from under the pointer before it is let go.
+        const soon = () => setTimeout(() => edited === i && close());
+        if (widget.pressed) addEventListener("pointerup", soon, { once: true });
+        else soon();
       },
     });
     const pencil = h(
