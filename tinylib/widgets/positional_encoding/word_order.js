@@ -92,8 +92,14 @@ function lineUp(widget) {
     );
     return chip;
   };
-  const button = (label, click) =>
-    h("button", { type: "button", "data-input": "place", click }, label);
+  let travels = false; // whether the words go to their new places by themselves
+  const button = (label, move) => {
+    const click = () => {
+      travels = true;
+      move();
+    };
+    return h("button", { type: "button", "data-input": "place", click }, label);
+  };
   const [left, right] = [
     [-1, "←"],
     [1, "→"],
@@ -141,9 +147,9 @@ function lineUp(widget) {
         mark(chip, "aria-valuetext", `${t + 1} of ${order.length}`);
         chip.classList.toggle("query", word === widget.query);
       };
-      if (list.matches(":has(:active)"))
-        fill(); // under the pointer nothing travels
-      else travel(chips, fill);
+      if (travels) travel(chips, fill);
+      else fill(); // what is dragged stands where the pointer is
+      travels = false;
       const at = chosen();
       mark(left, "aria-label", `move ${words[widget.query]} left`);
       mark(right, "aria-label", `move ${words[widget.query]} right`);
@@ -346,11 +352,11 @@ comparison.style = `
 export default live(
   "The same words in another order, live",
   (ui) => [
+    ui.words("", keepStanding),
+    ui.use(lineUp),
     ui.sides(
       ui.boxed(
         "side",
-        ui.words("", keepStanding),
-        ui.use(lineUp),
         ui.use(positionKind),
         ui.row(ui.matrix("x", "embeddings X"), ui.entrySlider()),
       ),
