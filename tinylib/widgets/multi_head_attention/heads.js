@@ -692,7 +692,6 @@ function cards(widget) {
 }
 
 cards.style = `${pixelMap.style}
-.sides { --left: 1.3fr; --right: 1fr; }
 .cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(138px, 1fr)); gap: 0 14px;
   margin-top: 6px; }
 .card { display: grid; grid-row: span 6; grid-template-rows: subgrid; margin-bottom: 16px;
@@ -720,16 +719,14 @@ cards.style = `${pixelMap.style}
 export default live(
   "Four heads on your sentence, live",
   (ui) => [
-    ui.sides(
-      ui.column(
-        ui.use(sentence, "source", "Your sentence", wear),
-        ui.row(ui.use(offered), ui.use(dice)),
-        ui.use(beyond),
-        ui.use(stage),
-        ui.use(effect),
-      ),
-      ui.use(cards),
+    ui.column(
+      ui.use(sentence, "source", "Your sentence", wear),
+      ui.row(ui.use(offered), ui.use(dice)),
+      ui.use(beyond),
     ),
+    ui.use(stage),
+    ui.use(effect),
+    ui.use(cards),
   ],
   { query: 10, wide: true },
 );
