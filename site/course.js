@@ -59,3 +59,16 @@ if (search) {
     return textOf(page.documentElement.outerHTML, anchor);
   };
 }
+
+// A wide widget lies over the room of the page's contents, which are hidden while it is in sight.
+const wideInSight = new Set();
+const sight = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries)
+    wideInSight[isIntersecting ? "add" : "delete"](target);
+  document.documentElement.classList.toggle("wide-in-sight", wideInSight.size > 0);
+});
+const article = document.querySelector(".bd-article");
+const watch = () => {
+  for (const widget of document.querySelectorAll(".tl-widget.wide")) sight.observe(widget);
+};
+if (article) new MutationObserver(watch).observe(article, { childList: true, subtree: true });

@@ -24,7 +24,7 @@ def main() -> None:
         widget = page.locator(".tl-widget").first
         widget.get_by_role("checkbox", name="causal").click()
         widget.get_by_label("x of journey, 2", exact=True).fill("2.1")
-        widget.get_by_role("textbox", name="word 6", exact=True).focus()
+        widget.get_by_role("button", name="step", exact=True).first.click()
         widget.get_by_text("Computed in this page").wait_for()
         page.wait_for_function("e => e.model.settled", arg=widget.element_handle())
         shot = Image.open(io.BytesIO(widget.screenshot()))

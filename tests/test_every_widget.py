@@ -5,11 +5,14 @@ A control says by ``data-input`` which inputs it changes, and what shows results
 a widget is tested in ``test_widget_<stem>.py``.
 """
 
+import json
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import torch
 from amounts import THOROUGH
 from browsing import (
     BUILT,
@@ -26,6 +29,7 @@ from browsing import (
     problem,
     received,
     settled,
+    word,
 )
 from playwright.sync_api import Browser, BrowserContext, Locator
 
@@ -77,6 +81,12 @@ def controls(widget: Locator) -> list[tuple[str, str, int]]:
     return [(names, kind, place) for names, kind, place in found]
 
 
+def open_words(widget: Locator) -> None:
+    """Of words that can be renamed, the first one's box stands open."""
+    if widget.locator(".rename:visible").count():
+        word(widget, 1)
+
+
 def test_torch_follows_every_control(widget: Locator, stem: str) -> None:
     """Each kind of control changes what it names; the page shows torch's answer; Undo undoes it.
 
@@ -85,6 +95,7 @@ def test_torch_follows_every_control(widget: Locator, stem: str) -> None:
     """
     first = inputs_of(widget)
     tried = set[tuple[str, str]]()
+    open_words(widget)
     while left := [one for one in controls(widget) if one[:2] not in tried]:
         names, kind, _ = min(left, key=lambda one: "radio" in one[1])
         tried.add((names, kind))
@@ -127,6 +138,53 @@ def test_the_keyboard_reaches_all_of_it(widget: Locator, stem: str) -> None:
     assert missed_by_tab(widget) == []
 
 
+ASK = """el => JSON.stringify([...el.shadowRoot.querySelectorAll('td, [tabindex]')]
+    .filter((cell) => cell.made && cell.checkVisibility())
+    .map((cell) => {
+        cell.click();
+        const line = el.shadowRoot.querySelector('.explained');
+        const lit = el.shadowRoot.querySelectorAll('.source').length;
+        const scores = line.explained.scores?.map((e) => e === -Infinity ? 'masked' : e);
+        const value = Number(cell.dataset.value);
+        return { ...line.explained, scores, lit, said: line.textContent, value: String(value) };
+    }))"""
+
+
+def test_a_number_that_can_be_asked_is_the_sum_that_is_written_out(
+    widget: Locator, stem: str
+) -> None:
+    """The terms are torch's own numbers, or the reader's, and they make torch's own result."""
+    if not widget.locator(".explained").count():
+        pytest.skip("none of its numbers can be asked")
+    nudge(widget, widget.locator("[data-input]").nth(controls(widget)[-1][2]))
+    assert_torch(widget, stem)
+    asked = json.loads(widget.evaluate(ASK))
+    assert len(asked) > 3
+    for one in asked:
+        shown = float(one["value"].replace("Infinity", "inf"))
+        assert one["lit"] > 0 and len(one["said"]) > 20, one
+        if one["kind"] == "said":  # why there is no sum, as for what a mask hides
+            assert shown in (0, -math.inf), one
+            continue
+        if one["kind"] == "softmax":
+            scores = [-math.inf if e == "masked" else e for e in one["scores"]]
+            made = torch.tensor(scores, dtype=torch.float64).softmax(-1)[one["column"]].item()
+        else:
+            made = sum(math.prod(factors) for factors in one["terms"])
+            made /= (one.get("by") or {"value": 1})["value"]
+        assert made == pytest.approx(shown, rel=2e-5, abs=2e-5), one
+        assert one["said"].endswith((f"= {short(shown)}", " is 0."))
+
+
+def short(number: float) -> str:
+    """As a page writes a number of usual size."""
+    if number == 0:
+        return "0"
+    digits = 0 if abs(number) >= 99.95 else 1 if abs(number) >= 9.995 else 2
+    text = f"{number:.{digits}f}"
+    return text.removeprefix("-") if float(text) == 0 else text.replace("-", "−")
+
+
 HOSTILE = "<img src=x onerror=alert(1)> </script>" + "W" * 400
 
 
@@ -135,7 +193,9 @@ def test_what_cannot_be_used_is_refused_and_lost_only_by_reset(widget: Locator, 
     seen = set[str]()
     before, shown = inputs_of(widget), outputs(widget)
     boxes = "[data-input]:is(textarea, input:not([type]), input[type=text], input[type=search])"
-    for box in widget.locator(boxes).locator("visible=true").all():
+    others = widget.locator(boxes).locator("visible=true").all()
+    open_words(widget)
+    for box in [*widget.locator("[aria-label='word 1']:visible").all(), *others]:
         name = box.get_attribute("data-input") or ""
         if name in seen or box.is_disabled():
             continue
@@ -146,9 +206,12 @@ def test_what_cannot_be_used_is_refused_and_lost_only_by_reset(widget: Locator, 
         assert inputs_of(widget) == before and outputs(widget) == shown
         widget.get_by_role("button", name="Reset").press("Enter")
         assert problem(widget) in ("", "Reset: done. Undo brings your numbers back.")
-        assert HOSTILE not in box.input_value()
+        assert HOSTILE not in widget.locator(".frame").evaluate(TEXTS)
     settled(widget)
     assert inputs_of(widget) == before
+
+
+TEXTS = "frame => [...frame.querySelectorAll('input, textarea')].map((e) => e.value).join(' ')"
 
 
 def outputs(widget: Locator) -> dict[str, Any]:
@@ -197,8 +260,8 @@ def test_on_a_phone_nothing_is_out_of_reach_or_cut_off(
             box.fill(HOSTILE)
             fits("with a message")
             box.fill("incomprehensibilities of " + "pretty cats, " * 2)
-        for box in widget.get_by_role("textbox", name=re.compile(r"^word \d$")).all():
-            box.fill("incomprehensibilities")
+        for number in range(widget.locator(".rename:visible").count()):
+            word(widget, number + 1).fill("incomprehensibilities")
         for box in widget.locator(".matrix input:visible").all()[:6]:
             box.fill("-12.345")
         for button in widget.get_by_role("button", name=re.compile("^Add (a|word)")).all():

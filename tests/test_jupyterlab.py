@@ -279,6 +279,7 @@ def test_torch_answers_each_edit(widget: Locator) -> None:
 
 def test_an_edit_that_changes_no_number_is_answered_too(widget: Locator) -> None:
     """A word that is only renamed back and forth, with no false alarm about a silent kernel."""
+    widget.get_by_role("button", name="rename Your", exact=True).click()
     box = widget.get_by_role("textbox", name="word 1", exact=True)
     box.fill("journey")
     box.fill("Your")

@@ -1,6 +1,7 @@
 import { madeUp } from "../page/inputs.js";
 import { knob } from "../ui/knobs.js";
-import { columnHeads, h, live, mark, scroller, short, tint, write } from "../ui/parts.js";
+import { asks, numbersIn, rove } from "../ui/explain.js";
+import { columnHeads, h, live, many, mark, scroller, short, tint, write } from "../ui/parts.js";
 import { fillList } from "../ui/sentences.js";
 
 /** Numbers about 0 with a spread of 1, always the same for a name: each the sum of four. */
@@ -105,8 +106,39 @@ const formulas = () => [
   ["q · k / √k"],
 ];
 
+/** Where a score comes from: of the scoring function number `i`, with key number `s`. */
+function scoreOf({ inputs: { query, keys, w_v: weights } }, i, s) {
+  const k = query.length;
+  const sums = query.map((q, j) => Math.tanh(q + keys[s][j]));
+  const lit = [{ name: "query" }, { name: "keys", row: s }, ...(i ? [] : [{ name: "w_v" }])];
+  return {
+    kind: "sum",
+    what: i
+      ? `Score of key ${s + 1}, the query times the key:`
+      : `Score of key ${s + 1}, each entry of w times the tanh of query plus key:`,
+    terms: i ? query.map((q, j) => [q, keys[s][j]]) : weights.map((w, j) => [w, sums[j]]),
+    tones: i ? ["query", "key"] : [],
+    by: i === 2 ? { value: Math.sqrt(k), name: `√${k}` } : undefined,
+    lit,
+  };
+}
+
+/** Where its weight comes from: the softmax of the scores, which the temperature divides. */
+function weightOf(widget, i, s) {
+  const { columns, at } = numbersIn(widget, "scores");
+  const { temperature } = widget.inputs;
+  const divided = temperature === 1 ? "" : `, each score divided by ${temperature}`;
+  return {
+    kind: "softmax",
+    what: `Weight of key ${s + 1}${divided}:`,
+    scores: many(columns, (j) => at(i, j) / temperature),
+    column: s,
+    lit: [{ name: "scores", row: i }],
+  };
+}
+
 /** For each scoring function: every key's score and weight, how sharp that is, and the output. */
-function comparison() {
+function comparison(widget) {
   const number = (kind, output) => h("td", { class: kind, "data-output": output });
   const cards = NAMES.map((name, i) => {
     const table = h(
@@ -139,14 +171,17 @@ function comparison() {
     );
     return h("div", { class: "scoring" }, table, output);
   });
-  const row = (s) =>
-    h(
-      "tr",
-      {},
-      h("th", { scope: "row" }, String(s + 1)),
-      number("score", "scores"),
-      number("weight bar", "weights"),
-    );
+  const row = (i) => (s) => {
+    const [score, weight] = [number("score", "scores"), number("weight bar", "weights")];
+    asks(widget, score, () => scoreOf(widget, i, s));
+    asks(widget, weight, () => weightOf(widget, i, s));
+    return h("tr", {}, h("th", { scope: "row" }, String(s + 1)), score, weight);
+  };
+  const reach = cards.map((card) => rove(card.firstChild));
+  const column = (at) => () =>
+    cards.map((card) => [...card.firstChild.tBodies[0].rows].map((tr) => tr.cells[at]));
+  widget.tables.set("scores", column(1));
+  widget.tables.set("weights", column(2));
   const set = (cell, value, share) => {
     write(cell, short(value));
     mark(cell, "data-value", String(value));
@@ -176,12 +211,13 @@ function comparison() {
           out,
         ] = card.children;
         const top = largest.data[i];
-        fillList(body, keys, row, (tr, _, s) => {
+        fillList(body, keys, row(i), (tr, _, s) => {
           const weight = weights[i * S + s];
           set(tr.cells[1], scores[i * S + s]);
           set(tr.cells[2], weight, weight);
           tr.classList.toggle("most", weight === top);
         });
+        reach[i]();
         set(foot[0].cells[1], top, top);
         set(foot[1].cells[1], slope.data[i], 4 * slope.data[i]);
         [...out.lastChild.children].forEach((span, j) => set(span, output.data[2 * i + j]));
@@ -273,16 +309,21 @@ comparison.style = `
 @media (max-width: 345px) { .row.scored { flex-wrap: wrap; } .scoring { flex-basis: 200px; } }
 `;
 
-export default live("Three scores for the same keys, live", (ui) => {
-  const size = ui.use(sizes);
-  return [
-    ui.knobs(size, ui.slider("temperature", "temperature", 0.1, 10, 0.1)),
-    ui.use(comparison),
-    ui.use(verdict),
-    ui.row(
-      stack(ui.matrix("query", "query"), ui.matrix("keys", "keys"), ui.matrix("w_v", "w_v")),
-      ui.matrix("values", "values"),
-      ui.column(ui.entrySlider(), { element: size.buttons }),
-    ),
-  ];
-});
+export default live(
+  "Three scores for the same keys, live",
+  (ui) => {
+    const size = ui.use(sizes);
+    return [
+      ui.knobs(size, ui.slider("temperature", "temperature", 0.1, 10, 0.1)),
+      ui.use(comparison),
+      ui.explanation(),
+      ui.use(verdict),
+      ui.row(
+        stack(ui.matrix("query", "query"), ui.matrix("keys", "keys"), ui.matrix("w_v", "w_v")),
+        ui.matrix("values", "values"),
+        ui.column(ui.entrySlider(), { element: size.buttons }),
+      ),
+    ];
+  },
+  { wide: true },
+);

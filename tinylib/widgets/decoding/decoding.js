@@ -56,12 +56,16 @@ function judged(best, single, greedily, T) {
   );
 }
 
-export default live("The beam as a tree, live", (ui) => [
-  ui.use(sentence, "source", "English sentence"),
-  ui.knobs(
-    ui.slider("width", "beam width W", 1, 5, 1),
-    ui.slider("alpha", "length penalty α", 0, 1.5, 0.1),
-  ),
-  ui.use(beamTree, searched),
-  ui.use(beamEnds, "sentence", searched),
-]);
+export default live(
+  "The beam as a tree, live",
+  (ui) => [
+    ui.use(sentence, "source", "English sentence"),
+    ui.knobs(
+      ui.slider("width", "beam width W", 1, 5, 1),
+      ui.slider("alpha", "length penalty α", 0, 1.5, 0.1),
+    ),
+    ui.use(beamTree, searched),
+    ui.use(beamEnds, "sentence", searched),
+  ],
+  { wide: true },
+);

@@ -678,22 +678,37 @@ tree.style = `
   }
 `;
 
-export default live("A GPT writes, live", (ui) => [
-  ui.column(ui.use(text, "prompt", "Prompt", anew), ui.use(beginnings, "prompt", "prompts", anew)),
-  ui.knobs(
-    ui.knob("temperature", "temperature", { step: 0.05, also: anew, note: heats }),
-    ui.knob("k", "top-k", { also: anew, note: (k, _, { spec }) => tops(k, spec.limits.V[1]) }),
-    ui.knob("p", "top-p", { step: 0.01, also: anew, note: nuclei }),
-  ),
-  ui.row(ui.use(writer), ui.use(luck)),
-  ui.use(page),
-  ui.row(
-    ui.column(ui.use(candidates), ui.use(fall)),
-    ui.column(
-      ui.use(heads),
-      ui.toggle("cached", "keep keys and values; if off, all is read again each time"),
-      ui.use(paces),
+export default live(
+  "A GPT writes, live",
+  (ui) => [
+    ui.sides(
+      ui.boxed(
+        "side",
+        ui.column(
+          ui.use(text, "prompt", "Prompt", anew),
+          ui.use(beginnings, "prompt", "prompts", anew),
+        ),
+        ui.knobs(
+          ui.knob("temperature", "temperature", { step: 0.05, also: anew, note: heats }),
+          ui.knob("k", "top-k", {
+            also: anew,
+            note: (k, _, { spec }) => tops(k, spec.limits.V[1]),
+          }),
+          ui.knob("p", "top-p", { step: 0.01, also: anew, note: nuclei }),
+        ),
+        ui.row(ui.use(writer), ui.use(luck)),
+        ui.use(page),
+      ),
+      ui.boxed(
+        "side",
+        ui.use(candidates),
+        ui.use(fall),
+        ui.use(heads),
+        ui.toggle("cached", "keep keys and values; if off, all is read again each time"),
+        ui.use(paces),
+      ),
     ),
-  ),
-  ui.use(tree),
-]);
+    ui.use(tree),
+  ],
+  { wide: true },
+);

@@ -479,16 +479,27 @@ heads.style = headMaps.style;
 export default live(
   "A GPT that goes on with your text, live",
   (ui) => [
-    ui.use(chooser),
-    ui.use(
-      ofModel,
-      0,
-      ui.use(text, "prompt", "Your text"),
-      ui.use(beginnings, "prompt", "prompts"),
+    ui.sides(
+      ui.boxed(
+        "side",
+        ui.use(chooser),
+        ui.use(
+          ofModel,
+          0,
+          ui.use(text, "prompt", "Your text"),
+          ui.use(beginnings, "prompt", "prompts"),
+        ),
+        ui.use(
+          ofModel,
+          1,
+          ui.use(text, "story", "Your story"),
+          ui.use(beginnings, "story", "stories"),
+        ),
+        ui.use(candidates),
+        ui.use(writer),
+      ),
+      ui.boxed("side", ui.use(surprises), ui.use(gaze), ui.use(heads)),
     ),
-    ui.use(ofModel, 1, ui.use(text, "story", "Your story"), ui.use(beginnings, "story", "stories")),
-    ui.row(ui.column(ui.use(candidates), ui.use(writer)), ui.use(surprises)),
-    ui.row(ui.use(gaze), ui.use(heads)),
   ],
-  { query: -1 },
+  { query: -1, wide: true },
 );

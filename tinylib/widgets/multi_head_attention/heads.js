@@ -729,5 +729,5 @@ export default live(
     ui.use(effect),
     ui.use(cards),
   ],
-  { query: 10 },
+  { query: 10, wide: true },
 );

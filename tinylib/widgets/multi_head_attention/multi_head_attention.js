@@ -480,9 +480,13 @@ warning.style = `
 .mixed:empty { display: none; }
 `;
 
-export default live("Splitting and merging heads, live", (ui) => [
-  ui.use(sizeSliders),
-  ui.toggle("untransposed", "leave the transpose out: x.view(B, H, T, k)"),
-  ui.use(warning),
-  ui.use(walk),
-]);
+export default live(
+  "Splitting and merging heads, live",
+  (ui) => [
+    ui.use(sizeSliders),
+    ui.toggle("untransposed", "leave the transpose out: x.view(B, H, T, k)"),
+    ui.use(warning),
+    ui.use(walk),
+  ],
+  { wide: true },
+);

@@ -546,23 +546,27 @@ turnedPairs.style = `
 .clocks.turned line.before { opacity: .4; stroke-width: .07; }
 `;
 
-export default live("Positions as clock hands, live", (ui) => {
-  const turned = ui.use(turnedPairs);
-  return [
-    ui.knobs(
-      ui.knob("positions", "positions T"),
-      ui.knob("hands", "width D", { say: (hands) => String(2 * hands) }),
-      ui.knob("base", "base", { scale: "log" }),
-    ),
-    ui.toggle("concatenated", "all sines first, then all cosines"),
-    ui.row(ui.use(tableMap), ui.use(likenessPlot)),
-    ui.knobs(ui.use(standing, "query"), ui.use(standing, "key"), ui.knob("offset", "offset")),
-    ui.use(clocks),
-    headed(
-      "Rotary: q and k are turned, pair by pair, by their positions",
-      ui.row(ui.matrix("q", "query q"), ui.matrix("k", "key k"), turned),
-      turned.says,
-      ui.row(ui.use(pairs), ui.entrySlider()),
-    ),
-  ];
-});
+export default live(
+  "Positions as clock hands, live",
+  (ui) => {
+    const turned = ui.use(turnedPairs);
+    return [
+      ui.knobs(
+        ui.knob("positions", "positions T"),
+        ui.knob("hands", "width D", { say: (hands) => String(2 * hands) }),
+        ui.knob("base", "base", { scale: "log" }),
+      ),
+      ui.toggle("concatenated", "all sines first, then all cosines"),
+      ui.row(ui.use(tableMap), ui.use(likenessPlot)),
+      ui.knobs(ui.use(standing, "query"), ui.use(standing, "key"), ui.knob("offset", "offset")),
+      ui.use(clocks),
+      headed(
+        "Rotary: q and k are turned, pair by pair, by their positions",
+        ui.row(ui.matrix("q", "query q"), ui.matrix("k", "key k"), turned),
+        turned.says,
+        ui.row(ui.use(pairs), ui.entrySlider()),
+      ),
+    ];
+  },
+  { wide: true },
+);

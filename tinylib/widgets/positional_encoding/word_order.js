@@ -1,4 +1,5 @@
 import { choice } from "../ui/controls.js";
+import { travel } from "../ui/motion.js";
 import { h, live, mark, short, svgPart, tint, write } from "../ui/parts.js";
 import { drag } from "../ui/plot.js";
 import { fillList } from "../ui/sentences.js";
@@ -91,8 +92,14 @@ function lineUp(widget) {
     );
     return chip;
   };
-  const button = (label, click) =>
-    h("button", { type: "button", "data-input": "place", click }, label);
+  let travels = false; // whether the words go to their new places by themselves
+  const button = (label, move) => {
+    const click = () => {
+      travels = true;
+      move();
+    };
+    return h("button", { type: "button", "data-input": "place", click }, label);
+  };
   const [left, right] = [
     [-1, "←"],
     [1, "→"],
@@ -129,14 +136,20 @@ function lineUp(widget) {
     shows: "inputs",
     update({ words, place }) {
       const order = standing(place);
-      fillList(list, order, make, (chip, word, t) => {
+      const chips = () => [...list.children].map((chip) => [chip.word, chip]);
+      const fill = () => fillList(list, order, make, show);
+      const show = (chip, word, t) => {
+        chip.word = word;
         write(chip, words[word]);
         mark(chip, "aria-label", `place of ${words[word]}`);
         mark(chip, "aria-valuenow", String(t + 1));
         mark(chip, "aria-valuemax", String(order.length));
         mark(chip, "aria-valuetext", `${t + 1} of ${order.length}`);
         chip.classList.toggle("query", word === widget.query);
-      });
+      };
+      if (travels) travel(chips, fill);
+      else fill(); // what is dragged stands where the pointer is
+      travels = false;
       const at = chosen();
       mark(left, "aria-label", `move ${words[widget.query]} left`);
       mark(right, "aria-label", `move ${words[widget.query]} right`);
@@ -243,7 +256,10 @@ function comparison(widget) {
       fillList(before.body, words, make("before"), (row, _, t) =>
         fill("before", outputs.before, most, words)(row, t, t),
       );
-      fillList(now.body, [...order], make("now"), fill("now", outputs.now, most, words));
+      const rows = () => [...now.body.rows].map((row) => [row.dataset.word, row]);
+      travel(rows, () =>
+        fillList(now.body, [...order], make("now"), fill("now", outputs.now, most, words)),
+      );
       mark(svg, "viewBox", `0 0 1 ${T}`);
       mark(svg, "style", `--rows:${T}`);
       fillList(svg, [...order], way, (path, word, t) => {
@@ -282,6 +298,7 @@ function comparison(widget) {
 }
 
 lineUp.style = `
+.sides { --left: .62fr; --right: 1fr; }
 .line-up { display: flex; flex-wrap: wrap; gap: 6px; }
 .stands { border: 1px solid var(--line); border-radius: 8px; padding: 3px 10px; min-height: 30px;
   font-weight: 550; cursor: grab;
@@ -340,8 +357,14 @@ export default live(
   (ui) => [
     ui.words("", keepStanding),
     ui.use(lineUp),
-    ui.use(positionKind),
-    ui.row(ui.use(comparison), ui.column(ui.matrix("x", "embeddings X"), ui.entrySlider())),
+    ui.sides(
+      ui.boxed(
+        "side",
+        ui.use(positionKind),
+        ui.row(ui.matrix("x", "embeddings X"), ui.entrySlider()),
+      ),
+      ui.use(comparison),
+    ),
   ],
-  { query: 1 },
+  { query: 1, wide: true },
 );

@@ -1,30 +1,298 @@
+import { h, many, short } from "../ui/dom.js";
+import { numbersIn, product, softmaxOf, wordAt } from "../ui/explain.js";
+import { journey } from "../ui/journey.js";
 import { live } from "../ui/parts.js";
+
+const ROOT = { value: Math.sqrt(3), name: "√3" };
+
+/** What stands for a word in Q, K or V: “query of “journey”, entry 2:” */
+const entryOf = (role) => (t, j, widget) => `${role} of ${wordAt(widget, t)}, entry ${j + 1}:`;
+
+const projection = (role, matrix, tone) =>
+  product("x", matrix, { what: entryOf(role), tones: ["", tone] });
+
+const score = product("q", "k", {
+  turned: true,
+  what: (t, s, widget) =>
+    `Score of ${wordAt(widget, t)} for ${wordAt(widget, s)}, the query of the one times ` +
+    "the key of the other:",
+  tones: ["query", "key"],
+  by: ({ inputs }) => inputs.scaled && ROOT,
+  unless: (t, s, widget) =>
+    widget.inputs.causal && s > t
+      ? `${wordAt(widget, s)} comes after ${wordAt(widget, t)}: the causal mask makes the score ` +
+        "−∞, so that its weight is 0."
+      : "",
+});
+
+const weight = softmaxOf("scores", {
+  what: (t, s, widget) => `Weight that ${wordAt(widget, t)} gives to ${wordAt(widget, s)}:`,
+});
+
+const mixed = product("weights", "v", {
+  what: (t, j, widget) =>
+    `Context vector of ${wordAt(widget, t)}, entry ${j + 1}, each weight times that entry of ` +
+    "the word’s value:",
+  tones: ["weight", "value"],
+});
+
+/**
+ * X and what the matrices make of it. In a wide frame it is written as a product is: X at the
+ * left, the three matrices above, and below each of them what it makes of X.
+ */
+function crossing(_widget, x, roles, switches) {
+  const part = (name, { element }) => h("div", { class: name }, element);
+  return {
+    element: h(
+      "div",
+      { class: "crossing" },
+      part("given", x),
+      ...roles.map(([tone, matrix, made]) =>
+        h("div", { class: `role of-${tone}` }, part("matrix-of", matrix), part("made", made)),
+      ),
+      part("switches", switches), // last, as Tab goes: they move what was touched before
+    ),
+    update() {},
+  };
+}
+crossing.style = `
+.crossing { display: flex; flex-wrap: wrap; gap: 14px 18px; align-items: flex-start; }
+.crossing > *, .role > * { min-width: 0; max-width: 100%; }
+.crossing > .switches { flex: 1 1 210px; order: -1; }
+.role { display: flex; flex-wrap: wrap; gap: 10px 14px; padding-left: 8px;
+  border-left: 3px solid var(--tone); }
+@container widget (min-width: 860px) {
+  .crossing { display: grid; grid-template-columns: 1fr repeat(3, auto); gap: 0 20px; }
+  .crossing > .switches { grid-area: 1 / 1; }
+  .crossing > .given { grid-area: 2 / 1; padding-top: 12px; justify-self: end; }
+  .role { display: grid; grid-template-rows: subgrid; grid-row: 1 / 3; gap: 12px; }
+  .role th[scope=row] { width: 62px; min-width: 62px; }
+  .crossing .made td span { height: 29px; line-height: 29px; }
+  .crossing .given td { height: 30px; padding: 0 1px; }
+  .crossing .given input { display: block; }
+}
+.lanes { display: flex; flex-wrap: wrap; gap: 14px 22px; align-items: flex-start; }
+`;
+
+// ---------------------------------------------------------------- following one word
+
+const vectorOf = (numbers) => `(${numbers.map(short).join(", ")})`;
+
+/** 0.42·0.66 + 0.69·0.96 */
+const spelled = (pairs) =>
+  pairs.map((pair) => pair.map((n) => (n < 0 ? `(${short(n)})` : short(n))).join("·")).join(" + ");
+
+/** What the steps need: the chosen word, and its row, or any, of an input or an output. */
+function rowsFor(widget) {
+  const { words, causal, scaled } = widget.inputs;
+  const t = widget.query;
+  const row = (name, i = t) => {
+    const { columns, at } = numbersIn(widget, name);
+    return many(columns, (j) => at(i, j));
+  };
+  const column = (name, j) => {
+    const { rows, at } = numbersIn(widget, name);
+    return many(rows, (i) => at(i, j));
+  };
+  const shares = row("weights").map((share, s) => (s === t ? -1 : share));
+  const other = words.length === 1 ? 0 : shares.indexOf(Math.max(...shares)); // for an example
+  const { code } = widget.spec.facts;
+  const word = wordAt(widget, t);
+  return { words, causal, scaled, t, row, column, other, code, word, T: words.length };
+}
+
+const zip = (a, b) => a.map((number, i) => [number, b[i]]);
+
+/** The chosen word's scores as far as they have come, one row for each step. */
+function stages(widget, count) {
+  const { words, row, scaled } = rowsFor(widget);
+  const divided = row("dots").map((score) => (scaled ? score / ROOT.value : score));
+  const rows = [
+    { name: "q · k", numbers: row("dots") },
+    { name: scaled ? "÷ √3" : "not divided", numbers: divided },
+    { name: "masked", numbers: row("scores") },
+    { name: "weights", numbers: row("weights") },
+  ];
+  return { labels: words, rows: rows.slice(0, count) };
+}
+
+const STEPS = [
+  (widget) => {
+    const { t, row, word } = rowsFor(widget);
+    return {
+      says:
+        `We follow ${word}. Its row of X is its embedding, ${vectorOf(row("x"))}, and all that ` +
+        "self-attention knows of the word by itself.",
+      lit: [{ name: "x", row: t }],
+      moves: [{ from: { name: "x", row: t }, to: { name: "x", row: t } }],
+    };
+  },
+  (widget) => {
+    const { t, row, column, word, code } = rowsFor(widget);
+    return {
+      says:
+        `The row times the matrix W_q is the query of ${word}: ${vectorOf(row("q"))}. Its first ` +
+        "entry comes from the first column of W_q: " +
+        `${spelled(zip(row("x"), column("w_q", 0)))} = ${short(row("q")[0])}.`,
+      lit: [
+        { name: "x", row: t },
+        { name: "w_q", column: 0 },
+        { name: "q", row: t },
+      ],
+      moves: [{ from: { name: "x", row: t }, to: { name: "q", row: t } }],
+      code: code.project,
+    };
+  },
+  (widget) => {
+    const { t, row, word, code } = rowsFor(widget);
+    return {
+      says:
+        `Two other matrices make of the row the key of ${word}, ${vectorOf(row("k"))}, and its ` +
+        `value, ${vectorOf(row("v"))}. Every other word gets its query, key and value in this way.`,
+      lit: ["x", "k", "v"].map((name) => ({ name, row: t })),
+      moves: ["k", "v"].map((name) => ({ from: { name: "x", row: t }, to: { name, row: t } })),
+      code: code.project,
+    };
+  },
+  (widget) => {
+    const { t, row, other, T, words, word, code } = rowsFor(widget);
+    const pairs = spelled(zip(row("q"), row("k", other)));
+    return {
+      says:
+        `The query of ${word} meets the key of every word. With that of “${words[other]}” the ` +
+        `dot product is ${pairs} = ${short(row("dots")[other])}, and so on for all ${T}: these ` +
+        "are the scores.",
+      lit: [{ name: "q", row: t }, { name: "k" }, { name: "scores", row: t }],
+      moves: many(T, (s) => ({
+        from: { name: "k", row: s },
+        to: { name: "scores", row: t, column: s },
+      })),
+      code: code.score,
+      table: stages(widget, 1),
+    };
+  },
+  (widget) => {
+    const { t, row, other, scaled, words, code } = rowsFor(widget);
+    const score = row("dots")[other];
+    return {
+      says: scaled
+        ? `Each score is divided by √k = √3 = 1.73, so that it does not grow with the width k of ` +
+          `the vectors: the ${short(score)} with “${words[other]}” becomes ` +
+          `${short(score / ROOT.value)}.`
+        : "Here the scores would be divided by √3, but this is switched off, so they stay " +
+          "as they are. Switch it on, and this row changes.",
+      lit: [{ name: "scores", row: t }],
+      code: scaled ? code.scale : undefined,
+      table: stages(widget, 2),
+    };
+  },
+  (widget) => {
+    const { t, causal, T, words, word, code } = rowsFor(widget);
+    const later = words.slice(t + 1);
+    return {
+      says: !causal
+        ? `The causal mask is switched off, so ${word} may attend to every word, and no score ` +
+          "changes. Switch it on, and the scores of later words become −∞."
+        : later.length
+          ? `The causal mask hides the words after ${word} (${later.join(", ")}): their scores ` +
+            "become −∞, whatever they were."
+          : `${word} is the last word, so the causal mask hides nothing from it.`,
+      lit: causal
+        ? many(T - t - 1, (s) => ({ name: "scores", row: t, column: t + 1 + s }))
+        : [{ name: "scores", row: t }],
+      code: causal ? code.mask : undefined,
+      table: stages(widget, 3),
+    };
+  },
+  (widget) => {
+    const { t, row, other, words, word, code } = rowsFor(widget);
+    const share = row("weights")[other];
+    return {
+      says:
+        `The softmax makes of the scores positive shares whose sum is 1: the weights. ${word} ` +
+        `gives “${words[other]}”, with the score ${short(row("scores")[other])}, the weight ` +
+        `${short(share)}, and the largest weight, ${short(Math.max(...row("weights")))}, to ` +
+        `“${words[row("weights").indexOf(Math.max(...row("weights")))]}”.`,
+      lit: [
+        { name: "scores", row: t },
+        { name: "weights", row: t },
+      ],
+      moves: [{ from: { name: "scores", row: t }, to: { name: "weights", row: t } }],
+      code: code.softmax,
+      table: stages(widget, 4),
+    };
+  },
+  (widget) => {
+    const { t, row, column, T, word, code } = rowsFor(widget);
+    return {
+      says:
+        `Each value is multiplied by its weight, and the sum is the context vector of ${word}: ` +
+        `${vectorOf(row("context"))}. Its first entry is ` +
+        `${spelled(zip(row("weights"), column("v", 0)))} = ${short(row("context")[0])}.`,
+      lit: [{ name: "weights", row: t }, { name: "v" }, { name: "context", row: t }],
+      moves: many(T, (s) => ({ from: { name: "v", row: s }, to: { name: "context", row: t } })),
+      code: code.mix,
+    };
+  },
+  (widget) => {
+    const { T, code } = rowsFor(widget);
+    return {
+      says:
+        `All ${T === 1 ? "" : `${T} `}words do this at once, each in its own row of the tables, ` +
+        "with the same three matrices. Now change any number: what depends on it flashes, in the " +
+        "order in which it follows.",
+      lit: [{ name: "context" }],
+      moves: [{ from: { name: "x" }, to: { name: "context" } }],
+      code: code.mix,
+    };
+  },
+];
+
+const one = (widget) => wordAt(widget, widget.query);
 
 export default live(
   "Self-attention, live",
   (ui) => [
     ui.words("weights"),
-    ui.row(
+    ui.use(
+      crossing,
       ui.matrix("x", "embeddings X"),
-      ui.row(
-        ui.matrix("w_q", "W_q"),
-        ui.matrix("w_k", "W_k"),
-        ui.matrix("w_v", "W_v"),
-        ui.column(
-          ui.entrySlider(),
-          ui.toggle("scaled", "divide scores by √3"),
-          ui.toggle("causal", "causal mask"),
-        ),
+      [
+        [
+          "query",
+          ui.matrix("w_q", "W_q"),
+          ui.heat("q", "queries Q = X W_q", "signed", projection("Query", "w_q", "query")),
+        ],
+        [
+          "key",
+          ui.matrix("w_k", "W_k"),
+          ui.heat("k", "keys K = X W_k", "signed", projection("Key", "w_k", "key")),
+        ],
+        [
+          "value",
+          ui.matrix("w_v", "W_v"),
+          ui.heat("v", "values V = X W_v", "signed", projection("Value", "w_v", "value")),
+        ],
+      ],
+      ui.column(
+        ui.entrySlider(),
+        ui.toggle("scaled", "divide scores by √3"),
+        ui.toggle("causal", "causal mask"),
       ),
     ),
-    ui.row(
-      ui.heat("scores", "scores, before the softmax", "signed"),
-      ui.heat("weights", "weights: each row sums to 1"),
+    ui.boxed(
+      "lanes",
+      ui.heat("scores", "scores, before the softmax", "signed", score),
+      ui.heat("weights", "weights: each row sums to 1", "weight", weight),
+      ui.heat("context", "context vectors Z = weights · V", "signed", mixed),
     ),
-    ui.row(
-      ui.heat("context", "context vectors Z", "signed"),
-      ui.mixture("weights", "context", "v"),
-    ),
+    ui.use(journey, {
+      name: one,
+      steps: STEPS,
+      flows: ["q", "k", "v", "scores", "weights", "context"],
+    }),
+    ui.explanation(),
+    ui.mixture("weights", "context", "v"),
   ],
-  { query: 1 },
+  { query: 1, wide: true },
 );

@@ -497,6 +497,7 @@ function aimOf(widget, { words, variant }, chosen) {
 }
 
 modelTable.style = `
+.sides { --left: 1fr; --right: 1.05fr; }
 .models { width: 100%; max-width: 620px; font-size: var(--size-note); }
 .models caption { white-space: normal; }
 .models thead th { font-size: var(--size-small); line-height: 1.25; text-align: right;
@@ -546,10 +547,18 @@ frenchOf.style = `
 .french.truth { font-size: var(--size-text); font-weight: 400; }
 .truth .lost { color: var(--text); text-decoration: underline 1.5px; text-underline-offset: 4px; }
 `;
-export default live("The Transformer without one of its parts, live", (ui) => [
-  ui.column(ui.use(sentence, "source", "English sentence"), ui.use(heldOut, "source")),
-  ui.column(ui.use(modelTable), ui.use(construction)),
-  ui.use(frenchOf),
-  ui.use(smallMaps),
-  ui.use(largeMap),
-]);
+export default live(
+  "The Transformer without one of its parts, live",
+  (ui) => [
+    ui.sides(
+      ui.boxed(
+        "side",
+        ui.column(ui.use(sentence, "source", "English sentence"), ui.use(heldOut, "source")),
+        ui.column(ui.use(modelTable), ui.use(construction)),
+        ui.use(frenchOf),
+      ),
+      ui.boxed("side", ui.use(smallMaps), ui.use(largeMap)),
+    ),
+  ],
+  { wide: true },
+);

@@ -703,15 +703,23 @@ const typed = (widget) => sentence(widget, "source", `${languages(widget)[0]} se
 typed.style = sentence.style;
 const offered = (widget) => heldOut(widget, "source", isOwn(widget) ? "" : " from Tatoeba", anew);
 
-export default live("Translate and look inside, live", (ui) => [
-  ui.column(ui.use(typed), ui.use(offered)),
-  ui.knobs(
-    ui.slider("width", "beam width W", 1, 5, 1),
-    ui.slider("alpha", "length penalty α", 0, 1.5, 0.1),
-  ),
-  ui.use(french),
-  ui.use(rivals),
-  ui.use(stage),
-  ui.row(ui.use(atlas), ui.use(candidates)),
-  ui.use(chart),
-]);
+export default live(
+  "Translate and look inside, live",
+  (ui) => [
+    ui.sides(
+      ui.boxed(
+        "side",
+        ui.column(ui.use(typed), ui.use(offered)),
+        ui.knobs(
+          ui.slider("width", "beam width W", 1, 5, 1),
+          ui.slider("alpha", "length penalty α", 0, 1.5, 0.1),
+        ),
+        ui.use(french),
+        ui.use(rivals),
+        ui.use(candidates),
+      ),
+      ui.boxed("side", ui.use(stage), ui.use(atlas), ui.use(chart)),
+    ),
+  ],
+  { wide: true },
+);

@@ -9,7 +9,19 @@
 
 import { madeUp, parseBlock, problem, readLink, wordsOf, writeLink } from "../page/inputs.js";
 import { CONTROLS, choice, offers, toggle } from "./controls.js";
-import { columnHeads, h, many, mark, mathText, namedRow, short, tint, write } from "./dom.js";
+import {
+  columnHeads,
+  h,
+  many,
+  mark,
+  mathText,
+  namedRow,
+  short,
+  svgPart,
+  tint,
+  write,
+} from "./dom.js";
+import { asks, explanation, rove } from "./explain.js";
 import { KEYS, signedKey, weightKey } from "./keys.js";
 import { KNOBS, entrySlider, everywhere, knob, numberBox, rowsOf } from "./knobs.js";
 import { LOOK, followScheme, shaded } from "./look.js";
@@ -19,17 +31,20 @@ export { shaded } from "./look.js";
 
 const copyOf = (value) => JSON.parse(JSON.stringify(value));
 
+const PENCIL = "M2.5 13.5l.8-3.2 7.4-7.4 2.4 2.4-7.4 7.4zM9.2 4.4l2.4 2.4";
 const CSS_FITS = CSS.supports("field-sizing", "content");
 
 // ---------------------------------------------------------------- the frame
 
 /**
  * A widget of the parts that `build(ui)` lists, as anywidget and the page host expect it.
- * `query` is the word that is looked from at first; -1 is the last one.
+ * `query` is the word that is looked from at first; -1 is the last one. A `wide` widget takes more
+ * room than the text around it, where a page has it.
  */
-export function live(title, build, { query = 0 } = {}) {
+export function live(title, build, { query = 0, wide = false } = {}) {
   return {
     render({ model, el }) {
+      el.classList.toggle("wide", wide);
       const widget = new Widget(model, el, query);
       widget.mount(title, build);
       return () => widget.unmount();
@@ -58,6 +73,7 @@ class Widget {
     this.history = [];
     this.parts = [];
     this.styles = new Set(); // of the parts that have their own
+    this.tables = new Map(); // name of an input or an output -> its table of cells, as rows
     this.unusable = new Set(); // the lines of text that hold what cannot be used
     this.lastRow = this.rows(this.first).length - 1;
     this.tail = query === -1; // then whoever looks at the last row goes on to look at the last
@@ -361,7 +377,9 @@ class Widget {
   }
 
   async share(id) {
-    const link = writeLink(id, { inputs: this.inputs, query: this.query });
+    // What the reader looks at.
+    const view = Object.assign({}, ...this.parts.map((part) => part.saved?.()));
+    const link = writeLink(id, { inputs: this.inputs, query: this.query, view });
     history.replaceState(null, "", link);
     try {
       await navigator.clipboard.writeText(link);
@@ -376,11 +394,11 @@ class Widget {
   }
 
   restore(id) {
-    let inputs, query;
+    let inputs, query, view;
     try {
       const state = readLink(id);
       if (state === undefined) return;
-      ({ inputs, query } = state);
+      ({ inputs, query, view } = state);
       const wrong = problem(this.spec, inputs);
       if (wrong) throw new Error(wrong);
     } catch (error) {
@@ -393,6 +411,7 @@ class Widget {
     }
     this.change(inputs, "link");
     this.look(Number.isInteger(query) ? query : 0);
+    for (const part of this.parts) part.restore?.(Object(view));
     // The host still has to take the stored table away; then the widget stands where it stays.
     requestAnimationFrame(() => this.el.scrollIntoView({ block: "nearest" }));
   }
@@ -405,6 +424,13 @@ class Widget {
     if (!progress) return;
     [this.progress.max, this.progress.value] = [total, loaded];
     write(this.amount, `${(loaded / 1e6).toFixed(1)} of ${(total / 1e6).toFixed(1)} MB`);
+  }
+
+  /** The cells that show an input or an output: all, or those of a row, a column or an entry. */
+  cellsOf(name, row, column) {
+    const rows = this.tables.get(name)?.() ?? [];
+    const some = (list, at) => (at === undefined ? list : list.slice(at, at + 1));
+    return some(rows, row).flatMap((cells) => some(cells, column));
   }
 
   select(name, row, column) {
@@ -472,6 +498,14 @@ function partsFor(widget) {
     column: (...parts) => ({
       element: h("div", { class: "column" }, ...parts.map((p) => p.element)),
     }),
+    /** Parts in a box of the view's own style. */
+    boxed: (name, ...parts) => ({
+      element: h("div", { class: name }, ...parts.map((p) => p.element)),
+    }),
+    /** Side by side where there is room, else one below the other: controls, say, and results. */
+    sides: (...parts) => ({
+      element: h("div", { class: "sides" }, ...parts.map((p) => p.element)),
+    }),
     knobs: (...parts) => ({
       element: h("div", { class: "knobs" }, ...parts.map((p) => p.element)),
     }),
@@ -483,7 +517,14 @@ function partsFor(widget) {
     choice: add(choice),
     offers: add(offers),
     toggle: add(toggle),
-    heat: add(heatMap),
+    heat: (name, label, shading, made) => {
+      if (made) widget.styles.add(explanation.style);
+      return add(heatMap)(name, label, shading, made);
+    },
+    explanation: () => {
+      widget.styles.add(explanation.style);
+      return add(explanation)();
+    },
     mixture: add(mixture),
     use: (make, ...args) => {
       if (make.style) widget.styles.add(make.style);
@@ -493,8 +534,9 @@ function partsFor(widget) {
 }
 
 /**
- * The words: rename, add, remove. Each carries its embedding with it in every input whose rows are
- * words. If `weights` names an output, a word is shaded by how much the chosen word looks at it.
+ * The words: choose, rename, add, remove. A click or a tap chooses a word, so that no keyboard
+ * covers the screen of a phone; its pencil, a double click or Enter renames it. Each carries its
+ * embedding with it in every input whose rows are words. If `weights` names an output, a word is shaded by how much the chosen word looks at it.
  * `follow(next, at, count, length)` lets other inputs keep pace: from `at` on, `count` words have
  * become `length`.
  */
@@ -540,25 +582,51 @@ function wordEditor(widget, weights, follow) {
       return;
     }
     splice(Symbol("add"), length, 0, "word");
-    widget.look(length);
-    focus(length).select();
+    rename(length).select();
   };
 
-  const focus = (i) => {
+  let edited = -1; // the word that is being renamed
+  const rename = (i) => {
+    edited = i;
+    widget.look(i);
     const box = list.children[i].querySelector("input");
     box.focus();
     box.setSelectionRange(box.value.length, box.value.length);
     return box;
   };
   const chip = (i) => {
-    const rename = () => {
+    const use = () => {
       const typed = box.value.trim().split(/\s+/);
       box.kept = typed[0];
       const done = splice(`word ${i}`, i, 1, ...typed);
       if (!done) box.kept = widget.inputs.words[i];
       box.setAttribute("aria-invalid", String(!done));
-      if (done && typed.length > 1) focus(i + typed.length - 1);
+      if (done && typed.length > 1) rename(i + typed.length - 1);
     };
+    const close = () => {
+      edited = -1;
+      widget.repaint("inputs");
+    };
+    const pick = h(
+      "button",
+      {
+        type: "button",
+        class: "pick-word",
+        click: () => widget.look(i),
+        dblclick: () => rename(i),
+        keydown: (event) => {
+          const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+          if (event.key !== "Enter" && !by) return;
+          event.preventDefault();
+          if (!by) rename(i);
+          else if (list.children[i + by]) {
+            widget.look(i + by);
+            list.children[i + by].firstChild.focus();
+          }
+        },
+      },
+      h("span"),
+    );
     const box = h("input", {
       type: "text",
       spellcheck: "false",
@@ -566,17 +634,30 @@ function wordEditor(widget, weights, follow) {
       autocapitalize: "off",
       "data-input": "words",
       "aria-label": `word ${i + 1}`,
-      focus: () => widget.look(i),
       input: (event) => {
-        if (!event.isComposing) rename();
+        if (!event.isComposing) use();
       },
-      compositionend: rename,
+      compositionend: use,
+      keydown: ({ key, isComposing }) => {
+        if (isComposing || (key !== "Enter" && key !== "Escape")) return;
+        close();
+        pick.focus();
+      },
       blur: () => {
         box.removeAttribute("aria-invalid");
         box.value = widget.inputs.words[i] ?? "";
         fit(box);
+        // What is pressed now must not move away from under the pointer before it is let go.
+        const soon = () => setTimeout(() => edited === i && close());
+        if (widget.pressed) addEventListener("pointerup", soon, { once: true });
+        else soon();
       },
     });
+    const pencil = h(
+      "button",
+      { type: "button", class: "rename", click: () => rename(i) },
+      svgPart("svg", { viewBox: "0 0 16 16" }, svgPart("path", { d: PENCIL })),
+    );
     const remove = h(
       "button",
       {
@@ -592,13 +673,8 @@ function wordEditor(widget, weights, follow) {
     );
     box.value = widget.inputs.words[i];
     box.kept = box.value; // the word that the box stands for, whatever is half typed in it
-    return h(
-      "li",
-      { class: "word" },
-      box,
-      h("span", { class: "weight", "data-output": "" }),
-      remove,
-    );
+    const weight = h("span", { class: "weight", "data-output": "" });
+    return h("li", { class: "word" }, pick, box, weight, pencil, remove);
   };
   const fit = (box) => {
     // a browser that cannot do `field-sizing: content` gets a good guess
@@ -620,7 +696,7 @@ function wordEditor(widget, weights, follow) {
       words.forEach((word, i) => {
         for (const [name] of tables) rows.set(`${name} ${word}`, inputs[name][i]);
         const li = list.children[i];
-        const [box, weight, remove] = li.children;
+        const [pick, box, weight, pencil, remove] = li.children;
         const typing = box === list.getRootNode().activeElement && box.kept === word;
         if (!typing && box.value !== word) {
           box.value = word;
@@ -628,6 +704,12 @@ function wordEditor(widget, weights, follow) {
         }
         box.kept = word;
         fit(box);
+        write(pick.firstChild, word);
+        box.hidden = i !== edited;
+        pick.hidden = i === edited;
+        if (row) mark(pick, "aria-pressed", String(i === widget.query));
+        pick.tabIndex = i === widget.query ? 0 : -1;
+        mark(pencil, "aria-label", `rename ${word}`);
         mark(remove, "aria-label", `remove ${word}`);
         remove.disabled = words.length === 1;
         if (row) {
@@ -695,6 +777,9 @@ function matrixEditor(widget, name, label) {
       ),
     );
   };
+  widget.tables.set(name, () =>
+    [...table.tBodies[0].rows].map((tr) => [...tr.cells].slice(1).map((td) => td.firstChild)),
+  );
   const build = (rows, columns) => {
     const heading = () => (flat ? mathText(label) : []);
     table.replaceChildren(
@@ -747,8 +832,11 @@ function matrixEditor(widget, name, label) {
   };
 }
 
-/** The output `name` as a table of shaded numbers: "weight" shades 0 to 1, "signed" both ways. */
-function heatMap(widget, name, label, shading = "weight") {
+/**
+ * The output `name` as a table of shaded numbers: "weight" shades 0 to 1, "signed" both ways.
+ * `made(widget, row, column)` says where an entry comes from, by a rule of explain.js.
+ */
+function heatMap(widget, name, label, shading = "weight", made = undefined) {
   const axes = widget.spec.outputs[name].split(" ");
   if (axes.length !== 2)
     throw new Error(`heat("${name}") needs an output of two axes, such as "T 1"`);
@@ -757,16 +845,25 @@ function heatMap(widget, name, label, shading = "weight") {
   const never = (value) => value === -Infinity || (shading === "weight" && value === 0);
   const scale = shading === "signed" ? signedKey() : undefined;
   const key = scale?.element ?? weightKey();
+  const cells = () => [...table.tBodies[0].rows].map((tr) => [...tr.cells].slice(1));
+  widget.tables.set(name, cells);
+  const reach = made ? rove(table) : () => {};
   let size = "";
   const build = (rows, columns) => {
-    const head = (i) =>
-      chooses ? h("button", { type: "button", click: () => widget.look(i) }) : h("span");
+    const tabindex = made ? "-1" : false; // then the arrow keys lead to it
+    const look = (i) => ({ type: "button", tabindex, click: () => widget.look(i) });
+    const head = (i) => (chooses ? h("button", look(i)) : h("span"));
     const spans = () => many(columns, () => [h("span")]);
     table.replaceChildren(
       h("caption", {}, ...mathText(label)),
       columnHeads(null, ...spans()),
       h("tbody", {}, ...many(rows, (i) => namedRow([head(i)], spans()))),
     );
+    if (!made) return;
+    cells().forEach((line, i) =>
+      line.forEach((cell, j) => asks(widget, cell, () => made(widget, i, j))),
+    );
+    reach();
   };
   return {
     element: h("div", { class: "scroll" }, table, key),
@@ -799,7 +896,11 @@ function heatMap(widget, name, label, shading = "weight") {
           const hidden = shading === "weight" && never(value);
           write(cell.firstChild, hidden ? "" : short(value));
           mark(cell, "data-value", String(value));
-          mark(cell, "class", never(value) ? "never" : value < 0 ? "below" : "above");
+          const kind = never(value) ? "never" : value < 0 ? "below" : "above";
+          if (!cell.classList.contains(kind)) {
+            cell.classList.remove("never", "below", "above");
+            cell.classList.add(kind);
+          }
           tint(cell, Number.isFinite(value) ? Math.abs(value) / most : 0);
         }
       });
@@ -840,7 +941,7 @@ function mixture(widget, weights, result, of = "") {
 
 const STYLE = `${LOOK}
 :host { --hatch: repeating-linear-gradient(135deg, transparent 0 4px, var(--line) 4px 5px);
-  display: block;
+  display: block; container: widget / inline-size;
   margin: 1.5rem 0; color: var(--text);
   font: var(--size-text)/1.45 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 * { box-sizing: border-box; }
@@ -852,6 +953,13 @@ const STYLE = `${LOOK}
 .row > .note { align-self: center; }
 .row > .row { flex-basis: 290px; gap: 14px 16px; }
 .column { display: flex; flex-direction: column; gap: 4px; }
+.sides { display: grid; gap: 14px 28px; min-width: 0; }
+.sides > * { min-width: 0; }
+.side { display: flex; flex-direction: column; gap: 14px; }
+@container widget (min-width: 860px) { /* what is changed at the left, what follows at the right */
+  .sides { grid-template-columns: minmax(0, var(--left, 1fr)) minmax(0, var(--right, 1.4fr));
+    align-items: start; }
+}
 sup { font-size: .75em; line-height: 0; white-space: nowrap; }
 .note { margin: 0; font-size: var(--size-note); line-height: 1.6; max-width: 62ch;
   font-variant-numeric: tabular-nums; }
@@ -873,17 +981,24 @@ input[type=text]:hover { border-color: var(--line); }
 .sentence { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; }
 .gaze { flex-basis: 100%; color: var(--soft); font-size: var(--size-note); }
 .words { display: contents; list-style: none; }
-.word { display: grid; grid-template-columns: auto auto; border: 1px solid var(--line);
+.word { display: grid; grid-template-columns: auto auto auto; border: 1px solid var(--line);
   border-radius: 8px; ${shaded("weight")} }
 .word.query { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
-.word input { color: inherit; padding: 2px 3px 2px 8px; font-weight: 550; field-sizing: content;
-  min-width: 30px;
-  max-width: 60vw; }
+.word input, .pick-word { color: inherit; padding: 2px 3px 2px 8px; font-size: var(--size-text);
+  font-weight: 550; field-sizing: content; min-width: 30px; max-width: 60vw; min-height: 28px; }
+.pick-word { border: 0; text-align: left; }
+.pick-word span { display: block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.word [hidden] { display: none; }
 .word .weight { grid-row: 2; padding: 0 0 3px 9px; font-size: var(--size-small);
   font-variant-numeric: tabular-nums; }
 .word .weight:empty { display: none; }
-.word .remove { grid-row: 1 / span 2; grid-column: 2; border: 0; padding: 0; min-width: 26px;
-  color: inherit; }
+.word > :is(.pick-word, input) { grid-area: 1 / 1; }
+.word > button:not(.pick-word) { grid-area: 1 / 2; border: 0; padding: 0; min-width: 26px;
+  min-height: 24px; color: inherit; }
+.word > .rename:not(.weight:empty + *) { grid-area: 2 / 2; }
+.word > .weight:empty ~ .remove { grid-area: 1 / 3; }
+.rename svg { display: block; width: 15px; height: 15px; margin: auto; fill: none;
+  stroke: currentColor; stroke-width: 1.3; stroke-linejoin: round; }
 
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-size: var(--size-note); font-weight: 600; padding-bottom: 4px;
@@ -962,7 +1077,7 @@ progress { flex: 0 0 100%; width: 100%; height: 8px; accent-color: var(--accent)
 @media print { /* what only a reader at a screen can use goes; buttons that name a row stay */
   :host { break-inside: avoid; }
   * { print-color-adjust: exact; }
-  .foot, .problem, .link, .remove, input[type=range], button:not(li button, th button, td button) {
-    display: none !important; }
+  .foot, .problem, .link, .remove, .rename, input[type=range],
+  button:not(li button, th button, td button) { display: none !important; }
 }
 `;

@@ -1,0 +1,184 @@
+"""Chapter 06's widget: a word is chosen, asked about, and followed step by step."""
+
+import inspect
+from typing import Any
+
+import pytest
+from browsing import Opener, Visit, by_link, inputs_of, on_a_phone, page_of, settled, until
+from playwright.sync_api import Browser, BrowserContext, Locator, expect
+
+from tinylib import attention_scoring, self_attention
+from tinylib.widgets.self_attention import SelfAttentionWidget
+
+STEM = "self_attention"
+
+
+@pytest.fixture
+def visit(opened: Opener) -> Visit:
+    return opened(page_of(STEM))
+
+
+@pytest.fixture
+def widget(visit: Visit) -> Locator:
+    return visit.widget(STEM)
+
+
+def cell(widget: Locator, output: str, row: int, column: int) -> Locator:
+    table = widget.locator(f"table[data-output={output}]")
+    return table.locator("tbody tr").nth(row).locator("td").nth(column)
+
+
+def lit(widget: Locator, kind: str = "source") -> dict[str, int]:
+    """How many entries of each table are lit."""
+    found: dict[str, int] = widget.evaluate(
+        """(el, kind) => {
+            const counts = {};
+            for (const cell of el.shadowRoot.querySelectorAll(`.${kind}`)) {
+                const name = cell.dataset.input ?? cell.closest('table').dataset.output;
+                counts[name] = (counts[name] ?? 0) + 1;
+            }
+            return counts;
+        }""",
+        kind,
+    )
+    return found
+
+
+# ------------------------------------------------------------------ a word
+
+
+def chosen(widget: Locator) -> str:
+    return widget.get_by_label("words").get_by_role("button", pressed=True).inner_text()
+
+
+def test_a_tap_chooses_a_word_and_brings_up_no_keyboard(browser: Browser, site: str) -> None:
+    with on_a_phone(browser, site, STEM) as visit:
+        widget = visit.widget(STEM)
+        assert chosen(widget) == "journey"
+        widget.get_by_role("button", name="with", exact=True).first.tap()
+        assert chosen(widget) == "with"
+        assert widget.get_by_role("textbox", name="word").count() == 0
+        widget.get_by_role("button", name="rename with").tap()
+        expect(widget.get_by_role("textbox", name="word 4")).to_be_focused()
+
+
+@pytest.mark.parametrize("opens", ["dblclick", "Enter"])
+def test_a_double_click_or_enter_renames_a_word(widget: Locator, opens: str) -> None:
+    word = widget.get_by_role("button", name="with", exact=True).first
+    word.dblclick() if opens == "dblclick" else word.press(opens)
+    box = widget.get_by_role("textbox", name="word 4")
+    expect(box).to_be_focused()
+    box.fill("river")
+    box.press("Enter")
+    assert inputs_of(widget)["words"][3] == "river" and box.count() == 0
+    expect(widget.get_by_role("button", name="river", exact=True).first).to_be_focused()
+    widget.page.keyboard.press("ArrowLeft")
+    assert chosen(widget) == "starts"
+
+
+# ------------------------------------------------------------------ a number
+
+
+def test_a_number_says_where_it_comes_from(widget: Locator) -> None:
+    said = widget.locator(".explained")
+    assert said.inner_text().startswith("Point at a computed number")
+    cell(widget, "scores", 1, 2).hover()
+    assert said.inner_text() == (
+        "Score of “journey” for “starts”, the query of the one times the key of the other: "
+        "0.55·0.57 + 0.87·0.85 + 0.66·0.64 = 1.48"
+    )
+    assert lit(widget) == {"q": 3, "k": 3}
+    cell(widget, "q", 1, 0).hover()
+    assert lit(widget) == {"x": 3, "w_q": 3}
+    widget.get_by_role("checkbox", name="causal").click()
+    settled(widget)
+    cell(widget, "scores", 1, 2).hover()
+    assert "“starts” comes after “journey”: the causal mask" in said.inner_text()
+    widget.get_by_role("button", name="Undo").hover()
+    assert lit(widget) == {}
+
+
+def test_the_keyboard_asks_a_number_too(widget: Locator) -> None:
+    """A table is one stop of Tab; its row is chosen by Enter."""
+    said = widget.locator(".explained")
+    cell(widget, "weights", 0, 0).focus()
+    for key in ("ArrowDown", "ArrowRight", "ArrowDown"):
+        widget.page.keyboard.press(key)
+    assert said.inner_text().startswith("Weight that “starts” gives to “journey”: e1.48 / (")
+    assert widget.locator("table[data-output=weights] [tabindex='0']").count() == 1
+    widget.page.keyboard.press("Enter")
+    assert chosen(widget) == "starts"
+    widget.page.keyboard.press("Tab")
+    assert said.inner_text().startswith("Context vector of “Your”, entry 1")
+
+
+# ------------------------------------------------------------------ the journey
+
+
+def test_its_lines_of_code_are_those_of_the_chapter() -> None:
+    code = SelfAttentionWidget.facts()["code"]
+    for line in code.values():
+        module = self_attention if line["name"] == "self_attention" else attention_scoring
+        assert line["line"] in inspect.getsource(getattr(module, line["name"]))
+    assert code["softmax"] == {"name": "attend", "line": "weights = scores.softmax(-1)"}
+
+
+def steps_of(widget: Locator) -> list[tuple[str, str, dict[str, int]]]:
+    """What each step says, its line of code, and what it lights."""
+    widget.locator(".journey .start").click()
+    widget.locator(".journey .start").click()  # and wait
+    told = []
+    for step in range(1, 10):
+        widget.locator(".place").filter(has_text=f"step {step} of 9").wait_for()
+        code = widget.locator(".journey code").inner_text()
+        told.append((widget.locator(".journey .says").inner_text(), code, lit(widget, "lit")))
+        if step < 9:
+            widget.page.keyboard.press("ArrowRight")
+    return told
+
+
+def test_a_word_is_followed_in_nine_steps(widget: Locator) -> None:
+    told = steps_of(widget)
+    assert told[1][0].endswith("0.55·1.00 + 0.87·0 + 0.66·0 = 0.55.")
+    assert told[1][2] == {"x": 3, "w_q": 3, "q": 3}
+    assert "0.55·0.57 + 0.87·0.85 + 0.66·0.64 = 1.48" in told[3][0]
+    assert "switched off" in told[4][0] and "switched off" in told[5][0]
+    assert told[6][1] == "weights = scores.softmax(-1)"
+    assert told[7][0].count("·") == 6 and told[7][2] == {"weights": 6, "v": 18, "context": 3}
+    for name in ("scaled", "causal"):
+        widget.locator(f"[data-input={name}]").click()
+        settled(widget)
+    bar = widget.locator(".journey input[type=range]")
+    bar.fill("4.5")  # slid back, to the middle of a step
+    assert "the 0.95 with “Your” becomes 0.55" in widget.locator(".journey .says").inner_text()
+    widget.page.keyboard.press("ArrowRight")
+    assert "hides the words after “journey” (starts, with, one, step)" in (
+        widget.locator(".journey .says").inner_text()
+    )
+
+
+def test_the_step_is_part_of_the_link(
+    widget: Locator, context: BrowserContext, visit: Visit
+) -> None:
+    steps_of(widget)
+    widget.page.keyboard.press("ArrowLeft")
+    until(widget, "el => el.shadowRoot.querySelector('.place').textContent === 'step 8 of 9'")
+    other = by_link(widget, context, visit.site)
+    restored = other.widget(STEM)
+    expect(restored.locator(".place")).to_have_text("step 8 of 9")
+    assert lit(restored, "lit") == {"weights": 6, "v": 18, "context": 3}
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_nothing_moves_for_a_reader_who_wants_no_motion(
+    browser: Browser, site: str, motion: Any
+) -> None:
+    """The steps say and light the same. Nothing moves before it is asked for, either."""
+    with browser.new_context(reduced_motion=motion) as context:
+        widget = Visit(context, site, page_of(STEM)).widget(STEM)
+        running = "el => el.shadowRoot.getAnimations().length"
+        assert widget.evaluate(running) == 0
+        widget.locator(".journey .start").press(" ")
+        expect(widget.locator(".place")).to_have_text("step 1 of 9")
+        assert (widget.evaluate(running) > 0) == (motion == "no-preference")
+        assert widget.locator(".ghost").count() == (0 if motion == "reduce" else 3)
