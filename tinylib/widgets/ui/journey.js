@@ -312,7 +312,7 @@ journey.style = `
   color: var(--soft);
   overflow-wrap: anywhere; }
 .journey code { padding: 1px 5px; border-radius: 4px; color: var(--text);
-  font: 13.5px/1.6 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace;
+  font: var(--size-note)/1.6 var(--mono);
   background: color-mix(in oklab, var(--ground), var(--accent) 14%); }
 .stages { margin: 4px 0 0; font-size: var(--size-note); }
 .stages :is(td, th) { padding: 1px 7px 1px 0; text-align: right; font-size: var(--size-note); }

@@ -536,7 +536,8 @@ function partsFor(widget) {
 /**
  * The words: choose, rename, add, remove. A click or a tap chooses a word, so that no keyboard
  * covers the screen of a phone; its pencil, a double click or Enter renames it. Each carries its
- * embedding with it in every input whose rows are words. If `weights` names an output, a word is shaded by how much the chosen word looks at it.
+ * embedding with it in every input whose rows are words. If `weights` names an output, a word is
+ * shaded by how much the chosen word looks at it.
  * `follow(next, at, count, length)` lets other inputs keep pace: from `at` on, `count` words have
  * become `length`.
  */
