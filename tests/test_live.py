@@ -515,7 +515,7 @@ def patched(context: BrowserContext, before: str, after: str) -> None:
     context.route("**/engine.js*", answer)
 
 
-RUN_GRAPH = "async function runGraph(name, feeds) {"
+RUN_GRAPH = "async function runGraph(name,feeds){"
 
 
 HOLD = "() => { globalThis.held = new Promise((go) => { globalThis.go = go; }); }"

@@ -209,7 +209,7 @@ def digit(widget: Locator, t: int) -> Locator:
 
 
 def card(widget: Locator, question: str) -> Locator:
-    return widget.locator(f".card.q{lookup.QUESTIONS.index(question)}")
+    return widget.locator(f".card.h{head_of()[lookup.QUESTIONS.index(question)]}")
 
 
 def note(widget: Locator, kind: str) -> str:
@@ -372,14 +372,14 @@ def test_arcs_lead_where_the_heads_look(widget: Locator) -> None:
     """The strongest arc of each head ends over the word that it looks most at."""
     for t in range(13):
         choose(widget, t)
-        for q, head in enumerate(head_of()):
+        for head in head_of():
             most = int(received(widget)["weights"][head, t].argmax())
-            ends = widget.locator(f".arc.paths.q{q} > g").evaluate_all(
+            ends = widget.locator(f".arc.paths.h{head} > g").evaluate_all(
                 """all => all.map((g) =>
                     [Number(g.getAttribute('opacity')), g.lastChild.getBoundingClientRect().x])"""
             )
             chip, (_, x) = box_of(widget.locator(".chip").nth(most)), max(ends)
-            assert chip["x"] <= x + 3 <= chip["x"] + chip["width"], (t, q)
+            assert chip["x"] <= x + 3 <= chip["x"] + chip["width"], (t, head)
 
 
 def test_a_digit_is_typed_over_stepped_and_drawn_anew(widget: Locator) -> None:

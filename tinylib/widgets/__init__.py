@@ -304,7 +304,9 @@ def graph_name(step: Callable[..., Any], variant: str = "") -> str:
     return f"{name}-{variant}" if variant else name
 
 
-OWN_IMPORT = re.compile(r'^(?:import [^;]*?|export \*) from "(\.[\w./]+\.js)";$', re.MULTILINE)
+OWN_IMPORT = re.compile(
+    r'^(?:import [^;]*?|export \*|export \{[^}]*\}) from "(\.[\w./]+\.js)";$', re.MULTILINE
+)
 
 OWN_DATA = re.compile(r'^import (\w+) from "(\.[\w./]+\.json)" with .*?;$', re.MULTILINE)
 

@@ -290,7 +290,7 @@ comparison.style = `
   margin: 2px 6px 0 0; font-size: var(--size-note); }
 .out b { font-weight: 400; font-variant-numeric: tabular-nums; margin-left: auto; }
 .out i { font-style: normal; font-size: var(--size-small); color: var(--soft); }
-.scored + .note { max-width: none; min-height: 3.2em; }
+.scored ~ .note { max-width: none; min-height: 3.2em; }
 @media (max-width: 600px) { /* side by side here too, and the slider of an entry next to them */
   .row.scored { flex-wrap: nowrap; gap: 3px; align-items: stretch; }
   .scoring { flex-basis: 0; padding: 5px 3px; }
@@ -303,7 +303,7 @@ comparison.style = `
   .scoring td, .scoring tbody th, .scoring thead th, .scoring tfoot th { padding: 1px;
     letter-spacing: -.2px; }
   .scoring .bar { width: auto; }
-  .scored + .note { min-height: 9.6em; }
+  .scored ~ .note { min-height: 9.6em; }
   .stack ~ .column { order: -1; }
 }
 @media (max-width: 345px) { .row.scored { flex-wrap: wrap; } .scoring { flex-basis: 200px; } }

@@ -108,7 +108,7 @@ export function numberBox(widget, name, { entry, ...options } = /** @type {any} 
   return box;
 }
 
-const KEYS = {
+const BY_KEY = {
   ArrowUp: 1,
   ArrowRight: 1,
   PageUp: 10,
@@ -217,7 +217,7 @@ export function knob(widget, name, label, { entry, ...options } = /** @type {any
     "data-input": edits || false,
     input: () => move(of(Number(range.value))),
     keydown: (event) => {
-      const by = KEYS[event.key];
+      const by = BY_KEY[event.key];
       if (!by) return;
       event.preventDefault();
       move(next(within(read(widget.inputs), endsOf(widget.inputs)), by));
