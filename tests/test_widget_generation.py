@@ -512,7 +512,7 @@ def test_many_long_branches_fit_a_narrow_page(opened: Opener, width: int) -> Non
     hold(widget, START | {"prompt": "m" * 90, "branches": branches, "branch": 3})
     assert visit.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert cut_off(widget.locator(".share, .token, .text, button, .branch, .note")) == []
-    sizes = widget.locator(":is(button, select, label, textarea):visible").evaluate_all(
+    sizes = widget.locator(":is(button, select, input, textarea):visible").evaluate_all(
         "all => all.flatMap((e) => [e.offsetHeight, e.offsetWidth])"
     )
     assert min(sizes) >= 24

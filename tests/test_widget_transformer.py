@@ -417,20 +417,24 @@ def test_while_it_computes_the_page_can_be_used(widget: Locator) -> None:
     assert_torch(widget, STEM)
 
 
+def shown_by(widget: Locator) -> list[str]:
+    """What its parts say, also those that are out of sight and so not drawn."""
+    return widget.locator("[data-output]").evaluate_all("all => all.map((e) => e.textContent)")
+
+
 def test_an_older_answer_is_never_shown_under_a_newer_sentence(
     context: BrowserContext, site: str
 ) -> None:
     """As many words, and no answer comes: a click then meets the words of before."""
     context.route("**/_static/weights/*.safetensors*", lambda route: route.abort())
     widget = Visit(context, site, page_alone(STEM)).widget(STEM)
-    before = [part.inner_text() for part in widget.locator("[data-output]:visible").all()]
+    before = shown_by(widget)
     words_before = tokenise(inputs_of(widget)["source"])
     line(widget).fill(" ".join(["cars"] * len(words_before)))
     widget.locator(".failure").get_by_text("This page cannot compute now").wait_for()
     words(widget, "French").nth(1).check()
     widget.get_by_role("radio", name="English → English").check()
-    after = [part.inner_text() for part in widget.locator("[data-output]:visible").all()]
-    assert after == before
+    assert shown_by(widget) == before
 
 
 @pytest.mark.parametrize("width", [1280, 375])

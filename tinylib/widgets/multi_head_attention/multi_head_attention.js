@@ -440,7 +440,7 @@ walk.style = `
 .stage thead th { text-align: center; padding: 0; }
 .stage thead .corner { text-align: right; padding-right: 5px; }
 .stage .head { font-weight: 600; color: var(--text);
-  background: color-mix(in oklab, var(--ground), var(--tone) 55%);
+  background: color-mix(in oklab, var(--ground), var(--tone) 26%);
   border: 1px solid var(--ground); border-radius: 4px; }
 .stage tbody td { width: var(--cell); min-width: var(--cell); height: 28px; padding: 0;
   text-align: center; font-size: var(--size-note); cursor: default; border: 1px solid var(--ground);

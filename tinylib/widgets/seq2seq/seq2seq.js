@@ -137,7 +137,7 @@ steps.style = `${candidateList.style}
   cursor: pointer; z-index: 1; }
 .next:focus-within { outline: 2px solid var(--accent); outline-offset: 1px; }
 .next.taken { border-color: var(--accent); font-weight: 600; }
-.yours .next.taken { border: 2px dashed var(--text); }
+.yours .next.taken { border: 2px dashed var(--text); min-height: 29px; }
 `;
 
 /** What was chosen belongs to the translation of one sentence: another one is translated afresh. */

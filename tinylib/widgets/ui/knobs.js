@@ -330,6 +330,7 @@ export const KNOBS = `
 .called > :first-child { grid-area: label; overflow-wrap: anywhere; line-height: 1.25; }
 .called > :is(b, input) { grid-area: value; font-weight: 400; text-align: right; }
 .called > button { grid-area: about; justify-self: start; font-weight: 400; }
+.narrow > .knob > .called > :first-child { min-height: 2.9em; } /* it may be a hint of two lines */
 .knob:has(input:disabled) .called { font-weight: 400; }
 .knob input.number { width: 100%; }
 input.number { min-width: 0; width: 68px; text-align: right; border-color: var(--line);
