@@ -29,7 +29,7 @@ def main() -> None:
         page.wait_for_function("e => e.model.settled", arg=widget.element_handle())
         shot = Image.open(io.BytesIO(widget.screenshot()))
         browser.close()
-    shot.convert("RGB").quantize(64).save(PICTURE, optimize=True)
+    shot.convert("RGB").quantize(256).save(PICTURE, optimize=True)
     server.shutdown()
     print(f"wrote {PICTURE.relative_to(Path.cwd())}, {PICTURE.stat().st_size // 1000} kB")
 
