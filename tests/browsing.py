@@ -21,7 +21,15 @@ import pytest
 import torch
 from amounts import THOROUGH
 from bs4 import BeautifulSoup
-from playwright.sync_api import Browser, BrowserContext, FloatRect, Locator, Page, Playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    FloatRect,
+    Locator,
+    Page,
+    Playwright,
+    expect,
+)
 
 from tinylib.widgets import LiveWidget, double_precision, export
 
@@ -42,6 +50,7 @@ PAGES = ["index.html", *(f"chapters/{p.name}" for p in sorted((BUILT / "chapters
 CHAPTER_PAGES = [p for p in PAGES if (ROOT / p).with_suffix(".ipynb").exists()]
 LIVE_PAGES = [p for p in PAGES if 'class="tl-live"' in (BUILT / p).read_text()]
 PATIENCE = 180_000  # ms: tests wait for conditions, and a busy machine takes its time to meet them
+expect.set_options(timeout=PATIENCE)
 SCREEN: Any = {"width": 1280, "height": 900}
 CHAPTER = "chapters/06_self_attention.html"
 WIDGETS = {widget.stem: widget for widget in export.widgets()}

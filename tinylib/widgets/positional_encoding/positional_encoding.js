@@ -503,7 +503,7 @@ tableMap.style = `
   font-variant-numeric: tabular-nums; pointer-events: none; }
 .digits span { display: grid; place-items: center; min-width: 0; overflow: hidden; }
 @media (max-width: 600px) {
-  .digits { font-size: calc(.8 * var(--size-small)); letter-spacing: -.3px; }
+  .digits span { font-size: .75em; letter-spacing: -.3px; }
 }
 .axis { display: flex; justify-content: space-between; margin: 0 0 0 64px;
   font-size: var(--size-small);

@@ -346,8 +346,7 @@ comparison.style = `
     line-height: 12px; pointer-events: none; }
 }
 @media (max-width: 350px) {
-  .vectors.heat td span { width: 21px; font-size: calc(.85 * var(--size-small));
-    letter-spacing: -.6px; }
+  .vectors.heat td span { width: 21px; font-size: .75em; letter-spacing: -.6px; }
   .vectors.heat th button { max-width: 38px; }
   .ways { min-width: 6px; margin: 0; }
 }
