@@ -567,6 +567,35 @@ def assert_torch(widget: Locator, stem: str) -> None:
         same(name, output)
 
 
+def shades(widget: Locator) -> set[float]:
+    """The opacities of all that shows an output, and of all notes about them."""
+    found = widget.locator("[data-output]").evaluate_all(
+        """all => {
+            const shade = (e) => e instanceof Element
+                ? getComputedStyle(e).opacity * shade(e.parentNode) : 1;
+            return all.filter((e) => e.checkVisibility()).map(shade);
+        }"""
+    )
+    assert found, "what shows outputs says so by data-output"
+    return set(found)
+
+
+def busy(widget: Locator) -> set[str | None]:
+    """Which `aria-busy` the results have: assistive technology waits while it is true."""
+    results = widget.locator("[data-output]")
+    return set(results.evaluate_all("all => all.map((e) => e.ariaBusy)"))
+
+
+def on_screen(part: Locator) -> bool:
+    return part.evaluate(
+        """e => {
+            const { top, right, bottom, left } = e.getBoundingClientRect();
+            const over = document.querySelector('.bd-header-article').getBoundingClientRect();
+            return top >= over.bottom && left >= 0 && bottom <= innerHeight && right <= innerWidth;
+        }"""
+    )
+
+
 def hold(widget: Locator, inputs: dict[str, Any]) -> None:
     """Give the widget these inputs, and wait until they are answered."""
     hold_inputs(widget, inputs)

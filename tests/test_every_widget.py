@@ -16,22 +16,26 @@ import torch
 from amounts import THOROUGH
 from browsing import (
     BUILT,
+    PATIENCE,
     WIDGETS,
     Pages,
     Visit,
     assert_torch,
+    busy,
     inputs_of,
     missed_by_tab,
     new_context,
     nudge,
-    page_alone,
+    on_screen,
     page_of,
     problem,
     received,
     settled,
+    shades,
+    where,
     word,
 )
-from playwright.sync_api import Browser, BrowserContext, Locator
+from playwright.sync_api import Browser, BrowserContext, Locator, Route
 
 pytestmark = pytest.mark.parametrize("stem", sorted(WIDGETS))
 GROUPED_BY = "stem"  # for conftest: the tests of one widget share its page
@@ -113,23 +117,6 @@ def test_torch_follows_every_control(widget: Locator, stem: str) -> None:
     assert tried
     widget.get_by_role("button", name="Reset", exact=True).click()
     assert inputs_of(widget) == first
-
-
-def test_a_link_brings_all_of_it_back(
-    widget: Locator, stem: str, visit: Visit, chapters: tuple[BrowserContext, str, Chapters]
-) -> None:
-    context, site, _ = chapters
-    edited = [place for _, kind, place in controls(widget) if not kind.startswith("button")]
-    nudge(widget, widget.locator("[data-input]").nth(edited[0]))
-    settled(widget)
-    widget.get_by_role("button", name="Copy link").click()
-    visit.page.wait_for_function("location.hash.length > 1")
-    other = Visit(context, site, visit.page.url.removeprefix(f"{site}/"))
-    restored = other.widget(stem)
-    settled(restored)
-    assert inputs_of(restored) == inputs_of(widget)
-    assert other.console == [] and other.foreign == []
-    other.page.close()
 
 
 def test_the_keyboard_reaches_all_of_it(widget: Locator, stem: str) -> None:
@@ -232,43 +219,86 @@ CUT_OFF = """el => [...el.shadowRoot.querySelectorAll('input[type=text], td span
     .map((e) => [e.outerHTML.slice(0, 120), e.value ?? e.textContent])"""
 
 
-def test_on_a_phone_nothing_is_out_of_reach_or_cut_off(
-    browser: Browser, site: str, stem: str
+PHONE: Any = {"width": 375, "height": 700}
+
+
+def test_a_link_brings_all_of_it_to_a_phone(
+    widget: Locator, stem: str, visit: Visit, browser: Browser
 ) -> None:
+    """What was edited comes back, grey until it is computed, and all of it fits the phone.
+
+    One page is loaded for the three of them, since that is what takes long.
+    """
+    edited = [place for _, kind, place in controls(widget) if not kind.startswith("button")]
+    nudge(widget, widget.locator("[data-input]").nth(edited[0]))
+    settled(widget)
+    widget.get_by_role("button", name="Copy link").click()
+    visit.page.wait_for_function("location.hash.length > 1")
+    with browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True) as context:
+        context.set_default_timeout(PATIENCE)
+        held: list[Route] = []
+        context.route("**/*.wasm", lambda route: held.append(route))
+        linked = Visit(context, visit.site, visit.page.url.removeprefix(f"{visit.site}/"))
+        restored = linked.widget(stem)
+        is_grey_until_the_answer_is_there(restored, held)
+        assert inputs_of(restored) == inputs_of(widget)
+        assert_torch(restored, stem)
+        nothing_is_out_of_reach_or_cut_off(restored)
+        assert linked.console == [] and linked.foreign == []
+
+
+def is_grey_until_the_answer_is_there(widget: Locator, held: list[Route]) -> None:
+    """And it does not say that it was computed here. The runtime comes when it is let go."""
+    widget.locator(".stale").wait_for()
+    (shade,) = shades(widget)
+    assert 0.3 < shade < 0.5, "greyed, and only once"
+    assert busy(widget) == {"true"}
+    work = widget.locator(".busy > div")
+    work.get_by_text("Loading the").wait_for()
+    assert where(widget).startswith("Loading the runtime")
+    for place in ("start", "center", "end"):  # wherever in the frame the reader is
+        widget.evaluate("(el, block) => el.scrollIntoView({ block })", place)
+        assert on_screen(work)
+    (runtime,) = held
+    runtime.fallback()
+    widget.locator(".frame:not(.stale)").wait_for()
+    settled(widget)
+    assert shades(widget) == {1.0} and "true" not in busy(widget)
+    assert widget.locator(".busy").is_hidden()
+    assert len(held) == 1
+
+
+def nothing_is_out_of_reach_or_cut_off(widget: Locator) -> None:
     """As it stands, with the longest words, texts and numbers, and with what does not fit."""
-    screen: Any = {"width": 375, "height": 700}
-    with browser.new_context(viewport=screen, has_touch=True, is_mobile=True) as context:
-        visit = Visit(context, site, page_alone(stem))
-        widget = visit.widget(stem)
+    page = widget.page
 
-        def fits(when: str) -> None:
-            for width in (320, 375, 768):
-                visit.page.set_viewport_size(screen | {"width": width})
-                wide = visit.page.evaluate("document.documentElement.scrollWidth")
-                assert (wide, width, when) == (width, width, when)
-                assert widget.evaluate(OUT_OF_REACH) == [], (when, width)
-                assert widget.evaluate(CUT_OFF) == [], (when, width)
+    def fits(when: str) -> None:
+        for width in (320, 375, 768):
+            page.set_viewport_size(PHONE | {"width": width})
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            assert (wide, width, when) == (width, width, when)
+            assert widget.evaluate(OUT_OF_REACH) == [], (when, width)
+            assert widget.evaluate(CUT_OFF) == [], (when, width)
 
-        fits("at first")
-        for radio in widget.locator("input[type=radio][data-input]:visible").all()[-1:]:
-            radio.tap()
-        for box in widget.get_by_role("checkbox").all():
-            box.tap()
-        settled(widget)
-        fits("with all switches the other way")
-        for box in widget.locator(":is(input, textarea).line:visible").all():
-            box.fill(HOSTILE)
-            fits("with a message")
-            box.fill("incomprehensibilities of " + "pretty cats, " * 2)
-        for number in range(widget.locator(".rename:visible").count()):
-            word(widget, number + 1).fill("incomprehensibilities")
-        for box in widget.locator(".matrix input:visible").all()[:6]:
-            box.fill("-12.345")
-        for button in widget.get_by_role("button", name=re.compile("^Add (a|word)")).all():
-            button.tap()
-        settled(widget)
-        fits("with long words and numbers")
-        assert visit.console == [] and visit.foreign == []
+    fits("at first")
+    for radio in widget.locator("input[type=radio][data-input]:visible").all()[-1:]:
+        radio.tap()
+    for box in widget.get_by_role("checkbox").all():
+        box.tap()
+    settled(widget)
+    fits("with all switches the other way")
+    for box in widget.locator(":is(input, textarea).line:visible").all():
+        box.fill(HOSTILE)
+        fits("with a message")
+        box.fill("incomprehensibilities of " + "pretty cats, " * 2)
+    for number in range(widget.locator(".rename:visible").count()):
+        word(widget, number + 1).fill("incomprehensibilities")
+    for box in widget.locator(".matrix input:visible").all()[:6]:
+        box.fill("-12.345")
+    for button in widget.get_by_role("button", name=re.compile("^Add (a|word)")).all():
+        button.tap()
+    settled(widget)
+    fits("with long words and numbers")
 
 
 def test_a_page_without_javascript_has_a_table_of_it(stem: str) -> None:

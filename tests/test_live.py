@@ -9,24 +9,26 @@ import torch
 from browsing import (
     BUILT,
     CHAPTER,
-    LIVE_PAGES,
     WIDGETS,
     Opener,
     Pages,
     Visit,
     assert_torch,
+    busy,
     button,
     choices,
     hold_inputs,
     inputs_of,
     line,
     marked,
+    on_screen,
     page_alone,
     page_of,
     paste,
     problem,
     received,
     settled,
+    shades,
     shown,
     until,
     where,
@@ -553,67 +555,6 @@ def touch(widget: Locator, stem: str) -> None:
             if widget.evaluate("el => el.model.get('asked')"):
                 break
     assert widget.evaluate("el => el.model.get('asked')") == 1
-
-
-def shades(widget: Locator) -> set[float]:
-    """The opacities of all that shows an output, and of all notes about them."""
-    found = widget.locator("[data-output]").evaluate_all(
-        """all => {
-            const shade = (e) => e instanceof Element
-                ? getComputedStyle(e).opacity * shade(e.parentNode) : 1;
-            return all.filter((e) => e.checkVisibility()).map(shade);
-        }"""
-    )
-    assert found, "what shows outputs says so by data-output"
-    return set(found)
-
-
-def busy(widget: Locator) -> set[str | None]:
-    """Which `aria-busy` the results have: assistive technology waits while it is true."""
-    results = widget.locator("[data-output]")
-    return set(results.evaluate_all("all => all.map((e) => e.ariaBusy)"))
-
-
-def on_screen(part: Locator) -> bool:
-    return part.evaluate(
-        """e => {
-            const { top, right, bottom, left } = e.getBoundingClientRect();
-            const over = document.querySelector('.bd-header-article').getBoundingClientRect();
-            return top >= over.bottom && left >= 0 && bottom <= innerHeight && right <= innerWidth;
-        }"""
-    )
-
-
-@pytest.mark.parametrize("path", LIVE_PAGES)
-def test_what_is_out_of_date_is_grey_until_the_answer_is_there(
-    context: BrowserContext, site: str, path: str
-) -> None:
-    """And the foot does not say that it was computed here. The runtime comes late."""
-    held: list[Route] = []
-    context.route("**/*.wasm", lambda route: held.append(route))
-    visit = Visit(context, site, page_alone("", path))
-    widgets = [(visit.widget(name), name.rpartition("-")[0] or name) for name in visit.widgets()]
-    for widget, stem in widgets:
-        assert shades(widget) == {1.0} and "true" not in busy(widget)
-        touch(widget, stem)
-        widget.locator(".stale").wait_for()
-        (shade,) = shades(widget)
-        assert 0.3 < shade < 0.5, "greyed, and only once"
-        assert busy(widget) == {"true"}
-        work = widget.locator(".busy > div")
-        work.get_by_text("Loading the").wait_for()
-        assert where(widget).startswith("Loading the runtime")
-        for place in ("start", "center", "end"):  # wherever in the frame the reader is
-            widget.evaluate("(el, block) => el.scrollIntoView({ block })", place)
-            assert on_screen(work)
-    held[0].fallback()
-    for widget, stem in widgets:
-        widget.scroll_into_view_if_needed()  # what is out of sight need not be drawn
-        widget.locator(".frame:not(.stale)").wait_for()
-        assert_torch(widget, stem)
-        assert shades(widget) == {1.0} and "true" not in busy(widget)
-        assert widget.locator(".busy").is_hidden()
-    assert visit.console == [] and len(held) == 1
 
 
 @pytest.mark.parametrize("stem", ["beam_tree", "generation", "transformer"])
