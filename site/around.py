@@ -27,9 +27,10 @@ def number_of(docname: str) -> str:
 @cache
 def facts(notebook: Path) -> dict[str, int]:
     """Of a chapter: the minutes it takes, and how many questions and exercises it has."""
-    from tinylib.lab.road import minutes  # course_site.py says where it is
+    from tinylib.lab.road import STOP, WIDGET, minutes  # course_site.py says where it is
 
-    read, _ = minutes(json.loads(notebook.read_text(encoding="utf-8")))
+    widget = STOP if notebook.stem == "ten_minutes" else WIDGET
+    read, _ = minutes(json.loads(notebook.read_text(encoding="utf-8")), widget)
     cells = nbformat.read(notebook, as_version=4).cells
     prose = "".join(cell.source for cell in cells if cell.cell_type == "markdown")
     answers = [cell for cell in cells if cell.cell_type == "code" and folded(cell.source) == ANSWER]

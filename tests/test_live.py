@@ -99,7 +99,7 @@ def test_what_a_shared_page_complains_of_is_told(
 
 
 def test_the_chapters_numbers_stand_in_the_page(widget: Locator) -> None:
-    assert where(widget).startswith("Computed by PyTorch. Change")
+    assert where(widget).startswith("Computed by PyTorch in advance. Change")
     button(widget, "with").first.click()
     note = widget.locator(".note").inner_text()
     assert note.startswith("“with” becomes 0.21 × v(journey) + 0.20 × v(starts) + 0.17 × v(step)")
@@ -784,7 +784,7 @@ def test_a_blocked_runtime_is_not_mentioned_before_an_edit(
         widget.hover()
     visit.page.wait_for_timeout(300)
     assert widget.locator(".stale").count() == 0
-    assert where(widget).startswith("Computed by PyTorch. Change")
+    assert where(widget).startswith("Computed by PyTorch in advance. Change")
 
 
 @pytest.mark.parametrize(

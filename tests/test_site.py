@@ -520,7 +520,7 @@ def test_the_first_screen_says_what_it_is_and_shows_a_gpt_that_writes(
         assert lowest <= height and wide == width
         assert not visit.page.locator(".bd-sidebar-primary, .sidebar-toggle").first.is_visible()
         button = visit.page.locator(".call a").first
-        assert button.inner_text() == "Start: ten minutes"
+        assert button.inner_text() == "Ten-minute tour"
         button.click()
         visit.page.wait_for_url("**/ten_minutes.html")
 
