@@ -994,7 +994,7 @@ def test_another_word_is_fed_and_the_model_goes_on_from_it(decoder: Locator) -> 
 def test_only_what_is_certain_is_a_hundred_per_cent(decoder: Locator) -> None:
     seen = decoder.locator(".next:not([hidden])").evaluate_all(
         """all => all.map((e) => [Number(e.querySelector('.bar').dataset.value),
-            e.querySelector('.share').textContent])"""
+            e.querySelector('.share').textContent.replace('\u00a0', ' ')])"""
     )
     for share, text in seen:
         assert (text == "100 %") == (share >= 0.9995), (share, text)
@@ -1003,7 +1003,7 @@ def test_only_what_is_certain_is_a_hundred_per_cent(decoder: Locator) -> None:
             assert float(number) == pytest.approx(100 * share, abs=0.051)
     assert any(0.99 <= share < 0.9995 for share, _ in seen)
     total = received(decoder)["so_far"][-1].exp().item()
-    assert 0.1 < total < 0.99 and f"so p = {100 * total:.1f} %" in whole(decoder)
+    assert 0.1 < total < 0.99 and f"so p = {100 * total:.1f}\u00a0%" in whole(decoder)
 
 
 def test_choosing_is_done_by_keyboard_and_the_first_choice_is_greedy_again(
