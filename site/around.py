@@ -303,13 +303,15 @@ def page_facts(
     """What the templates say of the page: addresses, description, minutes."""
     places = Places(app)
     title = re.sub(r"<[^>]+>", "", context.get("title", "")) or app.config.html_title
+    card = f"cards/{Path(pagename).name}.png"  # drawn by cards.py
+    picture = card if (Path(__file__).parent / card).exists() else "picture.png"
     chapter = pagename in app.env.found_docs
     context["around"] = {
         "root": f"{app.config.root_doc}",
         "title": html.unescape(title),
         "description": description_of(doctree) if doctree is not None else "",
         "address": f"{places.site}{pagename}.html",
-        "picture": f"{places.site}_static/picture.png",
+        "picture": f"{places.site}_static/{picture}",
         "repository": places.repository,
         "version": app.config.release,
         "notebook": f"_sources/{pagename}.ipynb" if chapter else "",

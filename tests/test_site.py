@@ -22,6 +22,7 @@ from browsing import (
     problem,
     settled,
 )
+from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Page, Route
 from refresh import CHAPTERS
 
@@ -105,6 +106,17 @@ def test_a_link_to_the_page_shows_what_it_is_about(path: str) -> None:
     assert address.endswith(path) and f'og:url" content="{address}"' in head
     (picture,) = re.findall(r'og:image" content="([^"]*)"', head)
     assert (BUILT / picture.removeprefix(address.removesuffix(path))).is_file()
+
+
+def test_each_chapters_picture_for_links_says_its_title_and_question() -> None:
+    import cards  # of site/
+
+    for stem, title, question, _ in cards.texts():
+        picture: Any = Image.open(cards.CARDS / f"{stem}.png")
+        assert picture.size == (1200, 630)
+        assert picture.text["Description"] == cards.said(title, question), (
+            f"site/cards/{stem}.png is of another title or question: `make picture`"
+        )
 
 
 def test_what_a_search_shows_has_each_formula_once(context: BrowserContext, site: str) -> None:
