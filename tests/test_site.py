@@ -432,6 +432,11 @@ def test_on_paper_answers_are_open(browser: Browser, site: str) -> None:
         page.pdf()
         assert page.evaluate("window.shut") == 0 < before == page.evaluate(shut)
         assert "answers" not in page.evaluate("localStorage['road-to-gpt'] ?? ''")
+        page.emulate_media(media="print")  # what fades in when it is opened would be printed blank
+        fading = page.locator("article details > *").evaluate_all(
+            "all => all.filter((e) => getComputedStyle(e).animationName !== 'none').length"
+        )
+        assert fading == 0
 
 
 def test_every_exercise_says_where_it_can_be_answered() -> None:

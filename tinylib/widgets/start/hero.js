@@ -382,6 +382,7 @@ stage.style = `${TEXT_STYLE}
 .curves path { fill: none; stroke: var(--hero-curve); stroke-linecap: round; opacity: .75; }
 .looks { height: 3.2em; overflow: hidden; font-size: var(--size-note); }
 @media (max-width: 600px) { .paper { line-height: 23px; min-height: 204px; } }
+@media print { .paper .unseen { visibility: visible; } }
 `;
 nexts.style = `${candidateList.style}
 :host { --bar: var(--probability); }
