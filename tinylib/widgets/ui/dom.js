@@ -94,7 +94,9 @@ export function tint(element, share) {
 export function mathText(text) {
   return text
     .split(/(\w_\w)/)
-    .flatMap((bit) => (/^\w_\w$/.test(bit) ? [h("i", {}, bit[0]), h("sub", {}, bit[2])] : [bit]));
+    .flatMap((bit) =>
+      /^\w_\w$/.test(bit) ? [h("i", {}, bit[0]), h("sub", {}, bit[2])] : [unbroken(bit)],
+    );
 }
 
 /** Set text in which a power is written e^{2}, where it changes. */
@@ -102,7 +104,7 @@ export function typeset(element, text) {
   if (element.typeset === text) return;
   element.typeset = text;
   element.replaceChildren(
-    ...text.split(/\^\{([^}]*)\}/).map((bit, i) => (i % 2 ? h("sup", {}, bit) : bit)),
+    ...text.split(/\^\{([^}]*)\}/).map((bit, i) => (i % 2 ? h("sup", {}, bit) : unbroken(bit))),
   );
 }
 
