@@ -269,7 +269,7 @@ function stage(widget) {
       const most = topK(row, 3).filter((t) => row[t] >= LEAST);
       write(
         note,
-        `Curves: to choose the next character, one part of the model draws most on ` +
+        `Curves: for the next character, one part of the model draws most on ` +
           `${listed(most.map((t) => called(names[t])))}.`,
       );
       draw();
@@ -331,8 +331,8 @@ function writer(widget) {
     const at = cursorOf(widget) === M - 1 && choices[M - 1] === DRAWN ? M : cursorOf(widget);
     if (at >= room(widget)) {
       return (
-        "There is no more room here. Ask for another text, or shorten the beginning; in chapter 14 " +
-        "the same model writes longer texts."
+        "There is no more room here. Ask for another text, or shorten the beginning. In chapter " +
+        "14 the same model writes longer texts."
       );
     }
     widget.edit(field, (next) => {
@@ -381,7 +381,10 @@ stage.style = `${TEXT_STYLE}
   pointer-events: none; }
 .curves path { fill: none; stroke: var(--hero-curve); stroke-linecap: round; opacity: .75; }
 .looks { height: 3.2em; overflow: hidden; font-size: var(--size-note); }
-@media (max-width: 600px) { .paper { line-height: 23px; min-height: 204px; } }
+@media (max-width: 600px) {
+  .paper { line-height: 23px; min-height: 204px; }
+  .looks { height: 4.8em; }
+}
 @media print { .paper .unseen { visibility: visible; } }
 `;
 nexts.style = `${candidateList.style}
