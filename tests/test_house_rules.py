@@ -560,6 +560,30 @@ def test_a_chapter_that_is_named_is_linked(path: Path) -> None:
         )
 
 
+# A number, and what no line may part from it: thousands, and units, with a space where it could.
+PARTED = re.compile(r"\d \d{3}\b|\d (?:%|(?:[kMG]i?B|ms|million|billion|nats?|bits?)\b)")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*CHAPTERS, *(ROOT / f"{name}.md" for name in REFERENCE if "formulas" not in name)],
+    ids=lambda path: path.stem,
+)
+def test_no_line_ends_within_a_number(path: Path) -> None:
+    """95 % and 7 MB have a no-break space (U+00A0), 10 000 a narrow one (U+202F).
+
+    What is written by `make reference` is made of docstrings, which are read in an editor.
+    """
+    texts = (
+        [path.read_text("utf-8")]
+        if path.suffix == ".md"
+        else [cell.source for cell in cells(path) if cell.cell_type == "markdown"]
+    )
+    for text in texts:
+        found = PARTED.search(APART.sub("", text))
+        assert not found, f"“{found[0]}”: a line could end there"
+
+
 @each_chapter
 def test_prose_shows_on_github_colab_and_the_site(path: Path) -> None:
     for cell in cells(path):
