@@ -115,9 +115,9 @@ graphs-check: ## export every function, and compare with tinylib/widgets/graphs
 	$(call set_up,$(VENV)/.all)
 	@$(BIN)/python -m tinylib.widgets.export --check
 
-picture: ## photograph the live widget for the README
+picture: ## photograph the live widget for the README, and draw the pictures for links
 	$(call set_up,_build/.site $(VENV)/.all)
-	@$(in_browser); $(BIN)/python site/picture.py
+	@$(in_browser); $(BIN)/python site/picture.py && $(BIN)/python site/cards.py
 
 pins: ## write what the direct packages bring into requirements.txt
 	$(call set_up,$(VENV)/.all)

@@ -27,9 +27,10 @@ def number_of(docname: str) -> str:
 @cache
 def facts(notebook: Path) -> dict[str, int]:
     """Of a chapter: the minutes it takes, and how many questions and exercises it has."""
-    from tinylib.lab.road import minutes  # course_site.py says where it is
+    from tinylib.lab.road import STOP, WIDGET, minutes  # course_site.py says where it is
 
-    read, _ = minutes(json.loads(notebook.read_text(encoding="utf-8")))
+    widget = STOP if notebook.stem == "ten_minutes" else WIDGET
+    read, _ = minutes(json.loads(notebook.read_text(encoding="utf-8")), widget)
     cells = nbformat.read(notebook, as_version=4).cells
     prose = "".join(cell.source for cell in cells if cell.cell_type == "markdown")
     answers = [cell for cell in cells if cell.cell_type == "code" and folded(cell.source) == ANSWER]
@@ -302,13 +303,15 @@ def page_facts(
     """What the templates say of the page: addresses, description, minutes."""
     places = Places(app)
     title = re.sub(r"<[^>]+>", "", context.get("title", "")) or app.config.html_title
+    card = f"cards/{Path(pagename).name}.png"  # drawn by cards.py
+    picture = card if (Path(__file__).parent / card).exists() else "picture.png"
     chapter = pagename in app.env.found_docs
     context["around"] = {
         "root": f"{app.config.root_doc}",
         "title": html.unescape(title),
         "description": description_of(doctree) if doctree is not None else "",
         "address": f"{places.site}{pagename}.html",
-        "picture": f"{places.site}_static/picture.png",
+        "picture": f"{places.site}_static/{picture}",
         "repository": places.repository,
         "version": app.config.release,
         "notebook": f"_sources/{pagename}.ipynb" if chapter else "",

@@ -6,7 +6,8 @@ import "./progress.js";
 // loads; this also sees what a <details> opens later, and formulas.
 const scrollers = [
   ...document.querySelectorAll(
-    "pre, div.math, .cell_output > .output, .pst-scrollable-table-container",
+    "pre, div.math, .cell_output > .output, .text_html [role=region], " +
+      ".pst-scrollable-table-container",
   ),
 ];
 function reach(el) {

@@ -228,6 +228,7 @@ def copy_browser_parts(app: Sphinx) -> None:
     for name in ("around.css", "landing.css"):
         shutil.copy(SITE / name, static)
     shutil.copy(SITE / "live-widget.png", static / "picture.png")
+    shutil.copytree(SITE / "cards", static / "cards", dirs_exist_ok=True)
 
 
 def palette_css() -> str:

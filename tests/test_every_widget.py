@@ -215,7 +215,7 @@ OUT_OF_REACH = """el => [...el.shadowRoot.querySelectorAll('button, input, selec
     .map(([e, box]) => [e.outerHTML.slice(0, 120), box.width, box.height, box.right])"""
 CUT_OFF = """el => [...el.shadowRoot.querySelectorAll('input[type=text], td span, td, .share')]
     .filter((e) => e.checkVisibility() && e.clientWidth && e.scrollWidth > e.clientWidth + 1)
-    .filter((e) => /^[-−\\d.e+%<> ]+$/.test(e.value ?? e.textContent))
+    .filter((e) => /^[-−\\d.e+%<>\\s]+$/.test(e.value ?? e.textContent))
     .map((e) => [e.outerHTML.slice(0, 120), e.value ?? e.textContent])"""
 
 

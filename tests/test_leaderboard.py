@@ -9,13 +9,13 @@ from tinylib.lab import weights
 from tinylib.lab.models.leaderboard import (
     MEASURES,
     Measure,
-    Table,
     leaderboard,
     number,
     percent,
     ranked,
 )
 from tinylib.lab.models.translation import CONTENT, load_translator
+from tinylib.lab.table import Table, as_table
 
 MODELS: dict[str, dict[str, Any]] = {
     "old": {"right": 0.5, "size": 1200, "looks": None, "deep": {"seconds": 3.0}},
@@ -106,6 +106,28 @@ def test_as_html_it_has_a_caption_names_of_rows_and_columns_and_scrolls():
     (tag, region), *_ = read.attributes
     assert tag == "div" and region["tabindex"] == "0" and region["aria-label"] == "Two models"
     assert "overflow-x: auto" in (region["style"] or "")
+
+
+def test_a_chapter_names_rows_and_columns_and_gives_each_column_its_form():
+    rows: list[list[Any]] = [
+        ["<a>", 0.9519, 1_200_000, "5/6"],
+        ["b", -0.5, 3, "–"],
+        [1000, 1, 4, ""],
+    ]
+    table = as_table("Three", ["model", "right", "parameters", "both"], rows, [".1%", ",", ""])
+    assert table.corner == "model" and table.columns == ["right", "parameters", "both"]
+    assert table.rows == ["<a>", "b", "1\u202f000"]
+    assert table.cells[0] == ["95.2\u00a0%", "1\u202f200\u202f000", "5/6"]
+    assert table.cells[1] == ["−50.0\u00a0%", "3", "–"]
+    assert repr(table).split("\n")[1:3] == [
+        "model    right  parameters  both",
+        "<a>     95.2\u00a0%   1\u202f200\u202f000   5/6",
+    ]
+    read = Read(table._repr_html_())
+    assert read.rows[0] == ["model", "right", "parameters", "both"]
+    assert [row[0] for row in read.rows[1:]] == table.rows and read.bold == []
+    with pytest.raises(ValueError, match="argument 2 is longer"):
+        as_table("Too few", ["name", "a", "b"], [["x", 1]])
 
 
 def test_turned_rows_are_columns():

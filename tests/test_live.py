@@ -101,7 +101,7 @@ def test_what_a_shared_page_complains_of_is_told(
 
 
 def test_the_chapters_numbers_stand_in_the_page(widget: Locator) -> None:
-    assert where(widget).startswith("Computed by PyTorch. Change")
+    assert where(widget).startswith("Computed by PyTorch in advance. Change")
     button(widget, "with").first.click()
     note = widget.locator(".note").inner_text()
     assert note.startswith("“with” becomes 0.21 × v(journey) + 0.20 × v(starts) + 0.17 × v(step)")
@@ -725,7 +725,7 @@ def test_a_blocked_runtime_is_not_mentioned_before_an_edit(
         widget.hover()
     visit.page.wait_for_timeout(300)
     assert widget.locator(".stale").count() == 0
-    assert where(widget).startswith("Computed by PyTorch. Change")
+    assert where(widget).startswith("Computed by PyTorch in advance. Change")
 
 
 @pytest.mark.parametrize(
@@ -935,7 +935,7 @@ def test_another_word_is_fed_and_the_model_goes_on_from_it(decoder: Locator) -> 
 def test_only_what_is_certain_is_a_hundred_per_cent(decoder: Locator) -> None:
     seen = decoder.locator(".next:not([hidden])").evaluate_all(
         """all => all.map((e) => [Number(e.querySelector('.bar').dataset.value),
-            e.querySelector('.share').textContent])"""
+            e.querySelector('.share').textContent.replace('\u00a0', ' ')])"""
     )
     for share, text in seen:
         assert (text == "100 %") == (share >= 0.9995), (share, text)
@@ -944,7 +944,7 @@ def test_only_what_is_certain_is_a_hundred_per_cent(decoder: Locator) -> None:
             assert float(number) == pytest.approx(100 * share, abs=0.051)
     assert any(0.99 <= share < 0.9995 for share, _ in seen)
     total = received(decoder)["so_far"][-1].exp().item()
-    assert 0.1 < total < 0.99 and f"so p = {100 * total:.1f} %" in whole(decoder)
+    assert 0.1 < total < 0.99 and f"so p = {100 * total:.1f}\u00a0%" in whole(decoder)
 
 
 def test_choosing_is_done_by_keyboard_and_the_first_choice_is_greedy_again(

@@ -22,6 +22,7 @@ from browsing import (
     problem,
     settled,
 )
+from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Page, Route
 from refresh import CHAPTERS
 
@@ -105,6 +106,17 @@ def test_a_link_to_the_page_shows_what_it_is_about(path: str) -> None:
     assert address.endswith(path) and f'og:url" content="{address}"' in head
     (picture,) = re.findall(r'og:image" content="([^"]*)"', head)
     assert (BUILT / picture.removeprefix(address.removesuffix(path))).is_file()
+
+
+def test_each_chapters_picture_for_links_says_its_title_and_question() -> None:
+    import cards  # of site/
+
+    for stem, title, question, _ in cards.texts():
+        picture: Any = Image.open(cards.CARDS / f"{stem}.png")
+        assert picture.size == (1200, 630)
+        assert picture.text["Description"] == cards.said(title, question), (
+            f"site/cards/{stem}.png is of another title or question: `make picture`"
+        )
 
 
 def test_what_a_search_shows_has_each_formula_once(context: BrowserContext, site: str) -> None:
@@ -420,6 +432,11 @@ def test_on_paper_answers_are_open(browser: Browser, site: str) -> None:
         page.pdf()
         assert page.evaluate("window.shut") == 0 < before == page.evaluate(shut)
         assert "answers" not in page.evaluate("localStorage['road-to-gpt'] ?? ''")
+        page.emulate_media(media="print")  # what fades in when it is opened would be printed blank
+        fading = page.locator("article details > *").evaluate_all(
+            "all => all.filter((e) => getComputedStyle(e).animationName !== 'none').length"
+        )
+        assert fading == 0
 
 
 def test_every_exercise_says_where_it_can_be_answered() -> None:
@@ -520,7 +537,7 @@ def test_the_first_screen_says_what_it_is_and_shows_a_gpt_that_writes(
         assert lowest <= height and wide == width
         assert not visit.page.locator(".bd-sidebar-primary, .sidebar-toggle").first.is_visible()
         button = visit.page.locator(".call a").first
-        assert button.inner_text() == "Start: ten minutes"
+        assert button.inner_text() == "Ten-minute tour"
         button.click()
         visit.page.wait_for_url("**/ten_minutes.html")
 

@@ -213,7 +213,7 @@ def page_text(widget: Locator) -> str:
 
 def note(widget: Locator, name: str) -> str:
     settled(widget)
-    return widget.locator(f".note.{name}").inner_text()
+    return widget.locator(f".note.{name}").inner_text().replace("\u00a0", " ")
 
 
 def knobs(widget: Locator) -> list[str]:

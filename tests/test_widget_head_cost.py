@@ -248,12 +248,12 @@ def test_sliders_go_from_choice_to_choice(widget: Locator) -> None:
 
 def test_the_quadratic_part_takes_over_at_twice_the_width(widget: Locator) -> None:
     verdict = widget.locator(".verdict")
-    said = "At T = 128 and S = 128, comparing and mixing make 11.1 % of the operations."
+    said = "At T = 128 and S = 128, comparing and mixing make 11.1\u00a0% of the operations."
     assert verdict.inner_text().startswith(said)
     assert "from T = 2D = 1,024 on they are more than half" in verdict.inner_text()
     typed(widget, "T").fill("1024")
     settled(widget)
-    assert "make 50.0 % of the operations" in verdict.inner_text()
+    assert "make 50.0\u00a0% of the operations" in verdict.inner_text()
     here, even = (box_of(widget.locator(f".{name}")) for name in ("here", "even"))
     assert here["x"] == pytest.approx(even["x"], abs=1)
     switch(widget, "S = T").uncheck()

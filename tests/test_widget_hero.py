@@ -100,7 +100,7 @@ def test_it_plays_once_asks_for_nothing_and_rests(widget: Locator, visit: Visit)
     asked = len(visit.requests)
     until(widget, "el => el.shadowRoot.querySelectorAll('.unseen').length < 70")
     part = seen_text(widget)
-    widget.get_by_role("button", name="Write on").wait_for()
+    widget.get_by_role("button", name="Keep writing").wait_for()
     whole = FIRST["prompt"] + text(written().tokens)
     assert 7 < len(part) < len(whole) and whole.startswith(part)
     assert seen_text(widget) == whole and inputs_of(widget) == FIRST
@@ -112,7 +112,7 @@ def test_the_first_touch_goes_on_from_the_same_state(widget: Locator) -> None:
     until(widget, "el => el.shadowRoot.querySelectorAll('.unseen').length < 70")
     button(widget, "Pause").click()
     part = seen_text(widget)
-    widget.get_by_role("button", name="Write on").click()
+    widget.get_by_role("button", name="Keep writing").click()
     until(widget, f"el => el.model.get('inputs').choices.length > {len(part)}")
     button(widget, "Stop").click()
     assert_torch(widget, STEM)
@@ -147,7 +147,7 @@ def test_another_character_is_taken_and_can_be_taken_back(widget: Locator) -> No
 
 def test_the_page_ends_and_says_where_it_goes_on(widget: Locator) -> None:
     hold(widget, {**FIRST, "choices": [DRAWN] * (LONGEST - 3)})
-    widget.get_by_role("button", name="Write on").click()
+    widget.get_by_role("button", name="Keep writing").click()
     widget.get_by_text("There is no more room here").wait_for()
     assert len(inputs_of(widget)["choices"]) == LONGEST
     assert_torch(widget, STEM)

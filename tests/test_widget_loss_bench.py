@@ -123,7 +123,7 @@ def test_the_first_state(widget: Locator) -> None:
     assert totals(widget) == ["2.4079", "1.2040", "3.3333"]
     assert widget.locator(".nll").all_inner_texts() == ["0.1054", "2.3026"]
     assert widget.locator(".given").first.inner_text().startswith("“life” is given")
-    assert widget.locator(".verdict").first.inner_text().startswith("“happy” alone makes 96 %")
+    assert widget.locator(".verdict").first.inner_text().startswith("“happy” alone makes 96\u00a0%")
 
 
 def test_what_is_impossible_costs_everything_and_what_is_certain_nothing(widget: Locator) -> None:

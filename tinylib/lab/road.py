@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 WORDS, LINES = 220, 15  # that are read in a minute: of prose, and of code
 WIDGET, QUESTION = 4, 1  # minutes
+STOP = 1  # minutes at a widget of the ten-minute tour, which asks for one thing
 STARS = {1: 3, 2: 6, 3: 10}  # minutes for an exercise with so many of them
 
 
@@ -168,8 +169,11 @@ def milestones() -> list[Milestone]:
 # --- how long it takes -------------------------------------------------------------------------
 
 
-def minutes(notebook: Mapping[str, Any]) -> tuple[float, float]:
-    """Minutes for a chapter, reckoned from its cells: to read and play, and for its exercises."""
+def minutes(notebook: Mapping[str, Any], widget: float = WIDGET) -> tuple[float, float]:
+    """Minutes for a chapter, reckoned from its cells: to read and play, and for its exercises.
+
+    ``widget`` are those for each widget.
+    """
     read = exercises = 0.0
     inside = False  # the section of exercises, whose prose and code belong to their stars
     for cell in notebook["cells"]:
@@ -186,7 +190,7 @@ def minutes(notebook: Mapping[str, Any]) -> tuple[float, float]:
             code = "" if {"hide-input", "remove-input"} & set(tags) else source
             for output in cell["outputs"]:
                 shown = {kind: "".join(text) for kind, text in output.get("data", {}).items()}
-                read += WIDGET * ('class="tl-live"' in shown.get("text/html", ""))
+                read += widget * ('class="tl-live"' in shown.get("text/html", ""))
                 listing = shown.get("text/markdown", "")
                 code += listing if listing.startswith("```python") else ""
             read += len([line for line in code.splitlines() if line.strip()]) / LINES

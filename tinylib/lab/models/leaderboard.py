@@ -6,70 +6,12 @@ leaderboard("race")       on 15 000 of them, the same time for each, with others
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from html import escape
 from typing import Any, NamedTuple
 
 from tinylib.lab import weights
+from tinylib.lab.table import Table
 
 Number = int | float
-
-
-NAME = "text-align: left; font-weight: normal; padding-right: 0"
-NUMBER = "text-align: right; vertical-align: bottom; padding: 0.4rem 0 0.4rem 0.7rem"
-
-
-@dataclass(frozen=True)
-class Table:
-    """Numbers with a name for every row and column; ``best`` holds the (row, column) to mark.
-
-    A notebook shows it as HTML, with the best in bold; as text they carry a star.
-    """
-
-    title: str
-    rows: Sequence[str]
-    columns: Sequence[str]
-    cells: Sequence[Sequence[str]]
-    best: frozenset[tuple[int, int]]
-
-    def turned(self) -> "Table":
-        """Rows as columns, and columns as rows."""
-        cells = list(zip(*self.cells, strict=True))
-        best = frozenset((j, i) for i, j in self.best)
-        return Table(self.title, self.columns, self.rows, cells, best)
-
-    def __repr__(self) -> str:
-        lines = [["", *(f"{name} " for name in self.columns)]]
-        for i, (name, row) in enumerate(zip(self.rows, self.cells, strict=True)):
-            marks = ("*" if (i, j) in self.best else " " for j in range(len(row)))
-            lines.append([name, *map("".join, zip(row, marks, strict=True))])
-        first, *others = (max(map(len, column)) for column in zip(*lines, strict=True))
-        written = [
-            "  ".join([line[0].ljust(first), *map(str.rjust, line[1:], others)]).rstrip()
-            for line in lines
-        ]
-        return "\n".join([self.title, *written])
-
-    def _repr_html_(self) -> str:
-        def cell(i: int, j: int, text: str) -> str:
-            inner = f"<strong>{escape(text)}</strong>" if (i, j) in self.best else escape(text)
-            return f'<td style="{NUMBER}">{inner}</td>'
-
-        head = "".join(
-            f'<th scope="col" style="{NUMBER}">{escape(name)}</th>' for name in self.columns
-        )
-        body = "\n".join(
-            f'<tr><th scope="row" style="{NAME}">{escape(name)}</th>'
-            + "".join(cell(i, j, text) for j, text in enumerate(row))
-            + "</tr>"
-            for i, (name, row) in enumerate(zip(self.rows, self.cells, strict=True))
-        )
-        return (
-            f'<div role="region" aria-label="{escape(self.title)}" tabindex="0" '
-            'style="overflow-x: auto">\n'
-            f'<table class="leaderboard">\n<caption>{escape(self.title)}</caption>\n'
-            f"<thead><tr><td></td>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>"
-        )
 
 
 class Measure(NamedTuple):

@@ -1,5 +1,5 @@
 import { uniform } from "../page/chance.js";
-import { lastOf, memoryOf, nodeAfter } from "../page/reading.js";
+import { chosenAt, lastOf, memoryOf, nodeAfter, nodesOf } from "../page/reading.js";
 import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/candidates.js";
 import { action, radio, redraw } from "../ui/controls.js";
 import { headMaps } from "../ui/heads.js";
@@ -66,28 +66,17 @@ export async function program(run, values, spec, partly = (_make) => {}) {
   const writeOne = async ({ length, taken }, each) => {
     const key = JSON.stringify([prompt, knobs, seed, [...taken], length, cached]);
     if (memory.written.has(key)) return memory.written.get(key);
-    const [nodes, ids, choices] = [[], [...prompt], []];
-    for (const id of prompt) nodes.push(nodeAfter(memory, nodes.at(-1), id));
+    const [nodes, ids, choices] = [nodesOf(memory, prompt), [...prompt], []];
     for (let n = 0; n < length; n += 1) {
       const node = nodes.at(-1);
       const last = await lastOf(run, memory, spec, nodes, ids, cached);
-      const drawn = `${knobs} ${numbers[n]}`;
-      if (node.chosen?.drawn !== drawn) {
-        const { adjusted, token } = await run("generation-choose", {
-          logits: last.logits,
-          temperature,
-          k,
-          p,
-          u: numbers[n],
-        });
-        node.chosen = { drawn, adjusted, token: Number(token.data[0]) };
-      }
-      const token = taken.get(n) ?? node.chosen.token;
+      const chosen = await chosenAt(run, node, last, { temperature, k, p }, numbers[n]);
+      const token = taken.get(n) ?? chosen.token;
       choices.push({
         token,
         surprise: -last.logProbs[token],
         last,
-        adjusted: node.chosen.adjusted,
+        adjusted: chosen.adjusted,
       });
       ids.push(token);
       nodes.push(nodeAfter(memory, node, token));

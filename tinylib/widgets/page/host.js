@@ -2,7 +2,8 @@
 // why a widget is not live, when the page was opened as a file.
 (() => {
   const live = new URL("../", /** @type {HTMLScriptElement} */ (document.currentScript).src).href;
-  const STORED = "Computed by PyTorch. Change something, and your browser computes it anew.";
+  const STORED =
+    "Computed by PyTorch in advance. Change something, and your browser runs the same ";
   const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
   const RUNTIME = "the runtime (about 4 MB, once)";
   const HERE = "Computed in this page, by the chapter's PyTorch function.";
@@ -220,7 +221,7 @@
     const model = new Model({
       ...state,
       outputs: packed(state.outputs),
-      where: STORED,
+      where: `${STORED}${state.spec.weights ? "model" : "function"}.`,
       link_id: id,
     });
     const interest = computeFor(model, view.program);

@@ -91,6 +91,23 @@ export async function lastOf(run, memory, spec, nodes, ids, cached) {
   return node.last[cached];
 }
 
+/** What the knobs leave of the probabilities after `node`, and the token that u draws from them. */
+export async function chosenAt(run, node, { logits }, knobs, u) {
+  const drawn = JSON.stringify([knobs, u]);
+  if (node.chosen?.drawn !== drawn) {
+    const { adjusted, token } = await run("generation-choose", { logits, ...knobs, u });
+    node.chosen = { drawn, adjusted, token: Number(token.data[0]) };
+  }
+  return node.chosen;
+}
+
+/** The places of a text, one for each token. */
+export function nodesOf(memory, tokens) {
+  const nodes = [];
+  for (const token of tokens) nodes.push(nodeAfter(memory, nodes.at(-1), token));
+  return nodes;
+}
+
 /** The place after `node`, or after nothing, where `token` stands. */
 export function nodeAfter(memory, node, token) {
   const { after } = node ?? memory.start;

@@ -1,5 +1,5 @@
 import { uniform } from "../page/chance.js";
-import { lastOf, memoryOf, nodeAfter } from "../page/reading.js";
+import { chosenAt, lastOf, memoryOf, nodeAfter, nodesOf } from "../page/reading.js";
 import { topK } from "../page/search.js";
 import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/candidates.js";
 import { redraw } from "../ui/controls.js";
@@ -32,17 +32,17 @@ import {
 
 const DRAWN = -1; // among the choices: a character that nobody has taken by hand
 
-/** What torch does in a kernel, in write_on() of hero.py. */
+/** What torch does in a kernel, in compute() of hero.py. */
 export async function program(run, values, spec, partly = (_make) => {}) {
   const { prompt, temperature, seed, choices } = values;
   const { facts, limits } = spec;
   const {
     V: [V],
   } = limits;
+  const ALL = { k: V, p: 1 }; // nothing is cut off
   const [T, M] = [prompt.length, Math.min(choices.length, facts.max_len - prompt.length)];
   const [memory, numbers] = [memoryOf(spec), uniform(seed, M + 1)];
-  const [nodes, ids, rows] = [[], [...prompt], []];
-  for (const id of prompt) nodes.push(nodeAfter(memory, nodes.at(-1), id));
+  const [nodes, ids, rows] = [nodesOf(memory, prompt), [...prompt], []];
   const outputs = () => {
     const [K, S] = [rows.length, T + rows.length - 1];
     const [probabilities, attention] = [new Float32Array(K * V), new Float32Array(K * S)];
@@ -58,19 +58,19 @@ export async function program(run, values, spec, partly = (_make) => {}) {
     };
   };
   for (let n = 0; n <= M; n += 1) {
-    const last = await lastOf(run, memory, spec, nodes, ids, true);
-    const drawn = `${temperature} ${numbers[n]}`;
-    const node = nodes.at(-1);
-    if (node.chosen?.drawn !== drawn) {
-      const feeds = { logits: last.logits, temperature, k: V, p: 1, u: numbers[n] };
-      const { adjusted, token } = await run("generation-choose", feeds);
-      node.chosen = { drawn, adjusted: adjusted.data, token: Number(token.data[0]) };
-    }
-    const from = (facts.layer * facts.heads + facts.head) * (T + n);
+    const [node, last] = [nodes.at(-1), await lastOf(run, memory, spec, nodes, ids, true)];
+    const { adjusted, token } = await chosenAt(
+      run,
+      node,
+      last,
+      { temperature, ...ALL },
+      numbers[n],
+    );
+    const from = facts.head * (T + n);
     const looks = last.attention.data.subarray(from, from + T + n);
-    rows.push({ shares: node.chosen.adjusted, looks });
+    rows.push({ shares: adjusted.data, looks });
     if (n === M) break;
-    ids.push(choices[n] === DRAWN ? node.chosen.token : choices[n]);
+    ids.push(choices[n] === DRAWN ? token : choices[n]);
     nodes.push(nodeAfter(memory, node, ids.at(-1)));
     partly(outputs);
   }
@@ -187,11 +187,10 @@ function player(widget) {
 
 // ---------------------------------------------------------------- the parts
 
-const [THREADS, LEAST] = [4, 0.04]; // to the characters that the head attends to most
+const [CURVES, LEAST] = [4, 0.04]; // to the characters that the head attends to most
 
-/** The text; a place can be chosen, and threads lead to where the head attended before it. */
+/** The text; a place can be chosen, and curves lead to where the head attended before it. */
 function stage(widget) {
-  const { facts } = widget.spec;
   const play = player(widget);
   widget.play = play;
   const before = h("span", { class: "given" });
@@ -208,8 +207,8 @@ function stage(widget) {
       if (target.place !== undefined) look(widget, target.place);
     },
   });
-  const threads = svgPart("svg", { class: "threads", "aria-hidden": "true" });
-  const paper = h("div", { class: "text paper" }, before, line, threads);
+  const curves = svgPart("svg", { class: "curves", "aria-hidden": "true" });
+  const paper = h("div", { class: "text paper" }, before, line, curves);
   const note = h("p", { class: "note looks" });
   const place = (n) => Object.assign(h("span", { role: "option", id: `place-${n}` }), { place: n });
   let begun = false;
@@ -218,14 +217,14 @@ function stage(widget) {
     const cursor = cursorOf(widget);
     const row = toldBy(widget).looks(cursor);
     const spans = [...before.children, ...line.children];
-    const best = topK(row, THREADS).filter((t) => row[t] >= LEAST);
+    const best = topK(row, CURVES).filter((t) => row[t] >= LEAST);
     const middle = ({ offsetLeft, offsetWidth, offsetTop, offsetHeight }) => [
       offsetLeft + Math.min(offsetWidth, 14) / 2,
       offsetTop + Math.min(offsetHeight, 24) / 2,
     ];
     const [x, y] = middle(spans[row.length]);
     fillList(
-      threads,
+      curves,
       best,
       () => svgPart("path"),
       (path, t) => {
@@ -270,7 +269,7 @@ function stage(widget) {
       const most = topK(row, 3).filter((t) => row[t] >= LEAST);
       write(
         note,
-        `Threads: one of its ${facts.layers * facts.heads} heads attends most to ` +
+        `Curves: for the next character, one part of the model draws most on ` +
           `${listed(most.map((t) => called(names[t])))}.`,
       );
       draw();
@@ -321,10 +320,10 @@ function writer(widget) {
     "button",
     { type: "button", class: "main", "data-input": "choices" },
     h("span", { "aria-hidden": "true" }, "▶ "),
-    "Write on",
+    "Keep writing",
   );
   widget.go = go;
-  const draw = redraw(widget, "New draw", anew);
+  const draw = redraw(widget, "Another text", anew);
   const written = onward(widget, go, (field) => {
     const { M, prompt } = readBy(widget);
     if (prompt !== widget.inputs.prompt || M !== wanted(widget)) return false;
@@ -332,8 +331,8 @@ function writer(widget) {
     const at = cursorOf(widget) === M - 1 && choices[M - 1] === DRAWN ? M : cursorOf(widget);
     if (at >= room(widget)) {
       return (
-        "There is no more room here. Take a new draw, or shorten the prompt; in chapter 14 the " +
-        "same model writes longer texts."
+        "There is no more room here. Ask for another text, or shorten the beginning. In chapter " +
+        "14 the same model writes longer texts."
       );
     }
     widget.edit(field, (next) => {
@@ -354,23 +353,21 @@ function writer(widget) {
 
 /** What model it is. */
 function about(widget) {
-  const { parameters, layer, head } = widget.spec.facts;
   const says =
-    `It has read Shakespeare's plays, character by character, and nothing else. Its ` +
-    `${whole(parameters)} parameters are loaded when you first touch it. The threads show ` +
-    `head ${head} of layer ${layer}.`;
+    `It has read Shakespeare's plays, character by character, and nothing else. For a GPT it is ` +
+    `small: it has ${whole(widget.spec.facts.parameters)} parameters.`;
   return { element: h("p", { class: "note soft about" }, says), shows: "inputs", update() {} };
 }
 
 stage.style = `${TEXT_STYLE}
-:host { --hero-thread: var(--weight); }
+:host { --hero-curve: var(--weight); }
 .paper { position: relative; min-height: 222px; line-height: 25px; padding: 8px 12px;
   font-size: var(--size-text); cursor: text; }
 .paper:has(.own:focus-visible) { outline: 2px solid var(--accent); outline-offset: 1px; }
 .own { outline: none; }
 .given { color: var(--soft); }
 .paper .t { cursor: pointer; padding: 2px 0;
-  background: color-mix(in oklab, var(--ground), var(--hero-thread)
+  background: color-mix(in oklab, var(--ground), var(--hero-curve)
     calc(var(--tl-heat, 0) * 45%)); }
 .paper .given .t { cursor: text; }
 .paper .unseen { visibility: hidden; }
@@ -380,11 +377,15 @@ stage.style = `${TEXT_STYLE}
   vertical-align: -4px; background: var(--accent); border-radius: 1px; }
 .paper .t.caret { outline: none; }
 .paper .caret.later { opacity: .35; }
-.threads { position: absolute; inset: 0; width: 100%; height: 100%; overflow: visible;
+.curves { position: absolute; inset: 0; width: 100%; height: 100%; overflow: visible;
   pointer-events: none; }
-.threads path { fill: none; stroke: var(--hero-thread); stroke-linecap: round; opacity: .75; }
+.curves path { fill: none; stroke: var(--hero-curve); stroke-linecap: round; opacity: .75; }
 .looks { height: 3.2em; overflow: hidden; font-size: var(--size-note); }
-@media (max-width: 600px) { .paper { line-height: 23px; min-height: 204px; } }
+@media (max-width: 600px) {
+  .paper { line-height: 23px; min-height: 204px; }
+  .looks { height: 4.8em; }
+}
+@media print { .paper .unseen { visibility: visible; } }
 `;
 nexts.style = `${candidateList.style}
 :host { --bar: var(--probability); }

@@ -1,6 +1,9 @@
 // What views are built with: elements, text that is set where it changes, and numbers as they are
 // said.
 
+/** No line ends between a number and its unit. */
+const unbroken = (text) => `${text}`.replace(/(\d) (?=(?:%|ms|MB)(?!\w))/g, "$1\u00a0");
+
 /** An element: h("td", { class: "n" }, "text", child). Functions become listeners. */
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
@@ -8,7 +11,7 @@ export function h(tag, attributes = {}, ...children) {
     if (typeof value === "function") element.addEventListener(name, value);
     else if (value !== false) element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children);
+  element.append(...children.map((part) => (typeof part === "string" ? unbroken(part) : part)));
   return element;
 }
 
@@ -57,7 +60,8 @@ export function stretch(element, share, side = "width") {
 export const within = (value, [low, high]) => Math.max(low, Math.min(high, value));
 
 /** Set text or an attribute only where it changes: what is not touched is not laid out again. */
-export function write(element, text) {
+export function write(element, said) {
+  const text = unbroken(said);
   const { firstChild: node, lastChild } = element;
   if (node?.nodeType === Node.TEXT_NODE && node === lastChild) {
     // cheaper than a new text node
@@ -90,7 +94,9 @@ export function tint(element, share) {
 export function mathText(text) {
   return text
     .split(/(\w_\w)/)
-    .flatMap((bit) => (/^\w_\w$/.test(bit) ? [h("i", {}, bit[0]), h("sub", {}, bit[2])] : [bit]));
+    .flatMap((bit) =>
+      /^\w_\w$/.test(bit) ? [h("i", {}, bit[0]), h("sub", {}, bit[2])] : [unbroken(bit)],
+    );
 }
 
 /** Set text in which a power is written e^{2}, where it changes. */
@@ -98,7 +104,7 @@ export function typeset(element, text) {
   if (element.typeset === text) return;
   element.typeset = text;
   element.replaceChildren(
-    ...text.split(/\^\{([^}]*)\}/).map((bit, i) => (i % 2 ? h("sup", {}, bit) : bit)),
+    ...text.split(/\^\{([^}]*)\}/).map((bit, i) => (i % 2 ? h("sup", {}, bit) : unbroken(bit))),
   );
 }
 
