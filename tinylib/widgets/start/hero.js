@@ -266,11 +266,11 @@ function stage(widget) {
         return `${heated(item, T + n)}${n === M ? " caret" : ""}`;
       });
       mark(line, "aria-activedescendant", `place-${cursor}`);
-      const most = topK(row, 3).filter((t) => row[t] >= LEAST);
+      const most = topK(row, CURVES).filter((t) => row[t] >= LEAST);
       write(
         note,
-        `Curves: for the next character, one part of the model draws most on ` +
-          `${listed(most.map((t) => called(names[t])))}.`,
+        `Curves: before the next character, one part of the model attends most to ` +
+          `${listed([...new Set(most.map((t) => called(names[t])))])}.`,
       );
       draw();
     },
@@ -404,7 +404,7 @@ textarea.line.line { min-height: 38px; max-height: 120px; }
 .starts { align-items: flex-start; }
 `;
 
-export default live("A small GPT, writing in this page", (ui) => {
+export default live("A small GPT that writes in this page", (ui) => {
   const [paper, bars, goOn] = [ui.use(stage), ui.use(nexts), ui.use(writer)];
   const knob = ui.knob("temperature", "temperature", { step: 0.05, also: anew, note: heats });
   return [

@@ -64,7 +64,7 @@ class HeroWidget(GenerationWidget):
         prompt: str = PROMPTS["how a speech begins"][0],
         temperature: float | Any = 0.7,
         seed: int | Any = 5,
-        length: int = 80,
+        length: int = 64,
         choices: Any = None,
     ) -> None:
         choices = [DRAWN] * length if choices is None else choices

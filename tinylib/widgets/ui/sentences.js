@@ -199,9 +199,10 @@ export function text(widget, name, label, also = (_next, _widget) => {}) {
   const tally = () => {
     const read = wordsOf(spec, name, plainly(box.value, vocabulary));
     const over = read.length - most;
+    const lines = characters && box.value.includes("\n") ? " and new lines" : "";
     write(
       count,
-      `${read.length} of ${most} ${characters ? "characters" : "words"}, ` +
+      `${read.length} of ${most} ${characters ? "characters" : "words"}${lines}, ` +
         `${over > 0 ? `${over} too many` : `${-over} left`}`,
     );
     if (!characters) write(unknown, strangers(vocabulary, read));

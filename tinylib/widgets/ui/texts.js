@@ -13,10 +13,10 @@ export const heats = (temperature) =>
   temperature === 0
     ? "0: only the likeliest is left"
     : temperature < 1
-      ? "below 1: sharper"
+      ? "below 1: likely ones gain"
       : temperature === 1
         ? "1: as the model says"
-        : "above 1: flatter";
+        : "above 1: unlikely ones gain";
 export const tops = (k, V) =>
   k >= V ? `all ${V} may stay` : k === 1 ? "only the likeliest" : `the ${k} likeliest, and ties`;
 export const nuclei = (p) =>
@@ -105,7 +105,10 @@ export function onward(widget, go, step) {
 export function tail({ names, kind, first }, end, most = 14) {
   const read = names.slice(first, end);
   const shown = kind === "words" ? read.join(" ") : read.join("").replaceAll("\n", "↵");
-  return shown.length > most ? `…${shown.slice(-most)}` : shown;
+  if (shown.length <= most) return shown;
+  const cut = shown.slice(-most);
+  const word = /[\s↵]\S.{3,}$/.exec(cut); // not the middle of a word, unless little is left then
+  return `…${word ? cut.slice(word.index + 1) : cut}`;
 }
 
 /** Texts to begin with; `groups` names them among the facts. */
