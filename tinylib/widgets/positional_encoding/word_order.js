@@ -298,15 +298,16 @@ function comparison(widget) {
         fill("before", outputs.before, most, words)(row, t, t),
       );
       const rows = () => [...now.body.rows].map((row) => [row.dataset.word, row]);
-      travel(rows, () =>
-        fillList(now.body, [...order], make("now"), fill("now", outputs.now, most, words)),
-      );
+      const another = drawn && drawn !== order.join();
+      drawn = order.join();
+      const fillNow = () =>
+        fillList(now.body, [...order], make("now"), fill("now", outputs.now, most, words));
+      if (another) travel(rows, fillNow);
+      else fillNow(); // without measuring where the rows stand
       before.reach();
       now.reach();
       mark(svg, "viewBox", `0 0 1 ${T}`);
       mark(svg, "style", `--rows:${T}`);
-      const another = drawn && drawn !== order.join();
-      drawn = order.join();
       fillList(svg, [...order], way, (path, word, t) => {
         const same = change[t] < ROUNDING;
         mark(path, "d", `M0 ${word + 0.5}C.5 ${word + 0.5} .5 ${t + 0.5} 1 ${t + 0.5}`);

@@ -24,6 +24,7 @@ export function paint(canvas, numbers, columns, how = /** @type {any} */ ({})) {
     inks[i] = (much << 24) | (numbers[i] < 0 ? under : above);
   }
   canvas.values = numbers;
+  canvas.root = root;
   canvas.again = () => paint(canvas, numbers, columns, how); // in another scheme
   canvas.getContext("2d").putImageData(picture, 0, 0);
 }
