@@ -321,7 +321,11 @@ def test_numbers_travel_from_stage_to_stage_when_asked(
         expect(widget.locator(".flying")).to_have_count(0)
         widget.get_by_role("checkbox", name="leave the transpose out").check()
         settled(widget)
-        for step, said in (("Split", "are dealt out"), ("Flatten", "= 4 tables"), ("Merge", "side")):
+        for step, said in (
+            ("Split", "are dealt out"),
+            ("Flatten", "= 4 tables"),
+            ("Merge", "side"),
+        ):
             widget.get_by_role("button", name=step, exact=True).click()
             assert said in widget.locator(".hint").inner_text()
 
