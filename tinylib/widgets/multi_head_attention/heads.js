@@ -765,7 +765,7 @@ const LEGEND =
   "answer. A click on a row chooses its word.";
 
 /** What each head does on sentences that it was not trained on: to be unfolded. */
-function figures({ questions, head, looks, accuracy, without }) {
+function onHeldOut({ questions, head, looks, accuracy, without }) {
   const line = (question, q) =>
     h(
       "p",
@@ -789,7 +789,7 @@ function cards(widget) {
   return {
     element: results(
       "column",
-      h("div", { class: "over" }, heading, figures(widget.spec.facts)),
+      h("div", { class: "over" }, heading, onHeldOut(widget.spec.facts)),
       h("div", { class: "cards" }, ...heads.map(({ element }) => element)),
       h("div", { class: "legend" }, h("p", { class: "soft" }, LEGEND), weightKey("")),
     ),

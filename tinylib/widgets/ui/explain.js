@@ -258,7 +258,7 @@ function sharing({ scores, column, others = 0, called = "score" }) {
   const { shown, more } = someOf(scores, column, others);
   const powers = shown.map((score) => power(score - shift));
   return [
-    ...(shift ? [`after ${short(shift)}, the largest ${called}, is taken from all: `] : []),
+    ...(shift ? [`each ${called} less the largest, ${short(shift)}: `] : []),
     power(scores[column] - shift),
     " / (",
     ...between([...powers, ...andMore(more)], " + "),
@@ -307,18 +307,24 @@ function spelledOut(said) {
 export function explanation(widget) {
   const line = h("p", { class: "explained", role: "status", "data-output": "" });
   let asked; // the cell that is explained
+  let wanted; // the outputs in which something was missing
   const show = (cell) => {
     const old = asked;
     asked = cell?.isConnected ? cell : undefined;
     if (!old && !asked && line.firstChild) return;
     if (old && old !== asked) old.classList.remove("asked");
     const said = asked?.made();
-    if (said?.missing && !widget.behind) widget.send(widget.inputs);
+    if (said?.missing && wanted !== widget.model.get("outputs")) {
+      wanted = widget.model.get("outputs"); // asked for once
+      widget.send(widget.inputs);
+    }
     line.explained = said && { ...said, result: asked.worth() };
     light(widget, said?.lit ?? []);
     asked?.classList.add("asked");
     line.classList.toggle("idle", !said);
     line.replaceChildren(...(said ? spelledOut(line.explained) : [INVITATION]));
+    // It grows and never shrinks: what stands below may be about to be pressed.
+    if (said) line.style.minHeight = `${line.offsetHeight}px`;
   };
   const cellOf = (event) => event.composedPath().find((element) => element.made);
   const inFocus = () => {
