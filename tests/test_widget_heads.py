@@ -91,7 +91,8 @@ def test_the_exported_step_is_the_model() -> None:
         with capture(model()) as inside:
             whole = model()(tokens[None], digits[None])
         torch.testing.assert_close(given.weights, inside["mixer.weights"][0][0])
-        torch.testing.assert_close(given.weights.sum(-1), torch.ones(4, T))
+        torch.testing.assert_close(given.scores.softmax(-1), given.weights)
+        torch.testing.assert_close(given.logits.softmax(-1), given.probabilities)
         torch.testing.assert_close(given.whole, whole[0].softmax(-1).transpose(0, 1))
         outputs = model()(tokens[None], digits[None], head_mask=torch.tensor(on) > 0)
         torch.testing.assert_close(given.probabilities, outputs[0].softmax(-1).transpose(0, 1))
@@ -250,13 +251,13 @@ def test_the_page_shows_what_python_computes(widget: Locator) -> None:
             names = {None: "none", True: "right", False: "wrong"}
             assert kinds == [names[mark] for mark in marks[q]]
             n, asked = counted(marks[q])
-            score = f"{n} of {asked} right" if asked else "nothing to answer"
+            score = f"{n} of {asked} correct" if asked else "nothing to answer"
             assert rows.nth(q).locator(".score").inner_text() == score
         total, asked = (sum(n) for n in zip(*map(counted, marks), strict=True))
         answers = f"All {asked}" if total == asked else f"{total} of {asked}"
         if asked:
             are = "is" if total == 1 else "are"
-            assert f"{answers} answers {are} right." in note(widget, "effect")
+            assert f"{answers} answers {are} correct." in note(widget, "effect")
         maps = drawn(widget, ".pixel-map canvas")
         torch.testing.assert_close(maps, values.weights[head_of()].flatten(), atol=1e-5, rtol=1e-5)
         gold = widget.locator(".pixel-map path").all()
@@ -270,7 +271,7 @@ def test_a_head_that_is_off_takes_its_answers_along(widget: Locator) -> None:
         head = head_of()[q]
         before = widget.locator(".lane").nth(q).locator(".score").inner_text()
         asked = int(before.split()[2])
-        assert before == f"{asked} of {asked} right"
+        assert before == f"{asked} of {asked} correct"
         switch(widget, question).click()
         assert_torch(widget, STEM)
         assert inputs_of(widget)["on"] == [int(h != head) for h in range(4)]
@@ -281,7 +282,7 @@ def test_a_head_that_is_off_takes_its_answers_along(widget: Locator) -> None:
         score = widget.locator(".lane").nth(q).locator(".score").inner_text()
         assert score == f"{left[q]} of {asked}, was {asked}"
         assert note(widget, "effect") == (
-            f"Without head {head}, “{question}” goes from {asked} right to {left[q]}; "
+            f"Without head {head}, “{question}” goes from {asked} correct to {left[q]}; "
             "nothing else changes."
         )
         wrong = widget.locator(".lane td.wrong").count()
@@ -290,7 +291,7 @@ def test_a_head_that_is_off_takes_its_answers_along(widget: Locator) -> None:
         assert widget.locator(".arc.off.paths").count() == 1
         switch(widget, question).press("Space")
         settled(widget)
-    on = "All four heads are on. All 32 answers are right. Switch one off."
+    on = "All four heads are on. All 32 answers are correct. Switch one off."
     assert note(widget, "effect") == on
 
 
@@ -309,7 +310,7 @@ def test_with_all_heads_off_every_word_gets_the_same_answers(widget: Locator) ->
     if (before + 1) % 10 == after:  # then the first word's answer to "after" is right as well
         digit(widget, 1).fill(str((before + 2) % 10))
     assert_torch(widget, STEM)
-    assert note(widget, "effect").endswith("1 of 4 answers is right.")
+    assert note(widget, "effect").endswith("1 of 4 answers is correct.")
 
 
 def test_the_chosen_word_is_told_head_by_head(widget: Locator) -> None:
@@ -325,7 +326,7 @@ def test_the_chosen_word_is_told_head_by_head(widget: Locator) -> None:
     for q, (question, text) in enumerate(holds.items()):
         shown = card(widget, question).inner_text()
         weights = values.weights[head_of()[q], 10]
-        assert f"looks most at “{words[int(weights.argmax())]}”, {weights.max():.2f}" in shown
+        assert f"attends most to “{words[int(weights.argmax())]}”, {weights.max():.2f}" in shown
         assert text in shown and "✓" in shown
         assert card(widget, question).locator(".said").inner_text() == text[-1]
     choose(widget, 0)
@@ -338,10 +339,12 @@ def test_the_chosen_word_is_told_head_by_head(widget: Locator) -> None:
     assert "nothing stands after it" in card(widget, "after").inner_text()
 
 
-def test_each_card_tells_its_heads_held_out_figures(widget: Locator) -> None:
+def test_the_heads_held_out_figures_can_be_unfolded(widget: Locator) -> None:
     facts = HeadsWidget.facts()
-    for q, question in enumerate(lookup.QUESTIONS):
-        said = card(widget, question).locator(".soft").inner_text()
+    widget.locator(".figures summary").click()
+    lines = widget.locator(".figures p").all_inner_texts()
+    for q, said in enumerate(lines):
+        assert said.startswith(f"Head {facts['head'][q]}, {lookup.QUESTIONS[q]}: ")
         note = [float(number) / 100 for number in re.findall(r"([\d.]+) %", said)]
         figures = [facts[name][q] for name in ("looks", "accuracy", "without")]
         assert note == pytest.approx(figures, abs=0.0051)
@@ -361,15 +364,44 @@ def test_a_word_is_chosen_with_arrow_keys_and_in_a_map(widget: Locator) -> None:
     cell = box_of(pixels)["width"] / 13
     pixels.hover(position={"x": 2.5 * cell, "y": 9.5 * cell})
     weight = received(widget)["weights"][head_of()[2], 9, 2]
-    said = f"Head {head_of()[2]}: “cat” (word 10) looks at “(” (word 3) with the weight "
-    assert note(widget, "soft").startswith(said)
-    assert f"{weight:.2f}".removesuffix(".00") in note(widget, "soft")
+    said = f"Weight that “cat” (word 10) gives to “(” (word 3) in head {head_of()[2]}, the softmax"
+    assert explained(widget).startswith(said)
+    assert explained(widget).endswith(f"= {weight:.2f}")
     pixels.click(position={"x": 2.5 * cell, "y": 9.5 * cell})
     assert chosen(widget) == 9
 
 
-def test_arcs_lead_where_the_heads_look(widget: Locator) -> None:
-    """The strongest arc of each head ends over the word that it looks most at."""
+def test_the_arrow_keys_go_through_a_map(widget: Locator) -> None:
+    choose(widget, 10)
+    pixels = widget.locator(".pixel-map").first
+    pixels.focus()
+    most = int(received(widget)["weights"][head_of()[0], 10].argmax())
+    assert f"“(” (word 11) gives to “{words_of(SENTENCE)[most]}” (word {most + 1})" in explained(
+        widget
+    )
+    for key, row, column in (("ArrowUp", 9, most), ("ArrowRight", 9, most + 1)):
+        pixels.press(key)
+        assert f"(word {row + 1}) gives to" in explained(widget)
+        assert f"(word {column + 1}) in head {head_of()[0]}, the softmax" in explained(widget)
+        lit = widget.locator(".chip").evaluate_all(
+            "all => all.flatMap((chip, t) => chip.matches('.source') ? [t] : [])"
+        )
+        assert lit == sorted({row, column})
+    pixels.press("Enter")
+    assert chosen(widget) == 9
+
+
+def explained(widget: Locator) -> str:
+    """What is said of the number that is pointed at."""
+    return widget.locator(".explained").inner_text()
+
+
+def test_the_key_of_the_maps_stands_once_beside_them(widget: Locator) -> None:
+    assert widget.locator(".ramp-key").all_text_contents() == ["01"]
+
+
+def test_arcs_lead_where_the_heads_attend(widget: Locator) -> None:
+    """The strongest arc of each head ends over the word to which its weight is largest."""
     for t in range(13):
         choose(widget, t)
         for head in head_of():

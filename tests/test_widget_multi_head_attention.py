@@ -2,6 +2,7 @@
 
 import json
 import re
+from typing import Any
 
 import pytest
 import torch
@@ -16,13 +17,14 @@ from browsing import (
     hold_inputs,
     inputs_of,
     on_a_phone,
+    page_alone,
     page_of,
     settled,
     slider,
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from playwright.sync_api import Browser, Locator
+from playwright.sync_api import Browser, Locator, expect
 
 from tinylib.multi_head_attention import merge_heads, split_heads
 from tinylib.widgets.multi_head_attention.multi_head_attention import (
@@ -302,6 +304,30 @@ def test_the_lit_number_stays_where_it_is_when_sizes_change(widget: Locator) -> 
     slider(widget, "heads H").fill("1")
     settled(widget)
     assert path(widget)[0] == "x[0, 2, 1]", "as near as there is one"
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_numbers_travel_from_stage_to_stage_when_asked(
+    browser: Browser, site: str, motion: Any
+) -> None:
+    """A copy of each flies to its place in the next stage; calm readers get the sentence alone."""
+    with browser.new_context(reduced_motion=motion) as context:
+        widget = Visit(context, site, page_alone(STEM)).widget(STEM)
+        assert widget.locator(".flying").count() == 0
+        widget.get_by_role("button", name="Split", exact=True).press("Enter")
+        flying = widget.locator(".flying span").count()
+        assert flying == (24 if motion == "no-preference" else 0)
+        assert widget.locator(".hint").inner_text().startswith("The row of each word is cut into")
+        expect(widget.locator(".flying")).to_have_count(0)
+        widget.get_by_role("checkbox", name="leave the transpose out").check()
+        settled(widget)
+        for step, said in (
+            ("Split", "are dealt out"),
+            ("Flatten", "= 4 tables"),
+            ("Merge", "side"),
+        ):
+            widget.get_by_role("button", name=step, exact=True).click()
+            assert said in widget.locator(".hint").inner_text()
 
 
 def test_on_a_phone_a_number_is_tapped(browser: Browser, site: str) -> None:

@@ -329,5 +329,5 @@ def test_it_fits_a_phone(browser: Browser, site: str) -> None:
             query, key = map(box_of, widget.locator(".tag").all())
             assert abs(query["y"] - key["y"]) >= query["height"] - 1, "one covers the other"
             before = inputs_of(widget)["query"]
-            widget.locator(".map").tap(position={"x": 30, "y": 20})
+            widget.locator(".map").tap(position={"x": 30, "y": 60})
             assert inputs_of(widget)["query"] != before

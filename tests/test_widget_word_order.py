@@ -15,6 +15,7 @@ from browsing import (
     holding,
     middle,
     on_a_phone,
+    page_alone,
     problem,
     received,
     settled,
@@ -78,6 +79,8 @@ def test_context_vectors_are_those_of_a_loop(kind: str) -> None:
     change = (seen.now - seen.before[order]).abs().max(1).values
     torch.testing.assert_close(seen.change, change)
     assert seen.largest == change.max()
+    torch.testing.assert_close(seen.weights @ seen.values, seen.before)
+    torch.testing.assert_close(seen.weights_now @ seen.values_now, seen.now)
 
 
 @given(
@@ -276,6 +279,21 @@ def test_a_little_change_is_not_none(widget: Locator) -> None:
     assert little == [True, False, True, True, True, False]
     said = widget.locator(".change").all_inner_texts()
     assert [text == "<0.01" for text in said] == little
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_words_and_rows_travel_when_they_are_shuffled(
+    browser: Browser, site: str, motion: Any
+) -> None:
+    with browser.new_context(reduced_motion=motion) as context:
+        widget = Visit(context, site, page_alone(STEM)).widget(STEM)
+        hold(widget)
+        moving = "el => el.shadowRoot.getAnimations().map(({ effect }) => effect.target.className)"
+        assert widget.evaluate(moving) == []
+        button(widget, "Reverse").click()
+        moves = widget.evaluate(moving)
+        assert sum("stands" in str(one) for one in moves) == (0 if motion == "reduce" else 6)
+        assert line_up(widget) == WORDS[::-1]
 
 
 def test_lines_lead_from_where_a_word_stood_to_where_it_stands(widget: Locator) -> None:

@@ -229,7 +229,7 @@ function shareChart(widget) {
     element: h(
       "section",
       { class: "block", "data-output": "" },
-      h("h3", {}, "Shares of them, by the number of queries T (drag along it)"),
+      h("h3", {}, "Shares of the operations, by the number of queries T (drag along it)"),
       plot.element,
       verdict,
     ),
@@ -282,6 +282,7 @@ function memory() {
 }
 
 parameterCount.style = `
+.sides { --right: 1fr; }
 .block p { margin: 0; font-variant-numeric: tabular-nums; }
 .block .letters { font-style: italic; }
 .block .filled { color: var(--soft); font-size: var(--size-note); }
@@ -330,22 +331,26 @@ shareChart.style = `${plane.style}
 .block .verdict, .memory { max-width: none; min-height: 3.2em; }
 `;
 
-export default live("What the heads cost, live", (ui) => [
-  ui.row(
-    ui.knobs(ui.use(sizeOf, "D", "width"), ui.use(sizeOf, "H", "heads")),
-    ui.knobs(
-      ui.use(sizeOf, "k", "query width", "divided", 0),
-      ui.use(sizeOf, "v", "value width", "divided", 1),
+export default live(
+  "What the heads cost, live",
+  (ui) => [
+    ui.row(
+      ui.knobs(ui.use(sizeOf, "D", "width"), ui.use(sizeOf, "H", "heads")),
+      ui.knobs(
+        ui.use(sizeOf, "k", "query width", "divided", 0),
+        ui.use(sizeOf, "v", "value width", "divided", 1),
+      ),
+      ui.knobs(ui.use(sizeOf, "T", "queries"), ui.use(sizeOf, "S", "keys", "itself", 2)),
     ),
-    ui.knobs(ui.use(sizeOf, "T", "queries"), ui.use(sizeOf, "S", "keys", "itself", 2)),
-  ),
-  ui.row(
-    ui.use(bond, "divided", "k = v = D/H", { k: 0, v: 1 }),
-    ui.use(bond, "itself", "self-attention: S = T", { S: 2 }),
-    ui.toggle("bias", "with biases"),
-  ),
-  ui.use(parameterCount),
-  ui.use(operations),
-  ui.use(shareChart),
-  ui.use(memory),
-]);
+    ui.row(
+      ui.use(bond, "divided", "k = v = D/H", { k: 0, v: 1 }),
+      ui.use(bond, "itself", "self-attention: S = T", { S: 2 }),
+      ui.toggle("bias", "with biases"),
+    ),
+    ui.sides(
+      ui.boxed("side", ui.use(parameterCount), ui.use(shareChart)),
+      ui.boxed("side", ui.use(operations), ui.use(memory)),
+    ),
+  ],
+  { wide: true },
+);

@@ -1,6 +1,8 @@
 import { wordsOf } from "../page/inputs.js";
 import { nested, places } from "../page/lookup.js";
 import { action, offers } from "../ui/controls.js";
+import { askable, asks, rove } from "../ui/explain.js";
+import { weightKey } from "../ui/keys.js";
 import { numberBox } from "../ui/knobs.js";
 import {
   h,
@@ -12,6 +14,7 @@ import {
   scroller,
   short,
   svgPart,
+  within,
   write,
 } from "../ui/parts.js";
 import { paint, pixelAt, pixelMap } from "../ui/pixels.js";
@@ -31,7 +34,7 @@ export async function program(run, { source, digits, on }, spec) {
 /**
  * What the outputs say, and of which sentence: it may not be the one typed last. Each question has
  * its head and, for every word, an answer: `said`, its `share` of certainty, and, if there is one,
- * the `place` where the right digit stands. Null if the sentence is not known.
+ * the `place` where the correct digit stands. Null if the sentence is not known.
  */
 function answers(widget, inputs, outputs) {
   const given = widget.model.get("outputs");
@@ -50,13 +53,14 @@ function answers(widget, inputs, outputs) {
 function questionsOf(
   { questions, head },
   { digits, on },
-  { weights, probabilities, whole, places: found },
+  { scores, weights, logits, probabilities, whole, places: found },
 ) {
   const {
     shape: [, T, N],
   } = probabilities;
   return questions.map((name, q) => {
-    const looks = weights.data.subarray(head[q] * T * T, (head[q] + 1) * T * T);
+    const ofHead = ({ data }) => data.subarray(head[q] * T * T, (head[q] + 1) * T * T);
+    const looks = ofHead(weights);
     const answered = Array.from({ length: T }, (_, t) => {
       const row = ({ data }) => data.subarray((q * T + t) * N, (q * T + t + 1) * N);
       const [shares, place] = [row(probabilities), found.data[q * T + t]];
@@ -66,6 +70,7 @@ function questionsOf(
         said,
         share: shares[said],
         shares,
+        logits: row(logits),
         place,
         most,
         asked: place >= 0,
@@ -80,12 +85,48 @@ function questionsOf(
       head: head[q],
       on: on[head[q]] === 1,
       looks,
+      scores: ofHead(scores),
       answered,
       asked: asked.length,
       right: asked.filter((one) => one.right).length,
       wasRight: asked.filter((one) => one.wasRight).length,
     };
   });
+}
+
+/** Where the weight of head q comes from that word t gives to word s. */
+function weightOf(widget, q, t, s) {
+  const { words, questions } = widget.told;
+  const T = words.length;
+  return {
+    kind: "softmax",
+    what:
+      `Weight that ${quote(words[t])} (word ${t + 1}) gives to ${quote(words[s])} ` +
+      `(word ${s + 1}) in head ${questions[q].head}, the softmax of its scores:`,
+    scores: [...questions[q].scores.subarray(t * T, (t + 1) * T)],
+    column: s,
+    lit: [t, s].map((column) => ({ name: "words", row: 0, column })),
+  };
+}
+
+/** Where the answer to question q for word t comes from: of ten logits, one is the largest. */
+function answerOf(widget, q, t) {
+  const { words, questions } = widget.told;
+  const { name, head, answered, looks, on } = questions[q];
+  const { said, logits, most } = answered[t];
+  const share = short(looks[t * words.length + most]);
+  return {
+    kind: "softmax",
+    what:
+      `Head ${head} gives ${quote(words[most])} (word ${most + 1}) the weight ${share}` +
+      `${on ? "" : ", but is switched off"}. Of the ten logits for the answer to “${name}”, ` +
+      `that of the digit ${said} gets the probability`,
+    scores: [...logits],
+    column: said,
+    called: "logit",
+    unit: "%",
+    lit: [t, most].map((column) => ({ name: "words", row: 0, column })),
+  };
 }
 
 const isBracket = (word) => "()[]".includes(word);
@@ -154,7 +195,17 @@ function beyond(widget) {
     },
   };
 }
-beyond.style = ".beyond { color: var(--soft); } .beyond:empty { display: none; }";
+beyond.style = `
+.given { display: flex; flex-wrap: wrap; gap: 4px 14px; align-items: end; }
+.given > .column { flex: 1 1 100%; min-width: 0; }
+.given > .offer { flex: 1 1 240px; min-width: 0; }
+@container widget (min-width: 860px) {
+  .given > .column { flex: 1 1 420px; }
+  .given > .offer { flex: 0 1 350px; min-height: 38px; }
+  .given > button { min-height: 38px; }
+}
+.beyond { flex: 1 1 100%; color: var(--soft); } .beyond:empty { display: none; }
+`;
 
 // ---------------------------------------------------------------- the stage
 
@@ -169,9 +220,9 @@ const wide = (word) =>
     ),
   );
 
-/** From the chosen word to where each head looks: the middle of every column is known. */
+/** From the chosen word to what each head attends to: the middle of every column is known. */
 function arcs(told, from, middles) {
-  const tops = new Map(); // how many heads look most at a word
+  const tops = new Map(); // how many heads attend most to a word
   return told.questions.map(({ head, on, looks, answered }, q) => {
     const T = middles.length;
     const { most, asked } = answered[from];
@@ -236,13 +287,9 @@ function sky() {
     });
     const where = told.questions.map(({ head, answered, looks }) => {
       const { most } = answered[chosen];
-      return `head ${head} at ${told.words[most]}, ${short(looks[chosen * middles.length + most])}`;
+      return `head ${head} to ${told.words[most]}, ${short(looks[chosen * middles.length + most])}`;
     });
-    mark(
-      element,
-      "aria-label",
-      `From ${told.words[chosen]} the heads look most: ${where.join("; ")}`,
-    );
+    mark(element, "aria-label", `${told.words[chosen]} attends most, in ${where.join("; in ")}`);
   };
   return { element, draw };
 }
@@ -290,7 +337,7 @@ function fillChip(th, widget, word, t, isChosen) {
   if (t < widget.inputs.digits.length) digit.follow();
 }
 
-/** A question's row: the switch of its head, how many answers are right, and all of them. */
+/** A question's row: the switch of its head, how many answers are correct, and all of them. */
 function lane(widget, question, q) {
   const head = widget.spec.facts.head[q];
   const power = h("input", {
@@ -310,17 +357,32 @@ function lane(widget, question, q) {
       "th",
       { scope: "row" },
       h(
-        "label",
-        {},
-        power,
-        h("span", { class: "badge" }, String(head)),
-        h("span", { class: "sr" }, ` head ${head}: `),
-        h("b", {}, question),
+        "div",
+        { class: "about" },
+        h(
+          "label",
+          {},
+          power,
+          h("span", { class: "badge" }, String(head)),
+          h("span", { class: "sr" }, ` head ${head}: `),
+          h("b", {}, question),
+        ),
+        h("span", { class: "bar" }, bar),
+        score,
       ),
-      h("span", { class: "bar" }, bar),
-      score,
     ),
   );
+  const cell = (t) => {
+    const td = h("td", {}, h("span"), h("span", { class: "sr" }));
+    td.rule = () => answerOf(widget, q, t);
+    return td;
+  };
+  /** Where there is an answer, it can be asked; what `worth` it is, is its probability. */
+  const open = (td, one) => {
+    if (one.asked) asks(widget, td, td.rule, () => td.values[one.said]);
+    else td.made = undefined;
+    if (!one.asked) td.removeAttribute("tabindex");
+  };
   const fill = ({ words, questions }, chosen) => {
     const { on, answered, asked, right, wasRight } = questions[q];
     power.checked = on;
@@ -330,30 +392,29 @@ function lane(widget, question, q) {
       score,
       !asked
         ? "nothing to answer"
-        : `${right} of ${asked}${right === wasRight ? " right" : `, was ${wasRight}`}`,
+        : `${right} of ${asked}${right === wasRight ? " correct" : `, was ${wasRight}`}`,
     );
     mark(bar, "style", `width: ${asked ? (100 * right) / asked : 0}%`);
-    cellsOf(row, words.length, () => h("td", {}, h("span"), h("span", { class: "sr" }))).forEach(
-      (td, t) => {
-        const { said, shares, truth, ...one } = answered[t];
-        const kind = !one.asked ? "none" : one.right ? "right" : "wrong";
-        td.values = shares;
-        write(td.firstChild, one.asked ? String(said) : "·");
-        // a colour is not heard
-        write(td.lastChild, kind === "wrong" ? ` is wrong: it is ${truth}` : "");
-        mark(td, "class", t === chosen ? `chosen ${kind}` : kind);
-        mark(
-          td,
-          "title",
-          `${quote(words[t])}, ${question}: ` +
-            {
-              none: "no answer",
-              right: `says ${said}, right`,
-              wrong: `says ${said}, but it is ${truth}`,
-            }[kind],
-        );
-      },
-    );
+    cellsOf(row, words.length, cell).forEach((td, t) => {
+      const { said, shares, truth, ...one } = answered[t];
+      const kind = !one.asked ? "none" : one.right ? "right" : "wrong";
+      td.values = shares;
+      open(td, { said, ...one });
+      write(td.firstChild, one.asked ? String(said) : "·");
+      // a colour is not heard
+      write(td.lastChild, kind === "wrong" ? ` is wrong: it is ${truth}` : "");
+      mark(td, "class", t === chosen ? `chosen ${kind}` : kind);
+      mark(
+        td,
+        "title",
+        `${quote(words[t])}, ${question}: ` +
+          {
+            none: "no answer",
+            right: `says ${said}, which is correct`,
+            wrong: `says ${said}, but it is ${truth}`,
+          }[kind],
+      );
+    });
   };
   return { row, fill };
 }
@@ -392,6 +453,8 @@ function stage(widget) {
     h("thead", {}, h("tr", {}, from, over), chips),
     h("tbody", { "data-output": "probabilities" }, ...lanes.map(({ row }) => row)),
   );
+  const reach = rove(table);
+  widget.tables.set("words", () => [[...chips.children].slice(1).map((th) => th.firstChild)]);
   const box = scroller(
     {
       class: "stage",
@@ -434,13 +497,14 @@ function stage(widget) {
       mark(table, "style", `--words: ${right}px`);
       mark(over, "colspan", String(T));
       mark(arched, "width", String(right));
-      write(from, `Where the heads look from ${quote(words[chosen])}`);
+      write(from, `What ${quote(words[chosen])} attends to in each head`);
       drawSky(told, chosen, middles);
       middle = middles[chosen];
       cellsOf(chips, T, (t) => chip(widget, t)).forEach((th, t) =>
         fillChip(th, widget, words[t], t, t === chosen),
       );
       for (const { fill } of lanes) fill(told, chosen);
+      reach();
     },
   };
 }
@@ -489,7 +553,7 @@ stage.style = `
     background: color-mix(in oklab, var(--ground), var(--line) 26%); }
 .chip .digit:hover { border-color: var(--accent); }
 .lane > * { border-top: 1px solid var(--line); }
-.lanes .lane > th { padding: 6px 8px 6px 0; }
+.lanes .lane > th { padding: 4px 8px 4px 0; }
 .lane label { display: flex; gap: 7px; align-items: center; cursor: pointer; min-height: 26px;
   color: var(--text); font-size: var(--size-note); }
 input.switch { appearance: none; position: relative; width: 38px; height: 24px; flex: none;
@@ -524,6 +588,12 @@ span.badge { display: inline-block; width: 19px; height: 19px; line-height: 16px
   .full { transition: width .25s; }
   .switch::after { transition: transform .15s; }
 }
+@container widget (min-width: 860px) {
+  .stage { --side: 252px; }
+  .about { display: flex; justify-content: space-between; align-items: center; gap: 8px; }
+  .about .bar { display: none; } /* the score says the same */
+  .score { white-space: nowrap; }
+}
 @media (max-width: 600px) {
   .stage { --side: 98px; }
   .wordy { display: none; }
@@ -557,8 +627,8 @@ function effectOf(questions) {
   const rate = !asked
     ? "This sentence leaves nothing to answer."
     : right === asked
-      ? `All ${asked} answers are right.`
-      : `${right} of ${asked} answers ${right === 1 ? "is" : "are"} right.`;
+      ? `All ${asked} answers are correct.`
+      : `${right} of ${asked} answers ${right === 1 ? "is" : "are"} correct.`;
   if (!off.length) return `All four heads are on. ${rate}${asked ? " Switch one off." : ""}`;
   if (off.length === questions.length) {
     return (
@@ -567,7 +637,7 @@ function effectOf(questions) {
   }
   const changed = questions
     .filter((question) => question.right !== question.wasRight)
-    .map(({ name, right: now, wasRight }) => `“${name}” goes from ${wasRight} right to ${now}`);
+    .map(({ name, right: now, wasRight }) => `“${name}” goes from ${wasRight} correct to ${now}`);
   const rest = !changed.length
     ? "no answer is lost"
     : changed.length < questions.length
@@ -595,33 +665,74 @@ const HOLDS = {
   partner: (word, digit) => `its partner ${word} wears ${digit}`,
 };
 
-/** One head: where it looks from the chosen word, what is answered, and its whole map. */
-function card(widget, question, q, hover) {
-  const { head: heads, looks, accuracy, without } = widget.spec.facts;
-  const head = heads[q];
-  const {
-    element: map,
-    canvas,
-    ...marks
-  } = pixelMap({
-    click: (event) => widget.look(pixelAt(canvas, event)[0]),
-    pointermove: (event) => hover(q, ...pixelAt(canvas, event)),
-    pointerleave: () => hover(null),
+/** The map of all weights of a head; the pixel that the reader points at is explained. */
+function weightMap(widget, q) {
+  let at; // the row and the column of that pixel
+  const T = () => widget.told.words.length;
+  const point = (row, column) => {
+    at = [row, column];
+    map.markPixel(row, column);
+    map.element.dataset.value = String(widget.told.questions[q].looks[row * T() + column]);
+  };
+  const over = (event) => point(...pixelAt(map.canvas, event));
+  const map = pixelMap({
+    role: "group",
+    tabindex: "0",
+    pointerover: over,
+    pointerdown: over,
+    pointermove: (event) => {
+      const [row, column] = pixelAt(map.canvas, event);
+      if (row === at[0] && column === at[1]) return;
+      point(row, column);
+      if (event.pointerType === "mouse") widget.ask(map.element);
+    },
+    click: () => widget.look(at[0]),
+    keydown: (event) => {
+      const by = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+      if (event.key === "Enter") widget.look(at[0]);
+      if (!(event.key in by)) return;
+      event.preventDefault();
+      point(...by[event.key].map((step, axis) => within(at[axis] + step, [0, T() - 1])));
+      widget.ask(map.element);
+    },
   });
-  const [where, digit, verdict, holds] = [h("p"), h("b"), h("b"), h("p")];
+  asks(widget, map.element, () => weightOf(widget, q, ...at));
+  return {
+    ...map,
+    /** After an edit, or another word was chosen: what is pointed at stays, or is the largest. */
+    follow(t, most) {
+      const kept = map.element.classList.contains("asked") && at.every((place) => place < T());
+      point(...(kept ? at : [t, most]));
+    },
+  };
+}
+
+/** One head: what the chosen word attends to, what is answered, and its whole map. */
+function card(widget, question, q) {
+  const head = widget.spec.facts.head[q];
+  const { element: map, canvas, follow, ...marks } = weightMap(widget, q);
+  const [target, heard, digit, verdict, holds] = ["span", "span", "b", "b", "p"].map((tag) =>
+    h(tag),
+  );
+  let at = [0, 0]; // the weight that is told
+  const weight = askable(widget, () => weightOf(widget, q, ...at));
+  const name = h(
+    "p",
+    { class: "who" },
+    h("span", { class: "badge" }, String(head)),
+    h("span", {}, h("b", {}, question), heard),
+  );
   const element = h(
     "div",
     { class: `card h${head}` },
-    h("p", { class: "who" }, h("span", { class: "badge" }, String(head)), h("b", {}, question)),
-    where,
-    h("div", { class: "says" }, digit, verdict),
-    holds,
+    name,
     map,
     h(
-      "p",
-      { class: "soft" },
-      `On held-out sentences it looks there ${percent(looks[q])} of the time. ` +
-        `Right answers: ${percent(accuracy[q])} with it, ${percent(without[q])} without.`,
+      "div",
+      { class: "told" },
+      h("p", {}, target, weight),
+      h("div", { class: "says" }, digit, verdict),
+      holds,
     ),
   );
   const fill = ({ words, questions }, t) => {
@@ -629,61 +740,63 @@ function card(widget, question, q, hover) {
     const { said, share, place, most, asked, right, truth } = answered[t];
     const T = words.length;
     element.classList.toggle("off", !on);
-    write(
-      where,
-      `looks most at ${quote(words[most])}, ${short(shares[t * T + most])}${on ? "" : ", unheard"}`,
-    );
+    at = [t, most];
+    write(target, `attends most to ${quote(words[most])}, `);
+    write(weight, short(shares[t * T + most]));
+    mark(weight, "data-value", String(shares[t * T + most]));
+    write(heard, on ? "" : ", unheard");
     write(digit, asked ? String(said) : "–");
     write(verdict, asked ? `${right ? "✓" : "✗"} ${percent(share)}` : "no answer");
     mark(digit, "class", `said${!asked ? " none" : right ? "" : " wrong"}`);
     write(holds, asked ? HOLDS[question](quote(words[place]), truth) : NONE[question](words[t]));
     if (canvas.values !== shares) paint(canvas, shares, T, { ink: "weight" });
     mark(canvas, "aria-label", `the weights of head ${head}, ${T} × ${T}`);
+    mark(map, "aria-label", `weights of head ${head}; the arrow keys go through them`);
     const places = answered.map((one) => words.map((_, s) => one.asked && one.place === s));
     marks.outline(places, T, T);
     marks.markRow(t, T, T);
+    follow(t, most);
   };
   return { element, fill };
 }
 
 const LEGEND =
-  "In a map each row is the word that looks, each column a word looked at. " +
-  "Outlined: the place of the answer. Click a row to choose its word.";
+  "Rows are the words that attend, columns what they attend to; outlined is the place of the " +
+  "answer. A click on a row chooses its word.";
 
-/** The heads side by side, and what their maps hold where the pointer is. */
+/** What each head does on sentences that it was not trained on: to be unfolded. */
+function onHeldOut({ questions, head, looks, accuracy, without }) {
+  const line = (question, q) =>
+    h(
+      "p",
+      {},
+      `Head ${head[q]}, ${question}: its largest weight falls on the place of the answer in ` +
+        `${percent(looks[q])} of the cases. Of the answers ${percent(accuracy[q])} are correct ` +
+        `with it, and ${percent(without[q])} without it.`,
+    );
+  return h(
+    "details",
+    { class: "known figures" },
+    h("summary", {}, "The four heads on sentences that they were not trained on"),
+    ...questions.map(line),
+  );
+}
+
+/** The heads side by side. */
 function cards(widget) {
   const heading = h("p", { class: "label" });
-  const reading = h("p", { class: "note soft" }, LEGEND);
-  let told;
-  const hover = (q, t, s) => {
-    if (q === null) {
-      write(reading, LEGEND);
-      return;
-    }
-    const { words, questions } = told;
-    const { head, looks, answered } = questions[q];
-    write(
-      reading,
-      `Head ${head}: ${quote(words[t])} (word ${t + 1}) looks at ${quote(words[s])} (word ` +
-        `${s + 1}) ` +
-        `with the weight ` +
-        short(looks[t * words.length + s]) +
-        (answered[t].place === s ? ", the place of its answer." : "."),
-    );
-  };
-  const heads = widget.spec.facts.questions.map((question, q) => card(widget, question, q, hover));
+  const heads = widget.spec.facts.questions.map((question, q) => card(widget, question, q));
   return {
     element: results(
       "column",
-      heading,
+      h("div", { class: "over" }, heading, onHeldOut(widget.spec.facts)),
       h("div", { class: "cards" }, ...heads.map(({ element }) => element)),
-      reading,
+      h("div", { class: "legend" }, h("p", { class: "soft" }, LEGEND), weightKey("")),
     ),
     shows: "outputs",
     update(inputs, outputs) {
-      const now = answers(widget, inputs, outputs);
-      if (!now) return;
-      told = now;
+      const told = answers(widget, inputs, outputs);
+      if (!told) return;
       const t = Math.min(widget.query, told.words.length - 1);
       write(heading, `What each head finds for ${quote(told.words[t])}, word ${t + 1}:`);
       for (const { fill } of heads) fill(told, t);
@@ -692,42 +805,50 @@ function cards(widget) {
 }
 
 cards.style = `${pixelMap.style}
-.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(138px, 1fr)); gap: 0 14px;
-  margin-top: 6px; }
-.card { display: grid; grid-row: span 6; grid-template-rows: subgrid; margin-bottom: 16px;
-  min-width: 0; border-top: 3px solid var(--tone); padding-top: 7px; font-size: var(--size-note);
-  line-height: 1.4; }
+.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(205px, 1fr)); gap: 12px 14px;
+  margin-top: 4px; }
+.card { display: grid; grid-template-columns: 100px minmax(0, 1fr); gap: 4px 10px;
+  align-content: start; min-width: 0; border-top: 3px solid var(--tone); padding-top: 5px;
+  font-size: var(--size-note); line-height: 1.4; }
+.card .who { grid-column: 1 / -1; }
 .card p { margin: 0; }
 .card .who { display: flex; gap: 7px; align-items: center; font-size: var(--size-note); }
 .card.off { border-top-style: dashed; border-color: var(--soft); }
-.says { display: flex; gap: 9px; align-items: center; margin: 6px 0 2px;
+.says { display: flex; gap: 6px; align-items: center; margin: 4px 0 2px; white-space: nowrap;
   font-size: var(--size-note);
   font-variant-numeric: tabular-nums; }
-.said { width: 34px; line-height: 34px; border-radius: 7px; text-align: center;
-  font: 650 var(--size-text)/34px var(--mono);
+.said { width: 30px; border-radius: 7px; text-align: center;
+  font: 650 var(--size-text)/30px var(--mono);
   background: color-mix(in oklab, var(--ground), var(--tone) 22%); }
 .said.wrong { text-decoration: line-through 2px;
   background: color-mix(in oklab, var(--ground), var(--error) 22%);
   box-shadow: inset 0 0 0 1.5px var(--error); }
 .said.none { background: none; color: var(--soft); box-shadow: inset 0 0 0 1px var(--line); }
-.card .pixel-map { --gold: var(--text); --cursor: var(--accent); max-width: 190px; margin: 8px 0;
+.card .pixel-map { --gold: var(--text); --cursor: var(--accent); align-self: start;
   width: 100%; cursor: pointer; touch-action: manipulation; }
 .card rect { stroke-width: 2; }
 .off .pixel-map canvas { filter: grayscale(1) opacity(.5); }
-.card .soft { font-size: var(--size-small); }
+.over { display: flex; flex-wrap: wrap; gap: 2px 24px; justify-content: space-between; }
+.legend { display: flex; flex-wrap: wrap; gap: 0 24px; margin-top: 4px; }
+.legend p { margin: 0; font-size: var(--size-small); }
+.figures { min-width: 0; max-width: 100%; }
+.figures p { max-width: 62ch; }
 `;
 
 export default live(
   "Four heads on your sentence, live",
   (ui) => [
-    ui.column(
+    ui.boxed(
+      "given",
       ui.use(sentence, "source", "Your sentence", wear),
-      ui.row(ui.use(offered), ui.use(dice)),
+      ui.use(offered),
+      ui.use(dice),
       ui.use(beyond),
     ),
     ui.use(stage),
     ui.use(effect),
     ui.use(cards),
+    ui.explanation(),
   ],
   { query: 10, wide: true },
 );

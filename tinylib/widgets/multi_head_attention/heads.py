@@ -1,4 +1,4 @@
-"""Chapter 08's third widget: what four trained heads look at in a sentence, each switchable."""
+"""Chapter 08's third widget: what four trained heads attend to, each switchable."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -60,15 +60,20 @@ def in_precision(dtype: torch.dtype) -> LookupModel:
 
 
 def head_of() -> list[int]:
-    """For each question the head that was found to look at its place, on held-out sentences."""
+    """For each question the head that was found to attend to its place, on held-out sentences."""
     roles = torch.tensor(results(NAME)["figures"]["roles"])
     return roles.argmax(0).tolist()
 
 
 class Answered(NamedTuple):
-    """Of each head its weights; of each question and word the probabilities of the digits."""
+    """Of each head its weights; of each question and word the probabilities of the digits.
 
+    Both are the softmax of what stands before them: of the scores, and of the logits.
+    """
+
+    scores: Float[Tensor, "H T T"]
     weights: Float[Tensor, "H T T"]
+    logits: Float[Tensor, "4 T 10"]
     probabilities: Float[Tensor, "4 T 10"]
     whole: Float[Tensor, "4 T 10"]  # the same with every head on
 
@@ -83,15 +88,18 @@ def answer(
     head_mask = torch.stack([on > 0, on >= 0])
     with capture(model) as seen:
         logits = model(source.expand(2, -1), digits.expand(2, -1), head_mask=head_mask)
-    weights = seen["mixer.weights"][0][0]
-    probabilities, whole = logits.softmax(-1).transpose(1, 2)
-    return Answered(weights, probabilities, whole)
+    scores, weights = (seen[f"mixer.{name}"][0][0] for name in ("scores", "weights"))
+    logits = logits.transpose(1, 2)
+    probabilities, whole = logits.softmax(-1)
+    return Answered(scores, weights, logits[0], probabilities, whole)
 
 
 class LookedUp(NamedTuple):
     """What the model answers, and the places where the answers stand: -1 for none."""
 
+    scores: Float[Tensor, "H T T"]
     weights: Float[Tensor, "H T T"]
+    logits: Float[Tensor, "4 T 10"]
     probabilities: Float[Tensor, "4 T 10"]
     whole: Float[Tensor, "4 T 10"]
     places: Int[Tensor, "4 T"]

@@ -1,4 +1,6 @@
+import { asks } from "../ui/explain.js";
 import { knob, numberBox } from "../ui/knobs.js";
+import { fly } from "../ui/motion.js";
 import { h, live, mark, scroller, short, write } from "../ui/parts.js";
 import { fillList } from "../ui/sentences.js";
 
@@ -12,6 +14,10 @@ const sizesOf = ({ x }) => ({
   H: x[0][0].length,
   k: x[0][0][0].length,
 });
+
+const HINT =
+  "Point at a number anywhere to light it everywhere; type over those of x. By keyboard: arrow " +
+  "keys, and Tab to follow it.";
 
 const count = (size) => Array.from({ length: size }, (_, i) => i);
 
@@ -71,9 +77,10 @@ const indexIn = (shape, place) =>
 
 /**
  * One stage of the walk, as one table for each of its first axes. `shapeOf(sizes)` is its shape as
- * numbers, `letters` in letters; `box(n)` makes the content of a cell that can be edited.
+ * numbers, `letters` in letters; `box(n)` makes the content of a cell that can be edited, and
+ * `made()` is what is said of the number that is lit.
  */
-function stageOf({ name, letters, shapeOf, box = undefined }) {
+function stageOf({ name, letters, shapeOf, made, box = undefined }) {
   const step = h("b");
   const shape = h("span");
   const address = h("span", { class: "address", "aria-hidden": "true" });
@@ -194,6 +201,7 @@ function stageOf({ name, letters, shapeOf, box = undefined }) {
         if (box) {
           target(cell).follow();
         } else {
+          if (!cell.made) asks(null, cell, made);
           write(cell, shown(numbers[i]));
           mark(cell, "data-value", String(numbers[i]));
         }
@@ -207,16 +215,18 @@ function stageOf({ name, letters, shapeOf, box = undefined }) {
         });
       }
     },
+    /** The cells by the place in x that their numbers come from. */
+    byPlace: () => at,
     /** Light the number that comes from this place of x; `index` is where it stands here. */
     light(place, index) {
       const [old, cell] = [element.querySelector(".lit"), at[place]];
       write(address, index ? `${name}[${index.join(", ")}]` : "");
       if (!cell) return;
       if (old && old !== cell) {
-        old.classList.remove("lit");
+        old.classList.remove("lit", "source");
         target(old).tabIndex = -1;
       }
-      cell.classList.add("lit");
+      cell.classList.add("lit", ...(box ? ["source"] : []));
       target(cell).tabIndex = 0;
     },
     /** Where in the stage the number from this place stands. */
@@ -238,20 +248,33 @@ function stageOf({ name, letters, shapeOf, box = undefined }) {
   };
 }
 
-/** x and what becomes of it, stage by stage; one number is lit wherever it stands. */
-function walk(widget) {
+/** What happens on the way to a stage. */
+const STEPS = {
+  split: ({ T, H, k }, untransposed) =>
+    untransposed
+      ? "The numbers of a sentence are dealt out in the order in which they are stored, " +
+        `${T * k} to each head, so a head gets whole words instead of a slice of each.`
+      : `The row of each word is cut into ${H} slices of ${k}, and slice h goes to head h, so ` +
+        "every head gets a row for every word.",
+  rows: ({ B, H }) =>
+    "The axes of sentences and of heads become one, so that one batched product can multiply all " +
+    `B·H = ${B}·${H} = ${B * H} tables.`,
+  merged: () => "The slices of a row are put side by side again, that of head 0 first.",
+};
+
+/**
+ * x and what becomes of it, stage by stage, below the `controls`; one number is lit wherever it
+ * stands.
+ */
+function walk(widget, controls) {
   let chosen = [Infinity, 1, Infinity]; // b, t and column of the number that is lit
   const first = chosen;
   let filled; // the outputs that the stages show
   const path = h("ol", { class: "path", "data-output": "", "aria-label": "where the number goes" });
+  const told = h("div", { class: "explained", role: "status" }, path);
   const grid = h("div", { class: "walk" });
 
-  const hint = h(
-    "p",
-    { class: "hint" },
-    "Point at a number anywhere to light it everywhere; type over those of x. By keyboard: " +
-      "arrow keys, and Tab to follow it.",
-  );
+  const hint = h("p", { class: "hint", role: "status" }, HINT);
 
   const box = (n) => {
     const where = () => {
@@ -273,11 +296,54 @@ function walk(widget) {
     return entry;
   };
 
+  const leg = (label, from, to) => {
+    const sign = h("span", { "aria-hidden": "true" }, "▶ ");
+    return h("button", { type: "button", click: () => travel(from, to) }, sign, label);
+  };
+  /** The numbers travel from stage `from` to stage `to`, the last head first: it fans them out. */
+  const travel = (from, to) => {
+    const sizes = sizesOf(widget.inputs);
+    const row = sizes.H * sizes.k;
+    const [given, made] = [stages[from].byPlace(), stages[to].byPlace()];
+    const pairs = given.map((cell, place) => [
+      cell,
+      made[place],
+      110 * (sizes.H - 1 - Math.floor((place % row) / sizes.k)),
+    ]);
+    write(hint, STEPS[stages[to].name](sizes, widget.inputs.untransposed));
+    fly(
+      grid,
+      pairs.filter((pair) => pair[1]),
+    );
+  };
+  const steps = [leg("Split", 0, 1), leg("Flatten", 1, 2), leg("Merge", 1, 3)];
+  const made = () => told.explained;
   const stages = [
-    stageOf({ name: "x", letters: "B, T, Hk", shapeOf: ({ B, T, H, k }) => [B, T, H * k], box }),
-    stageOf({ name: "split", letters: "B, H, T, k", shapeOf: ({ B, T, H, k }) => [B, H, T, k] }),
-    stageOf({ name: "rows", letters: "B·H, T, k", shapeOf: ({ B, T, H, k }) => [B * H, T, k] }),
-    stageOf({ name: "merged", letters: "B, T, Hk", shapeOf: ({ B, T, H, k }) => [B, T, H * k] }),
+    stageOf({
+      name: "x",
+      letters: "B, T, Hk",
+      shapeOf: ({ B, T, H, k }) => [B, T, H * k],
+      made,
+      box,
+    }),
+    stageOf({
+      name: "split",
+      letters: "B, H, T, k",
+      shapeOf: ({ B, T, H, k }) => [B, H, T, k],
+      made,
+    }),
+    stageOf({
+      name: "rows",
+      letters: "B·H, T, k",
+      shapeOf: ({ B, T, H, k }) => [B * H, T, k],
+      made,
+    }),
+    stageOf({
+      name: "merged",
+      letters: "B, T, Hk",
+      shapeOf: ({ B, T, H, k }) => [B, T, H * k],
+      made,
+    }),
   ];
   const pair = (...two) => h("div", { class: "pair" }, ...two.map(({ element }) => element));
   grid.append(pair(...stages.slice(0, 2)), pair(...stages.slice(2)));
@@ -302,6 +368,7 @@ function walk(widget) {
       return at;
     });
     if (!index.every(Boolean)) return;
+    told.explained = { kind: "moved", terms: [[inputs.x[b][t].flat()[c]]] };
     path.classList.toggle("long", inputs.untransposed);
     const why = reasons(index, sizes, inputs);
     fillList(
@@ -340,13 +407,21 @@ function walk(widget) {
   for (const stage of stages) {
     stage.element.addEventListener("pointerover", look);
     stage.element.addEventListener("focusin", look);
+    stage.element.addEventListener("click", look);
     stage.element.addEventListener("keydown", step(stage), true);
   }
 
   return {
-    element: h("div", { class: "column" }, h("div", { role: "status" }, path), hint, grid),
+    element: h(
+      "div",
+      { class: "column" },
+      h("div", { class: "sides" }, controls.element, told),
+      h("div", { class: "steps" }, ...steps, hint),
+      grid,
+    ),
     reset() {
       chosen = first;
+      write(hint, HINT);
     },
     update(inputs, outputs) {
       const sizes = sizesOf(inputs);
@@ -421,7 +496,12 @@ function warning() {
   };
 }
 
-walk.style = `
+walk.style = `${fly.style}
+.sides { --left: .8fr; --right: 1fr; }
+.walk { position: relative; }
+.flying > span { background: color-mix(in oklab, var(--ground), var(--tone) 45%); }
+.steps { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center;
+  margin: 8px 0 12px; }
 .walk, .pair { display: grid; gap: 20px 30px; align-items: start; min-width: 0;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, var(--least)), 1fr)); }
 .walk { --cell: 30px; --entry: 30px; --widest: max(154px, 82px + var(--columns) * var(--entry));
@@ -464,7 +544,8 @@ walk.style = `
 .path b, .address, .stage-name b {
   font: 600 var(--size-small)/1.7 var(--mono);
   white-space: nowrap; }
-.hint { margin: 0 0 10px; font-size: var(--size-note); color: var(--soft); }
+.hint { flex: 1 1 260px; margin: 0 0 0 8px; min-height: 2.9em; font-size: var(--size-note);
+  color: var(--soft); }
 @media (pointer: coarse) { .walk { --entry: 40px; } .x { --cell: 40px; } }
 @media (max-width: 600px) {
   .path { min-height: 13em; }
@@ -478,15 +559,21 @@ warning.style = `
   font-size: var(--size-note);
   background: color-mix(in oklab, var(--ground), var(--error) 14%); }
 .mixed:empty { display: none; }
+.mixed::before { content: "⚠ "; content: "⚠ " / ""; }
 `;
 
 export default live(
   "Splitting and merging heads, live",
   (ui) => [
-    ui.use(sizeSliders),
-    ui.toggle("untransposed", "leave the transpose out: x.view(B, H, T, k)"),
-    ui.use(warning),
-    ui.use(walk),
+    ui.use(
+      walk,
+      ui.boxed(
+        "side",
+        ui.use(sizeSliders),
+        ui.toggle("untransposed", "leave the transpose out: x.view(B, H, T, k)"),
+        ui.use(warning),
+      ),
+    ),
   ],
   { wide: true },
 );

@@ -1,5 +1,6 @@
+import { askable, asks, numbersIn, roveLines } from "../ui/explain.js";
 import { knob } from "../ui/knobs.js";
-import { exact, h, live, mark, short, svgPart, within, write } from "../ui/parts.js";
+import { exact, h, live, many, mark, short, svgPart, within, write } from "../ui/parts.js";
 import { paint, pixelAt } from "../ui/pixels.js";
 import { dotsAt, plane, through } from "../ui/plot.js";
 import { fillList } from "../ui/sentences.js";
@@ -53,6 +54,13 @@ const standing = (widget, who) =>
     ends: ({ positions }) => [0, positions - 1],
     say: (row, { offset }) => String(offset + row),
   });
+
+/** By what positions are divided; its box lights up where it counts. */
+function baseKnob(widget) {
+  const part = knob(widget, "base", "base", { scale: "log" });
+  widget.tables.set("base", () => [[part.element.querySelector(".number")]]);
+  return part;
+}
 
 /** The table P as colours, a row for each position; one entry of it is read out as a formula. */
 function tableMap(widget) {
@@ -124,6 +132,7 @@ function tableMap(widget) {
   };
 
   const ends = [h("span"), h("span")];
+  ["query", "key"].forEach((who, i) => widget.tables.set(`position of ${who}`, () => [[tags[i]]]));
   let painted;
   const share = (n, of) => `${((100 * n) / of).toFixed(3)}%`;
   const box = (element, top, height, left = 0, width = 1, columns = 1, rows = 1) => {
@@ -172,7 +181,7 @@ function tableMap(widget) {
       box(queryRow, query, 1, 0, 1, 1, rows);
       box(keyRow, key, 1, 0, 1, 1, rows);
       box(cell, query, 1, column, 1, columns, rows);
-      const room = 0.07; // a tag's height
+      const room = 0.092; // a tag's height
       const tops = [query, key].map((row) => within((row + 0.5) / rows, [room / 2, 1 - room / 2]));
       const [middle, first] = [
         within((tops[0] + tops[1]) / 2, [room, 1 - room]),
@@ -201,15 +210,34 @@ function tableMap(widget) {
 
 // ---------------------------------------------------------------- likeness
 
+/** Where the dot product of two rows of P comes from. */
+function productOf(widget, i, j) {
+  const { at, columns } = numbersIn(widget, "code");
+  const { offset } = widget.inputs;
+  return {
+    kind: "sum",
+    what: `P[${offset + i}] · P[${offset + j}], entry times entry:`,
+    terms: many(columns, (column) => [at(i, column), at(j, column)]),
+    tones: ["query", "key"],
+    lit: [{ name: "position of query" }, { name: "position of key" }],
+  };
+}
+
 /** The dot products of the query's code with all others, by distance, on the line of position 0. */
 function likenessPlot(widget) {
   const paths = ["line", "drop", "dots"];
-  const plot = plane({ name: "chart", x: [-1, 1], y: [0, 1], height: 212, paths });
+  const plot = plane({ name: "chart", x: [-1, 1], y: [0, 1], height: 140, paths });
   plot.element.dataset.output = "likeness";
   const { line, dots, drop } = plot.paths;
   const marker = plot.spot("marker spot");
   const legend = h("p", { class: "note soft" });
+  const product = askable(widget, () => {
+    const { inputs } = widget;
+    return productOf(widget, rowOf(inputs, "query"), rowOf(inputs, "key"));
+  });
+  const [name, more] = [h("span"), h("span")];
   const says = h("p", { class: "note says", "data-output": "", role: "status" });
+  says.append(name, product, more);
   const number = (value) => value.toFixed(3).replace("-", "−");
   let drawn;
   return {
@@ -260,18 +288,18 @@ function likenessPlot(widget) {
       marker(distance, mine[key]);
       const [i, j] = [positionOf(inputs, "query"), positionOf(inputs, "key")];
       const apart = Math.abs(distance);
+      write(name, `P[${i}] · P[${j}] = `);
+      write(product, number(mine[key]));
+      mark(product, "data-value", String(mine[key]));
       write(
-        says,
-        `P[${i}] · P[${j}] = ${number(mine[key])}` +
-          (apart ? ". " : ", as of every position with itself. ") +
-          (apart
-            ? `As far apart are 0 and ${apart}: P[0] · P[${apart}] = ${number(zero[apart])}.`
-            : ""),
+        more,
+        apart
+          ? `. As far apart are 0 and ${apart}: P[0] · P[${apart}] = ${number(zero[apart])}.`
+          : ", as of every position with itself.",
       );
       write(
         legend,
-        `Dots: i = ${i}. Line: i = 0. Move the query or the offset: ` +
-          "the dots slide along the line and never leave it.",
+        `Dots: i = ${i}. Line: i = 0. Move the query or the offset: the dots stay on the line.`,
       );
     },
   };
@@ -291,19 +319,35 @@ const pointTo = (hand, x, y) => {
   mark(hand, "y2", (-y).toFixed(3));
 };
 
+/** Where the angle of the query's hand number j comes from. */
+function angleOf(widget, j) {
+  const { base, hands } = widget.inputs;
+  const i = positionOf(widget.inputs, "query");
+  const exponent = (2 * j) / (2 * hands);
+  return {
+    kind: "sum",
+    what: `θ of hand ${j} at position ${i}: the position, divided by a power of the base:`,
+    terms: [[i]],
+    by: { value: base ** exponent, name: `${exact(base)}^{${2 * j}/${2 * hands}}` },
+    lit: [{ name: "position of query" }, { name: "base" }],
+  };
+}
+
 /** The row of the query as clock hands, and that of the key behind it. */
 function clocks(widget) {
   const list = h("ol", { class: "clocks", "data-output": "period", "aria-label": "clock hands" });
+  const reach = roveLines(list);
   const note = h("p", { class: "note", "data-output": "" });
   const make = (j) => {
-    const svg = dial("key", "query");
+    const [svg, theta] = [dial("key", "query"), h("span", { role: "img" })];
+    asks(widget, theta, () => angleOf(widget, j));
     return h(
       "li",
       {
         click: () => lookAt(widget, rowOf(widget.inputs, "query"), columnsOf(widget.inputs, j)[0]),
       },
       svg,
-      h("span"),
+      theta,
     );
   };
   return {
@@ -341,10 +385,14 @@ function clocks(widget) {
         const [sin, cos] = columnsOf(inputs, j);
         pointTo(queryHand, data[query * D + sin], data[query * D + cos]);
         pointTo(keyHand, data[key * D + sin], data[key * D + cos]);
-        write(text, angle(theta[query * inputs.hands + j]));
+        const turned = theta[query * inputs.hands + j];
+        write(text, angle(turned));
+        mark(text, "data-value", String(turned));
+        mark(text, "aria-label", `θ of hand ${j}: ${angle(turned)}`);
         li.classList.toggle("chosen", j === chosen);
         mark(li, "data-value", String(turns[j]));
       });
+      reach();
       const last = inputs.hands - 1;
       const at = (row) => angle(theta[row * inputs.hands + chosen]);
       const others =
@@ -406,8 +454,22 @@ function pairs(widget) {
   };
 }
 
+/** Where the product of q and k comes from, as they are or turned. */
+function pairsOf(widget, turned) {
+  const names = turned ? ["turned_q", "turned_k"] : ["q", "k"];
+  const [q, k] = names.map((name) => numbersIn(widget, name));
+  const places = many(q.rows, (i) => [0, 1].map((j) => [i, j])).flat();
+  return {
+    kind: "sum",
+    what: turned ? "Turned q times turned k, entry by entry:" : "q times k, entry by entry:",
+    terms: places.map(([i, j]) => [q.at(i, j), k.at(i, j)]),
+    tones: ["query", "key"],
+    lit: turned ? [{ name: "pairs" }] : [{ name: "q" }, { name: "k" }],
+  };
+}
+
 /** Each pair of q and k before and after it is turned, and what their product makes of it. */
-function turnedPairs() {
+function turnedPairs(widget) {
   const list = h("ol", {
     class: "clocks turned",
     "data-output": "",
@@ -416,12 +478,18 @@ function turnedPairs() {
   const says = h("p", { class: "note says", "data-output": "", role: "status" });
   const make = (i) =>
     h("li", {}, dial("key before", "query before", "key", "query"), h("span", {}, `pair ${i + 1}`));
-  const number = (output, value) =>
-    h(
-      "b",
-      { "data-output": output, "data-value": String(value) },
-      value.toFixed(3).replace("-", "−"),
-    );
+  widget.tables.set("pairs", () => [[...list.children].map((li) => li.firstChild)]);
+  const numbers = {
+    plain: askable(widget, () => pairsOf(widget, false)),
+    turned: askable(widget, () => pairsOf(widget, true)),
+    unmoved: h("b"),
+  };
+  for (const [output, number] of Object.entries(numbers)) number.dataset.output = output;
+  const number = (output, value) => {
+    mark(numbers[output], "data-value", String(value));
+    write(numbers[output], value.toFixed(3).replace("-", "−"));
+    return numbers[output];
+  };
   let said = "";
   return {
     element: h(
@@ -453,6 +521,7 @@ function turnedPairs() {
       const key = JSON.stringify([i, j, row, other, values]);
       if (key === said) return;
       said = key;
+      const focused = Object.values(numbers).find((one) => one.matches(":focus"));
       says.replaceChildren(
         "As they are, q · k = ",
         number("plain", values[0]),
@@ -466,6 +535,7 @@ function turnedPairs() {
             ]
           : [". Now slide the offset: both turn on, and the product stays."]),
       );
+      focused?.focus();
     },
   };
 }
@@ -480,12 +550,24 @@ const headed = (text, ...parts) => ({
 });
 
 tableMap.style = `
+.explorer, .halves { display: grid; gap: 14px 22px; min-width: 0; }
+.explorer > *, .halves > * { min-width: 0; }
+.explorer > .side { gap: 2px; }
+@container widget (min-width: 620px) {
+  .explorer { grid-template-columns: repeat(2, minmax(0, 1fr)); }
+  .explorer > .side { grid-column: 1 / -1; }
+}
+@container widget (min-width: 860px) {
+  .explorer { grid-template-columns: 250px minmax(0, 1.1fr) minmax(0, 1fr); }
+  .explorer > .side { grid-column: auto; }
+  .explorer .knob { --label: 6.3em; --number: 58px; gap: 0 8px; }
+  .explorer .formula { min-height: 3.2em; }
+  .halves { grid-template-columns: minmax(0, 0.9fr) minmax(0, 1fr); }
+}
 .caption { margin: 0; font-size: var(--size-note); color: var(--soft); }
 .caption b { font-weight: 600; color: var(--text); }
 .soft { font-variant-numeric: tabular-nums; }
-.row > .table-map { flex: 1 1 340px; }
-.row > .likeness { flex: 1 1 280px; }
-.framed { display: flex; gap: 4px; height: 264px; }
+.framed { display: flex; gap: 4px; height: 202px; }
 .gutter { position: relative; flex: none; width: 60px; }
 .tag { position: absolute; right: 0; transform: translateY(-50%); font-size: var(--size-small);
   line-height: 16px; padding: 0 5px; border-radius: 4px; font-variant-numeric: tabular-nums;
@@ -523,12 +605,13 @@ likenessPlot.style = `${plane.style}
 `;
 clocks.style = `
 .clocks { list-style: none; margin: 4px 0; padding: 0; display: grid;
-  grid-template-columns: repeat(auto-fill, minmax(36px, 1fr)); gap: 2px; }
+  grid-template-columns: repeat(auto-fill, minmax(46px, 1fr)); gap: 2px; }
 .clocks li { display: grid; justify-items: center; max-width: 60px; padding: 3px 0 1px;
   border: 1px solid transparent; border-radius: 6px;
   font-size: var(--size-small); font-variant-numeric: tabular-nums; color: var(--soft);
     cursor: pointer; }
 .clocks li.chosen { border-color: var(--accent); color: var(--text); }
+.clocks .asked { outline-offset: 1px; border-radius: 3px; }
 .clocks svg { width: 34px; height: 34px; display: block; }
 .clocks circle { fill: none; stroke: var(--line); stroke-width: .05; }
 .clocks line { stroke: var(--tone); stroke-width: .13; stroke-linecap: round; }
@@ -541,6 +624,13 @@ turnedPairs.style = `
 .headed { display: flex; flex-direction: column; gap: 8px; border-top: 1px solid var(--line);
   padding-top: 12px; }
 .heading { margin: 0; font-size: var(--size-note); font-weight: 600; }
+.headed .row > .column { flex: 1 1 150px; }
+.headed .row > .knob, .headed .row > .narrow { flex: 1 1 180px; }
+.headed .row > .knob { grid-template: "label value" auto "track track" auto
+  / minmax(0, 1fr) var(--number, 68px); }
+@container widget (min-width: 860px) { /* beside the clocks */
+  .halves > .headed { border-top: 0; padding-top: 0; }
+}
 .clocks.turned { grid-template-columns: repeat(auto-fill, 74px); }
 .clocks.turned li { max-width: none; cursor: default; font-size: var(--size-small); }
 .clocks.turned svg { width: 70px; height: 70px; }
@@ -553,21 +643,32 @@ export default live(
   (ui) => {
     const turned = ui.use(turnedPairs);
     return [
-      ui.knobs(
-        ui.knob("positions", "positions T"),
-        ui.knob("hands", "width D", { say: (hands) => String(2 * hands) }),
-        ui.knob("base", "base", { scale: "log" }),
+      ui.boxed(
+        "explorer",
+        ui.boxed(
+          "side",
+          ui.knob("positions", "positions T"),
+          ui.knob("hands", "width D", { say: (hands) => String(2 * hands) }),
+          ui.use(baseKnob),
+          ui.toggle("concatenated", "all sines first, then all cosines"),
+          ui.use(standing, "query"),
+          ui.use(standing, "key"),
+          ui.knob("offset", "offset"),
+        ),
+        ui.use(tableMap),
+        ui.use(likenessPlot),
       ),
-      ui.toggle("concatenated", "all sines first, then all cosines"),
-      ui.row(ui.use(tableMap), ui.use(likenessPlot)),
-      ui.knobs(ui.use(standing, "query"), ui.use(standing, "key"), ui.knob("offset", "offset")),
-      ui.use(clocks),
-      headed(
-        "Rotary: q and k are turned, pair by pair, by their positions",
-        ui.row(ui.matrix("q", "query q"), ui.matrix("k", "key k"), turned),
-        turned.says,
-        ui.row(ui.use(pairs), ui.entrySlider()),
+      ui.boxed(
+        "halves",
+        ui.use(clocks),
+        headed(
+          "Rotary: q and k are turned, pair by pair, by their positions",
+          ui.row(ui.matrix("q", "query q"), ui.matrix("k", "key k"), turned),
+          turned.says,
+          ui.row(ui.use(pairs), ui.entrySlider()),
+        ),
       ),
+      ui.explanation(),
     ];
   },
   { wide: true },

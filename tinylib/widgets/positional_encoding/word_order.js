@@ -1,5 +1,6 @@
 import { choice } from "../ui/controls.js";
-import { travel } from "../ui/motion.js";
+import { asks, numbersIn, rove, wordAt } from "../ui/explain.js";
+import { appear, travel } from "../ui/motion.js";
 import { h, live, mark, short, svgPart, tint, write } from "../ui/parts.js";
 import { drag } from "../ui/plot.js";
 import { fillList } from "../ui/sentences.js";
@@ -179,35 +180,72 @@ const positionKind = (widget) =>
     widget.spec.vocabularies.kind.map((kind) => KINDS[kind]),
   );
 
+/** Where entry j of a context vector comes from: of row t before, or now. */
+function entryOf(widget, side, t, j) {
+  const now = side === "now" ? "_now" : "";
+  const [weights, values] = ["weights", "values"].map((name) => numbersIn(widget, name + now));
+  const word = now ? standing(widget.inputs.place)[t] : t;
+  const added = KINDS[widget.spec.vocabularies.kind[widget.inputs.kind]] === KINDS.sinusoidal;
+  return {
+    kind: "sum",
+    what:
+      `Context vector of ${wordAt(widget, word)}${now ? " in the new order" : ""}, entry ` +
+      `${j + 1}, each word’s weight times entry ${j + 1} of its ` +
+      `${added ? "x plus the code of its position" : "x"}, in the order of the words:`,
+    terms: span(0, weights.columns).map((s) => [weights.at(t, s), values.at(s, j)]),
+    tones: ["weight", "value"],
+    lit: [
+      { name: "x", row: word },
+      { name: "x", column: j },
+    ],
+  };
+}
+
+/** Where the change of the word in row t comes from: its entry that differs most. */
+function changeOf(widget, t) {
+  const [before, now] = ["before", "now"].map((name) => numbersIn(widget, name));
+  const word = standing(widget.inputs.place)[t];
+  const differences = span(0, 4).map((j) => now.at(t, j) - before.at(word, j));
+  const sizes = differences.map(Math.abs);
+  const j = sizes.indexOf(Math.max(...sizes));
+  const [more, less] = [now.at(t, j), -before.at(word, j)];
+  const sign = differences[j] < 0 ? -1 : 1;
+  return {
+    kind: "sum",
+    what:
+      `Of the four entries of ${wordAt(widget, word)}, entry ${j + 1} differs most, ` +
+      `${sign < 0 ? "before less now" : "now less before"}:`,
+    terms: (sign < 0 ? [less, more] : [more, less]).map((number) => [sign * number]),
+    lit: [
+      { name: "before", row: word, column: j },
+      { name: "now", row: t, column: j },
+    ],
+  };
+}
+
 /** The context vectors of both orders side by side, and a line from each word to itself. */
 function comparison(widget) {
   const tableOf = (output) => {
     const body = h("tbody");
-    return {
-      body,
-      element: h(
-        "table",
-        { class: "heat signed vectors", "data-output": output },
-        h("caption", {}, output),
-        body,
-      ),
-    };
+    const parts = [h("caption", {}, output), body];
+    const element = h("table", { class: "heat signed vectors", "data-output": output }, ...parts);
+    const entries = (row) => [...row.cells].filter((cell) => cell.matches(".entry"));
+    widget.tables.set(output, () => [...body.rows].map(entries));
+    return { body, element, reach: rove(element) };
   };
   const [before, now] = [tableOf("before"), tableOf("now")];
   const svg = svgPart("svg", { class: "ways", preserveAspectRatio: "none", "aria-hidden": "true" });
   const says = h("p", { class: "note verdict", "data-output": "largest", role: "status" });
   const look = (row) =>
     h("button", { type: "button", click: () => widget.look(Number(row.dataset.word)) });
-  const make = (side) => () => {
+  const make = (side) => (t) => {
     const row = h("tr");
-    const head = h(
-      "th",
-      { scope: "row" },
-      look(row),
-      ...(side === "now" ? [h("span", { class: "change", "data-output": "change" })] : []),
-    );
+    const head = h("th", { scope: "row" }, look(row));
     const cells = span(0, 4).map(() => h("td", {}, h("span")));
-    row.append(...(side === "now" ? [...cells, head] : [head, ...cells]));
+    cells.forEach((cell, j) => asks(widget, cell, () => entryOf(widget, side, t, j)));
+    const change = h("td", { class: "change", "data-output": "change" }, h("span"));
+    asks(widget, change, () => changeOf(widget, t));
+    row.append(...(side === "now" ? [...cells, head, change] : [head, ...cells]));
     return row;
   };
   const fill =
@@ -217,17 +255,20 @@ function comparison(widget) {
       row.classList.toggle("query", word === widget.query);
       write(row.querySelector("button"), words[word]);
       mark(row.querySelector("th"), "title", words[word]);
-      row.querySelectorAll("td").forEach((cell, j) => {
+      [...row.querySelectorAll("td:not(.change)")].forEach((cell, j) => {
         const value = data[4 * t + j];
         const fits = Math.abs(value) < 9.995;
         const text = fits ? short(value) : value.toFixed(0).replace("-", "−");
         write(cell.firstChild, text);
         mark(cell, "data-value", String(value));
-        mark(cell, "class", `${value < 0 ? "below" : "above"}${text.length > 4 ? " tight" : ""}`);
+        const kind = `entry ${value < 0 ? "below" : "above"}${text.length > 4 ? " tight" : ""}`;
+        if (cell.kind !== kind) mark(cell, "class", kind);
+        cell.kind = kind;
         tint(cell, Math.abs(value) / most);
       });
     };
   const way = () => svgPart("path");
+  let drawn = ""; // the order that the lines lead to
   return {
     element: h(
       "div",
@@ -257,9 +298,14 @@ function comparison(widget) {
         fill("before", outputs.before, most, words)(row, t, t),
       );
       const rows = () => [...now.body.rows].map((row) => [row.dataset.word, row]);
-      travel(rows, () =>
-        fillList(now.body, [...order], make("now"), fill("now", outputs.now, most, words)),
-      );
+      const another = drawn && drawn !== order.join();
+      drawn = order.join();
+      const fillNow = () =>
+        fillList(now.body, [...order], make("now"), fill("now", outputs.now, most, words));
+      if (another) travel(rows, fillNow);
+      else fillNow(); // without measuring where the rows stand
+      before.reach();
+      now.reach();
       mark(svg, "viewBox", `0 0 1 ${T}`);
       mark(svg, "style", `--rows:${T}`);
       fillList(svg, [...order], way, (path, word, t) => {
@@ -267,10 +313,12 @@ function comparison(widget) {
         mark(path, "d", `M0 ${word + 0.5}C.5 ${word + 0.5} .5 ${t + 0.5} 1 ${t + 0.5}`);
         mark(path, "class", `${same ? "same" : "other"}${word === widget.query ? " query" : ""}`);
         const cell = now.body.rows[t].querySelector(".change");
-        write(cell, same ? "same" : change[t] < 0.005 ? "<0.01" : `±${short(change[t])}`);
+        const text = same ? "same" : change[t] < 0.005 ? "<0.01" : `±${short(change[t])}`;
+        write(cell.firstChild, text);
         mark(cell, "data-value", String(change[t]));
         cell.classList.toggle("other", !same);
       });
+      if (another) appear(svg.children);
       const moved = [...order].some((word, t) => word !== t);
       const others = change.filter((by) => by >= ROUNDING).length;
       const worst = words[order[change.indexOf(largest)]];
@@ -298,7 +346,7 @@ function comparison(widget) {
 }
 
 lineUp.style = `
-.sides { --left: .62fr; --right: 1fr; }
+.sides { --left: .5fr; --right: 1fr; }
 .line-up { display: flex; flex-wrap: wrap; gap: 6px; }
 .stands { border: 1px solid var(--line); border-radius: 8px; padding: 3px 10px; min-height: 30px;
   font-weight: 550; cursor: grab;
@@ -318,10 +366,10 @@ comparison.style = `
 .vectors.heat th button { width: auto; padding: 0 6px; max-width: 84px; font-size: var(--size-note);
   color: var(--text); vertical-align: middle; }
 .vectors.heat .query th button { color: var(--accent); font-weight: 650; }
-.vectors .change { display: inline-block; min-width: 46px; font-size: var(--size-small);
-  color: var(--soft);
-  vertical-align: middle; }
-.vectors .change.other { color: var(--text); }
+.vectors.heat .change { background: none; border: 0; box-shadow: none; color: var(--soft); }
+.vectors.heat .change span { width: auto; min-width: 46px; padding: 0 4px; contain: none;
+  text-align: left; }
+.vectors.heat .change.other { color: var(--text); }
 .ways { flex: 1 1 10px; min-width: 10px; max-width: 120px; height: calc(var(--rows) * 31px);
   margin: 0 2px; }
 .ways path { fill: none; stroke: var(--soft); stroke-width: 1.8; vector-effect: non-scaling-stroke;
@@ -338,16 +386,19 @@ comparison.style = `
   .vectors.heat th button { padding: 0 3px; max-width: 42px; font-size: var(--size-small);
     min-width: 24px;
     min-height: 24px; }
-  .vectors.heat td + th { position: relative; } /* the word above what has become of it */
+  /* the word above what has become of it */
   .vectors.heat td + th button { display: block; height: 30px; line-height: 16px;
     padding: 0 0 13px 3px; }
-  .vectors .change { position: absolute; left: 3px; bottom: 2px; min-width: 0;
-    font-size: var(--size-small);
-    line-height: 12px; pointer-events: none; }
+  .vectors.heat td.change { position: relative; width: 0; }
+  .vectors.heat td + th { width: var(--named, 45px); min-width: var(--named, 45px); }
+  .vectors.heat td.change span { position: absolute; right: 0; bottom: 1px;
+    width: var(--named, 45px); min-width: 0; height: 14px; line-height: 14px; padding: 0 0 0 3px;
+    letter-spacing: -.2px; }
 }
 @media (max-width: 350px) {
   .vectors.heat td span { width: 21px; font-size: .75em; letter-spacing: -.6px; }
   .vectors.heat th button { max-width: 38px; }
+  .vectors { --named: 40px; }
   .ways { min-width: 6px; margin: 0; }
 }
 `;
@@ -365,6 +416,7 @@ export default live(
       ),
       ui.use(comparison),
     ),
+    ui.explanation(),
   ],
   { query: 1, wide: true },
 );

@@ -19,16 +19,29 @@ SHARPNESS = 8  # of queries: else all words of small embeddings look alike to th
 
 
 class Shuffled(NamedTuple):
-    """The context vectors in both orders, and by how much each word's own has changed."""
+    """The context vectors in both orders, and by how much each word's own has changed.
+
+    ``weights`` and ``values`` are what those of before are made of, and so on.
+    """
 
     order: Int[Tensor, " T"]  # the word that stands first now, second, …
     before: Float[Tensor, "T 4"]
     now: Float[Tensor, "T 4"]  # row t belongs to the word order[t]
     change: Float[Tensor, " T"]  # of the same rows: the largest difference in four entries
     largest: Float[Tensor, ""]
+    weights: Float[Tensor, "T T"]
+    values: Float[Tensor, "T 4"]
+    weights_now: Float[Tensor, "T T"]
+    values_now: Float[Tensor, "T 4"]
 
 
-def context(x: Float[Tensor, "T 4"], kind: Int[Tensor, ""]) -> Float[Tensor, "T 4"]:
+class Context(NamedTuple):
+    output: Float[Tensor, "T 4"]
+    weights: Float[Tensor, "T T"]
+    values: Float[Tensor, "T 4"]
+
+
+def context(x: Float[Tensor, "T 4"], kind: Int[Tensor, ""]) -> Context:
     """Self-attention whose keys and values are x itself, and whose queries are 8x."""
     T, D = x.shape
     one = torch.eye(D, dtype=x.dtype)
@@ -39,11 +52,12 @@ def context(x: Float[Tensor, "T 4"], kind: Int[Tensor, ""]) -> Float[Tensor, "T 
     def nearby(q: Tensor, k: Tensor) -> Tensor:
         return scaled_dot_score(q, k) + alibi_bias(8, T, T)[0]  # the steepest of eight slopes
 
-    def attended(x: Tensor, score: Score = scaled_dot_score) -> Tensor:
-        return self_attention(x, SHARPNESS * one, one, one, score=score).output
+    def attended(x: Tensor, score: Score = scaled_dot_score) -> Context:
+        output, weights, _ = self_attention(x, SHARPNESS * one, one, one, score=score)
+        return Context(output, weights, x)
 
     kinds = attended(x), attended(x + sinusoidal(T, D)), attended(x, turned), attended(x, nearby)
-    return torch.stack(kinds)[kind]
+    return Context(*(torch.stack(parts)[kind] for parts in zip(*kinds, strict=True)))
 
 
 def compute(
@@ -59,9 +73,9 @@ def compute(
     x = pad(x.double(), (0, 1))
     T = x.shape[0]
     order = (T * place + torch.arange(T)).argsort()  # a stable sort does not export
-    before, now = context(x, kind), context(x[order], kind)
+    (before, *parts), (now, *parts_now) = context(x, kind), context(x[order], kind)
     change = (now - before[order]).abs().amax(-1)
-    return Shuffled(order, before, now, change, change.amax(0))
+    return Shuffled(order, before, now, change, change.amax(0), *parts, *parts_now)
 
 
 class WordOrderWidget(LiveWidget):

@@ -38,9 +38,10 @@ export default live(
     ui.row(
       ui.matrix("x", "embeddings X"),
       ui.heat("weights", "weights: each row sums to 1", "weight", weight),
+      ui.heat("output", "averages", "signed", averaged),
     ),
-    ui.row(ui.heat("output", "averages", "signed", averaged), ui.mixture("weights", "output")),
+    ui.mixture("weights", "output"),
     ui.explanation(),
   ],
-  { query: -1 },
+  { query: -1, wide: true },
 );

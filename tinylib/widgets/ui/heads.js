@@ -1,5 +1,6 @@
 // All heads of a model as small maps, layer by layer, one of which is chosen.
 
+import { weightKey } from "./keys.js";
 import { h, many, mark, results, write } from "./parts.js";
 import { pixelMap } from "./pixels.js";
 
@@ -47,6 +48,7 @@ export function headMaps({ label, output = "", told: read, chosen, choose, draw,
   const box = h("div", { class: "layers", role: "radiogroup", "aria-label": "heads" });
   const title = h("span", { class: "label" }, label);
   const element = results("column heads", title, ...(others.more ?? []), box);
+  const key = weightKey("");
   let [pictures, shape] = [[], ""];
   const build = (L, H) => {
     pictures = many(L * H, (i) => pictureOf(i, H, choose));
@@ -57,7 +59,7 @@ export function headMaps({ label, output = "", told: read, chosen, choose, draw,
     ]);
     box.style.setProperty("--heads", H);
     box.replaceChildren(
-      h("div", { class: "layer heading", "aria-hidden": "true" }, h("span"), ...names),
+      h("div", { class: "layer heading", "aria-hidden": "true" }, key, ...names),
       ...layers.map((parts) => h("div", { class: "layer" }, ...parts)),
     );
   };
@@ -73,6 +75,7 @@ export function headMaps({ label, output = "", told: read, chosen, choose, draw,
       if (shape !== `${L} ${H}`) build(L, H);
       shape = `${L} ${H}`;
       pictures.forEach((picture, i) => picture.set(i === chosen(told), draw(picture, told, i)));
+      key.classList.toggle("root", Boolean(pictures[0]?.canvas.root));
     },
   };
 }
@@ -81,6 +84,8 @@ headMaps.style = `${pixelMap.style}
 .layer { display: grid; grid-template-columns: 48px repeat(var(--heads), minmax(0, 1fr)); gap: 6px;
   align-items: center; font-size: var(--size-note); color: var(--soft); }
 .heading { text-align: center; }
+.heading .ramp-key { flex-wrap: nowrap; gap: 3px; margin: 0; }
+.heading .ramp-key i { flex: 1; width: 20px; }
 .small { cursor: pointer; position: relative; min-height: 24px; }
 .small input { position: absolute; inset: 0; width: 100%; height: 100%; margin: 0; opacity: 0;
   cursor: pointer; z-index: 1; }
@@ -94,6 +99,6 @@ headMaps.style = `${pixelMap.style}
 @media (max-width: 600px) {
   .layer { grid-template-columns: repeat(var(--heads), minmax(0, 1fr)); gap: 4px 6px; }
   .layer-name { grid-column: 1 / -1; }
-  .heading > :first-child { display: none; }
+  .heading > :first-child { grid-column: 1 / -1; max-width: 110px; }
 }
 `;

@@ -26,6 +26,11 @@ export const KEYS = `
   color: var(--soft); font-size: var(--size-small); font-variant-numeric: tabular-nums; }
 .ramp-key i { width: 72px; height: 10px; border: 1px solid var(--line); border-radius: 2px;
   background: linear-gradient(to right in oklab, var(--ground), var(--weight)); }
+/* where the ink grows with the square root of the weight */
+.ramp-key.root i { background: linear-gradient(to right in oklab, var(--ground),
+  color-mix(in oklab, var(--ground), var(--weight) 32%) 10%,
+  color-mix(in oklab, var(--ground), var(--weight) 50%) 25%,
+  color-mix(in oklab, var(--ground), var(--weight) 71%) 50%, var(--weight)); }
 .ramp-key.signed i { background: linear-gradient(to right in oklab,
   color-mix(in oklab, var(--ground), var(--negative) 80%), var(--ground),
   color-mix(in oklab, var(--ground), var(--positive) 80%)); }

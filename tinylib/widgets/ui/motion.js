@@ -18,3 +18,48 @@ export function travel(keyed, change, duration = 500) {
     element.animate([{ transform: from }, { transform: "none" }], { duration, easing: "ease-out" });
   }
 }
+
+/** What has just come appears, and does not jump into the eye. */
+export function appear(elements, duration = 400) {
+  if (calm.matches) return;
+  for (const element of elements) element.animate([{ opacity: 0 }, {}], { duration });
+}
+
+/**
+ * A copy of each `from` flies to its `to`, which fills when it arrives: `pairs` are [from, to,
+ * delay]. The copies are laid over `frame`, and go as soon as they have landed.
+ */
+export function fly(frame, pairs, duration = 600) {
+  if (calm.matches) return;
+  const around = frame.getBoundingClientRect();
+  const layer = document.createElement("div");
+  layer.className = "flying";
+  layer.setAttribute("aria-hidden", "true");
+  const flights = pairs.map(([from, to, delay]) => {
+    const [start, end] = [from, to].map((element) => element.getBoundingClientRect());
+    const copy = document.createElement("span");
+    copy.className = from.className;
+    copy.textContent = from.firstElementChild?.value ?? from.textContent;
+    const place = { left: start.left - around.left, top: start.top - around.top };
+    for (const [side, size] of Object.entries({ ...place, width: start.width, height: end.height }))
+      copy.style[side] = `${size}px`;
+    layer.append(copy);
+    return { copy, to, delay, move: [end.left - start.left, end.top - start.top] };
+  });
+  frame.append(layer);
+  const landed = flights.map(({ copy, to, delay, move: [x, y] }) => {
+    const timing = { duration, delay, easing: "ease-in-out", fill: "both" };
+    to.animate([{ opacity: 0 }, { opacity: 0, offset: 0.9 }, { opacity: 1 }], {
+      ...timing,
+      fill: "backwards",
+    });
+    const goal = `translate(${x}px, ${y}px)`;
+    return copy.animate([{ transform: "none" }, { transform: goal }], timing).finished;
+  });
+  Promise.allSettled(landed).then(() => layer.remove());
+}
+fly.style = `
+.flying { position: absolute; inset: 0; z-index: 3; pointer-events: none; }
+.flying > span { position: absolute; display: grid; place-items: center; border-radius: 3px;
+  font-size: var(--size-note); font-variant-numeric: tabular-nums; color: var(--text); }
+`;

@@ -1046,6 +1046,7 @@ ${KNOBS}${CONTROLS}${KEYS}
 .problem[data-kind=hint] { border-color: var(--accent);
   background: color-mix(in oklab, var(--ground), var(--accent) 10%); }
 .problem:empty { display: none; }
+.problem:not(:empty, [data-kind=hint])::before { content: "⚠ "; content: "⚠ " / ""; }
 .failure { position: static; }
 .stale ${RESULTS}, [inert] { opacity: .4; }
 .stale ${RESULTS} ${RESULTS}, [inert] [inert] { opacity: 1; } /* once is enough */

@@ -24,6 +24,7 @@ export function paint(canvas, numbers, columns, how = /** @type {any} */ ({})) {
     inks[i] = (much << 24) | (numbers[i] < 0 ? under : above);
   }
   canvas.values = numbers;
+  canvas.root = root;
   canvas.again = () => paint(canvas, numbers, columns, how); // in another scheme
   canvas.getContext("2d").putImageData(picture, 0, 0);
 }
@@ -32,6 +33,7 @@ export function paint(canvas, numbers, columns, how = /** @type {any} */ ({})) {
 export function pixelMap(attributes = {}) {
   const canvas = h("canvas", { role: "img" });
   const [gold, cursor] = [svgPart("path"), svgPart("rect", { x: "0", height: "1" })];
+  const pixel = svgPart("rect", { class: "pixel", width: "1", height: "1" });
   const overlay = svgPart(
     "svg",
     { preserveAspectRatio: "none", "aria-hidden": "true" },
@@ -46,6 +48,12 @@ export function pixelMap(attributes = {}) {
       mark(overlay, "viewBox", `0 0 ${columns} ${rows}`);
       mark(cursor, "y", String(row));
       mark(cursor, "width", String(columns));
+    },
+    /** Outline the pixel that the reader points at; needs one of the others before. */
+    markPixel(row, column) {
+      mark(pixel, "y", String(row));
+      mark(pixel, "x", String(column));
+      if (!pixel.isConnected) overlay.append(pixel);
     },
     /** Outline those pixels for which `marks`, by row and column, is not 0. */
     outline(marks, rows, columns) {
@@ -63,6 +71,9 @@ pixelMap.style = `
 .pixel-map :is(path, rect) { fill: none; stroke: var(--gold, var(--text)); stroke-width: 1;
   vector-effect: non-scaling-stroke; }
 .pixel-map rect { stroke: var(--cursor, var(--accent)); }
+.pixel-map .pixel { stroke-width: 3; visibility: hidden; }
+.pixel-map.asked { outline-offset: 1px; }
+.pixel-map.asked .pixel { visibility: visible; }
 `;
 
 /** The row and the column of the pixel that an event is over, or next to. */

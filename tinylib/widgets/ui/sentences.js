@@ -154,6 +154,7 @@ input.line { width: 100%; border-color: var(--line); font-size: var(--size-touch
 .tokens .unknown { border: 1px dashed var(--error);
   background: color-mix(in oklab, var(--ground), var(--error) 14%); }
 .tokens .unknown span { color: inherit; }
+.tokens .unknown b::before { content: "⚠ "; content: "⚠ " / ""; }
 .unknown-words:empty { display: none; }
 .known { font-size: var(--size-note); color: var(--soft); }
 .known summary { cursor: pointer; min-height: 24px; width: max-content; max-width: 100%; }
