@@ -73,7 +73,8 @@ def controls(widget: Locator) -> list[tuple[str, str, int]]:
     """Of each control that is seen and works: its inputs, its kind, and its place among all."""
     found: list[list[Any]] = widget.locator("[data-input]").evaluate_all(
         """all => all.map((e, i) => [e, i])
-            .filter(([e]) => e.checkVisibility() && !e.disabled && !e.closest('[inert]'))
+            .filter(([e]) => e.checkVisibility() && !e.closest('[inert]'))
+            .filter(([e]) => !e.disabled && e.ariaDisabled !== 'true')
             .filter(([e]) => !(e.type === 'radio' && e.checked) && e.ariaPressed !== 'true')
             .map(([e, i]) => [e.dataset.input, `${e.localName} ${e.type ?? ''}`, i])
         """
@@ -138,15 +139,17 @@ def test_the_keyboard_reaches_all_of_it(widget: Locator, stem: str) -> None:
     assert missed_by_tab(widget) == []
 
 
-ASK = """el => JSON.stringify([...el.shadowRoot.querySelectorAll('td, [tabindex]')]
+ASK = """el => JSON.stringify([...el.shadowRoot.querySelectorAll('*')]
     .filter((cell) => cell.made && cell.checkVisibility())
     .map((cell) => {
-        cell.click();
+        // a click on a button would do what it is for, too
+        if (cell.matches('button')) cell.dispatchEvent(new Event('focusin', { bubbles: true }));
+        else cell.dispatchEvent(new Event('click', { bubbles: true }));
         const line = el.shadowRoot.querySelector('.explained');
         const lit = el.shadowRoot.querySelectorAll('.source').length;
         const scores = line.explained.scores?.map((e) => e === -Infinity ? 'masked' : e);
-        const value = Number(cell.dataset.value);
-        return { ...line.explained, scores, lit, said: line.textContent, value: String(value) };
+        const value = String(cell.worth());
+        return { ...line.explained, scores, lit, said: line.textContent, value };
     }))"""
 
 
@@ -169,11 +172,19 @@ def test_a_number_that_can_be_asked_is_the_sum_that_is_written_out(
         if one["kind"] == "softmax":
             scores = [-math.inf if e == "masked" else e for e in one["scores"]]
             made = torch.tensor(scores, dtype=torch.float64).softmax(-1)[one["column"]].item()
+        elif one["kind"] == "log":
+            made = -math.log(one["p"])
         else:
             made = sum(math.prod(factors) for factors in one["terms"])
             made /= (one.get("by") or {"value": 1})["value"]
         assert made == pytest.approx(shown, rel=2e-5, abs=2e-5), one
-        assert one["said"].endswith((f"= {short(shown)}", " is 0."))
+        if one.get("unit") != "%":
+            assert one["said"].endswith((f"= {short(shown)}", " is 0.")), one
+        elif 0 < shown < 0.001:
+            assert one["said"].endswith("is less than 0.1 %"), one
+        else:
+            text = "100 %" if shown >= 0.9995 else f"{100 * shown:.1f} %" if shown else "0 %"
+            assert one["said"].endswith((f"= {text}", " is 0.")), one
 
 
 def short(number: float) -> str:

@@ -8,13 +8,20 @@
 // entry, made of the numbers that torch has sent. A table of another form calls
 // `asks(widget, cell, () => ...)` for each of its cells. Pointing at a cell, tapping it or
 // moving to it with the arrow keys lights up what it came from and writes out the sum.
+//
+// What a rule returns has a `kind`, a name `what`, and `lit`, the entries to light: { name, row,
+// column }, or { cells }, the elements themselves. The kinds are "sum", of the products `terms`;
+// "softmax", the share of number `column` of `scores`, the last of which may stand for so many
+// `others` together; "log", −ln p; and "said", a sentence alone. The result is written in per cent if
+// its `unit` is "%". Where what is needed has not been computed yet, `missing` is true, and the
+// answer is asked for.
 
-import { h, mark, short, typeset } from "./dom.js";
+import { h, mark, percent, short, typeset } from "./dom.js";
 import { rowsOf } from "./knobs.js";
 
 const INVITATION =
   "Point at a computed number, tap it, or go to it with Tab and the arrow keys: " +
-  "what it was made of lights up, and the sum is written out here.";
+  "its sum is written out here.";
 
 /** The numbers of an input or of an output, by row and column. */
 export function numbersIn(widget, name) {
@@ -77,13 +84,64 @@ export function softmaxOf(scores, { what } = /** @type {any} */ ({})) {
   };
 }
 
+/**
+ * A probability: e to the logit of number `column` over the sum for all, of which the last may stand
+ * for so many `others`.
+ */
+export const chance = (what, logits, column, cells, others = 0) => ({
+  kind: "softmax",
+  what,
+  scores: [...logits],
+  column,
+  others,
+  called: "logit",
+  unit: "%",
+  lit: [{ cells }],
+});
+
+const figures = (p) => (p < 0.001 ? p.toPrecision(2) : p.toFixed(3));
+
+/** log p of several tokens, each { probability, logP }: the sum of their logarithms. */
+export const logs = (what, tokens, cells) =>
+  sum(
+    what,
+    tokens.map(({ logP }) => [logP]),
+    undefined,
+    {
+      first:
+        tokens.length > FEW ? "" : tokens.map((t) => `ln ${figures(t.probability)}`).join(" + "),
+      lit: [{ cells }],
+    },
+  );
+
+/** A score by which texts of different lengths compete: log p divided by length to the power α. */
+export const perLength = (what, logProb, length, alpha, cells) =>
+  sum(what, [[logProb]], undefined, {
+    by: { value: length ** alpha, name: `${length}^{${alpha}}` },
+    lit: [{ cells }],
+  });
+
+/** A weight of a head: the softmax of the scores of its row, whose `cells` are lit. */
+export const weighed = (what, scores, column, cells) => ({
+  kind: "softmax",
+  what,
+  scores: [...scores],
+  column,
+  lit: [{ cells }],
+});
+
 /** The words of an entry: “journey”, or the number of its row. */
 export const wordAt = (widget, i) => `“${widget.inputs.words?.[i] ?? i + 1}”`;
 
-/** Let this cell be asked; `rule()` is called when it is. */
-export function asks(widget, cell, rule) {
+/**
+ * Let this cell be asked; `rule()` is called when it is. Its number is what `worth()` returns, if it
+ * is not its data-value.
+ */
+export function asks(widget, cell, rule, worth = () => Number(cell.dataset.value)) {
   cell.made = rule;
-  mark(cell, "tabindex", cell.getAttribute("tabindex") ?? "-1");
+  cell.worth = worth;
+  if (!cell.matches("button, [role=option]"))
+    mark(cell, "tabindex", cell.getAttribute("tabindex") ?? "-1");
 }
 
 /**
@@ -99,8 +157,9 @@ export function rove(table) {
   const place = (cell) => (cell?.made ? cell : cell?.querySelector("th > button"));
   table.addEventListener("focusin", ({ target }) => target.made && stop(target));
   table.addEventListener("keydown", (event) => {
+    if (event.target.matches("input")) return; // it has its own keys
     const cell = event.target.closest("td, th");
-    const rows = [...table.tBodies[0].rows];
+    const rows = [...table.rows];
     const at = rows.indexOf(cell.parentElement);
     if (event.key === "Enter" && cell.made) place(rows[at].cells[0])?.click();
     const arrow = ARROWS[event.key];
@@ -115,11 +174,33 @@ export function rove(table) {
   };
 }
 
-/** Light the entries that `lit` names, { name, row, column }, of which either may be left out. */
+/** The same for the lines of a list, one of which is a stop of Tab. */
+export function roveLines(list) {
+  const lines = () => [...list.querySelectorAll("[tabindex]")];
+  list.addEventListener("keydown", (event) => {
+    const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    const next = by && lines()[lines().indexOf(event.target) + by];
+    if (!next) return;
+    event.preventDefault();
+    next.focus();
+  });
+  list.addEventListener("focusin", ({ target }) => {
+    for (const line of lines()) line.tabIndex = line === target ? 0 : -1;
+  });
+  return () => {
+    const [first] = lines();
+    if (first && !lines().some((line) => line.tabIndex === 0)) first.tabIndex = 0;
+  };
+}
+
+/**
+ * Light the entries that `lit` names, { name, row, column }, of which either may be left out, or
+ * these { cells }.
+ */
 export function light(widget, lit, kind = "source") {
   for (const old of widget.frame.querySelectorAll(`.${kind}`)) old.classList.remove(kind);
-  for (const { name, row, column } of lit) {
-    for (const cell of widget.cellsOf(name, row, column)) cell.classList.add(kind);
+  for (const { name, row, column, cells } of lit) {
+    for (const cell of cells ?? widget.cellsOf(name, row, column)) cell.classList.add(kind);
   }
 }
 
@@ -138,35 +219,44 @@ const power = (score) => {
 /** A list with something between each two of its entries. */
 const between = (parts, what) => parts.flatMap((part, i) => (i ? [what, part] : [part]));
 
-const MANY = 20; // scores beyond it have powers of e that say nothing to a reader
+const [MOST, FEW] = [9, 5]; // of more terms than so many, so few are written out
+const [HIGH, LOW] = [9, -1]; // the powers of e beyond them say nothing to a reader
 
-/** What is written out: text and elements. */
-function spelledOut({ kind, what, terms = [], scores = [], column, by, tones = [], result }) {
-  const name = what ? [h("b", {}, what), kind === "said" ? "" : " "] : [];
-  if (kind === "said") return name;
-  const end = ["= ", h("b", { class: "result" }, short(result))];
-  if (kind === "softmax") {
-    if (scores[column] === -Infinity)
-      return [...name, "= 0, because the score is −∞ and e", h("sup", {}, "−∞"), " is 0."];
-    const most = Math.max(...scores);
-    const shift = Math.abs(most) > MANY ? most : 0;
-    const exps = scores.map((score) => Math.exp(score - shift));
-    const total = exps.reduce((a, b) => a + b, 0);
-    const seen = scores.filter((score) => score !== -Infinity);
-    return [
-      ...name,
-      ...(shift ? [`after ${short(shift)}, the largest score, is taken from all: `] : []),
-      power(scores[column] - shift),
-      " / (",
-      ...between(
-        seen.map((score) => power(score - shift)),
-        " + ",
-      ),
-      `) = ${short(exps[column])} / ${short(total)} `,
-      ...end,
-    ];
-  }
-  const products = terms.map((factors) =>
+/** What is left out: “… 61 more”, if there is any. */
+const andMore = (count) => (count > 0 ? [`… ${count} more`] : []);
+
+/** The terms of a softmax that are written out, that of `column` among them, and how many not. */
+function someOf(scores, column, others) {
+  const single = others ? scores.slice(0, -1) : scores;
+  const places = [...single.keys()].filter((s) => single[s] !== -Infinity);
+  const rivals = places.filter((s) => s !== column).sort((s, r) => single[r] - single[s]);
+  const shown = places.length > MOST ? [column, ...rivals.slice(0, FEW - 1)] : places;
+  return { shown: shown.map((s) => single[s]), more: places.length - shown.length + others };
+}
+
+/** A softmax, written out. */
+function sharing({ scores, column, others = 0, called = "score" }) {
+  if (scores[column] === -Infinity)
+    return [`= 0, because the ${called} is −∞ and e`, h("sup", {}, "−∞"), " is 0."];
+  const most = Math.max(...scores);
+  const shift = most > HIGH || most < LOW ? most : 0;
+  const exps = scores.map((score) => Math.exp(score - shift));
+  const total = exps.reduce((a, b) => a + b, 0);
+  const { shown, more } = someOf(scores, column, others);
+  const powers = shown.map((score) => power(score - shift));
+  return [
+    ...(shift ? [`each ${called} less the largest, ${short(shift)}: `] : []),
+    power(scores[column] - shift),
+    " / (",
+    ...between([...powers, ...andMore(more)], " + "),
+    `) = ${short(exps[column])} / ${short(total)} `,
+  ];
+}
+
+/** A sum of products, written out, and what it is divided by. */
+function adding({ terms, tones = [], by, first = "" }) {
+  const few = terms.length > MOST ? terms.slice(0, FEW) : terms;
+  const products = few.map((factors) =>
     h(
       "span",
       { class: "term" },
@@ -176,24 +266,52 @@ function spelledOut({ kind, what, terms = [], scores = [], column, by, tones = [
       ),
     ),
   );
-  const all = between(products, " + ");
-  return by ? [...name, "(", ...all, `) / ${by.name} `, ...end] : [...name, ...all, " ", ...end];
+  const all = between([...products, ...andMore(terms.length - few.length)], " + ");
+  const start = first ? [`${first} = `] : [];
+  if (!by) return [...start, ...all, " "];
+  const divisor = h("span", {});
+  typeset(divisor, by.name);
+  return [...start, "(", ...all, ") / ", divisor, " "];
+}
+
+/** What is written out: text and elements. */
+function spelledOut(said) {
+  const { kind, what, column, scores, result, unit } = said;
+  const name = what ? [h("b", {}, what), kind === "said" ? "" : " "] : [];
+  if (kind === "said") return name;
+  if (kind === "softmax" && scores[column] === -Infinity) return [...name, ...sharing(said)];
+  const kinds = {
+    sum: adding,
+    softmax: sharing,
+    log: ({ p }) => [`−ln ${figures(p)} `],
+  };
+  const tiny = unit === "%" && result < 0.001;
+  const text = tiny ? "less than 0.1 %" : unit === "%" ? percent(result) : short(result);
+  return [...name, ...kinds[kind](said), tiny ? "is " : "= ", h("b", { class: "result" }, text)];
 }
 
 /** The line that says where a number comes from. It is read out, too. */
 export function explanation(widget) {
   const line = h("p", { class: "explained", role: "status", "data-output": "" });
   let asked; // the cell that is explained
+  let wanted; // the outputs in which something was missing
   const show = (cell) => {
     const old = asked;
     asked = cell?.isConnected ? cell : undefined;
+    if (!old && !asked && line.firstChild) return;
     if (old && old !== asked) old.classList.remove("asked");
     const said = asked?.made();
-    line.explained = said && { ...said, result: Number(asked.dataset.value) };
+    if (said?.missing && wanted !== widget.model.get("outputs")) {
+      wanted = widget.model.get("outputs"); // asked for once
+      widget.send(widget.inputs);
+    }
+    line.explained = said && { ...said, result: asked.worth() };
     light(widget, said?.lit ?? []);
     asked?.classList.add("asked");
     line.classList.toggle("idle", !said);
     line.replaceChildren(...(said ? spelledOut(line.explained) : [INVITATION]));
+    // It grows and never shrinks: what stands below may be about to be pressed.
+    if (said) line.style.minHeight = `${line.offsetHeight}px`;
   };
   const cellOf = (event) => event.composedPath().find((element) => element.made);
   const inFocus = () => {
@@ -218,16 +336,15 @@ export function explanation(widget) {
     });
   };
   let heard = false;
+  widget.ask = show; // for a view in which a cell is chosen in another way
   return {
     element: line,
     reset: () => show(),
     update() {
       if (!heard) listen(widget.frame);
       heard = true;
-      if (!asked) show();
-      else if (widget.behind)
-        return; // the answer is still on its way
-      else show(asked);
+      if (asked && widget.behind) return; // the answer is still on its way
+      show(asked);
     },
   };
 }
@@ -245,7 +362,8 @@ explanation.style = `
 .of-weight { --tone: var(--weight); }
 .explained .factor[class*=of-] { border-color: var(--tone); }
 td[tabindex] { cursor: help; }
-td.source, .matrix input.source { outline: 2px solid var(--text); outline-offset: -2px; }
-td.asked { outline: 3px solid var(--accent); outline-offset: -3px; font-weight: 700; }
+.source { outline: 2px solid var(--text); outline-offset: -2px; }
+.asked { outline: 3px solid var(--accent); outline-offset: -3px; }
+td.asked { font-weight: 700; }
 @media print { .explained.idle { display: none; } }
 `;
