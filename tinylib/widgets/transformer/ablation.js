@@ -514,8 +514,9 @@ modelTable.style = `
   .models td { padding-inline: 4px; }
   .models label { min-height: 27px; }
   .models label span { white-space: nowrap; }
+  .models .here { white-space: normal; line-height: 1.1; }
   .side .layers { --map: 50px; gap: 3px 6px; }
-  .side { gap: 10px; }
+  .side { gap: 8px; }
 }
 .models { width: 100%; max-width: 620px; font-size: var(--size-note); }
 .models caption { white-space: normal; }
