@@ -398,7 +398,7 @@ rivals.style = `
 // ---------------------------------------------------------------- word by word
 
 /**
- * The kind of attention in which the words of that side attend: the one that is shown, if it is one.
+ * The kind of attention in which the words of that side attend: the one shown, if it is one.
  */
 const kindOf = ({ kind = "cross" }, side) =>
   KINDS[kind].from === side ? kind : Object.keys(KINDS).find((name) => KINDS[name].from === side);
@@ -529,7 +529,8 @@ function captionOf({ kind, at, english, french, to, head: { layer, head } }, sha
         ? "Ending the sentence"
         : `Writing ${said(french[at.french])}`;
   const where = to[best] === "the start" ? to[best] : said(to[best]);
-  return `${whose}, head ${head} of layer ${layer} attends most to ${where}, ${short(shares[best])}.`;
+  const most = `${where}, ${short(shares[best])}`;
+  return `${whose}, head ${head} of layer ${layer} attends most to ${most}.`;
 }
 stage.style = `
 .sides { --left: 300px; --right: 1fr; }
@@ -703,8 +704,8 @@ function chart(widget) {
       const scores = weightsOf(widget.readOutputs()[`${kind}_scores`], head)[t];
       if (scores[s] === -Infinity) {
         const what =
-          `${said(to[s])} is written only after ${said(from[t])}: the causal mask makes its score ` +
-          "−∞, so that its weight is 0.";
+          `${said(to[s])} is written only after ${said(from[t])}: the causal mask makes its ` +
+          "score −∞, so that its weight is 0.";
         return { kind: "said", what, lit: [{ cells: map.cellsOf(t) }] };
       }
       const what = `Weight that ${said(from[t])} gives to ${said(to[s])}:`;

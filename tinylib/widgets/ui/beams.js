@@ -106,9 +106,9 @@ export const rowOf = (widget, rows) => Math.min(widget.row ?? 0, rows.length - 1
 // Both parts below ask `searched(widget, inputs, outputs)` what was found, null while that is on
 // its way:
 // { steps; greedily: the path of greedy search through them, as far as they go; source: what was
-//   searched from; said: what tokens say, as a text; root: its last token; token, text: what they are called; rows: the texts to
-//   choose from, best first: { path, text, by: how it was found, logProb, length, score };
-//   verdict: what is to be said of them }.
+//   searched from; said: what tokens say, as a text; root: its last token; token, text: what they
+//   are called; rows: the texts to choose from, best first: { path, text, by: how it was found,
+//   logProb, length, score }; verdict: what is to be said of them }.
 
 // ---------------------------------------------------------------- the tree
 
@@ -166,8 +166,8 @@ function sideways(label, content) {
 }
 
 /**
- * Step through the search: `grown` of `count()` steps are shown, all of them if it is undefined, and
- * `show(from, to)` shows another number.
+ * Step through the search: `grown` of `count()` steps are shown, or all of them if it is undefined,
+ * and `show(from, to)` shows another number.
  */
 function stepper(widget, count, show) {
   let timer = 0;

@@ -12,8 +12,8 @@
 // What a rule returns has a `kind`, a name `what`, and `lit`, the entries to light: { name, row,
 // column }, or { cells }, the elements themselves. The kinds are "sum", of the products `terms`;
 // "softmax", the share of number `column` of `scores`, the last of which may stand for so many
-// `others` together; "log", −ln p; and "said", a sentence alone. The result is written in per cent if
-// its `unit` is "%". Where what is needed has not been computed yet, `missing` is true, and the
+// `others` together; "log", −ln p; and "said", a sentence alone. The result is written in per cent
+// if its `unit` is "%". Where what is needed has not been computed yet, `missing` is true, and the
 // answer is asked for.
 
 import { h, mark, percent, short, typeset } from "./dom.js";
@@ -85,8 +85,8 @@ export function softmaxOf(scores, { what } = /** @type {any} */ ({})) {
 }
 
 /**
- * A probability: e to the logit of number `column` over the sum for all, of which the last may stand
- * for so many `others`.
+ * A probability: e to the logit of number `column` over the sum for all, of which the last may
+ * stand for so many `others`.
  */
 export const chance = (what, logits, column, cells, others = 0) => ({
   kind: "softmax",
@@ -134,8 +134,8 @@ export const weighed = (what, scores, column, cells) => ({
 export const wordAt = (widget, i) => `“${widget.inputs.words?.[i] ?? i + 1}”`;
 
 /**
- * Let this cell be asked; `rule()` is called when it is. Its number is what `worth()` returns, if it
- * is not its data-value.
+ * Let this cell be asked; `rule()` is called when it is. Its number is what `worth()` returns, if
+ * it is not its data-value.
  */
 export function asks(widget, cell, rule, worth = () => Number(cell.dataset.value)) {
   cell.made = rule;
