@@ -78,7 +78,8 @@ def controls(widget: Locator) -> list[tuple[str, str, int]]:
     """Of each control that is seen and works: its inputs, its kind, and its place among all."""
     found: list[list[Any]] = widget.locator("[data-input]").evaluate_all(
         """all => all.map((e, i) => [e, i])
-            .filter(([e]) => e.checkVisibility() && !e.disabled && !e.closest('[inert]'))
+            .filter(([e]) => e.checkVisibility() && !e.closest('[inert]'))
+            .filter(([e]) => !e.disabled && e.ariaDisabled !== 'true')
             .filter(([e]) => !(e.type === 'radio' && e.checked) && e.ariaPressed !== 'true')
             .map(([e, i]) => [e.dataset.input, `${e.localName} ${e.type ?? ''}`, i])
         """

@@ -831,7 +831,7 @@ def test_a_sentence_that_cannot_be_used_changes_nothing(
     line(encoder).fill(typed)
     found = encoder.get_by_role("alert").filter(has_text=message)
     assert problem(encoder) == found.inner_text()
-    assert problem(encoder) == f"{message} The results below, greyed, are still those of before."
+    assert problem(encoder) == f"{message} The results, greyed, are still those of before."
     assert line(encoder).get_attribute("aria-invalid") == "true"
     assert line(encoder).get_attribute("aria-describedby") == found.get_attribute("id")
     assert found.evaluate("p => p.previousElementSibling.matches('input.line')"), "right under it"

@@ -9,11 +9,13 @@ from browsing import (
     Opener,
     Visit,
     assert_torch,
+    button,
     cut_off,
     hold_inputs,
     inputs_of,
     line,
     listed,
+    marked,
     page_of,
     until,
 )
@@ -237,6 +239,44 @@ def test_keys_scroll_the_tree_and_choose_a_path(tree: Locator) -> None:
     tree.page.keyboard.press("ArrowDown")
     assert radios.nth(1).is_checked()
     assert path(tree) == listed(tree)[1][0].split()
+
+
+def test_the_tree_grows_step_by_step(tree: Locator) -> None:
+    """What a step has pruned is gone at the next one; in the end all of it stands there again."""
+    place, columns = tree.locator(".growing .place"), tree.locator(".columns > li")
+    T, boxes = columns.count(), tree.locator(".columns ol li")
+
+    def stands(step: int) -> None:
+        assert place.inner_text() == (f"step {step} of {T}" if step < T else f"all {T} steps")
+        hidden = sum(marked(boxes, ".later *, .gone"))
+        assert hidden == ((T - step) * (3 + PRUNED) + (step - 1) * PRUNED if step < T else 0)
+
+    stands(T)
+    for step in (T - 1, T - 2):
+        button(tree, "one step back").click()
+        stands(step)
+    for step in (T - 1, T):
+        button(tree, "one step on").click()
+        stands(step)
+    tree.get_by_role("button", name="Watch it grow").click()
+    until(place, "el => el.textContent.startsWith('step 2 of')")
+    button(tree, "Pause").click()
+    line(tree).fill("two women")
+    assert_torch(tree, STEM)
+    assert place.inner_text() == f"all {columns.count()} steps"
+
+
+def test_arrow_keys_go_from_box_to_box_and_tell_the_sum(tree: Locator) -> None:
+    said = tree.locator(".explained")
+    tree.locator(".columns ol li").first.focus()
+    for key in ("ArrowRight", "ArrowDown"):
+        tree.page.keyboard.press(key)
+    assert tree.evaluate("el => el.shadowRoot.activeElement.place") == [1, 1]
+    values = Tree(**DecodingWidget(SENTENCE, 3, 0).values())
+    first, second = values.token_log_prob[0, values.parent[1, 1]], values.token_log_prob[1, 1]
+    terms = " + ".join(f"ln {value.exp():.3f}" for value in (first, second))
+    assert said.inner_text().startswith("log p of “") and f" {terms} = " in said.inner_text()
+    assert said.inner_text().endswith(f"= {values.log_prob[1, 1]:.2f}".replace("-", "−"))
 
 
 def fork_of(widget: Locator) -> int:

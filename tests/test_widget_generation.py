@@ -362,6 +362,7 @@ def test_what_is_known_is_not_read_again(widget: Locator) -> None:
 
 def test_without_the_cache_it_writes_the_same(widget: Locator) -> None:
     before = page_text(widget)
+    widget.get_by_text("Time for each character").click()
     assert "with the cache: " in note(widget, "pace.with")
     widget.get_by_role("checkbox").click()
     assert page_text(widget) == before
@@ -430,9 +431,10 @@ def test_u_is_shown_where_it_fell(widget: Locator) -> None:
         assert hit[1] / width == pytest.approx(end - start, abs=0.02)
 
 
-def test_the_tints_are_where_the_chosen_head_looked(widget: Locator) -> None:
+def test_the_tints_are_what_the_chosen_head_attends_to(widget: Locator) -> None:
     widget.get_by_role("listbox", name="what it writes").locator(".t").nth(14).click()
     seen, (L, H) = step_of(widget, 14), (MODEL.config.layers, MODEL.config.H)
+    widget.get_by_text("What all heads attend to").click()
     assert drawn(widget, ".small canvas").view(L, H, 21).shape == seen.attention.shape
     for i in (HEAD[0] * H + HEAD[1], L * H - 1, 2):
         widget.locator(f"input[name=head][value='{i}']").check(force=True)
@@ -442,7 +444,7 @@ def test_the_tints_are_where_the_chosen_head_looked(widget: Locator) -> None:
         )
         assert heat == pytest.approx([*row.sqrt().tolist(), *[0.0] * 10], abs=2e-3)
         found = widget.locator(".note.looks").inner_text()
-        assert found.startswith(f"Tinted: where layer {i // H}, head {i % H} looked before ")
+        assert found.startswith(f"Tinted: what layer {i // H}, head {i % H} attends to when ")
         assert f": {row.max():.2f}" in found
     button(widget, "Reset").click()
     settled(widget)

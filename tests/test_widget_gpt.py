@@ -1,4 +1,4 @@
-"""A text and a GPT: what comes next, how surprised it was, where all heads look, writing on."""
+"""A text and a GPT: what comes next, how surprised it was, what all heads attend to, writing on."""
 
 import random
 from functools import cache
@@ -18,6 +18,7 @@ from browsing import (
     page_alone,
     page_of,
     problem,
+    received,
     settled,
     where,
 )
@@ -89,7 +90,7 @@ def test_the_exported_step_is_the_model(name: str) -> None:
         maps = seen.attention
         assert maps.shape == (model.config.layers, model.config.H, N, N)
         torch.testing.assert_close(maps.sum(-1), torch.ones_like(maps[..., 0]))
-        assert torch.equal(maps, maps.tril()), "none looks ahead"
+        assert torch.equal(maps, maps.tril()), "none attends to what comes later"
 
 
 def test_the_model_chosen_reads_its_own_text() -> None:
@@ -231,22 +232,35 @@ def test_powers_are_typeset(visit: Visit, widget: Locator) -> None:
 def test_a_bar_tells_its_number_and_writes_its_token(widget: Locator) -> None:
     values = continued()
     best = values.probabilities[-1].topk(10).indices.tolist()
-    third = widget.locator(".nexts button").nth(2)
+    third, line = widget.locator(".nexts button").nth(2), widget.locator(".explained")
     third.focus()
-    logit, share = values.logits[-1][best[2]].item(), values.probabilities[-1][best[2]].item()
-    found = note(widget, "detail")
-    assert f"p = {100 * share:.1f} %, " in found.replace("< 0.1", f"{100 * share:.1f}")
-    assert found.endswith(f"logit {logit:.2f}".replace("-", "−"))
+    logits, share = values.logits[-1], values.probabilities[-1][best[2]].item()
+    found = line.inner_text()
+    assert found.startswith(f"Probability of “{language_model(NAMES[0]).tokens.tokens[best[2]]}” ")
+    assert f" … {65 - 5} more" in found
+    assert found.endswith(f"= {100 * share:.1f} %") or share < 0.001
+    shift = logits.max() if logits.max() > 9 else 0
+    power = f"{logits[best[2]] - shift:.2f}".replace("-", "−")
+    assert line.locator("sup").first.inner_text() == power
     third.blur()
-    assert note(widget, "detail") != found
     third.hover()
-    assert note(widget, "detail") == found
+    assert line.inner_text() == found
     third.click()
     assert inputs_of(widget)["prompt"] == TEXT + language_model(NAMES[0]).tokens.tokens[best[2]]
     assert_torch(widget, STEM)
     assert box(widget).input_value() == inputs_of(widget)["prompt"]
     widget.page.keyboard.press("Enter")  # it has the focus: the third of what comes next now
     assert len(inputs_of(widget)["prompt"]) == len(TEXT) + 2
+
+
+def test_scores_that_are_not_stored_are_computed_when_they_are_asked_for(visit: Visit) -> None:
+    widget = visit.widget(STEM)
+    assert "scores" not in received(widget)
+    widget.locator(".gazed").focus()
+    widget.locator(".gazed").press("Home")
+    said = widget.locator(".explained")
+    said.get_by_text("Weight that").wait_for()
+    assert " = " in said.inner_text() and "scores" in received(widget)
 
 
 def test_it_writes_on_what_is_likeliest(widget: Locator) -> None:
@@ -329,7 +343,7 @@ def test_one_head_is_shown_on_the_text_and_all_of_them_small(widget: Locator) ->
     assert widget.locator(".small canvas").count() == L * H
     widget.locator(f"input[name=head][value='{L * H - 1}']").check(force=True)
     label = widget.locator(".gaze-of .label")
-    assert label.inner_text() == f"From “i”, layer {L - 1}, head {H - 1} looks at"
+    assert label.inner_text() == f"From “i”, layer {L - 1}, head {H - 1} attends to"
     place = 9
     token(widget, place).click()
     assert label.inner_text().startswith(f"From “{TEXT[place]}”")
@@ -345,7 +359,7 @@ def test_one_head_is_shown_on_the_text_and_all_of_them_small(widget: Locator) ->
     gazed.nth(3).hover()
     assert says.inner_text() == f"“{TEXT[3]}” at place 3: weight {row[3]:.4f}."
     gazed.nth(place + 2).hover()
-    assert says.inner_text().endswith("stands later: no head sees it from there.")
+    assert says.inner_text().endswith("stands later: no head attends to it from there.")
     gazed.nth(place + 2).click()
     assert label.inner_text().startswith(f"From “{TEXT[place + 2]}”")
     widget.get_by_role("button", name="Reset").click()
@@ -364,7 +378,7 @@ def test_the_pointer_looks_for_as_long_as_it_is_there(widget: Locator) -> None:
     assert label.inner_text().startswith("From “i”")
     box(widget).fill(TEXT + "g")
     settled(widget)
-    assert label.inner_text().startswith("From “g”"), "who looks at the last goes on so"
+    assert label.inner_text().startswith("From “g”"), "who shows the last goes on so"
 
 
 def test_stories_are_read_by_words(widget: Locator) -> None:

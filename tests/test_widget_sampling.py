@@ -315,3 +315,16 @@ def test_on_a_phone_no_heading_is_clipped(widget: Locator, visit: Visit) -> None
         hold(widget, which=which)
         wide = "all => all.filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.outerHTML)"
         assert widget.locator(".chain thead th").evaluate_all(wide) == []
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_a_number_that_is_drawn_falls_onto_its_token(widget: Locator, motion: Any) -> None:
+    widget.page.emulate_media(reduced_motion=motion)
+    before = inputs_of(widget)["u"]
+    button(widget, "Draw a number u").click()
+    settled(widget)
+    assert_torch(widget, STEM)
+    assert inputs_of(widget)["u"] != before
+    falling = widget.locator(".pin").evaluate("pin => pin.getAnimations().length")
+    widget.page.emulate_media(reduced_motion="no-preference")
+    assert falling == (0 if motion == "reduce" else 1)

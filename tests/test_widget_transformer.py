@@ -83,7 +83,7 @@ def test_what_is_looked_at_again_is_what_was_seen_when_it_was_written(S: int) ->
         for token in [BOS, *tokens[:-1].tolist()]:
             out, state = model.step(state, torch.tensor([token]))
             logits.append(out)
-    keys, values, encoder = read(model, source)
+    keys, values, encoder, _ = read(model, source)
     looked = look(model, tokens, keys, values)
     shares = torch.cat(logits).softmax(-1)
     torch.testing.assert_close(looked.probability, shares[range(7), tokens])
@@ -325,7 +325,7 @@ def test_both_sentences_show_where_the_chosen_head_looks(widget: Locator) -> Non
     assert shading(widget, 0) == pytest.approx(values.cross[1, 1, t].tolist(), abs=6e-4)
     assert not any(shading(widget, 1))
     most = tokenise(SENTENCE)[values.cross[1, 1, t].argmax()]
-    wanted = f"Writing “{french(values)[t]}”, head 1 of layer 1 looks most at “{most}”, "
+    wanted = f"Writing “{french(values)[t]}”, head 1 of layer 1 attends most to “{most}”, "
     assert note(widget, "caption").startswith(wanted)
     words(widget, "English").nth(s).check()  # this asks the encoder
     assert widget.get_by_role("radio", name="English → English").is_checked()
@@ -478,4 +478,4 @@ def test_every_head_says_where_it_looks(widget: Locator) -> None:
     assert len(labels) == values.cross.shape[0] * values.cross.shape[1]
     english = tokenise(SENTENCE)
     for label, row in zip(labels, values.cross[:, :, t].flatten(0, 1), strict=True):
-        assert label.split(": ", 1)[1].startswith(f"looks most at {english[row.argmax()]}, ")
+        assert label.split(": ", 1)[1].startswith(f"attends most to {english[row.argmax()]}, ")

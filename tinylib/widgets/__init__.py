@@ -81,6 +81,7 @@ class LiveWidget(anywidget.AnyWidget):
     ]  # an input, and what `make bench page` types there in turn
     steps: ClassVar[Sequence[Callable[..., Any]]] = ()  # what the page's program may call
     weights: ClassVar[str | Sequence[str]] = ""  # the trained model that the steps read, or several
+    unstored: ClassVar[Sequence[str]] = ()  # outputs that a page computes when they are asked for
 
     spec = traitlets.Dict().tag(sync=True)
     inputs = traitlets.Dict().tag(sync=True)
@@ -220,7 +221,7 @@ class LiveWidget(anywidget.AnyWidget):
         """What a page holds: a table to read without JavaScript, and the state to start from."""
         with double_precision():  # else the last digit would depend on the machine
             values = self.values()
-        stored = {name: rounded(value) for name, value in values.items()}
+        stored = {n: rounded(value) for n, value in values.items() if n not in self.unstored}
         state = {"spec": self.spec, "inputs": self.inputs, "outputs": stored}
         text = json.dumps(state, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
         return (

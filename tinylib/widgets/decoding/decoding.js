@@ -36,6 +36,7 @@ function searched(widget, inputs, outputs) {
     greedily,
     rows,
     verdict,
+    said,
     source: inputs.source,
     root: names[BOS],
     token: "word",
@@ -59,13 +60,18 @@ function judged(best, single, greedily, T) {
 export default live(
   "The beam as a tree, live",
   (ui) => [
-    ui.use(sentence, "source", "English sentence"),
-    ui.knobs(
-      ui.slider("width", "beam width W", 1, 5, 1),
-      ui.slider("alpha", "length penalty α", 0, 1.5, 0.1),
+    ui.sides(
+      ui.boxed(
+        "side",
+        ui.use(sentence, "source", "English sentence"),
+        ui.knobs(
+          ui.slider("width", "beam width W", 1, 5, 1),
+          ui.slider("alpha", "length penalty α", 0, 1.5, 0.1),
+        ),
+      ),
+      ui.boxed("side", ui.use(beamEnds, "sentence", searched), ui.explanation()),
     ),
     ui.use(beamTree, searched),
-    ui.use(beamEnds, "sentence", searched),
   ],
   { wide: true },
 );

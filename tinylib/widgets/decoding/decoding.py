@@ -31,6 +31,7 @@ class Candidates(NamedTuple):
     parent: Int[Tensor, " C"]
     token: Int[Tensor, " C"]
     probability: Float[Tensor, " C"]  # of the token, after the parent
+    token_log_prob: Float[Tensor, " C"]  # its logarithm
     log_prob: Float[Tensor, " C"]  # of the whole hypothesis
     length: Int[Tensor, " C"]
     finished: Bool[Tensor, " C"]
@@ -60,7 +61,7 @@ def weigh(
     # A hypothesis that was done is extended by nothing, and that is certain.
     step = next_log_probs[parent, token].masked_fill(now.finished[0, parent], 0.0)
     log_prob, length, finished = (value[0] for value in kept)
-    return Candidates(parent, token, step.exp(), log_prob, length, finished, score[0])
+    return Candidates(parent, token, step.exp(), step, log_prob, length, finished, score[0])
 
 
 def consider(
@@ -93,7 +94,7 @@ def search(
         logits, state = step(state, token)
         seen = weigh(log_probs, lengths, done, logits.log_softmax(-1), alpha, eos)
         steps.append(seen)
-        parent, token, _, log_probs, lengths, done, _ = (value[:width] for value in seen)
+        parent, token, _, _, log_probs, lengths, done, _ = (value[:width] for value in seen)
         state = choose(state, parent)
     return steps
 
@@ -104,6 +105,7 @@ class Tree(NamedTuple):
     parent: Int[Tensor, "T C"]
     token: Int[Tensor, "T C"]
     probability: Float[Tensor, "T C"]
+    token_log_prob: Float[Tensor, "T C"]
     log_prob: Float[Tensor, "T C"]
     length: Int[Tensor, "T C"]
     finished: Bool[Tensor, "T C"]

@@ -134,6 +134,7 @@ function searched(widget, inputs, outputs) {
     greedily,
     rows,
     verdict,
+    said,
     source: `${variant} ${inputs[TEXTS[variant]]}`,
     root: names[given.at(-1)],
     token: variant ? "word" : "character",
@@ -178,10 +179,7 @@ function others(widget) {
   return {
     element: results("column", h("div", { class: "again" }, again, which), truth),
     update(inputs, outputs) {
-      write(
-        which,
-        `Drawn at temperature 1, all tokens allowed, with the numbers of seed ${inputs.seed}.`,
-      );
+      write(which, `Drawn at temperature 1, with the numbers of seed ${inputs.seed}.`);
       const { facts } = widget.spec;
       const answer =
         inputs.variant &&
@@ -206,6 +204,7 @@ function judgedBy(answer, rows) {
 }
 
 others.style = `
+.sides { --left: 1fr; --right: 1.15fr; }
 .again { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center; }
 .again .which { font-size: var(--size-note); color: var(--soft); }
 .truth:empty { display: none; }
@@ -213,21 +212,34 @@ others.style = `
 @media (max-width: 600px) { .ends :is(td, th) { padding-left: 6px; } }
 `;
 
-export default live("Beam search writes on, live", (ui) => [
-  ui.use(chooser),
-  ui.use(ofModel, 0, ui.use(text, "prompt", "Your text"), ui.use(beginnings, "prompt", "prompts")),
-  ui.use(
-    ofModel,
-    1,
-    ui.use(text, "story", "Your story, up to a question"),
-    ui.use(beginnings, "story", "stories"),
-  ),
-  ui.knobs(
-    ui.slider("width", "beam width W", 1, 5, 1),
-    ui.slider("alpha", "length penalty α", 0, 1.5, 0.1),
-    ui.slider("length", "tokens to write", 1, 32, 1),
-  ),
-  ui.use(beamTree, searched),
-  ui.use(beamEnds, "text", searched),
-  ui.use(others),
-]);
+export default live(
+  "Beam search writes on, live",
+  (ui) => [
+    ui.sides(
+      ui.boxed(
+        "side",
+        ui.use(chooser),
+        ui.use(
+          ofModel,
+          0,
+          ui.use(text, "prompt", "Your text"),
+          ui.use(beginnings, "prompt", "prompts"),
+        ),
+        ui.use(
+          ofModel,
+          1,
+          ui.use(text, "story", "Your story, up to a question"),
+          ui.use(beginnings, "story", "stories"),
+        ),
+        ui.knobs(
+          ui.slider("width", "beam width W", 1, 5, 1),
+          ui.slider("alpha", "length penalty α", 0, 1.5, 0.1),
+          ui.slider("length", "tokens to write", 1, 32, 1),
+        ),
+      ),
+      ui.boxed("side", ui.use(beamEnds, "text", searched), ui.use(others), ui.explanation()),
+    ),
+    ui.use(beamTree, searched),
+  ],
+  { wide: true },
+);

@@ -155,6 +155,7 @@ class Grown(NamedTuple):
     parent: Int[Tensor, "M C"]
     token: Int[Tensor, "M C"]
     probability: Float[Tensor, "M C"]
+    token_log_prob: Float[Tensor, "M C"]
     log_prob: Float[Tensor, "M C"]
     length: Int[Tensor, "M C"]
     finished: Bool[Tensor, "M C"]

@@ -2,8 +2,11 @@ import { uniform } from "../page/chance.js";
 import { chosenAt, lastOf, memoryOf, nodeAfter, nodesOf } from "../page/reading.js";
 import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/candidates.js";
 import { action, radio, redraw } from "../ui/controls.js";
+import { asks, chance } from "../ui/explain.js";
 import { headMaps } from "../ui/heads.js";
+import { drop } from "../ui/motion.js";
 import {
+  folded,
   h,
   live,
   mark,
@@ -27,7 +30,7 @@ import {
   called,
   fillText,
   heats,
-  looksMostAt,
+  attendsMostTo,
   nuclei,
   onward,
   tops,
@@ -76,7 +79,7 @@ export async function program(run, values, spec, partly = (_make) => {}) {
         token,
         surprise: -last.logProbs[token],
         last,
-        adjusted: chosen.adjusted,
+        chosen,
       });
       ids.push(token);
       nodes.push(nodeAfter(memory, node, token));
@@ -93,13 +96,15 @@ export async function program(run, values, spec, partly = (_make) => {}) {
   const results = () => {
     const choices = written[shown];
     const at = place > 0 && place <= choices.length ? place - 1 : choices.length - 1;
-    const { last, adjusted } = choices[at];
+    const { last, chosen } = choices[at];
     const widest = Math.max(...written.map((one) => one.length));
     return {
       given: prompt,
       shown,
       at,
-      adjusted,
+      logits: last.logits,
+      processed: chosen.processed,
+      adjusted: chosen.adjusted,
       attention: last.attention,
       tokens: choices.map(({ token }) => token),
       surprise: choices.map(({ surprise }) => surprise),
@@ -119,13 +124,11 @@ export async function program(run, values, spec, partly = (_make) => {}) {
 
 // ---------------------------------------------------------------- what was written
 
-/** The text as far as it is written, and all of the choice that is looked at. */
+/** The text as far as it is written, and all of the choice that is shown. */
 const readBy = readOnce(readingOf);
 
-function readingOf(
-  { spec },
-  { given, shown, tokens, surprise, at, probabilities, adjusted, attention, texts, totals },
-) {
+function readingOf({ spec }, outputs) {
+  const { given, shown, tokens, surprise, at, attention, texts, totals } = outputs;
   const vocabulary = spec.sentences.prompt;
   const [[L, H, S], [, W]] = [attention.shape, texts.shape];
   const [T, N] = [given.data.length, tokens.data.length];
@@ -142,8 +145,9 @@ function readingOf(
     tokens: tokens.data,
     names: [...given.data, ...tokens.data].map((id) => vocabulary[id]),
     surprise: surprise.data,
-    before: probabilities.data,
-    after: adjusted.data,
+    before: outputs.probabilities.data,
+    processed: outputs.processed.data,
+    after: outputs.adjusted.data,
     looks: (head) => attention.data.subarray(head * S, (head + 1) * S),
     branch: (i) => Array.from(texts.data.subarray(i * W, (i + 1) * W)).filter((id) => id >= 0),
     totals: totals.data,
@@ -251,13 +255,7 @@ function paces(widget) {
     h("p", { class: `note pace ${kind === "true" ? "with" : "without"}`, "data-output": "" }),
   );
   let drawn = -1;
-  const element = h(
-    "div",
-    { class: "column speed" },
-    h("span", { class: "label" }, "Time for each character"),
-    ...says,
-    plot.element,
-  );
+  const element = h("div", { class: "column speed" }, ...says, plot.element);
   return {
     element,
     update() {
@@ -300,7 +298,7 @@ function paces(widget) {
 
 // ---------------------------------------------------------------- the text
 
-/** The head whose looks are shown on the text: the reader's, else the one that is offered. */
+/** The head that is shown on the text: the reader's, else the one that is offered. */
 const headOf = (widget) => widget.head ?? widget.spec.facts.head;
 
 function choose(widget, place) {
@@ -311,8 +309,8 @@ function choose(widget, place) {
 }
 
 /**
- * Prompt and text; a character that was written can be chosen, and the tints tell where a head
- * looked.
+ * Prompt and text; a character that was written can be chosen, and the tints tell what a head
+ * attends to.
  */
 function page(widget) {
   const before = h("span", { class: "given" });
@@ -367,10 +365,10 @@ function page(widget) {
       mark(line, "aria-activedescendant", `written-${at}`);
       write(
         note,
-        `Tinted: where layer ${Math.floor(head / H)}, head ${head % H} looked before ` +
-          `${called(names[T + at])} was chosen, ` +
-          `from ${called(names[S - 1])}, which had just been read. ` +
-          `${looksMostAt(names, row, S - 1)}`,
+        `Tinted: what layer ${Math.floor(head / H)}, head ${head % H} attends to when ` +
+          `${called(names[T + at])} is chosen, ` +
+          `from ${called(names[S - 1])}, the last character read. ` +
+          `${attendsMostTo(names, row, S - 1)}`,
       );
     },
   };
@@ -378,11 +376,11 @@ function page(widget) {
 
 const COLUMNS = 32; // of a head's picture: the text so far, row by row
 
-/** Where all the heads looked. */
+/** What all the heads attend to. */
 function heads(widget) {
   return headMaps({
     output: "attention",
-    label: `All heads: the text before it, ${COLUMNS} characters a row`,
+    label: `The text before it, ${COLUMNS} characters a row`,
     told: () => readBy(widget),
     chosen: () => headOf(widget),
     choose(i) {
@@ -407,9 +405,19 @@ function candidates(widget) {
   const list = candidateList("candidates: by the model, and after the knobs");
   const cut = h("p", { class: "note cut-mass" });
   const make = (place) => {
-    const click = () => take(widget, list.children[place].token);
-    const button = { type: "button", "data-input": "branches branch place", click };
-    return h("li", {}, candidateLine("button", button, { bars: 2 }));
+    const id = () => list.children[place].token;
+    const button = candidateLine(
+      "button",
+      { type: "button", "data-input": "branches branch place", click: () => take(widget, id()) },
+      { bars: 2 },
+    );
+    const rule = () => {
+      const { processed, vocabulary } = readBy(widget);
+      const what = `Probability of ${called(vocabulary[id()])} after the knobs:`;
+      return chance(what, processed, id(), list.querySelectorAll(".bar.q"));
+    };
+    asks(widget, button, rule, () => readBy(widget).after[id()]);
+    return h("li", {}, button);
   };
   return {
     element: results(
@@ -486,6 +494,7 @@ function fall(widget) {
   const arrow = h("i", { class: "u" });
   const note = h("p", { class: "note fell" });
   const make = () => h("span");
+  let fallen; // where u fell last
   return {
     element: results(
       "column",
@@ -515,6 +524,9 @@ function fall(widget) {
       });
       mark(arrow, "style", `left: ${(100 * u).toFixed(2)}%`);
       mark(arrow, "data-value", String(Math.fround(u)));
+      const again = fallen !== undefined && fallen !== u && !widget.streams;
+      fallen = u;
+      if (again) drop(arrow, strip.querySelector(".hit"));
       const [from, to] = [hit.start, hit.start + hit.share].map((number) => number.toFixed(3));
       const fell =
         `u = ${u.toFixed(4)} fell on ${called(vocabulary[hit.id])}, from ${from} to ` + `${to}`;
@@ -620,6 +632,7 @@ paces.style = `${plane.style}
 `;
 page.style = `${TEXT_STYLE}
 .page { min-height: 182px; }
+@container widget (min-width: 860px) { .page { min-height: 130px; } }
 .page:has(.own:focus-visible) { outline: 2px solid var(--accent); outline-offset: 1px; }
 .looks { min-height: 4.8em; }
 .given { color: var(--soft); cursor: default; }
@@ -632,6 +645,10 @@ heads.style = `${headMaps.style}
 `;
 candidates.style = `${candidateList.style}
 .cut-mass { min-height: 3.2em; }
+@container widget (min-width: 860px) {
+  .cut-mass { min-height: 1.6em; max-width: none; }
+  .candidate { min-height: 25px; }
+}
 .key { margin: 0; font-size: var(--size-small); color: var(--soft); }
 .key .bar { display: inline-block; width: 22px; height: 8px; vertical-align: baseline; }
 .nexts .taken button { border-color: var(--accent); }
@@ -651,6 +668,7 @@ fall.style = `
 .strip .hit { background: color-mix(in oklab, var(--ground), var(--probability) 55%);
   font-weight: 650; }
 .fell { min-height: 3.2em; }
+@container widget (min-width: 860px) { .fell { min-height: 1.6em; max-width: none; } }
 .u { position: absolute; top: 0; bottom: -2px; width: 2px; margin-left: -1px;
   background: var(--text); }
 .u::before { content: ""; position: absolute; left: -4px; border: 5px solid transparent;
@@ -692,9 +710,10 @@ export default live(
         "side",
         ui.use(candidates),
         ui.use(fall),
-        ui.use(heads),
+        ui.use(folded, "What all heads attend to", ui.use(heads)),
         ui.toggle("cached", "keep keys and values; if off, all is read again each time"),
-        ui.use(paces),
+        ui.use(folded, "Time for each character", ui.use(paces), ({ cached }) => !cached),
+        ui.explanation(),
       ),
     ),
     ui.use(tree),

@@ -1,4 +1,4 @@
-"""Chapter 14's widget: a GPT writes, every choice can be looked at, and another one taken."""
+"""Chapter 14's widget: a GPT writes, each choice can be examined, and another one taken."""
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
@@ -24,7 +24,7 @@ SEEDS = 999
 MOST_BRANCHES = 8
 MOST_KNOWN = 2000  # texts of which a reader remembers what it has read
 HEAD = (1, 0)
-"""Layer and head whose looks are shown at first: it looks at the gaps between words."""
+"""Layer and head that is shown at first: it attends to the gaps between words."""
 
 CANDIDATES = 8  # in the table that is stored
 
@@ -46,7 +46,7 @@ PROMPTS = {
 
 
 class Last(NamedTuple):
-    """What the last token read leads to, where it looked, and rows for the cache, of each token."""
+    """What the last token read leads to and attends to, and each token's rows for the cache."""
 
     logits: Float[Tensor, " V"]
     log_probs: Float[Tensor, " V"]
@@ -74,6 +74,7 @@ def read(
 
 
 class Chosen(NamedTuple):
+    processed: Float[Tensor, " V"]  # the logits that the knobs leave
     adjusted: Float[Tensor, " V"]
     token: Int[Tensor, ""]
 
@@ -87,7 +88,7 @@ def choose(
 ) -> Chosen:
     """The probabilities that the knobs leave, and the token that u draws from them."""
     z = Sampling(temperature, k, p).process(logits)
-    return Chosen(z.softmax(-1), sample(z, u))
+    return Chosen(z, z.softmax(-1), sample(z, u))
 
 
 # --- the text ------------------------------------------------------------------------------------
@@ -132,12 +133,12 @@ def shipped(dtype: torch.dtype) -> Reader:
 
 
 class Pick(NamedTuple):
-    """A token that was written, what it was chosen from, and where each head looked for it."""
+    """A token that was written, what it was chosen from, and what each head attended to."""
 
     token: int
     surprise: Tensor
     last: Last
-    adjusted: Tensor
+    chosen: Chosen
 
 
 def resolve(
@@ -164,8 +165,9 @@ class Generated(NamedTuple):
 
     ``surprise`` is $-\ln p$ of each token by the model, before the knobs, and ``totals`` its sum
     over each of the M branches, whose ``texts`` end with -1. ``probabilities`` are those that the
-    token at ``at`` was chosen from, ``adjusted`` what the knobs left of them; ``attention`` is
-    where every head looked from the token before.
+    token at ``at`` was chosen from, ``adjusted`` what the knobs left of them, and ``logits`` and
+    ``processed`` what both are the softmax of; ``attention`` is what every head attends to from the
+    token before.
     """
 
     given: Int[Tensor, " T"]
@@ -173,6 +175,8 @@ class Generated(NamedTuple):
     tokens: Int[Tensor, " N"]
     surprise: Float[Tensor, " N"]
     at: Int[Tensor, ""]
+    logits: Float[Tensor, " V"]
+    processed: Float[Tensor, " V"]
     probabilities: Float[Tensor, " V"]
     adjusted: Float[Tensor, " V"]
     attention: Float[Tensor, "L H S"]
@@ -207,7 +211,7 @@ def write(
             last = reads(text, bool(cached))
             chosen = choose(last.logits, temperature, k, p, u[n])
             token = taken.get(n, int(chosen.token))
-            choices.append(Pick(token, -last.log_probs[token], last, chosen.adjusted))
+            choices.append(Pick(token, -last.log_probs[token], last, chosen))
             text = (*text, token)
         return choices
 
@@ -223,8 +227,10 @@ def write(
         tokens=torch.tensor([c.token for c in choices]),
         surprise=torch.stack([c.surprise for c in choices]),
         at=torch.tensor(at),
+        logits=choices[at].last.logits,
+        processed=choices[at].chosen.processed,
         probabilities=choices[at].last.log_probs.exp(),
-        adjusted=choices[at].adjusted,
+        adjusted=choices[at].chosen.adjusted,
         attention=choices[at].last.attention,
         texts=torch.tensor(texts),
         totals=torch.stack([torch.stack([c.surprise for c in text]).sum() for text in written]),

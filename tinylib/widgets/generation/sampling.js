@@ -1,5 +1,5 @@
 import { uniform } from "../page/chance.js";
-import { choice, redraw } from "../ui/controls.js";
+import { action, choice, redraw } from "../ui/controls.js";
 import { knob } from "../ui/knobs.js";
 import {
   columnHeads,
@@ -12,6 +12,7 @@ import {
   stretch,
   write,
 } from "../ui/parts.js";
+import { drop } from "../ui/motion.js";
 import { fillList, visible } from "../ui/sentences.js";
 import { called, heats, nuclei, tops } from "../ui/texts.js";
 
@@ -298,6 +299,11 @@ function summary({ V, count, mass, entropy }) {
 function line(widget) {
   const pieces = h("div", { class: "pieces" });
   const pin = h("span", { class: "pin" });
+  let falls = false; // once the reader has drawn a number
+  const again = action(widget, "u", "Draw a number u", (next) => {
+    next.u = Number((0.9999 * Math.random()).toFixed(3));
+    falls = true;
+  });
   const { range, called: typed, update } = knob(widget, "u", "u", { ends: [0, 1], step: 0.001 });
   const says = h("p", { class: "note lands", role: "status" });
   const ground = h(
@@ -329,7 +335,7 @@ function line(widget) {
       { class: "block" },
       h("h3", {}, "The draw: which token does u fall on?"),
       ground,
-      h("div", { class: "typed" }, typed, h("span", { "data-output": "" }, says)),
+      h("div", { class: "typed" }, again, typed, h("span", { "data-output": "" }, says)),
     ),
     update(inputs, outputs) {
       const { u } = inputs;
@@ -356,6 +362,10 @@ function line(widget) {
         },
       );
       const { hit } = now;
+      if (falls && !widget.behind) {
+        falls = false;
+        drop(pin, pieces.querySelector(".hit"));
+      }
       if (hit)
         write(
           says,

@@ -1,5 +1,6 @@
 import { idsOf } from "../page/inputs.js";
 import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/candidates.js";
+import { asks, chance, weighed } from "../ui/explain.js";
 import { headMaps } from "../ui/heads.js";
 import { chooser, ofModel } from "../ui/models.js";
 import {
@@ -23,7 +24,7 @@ import {
   byArrows,
   called,
   fillText,
-  looksMostAt,
+  attendsMostTo,
   onward,
   tail,
 } from "../ui/texts.js";
@@ -43,7 +44,8 @@ const SEVERAL = { characters: 40, words: 12 }; // written by one press
 // ---------------------------------------------------------------- what was read
 
 /**
- * The tokens that the model read; at each of them what it expects next, and where its heads look.
+ * The tokens that the model read; at each of them what it expects next, and what its heads attend
+ * to.
  */
 const readBy = readOnce(readingOf);
 
@@ -55,7 +57,7 @@ function isCurrent({ spec, inputs }, { variant, ids, first }) {
 
 function readingOf(
   { spec },
-  { which, tokens, logits, probabilities, surprise, loss, perplexity, attention },
+  { which, tokens, logits, probabilities, surprise, loss, perplexity, attention, scores },
 ) {
   const [variant] = which.data;
   const { kind } = spec.facts.models[variant];
@@ -79,17 +81,17 @@ function readingOf(
     perplexity: perplexity.data[0],
     map: (head) => attention.data.subarray(head * N * N, (head + 1) * N * N),
     looks: (head, t) => attention.data.subarray((head * N + t) * N, (head * N + t) * N + t + 1),
+    // a page does not store them
+    scores: (head, t) => scores?.data.subarray((head * N + t) * N, (head * N + t) * N + t + 1),
   };
 }
 
-/** The token that the reader looks at: the one under the pointer, else the one that was chosen. */
+/** The token that is told of: the one under the pointer, else the one that was chosen. */
 function lookedAt(widget, { N, first }) {
   return within(widget.hovered ?? widget.query + first, [first, N - 1]);
 }
 
 const nats = (surprise) => `${surprise.toFixed(2)} nats`;
-
-// ---------------------------------------------------------------- the model and the text
 
 // ---------------------------------------------------------------- what comes next
 
@@ -118,42 +120,27 @@ const isSpecial = (token) => /^<.+>$/.test(token);
 /** The likeliest next tokens; a click writes one. */
 function candidates(widget) {
   const answer = h("p", { class: "note answer" });
-  const detail = h("p", { class: "note detail" });
   const list = candidateList("the likeliest next tokens");
-  let told; // the place of which the note tells, if it is not the first
-  const tell = (place = 0) => {
-    const { shares, logits, N, vocabulary } = readBy(widget);
-    told = place;
-    const id = list.children[place].token;
-    typeset(
-      detail,
-      `${called(vocabulary[id])}: p = ${percentOf(shares(N - 1)[id])}, logit ` +
-        `${signed(logits(N - 1)[id])}`,
-    );
+  const make = (place) => {
+    const tokenOf = () => readBy(widget).vocabulary[list.children[place].token];
+    const click = () => !isSpecial(tokenOf()) && put(widget, tokenOf(), Symbol("next"));
+    const button = candidateLine("button", { type: "button", click }, {});
+    const rule = () => {
+      const { logits, N } = readBy(widget);
+      const what = `Probability of ${called(tokenOf())} next:`;
+      const id = list.children[place].token;
+      return chance(what, logits(N - 1), id, list.querySelectorAll(".bars"));
+    };
+    asks(widget, button, rule, () => {
+      const { shares, N } = readBy(widget);
+      return shares(N - 1)[list.children[place].token];
+    });
+    return h("li", {}, button);
   };
-  const make = (place) =>
-    h(
-      "li",
-      {},
-      candidateLine(
-        "button",
-        {
-          type: "button",
-          click: () =>
-            put(widget, readBy(widget).vocabulary[list.children[place].token], Symbol("next")),
-          pointerenter: () => tell(place),
-          focus: () => tell(place),
-          pointerleave: () => tell(),
-          blur: () => tell(),
-        },
-        {},
-      ),
-    );
   const element = results(
     "column",
     h("span", { class: "label" }, "What comes next? Click one to write it"),
     list,
-    detail,
     answer,
   );
   return {
@@ -168,10 +155,10 @@ function candidates(widget) {
         const button = li.firstChild;
         const name = visible(vocabulary[id]);
         fillCandidate(button, name, [row[id]], [percentOf(row[id])], name !== vocabulary[id]);
-        button.disabled = isSpecial(vocabulary[id]);
+        // that of what cannot be written can still be asked
+        mark(button, "aria-disabled", String(isSpecial(vocabulary[id])));
         mark(button, "data-input", TEXTS[inputs.variant]);
       });
-      tell(told);
       const truth = trueAnswer(widget, inputs);
       write(
         answer,
@@ -183,8 +170,6 @@ function candidates(widget) {
     },
   };
 }
-
-const signed = (number) => number.toFixed(2).replace("-", "−");
 
 /** The answer to the question that the text ends with, if it is a story that was offered. */
 function trueAnswer({ spec: { facts } }, { story, variant }) {
@@ -295,6 +280,13 @@ function surprises(widget) {
     span.place = place;
     return span;
   };
+  /** What the surprise about the token at t comes from. */
+  const rule = (span) => () => {
+    const { shares, ids, names, first } = readBy(widget);
+    const t = span.place + first;
+    const what = `Surprise about ${called(names[t])}, −ln of its probability:`;
+    return { kind: "log", what, p: shares(t - 1)[ids[t]], lit: [{ cells: [span] }] };
+  };
   return {
     element,
     update({ variant }) {
@@ -304,8 +296,13 @@ function surprises(widget) {
       fillText(line, told, make, (span, t) => {
         const surprise = told.surprise(t);
         tint(span, Math.min(1, (surprise ?? 0) / NATS));
-        if (surprise === undefined) span.removeAttribute("data-value");
-        else mark(span, "data-value", String(surprise));
+        if (surprise === undefined) {
+          span.removeAttribute("data-value");
+          span.made = undefined;
+        } else {
+          mark(span, "data-value", String(surprise));
+          span.made ?? asks(widget, span, rule(span));
+        }
         mark(span, "aria-selected", String(t === at));
         mark(span, "aria-label", visible(told.names[t]));
         return t === at ? " at" : "";
@@ -361,28 +358,55 @@ function hover(widget, place) {
 
 // ---------------------------------------------------------------- the heads
 
-/** The head whose looks are shown on the text: the reader's, else the one that is offered. */
+/** The head that is shown on the text: the reader's, else the one that is offered. */
 function headOf(widget, { variant, L, H }) {
   return Math.min(widget.heads?.[variant] ?? widget.spec.facts.models[variant].head, L * H - 1);
 }
 
-/** The text, tinted by where one head looks from the chosen token; and in words. */
+/** The text, tinted by what one head attends to from the chosen token; and in words. */
 function gaze(widget) {
   const label = h("span", { class: "label" });
   const line = h("div", {
     class: "text gazed",
-    role: "img",
+    role: "listbox",
+    tabindex: "0",
     click: ({ target }) => {
       if (target.place !== undefined) choose(widget, target.place);
     },
+    keydown: (event) => {
+      const { first } = readBy(widget);
+      const last = lookedAt(widget, readBy(widget)) - first;
+      const to = byArrows(event, Math.min(pointed ?? last, last), last);
+      if (to === undefined) return;
+      point(to);
+      widget.ask(line.children[to]);
+    },
+    blur: () => point(undefined),
     pointerover: ({ target }) => point(target.place),
     pointerleave: () => point(undefined),
   });
   const note = h("p", { class: "note" });
   const element = results("column gaze-of", label, line, note);
   const make = (place) => {
-    const span = h("span");
+    const span = h("span", { role: "option", id: `gazed-${place}` });
     span.place = place;
+    const t = () => place + readBy(widget).first;
+    const rowOf = (name) => {
+      const told = readBy(widget);
+      return told[name](headOf(widget, told), lookedAt(widget, told));
+    };
+    /** Where the weight of this token comes from, seen from the chosen one. */
+    const rule = () => {
+      const told = readBy(widget);
+      const [at, scores] = [lookedAt(widget, told), rowOf("scores")];
+      const [one, other] = [called(told.names[at]), called(told.names[t()])];
+      const lit = [{ cells: [...line.children].slice(0, at - told.first + 1) }];
+      if (t() > at)
+        return { kind: "said", what: `${other} stands later: ${one} cannot attend to it.`, lit };
+      if (!scores) return { kind: "said", what: "The scores are computed …", lit, missing: true };
+      return weighed(`Weight that ${one} gives to ${other}:`, scores, t(), lit[0].cells);
+    };
+    asks(widget, span, rule, () => rowOf("looks")[t()] ?? 0);
     return span;
   };
   let pointed; // the token under the pointer
@@ -398,12 +422,12 @@ function gaze(widget) {
       write(
         note,
         s > at
-          ? `${called(told.names[s])} stands later: no head sees it from there.`
+          ? `${called(told.names[s])} stands later: no head attends to it from there.`
           : `${called(told.names[s])} at place ${s}: weight ${row[s].toFixed(4)}.`,
       );
       return;
     }
-    write(note, looksMostAt(told.names, row, at));
+    write(note, attendsMostTo(told.names, row, at));
   };
   return {
     element,
@@ -415,10 +439,11 @@ function gaze(widget) {
       write(
         label,
         `From ${called(told.names[at])}, layer ${Math.floor(head / told.H)}, head ` +
-          `${head % told.H} looks at`,
+          `${head % told.H} attends to`,
       );
-      mark(line, "aria-label", "your text, tinted by where the head looks; in words below");
+      mark(line, "aria-label", "your text, tinted by the weights: go through it by the arrow keys");
       fillText(line, told, make, (span, t) => {
+        mark(span, "aria-selected", String(t - told.first === pointed));
         tint(span, t > at ? 0 : Math.sqrt(row[t]));
         return t === at ? " at" : t > at ? " later" : "";
       });
@@ -431,7 +456,7 @@ function gaze(widget) {
 function heads(widget) {
   return headMaps({
     output: "attention",
-    label: "All heads: rows look, columns are looked at",
+    label: "All heads: rows attend to columns",
     told({ variant }) {
       const read = readBy(widget);
       return { ...read, waiting: read.variant !== variant };
@@ -455,7 +480,6 @@ function heads(widget) {
 }
 
 candidates.style = `${candidateList.style}
-.detail { min-height: 1.6em; padding-left: 6px; font-size: var(--size-note); }
 .answer:empty { display: none; }
 `;
 writer.style = `
@@ -498,7 +522,7 @@ export default live(
         ui.use(candidates),
         ui.use(writer),
       ),
-      ui.boxed("side", ui.use(surprises), ui.use(gaze), ui.use(heads)),
+      ui.boxed("side", ui.use(surprises), ui.use(gaze), ui.use(heads), ui.explanation()),
     ),
   ],
   { query: -1, wide: true },

@@ -1,4 +1,4 @@
-"""Chapter 12's widget: a text, how a GPT goes on with it, and where all its heads look."""
+"""Chapter 12's widget: a text, how a GPT goes on with it, and what all its heads attend to."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -27,7 +27,7 @@ MODELS = {
 """The weights to choose from: what each model is called, and what it has been trained on."""
 
 HEADS = {"gpt-shakespeare-page": (1, 0), "gpt-stories": (4, 2)}
-"""Layer and head of each model whose looks are shown at first.
+"""Layer and head of each model that is shown at first.
 
 Shakespeare's attends to the gaps between words. That of the stories attends, at the thing or person
 that is asked about, to its place or holder; chapter 12 shows that the answer does not depend on it.
@@ -110,7 +110,7 @@ def in_precision(name: str, dtype: torch.dtype) -> LanguageModel:
 
 
 class Prompted(NamedTuple):
-    r"""At each of N tokens: what comes next, and where every head looked.
+    r"""At each of N tokens: what comes next, and what every head attends to.
 
     ``surprise`` is that about each token but the first, $-\ln p$; ``loss`` is its mean, 0 if there
     is none, and ``perplexity`` $e^{loss}$.
@@ -122,16 +122,20 @@ class Prompted(NamedTuple):
     loss: Float[Tensor, ""]
     perplexity: Float[Tensor, ""]
     attention: Float[Tensor, "L H N N"]
+    scores: Float[Tensor, "L H N N"]
 
 
 def look(model: GPT, tokens: Int[Tensor, " N"]) -> Prompted:
     """The model reads a text, all of it at once."""
     with capture(model) as seen:
         logits = model(tokens[None])[0]
-    maps = [tables[0] for name, tables in seen.items() if name.endswith("attention.weights")]
+    maps = (
+        torch.cat([tables[0] for name, tables in seen.items() if name.endswith(f"attention.{of}")])
+        for of in ("weights", "scores")
+    )
     surprise = negative_log_likelihood(logits[:-1], tokens[1:])
     loss = surprise.sum() / torch.ones_like(surprise).sum().clamp(min=1)
-    return Prompted(logits, logits.softmax(-1), surprise, loss, loss.exp(), torch.cat(maps))
+    return Prompted(logits, logits.softmax(-1), surprise, loss, loss.exp(), *maps)
 
 
 class Continued(NamedTuple):
@@ -145,6 +149,7 @@ class Continued(NamedTuple):
     loss: Float[Tensor, ""]
     perplexity: Float[Tensor, ""]
     attention: Float[Tensor, "L H N N"]
+    scores: Float[Tensor, "L H N N"]
 
 
 @torch.no_grad()
@@ -176,6 +181,7 @@ class GPTWidget(LiveWidget):
     )
     steps: ClassVar[Sequence[Callable[..., Any]]] = (look,)
     weights: ClassVar[Sequence[str]] = tuple(MODELS)
+    unstored: ClassVar[Sequence[str]] = ("scores",)  # as large as the weights, which are drawn
 
     def __init__(
         self, prompt: Any = "ROMEO:\n", story: Any = None, variant: Any = 0, **more: Any

@@ -1,5 +1,6 @@
 import { uniform } from "../page/chance.js";
 import { offers, redraw } from "../ui/controls.js";
+import { asks, chance, rove, sum } from "../ui/explain.js";
 import { knob } from "../ui/knobs.js";
 import { h, live, mark, percent, stretch, whole, write } from "../ui/parts.js";
 import { plane, through } from "../ui/plot.js";
@@ -18,9 +19,11 @@ export async function program(
     facts,
     outputs,
   },
+  partly = (_make) => {},
 ) {
   const none = { dims: [L, 0, D], data: new Float32Array(0) };
-  let [token, cached_keys, cached_values, first] = [prompt, none, none, null];
+  let [token, cached_keys, cached_values] = [prompt, none, none];
+  let first; // what the first character is drawn from
   const written = [];
   for (const u of uniform(seed, Number(outputs.written))) {
     const said = await run("time_machine-go_on", {
@@ -30,14 +33,17 @@ export async function program(
       cached_keys,
       cached_values,
     });
-    first ??= said.probabilities;
+    if (!first) {
+      const { logits: next_logits, probabilities: next } = said;
+      const usual = [facts.unigram, facts.bigram[prompt.at(-1)]];
+      first = { next_logits, next, ...(await run("time_machine-compare", { p: next, usual })) };
+    }
     token = [Number(said.drawn.data[0])];
     [cached_keys, cached_values] = [said.now_keys, said.now_values];
     written.push(token[0]);
+    partly(() => ({ which: step, given: prompt, ...first, written }));
   }
-  const usual = [facts.unigram, facts.bigram[prompt.at(-1)]];
-  const { overlaps } = await run("time_machine-compare", { p: first, usual });
-  return { which: step, given: prompt, next: first, overlaps, written };
+  return { which: step, given: prompt, ...first, written };
 }
 
 /** Where snapshot i stands in a drawing: they are evenly apart, as on the slider. */
@@ -111,13 +117,9 @@ function timeSlider(widget) {
     ),
   );
   slider.called.append(play);
+  slider.element.append(h("div", { class: "stops" }, ...ticks));
   return {
-    element: h(
-      "div",
-      { class: "time" },
-      h("div", { class: "knobs" }, slider.element),
-      h("div", { class: "stops" }, ...ticks),
-    ),
+    element: h("div", { class: "time" }, slider.element),
     shows: "inputs",
     reset: stop,
     update(inputs) {
@@ -186,42 +188,50 @@ function nextCharacters(widget) {
     h("td"),
     ...kinds.slice(1).map(() => h("td", { class: "share-of" })),
   );
-  const make = () =>
-    h(
-      "tr",
-      {},
-      h("th", { scope: "row" }),
-      ...kinds.map((kind) =>
-        h(
-          "td",
-          { class: kind },
-          h("span", { class: "bar" }, h("i")),
-          h("span", { class: "share" }),
-        ),
-      ),
-    );
+  let now; // ids of the likeliest, logits of all, and probabilities of all by column
+  const barsOf = (...columns) =>
+    [...body.rows].flatMap((row) => columns.map((k) => row.cells[k + 1].firstChild));
+  const make = (i) => {
+    const cells = kinds.map((kind) => {
+      const parts = [h("span", { class: "bar" }, h("i")), h("span", { class: "share" })];
+      return h("td", { class: kind }, ...parts);
+    });
+    const rule = () => {
+      const what = `Probability of “${visible(tokens[now.ids[i]])}”:`;
+      return chance(what, now.logits, now.ids[i], barsOf(0));
+    };
+    asks(widget, cells[0], rule, () => now.columns[0][now.ids[i]]); // the others were counted
+    return h("tr", {}, h("th", { scope: "row" }), ...cells);
+  };
+  [1, 2].forEach((k) => {
+    asks(widget, shared.cells[k + 1], () => {
+      const least = Array.from(now.columns[0], (p, id) => Math.min(p, now.columns[k][id]));
+      const terms = least.sort((a, b) => b - a).map((share) => [share]);
+      const what = "In common: of each character the smaller of both probabilities, added up:";
+      return sum(what, terms, undefined, { unit: "%", lit: [{ cells: barsOf(0, k) }] });
+    });
+  });
   const caption = h("caption", {}, "The next character, of each 100");
+  const table = h(
+    "table",
+    { class: "next-table" },
+    caption,
+    h("thead", {}, h("tr", {}, ...heads)),
+    body,
+    h("tfoot", {}, shared),
+  );
+  const reach = rove(table);
   return {
-    element: h(
-      "section",
-      { class: "column", "data-output": "" },
-      h(
-        "table",
-        { class: "next-table" },
-        caption,
-        h("thead", {}, h("tr", {}, ...heads)),
-        body,
-        h("tfoot", {}, shared),
-      ),
-    ),
+    element: h("section", { class: "column", "data-output": "" }, table),
     shows: "outputs",
-    update(inputs, { which, given, next: { data: next }, overlaps }) {
+    update(inputs, { which, given, next: { data: next }, next_logits: logits, overlaps }) {
       const before = given.data.at(-1);
       write(heads[1], `the model, ${afterSteps(facts.steps[which.data[0]])}`);
       write(heads[2], "in the text, anywhere");
       write(heads[3], `in the text, after “${visible(tokens[before])}”`);
       const columns = [next, facts.unigram, facts.bigram[before]];
       const ids = topK(next, CANDIDATES);
+      now = { ids, columns, logits: logits.data };
       const most = Math.max(...columns.flatMap((column) => ids.map((id) => column[id])), 0.25);
       fillList(body, ids, make, (row, id) => {
         write(row.firstChild, visible(tokens[id]));
@@ -237,6 +247,7 @@ function nextCharacters(widget) {
         write(shared.children[k + 2], percent(share));
         mark(shared.children[k + 2], "data-value", String(share));
       });
+      reach();
     },
   };
 }
@@ -256,7 +267,7 @@ function lossCurve(widget) {
     name: "loss-plot",
     x: [0, loss.length - 1],
     y: [low, high],
-    height: 170,
+    height: 116,
     ticks: { y: whole.filter((y) => y <= high) },
     grid: { y: [] },
     paths: ["curve"],
@@ -302,18 +313,18 @@ const ABILITIES = [
   [
     "unigram",
     "how often each character comes",
-    "its probabilities in common with these frequencies; they part again as it learns better",
+    "in common with these frequencies; less again as it learns more",
   ],
   [
     "bigram",
     "which character follows which",
-    "the same with the frequencies after the character before",
+    "in common with the frequencies after the character before",
   ],
-  ["words", "words", "of the words that it writes, those that stand in the training text"],
+  ["words", "words", "of the words that it writes, those in the training text"],
   [
     "agreement",
     "thou art, I am, he is",
-    "pairs like “thou art / thou are” in which the right one is the likelier; by chance 50 %",
+    "pairs like “thou art / thou are”: how often the right one is likelier (chance: 50 %)",
   ],
 ];
 
@@ -361,11 +372,17 @@ function abilities(widget) {
 }
 
 timeSlider.style = `
-.time .knob { --number: 8.5em; }
+/* The stops stand below the track, as wide as it is. */
+.time .knob { max-width: none; grid-template: "label value" auto "track track" auto
+  "stops stops" auto "about about" auto / minmax(0, 1fr) 8.5em; }
+@container widget (min-width: 860px) {
+  .time .knob { grid-template: "label track value about" auto ". stops . ." auto
+    / auto 1fr 8.5em 68px; }
+}
 .line { display: flex; flex-wrap: wrap; gap: 4px 12px; align-items: center;
   justify-content: space-between; }
 .time b { flex: 1; }
-.stops { position: relative; height: 28px; margin: 0 8px; } /* half a thumb */
+.stops { grid-area: stops; position: relative; height: 28px; margin: 0 8px; } /* half a thumb */
 .stops button { position: absolute; transform: translateX(-50%); border: 0; padding: 0;
   font-size: var(--size-small); color: var(--soft); font-variant-numeric: tabular-nums; }
 .stops button:first-child { transform: translateX(-8px); text-align: left;
@@ -379,6 +396,7 @@ timeSlider.style = `
   .stops button:has(+ .chosen) { visibility: hidden; } }
 `;
 continuation.style = `
+.sides { --left: 1fr; --right: 1.2fr; }
 textarea.line { min-height: 62px !important; }
 .drawn { display: flex; gap: 10px; align-items: center; }
 .luck { color: var(--soft); font-size: var(--size-note); font-variant-numeric: tabular-nums; }
@@ -386,6 +404,9 @@ textarea.line { min-height: 62px !important; }
   border-radius: 8px; white-space: pre-wrap;
   overflow-wrap: anywhere; font: var(--size-text)/1.5 var(--mono);
   background: color-mix(in oklab, var(--ground), var(--line) 14%); }
+@container widget (min-width: 860px) {
+  .page-of { min-height: 10em; padding-block: 6px; font-size: var(--size-note); }
+}
 .page-of .given { color: var(--soft); }
 .page-of .own { color: var(--text); }
 `;
@@ -413,6 +434,7 @@ nextCharacters.style = `
   padding-right: 14px; }
 .next-table .shared th { white-space: normal; line-height: 1.2; text-align: left; padding-top: 5px;
   overflow: visible; }
+@container widget (min-width: 860px) { .next-table tr > :first-child { width: 112px; } }
 @media (max-width: 600px) {
   .next-table .shared th { font-size: var(--size-small); padding-right: 0; }
   .next-table tr > :first-child { width: 58px; }
@@ -424,6 +446,7 @@ nextCharacters.style = `
 `;
 lossCurve.style = `${plane.style}
 .plane:is(.loss-plot, .spark) svg { overflow: visible; }
+@container widget (min-width: 860px) { .plane.loss-plot { margin-top: 8px; } }
 .rule.level { --tone: var(--vermilion); }
 .moment { z-index: 1; }
 .moment b { position: absolute; right: 15px; top: 2px; font-size: var(--size-note);
@@ -442,15 +465,29 @@ abilities.style = `
 .plane.spark { margin: 4px 6px; }
 .spark svg { border: 0; }
 .abilities .value { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+@container widget (min-width: 860px) {
+  .abilities { gap: 8px; }
+  .abilities .what { line-height: 1.25; font-size: var(--size-note); }
+  .abilities :is(.what b, .about) { display: inline; margin-right: 4px; }
+  .abilities li { grid-template-columns: minmax(0, 2fr) minmax(90px, 1fr) 58px; }
+}
 @media (max-width: 600px) { .abilities li { grid-template-columns: minmax(0, 1fr) 58px;
   } .spark { grid-column: 1 / -1; grid-row: 2; } }
 `;
 
-export default live("A GPT learns, live", (ui) => [
-  ui.use(timeSlider),
-  ui.use(continuation),
-  ui.row(ui.use(text, "prompt", "Prompt"), ui.use(offeredPrompts)),
-  ui.use(nextCharacters),
-  ui.use(lossCurve),
-  ui.use(abilities),
-]);
+export default live(
+  "A GPT learns, live",
+  (ui) => [
+    ui.use(timeSlider),
+    ui.sides(
+      ui.boxed(
+        "side",
+        ui.use(continuation),
+        ui.column(ui.use(text, "prompt", "Prompt"), ui.use(offeredPrompts)),
+        ui.use(lossCurve),
+      ),
+      ui.boxed("side", ui.use(nextCharacters), ui.use(abilities), ui.explanation()),
+    ),
+  ],
+  { wide: true },
+);

@@ -52,8 +52,9 @@ def figures() -> dict[str, Any]:
 
 
 class Said(NamedTuple):
-    """A character drawn, the probabilities that it was drawn from, and the cache for the next."""
+    """A character drawn, what it was drawn from, and the cache for the next."""
 
+    logits: Float[Tensor, " V"]
     probabilities: Float[Tensor, " V"]
     drawn: Int[Tensor, ""]
     now_keys: Float[Tensor, "L N D"]
@@ -89,7 +90,8 @@ def said(
     logits, seen = read(token[None], tuple(KVCache(*cache) for cache in caches))
     last = logits[0, -1]
     now_keys, now_values = (torch.cat(states).float() for states in zip(*seen, strict=True))
-    return Said(last.softmax(-1).float(), sample(last, u.double()), now_keys, now_values)
+    drawn = sample(last, u.double())
+    return Said(last.float(), last.softmax(-1).float(), drawn, now_keys, now_values)
 
 
 class Shared(NamedTuple):
@@ -102,7 +104,7 @@ def compare(p: Float[Tensor, " V"], usual: Float[Tensor, "2 V"]) -> Shared:
 
 
 class Continuation(NamedTuple):
-    """Which snapshot was given what; the next character's probabilities; and what it wrote.
+    """Which snapshot was given what; the next character's logits and probabilities; what it wrote.
 
     ``overlaps`` compares the probabilities with how often each character stands in the text
     anywhere, and after the prompt's last one.
@@ -110,6 +112,7 @@ class Continuation(NamedTuple):
 
     which: Int[Tensor, ""]
     given: Int[Tensor, " T"]
+    next_logits: Float[Tensor, " V"]
     next: Float[Tensor, " V"]
     overlaps: Float[Tensor, " 2"]
     written: Int[Tensor, " 120"]
@@ -126,13 +129,15 @@ def compute(
     token, written, first = prompt, [], None
     for u in uniform(int(seed), WRITTEN):
         one = said(model.read, token, torch.tensor(u, dtype=torch.float32), *cache)
-        first = one.probabilities if first is None else first
+        first = one if first is None else first
         token, cache = one.drawn[None], torch.stack([one.now_keys, one.now_values])
         written.append(one.drawn)
     assert first is not None
     recorded = figures()
     usual = torch.tensor([recorded["unigram"], recorded["bigram"][int(prompt[-1])]])
-    return Continuation(step, prompt, first, *compare(first, usual.float()), torch.stack(written))
+    overlaps = compare(first.probabilities, usual.float()).overlaps
+    seen = first.logits, first.probabilities, overlaps
+    return Continuation(step, prompt, *seen, torch.stack(written))
 
 
 class TimeMachineWidget(LiveWidget):

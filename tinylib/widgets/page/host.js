@@ -7,7 +7,7 @@
   const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
   const RUNTIME = "the runtime (about 4 MB, once)";
   const HERE = "Computed in this page, by the chapter's PyTorch function.";
-  const LONG = 150; // ms: after such a run the next one is announced before it holds up the page
+  const LONG = 80; // ms: after such a run the next one is announced before it holds up the page
 
   /** What anywidget's views expect of a model, for a page without a kernel. */
   class Model {

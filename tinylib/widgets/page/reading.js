@@ -95,8 +95,8 @@ export async function lastOf(run, memory, spec, nodes, ids, cached) {
 export async function chosenAt(run, node, { logits }, knobs, u) {
   const drawn = JSON.stringify([knobs, u]);
   if (node.chosen?.drawn !== drawn) {
-    const { adjusted, token } = await run("generation-choose", { logits, ...knobs, u });
-    node.chosen = { drawn, adjusted, token: Number(token.data[0]) };
+    const { processed, adjusted, token } = await run("generation-choose", { logits, ...knobs, u });
+    node.chosen = { drawn, processed, adjusted, token: Number(token.data[0]) };
   }
   return node.chosen;
 }

@@ -1,5 +1,6 @@
 import { alignment, missing } from "../page/dictionary.js";
 import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/candidates.js";
+import { asks, chance, roveLines, weighed } from "../ui/explain.js";
 import { h, listed, live, results, short, write } from "../ui/parts.js";
 import { LEAST, wordMap } from "../ui/maps.js";
 import { greedy, topK } from "../page/search.js";
@@ -9,23 +10,21 @@ import { BOS, EOS } from "../page/translator.js";
 /** What torch does in a kernel, in compute() of seq2seq_attention.py. */
 export async function program(run, { source }, spec) {
   const { keys, values, state } = await run("seq2seq_attention-read", { source });
-  const weights = [];
+  const told = { likeliest: [], probabilities: [], logits: [], scores: [], weights: [] };
   const step = async (hidden, token) => {
     const written = await run("seq2seq_attention-write", { token, keys, values, hidden });
-    weights.push([...written.weights.data]);
+    for (const [name, rows] of Object.entries(told))
+      rows.push(Array.from(written[name].data, Number));
     return { logProbs: written.log_probs, state: written.state };
   };
   const steps = await greedy(step, state, BOS, EOS, spec.limits.T[1]);
   const tokens = steps.map(({ token }) => token);
-  const likeliest = steps.map(({ logProbs }) => topK(logProbs, 5));
   const english = source.map((id) => spec.sentences.source[id]);
   const french = tokens.map((id) => spec.vocabularies.target[id]);
   const from = alignment(spec.facts.dictionary, english, french);
   return {
     tokens,
-    likeliest,
-    probabilities: steps.map(({ logProbs }, t) => likeliest[t].map((id) => Math.exp(logProbs[id]))),
-    weights,
+    ...told,
     gold: from.map((places) => source.map((_, s) => Number(places.includes(s)))),
   };
 }
@@ -35,26 +34,29 @@ export async function program(run, { source }, spec) {
 const read = new WeakMap(); // outputs -> what is written there, for all parts that show it
 
 /**
- * Each French word: the weights of the English words in it, the one it looked at most, its gold.
+ * Each French word: the weights of the English words in it, the one it attends to most, its gold.
  */
 function written(widget, inputs, outputs) {
   if (!read.has(outputs)) read.set(outputs, writtenIn(widget, inputs, outputs));
   return read.get(outputs);
 }
 
-function writtenIn(widget, inputs, { tokens, weights, gold }) {
+function writtenIn(widget, inputs, { tokens, weights, scores: before, gold }) {
   const names = widget.spec.vocabularies.target;
   const english = widget.words("S", inputs);
   const {
     shape: [T, S],
   } = weights;
   const rows = Array.from({ length: T }, (_, t) => {
-    const [shares, from] = [weights, gold].map(({ data }) => data.subarray(t * S, (t + 1) * S));
+    const [shares, scores, from] = [weights, before, gold].map(({ data }) =>
+      data.subarray(t * S, (t + 1) * S),
+    );
     const [most] = topK(shares, 1);
     return {
       word: names[tokens.data[t]],
       ended: tokens.data[t] === EOS,
       shares,
+      scores,
       from,
       most,
       known: from.includes(1),
@@ -68,12 +70,16 @@ function writtenIn(widget, inputs, { tokens, weights, gold }) {
 function answers(widget, inputs, { weights }) {
   const given = widget.model.get("outputs");
   const english = widget.words("S", inputs);
-  if (given !== widget.given) [widget.given, widget.asked] = [given, english.join(" ")];
+  if (given !== widget.given) {
+    // another sentence has other rows: the one that was chosen is none of them
+    if (widget.asked !== undefined && widget.asked !== english.join(" ")) widget.row = undefined;
+    [widget.given, widget.asked] = [given, english.join(" ")];
+  }
   return widget.asked === english.join(" ") && english.length === weights.shape[1];
 }
 
 /**
- * The row that the reader looks at: the one chosen, else the first word that looked elsewhere than
+ * The row that is shown: the one chosen, else the first word that attends elsewhere than to
  * where it comes from, else the first for which the decoder went back in the English, as it has to
  * for "la voiture rouge".
  */
@@ -94,7 +100,7 @@ const phrase = (english, from) => said(english.filter((_, s) => from[s]).join(" 
 
 // ---------------------------------------------------------------- parts
 
-/** The French, how many of its words looked where they should, and what the grammar says. */
+/** The French, how many of its words attend to what they should, and what the grammar says. */
 function french(widget) {
   const line = h("p", { class: "french", lang: "fr" });
   const [ending, compared, left, verdict] = ["ending", "compared", "left", "verdict"].map((kind) =>
@@ -159,7 +165,7 @@ function leftOut({ gone, few }, english) {
   return told.join(" ");
 }
 
-/** How many words looked where they should, and where the others looked. */
+/** How many words attend to what they should, and what the others attend to. */
 function judgement(english, words) {
   const known = words.filter((word) => word.known);
   const unknown = [...new Set(words.filter((word) => !word.known).map(({ word }) => said(word)))];
@@ -179,20 +185,20 @@ function judgement(english, words) {
   const [other, others] = unknown.length ? ["other ", "others"] : ["", "words"];
   const count =
     all === 1
-      ? `The ${other || "one "}word ${right ? "looks" : "does not look"}`
+      ? `The ${other || "one "}word ${right ? "attends" : "does not attend"}`
       : right === all
-        ? `All ${all} ${other}words look`
-        : `${right || "None"} of the ${all} ${others} ${right > 1 ? "look" : "looks"}`;
+        ? `All ${all} ${other}words attend`
+        : `${right || "None"} of the ${all} ${others} ${right > 1 ? "attend" : "attends"}`;
   const they = right > 1 ? "they come" : "it comes";
   const told = astray
     .slice(0, 3)
     .map(
       ({ word, most, from }) =>
-        `${said(word)} looks at ${said(english[most])}, but comes from ${phrase(english, from)}`,
+        `${said(word)} attends to ${said(english[most])}, but comes from ${phrase(english, from)}`,
     );
   const more = astray.length > 3 ? `; and so on for ${astray.length - 3} more` : "";
   return (
-    `${claim}${count} most at a word that ${they} ` +
+    `${claim}${count} most to a word that ${they} ` +
     `from${astray.length ? `: ${told.join("; ")}${more}.` : "."}`
   );
 }
@@ -207,7 +213,6 @@ const endless = (english, words) =>
 /** The weights, a row for every French word; what a word comes from is outlined. */
 function attentionMap(widget) {
   let seen; // the rows that are shown
-  let translated; // the English that they are of
   const map = wordMap({
     label: "the weights, a row for each French word",
     output: "weights",
@@ -219,12 +224,11 @@ function attentionMap(widget) {
       widget.repaint();
       map.show(t, seen[t].most);
     },
+    made(t, s) {
+      const what = `Weight that ${said(seen[t].word)} gives to ${said(seen.english[s])}:`;
+      return weighed(what, seen[t].scores, s, map.cellsOf(t));
+    },
   });
-  const fresh = (english) => {
-    // another sentence has other rows: the one that was chosen is none of them
-    if (translated !== undefined && translated !== english) widget.row = undefined;
-    translated = english;
-  };
   return {
     element: map.element,
     reset() {
@@ -234,20 +238,30 @@ function attentionMap(widget) {
     update(inputs, outputs) {
       if (!answers(widget, inputs, outputs)) return;
       const { english, rows } = written(widget, inputs, outputs);
-      fresh(english.join(" "));
-      seen = rows;
+      seen = Object.assign(rows, { english });
       const chosen = chosenRow(widget, rows);
       map.fill({ title: "weights of the English words", across: english, rows, chosen });
     },
   };
 }
 
-/** The chosen word: where it looked, and what else it might have been. */
+/** The chosen word: what it attends to, and what else it might have been. */
 function wordsNext(widget) {
   const names = widget.spec.vocabularies.target;
   const heading = h("b", { lang: "fr" });
   const looked = h("span");
   const list = candidateList("the five likeliest words here");
+  let now; // ids, probabilities and logits of them
+  const make = (i) => {
+    const line = candidateLine("div", {}, { on: true, lang: "fr" });
+    const rule = () => {
+      const what = `Probability of ${said(names[now.ids[i]])} here:`;
+      return chance(what, now.logits, i, list.querySelectorAll(".bars"), names.length - 5);
+    };
+    asks(widget, line, rule, () => now.values[i]);
+    return h("li", {}, line);
+  };
+  const reach = roveLines(list);
   return {
     element: results(
       "column chosen",
@@ -279,13 +293,11 @@ function wordsNext(widget) {
       const [ids, values] = [outputs.likeliest, outputs.probabilities].map(({ data }) =>
         data.subarray(5 * t, 5 * t + 5),
       );
-      fillList(
-        list,
-        [...ids],
-        () => h("li", {}, candidateLine("div", {}, { on: true, lang: "fr" })),
-        ({ firstChild: line }, id, i) =>
-          fillCandidate(line, names[id], [values[i]], [percentOf(values[i])]),
+      now = { ids, values, logits: outputs.logits.data.subarray(6 * t, 6 * t + 6) };
+      fillList(list, [...ids], make, ({ firstChild: line }, id, i) =>
+        fillCandidate(line, names[id], [values[i]], [percentOf(values[i])]),
       );
+      reach();
     },
   };
 }
@@ -295,16 +307,24 @@ french.style = `
 .french ~ .note:empty { display: none; }
 `;
 attentionMap.style = `${wordMap.style}
-.row > .mapped { flex: none; }
 `;
 wordsNext.style = `${candidateList.style}
-.row > .chosen { flex: 1 1 180px; min-width: 0; max-width: 420px; gap: 8px; }
+.chosen { max-width: 420px; gap: 8px; }
 .chosen .label { margin: 0; }
 `;
 
-export default live("Translate and see where it looks, live", (ui) => [
-  ui.use(sentence, "source", "English sentence"),
-  ui.use(heldOut, "source"),
-  ui.use(french),
-  ui.row(ui.use(attentionMap), ui.use(wordsNext)),
-]);
+export default live(
+  "Translate and see what it attends to, live",
+  (ui) => [
+    ui.sides(
+      ui.boxed(
+        "side",
+        ui.column(ui.use(sentence, "source", "English sentence"), ui.use(heldOut, "source")),
+        ui.use(french),
+        ui.use(wordsNext),
+      ),
+      ui.boxed("side", ui.use(attentionMap), ui.explanation()),
+    ),
+  ],
+  { wide: true },
+);

@@ -119,7 +119,11 @@ def read(model: AttentionSeq2Seq, source: Int[Tensor, " S"]) -> Annotated:
 
 class WrittenFrom(NamedTuple):
     weights: Float[Tensor, "B S"]
+    scores: Float[Tensor, "B S"]
     log_probs: Float[Tensor, "B V"]
+    likeliest: Int[Tensor, "B 5"]
+    probabilities: Float[Tensor, "B 5"]
+    logits: Float[Tensor, "B 6"]
     state: Float[Tensor, "B L D"]
 
 
@@ -130,21 +134,38 @@ def write(
     values: Float[Tensor, "B S D"],
     hidden: Float[Tensor, "B L D"],
 ) -> WrittenFrom:
-    """The decoder looks, and is fed one word: where it looked, log-probabilities, its new state."""
+    """The decoder attends, and is fed one word: to what it attends, what comes next, its state."""
     decoder = model.decoder
     q = decoder.w_q(hidden[:, -1:])
     seen = attend(q, keys, values, score=decoder.score)
     x = torch.cat([decoder.embedding(token), seen.output[:, 0]], dim=-1)
     hidden = gru_layers(decoder.gru, x, hidden)
-    return WrittenFrom(seen.weights[:, 0], decoder.output(hidden[:, -1]).log_softmax(-1), hidden)
+    logits = decoder.output(hidden[:, -1])
+    attended = seen.weights[:, 0], seen.scores[:, 0]
+    return WrittenFrom(*attended, logits.log_softmax(-1), *likeliest_of(logits), hidden)
+
+
+def likeliest_of(logits: Float[Tensor, "T V"]) -> tuple[Tensor, Tensor, Tensor]:
+    """The likeliest tokens (T, 5), their probabilities, and the logits that these come from (T, 6).
+
+    The sixth logit stands for all other tokens: the logarithm of the sum of their powers of e.
+    """
+    best = logits.softmax(-1).topk(CANDIDATES)
+    others = logits.scatter(-1, best.indices, -torch.inf).logsumexp(-1, keepdim=True)
+    return best.indices, best.values, torch.cat([logits.gather(-1, best.indices), others], -1)
 
 
 class Looked(NamedTuple):
-    """Of each word written: its token, the likeliest ones, where it looked, where it should."""
+    """Of each word written: its token, the likeliest ones, what it attends to, and should.
+
+    ``logits`` are those of :func:`likeliest_of`, and the weights are the softmax of ``scores``.
+    """
 
     tokens: Int[Tensor, " T"]
     likeliest: Int[Tensor, "T 5"]
     probabilities: Float[Tensor, "T 5"]
+    logits: Float[Tensor, "T 6"]
+    scores: Float[Tensor, "T S"]
     weights: Float[Tensor, "T S"]
     gold: Bool[Tensor, "T S"]
 
@@ -152,9 +173,11 @@ class Looked(NamedTuple):
 def compute(source: Int[Tensor, " S"]) -> Looked:
     """Greedy search over the model's own step, with its weights recorded."""
     model, english, french = translator(NAME)
-    logits = []
+    decoder, logits, scores = model.decoder, [], []
 
     def step(state: AttentionState, token: Tensor) -> tuple[Tensor, AttentionState]:
+        q = decoder.w_q(state.hidden[:, -1:])
+        scores.append(attend(q, state.keys, state.values, score=decoder.score).scores[0])
         out, state = model.step(state, token)
         logits.append(out)
         return out, state
@@ -162,17 +185,17 @@ def compute(source: Int[Tensor, " S"]) -> Looked:
     start = model.start(source[None], torch.tensor([len(source)]))
     with capture(model) as seen:
         tokens = greedy(step, start, BOS, EOS, MOST_STEPS).tokens[0]
-    likeliest = torch.cat(logits).softmax(-1).topk(CANDIDATES)
     gold = torch.zeros(len(tokens), len(source), dtype=torch.bool)
     words = [[book.tokens[i] for i in ids] for book, ids in ((english, source), (french, tokens))]
     for row, places in zip(gold, alignment(*words), strict=True):
         row[list(places)] = True
     weights = torch.cat(seen["decoder.weights"], dim=1)[0]
-    return Looked(tokens, likeliest.indices, likeliest.values, weights, gold)
+    likeliest = likeliest_of(torch.cat(logits))
+    return Looked(tokens, *likeliest, torch.cat(scores), weights, gold)
 
 
 class Seq2SeqAttentionWidget(TranslatorWidget):
-    """An English sentence in; its French, and where each word of it looked, out."""
+    """An English sentence in; its French, and what each word of it attends to, out."""
 
     compute = staticmethod(compute)
     bench = (
@@ -198,4 +221,4 @@ class Seq2SeqAttentionWidget(TranslatorWidget):
         french = translator(NAME).target.tokens
         rows = [french[i] for i in values["tokens"].tolist()]
         columns = words_of(self.sentences()["source"], self.inputs["source"])
-        return table("weights: where each French word looked", values["weights"], rows, columns)
+        return table("weights: what each French word attends to", values["weights"], rows, columns)

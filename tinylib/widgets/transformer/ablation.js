@@ -1,5 +1,6 @@
 import { alignment, misplaced, missing, strange, surplus } from "../page/dictionary.js";
 import { radio } from "../ui/controls.js";
+import { weighed } from "../ui/explain.js";
 import { headMaps } from "../ui/heads.js";
 import { columnHeads, h, listed, live, mark, results, tint, write } from "../ui/parts.js";
 import { wordMap } from "../ui/maps.js";
@@ -12,10 +13,11 @@ import { nothingWritten } from "../page/writer.js";
 /** What torch does in a kernel, in compute() of ablation.py. */
 export async function program(run, { source, variant }, spec) {
   const { keys, values } = await run("transformer-read", { source });
-  const looks = [];
+  const [looks, scores] = [[], []];
   const step = async (seen, token) => {
     const spoken = await run("ablation-speak", { token, keys, values, ...seen });
     looks.push(...spoken.cross.data);
+    scores.push(...spoken.scores.data);
     return {
       logProbs: spoken.log_probs,
       state: { cached_keys: spoken.now_keys, cached_values: spoken.now_values },
@@ -38,6 +40,7 @@ export async function program(run, { source, variant }, spec) {
     tokens,
     probabilities: steps.map(({ logProbs, token }) => Math.exp(logProbs[token])),
     cross: { dims: [tokens.length, L, H, source.length], data: looks },
+    scores: { dims: [tokens.length, L, H, source.length], data: scores },
     gold: alignment(dictionary, english, french).map((places) =>
       source.map((_, s) => places.includes(s)),
     ),
@@ -90,15 +93,15 @@ function common(words, others) {
 const reported = new WeakMap(); // outputs -> what they say, for all parts that show it
 
 /**
- * The sentence that was read, the French words, what is wrong with them, and where each head
- * looked.
+ * The sentence that was read, the French words, what is wrong with them, and what each head
+ * attends to.
  */
 function report(widget, outputs) {
   if (!reported.has(outputs)) reported.set(outputs, reportOf(widget, outputs));
   return reported.get(outputs);
 }
 
-function reportOf(widget, { which, read, tokens, probabilities, cross, gold, wrong }) {
+function reportOf(widget, { which, read, tokens, probabilities, cross, scores, gold, wrong }) {
   const { spec } = widget;
   const english = Array.from(read.data, (id) => spec.sentences.source[id]);
   const [S, [, L, H]] = [english.length, cross.shape];
@@ -109,6 +112,7 @@ function reportOf(widget, { which, read, tokens, probabilities, cross, gold, wro
     wrong: wrong.data[t] === 1,
     from: gold.data.subarray(t * S, (t + 1) * S),
     looks: (head) => cross.data.subarray((t * L * H + head) * S, (t * L * H + head + 1) * S),
+    scores: (head) => scores.data.subarray((t * L * H + head) * S, (t * L * H + head + 1) * S),
   }));
   const said = words.filter(({ end }) => !end);
   const truth = translation(widget, english.join(" "))?.split(" ");
@@ -180,7 +184,7 @@ function modelTable(widget) {
   const caption = h(
     "caption",
     {},
-    "Which model translates? Beside each: held-out sentences it has right, in %",
+    "Which model translates? And how many held-out sentences has it right, in %?",
   );
   const rows = models.map(({ name, exact, percent }, i) => {
     const button = radio(widget, "variant", i);
@@ -391,11 +395,11 @@ function judgementOf(widget, { english, said, ended, truth, kept, right, faults,
   );
 }
 
-// ---------------------------------------------------------------- where the heads look
+// ---------------------------------------------------------------- what the heads attend to
 
 /**
- * The words that the dictionary knows the origin of, and those for which this head looks there
- * most.
+ * The words that the dictionary knows the origin of, and those for which this head attends most
+ * to it.
  */
 function aim(words, head) {
   const known = words.filter(({ from }) => from.includes(1));
@@ -413,7 +417,7 @@ function largeHead(widget, variant) {
 }
 
 /**
- * All maps of the decoder's attention to the English, small; the one chosen is shown large below.
+ * All maps of the decoder's attention to the English, small; the one chosen is shown large.
  */
 function smallMaps(widget) {
   const {
@@ -421,7 +425,7 @@ function smallMaps(widget) {
     H: [H],
   } = widget.spec.limits;
   return headMaps({
-    label: "Where each head looked in the English, for each French word",
+    label: "What each head attends to in the English",
     told({ variant }, outputs) {
       const told = report(widget, outputs);
       return { ...told, L, H, waiting: told.variant !== variant };
@@ -459,10 +463,16 @@ smallMaps.style = headMaps.style;
 /** The map of one head: a row for each French word, its weights, and where it comes from. */
 function largeMap(widget) {
   const note = h("p", { class: "note aimed" });
+  let now; // what is told, and of which head
   const map = wordMap({
     label: "the weights of one head",
     lang: "fr",
-    key: "the English that a word comes from, by the dictionary",
+    key: "where a word comes from, by the dictionary",
+    made(t, s) {
+      const { words, english, chosen } = now;
+      const what = `Weight that ${quoteOf(words[t].word)} gives to ${quoteOf(english[s])}:`;
+      return weighed(what, words[t].scores(chosen), s, map.cellsOf(t));
+    },
   });
   const element = results("column", map.element, note);
   return {
@@ -471,6 +481,7 @@ function largeMap(widget) {
       const told = report(widget, outputs);
       element.classList.toggle("waiting", told.variant !== variant);
       const chosen = largeHead(widget, told.variant);
+      now = { ...told, chosen };
       const H = widget.spec.limits.H[0];
       map.fill({
         title: `Layer ${Math.floor(chosen / H)}, head ${chosen % H}: its weights`,
@@ -483,21 +494,30 @@ function largeMap(widget) {
 }
 largeMap.style = wordMap.style;
 
-/** How many words this head looks for where they come from; and whether it is the model's best. */
+/** For how many words this head attends to where they come from; and whether it is the best one. */
 function aimOf(widget, { words, variant }, chosen) {
   const { hit, known } = aim(words, chosen);
   const { models } = widget.spec.facts;
   const { layer, head } = models[variant].head;
   const best = layer * widget.spec.limits.H[0] + head === chosen;
   const of = known
-    ? `For ${hit} of the ${counted(known, "word")} whose origin is known it looks most at that.`
+    ? `For ${hit} of the ${counted(known, "word")} whose origin is known it attends most to it.`
     : "The dictionary knows of none of these words where it comes from.";
-  const most = " On the validation sentences no head of this model did so more often.";
+  const most = " No head of this model did better on the validation sentences.";
   return best && known ? of + most : of;
 }
 
 modelTable.style = `
-.sides { --left: 1fr; --right: 1.05fr; }
+.sides { --left: 1fr; --right: 1fr; }
+@container widget (min-width: 860px) {
+  .models thead th { width: 70px; padding-inline: 4px; }
+  .models td { padding-inline: 4px; }
+  .models label { min-height: 27px; }
+  .models label span { white-space: nowrap; }
+  .models .here { white-space: normal; line-height: 1.1; }
+  .side .layers { --map: 50px; gap: 3px 6px; }
+  .side { gap: 8px; }
+}
 .models { width: 100%; max-width: 620px; font-size: var(--size-note); }
 .models caption { white-space: normal; }
 .models thead th { font-size: var(--size-small); line-height: 1.25; text-align: right;
@@ -557,7 +577,7 @@ export default live(
         ui.column(ui.use(modelTable), ui.use(construction)),
         ui.use(frenchOf),
       ),
-      ui.boxed("side", ui.use(smallMaps), ui.use(largeMap)),
+      ui.boxed("side", ui.use(smallMaps), ui.use(largeMap), ui.explanation()),
     ),
   ],
   { wide: true },

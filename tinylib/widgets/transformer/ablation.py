@@ -61,6 +61,7 @@ class Spoken(NamedTuple):
     now_keys: Float[Tensor, "B L N D"]
     now_values: Float[Tensor, "B L N D"]
     cross: Float[Tensor, "B L H S"]
+    scores: Float[Tensor, "B L H S"]
 
 
 def speak(
@@ -71,18 +72,23 @@ def speak(
     cached_keys: Float[Tensor, "B L P D"],
     cached_values: Float[Tensor, "B L P D"],
 ) -> Spoken:
-    """The decoder is fed one word: the next one's log-probabilities, its cache, where it looked."""
+    """The decoder is fed one word: the next one's log-probabilities, its cache, its attention."""
     state = state_of(keys, values, cached_keys, cached_values)
     with capture(model.decoder) as seen:
         logits, state = model.decoder(token[:, None], state)
-    looks = [seen[f"blocks.{i}.cross.weights"][0][:, :, 0] for i in range(len(state.caches))]
-    return Spoken(logits[:, 0].log_softmax(-1), *of_layers(state.caches), torch.stack(looks, 1))
+    layers = range(len(state.caches))
+    looks = [
+        torch.stack([seen[f"blocks.{i}.cross.{of}"][0][:, :, 0] for i in layers], 1)
+        for of in ("weights", "scores")
+    ]
+    return Spoken(logits[:, 0].log_softmax(-1), *of_layers(state.caches), *looks)
 
 
 class Ablated(NamedTuple):
-    """Which model read what; and of each word that it wrote: token, probability, looks, judgement.
+    """Which model read what; of each word that it wrote: token, probability, attention, judgement.
 
-    ``cross`` is where every head looked, ``gold`` where the word comes from by the dictionary;
+    ``cross`` is the weights of every head, which are the softmax of ``scores``, and ``gold`` where
+    the word comes from by the dictionary;
     ``wrong`` are the words that the grammar would not say (:func:`wrong_words`).
     """
 
@@ -91,6 +97,7 @@ class Ablated(NamedTuple):
     tokens: Int[Tensor, " T"]
     probabilities: Float[Tensor, " T"]
     cross: Float[Tensor, "T L H S"]
+    scores: Float[Tensor, "T L H S"]
     gold: Bool[Tensor, "T S"]
     wrong: Bool[Tensor, " T"]
 
@@ -109,14 +116,16 @@ def compute(source: Int[Tensor, " S"], variant: Int[Tensor, ""]) -> Ablated:
     with capture(model.decoder) as seen:
         tokens = greedy(step, start, BOS, EOS, MOST_STEPS).tokens[0]
     layers = range(len(model.decoder.blocks))
-    looks = [torch.cat(seen[f"blocks.{i}.cross.weights"])[:, :, 0] for i in layers]
+    cross, scores = (
+        torch.stack([torch.cat(seen[f"blocks.{i}.cross.{of}"])[:, :, 0] for i in layers], 1)
+        for of in ("weights", "scores")
+    )
     words = [[book.tokens[i] for i in ids] for book, ids in ((english, source), (french, tokens))]
     gold = torch.zeros(len(tokens), len(source), dtype=torch.bool)
     for row, places in zip(gold, alignment(*words), strict=True):
         row[list(places)] = True
     wrong = torch.tensor(wrong_words(*words))
-    cross = torch.stack(looks, 1)
-    return Ablated(variant, source, tokens, torch.cat(shares), cross, gold, wrong)
+    return Ablated(variant, source, tokens, torch.cat(shares), cross, scores, gold, wrong)
 
 
 def wrong_words(english: Sequence[str], french: Sequence[str]) -> list[bool]:
@@ -161,7 +170,7 @@ def percent(share: float) -> str:
 
 
 class AblationWidget(LiveWidget):
-    """An English sentence and the number of a model in; its French, and where its heads looked."""
+    """An English sentence and the number of a model in; its French, and its heads' weights."""
 
     compute = staticmethod(compute)
     bench = (

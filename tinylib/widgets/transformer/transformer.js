@@ -1,6 +1,7 @@
 import { idsOf, knows, tokenise, unspaced, wordsOf } from "../page/inputs.js";
 import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/candidates.js";
 import { action, choice } from "../ui/controls.js";
+import { asks, chance, logs, perLength, rove, weighed } from "../ui/explain.js";
 import { headMaps } from "../ui/heads.js";
 import {
   columnHeads,
@@ -23,7 +24,7 @@ import { nothingWritten, writer } from "../page/writer.js";
 
 /** What torch does in a kernel, in compute() of transformer.py. */
 export async function program(run, { source, start, width, alpha }, spec) {
-  const { keys, values, encoder } = await run("transformer-read", { source });
+  const { keys, values, ...read } = await run("transformer-read", { source });
   const english = { keys, values };
   const step = writer(run, english);
   let [state, fed] = [nothingWritten(spec), BOS];
@@ -43,7 +44,7 @@ export async function program(run, { source, start, width, alpha }, spec) {
   return {
     english: source,
     tokens,
-    encoder,
+    ...read,
     ...(await run("transformer-look", { tokens, ...english })),
     beams: found.map((one) => [...start, ...one.tokens]),
     log_probs: found.map(({ logProb }) => logProb),
@@ -140,7 +141,7 @@ const translated = new WeakMap(); // outputs -> what they tell, for all parts th
 
 /**
  * What the outputs say, or null if they are not the answer to these inputs: the words on either
- * side, those that the decoder had `before` it at each step, and what is chosen to be looked at.
+ * side, those that the decoder had `before` it at each step, and what is chosen to be shown.
  */
 function answer(widget, inputs, outputs) {
   const { spec } = widget;
@@ -186,14 +187,14 @@ function answer(widget, inputs, outputs) {
   };
 }
 
-/** The word to look at first: a long one is one with a meaning of its own. */
+/** The word to show first: a long one is one with a meaning of its own. */
 const longest = ({ french, ended }) =>
   french
     .slice(0, ended ? -1 : undefined)
     .reduce((best, word, t) => (word.length > french[best].length ? t : best), 0);
 
 /**
- * The head to look at first, as { layer, head }: the one whose looks are most of all at one word.
+ * The head to show first, as { layer, head }: the one whose weights lie most of all on one word.
  */
 function sharpest({ shape: [L, H, T, S], data }) {
   const sharpness = Array.from({ length: L * H }, (_, i) => {
@@ -210,13 +211,13 @@ function sharpest({ shape: [L, H, T, S], data }) {
   return { layer: Math.floor(best / H), head: best % H };
 }
 
-/** The weights of one head: rows are those who look. */
+/** The weights of one head, or their scores: rows are the words that attend. */
 function weightsOf({ shape: [, H, T, S], data }, { layer, head }) {
   const first = (layer * H + head) * T * S;
   return Array.from({ length: T }, (_, t) => data.subarray(first + t * S, first + (t + 1) * S));
 }
 
-/** Look at this word, or this head, or this kind of attention. */
+/** Show this word, or this head, or this kind of attention. */
 function choose(widget, what) {
   const { at, kind, head } = what;
   if (kind !== undefined) widget.kind = kind;
@@ -301,8 +302,19 @@ french.style = `
 function rivals(widget) {
   const body = h("tbody");
   const verdict = h("p", { class: "note" });
-  const line = () =>
-    h("tr", {}, h("th", { scope: "row", lang: isOwn(widget) ? "" : "fr" }), h("td"), h("td"));
+  let now = []; // of each sentence: { text, logProb, score, length, alpha, tokens }
+  const line = (w) => {
+    const [logProb, score] = [h("td"), h("td")];
+    // of the others it is not known which words they had to outdo
+    if (w === 0)
+      asks(widget, logProb, () => logs(`log p of ${said(now[0].text)}:`, now[0].tokens, [logProb]));
+    asks(widget, score, () => {
+      const { text, logProb: log, length, alpha } = now[w];
+      const what = `Score of ${said(text)}, its log p divided by length to the power α:`;
+      return perLength(what, log, length, alpha, [logProb]);
+    });
+    return h("tr", {}, h("th", { scope: "row", lang: isOwn(widget) ? "" : "fr" }), logProb, score);
+  };
   const element = h(
     "details",
     { class: "rivals", "data-output": "", open: true },
@@ -314,6 +326,7 @@ function rivals(widget) {
     ),
     verdict,
   );
+  const reach = rove(body.parentElement);
   return {
     element,
     shows: "outputs",
@@ -336,19 +349,34 @@ function rivals(widget) {
           [...ids].filter((id) => id !== EOS).map((id) => names[id]),
         );
       element.hidden = W === 1;
-      const rows = Array.from({ length: W }, (_, w) => [
-        text(data.subarray(w * N, (w + 1) * N)),
-        short(log_probs.data[w]),
-        short(scores.data[w]),
-      ]);
-      fillList(body, rows, line, (tr, cells) =>
-        cells.forEach((cell, i) => write(tr.children[i], cell)),
-      );
+      const begun = inputs.start.length;
+      const own = [...outputs.probability.data].slice(begun);
+      const tokens = own.map((probability) => ({ probability, logP: Math.log(probability) }));
+      now = Array.from({ length: W }, (_, w) => {
+        const ids = data.subarray(w * N, (w + 1) * N);
+        const free = ids.slice(begun);
+        return {
+          text: text(ids),
+          logProb: log_probs.data[w],
+          score: scores.data[w],
+          length: free.indexOf(EOS) + 1 || free.length,
+          alpha: inputs.alpha,
+          tokens,
+        };
+      });
+      fillList(body, now, line, (tr, { text: sentence, logProb, score }) => {
+        write(tr.children[0], sentence);
+        [logProb, score].forEach((number, i) => {
+          write(tr.children[i + 1], short(number));
+          mark(tr.children[i + 1], "data-value", String(number));
+        });
+      });
+      reach();
       const greedily = text(single.data);
       const than = [log_probs, greedy_log_prob].map(({ data: [first] }) => short(first));
       write(
         verdict,
-        greedily === rows[0][0]
+        greedily === now[0].text
           ? "Greedy search says the same as the best of them."
           : `Greedy search says: ${greedily} Its log p is ${than[1]}, that of the best ${than[0]}.`,
       );
@@ -370,7 +398,7 @@ rivals.style = `
 // ---------------------------------------------------------------- word by word
 
 /**
- * The kind of attention in which the words of that side look: the one that is shown, if it is one.
+ * The kind of attention in which the words of that side attend: the one shown, if it is one.
  */
 const kindOf = ({ kind = "cross" }, side) =>
   KINDS[kind].from === side ? kind : Object.keys(KINDS).find((name) => KINDS[name].from === side);
@@ -409,7 +437,7 @@ function line(widget, side, lang, label) {
 }
 
 /**
- * Both sentences, word by word: the chosen word, what it looks at, and the steps there and back.
+ * Both sentences, word by word: the chosen word, what it attends to, and the steps there and back.
  */
 function stage(widget) {
   const [from, to] = languages(widget);
@@ -501,9 +529,12 @@ function captionOf({ kind, at, english, french, to, head: { layer, head } }, sha
         ? "Ending the sentence"
         : `Writing ${said(french[at.french])}`;
   const where = to[best] === "the start" ? to[best] : said(to[best]);
-  return `${whose}, head ${head} of layer ${layer} looks most at ${where}, ${short(shares[best])}.`;
+  const most = `${where}, ${short(shares[best])}`;
+  return `${whose}, head ${head} of layer ${layer} attends most to ${most}.`;
 }
 stage.style = `
+.sides { --left: 300px; --right: 1fr; }
+@container widget (min-width: 860px) { .side { --label: 9.2em; --number: 52px; } }
 .stage { gap: 6px; }
 .chips { display: flex; flex-wrap: wrap; gap: 6px; }
 .chips > div { position: relative; border: 1px solid var(--line); border-radius: 8px;
@@ -544,16 +575,17 @@ function candidates(widget) {
     });
   };
   const lang = isOwn(widget) ? "" : "fr";
-  const item = (i) =>
-    h(
-      "li",
-      {},
-      candidateLine(
-        "button",
-        { type: "button", "data-input": "start", click: () => take(i) },
-        { on: true, lang },
-      ),
-    );
+  const item = (i) => {
+    const click = () => now.free(i) && take(i);
+    const attributes = { type: "button", "data-input": "start", click };
+    const button = candidateLine("button", attributes, { on: true, lang });
+    const rule = () => {
+      const what = `Probability of ${said(named(now.likeliest[i], names))} here:`;
+      return chance(what, now.logits, i, list.querySelectorAll(".bars"), names.length - 5);
+    };
+    asks(widget, button, rule, () => now.shares[i]);
+    return h("li", {}, button);
+  };
   return {
     element: results("column choices", heading, list, own),
     shows: "outputs",
@@ -561,16 +593,18 @@ function candidates(widget) {
       const told = answer(widget, inputs, outputs);
       if (!told) return;
       const t = told.at.french;
-      const row = ({ data }) => [...data.subarray(5 * t, 5 * t + 5)];
+      const row = ({ data }, size = 5) => [...data.subarray(size * t, size * (t + 1))];
       const [likeliest, shares] = [row(outputs.likeliest), row(outputs.probabilities)];
-      now = { ...told, likeliest };
+      const free = (i) =>
+        likeliest[i] !== EOS && likeliest[i] !== told.ids[t] && t < widget.spec.limits.P[1];
+      now = { ...told, likeliest, shares, free, logits: row(outputs.logits, 6) };
       const join = isOwn(widget) ? joinedPlainly : joined;
       const before = (t > 3 ? "… " : "") + join(told.french.slice(Math.max(0, t - 3), t));
       write(heading, t ? `After ${said(before)}, what next?` : "How does it begin?");
       fillList(list, likeliest, item, ({ firstChild: button }, id, i) => {
         fillCandidate(button, named(id, names), [shares[i]], [percentOf(shares[i])]);
         mark(button, "aria-current", String(id === told.ids[t]));
-        button.disabled = id === EOS || id === told.ids[t] || t > widget.spec.limits.P[1] - 1;
+        mark(button, "aria-disabled", String(!free(i))); // its probability can still be asked
       });
       const p = outputs.probability.data[t];
       write(
@@ -592,71 +626,70 @@ candidates.style = `${candidateList.style}
 .soft { font-size: var(--size-note); }
 `;
 
-// ---------------------------------------------------------------- where the heads look
+// ---------------------------------------------------------------- what the heads attend to
 
-/** Which kind of attention; then every head of every layer as a small map, to choose one. */
-function atlas(widget) {
-  const {
-    L: [L],
-    H: [H],
-  } = widget.spec.limits;
-  const kinds = Object.keys(KINDS);
+/** Which kind of attention. */
+function kinds(widget) {
+  const names = Object.keys(KINDS);
   const tabs = choice(
     widget,
     "kind",
     "which attention",
-    kinds.map((kind) => KINDS[kind].ends.map((end) => languages(widget)[end]).join(" → ")),
+    names.map((kind) => KINDS[kind].ends.map((end) => languages(widget)[end]).join(" → ")),
     {
-      read: () => kinds.indexOf(widget.kind ?? "cross"),
-      choose: (i) => choose(widget, { kind: kinds[i] }),
+      read: () => names.indexOf(widget.kind ?? "cross"),
+      choose: (i) => choose(widget, { kind: names[i] }),
     },
   );
   const about = h("p", { class: "note soft" });
-  const part = headMaps({
-    label: "Where every head looks",
-    more: [tabs.element, about],
-    told: (inputs, outputs) => {
-      const now = answer(widget, inputs, outputs);
-      return now && { ...now, L, H, output: now.kind, looks: outputs[now.kind] };
-    },
-    chosen: ({ head: { layer, head } }) => layer * H + head,
-    choose: (i) => choose(widget, { head: { layer: Math.floor(i / H), head: i % H } }),
-    draw({ canvas, markRow, fresh }, { kind, looks, row, to }, i) {
-      const rows = weightsOf(looks, { layer: Math.floor(i / H), head: i % H });
-      if (fresh(widget.model.get("outputs"), kind)) {
-        paint(
-          canvas,
-          rows.flatMap((shares) => [...shares]),
-          to.length,
-          { ink: "weight" },
-        );
-      }
-      mark(canvas, "aria-hidden", "true"); // the radio says what there is to be seen
-      markRow(row, rows.length, to.length);
-      const [most] = topK(rows[row], 1);
-      return `looks most at ${to[most]}, ${short(rows[row][most])}`;
-    },
-  });
   return {
-    element: part.element,
+    element: h("div", { class: "column", "data-output": "" }, tabs.element, about),
     shows: "outputs",
     update(inputs, outputs) {
       const now = answer(widget, inputs, outputs);
       if (!now) return;
       tabs.update(inputs);
-      write(
-        about,
-        `The ${KINDS[now.kind].about}: ${L * H} heads. A row is a word that looks, a column ` +
-          `one that is looked at.`,
-      );
-      part.update(inputs, outputs);
+      write(about, `The ${KINDS[now.kind].about}: each row is a word, with what it attends to.`);
     },
   };
 }
-atlas.style = `${headMaps.style}
-.row > .heads { flex: 1 1 400px; min-width: 0; }
-.heads { gap: 6px; }
-`;
+
+/** Every head of every layer as a small map, to choose one. */
+function heads(widget) {
+  const {
+    L: [L],
+    H: [H],
+  } = widget.spec.limits;
+  return {
+    shows: "outputs",
+    ...headMaps({
+      label: `All ${L * H} heads`,
+      told: (inputs, outputs) => {
+        const now = answer(widget, inputs, outputs);
+        return now && { ...now, L, H, output: now.kind, looks: outputs[now.kind] };
+      },
+      chosen: ({ head: { layer, head } }) => layer * H + head,
+      choose: (i) => choose(widget, { head: { layer: Math.floor(i / H), head: i % H } }),
+      draw({ canvas, markRow, fresh }, { looks, row, to }, i) {
+        const rows = weightsOf(looks, { layer: Math.floor(i / H), head: i % H });
+        if (fresh(looks)) {
+          paint(
+            canvas,
+            rows.flatMap((shares) => [...shares]),
+            to.length,
+            { ink: "weight" },
+          );
+        }
+        mark(canvas, "aria-hidden", "true"); // the radio says what there is to be seen
+        markRow(row, rows.length, to.length);
+        const [most] = topK(rows[row], 1);
+        return `attends most to ${to[most]}, ${short(rows[row][most])}`;
+      },
+    }),
+  };
+}
+kinds.style = ".column > .choice > .kind > .of { display: none; } .soft { max-width: none; }";
+heads.style = headMaps.style;
 
 /** The chosen head large, with words on both axes; a row is chosen by its word. */
 function chart(widget) {
@@ -665,6 +698,18 @@ function chart(widget) {
     label: "the weights of the chosen head",
     pick(i) {
       if (now.row !== i) choose(widget, { at: { [KINDS[now.kind].from]: i } });
+    },
+    made(t, s) {
+      const { kind, from, to, head } = now;
+      const scores = weightsOf(widget.readOutputs()[`${kind}_scores`], head)[t];
+      if (scores[s] === -Infinity) {
+        const what =
+          `${said(to[s])} is written only after ${said(from[t])}: the causal mask makes its ` +
+          "score −∞, so that its weight is 0.";
+        return { kind: "said", what, lit: [{ cells: map.cellsOf(t) }] };
+      }
+      const what = `Weight that ${said(from[t])} gives to ${said(to[s])}:`;
+      return weighed(what, scores, s, map.cellsOf(t));
     },
   });
   return {
@@ -718,7 +763,13 @@ export default live(
         ui.use(rivals),
         ui.use(candidates),
       ),
-      ui.boxed("side", ui.use(stage), ui.use(atlas), ui.use(chart)),
+      ui.boxed(
+        "side",
+        ui.use(stage),
+        ui.use(kinds),
+        ui.boxed("atlas", ui.use(heads), ui.use(chart)),
+        ui.explanation(),
+      ),
     ),
   ],
   { wide: true },

@@ -1,4 +1,4 @@
-"""Chapter 10's translator: English as it is typed, French by a Transformer, and where it looks."""
+"""Chapter 10's translator: English as it is typed, its French, and what all heads attend to."""
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
@@ -19,13 +19,12 @@ from tinylib.lab.models.translation import Translator, load_translator
 from tinylib.transformer import Transformer, TransformerState
 from tinylib.widgets import Limits, table
 from tinylib.widgets.decoding.decoding import MOST_ALPHA, MOST_WIDTH, consider
-from tinylib.widgets.seq2seq_attention.seq2seq_attention import held_out
+from tinylib.widgets.seq2seq_attention.seq2seq_attention import held_out, likeliest_of
 from tinylib.widgets.translator import TranslatorWidget
 
 NAME = "fra-eng-transformer"
 MOST_WORDS = 20  # of the English, punctuation among them
 MOST_STEPS = 32  # of the French, <eos> among them
-CANDIDATES = 5
 
 HELD_OUT = {
     "short": """
@@ -86,11 +85,12 @@ Thomas a un ami dont la mère est vétérinaire.
 
 
 class Encoded(NamedTuple):
-    """The English as each layer of the decoder meets it; and where the encoder's words looked."""
+    """The English as each layer of the decoder meets it; and what its words attend to."""
 
     keys: Float[Tensor, "1 L S D"]
     values: Float[Tensor, "1 L S D"]
     encoder: Float[Tensor, "L H S S"]
+    encoder_scores: Float[Tensor, "L H S S"]
 
 
 def read(model: Transformer, source: Int[Tensor, " S"]) -> Encoded:
@@ -98,7 +98,7 @@ def read(model: Transformer, source: Int[Tensor, " S"]) -> Encoded:
     with capture(model.encoder) as seen:
         memory = model.encoder(source[None], source.new_full((1,), source.shape[0]))
     _, sources, _ = model.decoder.init_state(memory)
-    return Encoded(*of_layers(sources), maps(seen, "attention"))
+    return Encoded(*of_layers(sources), *maps(seen, "attention"))
 
 
 class NextWord(NamedTuple):
@@ -126,13 +126,16 @@ def write(
 
 
 class Mapped(NamedTuple):
-    """Of each word: the likeliest ones there, its own probability, and where every head looked."""
+    """Of each word: the likeliest ones there, its own probability, and what its heads attend to."""
 
     likeliest: Int[Tensor, "T 5"]
     probabilities: Float[Tensor, "T 5"]
+    logits: Float[Tensor, "T 6"]  # those of likeliest_of()
     probability: Float[Tensor, " T"]
     decoder: Float[Tensor, "L H T T"]
+    decoder_scores: Float[Tensor, "L H T T"]
     cross: Float[Tensor, "L H T S"]
+    cross_scores: Float[Tensor, "L H T S"]
 
 
 def look(
@@ -146,10 +149,9 @@ def look(
     nothing = keys[:, :, :0]
     with capture(model.decoder) as seen:
         logits, _ = model.decoder(fed[None], state_of(keys, values, nothing, nothing))
-    shares = logits[0].softmax(-1)
-    best, own = shares.topk(CANDIDATES), shares.gather(-1, tokens[:, None])
-    maps_of = maps(seen, "attention"), maps(seen, "cross")
-    return Mapped(best.indices, best.values, own[:, 0], *maps_of)
+    own = logits[0].softmax(-1).gather(-1, tokens[:, None])[:, 0]
+    tables = *maps(seen, "attention"), *maps(seen, "cross")
+    return Mapped(*likeliest_of(logits[0]), own, *tables)
 
 
 def state_of(
@@ -170,9 +172,13 @@ def of_layers(kept: Sequence[KVCache]) -> tuple[Tensor, Tensor]:
     return torch.stack(keys, 1), torch.stack(values, 1)
 
 
-def maps(seen: Mapping[str, list[Tensor]], kind: str) -> Float[Tensor, "L H T S"]:
-    """The recorded weights of one sentence, of all layers' attentions of that kind."""
-    return torch.cat([tables[0] for name, tables in seen.items() if f".{kind}.weights" in name])
+def maps(seen: Mapping[str, list[Tensor]], kind: str) -> tuple[Tensor, ...]:
+    """The recorded weights of one sentence (L, H, T, S), and scores, of that kind of attention."""
+
+    def recorded(what: str) -> Tensor:
+        return torch.cat([tables[0] for name, tables in seen.items() if f".{kind}.{what}" in name])
+
+    return tuple(map(recorded, ("weights", "scores")))
 
 
 # --- the translation ---------------------------------------------------------------------------
@@ -181,18 +187,23 @@ def maps(seen: Mapping[str, list[Tensor]], kind: str) -> Float[Tensor, "L H T S"
 class Translated(NamedTuple):
     """The best sentence with all that :class:`Mapped` tells of it, and those that it outdid.
 
-    ``beams`` are the W sentences that the search ends with, best first; ``greedy`` is what greedy
-    search says. Their log-probabilities count the words after ``start``.
+    Each table of weights is the softmax of the scores beside it. ``beams`` are the W sentences that
+    the search ends with, best first; ``greedy`` is what greedy search says. Their log-probabilities
+    count the words after ``start``.
     """
 
     english: Int[Tensor, " S"]  # the page shows no answer under another sentence
     tokens: Int[Tensor, " T"]
     likeliest: Int[Tensor, "T 5"]
     probabilities: Float[Tensor, "T 5"]
+    logits: Float[Tensor, "T 6"]
     probability: Float[Tensor, " T"]
     encoder: Float[Tensor, "L H S S"]
+    encoder_scores: Float[Tensor, "L H S S"]
     decoder: Float[Tensor, "L H T T"]
+    decoder_scores: Float[Tensor, "L H T T"]
     cross: Float[Tensor, "L H T S"]
+    cross_scores: Float[Tensor, "L H T S"]
     beams: Int[Tensor, "W N"]
     log_probs: Float[Tensor, " W"]
     scores: Float[Tensor, " W"]
@@ -219,12 +230,13 @@ def translate(
     single = greedy(model.step, state, fed, EOS, room)
     beams = torch.cat([start.expand(int(width), -1), found.tokens[0]], -1)
     tokens = beams[0, : len(start) + found.lengths[0, 0]]
-    keys, values, encoder = read(model, source)
-    looked = look(model, tokens, keys, values)
+    encoded = read(model, source)
+    looked = look(model, tokens, encoded.keys, encoded.values)
     return Translated(
         english=source,
         tokens=tokens,
-        encoder=encoder,
+        encoder=encoded.encoder,
+        encoder_scores=encoded.encoder_scores,
         **looked._asdict(),
         beams=beams,
         log_probs=found.log_probs[0],
@@ -235,7 +247,7 @@ def translate(
 
 
 class TransformerWidget(TranslatorWidget):
-    """An English sentence in; its French, all that was said for it, and where each head looked.
+    """An English sentence in; its French, all that was said for it, and what its heads attend to.
 
     ``start`` are the ids of French words that the sentence is to begin with.
     """

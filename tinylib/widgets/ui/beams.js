@@ -12,10 +12,15 @@ import {
   svgPart,
   write,
 } from "./parts.js";
+import { asks, logs, perLength, rove } from "./explain.js";
+import { animate, isCalm } from "./motion.js";
 import { fillList } from "./sentences.js";
 
 export const PRUNED = 3; // as in decoding.py
-const FIELDS = ["parent", "token", "probability", "log_prob", "length", "finished", "score"];
+const FIELDS = [
+  ...["parent", "token", "probability", "token_log_prob"],
+  ...["log_prob", "length", "finished", "score"],
+];
 
 /** The candidates that beam() of search.js gives at each step, as a widget's outputs. */
 export function candidatesOf(steps) {
@@ -47,6 +52,7 @@ export function grow({ width }, outputs, names, eos) {
           kept: c < width,
           ended: parent?.token === eos, // before this step
           probability: at("probability", c),
+          logP: at("token_log_prob", c),
           logProb: at("log_prob", c),
           length: at("length", c),
           score: at("score", c),
@@ -94,19 +100,20 @@ export function endsOf(steps, { width }, outputs, said, eos) {
   };
 }
 
-/** Which of the texts the reader looks at. */
+/** Which of the texts is shown. */
 export const rowOf = (widget, rows) => Math.min(widget.row ?? 0, rows.length - 1);
 
 // Both parts below ask `searched(widget, inputs, outputs)` what was found, null while that is on
 // its way:
 // { steps; greedily: the path of greedy search through them, as far as they go; source: what was
-//   searched from; root: its last token; token, text: what they are called; rows: the texts to
-//   choose from, best first: { path, text, by: how it was found, logProb, length, score };
-//   verdict: what is to be said of them }.
+//   searched from; said: what tokens say, as a text; root: its last token; token, text: what they
+//   are called; rows: the texts to choose from, best first: { path, text, by: how it was found,
+//   logProb, length, score }; verdict: what is to be said of them }.
 
 // ---------------------------------------------------------------- the tree
 
-const [GAP, HEIGHT, PITCH, HEAD, ROOT] = [22, 42, 50, 22, 52]; // pixels
+const [GAP, HEIGHT, PITCH, HEAD, ROOT] = [22, 42, 45, 18, 52]; // pixels
+const [MOVE, PACE] = [420, 1100]; // ms: the way of a box, and from step to step
 
 /** Where a candidate's box stands, and the line that leads to it. */
 function layout(width, alpha) {
@@ -117,7 +124,9 @@ function layout(width, alpha) {
     const [x, y, from] = [left(t), top(c) + HEIGHT / 2, top(parent?.c ?? 0) + HEIGHT / 2];
     return `M${x - GAP} ${from}C${x - GAP / 2} ${from} ${x - GAP / 2} ${y} ${x} ${y}`;
   };
-  return { wide, left, top, lines: (nodes) => nodes.map(line).join("") };
+  const place = ({ t, c }) => `translate(${left(t)}px, ${top(c)}px)`;
+  const origin = ({ parent }) => (parent ? place(parent) : `translate(0, ${HEAD}px)`);
+  return { wide, left, top, place, origin, lines: (nodes) => nodes.map(line).join("") };
 }
 
 /** The first step at which the beam's best sentence and greedy search differ, or -1. */
@@ -156,6 +165,69 @@ function sideways(label, content) {
   return { element, edges, show };
 }
 
+/**
+ * Step through the search: `grown` of `count()` steps are shown, or all of them if it is undefined,
+ * and `show(from, to)` shows another number.
+ */
+function stepper(widget, count, show) {
+  let timer = 0;
+  const now = () => widget.grown ?? count();
+  const go = (to) => {
+    const from = now();
+    widget.grown = to >= count() ? undefined : Math.max(1, to);
+    show(from, now());
+    follow();
+  };
+  const stop = () => {
+    clearInterval(timer);
+    timer = 0;
+    write(play, "Watch it grow");
+  };
+  const button = (sign, label, click) =>
+    h("button", { type: "button", "aria-label": label, title: label, click }, sign);
+  const by = (change) => () => {
+    stop();
+    go(now() + change);
+  };
+  const [back, next] = [button("◀", "one step back", by(-1)), button("▶", "one step on", by(1))];
+  const play = h("button", {
+    type: "button",
+    class: "play",
+    click: () => {
+      if (timer) {
+        stop();
+        return;
+      }
+      if (now() === count()) go(1);
+      write(play, "Pause");
+      timer = setInterval(() => {
+        if (play.isConnected) go(now() + 1);
+        if (now() === count()) stop();
+      }, PACE);
+    },
+  });
+  play.hidden = isCalm();
+  const place = h("span", { class: "place", role: "status" });
+  const follow = () => {
+    [back.disabled, next.disabled] = [now() <= 1, now() >= count()];
+    write(place, widget.grown ? `step ${now()} of ${count()}` : `all ${count()} steps`);
+  };
+  stop();
+  return {
+    element: h("div", { class: "growing" }, play, back, next, place),
+    follow,
+    /** Show all of it. */
+    reset() {
+      stop();
+      widget.grown = undefined;
+    },
+  };
+}
+
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+
+const FADES = [1, 0].map((opacity) => ({ opacity, visibility: "visible" }));
+
 /** Every step of the search as a column of boxes, the kept above the pruned. */
 export function beamTree(widget, searched) {
   const paths = Object.fromEntries(
@@ -172,7 +244,7 @@ export function beamTree(widget, searched) {
     root,
     columns,
   );
-  const legend = h("p", { class: "note", "data-output": "" });
+  const legend = h("p", { class: "note legend", "data-output": "" });
   const view = sideways(
     "the steps of beam search, from left to right; it scrolls sideways",
     canvas,
@@ -185,20 +257,87 @@ export function beamTree(widget, searched) {
       h("span", { class: "step", "aria-hidden": "true" }, String(t + 1)),
       h("ol"),
     );
-  const box = () =>
-    h("li", {}, h("b"), h("span"), h("span"), h("span"), h("span", { class: "unseen" }));
+  const boxOf = ({ t, c }) => columns.children[t].lastChild.children[c];
+  /** log p of all that was said up to a box. */
+  const made = (t, c) => {
+    const path = pathTo(now.steps[t][c]).filter(({ ended }) => !ended);
+    const says = now.said(path.map(({ token }) => token));
+    return logs(`log p of “${says}”:`, path, path.map(boxOf));
+  };
+  const box = (t) => (c) => {
+    const parts = [h("b"), h("span"), h("span"), h("span"), h("span", { class: "unseen" })];
+    const item = h("li", { tabindex: t || c ? "-1" : "0" }, ...parts);
+    item.place = [t, c];
+    asks(widget, item, () => made(t, c));
+    return item;
+  };
+  columns.addEventListener("keydown", (event) => {
+    const { place: [t, c] = [], parentElement } = event.target;
+    const [by, down] = ARROWS[event.key] ?? [];
+    if (!parentElement || t === undefined || by === undefined) return;
+    event.preventDefault(); // the box around it would scroll
+    columns.children[t + by]?.lastChild.children[c + down]?.focus();
+  });
+  columns.addEventListener("focusin", ({ target }) => {
+    for (const old of columns.querySelectorAll("[tabindex='0']")) old.tabIndex = -1;
+    target.tabIndex = 0;
+  });
+  let now; // what is shown: all that was found, and `layout`
+  let drawn; // the outputs that it is made of
+  /** Which boxes are seen while it grows: what was pruned before the last step is gone. */
+  const draw = () => {
+    const { steps, greedily, path, lines } = now;
+    const count = widget.grown ?? steps.length;
+    const grows = count < steps.length;
+    const seen = ({ t, kept }) => t < count && (kept || !grows || t === count - 1);
+    steps.forEach((candidates, t) => {
+      columns.children[t].classList.toggle("later", t >= count);
+      for (const node of candidates) boxOf(node).classList.toggle("gone", t < count && !seen(node));
+    });
+    const all = steps.flat().filter(seen);
+    mark(paths.kept, "d", lines(all.filter(({ kept }) => kept)));
+    mark(paths.pruned, "d", lines(all.filter(({ kept }) => !kept)));
+    mark(paths.shown, "d", lines(path.filter(seen)));
+    mark(paths.greedy, "d", lines(greedily.filter(seen)));
+  };
+  const growth = stepper(
+    widget,
+    () => now?.steps.length ?? 1,
+    (from, to) => {
+      draw();
+      const { steps, place, origin, left } = now;
+      const time = { duration: MOVE };
+      if (to !== from + 1) return;
+      for (const node of steps[to - 1]) {
+        const way = [
+          { transform: origin(node), opacity: 0 },
+          { transform: place(node), opacity: 1 },
+        ];
+        animate(boxOf(node), way, time);
+      }
+      const pruned = (steps[to - 2] ?? []).filter(({ kept }) => !kept);
+      const fades = widget.grown === undefined ? [] : pruned;
+      for (const node of fades) animate(boxOf(node), FADES, time);
+      view.show(left(Math.max(0, to - 2)), left(to));
+    },
+  );
 
   return {
-    element: h("div", { class: "column" }, view.element, legend),
+    element: h("div", { class: "column" }, growth.element, view.element, legend),
     shows: "outputs",
+    reset: growth.reset,
     update(inputs, outputs) {
       const found = searched(widget, inputs, outputs);
       if (!found) return;
+      if (drawn !== outputs) growth.reset();
+      drawn = outputs;
       const { width, alpha } = inputs;
       const { steps, greedily, rows, source } = found;
       const { path } = rows[rowOf(widget, rows)];
       write(root, found.root);
-      const { wide, left, top, lines } = layout(width, alpha);
+      const placed = layout(width, alpha);
+      const { wide, left, top } = placed;
+      now = { ...found, ...placed, path };
       mark(
         canvas,
         "style",
@@ -207,7 +346,7 @@ export function beamTree(widget, searched) {
       mark(border, "style", `top: ${top(width) - 13}px`);
       fillList(columns, steps, column, (li, candidates, t) => {
         mark(li.firstChild, "style", `left: ${left(t)}px`);
-        fillList(li.lastChild, candidates, box, (item, node, c) => {
+        fillList(li.lastChild, candidates, box(t), (item, node) => {
           const { probability, logProb, score, kept, ended, parent } = node;
           const [name, p, log, by, unseen] = item.children;
           write(name, ended ? "ended" : node.word);
@@ -219,8 +358,7 @@ export function beamTree(widget, searched) {
           mark(
             item,
             "style",
-            `--tl-heat: ${ended ? 0 : probability.toFixed(3)}; ` +
-              `transform: translate(${left(t)}px, ${top(c)}px)`,
+            `--tl-heat: ${ended ? 0 : probability.toFixed(3)}; transform: ${placed.place(node)}`,
           );
           mark(
             item,
@@ -230,17 +368,16 @@ export function beamTree(widget, searched) {
               ended && "ended",
               path.includes(node) && "shown",
               greedily.includes(node) && "greedy",
+              item.classList.contains("source") && "source",
+              item.classList.contains("asked") && "asked",
             ]
               .filter(Boolean)
               .join(" "),
           );
         });
       });
-      const all = steps.flat();
-      mark(paths.kept, "d", lines(all.filter(({ kept }) => kept)));
-      mark(paths.pruned, "d", lines(all.filter(({ kept }) => !kept)));
-      mark(paths.shown, "d", lines(path));
-      mark(paths.greedy, "d", lines(greedily));
+      draw();
+      growth.follow();
       const fork = forkOf(found);
       if (source !== before.source) view.show(0, 0);
       if (fork >= 0 && (source !== before.source || fork !== before.fork || wide !== before.wide)) {
@@ -255,7 +392,7 @@ export function beamTree(widget, searched) {
             ? `, and the score by which ${found.text}s compete: log p divided by length to the ` +
               `power ${alpha}. `
             : `, by which ${found.text}s compete. `) +
-          `Blue: the ${found.text} chosen below. Orange, dotted: greedy search.`,
+          `Blue: the ${found.text} chosen in the table. Orange, dotted: greedy search.`,
       );
     },
   };
@@ -272,6 +409,21 @@ export function beamEnds(widget, text, searched) {
     body,
   );
   const verdict = h("p", { class: "note" });
+  const reach = rove(table);
+  let now; // what was found, and α
+  const rule = (i, cell) => () => {
+    const { path, text: said, logProb, length } = now.rows[i];
+    const own = path.filter(({ ended }) => !ended);
+    return cell.cellIndex === 2
+      ? logs(`log p of “${said}”:`, own, [...cell.parentElement.cells].slice(1, 2))
+      : perLength(
+          `Score of “${said}”, its log p divided by length to the power α:`,
+          logProb,
+          length,
+          now.alpha,
+          [cell.parentElement.cells[2]],
+        );
+  };
   const line = (i) =>
     h(
       "tr",
@@ -301,6 +453,7 @@ export function beamEnds(widget, text, searched) {
       const found = searched(widget, inputs, outputs);
       if (!found) return;
       const { rows, verdict: says } = found;
+      now = { rows, alpha: inputs.alpha };
       const row = rowOf(widget, rows);
       fillList(body, rows, line, (tr, { text: said, by, logProb, length, score }, i) => {
         const [pick, sentence, ...numbers] = tr.children;
@@ -311,7 +464,17 @@ export function beamEnds(widget, text, searched) {
           write(numbers[k], number),
         );
         mark(tr, "data-value", String(logProb));
+        for (const [cell, number] of [
+          [numbers[0], logProb],
+          [numbers[2], score],
+        ]) {
+          // of texts found in another way not every step is known
+          mark(cell, "data-value", String(number));
+          if (!by) asks(widget, cell, rule(i, cell));
+          else [cell.made] = [undefined, cell.removeAttribute("tabindex")];
+        }
       });
+      reach();
       table.classList.toggle("plain", inputs.alpha === 0); // then the score is log p
       write(verdict, says);
     },
@@ -327,7 +490,7 @@ beamTree.style = `
 .sideways::after { inset: 0 0 0 auto;
   background: linear-gradient(to left, var(--ground), transparent); }
 .sideways.before::before, .sideways.after::after { opacity: 1; }
-.tree { padding: 6px 8px 8px; outline-offset: -2px; }
+.tree { padding: 3px 8px 5px; outline-offset: -2px; }
 @supports selector(:has(*)) { /* else the fading edges would lie over the ring */
   .sideways:has(.tree:focus-visible) { outline: 2px solid var(--accent); outline-offset: 1px; }
   .tree:focus-visible { outline: none; }
@@ -341,6 +504,13 @@ path.kept { stroke: color-mix(in oklab, var(--line), var(--text) 35%); }
 path.shown { stroke: var(--accent); stroke-width: 3.5; }
 path.greedy { stroke: var(--vermilion); stroke-width: 3.5; stroke-dasharray: 0.1 7;
   stroke-linecap: round; }
+.growing { display: flex; flex-wrap: wrap; gap: 4px 6px; align-items: center; }
+.growing .play { min-width: 118px; }
+.growing .play[hidden] { display: none; }
+.growing .place { color: var(--soft); font-size: var(--size-note); margin-left: 4px;
+  font-variant-numeric: tabular-nums; }
+.legend { max-width: none; }
+.columns .later, .columns .gone { visibility: hidden; }
 .columns, .columns ol { list-style: none; margin: 0; padding: 0; }
 .step { position: absolute; top: 0; width: var(--wide); text-align: center;
   font-size: var(--size-small);
@@ -350,7 +520,7 @@ path.greedy { stroke: var(--vermilion); stroke-width: 3.5; stroke-dasharray: 0.1
   flex-wrap: wrap; align-content: center; gap: 0 4px; justify-content: space-between;
   line-height: 1.3; font-size: var(--size-note); contain: strict;
   ${shaded("probability")} }
-.root { margin: 0; top: 22px; width: 52px; color: var(--soft); font-size: var(--size-small); }
+.root { margin: 0; top: 18px; width: 52px; color: var(--soft); font-size: var(--size-small); }
 .canvas li b { flex: 0 0 100%; font-weight: 600; overflow: hidden; text-overflow: ellipsis;
   white-space: nowrap; }
 .canvas li span { font-size: var(--size-small); }
@@ -369,7 +539,7 @@ path.greedy { stroke: var(--vermilion); stroke-width: 3.5; stroke-dasharray: 0.1
 `;
 beamEnds.style = `
 .ends { font-size: var(--size-note); min-width: min(100%, 480px); }
-.ends td, .ends th { padding: 3px 0 3px 8px; text-align: right; }
+.ends td, .ends th { padding: 2px 0 2px 8px; text-align: right; }
 .ends tr :first-child { padding-left: 0; width: 32px; }
 .ends td:first-child { line-height: 0; }
 .ends thead th { font-size: var(--size-small); }

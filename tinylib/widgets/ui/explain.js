@@ -324,7 +324,7 @@ export function explanation(widget) {
     line.classList.toggle("idle", !said);
     line.replaceChildren(...(said ? spelledOut(line.explained) : [INVITATION]));
     // It grows and never shrinks: what stands below may be about to be pressed.
-    if (said) line.style.minHeight = `${line.offsetHeight}px`;
+    if (said) line.style.minHeight = `${line.getBoundingClientRect().height}px`;
   };
   const cellOf = (event) => event.composedPath().find((element) => element.made);
   const inFocus = () => {

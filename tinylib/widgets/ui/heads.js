@@ -80,7 +80,7 @@ export function headMaps({ label, output = "", told: read, chosen, choose, draw,
   };
 }
 headMaps.style = `${pixelMap.style}
-.layers { display: grid; gap: 6px; max-width: calc(48px + 118px * var(--heads, 4)); }
+.layers { display: grid; gap: 6px; max-width: calc(48px + var(--map, 118px) * var(--heads, 4)); }
 .layer { display: grid; grid-template-columns: 48px repeat(var(--heads), minmax(0, 1fr)); gap: 6px;
   align-items: center; font-size: var(--size-note); color: var(--soft); }
 .heading { text-align: center; }
@@ -90,12 +90,21 @@ headMaps.style = `${pixelMap.style}
 .small input { position: absolute; inset: 0; width: 100%; height: 100%; margin: 0; opacity: 0;
   cursor: pointer; z-index: 1; }
 .small .pixel-map { border-radius: 4px; overflow: hidden; }
-.small .count { display: block; text-align: right; font-variant-numeric: tabular-nums; }
+.small .count { display: block; text-align: right; font-variant-numeric: tabular-nums;
+  white-space: nowrap; }
 .small .count:empty { display: none; }
 .small:hover .pixel-map { border-color: var(--accent); }
 .small.chosen { color: var(--text); font-weight: 600; }
 .small.chosen .pixel-map { border-color: var(--accent); box-shadow: 0 0 0 1.5px var(--accent); }
 .small:has(:focus-visible) .pixel-map { outline: 2px solid var(--accent); outline-offset: 3px; }
+/* In two columns the maps are small, and the one that is chosen stands beside them. */
+.atlas { display: grid; gap: 12px 18px; min-width: 0; }
+.atlas > * { min-width: 0; }
+@container widget (min-width: 860px) {
+  .side .layers { --map: 56px; }
+  .atlas { grid-template-columns: auto minmax(0, 1fr); align-items: start; }
+  .atlas .layers { --map: 44px; }
+}
 @media (max-width: 600px) {
   .layer { grid-template-columns: repeat(var(--heads), minmax(0, 1fr)); gap: 4px 6px; }
   .layer-name { grid-column: 1 / -1; }

@@ -1,5 +1,6 @@
 // One head's weights as a table, with words on both axes.
 
+import { asks, rove } from "./explain.js";
 import { h, many, mark, results, scroller, shaded, short, tint, write } from "./parts.js";
 import { topK } from "../page/search.js";
 import { fillList } from "./sentences.js";
@@ -8,9 +9,17 @@ export const LEAST = 0.005; // what is less reads 0.00, and is left out
 
 /**
  * The weights of words on words; it scrolls sideways, and is called `label`. `pick(t)` chooses a
- * row by its word, if one can be chosen; `key` says what is outlined, if anything is.
+ * row by its word, if one can be chosen; `key` says what is outlined, if anything is. `made(t, s)`
+ * says where an entry comes from, as rules of explain.js do; then the view has `ui.explanation()`.
  */
-export function wordMap({ label, output = "", lang = "", key = "", pick = undefined }) {
+export function wordMap({
+  label,
+  output = "",
+  lang = "",
+  key = "",
+  pick = undefined,
+  made = null,
+}) {
   const [head, body, caption] = [h("tr", {}, h("td")), h("tbody"), h("caption")];
   const parts = [caption, h("thead", {}, head), body];
   const table = h("table", { class: "heat weight word-map", "data-output": output }, ...parts);
@@ -25,9 +34,11 @@ export function wordMap({ label, output = "", lang = "", key = "", pick = undefi
       h("span", { lang }),
     );
     const cells = many(columns, () => h("td", {}, h("span")));
+    if (made) cells.forEach((cell, s) => asks(null, cell, () => made(t, s)));
     return h("tr", {}, h("th", { scope: "row" }, name), ...cells);
   };
   let columns = 0;
+  const reach = made ? rove(table) : () => {};
   return {
     element: results("column mapped", scroller(box, table), keyLine),
     /**
@@ -66,7 +77,10 @@ export function wordMap({ label, output = "", lang = "", key = "", pick = undefi
           tint(cell, value);
         });
       });
+      reach();
     },
+    /** The entries of a row, to be lit. */
+    cellsOf: (t) => [...(body.rows[t]?.cells ?? [])].slice(1),
     /** Bring an entry into sight. */
     show(t, s) {
       body.rows[t].children[1 + s].scrollIntoView({ block: "nearest", inline: "nearest" });
@@ -101,6 +115,10 @@ wordMap.style = `
   align-items: center; }
 .key[hidden] { display: none; }
 .key .gold { position: static; width: 18px; height: 16px; flex: none; }
+@container widget (min-width: 860px) { /* so that all of it is seen at once */
+  .word-map td span { height: 24px; line-height: 24px; }
+  .word-map tbody th > :is(button, div) { height: 24px; min-height: 24px; }
+}
 @media (max-width: 600px) {
   .word-map td { font-size: var(--size-small); }
   .word-map td span { width: 26px; }

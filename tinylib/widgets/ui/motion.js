@@ -3,6 +3,24 @@
 
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
+/** Animate the element, if the reader wants motion; its own style is where it ends. */
+export const animate = (element, frames, how) =>
+  calm.matches ? undefined : element.animate(frames, { easing: "ease-out", ...how });
+
+/** Whether the reader wants no motion. */
+export const isCalm = () => calm.matches;
+
+/** Something falls from above onto where it stands, and there what it hits lights up. */
+export function drop(falling, hit, height = 34) {
+  const fall = [
+    { transform: `translateY(${-height}px)`, opacity: 0 },
+    { transform: `translateY(${-height}px)`, opacity: 1, offset: 0.15 },
+    { transform: "none", opacity: 1 },
+  ];
+  animate(falling, fall, { duration: 420, easing: "cubic-bezier(.55, 0, 1, .6)" });
+  if (hit) animate(hit, [{ opacity: 0.35 }, { opacity: 1 }], { duration: 480, delay: 400 });
+}
+
 /** Where each of the elements stands, by its key. */
 const spotsOf = (keyed) =>
   new Map([...keyed].map(([key, element]) => [key, element.getBoundingClientRect()]));

@@ -54,7 +54,7 @@ export function live(title, build, { query = 0, wide = false } = {}) {
 
 const WAITING = "Still waiting for the new numbers. Is the kernel running?";
 const COMPUTING = "Computing…";
-const PROMPT = 150; // ms: an answer that comes within them is shown without any sign of work
+const PROMPT = 80; // ms: an answer that comes within them is shown without any sign of work
 
 /**
  * What shows results has an attribute data-output, and is greyed while it is out of date. If it
@@ -96,20 +96,23 @@ class Widget {
     return this.model.get("asked") ?? 0;
   }
 
-  /** The outputs as { shape, data: Float32Array }; they may still be of the inputs before. */
+  /**
+   * The outputs as { shape, data: Float32Array }; they may still be of the inputs before. They are
+   * the same object until others come.
+   */
   readOutputs() {
-    return Object.fromEntries(
-      Object.entries(this.model.get("outputs")).map(([name, out]) => {
-        const { buffer, byteOffset, byteLength } = out.data;
-        return [
-          name,
-          {
-            shape: out.shape,
-            data: new Float32Array(buffer.slice(byteOffset, byteOffset + byteLength)),
-          },
-        ];
-      }),
-    );
+    const came = this.model.get("outputs");
+    if (this.came !== came) {
+      this.read = Object.fromEntries(
+        Object.entries(came).map(([name, { shape, data }]) => {
+          const { buffer, byteOffset, byteLength } = data;
+          const own = buffer.slice(byteOffset, byteOffset + byteLength);
+          return [name, { shape, data: new Float32Array(own) }];
+        }),
+      );
+      this.came = came;
+    }
+    return this.read;
   }
 
   mount(title, build) {
@@ -532,6 +535,22 @@ function partsFor(widget) {
     },
   };
 }
+
+/** What is secondary, folded under a line that says what it is, until it `matters`. */
+export function folded(_widget, title, part, matters = (_inputs) => false) {
+  const element = h("details", { class: "folded" }, h("summary", {}, title), part.element);
+  return {
+    element,
+    shows: "inputs",
+    update(inputs) {
+      if (matters(inputs)) /** @type {HTMLDetailsElement} */ (element).open = true;
+    },
+  };
+}
+folded.style = `
+.folded summary { cursor: pointer; font-size: var(--size-note); font-weight: 600; min-height: 26px;
+  width: max-content; max-width: 100%; }
+`;
 
 /**
  * The words: choose, rename, add, remove. A click or a tap chooses a word, so that no keyboard

@@ -21,7 +21,7 @@ export function fillList(list, entries, make, fill) {
 function typing(widget, name, box, wrong, also, typed = () => {}, plain = (text) => text) {
   let kept; // the sentence that the box stands for, whatever else is half typed in it
   const tell = (what) => {
-    write(wrong, what && `${what} The results below, greyed, are still those of before.`);
+    write(wrong, what && `${what} The results, greyed, are still those of before.`);
     mark(box, "aria-invalid", String(Boolean(what)));
     widget.setAside(box, Boolean(what));
   };
@@ -238,6 +238,7 @@ textarea.line { width: 100%; min-height: 84px; max-height: 320px; resize: vertic
   font-size: var(--size-touch); line-height: 1.5;
   color: var(--text); background: transparent; border: 1px solid var(--line); border-radius: 5px;
     padding: 6px 10px; field-sizing: content; }
+@container widget (min-width: 860px) { textarea.line { min-height: 62px; } }
 .unknown-words:empty { display: none; }
 .known { font-size: var(--size-note); color: var(--soft); }
 .known summary { cursor: pointer; min-height: 24px; width: max-content; max-width: 100%; }

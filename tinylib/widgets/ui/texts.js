@@ -137,6 +137,7 @@ export const TEXT_STYLE = `
 .text { white-space: pre-wrap; overflow-wrap: anywhere; font-size: var(--size-text);
   line-height: 28px;
   border: 1px solid var(--line); border-radius: 6px; padding: 5px 8px; cursor: pointer; }
+@container widget (min-width: 860px) { .text { max-height: 150px; overflow-y: auto; } }
 .t { padding: 3px 0;
   ${shaded("weight")} }
 .t.whole { display: inline-block; line-height: 22px; padding: 0 3px; margin-right: 4px;
@@ -148,10 +149,10 @@ export const TEXT_STYLE = `
 
 const LOOKS = 5; // of a head, told in words
 
-/** Where a head looks most from the token at `at`: names, how far back, and weights. */
-export function looksMostAt(names, row, at) {
+/** What a head attends to most from the token at `at`: names, how far back, and weights. */
+export function attendsMostTo(names, row, at) {
   const where = (t) =>
     `${called(names[t])}${t === at ? " itself" : ` ${at - t} back`}: ${short(row[t])}`;
   const best = topK(row, LOOKS).filter((t) => row[t] >= 0.005);
-  return `It looks most at ${best.map(where).join(", ")}.`;
+  return `It attends most to ${best.map(where).join(", ")}.`;
 }
