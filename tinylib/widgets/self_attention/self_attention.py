@@ -104,7 +104,10 @@ def trained() -> tuple[dict[str, list[float]], dict[str, list[list[float]]]]:
 
 def examples() -> dict[str, Example]:
     """By their names: two with numbers chosen by hand, and one whose numbers were trained."""
-    by_hand = "The matrices are the identity: queries, keys and values are the embeddings."
+    by_hand = (
+        "The matrices are the identity, which leaves every vector as it is: queries, keys and "
+        "values equal the embeddings."
+    )
     known, matrices = trained()
     return {
         "bank": example("the river bank", by_hand, "the river bank", "bank", BANK),

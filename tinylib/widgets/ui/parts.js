@@ -936,6 +936,7 @@ function mixture(widget, weights, result, of = "") {
       line.replaceChildren(
         h("b", {}, `“${words[widget.query]}” becomes `),
         terms.join(" + "),
+        row(shares).some((share) => share > 0 && share < 0.005) ? " + …" : "",
         ` = (${row(mixed).map(short).join(", ")})`,
       );
     },
