@@ -134,8 +134,8 @@ function examples(widget) {
     reset() {
       now = -1;
     },
-    update(inputs, outputs) {
-      picks.update(inputs, outputs);
+    update(inputs) {
+      picks.update(inputs);
       write(about, list[now]?.about ?? "");
     },
   };

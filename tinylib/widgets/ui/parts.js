@@ -723,7 +723,10 @@ function wordEditor(widget, weights, follow, lexicon = () => ({ key: "", known: 
           li.classList.toggle("query", i === widget.query);
         }
       });
-      write(caption, weights ? `How much “${words[widget.query]}” attends to each word:` : "Words:");
+      write(
+        caption,
+        weights ? `How much “${words[widget.query]}” attends to each word:` : "Words:",
+      );
     },
   };
 }
