@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from tinylib.lab import look
+from tinylib.lab.brief import brief
 from tinylib.lab.look import HookPoint, capture, raises, show, source
 from tinylib.self_attention import SelfAttention, self_attention
 
@@ -138,7 +139,7 @@ def test_objects_without_source_are_refused(obj: object):
 
 
 def test_a_brief_source_is_what_computes() -> None:
-    text = source(self_attention, SelfAttention, brief=True).text
+    text = brief(self_attention, SelfAttention).text
     assert "return attend(x @ w_q, x @ w_k, x @ w_v, mask, score)" in text
     assert "def forward(" in text and '"""' not in text and "check_" not in text
     assert text.count("# tinylib/self_attention.py") == 2

@@ -15,9 +15,7 @@ with raises(ZeroDivisionError):
     1 / 0                                         # prints: ZeroDivisionError: division by zero
 """
 
-import ast
 import inspect
-import re
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -105,45 +103,21 @@ class Source:
         }
 
 
-def source(*objects: Any, brief: bool = False) -> Source:
-    """The source of functions, classes or modules, each under a comment that names its file.
-
-    A `brief` one is without docstrings and without the checks of arguments.
-    """
+def source(*objects: Any) -> Source:
+    """The source of functions, classes or modules, each under a comment that names its file."""
     if not objects:
         raise ValueError("nothing to show: pass a function or a class, as in show(self_attention)")
-    return Source("\n\n\n".join(_commented_source(obj, brief) for obj in objects))
+    return Source("\n\n\n".join(_commented_source(obj) for obj in objects))
 
 
-def show(*objects: Any, brief: bool = False) -> None:
+def show(*objects: Any) -> None:
     """Display the source of functions or classes as it stands in the library now."""
     from IPython.display import display  # here, so that importing the hook points stays light
 
-    display(source(*objects, brief=brief))
+    display(source(*objects))
 
 
-def _is_aside(node: ast.stmt, first: bool) -> bool:
-    """A docstring, or a call of a function that checks an argument."""
-    if not isinstance(node, ast.Expr):
-        return False
-    called = node.value.func if isinstance(node.value, ast.Call) else None
-    checks = isinstance(called, ast.Name) and called.id.startswith("check_")
-    return checks or (first and isinstance(node.value, ast.Constant))
-
-
-def _brief(text: str) -> str:
-    """The source without what need not be read to see what it computes."""
-    aside: set[int] = set()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            for i, part in enumerate(node.body):
-                if _is_aside(part, i == 0) and len(node.body) > 1:
-                    aside |= set(range(part.lineno, (part.end_lineno or part.lineno) + 1))
-    kept = [line for n, line in enumerate(text.splitlines(), 1) if n not in aside]
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept))
-
-
-def _commented_source(obj: Any, brief: bool = False) -> str:
+def _commented_source(obj: Any) -> str:
     name = getattr(obj, "__qualname__", None) or getattr(obj, "__name__", None) or repr(obj)
     try:
         text, path = inspect.getsource(obj), inspect.getsourcefile(inspect.unwrap(obj))
@@ -164,5 +138,4 @@ def _commented_source(obj: Any, brief: bool = False) -> str:
         )
     file = Path(path)
     depth = module.__name__.count(".") + (2 if file.name == "__init__.py" else 1)
-    text = textwrap.dedent(text).rstrip()
-    return f"# {'/'.join(file.parts[-depth:])}\n{_brief(text) if brief else text}"
+    return f"# {'/'.join(file.parts[-depth:])}\n{textwrap.dedent(text).rstrip()}"

@@ -81,7 +81,6 @@ class LiveWidget(anywidget.AnyWidget):
     ]  # an input, and what `make bench page` types there in turn
     steps: ClassVar[Sequence[Callable[..., Any]]] = ()  # what the page's program may call
     weights: ClassVar[str | Sequence[str]] = ""  # the trained model that the steps read, or several
-    decimals: ClassVar[int] = 4  # of the results that a page holds at first
 
     spec = traitlets.Dict().tag(sync=True)
     inputs = traitlets.Dict().tag(sync=True)
@@ -221,7 +220,7 @@ class LiveWidget(anywidget.AnyWidget):
         """What a page holds: a table to read without JavaScript, and the state to start from."""
         with double_precision():  # else the last digit would depend on the machine
             values = self.values()
-        stored = {name: rounded(value, self.decimals) for name, value in values.items()}
+        stored = {name: rounded(value) for name, value in values.items()}
         state = {"spec": self.spec, "inputs": self.inputs, "outputs": stored}
         text = json.dumps(state, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
         return (
@@ -247,8 +246,8 @@ def double_precision() -> Iterator[None]:
         torch.set_default_dtype(before)
 
 
-def rounded(value: Tensor, decimals: int = 4) -> Any:
-    """Nested lists for the page: 0 and 1 for truth values, null for −∞, text for ∞."""
+def rounded(value: Tensor) -> Any:
+    """Nested lists for the page: 4 decimals, 0 and 1 for truth values, null for −∞, text for ∞."""
 
     def entry(v: Any) -> Any:
         if isinstance(v, list):
@@ -256,7 +255,7 @@ def rounded(value: Tensor, decimals: int = 4) -> Any:
         if isinstance(v, int):
             return int(v)
         if math.isfinite(v):
-            return round(v, decimals) + 0.0
+            return round(v, 4) + 0.0
         return "Infinity" if v == math.inf else None
 
     return entry(value.tolist())

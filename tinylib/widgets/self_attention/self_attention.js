@@ -87,7 +87,6 @@ crossing.style = `
 
 // ---------------------------------------------------------------- where to start from
 
-const copyOf = (value) => JSON.parse(JSON.stringify(value));
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 /**
@@ -118,7 +117,9 @@ function examples(widget) {
         now = i;
         widget.entry = null;
         widget.query = list[i].query;
-        widget.edit(Symbol("example"), (next) => Object.assign(next, copyOf(list[i].inputs)));
+        widget.edit(Symbol("example"), (next) =>
+          Object.assign(next, structuredClone(list[i].inputs)),
+        );
         widget.repaint();
       },
       edits: "x",

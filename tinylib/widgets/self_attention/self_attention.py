@@ -130,7 +130,6 @@ class SelfAttentionWidget(LiveWidget):
 
     compute = staticmethod(compute)
     bench = ("x", "1.25", "-1.5")
-    decimals = 10  # the trained weights may be small, but only a masked one is 0
 
     @classmethod
     def example(cls, name: str) -> LiveWidget:

@@ -850,7 +850,9 @@ function heatMap(widget, name, label, shading = "weight", made = undefined) {
     throw new Error(`heat("${name}") needs an output of two axes, such as "T 1"`);
   const chooses = axes[0] === "T" && widget.spec.words;
   const table = h("table", { class: `heat ${shading}`, "data-output": name });
-  const never = (value) => value === -Infinity || (shading === "weight" && value === 0);
+  // A weight of 0 is masked, unless the mask is off: then it is only very small, and rounded.
+  const masks = () => widget.inputs.causal !== false;
+  const never = (value) => value === -Infinity || (shading === "weight" && value === 0 && masks());
   const scale = shading === "signed" ? signedKey() : undefined;
   const key = scale?.element ?? weightKey();
   const cells = () => [...table.tBodies[0].rows].map((tr) => [...tr.cells].slice(1));
