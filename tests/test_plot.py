@@ -712,7 +712,7 @@ def test_a_worked_example_is_attention_and_says_every_number_of_its_way():
     for number in (*(keys[0] @ keys.T).tolist(), *(keys[0] @ keys.T / 8).tolist()):
         assert f"{number:.0f}" in said
     assert said[-len(z[0]) :] == [f"{number:.2f}" for number in z[0].tolist()]
-    with pytest.raises(ValueError, match="one for each"):
+    with pytest.raises(ValueError, match="one word for each"):
         worked_attention(["one"], PAIR, QUERIES, QUERIES, QUERIES)
     with pytest.raises(ValueError, match="fewer numbers"):
         worked_attention(["one", "two"], PAIR, QUERIES.repeat(1, 9), QUERIES.repeat(1, 9), QUERIES)
