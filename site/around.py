@@ -167,7 +167,7 @@ def offer_to_answer(output: nodes.container, places: Places, docname: str) -> No
     output.append(nodes.raw("", row, format="html"))
 
 
-NAMED = re.compile(r"(?:^|\. )(?:Heat maps?|Line chart|Bars|Hands of clocks), (.+?): ")
+NAMED = re.compile(r"(?:^|\. )(?:Heat maps?|Line chart|Bars|Hands of clocks|Arrows), (.+?): ")
 
 
 def caption_of(alt: str) -> str:

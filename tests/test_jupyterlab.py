@@ -220,16 +220,17 @@ def shut_down(page: Page) -> None:
 
 @pytest.fixture(scope="module")
 def notebook(page: Page, lab: str) -> Page:
-    """The chapter, run from the first cell to the first widget."""
+    """The chapter, run from the first cell to the last, at the widget with six words."""
     open_notebook(page, lab, CHAPTER)
     run_all(page)
-    page.get_by_text("Touch it first").last.scroll_into_view_if_needed()
+    page.get_by_text("Follow one word").last.scroll_into_view_if_needed()
     return page
 
 
 @pytest.fixture(scope="module")
 def widget(notebook: Page) -> Locator:
-    frame = notebook.locator(".frame").first
+    of_journey = notebook.get_by_role("button", name="rename journey", exact=True)
+    frame = notebook.locator(".frame").filter(has=of_journey)
     frame.wait_for()
     return frame
 

@@ -39,6 +39,7 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Route
 from tinylib.lab.weights import shipped
 from tinylib.widgets import schema
 
+BANK, JOURNEY = "self_attention", "self_attention-2"  # the chapter's first widget and its second
 ONLY = ""  # for conftest: the pages with all their widgets, and without their text
 
 
@@ -49,7 +50,7 @@ def chapter(opened: Opener) -> Visit:
 
 @pytest.fixture
 def widget(chapter: Visit) -> Locator:
-    return chapter.widget("self_attention")
+    return chapter.widget(JOURNEY)
 
 
 def entry(widget: Locator, name: str, row: str, column: int) -> Locator:
@@ -64,10 +65,10 @@ def test_a_page_that_tests_share_comes_back_as_it_was(opened: Opener) -> None:
     page = opened(CHAPTER).page
     seen = []
     for _ in range(2):
-        widget = opened(CHAPTER).widget("self_attention")
+        widget = opened(CHAPTER).widget(JOURNEY)
         undo = widget.get_by_role("button", name="Undo")
         focus = page.evaluate("document.activeElement.tagName"), page.evaluate("scrollY")
-        shown_now = widget.locator(".frame").inner_text(), received(widget)["weights"].tolist()
+        shown_now = widget.locator(".frame").text_content(), received(widget)["weights"].tolist()
         seen.append((page.url, focus, inputs_of(widget), shown_now, undo.is_disabled()))
         word(widget, 1).fill("river")
         assert_torch(widget, "self_attention")
@@ -103,10 +104,10 @@ def test_what_a_shared_page_complains_of_is_told(
 def test_the_chapters_numbers_stand_in_the_page(widget: Locator) -> None:
     assert where(widget).startswith("Computed by PyTorch in advance. Change")
     button(widget, "with").first.click()
-    note = widget.locator(".note").inner_text()
+    note = widget.locator(".said .note").inner_text()
     assert note.startswith("“with” becomes 0.21 × v(journey) + 0.20 × v(starts) + 0.17 × v(step)")
     assert note.endswith("= (0.43, 0.63, 0.55)")
-    assert widget.locator(".gaze").inner_text() == "How much “with” looks at each word:"
+    assert widget.locator(".gaze").inner_text() == "How much “with” attends to each word:"
     weights = [0.1385, 0.2379, 0.2333, 0.1240, 0.1082, 0.1581]
     assert shown(widget, "weights")[1].tolist() == pytest.approx(weights, abs=1e-4)
     entry(widget, "x", "Your", 1).fill("0.43")  # no change: nothing to compute
@@ -179,7 +180,7 @@ def test_the_chosen_word_and_entry_stay_chosen(widget: Locator) -> None:
     entry(widget, "x", "one", 3).focus()
     widget.get_by_role("button", name="one", exact=True).first.click()
     widget.get_by_role("button", name="remove journey").click()
-    assert widget.locator(".gaze").inner_text() == "How much “one” looks at each word:"
+    assert widget.locator(".gaze").inner_text() == "How much “one” attends to each word:"
     widget.get_by_role("slider").press("ArrowRight")
     assert inputs_of(widget)["x"][3] == [0.77, 0.25, 0.15]
 
@@ -384,19 +385,19 @@ def test_a_link_restores_the_state(
 
     address = link.removeprefix(f"{chapter.site}/").replace("?only=", "")  # as a reader has it
     other = Visit(context, chapter.site, address)
-    restored = other.widget("self_attention")
-    restored.get_by_text("How much “with” looks").wait_for()
+    restored = other.widget(JOURNEY)
+    restored.get_by_text("How much “with” attends").wait_for()
     other.page.wait_for_function("scrollY > 500")
     assert inputs_of(restored) == inputs_of(widget)
     assert_torch(restored, "self_attention")
-    untouched = other.widget("self_attention-2")
-    assert inputs_of(untouched)["words"][0] == "Your"
+    untouched = other.widget(BANK)
+    assert inputs_of(untouched)["words"][0] == "the"
 
 
 def test_without_a_clipboard_the_link_can_be_copied_by_hand(
     context: BrowserContext, site: str
 ) -> None:
-    widget = Visit(context, site, page_alone("self_attention", CHAPTER)).widget("self_attention")
+    widget = Visit(context, site, page_alone("self_attention", CHAPTER)).widget(JOURNEY)
     widget.page.evaluate(
         "() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }"
     )
@@ -410,12 +411,12 @@ def test_a_link_wins_over_what_is_half_typed(chapter: Visit, widget: Locator) ->
     given = inputs_of(widget)
     text = base64.urlsafe_b64encode(json.dumps({"inputs": given, "query": "x"}).encode()).decode()
     word(widget, 1).fill("Yozzur")
-    chapter.page.evaluate("hash => { location.hash = hash; }", f"live-self_attention={text}")
+    chapter.page.evaluate("hash => { location.hash = hash; }", f"live-{JOURNEY}={text}")
     until(widget, "el => el.model.get('inputs').words[0] === 'Your'")
     assert word(widget, 1).input_value() == "Your"
     chapter.page.evaluate("location.hash = ''")
     entry(widget, "x", "Your", 1).fill("0.9")
-    chapter.page.evaluate("hash => { location.hash = hash; }", f"live-self_attention={text}")
+    chapter.page.evaluate("hash => { location.hash = hash; }", f"live-{JOURNEY}={text}")
     until(widget, "el => el.model.get('inputs').x[0][0] === 0.43")
     chapter.page.keyboard.press("Tab")
     assert inputs_of(widget) == given
@@ -439,7 +440,7 @@ def test_a_link_wins_over_what_is_half_typed(chapter: Visit, widget: Locator) ->
     ],
 )
 def test_a_damaged_link_shows_the_chapters_example(opened: Opener, state: str) -> None:
-    widget = opened(f"{CHAPTER}#live-self_attention={state}").widget("self_attention")
+    widget = opened(f"{CHAPTER}#live-{JOURNEY}={state}").widget(JOURNEY)
     assert problem(widget).startswith("The link to this state is damaged.")
     assert problem(widget).endswith("Nothing was changed.")
     assert words_of(widget) == "Your journey starts with one step".split()
@@ -482,7 +483,7 @@ def test_what_does_not_come_loses_nothing_and_can_be_fetched_again(
 
     context.route(file, answer)
     visit = Visit(context, site, page_alone("self_attention", CHAPTER))
-    widget = visit.widget("self_attention")
+    widget = visit.widget(JOURNEY)
     before, numbers = inputs_of(widget), shown(widget, "weights")
     entry(widget, "x", "Your", 1).fill("2")
     word(widget, 6).fill("small step")
@@ -593,7 +594,7 @@ def test_an_answer_that_comes_at_once_changes_nothing_but_the_numbers(
     """By a clock that stands still: 150 ms after an edit, and not before, is it said."""
     patched(context, RUN_GRAPH, f"{RUN_GRAPH} await globalThis.held;")
     visit = Visit(context, site, page_alone("self_attention", CHAPTER))
-    page, widget = visit.page, visit.widget("self_attention")
+    page, widget = visit.page, visit.widget(JOURNEY)
     page.clock.install(time=0)
     page.clock.pause_at(1000)
     entry(widget, "x", "Your", 1).fill("2")
@@ -636,7 +637,7 @@ def test_a_run_that_holds_up_the_page_is_announced_before_it_begins(
     """It is known by the one before, which took long: then nothing could be drawn meanwhile."""
     patched(context, RUN_GRAPH, f"{RUN_GRAPH} globalThis.atRun?.(); await globalThis.held;")
     visit = Visit(context, site, page_alone("self_attention", CHAPTER))
-    page, widget = visit.page, visit.widget("self_attention")
+    page, widget = visit.page, visit.widget(JOURNEY)
     entry(widget, "x", "Your", 1).fill("2")
     assert_torch(widget, "self_attention")
     widget.evaluate(
@@ -708,7 +709,7 @@ def test_an_older_browser_is_enough(context: BrowserContext, site: str) -> None:
         "CSS.supports = () => false; delete CSS.registerProperty; delete Intl.Segmenter;"
     )
     visit = Visit(context, site, page_alone("self_attention", CHAPTER))
-    widget = visit.widget("self_attention")
+    widget = visit.widget(JOURNEY)
     word(widget, 2).fill("voyage")
     entry(widget, "x", "voyage", 2).fill("2")
     assert_torch(widget, "self_attention")
@@ -720,7 +721,7 @@ def test_a_blocked_runtime_is_not_mentioned_before_an_edit(
 ) -> None:
     context.route("**/ort/**", lambda route: route.abort())
     visit = Visit(context, site, page_alone("self_attention", CHAPTER))
-    widget = visit.widget("self_attention")
+    widget = visit.widget(JOURNEY)
     with visit.page.expect_request_finished(lambda request: "engine.js" in request.url):
         widget.hover()
     visit.page.wait_for_timeout(300)
@@ -746,7 +747,7 @@ def test_a_widget_that_cannot_live_leaves_the_stored_table(
         page.goto((BUILT / CHAPTER).as_uri() if without == "a server" else f"{site}/{CHAPTER}")
         stored = page.locator(".tl-live").first
         stored.get_by_text(said).wait_for()
-        assert "0.24" in stored.locator("table").inner_text()
+        assert "0.47" in (stored.locator("table").text_content() or "")
 
 
 # ------------------------------------------------------------------ sentences and trained models

@@ -8,7 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from tinylib.lab import look
+from tinylib.lab.brief import brief
 from tinylib.lab.look import HookPoint, capture, raises, show, source
+from tinylib.self_attention import SelfAttention, self_attention
 
 
 class Inner(nn.Module):
@@ -134,6 +136,14 @@ def test_a_fence_in_the_source_does_not_end_the_block():
 def test_objects_without_source_are_refused(obj: object):
     with pytest.raises(TypeError, match="no Python source"):
         source(obj)
+
+
+def test_a_brief_source_is_what_computes() -> None:
+    text = brief(self_attention, SelfAttention).text
+    assert "return attend(x @ w_q, x @ w_k, x @ w_v, mask, score)" in text
+    assert "def forward(" in text and '"""' not in text and "check_" not in text
+    assert text.count("# tinylib/self_attention.py") == 2
+    compile(text, "brief", "exec")
 
 
 def test_nothing_to_show_and_code_of_the_notebook_are_refused(monkeypatch: pytest.MonkeyPatch):

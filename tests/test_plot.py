@@ -45,6 +45,7 @@ from tinylib.lab.plot.curves import distributions, hands, lines, over_words
 from tinylib.lab.plot.diagram import KINDS, Arrow, Box, diagram
 from tinylib.lab.plot.matrices import heat, heats, rasters
 from tinylib.lab.plot.style import Figure, luminance, shade
+from tinylib.lab.plot.vectors import arrows, worked_attention
 
 # In one process, so that each picture that all tests look at is drawn once.
 pytestmark = pytest.mark.xdist_group("plot")
@@ -150,7 +151,25 @@ def clocks() -> Figure:
     return hands(THETA, FIVE, ["fast", "slow"], "Hands")
 
 
+GIVEN = {"river": [2.0, 0.0], "money": [0.0, 2.0], "bank": [1.0, 1.0]}
+
+
+def turned() -> Figure:
+    planes = [("by the river", GIVEN, {"bank": [1.4, 0.5]}), ("of money", GIVEN, {})]
+    return arrows(planes, x_name="rivers", y_name="money")
+
+
+PAIR = torch.tensor([[1.0, 0, 1, 0], [0, 1, 0, 1]])
+QUERIES = torch.tensor([[1.0, 0, 1, 0], [0, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1]])
+
+
+def worked() -> Figure:
+    return worked_attention(["Thinking", "Machines"], PAIR, QUERIES, QUERIES, QUERIES, repeat=16)
+
+
 DRAW = {
+    "arrows": turned,
+    "worked_attention": worked,
     "alignment": aligned,
     "maps": grid,
     "dots": dotted,
@@ -182,7 +201,7 @@ DRAW = {
 OF_CHAPTERS = {
     "encoder_decoder": "01_encoder_decoder",
     "seq2seq": "02_seq2seq",
-    "paths": "02_seq2seq",
+    "paths": "06_self_attention",
     "attention_scoring": "04_attention_scoring",
     "seq2seq_attention": "05_seq2seq_attention",
     "self_attention": "06_self_attention",
@@ -651,6 +670,60 @@ def test_hands_fit_a_phone_or_are_refused():
 
 
 # Curves
+
+
+def test_an_arrow_is_as_long_as_its_vector_and_what_moved_has_its_numbers():
+    figure = turned()
+    said = [text.get_text() for text in texts(figure)]
+    assert "bank (1.40, 0.50)" in said and said.count("bank, before") == 1
+    ends = [patch._posA_posB for patch in patches(figure, "FancyArrowPatch")]
+    reach = [(tip[0] - start[0], start[1] - tip[1]) for start, tip in ends[:4]]
+    river, money, bank, moved = reach
+    assert river[0] == money[1] > 0 and river[1] == money[0] == 0
+    assert bank == pytest.approx((river[0] / 2, river[0] / 2))
+    assert moved == pytest.approx((0.7 * river[0], 0.25 * river[0]))
+    assert "Moved to: bank (1.40, 0.50)." in figure.alt
+
+
+@pytest.mark.parametrize(
+    ("given", "moved", "message"),
+    [
+        ({"far": [1.0, 2.0, 3.0]}, {}, "two numbers"),
+        ({"low": [1.0, -2.0]}, {}, "neither of them below 0"),
+        (GIVEN, {"sea": [1.0, 1.0]}, "not among the given"),
+    ],
+)
+def test_vectors_that_do_not_fit_the_plane_are_refused(given, moved, message):
+    with pytest.raises(ValueError, match=message):
+        arrows([("plane", given, moved)], x_name="x", y_name="y")
+
+
+def test_planes_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="no plane"):
+        arrows([], x_name="x", y_name="y")
+    with pytest.raises(ValueError, match="too many"):
+        arrows([("plane", GIVEN, {})] * 3, x_name="x", y_name="y")
+
+
+def test_a_worked_example_is_attention_and_says_every_number_of_its_way():
+    keys = PAIR @ QUERIES.repeat(1, 16)
+    z = torch.nn.functional.scaled_dot_product_attention(keys[:1], keys, PAIR @ QUERIES)
+    said = [text.get_text() for text in texts(worked())]
+    for number in (*(keys[0] @ keys.T).tolist(), *(keys[0] @ keys.T / 8).tolist()):
+        assert f"{number:.0f}" in said
+    assert said[-len(z[0]) :] == [f"{number:.2f}" for number in z[0].tolist()]
+    with pytest.raises(ValueError, match="one word for each"):
+        worked_attention(["one"], PAIR, QUERIES, QUERIES, QUERIES)
+    with pytest.raises(ValueError, match="fewer numbers"):
+        worked_attention(["one", "two"], PAIR, QUERIES.repeat(1, 9), QUERIES.repeat(1, 9), QUERIES)
+
+
+def test_a_role_colours_what_does_not_sum_to_1():
+    panel = (torch.tensor([[0.5, 0.0]]), ["w"], ["a", "b"], "half")
+    half = heats([panel], role="weight", hatched="dropped")
+    cells = [patch.get_facecolor()[:3] for patch in patches(half, "Rectangle")]
+    assert shade(0.5, 1, "weight") in [pytest.approx(cell) for cell in cells]
+    assert "dropped" in [text.get_text() for text in texts(half)]
 
 
 def test_curves_are_told_apart_without_colour_and_named_at_their_ends():

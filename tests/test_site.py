@@ -471,7 +471,7 @@ def use_a_widget(visit: Visit) -> None:
     )
 
 
-@pytest.mark.parametrize("place", ["play", "why-divide-by-k", "causal-weights"])
+@pytest.mark.parametrize("place", ["follow-one-word", "build-the-layer", "causal-weights"])
 def test_a_link_into_the_page_stays_where_it_lands(
     context: BrowserContext, site: str, place: str
 ) -> None:

@@ -11,6 +11,7 @@ from tinylib import attention_scoring, self_attention
 from tinylib.widgets.self_attention import SelfAttentionWidget
 
 STEM = "self_attention"
+JOURNEY = f"{STEM}-2"  # the chapter's second one, with six words
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def visit(opened: Opener) -> Visit:
 
 @pytest.fixture
 def widget(visit: Visit) -> Locator:
-    return visit.widget(STEM)
+    return visit.widget(JOURNEY)
 
 
 def cell(widget: Locator, output: str, row: int, column: int) -> Locator:
@@ -48,12 +49,12 @@ def lit(widget: Locator, kind: str = "source") -> dict[str, int]:
 
 
 def chosen(widget: Locator) -> str:
-    return widget.get_by_label("words").get_by_role("button", pressed=True).inner_text()
+    return widget.get_by_label("words").get_by_role("button", pressed=True).text_content() or ""
 
 
 def test_a_tap_chooses_a_word_and_brings_up_no_keyboard(browser: Browser, site: str) -> None:
     with on_a_phone(browser, site, STEM) as visit:
-        widget = visit.widget(STEM)
+        widget = visit.widget(JOURNEY)
         assert chosen(widget) == "journey"
         widget.get_by_role("button", name="with", exact=True).first.tap()
         assert chosen(widget) == "with"
@@ -164,7 +165,7 @@ def test_the_step_is_part_of_the_link(
     widget.page.keyboard.press("ArrowLeft")
     until(widget, "el => el.shadowRoot.querySelector('.place').textContent === 'step 8 of 9'")
     other = by_link(widget, context, visit.site)
-    restored = other.widget(STEM)
+    restored = other.widget(JOURNEY)
     expect(restored.locator(".place")).to_have_text("step 8 of 9")
     assert lit(restored, "lit") == {"weights": 6, "v": 18, "context": 3}
 
@@ -175,10 +176,58 @@ def test_nothing_moves_for_a_reader_who_wants_no_motion(
 ) -> None:
     """The steps say and light the same. Nothing moves before it is asked for, either."""
     with browser.new_context(reduced_motion=motion) as context:
-        widget = Visit(context, site, page_of(STEM)).widget(STEM)
+        widget = Visit(context, site, page_of(STEM)).widget(JOURNEY)
         running = "el => el.shadowRoot.getAnimations().length"
         assert widget.evaluate(running) == 0
         widget.locator(".journey .start").press(" ")
         expect(widget.locator(".place")).to_have_text("step 1 of 9")
         assert (widget.evaluate(running) > 0) == (motion == "no-preference")
         assert widget.locator(".ghost").count() == (0 if motion == "reduce" else 3)
+
+
+# ------------------------------------------------------------------ the states to start from
+
+
+def context_of(widget: Locator, row: int) -> list[float]:
+    cells = [cell(widget, "context", row, j).get_attribute("data-value") for j in range(3)]
+    return [float(value or "nan") for value in cells]
+
+
+def rename(widget: Locator, number: int, word: str) -> None:
+    widget.locator(".rename").nth(number - 1).click()
+    widget.get_by_role("textbox", name=f"word {number}", exact=True).fill(word)
+    widget.page.keyboard.press("Enter")
+    settled(widget)
+
+
+def test_a_bank_turns_from_the_river_to_the_money(visit: Visit) -> None:
+    widget = visit.widget(STEM)
+    assert chosen(widget) == "bank"
+    assert context_of(widget, 2) == pytest.approx([1.40, 0.47, 0.03], abs=0.01)
+    rename(widget, 2, "money")
+    assert context_of(widget, 2) == pytest.approx([0.47, 1.40, 0.03], abs=0.01)
+
+
+def test_each_state_to_start_from_brings_its_words_and_their_embeddings(visit: Visit) -> None:
+    widget = visit.widget(STEM)
+    about = widget.locator(".examples .about")
+    assert about.inner_text().startswith("The matrices are the identity")
+    widget.get_by_role("radio", name="trained").check()
+    settled(widget)
+    assert chosen(widget) == "bank" and about.inner_text().startswith("All numbers were learned")
+    assert context_of(widget, 6)[0] > 0 < context_of(widget, 2)[0]
+    rename(widget, 6, "money")
+    assert context_of(widget, 6)[0] < 0 < context_of(widget, 2)[0]
+    assert widget.get_by_role("radio", name="trained").is_checked()
+    widget.get_by_role("button", name="Undo").click()
+    widget.get_by_role("button", name="Undo").click()
+    settled(widget)
+    assert inputs_of(widget)["words"] == ["the", "river", "bank"]
+    assert widget.get_by_role("radio", name="the river bank").is_checked()
+
+
+def test_at_first_it_fits_a_laptops_screen(visit: Visit) -> None:
+    """All that can be changed, and all that follows, at 1280 × 800."""
+    visit.page.set_viewport_size({"width": 1280, "height": 800})
+    box = visit.widget(STEM).bounding_box()
+    assert box and box["height"] <= 800

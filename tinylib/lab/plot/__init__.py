@@ -1,7 +1,8 @@
 """Matrices as heat maps and numbers as curves; `plot.architecture` draws the models.
 
 `heat` and `heats` draw matrices, `alignment`, `maps` and `rasters` larger ones, `hands` draws
-angles, `lines` curves, `over_words` bars over a text and `distributions` bars of probabilities. All
+angles, `lines` curves, `over_words` bars over a text and `distributions` bars of probabilities;
+`arrows` draws vectors in the plane, `worked_attention` how one word's output is made of them. All
 return a `Figure`: one PNG for the notebook and one sentence for a reader who cannot see it. Lengths
 are CSS pixels, fonts are points.
 """
@@ -40,6 +41,7 @@ from tinylib.lab.plot.style import (
     style,
     text_width,
 )
+from tinylib.lab.plot.vectors import Plane, arrows, worked_attention
 
 __all__ = [
     "COLOURS",
@@ -64,8 +66,10 @@ __all__ = [
     "Figure",
     "Number",
     "Panel",
+    "Plane",
     "Values",
     "alignment",
+    "arrows",
     "distributions",
     "finish",
     "hands",
@@ -81,4 +85,5 @@ __all__ = [
     "shade",
     "style",
     "text_width",
+    "worked_attention",
 ]

@@ -33,18 +33,20 @@ def alignment(
     title: str,
     gold: Sequence[Sequence[int]] = (),
     *,
+    framed: str = "gold",
     alt: str = "",
 ) -> Figure:
     """Where each written word (row) has looked, with the right places framed.
 
-    `gold[i]` holds the columns that row i should look at, none where nothing is right or wrong.
+    `gold[i]` holds the columns that row i should look at, none where nothing is right or wrong;
+    `framed` is what the key calls them.
     Without `gold` no cell is framed. The scale is always 0 to 1, so two pictures compare.
     Entries outside [0, 1] (scores?), or a `gold` that does not fit the matrix, are a ValueError.
     """
     p = check_panel(weights, rows, cols, title)
     with_gold, missed = _compare_with_gold(p, gold)
     found = f"{with_gold - len(missed)} of {with_gold} rows"
-    keys = [f"gold, found in {found}"] if with_gold else []
+    keys = [f"{framed}, found in {found}"] if with_gold else []
     masked = bool((p.matrix == 0).any())
 
     name, label, most = widest(rows, SMALL) + 10, widest(cols, SMALL) + 12, 30
@@ -70,13 +72,13 @@ def alignment(
                 if gold and j in gold[i]:
                     _mark(axes, place)
         draw_frame(axes, p, (left, top, cell, cell), tilted)
-        draw_key(axes, (left, below + 18), "1", "weight", masked=masked)
+        draw_key(axes, (left, below + 18), "1", "weight", hatched="masked" if masked else "")
         words = f"Heat map, {title}: how much each of {', '.join(rows)} looks at each of "
         words += f"{', '.join(cols)}."
         if with_gold:
             _mark(axes, (left, below + 29, 18, 18))
             axes.text(left + 26, below + 43, keys[0], size=SMALL, color=SOFT)
-            words += f" The largest weight is in a gold cell in {found}."
+            words += f" The largest weight is in a {framed} cell in {found}."
         if missed:
             where = [f"{rows[i]} at {cols[j]}" for i, j in missed.items()]
             words += f" Elsewhere: {', '.join(where)}."
@@ -161,7 +163,7 @@ def maps(
                 foot = (x + (s + 0.5) * cell, y - 28)
                 axes.text(*foot, word, size=SMALL, rotation=90, ha="center", va="bottom")
         low = axes.get_ylim()[0] - MARGIN - 8
-        draw_key(axes, (MARGIN, low), "1", "weight", masked=masked)
+        draw_key(axes, (MARGIN, low), "1", "weight", hatched="masked" if masked else "")
         axes.text(MARGIN + 200, low, key, size=SMALL, color=SOFT, va="center_baseline")
         words = f"Heat maps, {title}: {L} layers of {H} heads, how much each of "
         words += f"{', '.join(rows)} looks at each of {', '.join(cols)}."

@@ -54,14 +54,17 @@ def heats(
     digits: int = 2,
     limit: Number | None = None,
     shares: str = "weight",
+    role: str = "",
+    hatched: str = "masked",
     alt: str = "",
 ) -> Figure:
     """Heat maps of (matrix, rows, cols, title), side by side where they fit.
 
     A matrix whose rows are shares, which sum to 1, has the colour of attention weights, or of
-    `shares`, on a scale from 0 to 1; what is exactly 0 there is masked, and so hatched. In any
-    other matrix 0 is white, and what is above and below has a colour each; the strongest stands for
-    `limit`, or else for the largest entry of the panel. Every cell has its value written in it;
+    `shares`, on a scale from 0 to 1; what is exactly 0 there is masked, or what else `hatched`
+    says, and so hatched. With `role` this holds for every matrix, in the colour of that role. In
+    any other matrix 0 is white, and what is above and below has a colour each; the strongest stands
+    for `limit`, or else for the largest entry of the panel. Every cell has its value written in it;
     where there are too many columns for that, the colours remain. -inf is hatched. NaN, +inf, or
     labels that do not fit the matrix are a ValueError.
     """
@@ -97,18 +100,19 @@ def heats(
         for p, text, (x, y) in zip(drawn, texts, places, strict=True):
             axes.text(x, y + 14, p.title, size=TITLE, weight="bold", va="center")
             finite = p.matrix[p.matrix.isfinite()].abs()
-            role = shares if _are_shares(p.matrix) else ""
-            full = 1.0 if role else limit or (float(finite.max()) if len(finite) else 1.0)
+            tone = role or (shares if _are_shares(p.matrix) else "")
+            full = 1.0 if tone else limit or (float(finite.max()) if len(finite) else 1.0)
             left, top = x + name, y + head
             for i, row in enumerate(p.matrix.tolist()):
                 for j, number in enumerate(row):
                     place = (left + j * cell, top + i * tall, cell, tall)
-                    draw_cell(axes, place, number, full, text[i][j] if written else "", role)
+                    draw_cell(axes, place, number, full, text[i][j] if written else "", tone)
             draw_frame(axes, p, (left, top, cell, tall), tilted)
-            masked = bool(((p.matrix == 0) & bool(role) | p.matrix.isinf()).any())
+            masked = bool(((p.matrix == 0) & bool(tone) | p.matrix.isinf()).any())
             below = bool((p.matrix[p.matrix.isfinite()] < 0).any())
-            end = "1" if role else _number(full, digits)
-            draw_key(axes, (left, top + tall * len(p.rows) + 20), end, role, below, masked)
+            end = "1" if tone else _number(full, digits)
+            foot_at = (left, top + tall * len(p.rows) + 20)
+            draw_key(axes, foot_at, end, tone, below, hatched if masked else "")
         return finish(axes, alt or " ".join(_describe(p, digits) for p in drawn))
 
 
@@ -137,7 +141,7 @@ def draw_key(
     end: str,
     role: str = "",
     below: bool = False,
-    masked: bool = False,
+    hatched: str = "",
 ) -> None:
     """What the colours say: a ramp from 0, or from as far below it, to `end`; and the hatch."""
     x, y = at
@@ -145,7 +149,7 @@ def draw_key(
     first, last = (f"−{end}" if below else "0"), end
     axes.text(x, y, first, **look)
     x += text_width(first, SMALL) + 8
-    ramp = [[shade(t, 1, role) for t in np.linspace(-1 if below else 0, 1, 65)]]
+    ramp = [[shade(t, 1, role) for t in np.linspace(-1 if below else 0, 1, 33)]]
     axes.imshow(
         np.array(ramp),
         extent=(x, x + 64, y + 5, y - 5),
@@ -155,10 +159,10 @@ def draw_key(
     )
     axes.add_patch(Rectangle((x, y - 5), 64, 10, fc="none", ec=SOFT, lw=0.6, zorder=3))
     axes.text(x + 71, y, last, **look)
-    if masked:
+    if hatched:
         x += 71 + text_width(last, SMALL) + 16
         _hatch(axes, (x, y - 6, 18, 12))
-        axes.text(x + 25, y, "masked", **look)
+        axes.text(x + 25, y, hatched, **look)
 
 
 def _hatch(axes: Axes, place: Sequence[Number]) -> None:

@@ -1,4 +1,5 @@
-import { h, many, short } from "../ui/dom.js";
+import { choice } from "../ui/controls.js";
+import { h, many, short, write } from "../ui/dom.js";
 import { numbersIn, product, softmaxOf, wordAt } from "../ui/explain.js";
 import { journey } from "../ui/journey.js";
 import { live } from "../ui/parts.js";
@@ -61,17 +62,89 @@ crossing.style = `
 .crossing > .switches { flex: 1 1 210px; order: -1; }
 .role { display: flex; flex-wrap: wrap; gap: 10px 14px; padding-left: 8px;
   border-left: 3px solid var(--tone); }
+.lanes { display: flex; flex-wrap: wrap; gap: 14px 22px; align-items: flex-start; }
+.said { display: grid; gap: 10px 22px; min-width: 0; }
 @container widget (min-width: 860px) {
+  .frame { gap: 9px; padding: 10px 16px; }
+  .gaze { flex-basis: auto; margin-right: 6px; }
   .crossing { display: grid; grid-template-columns: 1fr repeat(3, auto); gap: 0 20px; }
   .crossing > .switches { grid-area: 1 / 1; }
-  .crossing > .given { grid-area: 2 / 1; padding-top: 12px; justify-self: end; }
-  .role { display: grid; grid-template-rows: subgrid; grid-row: 1 / 3; gap: 12px; }
+  .crossing > .given { grid-area: 2 / 1; padding-top: 8px; justify-self: end; }
+  .role { display: grid; grid-template-rows: subgrid; grid-row: 1 / 3; gap: 8px; }
   .role th[scope=row] { width: 62px; min-width: 62px; }
-  .crossing .made td span { height: 29px; line-height: 29px; }
-  .crossing .given td { height: 30px; padding: 0 1px; }
+  .crossing .made td span { height: 25px; line-height: 25px; }
+  .crossing .given td { height: 26px; padding: 0 1px; }
   .crossing .given input { display: block; }
+  .crossing .matrix input { min-height: 24px; padding-block: 0; }
+  .crossing caption, .lanes caption { padding-bottom: 0; }
+  .lanes { gap: 10px 14px; justify-content: space-between; }
+  .crossing .heat th button, .lanes .heat th button { min-height: 24px; padding-block: 0; }
+  .lanes .heat td span { width: 34px; height: 25px; line-height: 25px; }
+  .lanes .heat.signed td span { width: 38px; }
+  .said { grid-template-columns: 1.5fr 1fr; align-items: center; }
 }
-.lanes { display: flex; flex-wrap: wrap; gap: 14px 22px; align-items: flex-start; }
+`;
+
+// ---------------------------------------------------------------- where to start from
+
+const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+
+/**
+ * The states to start from. Which of them the reader is in follows from the matrices, or else from
+ * what was chosen last; its words keep their embeddings.
+ */
+function examples(widget) {
+  const list = widget.spec.facts.examples;
+  let now = -1;
+  const knows = (i, { words }) => words.filter((word) => word in list[i].known).length;
+  const find = (inputs) => {
+    const alike = many(list.length, (i) => i).filter((i) =>
+      ["w_q", "w_k", "w_v"].every((name) => same(list[i].inputs[name], inputs[name])),
+    );
+    const most = Math.max(...alike.map((i) => knows(i, inputs)));
+    const best = alike.filter((i) => knows(i, inputs) === most);
+    if (best.length && !best.includes(now)) [now] = best;
+    return now;
+  };
+  const picks = choice(
+    widget,
+    "example",
+    "Start from",
+    list.map(({ title }) => title),
+    {
+      read: find,
+      choose(i) {
+        now = i;
+        widget.entry = null;
+        widget.query = list[i].query;
+        widget.edit(Symbol("example"), (next) =>
+          Object.assign(next, structuredClone(list[i].inputs)),
+        );
+        widget.repaint();
+      },
+      edits: "x",
+    },
+  );
+  const about = h("p", { class: "note about" });
+  const first = list[find(widget.inputs)];
+  if (first && same(first.inputs.words, widget.inputs.words))
+    widget.query = widget.start = first.query;
+  return {
+    element: h("div", { class: "examples" }, picks.element, about),
+    lexicon: () => ({ key: String(now), known: { x: list[now]?.known ?? {} } }),
+    reset() {
+      now = -1;
+    },
+    update(inputs) {
+      picks.update(inputs);
+      write(about, list[now]?.about ?? "");
+    },
+  };
+}
+examples.style = `
+.examples { display: flex; flex-wrap: wrap; gap: 6px 18px; align-items: center; }
+.examples .about { flex: 1 1 300px; line-height: 1.4; }
+.examples .kind { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center; }
 `;
 
 // ---------------------------------------------------------------- following one word
@@ -252,47 +325,50 @@ const one = (widget) => wordAt(widget, widget.query);
 
 export default live(
   "Self-attention, live",
-  (ui) => [
-    ui.words("weights"),
-    ui.use(
-      crossing,
-      ui.matrix("x", "embeddings X"),
-      [
+  (ui) => {
+    const start = ui.use(examples);
+    return [
+      start,
+      ui.words("weights", undefined, start.lexicon),
+      ui.use(
+        crossing,
+        ui.matrix("x", "embeddings X"),
         [
-          "query",
-          ui.matrix("w_q", "W_q"),
-          ui.heat("q", "queries Q = X W_q", "signed", projection("Query", "w_q", "query")),
+          [
+            "query",
+            ui.matrix("w_q", "W_q"),
+            ui.heat("q", "queries Q = X W_q", "signed", projection("Query", "w_q", "query")),
+          ],
+          [
+            "key",
+            ui.matrix("w_k", "W_k"),
+            ui.heat("k", "keys K = X W_k", "signed", projection("Key", "w_k", "key")),
+          ],
+          [
+            "value",
+            ui.matrix("w_v", "W_v"),
+            ui.heat("v", "values V = X W_v", "signed", projection("Value", "w_v", "value")),
+          ],
         ],
-        [
-          "key",
-          ui.matrix("w_k", "W_k"),
-          ui.heat("k", "keys K = X W_k", "signed", projection("Key", "w_k", "key")),
-        ],
-        [
-          "value",
-          ui.matrix("w_v", "W_v"),
-          ui.heat("v", "values V = X W_v", "signed", projection("Value", "w_v", "value")),
-        ],
-      ],
-      ui.column(
-        ui.entrySlider(),
-        ui.toggle("scaled", "divide scores by √3"),
-        ui.toggle("causal", "causal mask"),
+        ui.column(
+          ui.entrySlider(),
+          ui.toggle("scaled", "divide scores by √3"),
+          ui.toggle("causal", "causal mask"),
+        ),
       ),
-    ),
-    ui.boxed(
-      "lanes",
-      ui.heat("scores", "scores, before the softmax", "signed", score),
-      ui.heat("weights", "weights: each row sums to 1", "weight", weight),
-      ui.heat("context", "context vectors Z = weights · V", "signed", mixed),
-    ),
-    ui.use(journey, {
-      name: one,
-      steps: STEPS,
-      flows: ["q", "k", "v", "scores", "weights", "context"],
-    }),
-    ui.explanation(),
-    ui.mixture("weights", "context", "v"),
-  ],
+      ui.boxed(
+        "lanes",
+        ui.heat("scores", "scores, before the softmax", "signed", score),
+        ui.heat("weights", "weights: each row sums to 1", "weight", weight),
+        ui.heat("context", "context Z = weights · V", "signed", mixed),
+      ),
+      ui.use(journey, {
+        name: one,
+        steps: STEPS,
+        flows: ["q", "k", "v", "scores", "weights", "context"],
+      }),
+      ui.boxed("said", ui.explanation(), ui.mixture("weights", "context", "v")),
+    ];
+  },
   { query: 1, wide: true },
 );

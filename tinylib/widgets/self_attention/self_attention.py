@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
@@ -9,6 +10,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from tinylib.attention_scoring import attend, dot_score, scaled_dot_score
+from tinylib.lab.data.senses import NUMBER, SenseModel
+from tinylib.lab.weights import load_into
 from tinylib.self_attention import causal_mask, self_attention
 from tinylib.widgets import LiveWidget
 
@@ -48,6 +51,80 @@ def line_of(fn: Callable[..., Any], part: str) -> dict[str, str]:
     return {"name": fn.__name__, "line": line.split("  #")[0].strip()}
 
 
+BANK = {
+    "the": [0.0, 0.0, 0.5],
+    "river": [2.0, 0.0, 0.0],
+    "money": [0.0, 2.0, 0.0],
+    "bank": [1.0, 1.0, 0.0],
+    "and": [0.0, 0.0, 0.5],
+}
+JOURNEY = {
+    "Your": [0.43, 0.15, 0.89],
+    "journey": [0.55, 0.87, 0.66],
+    "starts": [0.57, 0.85, 0.64],
+    "with": [0.22, 0.58, 0.33],
+    "one": [0.77, 0.25, 0.10],
+    "step": [0.05, 0.80, 0.55],
+}
+TRAINED = "a fruit bat near the river bank"
+ONE = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+
+
+class Example(NamedTuple):
+    """A state to start from, and the embedding of every word that it knows."""
+
+    title: str
+    about: str
+    inputs: dict[str, Any]
+    known: dict[str, list[float]]
+    query: int
+
+
+def example(title: str, about: str, text: str, query: str, known: Any, **more: Any) -> Example:
+    words = text.split()
+    switches = {"w_q": ONE, "w_k": ONE, "w_v": ONE, "causal": False, "scaled": False}
+    inputs = {"words": words, "x": [known[word] for word in words], **switches, **more}
+    return Example(title, about, inputs, known, words.index(query))
+
+
+@cache
+def trained() -> tuple[dict[str, list[float]], dict[str, list[list[float]]]]:
+    """The embeddings and the matrices of the shipped model, which have two decimals each."""
+    model = SenseModel()
+    load_into(model, "senses")
+
+    def plain(tensor: Tensor) -> list[list[float]]:
+        return [[round(number, 2) for number in row] for row in tensor.tolist()]
+
+    rows = plain(model.embedding.weight.detach())
+    matrices = {name: getattr(model.attention, name).weight.T for name in ("w_q", "w_k", "w_v")}
+    known = {word: rows[number] for word, number in NUMBER.items()}
+    return known, {name: plain(matrix) for name, matrix in matrices.items()}
+
+
+def examples() -> dict[str, Example]:
+    """By their names: two with numbers chosen by hand, and one whose numbers were trained."""
+    by_hand = (
+        "The matrices are the identity, which leaves every vector as it is: queries, keys and "
+        "values equal the embeddings."
+    )
+    known, matrices = trained()
+    return {
+        "bank": example("the river bank", by_hand, "the river bank", "bank", BANK),
+        "journey": example("Your journey …", by_hand, " ".join(JOURNEY), "journey", JOURNEY),
+        "trained": example(
+            "trained: bat and bank",
+            "All numbers were learned. The first number of a context vector is the model’s answer: "
+            "above 0 the word is something of nature, below 0 something made by people.",
+            TRAINED,
+            "bank",
+            known,
+            **matrices,
+            scaled=True,
+        ),
+    }
+
+
 class SelfAttentionWidget(LiveWidget):
     """Words, their embeddings and three matrices in; all that self-attention makes of them out."""
 
@@ -55,9 +132,15 @@ class SelfAttentionWidget(LiveWidget):
     bench = ("x", "1.25", "-1.5")
 
     @classmethod
+    def example(cls, name: str) -> LiveWidget:
+        """The widget in one of the states that it offers: bank, journey or trained."""
+        return cls(**examples()[name].inputs)
+
+    @classmethod
     def facts(cls) -> dict[str, Any]:
-        """The lines of the chapter's code that the steps of the journey run, from their source."""
+        """The states that a reader can start from, and the lines of code that the steps run."""
         return {
+            "examples": [one._asdict() for one in examples().values()],
             "code": {
                 "project": line_of(self_attention, "x @ w_q"),
                 "score": line_of(dot_score, "return"),
@@ -65,5 +148,5 @@ class SelfAttentionWidget(LiveWidget):
                 "mask": line_of(attend, "masked_fill"),
                 "softmax": line_of(attend, "softmax(-1)"),
                 "mix": line_of(attend, "weights @ v"),
-            }
+            },
         }

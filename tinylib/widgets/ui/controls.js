@@ -29,21 +29,22 @@ export function radio(
 /**
  * One of several, all of which are seen: the input `name` is the place of the chosen one. `entries`
  * are texts, or { title, about, value }; or groups of them by their headings, as an object. If it
- * edits nothing, `read(inputs)` is the place, and `choose(place)` changes it.
+ * is no input, `read(inputs)` is the place, and `choose(place)` changes it, and so the inputs in
+ * `edits`, if any.
  */
 export function choice(
   widget,
   name,
   label,
   entries,
-  { read = undefined, choose = undefined } = {},
+  { read = undefined, choose = undefined, edits = choose ? "" : name } = {},
 ) {
   const groups = Array.isArray(entries) ? { [label]: entries } : entries;
   const picks = [];
   const pick = (given) => {
     const { title = given, about, value = picks.length } = Object(given);
     const button = radio(widget, name, value, {
-      edits: choose ? "" : name,
+      edits,
       choose: choose && (() => choose(value)),
     });
     const element = h(

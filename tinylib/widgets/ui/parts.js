@@ -556,11 +556,12 @@ folded.style = `
  * The words: choose, rename, add, remove. A click or a tap chooses a word, so that no keyboard
  * covers the screen of a phone; its pencil, a double click or Enter renames it. Each carries its
  * embedding with it in every input whose rows are words. If `weights` names an output, a word is
- * shaded by how much the chosen word looks at it.
+ * shaded by how much the chosen word attends to it.
  * `follow(next, at, count, length)` lets other inputs keep pace: from `at` on, `count` words have
- * become `length`.
+ * become `length`. `lexicon()` has the embeddings of words that the widget knows, as { key, known:
+ * { x: { word: row } } }; what a reader makes of them is kept apart for each key.
  */
-function wordEditor(widget, weights, follow) {
+function wordEditor(widget, weights, follow, lexicon = () => ({ key: "", known: {} })) {
   const { spec } = widget;
   const list = h("ol", { class: "words", "aria-label": "words" });
   const caption = h("span", { class: "gaze" });
@@ -571,9 +572,12 @@ function wordEditor(widget, weights, follow) {
   );
   const tables = Object.entries(spec.inputs).filter(([, axes]) => axes.startsWith("T "));
 
-  const rows = new Map(); // "x journey" -> the last row that the word had
+  const rows = new Map(); // "x journey", after the key -> the last row that the word had
+  const placeOf = (name, word) => `${lexicon().key} ${name} ${word}`;
   const embedding = (name, axes, word) => [
-    ...(rows.get(`${name} ${word}`) ?? madeUp(word, Number(axes.split(" ")[1]))),
+    ...(rows.get(placeOf(name, word)) ??
+      lexicon().known[name]?.[word] ??
+      madeUp(word, Number(axes.split(" ")[1]))),
   ];
   /** Put `words` in the place of `count` words from `at` on; what is chosen stays chosen. */
   const splice = (field, at, count, ...words) => {
@@ -714,7 +718,7 @@ function wordEditor(widget, weights, follow) {
           ? out.data.subarray(widget.query * words.length, (widget.query + 1) * words.length)
           : null;
       words.forEach((word, i) => {
-        for (const [name] of tables) rows.set(`${name} ${word}`, inputs[name][i]);
+        for (const [name] of tables) rows.set(placeOf(name, word), inputs[name][i]);
         const li = list.children[i];
         const [pick, box, weight, pencil, remove] = li.children;
         const typing = box === list.getRootNode().activeElement && box.kept === word;
@@ -738,7 +742,10 @@ function wordEditor(widget, weights, follow) {
           li.classList.toggle("query", i === widget.query);
         }
       });
-      write(caption, weights ? `How much “${words[widget.query]}” looks at each word:` : "Words:");
+      write(
+        caption,
+        weights ? `How much “${words[widget.query]}” attends to each word:` : "Words:",
+      );
     },
   };
 }
@@ -862,7 +869,9 @@ function heatMap(widget, name, label, shading = "weight", made = undefined) {
     throw new Error(`heat("${name}") needs an output of two axes, such as "T 1"`);
   const chooses = axes[0] === "T" && widget.spec.words;
   const table = h("table", { class: `heat ${shading}`, "data-output": name });
-  const never = (value) => value === -Infinity || (shading === "weight" && value === 0);
+  // A weight of 0 is masked, unless the mask is off: then it is only very small, and rounded.
+  const masks = () => widget.inputs.causal !== false;
+  const never = (value) => value === -Infinity || (shading === "weight" && value === 0 && masks());
   const scale = shading === "signed" ? signedKey() : undefined;
   const key = scale?.element ?? weightKey();
   const cells = () => [...table.tBodies[0].rows].map((tr) => [...tr.cells].slice(1));
@@ -951,6 +960,7 @@ function mixture(widget, weights, result, of = "") {
       line.replaceChildren(
         h("b", {}, `“${words[widget.query]}” becomes `),
         terms.join(" + "),
+        row(shares).some((share) => share > 0 && share < 0.005) ? " + …" : "",
         ` = (${row(mixed).map(short).join(", ")})`,
       );
     },
