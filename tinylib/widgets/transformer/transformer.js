@@ -539,7 +539,7 @@ stage.style = `
 .chips { display: flex; flex-wrap: wrap; gap: 6px; }
 .chips > div { position: relative; border: 1px solid var(--line); border-radius: 8px;
   min-width: 34px; text-align: center;
-  ${shaded("probability")} }
+  ${shaded("weight")} }
 .chips > div:hover { border-color: var(--accent); }
 .chips .chosen { border-color: var(--accent); box-shadow: 0 0 0 1.5px var(--accent); }
 .chips .later { border-style: dashed; background: none; }
