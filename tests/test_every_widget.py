@@ -197,7 +197,6 @@ TALL = {
     "generation": 1170,
     "gpt": 970,
     "kernel_regression": 900,
-    "loss_bench": 1170,
     "sampling": 1440,
     "self_attention": 1080,
     "seq2seq_attention": 850,
