@@ -137,7 +137,8 @@ ASK = """el => JSON.stringify([...el.shadowRoot.querySelectorAll('*')]
         const lit = el.shadowRoot.querySelectorAll('.source').length;
         const scores = line.explained.scores?.map((e) => e === -Infinity ? 'masked' : e);
         const value = String(cell.worth());
-        return { ...line.explained, scores, lit, said: line.textContent, value };
+        const said = line.textContent.replace(/\\s/g, ' '); // a unit does not break from its number
+        return { ...line.explained, scores, lit, said, value };
     }))"""
 
 
@@ -197,7 +198,6 @@ TALL = {
     "generation": 1170,
     "gpt": 970,
     "kernel_regression": 900,
-    "sampling": 1440,
     "self_attention": 1080,
     "seq2seq_attention": 850,
     "time_machine": 1460,
