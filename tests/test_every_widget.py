@@ -137,7 +137,8 @@ ASK = """el => JSON.stringify([...el.shadowRoot.querySelectorAll('*')]
         const lit = el.shadowRoot.querySelectorAll('.source').length;
         const scores = line.explained.scores?.map((e) => e === -Infinity ? 'masked' : e);
         const value = String(cell.worth());
-        return { ...line.explained, scores, lit, said: line.textContent, value };
+        const said = line.textContent.replace(/\\s/g, ' '); // a unit does not break from its number
+        return { ...line.explained, scores, lit, said, value };
     }))"""
 
 
@@ -192,8 +193,6 @@ SCREENFUL = 800  # pixels: what a window of 1280 × 800 shows
 TALL = {
     "attention_scoring": 850,
     "kernel_regression": 900,
-    "loss_bench": 1170,
-    "sampling": 1440,
 }
 
 

@@ -1,5 +1,6 @@
 import { uniform } from "../page/chance.js";
 import { action, choice, redraw } from "../ui/controls.js";
+import { asks, chance, rove, sum } from "../ui/explain.js";
 import { knob } from "../ui/knobs.js";
 import {
   columnHeads,
@@ -50,6 +51,7 @@ function told(widget, inputs, outputs) {
     order[place] = id;
   });
   const rows = order.slice(0, SHOWN).map((id) => ({
+    ids: [id],
     name: visible(names[id]),
     unseen: visible(names[id]) !== names[id],
     others: false,
@@ -65,6 +67,7 @@ function told(widget, inputs, outputs) {
       (_, i) => outputs.left.data[i] - rows.filter(({ shares }) => shares[i] > 0).length,
     );
     rows.push({
+      ids: order.slice(SHOWN),
       name: othersOf(V - SHOWN),
       unseen: false,
       others: true,
@@ -82,7 +85,8 @@ function told(widget, inputs, outputs) {
   const [count, mass, entropy] = ["left", "mass", "entropy"].map((name) =>
     Array.from(outputs[name].data),
   );
-  return { V, rows, segments, hit: segments.find(({ id }) => id === token), count, mass, entropy };
+  const hit = segments.find(({ id }) => id === token);
+  return { V, names, stage, rows, segments, hit, count, mass, entropy };
 }
 
 const othersOf = (count) => `${count} ${count === 1 ? "other" : "others"}`;
@@ -173,6 +177,65 @@ function keepLogits(next, at, count, length) {
 
 // ---------------------------------------------------------------- the chain
 
+const AFTER = ["by the model", "after the temperature", "after top-k", "after top-p"];
+
+/** Where the probability in this row comes from that stands in column `i`, after that step. */
+function whence(widget, body, row, i) {
+  const { inputs, spec } = widget;
+  const now = told(widget, inputs, widget.readOutputs());
+  if (!now?.rows[row]) return undefined; // the answer is still on its way
+  const { V, names, stage, rows, count } = now;
+  const { ids, others } = rows[row];
+  const [id] = ids;
+  const name = others ? `all ${othersOf(ids.length)} together` : called(names[id]);
+  const what = `Probability of ${name} ${AFTER[i]}`;
+  const stays = (one) => stage(i, one) > 0;
+  /** The cells of a column whose tokens are left. */
+  const cells = (column) =>
+    rows.flatMap((one, at) => (one.ids.some(stays) ? [body.rows[at].cells[column + 1]] : []));
+  const shares = { unit: "%", figure: percent };
+  if (i > 1 && !ids.some(stays)) {
+    const already = ids.every((one) => stage(i - 1, one) === 0);
+    const why = already
+      ? `because top-k cut ${others ? "them" : "it"} already`
+      : i === 2
+        ? `because ${others ? "they are" : "it is"} not among the k = ${inputs.k} likeliest`
+        : `because the likelier tokens together reach p = ${exact(inputs.p)}`;
+    return { kind: "said", what: `${what} is 0, ${why}.`, lit: [{ cells: cells(i) }] };
+  }
+  if (others) {
+    const terms = ids.filter(stays).map((one) => [stage(i, one)]);
+    return sum(`${what}:`, terms, undefined, {
+      ...shares,
+      lit: [{ cells: [body.rows[row].cells[0]] }],
+    });
+  }
+  const lit = [{ cells: cells(Math.max(0, i - 1)) }];
+  if (i > 1) {
+    const left = Array.from({ length: V }, (_, one) => one).filter(stays);
+    const total = left.reduce((mass, one) => mass + stage(i - 1, one), 0);
+    return sum(
+      `${what}, which is its share of what the ${count[i]} tokens left had:`,
+      [[stage(i - 1, id)]],
+      undefined,
+      { ...shares, by: { value: total, name: percent(total) }, lit },
+    );
+  }
+  const logits = spec.facts.distributions[inputs.which]?.logits ?? inputs.logit;
+  if (i === 0) return chance(`${what}:`, logits, id, cells(0));
+  const { temperature } = inputs;
+  if (temperature > 0) {
+    const scores = logits.map((z) => z / temperature);
+    return { ...chance(`${what}:`, scores, id, cells(0)), called: "z / τ" };
+  }
+  const zero = `${what}, which is 0,`;
+  if (!stays(id))
+    return { kind: "said", what: `${zero} is 0, because another token is likelier.`, lit };
+  const by = { value: count[1], name: String(count[1]) };
+  const more = { unit: "%", figure: String, by, lit };
+  return sum(`${zero} so that the likeliest tokens share all of it:`, [[1]], undefined, more);
+}
+
 /**
  * The likeliest tokens after each step, a column each; what is cut is struck out where it is cut.
  */
@@ -180,8 +243,8 @@ function steps(widget) {
   const HEADS = [
     ["model", "softmax(z)"],
     ["temperature", "softmax(z / τ)"],
-    ["top-k", "cut, renormalised"],
-    ["top-p", "cut, renormalised"],
+    ["top-k", "renormalised"],
+    ["top-p", "renormalised"],
   ];
   const body = h("tbody");
   const total = (kind, name) =>
@@ -214,8 +277,15 @@ function steps(widget) {
     h("span", { "aria-hidden": "true" }, h("i", { class: "broken" })),
     "A bar with a gap is cut short: the others together are too many for the scale.",
   );
-  const make = () =>
-    h("tr", {}, h("th", { scope: "row" }), ...STAGES.map(() => h("td", {}, h("i"), h("span"))));
+  const reach = rove(table);
+  const make = (row) => {
+    const cells = STAGES.map((_, i) => {
+      const cell = h("td", {}, h("i"), h("span"));
+      asks(widget, cell, () => whence(widget, body, row, i));
+      return cell;
+    });
+    return h("tr", {}, h("th", { scope: "row" }), ...cells);
+  };
   return {
     element: results("column", table, broken, says),
     update(inputs, outputs) {
@@ -254,6 +324,7 @@ function steps(widget) {
           );
         });
       });
+      reach();
       feet.forEach((tr, row) =>
         STAGES.forEach((_, i) => {
           const value = [now.count, now.mass, now.entropy][row][i];
@@ -402,8 +473,7 @@ function draws(widget) {
     element: h(
       "section",
       { class: "block", "data-output": "" },
-      h("h3", {}, `${DRAWS} draws`),
-      again,
+      h("div", { class: "hundred" }, h("h3", {}, `${DRAWS} draws`), again),
       table,
     ),
     update(inputs, outputs) {
@@ -432,7 +502,23 @@ function draws(widget) {
   };
 }
 
-after.style = ".after-all { overflow-wrap: anywhere; max-width: none; }";
+after.style = `
+.after-all { overflow-wrap: anywhere; max-width: none; }
+.sides { --left: 1fr; --right: 1fr; }
+/* One below the other, the line that explains stays in sight while its number is. */
+@container widget (width < 860px) {
+  .sides { display: flex; flex-direction: column; }
+  .side { display: contents; }
+  .side > .explained { order: 1; }
+}
+@container widget (min-width: 860px) {
+  .sides { row-gap: 10px; }
+  .side { gap: 8px; --label: 7.6em; }
+  .after-all { line-height: 1.45; }
+  .choice { row-gap: 8px; }
+  .kind:first-child .picks { display: grid; grid-template-columns: 1fr 1fr; width: 100%; }
+}
+`;
 own.style = `
 .own[hidden] { display: none; }
 .logits { list-style: none; margin: 4px 0 0; padding: 0; display: grid;
@@ -487,6 +573,17 @@ steps.style = `
 .chain tfoot td { padding: 1px 0 1px 14px; font-size: var(--size-note); }
 .chain tfoot tr:first-child > * { border-top: 1px solid var(--line); padding-top: 4px; }
 .verdict { max-width: none; min-height: 1.45em; }
+@container widget (min-width: 860px) {
+  .chain { --left: 6px; }
+  .chain thead td { width: 78px; }
+  .chain thead th, .chain tbody td { padding-left: 6px; }
+  .chain thead b { font-size: var(--size-small); letter-spacing: -.2px; }
+  .chain tbody td { height: 20px; }
+  .chain tbody td i { top: 2px; bottom: 2px; }
+  .chain tfoot td { padding: 0 0 0 10px; }
+  .chain tfoot tr > * { line-height: 1.35; }
+  .verdict { line-height: 1.45; min-height: 2.9em; }
+}
 @media (max-width: 600px) {
   .chain thead td { width: 60px; }
   .chain thead th { padding-left: 2px; } .chain thead b { font-size: var(--size-small);
@@ -524,7 +621,9 @@ line.style = `
 .lands { margin: 0; max-width: none; min-height: 2.9em; }
 `;
 draws.style = `
-.block > button { margin-bottom: 6px; }
+.hundred { display: flex; flex-wrap: wrap; gap: 4px 14px; align-items: center;
+  margin-bottom: 4px; }
+.hundred h3 { margin: 0; }
 .draws { width: 100%; table-layout: fixed; }
 .draws caption { font-weight: 400; font-size: var(--size-note); color: var(--soft);
   white-space: normal; }
@@ -542,6 +641,12 @@ draws.style = `
   background: color-mix(in oklab, var(--ground), var(--probability) 60%); }
 .track b { position: absolute; top: -2px; bottom: -2px; width: 3px; margin-left: -1.5px;
   border-radius: 1px; background: var(--text); box-shadow: 0 0 0 1px var(--ground); }
+@container widget (min-width: 860px) {
+  .draws thead td:first-child { width: 78px; }
+  .draws tbody tr > * { padding-block: 1px; line-height: 1.3; }
+  .draws .track { padding-left: 6px; }
+  .track span { height: 14px; }
+}
 @media (max-width: 600px) {
   .draws thead td:first-child { width: 62px; }
   .draws thead th { width: 66px; } .draws thead th:nth-child(3) { width: 44px; }
@@ -552,19 +657,28 @@ draws.style = `
 
 const V = (inputs, widget) => namesOf(widget, inputs).length;
 
-export default live("From logits to one token, live", (ui) => [
-  ui.use(distributions),
-  ui.use(after),
-  ui.use(own, ui.words("", keepLogits)),
-  ui.knobs(
-    ui.knob("temperature", "temperature", { step: 0.05, note: heats }),
-    ui.knob("k", "top-k", {
-      ends: (inputs, widget) => [1, V(inputs, widget)],
-      note: (k, inputs, widget) => tops(k, V(inputs, widget)),
-    }),
-    ui.knob("p", "top-p", { step: 0.01, note: nuclei }),
-  ),
-  ui.use(steps),
-  ui.use(line),
-  ui.use(draws),
-]);
+export default live(
+  "From logits to one token, live",
+  (ui) => [
+    ui.sides(
+      ui.boxed(
+        "side",
+        ui.use(distributions),
+        ui.use(after),
+        ui.use(own, ui.words("", keepLogits)),
+        ui.knobs(
+          ui.knob("temperature", "temperature", { step: 0.05, note: heats }),
+          ui.knob("k", "top-k", {
+            ends: (inputs, widget) => [1, V(inputs, widget)],
+            note: (k, inputs, widget) => tops(k, V(inputs, widget)),
+          }),
+          ui.knob("p", "top-p", { step: 0.01, note: nuclei }),
+        ),
+      ),
+      ui.boxed("side", ui.use(steps)),
+      ui.boxed("side", ui.use(line), ui.explanation()),
+      ui.boxed("side", ui.use(draws)),
+    ),
+  ],
+  { wide: true },
+);

@@ -331,6 +331,9 @@ wordCosts.style = `
   background: repeating-linear-gradient(135deg, var(--error) 0 7px, color-mix(in oklab,
   var(--ground), var(--error) 55%) 7px 12px); }
 .nll { text-align: right; font-weight: 600; }
+@container widget (min-width: 860px) {
+  .costs li { --label: 84px; grid-template-columns: minmax(0, 1fr) 78px 62px; gap: 4px 10px; }
+}
 @media (max-width: 600px) {
   .costs { gap: 12px; }
   .costs li { grid-template-columns: minmax(0, 1fr) 58px; align-items: start; }
@@ -366,9 +369,16 @@ costCurve.style = `${plane.style}
 @media (max-width: 600px) { .name { max-width: 110px; } }
 `;
 bothWays.style = `
+.sides { --left: 1fr; --right: 1fr; }
 .second { border-top: 1px solid var(--line); padding-top: 12px; }
-.second p { margin: 0 0 4px; }
-.second h3 { margin: 0 0 4px; font-size: var(--size-text); font-weight: 650; }
+.begins p { margin: 0; }
+.begins h3 { margin: 0 0 4px; font-size: var(--size-text); font-weight: 650; }
+@container widget (min-width: 860px) { /* beside the first half, as high as it */
+  .second { border-top: 0; border-left: 1px solid var(--line); padding: 0 0 0 28px;
+    align-self: stretch; }
+  .second .knob { --label: 1.5em; }
+  .second .logit-plot { height: 190px !important; }
+}
 .cards { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 12px; }
 .card { border: 1px solid var(--line); border-radius: 8px; padding: 7px 12px 8px; display: grid;
   border-left: 4px solid var(--tone); }
@@ -389,23 +399,36 @@ bothWays.style = `
   } .lost { display: none; } }
 `;
 
-export default live("What a word costs, live", (ui) => [
-  ui.use(sentence, "text", "Sentence", keepProbabilities),
-  ui.use(wordCosts),
-  ui.use(totals),
-  ui.use(costCurve),
-  {
-    element: h(
-      "div",
-      { class: "second" },
-      h("h3", {}, "And with logits: log(softmax) against log_softmax"),
-      h(
-        "p",
-        { class: "note" },
-        "Of ten words, the nine wrong ones have the logit 0. Slide the logit x of the right one.",
+export default live(
+  "What a word costs, live",
+  (ui) => [
+    ui.sides(
+      ui.boxed(
+        "side",
+        ui.use(sentence, "text", "Sentence", keepProbabilities),
+        ui.use(wordCosts),
+        ui.use(totals),
+        ui.use(costCurve),
+      ),
+      ui.boxed(
+        "side second",
+        {
+          element: h(
+            "div",
+            { class: "begins" },
+            h("h3", {}, "With logits: log(softmax) against log_softmax"),
+            h(
+              "p",
+              { class: "note" },
+              "Of ten words, the nine wrong ones have the logit 0. Slide the logit x of the " +
+                "right one.",
+            ),
+          ),
+        },
+        ui.knob("x", "x", { named: "x, the right word’s logit" }),
+        ui.use(bothWays),
       ),
     ),
-  },
-  ui.knob("x", "x", { named: "x, the right word’s logit" }),
-  ui.use(bothWays),
-]);
+  ],
+  { wide: true },
+);

@@ -34,7 +34,10 @@ export function numbersIn(widget, name) {
   return { rows: rows.length, columns: rows[0].length, at: (i, j) => rows[i][j] };
 }
 
-/** An explanation of a sum of products: `terms` are their factors, `tones` what these belong to. */
+/**
+ * An explanation of a sum of products: `terms` are their factors, `tones` what these belong to, and
+ * `figure(number)` writes a factor, if it is not to have two decimals.
+ */
 export const sum = (what, terms, result, more = {}) => ({
   kind: "sum",
   what,
@@ -217,8 +220,8 @@ export function light(widget, lit, kind = "source") {
   }
 }
 
-const number = (value, tone = "") => {
-  const text = short(value);
+const number = (value, tone = "", figure = short) => {
+  const text = figure(value);
   const kind = tone ? `factor of-${tone}` : "factor";
   return h("span", { class: kind }, text.startsWith("−") ? `(${text})` : text);
 };
@@ -234,6 +237,7 @@ const between = (parts, what) => parts.flatMap((part, i) => (i ? [what, part] : 
 
 const [MOST, FEW] = [9, 5]; // of more terms than so many, so few are written out
 const [HIGH, LOW] = [9, -1]; // the powers of e beyond them say nothing to a reader
+const MANY = 1e4; // nor does a sum from here on, of which only one digit is written
 
 /** What is left out: “… 61 more”, if there is any. */
 const andMore = (count) => (count > 0 ? [`… ${count} more`] : []);
@@ -252,9 +256,12 @@ function sharing({ scores, column, others = 0, called = "score" }) {
   if (scores[column] === -Infinity)
     return [`= 0, because the ${called} is −∞ and e`, h("sup", {}, "−∞"), " is 0."];
   const most = Math.max(...scores);
-  const shift = most > HIGH || most < LOW ? most : 0;
-  const exps = scores.map((score) => Math.exp(score - shift));
-  const total = exps.reduce((a, b) => a + b, 0);
+  const powersOf = (less) => scores.map((score) => Math.exp(score - less));
+  const totalOf = (exps) => exps.reduce((a, b) => a + b, 0);
+  const large = most > HIGH || totalOf(powersOf(0)) >= MANY;
+  const shift = large || most < LOW ? most : 0;
+  const exps = powersOf(shift);
+  const total = totalOf(exps);
   const { shown, more } = someOf(scores, column, others);
   const powers = shown.map((score) => power(score - shift));
   return [
@@ -267,14 +274,14 @@ function sharing({ scores, column, others = 0, called = "score" }) {
 }
 
 /** A sum of products, written out, and what it is divided by. */
-function adding({ terms, tones = [], by, first = "" }) {
+function adding({ terms, tones = [], by, first = "", figure }) {
   const few = terms.length > MOST ? terms.slice(0, FEW) : terms;
   const products = few.map((factors) =>
     h(
       "span",
       { class: "term" },
       ...between(
-        factors.map((factor, i) => number(factor, tones[i])),
+        factors.map((factor, i) => number(factor, tones[i], figure)),
         "·",
       ),
     ),
