@@ -191,12 +191,10 @@ SCREENFUL = 800  # pixels: what a window of 1280 × 800 shows
 # Those that are still higher, and by how much: none may grow, and who fits leaves the list.
 TALL = {
     "ablation": 940,
-    "attention_scoring": 850,
     "beam_tree": 1120,
     "decoding": 890,
     "generation": 1170,
     "gpt": 970,
-    "kernel_regression": 900,
     "loss_bench": 1170,
     "sampling": 1440,
     "self_attention": 1080,
