@@ -197,7 +197,6 @@ TALL = {
     "gpt": 970,
     "loss_bench": 1170,
     "sampling": 1440,
-    "self_attention": 1080,
     "seq2seq_attention": 850,
     "time_machine": 1460,
     "transformer": 1180,
