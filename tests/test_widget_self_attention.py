@@ -4,7 +4,18 @@ import inspect
 from typing import Any
 
 import pytest
-from browsing import Opener, Visit, by_link, inputs_of, on_a_phone, page_of, settled, until
+from browsing import (
+    Opener,
+    Visit,
+    box_of,
+    by_link,
+    cut_off,
+    inputs_of,
+    on_a_phone,
+    page_of,
+    settled,
+    until,
+)
 from playwright.sync_api import Browser, BrowserContext, Locator, expect
 
 from tinylib import attention_scoring, self_attention
@@ -226,8 +237,17 @@ def test_each_state_to_start_from_brings_its_words_and_their_embeddings(visit: V
     assert widget.get_by_role("radio", name="the river bank").is_checked()
 
 
-def test_at_first_it_fits_a_laptops_screen(visit: Visit) -> None:
-    """All that can be changed, and all that follows, at 1280 × 800."""
+STATES = ["the river bank", "Your journey", "trained: bat and bank"]
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_each_of_them_fits_a_laptops_screen(visit: Visit, state: str) -> None:
+    """All that can be changed, and all that follows, at 1280 × 800; and no number is cut off."""
     visit.page.set_viewport_size({"width": 1280, "height": 800})
-    box = visit.widget(STEM).bounding_box()
-    assert box and box["height"] <= 800
+    widget = visit.widget(STEM)
+    widget.get_by_role("radio", name=state).check()
+    settled(widget)
+    assert box_of(widget.locator(".frame"))["height"] <= 800
+    assert cut_off(widget.locator(".matrix input, .heat td span, .heat tbody th")) == []
+    start, about = (box_of(widget.locator(name)) for name in (".journey .start", ".about"))
+    assert start["x"] + start["width"] < about["x"], "the button beside the title covers nothing"

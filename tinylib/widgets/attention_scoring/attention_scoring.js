@@ -309,6 +309,27 @@ comparison.style = `
 @media (max-width: 345px) { .row.scored { flex-wrap: wrap; } .scoring { flex-basis: 200px; } }
 `;
 
+/**
+ * The reader's numbers, and the line that says where a result comes from: in a wide frame it fills
+ * the room beside them, else it stands above them, where it keeps in sight.
+ */
+function given(_widget, told, numbers) {
+  return { element: h("div", { class: "given" }, told.element, numbers.element), update() {} };
+}
+given.style = `
+.given { display: contents; }
+@container widget (min-width: 860px) {
+  .knobs { grid-template-columns: 1fr 1fr; gap: 2px 32px; max-width: none; }
+  .given { display: grid; gap: 12px 18px; align-items: start;
+    grid-template: auto 1fr / minmax(0, auto) auto minmax(270px, 1fr); }
+  .given > .row { display: contents; }
+  .given .stack { grid-area: 1 / 1 / 3; }
+  .given .stack + .scroll { grid-area: 1 / 2 / 3; }
+  .given .column { grid-area: 1 / 3; }
+  .given .explained { grid-area: 2 / 3; }
+}
+`;
+
 export default live(
   "Three scores for the same keys, live",
   (ui) => {
@@ -316,12 +337,15 @@ export default live(
     return [
       ui.knobs(size, ui.slider("temperature", "temperature", 0.1, 10, 0.1)),
       ui.use(comparison),
-      ui.explanation(),
       ui.use(verdict),
-      ui.row(
-        stack(ui.matrix("query", "query"), ui.matrix("keys", "keys"), ui.matrix("w_v", "w_v")),
-        ui.matrix("values", "values"),
-        ui.column(ui.entrySlider(), { element: size.buttons }),
+      ui.use(
+        given,
+        ui.explanation(),
+        ui.row(
+          stack(ui.matrix("query", "query"), ui.matrix("keys", "keys"), ui.matrix("w_v", "w_v")),
+          ui.matrix("values", "values"),
+          ui.column(ui.entrySlider(), { element: size.buttons }),
+        ),
       ),
     ];
   },

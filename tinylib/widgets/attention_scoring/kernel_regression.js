@@ -481,10 +481,41 @@ pointTable.style = `
   font-variant-numeric: tabular-nums; }
 `;
 
-export default live("Kernel regression, live", (ui) => [
-  ui.use(plot),
-  ui.use(legend),
-  ui.row(ui.use(kernelChoice), ui.knob("bandwidth", "bandwidth", { scale: "log", step: 0.1 })),
-  ui.use(said),
-  ui.use(pointTable),
-]);
+/** Controls and legend at the left of the plot where there is room, else above and below it. */
+function scene(_widget, controls, picture, key) {
+  const part = (name, { element }) => h("div", { class: name }, element);
+  return {
+    element: h("div", { class: "scene" }, controls.element, picture.element, part("key-to", key)),
+    update() {},
+  };
+}
+scene.style = `
+.scene { display: grid; gap: 14px 24px; min-width: 0; }
+.scene > * { min-width: 0; }
+.scene .asking { display: flex; flex-direction: column; gap: 14px; }
+@container widget (min-width: 860px) {
+  .scene { grid-template: auto 1fr / 364px minmax(0, 1fr); }
+  .scene .plot { grid-area: 1 / 2 / 3; }
+  .scene .says { flex-basis: 100%; min-height: 4.8em; }
+  .scene .legend { flex-direction: column; }
+}
+`;
+
+export default live(
+  "Kernel regression, live",
+  (ui) => [
+    ui.use(
+      scene,
+      ui.boxed(
+        "asking",
+        ui.use(kernelChoice),
+        ui.knob("bandwidth", "bandwidth", { scale: "log", step: 0.1 }),
+        ui.use(said),
+      ),
+      ui.use(plot),
+      ui.use(legend),
+    ),
+    ui.use(pointTable),
+  ],
+  { wide: true },
+);

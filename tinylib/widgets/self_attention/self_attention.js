@@ -37,23 +37,29 @@ const mixed = product("weights", "v", {
   tones: ["weight", "value"],
 });
 
+const FEW = 4; // words at most; with more, a laptop's screen has no room to spare
+
 /**
  * X and what the matrices make of it. In a wide frame it is written as a product is: X at the
  * left, the three matrices above, and below each of them what it makes of X.
  */
 function crossing(_widget, x, roles, switches) {
   const part = (name, { element }) => h("div", { class: name }, element);
-  return {
-    element: h(
-      "div",
-      { class: "crossing" },
-      part("given", x),
-      ...roles.map(([tone, matrix, made]) =>
-        h("div", { class: `role of-${tone}` }, part("matrix-of", matrix), part("made", made)),
-      ),
-      part("switches", switches), // last, as Tab goes: they move what was touched before
+  const element = h(
+    "div",
+    { class: "crossing" },
+    part("given", x),
+    ...roles.map(([tone, matrix, made]) =>
+      h("div", { class: `role of-${tone}` }, part("matrix-of", matrix), part("made", made)),
     ),
-    update() {},
+    part("switches", switches), // last, as Tab goes: they move what was touched before
+  );
+  return {
+    element,
+    shows: "inputs",
+    update({ words }) {
+      element.classList.toggle("many", words.length > FEW);
+    },
   };
 }
 crossing.style = `
@@ -82,6 +88,28 @@ crossing.style = `
   .lanes .heat td span { width: 34px; height: 25px; line-height: 25px; }
   .lanes .heat.signed td span { width: 38px; }
   .said { grid-template-columns: 1.5fr 1fr; align-items: center; }
+  /* a button beside the title, until it is under way */
+  .journey:not(.under-way) { position: absolute; top: 6px; right: calc(100% - 513px); border: 0;
+    padding: 0; }
+  .examples .about { align-self: end; margin-top: -29px; }
+  .many.crossing { gap: 0 8px; }
+  .many .role { gap: 4px; padding-left: 6px; }
+  .many.crossing .role th[scope=row] { width: 46px; min-width: 46px; }
+  .many .matrix-of { position: relative; }
+  .many .matrix-of caption { position: absolute; left: 0; top: 0; }
+  .many .matrix-of thead :is(th, td) { line-height: 1.2; }
+  .many :is(.made, .given) thead :is(th, td) { height: 0; padding: 0; font-size: 0;
+    line-height: 0; } /* the columns are those of the matrices above */
+  .many .made .ramp-key { display: none; } /* as below the scores */
+  .many .made td span, .many ~ .lanes .heat td span { height: 23px; line-height: 23px; }
+  .many.crossing > .given { padding-top: 6px; }
+  .many .given td { height: 24px; }
+  .many .matrix td { padding: 0 1px; }
+  .many .switches .column { flex-flow: row wrap; gap: 2px 8px; }
+  .many .switches .narrow { flex: 1 0 100%; }
+  .many ~ .lanes .ramp-key { margin-top: 3px; }
+  .sentence:has(~ .many) .gaze { max-width: 13em; }
+  .frame:has(.many) { gap: 6px; padding-block: 8px; }
 }
 `;
 
