@@ -591,7 +591,7 @@ ANSWERED = """async el => {
 def test_an_answer_that_comes_at_once_changes_nothing_but_the_numbers(
     context: BrowserContext, site: str
 ) -> None:
-    """By a clock that stands still: 150 ms after an edit, and not before, is it said."""
+    """By a clock that stands still: 80 ms after an edit, and not before, is it said."""
     patched(context, RUN_GRAPH, f"{RUN_GRAPH} await globalThis.held;")
     visit = Visit(context, site, page_alone("self_attention", CHAPTER))
     page, widget = visit.page, visit.widget(JOURNEY)
@@ -619,9 +619,9 @@ def test_an_answer_that_comes_at_once_changes_nothing_but_the_numbers(
     assert page.evaluate("seen") == []
     page.evaluate(HOLD)
     entry(widget, "x", "Your", 1).fill("5")
-    page.clock.run_for(100)
+    page.clock.run_for(50)
     entry(widget, "x", "Your", 1).fill("6")  # the first of the two is what the reader waits for
-    page.clock.run_for(49)
+    page.clock.run_for(29)
     assert page.evaluate("seen") == [] and widget.locator(".busy").is_hidden()
     page.clock.run_for(1)
     assert widget.locator(".stale").count() == 1 and where(widget) == "Computing…"
@@ -1038,9 +1038,9 @@ def test_the_model_is_loaded_once_with_a_bar(context: BrowserContext, site: str)
     bar.wait_for()
     size = shipped("bilingual-gru").stat().st_size
     assert bar.evaluate("bar => [bar.value, bar.max]") == [0, size]
-    megabytes = f"{size / 1e6:.1f} MB"
+    megabytes = f"{size / 1e6:.1f}\u00a0MB"
     assert where(widget) == (
-        f"Loading the runtime (about 4 MB, once) and the trained model ({megabytes})…"
+        f"Loading the runtime (about 4\u00a0MB, once) and the trained model ({megabytes})…"
     )
     assert widget.locator(".amount").inner_text() == f"0.0 of {megabytes}"
     for name in visit.widgets():  # all that need it wait for the one download

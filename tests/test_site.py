@@ -363,9 +363,9 @@ def test_what_was_answered_and_read_is_kept_and_shown_on_other_pages(
         page.locator(".predict").first.locator("summary").nth(1).click()
         said = page.locator("[data-questions]")
         said.filter(has_text="1 answered, 1 right at the first try").wait_for()
-        question = page.locator("#touch-it-first .predict")
+        question = page.locator("#one-word-two-meanings .predict")
         question.evaluate("el => el.scrollIntoView({ block: 'center', behavior: 'instant' })")
-        page.wait_for_function("localStorage['road-to-gpt']?.includes('touch-it-first')")
+        page.wait_for_function("localStorage['road-to-gpt']?.includes('one-word-two-meanings')")
         page.reload()
         assert page.locator(".predict details.chosen").count() == 1
         assert page.locator(".predict details[open]").count() == 0
@@ -380,10 +380,10 @@ def test_what_was_answered_and_read_is_kept_and_shown_on_other_pages(
         other.goto(f"{site}/chapters/00_start.html")
         link = other.locator("[data-continue] a")
         assert link.inner_text() == (
-            "Continue where you left off: 06 Self-attention, “Touch it first”"
+            "Continue where you left off: 06 Self-attention, “One word, two meanings”"
         )
         link.click()
-        other.wait_for_url(f"{site}/{CHAPTER}#touch-it-first")
+        other.wait_for_url(f"{site}/{CHAPTER}#one-word-two-meanings")
 
 
 SECTIONS = "[...document.querySelectorAll('article > section > section')].map((one) => one.id)"

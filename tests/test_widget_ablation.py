@@ -379,7 +379,7 @@ def test_a_model_that_does_not_come_holds_up_nothing(context: BrowserContext, si
     bar.wait_for()
     size = shipped("bilingual-no-norm").stat().st_size
     assert bar.evaluate("bar => [bar.value, bar.max]") == [0, size]
-    assert where(widget) == f"Loading the trained model ({size / 1e6:.1f} MB)…"
+    assert where(widget) == f"Loading the trained model ({size / 1e6:.1f}\u00a0MB)…"
     assert widget.locator(".said.waiting").count() == 1, "what is shown is the other model's"
     choose(widget, 0)  # it does not wait
     assert bar.is_hidden() and widget.locator(".waiting").count() == 0

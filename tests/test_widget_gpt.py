@@ -206,7 +206,8 @@ def test_the_likeliest_are_shown_with_names_that_are_seen(widget: Locator) -> No
         named = widget.get_by_role("button", name=f"{token} {share}", exact=True)
         assert named.count() == 1 and named.inner_text().split("\n") == [token, share]
     count = widget.locator(".counted:visible").inner_text()
-    assert count == f"{len(text)} of 256 characters, {256 - len(text)} left"
+    lines = " and new lines" if "\n" in text else ""
+    assert count == f"{len(text)} of 256 characters{lines}, {256 - len(text)} left"
 
 
 def test_powers_are_typeset(visit: Visit, widget: Locator) -> None:
@@ -238,7 +239,7 @@ def test_a_bar_tells_its_number_and_writes_its_token(widget: Locator) -> None:
     found = line.inner_text()
     assert found.startswith(f"Probability of “{language_model(NAMES[0]).tokens.tokens[best[2]]}” ")
     assert f" … {65 - 5} more" in found
-    assert found.endswith(f"= {100 * share:.1f} %") or share < 0.001
+    assert found.endswith(f"= {100 * share:.1f}\u00a0%") or share < 0.001
     shift = logits.max() if logits.max() > 9 else 0
     power = f"{logits[best[2]] - shift:.2f}".replace("-", "−")
     assert line.locator("sup").first.inner_text() == power
@@ -499,7 +500,7 @@ def test_only_the_chosen_model_is_loaded(context: BrowserContext, site: str) -> 
         widget.locator("input[name=variant]").last.check()
     size = shipped(NAMES[1]).stat().st_size
     widget.get_by_role("progressbar").wait_for()
-    assert where(widget) == f"Loading the trained model ({size / 1e6:.1f} MB)…"
+    assert where(widget) == f"Loading the trained model ({size / 1e6:.1f}\u00a0MB)…"
     assert widget.locator("[data-output].waiting").count() > 0, "what is shown is the other model's"
     widget.locator("input[name=variant]").first.check()  # it does not wait
     assert_torch(widget, STEM)

@@ -345,7 +345,7 @@ def test_the_heads_held_out_figures_can_be_unfolded(widget: Locator) -> None:
     lines = widget.locator(".figures p").all_inner_texts()
     for q, said in enumerate(lines):
         assert said.startswith(f"Head {facts['head'][q]}, {lookup.QUESTIONS[q]}: ")
-        note = [float(number) / 100 for number in re.findall(r"([\d.]+) %", said)]
+        note = [float(number) / 100 for number in re.findall(r"([\d.]+)\s%", said)]
         figures = [facts[name][q] for name in ("looks", "accuracy", "without")]
         assert note == pytest.approx(figures, abs=0.0051)
 
@@ -373,6 +373,7 @@ def test_a_word_is_chosen_with_arrow_keys_and_in_a_map(widget: Locator) -> None:
 
 def test_the_arrow_keys_go_through_a_map(widget: Locator) -> None:
     choose(widget, 10)
+    widget.page.mouse.move(0, 0)  # what it points at would be explained
     pixels = widget.locator(".pixel-map").first
     pixels.focus()
     most = int(received(widget)["weights"][head_of()[0], 10].argmax())

@@ -160,7 +160,7 @@ def test_a_number_lights_up_in_all_stages(widget: Locator) -> None:
     assert " ".join(path(widget)) == stages
     assert widget.locator(".path li span").all_inner_texts() == [
         "= 18",
-        "h = 2 // 2 = 1 and j = 2 % 2 = 0; b and t stay",
+        "h = 2 // 2 = 1 and j = 2\u00a0% 2 = 0; b and t stay",
         "b·H + h = 1·2 + 1 = 3 of the rows of one batched product",
         "column h·k + j = 1·2 + 0 = 2, as in x",
     ]

@@ -98,7 +98,7 @@ headMaps.style = `${pixelMap.style}
 .small.chosen .pixel-map { border-color: var(--accent); box-shadow: 0 0 0 1.5px var(--accent); }
 .small:has(:focus-visible) .pixel-map { outline: 2px solid var(--accent); outline-offset: 3px; }
 /* In two columns the maps are small, and the one that is chosen stands beside them. */
-.atlas { display: grid; gap: 12px 18px; min-width: 0; }
+.atlas { display: grid; grid-template-columns: minmax(0, 1fr); gap: 12px 18px; min-width: 0; }
 .atlas > * { min-width: 0; }
 @container widget (min-width: 860px) {
   .side .layers { --map: 56px; }
