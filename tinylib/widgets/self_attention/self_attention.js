@@ -37,7 +37,7 @@ const mixed = product("weights", "v", {
   tones: ["weight", "value"],
 });
 
-const FEW = 4; // words at most; with more, a laptop's screen has no room to spare
+const ROOMY = 4; // words at most; with more, a laptop's screen has no room to spare
 
 /**
  * X and what the matrices make of it. In a wide frame it is written as a product is: X at the
@@ -58,7 +58,7 @@ function crossing(_widget, x, roles, switches) {
     element,
     shows: "inputs",
     update({ words }) {
-      element.classList.toggle("many", words.length > FEW);
+      element.classList.toggle("many", words.length > ROOMY);
     },
   };
 }
