@@ -92,14 +92,10 @@ export function softmaxOf(scores, { what } = /** @type {any} */ ({})) {
  * stand for so many `others`.
  */
 export const chance = (what, logits, column, cells, others = 0) => ({
-  kind: "softmax",
-  what,
-  scores: [...logits],
-  column,
+  ...weighed(what, logits, column, cells),
   others,
   called: "logit",
   unit: "%",
-  lit: [{ cells }],
 });
 
 const figures = (p) => (p < 0.001 ? p.toPrecision(2) : p.toFixed(3));
