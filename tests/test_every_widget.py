@@ -24,6 +24,7 @@ from browsing import (
     box_of,
     busy,
     inputs_of,
+    let_go,
     missed_by_tab,
     new_context,
     nudge,
@@ -284,8 +285,7 @@ def is_grey_until_the_answer_is_there(widget: Locator, held: list[Route]) -> Non
     for place in ("start", "center", "end"):  # wherever in the frame the reader is
         widget.evaluate("(el, block) => el.scrollIntoView({ block })", place)
         assert on_screen(work)
-    (runtime,) = held
-    runtime.fallback()
+    let_go(widget.page, held)
     widget.locator(".frame:not(.stale)").wait_for()
     settled(widget)
     assert shades(widget) == {1.0} and "true" not in busy(widget)

@@ -19,6 +19,7 @@ from browsing import (
     choices,
     hold_inputs,
     inputs_of,
+    let_go,
     line,
     marked,
     on_screen,
@@ -698,7 +699,7 @@ def test_while_weights_are_loaded_the_old_translation_is_grey(
     assert widget.locator(".tokens").evaluate("e => getComputedStyle(e).opacity") == "1", (
         "the tokens are those of the sentence that stands there"
     )
-    held[0].fallback()
+    let_go(widget.page, held)
     assert_torch(widget, "transformer")
     assert shades(widget) == {1.0}
 
@@ -1000,11 +1001,11 @@ def test_a_word_of_the_translation_before_cannot_be_chosen(
 ) -> None:
     widget, held = waiting_for_weights(context, site, "seq2seq")
     line(widget).fill("she sings .")
-    widget.get_by_text("Loading the model").wait_for()  # so the request for it was made
+    widget.get_by_text("Loading the model").wait_for()
     widget.locator(".stale").wait_for()
     choices(widget, 2).nth(1).click(force=True)
     assert inputs_of(widget) == {"source": "she sings .", "forced": []}
-    held[0].fallback()
+    let_go(widget.page, held)
     assert_torch(widget, "seq2seq")
     choices(widget, 2).nth(1).check()
     assert_torch(widget, "seq2seq")
@@ -1046,7 +1047,7 @@ def test_the_model_is_loaded_once_with_a_bar(context: BrowserContext, site: str)
     for name in visit.widgets():  # all that need it wait for the one download
         visit.widget(name).dispatch_event("pointerover")
     visit.page.wait_for_timeout(200)
-    held[0].fallback()
+    let_go(widget.page, held)
     assert_torch(widget, "seq2seq")
     assert bar.is_hidden() and len(held) == 1
     assert visit.console == []

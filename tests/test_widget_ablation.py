@@ -17,6 +17,7 @@ from browsing import (
     hold,
     in_module,
     inputs_of,
+    let_go,
     line,
     marked,
     models_asked_for,
@@ -385,7 +386,7 @@ def test_a_model_that_does_not_come_holds_up_nothing(context: BrowserContext, si
     assert bar.is_hidden() and widget.locator(".waiting").count() == 0
     before = received(widget)
     with visit.page.expect_request_finished(lambda request: "no-norm.saf" in request.url):
-        held[0].fallback()
+        let_go(widget.page, held)
     visit.page.wait_for_timeout(200)
     assert bar.is_hidden() and where(widget).startswith("Computed"), "nobody waits for it any more"
     context.route("**/bilingual-no-scale.safetensors*", lambda route: route.abort())

@@ -15,6 +15,7 @@ from browsing import (
     held,
     hold_inputs,
     inputs_of,
+    let_go,
     page_alone,
     page_of,
     problem,
@@ -505,7 +506,7 @@ def test_only_the_chosen_model_is_loaded(context: BrowserContext, site: str) -> 
     widget.locator("input[name=variant]").first.check()  # it does not wait
     assert_torch(widget, STEM)
     assert widget.locator(".waiting").count() == 0
-    held[0].fallback()
+    let_go(widget.page, held)
     widget.locator("input[name=variant]").last.check()
     assert_torch(widget, STEM)
     assert asked(visit) == NAMES and visit.console == [] and visit.foreign == []
