@@ -170,8 +170,11 @@ def offer_to_answer(output: nodes.container, places: Places, docname: str) -> No
 NAMED = re.compile(r"(?:^|\. )(?:Heat maps?|Line chart|Bars|Hands of clocks|Arrows), (.+?): ")
 
 
-def caption_of(alt: str) -> str:
-    """What a figure shows, in short: the titles in it, or else its description's first sentence."""
+def caption_of(text: str) -> str:
+    """What the chapter says below a figure, or else the titles in it, or what describes it."""
+    caption, _, alt = text.rpartition("\n")
+    if caption:
+        return caption
     if names := NAMED.findall(alt):
         said = "; ".join(dict.fromkeys(names))
     else:

@@ -270,12 +270,12 @@ def without_font_awesome(css: str) -> str:
 
 
 def describe_images(app: Sphinx, doctree: nodes.document) -> None:
-    """Give each image output the alt text that stands beside it as text/plain."""
+    """Give each image output its alt text: the last line of the text/plain beside it."""
     for bundle in doctree.findall(nodes.container):
         if bundle.get("nb_element") != "mime_bundle":
             continue
         texts = {part["mime_type"]: part.astext().strip() for part in bundle.children}
-        alt = texts.get("text/plain", "")
+        alt = texts.get("text/plain", "").rpartition("\n")[2]
         for image in bundle.findall(nodes.image):
             if not alt or alt.startswith("<"):
                 log.warning("an image output has no alt text as its text/plain", location=image)

@@ -261,6 +261,11 @@ def test_a_notebook_gets_one_png_at_twice_its_size_and_words(name):
     assert metadata == {"image/png": {"width": wide, "height": high, "alt": figure.alt}}
     assert width <= 2 * 720 and len(png) < 85_000
     assert data["text/plain"] == repr(figure) == figure.alt
+    captioned = figure.captioned("What is seen.")
+    assert captioned._repr_mimebundle_()[0] == {
+        "image/png": data["image/png"],
+        "text/plain": f"What is seen.\n{figure.alt}",
+    }
     assert figure.alt.endswith(".") and len(figure.alt.split()) > 8
 
 

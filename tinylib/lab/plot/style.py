@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -63,18 +63,27 @@ Values = Tensor | Sequence[Any]
 
 @dataclass(frozen=True)
 class Figure:
-    """A finished picture: `drawing` for a closer look, `png` at twice its size, `alt` in words."""
+    """A finished picture: `drawing` for a closer look, `png` at twice its size, `alt` in words.
+
+    `caption` is what the site writes below it. Without one it takes the titles in the picture.
+    """
 
     drawing: Drawing
     png: bytes
     alt: str
+    caption: str = ""
+
+    def captioned(self, caption: str) -> "Figure":
+        """The same picture with a sentence that tells a reader what to see in it."""
+        return replace(self, caption=caption)
 
     def __repr__(self) -> str:
         return self.alt
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
         width, height = (round(96 * inches) for inches in self.drawing.get_size_inches())
-        data = {"image/png": base64.b64encode(self.png).decode(), "text/plain": self.alt}
+        words = f"{self.caption}\n{self.alt}" if self.caption else self.alt
+        data = {"image/png": base64.b64encode(self.png).decode(), "text/plain": words}
         return data, {"image/png": {"width": width, "height": height, "alt": self.alt}}
 
 
