@@ -53,7 +53,7 @@ def folded(source: str) -> str | None:
     called = called_name(last)
     if called == "show" and not before:
         return PRINTS
-    if called.endswith("Widget") and plain:
+    if re.search(r"Widget(\.\w+)?$", called) and plain:
         return WIDGET
     if FIGURE.match(called) and plain and all(map(only_arranges, before)):
         return FIGURES
@@ -64,7 +64,10 @@ def folded(source: str) -> str | None:
 def called_name(node: ast.AST) -> str:
     """The dotted name that an expression statement calls, or ''."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        return ast.unparse(node.value.func)
+        name = node.value.func
+        if isinstance(name, ast.Attribute) and name.attr == "captioned":
+            return called_name(ast.Expr(name.value))  # what draws the figure
+        return ast.unparse(name)
     return ""
 
 

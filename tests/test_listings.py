@@ -32,10 +32,13 @@ READ = None  # not folded
         ("from tinylib.gpt import GPT\n\nshow(GPT)", PRINTS),
         ("x = f(y)\nshow(GPT)", READ),
         ("from tinylib.w import StartWidget\nx = [1.0, 2.0]\nStartWidget(x)", WIDGET),
+        ("SelfAttentionWidget.example('bank')", WIDGET),
         ("def words():\n    return 'a'\nStartWidget(words())", READ),
         ("plot.heat(x, words, words, 'scores')", FIGURES),
         ("import torch\narchitecture.gpt()", FIGURES),
         ("runs = results('gpt')['runs']\nplot.lines(range(3), runs, 'Loss')", FIGURES),
+        ("plot.lines(range(3), runs, 'Loss').captioned('The loss falls.')", FIGURES),
+        ("scores = model(x)\nplot.heat(scores, a, b, 'Scores').captioned('All are 0.')", None),
         ("scores = x @ x.T\nplot.heat(scores, words, words, 'scores')", READ),
         ("weights = scores.softmax(-1)\nplot.heat(weights, words, words, 'weights')", READ),
         ("assert a == b\nassert c", CHECKS),
@@ -101,7 +104,7 @@ def test_listings_have_an_element_only_for_a_run_of_one_colour() -> None:
         ("Heat map, scores: 6 by 6. Heat map, weights: 6 by 6.", "Scores; weights"),
         ("Diagram of GPT, from below. Tokens (B by T).", "Diagram of GPT, from below"),
         ("Loss curve: training loss over 900 steps.", "Loss curve"),
-        ("The loss falls to 1.5.\nLoss curve: training loss over 900 steps.", "The loss falls to 1.5."),
+        ("The loss falls to 1.5.\nLoss curve: loss over 900 steps.", "The loss falls to 1.5."),
     ],
 )
 def test_the_caption_of_a_figure(alt: str, caption: str) -> None:
