@@ -1258,7 +1258,7 @@ def test_the_drawing_of_a_phone_keeps_its_text_legible(name):
 
 @pytest.mark.parametrize(
     ("n", "k", "steps"),
-    [(7, 3, (3, 6, 1)), (2, 2, (1, 1, 1)), (9, 4, (3, 8, 1)), (8, 2, (7, 7, 1))],
+    [(7, 3, (3, 7, 1)), (2, 2, (1, 2, 1)), (9, 4, (3, 9, 1)), (8, 2, (7, 8, 1))],
 )
 def test_paths_tells_the_longest_way(n, k, steps):
     figure = paths(n, k)

@@ -702,7 +702,7 @@ def paths(n: int = 7, k: int = 3) -> Figure:
     up, along = [((i, 0), (i, 1)) for i in range(n)], [((i, 1), (i + 1, 1)) for i in range(n - 1)]
     nets = [  # name, layers, steps of the longest way, links, those of that way
         (f"CNN, window {k}", layers, layers, windows, climb),
-        ("RNN", 1, n - 1, up + along, [up[0], *along]),
+        ("RNN", 1, n, up + along, [up[0], *along]),
         ("self-attention", 1, 1, [((j, 0), (i, 1)) for j, i in every], [((0, 0), (n - 1, 1))]),
     ]
     step, rise, head = 44, 58, 48
@@ -731,6 +731,6 @@ def paths(n: int = 7, k: int = 3) -> Figure:
             axes,
             f"Three networks over {n} words, with the longest way from the first word to the last "
             f"marked. CNN, whose windows of {k} are a place and those before it: {layers} layers, "
-            f"and so {layers} steps. RNN: one layer, {n - 1} steps from state to state. "
+            f"and so {layers} steps. RNN: one layer, one step up and {n - 1} from state to state. "
             "Self-attention: one layer that joins every word to every other, 1 step.",
         )
