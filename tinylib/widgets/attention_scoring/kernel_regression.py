@@ -81,7 +81,7 @@ class KernelRegressionWidget(LiveWidget):
     """Points (x, y), a query, a kernel and its bandwidth in; weights and the curve out."""
 
     compute = staticmethod(compute)
-    bench = ("y", "4.5", "-1.5")
+    bench = ("query", "1.5", "3.5")
     preview = "alpha"
 
     def __init__(
