@@ -222,7 +222,6 @@ def test_a_bank_turns_from_the_river_to_the_money(visit: Visit) -> None:
 def test_each_state_to_start_from_brings_its_words_and_their_embeddings(visit: Visit) -> None:
     widget = visit.widget(STEM)
     about = widget.locator(".examples .about")
-    assert about.inner_text().startswith("The matrices are the identity")
     widget.get_by_role("radio", name="trained").check()
     settled(widget)
     assert chosen(widget) == "bank" and about.inner_text().startswith("All numbers were learned")
@@ -237,6 +236,35 @@ def test_each_state_to_start_from_brings_its_words_and_their_embeddings(visit: V
     assert widget.get_by_role("radio", name="the river bank").is_checked()
 
 
+def test_the_matrices_are_folded_until_they_are_asked_for_or_change_something(
+    visit: Visit, context: BrowserContext, site: str
+) -> None:
+    """The chapter's first widget stands before the words query, key and value are explained."""
+    widget = visit.widget(STEM)
+    matrix = widget.locator(".role").first
+    score = cell(widget, "scores", 2, 1)
+    fold = widget.get_by_role("button", name="queries, keys and values")
+
+    def told() -> str:
+        score.hover()
+        return str(widget.locator(".explained").inner_text())
+
+    assert matrix.is_hidden() and fold.get_attribute("aria-expanded") == "false"
+    assert "the dot product of their vectors" in told()
+    widget.get_by_role("radio", name="trained").check()
+    assert matrix.is_visible() and fold.is_hidden(), "these matrices change every vector"
+    widget.get_by_role("radio", name="the river bank").check()
+    assert matrix.is_hidden()
+    fold.click()
+    assert matrix.is_visible() and fold.get_attribute("aria-expanded") == "true"
+    assert widget.locator(".about").inner_text().startswith("The matrices are the identity")
+    assert "the query of the one times the key of the other" in told()
+    other = by_link(widget, context, site)
+    assert other.widget(STEM).locator(".role").first.is_visible()
+    widget.get_by_role("button", name="Reset").click()
+    assert matrix.is_hidden()
+
+
 STATES = ["the river bank", "Your journey", "trained: bat and bank"]
 
 
@@ -249,5 +277,10 @@ def test_each_of_them_fits_a_laptops_screen(visit: Visit, state: str) -> None:
     settled(widget)
     assert box_of(widget.locator(".frame"))["height"] <= 800
     assert cut_off(widget.locator(".matrix input, .heat td span, .heat tbody th")) == []
+    fold = widget.get_by_role("button", name="queries, keys and values")
+    if fold.is_visible():
+        assert box_of(widget.locator(".frame"))["height"] <= 700
+        fold.click()
+        assert box_of(widget.locator(".frame"))["height"] <= 800
     start, about = (box_of(widget.locator(name)) for name in (".journey .start", ".about"))
-    assert start["x"] + start["width"] < about["x"], "the button beside the title covers nothing"
+    assert start["x"] + start["width"] < about["x"], "the button covers nothing"

@@ -1,5 +1,5 @@
 import { choice } from "../ui/controls.js";
-import { h, many, short, write } from "../ui/dom.js";
+import { h, many, mark, short, write } from "../ui/dom.js";
 import { numbersIn, product, softmaxOf, wordAt } from "../ui/explain.js";
 import { journey } from "../ui/journey.js";
 import { live } from "../ui/parts.js";
@@ -11,6 +11,30 @@ const entryOf = (role) => (t, j, widget) => `${role} of ${wordAt(widget, t)}, en
 
 const projection = (role, matrix, tone) =>
   product("x", matrix, { what: entryOf(role), tones: ["", tone] });
+
+const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+
+/** Whether queries, keys and values equal the embeddings, as in the first example. */
+function unchanged({ inputs, spec }) {
+  const [{ inputs: first }] = spec.facts.examples;
+  const alike = ["w_q", "w_k", "w_v", "scaled", "causal"];
+  return alike.every((name) => same(inputs[name], first[name]));
+}
+
+/** Whether the matrices and all that is made of them are folded away. */
+const plain = (widget) => !widget.unfolded && unchanged(widget);
+
+/** One rule for while the matrices are folded, and another for when the reader sees them. */
+const either =
+  (folded, full) =>
+  (widget, ...entry) =>
+    (plain(widget) ? folded : full)(widget, ...entry);
+
+const likeness = product("x", "x", {
+  turned: true,
+  what: (t, s, widget) =>
+    `Score of ${wordAt(widget, t)} for ${wordAt(widget, s)}, the dot product of their vectors:`,
+});
 
 const score = product("q", "k", {
   turned: true,
@@ -30,6 +54,13 @@ const weight = softmaxOf("scores", {
   what: (t, s, widget) => `Weight that ${wordAt(widget, t)} gives to ${wordAt(widget, s)}:`,
 });
 
+const averaged = product("weights", "x", {
+  what: (t, j, widget) =>
+    `Context vector of ${wordAt(widget, t)}, entry ${j + 1}, each weight times that entry of ` +
+    "the word’s vector:",
+  tones: ["weight"],
+});
+
 const mixed = product("weights", "v", {
   what: (t, j, widget) =>
     `Context vector of ${wordAt(widget, t)}, entry ${j + 1}, each weight times that entry of ` +
@@ -41,9 +72,21 @@ const ROOMY = 4; // words at most; with more, a laptop's screen has no room to s
 
 /**
  * X and what the matrices make of it. In a wide frame it is written as a product is: X at the
- * left, the three matrices above, and below each of them what it makes of X.
+ * left, the three matrices above, and below each of them what it makes of X. A widget that starts
+ * from the first example shows X alone, and a button unfolds the rest.
  */
-function crossing(_widget, x, roles, switches) {
+function crossing(widget, x, roles, switches) {
+  const foldable = same(widget.inputs.words, widget.spec.facts.examples[0].inputs.words);
+  widget.unfolded = !foldable;
+  const unfold = h("button", {
+    type: "button",
+    class: "unfold",
+    click() {
+      widget.unfolded = !widget.unfolded;
+      widget.repaint();
+    },
+  });
+  switches.element.append(unfold);
   const part = (name, { element }) => h("div", { class: name }, element);
   const element = h(
     "div",
@@ -57,12 +100,29 @@ function crossing(_widget, x, roles, switches) {
   return {
     element,
     shows: "inputs",
+    reset() {
+      widget.unfolded = !foldable;
+    },
+    saved: () => (foldable && widget.unfolded ? { unfolded: true } : {}),
+    restore({ unfolded }) {
+      widget.unfolded ||= unfolded === true;
+      widget.repaint();
+    },
     update({ words }) {
+      const folded = plain(widget);
       element.classList.toggle("many", words.length > ROOMY);
+      element.classList.toggle("plain", folded);
+      unfold.hidden = !foldable || !unchanged(widget);
+      mark(unfold, "aria-expanded", String(!folded));
+      write(unfold, `${folded ? "Show" : "Hide"} queries, keys and values`);
     },
   };
 }
 crossing.style = `
+.unfold { align-self: flex-start; }
+.plain > .given { order: -2; }
+.crossing.plain > .switches { flex: 0 1 320px; }
+.plain > .role, .plain .toggle, .frame:has(.plain) :is(.journey, .about) { display: none; }
 .crossing { display: flex; flex-wrap: wrap; gap: 14px 18px; align-items: flex-start; }
 .crossing > *, .role > * { min-width: 0; max-width: 100%; }
 .crossing > .switches { flex: 1 1 210px; order: -1; }
@@ -73,7 +133,8 @@ crossing.style = `
 @container widget (min-width: 860px) {
   .frame { gap: 9px; padding: 10px 16px; }
   .gaze { flex-basis: auto; margin-right: 6px; }
-  .crossing { display: grid; grid-template-columns: 1fr repeat(3, auto); gap: 0 20px; }
+  .crossing:not(.plain) { display: grid; grid-template-columns: 1fr repeat(3, auto);
+    gap: 0 20px; }
   .crossing > .switches { grid-area: 1 / 1; }
   .crossing > .given { grid-area: 2 / 1; padding-top: 8px; justify-self: end; }
   .role { display: grid; grid-template-rows: subgrid; grid-row: 1 / 3; gap: 8px; }
@@ -114,8 +175,6 @@ crossing.style = `
 `;
 
 // ---------------------------------------------------------------- where to start from
-
-const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 /**
  * The states to start from. Which of them the reader is in follows from the matrices, or else from
@@ -386,16 +445,16 @@ export default live(
       ),
       ui.boxed(
         "lanes",
-        ui.heat("scores", "scores, before the softmax", "signed", score),
+        ui.heat("scores", "scores, before the softmax", "signed", either(likeness, score)),
         ui.heat("weights", "weights: each row sums to 1", "weight", weight),
-        ui.heat("context", "context Z = weights · V", "signed", mixed),
+        ui.heat("context", "context Z = weights · V", "signed", either(averaged, mixed)),
       ),
       ui.use(journey, {
         name: one,
         steps: STEPS,
         flows: ["q", "k", "v", "scores", "weights", "context"],
       }),
-      ui.boxed("said", ui.explanation(), ui.mixture("weights", "context", "v")),
+      ui.boxed("said", ui.explanation(), ui.mixture("weights", "context", (widget) => (plain(widget) ? "" : "v"))),
     ];
   },
   { query: 1, wide: true },

@@ -941,7 +941,7 @@ function heatMap(widget, name, label, shading = "weight", made = undefined) {
  * The chosen word's row in words: which shares of which words make its vector in `result`.
  * `of` names what is mixed, as in v(word); without it, it is the words' own vectors.
  */
-function mixture(widget, weights, result, of = "") {
+function mixture(widget, weights, result, of = () => "") {
   const line = h("p", { class: "note", "data-output": "" });
   return {
     element: line,
@@ -952,11 +952,12 @@ function mixture(widget, weights, result, of = "") {
       const row = (out) => [
         ...out.data.slice(widget.query * out.shape[1], (widget.query + 1) * out.shape[1]),
       ];
+      const name = of(widget); // of the vectors that are mixed, such as v
       const terms = row(shares)
         .map((share, i) => ({ share, word: words[i] }))
         .filter(({ share }) => share >= 0.005)
         .sort((a, b) => b.share - a.share)
-        .map(({ share, word }) => `${short(share)} × ${of ? `${of}(${word})` : word}`);
+        .map(({ share, word }) => `${short(share)} × ${name ? `${name}(${word})` : word}`);
       line.replaceChildren(
         h("b", {}, `“${words[widget.query]}” becomes `),
         terms.join(" + "),
