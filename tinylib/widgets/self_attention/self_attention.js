@@ -454,7 +454,11 @@ export default live(
         steps: STEPS,
         flows: ["q", "k", "v", "scores", "weights", "context"],
       }),
-      ui.boxed("said", ui.explanation(), ui.mixture("weights", "context", (widget) => (plain(widget) ? "" : "v"))),
+      ui.boxed(
+        "said",
+        ui.explanation(),
+        ui.mixture("weights", "context", (widget) => (plain(widget) ? "" : "v")),
+      ),
     ];
   },
   { query: 1, wide: true },
