@@ -941,7 +941,7 @@ function heatMap(widget, name, label, shading = "weight", made = undefined) {
  * The chosen word's row in words: which shares of which words make its vector in `result`.
  * `of` names what is mixed, as in v(word); without it, it is the words' own vectors.
  */
-function mixture(widget, weights, result, of = () => "") {
+function mixture(widget, weights, result, of = (_widget) => "") {
   const line = h("p", { class: "note", "data-output": "" });
   return {
     element: line,
