@@ -211,8 +211,10 @@ def keep_together(app: Sphinx, doctree: nodes.document) -> None:
         short = len(formula.astext()) <= 40
         if short and isinstance(after, nodes.Text) and (mark := re.match(r"[.,;:!?)’”]+", after)):
             together = nodes.inline("", classes=["together"])
-            formula.parent.replace(after, nodes.Text(after[mark.end() :]))
-            formula.replace_self(together)
+            parent = formula.parent
+            here = parent.index(formula)  # the text is equal to others, such as “, ”, so no index()
+            parent[here + 1] = nodes.Text(after[mark.end() :])
+            parent[here] = together
             together += [formula, nodes.Text(mark[0])]
 
 
