@@ -4,13 +4,11 @@ import re
 import sys
 
 import pytest
-from docutils import nodes
-from docutils.utils import new_document
 from refresh import ROOT
 
 sys.path.insert(0, str(ROOT / "site"))
 
-from around import caption_of, keep_together
+from around import caption_of, keep_together, nodes
 from listings import (
     ANSWER,
     CHECKS,
@@ -117,8 +115,7 @@ def test_a_comma_after_a_formula_stays_with_it_and_no_other_comma_moves() -> Non
     the, and_ = nodes.emphasis("", "the"), nodes.emphasis("", "and")
     words = [the, nodes.Text(", "), and_, nodes.Text(" ")]
     formulas = [nodes.math("", "x"), nodes.Text(", "), nodes.math("", "y"), nodes.Text(".")]
-    page = new_document("page")
-    page += nodes.paragraph("", "", *words, *formulas)
+    page = nodes.paragraph("", "", *words, *formulas)
     keep_together(None, page)  # type: ignore[arg-type]  # it asks nothing of the builder
     assert page.astext() == "the, and x, y."
     kept = [part.astext() for part in page.findall(nodes.inline)]
