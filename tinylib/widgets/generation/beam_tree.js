@@ -2,11 +2,10 @@ import { beamEnds, beamTree, candidatesOf, endsOf, grow, pathOf } from "../ui/be
 import { uniform } from "../page/chance.js";
 import { idsOf } from "../page/inputs.js";
 import { redraw } from "../ui/controls.js";
-import { chooser, ofModel } from "../ui/models.js";
+import { textOfEach } from "../ui/models.js";
 import { h, live, results, short, write } from "../ui/parts.js";
 import { beam, pickRows } from "../page/search.js";
-import { text, visible } from "../ui/sentences.js";
-import { beginnings } from "../ui/texts.js";
+import { visible } from "../ui/sentences.js";
 import { BOS, EOS } from "../page/translator.js";
 
 const ENDLESS = -1; // as in beam_tree.py
@@ -218,19 +217,7 @@ export default live(
     ui.sides(
       ui.boxed(
         "side",
-        ui.use(chooser),
-        ui.use(
-          ofModel,
-          0,
-          ui.use(text, "prompt", "Your text"),
-          ui.use(beginnings, "prompt", "prompts"),
-        ),
-        ui.use(
-          ofModel,
-          1,
-          ui.use(text, "story", "Your story, up to a question"),
-          ui.use(beginnings, "story", "stories"),
-        ),
+        ...textOfEach(ui, "Your story, up to a question"),
         ui.knobs(
           ui.slider("width", "beam width W", 1, 5, 1),
           ui.slider("alpha", "length penalty α", 0, 1.5, 0.1),
