@@ -290,6 +290,29 @@ def test_an_edit_that_changes_no_number_is_answered_too(widget: Locator) -> None
     expect(widget).to_have_class("frame")
 
 
+def test_a_number_is_asked_by_keys_that_are_not_the_notebooks(
+    notebook: Page, widget: Locator
+) -> None:
+    """In JupyterLab's command mode an arrow chooses the next cell, X cuts it, A inserts one."""
+    cells = notebook.locator(".jp-Notebook .jp-Cell")
+    widget.locator("table.heat").first.locator("td[tabindex]").first.click()
+    count, active = cells.count(), notebook.locator(".jp-Cell.jp-mod-active").element_handle()
+    said = widget.locator(".explained").inner_text()
+    for key in ("ArrowDown", "x", "d", "d", "a"):
+        notebook.keyboard.press(key)
+    expect(widget.locator(".explained")).not_to_have_text(said)
+    expect(widget.locator(".explained b").first).to_be_visible()
+    slider = widget.get_by_role("slider").first
+    widget.get_by_label("x of Your, 1", exact=True).click()
+    slider.focus()
+    before = slider.input_value()
+    slider.press("ArrowDown")
+    expect(slider).not_to_have_value(before)
+    slider.press("ArrowUp")
+    assert cells.count() == count
+    assert active.evaluate("cell => cell.matches('.jp-mod-active')")
+
+
 def test_a_restart_of_the_kernel_is_noticed(notebook: Page, widget: Locator) -> None:
     shut_down(notebook)
     widget.get_by_label("w_v of 1, 1", exact=True).fill("3")

@@ -581,6 +581,36 @@ def test_a_search_that_takes_its_time_is_announced(
     assert "true" not in busy(widget) and widget.locator(".busy").is_hidden()
 
 
+@pytest.mark.parametrize("stem", ["beam_tree", "transformer"])
+def test_a_search_that_is_out_of_date_is_given_up(
+    context: BrowserContext, site: str, stem: str
+) -> None:
+    """The next edit is not kept waiting by the steps that the one before it would still take."""
+    counted = "globalThis.runs = (globalThis.runs ?? 0) + 1; await globalThis.held;"
+    patched(context, RUN_GRAPH, f"{RUN_GRAPH} {counted}")
+    visit = Visit(context, site, page_alone(stem))
+    page, widget = visit.page, visit.widget(stem)
+    widget.evaluate("el => el.model.save_changes()")
+    assert_torch(widget, stem)
+    whole = page.evaluate("runs")
+    assert whole > 5, "a search has many steps"
+    widget.evaluate(
+        """el => { globalThis.answers = [];
+            const note = () => answers.push(el.model.get('answered'));
+            el.model.on('change:answered', note); }"""
+    )
+    page.evaluate(HOLD)
+    touch(widget, stem)
+    widget.locator(".stale").wait_for()
+    before = page.evaluate("runs")
+    box = widget.locator(":is(input, textarea).line:visible").first
+    box.fill(box.input_value()[:-1])
+    page.evaluate("go()")
+    assert_torch(widget, stem)
+    assert page.evaluate("answers") == [2], "the first edit is not answered any more"
+    assert page.evaluate("runs") - before < 1.5 * whole, "nor computed to its end"
+
+
 # By messages, which come also while the page's clock stands still.
 ANSWERED = """async el => {
     const { port1, port2 } = new MessageChannel();

@@ -246,6 +246,40 @@ def test_only_the_model_that_is_shown_is_loaded(context: Any, site: str) -> None
     assert models_asked_for(visit) == ["gpt-shakespeare-page"]
 
 
+COUNTED = """async (el, [view, inputs]) => {
+    const host = document.querySelector("script[src*='/host.js']").src;
+    const { run } = await import(new URL('engine.js', host));
+    const { program } = await import(new URL(`../${view}`, host));
+    let rows = 0;
+    const counted = (step, ...others) => program((graph, feeds) => {
+        if (graph === 'beam_tree-write') rows += feeds.token.length;
+        return step(graph, feeds);
+    }, ...others);
+    await run(el.model.get('spec'), inputs, counted);
+    return rows;
+}"""
+
+
+def test_what_was_read_once_is_not_read_again(widget: Locator) -> None:
+    """Another penalty, width or length asks the model for those tokens alone that are new."""
+
+    def rows_read(changes: dict[str, Any]) -> int:
+        """How many tokens the model reads for this search, without the text itself."""
+        count: int = widget.evaluate(COUNTED, [BeamTreeWidget.view(), START | changes])
+        return count
+
+    text = {"prompt": "JULIET:\nO "}
+    first = rows_read(text)
+    assert first > START["length"], "a beam of 3, greedy search and two that are drawn"
+    assert rows_read(text) == 0
+    assert 0 < rows_read(text | {"seed": 2}) <= DRAWN * START["length"]
+    assert rows_read(text | {"length": 10}) == 0, "it is a part of the longer search"
+    assert 0 < rows_read(text | {"width": 4}) < first
+    assert rows_read({"prompt": "JULIET:\nA "}) > START["length"]
+    hold(widget, START | text | {"alpha": 0.7, "width": 4})
+    assert_torch(widget, STEM)
+
+
 @pytest.mark.parametrize("width", [375, 320])
 def test_on_a_phone_only_the_tree_scrolls(opened: Opener, width: int) -> None:
     widget = opened(page_of(STEM), width=width).widget(STEM)

@@ -1,4 +1,5 @@
 import { choice } from "../ui/controls.js";
+import { askable, asks, roveLines, sum, weighed } from "../ui/explain.js";
 import { numberBox } from "../ui/knobs.js";
 import { h, listed, live, mark, shaded, short, tint, within, write } from "../ui/parts.js";
 import { drag, plane, through } from "../ui/plot.js";
@@ -237,6 +238,48 @@ function legend() {
 const kernelChoice = (widget) =>
   choice(widget, "kernel", "kernel", widget.spec.vocabularies.kernel);
 
+/** K of a distance, counted in bandwidths, for kernels in the order of the choice. */
+const KERNELS = [
+  (u) => Math.exp((-u * u) / 2),
+  (u) => Number(Math.abs(u) <= 1),
+  (u) => Math.max(0, 1 - u * u),
+  () => 1,
+];
+const KERNEL_SAYS = [
+  "each exponent is −u²/2, where u = (x − xᵢ) / bandwidth",
+  "its K, 1 within the bandwidth, by the sum of all K",
+  "its K, 1 − u² with u = (x − xᵢ) / bandwidth, by the sum of all K",
+  "every K is 1, by the sum of all",
+];
+
+/** Where the weight of point i comes from. */
+function weightOf(widget, i, cells) {
+  const { x, query, bandwidth, kernel } = widget.inputs;
+  const near = Math.fround; // as torch rounds: a point may lie just at the kernel's end
+  const from = x.map((place) => near(near(near(query) - near(place)) / near(bandwidth)));
+  const what = `Weight of point ${i + 1}: ${KERNEL_SAYS[kernel]}:`;
+  if (kernel === 0)
+    return weighed(
+      what,
+      from.map((u) => (-u * u) / 2),
+      i,
+      cells,
+    );
+  const all = from.map(KERNELS[kernel]);
+  if (!all[i]) {
+    const far = `${short(Math.abs(from[i]))} bandwidths from x, where K is 0`;
+    return {
+      kind: "said",
+      what: `Point ${i + 1} is ${far}, so it has no weight.`,
+      lit: [{ cells }],
+    };
+  }
+  const total = all.reduce((mass, K) => mass + K, 0);
+  const figure = (K) => (Number.isInteger(K) ? String(K) : short(K));
+  const by = { value: total, name: figure(total) };
+  return sum(what, [[all[i]]], undefined, { by, figure, lit: [{ cells }] });
+}
+
 const ALIKE = 1.05; // weights that differ by less are told as alike
 const NAMED = 4; // points at most, if together they have half of the weight
 
@@ -247,7 +290,25 @@ function said(widget) {
     label: "query x, typed",
     class: "number",
   });
-  const says = h("p", { class: "note says", "data-output": "", role: "status" });
+  widget.queryBox = box;
+  /** Each weight times the y of its point, those that weigh most first. */
+  const answer = askable(
+    widget,
+    () => {
+      const weights = widget.readOutputs().alpha.data;
+      const { x, y, query } = widget.inputs;
+      const order = [...x.keys()].filter((i) => weights[i] > 0);
+      order.sort((i, j) => weights[j] - weights[i]);
+      const terms = order.map((i) => [weights[i], y[i]]);
+      const cells = order.flatMap((i) => widget.partsOf(i).slice(1));
+      const what = `Answer at x = ${coordinate(query)}, each weight times the y of its point:`;
+      return sum(what, terms, undefined, { tones: ["weight", "value"], lit: [{ cells }] });
+    },
+    () => widget.readOutputs().answer.data[0],
+  );
+  const [before, after] = [h("span"), h("span")];
+  const parts = [before, answer, after];
+  const says = h("p", { class: "note says", "data-output": "", role: "status" }, ...parts);
   const why = (alpha, weights) => {
     if (!alpha.length)
       return (
@@ -288,7 +349,7 @@ function said(widget) {
   return {
     element: h(
       "div",
-      { class: "asked" },
+      { class: "queried" },
       h("label", { class: "called" }, h("span", { "aria-hidden": "true" }, "query x"), box),
       says,
     ),
@@ -299,11 +360,11 @@ function said(widget) {
       const alpha = Array.from(data, (share, i) => ({ i, share }))
         .filter(({ share }) => share > 0)
         .sort((a, b) => b.share - a.share);
-      const answer = outputs.reached.data[0]
-        ? `the answer is ${short(outputs.answer.data[0])}, `
-        : "";
-      const end = answer ? "." : "";
-      write(says, `At x = ${coordinate(inputs.query)} ${answer}${why(alpha, data.length)}${end}`);
+      const reached = Boolean(outputs.reached.data[0]);
+      answer.hidden = !reached;
+      write(answer, reached ? short(outputs.answer.data[0]) : "");
+      write(before, `At x = ${coordinate(inputs.query)} ${reached ? "the answer is " : ""}`);
+      write(after, `${reached ? ", " : ""}${why(alpha, data.length)}${reached ? "." : ""}`);
     },
   };
 }
@@ -340,19 +401,18 @@ function pointTable(widget) {
   const { limits } = widget.spec;
   const list = h("ol", { class: "points", "aria-label": "points and their weights" });
   const boxes = new WeakMap(); // li -> its boxes
+  const reach = roveLines(list);
+  /** The boxes of a point and its weight: x, y, weight. */
+  widget.partsOf = (i) => [...boxes.get(list.children[i]), list.children[i].lastChild];
   const make = (i) => {
     const pair = ["x", "y"].map((name) => {
       const label = `${name} of point ${i + 1}`;
       const focus = () => touchPoint(widget, i);
       return numberBox(widget, name, { entry: i, called: name, label, focus });
     });
-    const li = h(
-      "li",
-      {},
-      ...pair,
-      h("span", { class: "of" }, String(i + 1)),
-      h("span", { class: "share", "data-output": "alpha" }),
-    );
+    const share = h("span", { class: "share askable", "data-output": "alpha" });
+    asks(widget, share, () => weightOf(widget, i, [pair[0], widget.queryBox]));
+    const li = h("li", {}, ...pair, h("span", { class: "of" }, String(i + 1)), share);
     boxes.set(li, pair);
     return li;
   };
@@ -411,6 +471,7 @@ function pointTable(widget) {
         mark(li.lastChild, "data-value", String(alpha[i]));
         tint(li, Math.min(1, 2 * alpha[i]));
       });
+      reach();
       write(remove, `Remove point ${pointOf(widget) + 1}`);
       remove.disabled = x.length === 1;
     },
@@ -461,7 +522,7 @@ legend.style = `
   background: color-mix(in oklab, var(--ground), var(--weight) 60%); }
 `;
 said.style = `
-.asked { display: flex; flex-wrap: wrap; gap: 4px 14px; align-items: baseline; }
+.queried { display: flex; flex-wrap: wrap; gap: 4px 14px; align-items: baseline; }
 .says { flex: 1 1 260px; min-height: 3.2em; }
 `;
 pointTable.style = `
@@ -516,6 +577,7 @@ export default live(
       ui.use(legend),
     ),
     ui.use(pointTable),
+    ui.explanation(),
   ],
   { wide: true },
 );

@@ -1,3 +1,4 @@
+import { askable, expOf, roots, sum } from "../ui/explain.js";
 import { h, live, mark, results, short, write } from "../ui/parts.js";
 import { fillList, sentence } from "../ui/sentences.js";
 
@@ -5,11 +6,33 @@ import { fillList, sentence } from "../ui/sentences.js";
 function ngramTable(widget) {
   const list = h("ol", { class: "ngrams", "data-output": "", "aria-label": "n-grams" });
   const line = (name) => h("div", { class: "grams" }, h("span", { class: "of" }, name), h("ul"));
+  /** Where the precision of the i-th row comes from: its n-grams that match light up. */
+  const rule = (i) => {
+    const { matches, totals } = widget.readOutputs();
+    const [m, total] = [matches.data[i], totals.data[i]];
+    const grams = [...list.children[i].querySelectorAll(".grams:nth-of-type(1) li")];
+    const hits = grams.filter((li) => li.matches(".hit"));
+    const lit = [{ cells: hits.length ? hits : grams }];
+    const what = `p${SMALL[i]}, the ${i + 1}-grams of the translation that match`;
+    return total
+      ? sum(`${what}, of all that it has:`, [[m]], undefined, {
+          by: { value: total, name: String(total) },
+          figure: String,
+          lit,
+        })
+      : { kind: "said", what: `${what}: there are none, so p${SMALL[i]} is 0.`, lit };
+  };
   const row = (i) =>
     h(
       "li",
       {},
-      h("p", { class: "size" }, h("b", {}, `${i + 1}-grams`), " ", h("span")),
+      h(
+        "p",
+        { class: "size" },
+        h("b", {}, `${i + 1}-grams`),
+        " ",
+        askable(widget, () => rule(i)),
+      ),
       line("translation"),
       line("reference"),
     );
@@ -64,24 +87,63 @@ function whatIsAWord() {
 const SMALL = "₁₂₃₄";
 
 /** The brevity penalty, and both forms of BLEU, with their numbers filled in. */
-function totals() {
-  const [penalty, why] = [h("span"), h("span", { class: "soft" })];
-  const card = (output, name) =>
-    h(
+function totals(widget) {
+  /** Both lengths, and what the n-grams have come to, n = 1 … N. */
+  const counted = () => {
+    const { matched, used, penalty, matches, totals: all } = widget.readOutputs();
+    const each = Array.from({ length: widget.inputs.N }, (_, i) => ({
+      n: i + 1,
+      m: matches.data[i],
+      total: all.data[i],
+    }));
+    return { T: matched.shape[1], S: used.shape[1], BP: penalty.data[0], each };
+  };
+  const penalty = askable(widget, () => {
+    const { T, S } = counted();
+    const grams = widget.frame.querySelectorAll(".ngrams > :first-child .grams li");
+    return T < S
+      ? expOf(`Brevity penalty, e to the power of 1 − ${S}/${T}:`, 1 - S / T, [...grams])
+      : expOf("Brevity penalty: not shorter, so e to the power of 0:", 0, [...grams]);
+  });
+  const why = h("span", { class: "soft" });
+  const card = (output, name, what, rootOf) => {
+    const rule = () => {
+      const { BP, each } = counted();
+      const there = each.filter(({ total }) => total || output === "standard");
+      const factors = there.map(({ n, m, total }) => ({
+        top: m,
+        bottom: total || undefined,
+        root: rootOf(n, each.length),
+      }));
+      const cells = widget.frame.querySelectorAll(".penalty .askable, .size .askable");
+      return roots(what, [{ top: BP, root: 1 }, ...factors], [...cells]);
+    };
+    return h(
       "div",
       { class: "score", "data-output": output },
       h("p", { class: "of" }, name),
       h("p", { class: "sum" }),
-      h("b"),
+      askable(widget, rule),
     );
+  };
   const [standard, d2l] = [
-    card("standard", "standard: weights 1/N"),
-    card("d2l", "Dive into Deep Learning: weights 1/2ⁿ"),
+    card(
+      "standard",
+      "standard: weights 1/N",
+      "BLEU, the penalty times the N-th root of each precision:",
+      (_, N) => N,
+    ),
+    card(
+      "d2l",
+      "Dive into Deep Learning: weights 1/2ⁿ",
+      "This form, the penalty times a root of each precision, of the longer ones a higher one:",
+      (n) => 2 ** n,
+    ),
   ];
   const power = (base, below) => [base, h("sup", {}, "1/", String(below))];
   const fill = (element, formula, value) => {
-    const [, sum, result] = element.children;
-    sum.replaceChildren(...formula, " =");
+    const [, line, result] = element.children;
+    line.replaceChildren(...formula, " =");
     write(result, value.toFixed(4));
     mark(result, "data-value", String(value));
   };
@@ -93,7 +155,7 @@ function totals() {
     ),
     shows: "outputs",
     update({ N }, outputs) {
-      const [T, S] = [outputs.matched.shape[1], outputs.used.shape[1]];
+      const { T, S, each } = counted();
       const BP = short(outputs.penalty.data[0]);
       write(penalty, `brevity penalty = exp(min(0, 1 − ${S}/${T})) = ${BP}:`);
       mark(penalty, "data-value", String(outputs.penalty.data[0]));
@@ -103,11 +165,6 @@ function totals() {
           ? `the translation is ${S - T} ${S - T === 1 ? "word" : "words"} shorter.`
           : "the translation is not shorter.",
       );
-      const each = Array.from({ length: N }, (_, i) => i).map((i) => ({
-        n: i + 1,
-        m: outputs.matches.data[i],
-        total: outputs.totals.data[i],
-      }));
       const fraction = ({ m, total }) => (total ? `${m}/${total}` : "0");
       fill(
         standard,
@@ -130,6 +187,7 @@ ngramTable.style = `
   justify-content: space-between;
   border-bottom: 1px solid var(--line); padding-bottom: 3px; font-variant-numeric: tabular-nums; }
 .size b { font-weight: 600; }
+.size .askable, .penalty .askable { font-weight: 400; }
 .grams { display: grid; grid-template-columns: 72px 1fr; gap: 6px; align-items: baseline;
   padding-top: 3px; }
 .of { color: var(--soft); font-size: var(--size-small); }
@@ -160,4 +218,5 @@ export default live("BLEU bench, live", (ui) => [
   ui.slider("N", "longest n-gram, N", 1, 4, 1),
   ui.use(ngramTable),
   ui.use(totals),
+  ui.explanation(),
 ]);

@@ -59,6 +59,7 @@ class EncoderDecoderWidget(TranslatorWidget):
         "the old king never sees the happy children .",
     )
     steps = (read, bend, write)
+    unasked = "each entry of a state is made of 120 others and all words so far: no sum fits a line"
 
     def __init__(self, source: Any, by: Any = None) -> None:
         D = int(self.limits()["D"][0])

@@ -2,11 +2,10 @@ import { beamEnds, beamTree, candidatesOf, endsOf, grow, pathOf } from "../ui/be
 import { uniform } from "../page/chance.js";
 import { idsOf } from "../page/inputs.js";
 import { redraw } from "../ui/controls.js";
-import { chooser, ofModel } from "../ui/models.js";
+import { textOfEach } from "../ui/models.js";
 import { h, live, results, short, write } from "../ui/parts.js";
-import { beam, pickRows } from "../page/search.js";
-import { text, visible } from "../ui/sentences.js";
-import { beginnings } from "../ui/texts.js";
+import { beam } from "../page/search.js";
+import { visible } from "../ui/sentences.js";
 import { BOS, EOS } from "../page/translator.js";
 
 const ENDLESS = -1; // as in beam_tree.py
@@ -14,78 +13,145 @@ const DRAWN = 2;
 const TEXTS = ["prompt", "story"]; // what each model reads
 
 /** What torch does in a kernel, in compute() of beam_tree.py. */
-export async function program(
-  run,
-  { prompt, story, variant, width, alpha, length, seed },
-  { facts },
-) {
-  const { L, D } = facts.models[variant];
+export async function program(run, inputs, spec) {
+  const { prompt, story, variant, width, alpha, length, seed } = inputs;
   const given = variant ? [BOS, ...story] : prompt;
   const [bos, eos] = [given.at(-1), variant ? EOS : ENDLESS];
-  const nothing = (...dims) => ({ dims: [...dims, L, 0, D], data: new Float32Array(0) });
-  const { keys, values } =
-    given.length > 1
-      ? await run("beam_tree-read", { tokens: given.slice(0, -1) })
-      : { keys: nothing(), values: nothing() };
-  const step = async (state, token) => {
-    const { log_probs, now_keys, now_values } = await run("beam_tree-write", {
-      token,
-      keys,
-      values,
-      ...state,
-    });
-    return { logProbs: log_probs, state: { cached_keys: now_keys, cached_values: now_values } };
-  };
+  const memory = memoryOf(spec, variant, given);
+  memory.read ??= await read(run, spec.facts.models[variant], given);
   const consider = (feeds) =>
     run(variant ? "decoding-consider" : "beam_tree-consider_endless", feeds);
-  const start = { cached_keys: nothing(1), cached_values: nothing(1) };
-  const { steps, single } = await beam(step, consider, start, bos, eos, length, width, alpha);
   const pick = (next_log_probs, u) => run("beam_tree-pick", { next_log_probs, u });
+  const drawn = drawing(pick, bos, eos, length, uniform(seed, DRAWN * length));
+  const step = stepOf(run, memory);
+  const start = { node: { dims: [1], data: new Float32Array([0]) } };
+  const { steps, single } = await beam(step, consider, start, bos, eos, length, width, alpha, [
+    drawn,
+  ]);
   return {
     which: variant,
     given,
     ...candidatesOf(steps),
     greedy: single.map(({ token }) => token),
     greedy_log_prob: single.at(-1).soFar,
-    ...(await drawTexts(step, pick, start, bos, eos, length, uniform(seed, DRAWN * length))),
+    ...drawn.outputs(),
   };
 }
 
 /** Texts are drawn, as sampled() of beam_tree.py draws them: a row of the batch each. */
-async function drawTexts(step, pick, state, bos, eos, length, us) {
-  const texts = Array.from({ length: DRAWN }, () => ({
-    tokens: [],
-    length: 0,
-    logProb: 0,
-    done: false,
-  }));
-  state = pickRows(
-    state,
-    texts.map(() => 0),
-  );
-  let fed = texts.map(() => bos);
-  for (let n = 0; n < length; n += 1) {
-    if (texts.every(({ done }) => done)) {
-      texts.forEach(({ tokens }) => tokens.push(eos));
-      continue;
+function drawing(pick, bos, eos, length, us) {
+  const texts = Array.from({ length: DRAWN }, () => ({ tokens: [], logProb: 0, done: false }));
+  let n = 0;
+  const writer = {
+    fed: texts.map(() => bos),
+    goesOn: () => n < length && !texts.every(({ done }) => done),
+    async hear(logProbs) {
+      const { token, log_prob } = await pick(logProbs, us.slice(DRAWN * n, DRAWN * (n + 1)));
+      n += 1;
+      texts.forEach((one, r) => {
+        if (one.done) return;
+        const id = Number(token.data[r]);
+        one.tokens.push(id);
+        one.logProb = Math.fround(one.logProb + log_prob.data[r]); // in fp32, as torch adds
+        one.done = id === eos;
+      });
+      writer.fed = texts.map(({ tokens }) => tokens.at(-1));
+      return texts.map((_, r) => r);
+    },
+    /** What has been drawn: after its end a text is `eos`. */
+    outputs: () => ({
+      drawn: texts.map(({ tokens }) => [...tokens, ...Array(length - tokens.length).fill(eos)]),
+      drawn_length: texts.map(({ tokens }) => tokens.length),
+      drawn_log_prob: texts.map(({ logProb }) => logProb),
+    }),
+  };
+  return writer;
+}
+
+// ---------------------------------------------------------------- what was read
+
+const MOST_KNOWN = 2000; // tokens of which it is remembered what they led to
+const memories = new WeakMap(); // spec -> what was read of the last text
+
+/**
+ * What the model has read of texts that begin with `given`: of each token, by its number, the way
+ * to it, what it led to, and its keys and values. Another width, penalty, length or draw asks for
+ * little else, and texts that begin alike are read once.
+ */
+function memoryOf(spec, variant, given) {
+  const key = `${variant} ${given}`;
+  const known = memories.get(spec);
+  if (known?.key === key && known.nodes.length < MOST_KNOWN) return known;
+  memories.set(spec, { key, read: null, nodes: [{ path: [], after: new Map() }] });
+  return memories.get(spec);
+}
+
+/** The text but for its last token: keys and values for all that may follow. */
+async function read(run, { L, D }, given) {
+  const nothing = { dims: [L, 0, D], data: new Float32Array(0) };
+  if (given.length === 1) return { keys: nothing, values: nothing };
+  return run("beam_tree-read", { tokens: given.slice(0, -1) });
+}
+
+/** The model's step for search.js; its state is the numbers of the tokens that came last. */
+function stepOf(run, { nodes, read: { keys, values } }) {
+  const [L, , D] = keys.dims;
+  const after = (parent, token) => {
+    const { path, after: children } = nodes[parent];
+    if (!children.has(token)) {
+      children.set(token, nodes.length);
+      nodes.push({ token, path: [...path, nodes.length], after: new Map() });
     }
-    const { logProbs, state: next } = await step(state, fed);
-    const { token, log_prob } = await pick(logProbs, us.slice(DRAWN * n, DRAWN * (n + 1)));
-    texts.forEach((one, r) => {
-      const id = one.done ? eos : Number(token.data[r]);
-      one.tokens.push(id);
-      if (one.done) return;
-      one.length += 1;
-      one.logProb = Math.fround(one.logProb + log_prob.data[r]); // in fp32, as torch adds
-      one.done = id === eos;
+    return nodes[children.get(token)];
+  };
+  /** The keys or the values of what came before each of these tokens. */
+  const cacheOf = (rows, name) => {
+    const G = rows[0].path.length - 1;
+    const data = new Float32Array(rows.length * L * G * D);
+    rows.forEach(({ path }, b) =>
+      path.slice(0, -1).forEach((node, g) => {
+        for (let l = 0; l < L; l += 1) {
+          const own = nodes[node][name].subarray(l * D, (l + 1) * D);
+          data.set(own, ((b * L + l) * G + g) * D);
+        }
+      }),
+    );
+    return { dims: [rows.length, L, G, D], data };
+  };
+  /** Read tokens that are not known yet, all as far from the start. */
+  const readAll = async (rows) => {
+    const said = await run("beam_tree-write", {
+      token: rows.map(({ token }) => token),
+      keys,
+      values,
+      cached_keys: cacheOf(rows, "keys"),
+      cached_values: cacheOf(rows, "values"),
     });
-    fed = texts.map(({ tokens }) => tokens[n]);
-    state = next;
-  }
-  return {
-    drawn: texts.map(({ tokens }) => tokens),
-    drawn_length: texts.map((one) => one.length),
-    drawn_log_prob: texts.map(({ logProb }) => logProb),
+    const [V, M] = [said.log_probs.dims[1], said.now_keys.dims[2]];
+    rows.forEach((node, b) => {
+      node.logProbs = said.log_probs.data.slice(b * V, (b + 1) * V);
+      for (const name of ["keys", "values"]) {
+        const all = said[`now_${name}`].data;
+        node[name] = new Float32Array(L * D);
+        for (let l = 0; l < L; l += 1) {
+          const last = ((b * L + l) * M + M - 1) * D;
+          node[name].set(all.subarray(last, last + D), l * D);
+        }
+      }
+    });
+  };
+  return async ({ node: { data: parents } }, tokens) => {
+    const rows = tokens.map((token, i) => after(parents[i], token));
+    const unknown = [...new Set(rows)].filter(({ logProbs }) => !logProbs);
+    if (unknown.length) await readAll(unknown);
+    const V = rows[0].logProbs.length;
+    const data = new Float32Array(rows.length * V);
+    rows.forEach(({ logProbs }, i) => data.set(logProbs, i * V));
+    const last = Float32Array.from(rows, ({ path }) => path.at(-1));
+    return {
+      logProbs: { dims: [rows.length, V], data },
+      state: { node: { dims: [rows.length], data: last } },
+    };
   };
 }
 
@@ -218,19 +284,7 @@ export default live(
     ui.sides(
       ui.boxed(
         "side",
-        ui.use(chooser),
-        ui.use(
-          ofModel,
-          0,
-          ui.use(text, "prompt", "Your text"),
-          ui.use(beginnings, "prompt", "prompts"),
-        ),
-        ui.use(
-          ofModel,
-          1,
-          ui.use(text, "story", "Your story, up to a question"),
-          ui.use(beginnings, "story", "stories"),
-        ),
+        ...textOfEach(ui, "Your story, up to a question"),
         ui.knobs(
           ui.slider("width", "beam width W", 1, 5, 1),
           ui.slider("alpha", "length penalty α", 0, 1.5, 0.1),

@@ -5,6 +5,7 @@ import { knob } from "../ui/knobs.js";
 import {
   columnHeads,
   exact,
+  folded,
   h,
   live,
   mark,
@@ -242,7 +243,7 @@ function whence(widget, body, row, i) {
 function steps(widget) {
   const HEADS = [
     ["model", "softmax(z)"],
-    ["temperature", "softmax(z / τ)"],
+    ["temper\u00adature", "softmax(z / τ)"], // on a phone it takes two lines
     ["top-k", "renormalised"],
     ["top-p", "renormalised"],
   ];
@@ -469,13 +470,11 @@ function draws(widget) {
       h("td"),
       h("td"),
     );
+  const roomy = matchMedia("(min-width: 601px)").matches; // on a phone it is folded at first
+  const unfolds = folded(widget, `${DRAWS} draws`, { element: table }, () => false);
+  unfolds.element.toggleAttribute("open", roomy);
   return {
-    element: h(
-      "section",
-      { class: "block", "data-output": "" },
-      h("div", { class: "hundred" }, h("h3", {}, `${DRAWS} draws`), again),
-      table,
-    ),
+    element: h("section", { class: "block hundred", "data-output": "" }, unfolds.element, again),
     update(inputs, outputs) {
       write(caption, `With ${DRAWS} numbers u of seed ${inputs.seed}. Bar: drawn; line: expected`);
       const now = told(widget, inputs, outputs);
@@ -507,12 +506,15 @@ after.style = `
 .sides { --left: 1fr; --right: 1fr; }
 /* One below the other, the line that explains stays in sight while its number is. */
 @container widget (width < 860px) {
-  .sides { display: flex; flex-direction: column; }
+  .side > .knobs { grid-template-columns: 1fr 1fr; }
+  .side > .knobs > :first-child { grid-column: 1 / -1; }
+  .sides { display: flex; flex-direction: column; gap: 10px; }
   .side { display: contents; }
   .side > .explained { order: 1; }
 }
 @container widget (min-width: 860px) {
-  .sides { row-gap: 10px; }
+  .frame { gap: 9px; }
+  .sides { row-gap: 6px; }
   .side { gap: 8px; --label: 7.6em; }
   .after-all { line-height: 1.45; }
   .choice { row-gap: 8px; }
@@ -578,7 +580,7 @@ steps.style = `
   .chain thead td { width: 78px; }
   .chain thead th, .chain tbody td { padding-left: 6px; }
   .chain thead b { font-size: var(--size-small); letter-spacing: -.2px; }
-  .chain tbody td { height: 20px; }
+  .chain tbody td { height: 19px; }
   .chain tbody td i { top: 2px; bottom: 2px; }
   .chain tfoot td { padding: 0 0 0 10px; }
   .chain tfoot tr > * { line-height: 1.35; }
@@ -620,10 +622,10 @@ line.style = `
 .typed > [data-output] { flex: 1 1 260px; }
 .lands { margin: 0; max-width: none; min-height: 2.9em; }
 `;
-draws.style = `
-.hundred { display: flex; flex-wrap: wrap; gap: 4px 14px; align-items: center;
-  margin-bottom: 4px; }
-.hundred h3 { margin: 0; }
+draws.style = `${folded.style}
+.hundred { position: relative; }
+.hundred summary { margin-bottom: 4px; }
+.hundred > button { position: absolute; top: 0; right: 0; }
 .draws { width: 100%; table-layout: fixed; }
 .draws caption { font-weight: 400; font-size: var(--size-note); color: var(--soft);
   white-space: normal; }

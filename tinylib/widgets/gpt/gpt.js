@@ -1,8 +1,8 @@
 import { idsOf } from "../page/inputs.js";
 import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/candidates.js";
-import { asks, chance, weighed } from "../ui/explain.js";
+import { asks, chance, logOf, weighed } from "../ui/explain.js";
 import { headMaps } from "../ui/heads.js";
-import { chooser, ofModel } from "../ui/models.js";
+import { textOfEach } from "../ui/models.js";
 import {
   h,
   live,
@@ -17,10 +17,9 @@ import {
 } from "../ui/parts.js";
 import { paint } from "../ui/pixels.js";
 import { topK } from "../page/search.js";
-import { fillList, text, visible } from "../ui/sentences.js";
+import { fillList, visible } from "../ui/sentences.js";
 import {
   TEXT_STYLE,
-  beginnings,
   byArrows,
   called,
   fillText,
@@ -285,7 +284,7 @@ function surprises(widget) {
     const { shares, ids, names, first } = readBy(widget);
     const t = span.place + first;
     const what = `Surprise about ${called(names[t])}, −ln of its probability:`;
-    return { kind: "log", what, p: shares(t - 1)[ids[t]], lit: [{ cells: [span] }] };
+    return logOf(what, shares(t - 1)[ids[t]], [span]);
   };
   return {
     element,
@@ -504,24 +503,7 @@ export default live(
   "A GPT that goes on with your text, live",
   (ui) => [
     ui.sides(
-      ui.boxed(
-        "side",
-        ui.use(chooser),
-        ui.use(
-          ofModel,
-          0,
-          ui.use(text, "prompt", "Your text"),
-          ui.use(beginnings, "prompt", "prompts"),
-        ),
-        ui.use(
-          ofModel,
-          1,
-          ui.use(text, "story", "Your story"),
-          ui.use(beginnings, "story", "stories"),
-        ),
-        ui.use(candidates),
-        ui.use(writer),
-      ),
+      ui.boxed("side", ...textOfEach(ui, "Your story"), ui.use(candidates), ui.use(writer)),
       ui.boxed("side", ui.use(surprises), ui.use(gaze), ui.use(heads), ui.explanation()),
     ),
   ],

@@ -1,10 +1,12 @@
 import { wordsOf } from "../page/inputs.js";
+import { askable, asks, expOf, logOf, roveLines, sum } from "../ui/explain.js";
 import { knob } from "../ui/knobs.js";
 import { exact, h, live, mark, powerOfTen, stretch, typeset, within, write } from "../ui/parts.js";
 import { drag, plane, through } from "../ui/plot.js";
 import { fillList, sentence } from "../ui/sentences.js";
 
 const TOP = 5; // of the curve's plot, in nats: −ln 0.0067
+const OTHERS = 9; // wrong words, with logit 0: as in loss_bench.py
 
 /** Four decimals, or fewer of a large number; ∞ by its sign. */
 function figure(value) {
@@ -49,7 +51,15 @@ function wordCosts(widget) {
     " is given: the model reads it, and has not to say it.",
   );
   const list = h("ol", { class: "costs", "aria-label": "words to be said" });
+  const reach = roveLines(list);
   const knobs = []; // one for each row
+  /** What the word of a row costs, made of its probability. */
+  const rule = (row) => {
+    const { text, p } = widget.inputs;
+    const word = wordsOf(widget.spec, "text", text)[row + 1];
+    const box = knobs[row].called.querySelector("input");
+    return logOf(`What “${word}” costs, −ln of its probability:`, p[row + 1], [box]);
+  };
   const make = (row) => {
     const i = row + 1;
     const word = ({ text }) => wordsOf(widget.spec, "text", text)[i];
@@ -59,13 +69,10 @@ function wordCosts(widget) {
       ends: [0, 1],
       step: 0.01,
     });
-    return h(
-      "li",
-      {},
-      knobs[row].element,
-      h("span", { class: "bar", "data-output": "" }, h("i")),
-      h("b", { class: "nll", "data-output": "nll" }),
-    );
+    const cost = h("b", { class: "nll askable", "data-output": "nll" });
+    asks(widget, cost, () => rule(row));
+    const bar = h("span", { class: "bar", "data-output": "" }, h("i"));
+    return h("li", {}, knobs[row].element, bar, cost);
   };
   return {
     element: h("section", { class: "block" }, given, list),
@@ -84,24 +91,43 @@ function wordCosts(widget) {
         mark(cost, "data-value", String(value));
         write(cost, figure(value));
       });
+      reach();
     },
   };
 }
 
 /** The sum, the mean, which is the loss, and the perplexity; and who makes the most of it. */
 function totals(widget) {
-  const cell = (output, label, formula) =>
+  const cell = (output, label, formula, rule) =>
     h(
       "div",
       { "data-output": output },
       h("span", {}, label),
-      h("b"),
+      askable(widget, rule),
       h("span", { class: "formula" }, formula),
     );
+  const costs = () => [...widget.frame.querySelectorAll(".nll")];
+  const numberOf = (name) => widget.readOutputs()[name].data[0];
   const cells = [
-    cell("total", "sum", "Σ −ln p"),
-    cell("loss", "mean: the loss", "sum / words"),
-    cell("perplexity", "perplexity", "e to the loss"),
+    cell("total", "sum", "Σ −ln p", () => {
+      const terms = Array.from(widget.readOutputs().nll.data, (cost) => [cost]);
+      return sum("What all words cost together:", terms, undefined, { lit: [{ cells: costs() }] });
+    }),
+    cell("loss", "mean: the loss", "sum / words", () => {
+      const count = widget.readOutputs().nll.data.length;
+      return sum(
+        "The loss, the sum divided by the number of words:",
+        [[numberOf("total")]],
+        undefined,
+        {
+          by: { value: count, name: String(count) },
+          lit: [{ cells: [cells[0].children[1]] }],
+        },
+      );
+    }),
+    cell("perplexity", "perplexity", "e to the loss", () =>
+      expOf("Perplexity, e to the power of the loss:", numberOf("loss"), [cells[1].children[1]]),
+    ),
   ];
   const says = h("p", { class: "note verdict", role: "status" });
   return {
@@ -234,16 +260,25 @@ function costCurve(widget) {
 /** log(softmax(x)) and log_softmax(x) side by side: numbers, and where the first one ends. */
 function bothWays(widget) {
   const [low, high] = widget.spec.limits.x;
-  const card = (kind, output, code) =>
+  const card = (kind, output, code, rule) =>
     h(
       "div",
       { class: `card ${kind}`, "data-output": output },
       h("code", {}, code),
-      h("b"),
+      askable(widget, rule),
       h("span"),
     );
-  const naive = card("naive", "log_of_softmax", "log(softmax(x))");
-  const stable = card("stable", "log_softmax", "log_softmax(x)");
+  const naive = card("naive", "log_of_softmax", "log(softmax(x))", () => {
+    const what = "The logarithm of the probability, which float32 has rounded by then:";
+    return logOf(what, widget.readOutputs().share.data[0], [naive.lastChild], false);
+  });
+  const stable = card("stable", "log_softmax", "log_softmax(x)", () => ({
+    kind: "log_softmax",
+    what: "The logit, less the largest, less ln of the sum of ten powers of e:",
+    scores: [widget.inputs.x, ...Array(OTHERS).fill(0)],
+    column: 0,
+    lit: [{ cells: [...widget.frame.querySelectorAll(".second .knob input.number")] }],
+  }));
   typeset(stable.lastChild, "= x − max − ln Σ e^{x − max}");
   const plot = plane({
     name: "logit-plot",
@@ -427,6 +462,7 @@ export default live(
         },
         ui.knob("x", "x", { named: "x, the right word’s logit" }),
         ui.use(bothWays),
+        ui.explanation(),
       ),
     ),
   ],

@@ -19,7 +19,7 @@ export async function program(
     facts,
     outputs,
   },
-  partly = (_make) => {},
+  partly = (_make, _now) => {},
 ) {
   const none = { dims: [L, 0, D], data: new Float32Array(0) };
   let [token, cached_keys, cached_values] = [prompt, none, none];
@@ -41,7 +41,8 @@ export async function program(
     token = [Number(said.drawn.data[0])];
     [cached_keys, cached_values] = [said.now_keys, said.now_values];
     written.push(token[0]);
-    partly(() => ({ which: step, given: prompt, ...first, written }));
+    const begun = written.length === 1; // what is likely after the prompt is known from here on
+    partly(() => ({ which: step, given: prompt, ...first, written }), begun);
   }
   return { which: step, given: prompt, ...first, written };
 }
@@ -376,6 +377,7 @@ timeSlider.style = `
 .time .knob { max-width: none; grid-template: "label value" auto "track track" auto
   "stops stops" auto "about about" auto / minmax(0, 1fr) 8.5em; }
 @container widget (min-width: 860px) {
+  .frame, .side { gap: 9px; }
   .time .knob { grid-template: "label track value about" auto ". stops . ." auto
     / auto 1fr 8.5em 68px; }
 }

@@ -86,6 +86,7 @@ class HeadCostWidget(LiveWidget):
 
     compute = staticmethod(compute)
     bench = ("T", "256", "300")
+    unasked = "each number stands beside its formula, filled in with the reader's own sizes"
 
     def __init__(
         self,

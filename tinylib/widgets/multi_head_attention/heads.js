@@ -589,6 +589,7 @@ span.badge { display: inline-block; width: 19px; height: 19px; line-height: 16px
   .switch::after { transition: transform .15s; }
 }
 @container widget (min-width: 860px) {
+  .frame { gap: 10px; }
   .stage { --side: 252px; }
   .about { display: flex; justify-content: space-between; align-items: center; gap: 8px; }
   .about .bar { display: none; } /* the score says the same */

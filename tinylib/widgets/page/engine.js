@@ -217,8 +217,9 @@ async function open(name, file, data) {
   const create = () =>
     ort.InferenceSession.create(bytes, {
       executionProviders: ["wasm"],
-      // onnxruntime's optimiser turns Transpose(x) @ v into a wrong answer for 1-D v.
-      graphOptimizationLevel: "disabled",
+      // What does not change is computed once, above all the transpose of each weight. The next
+      // level, "extended", turns Transpose(x) @ v into a wrong answer for 1-D v.
+      graphOptimizationLevel: "basic",
       externalData: data ? [{ path: `${file}.safetensors`, data }] : [],
     });
   return {
@@ -275,7 +276,8 @@ function shapeOf(value) {
  *
  * A program that takes long pauses now and then, so that the page can be used meanwhile. If the
  * inputs are no longer the newest, as `old()` tells, it is given up: null. What it has by then it
- * may offer by `partly(make)`: now and then `show` is told the outputs that `make()` makes.
+ * may offer by `partly(make)`: now and then, or `now`, `show` is told the outputs that `make()`
+ * makes.
  */
 export async function run(spec, inputs, program, old = () => false, show = (_outputs) => {}) {
   const { graphs, own } = needs(spec, inputs);
@@ -292,8 +294,8 @@ export async function run(spec, inputs, program, old = () => false, show = (_out
     }
     return runGraph(own(graph), feeds);
   };
-  const partly = (make) => {
-    if (performance.now() - shown < FRAME || old()) return;
+  const partly = (make, now = false) => {
+    if ((!now && performance.now() - shown < FRAME) || old()) return;
     show(sent(spec, make()));
     shown = performance.now();
   };

@@ -56,41 +56,69 @@ export function pickRows(state, rows) {
 }
 
 /**
- * Beam search for one sentence, and greedy search beside it, as one more row of every batch.
- * `consider(feeds)` is the exported step that chooses; it gives at least `width` candidates, best
- * first, and the first `width` go on. Gives what it gave each time, and each greedy step.
+ * Beam search for one sentence, and greedy search beside it. `consider(feeds)` is the exported step
+ * that chooses; it gives at least `width` candidates, best first, and the first `width` go on.
+ * Gives what it gave each time, and each greedy step. `others` may write in the same batches, as
+ * `together()` has it.
  */
-export async function beam(step, consider, state, bos, eos, most, width, alpha) {
-  const first = (one, others) => [one, ...Array.from({ length: width - 1 }, () => others)];
+export async function beam(step, consider, start, bos, eos, most, width, alpha, others = []) {
+  const first = (one, rest) => [one, ...Array.from({ length: width - 1 }, () => rest)];
   let now = { log_probs: first(0, -Infinity), lengths: first(0, 0), done: first(0, 1) };
-  let [tokens, rows, said, soFar] = [first(bos, bos), first(0, 0), bos, 0];
   const [steps, single] = [[], []];
-  const searches = () => steps.length < most && !now.done.every(Boolean);
-  const goesOn = () => single.length < most && (single.length === 0 || said !== eos);
-  state = pickRows(state, [...rows, 0]);
-  while (searches() || goesOn()) {
-    const {
-      logProbs: {
-        dims: [, V],
-        data,
-      },
-      state: next,
-    } = await step(state, [...tokens, said]);
-    if (searches()) {
-      const logProbs = { dims: [width, V], data: data.subarray(0, width * V) };
-      const seen = await consider({ ...now, next_log_probs: logProbs, alpha });
+  const searching = {
+    fed: first(bos, bos),
+    goesOn: () => steps.length < most && !now.done.every(Boolean),
+    async hear(next_log_probs) {
+      const seen = await consider({ ...now, next_log_probs, alpha });
       steps.push(seen);
       const kept = (name) => Array.from(seen[name].data.slice(0, width), Number);
       now = { log_probs: kept("log_prob"), lengths: kept("length"), done: kept("finished") };
-      [tokens, rows] = [kept("token"), kept("parent")];
-    }
-    if (goesOn()) {
-      const own = data.subarray(width * V);
-      [said] = topK(own, 1);
-      soFar = Math.fround(soFar + own[said]);
-      single.push({ token: said, soFar });
-    }
-    state = pickRows(next, [...rows, width]);
-  }
+      searching.fed = kept("token");
+      return kept("parent");
+    },
+  };
+  const greedily = {
+    fed: [bos],
+    goesOn: () => single.length < most && (single.length === 0 || greedily.fed[0] !== eos),
+    hear({ data }) {
+      const [token] = topK(data, 1);
+      const soFar = Math.fround((single.at(-1)?.soFar ?? 0) + data[token]);
+      greedily.fed = [token];
+      single.push({ token, soFar });
+      return [0];
+    },
+  };
+  await together(step, start, [searching, greedily, ...others]);
   return { steps, single };
+}
+
+/**
+ * Several write at once, in one batch of each step, until none goes on. Of each, `fed` are the
+ * tokens that it is fed next, a row of the batch for each; `goesOn()` tells whether it is; and
+ * `hear(logProbs)` chooses those after them, and gives the rows that they go on from.
+ */
+async function together(step, start, writers) {
+  let state = start;
+  const from = new Map(writers.map((one) => [one, one.fed.map(() => 0)]));
+  for (;;) {
+    const now = writers.filter((one) => one.goesOn());
+    if (!now.length) return;
+    const rows = now.flatMap((one) => from.get(one));
+    const fed = now.flatMap((one) => one.fed);
+    const { logProbs, state: next } = await step(pickRows(state, rows), fed);
+    const V = logProbs.dims[1];
+    let row = 0; // the first of the batch that is its own
+    for (const one of now) {
+      const { length } = one.fed;
+      const data = logProbs.data.subarray(row * V, (row + length) * V);
+      const parents = await one.hear({ dims: [length, V], data });
+      const own = row;
+      from.set(
+        one,
+        parents.map((parent) => own + parent),
+      );
+      row += length;
+    }
+    state = next;
+  }
 }

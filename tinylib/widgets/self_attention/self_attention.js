@@ -130,6 +130,18 @@ crossing.style = `
   border-left: 3px solid var(--tone); }
 .lanes { display: flex; flex-wrap: wrap; gap: 14px 22px; align-items: flex-start; }
 .said { display: grid; gap: 10px 22px; min-width: 0; }
+@container widget (width < 600px) { /* it is long, one below the other */
+  .frame, .crossing, .lanes { gap: 10px; }
+  .role { gap: 6px 14px; }
+  .matrix-of { position: relative; }
+  .matrix-of caption { position: absolute; left: 0; top: 0; } /* beside the numbers of columns */
+  .matrix-of thead :is(th, td) { line-height: 1.6; }
+  .crossing .heat td span, .lanes .heat td span { height: 25px; line-height: 25px; }
+  .crossing .heat th button, .lanes .heat th button { min-height: 24px; padding-block: 0; }
+  .crossing .ramp-key, .lanes .ramp-key { margin-top: 3px; }
+  .crossing .matrix td { padding-block: 0; }
+  .narrow > .knob > .called > :first-child { min-height: 1.5em; }
+}
 @container widget (min-width: 860px) {
   .frame { gap: 9px; padding: 10px 16px; }
   .gaze { flex-basis: auto; margin-right: 6px; }
@@ -170,7 +182,7 @@ crossing.style = `
   .many .switches .narrow { flex: 1 0 100%; }
   .many ~ .lanes .ramp-key { margin-top: 3px; }
   .sentence:has(~ .many) .gaze { max-width: 13em; }
-  .frame:has(.many) { gap: 6px; padding-block: 8px; }
+  .frame:has(.many) { gap: 4px; padding-block: 6px; }
 }
 `;
 

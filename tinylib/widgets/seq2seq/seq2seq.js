@@ -1,5 +1,6 @@
 import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/candidates.js";
 import { action, radio } from "../ui/controls.js";
+import { askable, logs, roveLines } from "../ui/explain.js";
 import { h, live, mark, percent, typeset, write } from "../ui/parts.js";
 import { greedy, topK } from "../page/search.js";
 import { fillList, sentence } from "../ui/sentences.js";
@@ -62,14 +63,34 @@ function steps(widget) {
     const output = i === 5 ? { "data-output": "taken_probability" } : {};
     return candidateLine("label", { class: "next", ...output }, { on: true, first: [picked] });
   };
+  /** Where log p stands from, after step t: what was taken at each step lights up. */
+  const made = (t) => () => {
+    const { taken, taken_probability: p, so_far: soFar } = seen;
+    const tokens = Array.from(p.data.subarray(0, t + 1), (probability, i) => ({
+      probability,
+      logP: soFar.data[i] - (i ? soFar.data[i - 1] : 0),
+    }));
+    const words = Array.from(taken.data.subarray(0, t + 1), (id) => names[id]).join(" ");
+    return logs(
+      `log p of “${words}”:`,
+      tokens,
+      [...list.querySelectorAll(".taken")].slice(0, t + 1),
+    );
+  };
   const card = (t) =>
     h(
       "li",
       {},
       h("p", { class: "fed" }, `${t + 1}. fed `, h("b")),
       h("div", { role: "radiogroup" }, ...Array.from({ length: 6 }, (_, i) => option(t, i))),
-      h("p", { class: "fed" }),
+      h(
+        "p",
+        { class: "fed" },
+        "log p so far ",
+        askable(widget, made(t), () => seen.so_far.data[t]),
+      ),
     );
+  const reach = roveLines(list);
   return {
     element: h("div", { class: "column" }, list, h("div", { class: "foot" }, whole, greedyButton)),
     shows: "outputs", // with the inputs alone, a choice would jump back until its answer is there
@@ -80,7 +101,7 @@ function steps(widget) {
       fillList(list, [...taken.data], card, (li, id, t) => {
         const [head, group, foot] = li.children;
         write(head.lastChild, names[fed.data[t]]);
-        write(foot, `log p so far ${logarithm(soFar.data[t])}`);
+        write(foot.lastChild, logarithm(soFar.data[t]));
         mark(group, "aria-label", `step ${t + 1}: the next word`);
         li.classList.toggle("yours", t < forced.length && id !== likeliest.data[5 * t]);
         const [ids, shares] = [likeliest, probabilities].map(({ data }) =>
@@ -98,6 +119,7 @@ function steps(widget) {
           fillCandidate(label, names[candidate], [value], [percentOf(value)]);
         });
       });
+      reach();
       const total = soFar.data.at(-1);
       const share = Math.exp(total);
       const words = [...taken.data]
@@ -130,6 +152,7 @@ steps.style = `${candidateList.style}
 .fed { margin: 0 0 4px; padding: 0 4px; font-size: var(--size-small); color: var(--soft); }
 .fed:last-child { margin: 4px 0 0; font-variant-numeric: tabular-nums; }
 .fed b { color: var(--text); font-weight: 550; }
+.fed .askable { color: inherit; font-weight: 400; }
 .next { cursor: pointer; }
 .next[hidden] { display: none; }
 .next:hover { border-color: var(--line); }
@@ -148,4 +171,5 @@ const greedily = (next) => {
 export default live("The decoder, step by step, live", (ui) => [
   ui.use(sentence, "source", "English sentence", greedily),
   ui.use(steps),
+  ui.explanation(),
 ]);

@@ -58,6 +58,7 @@ class HeroWidget(GenerationWidget):
 
     prompts: ClassVar[dict[str, tuple[str, ...]]] = PROMPTS
     head: ClassVar[tuple[int, int]] = HEAD
+    unasked = "it meets readers who know no softmax yet; chapters 13 and 14 explain its numbers"
 
     def __init__(
         self,

@@ -112,9 +112,9 @@ export function typeset(element, text) {
 export const powerOfTen = (number) =>
   number.replace(/e([+-])(\d+)$/, (_, sign, power) => ` × 10^{${sign === "-" ? "−" : ""}${power}}`);
 
-/** A number as a heat map shows it: about three digits, and −∞ by its name. */
+/** A number as a heat map shows it: about three digits, and ±∞ by its sign. */
 export function short(value) {
-  if (value === -Infinity) return "−∞";
+  if (Math.abs(value) === Infinity) return value > 0 ? "∞" : "−∞";
   if (value === 0) return "0"; // unlike 0.00, which is rounded
   const size = Math.abs(value);
   if (size >= 1e4) return value.toExponential(0).replace("-", "−").replace("e+", "e");

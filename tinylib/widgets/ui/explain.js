@@ -12,9 +12,10 @@
 // What a rule returns has a `kind`, a name `what`, and `lit`, the entries to light: { name, row,
 // column }, or { cells }, the elements themselves. The kinds are "sum", of the products `terms`;
 // "softmax", the share of number `column` of `scores`, the last of which may stand for so many
-// `others` together; "log", −ln p; and "said", a sentence alone. The result is written in per cent
-// if its `unit` is "%". Where what is needed has not been computed yet, `missing` is true, and the
-// answer is asked for.
+// `others` together, and "log_softmax", its logarithm; "log", ln p, or −ln p if `less`; "exp", e to
+// the `exponent`; "roots", a product of fractions, of each of which a root is taken; and "said", a
+// sentence alone. The result is written in per cent if its `unit` is "%". Where what is needed has
+// not been computed yet, `missing` is true, and the answer is asked for.
 
 import { h, mark, percent, short, typeset } from "./dom.js";
 import { rowsOf } from "./knobs.js";
@@ -98,7 +99,8 @@ export const chance = (what, logits, column, cells, others = 0) => ({
   unit: "%",
 });
 
-const figures = (p) => (p < 0.001 ? p.toPrecision(2) : p.toFixed(3));
+const figures = (p) =>
+  p === 0 || p === 1 ? String(p) : p < 0.001 ? p.toPrecision(2) : p.toFixed(3);
 
 /** log p of several tokens, each { probability, logP }: the sum of their logarithms. */
 export const logs = (what, tokens, cells) =>
@@ -109,9 +111,25 @@ export const logs = (what, tokens, cells) =>
     {
       first:
         tokens.length > FEW ? "" : tokens.map((t) => `ln ${figures(t.probability)}`).join(" + "),
+      of: tokens.map(({ probability }) => probability),
       lit: [{ cells }],
     },
   );
+
+/** A logarithm: −ln p, or ln p if `less` is false. The `cells` are those in which p stands. */
+export const logOf = (what, p, cells, less = true) => ({
+  kind: "log",
+  what,
+  p,
+  less,
+  lit: [{ cells }],
+});
+
+/** e to the power of `exponent`. */
+export const expOf = (what, exponent, cells) => ({ kind: "exp", what, exponent, lit: [{ cells }] });
+
+/** A product of `factors`, each { top, bottom, root }: that root of top / bottom, or of top. */
+export const roots = (what, factors, cells) => ({ kind: "roots", what, factors, lit: [{ cells }] });
 
 /** A score by which texts of different lengths compete: log p divided by length to the power α. */
 export const perLength = (what, logProb, length, alpha, cells) =>
@@ -184,12 +202,14 @@ export function roveLines(list) {
   const lines = () => [...list.querySelectorAll("[tabindex]")];
   list.addEventListener("keydown", (event) => {
     const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
-    const next = by && lines()[lines().indexOf(event.target) + by];
+    const at = lines().indexOf(event.target); // −1: a control in the list, with keys of its own
+    const next = by && at >= 0 && lines()[at + by];
     if (!next) return;
     event.preventDefault();
     next.focus();
   });
   list.addEventListener("focusin", ({ target }) => {
+    if (!lines().includes(target)) return;
     for (const line of lines()) line.tabIndex = line === target ? 0 : -1;
   });
   return () => {
@@ -216,11 +236,11 @@ export function light(widget, lit, kind = "source") {
   }
 }
 
-const number = (value, tone = "", figure = short) => {
-  const text = figure(value);
-  const kind = tone ? `factor of-${tone}` : "factor";
-  return h("span", { class: kind }, text.startsWith("−") ? `(${text})` : text);
-};
+/** A number that stands behind a sign: a negative one is in brackets. */
+const bracketed = (value, figure = short) => figure(value).replace(/^−.*/, "($&)");
+
+const number = (value, tone = "", figure = short) =>
+  h("span", { class: tone ? `factor of-${tone}` : "factor" }, bracketed(value, figure));
 
 const power = (score) => {
   const element = h("span", { class: "factor" });
@@ -269,6 +289,29 @@ function sharing({ scores, column, others = 0, called = "score" }) {
   ];
 }
 
+/** The logarithm of a softmax, written out: no power of e in it is too large or too small. */
+function stably({ scores, column }) {
+  const most = Math.max(...scores);
+  const total = scores.reduce((all, score) => all + Math.exp(score - most), 0);
+  const { shown, more } = someOf(scores, column, 0);
+  return [
+    `${short(scores[column])} − ${bracketed(most)} − ln(`,
+    ...between([...shown.map((score) => power(score - most)), ...andMore(more)], " + "),
+    `) = ${short(scores[column] - most)} − ${bracketed(Math.log(total))} `,
+  ];
+}
+
+/** Roots of fractions, multiplied with each other: 0.82 · (4/5)^{1/2}. */
+function multiplied({ factors }) {
+  const parts = factors.map(({ top, bottom, root }) => {
+    const element = h("span", { class: "factor" });
+    const fraction = bottom ? `${top}/${bottom}` : short(top);
+    typeset(element, root === 1 ? fraction : `(${fraction})^{1/${root}}`);
+    return element;
+  });
+  return [...between(parts, " · "), " "];
+}
+
 /** A sum of products, written out, and what it is divided by. */
 function adding({ terms, tones = [], by, first = "", figure }) {
   const few = terms.length > MOST ? terms.slice(0, FEW) : terms;
@@ -299,7 +342,10 @@ function spelledOut(said) {
   const kinds = {
     sum: adding,
     softmax: sharing,
-    log: ({ p }) => [`−ln ${figures(p)} `],
+    log_softmax: stably,
+    log: ({ p, less }) => [`${less ? "−" : ""}ln ${figures(p)} `],
+    exp: ({ exponent }) => [power(exponent), " "],
+    roots: multiplied,
   };
   const tiny = unit === "%" && result < 0.001;
   const text = tiny ? "less than 0.1 %" : unit === "%" ? percent(result) : short(result);

@@ -2,9 +2,21 @@
 
 import { choice } from "./controls.js";
 import { h, write } from "./parts.js";
+import { text } from "./sentences.js";
+import { beginnings } from "./texts.js";
+
+/**
+ * The models to choose from, and for each the box of its text with others to begin with: the one of
+ * plays, which reads `prompt`, and the one of stories, whose box has the label `story`.
+ */
+export const textOfEach = (ui, story) => [
+  ui.use(chooser),
+  ui.use(ofModel, 0, ui.use(text, "prompt", "Your text"), ui.use(beginnings, "prompt", "prompts")),
+  ui.use(ofModel, 1, ui.use(text, "story", story), ui.use(beginnings, "story", "stories")),
+];
 
 /** The models, one of which reads; what each is. */
-export function chooser(widget) {
+function chooser(widget) {
   const { models } = widget.spec.facts;
   const titles = models.map(({ title }) => title);
   const picks = choice(widget, "variant", "The model", titles);
@@ -25,7 +37,7 @@ export function chooser(widget) {
 }
 
 /** A box and what belongs to it, there while the model `variant` is chosen. */
-export function ofModel(widget, variant, box, ...others) {
+function ofModel(widget, variant, box, ...others) {
   const element = h("div", { class: "column" }, box.element, ...others.map((part) => part.element));
   return {
     element,
