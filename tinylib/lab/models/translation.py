@@ -160,7 +160,7 @@ def translate(
     return translate_unchecked(model, source, target, sentences, width, alpha)
 
 
-class Written(NamedTuple):
+class WordWritten(NamedTuple):
     """A word of a translation: the one fed before it, the decoder's state, how likely it was."""
 
     fed: str
@@ -170,29 +170,29 @@ class Written(NamedTuple):
     meaning: str
 
 
-class Steps(NamedTuple):
+class WordByWord(NamedTuple):
     """What a :class:`Seq2Seq` made of a sentence: a row for each word read, and those written."""
 
     embeddings: Tensor
     states: Tensor
-    written: list[Written]
+    written: list[WordWritten]
 
 
 @torch.no_grad()
-def step_by_step(translator: Translator, words: Words, most: int = 24) -> Steps:
+def step_by_step(translator: Translator, words: Words, most: int = 24) -> WordByWord:
     """A sentence read and translated greedily, by a translator without attention, word by word."""
     model, english, french = translator
     source, lengths = pad([english.ids(words)])
     encoding = model.encoder(source, lengths)
-    state, token, written = model.decoder.init_state(encoding), BOS, list[Written]()
+    state, token, written = model.decoder.init_state(encoding), BOS, list[WordWritten]()
     while token != EOS and len(written) < most:
         logits, state = model.step(state, torch.tensor([token]))
         share, best = logits[0].softmax(-1).max(-1)
         fed, token = french.tokens[token], int(best)
         (meaning,) = gloss([french.tokens[token]]) if token != EOS else ["the end"]
         row = state.hidden[0, -1], french.tokens[token], float(share), meaning
-        written.append(Written(fed, *row))
-    return Steps(model.encoder.embedding(source)[0], encoding.states[0], written)
+        written.append(WordWritten(fed, *row))
+    return WordByWord(model.encoder.embedding(source)[0], encoding.states[0], written)
 
 
 def evaluate(

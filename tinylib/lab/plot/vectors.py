@@ -438,7 +438,10 @@ def unrolled(
     D = rows.shape[-1]
     tall, half = NUMBER * SHOWN + 14, TOWER / 2  # of a vector
     first = MARGIN + 86  # the middle of the first step
-    right = first + STEP * (steps - 0.5)
+    reads = "The encoder reads, a word at each step"
+    writes = "The decoder writes, a word at each step"
+    beside = first - 30  # of the way to the decoder
+    right = max(first + STEP * (steps - 0.5), beside + 1.2 * text_width(writes, TEXT))
     full = max(float(values.abs().max()) for values in (rows, after, *wrote))
     at_word, at_x = MARGIN + 44, MARGIN + 44 + CHIP + 20
     at_state = at_x + tall + 20
@@ -449,9 +452,8 @@ def unrolled(
     with style():
         axes = page(right + MARGIN, at_said + CHIP + 46 + MARGIN)
         heading: Any = {"size": TEXT, "weight": "bold", "va": "center"}
-        axes.text(MARGIN, MARGIN + 14, "The encoder reads, a word at each step", **heading)
-        beside = first - 30  # of the way to the decoder
-        axes.text(beside, at_fed - 24, "The decoder writes, a word at each step", **heading)
+        axes.text(MARGIN, MARGIN + 14, reads, **heading)
+        axes.text(beside, at_fed - 24, writes, **heading)
         for y, text in (
             *((at_word + CHIP / 2, "word"), (at_x + tall / 2, "vector")),
             *((at_state + tall / 2, "state"), (at_fed + CHIP / 2, "fed")),
