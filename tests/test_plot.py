@@ -187,7 +187,7 @@ STEPS = [
 
 def spoken() -> Figure:
     x = torch.arange(8.0).view(2, 4)
-    return unrolled(["the", "cat"], x, x.tanh(), STEPS)
+    return unrolled(["the", "cat"], x, x.tanh(), STEPS, again=True)
 
 
 DRAW = {

@@ -310,8 +310,16 @@ BESIDE = [  # where a name may stand: right, left, above, below, and further awa
 ]
 
 
-def plane(groups: Mapping[str, Mapping[str, Values]], title: str, *, alt: str = "") -> Figure:
+def plane(
+    groups: Mapping[str, Mapping[str, Values]],
+    title: str,
+    *,
+    ways: Sequence[tuple[str, str]] = (),
+    alt: str = "",
+) -> Figure:
     """Vectors as named points in a plane; each group has a colour and a mark of its own.
+
+    `ways` are pairs of names, with an arrow from the first to the second.
 
     Vectors of more than two numbers are seen from the side from which they differ most: by their
     first two principal components. A unit is as long to the right as upwards, and each name stands
@@ -344,6 +352,12 @@ def plane(groups: Mapping[str, Mapping[str, Values]], title: str, *, alt: str = 
         axes = page(PHONE, bottom + 24 * lines + MARGIN)
         axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
         taken = [Bbox.from_bounds(x, y, 0, 0).padded(6) for x, y in at.values()]
+        named_at = {name: place for (_, name), place in at.items()}
+        head: Any = {"arrowstyle": "-|>,head_length=4,head_width=2.2", "mutation_scale": 1.1}
+        for start, end in ways:
+            line = (named_at[start], named_at[end])
+            arrow = FancyArrowPatch(*line, **head, shrinkA=5, shrinkB=5, lw=1, color=SOFT)
+            axes.add_patch(arrow)
         for i, (group, named) in enumerate(spots.items()):
             mark: Any = {"color": CURVES[i], "marker": MARKERS[i], "ls": "", "ms": 6, "mew": 0}
             for name in named:
@@ -357,6 +371,8 @@ def plane(groups: Mapping[str, Mapping[str, Values]], title: str, *, alt: str = 
             axes.text(x + 16, y, group, size=SMALL, va="center_baseline")
             x += step
         told = "; ".join(f"{group}: {', '.join(named)}" for group, named in spots.items())
+        if ways:
+            told += f". Arrows lead from {', '.join(' to '.join(way) for way in ways)}"
         return finish(axes, alt or f"Points in a plane, {title}: {told}.")
 
 
@@ -419,13 +435,14 @@ def unrolled(
     states: Values,
     written: Sequence[Spoken | tuple[Any, ...]],
     *,
+    again: bool = False,
     alt: str = "",
 ) -> Figure:
     """An encoder and a decoder, word by word: each vector with its first three numbers.
 
     Of the words `x` are the embeddings and `states` the states after them, a row each. The last
-    state goes to the decoder, and every word that it says is fed to it again. A row that is missing
-    or too short, or more than six steps, is a ValueError.
+    state goes to the decoder, with `again` once more at every step, and every word that it says is
+    fed to it. A row that is missing or too short, or more than six steps, is a ValueError.
     """
     rows, after = read_values(x, "x"), read_values(states, "states")
     spoken = [Spoken(*step) for step in written]
@@ -453,7 +470,8 @@ def unrolled(
         axes = page(right + MARGIN, at_said + CHIP + 46 + MARGIN)
         heading: Any = {"size": TEXT, "weight": "bold", "va": "center"}
         axes.text(MARGIN, MARGIN + 14, reads, **heading)
-        axes.text(beside, at_fed - 24, writes, **heading)
+        pill: Any = {"boxstyle": "round,pad=0.2", "fc": PAPER, "ec": "none"}
+        axes.text(beside, at_fed - 24, writes, **heading, bbox=pill, zorder=4)
         for y, text in (
             *((at_word + CHIP / 2, "word"), (at_x + tall / 2, "vector")),
             *((at_state + tall / 2, "state"), (at_fed + CHIP / 2, "fed")),
@@ -473,6 +491,11 @@ def unrolled(
         way = [(last, at_state + tall + 4), (last, road), (start, road)]
         way += [(start, at_new + tall / 2), (first - half - 2, at_new + tall / 2)]
         _bent(axes, way, COLOURS["learned"], 2.6)
+        for t in range(len(spoken) if again else 0):
+            x0, y0 = first + STEP * t + half + 11, at_new + 9
+            _bent(axes, [(last, road), (x0, road), (x0, y0), (x0 - 9, y0)], COLOURS["learned"], 0.9)
+        axes.text(first - half - 13, at_state + tall / 2 - 11, "0", size=SMALL, color=SOFT)
+        _step(axes, (first - half - 21, at_state + tall / 2), (first - half, 0), SOFT)
         pill = {"boxstyle": "round,pad=0.3", "fc": PAPER, "ec": COLOURS["learned"]}
         note = f"one vector of {D} numbers"
         look: Any = {"size": TEXT, "ha": "center", "va": "center", "bbox": pill, "zorder": 4}
@@ -500,7 +523,8 @@ def unrolled(
         told = (
             f"An encoder and a decoder, step by step. The encoder reads {', '.join(words)}; at "
             f"each word its state, {D} numbers, is made of the word's vector and the state before. "
-            f"The last state goes to the decoder, which writes {says}. Each word that it has "
+            f"The last state goes to the decoder{', at every step' if again else ''}, which writes "
+            f"{says}. Each word that it has "
             f"written is fed to it at the next step; the first that is fed is {spoken[0].fed}."
         )
         return finish(axes, alt or told)

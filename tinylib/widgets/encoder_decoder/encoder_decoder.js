@@ -103,7 +103,7 @@ export default live(
           ui.use(strips, "embeddings", "embedding of each word"),
           ui.use(strips, "states", "state after each word"),
         ),
-        ui.use(bentVector, "vector", "the last state, all that the decoder gets", {
+        ui.use(bentVector, "vector", "the last state in four lines, all that the decoder gets", {
           bend: "by",
           from: "states",
           first: FIRST,
