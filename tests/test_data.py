@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 
 from tinylib.lab import data
 from tinylib.lab.data import corpora
-from tinylib.lab.data.batches import Batches, Pair, encode, pad, reversal
+from tinylib.lab.data.batches import Batches, Pair, encode, pad, repetition, reversal
 from tinylib.lab.data.corpora import (
     FRA_ENG,
     TINY_SHAKESPEARE,
@@ -878,6 +878,16 @@ def test_the_real_file() -> None:
     held_out = {pair.source for pair in whole.test} | {pair.source for pair in whole.valid}
     assert held_out.isdisjoint(pair.source for pair in whole.train)
     assert held_out.isdisjoint(pair.source for pair in short.train)
+
+
+def test_repetition_says_the_same_words_in_their_order() -> None:
+    torch.manual_seed(0)
+    source, lengths, target = repetition(0, size=40)
+    torch.manual_seed(0)
+    assert torch.equal(reversal(0, size=40).source, source)
+    for read, wanted, n in zip(source, target, lengths.tolist(), strict=True):
+        assert wanted[: n + 2].tolist() == [BOS, *read[:n].tolist(), EOS]
+        assert not wanted[n + 2 :].any()
 
 
 def test_reversal_says_words_backwards() -> None:

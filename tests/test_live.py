@@ -37,8 +37,10 @@ from browsing import (
 )
 from playwright.sync_api import Browser, BrowserContext, Locator, Route
 
+from tinylib.lab.data.dictionary import gloss
 from tinylib.lab.weights import shipped
 from tinylib.widgets import schema
+from tinylib.widgets.encoder_decoder.encoder_decoder import held_out
 
 BANK, JOURNEY = "self_attention", "self_attention-2"  # the chapter's first widget and its second
 ONLY = ""  # for conftest: the pages with all their widgets, and without their text
@@ -906,8 +908,10 @@ def value(encoder: Locator) -> Locator:
 
 
 def test_the_entry_that_is_chosen_at_first_matters(encoder: Locator) -> None:
-    """As the text above the widget says, which quotes both translations."""
-    said = encoder.locator(".said b")
+    """As the text above the widget says."""
+    said = encoder.locator(".said").first.locator("b")
+    line(encoder).fill("the cat is happy .")
+    assert_torch(encoder, "encoder_decoder")
     assert " ".join(said.all_inner_texts()) == "le chat est heureux . <eos>"
     assert which(encoder).input_value() == "15"
     assert which(encoder).get_attribute("aria-valuetext") == "entry 15, 0.87"
@@ -946,6 +950,51 @@ def test_a_strip_tells_the_exact_number(encoder: Locator) -> None:
     read = encoder.locator(".strip .read").nth(1).inner_text()
     number = f"{states[2, 17].item():.2f}".replace("-", "−")
     assert read == f"“{tokens(encoder)[2]}”, entry 18: {number}"
+
+
+def test_a_translation_is_judged_and_what_is_wrong_is_marked(encoder: Locator) -> None:
+    judged, right = encoder.locator(".judged"), encoder.locator(".right")
+    words, meanings = (encoder.locator(".said").first.locator(tag) for tag in "bi")
+    (short, truth), *_ = held_out()["of up to nine words"].items()
+    line(encoder).fill(short)
+    assert_torch(encoder, "encoder_decoder")
+    assert words.all_inner_texts() == [*truth.split(), "<eos>"]
+    assert meanings.all_inner_texts() == [*gloss(truth.split()), "the end"]
+    assert judged.inner_text().startswith("✓ Correct") and right.is_hidden()
+    for long, truth in held_out()["of eleven words and more"].items():
+        line(encoder).fill(long)
+        assert_torch(encoder, "encoder_decoder")
+        if " ".join(words.all_inner_texts()) != f"{truth} <eos>":
+            assert judged.inner_text().startswith("✗ Wrong")
+            assert right.locator("b").all_inner_texts() == truth.split()
+            assert encoder.locator(".said .faulty").count() > 0
+            break
+    else:
+        raise AssertionError("all of the long sentences are right: offer others")
+
+
+def test_of_other_sentences_the_dictionary_judges(encoder: Locator) -> None:
+    judged = encoder.locator(".judged")
+    line(encoder).fill("the cat is happy .")
+    assert_torch(encoder, "encoder_decoder")
+    assert judged.inner_text().startswith("✓ No word is missing")
+    line(encoder).fill("the zebra is happy .")
+    assert_torch(encoder, "encoder_decoder")
+    assert judged.inner_text().startswith("Not judged")
+
+
+def test_a_dot_is_at_the_states_that_a_change_has_reached(encoder: Locator) -> None:
+    def new(strips: int) -> list[bool]:
+        rows = encoder.locator(".strips").nth(strips).locator("li")
+        return rows.evaluate_all("all => all.map((li) => li.classList.contains('new'))")
+
+    assert not any([*new(0), *new(1)]), "nothing has changed yet"
+    line(encoder).fill("the cat is happy .")
+    settled(encoder)
+    line(encoder).fill("the dog is happy .")
+    settled(encoder)
+    assert new(0) == [False, True, False, False, False]
+    assert new(1) == [False, True, True, True, True]
 
 
 def whole(decoder: Locator) -> str:

@@ -41,11 +41,11 @@ from tinylib.lab.plot.architecture import (
     transformer,
 )
 from tinylib.lab.plot.attention import alignment, maps
-from tinylib.lab.plot.curves import distributions, hands, lines, over_words
+from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.diagram import KINDS, Arrow, Box, diagram
 from tinylib.lab.plot.matrices import heat, heats, rasters
 from tinylib.lab.plot.style import Figure, luminance, shade
-from tinylib.lab.plot.vectors import arrows, worked_attention
+from tinylib.lab.plot.vectors import arrows, plane, unrolled, worked_attention
 
 # In one process, so that each picture that all tests look at is drawn once.
 pytestmark = pytest.mark.xdist_group("plot")
@@ -167,8 +167,34 @@ def worked() -> Figure:
     return worked_attention(["Thinking", "Machines"], PAIR, QUERIES, QUERIES, QUERIES, repeat=16)
 
 
+def logits() -> Figure:
+    return softmax_bars(["le (the)", "un (a)", "chat (cat)"], [2.0, 1.0, -1.0])
+
+
+ANIMALS = {"one": {"cat": [0.0, 0.0], "dog": [1.0, 0.0]}, "several": {"cats": [0.0, 0.5]}}
+
+
+def animals() -> Figure:
+    return plane(ANIMALS, "Animals")
+
+
+STEPS = [
+    ("<bos>", [0.1, 0.2, -0.3, 0.4], "le", 0.75, "the"),
+    ("le", [0.5, -0.6, 0.7, 0.8], "chat", 1.0, "cat"),
+    ("chat", [0.5, -0.6, 0.7, 0.8], "<eos>", 0.5, "end"),
+]
+
+
+def spoken() -> Figure:
+    x = torch.arange(8.0).view(2, 4)
+    return unrolled(["the", "cat"], x, x.tanh(), STEPS, again=True)
+
+
 DRAW = {
     "arrows": turned,
+    "plane": animals,
+    "softmax_bars": logits,
+    "unrolled": spoken,
     "worked_attention": worked,
     "alignment": aligned,
     "maps": grid,
@@ -721,6 +747,67 @@ def test_a_worked_example_is_attention_and_says_every_number_of_its_way():
         worked_attention(["one"], PAIR, QUERIES, QUERIES, QUERIES)
     with pytest.raises(ValueError, match="fewer numbers"):
         worked_attention(["one", "two"], PAIR, QUERIES.repeat(1, 9), QUERIES.repeat(1, 9), QUERIES)
+
+
+def test_points_lie_as_far_apart_as_their_vectors_and_names_cover_nothing():
+    dots = [line for line in animals().drawing.axes[0].lines][:3]
+    cat, dog, cats = ((line.get_xdata()[0], line.get_ydata()[0]) for line in dots)
+    assert dog[1] == cat[1] and cats[0] == cat[0]
+    assert dog[0] - cat[0] == pytest.approx(2 * (cat[1] - cats[1]))
+    names = [text for text in texts(animals()) if text.get_text() in ("cat", "dog", "cats")]
+    boxes = [text.get_window_extent() for text in names]
+    assert not any(a.overlaps(b) for a, b in pairwise(boxes))
+    assert "one: cat, dog; several: cats." in animals().alt
+
+
+def test_wide_vectors_are_seen_from_the_side_from_which_they_differ_most():
+    wide = {"all": {"a": [5.0, 0.0, 9.0], "b": [-5.0, 0.1, 9.0], "c": [0.0, 1.0, 9.0]}}
+    dots = plane(wide, "Wide").drawing.axes[0].lines[:3]
+    (a, _), (b, _), (c, _) = ((line.get_xdata()[0], line.get_ydata()[0]) for line in dots)
+    assert abs(a - b) > 300 and min(a, b) < c < max(a, b)
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ({}, "between one and 8"),
+        ({"a": {"x": [0.0, 1.0], "y": [1.0, 1.0]}}, "at least three"),
+        ({"a": {"x": [0.0, 1.0], "y": [1.0, 1.0], "z": [1.0, 2.0, 3.0]}}, "all of the same"),
+        ({"a": {"x": [0.0, 1.0], "y": [1.0, 1.0], "z": [-torch.inf, 2.0]}}, "only finite"),
+        ({"a": {f"point {i}": [i / 1e3, 1.0] for i in range(60)}}, "no room for"),
+    ],
+)
+def test_points_that_cannot_be_told_apart_are_refused(groups, message):
+    with pytest.raises(ValueError, match=message):
+        plane(groups, "Points")
+
+
+def test_the_bars_of_a_softmax_are_as_long_as_their_numbers():
+    bars = [bar for bar in patches(logits(), "Rectangle") if bar.get_height() == 18]
+    long = [bar.get_width() for bar in bars]
+    assert long[1] == pytest.approx(long[0] / 2) and long[2] == pytest.approx(-long[1])
+    shares = torch.tensor([2.0, 1.0, -1.0]).softmax(0)
+    for column in (long[3:6], long[6:]):
+        assert torch.tensor(column) / sum(column) == pytest.approx(shares)
+    said = [text.get_text() for text in texts(logits())]
+    assert {"7.39", "2.72", "0.37", "0.705", "0.259", "0.035", "−1.00", "sum 10.48"} <= {*said}
+    for names, values in ((["a"], [1.0, 2.0]), (["a"], [-torch.inf]), ([], [])):
+        with pytest.raises(ValueError, match="pass up to 8"):
+            softmax_bars(names, values)
+
+
+def test_every_word_that_is_written_is_fed_at_the_next_step():
+    said = [text.get_text() for text in texts(spoken())]
+    assert said.count("le") == said.count("chat") == 2 and said.count("<eos>") == 1
+    assert "one vector of 4 numbers" in said and "75 %" in said
+    dashed = [line for line in spoken().drawing.axes[0].lines if line.get_linestyle() == "--"]
+    assert len(dashed) == 2
+    assert "writes le (75 %), chat (100 %), <eos> (50 %)" in spoken().alt
+    x = torch.zeros(2, 4)
+    with pytest.raises(ValueError, match="one each"):
+        unrolled(["the"], x, x, STEPS)
+    with pytest.raises(ValueError, match="fewer than 3"):
+        unrolled(["the", "cat"], x[:, :2], x[:, :2], STEPS)
 
 
 def test_a_role_colours_what_does_not_sum_to_1():
@@ -1331,7 +1418,7 @@ def test_the_drawing_in_the_chapter_is_the_drawing_of_the_library(name):
     stored = [
         Image.open(io.BytesIO(base64.b64decode("".join(output["data"]["image/png"]))))
         for output in outputs
-        if "".join(output.get("data", {}).get("text/plain", "")) == now.alt
+        if "".join(output.get("data", {}).get("text/plain", "")).endswith(now.alt)
     ]
     assert len(stored) == 1, f"`make refresh {OF_CHAPTERS[name]}`"
     fresh = Image.open(io.BytesIO(now.png))

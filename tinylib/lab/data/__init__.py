@@ -7,7 +7,7 @@ batch = Batches(encode(splits.train, source, target), size=64)
 batch(0)                                          # the batch of step 0; then batch(1), ...
 """
 
-from tinylib.lab.data.batches import Batch, Batches, Pair, encode, pad, reversal
+from tinylib.lab.data.batches import Batch, Batches, Pair, encode, pad, repetition, reversal
 from tinylib.lab.data.corpora import (
     FRA_ENG,
     TINY_SHAKESPEARE,
@@ -61,6 +61,7 @@ __all__ = [
     "once",
     "pad",
     "read_pairs",
+    "repetition",
     "reversal",
     "share",
     "split",

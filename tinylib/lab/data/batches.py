@@ -124,3 +124,11 @@ def reversal(
         for n in torch.randint(1, max_len + 1, (size,)).tolist()
     ]
     return Batches.collate([(word, word[::-1]) for word in words])
+
+
+def repetition(step: int, size: int = 128) -> Batch:
+    """As :func:`reversal`, but the letters are to be said again in the order in which they came."""
+    batch = reversal(step, size)
+    for read, wanted, n in zip(batch.source, batch.target, batch.lengths.tolist(), strict=True):
+        wanted[1 : n + 1] = read[:n]  # between <bos> and <eos>
+    return batch

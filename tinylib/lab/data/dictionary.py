@@ -18,6 +18,14 @@ from tinylib.lab.data import grammar as grammar
 Keys = dict[str, tuple[str, ...]]
 LONGEST = 3
 """Words of the longest English entry, *in front of*."""
+SMALL_WORDS = dict(
+    **dict.fromkeys(["le", "la", "les"], "the"),
+    **dict.fromkeys(["un", "une"], "a"),
+    **dict.fromkeys(["qui", "que"], "that"),
+    **{"des": "some", "de": "any", "à": "to", "ne": "(not)", "pas": "not", "jamais": "never"},
+    **{"très": "very", "avec": "with", "et": "and", "mais": "but", ".": "."},
+)
+"""The English of French words that are in none of the grammar's tables."""
 
 
 class Dictionary(NamedTuple):
@@ -84,6 +92,69 @@ def dictionary() -> Dictionary:
     )
 
 
+@cache
+def glosses() -> dict[str, str]:
+    """English for every French word that the grammar may say, for readers who have no French.
+
+    Where English has two words for it, it is both: *souris* is mouse/mice. *Ne*, which only
+    announces *pas* or *jamais*, stands in brackets.
+    """
+    told: dict[str, list[str]] = {}
+
+    def tell(french: str, english: str) -> None:
+        words = told.setdefault(french, [])
+        if english not in words:
+            words.append(english)
+
+    for noun in grammar.ANIMATE + grammar.THINGS:
+        for one, other in zip(noun.french, noun.english, strict=True):
+            tell(one, other)
+    for adjective in grammar.BEFORE + grammar.COLOURS + grammar.WEIGHTS + grammar.MOODS:
+        for form in adjective.french:
+            tell(form, adjective.english)
+    for verb in grammar.INTRANSITIVE + grammar.TRANSITIVE + grammar.DITRANSITIVE:
+        base, third, particle = verb.english
+        for person, form in enumerate(verb.french):
+            tell(form, f"{third if person == 1 else base} {particle}".strip())
+    for form, english in zip(grammar.BE.french, "am is are are are".split(), strict=True):
+        tell(form, english)
+    pronouns = [(one, other) for one, other, *_ in grammar.PRONOUNS]
+    pairs = [*pronouns, *grammar.NUMBERS, *grammar.PLACES, *grammar.ADVERBS]
+    for english, form in pairs:
+        tell(form, english)
+    for form, english in SMALL_WORDS.items():
+        tell(form, english)
+    for long, short in grammar.CONTRACTIONS.items():
+        tell(short, f"to {told[long][0]}")
+    for long, short in grammar.ELISIONS.items():
+        tell(short, told[long][0])
+    return {form: either(english) for form, english in told.items()}
+
+
+def either(words: Sequence[str]) -> str:
+    """One or the other: mouse/mice; and *look for*, *looks for* as look(s) for."""
+    first, *others = (word.split(" ", 1) for word in words)
+    if others == [[f"{first[0]}s", *first[1:]]]:
+        return " ".join([f"{first[0]}(s)", *first[1:]])
+    return "/".join(words)
+
+
+def gloss(french: Sequence[str]) -> list[str]:
+    """Each French word in English, *le* before a verb as him; a word that is not known as ?."""
+    book, words = dictionary(), []
+    for word, after in pairwise([*french, ""]):
+        him = objects().get(word) if after in book.verbs else None
+        words.append(him or glosses().get(word, "?"))
+    return words
+
+
+@cache
+def objects() -> dict[str, str]:
+    """What *le*, *la*, *les* and *l'* are before a verb."""
+    him = {french: english for english, french in grammar.CLITICS}
+    return him | {"l'": "him/her"}
+
+
 def alignment(english: Sequence[str], french: Sequence[str]) -> list[tuple[int, ...]]:
     """For each French word the places of the English words that it comes from.
 
@@ -136,6 +207,27 @@ def misplaced(english: Sequence[str], french: Sequence[str]) -> list[bool]:
             if noun in place and {*entries[noun]} & {*book.nouns}:
                 found[t] |= place[noun] not in beside(theirs, t)
     return found
+
+
+def common(words: Sequence[str], others: Sequence[str]) -> dict[int, int]:
+    """A longest common subsequence: the places in ``words``, each with that in ``others``."""
+    max_len = [[0] * (len(others) + 1) for _ in range(len(words) + 1)]  # of what follows i and j
+    for i in reversed(range(len(words))):
+        for j in reversed(range(len(others))):
+            same = words[i] == others[j]
+            max_len[i][j] = (
+                1 + max_len[i + 1][j + 1] if same else max(max_len[i + 1][j], max_len[i][j + 1])
+            )
+    kept, i, j = {}, 0, 0
+    while i < len(words) and j < len(others):
+        if words[i] == others[j]:
+            kept[i] = j
+            i, j = i + 1, j + 1
+        elif max_len[i + 1][j] >= max_len[i][j + 1]:
+            i += 1
+        else:
+            j += 1
+    return kept
 
 
 def rising(numbers: Sequence[int]) -> set[int]:

@@ -26,6 +26,7 @@ from tinylib.decoding import beam, greedy
 from tinylib.encoder_decoder import EncoderDecoder
 from tinylib.lab import devices, weights
 from tinylib.lab.data.batches import Pair, pad
+from tinylib.lab.data.dictionary import gloss
 from tinylib.lab.data.text import BOS, EOS, UNK, Vocabulary, tokenise, unspaced
 from tinylib.lab.look import HookPoint, capture
 from tinylib.seq2seq import Seq2Seq
@@ -157,6 +158,41 @@ def translate(
                 "It was trained on lower-case words, punctuation apart"
             )
     return translate_unchecked(model, source, target, sentences, width, alpha)
+
+
+class WordWritten(NamedTuple):
+    """A word of a translation: the one fed before it, the decoder's state, how likely it was."""
+
+    fed: str
+    state: Tensor
+    word: str
+    share: float
+    meaning: str
+
+
+class WordByWord(NamedTuple):
+    """What a :class:`Seq2Seq` made of a sentence: a row for each word read, and those written."""
+
+    embeddings: Tensor
+    states: Tensor
+    written: list[WordWritten]
+
+
+@torch.no_grad()
+def step_by_step(translator: Translator, words: Words, most: int = 24) -> WordByWord:
+    """A sentence read and translated greedily, by a translator without attention, word by word."""
+    model, english, french = translator
+    source, lengths = pad([english.ids(words)])
+    encoding = model.encoder(source, lengths)
+    state, token, written = model.decoder.init_state(encoding), BOS, list[WordWritten]()
+    while token != EOS and len(written) < most:
+        logits, state = model.step(state, torch.tensor([token]))
+        share, best = logits[0].softmax(-1).max(-1)
+        fed, token = french.tokens[token], int(best)
+        (meaning,) = gloss([french.tokens[token]]) if token != EOS else ["the end"]
+        row = state.hidden[0, -1], french.tokens[token], float(share), meaning
+        written.append(WordWritten(fed, *row))
+    return WordByWord(model.encoder.embedding(source)[0], encoding.states[0], written)
 
 
 def evaluate(

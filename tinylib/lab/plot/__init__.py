@@ -1,14 +1,15 @@
 """Matrices as heat maps and numbers as curves; `plot.architecture` draws the models.
 
 `heat` and `heats` draw matrices, `alignment`, `maps` and `rasters` larger ones, `hands` draws
-angles, `lines` curves, `over_words` bars over a text and `distributions` bars of probabilities;
-`arrows` draws vectors in the plane, `worked_attention` how one word's output is made of them. All
-return a `Figure`: one PNG for the notebook and one sentence for a reader who cannot see it. Lengths
-are CSS pixels, fonts are points.
+angles, `lines` curves, `over_words` bars over a text, `distributions` bars of probabilities and
+`softmax_bars` how they come of logits; `arrows` and `plane` draw vectors in the plane,
+`worked_attention` how one word's output is made of them, and `unrolled` an encoder and a decoder
+word by word. All return a `Figure`: one PNG for the notebook and one sentence for a reader who
+cannot see it. Lengths are CSS pixels, fonts are points.
 """
 
 from tinylib.lab.plot.attention import alignment, maps
-from tinylib.lab.plot.curves import distributions, hands, lines, over_words
+from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
 from tinylib.lab.plot.style import (
     COLOURS,
@@ -41,7 +42,14 @@ from tinylib.lab.plot.style import (
     style,
     text_width,
 )
-from tinylib.lab.plot.vectors import Plane, arrows, worked_attention
+from tinylib.lab.plot.vectors import (
+    Plane,
+    Spoken,
+    arrows,
+    plane,
+    unrolled,
+    worked_attention,
+)
 
 __all__ = [
     "COLOURS",
@@ -67,6 +75,7 @@ __all__ = [
     "Number",
     "Panel",
     "Plane",
+    "Spoken",
     "Values",
     "alignment",
     "arrows",
@@ -80,10 +89,13 @@ __all__ = [
     "maps",
     "over_words",
     "page",
+    "plane",
     "rasters",
     "rounded",
     "shade",
+    "softmax_bars",
     "style",
     "text_width",
+    "unrolled",
     "worked_attention",
 ]

@@ -20,6 +20,7 @@ from tinylib.lab.plot.style import (
     PHONE,
     SMALL,
     SOFT,
+    TEXT,
     TITLE,
     Figure,
     Number,
@@ -349,6 +350,57 @@ def distributions(
         words = f"Bars, {title}: probabilities of {', '.join(names)}. Before: "
         words += f"{brief(read['before'][likeliest])} for {tokens[likeliest]}. "
         return finish(axes, alt or f"{words}{'; '.join(described)}.")
+
+
+def softmax_bars(names: Sequence[str], logits: Values, *, alt: str = "") -> Figure:
+    """Logits, the powers of e that they become, and the shares of these: bars with their numbers.
+
+    Up to eight logits, finite ones, each with its name; anything else is a ValueError.
+    """
+    x = read_values(logits, "logits")
+    if x.shape != (len(names),) or not 1 <= len(names) <= 8 or _infinite(x):
+        raise ValueError(f"{tuple(x.shape)} logits, {len(names)} names: pass up to 8, one for each")
+    powers = x.exp()
+    total = float(powers.sum())
+    shares = powers / total
+    left = MARGIN + widest(names, TEXT) + 16
+    room, row, top = (PHONE - MARGIN - left) / 3, 34, MARGIN + 40
+    long, bottom = room - 66, top + row * len(names)
+    below, most = max(0.0, -float(x.min())), max(0.0, float(x.max()))
+    unit = long / ((below + most) or 1.0)
+    zero = left + unit * below
+    look: Any = {"size": SMALL, "va": "center_baseline"}
+    with style():
+        axes = page(PHONE, bottom + 34 + MARGIN)
+        heads = ["logit $x$", "$e^{\\,x}$", "share: $e^{\\,x}$ ÷ sum"]
+        for i, head in enumerate(heads):
+            axes.text(left + room * i, top - 16, head, size=TEXT, va="center_baseline")
+        columns = [
+            (zero, [unit * n for n in x.tolist()], x.tolist(), "positive"),
+            (left + room, [long * n / total for n in powers.tolist()], powers.tolist(), ""),
+            (left + 2 * room, [long * n for n in shares.tolist()], shares.tolist(), "probability"),
+        ]
+        for start, bars, numbers, tone in columns:
+            axes.plot([start, start], [top - 2, bottom], color=SOFT, lw=0.9)
+            for i, (bar, number) in enumerate(zip(bars, numbers, strict=True)):
+                y = top + row * (i + 0.5)
+                colour = COLOURS["negative" if bar < 0 else tone] if tone else SOFT
+                axes.add_patch(Rectangle((start, y - 9), bar, 18, lw=0, fc=colour))
+                text = f"{number:.{3 if tone == 'probability' else 2}f}".replace("-", "−")
+                axes.text(start + max(bar, 0) + 6, y, text, **look)
+        for i, name in enumerate(names):
+            middle = (left - 10, top + row * (i + 0.5))
+            axes.text(*middle, name, size=TEXT, ha="right", va="center_baseline")
+        for i, end in enumerate((f"sum {total:.2f}", "sum 1"), 1):
+            axes.plot([left + room * i, left + room * i + long], [bottom + 4] * 2, color=INK, lw=1)
+            axes.text(left + room * i, bottom + 20, end, **look)
+        told = ", ".join(
+            f"{name} {a:.2f} becomes {b:.2f}, which is {c:.3f} of all"
+            for name, a, b, c in zip(
+                names, x.tolist(), powers.tolist(), shares.tolist(), strict=True
+            )
+        )
+        return finish(axes, alt or f"The softmax as bars: {told}. The shares sum to 1.")
 
 
 def _infinite(*values: Tensor) -> bool:

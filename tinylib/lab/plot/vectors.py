@@ -1,20 +1,26 @@
-"""Vectors: as arrows in a plane, and as little rows of numbers that are made of each other."""
+"""Vectors: arrows and points in a plane, and little rows of numbers made of each other."""
 
 from collections.abc import Mapping, Sequence
 from math import ceil
 from typing import Any, NamedTuple
 
+import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, Rectangle
+from matplotlib.path import Path
+from matplotlib.transforms import Bbox
 
 from tinylib.lab.plot.matrices import draw_cell, widest
 from tinylib.lab.plot.style import (
     COLOURS,
+    CURVES,
     GRID,
     INK,
     MARGIN,
+    MARKERS,
     MAX_WIDTH,
     PAPER,
+    PHONE,
     SMALL,
     SOFT,
     TEXT,
@@ -25,6 +31,7 @@ from tinylib.lab.plot.style import (
     finish,
     page,
     read_values,
+    rounded,
     style,
     text_width,
 )
@@ -290,3 +297,271 @@ def _told(
         f"{words[0]} meets every key: dot product {'; '.join(parts)}. Each value times its weight, "
         f"added up, is the output of {words[0]}: ({total})."
     )
+
+
+# Points with names -------------------------------------------------------------------------------
+
+ROOM = 340  # pixels, of the longer side of all points
+BESIDE = [  # where a name may stand: right, left, above, below, and further away
+    *((9, 0, "left"), (-9, 0, "right"), (0, -14, "center"), (0, 14, "center")),
+    *((8, -13, "left"), (8, 13, "left"), (-8, -13, "right"), (-8, 13, "right")),
+    *((0, -27, "center"), (0, 27, "center"), (14, -24, "left"), (14, 24, "left")),
+    *((-14, -24, "right"), (-14, 24, "right"), (0, -40, "center"), (0, 40, "center")),
+]
+
+
+def plane(
+    groups: Mapping[str, Mapping[str, Values]],
+    title: str,
+    *,
+    ways: Sequence[tuple[str, str]] = (),
+    alt: str = "",
+) -> Figure:
+    """Vectors as named points in a plane; each group has a colour and a mark of its own.
+
+    `ways` are pairs of names, with an arrow from the first to the second.
+
+    Vectors of more than two numbers are seen from the side from which they differ most: by their
+    first two principal components. A unit is as long to the right as upwards, and each name stands
+    where it covers no other. More than eight groups, fewer than three points, vectors of unequal
+    sizes, or no room for a name is a ValueError.
+    """
+    if not 1 <= len(groups) <= len(CURVES):
+        raise ValueError(f"{len(groups)} groups: draw between one and {len(CURVES)}")
+    spots = _seen(groups)
+    ends = [end for named in spots.values() for end in named.values()]
+    low, high = ([pick(end[i] for end in ends) for i in (0, 1)] for pick in (min, max))
+    spread = max(high[0] - low[0], high[1] - low[1]) or 1.0
+    unit = ROOM / spread
+    left = (PHONE - unit * (high[0] - low[0])) / 2 - unit * low[0]
+    base = MARGIN + 62 + unit * high[1]
+    tall = unit * (high[1] - low[1])
+    at = {
+        (group, name): (left + unit * x, base - unit * y)
+        for group, named in spots.items()
+        for name, (x, y) in named.items()
+    }
+    bottom = MARGIN + 62 + tall + 38
+    key = [text_width(group, SMALL) + 34 for group in spots]
+    lines, x = 1, float(MARGIN)
+    for step in key:
+        if x + step > PHONE - MARGIN:
+            lines, x = lines + 1, float(MARGIN)
+        x += step
+    with style():
+        axes = page(PHONE, bottom + 24 * lines + MARGIN)
+        axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
+        taken = [Bbox.from_bounds(x, y, 0, 0).padded(6) for x, y in at.values()]
+        named_at = {name: place for (_, name), place in at.items()}
+        head: Any = {"arrowstyle": "-|>,head_length=4,head_width=2.2", "mutation_scale": 1.1}
+        for start, end in ways:
+            line = (named_at[start], named_at[end])
+            arrow = FancyArrowPatch(*line, **head, shrinkA=5, shrinkB=5, lw=1, color=SOFT)
+            axes.add_patch(arrow)
+        for i, (group, named) in enumerate(spots.items()):
+            mark: Any = {"color": CURVES[i], "marker": MARKERS[i], "ls": "", "ms": 6, "mew": 0}
+            for name in named:
+                axes.plot(*at[group, name], **mark, zorder=2)
+                taken.append(_beside(axes, at[group, name], name, CURVES[i], taken, bottom))
+        x, y = float(MARGIN), bottom + 10
+        for i, (group, step) in enumerate(zip(spots, key, strict=True)):
+            if x + step > PHONE - MARGIN:
+                x, y = float(MARGIN), y + 24
+            axes.plot(x + 6, y, color=CURVES[i], marker=MARKERS[i], ls="", ms=6, mew=0)
+            axes.text(x + 16, y, group, size=SMALL, va="center_baseline")
+            x += step
+        told = "; ".join(f"{group}: {', '.join(named)}" for group, named in spots.items())
+        if ways:
+            told += f". Arrows lead from {', '.join(' to '.join(way) for way in ways)}"
+        return finish(axes, alt or f"Points in a plane, {title}: {told}.")
+
+
+def _seen(groups: Mapping[str, Mapping[str, Values]]) -> dict[str, dict[str, Pair]]:
+    """Each point's place, by the two directions in which all of them spread most."""
+    named = [(group, name) for group, points in groups.items() for name in points]
+    rows = [read_values(groups[group][name], name) for group, name in named]
+    if len({*(row.shape for row in rows)}) != 1 or len(rows) < 3 or rows[0].numel() < 2:
+        raise ValueError("pass at least three vectors, all of the same two numbers or more")
+    x = torch.stack([row.flatten() for row in rows])
+    if x.isinf().any():
+        raise ValueError("a vector holds -inf: only finite numbers can be drawn")
+    if x.shape[1] > 2:
+        x = x - x.mean(0)
+        x = x @ torch.linalg.svd(x, full_matrices=False).Vh[:2].T
+        x = x * x.gather(0, x.abs().argmax(0, keepdim=True)).sign()  # else the side is chance
+    spots: dict[str, dict[str, Pair]] = {group: {} for group in groups}
+    for (group, name), (right, up) in zip(named, x.tolist(), strict=True):
+        spots[group][name] = (right, up)
+    return spots
+
+
+def _beside(
+    axes: Axes, at: Pair, name: str, colour: str, taken: Sequence[Bbox], bottom: Number
+) -> Bbox:
+    """The name of a point, at the first place near it that is free; which one that is."""
+    wide = text_width(name, SMALL)
+    for dx, dy, side in BESIDE:
+        x, y = at[0] + dx, at[1] + dy
+        left = {"left": x, "center": x - wide / 2, "right": x - wide}[side]
+        place = Bbox.from_bounds(left, y - 7, wide, 14)
+        inside = left > MARGIN and left + wide < PHONE - MARGIN and MARGIN + 26 < y < bottom
+        if inside and not any(place.overlaps(other) for other in taken):
+            look: Any = {"size": SMALL, "color": colour, "ha": side, "va": "center"}
+            axes.text(x, y, name, **look, zorder=3)
+            return place
+    raise ValueError(f"there is no room for {name!r}: draw fewer points, or shorter names")
+
+
+# Unrolled ----------------------------------------------------------------------------------------
+
+STEP, NUMBER, CHIP = 92, 22, 30  # a step's width; the height of a number, and of a word
+TOWER = 54  # the width of a vector
+SHOWN = 3  # of the numbers of a vector
+
+
+class Spoken(NamedTuple):
+    """A step of a decoder: the word fed to it, its state, the word it says, and how likely."""
+
+    fed: str
+    state: Values
+    said: str
+    share: Number
+    gloss: str = ""
+
+
+def unrolled(
+    words: Sequence[str],
+    x: Values,
+    states: Values,
+    written: Sequence[Spoken | tuple[Any, ...]],
+    *,
+    again: bool = False,
+    alt: str = "",
+) -> Figure:
+    """An encoder and a decoder, word by word: each vector with its first three numbers.
+
+    Of the words `x` are the embeddings and `states` the states after them, a row each. The last
+    state goes to the decoder, with `again` once more at every step, and every word that it says is
+    fed to it. A row that is missing or too short, or more than six steps, is a ValueError.
+    """
+    rows, after = read_values(x, "x"), read_values(states, "states")
+    spoken = [Spoken(*step) for step in written]
+    wrote = [read_values(step.state, "a state of the decoder") for step in spoken]
+    steps = max(len(words), len(spoken))
+    if len(words) != len(rows) or rows.shape != after.shape or not 1 <= steps <= 6:
+        raise ValueError(f"{len(words)} words with {len(rows)} rows: pass one each, six at most")
+    if min(rows.shape[-1], *(len(state) for state in wrote)) < SHOWN:
+        raise ValueError(f"a vector has fewer than {SHOWN} numbers")
+    D = rows.shape[-1]
+    tall, half = NUMBER * SHOWN + 14, TOWER / 2  # of a vector
+    first = MARGIN + 86  # the middle of the first step
+    reads = "The encoder reads, a word at each step"
+    writes = "The decoder writes, a word at each step"
+    beside = first - 30  # of the way to the decoder
+    right = max(first + STEP * (steps - 0.5), beside + 1.2 * text_width(writes, TEXT))
+    full = max(float(values.abs().max()) for values in (rows, after, *wrote))
+    at_word, at_x = MARGIN + 44, MARGIN + 44 + CHIP + 20
+    at_state = at_x + tall + 20
+    road = at_state + tall + 26  # where the one vector goes to the decoder
+    at_fed = road + 56
+    at_new = at_fed + CHIP + 20
+    at_said = at_new + tall + 20
+    with style():
+        axes = page(right + MARGIN, at_said + CHIP + 46 + MARGIN)
+        heading: Any = {"size": TEXT, "weight": "bold", "va": "center"}
+        axes.text(MARGIN, MARGIN + 14, reads, **heading)
+        pill: Any = {"boxstyle": "round,pad=0.2", "fc": PAPER, "ec": "none"}
+        axes.text(beside, at_fed - 24, writes, **heading, bbox=pill, zorder=4)
+        for y, text in (
+            *((at_word + CHIP / 2, "word"), (at_x + tall / 2, "vector")),
+            *((at_state + tall / 2, "state"), (at_fed + CHIP / 2, "fed")),
+            *((at_new + tall / 2, "state"), (at_said + CHIP / 2, "written")),
+        ):
+            axes.text(MARGIN, y, text, size=SMALL, color=SOFT, va="center_baseline")
+        for s, word in enumerate(words):
+            middle = first + STEP * s
+            _chip(axes, (middle, at_word), word)
+            _down(axes, middle, at_word + CHIP, at_x)
+            _tower(axes, (middle, at_x), rows[s].tolist(), full)
+            _down(axes, middle, at_x + tall, at_state)
+            _tower(axes, (middle, at_state), after[s].tolist(), full, s == len(words) - 1)
+            if s:
+                _step(axes, (middle - STEP + half, at_state + tall / 2), (middle - half, 0), SOFT)
+        last, start = first + STEP * (len(words) - 1), first - 42
+        way = [(last, at_state + tall + 4), (last, road), (start, road)]
+        way += [(start, at_new + tall / 2), (first - half - 2, at_new + tall / 2)]
+        _bent(axes, way, COLOURS["learned"], 2.6)
+        for t in range(len(spoken) if again else 0):
+            x0, y0 = first + STEP * t + half + 11, at_new + 9
+            _bent(axes, [(last, road), (x0, road), (x0, y0), (x0 - 9, y0)], COLOURS["learned"], 0.9)
+        axes.text(first - half - 13, at_state + tall / 2 - 11, "0", size=SMALL, color=SOFT)
+        _step(axes, (first - half - 21, at_state + tall / 2), (first - half, 0), SOFT)
+        pill = {"boxstyle": "round,pad=0.3", "fc": PAPER, "ec": COLOURS["learned"]}
+        note = f"one vector of {D} numbers"
+        look: Any = {"size": TEXT, "ha": "center", "va": "center", "bbox": pill, "zorder": 4}
+        axes.text((start + last) / 2, road, note, **look)
+        for t, (step, state) in enumerate(zip(spoken, wrote, strict=True)):
+            middle = first + STEP * t
+            _chip(axes, (middle, at_fed), step.fed)
+            _down(axes, middle, at_fed + CHIP, at_new)
+            _tower(axes, (middle, at_new), state.tolist(), full)
+            _down(axes, middle, at_new + tall, at_said)
+            _chip(axes, (middle, at_said), step.said, COLOURS["probability"])
+            under = f"{100 * step.share:.0f} %"
+            y = at_said + CHIP + 13
+            look = {"size": SMALL, "ha": "center", "va": "center"}
+            axes.text(middle, y, under, color=COLOURS["probability"], **look)
+            axes.text(middle, y + 19, step.gloss, color=SOFT, style="italic", **look)
+            if t:
+                _step(axes, (middle - STEP + half, at_new + tall / 2), (middle - half, 0), SOFT)
+                gap = middle - STEP / 2 + 6
+                back = [(middle - STEP + 32, at_said + CHIP / 2), (gap, at_said + CHIP / 2)]
+                back += [(gap, at_fed + CHIP / 2), (middle - 33, at_fed + CHIP / 2)]
+                axes.plot(*zip(*back, strict=True), color=COLOURS["probability"], lw=1.5, ls="--")
+                _bent(axes, back[-2:], COLOURS["probability"], 1.5)
+        says = ", ".join(f"{step.said} ({100 * step.share:.0f} %)" for step in spoken)
+        told = (
+            f"An encoder and a decoder, step by step. The encoder reads {', '.join(words)}; at "
+            f"each word its state, {D} numbers, is made of the word's vector and the state before. "
+            f"The last state goes to the decoder{', at every step' if again else ''}, which writes "
+            f"{says}. Each word that it has "
+            f"written is fed to it at the next step; the first that is fed is {spoken[0].fed}."
+        )
+        return finish(axes, alt or told)
+
+
+def _chip(axes: Axes, at: Pair, text: str, line: str = SOFT) -> None:
+    wide = max(text_width(text, TEXT) + 18, 44)
+    box = Bbox.from_bounds(at[0] - wide / 2, at[1], wide, CHIP)
+    axes.add_patch(rounded(box, 9, fc="white", ec=line, lw=1.3, zorder=3))
+    middle = (at[0], at[1] + CHIP / 2)
+    axes.text(*middle, text, size=TEXT, ha="center", va="center_baseline", zorder=4)
+
+
+def _tower(
+    axes: Axes, at: Pair, numbers: Sequence[Number], full: Number, bold: bool = False
+) -> None:
+    """The first numbers of a vector, one below the other, and dots for the rest."""
+    left, wide = at[0] - TOWER / 2, TOWER
+    for i, number in enumerate(numbers[:SHOWN]):
+        place = (left, at[1] + NUMBER * i, wide, NUMBER)
+        draw_cell(axes, place, number, full, f"{number:.2f}".replace("-", "−"))
+    tall = NUMBER * SHOWN + 14
+    dots: Any = {"size": SMALL, "color": SOFT, "ha": "center", "va": "center"}
+    axes.text(at[0], at[1] + tall - 8, "…", **dots)
+    edge = COLOURS["learned"] if bold else SOFT
+    frame = Rectangle((left, at[1]), wide, tall, fc="none", ec=edge, lw=2.6 if bold else 0.9)
+    axes.add_patch(frame)
+
+
+def _down(axes: Axes, x: Number, start: Number, stop: Number) -> None:
+    head: Any = {"arrowstyle": "-|>,head_length=4,head_width=2.2", "mutation_scale": 1.1}
+    ends = ((x, start + 2), (x, stop - 2))
+    axes.add_patch(FancyArrowPatch(*ends, **head, shrinkA=0, shrinkB=0, lw=1.3, color=SOFT))
+
+
+def _bent(axes: Axes, way: Sequence[Pair], colour: str, thick: Number) -> None:
+    """An arrow through corners."""
+    head: Any = {"arrowstyle": "-|>,head_length=4.5,head_width=2.4", "mutation_scale": 1.1}
+    line = Path(way, [Path.MOVETO, *[Path.LINETO] * (len(way) - 1)])
+    axes.add_patch(FancyArrowPatch(path=line, **head, color=colour, lw=thick, fill=False))

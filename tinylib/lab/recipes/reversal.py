@@ -1,6 +1,6 @@
-"""Chapter 01's game, words said backwards, trained for longer than there.
+"""Chapter 01's game, letters said backwards or as they came, trained for longer than there.
 
-python -m tinylib.lab.train reversal  two minutes
+python -m tinylib.lab.train reversal  four minutes
 """
 
 from pathlib import Path
@@ -11,7 +11,7 @@ from torch import nn
 from tinylib.decoding import greedy
 from tinylib.encoder_decoder import EncoderDecoder, RecurrentDecoder, RecurrentEncoder
 from tinylib.lab import devices
-from tinylib.lab.data.batches import Batch, reversal
+from tinylib.lab.data.batches import Batch, repetition, reversal
 from tinylib.lab.data.text import BOS, EOS, PAD
 from tinylib.lab.train.loop import fit
 from tinylib.lab.train.registry import Outcome, recipe
@@ -19,8 +19,11 @@ from tinylib.lab.train.schedules import linear
 from tinylib.seq2seq import masked_loss
 
 
-def said_backwards(model: EncoderDecoder, batch: Batch) -> dict[int, list[int]]:
-    """For each length, [how many words are said backwards without a fault, how many there are]."""
+TASKS = {"16": (16, reversal), "64": (64, reversal), "64, in order": (64, repetition)}
+
+
+def said_again(model: EncoderDecoder, batch: Batch) -> dict[int, list[int]]:
+    """For each length, [how many strings are said again without a fault, how many there are]."""
     batch = devices.moved(batch, devices.of(model))
     wanted = batch.target[:, 1:]
     state = model.start(batch.source, batch.lengths)
@@ -34,9 +37,9 @@ def said_backwards(model: EncoderDecoder, batch: Batch) -> dict[int, list[int]]:
 
 @recipe("reversal")
 def long_reversal(checkpoint: Path) -> Outcome:
-    """Chapter 01's game, trained five times as long as there; two minutes."""
+    """Chapter 01's game, trained five times as long as there; four minutes."""
     figures = {}
-    for D in (16, 64):
+    for name, (D, task) in TASKS.items():
         torch.manual_seed(0)
         model = EncoderDecoder(RecurrentEncoder(14, D), RecurrentDecoder(14, D))
         run = fit(
@@ -44,12 +47,12 @@ def long_reversal(checkpoint: Path) -> Outcome:
             lambda model, batch: masked_loss(
                 model(batch.source, batch.lengths, batch.target[:, :-1]), batch.target[:, 1:]
             ),
-            reversal,
+            task,
             steps=4500,
             lr=5e-3,
             schedule=linear(warmup=0.1),
-            checkpoint=checkpoint.with_stem(f"{checkpoint.stem}-{D}"),
+            checkpoint=checkpoint.with_stem(f"{checkpoint.stem}-{task.__name__}-{D}"),
         )
         torch.manual_seed(1)
-        figures[str(D)] = said_backwards(model, reversal(0, size=4000))
+        figures[name] = said_again(model, task(0, size=4000))
     return Outcome(model, run, seed=0, data="reversal()", figures=figures)

@@ -1,6 +1,7 @@
-import { live } from "../ui/parts.js";
+import { common, gloss, missing, strange, surplus } from "../page/dictionary.js";
+import { h, listed, live, results, write } from "../ui/parts.js";
 import { greedy } from "../page/search.js";
-import { readout, sentence } from "../ui/sentences.js";
+import { glossed, heldOut, readout, sentence, translation } from "../ui/sentences.js";
 import { BOS, EOS, decoder, encode, reading, top } from "../page/translator.js";
 import { bentVector, strips } from "../ui/vectors.js";
 
@@ -22,20 +23,93 @@ export async function program(run, { source, by }, spec) {
 // chat".
 const FIRST = 15;
 
+const quote = (words) => `“${words}”`;
+
+/**
+ * The French without its end, the correct translation if that is known, and which of the French
+ * words are wrong: those that the two do not share, or else those that the dictionary finds no
+ * English for.
+ */
+function compared({ spec }, english, tokens) {
+  const { dictionary } = spec.facts;
+  const ids = [...tokens].filter((id) => id !== EOS);
+  const french = ids.map((id) => spec.vocabularies.target[id]);
+  const truth = translation({ spec }, english.join(" "))?.split(" ");
+  const kept = truth && common(french, truth);
+  const faults = kept ? french.map((_, t) => !kept.has(t)) : surplus(dictionary, english, french);
+  return { french, truth, faults };
+}
+
+/** What is to be said of a translation. */
+function judgement({ spec }, english, { french, truth, faults }) {
+  const { dictionary } = spec.facts;
+  const wrong = faults.filter(Boolean).length;
+  if (truth) {
+    if (truth.join(" ") === french.join(" ")) return "✓ Correct: every word is as it should be.";
+    return `✗ Wrong${wrong ? `: ${wrong} of its ${french.length} words, marked ✗` : ""}.`;
+  }
+  if (strange(dictionary, english, french).some(Boolean))
+    return "Not judged: a word here is not in the dictionary.";
+  const { gone, few } = missing(dictionary, english, french);
+  const lost = [...gone, ...few.map(({ places }) => places.flat())].map((places) =>
+    quote(places.map((s) => english[s]).join(" ")),
+  );
+  if (!wrong && !lost.length)
+    return "✓ No word is missing, and none too many (endings and order are not checked).";
+  const parts = [
+    ...(wrong ? ["what is marked ✗ is not in the English"] : []),
+    ...(lost.length ? [`something of ${listed(lost)} is missing`] : []),
+  ];
+  return `✗ Wrong: ${parts.join(", and ")}.`;
+}
+
+const meanings = ({ spec: { facts } }, words) => gloss({ ...facts, ...facts.dictionary }, words);
+
+/** Whether the French is correct, and if it is not, what would be. */
+function verdict(widget) {
+  const says = h("p", { class: "judged", role: "status" });
+  const words = h("ol", { class: "said plain" });
+  const right = h("div", { class: "right" }, h("p", { class: "label" }, "Correct:"), words);
+  return {
+    element: results("column", says, right),
+    shows: "outputs",
+    update(inputs, outputs) {
+      const english = widget.words("S", inputs);
+      const found = compared(widget, english, outputs.tokens.data);
+      write(says, judgement(widget, english, found));
+      right.hidden = !found.truth || found.truth.join(" ") === found.french.join(" ");
+      if (!right.hidden) glossed(words, found.truth, meanings(widget, found.truth));
+    },
+  };
+}
+
 export default live(
   "Into one vector and out again, live",
   (ui) => [
-    ui.use(sentence, "source", "English sentence"),
-    ui.row(
-      ui.use(strips, "embeddings", "embedding of each word"),
-      ui.use(strips, "states", "state after each word"),
+    ui.sides(
+      ui.column(
+        ui.use(sentence, "source", "English sentence"),
+        ui.use(heldOut, "source"),
+        ui.use(readout, "What the decoder reads out of the vector", "tokens", "probabilities", {
+          vocabulary: "target",
+          gloss: meanings,
+          faults: (widget, inputs, tokens) =>
+            compared(widget, widget.words("S", inputs), tokens).faults,
+        }),
+        ui.use(verdict),
+      ),
+      ui.column(
+        ui.row(
+          ui.use(strips, "embeddings", "embedding of each word"),
+          ui.use(strips, "states", "state after each word"),
+        ),
+        ui.use(bentVector, "vector", "the last state in four lines, all that the decoder gets", {
+          bend: "by",
+          from: "states",
+          first: FIRST,
+        }),
+      ),
     ),
-    ui.use(bentVector, "vector", "the last state, all that the decoder gets", {
-      bend: "by",
-      from: "states",
-      first: FIRST,
-    }),
-    ui.use(readout, "What the decoder reads out of it", "tokens", "probabilities", "target"),
   ],
-  { query: -1 },
+  { query: -1, wide: true },
 );

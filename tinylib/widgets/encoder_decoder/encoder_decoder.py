@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tinylib.decoding import greedy
+from tinylib.lab.data.dictionary import dictionary, gloss, glosses, objects
 from tinylib.lab.data.text import BOS, EOS
 from tinylib.seq2seq import Encoding
 from tinylib.widgets import Limits, table
@@ -20,6 +21,48 @@ from tinylib.widgets.translator import (
     translator,
     write,
 )
+
+HELD_OUT = {
+    "of up to nine words": """
+they sing in the garden .
+ils chantent dans le jardin .
+we look at the old bridge .
+nous regardons le vieux pont .
+i never hear the table .
+je n' entends jamais la table .
+the grey dogs know some children .
+les chiens gris connaissent des enfants .
+she sees some pretty black cats .
+elle voit de jolis chats noirs .
+the three white birds run under the school .
+les trois oiseaux blancs courent sous l' école .
+""",
+    "of eleven words and more": """
+some tired girls that are strong choose a red bird .
+des filles fatiguées qui sont fortes choisissent un oiseau rouge .
+six big grey mice and the tired cat love some bees .
+six grandes souris grises et le chat fatigué aiment des abeilles .
+she does not see the three books behind the pretty letters .
+elle ne voit pas les trois livres derrière les jolies lettres .
+two old black hats that are very white are black .
+deux vieux chapeaux noirs qui sont très blancs sont noirs .
+the small king does not give a good grey flower to the boy .
+le petit roi ne donne pas de bonne fleur grise au garçon .
+some quiet mice that you wait for run under the nine pretty trees .
+des souris tranquilles que vous attendez courent sous les neuf jolis arbres .
+they look for the strong queen and the friend under a pretty flower .
+ils cherchent la reine forte et l' ami sous une jolie fleur .
+the sad woman that chooses the pretty happy queens chooses the five red houses .
+la femme triste qui choisit les jolies reines heureuses choisit les cinq maisons rouges .
+""",
+}
+"""Sentences that no model of the course was trained on: English, then French."""
+
+
+def held_out() -> dict[str, dict[str, str]]:
+    """The French of each sentence, for each kind of them."""
+    lines = {kind: text.strip().splitlines() for kind, text in HELD_OUT.items()}
+    return {kind: dict(zip(of[::2], of[1::2], strict=True)) for kind, of in lines.items()}
 
 
 class ReadOut(NamedTuple):
@@ -69,7 +112,18 @@ class EncoderDecoderWidget(TranslatorWidget):
     def limits(cls) -> Limits:
         return super().limits() | {"by": (-5, 5)}
 
+    @classmethod
+    def facts(cls) -> dict[str, Any]:
+        return {
+            "dictionary": dictionary()._asdict(),
+            "glosses": glosses(),
+            "objects": objects(),
+            "held_out": held_out(),
+        }
+
     def shown(self, values: Mapping[str, Tensor]) -> str:
         words = [translator().target.tokens[i] for i in values["tokens"].tolist()]
-        caption = f"“{self.inputs['source']}”, read out of one vector, with probabilities"
+        meaning = " ".join(gloss([word for word in words if word != "<eos>"]))
+        caption = f"“{self.inputs['source']}”, read out of one vector, with probabilities. "
+        caption += f"Word by word it says: {meaning}"
         return table(caption, values["probabilities"][None], ["p"], words)

@@ -131,3 +131,37 @@ export function missing(book, source, target) {
     few: few.map(([key, places]) => ({ places, there: often[key] })),
   };
 }
+
+/** A longest common subsequence: the places in `words`, each with that in `others`. */
+export function common(words, others) {
+  const longest = Array.from({ length: words.length + 1 }, () => Array(others.length + 1).fill(0));
+  for (let i = words.length - 1; i >= 0; i -= 1) {
+    for (let j = others.length - 1; j >= 0; j -= 1) {
+      longest[i][j] =
+        words[i] === others[j]
+          ? 1 + longest[i + 1][j + 1]
+          : Math.max(longest[i + 1][j], longest[i][j + 1]);
+    }
+  }
+  const kept = new Map();
+  for (let i = 0, j = 0; i < words.length && j < others.length;) {
+    if (words[i] === others[j]) {
+      kept.set(i, j);
+      i += 1;
+      j += 1;
+    } else if (longest[i + 1][j] >= longest[i][j + 1]) {
+      i += 1;
+    } else {
+      j += 1;
+    }
+  }
+  return kept;
+}
+
+/** Each French word in English, "le" before a verb as him; a word that is not known as "?". */
+export function gloss({ verbs, glosses, objects }, target) {
+  return target.map(
+    (word, t) =>
+      (verbs.includes(target[t + 1]) && entered(objects, word)) || (entered(glosses, word) ?? "?"),
+  );
+}

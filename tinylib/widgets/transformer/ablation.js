@@ -1,4 +1,4 @@
-import { alignment, misplaced, missing, strange, surplus } from "../page/dictionary.js";
+import { alignment, common, misplaced, missing, strange, surplus } from "../page/dictionary.js";
 import { radio } from "../ui/controls.js";
 import { weighed } from "../ui/explain.js";
 import { headMaps } from "../ui/heads.js";
@@ -57,35 +57,6 @@ export function wrongWords(spec, english, french) {
   }
   const kept = common(french, [...truth.split(" "), "<eos>"]);
   return french.map((word, t) => word !== "<eos>" && !kept.has(t));
-}
-
-/**
- * A longest common subsequence, as common() of ablation.py: places in `words` -> those in
- * `others`.
- */
-function common(words, others) {
-  const longest = Array.from({ length: words.length + 1 }, () => Array(others.length + 1).fill(0));
-  for (let i = words.length - 1; i >= 0; i -= 1) {
-    for (let j = others.length - 1; j >= 0; j -= 1) {
-      longest[i][j] =
-        words[i] === others[j]
-          ? 1 + longest[i + 1][j + 1]
-          : Math.max(longest[i + 1][j], longest[i][j + 1]);
-    }
-  }
-  const kept = new Map();
-  for (let i = 0, j = 0; i < words.length && j < others.length;) {
-    if (words[i] === others[j]) {
-      kept.set(i, j);
-      i += 1;
-      j += 1;
-    } else if (longest[i + 1][j] >= longest[i][j + 1]) {
-      i += 1;
-    } else {
-      j += 1;
-    }
-  }
-  return kept;
 }
 
 // ---------------------------------------------------------------- what was said

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from tinylib.decoding import greedy
-from tinylib.lab.data.dictionary import alignment, dictionary, misplaced, surplus
+from tinylib.lab.data.dictionary import alignment, common, dictionary, misplaced, surplus
 from tinylib.lab.data.text import BOS, EOS
 from tinylib.lab.look import capture
 from tinylib.lab.weights import results
@@ -141,27 +141,6 @@ def wrong_words(english: Sequence[str], french: Sequence[str]) -> list[bool]:
         return [any(both) for both in faults]
     kept = common(french, [*known[text].split(), "<eos>"])
     return [word != "<eos>" and t not in kept for t, word in enumerate(french)]
-
-
-def common(words: Sequence[str], others: Sequence[str]) -> dict[int, int]:
-    """A longest common subsequence: the places in ``words``, each with that in ``others``."""
-    max_len = [[0] * (len(others) + 1) for _ in range(len(words) + 1)]  # of what follows i and j
-    for i in reversed(range(len(words))):
-        for j in reversed(range(len(others))):
-            same = words[i] == others[j]
-            max_len[i][j] = (
-                1 + max_len[i + 1][j + 1] if same else max(max_len[i + 1][j], max_len[i][j + 1])
-            )
-    kept, i, j = {}, 0, 0
-    while i < len(words) and j < len(others):
-        if words[i] == others[j]:
-            kept[i] = j
-            i, j = i + 1, j + 1
-        elif max_len[i + 1][j] >= max_len[i][j + 1]:
-            i += 1
-        else:
-            j += 1
-    return kept
 
 
 def percent(share: float) -> str:

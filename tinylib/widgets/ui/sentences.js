@@ -262,8 +262,24 @@ export function heldOut(widget, name, source = "", also = (_next, _widget) => {}
   return offers(widget, name, label, Object.fromEntries(texts), also);
 }
 
-/** The words that the ids in the output `ids` name, each shaded by its probability. */
-export function readout(widget, label, ids, probabilities, vocabulary) {
+/** Words in a list, each with its meaning below it. */
+export function glossed(list, words, meant) {
+  fillList(
+    list,
+    words,
+    () => h("li", {}, h("b", { lang: "fr" }), " ", h("i")),
+    (li, word, t) => {
+      write(li.children[0], word);
+      write(li.children[1], meant[t]);
+    },
+  );
+}
+
+/**
+ * The words that the ids in the output `ids` name, each shaded by its probability. `gloss(widget,
+ * words)` is what they mean, and `faults(widget, inputs, ids)` which of them are wrong.
+ */
+export function readout(widget, label, ids, probabilities, { vocabulary, gloss, faults }) {
   const list = h("ol", { class: "said", "data-output": probabilities, "aria-label": label });
   const names = widget.spec.vocabularies[vocabulary];
   return {
@@ -274,15 +290,20 @@ export function readout(widget, label, ids, probabilities, vocabulary) {
       list,
     ),
     shows: "outputs",
-    update(_, outputs) {
+    update(inputs, outputs) {
       const shares = outputs[probabilities].data;
+      const said = [...outputs[ids].data];
+      const words = said.map((id) => names[id]);
+      const [meant, wrong] = [gloss(widget, words), faults(widget, inputs, said)];
       fillList(
         list,
-        [...outputs[ids].data],
-        () => h("li", {}, h("b"), " ", h("span")),
-        (li, id, t) => {
-          write(li.children[0], names[id]);
-          write(li.children[1], percent(shares[t] || Number.MIN_VALUE));
+        words,
+        () => h("li", {}, h("b", { lang: "fr" }), " ", h("i"), " ", h("span")),
+        (li, word, t) => {
+          write(li.children[0], word);
+          write(li.children[1], SIGNS.get(word) ?? meant[t]);
+          write(li.children[2], percent(shares[t] || Number.MIN_VALUE));
+          li.classList.toggle("faulty", Boolean(wrong[t]));
           mark(li, "data-value", String(shares[t]));
           tint(li, shares[t]);
         },
@@ -294,6 +315,13 @@ readout.style = `
 .said { display: flex; flex-wrap: wrap; gap: 6px; list-style: none; margin: 2px 0 0; padding: 0; }
 .said li { border: 1px solid var(--line); border-radius: 8px; padding: 2px 9px 3px; min-width: 40px;
   ${shaded("probability")} }
+.said.plain li { background: none; color: inherit; }
 .said b { font-weight: 550; display: block; }
-.said span { font-size: var(--size-small); font-variant-numeric: tabular-nums; display: block; }
+.said :is(i, span) { font-size: var(--size-small); font-variant-numeric: tabular-nums;
+  display: block; }
+.said .faulty { outline: 2px dashed var(--error); outline-offset: 1px; }
+.said .faulty b::before { content: "✗ "; content: "✗ " / "wrong: "; }
+.judged { margin: 0; font-size: var(--size-note); font-weight: 550; }
+.right { display: grid; gap: 2px; }
+.right[hidden] { display: none; }
 `;

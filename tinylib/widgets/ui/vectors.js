@@ -43,12 +43,16 @@ function choose(widget, column) {
   widget.repaint();
 }
 
-/** The output `name` (words × D) as a strip for each word; the chosen word and entry are marked. */
+/**
+ * The output `name` (words × D) as a strip for each word; the chosen word and entry are marked. A
+ * dot is at those that differ from what they were in the sentence before.
+ */
 export function strips(widget, name, label) {
+  let [text, before] = ["", /** @type {any} */ (null)]; // of the sentence, and of the one before
   const list = h("ol", { class: "strips", "data-output": name, "aria-label": label });
   const value = h("span", { class: "read" });
   const fields = new WeakMap(); // li -> its field
-  let shown;
+  let [shown, last] = [/** @type {any} */ (null), /** @type {any} */ (null)];
   const read = (row, column) => {
     const {
       shape: [, D],
@@ -94,6 +98,14 @@ export function strips(widget, name, label) {
       } = shown;
       const words = widget.words(widget.spec.outputs[name].split(" ")[0], inputs);
       if (rows !== words.length) return; // the answer is still on its way
+      if (words.join(" ") !== text) {
+        before = text && last;
+        text = words.join(" ");
+      }
+      last = data;
+      const changed = (i) =>
+        Boolean(before) &&
+        data.subarray(i * D, (i + 1) * D).some((v, j) => v !== before[i * D + j]);
       const most = Math.max(
         1,
         data.reduce((m, v) => Math.max(m, Math.abs(v)), 0),
@@ -102,6 +114,7 @@ export function strips(widget, name, label) {
         const { canvas, point } = fields.get(li);
         write(li.firstChild, word);
         li.classList.toggle("query", i === widget.query);
+        li.classList.toggle("new", changed(i));
         mark(li.firstChild, "aria-pressed", String(i === widget.query));
         mark(canvas, "aria-label", `${label}: ${D} numbers for “${word}”`);
         paint(canvas, data.subarray(i * D, (i + 1) * D), D, { most });
@@ -196,7 +209,7 @@ export function bentVector(widget, name, label, { bend, from, first = 1 }) {
 
 strips.style = `
 .strip { min-width: 0; }
-.row > .strip { flex: 1 1 290px; }
+.row > .strip { flex: 1 1 240px; }
 .row > .strip .caption { flex-direction: column; }
 .caption { margin: 0; font-size: var(--size-note); display: flex; flex-wrap: wrap; gap: 0 12px;
   justify-content: space-between; }
@@ -204,9 +217,10 @@ strips.style = `
 .read, .strip .soft { color: var(--soft); font-variant-numeric: tabular-nums;
   font-size: var(--size-note); }
 .strips { list-style: none; margin: 0; padding: 0; display: grid; gap: 2px; }
-.strips li { display: grid; grid-template-columns: 76px 1fr; gap: 6px; align-items: center; }
+.strips li { display: grid; grid-template-columns: 68px 1fr; gap: 6px; align-items: center; }
 .strips button { border: 0; padding: 0 4px; min-height: 26px; text-align: right; color: var(--soft);
   font-size: var(--size-note); overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.strips .new button::before { content: "● "; content: "● " / "changed: "; }
 .strips .query button { color: var(--accent); font-weight: 650; }
 .field { position: relative; cursor: crosshair; height: 24px; border: 1px solid var(--line);
   touch-action: manipulation; }
