@@ -2,7 +2,8 @@
 
 `heat` and `heats` draw matrices, `alignment`, `maps` and `rasters` larger ones, `hands` draws
 angles, `lines` curves, `over_words` bars over a text and `distributions` bars of probabilities;
-`arrows` draws vectors in the plane, `worked_attention` how one word's output is made of them. All
+`arrows` draws vectors in the plane, `worked_attention` how one word's output is made of them,
+`worked_gru` a step of a GRU and `runs` what decoders are fed and say. All
 return a `Figure`: one PNG for the notebook and one sentence for a reader who cannot see it. Lengths
 are CSS pixels, fonts are points.
 """
@@ -10,6 +11,7 @@ are CSS pixels, fonts are points.
 from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
+from tinylib.lab.plot.steps import Run, runs, worked_gru
 from tinylib.lab.plot.style import (
     COLOURS,
     CURVES,
@@ -67,6 +69,7 @@ __all__ = [
     "Number",
     "Panel",
     "Plane",
+    "Run",
     "Values",
     "alignment",
     "arrows",
@@ -82,8 +85,10 @@ __all__ = [
     "page",
     "rasters",
     "rounded",
+    "runs",
     "shade",
     "style",
     "text_width",
     "worked_attention",
+    "worked_gru",
 ]

@@ -23,6 +23,7 @@ export async function program(run, { source, forced }, spec) {
 /** The steps as cards, each with the likeliest next words to choose from. */
 function steps(widget) {
   const names = widget.spec.vocabularies.target;
+  const { glosses } = widget.spec.facts;
   const list = h("ol", {
     class: "steps",
     "data-output": "probabilities",
@@ -60,7 +61,8 @@ function steps(widget) {
     const choose = (event) => take(t, Number(event.target.dataset.id));
     const picked = radio(widget, `step ${t}`, i, { edits: "forced", choose });
     const output = i === 5 ? { "data-output": "taken_probability" } : {};
-    return candidateLine("label", { class: "next", ...output }, { on: true, first: [picked] });
+    const first = [picked, h("span", { class: "gloss", lang: "en" })];
+    return candidateLine("label", { class: "next", ...output }, { on: true, lang: "fr", first });
   };
   const card = (t) =>
     h(
@@ -71,7 +73,18 @@ function steps(widget) {
       h("p", { class: "fed" }),
     );
   return {
-    element: h("div", { class: "column" }, list, h("div", { class: "foot" }, whole, greedyButton)),
+    element: h(
+      "div",
+      { class: "column" },
+      list,
+      h("div", { class: "foot" }, whole, greedyButton),
+      h(
+        "p",
+        { class: "note legend" },
+        "Under each French word is its English; (m) and (f) mark masculine and feminine forms, ",
+        "(pl) plural ones.",
+      ),
+    ),
     shows: "outputs", // with the inputs alone, a choice would jump back until its answer is there
     update({ source, forced }, outputs) {
       seen = outputs;
@@ -96,6 +109,7 @@ function steps(widget) {
           box.checked = candidate === id && !label.hidden;
           label.classList.toggle("taken", box.checked);
           fillCandidate(label, names[candidate], [value], [percentOf(value)]);
+          write(label.children[1], glosses[candidate]);
         });
       });
       const total = soFar.data.at(-1);
@@ -130,14 +144,18 @@ steps.style = `${candidateList.style}
 .fed { margin: 0 0 4px; padding: 0 4px; font-size: var(--size-small); color: var(--soft); }
 .fed:last-child { margin: 4px 0 0; font-variant-numeric: tabular-nums; }
 .fed b { color: var(--text); font-weight: 550; }
-.next { cursor: pointer; }
+.next { cursor: pointer; flex-wrap: wrap; row-gap: 0; align-content: center; min-height: 40px; }
+.next .gloss { order: 1; flex-basis: 100%; font-size: var(--size-small); font-style: italic;
+  line-height: 1.2; }
+.next .gloss:empty { display: none; }
 .next[hidden] { display: none; }
 .next:hover { border-color: var(--line); }
 .next input { position: absolute; inset: 0; width: 100%; height: 100%; margin: 0; opacity: 0;
   cursor: pointer; z-index: 1; }
 .next:focus-within { outline: 2px solid var(--accent); outline-offset: 1px; }
 .next.taken { border-color: var(--accent); font-weight: 600; }
-.yours .next.taken { border: 2px dashed var(--text); min-height: 29px; }
+.yours .next.taken { border: 2px dashed var(--text); }
+.legend { margin: 0; }
 `;
 
 /** What was chosen belongs to the translation of one sentence: another one is translated afresh. */
@@ -145,7 +163,8 @@ const greedily = (next) => {
   next.forced = [];
 };
 
-export default live("The decoder, step by step, live", (ui) => [
-  ui.use(sentence, "source", "English sentence", greedily),
-  ui.use(steps),
-]);
+export default live(
+  "The decoder, step by step, live",
+  (ui) => [ui.use(sentence, "source", "English sentence", greedily), ui.use(steps)],
+  { wide: true },
+);
