@@ -29,7 +29,7 @@ from tinylib.lab.plot.style import (
 )
 
 Point = tuple[Number, Number]
-CELL, TALL, ACROSS = 50, 30, 560  # of a number; and the width of its picture
+CELL, TALL, ACROSS = 53, 30, 590  # of a number; and the width of its picture
 
 
 def worked_gru(

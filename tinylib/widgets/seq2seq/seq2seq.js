@@ -81,8 +81,7 @@ function steps(widget) {
       h(
         "p",
         { class: "note legend" },
-        "Under each French word is its English; (m) and (f) mark masculine and feminine forms, ",
-        "(pl) plural ones.",
+        "In italics, the English: (m) and (f) mark masculine and feminine forms, (pl) plurals.",
       ),
     ),
     shows: "outputs", // with the inputs alone, a choice would jump back until its answer is there
@@ -144,10 +143,11 @@ steps.style = `${candidateList.style}
 .fed { margin: 0 0 4px; padding: 0 4px; font-size: var(--size-small); color: var(--soft); }
 .fed:last-child { margin: 4px 0 0; font-variant-numeric: tabular-nums; }
 .fed b { color: var(--text); font-weight: 550; }
-.next { cursor: pointer; flex-wrap: wrap; row-gap: 0; align-content: center; min-height: 40px; }
-.next .gloss { order: 1; flex-basis: 100%; font-size: var(--size-small); font-style: italic;
-  line-height: 1.2; }
-.next .gloss:empty { display: none; }
+.next.on-bar { cursor: pointer; display: grid; grid-template-columns: 1fr auto; gap: 0 4px;
+  align-content: center; min-height: 34px; padding-right: 5px; line-height: 1.15; }
+.next .token { order: -1; grid-column: 1 / -1; }
+.next .gloss { font-size: var(--size-small); font-style: italic; min-width: 0; overflow: hidden;
+  text-overflow: ellipsis; white-space: nowrap; }
 .next[hidden] { display: none; }
 .next:hover { border-color: var(--line); }
 .next input { position: absolute; inset: 0; width: 100%; height: 100%; margin: 0; opacity: 0;
@@ -155,7 +155,7 @@ steps.style = `${candidateList.style}
 .next:focus-within { outline: 2px solid var(--accent); outline-offset: 1px; }
 .next.taken { border-color: var(--accent); font-weight: 600; }
 .yours .next.taken { border: 2px dashed var(--text); }
-.legend { margin: 0; }
+.legend { margin: 0; max-width: none; }
 `;
 
 /** What was chosen belongs to the translation of one sentence: another one is translated afresh. */
