@@ -287,6 +287,14 @@ def read_out(step: Any, state: torch.Tensor, bos: int, eos: int, max_len: int) -
     return pad(tokens, (0, max_len - len(tokens)), value=eos)
 
 
+def share_after_a_mistake(said: torch.Tensor, wanted: torch.Tensor) -> float:
+    """Of each sentence, what is left of the comparisons once one of them has failed."""
+    pairs = [zip(*row, strict=True) for row in zip(said.tolist(), wanted.tolist(), strict=True)]
+    agree = [[one == other for one, other in row if other != 0] for row in pairs]
+    tails = [row[row.index(False) + 1 :] for row in agree if False in row]
+    return float(np.mean([*itertools.chain(*tails)]))
+
+
 def layers_needed(T: int, window: int) -> int:
     """Convolutions are stacked until the gradient of the last place reaches the first word."""
     x = torch.ones(1, 1, T, dtype=torch.double, requires_grad=True)
@@ -759,6 +767,7 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
         ),
         "teacher_forcing": lambda target: target.unfold(1, 2, 1).permute(2, 0, 1),
         "masked_loss": masked_loss,
+        "after_mistake": share_after_a_mistake,
         "layers": layers_needed,
         "shares": shares_of_state,
     },

@@ -153,6 +153,55 @@ check_masked_loss = Exercise(
 )
 
 
+def _said_cases() -> Iterator[tuple[Tensor, Tensor]]:
+    wanted = torch.tensor([[5, 7, 9, 4, 2], [8, 6, 2, 0, 0]])
+    yield torch.tensor([[5, 3, 9, 6, 2], [8, 6, 2, 0, 1]]), wanted
+    yield torch.tensor([[6, 7, 9, 4, 2], [8, 9, 2, 7, 7]]), wanted
+    yield (
+        torch.tensor([[5, 7, 3, 3, 2], [6, 6, 3, 0, 0], [4, 8, 9, 2, 7]]),
+        torch.tensor([[5, 7, 8, 4, 2], [8, 6, 2, 0, 0], [4, 9, 9, 2, 0]]),
+    )
+
+
+check_after_mistake = Exercise(
+    task="write `def answer(said, wanted):` that returns the share, one number.",
+    inputs=("said", "wanted"),
+    cases=_said_cases,
+    solution="""
+    def answer(said, wanted):
+        words = wanted != 0
+        wrong = (said != wanted) & words
+        earlier = wrong.cumsum(dim=1) - wrong.long()
+        behind = (earlier > 0) & words
+        return (said == wanted)[behind].float().mean()
+    """,
+    insight="Up to its first mistake a decoder says the same whether it is forced or free. So this "
+    "share, taken once of each, measures exposure bias and nothing else.",
+    slips="""
+    - wrong.long() → - 0
+        The first mistake itself is among your places. It is never correct, so the share is too
+        small: count from the word after it.
+    (earlier > 0) & words → earlier > 0
+        Places of padding are among yours. What is said there does not count.
+    earlier > 0 → earlier == 0
+        These are the words up to the first mistake. Wanted are those after it.
+    earlier > 0 → earlier > 1
+        You began after the second mistake.
+    cumsum(dim=1) → cumsum(dim=0)
+        You counted the mistakes of other sentences: `dim=0` runs over the batch, `dim=1` over the
+        words of a sentence.
+    .float().mean() → .float().sum()
+        This is how many words are correct. Divide by how many there are.
+    (said == wanted)[behind] → (said != wanted)[behind]
+        This is the share of words that are wrong.
+    (said == wanted)[behind].float().mean() → ((said == wanted) & behind).float().mean()
+        You divided by all places of the batch. Divide by the words after a first mistake.
+    (said == wanted)[behind].float().mean() → (said == wanted)[words].float().mean()
+        This is the share among all words. Leave out those up to the first mistake.
+    """,
+)
+
+
 def _stacks() -> Iterator[tuple[int, int]]:
     yield from ((7, 3), (8, 3), (1, 3), (4, 5), (12, 2), (31, 11), (32, 11), (100, 4))
 

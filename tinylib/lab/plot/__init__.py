@@ -4,13 +4,15 @@
 angles, `lines` curves, `over_words` bars over a text, `distributions` bars of probabilities and
 `softmax_bars` how they come of logits; `arrows` and `plane` draw vectors in the plane,
 `worked_attention` how one word's output is made of them, and `unrolled` an encoder and a decoder
-word by word. All return a `Figure`: one PNG for the notebook and one sentence for a reader who
+word by word; `worked_gru` draws a step of a GRU, and `runs` what decoders are fed and say. All
+return a `Figure`: one PNG for the notebook and one sentence for a reader who
 cannot see it. Lengths are CSS pixels, fonts are points.
 """
 
 from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
+from tinylib.lab.plot.steps import Run, runs, worked_gru
 from tinylib.lab.plot.style import (
     COLOURS,
     CURVES,
@@ -76,6 +78,7 @@ __all__ = [
     "Panel",
     "Plane",
     "Spoken",
+    "Run",
     "Values",
     "alignment",
     "arrows",
@@ -92,10 +95,12 @@ __all__ = [
     "plane",
     "rasters",
     "rounded",
+    "runs",
     "shade",
     "softmax_bars",
     "style",
     "text_width",
     "unrolled",
     "worked_attention",
+    "worked_gru",
 ]

@@ -24,6 +24,7 @@ export async function program(run, { source, forced }, spec) {
 /** The steps as cards, each with the likeliest next words to choose from. */
 function steps(widget) {
   const names = widget.spec.vocabularies.target;
+  const { glosses } = widget.spec.facts;
   const list = h("ol", {
     class: "steps",
     "data-output": "probabilities",
@@ -61,7 +62,8 @@ function steps(widget) {
     const choose = (event) => take(t, Number(event.target.dataset.id));
     const picked = radio(widget, `step ${t}`, i, { edits: "forced", choose });
     const output = i === 5 ? { "data-output": "taken_probability" } : {};
-    return candidateLine("label", { class: "next", ...output }, { on: true, first: [picked] });
+    const first = [picked, h("span", { class: "gloss", lang: "en" })];
+    return candidateLine("label", { class: "next", ...output }, { on: true, lang: "fr", first });
   };
   /** Where log p stands from, after step t: what was taken at each step lights up. */
   const made = (t) => () => {
@@ -92,7 +94,17 @@ function steps(widget) {
     );
   const reach = roveLines(list);
   return {
-    element: h("div", { class: "column" }, list, h("div", { class: "foot" }, whole, greedyButton)),
+    element: h(
+      "div",
+      { class: "column" },
+      list,
+      h("div", { class: "foot" }, whole, greedyButton),
+      h(
+        "p",
+        { class: "note legend" },
+        "In italics, the English: (m) and (f) mark masculine and feminine forms, (pl) plurals.",
+      ),
+    ),
     shows: "outputs", // with the inputs alone, a choice would jump back until its answer is there
     update({ source, forced }, outputs) {
       seen = outputs;
@@ -117,6 +129,7 @@ function steps(widget) {
           box.checked = candidate === id && !label.hidden;
           label.classList.toggle("taken", box.checked);
           fillCandidate(label, names[candidate], [value], [percentOf(value)]);
+          write(label.children[1], glosses[candidate]);
         });
       });
       reach();
@@ -153,14 +166,19 @@ steps.style = `${candidateList.style}
 .fed:last-child { margin: 4px 0 0; font-variant-numeric: tabular-nums; }
 .fed b { color: var(--text); font-weight: 550; }
 .fed .askable { color: inherit; font-weight: 400; }
-.next { cursor: pointer; }
+.next.on-bar { cursor: pointer; display: grid; grid-template-columns: 1fr auto; gap: 0 4px;
+  align-content: center; min-height: 34px; padding-right: 5px; line-height: 1.15; }
+.next .token { order: -1; grid-column: 1 / -1; }
+.next .gloss { font-size: var(--size-small); font-style: italic; min-width: 0; overflow: hidden;
+  text-overflow: ellipsis; white-space: nowrap; }
 .next[hidden] { display: none; }
 .next:hover { border-color: var(--line); }
 .next input { position: absolute; inset: 0; width: 100%; height: 100%; margin: 0; opacity: 0;
   cursor: pointer; z-index: 1; }
 .next:focus-within { outline: 2px solid var(--accent); outline-offset: 1px; }
 .next.taken { border-color: var(--accent); font-weight: 600; }
-.yours .next.taken { border: 2px dashed var(--text); min-height: 29px; }
+.yours .next.taken { border: 2px dashed var(--text); }
+.legend { margin: 0; max-width: none; }
 `;
 
 /** What was chosen belongs to the translation of one sentence: another one is translated afresh. */
@@ -168,8 +186,12 @@ const greedily = (next) => {
   next.forced = [];
 };
 
-export default live("The decoder, step by step, live", (ui) => [
-  ui.use(sentence, "source", "English sentence", greedily),
-  ui.use(steps),
-  ui.explanation(),
-]);
+export default live(
+  "The decoder, step by step, live",
+  (ui) => [
+    ui.use(sentence, "source", "English sentence", greedily),
+    ui.use(steps),
+    ui.explanation(),
+  ],
+  { wide: true },
+);

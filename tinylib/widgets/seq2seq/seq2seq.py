@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tinylib.decoding import greedy
+from tinylib.lab.data.glosses import glosses
 from tinylib.lab.data.text import BOS, EOS
 from tinylib.widgets import Limits, table
 from tinylib.widgets.translator import MOST_STEPS, TranslatorWidget, trained, translator
@@ -66,6 +67,11 @@ class Seq2SeqWidget(TranslatorWidget):
 
     def __init__(self, source: Any, forced: Any = ()) -> None:
         super().__init__(source=source, forced=forced)
+
+    @classmethod
+    def facts(cls) -> dict[str, Any]:
+        """The English of each French word, by its id."""
+        return {"glosses": [glosses().get(word, "") for word in translator().target.tokens]}
 
     @classmethod
     def limits(cls) -> Limits:

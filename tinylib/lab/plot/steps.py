@@ -1,0 +1,226 @@
+"""Recurrent networks step by step: a GRU's step in numbers, and what decoders are fed and say."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.patches import FancyArrowPatch, Rectangle
+from matplotlib.path import Path
+from matplotlib.transforms import Bbox
+
+from tinylib.lab.plot.matrices import draw_cell
+from tinylib.lab.plot.style import (
+    COLOURS,
+    INK,
+    MARGIN,
+    PHONE,
+    SMALL,
+    SOFT,
+    TEXT,
+    Figure,
+    Number,
+    Values,
+    finish,
+    page,
+    read_values,
+    rounded,
+    style,
+    text_width,
+)
+
+Point = tuple[Number, Number]
+CELL, TALL, ACROSS = 53, 30, 590  # of a number; and the width of its picture
+
+
+def worked_gru(
+    x: Values, h: Values, r: Values, z: Values, n: Values, notes: Sequence[str] = ()
+) -> Figure:
+    """One step of a GRU in numbers: the word and the old state, both gates, the proposal, the mix.
+
+    The new state is computed here. `notes` has a word for each of its numbers, of which there are
+    four at most. Vectors of unlike sizes, or gates beyond 0 and 1, are a ValueError.
+    """
+    word, old, reset, update, new = (read_values(v, "a vector") for v in (x, h, r, z, n))
+    D = len(old)
+    if not old.shape == reset.shape == update.shape == new.shape == (D,) or not 1 <= D <= 4:
+        raise ValueError("h, r, z and n need the same size, of one to four numbers")
+    if any((gate < 0).any() or (gate > 1).any() for gate in (reset, update)):
+        raise ValueError("a gate lies between 0 and 1: take the sigmoid")
+    kept, taken = update * old, (1 - update) * new
+    after = kept + taken
+    full = max(float(v.abs().max()) for v in (word, old, new, after))
+    wide = CELL * D
+    left, right = MARGIN + 8, ACROSS - MARGIN - 22 - wide
+    middle = (left + right) / 2
+    tops = [MARGIN + 30 + 104 * i for i in range(4)]
+    with style():
+        axes = page(ACROSS, tops[3] + TALL + (30 if notes else 8) + MARGIN)
+        spots = {
+            "x": (left, tops[0], "word $x$", word, ""),
+            "h": (right, tops[0], "old state $h$", old, ""),
+            "r": (left, tops[1], "reset gate $r$", reset, "weight"),
+            "n": (middle, tops[1], "proposal $n$", new, ""),
+            "z": (right, tops[1], "update gate $z$", update, "weight"),
+            "taken": (middle, tops[2], "$(1 - z) \\odot n$", taken, ""),
+            "kept": (right, tops[2], "$z \\odot h$", kept, ""),
+            "after": ((middle + right) / 2, tops[3], "new state $h'$, their sum", after, ""),
+        }
+        places = {}
+        for name, (x0, y0, title, values, role) in spots.items():
+            across = CELL * len(values)
+            axes.text(x0, y0 - 10, title, size=TEXT, color=COLOURS[role] if role else INK)
+            _vector(axes, (x0, y0), values.tolist(), full, role, name == "after")
+            places[name] = Bbox.from_bounds(x0, y0, across, TALL)
+        head = 26  # room for the title of what an arrow leads to
+        for source, target, start, stop in (
+            *(("x", "r", 0.5, 0.5), ("x", "n", 0.9, 0.25), ("h", "n", 0.1, 0.75)),
+            *(("h", "z", 0.4, 0.5), ("n", "taken", 0.5, 0.5), ("z", "taken", 0.1, 0.85)),
+            *(("z", "kept", 0.4, 0.5), ("taken", "after", 0.6, 0.3), ("kept", "after", 0.4, 0.7)),
+        ):
+            a, b = places[source], places[target]
+            ends = (a.x0 + start * a.width, a.y1 + 3), (b.x0 + stop * b.width, b.y0 - head)
+            _arrow(axes, [*ends])
+        a, b = places["r"], places["n"]
+        _arrow(axes, [(a.x1 + 3, a.y0 + TALL / 2), (b.x0 - 3, b.y0 + TALL / 2)])
+        a, b, side = places["h"], places["kept"], right + wide + 14
+        way = [(a.x1 + 2, a.y0 + TALL / 2), (side, a.y0 + TALL / 2)]
+        _arrow(axes, [*way, (side, b.y0 + TALL / 2), (b.x1 + 2, b.y0 + TALL / 2)])
+        for j, note in enumerate(notes):
+            spot = (places["after"].x0 + CELL * (j + 0.5), tops[3] + TALL + 18)
+            axes.text(*spot, note, size=SMALL, color=SOFT, ha="center", va="center_baseline")
+        told = [
+            f"{name} ({_listed(values.tolist())})"
+            for name, values in zip(
+                (
+                    "the word x",
+                    "the old state h",
+                    "the reset gate r",
+                    "the update gate z",
+                    "the proposal n",
+                    "the new state",
+                ),
+                (word, old, reset, update, new, after),
+                strict=True,
+            )
+        ]
+        remarks = f" Its numbers are: {', '.join(notes)}." if notes else ""
+        alt = f"One step of a GRU in numbers: {'; '.join(told)}, which is z times h plus 1 − z "
+        return finish(axes, f"{alt}times n, number by number.{remarks}")
+
+
+def _listed(numbers: Sequence[Number]) -> str:
+    return ", ".join(_number(number) for number in numbers)
+
+
+def _number(number: Number) -> str:
+    return f"{number:.2f}".replace("-0.00", "0.00").replace("-", "−")
+
+
+def _vector(
+    axes: Axes, at: Point, numbers: Sequence[Number], full: Number, role: str, bold: bool
+) -> None:
+    x, y = at
+    for j, number in enumerate(numbers):
+        place = (x + CELL * j, y, CELL, TALL)
+        draw_cell(axes, place, number or 1e-9, 1 if role else full, _number(number), role)
+    edge, thick = (COLOURS["learned"], 2.4) if bold else (COLOURS[role] if role else SOFT, 1.2)
+    frame = Rectangle(at, CELL * len(numbers), TALL, fc="none", ec=edge, lw=thick)
+    axes.add_patch(frame)
+
+
+def _arrow(axes: Axes, way: Sequence[Point], colour: str = SOFT, dash: Any = "-") -> None:
+    head: Any = {"arrowstyle": "-|>,head_length=4.5,head_width=2.4", "mutation_scale": 1.1}
+    path = Path([*way], [Path.MOVETO] + [Path.LINETO] * (len(way) - 1))
+    axes.add_patch(FancyArrowPatch(path=path, **head, color=colour, lw=1.4, ls=dash, zorder=1.5))
+
+
+# What a decoder is fed, and what it says ------------------------------------------------------
+
+
+class Run(NamedTuple):
+    """A decoder's steps: the word fed to each, the word said, in English, and if it is correct.
+
+    `free`: each word said is the next one fed.
+    """
+
+    title: str
+    fed: Sequence[str]
+    said: Sequence[str]
+    glosses: Sequence[str]
+    correct: Sequence[bool]
+    free: bool
+
+
+def runs(drawn: Sequence[Run | tuple[Any, ...]]) -> Figure:
+    """Decoders side by side, step below step; what is not correct has a cross.
+
+    More than two, or lists of unlike lengths, are a ValueError.
+    """
+    every = [Run(*run) for run in drawn]
+    if not 1 <= len(every) <= 2:
+        raise ValueError(f"{len(every)} runs: draw one or two in one picture")
+    for run in every:
+        if len({len(run.fed), len(run.said), len(run.glosses), len(run.correct)}) != 1:
+            raise ValueError(f"{run.title!r}: one word fed, one said, a gloss and a truth a step")
+    tall, pitch, top = 40, 58, MARGIN + 62
+    half = (PHONE - 2 * MARGIN - 18) / 2
+    chip = (half - 26) / 2
+    steps = max(len(run.said) for run in every)
+    with style():
+        axes = page(
+            2 * MARGIN + half * len(every) + 18 * (len(every) - 1),
+            top + pitch * steps - (pitch - tall) + MARGIN + 4,
+        )
+        for i, run in enumerate(every):
+            left = MARGIN + (half + 18) * i
+            right = left + chip + 26
+            axes.text(left, MARGIN + 12, run.title, size=TEXT, weight="bold", va="center")
+            for x, name in ((left, "is fed"), (right, "says")):
+                axes.text(x + chip / 2, top - 14, name, size=SMALL, color=SOFT, ha="center")
+            for t, (fed, said, gloss, correct) in enumerate(
+                zip(run.fed, run.said, run.glosses, run.correct, strict=True)
+            ):
+                y = top + pitch * t
+                own = run.free and t > 0
+                edge = COLOURS["probability"] if own else SOFT
+                _chip(axes, (left, y, chip, tall), fed, "", edge)
+                _arrow(axes, [(left + chip + 3, y + tall / 2), (right - 3, y + tall / 2)])
+                look = COLOURS["probability"] if correct else COLOURS["error"]
+                _chip(axes, (right, y, chip, tall), said, gloss, look, not correct)
+                if own:
+                    turn, x = y - (pitch - tall) / 2, left + chip / 2
+                    way = [(right + chip / 2, y - pitch + tall + 2), (right + chip / 2, turn)]
+                    way += [(x, turn), (x, y - 2)]
+                    _arrow(axes, way, COLOURS["probability"], (0, (3, 2)))
+        return finish(axes, " ".join(map(_told, every)))
+
+
+def _chip(
+    axes: Axes,
+    place: tuple[Number, Number, Number, Number],
+    word: str,
+    gloss: str,
+    edge: str,
+    wrong: bool = False,
+) -> None:
+    box = Bbox.from_bounds(*place)
+    dash: Any = (0, (4, 2)) if wrong else "-"
+    axes.add_patch(
+        rounded(box, 9, fc="white", ec=edge, lw=1.8 if wrong else 1.3, ls=dash, zorder=2)
+    )
+    x, y = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
+    text = f"{word} ✗" if wrong else word
+    look: Any = {"ha": "center", "va": "center_baseline", "zorder": 3}
+    axes.text(x, y - 7 if gloss else y, text, size=TEXT, color=edge if wrong else INK, **look)
+    if gloss:
+        small = min(9.5, 9.5 * (box.width - 6) / max(text_width(gloss, 9.5), 1))
+        axes.text(x, y + 11, gloss, size=max(small, 9), color=SOFT, style="italic", **look)
+
+
+def _told(run: Run) -> str:
+    fed = "its own words" if run.free else "the words of the reference, whatever it says"
+    said = [
+        word if correct else f"{word} (not correct)"
+        for word, correct in zip(run.said, run.correct, strict=True)
+    ]
+    return f"{run.title}: a decoder that is fed {fed} says {', '.join(said)}."
