@@ -2,7 +2,8 @@
 
 `heat` and `heats` draw matrices, `alignment`, `maps` and `rasters` larger ones, `hands` draws
 angles, `lines` curves, `over_words` bars over a text and `distributions` bars of probabilities;
-`arrows` draws vectors in the plane, `worked_attention` how one word's output is made of them. All
+`arrows` draws vectors in the plane, `worked_attention` how one word's output is made of them;
+`tree` draws what may be said next, `matches` the n-grams that two sentences have in common. All
 return a `Figure`: one PNG for the notebook and one sentence for a reader who cannot see it. Lengths
 are CSS pixels, fonts are points.
 """
@@ -10,6 +11,7 @@ are CSS pixels, fonts are points.
 from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
+from tinylib.lab.plot.sentences import matches, tree
 from tinylib.lab.plot.style import (
     COLOURS,
     CURVES,
@@ -78,6 +80,7 @@ __all__ = [
     "lines",
     "luminance",
     "maps",
+    "matches",
     "over_words",
     "page",
     "rasters",
@@ -85,5 +88,6 @@ __all__ = [
     "shade",
     "style",
     "text_width",
+    "tree",
     "worked_attention",
 ]
