@@ -128,15 +128,16 @@ def test_each_match_is_joined_to_its_partner(bench: Locator) -> None:
     """A line leads from the middle of one to the middle of the other, also when it moves."""
     ends = """li => {
         const d = li.querySelector('.links path').getAttribute('d');
-        const { left } = li.getBoundingClientRect();
-        const middle = (one) => {
-            const box = one.getBoundingClientRect();
-            return Math.round(box.left + box.width / 2 - left);
-        };
+        const { left, top } = li.getBoundingClientRect();
+        const near = (box, side, x, y) =>
+            Math.abs(box.left + box.width / 2 - left - x) < 1 && Math.abs(box[side] - top - y) < 1;
+        const place = (ul, side, at) =>
+            [...ul.children].findIndex((one) => near(one.getBoundingClientRect(), side, ...at));
         const [own, other] = li.querySelectorAll('.grams ul');
-        const place = (ul, x) => [...ul.children].findIndex((one) => middle(one) === Math.round(x));
-        return [...d.matchAll(/M([\\d.]+) [\\d.]+L([\\d.]+) /g)]
-            .map(([, from, to]) => [place(own, Number(from)), place(other, Number(to))]);
+        return [...d.matchAll(/M(\\S+) ([^L]+)L(\\S+) ([^M]+)/g)].map((found) => {
+            const [x0, y0, x1, y1] = found.slice(1).map(Number);
+            return [place(own, 'bottom', [x0, y0]), place(other, 'top', [x1, y1])];
+        });
     }"""
     wanted = [[[0, 0], [1, 1], [3, 2], [4, 3]], [[0, 0], [2, 1], [3, 2]]]
     for size in (1280, 375):
