@@ -52,18 +52,18 @@ def tree(
 ) -> Figure:
     """All continuations of `root` as a tree: a probability on each line, their product in each box.
 
-    `sentences` holds the words of each, joined by spaces, and the probability of every word. The
-    `paths` are those to mark, by their names, such as "greedy" and "beam". With a `width` the words
-    that a beam search prunes are faint. `glosses` is the English for each beginning, or for each
-    word, and for the root. A sentence with another number of probabilities, or a path that is no
-    sentence, is a ValueError.
+    `sentences` holds the words of each, joined by spaces, and the probability of every word; a
+    no-break space keeps words in one box. The `paths` are those to mark, by their names, such as
+    "greedy" and "beam". With a `width` the words that a beam search prunes are faint. `glosses` is
+    the English for each beginning, or for each word, and for the root. A sentence with another
+    number of probabilities, or a path that is no sentence, is a ValueError.
     """
     totals = _totals(sentences)
     for name, path in paths.items():
         if path not in sentences:
             raise ValueError(f"the path {name!r} is {path!r}, which is none of the sentences")
     kept = _kept(totals, width)
-    rows = {tuple(sentence.split()): row for row, sentence in enumerate(sentences)}
+    rows = {tuple(sentence.split(" ")): row for row, sentence in enumerate(sentences)}
     deepest = max(map(len, rows))
     glosses = glosses or {}
 
@@ -103,7 +103,7 @@ def tree(
     middle = MARGIN + 22 + pitch * (len(rows) - 1) / 2
     height = MARGIN + 22 + pitch * len(rows) + 10 + MARGIN
     looks = curve_looks([*paths])
-    marked = {name: tuple(path.split()) for name, path in paths.items()}
+    marked = {name: tuple(path.split(" ")) for name, path in paths.items()}
     with style():
         axes = page(across, height)
         for prefix, spot in spots.items():
@@ -136,7 +136,7 @@ def tree(
             x += 38 + text_width(name, SMALL) + 24
         if width:
             axes.text(x, y, "faint: pruned", size=SMALL, color=SOFT, va="center_baseline")
-        told = ", ".join(f"{s} {totals[tuple(s.split())][1]:.3g}" for s in sentences)
+        told = ", ".join(f"{s} {totals[tuple(s.split(' '))][1]:.3g}" for s in sentences)
         ways = "; ".join(f"{name}: {path}" for name, path in paths.items())
         return finish(axes, f"A tree of what may follow {root}: {told}. Marked: {ways}.")
 
@@ -145,7 +145,7 @@ def _totals(sentences: Mapping[str, Sequence[Number]]) -> dict[Path, tuple[Numbe
     """For each beginning the probability of its last word, and the product of all."""
     totals: dict[Path, tuple[Number, Number]] = {}
     for sentence, steps in sentences.items():
-        words, total = tuple(sentence.split()), 1.0
+        words, total = tuple(sentence.split(" ")), 1.0
         if len(words) != len(steps):
             raise ValueError(f"{sentence!r} has {len(words)} words, but {len(steps)} probabilities")
         for end, step in enumerate(steps, 1):
