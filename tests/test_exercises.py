@@ -1211,7 +1211,10 @@ def claims_of_decoding() -> dict[str, list[Any]]:
         "q-greedy": [*first[:2], *then[:2], *(first * then)[:2]],
         "q-length": [-2.0, -3.2, -2.0 / 4, -3.2 / 8],
         "q-clip": [1, clipped_precision(the, cat, 1), clipped_precision(cat, the, 1)],
-        "q-brevity": [1, len(short) / len(label), bleu.sentence_bleu(short, label, N=2)],
+        "q-brevity": [
+            *(1, len(short) / len(label), bleu.sentence_bleu(short, label, N=2)),
+            bleu.sentence_bleu(label[:3], label, N=2),
+        ],
     }
 
 

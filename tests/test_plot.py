@@ -22,6 +22,7 @@ from matplotlib.axes import Axes
 from matplotlib.text import Text
 from PIL import Image
 
+from tinylib import bleu
 from tinylib.lab import plot
 from tinylib.lab.plot.architecture import (
     add_norm,
@@ -44,6 +45,7 @@ from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.diagram import KINDS, Arrow, Box, diagram
 from tinylib.lab.plot.matrices import heat, heats, rasters
+from tinylib.lab.plot.sentences import grams_of, matches, tree
 from tinylib.lab.plot.style import Figure, luminance, shade
 from tinylib.lab.plot.vectors import arrows, plane, unrolled, worked_attention
 
@@ -188,6 +190,16 @@ STEPS = [
 def spoken() -> Figure:
     x = torch.arange(8.0).view(2, 4)
     return unrolled(["the", "cat"], x, x.tanh(), STEPS, again=True)
+PAIRS = {"nice woman": (0.5, 0.4), "nice guy": (0.5, 0.3), "dog has": (0.4, 0.9), "car": (0.1,)}
+
+
+def searched() -> Figure:
+    paths = {"greedy": "nice woman", "likeliest": "dog has"}
+    return tree("The", PAIRS, paths, width=2, glosses={"dog has": "barks"})
+
+
+def matched() -> Figure:
+    return matches("A B B C D".split(), "A B C D E F".split(), sizes=(1, 2))
 
 
 DRAW = {
@@ -195,6 +207,8 @@ DRAW = {
     "plane": animals,
     "softmax_bars": logits,
     "unrolled": spoken,
+    "tree": searched,
+    "matches": matched,
     "worked_attention": worked,
     "alignment": aligned,
     "maps": grid,
@@ -808,6 +822,43 @@ def test_every_word_that_is_written_is_fed_at_the_next_step():
         unrolled(["the"], x, x, STEPS)
     with pytest.raises(ValueError, match="fewer than 3"):
         unrolled(["the", "cat"], x[:, :2], x[:, :2], STEPS)
+def test_a_tree_has_a_probability_on_each_line_and_the_product_in_each_box():
+    said = [text.get_text() for text in texts(searched())]
+    for number in ("0.50", "0.40", "0.30", "0.90", "0.10", "0.20", "0.15", "0.36", "faint: pruned"):
+        assert number in said
+    assert said.count("nice") == 1 and said.count("barks") == 1
+    weights = {text.get_text(): text.get_fontweight() for text in texts(searched())}
+    kept = {
+        word for word in ("nice", "woman", "guy", "dog", "has", "car") if weights[word] == "bold"
+    }
+    assert kept == {"nice", "woman", "dog", "has"}, "of all words, a beam of 2 keeps two each time"
+    assert "dog has 0.36" in searched().alt
+
+
+def test_trees_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="none of the sentences"):
+        tree("The", PAIRS, {"greedy": "nice house"})
+    with pytest.raises(ValueError, match="2 words, but 1 prob"):
+        tree("The", {"nice woman": (0.5,)}, {})
+    with pytest.raises(ValueError, match="too many"):
+        tree("The", {" ".join("abcdefg"): (0.5,) * 7}, {})
+
+
+def test_each_matched_n_gram_is_joined_to_its_partner():
+    ours, theirs = "A B B C D".split(), "A B C D E F".split()
+    assert grams_of(ours, theirs, 1).pairs == [(0, 0), (1, 1), (3, 2), (4, 3)]
+    assert grams_of(ours, theirs, 2).pairs == [(0, 0), (2, 1), (3, 2)]
+    pred, label = (torch.tensor([ord(word) for word in line]) for line in (ours, theirs))
+    count = bleu.count(pred, label, N=4)
+    for n in range(1, 5):
+        found = grams_of(ours, theirs, n)
+        assert (len(found.pairs), found.ours) == (count.matches[n - 1], count.totals[n - 1])
+    said = [text.get_text() for text in texts(matched())]
+    assert "1-grams: 4 of 5 matched" in said and "2-grams: 3 of 4 matched" in said
+    lines = [line for line in matched().drawing.axes[0].get_lines() if line.get_linewidth() == 1.4]
+    assert len(lines) == 7
+    with pytest.raises(ValueError, match="a gloss for each word"):
+        matches(ours, theirs, (1,), glosses=[["a"], ["b"]])
 
 
 def test_a_role_colours_what_does_not_sum_to_1():

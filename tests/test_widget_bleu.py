@@ -1,5 +1,6 @@
 """The BLEU bench: its numbers in Python, and what stands in the page."""
 
+import json
 import re
 
 import pytest
@@ -121,3 +122,46 @@ def test_an_empty_or_a_long_sentence_is_refused(bench: Locator) -> None:
     assert problem(bench).startswith("17 words: there is room for 16.")
     settled(bench)
     assert inputs_of(bench)["prediction"] == PRED
+
+
+def test_each_match_is_joined_to_its_partner(bench: Locator) -> None:
+    """A line leads from the middle of one to the middle of the other, also when it moves."""
+    ends = """li => {
+        const d = li.querySelector('.links path').getAttribute('d');
+        const { left, top } = li.getBoundingClientRect();
+        const near = (box, side, x, y) =>
+            Math.abs(box.left + box.width / 2 - left - x) < 1 && Math.abs(box[side] - top - y) < 1;
+        const place = (ul, side, at) =>
+            [...ul.children].findIndex((one) => near(one.getBoundingClientRect(), side, ...at));
+        const [own, other] = li.querySelectorAll('.grams ul');
+        return [...d.matchAll(/M(\\S+) ([^L]+)L(\\S+) ([^M]+)/g)].map((found) => {
+            const [x0, y0, x1, y1] = found.slice(1).map(Number);
+            return [place(own, 'bottom', [x0, y0]), place(other, 'top', [x1, y1])];
+        });
+    }"""
+    wanted = [[[0, 0], [1, 1], [3, 2], [4, 3]], [[0, 0], [2, 1], [3, 2]]]
+    for size in (1280, 375):
+        bench.page.set_viewport_size({"width": size, "height": 900})
+        for n, pairs in enumerate(wanted):
+            row = bench.locator(".ngrams > li").nth(n)
+            bench.page.wait_for_function(
+                f"([li, pairs]) => JSON.stringify(({ends})(li)) === pairs",
+                arg=[row.element_handle(), json.dumps(pairs).replace(" ", "")],
+            )
+
+
+def test_an_n_gram_says_why_it_counts(bench: Locator) -> None:
+    said = bench.locator(".explained")
+    chips = bench.locator(".ngrams > li:nth-child(1) .grams li")
+    chips.nth(1).click()
+    assert said.inner_text() == "“B” has a partner in the reference: it is matched."
+    assert bench.locator(".ngrams li.source").all_inner_texts() == ["B"]
+    bench.page.keyboard.press("ArrowRight")
+    assert "“B” occurs only once, and that is used up: this one has no partner" in (
+        said.inner_text()
+    )
+    assert bench.locator(".ngrams li.source").count() == 0
+    chips.nth(5 + 4).click()
+    assert said.inner_text() == "The translation lacks “E”, which no precision counts."
+    bench.locator(".ngrams > li:nth-child(2) .grams li").nth(1).click()
+    assert said.inner_text().startswith("“B B” does not occur in the reference")

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from playwright.sync_api import Locator
 
 from tinylib.decoding import beam, greedy
+from tinylib.lab.data.gloss import glosses
 from tinylib.lab.data.text import BOS, EOS
 from tinylib.widgets.decoding.decoding import (
     MOST_WIDTH,
@@ -178,6 +179,17 @@ def test_a_chosen_sentence_shows_its_path(tree: Locator) -> None:
         assert path(tree) == row[0].removeprefix("greedy: ").split()
     drawn = tree.locator("path.shown").get_attribute("d") or ""
     assert re.fullmatch(r"(M[\d.]+ [\d.]+C[\d. ]+)+", drawn)
+
+
+def test_the_chosen_sentence_is_glossed_word_for_word(tree: Locator) -> None:
+    for source, width, alpha in [(WIDER, 2, 0.0), *searches(5)]:
+        search(tree, source, width, alpha)
+        for i, row in enumerate(listed(tree)):
+            tree.get_by_role("radio").nth(i).check()
+            french = row[0].removeprefix("greedy: ").split()
+            said = tree.locator(".gloss").inner_text()
+            assert said == f"Word for word: {' '.join(glosses(french))}".strip()
+    assert "?" not in glosses(translator().target.tokens[4:])
 
 
 def test_greedy_search_stands_beside_it(tree: Locator) -> None:

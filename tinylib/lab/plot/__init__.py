@@ -3,16 +3,18 @@
 `heat` and `heats` draw matrices, `alignment`, `maps` and `rasters` larger ones, `hands` draws
 angles, `lines` curves, `over_words` bars over a text, `distributions` bars of probabilities and
 `softmax_bars` how they come of logits; `arrows` and `plane` draw vectors in the plane,
-`worked_attention` how one word's output is made of them, and `unrolled` an encoder and a decoder
-word by word; `worked_gru` draws a step of a GRU, and `runs` what decoders are fed and say. All
-return a `Figure`: one PNG for the notebook and one sentence for a reader who
-cannot see it. Lengths are CSS pixels, fonts are points.
+`worked_attention` how one word's output is made of them, `worked_gru` a step of a GRU, and
+`unrolled` an encoder and a decoder word by word; `runs` draws what decoders are fed and say, `tree`
+what may be said next, and `matches` the n-grams that two sentences have in common. All return a
+`Figure`: one PNG for the notebook and one sentence for a reader who cannot see it. Lengths are CSS
+pixels, fonts are points.
 """
 
 from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
 from tinylib.lab.plot.steps import Run, runs, worked_gru
+from tinylib.lab.plot.sentences import matches, tree
 from tinylib.lab.plot.style import (
     COLOURS,
     CURVES,
@@ -90,6 +92,7 @@ __all__ = [
     "lines",
     "luminance",
     "maps",
+    "matches",
     "over_words",
     "page",
     "plane",
@@ -100,6 +103,7 @@ __all__ = [
     "softmax_bars",
     "style",
     "text_width",
+    "tree",
     "unrolled",
     "worked_attention",
     "worked_gru",

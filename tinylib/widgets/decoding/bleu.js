@@ -1,10 +1,58 @@
-import { askable, expOf, roots, sum } from "../ui/explain.js";
-import { h, live, mark, results, short, write } from "../ui/parts.js";
+import { askable, asks, expOf, roots, roveLines, sum } from "../ui/explain.js";
+import { h, live, many, mark, results, short, svgPart, write } from "../ui/parts.js";
 import { fillList, sentence } from "../ui/sentences.js";
 
-/** The n-grams of both sentences, n = 1 … N, those that match marked, with their precision. */
+/** The n-grams of a sentence, as texts. */
+const gramsOf = (words, n) =>
+  many(Math.max(0, words.length - n + 1), (i) => words.slice(i, i + n).join(" "));
+
+/** The places of each two n-grams that match: the first of ours and the first like it of theirs. */
+function partnersOf(ours, theirs, matched, used) {
+  const free = theirs.map((gram, j) => (used[j] > 0 ? gram : null));
+  return ours.flatMap((gram, i) => {
+    const j = matched[i] > 0 ? free.indexOf(gram) : -1;
+    if (j < 0) return [];
+    free[j] = null;
+    return [[i, j]];
+  });
+}
+
+const often = (count) => (count === 1 ? "once" : count === 2 ? "twice" : `${count} times`);
+
+/** What is said of an n-gram that a reader points at, `ours` or one of the reference. */
+function saidOf(gram, ours, partner, others) {
+  const count = others.filter((other) => other === gram).length;
+  const other = ours ? "the reference" : "the translation";
+  if (partner) return `“${gram}” has a partner in ${other}: it is matched.`;
+  if (count)
+    return (
+      `In ${other} “${gram}” occurs only ${often(count)}` +
+      (ours ? ", and that is used up: this one has no partner." : ".")
+    );
+  return ours
+    ? `“${gram}” does not occur in the reference, so it lowers the precision.`
+    : `The translation lacks “${gram}”, which no precision counts.`;
+}
+
+/** The n-grams of both sentences, n = 1 … N, those that match linked, with their precision. */
 function ngramTable(widget) {
   const list = h("ol", { class: "ngrams", "data-output": "", "aria-label": "n-grams" });
+  const reach = roveLines(list);
+  /** A line from each n-gram of the translation that is matched to its partner. */
+  const draw = () => {
+    for (const item of list.children) {
+      const { left, top } = item.getBoundingClientRect();
+      const end = (li, side) => {
+        const box = li.getBoundingClientRect();
+        return `${box.left + box.width / 2 - left} ${box[side] - top}`;
+      };
+      const lines = (item.partners ?? []).map(
+        ([one, other]) => `M${end(one, "bottom")}L${end(other, "top")}`,
+      );
+      mark(item.lastChild.firstChild, "d", lines.join(""));
+    }
+  };
+  new ResizeObserver(draw).observe(list);
   const line = (name) => h("div", { class: "grams" }, h("span", { class: "of" }, name), h("ul"));
   /** Where the precision of the i-th row comes from: its n-grams that match light up. */
   const rule = (i) => {
@@ -35,11 +83,9 @@ function ngramTable(widget) {
       ),
       line("translation"),
       line("reference"),
+      svgPart("svg", { class: "links", "aria-hidden": "true" }, svgPart("path")),
     );
-  const fill = (ul, words, n, matched) => {
-    const grams = words
-      .map((_, i) => words.slice(i, i + n).join(" "))
-      .slice(0, Math.max(0, words.length - n + 1));
+  const fill = (ul, grams, matched) => {
     fillList(
       ul,
       grams.length ? grams : ["none"],
@@ -51,6 +97,7 @@ function ngramTable(widget) {
         write(li, gram);
         mark(li, "class", !grams.length ? "none" : hit ? "hit" : again ? "miss again" : "miss");
         mark(li, "data-value", String(Number(hit)));
+        if (!grams.length) [li.made] = [undefined, li.removeAttribute("tabindex")];
       },
     );
   };
@@ -63,8 +110,28 @@ function ngramTable(widget) {
       if (T !== ours.length || S !== theirs.length) return; // the answer is still on its way
       fillList(list, Array.from({ length: inputs.N }), row, (li, _, i) => {
         const [head, own, other] = li.children;
-        fill(own.lastChild, ours, i + 1, matched.data.subarray(i * T, (i + 1) * T));
-        fill(other.lastChild, theirs, i + 1, used.data.subarray(i * S, (i + 1) * S));
+        const grams = [gramsOf(ours, i + 1), gramsOf(theirs, i + 1)];
+        const hits = [
+          matched.data.subarray(i * T, (i + 1) * T),
+          used.data.subarray(i * S, (i + 1) * S),
+        ];
+        const uls = [own.lastChild, other.lastChild];
+        uls.forEach((ul, side) => fill(ul, grams[side], hits[side]));
+        li.partners = partnersOf(...grams, ...hits).map((pair) =>
+          pair.map((place, side) => uls[side].children[place]),
+        );
+        uls.forEach((ul, side) =>
+          grams[side].forEach((gram, place) => {
+            const chip = ul.children[place];
+            const pair = li.partners.find((two) => two[side] === chip);
+            const cells = pair ? [pair[1 - side]] : [];
+            asks(widget, chip, () => ({
+              kind: "said",
+              what: saidOf(gram, side === 0, pair, grams[1 - side]),
+              lit: [{ cells }],
+            }));
+          }),
+        );
         const [m, total] = [matches.data[i], totals.data[i]];
         write(
           head.lastChild,
@@ -74,6 +141,8 @@ function ngramTable(widget) {
         );
         mark(head.lastChild, "data-value", String(precisions.data[i]));
       });
+      reach();
+      requestAnimationFrame(draw);
     },
   };
 }
@@ -183,6 +252,11 @@ function totals(widget) {
 
 ngramTable.style = `
 .ngrams { list-style: none; margin: 0; padding: 0; display: grid; gap: 12px; }
+.ngrams > li { position: relative; }
+.links { position: absolute; inset: 0; width: 100%; height: 100%; overflow: visible; fill: none;
+  pointer-events: none; }
+.links path { stroke: var(--accent); stroke-width: 1.5; }
+.grams + .grams { padding-top: 16px; }
 .size { margin: 0 0 4px; font-size: var(--size-note); display: flex; flex-wrap: wrap; gap: 0 10px;
   justify-content: space-between;
   border-bottom: 1px solid var(--line); padding-bottom: 3px; font-variant-numeric: tabular-nums; }
@@ -193,13 +267,13 @@ ngramTable.style = `
 .of { color: var(--soft); font-size: var(--size-small); }
 .grams ul { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap; gap: 4px 5px;
   min-width: 0; }
-.grams li { border: 1px solid var(--text); border-radius: 6px; padding: 0 7px;
+.grams li { position: relative; z-index: 1; cursor: help; border: 1px solid var(--text); border-radius: 6px; padding: 0 7px;
   font-size: var(--size-note);
   overflow-wrap: anywhere; background: color-mix(in oklab, var(--ground), var(--text) 8%); }
 .grams .hit::before { content: "✓ "; font-size: var(--size-small); }
 .grams .miss { border: 1px dashed var(--soft); background: none; }
 .grams .again::after { content: " used up"; font-size: var(--size-small); color: var(--soft); }
-.grams .none { border-color: transparent; background: none; color: var(--soft); padding-left: 0; }
+.grams .none { cursor: auto; border-color: transparent; background: none; color: var(--soft); padding-left: 0; }
 `;
 totals.style = `
 .penalty { max-width: none; }
@@ -212,11 +286,18 @@ totals.style = `
 .score b { font-size: var(--size-text); font-weight: 600; font-variant-numeric: tabular-nums; }
 `;
 
-export default live("BLEU bench, live", (ui) => [
-  ui.row(ui.use(sentence, "prediction", "translation"), ui.use(sentence, "label", "reference")),
-  ui.use(whatIsAWord),
-  ui.slider("N", "longest n-gram, N", 1, 4, 1),
-  ui.use(ngramTable),
-  ui.use(totals),
-  ui.explanation(),
-]);
+export default live(
+  "BLEU bench, live",
+  (ui) => [
+    ui.row(ui.use(sentence, "prediction", "translation"), ui.use(sentence, "label", "reference")),
+    ui.use(whatIsAWord),
+    ui.slider("N", "longest n-gram, N", 1, 4, 1),
+    ui.use(ngramTable),
+    ui.explanation(
+      "Point at an n-gram or at a number, tap it, or go to it with Tab and the arrow keys: here it " +
+        "says why it counts, or what it is made of.",
+    ),
+    ui.use(totals),
+  ],
+  { wide: true },
+);

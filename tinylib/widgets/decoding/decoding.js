@@ -38,10 +38,18 @@ function searched(widget, inputs, outputs) {
     verdict,
     said,
     source: inputs.source,
+    gloss: (text) => wordForWord(widget.spec.facts, text.split(" ").filter(Boolean)),
     root: names[BOS],
     token: "word",
     text: "sentence",
   };
+}
+
+/** French word for word, as tinylib/lab/data/gloss.py does it; a test compares the two. */
+function wordForWord({ words, before_verb: beforeVerb, verbs }, french) {
+  const gloss = (word, i) =>
+    (verbs.includes(french[i + 1]) && beforeVerb[word]) || words[word] || "?";
+  return french.map(gloss).join(" ");
 }
 
 /** The beam's best sentence beside that of greedy search. */

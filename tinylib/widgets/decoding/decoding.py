@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from tinylib.decoding import Hypotheses, State, Step, choose, extend, greedy
+from tinylib.lab.data.gloss import gloss_book
 from tinylib.lab.data.text import BOS, EOS
 from tinylib.widgets import table
 from tinylib.widgets.translator import (
@@ -184,6 +185,10 @@ class DecodingWidget(TranslatorWidget):
         inputs = {"width": (1, MOST_WIDTH), "alpha": (0, MOST_ALPHA)}
         axes = {"W": (1, MOST_WIDTH), "V": (1, len(translator().target))}
         return super().limits() | inputs | axes
+
+    @classmethod
+    def facts(cls) -> dict[str, Any]:
+        return gloss_book()._asdict()
 
     def shown(self, values: Mapping[str, Tensor]) -> str:
         last = ends(Tree(**values), self.inputs["width"])

@@ -108,7 +108,8 @@ export const rowOf = (widget, rows) => Math.min(widget.row ?? 0, rows.length - 1
 // { steps; greedily: the path of greedy search through them, as far as they go; source: what was
 //   searched from; said: what tokens say, as a text; root: its last token; token, text: what they
 //   are called; rows: the texts to choose from, best first: { path, text, by: how it was found,
-//   logProb, length, score }; verdict: what is to be said of them }.
+//   logProb, length, score }; verdict: what is to be said of them; and, if they are in a foreign
+//   language, gloss: what a text says word for word }.
 
 // ---------------------------------------------------------------- the tree
 
@@ -409,6 +410,7 @@ export function beamEnds(widget, text, searched) {
     body,
   );
   const verdict = h("p", { class: "note" });
+  const gloss = h("p", { class: "gloss", "data-output": "" });
   const reach = rove(table);
   let now; // what was found, and α
   const rule = (i, cell) => () => {
@@ -447,7 +449,7 @@ export function beamEnds(widget, text, searched) {
     );
 
   return {
-    element: results("column", h("div", { class: "scroll" }, table), verdict),
+    element: results("column", h("div", { class: "scroll" }, table), gloss, verdict),
     shows: "outputs",
     update(inputs, outputs) {
       const found = searched(widget, inputs, outputs);
@@ -476,6 +478,8 @@ export function beamEnds(widget, text, searched) {
       });
       reach();
       table.classList.toggle("plain", inputs.alpha === 0); // then the score is log p
+      write(gloss, found.gloss ? `Word for word: ${found.gloss(rows[row].text)}` : "");
+      gloss.hidden = !found.gloss;
       write(verdict, says);
     },
   };
@@ -547,5 +551,6 @@ beamEnds.style = `
   font-size: var(--size-note); }
 .ends tr :nth-child(-n+2) { text-align: left; }
 .ends.plain :is(td, th):last-child { display: none; }
+.gloss { margin: 0; color: var(--soft); font-size: var(--size-note); }
 .ends tbody tr { border-top: 1px solid var(--line); }
 `;

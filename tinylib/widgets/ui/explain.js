@@ -352,8 +352,8 @@ function spelledOut(said) {
   return [...name, ...kinds[kind](said), tiny ? "is " : "= ", h("b", { class: "result" }, text)];
 }
 
-/** The line that says where a number comes from. It is read out, too. */
-export function explanation(widget) {
+/** The line that says where a number comes from, and invites to ask. It is read out, too. */
+export function explanation(widget, invitation = INVITATION) {
   const line = h("p", { class: "explained", role: "status", "data-output": "" });
   let asked; // the cell that is explained
   let wanted; // the outputs in which something was missing
@@ -371,7 +371,7 @@ export function explanation(widget) {
     light(widget, said?.lit ?? []);
     asked?.classList.add("asked");
     line.classList.toggle("idle", !said);
-    line.replaceChildren(...(said ? spelledOut(line.explained) : [INVITATION]));
+    line.replaceChildren(...(said ? spelledOut(line.explained) : [invitation]));
     // It grows and never shrinks: what stands below may be about to be pressed.
     if (said) line.style.minHeight = `${line.getBoundingClientRect().height}px`;
   };

@@ -538,9 +538,9 @@ function partsFor(widget) {
       if (made) widget.styles.add(explanation.style);
       return add(heatMap)(name, label, shading, made);
     },
-    explanation: () => {
+    explanation: (invitation) => {
       widget.styles.add(explanation.style);
-      return add(explanation)();
+      return add(explanation)(invitation);
     },
     mixture: add(mixture),
     use: (make, ...args) => {

@@ -1,0 +1,296 @@
+"""Sentences drawn: a tree of their probabilities, and which of their n-grams match."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.transforms import Bbox
+
+from tinylib.lab.plot.style import (
+    CURVES,
+    DASHES,
+    HATCH,
+    INK,
+    MARGIN,
+    MAX_WIDTH,
+    PAPER,
+    SMALL,
+    SOFT,
+    TEXT,
+    TITLE,
+    Figure,
+    Number,
+    curve_looks,
+    finish,
+    page,
+    rounded,
+    style,
+    text_width,
+)
+
+Path = tuple[str, ...]
+TALL, PITCH, GAP = 26, 34, 74  # pixels: a box, from row to row, and between columns
+
+
+class Spot(NamedTuple):
+    """A word of a tree: where its box stands, how likely it is, and all that leads to it."""
+
+    x: Number
+    y: Number
+    step: Number
+    total: Number
+    kept: bool
+
+
+def tree(
+    root: str,
+    sentences: Mapping[str, Sequence[Number]],
+    paths: Mapping[str, str],
+    *,
+    width: int | None = None,
+    glosses: Mapping[str, str] | None = None,
+) -> Figure:
+    """All continuations of `root` as a tree: a probability on each line, their product in each box.
+
+    `sentences` holds the words of each, joined by spaces, and the probability of every word; a
+    no-break space keeps words in one box. The `paths` are those to mark, by their names, such as
+    "greedy" and "beam". With a `width` the words that a beam search prunes are faint. `glosses` is
+    the English for each beginning, or for each word, and for the root. A sentence with another
+    number of probabilities, or a path that is no sentence, is a ValueError.
+    """
+    totals = _totals(sentences)
+    for name, path in paths.items():
+        if path not in sentences:
+            raise ValueError(f"the path {name!r} is {path!r}, which is none of the sentences")
+    kept = _kept(totals, width)
+    rows = {tuple(sentence.split(" ")): row for row, sentence in enumerate(sentences)}
+    deepest = max(map(len, rows))
+    glosses = glosses or {}
+
+    def gloss(prefix: Path) -> str:
+        return glosses.get(" ".join(prefix), glosses.get(prefix[-1], ""))
+
+    def label(prefix: Path) -> tuple[str, str]:
+        total = totals[prefix][1]
+        whole = abs(total - round(total, 2)) < 1e-9
+        return prefix[-1], f"{total:.2f}" if whole else f"{total:.3g}"
+
+    wide = [
+        max(
+            max(
+                1.2 * text_width(label(p)[0], TEXT) + text_width(label(p)[1], SMALL) + 30,
+                _wide(gloss(p)) + 14,
+            )
+            for p in totals
+            if len(p) == depth + 1
+        )
+        for depth in range(deepest)
+    ]
+    first = 1.2 * text_width(root, TEXT) + 22
+    gap = min(GAP, (MAX_WIDTH - 2 * MARGIN - first - sum(wide)) / deepest)
+    if gap < text_width("0.00", SMALL) + 10:
+        raise ValueError(f"{deepest} words in a line are too many: pass shorter sentences")
+    left = [MARGIN + first + gap]
+    for size in wide[:-1]:
+        left.append(left[-1] + size + gap)
+    across = left[-1] + wide[-1] + MARGIN
+    pitch = PITCH + (14 if glosses else 0)
+    spots = {}
+    for prefix, (step, total) in totals.items():
+        below = [row for path, row in rows.items() if path[: len(prefix)] == prefix]
+        y = MARGIN + 22 + pitch * (below[0] + below[-1]) / 2
+        spots[prefix] = Spot(left[len(prefix) - 1], y, step, total, prefix in kept)
+    middle = MARGIN + 22 + pitch * (len(rows) - 1) / 2
+    height = MARGIN + 22 + pitch * len(rows) + 10 + MARGIN
+    looks = curve_looks([*paths])
+    marked = {name: tuple(path.split(" ")) for name, path in paths.items()}
+    with style():
+        axes = page(across, height)
+        for prefix, spot in spots.items():
+            above = spots.get(prefix[:-1])
+            start = (
+                (above.x + wide[len(prefix) - 2], above.y) if above else (MARGIN + first, middle)
+            )
+            _line(axes, start, (spot.x, spot.y), SOFT if spot.kept else HATCH, 1.1, zorder=1)
+            for name, way in marked.items():
+                if way[: len(prefix)] == prefix:
+                    hue = looks[name]
+                    _line(axes, start, (spot.x, spot.y), CURVES[hue], 3.4, DASHES[hue], zorder=2)
+            share = {"boxstyle": "round,pad=0.12", "fc": PAPER, "ec": "none"}
+            ink = INK if spot.kept else SOFT
+            part = 0.6 if gap == GAP else 0.5  # nearer to its own box, where there is room
+            x, y = (a + part * (b - a) for a, b in zip(start, (spot.x, spot.y), strict=True))
+            text = f"{spot.step:.2f}"
+            axes.text(x, y, text, size=SMALL, color=ink, ha="center", va="center", bbox=share)
+        _box(axes, (MARGIN, middle), first, root, "", glosses.get(root, ""), INK, True)
+        for prefix, spot in spots.items():
+            own = [looks[name] for name, way in marked.items() if way[: len(prefix)] == prefix]
+            edge = CURVES[own[-1]] if own else SOFT
+            size = wide[len(prefix) - 1]
+            word, product = label(prefix)
+            _box(axes, (spot.x, spot.y), size, word, product, gloss(prefix), edge, spot.kept)
+        x, y = float(MARGIN), height - MARGIN - 4
+        for name, hue in ((name, looks[name]) for name in paths):
+            axes.plot([x, x + 30], [y, y], color=CURVES[hue], lw=3.4, ls=DASHES[hue])
+            axes.text(x + 38, y, name, size=SMALL, va="center_baseline")
+            x += 38 + text_width(name, SMALL) + 24
+        if width:
+            axes.text(x, y, "faint: pruned", size=SMALL, color=SOFT, va="center_baseline")
+        told = ", ".join(f"{s} {totals[tuple(s.split(' '))][1]:.3g}" for s in sentences)
+        ways = "; ".join(f"{name}: {path}" for name, path in paths.items())
+        return finish(axes, f"A tree of what may follow {root}: {told}. Marked: {ways}.")
+
+
+def _totals(sentences: Mapping[str, Sequence[Number]]) -> dict[Path, tuple[Number, Number]]:
+    """For each beginning the probability of its last word, and the product of all."""
+    totals: dict[Path, tuple[Number, Number]] = {}
+    for sentence, steps in sentences.items():
+        words, total = tuple(sentence.split(" ")), 1.0
+        if len(words) != len(steps):
+            raise ValueError(f"{sentence!r} has {len(words)} words, but {len(steps)} probabilities")
+        for end, step in enumerate(steps, 1):
+            total *= float(step)
+            totals.setdefault(words[:end], (float(step), total))
+    return totals
+
+
+def _kept(totals: Mapping[Path, tuple[Number, Number]], width: int | None) -> set[Path]:
+    """The beginnings that beam search keeps; all of them without a width."""
+    if width is None:
+        return {*totals}
+    beam: list[Path] = [()]
+    kept: set[Path] = set()
+    while beam:
+        longer = [p for p in totals if p[:-1] in beam]
+        beam = sorted(longer, key=lambda p: -totals[p][1])[:width]
+        kept |= {*beam}
+    return kept
+
+
+def _wide(gloss: str) -> Number:
+    return text_width(gloss, SMALL) if gloss else 0
+
+
+def _line(
+    axes: Axes,
+    start: tuple[Number, Number],
+    end: tuple[Number, Number],
+    colour: str,
+    thick: Number,
+    dash: Any = "-",
+    zorder: int = 1,
+) -> None:
+    ends = zip(start, end, strict=True)
+    axes.plot(*ends, color=colour, lw=thick, ls=dash, zorder=zorder, solid_capstyle="round")
+
+
+def _box(
+    axes: Axes,
+    at: tuple[Number, Number],
+    size: Number,
+    word: str,
+    total: str,
+    gloss: str,
+    edge: str,
+    kept: bool,
+) -> None:
+    """A word, the product so far at its right, and its English below."""
+    x, y = at
+    place = Bbox.from_bounds(x, y - TALL / 2, size, TALL)
+    look: Any = {"fc": "white" if kept else PAPER, "ec": edge, "lw": 1.1 if edge == SOFT else 2}
+    axes.add_patch(rounded(place, 6, **look, ls="-" if kept else (0, (3, 2)), zorder=3))
+    ink = INK if kept else SOFT
+    base: Any = {"va": "center_baseline", "zorder": 4}
+    axes.text(x + 10, y, word, size=TEXT, weight="bold" if kept else "normal", color=ink, **base)
+    axes.text(x + size - 10, y, total, size=SMALL, color=ink, ha="right", **base)
+    if gloss:
+        axes.text(x + 4, y + TALL / 2 + 8, gloss, size=SMALL, color=SOFT, **base)
+
+
+# n-grams -----------------------------------------------------------------------------------------
+
+
+class Grams(NamedTuple):
+    """The n-grams of two sentences: those that match, as pairs of places, and how many there are"""
+
+    pairs: list[tuple[int, int]]
+    ours: int
+    theirs: int
+
+
+def grams_of(ours: Sequence[str], theirs: Sequence[str], n: int) -> Grams:
+    """Each n-gram of the second sentence is used once, by the first of ours that is like it."""
+    left, right = ([tuple(s[i : i + n]) for i in range(len(s) - n + 1)] for s in (ours, theirs))
+    free = [*range(len(right))]
+    pairs = []
+    for i, gram in enumerate(left):
+        if (place := next((j for j in free if right[j] == gram), None)) is not None:
+            free.remove(place)
+            pairs.append((i, place))
+    return Grams(pairs, len(left), len(right))
+
+
+def matches(
+    ours: Sequence[str],
+    theirs: Sequence[str],
+    sizes: Sequence[int],
+    *,
+    glosses: Sequence[Sequence[str]] = (),
+) -> Figure:
+    """A translation above its reference, and a line between each two n-grams that match.
+
+    One panel for each n in `sizes`. A bar under, or over, the words is an n-gram: thick if it has a
+    partner, and thin and dashed if it has none. `glosses` is the English of the words of both.
+    """
+    lines = [[*ours], [*theirs]]
+    under = [[*line] for line in glosses] or [[""] * len(line) for line in lines]
+    if [*map(len, under)] != [*map(len, lines)]:
+        raise ValueError("pass a gloss for each word of both sentences")
+    name = text_width("translation", SMALL) + 16
+    step = max(
+        max(text_width(word, TEXT) + 18, _wide(gloss) + 12)
+        for line, below in zip(lines, under, strict=True)
+        for word, gloss in zip(line, below, strict=True)
+    )
+    step = min(step, (MAX_WIDTH - 2 * MARGIN - name) / max(map(len, lines)))
+    across = 2 * MARGIN + name + step * max(map(len, lines))
+    extra = 18 if glosses else 0
+    heights = [44 + 2 * extra + 2 * (18 + 8 * n) + 52 for n in sizes]
+    told = []
+    with style():
+        axes, top = page(max(across, 330), sum(heights) + MARGIN), float(MARGIN)
+        for n, height in zip(sizes, heights, strict=True):
+            found = grams_of(ours, theirs, n)
+            count = f"{len(found.pairs)} of {found.ours}"
+            heading = f"{n}-grams: {count} matched"
+            axes.text(MARGIN, top + 10, heading, size=TITLE, weight="bold", va="center")
+            base = (top + 44 + extra, top + height - 26 - extra)
+            for y, line, below, side, who in zip(
+                base, lines, under, (-1, 1), ("translation", "reference"), strict=True
+            ):
+                axes.text(MARGIN, y, who, size=SMALL, color=SOFT, va="center_baseline")
+                for i, (word, gloss) in enumerate(zip(line, below, strict=True)):
+                    x = MARGIN + name + step * (i + 0.5)
+                    axes.text(x, y, word, size=TEXT, ha="center", va="center_baseline")
+                    look: Any = {"size": SMALL, "color": SOFT, "ha": "center"}
+                    axes.text(x, y + 17 * side, gloss, **look, va="center_baseline")
+            ends: tuple[dict[int, tuple[Number, Number]], ...] = ({}, {})
+            for side, total in enumerate((found.ours, found.theirs)):
+                hit = {pair[side] for pair in found.pairs}
+                for i in range(total):
+                    away = 14 + 8 * (i % n)
+                    y = base[side] + (away if side == 0 else -away)
+                    x0 = MARGIN + name + step * i + 5
+                    x1 = x0 + step * n - 10
+                    look = {"color": CURVES[0], "lw": 4, "solid_capstyle": "butt"}
+                    if i not in hit:
+                        look = {"color": SOFT, "lw": 1.3, "ls": (0, (3, 2))}
+                    axes.plot([x0, x1], [y, y], **look, zorder=3)
+                    ends[side][i] = ((x0 + x1) / 2, y)
+            for i, j in found.pairs:
+                (x0, y0), (x1, y1) = ends[0][i], ends[1][j]
+                axes.plot([x0, x1], [y0, y1], color=CURVES[0], lw=1.4, zorder=2)
+            top += height
+            told.append(f"{n}-grams: {count} matched")
+        both = " against ".join(" ".join(line) for line in lines)
+        return finish(axes, f"N-grams that match, {both}: {'; '.join(told)}.")
