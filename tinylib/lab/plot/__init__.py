@@ -2,9 +2,9 @@
 
 `heat` and `heats` draw matrices, `alignment`, `maps` and `rasters` larger ones, `hands` draws
 angles, `lines` curves, `over_words` bars over a text and `distributions` bars of probabilities;
-`arrows` draws vectors in the plane, `worked_attention` how one word's output is made of them. All
-return a `Figure`: one PNG for the notebook and one sentence for a reader who cannot see it. Lengths
-are CSS pixels, fonts are points.
+`arrows` draws vectors in the plane, `worked_attention` how one word's output is made of them, and
+`worked_pooling` what one query makes of keys and values. All return a `Figure`: one PNG for the
+notebook and one sentence for a reader who cannot see it. Lengths are CSS pixels, fonts are points.
 """
 
 from tinylib.lab.plot.attention import alignment, maps
@@ -41,7 +41,7 @@ from tinylib.lab.plot.style import (
     style,
     text_width,
 )
-from tinylib.lab.plot.vectors import Plane, arrows, worked_attention
+from tinylib.lab.plot.vectors import Plane, arrows, worked_attention, worked_pooling
 
 __all__ = [
     "COLOURS",
@@ -86,4 +86,5 @@ __all__ = [
     "style",
     "text_width",
     "worked_attention",
+    "worked_pooling",
 ]
