@@ -310,7 +310,10 @@ def worked_pooling(
     z = parts.sum(0)
 
     name = max(widest([*names, "query"], TEXT), text_width(asked, SMALL) if asked else 0) + 18
-    key_whole, value_whole = _whole([*q.tolist(), *k.flatten().tolist()]), _whole(v.flatten())
+    key_whole, value_whole = (
+        _whole([*q.tolist(), *k.flatten().tolist()]),
+        _whole(v.flatten().tolist()),
+    )
     key_wide = (CELL if key_whole else WIDE) * len(q)
     value_wide = (CELL if value_whole else WIDE) * v.shape[1]
     line, gap = TALL + 12, 38
@@ -345,7 +348,7 @@ def worked_pooling(
             axes.text(left - 12, y + TALL / 2, own, size=TEXT, **look)
             _row(axes, (left, y), k[s].tolist(), "key", key_whole)
             _step(axes, (left + key_wide, y + TALL / 2), (at_score, 0), SOFT)
-            _single(axes, (at_score, y), _figure(float(e[s]), 0 if _whole(e) else 2))
+            _single(axes, (at_score, y), _figure(float(e[s]), 0 if _whole(e.tolist()) else 2))
             _step(axes, (at_score + 56, y + TALL / 2), (at_weight, 0), SOFT)
             weight = float(weights[s])
             draw_cell(axes, (at_weight, y, 56, TALL), weight, 1, f"{weight:.2f}", "weight")
