@@ -1338,6 +1338,12 @@ def test_what_the_questions_of_attention_scoring_say_is_true() -> None:
     assert 5e-8 < torch.tensor([112.0, 96.0]).softmax(0)[1] < 2e-7
     assert torch.tensor([1.0, 2, 3, 400]).softmax(0).tolist() == [0, 0, 0, 1]
     assert torch.tensor(89.0).exp().isinf() and torch.tensor([189.0, 0]).softmax(0).isfinite().all()
+    triangle = torch.tensor([[0.3, 0.2], [0.2, 2.0], [2.0, 0.1], [-1.4, -1.3]])
+    turns = torch.linspace(0, 2 * torch.pi, 1000)
+    along = torch.stack([turns.cos(), turns.sin()], -1) @ triangle.T
+    assert set(along.argmax(-1).tolist()) == {1, 2, 3}, "the inner key never wins"
+    assert torch.cdist(triangle[:1], triangle).argmin() == 0, "by distance it does"
+    assert along[along[:, 1].add(along[:, 2]) < -2].argmax(-1).unique().tolist() == [3]
     points = torch.linspace(0, 5, 50)
     flat = kernel_weights(points, points, bandwidth=100.0)
     assert (flat - 1 / 50).abs().max() < 0.002 / 50

@@ -47,7 +47,7 @@ from tinylib.lab.plot.diagram import KINDS, Arrow, Box, diagram
 from tinylib.lab.plot.matrices import heat, heats, rasters
 from tinylib.lab.plot.sentences import grams_of, matches, tree
 from tinylib.lab.plot.style import Figure, luminance, shade
-from tinylib.lab.plot.vectors import arrows, plane, unrolled, worked_attention
+from tinylib.lab.plot.vectors import arrows, plane, unrolled, worked_attention, worked_pooling
 
 # In one process, so that each picture that all tests look at is drawn once.
 pytestmark = pytest.mark.xdist_group("plot")
@@ -200,6 +200,16 @@ def searched() -> Figure:
 
 def matched() -> Figure:
     return matches("A B B C D".split(), "A B C D E F".split(), sizes=(1, 2))
+POOLED: dict[str, Any] = {
+    "query": [0.0, 4, 1],
+    "keys": [[2.0, 0, 0], [0, 2, 0]],
+    "values": [[1.0, -1], [0.5, 3]],
+    "scores": [0.0, 4.0],
+}
+
+
+def pooling() -> Figure:
+    return worked_pooling(["the", "black"], **POOLED, score="$q \\cdot k$", asked="for noir")
 
 
 DRAW = {
@@ -210,6 +220,7 @@ DRAW = {
     "tree": searched,
     "matches": matched,
     "worked_attention": worked,
+    "worked_pooling": pooling,
     "alignment": aligned,
     "maps": grid,
     "dots": dotted,
@@ -859,6 +870,20 @@ def test_each_matched_n_gram_is_joined_to_its_partner():
     assert len(lines) == 7
     with pytest.raises(ValueError, match="a gloss for each word"):
         matches(ours, theirs, (1,), glosses=[["a"], ["b"]])
+def test_worked_pooling_says_every_number_of_its_way():
+    said = [text.get_text() for text in texts(pooling())]
+    weights = torch.tensor(POOLED["scores"]).softmax(-1)
+    parts = weights[:, None] * torch.tensor(POOLED["values"])
+    numbers = [*weights.tolist(), *parts.flatten().tolist(), *parts.sum(0).tolist()]
+    for number in numbers:
+        assert f"{number:z.2f}".replace("-", "−") in said, number
+    assert {"for noir", "the", "black", "4", "0.50", "−1.00", "3.00"} <= {*said}
+    assert pooling().alt.endswith("added up, is (0.51, 2.93).")
+    with pytest.raises(ValueError, match="do not fit 2 names"):
+        worked_pooling(["a", "b"], **POOLED | {"scores": [1.0]}, score="e")
+    wide = {"query": [0.5] * 12, "keys": [[0.5] * 12] * 2}
+    with pytest.raises(ValueError, match="fewer numbers"):
+        worked_pooling(["a", "b"], **POOLED | wide, score="e")
 
 
 def test_a_role_colours_what_does_not_sum_to_1():

@@ -3,8 +3,8 @@
 `heat` and `heats` draw matrices, `alignment`, `maps` and `rasters` larger ones, `hands` draws
 angles, `lines` curves, `over_words` bars over a text, `distributions` bars of probabilities and
 `softmax_bars` how they come of logits; `arrows` and `plane` draw vectors in the plane,
-`worked_attention` how one word's output is made of them, `worked_gru` a step of a GRU, and
-`unrolled` an encoder and a decoder word by word; `runs` draws what decoders are fed and say, `tree`
+`worked_attention` how one word's output is made of them, `worked_pooling` what one query makes of
+keys and values, `worked_gru` a step of a GRU, and `unrolled` an encoder and a decoder word by word; `runs` draws what decoders are fed and say, `tree`
 what may be said next, and `matches` the n-grams that two sentences have in common. All return a
 `Figure`: one PNG for the notebook and one sentence for a reader who cannot see it. Lengths are CSS
 pixels, fonts are points.
@@ -53,6 +53,7 @@ from tinylib.lab.plot.vectors import (
     plane,
     unrolled,
     worked_attention,
+    worked_pooling,
 )
 
 __all__ = [
@@ -107,4 +108,5 @@ __all__ = [
     "unrolled",
     "worked_attention",
     "worked_gru",
+    "worked_pooling",
 ]

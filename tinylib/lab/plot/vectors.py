@@ -1,6 +1,6 @@
 """Vectors: arrows and points in a plane, and little rows of numbers made of each other."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -250,19 +250,30 @@ def worked_attention(
         return finish(axes, told)
 
 
-def _row(axes: Axes, at: Pair, numbers: Sequence[Number], tone: str) -> None:
+def _whole(numbers: Iterable[Number]) -> bool:
+    return all(float(number).is_integer() for number in numbers)
+
+
+def _row(
+    axes: Axes, at: Pair, numbers: Sequence[Number], tone: str, whole: bool | None = None
+) -> None:
     """A vector: a frame of its colour, and its numbers."""
     x, y = at
     colour = COLOURS[tone] if tone else SOFT
-    whole = all(float(number).is_integer() for number in numbers)
+    whole = _whole(numbers) if whole is None else whole
     cell = CELL if whole else WIDE
     for j, number in enumerate(numbers):
         axes.add_patch(Rectangle((x + cell * j, y), cell, TALL, fc="white", ec=GRID, lw=0.8))
         middle = (x + cell * (j + 0.5), y + TALL / 2)
-        text = f"{number:.{0 if whole else 2}f}"
+        text = _figure(number, 0 if whole else 2)
         axes.text(*middle, text, size=SMALL, ha="center", va="center_baseline")
     size = (cell * len(numbers), TALL)
     axes.add_patch(Rectangle((x, y), *size, fc="none", ec=colour, lw=1.8 if tone else 1.2))
+
+
+def _figure(number: Number, digits: int = 2) -> str:
+    """With a true minus sign, and none before 0."""
+    return f"{number:z.{digits}f}".replace("-", "\N{MINUS SIGN}")
 
 
 def _single(axes: Axes, at: Pair, text: str) -> None:
@@ -276,6 +287,93 @@ def _step(axes: Axes, start: Pair, end: Pair, colour: str) -> None:
     head: Any = {"arrowstyle": "-|>,head_length=4,head_width=2.2", "mutation_scale": 1.1}
     ends = ((x + 4, y), (stop - 4, y))
     axes.add_patch(FancyArrowPatch(*ends, **head, shrinkA=0, shrinkB=0, lw=1.3, color=colour))
+
+
+def worked_pooling(
+    names: Sequence[str],
+    query: Values,
+    keys: Values,
+    values: Values,
+    scores: Values,
+    *,
+    score: str,
+    asked: str = "",
+) -> Figure:
+    """How one query pools values, in numbers: its score with each key, the weights, and the sum.
+
+    `query` has as many numbers as a row of `keys`. `scores` holds one number for each key, under
+    the heading `score`, such as "$q \\cdot k$", and `asked` says what the query is after. Numbers
+    that do not fit together are a ValueError.
+    """
+    q, k, v, e = (read_values(numbers, "an input") for numbers in (query, keys, values, scores))
+    S = len(names)
+    if k.shape != (S, *q.shape) or v.ndim != 2 or len(v) != S or e.shape != (S,):
+        raise ValueError(
+            f"the shapes {[tuple(x.shape) for x in (q, k, v, e)]} do not fit {S} names: pass one "
+            f"query, and for every name a key as wide as it, a value and a score"
+        )
+    weights = e.softmax(-1)
+    parts = weights[:, None] * v
+    z = parts.sum(0)
+
+    name = max(widest([*names, "query"], TEXT), text_width(asked, SMALL) if asked else 0) + 18
+    key_whole, value_whole = (
+        _whole([*q.tolist(), *k.flatten().tolist()]),
+        _whole(v.flatten().tolist()),
+    )
+    key_wide = (CELL if key_whole else WIDE) * len(q)
+    value_wide = (CELL if value_whole else WIDE) * v.shape[1]
+    line, gap = TALL + 12, 38
+    left = MARGIN + name
+    at_score = left + max(key_wide, text_width("keys", SMALL)) + gap
+    at_weight = at_score + 56 + gap
+    at_value = at_weight + 56 + gap
+    at_part = at_value + max(value_wide, text_width("values", SMALL)) + gap
+    across = at_part + max(WIDE * v.shape[1], text_width("weight × value", SMALL)) + MARGIN
+    if across > MAX_WIDTH:
+        raise ValueError(f"the vectors take {across:.0f} px, too many: pass fewer numbers")
+    top = MARGIN + 8
+    base = top + TALL + 44  # of the first key
+    with style():
+        axes = page(across, base + line * (S + 1) + 10 + MARGIN)
+        middle = (left - 12, top + TALL / 2 - (8 if asked else 0))
+        look: Any = {"ha": "right", "va": "center_baseline"}
+        axes.text(*middle, "query", size=TEXT, color=COLOURS["query"], weight="bold", **look)
+        if asked:
+            axes.text(left - 12, top + TALL / 2 + 10, asked, size=SMALL, color=SOFT, **look)
+        _row(axes, (left, top), q.tolist(), "query", key_whole)
+        for heading, tone, x in (
+            ("keys", "key", left),
+            (score, "", at_score),
+            ("softmax", "weight", at_weight),
+            ("values", "value", at_value),
+            ("weight × value", "value", at_part),
+        ):
+            axes.text(x, base - 9, heading, size=SMALL, color=COLOURS[tone] if tone else INK)
+        for s, own in enumerate(names):
+            y = base + line * s
+            axes.text(left - 12, y + TALL / 2, own, size=TEXT, **look)
+            _row(axes, (left, y), k[s].tolist(), "key", key_whole)
+            _step(axes, (left + key_wide, y + TALL / 2), (at_score, 0), SOFT)
+            _single(axes, (at_score, y), _figure(float(e[s]), 0 if _whole(e.tolist()) else 2))
+            _step(axes, (at_score + 56, y + TALL / 2), (at_weight, 0), SOFT)
+            weight = float(weights[s])
+            draw_cell(axes, (at_weight, y, 56, TALL), weight, 1, f"{weight:.2f}", "weight")
+            _row(axes, (at_value, y), v[s].tolist(), "value", value_whole)
+            signs: Any = {"size": TEXT, "color": SOFT, "ha": "center", "va": "center_baseline"}
+            axes.text(at_value - gap / 2, y + TALL / 2, "×", **signs)
+            axes.text(at_part - gap / 2, y + TALL / 2, "=", **signs)
+            _row(axes, (at_part, y), parts[s].tolist(), "value", False)
+        y = base + line * S + 6
+        axes.plot([at_part, at_part + WIDE * len(z)], [y - 8, y - 8], color=INK, lw=1.2)
+        axes.text(at_part - 12, y + TALL / 2, "sum: the output", size=TEXT, **look)
+        _row(axes, (at_part, y), z.tolist(), "", False)
+        rows = zip(names, e.tolist(), weights.tolist(), strict=True)
+        each = "; ".join(f"{own}: score {_figure(x)}, weight {w:.2f}" for own, x, w in rows)
+        shown = ", ".join(_figure(number, 0 if key_whole else 2) for number in q.tolist())
+        total = ", ".join(_figure(number) for number in z.tolist())
+        words = f"Attention in numbers. The query ({shown}) meets every key. {each}. "
+        return finish(axes, f"{words}Each value times its weight, added up, is ({total}).")
 
 
 def _told(
