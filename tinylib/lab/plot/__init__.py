@@ -2,7 +2,8 @@
 
 `heat` and `heats` draw matrices, `alignment`, `maps` and `rasters` larger ones, `hands` draws
 angles, `lines` curves, `over_words` bars over a text and `distributions` bars of probabilities;
-`arrows` draws vectors in the plane, `worked_attention` how one word's output is made of them. All
+`arrows` draws vectors in the plane, `worked_attention` how one word's output is made of them;
+`glossed` writes translations with their English, `side_by_side` draws how they are made. All
 return a `Figure`: one PNG for the notebook and one sentence for a reader who cannot see it. Lengths
 are CSS pixels, fonts are points.
 """
@@ -41,6 +42,7 @@ from tinylib.lab.plot.style import (
     style,
     text_width,
 )
+from tinylib.lab.plot.translation import glossed, side_by_side
 from tinylib.lab.plot.vectors import Plane, arrows, worked_attention
 
 __all__ = [
@@ -72,6 +74,7 @@ __all__ = [
     "arrows",
     "distributions",
     "finish",
+    "glossed",
     "hands",
     "heat",
     "heats",
@@ -83,6 +86,7 @@ __all__ = [
     "rasters",
     "rounded",
     "shade",
+    "side_by_side",
     "style",
     "text_width",
     "worked_attention",
