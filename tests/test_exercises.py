@@ -1345,6 +1345,11 @@ def test_what_the_questions_of_seq2seq_attention_say_is_true() -> None:
     best = [pair.source[s] for s in weights.argmax(-1)]
     looked = dict(zip(pair.target, best, strict=True))
     assert looked["école"] == "school" and looked["blanche"] == "white"
+    mice = bilingual().length[790]
+    [weights] = attention_maps(*load_translator("bilingual-attention"), [mice])
+    best = [mice.source[s] for s in weights.argmax(-1)]
+    assert mice.target[7:10] == ("bon", "bateau", "gris")
+    assert best[7:10] == ["good", "boat", "grey"]
 
 
 def test_what_the_questions_of_chapter_04_say_is_true() -> None:

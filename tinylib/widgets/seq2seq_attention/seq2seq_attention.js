@@ -312,7 +312,7 @@ function wordsNext(widget) {
         .map((s) => `${short(shares[s])} × ${english[s]}`);
       write(
         looked,
-        ` was written from ${terms.slice(0, 4).join(" + ")}${terms.length > 4 ? " + …" : ""}. ` +
+        ` was written from ${terms.slice(0, 4).join(" + ")}${terms.length > 4 ? " + … " : ". "}` +
           (right
             ? "That is where it comes from."
             : known
@@ -335,7 +335,7 @@ function wordsNext(widget) {
 
 french.style = `
 .french { margin: 0; font-size: var(--size-text); font-weight: 550; line-height: 1.3; }
-.french span { display: inline-block; vertical-align: top; }
+.french span { display: inline-block; vertical-align: top; margin-right: 2px; }
 .french span::after { content: attr(data-gloss); display: block; font-size: var(--size-small);
   font-weight: normal; color: var(--soft); }
 .french b { font-weight: inherit; }
@@ -343,6 +343,11 @@ french.style = `
 .french ~ .note:empty { display: none; }
 `;
 attentionMap.style = `${wordMap.style}
+.sides { --right: 1.62fr; }
+@container widget (min-width: 860px) { /* so that the longest sentence of the training fits */
+  .word-map td { font-size: var(--size-small); }
+  .word-map td span { width: 28px; }
+}
 `;
 wordsNext.style = `${candidateList.style}
 .chosen { max-width: 420px; gap: 8px; }
