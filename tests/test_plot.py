@@ -175,14 +175,14 @@ SPOKEN = "un bateau grise".split()
 
 
 def two_translators() -> Figure:
-    panels = [("one vector", STATES.cumsum(0)), ("attention", STATES, (ASKING @ STATES.T).softmax(-1))]
+    weights = (ASKING @ STATES.T).softmax(-1)
+    panels = [("one vector", STATES.cumsum(0)), ("attention", STATES, weights)]
     return side_by_side(["a", "grey", "boat"], WRITTEN, ASKING, panels)
 
 
 def two_sentences() -> Figure:
-    return glossed(
-        [("English", "a grey boat".split()), ("French", SPOKEN, ["a", "boat", "grey"], "un bateau gris".split())]
-    )
+    french = ("French", SPOKEN, ["a", "boat", "grey"], "un bateau gris".split())
+    return glossed([("English", "a grey boat".split()), french])
 
 
 DRAW = {
@@ -730,7 +730,7 @@ def test_two_translators_get_the_contexts_that_their_weights_make():
     for number in [*weights.flatten().tolist(), *(weights @ STATES).flatten().tolist()]:
         assert f"{number:.2f}" in said
     assert "The context of every step is the last of them, (2, 2)." in figure.alt
-    assert "At step 1 their weights are 0.11, 0.11, 0.79, and the context is (1.57, 0.21)." in figure.alt
+    assert "weights are 0.11, 0.11, 0.79, and the context is (1.57, 0.21)." in figure.alt
     with pytest.raises(ValueError, match=r"pass \(3, 2\)"):
         side_by_side(["a", "grey", "boat"], WRITTEN, ASKING, [("one", STATES[:2])])
     with pytest.raises(ValueError, match=r"weights have shape \(3, 2\): pass \(2, 3\)"):
@@ -746,7 +746,7 @@ def test_a_glossed_sentence_marks_what_is_wrong():
     assert figure.alt == (
         "English: a grey boat. French: un bateau grise (a boat grey); wrong: grise."
     )
-    bold = [text.get_text() for text in texts(figure) if text.get_weight() == "bold"]
+    bold = [text.get_text() for text in texts(figure) if text.get_fontweight() == "bold"]
     assert bold == ["English", "French", "grise"]
     with pytest.raises(ValueError, match="a gloss for each of 3 words"):
         glossed([("French", SPOKEN, ["a"])])

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from tinylib.attention_scoring import scaled_dot_score
 from tinylib.bleu import corpus_bleu
 from tinylib.encoder_decoder import Decoder, Encoder, EncoderDecoder
 from tinylib.lab import weights
@@ -697,7 +698,7 @@ def test_the_record_of_the_zoo_is_that_of_the_zoo() -> None:
         shares = shares_correct(one["runs"])
         assert shares["long"] == [run["length"]["exact_match"] for run in one["runs"]]
         assert [len(share) for share in shares.values()] == [2, 2, 2]
-    words = dict.fromkeys(CONTENT, [1, 4]) | {"noun": [6, 8], "article": [0, 99]}
+    words = {kind: [1, 4] for kind in CONTENT} | {"noun": [6, 8], "article": [0, 99]}
     run = {"test": {"exact_match": 0.5}, "length": {"exact_match": 0.25}}
     assert shares_correct([run | {"alignment": {"test": words}}])["content words"] == [9 / 20]
 

@@ -41,8 +41,8 @@ class CosineScore(nn.Module):
 def distance_score(q: Tensor, k: Tensor) -> Tensor:
     r"""$e_{ts} = -\lVert q_t - k_s \rVert^2 / 2\sqrt{k}$: the Gaussian kernel, of two vectors.
 
-    It is the scaled dot product less half the squared length of the key, divided by $\sqrt{k}$; that
-    of the query is the same for all keys.
+    It is the scaled dot product less half the squared length of the key, over $\sqrt{k}$; that of
+    the query is the same for all keys.
     """
     apart = q[..., :, None, :] - k[..., None, :, :]
     return -apart.square().sum(-1) / (2 * q.shape[-1] ** 0.5)

@@ -212,8 +212,8 @@ def _panel(
         name = f"$c_{t + 2}$"
         axes.text(x - CELL - 5, context_y, name, size=SMALL, ha="right", va="center")
         _arrow(axes, (x, context_y + TALL / 2), (x, gru_y - 15), SOFT)
-        at = Bbox.from_bounds(x - 24, gru_y - 15, 48, 30)
-        axes.add_patch(KINDS["weight"].patch(at))
+        box = Bbox.from_bounds(x - 24, gru_y - 15, 48, 30)
+        axes.add_patch(KINDS["weight"].patch(box))
         axes.text(x, gru_y, "GRU", size=SMALL, ha="center", va="center")
         d = x - 84
         tone = SOFT if weights is None else COLOURS["query"]
@@ -222,8 +222,8 @@ def _panel(
         _arrow(axes, (d + CELL, gru_y), (x - 24, gru_y), SOFT)
         if weights is not None:
             curve: Any = {"connectionstyle": "arc3,rad=-0.25"}
-            start, end = (d, gru_y - TALL / 2), (x - CELL - 22, context_y + 3)
-            _arrow(axes, start, end, COLOURS["query"], 1.6, **curve)
+            asks, asked = (d, gru_y - TALL / 2), (x - CELL - 22, context_y + 3)
+            _arrow(axes, asks, asked, COLOURS["query"], 1.6, **curve)
             look = {"size": SMALL, "color": COLOURS["query"], "ha": "center", "va": "center"}
             axes.text(d + 32, gru_y - 34, "query", **look)
         if t:

@@ -335,7 +335,7 @@ function wordsNext(widget) {
 
 french.style = `
 .french { margin: 0; font-size: var(--size-text); font-weight: 550; line-height: 1.3; }
-.french span { display: inline-block; vertical-align: top; margin-right: 2px; }
+.french span { display: inline-block; vertical-align: top; margin-right: 2px; text-align: center; }
 .french span::after { content: attr(data-gloss); display: block; font-size: var(--size-small);
   font-weight: normal; color: var(--soft); }
 .french b { font-weight: inherit; }
