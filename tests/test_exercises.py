@@ -52,6 +52,7 @@ from tinylib.kv_cache import ReservedCache, reserve_caches
 from tinylib.lab.data.batches import pad as padded
 from tinylib.lab.data.corpora import bilingual
 from tinylib.lab.data.lookup import Lookups, role_scores
+from tinylib.lab.data.text import BOS
 from tinylib.lab.models.language import load_language_model, uniform
 from tinylib.lab.models.translation import attention_maps, load_translator
 from tinylib.lab.weights import results
@@ -1249,6 +1250,26 @@ def claims_of_self_attention() -> dict[str, list[Any]]:
     }
 
 
+def claims_of_seq2seq_attention() -> dict[str, list[Any]]:
+    h = torch.tensor([[0.0, 0.0], [0.0, 2.0], [2.0, 0.0]])
+    unsure = (h @ torch.ones(2)).softmax(-1)
+    model, source, target = translator = load_translator("bilingual-attention")
+    pair = bilingual().test[173]
+    t, s = pair.target.index("cherchent"), pair.source.index("for")
+    [weights] = attention_maps(*translator, [pair])
+    state = model.start(torch.tensor([source.ids(pair.source)]), torch.tensor([len(pair.source)]))
+    fed = [BOS, *target.ids(pair.target)]
+    for token in fed[:t]:
+        _, state = model.step(state, torch.tensor([token]))
+    state.mask[0, s] = False
+    logits, _ = model.step(state, torch.tensor([fed[t]]))
+    without = logits.softmax(-1)[0, fed[t + 1]].detach()
+    return {
+        "q-unsure": [h[:, 0].mean(), (unsure @ h)[0], *unsure[:2]],
+        "q-hidden": [weights[t, s], weights[t, s - 1], 1 - weights[t, s], without],
+    }
+
+
 def claims_of_transformer() -> dict[str, list[Any]]:
     V, eps = 10_000, 0.1
     p = torch.full((V,), eps / V, dtype=torch.float64)
@@ -1281,6 +1302,7 @@ CLAIMS = {
     "seq2seq": claims_of_seq2seq,
     "decoding": claims_of_decoding,
     "attention_scoring": claims_of_attention_scoring,
+    "seq2seq_attention": claims_of_seq2seq_attention,
     "positional_encoding": claims_of_positional_encoding,
     "self_attention": claims_of_self_attention,
     "transformer": claims_of_transformer,
@@ -1363,6 +1385,11 @@ def test_what_the_questions_of_seq2seq_attention_say_is_true() -> None:
     best = [pair.source[s] for s in weights.argmax(-1)]
     looked = dict(zip(pair.target, best, strict=True))
     assert looked["école"] == "school" and looked["blanche"] == "white"
+    mice = bilingual().length[790]
+    [weights] = attention_maps(*load_translator("bilingual-attention"), [mice])
+    best = [mice.source[s] for s in weights.argmax(-1)]
+    assert mice.target[7:10] == ("bon", "bateau", "gris")
+    assert best[7:10] == ["good", "boat", "grey"]
 
 
 def test_what_the_questions_of_chapter_04_say_is_true() -> None:

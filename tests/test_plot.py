@@ -47,6 +47,7 @@ from tinylib.lab.plot.diagram import KINDS, Arrow, Box, diagram
 from tinylib.lab.plot.matrices import heat, heats, rasters
 from tinylib.lab.plot.sentences import grams_of, matches, tree
 from tinylib.lab.plot.style import Figure, luminance, shade
+from tinylib.lab.plot.translation import glossed, side_by_side
 from tinylib.lab.plot.vectors import arrows, plane, unrolled, worked_attention, worked_pooling
 
 # In one process, so that each picture that all tests look at is drawn once.
@@ -210,6 +211,21 @@ POOLED: dict[str, Any] = {
 
 def pooling() -> Figure:
     return worked_pooling(["the", "black"], **POOLED, score="$q \\cdot k$", asked="for noir")
+STATES = torch.tensor([[0.0, 0.0], [0.0, 2.0], [2.0, 0.0]])
+ASKING = torch.eye(2)
+WRITTEN = [("un", "a"), ("bateau", "boat"), ("gris", "grey")]
+SPOKEN = "un bateau grise".split()
+
+
+def two_translators() -> Figure:
+    weights = (ASKING @ STATES.T).softmax(-1)
+    panels = [("one vector", STATES.cumsum(0)), ("attention", STATES, weights)]
+    return side_by_side(["a", "grey", "boat"], WRITTEN, ASKING, panels)
+
+
+def two_sentences() -> Figure:
+    french = ("French", SPOKEN, ["a", "boat", "grey"], "un bateau gris".split())
+    return glossed([("English", "a grey boat".split()), french])
 
 
 DRAW = {
@@ -219,6 +235,8 @@ DRAW = {
     "unrolled": spoken,
     "tree": searched,
     "matches": matched,
+    "glossed": two_sentences,
+    "side_by_side": two_translators,
     "worked_attention": worked,
     "worked_pooling": pooling,
     "alignment": aligned,
@@ -752,6 +770,37 @@ def test_an_arrow_is_as_long_as_its_vector_and_what_moved_has_its_numbers():
 def test_vectors_that_do_not_fit_the_plane_are_refused(given, moved, message):
     with pytest.raises(ValueError, match=message):
         arrows([("plane", given, moved)], x_name="x", y_name="y")
+
+
+def test_two_translators_get_the_contexts_that_their_weights_make():
+    figure = two_translators()
+    said = [text.get_text() for text in texts(figure)]
+    weights = (ASKING @ STATES.T).softmax(-1)
+    for number in [*weights.flatten().tolist(), *(weights @ STATES).flatten().tolist()]:
+        assert f"{number:.2f}" in said
+    assert "The context of every step is the last of them, (2, 2)." in figure.alt
+    assert "weights are 0.11, 0.11, 0.79, and the context is (1.57, 0.21)." in figure.alt
+    with pytest.raises(ValueError, match=r"pass \(3, 2\)"):
+        side_by_side(["a", "grey", "boat"], WRITTEN, ASKING, [("one", STATES[:2])])
+    with pytest.raises(ValueError, match=r"weights have shape \(3, 2\): pass \(2, 3\)"):
+        side_by_side(["a", "grey", "boat"], WRITTEN, ASKING, [("one", STATES, STATES.softmax(-1))])
+    with pytest.raises(ValueError, match="queries have shape"):
+        side_by_side(["a", "grey", "boat"], WRITTEN[:2], ASKING, [("one", STATES)])
+    with pytest.raises(ValueError, match="there is room for two panels"):
+        side_by_side(["a", "grey", "boat"], WRITTEN, ASKING, [("one", STATES)] * 3)
+
+
+def test_a_glossed_sentence_marks_what_is_wrong():
+    figure = two_sentences()
+    assert figure.alt == (
+        "English: a grey boat. French: un bateau grise (a boat grey); wrong: grise."
+    )
+    bold = [text.get_text() for text in texts(figure) if text.get_fontweight() == "bold"]
+    assert bold == ["English", "French", "grise"]
+    with pytest.raises(ValueError, match="a gloss for each of 3 words"):
+        glossed([("French", SPOKEN, ["a"])])
+    right = glossed([("French", SPOKEN, (), SPOKEN)])
+    assert right.alt == "French: un bateau grise."
 
 
 def test_planes_that_do_not_fit_are_refused():

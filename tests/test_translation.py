@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from tinylib.attention_scoring import scaled_dot_score
 from tinylib.bleu import corpus_bleu
 from tinylib.encoder_decoder import Decoder, Encoder, EncoderDecoder
 from tinylib.lab import weights
@@ -34,7 +35,13 @@ from tinylib.lab.models.translation import (
     translate,
     translate_unchecked,
 )
-from tinylib.lab.models.zoo import ZOO, scoring_flops
+from tinylib.lab.models.zoo import (
+    ZOO,
+    CosineScore,
+    distance_score,
+    scoring_flops,
+    shares_correct,
+)
 from tinylib.lab.recipes.bilingual import train_bilingual, with_unknown
 from tinylib.lab.recipes.common import tokens_per_second
 from tinylib.lab.recipes.fra_eng import fra_eng_model, on_fra_eng
@@ -462,6 +469,31 @@ def test_positions_alone_decide() -> None:
     torch.testing.assert_close(short, b[torch.tensor(rows)[:, :2]].softmax(-1))
 
 
+def test_distance_and_cosine_are_those_of_torch() -> None:
+    q, k = torch.randn(2, 3, 7), torch.randn(2, 5, 7)
+    apart = torch.cdist(q, k).square() / (2 * 7**0.5)
+    torch.testing.assert_close(distance_score(q, k), -apart, rtol=1e-4, atol=1e-4)
+    lengths = k.square().sum(-1)[:, None] / (2 * 7**0.5)  # those of the keys make the difference
+    scaled = scaled_dot_score(q, k) - lengths
+    torch.testing.assert_close(distance_score(q, k).softmax(-1), scaled.softmax(-1))
+    cosine = torch.cosine_similarity(q[:, :, None], k[:, None], dim=-1)
+    torch.testing.assert_close(CosineScore(7)(q, k), 7**0.5 * cosine)
+
+
+def test_one_matrix_is_one_less_and_compares_states_as_they_are() -> None:
+    two, one, none = (ZOO[name](11, 13, D=6) for name in ("scaled dot", "one matrix", "no matrix"))
+    sizes = [sum(p.numel() for p in model.parameters()) for model in (two, one, none)]
+    assert sizes[0] - sizes[1] == sizes[1] - sizes[2] == 6 * 6
+    states = torch.randn(1, 4, 6)
+    mask = torch.ones(1, 4, dtype=torch.bool)
+    for model in (one, none):
+        decoder: Any = model.decoder
+        state = decoder.init_state(Annotations(states, states[:, :1], mask))
+        q = decoder.w_q(states[:, :1])
+        weights = scaled_dot_score(q, states).softmax(-1)
+        torch.testing.assert_close(decoder.context(state), weights @ states)
+
+
 def test_uniform_attention_is_a_mean() -> None:
     model = ZOO["uniform"](len(WORDS), len(WORDS), D=6)
     (table,) = attention_maps(model, WORDS, WORDS, [Pair(("one",) * 3, ("two",) * 2)])
@@ -493,7 +525,14 @@ def test_flops_are_those_that_torch_counts(name: str) -> None:
         state = decoder.init_state(Annotations(states, final, torch.ones(1, S, dtype=torch.bool)))
         for _ in range(S):
             decoder.context(state)
-    entrywise = {"additive": 2 * S * D, "scaled dot": D}.get(name, 0)
+    entrywise = {
+        "additive": 2 * S * D,
+        "scaled dot": D,
+        "one matrix": D,
+        "no matrix": D,
+        "distance": 3 * S * D,
+        "cosine": 2 * S * D + 2 * D,
+    }.get(name, 0)
     assert counter.get_total_flops() == S * (scoring_flops(name, S, D) - entrywise)
 
 
@@ -656,11 +695,17 @@ def test_the_record_of_the_zoo_is_that_of_the_zoo() -> None:
         assert one["parameters"] == sum(p.numel() for p in model.parameters())
         assert one["flops"] == scoring_flops(name, figures["S"], figures["D"])
         assert [run["seed"] for run in one["runs"]] == [0, 1]
+        shares = shares_correct(one["runs"])
+        assert shares["long"] == [run["length"]["exact_match"] for run in one["runs"]]
+        assert [len(share) for share in shares.values()] == [2, 2, 2]
+    words = {kind: [1, 4] for kind in CONTENT} | {"noun": [6, 8], "article": [0, 99]}
+    run = {"test": {"exact_match": 0.5}, "length": {"exact_match": 0.25}}
+    assert shares_correct([run | {"alignment": {"test": words}}])["content words"] == [9 / 20]
 
 
 def test_only_the_zoo_has_a_price() -> None:
-    with pytest.raises(ValueError, match="'cosine' is not in the zoo"):
-        scoring_flops("cosine", S=7, D=6)
+    with pytest.raises(ValueError, match="'manhattan' is not in the zoo"):
+        scoring_flops("manhattan", S=7, D=6)
     with pytest.raises(ValueError, match="R is -1: make it 0 or more"):
         ZOO["position"](5, 7, D=6, R=-1)
 

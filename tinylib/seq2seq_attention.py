@@ -1,4 +1,4 @@
-"""Sequence to sequence with attention: at every word, look where it helps."""
+"""Sequence to sequence with attention: every word that is written has a context of its own."""
 
 from typing import NamedTuple
 
@@ -67,7 +67,7 @@ class BidirectionalEncoder(Encoder):
 
 
 class AttentionState(NamedTuple):
-    """The decoder's state: what it can look at, and its own memory."""
+    """The decoder's state: what it can attend to, and its own memory."""
 
     keys: Float[Tensor, "B S D"]
     values: Float[Tensor, "B S D"]

@@ -1,4 +1,4 @@
-"""The exercises of chapter 05: what a decoder with attention reads, and where it looks."""
+"""The exercises of chapter 05: what a decoder with attention reads, and what it attends to."""
 
 from collections.abc import Callable, Iterator
 
@@ -17,7 +17,7 @@ def _step_cases() -> Iterator[tuple[Tensor, ...]]:
 
 
 check_decoder_input = Exercise(
-    task="write `def answer(x, d, h, lengths, w_q, w_k):` that gives the GRU's input, B×2D.",
+    task="write `def answer(x, d, h, lengths, w_q, w_k):` that returns the GRU's input, B×2D.",
     inputs=("x", "d", "h", "lengths", "w_q", "w_k"),
     cases=_step_cases,
     solution="""
@@ -90,7 +90,7 @@ def _alignment_cases() -> Iterator[tuple[Tensor, list[tuple[int, ...]]]]:
 
 
 check_alignment_accuracy = Exercise(
-    task="write `def answer(weights, gold):` that gives the share of the words that are right.",
+    task="write `def answer(weights, gold):` that returns the share of correct words.",
     inputs=("weights", "gold"),
     cases=_alignment_cases,
     solution="""
@@ -99,11 +99,11 @@ check_alignment_accuracy = Exercise(
         right = [best[t] in places for t, places in enumerate(gold) if places]
         return sum(right) / len(right)
     """,
-    insight="Nobody told the model where to look: it is trained on pairs of sentences alone. So "
+    insight="The model was never told what to attend to: it is trained on sentences alone. So "
     "how well its weights agree with the gold alignment has to be measured.",
     slips="""
     best[t] in places → best[t] == places[0]
-        Only the first place counted. A word may come from several: looking at any of them is
+        Only the first place counted. A word may come from several: attending to any of them is
         right.
     best[t] in places → t in places
         You asked whether word t comes from place t, whatever the weights say. Which place has the
@@ -114,10 +114,10 @@ check_alignment_accuracy = Exercise(
     best[t] in places → weights[t, list(places)].max() > 0.5
         The largest weight need not be above one half: among many words 0.3 may be the largest.
     argmax(dim=-1) → argmin(dim=-1)
-        You looked for the smallest weight of each row. The largest one says where it looked.
+        You took the smallest weight of each row. The largest one says what the word attends to.
     argmax(dim=-1) → argmax(dim=0)
-        You looked down the columns: which target word looked most at this source word? The
-        question is where each *target* word looked: along its row.
+        You went down the columns: which target word attends most to this source word? The
+        question is what each *target* word attends to: along its row.
     enumerate(gold) if places] → enumerate(gold)]
     / len(right) → / len(gold)
         Words that come from nowhere counted as faults. With no right place there is no wrong one:
@@ -279,7 +279,7 @@ def _context_cases() -> Iterator[tuple[ContextMap, Tensor, Tensor]]:
 
 
 check_every_word = Exercise(
-    task="write `def answer(f, h, lengths):` that says True or False.",
+    task="write `def answer(f, h, lengths):` that returns True or False.",
     inputs=("f", "h", "lengths"),
     cases=_context_cases,
     solution="""
@@ -319,7 +319,7 @@ check_every_word = Exercise(
         You checked that nothing else is read. A context that leaves some words out passes your
         test.
     not torch.equal(felt, wanted) → not torch.equal(felt[b], wanted[b])
-        You looked at the states of the sentence itself. The context may depend on another sentence
+        You checked the states of the sentence itself. The context may depend on another sentence
         of the batch, too: compare all rows.
     enumerate(f(h, lengths)) → enumerate(f(h, lengths)[:1])
         You checked the first sentence of the batch only. If it is the longest, it has no padding,

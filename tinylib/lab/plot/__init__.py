@@ -2,12 +2,13 @@
 
 `heat` and `heats` draw matrices, `alignment`, `maps` and `rasters` larger ones, `hands` draws
 angles, `lines` curves, `over_words` bars over a text, `distributions` bars of probabilities and
-`softmax_bars` how they come of logits; `arrows` and `plane` draw vectors in the plane,
-`worked_attention` how one word's output is made of them, `worked_pooling` what one query makes of
-keys and values, `worked_gru` a step of a GRU, and `unrolled` an encoder and a decoder word by word; `runs` draws what decoders are fed and say, `tree`
-what may be said next, and `matches` the n-grams that two sentences have in common. All return a
-`Figure`: one PNG for the notebook and one sentence for a reader who cannot see it. Lengths are CSS
-pixels, fonts are points.
+`softmax_bars` how they come of logits. `arrows` and `plane` draw vectors in the plane,
+`worked_attention`, `worked_pooling` and `worked_gru` a step in numbers. Of translations, `unrolled`
+draws an encoder and a decoder word by word, `runs` what decoders are fed and say, `tree` what may
+be said next, `matches` the n-grams that two sentences have in common, `glossed` sentences with
+their English, and `side_by_side` how two translators make them. All return a `Figure`: one PNG for
+the notebook and one sentence for a reader who cannot see it. Lengths are CSS pixels, fonts are
+points.
 """
 
 from tinylib.lab.plot.attention import alignment, maps
@@ -46,6 +47,7 @@ from tinylib.lab.plot.style import (
     style,
     text_width,
 )
+from tinylib.lab.plot.translation import glossed, side_by_side
 from tinylib.lab.plot.vectors import (
     Plane,
     Spoken,
@@ -87,6 +89,7 @@ __all__ = [
     "arrows",
     "distributions",
     "finish",
+    "glossed",
     "hands",
     "heat",
     "heats",
@@ -101,6 +104,7 @@ __all__ = [
     "rounded",
     "runs",
     "shade",
+    "side_by_side",
     "softmax_bars",
     "style",
     "text_width",

@@ -2,7 +2,7 @@
 
 python -m tinylib.lab.train bilingual-gru          a GRU without attention, shipped; minutes
 python -m tinylib.lab.train bilingual-attention    the same with attention, shipped; minutes
-python -m tinylib.lab.train attention-zoo          five ways to look at the source; 20 minutes
+python -m tinylib.lab.train attention-zoo          nine score functions; 40 minutes
 python -m tinylib.lab.train bilingual-transformer  nothing but attention, shipped; minutes
 python -m tinylib.lab.train bilingual-no-norm      the same without a part, shipped; minutes
 python -m tinylib.lab.train norm-zoo               where to norm, and warm-up; minutes
@@ -239,7 +239,7 @@ def norm_zoo(checkpoint: Path) -> Outcome:
 
 @recipe("attention-zoo")
 def attention_zoo(checkpoint: Path) -> Outcome:
-    """Five ways to look at the source, twice each, half as long as what ships; 20 minutes."""
+    """Nine score functions, twice each, trained half as long as what ships; 40 minutes."""
     splits, D = bilingual(), 118
     S = round(sum(len(pair.source) for pair in splits.test) / len(splits.test))
     scores: dict[str, dict[str, Any]] = {}

@@ -1,4 +1,4 @@
-import { alignment, missing } from "../page/dictionary.js";
+import { alignment, misplaced, missing, surplus } from "../page/dictionary.js";
 import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/candidates.js";
 import { asks, chance, roveLines, weighed } from "../ui/explain.js";
 import { h, listed, live, results, short, write } from "../ui/parts.js";
@@ -100,10 +100,14 @@ const phrase = (english, from) => said(english.filter((_, s) => from[s]).join(" 
 
 // ---------------------------------------------------------------- parts
 
-/** The French, how many of its words attend to what they should, and what the grammar says. */
+/**
+ * The French with the English below each word, how many words attend to what they should, and what
+ * the grammar says.
+ */
 function french(widget) {
   const line = h("p", { class: "french", lang: "fr" });
-  const [ending, compared, left, verdict] = ["ending", "compared", "left", "verdict"].map((kind) =>
+  const kinds = ["ending", "marked", "compared", "left", "verdict"];
+  const [ending, marked, compared, left, verdict] = kinds.map((kind) =>
     h("p", { class: `note ${kind}` }),
   );
   return {
@@ -112,6 +116,7 @@ function french(widget) {
       h("span", { class: "label" }, "French"),
       line,
       ending,
+      marked,
       compared,
       left,
       verdict,
@@ -123,8 +128,11 @@ function french(widget) {
       const words = rows.filter(({ ended }) => !ended);
       const ended = words.length < rows.length;
       const text = words.map(({ word }) => word).join(" ");
-      write(line, ended ? text : `${text} …`);
+      const off = faults(widget, english, words);
+      spell(line, english, words, off);
+      if (!ended) line.append(" …");
       write(ending, ended ? "" : endless(english, words));
+      write(marked, off.includes(true) ? "Wavy lines mark words too many or out of place." : "");
       const truth = translation(widget, inputs.source);
       write(
         compared,
@@ -148,6 +156,29 @@ function french(widget) {
       write(verdict, judgement(english, words));
     },
   };
+}
+
+/** Which words are too many, or not where the grammar puts them, as far as its dictionary knows. */
+function faults(widget, english, words) {
+  const said = words.map(({ word }) => word);
+  const [many, moved] = [surplus, misplaced].map((rule) =>
+    rule(widget.spec.facts.dictionary, english, said),
+  );
+  return many.map((one, t) => one || moved[t]);
+}
+
+/** Each word, with the English that it comes from below it: by CSS, so that it is no part of it. */
+function spell(line, english, words, off) {
+  line.replaceChildren(
+    ...words.flatMap(({ word, from }, t) => [
+      ...(t ? [" "] : []),
+      h(
+        "span",
+        { "data-gloss": english.filter((_, s) => from[s]).join(" ") || "\u00a0" },
+        h("b", { class: off[t] ? "off" : "" }, word),
+      ),
+    ]),
+  );
 }
 
 /** Which English words no French word comes from, in words. */
@@ -281,7 +312,7 @@ function wordsNext(widget) {
         .map((s) => `${short(shares[s])} × ${english[s]}`);
       write(
         looked,
-        ` was written from ${terms.slice(0, 4).join(" + ")}${terms.length > 4 ? " + …" : ""}. ` +
+        ` was written from ${terms.slice(0, 4).join(" + ")}${terms.length > 4 ? " + … " : ". "}` +
           (right
             ? "That is where it comes from."
             : known
@@ -303,10 +334,20 @@ function wordsNext(widget) {
 }
 
 french.style = `
-.french { margin: 0; font-size: var(--size-text); font-weight: 550; }
+.french { margin: 0; font-size: var(--size-text); font-weight: 550; line-height: 1.3; }
+.french span { display: inline-block; vertical-align: top; margin-right: 2px; text-align: center; }
+.french span::after { content: attr(data-gloss); display: block; font-size: var(--size-small);
+  font-weight: normal; color: var(--soft); }
+.french b { font-weight: inherit; }
+.french .off { text-decoration: underline wavy var(--error); }
 .french ~ .note:empty { display: none; }
 `;
 attentionMap.style = `${wordMap.style}
+.sides { --right: 1.62fr; }
+@container widget (min-width: 860px) { /* so that the longest sentence of the training fits */
+  .word-map td { font-size: var(--size-small); }
+  .word-map td span { width: 28px; }
+}
 `;
 wordsNext.style = `${candidateList.style}
 .chosen { max-width: 420px; gap: 8px; }

@@ -1,0 +1,297 @@
+"""Translations drawn: word for word with their English, and how a decoder comes by them."""
+
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import Any, NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.patches import FancyArrowPatch, Rectangle
+from matplotlib.transforms import Bbox
+from torch import Tensor
+
+from tinylib.lab.plot.diagram import KINDS
+from tinylib.lab.plot.style import (
+    COLOURS,
+    GRID,
+    INK,
+    MARGIN,
+    PAPER,
+    PHONE,
+    SMALL,
+    SOFT,
+    TEXT,
+    TITLE,
+    Figure,
+    Number,
+    Values,
+    finish,
+    page,
+    read_values,
+    rounded,
+    style,
+    text_width,
+)
+
+Pair = tuple[Number, Number]
+
+
+class Line(NamedTuple):
+    """A sentence to be drawn: its words, the English below each, and how it should read."""
+
+    name: str
+    words: Sequence[str]
+    glosses: Sequence[str] = ()
+    reference: Sequence[str] = ()
+
+    @property
+    def wrong(self) -> list[int]:
+        """The places of words that are not in the reference, or not in its order."""
+        if not self.reference:
+            return []
+        blocks = SequenceMatcher(None, self.words, self.reference, False).get_matching_blocks()
+        kept = {at for block in blocks for at in range(block.a, block.a + block.size)}
+        return [i for i in range(len(self.words)) if i not in kept]
+
+
+def glossed(lines: Sequence[Line | tuple[Any, ...]]) -> Figure:
+    """Sentences under each other, with the English below every word.
+
+    What is wrong by the reference is struck out and has the colour of errors. Another number of
+    glosses than words is a ValueError.
+    """
+    drawn = [Line(*line) for line in lines]
+    for line in drawn:
+        if line.glosses and len(line.glosses) != len(line.words):
+            raise ValueError(f"{line.name!r}: pass a gloss for each of {len(line.words)} words")
+    right, y = PHONE - MARGIN, float(MARGIN)
+    heads: list[tuple[str, Number]] = []
+    places: list[tuple[Line, int, Number, Number]] = []
+    for line in drawn:
+        heads.append((line.name, y + 8))
+        step, x, y = (48 if line.glosses else 30), float(MARGIN), y + 34
+        for i, wide in enumerate(_widths(line)):
+            if x + wide > right and x > MARGIN:
+                x, y = float(MARGIN), y + step
+            places.append((line, i, x + wide / 2, y))
+            x += wide
+        y += step
+    with style():
+        axes = page(PHONE, y + MARGIN - 12)
+        for name, top in heads:
+            axes.text(MARGIN, top, name, size=SMALL, weight="bold", color=SOFT, va="center")
+        for line, i, x, top in places:
+            bad, word = i in line.wrong, line.words[i]
+            ink = COLOURS["error"] if bad else INK
+            look: Any = {"ha": "center", "va": "center_baseline"}
+            axes.text(x, top, word, size=TEXT, color=ink, weight="bold" if bad else None, **look)
+            if bad:
+                half = text_width(word, TEXT) * 0.6 + 2
+                axes.plot([x - half, x + half], [top + 1, top + 1], color=ink, lw=1.6)
+            if line.glosses:
+                axes.text(x, top + 17, line.glosses[i], size=SMALL, color=SOFT, **look)
+        return finish(axes, " ".join(map(_told, drawn)))
+
+
+def _widths(line: Line) -> list[Number]:
+    under = line.glosses or [""] * len(line.words)
+    return [
+        max(text_width(word, TEXT) * 1.12, text_width(gloss or "i", SMALL)) + 11
+        for word, gloss in zip(line.words, under, strict=True)
+    ]
+
+
+def _told(line: Line) -> str:
+    words = f"{line.name}: {' '.join(line.words)}"
+    if line.glosses:
+        words += f" ({' '.join(line.glosses)})"
+    if line.wrong:
+        words += f"; wrong: {', '.join(line.words[i] for i in line.wrong)}"
+    return f"{words}."
+
+
+# With and without attention ----------------------------------------------------------------------
+
+CELL, TALL, PANEL, GAP = 34, 26, 330, 24  # pixels: a number, a vector, a panel, between panels
+
+
+LABELS = ((0.45, 0.45, 0.7), (0.25, 0.7, 0.5))
+"""How far along its arrow each weight is written, so that none lies on another arrow."""
+
+
+class Translator(NamedTuple):
+    """One panel of `side_by_side`: the encoder's states (S, 2) and the weights (T, S) of the steps.
+
+    Without weights the context of every step is the last state.
+    """
+
+    title: str
+    states: Values
+    weights: Values | None = None
+
+
+def side_by_side(
+    source: Sequence[str],
+    target: Sequence[tuple[str, str]],
+    queries: Values,
+    panels: Sequence[Translator | tuple[Any, ...]],
+) -> Figure:
+    """Two translators at work: words, the encoder's states, a context for each step, and words.
+
+    `target` holds the French words with their English: the first has been written, and each of the
+    others is written in one step, T of them. `queries` (T, 2) are the decoder's states before the
+    steps. States, weights and queries that do not fit the words are a ValueError.
+    """
+    before = read_values(queries, "queries")
+    steps = len(target) - 1
+    if before.shape != (steps, 2):
+        raise ValueError(f"queries have shape {tuple(before.shape)}: pass ({steps}, 2)")
+    if steps > 2 or len(source) > 3 or len(panels) > 2:
+        raise ValueError("there is room for two panels of three words and two steps: pass fewer")
+    told = []
+    with style():
+        axes = page(2 * MARGIN + len(panels) * (PANEL + GAP) - GAP, 452)
+        for i, panel in enumerate(panels):
+            left = MARGIN + i * (PANEL + GAP)
+            if i:
+                middle = left - GAP / 2
+                axes.plot([middle, middle], [MARGIN, 436], color=GRID, lw=1)
+            told.append(_panel(axes, left, source, target, before, Translator(*panel)))
+        words = f"Two translators side by side: they read {' '.join(source)}, have written "
+        words += f"{target[0][0]} ({target[0][1]}), and write "
+        words += " and ".join(f"{word} ({gloss})" for word, gloss in target[1:])
+        return finish(axes, f"{words}. {' '.join(told)}")
+
+
+def _panel(
+    axes: Axes,
+    left: Number,
+    source: Sequence[str],
+    target: Sequence[tuple[str, str]],
+    before: Tensor,
+    panel: Translator,
+) -> str:
+    states = read_values(panel.states, panel.title)
+    S, T = len(source), len(target) - 1
+    if states.shape != (S, 2):
+        raise ValueError(f"the states have shape {tuple(states.shape)}: pass ({S}, 2)")
+    if panel.weights is None:
+        weights, contexts = None, states[-1:].expand(T, 2)
+    else:
+        weights = read_values(panel.weights, panel.title)
+        if weights.shape != (T, S):
+            raise ValueError(f"the weights have shape {tuple(weights.shape)}: pass ({T}, {S})")
+        contexts = weights @ states
+    top = MARGIN
+    axes.text(left, top + 8, panel.title, size=TITLE, weight="bold", va="center")
+    columns = [left + PANEL * (2 * s + 1) / (2 * S) for s in range(S)]
+    spots = [left + 118 + 172 * t for t in range(T)]  # of the steps
+    word_y, state_y, context_y, gru_y, out_y = (top + at for at in (42, 84, 224, 304, 384))
+    low, high = state_y + TALL / 2, context_y - TALL / 2
+    for s, (x, word) in enumerate(zip(columns, source, strict=True)):
+        _chip(axes, (x, word_y), word)
+        _arrow(axes, (x, word_y + 13), (x, state_y - TALL / 2), SOFT)
+        _vector(axes, (x, state_y), states[s], SOFT)
+        axes.text(x - CELL - 5, state_y, f"$h_{s + 1}$", size=SMALL, ha="right", va="center")
+        if s:
+            ends = (columns[s - 1] + CELL + 1, state_y), (x - CELL - 22, state_y)
+            head = "-|>" if weights is None else "<|-|>"
+            _arrow(axes, *ends, SOFT, head=head)
+    for t, x in enumerate(spots):
+        if weights is None:
+            _arrow(axes, (columns[-1], low), (x, high), COLOURS["weight"], 2.6)
+        else:
+            for s, start in enumerate(columns):
+                share = float(weights[t, s])
+                end, at = x + 12 * (s - (S - 1) / 2), LABELS[t][s]
+                _arrow(axes, (start, low), (end, high), COLOURS["weight"], 0.7 + 4.5 * share)
+                point = (start + at * (end - start), low + at * (high - low))
+                pill: Any = {"boxstyle": "round,pad=0.1", "fc": PAPER, "ec": "none"}
+                look: Any = {"size": SMALL, "color": COLOURS["weight"], "bbox": pill, "zorder": 3}
+                axes.text(*point, f"{share:.2f}", ha="center", va="center", **look)
+        _vector(axes, (x, context_y), contexts[t], COLOURS["weight"])
+        name = f"$c_{t + 2}$"
+        axes.text(x - CELL - 5, context_y, name, size=SMALL, ha="right", va="center")
+        _arrow(axes, (x, context_y + TALL / 2), (x, gru_y - 15), SOFT)
+        box = Bbox.from_bounds(x - 24, gru_y - 15, 48, 30)
+        axes.add_patch(KINDS["weight"].patch(box))
+        axes.text(x, gru_y, "GRU", size=SMALL, ha="center", va="center")
+        d = x - 84
+        tone = SOFT if weights is None else COLOURS["query"]
+        _vector(axes, (d, gru_y), before[t], tone)
+        axes.text(d, gru_y + 24, f"$d_{t + 1}$", size=SMALL, ha="center", va="center")
+        _arrow(axes, (d + CELL, gru_y), (x - 24, gru_y), SOFT)
+        if weights is not None:
+            curve: Any = {"connectionstyle": "arc3,rad=-0.25"}
+            asks, asked = (d, gru_y - TALL / 2), (x - CELL - 22, context_y + 3)
+            _arrow(axes, asks, asked, COLOURS["query"], 1.6, **curve)
+            look = {"size": SMALL, "color": COLOURS["query"], "ha": "center", "va": "center"}
+            axes.text(d + 32, gru_y - 34, "query", **look)
+        if t:
+            _arrow(axes, (spots[t - 1] + 24, gru_y), (d - CELL, gru_y), SOFT)
+        _arrow(axes, (x, gru_y + 15), (x, out_y - 13), SOFT)
+        _chip(axes, (x, out_y), *target[t + 1])
+        fed = (d, out_y) if t == 0 else (spots[t - 1], out_y)
+        if t == 0:
+            _chip(axes, fed, *target[0])
+        way = (fed[0] + text_width(target[t][0], TEXT) / 2 + 10, out_y - 6), (x - 18, gru_y + 15)
+        _arrow(axes, *way, SOFT, ls=(0, (3, 2)))
+    return _said(panel.title, source, states, weights, contexts)
+
+
+def _said(
+    title: str, source: Sequence[str], states: Tensor, weights: Tensor | None, contexts: Tensor
+) -> str:
+    def row(numbers: Tensor) -> str:
+        return f"({', '.join(f'{number:.4g}' for number in numbers.tolist())})"
+
+    def shares(numbers: Tensor) -> str:
+        return ", ".join(f"{number:.2f}" for number in numbers.tolist())
+
+    words = f"{title}: the states of {', '.join(source)} are {', '.join(map(row, states))}."
+    if weights is None:
+        return f"{words} The context of every step is the last of them, {row(contexts[0])}."
+    for t, (own, context) in enumerate(zip(weights, contexts, strict=True), 1):
+        mixed = f"({', '.join(f'{number:.2f}' for number in context.tolist())})"
+        words += f" At step {t} their weights are {shares(own)}, and the context is {mixed}."
+    return words
+
+
+def _chip(axes: Axes, at: Pair, word: str, gloss: str = "") -> None:
+    x, y = at
+    half = text_width(word, TEXT) / 2 + 9
+    box = Bbox.from_bounds(x - half, y - 13, 2 * half, 26)
+    axes.add_patch(rounded(box, 13, fc="white", ec=SOFT, lw=1.1, zorder=2))
+    axes.text(x, y, word, size=TEXT, ha="center", va="center_baseline", zorder=3)
+    if gloss:
+        axes.text(x, y + 25, gloss, size=SMALL, color=SOFT, ha="center", va="center_baseline")
+
+
+def _vector(axes: Axes, at: Pair, numbers: Tensor, colour: str) -> None:
+    x, y = at
+    for j, number in enumerate(numbers.tolist()):
+        left = x + CELL * (j - 1)
+        cell = Rectangle((left, y - TALL / 2), CELL, TALL, fc="white", ec=GRID, lw=0.8, zorder=2)
+        axes.add_patch(cell)
+        text = f"{number:.0f}" if float(number).is_integer() else f"{number:.2f}"
+        look: Any = {"size": SMALL, "ha": "center", "va": "center_baseline", "zorder": 3}
+        axes.text(left + CELL / 2, y, text, **look)
+    frame = Rectangle((x - CELL, y - TALL / 2), 2 * CELL, TALL, fc="none", ec=colour, lw=1.7)
+    frame.set_zorder(3)
+    axes.add_patch(frame)
+
+
+def _arrow(
+    axes: Axes,
+    start: Pair,
+    end: Pair,
+    colour: str,
+    thick: Number = 1.2,
+    *,
+    head: str = "-|>",
+    **how: Any,
+) -> None:
+    arrow = f"{head},head_length=4,head_width=2.2"
+    ends: Any = {"shrinkA": 1, "shrinkB": 1, "mutation_scale": 1.1, "zorder": 1}
+    axes.add_patch(
+        FancyArrowPatch(start, end, arrowstyle=arrow, lw=thick, color=colour, **ends, **how)
+    )
