@@ -191,6 +191,8 @@ STEPS = [
 def spoken() -> Figure:
     x = torch.arange(8.0).view(2, 4)
     return unrolled(["the", "cat"], x, x.tanh(), STEPS, again=True)
+
+
 PAIRS = {"nice woman": (0.5, 0.4), "nice guy": (0.5, 0.3), "dog has": (0.4, 0.9), "car": (0.1,)}
 
 
@@ -201,6 +203,8 @@ def searched() -> Figure:
 
 def matched() -> Figure:
     return matches("A B B C D".split(), "A B C D E F".split(), sizes=(1, 2))
+
+
 POOLED: dict[str, Any] = {
     "query": [0.0, 4, 1],
     "keys": [[2.0, 0, 0], [0, 2, 0]],
@@ -211,6 +215,8 @@ POOLED: dict[str, Any] = {
 
 def pooling() -> Figure:
     return worked_pooling(["the", "black"], **POOLED, score="$q \\cdot k$", asked="for noir")
+
+
 STATES = torch.tensor([[0.0, 0.0], [0.0, 2.0], [2.0, 0.0]])
 ASKING = torch.eye(2)
 WRITTEN = [("un", "a"), ("bateau", "boat"), ("gris", "grey")]
@@ -882,6 +888,8 @@ def test_every_word_that_is_written_is_fed_at_the_next_step():
         unrolled(["the"], x, x, STEPS)
     with pytest.raises(ValueError, match="fewer than 3"):
         unrolled(["the", "cat"], x[:, :2], x[:, :2], STEPS)
+
+
 def test_a_tree_has_a_probability_on_each_line_and_the_product_in_each_box():
     said = [text.get_text() for text in texts(searched())]
     for number in ("0.50", "0.40", "0.30", "0.90", "0.10", "0.20", "0.15", "0.36", "faint: pruned"):
@@ -919,6 +927,8 @@ def test_each_matched_n_gram_is_joined_to_its_partner():
     assert len(lines) == 7
     with pytest.raises(ValueError, match="a gloss for each word"):
         matches(ours, theirs, (1,), glosses=[["a"], ["b"]])
+
+
 def test_worked_pooling_says_every_number_of_its_way():
     said = [text.get_text() for text in texts(pooling())]
     weights = torch.tensor(POOLED["scores"]).softmax(-1)

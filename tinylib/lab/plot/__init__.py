@@ -14,8 +14,8 @@ points.
 from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
-from tinylib.lab.plot.steps import Run, runs, worked_gru
 from tinylib.lab.plot.sentences import matches, tree
+from tinylib.lab.plot.steps import Run, runs, worked_gru
 from tinylib.lab.plot.style import (
     COLOURS,
     CURVES,
@@ -82,8 +82,8 @@ __all__ = [
     "Number",
     "Panel",
     "Plane",
-    "Spoken",
     "Run",
+    "Spoken",
     "Values",
     "alignment",
     "arrows",
