@@ -37,7 +37,7 @@ from browsing import (
 )
 from playwright.sync_api import Browser, BrowserContext, Locator, Route
 
-from tinylib.lab.data.dictionary import gloss
+from tinylib.lab.data.gloss import gloss
 from tinylib.lab.weights import shipped
 from tinylib.widgets import schema
 from tinylib.widgets.encoder_decoder.encoder_decoder import held_out

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from playwright.sync_api import Locator
 
 from tinylib.decoding import beam, greedy
-from tinylib.lab.data.gloss import glosses
+from tinylib.lab.data.gloss import gloss
 from tinylib.lab.data.text import BOS, EOS
 from tinylib.widgets.decoding.decoding import (
     MOST_WIDTH,
@@ -188,8 +188,8 @@ def test_the_chosen_sentence_is_glossed_word_for_word(tree: Locator) -> None:
             tree.get_by_role("radio").nth(i).check()
             french = row[0].removeprefix("greedy: ").split()
             said = tree.locator(".gloss").inner_text()
-            assert said == f"Word for word: {' '.join(glosses(french))}".strip()
-    assert "?" not in glosses(translator().target.tokens[4:])
+            assert said == f"Word for word: {' '.join(gloss(french))}".strip()
+    assert "?" not in gloss(translator().target.tokens[4:])
 
 
 def test_greedy_search_stands_beside_it(tree: Locator) -> None:

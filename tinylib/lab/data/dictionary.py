@@ -18,14 +18,6 @@ from tinylib.lab.data import grammar as grammar
 Keys = dict[str, tuple[str, ...]]
 LONGEST = 3
 """Words of the longest English entry, *in front of*."""
-SMALL_WORDS = dict(
-    **dict.fromkeys(["le", "la", "les"], "the"),
-    **dict.fromkeys(["un", "une"], "a"),
-    **dict.fromkeys(["qui", "que"], "that"),
-    **{"des": "some", "de": "any", "à": "to", "ne": "(not)", "pas": "not", "jamais": "never"},
-    **{"très": "very", "avec": "with", "et": "and", "mais": "but", ".": "."},
-)
-"""The English of French words that are in none of the grammar's tables."""
 
 
 class Dictionary(NamedTuple):
@@ -90,69 +82,6 @@ def dictionary() -> Dictionary:
         adjectives=said,
         moving=(*said, *adverbs, "very", "object", "not", "never", "denial"),
     )
-
-
-@cache
-def glosses() -> dict[str, str]:
-    """English for every French word that the grammar may say, for readers who have no French.
-
-    Where English has two words for it, it is both: *souris* is mouse/mice. *Ne*, which only
-    announces *pas* or *jamais*, stands in brackets.
-    """
-    told: dict[str, list[str]] = {}
-
-    def tell(french: str, english: str) -> None:
-        words = told.setdefault(french, [])
-        if english not in words:
-            words.append(english)
-
-    for noun in grammar.ANIMATE + grammar.THINGS:
-        for one, other in zip(noun.french, noun.english, strict=True):
-            tell(one, other)
-    for adjective in grammar.BEFORE + grammar.COLOURS + grammar.WEIGHTS + grammar.MOODS:
-        for form in adjective.french:
-            tell(form, adjective.english)
-    for verb in grammar.INTRANSITIVE + grammar.TRANSITIVE + grammar.DITRANSITIVE:
-        base, third, particle = verb.english
-        for person, form in enumerate(verb.french):
-            tell(form, f"{third if person == 1 else base} {particle}".strip())
-    for form, english in zip(grammar.BE.french, "am is are are are".split(), strict=True):
-        tell(form, english)
-    pronouns = [(one, other) for one, other, *_ in grammar.PRONOUNS]
-    pairs = [*pronouns, *grammar.NUMBERS, *grammar.PLACES, *grammar.ADVERBS]
-    for english, form in pairs:
-        tell(form, english)
-    for form, english in SMALL_WORDS.items():
-        tell(form, english)
-    for long, short in grammar.CONTRACTIONS.items():
-        tell(short, f"to {told[long][0]}")
-    for long, short in grammar.ELISIONS.items():
-        tell(short, told[long][0])
-    return {form: either(english) for form, english in told.items()}
-
-
-def either(words: Sequence[str]) -> str:
-    """One or the other: mouse/mice; and *look for*, *looks for* as look(s) for."""
-    first, *others = (word.split(" ", 1) for word in words)
-    if others == [[f"{first[0]}s", *first[1:]]]:
-        return " ".join([f"{first[0]}(s)", *first[1:]])
-    return "/".join(words)
-
-
-def gloss(french: Sequence[str]) -> list[str]:
-    """Each French word in English, *le* before a verb as him; a word that is not known as ?."""
-    book, words = dictionary(), []
-    for word, after in pairwise([*french, ""]):
-        him = objects().get(word) if after in book.verbs else None
-        words.append(him or glosses().get(word, "?"))
-    return words
-
-
-@cache
-def objects() -> dict[str, str]:
-    """What *le*, *la*, *les* and *l'* are before a verb."""
-    him = {french: english for english, french in grammar.CLITICS}
-    return him | {"l'": "him/her"}
 
 
 def alignment(english: Sequence[str], french: Sequence[str]) -> list[tuple[int, ...]]:

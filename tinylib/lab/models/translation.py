@@ -26,7 +26,7 @@ from tinylib.decoding import beam, greedy
 from tinylib.encoder_decoder import EncoderDecoder
 from tinylib.lab import devices, weights
 from tinylib.lab.data.batches import Pair, pad
-from tinylib.lab.data.dictionary import gloss
+from tinylib.lab.data.gloss import gloss
 from tinylib.lab.data.text import BOS, EOS, UNK, Vocabulary, tokenise, unspaced
 from tinylib.lab.look import HookPoint, capture
 from tinylib.seq2seq import Seq2Seq

@@ -1,5 +1,6 @@
 import { beamEnds, beamTree, candidatesOf, endsOf, grow } from "../ui/beams.js";
 import { live, short } from "../ui/parts.js";
+import { gloss } from "../page/gloss.js";
 import { beam } from "../page/search.js";
 import { sentence } from "../ui/sentences.js";
 import { BOS, EOS, decoder, encode, reading } from "../page/translator.js";
@@ -38,18 +39,11 @@ function searched(widget, inputs, outputs) {
     verdict,
     said,
     source: inputs.source,
-    gloss: (text) => wordForWord(widget.spec.facts, text.split(" ").filter(Boolean)),
+    gloss: (text) => gloss(widget.spec.facts, text.split(" ").filter(Boolean)).join(" "),
     root: names[BOS],
     token: "word",
     text: "sentence",
   };
-}
-
-/** French word for word, as tinylib/lab/data/gloss.py does it; a test compares the two. */
-function wordForWord({ words, before_verb: beforeVerb, verbs }, french) {
-  const gloss = (word, i) =>
-    (verbs.includes(french[i + 1]) && beforeVerb[word]) || words[word] || "?";
-  return french.map(gloss).join(" ");
 }
 
 /** The beam's best sentence beside that of greedy search. */

@@ -1,4 +1,5 @@
-import { common, gloss, missing, strange, surplus } from "../page/dictionary.js";
+import { common, missing, strange, surplus } from "../page/dictionary.js";
+import { gloss } from "../page/gloss.js";
 import { h, listed, live, results, write } from "../ui/parts.js";
 import { greedy } from "../page/search.js";
 import { glossed, heldOut, readout, sentence, translation } from "../ui/sentences.js";
@@ -63,7 +64,7 @@ function judgement({ spec }, english, { french, truth, faults }) {
   return `✗ Wrong: ${parts.join(", and ")}.`;
 }
 
-const meanings = ({ spec: { facts } }, words) => gloss({ ...facts, ...facts.dictionary }, words);
+const meanings = ({ spec: { facts } }, words) => gloss(facts.glosses, words);
 
 /** Whether the French is correct, and if it is not, what would be. */
 function verdict(widget) {

@@ -8,7 +8,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tinylib.decoding import greedy
-from tinylib.lab.data.dictionary import dictionary, gloss, glosses, objects
+from tinylib.lab.data.dictionary import dictionary
+from tinylib.lab.data.gloss import gloss, gloss_book
 from tinylib.lab.data.text import BOS, EOS
 from tinylib.seq2seq import Encoding
 from tinylib.widgets import Limits, table
@@ -116,8 +117,7 @@ class EncoderDecoderWidget(TranslatorWidget):
     def facts(cls) -> dict[str, Any]:
         return {
             "dictionary": dictionary()._asdict(),
-            "glosses": glosses(),
-            "objects": objects(),
+            "glosses": gloss_book()._asdict(),
             "held_out": held_out(),
         }
 

@@ -157,11 +157,3 @@ export function common(words, others) {
   }
   return kept;
 }
-
-/** Each French word in English, "le" before a verb as him; a word that is not known as "?". */
-export function gloss({ verbs, glosses, objects }, target) {
-  return target.map(
-    (word, t) =>
-      (verbs.includes(target[t + 1]) && entered(objects, word)) || (entered(glosses, word) ?? "?"),
-  );
-}

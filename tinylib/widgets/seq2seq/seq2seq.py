@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tinylib.decoding import greedy
-from tinylib.lab.data.glosses import glosses
+from tinylib.lab.data.gloss import gloss_book
 from tinylib.lab.data.text import BOS, EOS
 from tinylib.widgets import Limits, table
 from tinylib.widgets.translator import MOST_STEPS, TranslatorWidget, trained, translator
@@ -71,7 +71,8 @@ class Seq2SeqWidget(TranslatorWidget):
     @classmethod
     def facts(cls) -> dict[str, Any]:
         """The English of each French word, by its id."""
-        return {"glosses": [glosses().get(word, "") for word in translator().target.tokens]}
+        words = gloss_book(forms=True).words
+        return {"glosses": [words.get(word, "") for word in translator().target.tokens]}
 
     @classmethod
     def limits(cls) -> Limits:

@@ -1,0 +1,10 @@
+// English under French, as tinylib/lab/data/gloss.py has it; a test compares the two.
+
+/** What each word says in English, "le" before a verb as him; "?" for one that is not known. */
+export function gloss({ words, before_verb: beforeVerb, verbs }, french) {
+  const entry = (table, word) => (Object.hasOwn(table, word) ? table[word] : undefined);
+  return french.map(
+    (word, t) =>
+      (verbs.includes(french[t + 1]) && entry(beforeVerb, word)) || (entry(words, word) ?? "?"),
+  );
+}
