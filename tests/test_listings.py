@@ -101,7 +101,7 @@ def test_listings_have_an_element_only_for_a_run_of_one_colour() -> None:
         ("Heat map, scores: 6 by 6. Heat map, weights: 6 by 6.", "Scores; weights"),
         ("Diagram of GPT, from below. Tokens (B by T).", "Diagram of GPT, from below"),
         ("Loss curve: training loss over 900 steps.", "Loss curve"),
-        ("The loss falls to 1.5.\nLoss curve: training loss over 900 steps.", "The loss falls to 1.5."),
+        ("The loss falls to 1.5.\nLoss curve: loss over 900 steps.", "The loss falls to 1.5."),
     ],
 )
 def test_the_caption_of_a_figure(alt: str, caption: str) -> None:
