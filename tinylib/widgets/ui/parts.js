@@ -45,25 +45,11 @@ export function live(title, build, { query = 0, wide = false } = {}) {
   return {
     render({ model, el }) {
       el.classList.toggle("wide", wide);
-      el.addEventListener("keydown", keepKeys);
       const widget = new Widget(model, el, query);
       widget.mount(title, build);
-      return () => {
-        el.removeEventListener("keydown", keepKeys);
-        widget.unmount();
-      };
+      return () => widget.unmount();
     },
   };
-}
-
-/**
- * The keys of a widget are its own: in JupyterLab, X would cut the cell that it stands in, and an
- * arrow would choose the next one. Shift + Enter still runs the cell.
- */
-function keepKeys(event) {
-  const { key, shiftKey, ctrlKey, metaKey, altKey } = event;
-  if (ctrlKey || metaKey || altKey || (shiftKey && key === "Enter")) return;
-  event.stopPropagation();
 }
 
 const WAITING = "Still waiting for the new numbers. Is the kernel running?";
