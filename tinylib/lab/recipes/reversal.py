@@ -18,7 +18,6 @@ from tinylib.lab.train.registry import Outcome, recipe
 from tinylib.lab.train.schedules import linear
 from tinylib.seq2seq import masked_loss
 
-
 TASKS = {"16": (16, reversal), "64": (64, reversal), "64, in order": (64, repetition)}
 
 
