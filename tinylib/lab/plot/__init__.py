@@ -44,7 +44,7 @@ from tinylib.lab.plot.style import (
 )
 from tinylib.lab.plot.vectors import (
     Plane,
-    Spoken,
+    WordSaid,
     arrows,
     plane,
     unrolled,
@@ -75,7 +75,7 @@ __all__ = [
     "Number",
     "Panel",
     "Plane",
-    "Spoken",
+    "WordSaid",
     "Values",
     "alignment",
     "arrows",

@@ -419,7 +419,7 @@ TOWER = 54  # the width of a vector
 SHOWN = 3  # of the numbers of a vector
 
 
-class Spoken(NamedTuple):
+class WordSaid(NamedTuple):
     """A step of a decoder: the word fed to it, its state, the word it says, and how likely."""
 
     fed: str
@@ -433,7 +433,7 @@ def unrolled(
     words: Sequence[str],
     x: Values,
     states: Values,
-    written: Sequence[Spoken | tuple[Any, ...]],
+    written: Sequence[WordSaid | tuple[Any, ...]],
     *,
     again: bool = False,
     alt: str = "",
@@ -445,7 +445,7 @@ def unrolled(
     fed to it. A row that is missing or too short, or more than six steps, is a ValueError.
     """
     rows, after = read_values(x, "x"), read_values(states, "states")
-    spoken = [Spoken(*step) for step in written]
+    spoken = [WordSaid(*step) for step in written]
     wrote = [read_values(step.state, "a state of the decoder") for step in spoken]
     steps = max(len(words), len(spoken))
     if len(words) != len(rows) or rows.shape != after.shape or not 1 <= steps <= 6:
