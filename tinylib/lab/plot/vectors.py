@@ -488,7 +488,7 @@ def unrolled(
             if s:
                 _step(axes, (middle - STEP + half, at_state + tall / 2), (middle - half, 0), SOFT)
         last, start = first + STEP * (len(words) - 1), first - 42
-        way = [(last, at_state + tall + 4), (last, road), (start, road)]
+        way: list[Pair] = [(last, at_state + tall + 4), (last, road), (start, road)]
         way += [(start, at_new + tall / 2), (first - half - 2, at_new + tall / 2)]
         _bent(axes, way, COLOURS["learned"], 2.6)
         for t in range(len(spoken) if again else 0):
@@ -515,7 +515,10 @@ def unrolled(
             if t:
                 _step(axes, (middle - STEP + half, at_new + tall / 2), (middle - half, 0), SOFT)
                 gap = middle - STEP / 2 + 6
-                back = [(middle - STEP + 32, at_said + CHIP / 2), (gap, at_said + CHIP / 2)]
+                back: list[Pair] = [
+                    (middle - STEP + 32, at_said + CHIP / 2),
+                    (gap, at_said + CHIP / 2),
+                ]
                 back += [(gap, at_fed + CHIP / 2), (middle - 33, at_fed + CHIP / 2)]
                 axes.plot(*zip(*back, strict=True), color=COLOURS["probability"], lw=1.5, ls="--")
                 _bent(axes, back[-2:], COLOURS["probability"], 1.5)
