@@ -1298,7 +1298,17 @@ def claims_of_generation() -> dict[str, list[Any]]:
     return {"q-nucleus": [0.9]}
 
 
+def claims_of_encoder_decoder() -> dict[str, list[Any]]:
+    trace = [torch.tensor(1.0).tanh()]
+    while len(trace) < 8:
+        trace.append((trace[-1] / 2).tanh())
+    assert trace[6] > 0.01 > trace[7], "below it after the eighth word"
+    higher = torch.tensor([12.0, 11.0, 9.0]).softmax(0)
+    return {"q-trace": [*trace, 0.01], "q-shift": [higher[0], higher[0] / higher[1]]}
+
+
 CLAIMS = {
+    "encoder_decoder": claims_of_encoder_decoder,
     "seq2seq": claims_of_seq2seq,
     "decoding": claims_of_decoding,
     "attention_scoring": claims_of_attention_scoring,

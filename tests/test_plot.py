@@ -829,9 +829,13 @@ def test_a_worked_example_is_attention_and_says_every_number_of_its_way():
         worked_attention(["one", "two"], PAIR, QUERIES.repeat(1, 9), QUERIES.repeat(1, 9), QUERIES)
 
 
+def marked(figure: Figure, count: int) -> list[tuple[float, float]]:
+    ends = [np.asarray(line.get_xydata()) for line in figure.drawing.axes[0].lines[:count]]
+    return [(float(end[0, 0]), float(end[0, 1])) for end in ends]
+
+
 def test_points_lie_as_far_apart_as_their_vectors_and_names_cover_nothing():
-    dots = [line for line in animals().drawing.axes[0].lines][:3]
-    cat, dog, cats = ((line.get_xdata()[0], line.get_ydata()[0]) for line in dots)
+    cat, dog, cats = marked(animals(), 3)
     assert dog[1] == cat[1] and cats[0] == cat[0]
     assert dog[0] - cat[0] == pytest.approx(2 * (cat[1] - cats[1]))
     names = [text for text in texts(animals()) if text.get_text() in ("cat", "dog", "cats")]
@@ -840,10 +844,16 @@ def test_points_lie_as_far_apart_as_their_vectors_and_names_cover_nothing():
     assert "one: cat, dog; several: cats." in animals().alt
 
 
+def test_an_arrow_leads_from_one_point_to_another():
+    led = plane(ANIMALS, "Animals", ways=[("cat", "cats")])
+    (arrow,) = patches(led, "FancyArrowPatch")
+    cat, _, cats = marked(led, 3)
+    assert arrow._posA_posB == [cat, cats] and led.alt.endswith("Arrows lead from cat to cats.")
+
+
 def test_wide_vectors_are_seen_from_the_side_from_which_they_differ_most():
     wide = {"all": {"a": [5.0, 0.0, 9.0], "b": [-5.0, 0.1, 9.0], "c": [0.0, 1.0, 9.0]}}
-    dots = plane(wide, "Wide").drawing.axes[0].lines[:3]
-    (a, _), (b, _), (c, _) = ((line.get_xdata()[0], line.get_ydata()[0]) for line in dots)
+    (a, _), (b, _), (c, _) = marked(plane(wide, "Wide"), 3)
     assert abs(a - b) > 300 and min(a, b) < c < max(a, b)
 
 

@@ -50,7 +50,7 @@ from tinylib.lab.plot.style import (
 from tinylib.lab.plot.translation import glossed, side_by_side
 from tinylib.lab.plot.vectors import (
     Plane,
-    Spoken,
+    WordSaid,
     arrows,
     plane,
     unrolled,
@@ -83,8 +83,8 @@ __all__ = [
     "Panel",
     "Plane",
     "Run",
-    "Spoken",
     "Values",
+    "WordSaid",
     "alignment",
     "arrows",
     "distributions",

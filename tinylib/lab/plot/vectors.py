@@ -517,7 +517,7 @@ TOWER = 54  # the width of a vector
 SHOWN = 3  # of the numbers of a vector
 
 
-class Spoken(NamedTuple):
+class WordSaid(NamedTuple):
     """A step of a decoder: the word fed to it, its state, the word it says, and how likely."""
 
     fed: str
@@ -531,7 +531,7 @@ def unrolled(
     words: Sequence[str],
     x: Values,
     states: Values,
-    written: Sequence[Spoken | tuple[Any, ...]],
+    written: Sequence[WordSaid | tuple[Any, ...]],
     *,
     again: bool = False,
     alt: str = "",
@@ -543,7 +543,7 @@ def unrolled(
     fed to it. A row that is missing or too short, or more than six steps, is a ValueError.
     """
     rows, after = read_values(x, "x"), read_values(states, "states")
-    spoken = [Spoken(*step) for step in written]
+    spoken = [WordSaid(*step) for step in written]
     wrote = [read_values(step.state, "a state of the decoder") for step in spoken]
     steps = max(len(words), len(spoken))
     if len(words) != len(rows) or rows.shape != after.shape or not 1 <= steps <= 6:
@@ -586,7 +586,7 @@ def unrolled(
             if s:
                 _step(axes, (middle - STEP + half, at_state + tall / 2), (middle - half, 0), SOFT)
         last, start = first + STEP * (len(words) - 1), first - 42
-        way = [(last, at_state + tall + 4), (last, road), (start, road)]
+        way: list[Pair] = [(last, at_state + tall + 4), (last, road), (start, road)]
         way += [(start, at_new + tall / 2), (first - half - 2, at_new + tall / 2)]
         _bent(axes, way, COLOURS["learned"], 2.6)
         for t in range(len(spoken) if again else 0):
@@ -613,7 +613,10 @@ def unrolled(
             if t:
                 _step(axes, (middle - STEP + half, at_new + tall / 2), (middle - half, 0), SOFT)
                 gap = middle - STEP / 2 + 6
-                back = [(middle - STEP + 32, at_said + CHIP / 2), (gap, at_said + CHIP / 2)]
+                back: list[Pair] = [
+                    (middle - STEP + 32, at_said + CHIP / 2),
+                    (gap, at_said + CHIP / 2),
+                ]
                 back += [(gap, at_fed + CHIP / 2), (middle - 33, at_fed + CHIP / 2)]
                 axes.plot(*zip(*back, strict=True), color=COLOURS["probability"], lw=1.5, ls="--")
                 _bent(axes, back[-2:], COLOURS["probability"], 1.5)
