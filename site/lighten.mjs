@@ -38,7 +38,10 @@ async function lightStyles() {
     css: [{ raw: joinedStyles() }],
     fontFace: true,
     keyframes: true,
-    dynamicAttributes: ["data-theme", "data-mode", "open", "hidden", "aria-expanded", "popover"],
+    dynamicAttributes: [
+      ...["data-theme", "data-mode", "open", "hidden", "aria-expanded", "popover"],
+      "style", // a formula's colours
+    ],
   });
   writeFileSync(join(pages, "_static", "site.css"), await minified(css, "css"));
 }

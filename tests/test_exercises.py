@@ -1219,6 +1219,9 @@ def claims_of_decoding() -> dict[str, list[Any]]:
     }
 
 
+KEYS_IN_THE_PLANE = [[0.3, 0.2], [0.2, 2.0], [2.0, 0.1], [-1.4, -1.3]]  # of the chapter's widget
+
+
 def claims_of_attention_scoring() -> dict[str, list[Any]]:
     widest = torch.tensor(5 / 100)
     scaled = torch.tensor([112.0, 96.0]) / 64**0.5
@@ -1226,6 +1229,7 @@ def claims_of_attention_scoring() -> dict[str, list[Any]]:
     return {
         "q-bandwidth": [widest, gaussian(widest).exp()],
         "q-sum-or-softmax": torch.tensor([1, 2, 3, 400]).div(1 + 2 + 3 + 400).tolist(),
+        "q-hull": (torch.tensor([3.0, 2]) @ torch.tensor(KEYS_IN_THE_PLANE[:3]).T).tolist(),
         "q-112": [0.99, 0.01, *scaled / scaled.sum(), *weights, weights[0] / weights[1]],
         "q-unscaled": [512**0.5],
     }
@@ -1370,7 +1374,7 @@ def test_what_the_questions_of_attention_scoring_say_is_true() -> None:
     assert 5e-8 < torch.tensor([112.0, 96.0]).softmax(0)[1] < 2e-7
     assert torch.tensor([1.0, 2, 3, 400]).softmax(0).tolist() == [0, 0, 0, 1]
     assert torch.tensor(89.0).exp().isinf() and torch.tensor([189.0, 0]).softmax(0).isfinite().all()
-    triangle = torch.tensor([[0.3, 0.2], [0.2, 2.0], [2.0, 0.1], [-1.4, -1.3]])
+    triangle = torch.tensor(KEYS_IN_THE_PLANE)
     turns = torch.linspace(0, 2 * torch.pi, 1000)
     along = torch.stack([turns.cos(), turns.sin()], -1) @ triangle.T
     assert set(along.argmax(-1).tolist()) == {1, 2, 3}, "the inner key never wins"

@@ -352,7 +352,9 @@ numbers2d.style = `
 .numbers td[data-output] { width: 68px; min-width: 50px; padding: 1px 6px; }
 .numbers .bar { --tone: var(--weight); border: solid var(--ground); border-width: 2px 0;
   background: linear-gradient(to right, color-mix(in oklab, var(--ground),
-    var(--tone) 45%) calc(var(--tl-heat, 0) * 100%), transparent 0) no-repeat padding-box; }
+    var(--tone) 45%) calc(var(--tl-heat, 0) * (100% - 40px)),
+    transparent 0) no-repeat padding-box; }
+.numbers td.bar { width: 120px; }
 `;
 winner.style = `.note.most { min-height: 3.2em; }`;
 
