@@ -61,6 +61,8 @@ def glosses() -> dict[str, str]:
     for verb in grammar.INTRANSITIVE + grammar.TRANSITIVE + grammar.DITRANSITIVE:
         base, third, particle = verb.english
         for person, form in enumerate(verb.french):
+            if person == 0 and form == verb.french[1]:
+                continue  # chante is "sing" and "sings": one of them is enough
             enter(form, f"{third if person == 1 else base} {particle}".strip())
     for form, english in zip(grammar.BE.french, "am is are are are".split(), strict=True):
         enter(form, english)
