@@ -1201,7 +1201,9 @@ JOURNEY = torch.tensor(
 
 def claims_of_seq2seq() -> dict[str, list[Any]]:
     losses = torch.full((2, 6), 3.0).masked_fill(~length_mask(torch.tensor([2, 6]), 6), 0.0)
-    return {"q-pad-loss": [3.0, losses.mean(), losses.sum()]}
+    kept = [0.9**words for words in (1, 5, 6, 7)]
+    assert kept[2] > 0.5 > kept[3] and 0.99**68 > 0.5 > 0.99**69
+    return {"q-half": [*kept, 0.5, 0.99], "q-pad-loss": [3.0, losses.mean(), losses.sum()]}
 
 
 def claims_of_decoding() -> dict[str, list[Any]]:

@@ -186,7 +186,7 @@ check_after_mistake = Exercise(
     earlier > 0 → earlier == 0
         These are the words up to the first mistake. Wanted are those after it.
     earlier > 0 → earlier > 1
-        You began after the second mistake.
+        You began after the second mistake. After the first one a decoder is off its track already.
     cumsum(dim=1) → cumsum(dim=0)
         You counted the mistakes of other sentences: `dim=0` runs over the batch, `dim=1` over the
         words of a sentence.

@@ -44,7 +44,7 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "How is a translation learned?",
             "a decoder that is wrong once reads its own mistake and goes astray",
             "in training it is given the correct word before, at every step",
-            (30, 30),
+            (40, 35),
         ),
         Milestone(
             "03_decoding",

@@ -3,9 +3,12 @@
 said = forced(*translator, bilingual().length)     with the correct word before, at every step
 after_the_first_mistake(*translator, pairs)        of the words that follow it, how many are correct
 gates(translator.model, source, fed)               every state and update gate of the decoder
+overwritten(translator)                            which number of the state holds a gender
 """
 
+from collections import Counter
 from collections.abc import Sequence
+from operator import add
 from typing import NamedTuple
 
 import torch
@@ -13,10 +16,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tinylib.encoder_decoder import EncoderDecoder
+from tinylib.lab.data import grammar
 from tinylib.lab.data.batches import Batches, Pair, encode
-from tinylib.lab.data.text import BOS, EOS, PAD, Vocabulary
-from tinylib.lab.models.translation import Words
-from tinylib.seq2seq import Seq2Seq
+from tinylib.lab.data.text import PAD, Vocabulary
+from tinylib.lab.models.translation import Translator, Words, translate_unchecked
+from tinylib.seq2seq import GRUState, Seq2Seq
 
 
 @torch.no_grad()
@@ -24,54 +28,50 @@ def forced(
     model: EncoderDecoder, source: Vocabulary, target: Vocabulary, pairs: Sequence[Pair]
 ) -> list[Words]:
     """The likeliest word at each step of each pair, with ``<eos>``, if its true words are fed."""
-    said, wanted = _forced(model, source, target, pairs)
+    read, lengths, true = Batches.collate(encode(pairs, source, target))
+    said, wanted = model(read, lengths, true[:, :-1]).argmax(-1), true[:, 1:]
     return [
-        [target.tokens[i] for i in row[true != PAD].tolist()]
-        for row, true in zip(said, wanted, strict=True)
+        [target.tokens[i] for i in row[labels != PAD].tolist()]
+        for row, labels in zip(said, wanted, strict=True)
     ]
 
 
-def _forced(
-    model: EncoderDecoder, source: Vocabulary, target: Vocabulary, pairs: Sequence[Pair]
-) -> tuple[Int[Tensor, "B T"], Int[Tensor, "B T"]]:
-    """What is said under teacher forcing, and what should be."""
-    read, lengths, true = Batches.collate(encode(pairs, source, target))
-    return model(read, lengths, true[:, :-1]).argmax(-1), true[:, 1:]
-
-
 class Mistakes(NamedTuple):
-    """Of sentences with a mistake: the words behind the first one, and how many are correct."""
+    """Of sentences with a mistake: the words behind the first one, and how many are said.
+
+    Each is counted twice, ``forced`` and ``free``: said in its place, and said anywhere behind the
+    mistake. ``<eos>`` counts as a word.
+    """
 
     sentences: int
     words: int
     forced: int
     free: int
+    forced_anywhere: int
+    free_anywhere: int
 
 
-@torch.no_grad()
 def after_the_first_mistake(
     model: EncoderDecoder, source: Vocabulary, target: Vocabulary, pairs: Sequence[Pair]
 ) -> Mistakes:
     """The same places of the same sentences twice: fed the true words, and fed its own.
 
-    Up to the first mistake both are the same. Behind it a place is correct if the word of the
-    reference is said there, and ``<eos>`` counts as a word.
+    Up to the first mistake both are the same.
     """
-    said, wanted = _forced(model, source, target, pairs)
-    words = wanted != PAD
-    wrong = (said != wanted) & words
-    behind = (wrong.cumsum(1) - wrong.long() > 0) & words
-    read, lengths, _ = Batches.collate(encode(pairs, source, target))
-    state = model.start(read, lengths)
-    token, free = torch.full_like(wanted[:, 0], BOS), []
-    for _ in range(wanted.shape[1]):
-        logits, state = model.step(state, token)
-        token = logits.argmax(-1)
-        free.append(token)
-    own = torch.stack(free, dim=1)
-    ended = ((own == EOS).cumsum(1) - (own == EOS).long()) > 0
-    counts = [behind, (said == wanted) & behind, (own == wanted) & behind & ~ended]
-    return Mistakes(int(wrong.any(1).sum()), *(int(count.sum()) for count in counts))
+    by_force = forced(model, source, target, pairs)
+    free = translate_unchecked(model, source, target, [pair.source for pair in pairs])
+    sentences, counts = 0, [0] * 5
+    for pair, said, own in zip(pairs, by_force, free, strict=True):
+        true = [*pair.target, "<eos>"]
+        wrong = [t for t, words in enumerate(zip(said, true, strict=True)) if len({*words}) > 1]
+        if not wrong:
+            continue
+        sentences += 1
+        rest, *runs = (list(words[wrong[0] + 1 :]) for words in (true, said, [*own, "<eos>"]))
+        in_place = [sum(a == b for a, b in zip(rest, run, strict=False)) for run in runs]
+        anywhere = [(Counter(rest) & Counter(run)).total() for run in runs]
+        counts = list(map(add, counts, [len(rest), *in_place, *anywhere]))
+    return Mistakes(sentences, *counts)
 
 
 class Gates(NamedTuple):
@@ -96,3 +96,43 @@ def gates(model: Seq2Seq, source: Int[Tensor, " S"], fed: Int[Tensor, " T"]) -> 
         states.append(h)
         kept.append(torch.sigmoid(z))
     return Gates(torch.stack(states), torch.stack(kept))
+
+
+@torch.no_grad()
+def overwritten(translator: Translator) -> tuple[int, Int[Tensor, " D"]]:
+    """How many sentences on zebras change their gender if one number of the state does.
+
+    Of all sentences such as *a pretty zebra that runs is happy* whose adjectives have a form for
+    each gender: how many there are, and in how many the last one becomes masculine if, after
+    *une*, that number is given the value that it would have after *un*.
+    """
+    model, english, french = translator
+    genders: list[list[list[int]]] = [[], []]
+    sources, forms = [], []
+    for before in (a for a in grammar.BEFORE if a.french[0] != a.french[1]):
+        for verb in grammar.INTRANSITIVE:
+            for mood in (a for a in grammar.MOODS if a.french[0] != a.french[1]):
+                a = "an" if before.english[0] in "aeiou" else "a"
+                text = f"{a} {before.english} zebra that {verb.english[1]} is {mood.english} ."
+                sources.append(english.ids(text.split()))
+                forms.append(french.ids(mood.french[:2]))
+                for fed, article, form in zip(genders, ("un", "une"), before.french, strict=False):
+                    words = ["<bos>", article, form, "<unk>", "qui", verb.french[1], "est"]
+                    fed.append(french.ids(words))
+    start = model.start(torch.tensor(sources), torch.tensor([len(ids) for ids in sources]))
+    un, une = (_after_two(model, start, torch.tensor(fed)) for fed in genders)
+    rest, both = torch.tensor(genders[1])[:, 2:], torch.tensor(forms)
+    counts = []
+    for i in range(un.hidden.shape[-1]):
+        hidden = une.hidden.clone()
+        hidden[:, -1, i] = un.hidden[:, -1, i]
+        logits, _ = model.decoder(rest, une._replace(hidden=hidden))
+        masculine, feminine = logits[:, -1].gather(-1, both).unbind(-1)
+        counts.append(int((masculine > feminine).sum()))
+    return len(sources), torch.tensor(counts)
+
+
+def _after_two(model: Seq2Seq, state: GRUState, fed: Int[Tensor, "B T"]) -> GRUState:
+    """The state once the first two words have been read."""
+    _, after = model.decoder.read(fed[:, :2], state)
+    return after

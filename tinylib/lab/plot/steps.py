@@ -72,14 +72,22 @@ def worked_gru(
             _vector(axes, (x0, y0), values.tolist(), full, role, name == "after")
             places[name] = Bbox.from_bounds(x0, y0, across, TALL)
         head = 26  # room for the title of what an arrow leads to
+        bus = tops[0] + TALL + 20  # word and old state both go to each of the three
+        ends = [(box.x0 + box.x1) / 2 for box in (places["x"], places["h"])]
+        for x0 in ends:
+            axes.plot([x0, x0], [tops[0] + TALL + 2, bus], color=SOFT, lw=1.4, zorder=1.5)
+        reach = [min(*ends, places["r"].x0 + wide / 2), max(ends)]
+        axes.plot(reach, [bus, bus], color=SOFT, lw=1.4, zorder=1.5)
+        for name in ("r", "n", "z"):
+            x0 = (places[name].x0 + places[name].x1) / 2
+            _arrow(axes, [(x0, bus), (x0, tops[1] - head)])
         for source, target, start, stop in (
-            *(("x", "r", 0.5, 0.5), ("x", "n", 0.9, 0.25), ("h", "n", 0.1, 0.75)),
-            *(("h", "z", 0.4, 0.5), ("n", "taken", 0.5, 0.5), ("z", "taken", 0.1, 0.85)),
-            *(("z", "kept", 0.4, 0.5), ("taken", "after", 0.6, 0.3), ("kept", "after", 0.4, 0.7)),
+            *(("n", "taken", 0.5, 0.5), ("z", "taken", 0.1, 0.85), ("z", "kept", 0.4, 0.5)),
+            *(("taken", "after", 0.6, 0.3), ("kept", "after", 0.4, 0.7)),
         ):
             a, b = places[source], places[target]
-            ends = (a.x0 + start * a.width, a.y1 + 3), (b.x0 + stop * b.width, b.y0 - head)
-            _arrow(axes, [*ends])
+            way = [(a.x0 + start * a.width, a.y1 + 3), (b.x0 + stop * b.width, b.y0 - head)]
+            _arrow(axes, way)
         a, b = places["r"], places["n"]
         _arrow(axes, [(a.x1 + 3, a.y0 + TALL / 2), (b.x0 - 3, b.y0 + TALL / 2)])
         a, b, side = places["h"], places["kept"], right + wide + 14

@@ -1,0 +1,113 @@
+"""Translators that are forced and free, what their gates do, and the English beneath the French."""
+
+import pytest
+import torch
+from torch import nn
+
+from tinylib.lab import plot
+from tinylib.lab.data import bilingual
+from tinylib.lab.data.glosses import gloss, glosses
+from tinylib.lab.models.forcing import after_the_first_mistake, forced, gates, overwritten
+from tinylib.lab.models.translation import Translator, load_translator
+
+
+@pytest.fixture(scope="module")
+def translator() -> Translator:
+    return load_translator("bilingual-gru")
+
+
+def test_up_to_its_first_mistake_a_forced_decoder_says_what_a_free_one_says(
+    translator: Translator,
+) -> None:
+    pairs = bilingual().length[:40]
+    free = translator([pair.source for pair in pairs])
+    for pair, ours, own in zip(pairs, forced(*translator, pairs), free, strict=True):
+        true = [*pair.target, "<eos>"]
+        assert len(ours) == len(true)
+        same = next((t for t in range(len(true)) if ours[t] != true[t]), len(true))
+        assert list(ours[:same]) == [*own, "<eos>"][:same]
+        assert (ours == true) == (own == list(pair.target))
+
+
+def test_mistakes_are_counted_in_their_place_and_anywhere(translator: Translator) -> None:
+    pair = bilingual().composition[281]
+    assert " ".join(pair.source) == "some good cows work but he knows them ."
+    assert translator([pair.source])[0][5:] == ["les", "filles", "travaillent", "."]
+    right = bilingual().test[:1]
+    counts = after_the_first_mistake(*translator, [pair, *right])
+    assert counts == (1, 4, 4, 2, 4, 2)  # behind it: les connaît . <eos>; free: . <eos>
+
+
+def test_gates_are_those_of_the_decoders_own_steps(translator: Translator) -> None:
+    model, english, french = translator
+    source = torch.tensor(english.ids("the black cat sleeps .".split()))
+    fed = torch.tensor(french.ids("<bos> le chat noir".split()))
+    seen = gates(model, source, fed)
+    start = model.start(source[None], torch.tensor([len(source)]))
+    states, _ = model.decoder.read(fed[None], start)
+    torch.testing.assert_close(seen.states, states[0], rtol=1e-5, atol=1e-5)
+    assert seen.z.shape == seen.states.shape and ((seen.z > 0) & (seen.z < 1)).all()
+    # where the gate is 1 to the last digit nothing changes: a bias of 100 opens all
+    cell = model.decoder.gru
+    bias = cell.bias_ih_l0.detach().clone()
+    with torch.no_grad():
+        cell.bias_ih_l0[120:240] = 100
+        kept = gates(model, source, fed)
+        cell.bias_ih_l0.copy_(bias)
+    assert (kept.z == 1).all() and isinstance(cell, nn.GRU)
+    torch.testing.assert_close(kept.states, start.hidden[0].expand_as(kept.states))
+
+
+def test_one_number_holds_the_gender(translator: Translator) -> None:
+    sentences, changed = overwritten(translator)
+    assert sentences == 75 and changed.shape == (120,)
+    assert changed.argmax() == 33 and changed[33] == 75 and (changed == 0).sum() == 117
+
+
+def test_every_french_word_has_its_english(translator: Translator) -> None:
+    known = glosses()
+    lacking = [word for word in translator.target.tokens if not known.get(word)]
+    assert lacking == ["<pad>", "."]
+
+
+def test_glosses_by_hand() -> None:
+    known = glosses()
+    for french, english in {
+        "noire": "black (f)",
+        "noirs": "black (m pl)",
+        "gris": "grey (m)",
+        "rouge": "red",
+        "rouges": "red (pl)",
+        "vieil": "old (m)",
+        "souris": "mouse, mice",
+        "cherche": "looks for",
+        "l'": "the",
+        "qu'": "that",
+        "devant": "in front of",
+    }.items():
+        assert known[french] == english
+    assert gloss("il la voit".split()) == ["he", "her", "sees"]
+    assert gloss("la reine les aime .".split())[:4] == ["the (f)", "queen", "them", "loves"]
+
+
+def test_a_worked_step_is_a_gru_and_says_its_numbers() -> None:
+    h, n, z = (torch.tensor(v) for v in ([0.9, -0.4], [-0.3, 0.8], [0.75, 0.25]))
+    figure = plot.worked_gru([1.0], h, [0.5, 0.5], z, n, ["one", "two"])
+    said = [text.get_text() for text in figure.drawing.axes[0].texts]
+    for number in ((1 - z) * n + z * h).tolist():
+        assert f"{number:.2f}".replace("-", "−") in said
+    assert "new state (0.60, 0.50)" in figure.alt and {"one", "two"} <= {*said}
+    for bad, message in (([0.5], "same size"), ([0.5, 1.5], "between 0 and 1")):
+        with pytest.raises(ValueError, match=message):
+            plot.worked_gru([1.0], h, bad, z, n)
+
+
+def test_runs_mark_what_is_not_correct() -> None:
+    free = plot.Run("free", ["<bos>", "le"], ["le", "chien"], ["the", "dog"], [True, False], True)
+    figure = plot.runs([free, free._replace(title="forced", free=False)])
+    said = [text.get_text() for text in figure.drawing.axes[0].texts]
+    assert said.count("chien ✗") == 2 and "chien (not correct)" in figure.alt
+    with pytest.raises(ValueError, match="one or two"):
+        plot.runs([])
+    with pytest.raises(ValueError, match="a gloss and a truth"):
+        plot.runs([free._replace(glosses=[])])
