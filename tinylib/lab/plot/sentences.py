@@ -197,8 +197,9 @@ def _box(
     """A word, the product so far at its right, and its English below."""
     x, y = at
     place = Bbox.from_bounds(x, y - TALL / 2, size, TALL)
-    look: Any = {"fc": "white" if kept else PAPER, "ec": edge, "lw": 1.1 if edge == SOFT else 2}
-    axes.add_patch(rounded(place, 6, **look, ls="-" if kept else (0, (3, 2)), zorder=3))
+    marked = edge != SOFT
+    look: Any = {"fc": "white" if kept else PAPER, "lw": 2 if marked else 1.1}
+    axes.add_patch(rounded(place, 6, **look, ec=edge if kept or marked else HATCH, zorder=3))
     ink = INK if kept else SOFT
     base: Any = {"va": "center_baseline", "zorder": 4}
     axes.text(x + 10, y, word, size=TEXT, weight="bold" if kept else "normal", color=ink, **base)

@@ -104,7 +104,7 @@ function ngramTable(widget) {
             const pair = li.partners.find((two) => two[side] === chip);
             const cells = pair ? [pair[1 - side]] : [];
             asks(widget, chip, () => ({
-              kind: "said",
+              kind: "match",
               what: saidOf(gram, side === 0, pair, grams[1 - side]),
               lit: [{ cells }],
             }));
@@ -210,13 +210,15 @@ ngramTable.style = `
 .of { color: var(--soft); font-size: var(--size-small); }
 .grams ul { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap; gap: 4px 5px;
   min-width: 0; }
-.grams li { position: relative; z-index: 1; cursor: help; border: 1px solid var(--text); border-radius: 6px; padding: 0 7px;
+.grams li { position: relative; z-index: 1; cursor: help; border: 1px solid var(--text);
+  border-radius: 6px; padding: 0 7px;
   font-size: var(--size-note);
   overflow-wrap: anywhere; background: color-mix(in oklab, var(--ground), var(--text) 8%); }
 .grams .hit::before { content: "✓ "; font-size: var(--size-small); }
 .grams .miss { border: 1px dashed var(--soft); background: none; }
 .grams .again::after { content: " used up"; font-size: var(--size-small); color: var(--soft); }
-.grams .none { cursor: auto; border-color: transparent; background: none; color: var(--soft); padding-left: 0; }
+.grams .none { cursor: auto; border-color: transparent; background: none; color: var(--soft);
+  padding-left: 0; }
 `;
 totals.style = `
 .penalty { max-width: none; }
@@ -237,7 +239,8 @@ export default live(
     ui.slider("N", "longest n-gram, N", 1, 4, 1),
     ui.use(ngramTable),
     ui.explanation(
-      "Point at an n-gram, tap it, or go to it with Tab and the arrow keys: here it says why it counts.",
+      "Point at an n-gram, tap it, or go to it with Tab and the arrow keys: " +
+        "here you can read why it counts or does not.",
     ),
     ui.use(totals),
   ],

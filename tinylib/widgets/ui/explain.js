@@ -12,7 +12,8 @@
 // What a rule returns has a `kind`, a name `what`, and `lit`, the entries to light: { name, row,
 // column }, or { cells }, the elements themselves. The kinds are "sum", of the products `terms`;
 // "softmax", the share of number `column` of `scores`, the last of which may stand for so many
-// `others` together; "log", −ln p; and "said", a sentence alone. The result is written in per cent
+// `others` together; "log", −ln p; and, of sentences alone,
+// "said" and "match", which is of what has a partner, to be lit, or has none. The result is written in per cent
 // if its `unit` is "%". Where what is needed has not been computed yet, `missing` is true, and the
 // answer is asked for.
 
@@ -293,8 +294,9 @@ function adding({ terms, tones = [], by, first = "", figure }) {
 /** What is written out: text and elements. */
 function spelledOut(said) {
   const { kind, what, column, scores, result, unit } = said;
-  const name = what ? [h("b", {}, what), kind === "said" ? "" : " "] : [];
-  if (kind === "said") return name;
+  const alone = kind === "said" || kind === "match";
+  const name = what ? [h("b", {}, what), alone ? "" : " "] : [];
+  if (alone) return name;
   if (kind === "softmax" && scores[column] === -Infinity) return [...name, ...sharing(said)];
   const kinds = {
     sum: adding,
