@@ -392,7 +392,7 @@ export function beamTree(widget, searched) {
       requestAnimationFrame(view.edges);
       write(
         legend,
-        `In a box: a ${found.token}, its probability, log p of the ${found.text} so far` +
+        `Each box has a ${found.token}, its probability and log p of the ${found.text} so far` +
           (alpha > 0
             ? `, and the score by which ${found.text}s compete: log p divided by length to the ` +
               `power ${alpha}. `
