@@ -12,10 +12,9 @@
 // What a rule returns has a `kind`, a name `what`, and `lit`, the entries to light: { name, row,
 // column }, or { cells }, the elements themselves. The kinds are "sum", of the products `terms`;
 // "softmax", the share of number `column` of `scores`, the last of which may stand for so many
-// `others` together; "log", −ln p; and, of sentences alone,
-// "said" and "match", which is of what has a partner, to be lit, or has none. The result is written in per cent
-// if its `unit` is "%". Where what is needed has not been computed yet, `missing` is true, and the
-// answer is asked for.
+// `others` together; "log", −ln p; and, of sentences alone, "said" and "match", whose cell has a
+// partner, which is lit, or has none. The result is written in per cent if its `unit` is "%". Where
+// what is needed has not been computed yet, `missing` is true, and the answer is asked for.
 
 import { h, mark, percent, short, typeset } from "./dom.js";
 import { rowsOf } from "./knobs.js";
