@@ -165,6 +165,9 @@ def test_a_number_that_can_be_asked_is_the_sum_that_is_written_out(
     assert len(asked) > 3
     for one in asked:
         shown = float(one["value"].replace("Infinity", "inf"))
+        if one["kind"] == "match":  # an n-gram, and its partner if it has one
+            assert one["lit"] == shown and shown in (0, 1) and len(one["said"]) > 20, one
+            continue
         assert one["lit"] > 0 and len(one["said"]) > 20, one
         if one["kind"] == "said":  # why there is no sum, as for what a mask hides
             assert shown in (0, -math.inf), one

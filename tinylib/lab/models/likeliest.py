@@ -13,6 +13,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from tinylib.bleu import NO_WORD, Counts, Sentence, bleu
+from tinylib.bleu import count as count_ngrams
 from tinylib.decoding import State, Step, beam, choose, next_step
 from tinylib.lab.data.batches import Pair, pad
 from tinylib.lab.data.text import BOS, EOS
@@ -99,3 +101,28 @@ def searches(
     log_probs = torch.tensor([exact.log_prob for exact in best])
     found["exact"] = Found(log_probs, [target.words(exact.tokens) for exact in best])
     return found
+
+
+def gain(
+    before: Sequence[Sentence], after: Sequence[Sentence], gold: Sequence[Sentence]
+) -> tuple[float, float]:
+    """Between which numbers the gain in corpus BLEU lies, in 95 of 100 draws of the sentences.
+
+    Each draw takes as many as there are, some of them several times (Koehn 2004).
+    """
+    names = {word: i for i, word in enumerate({w for s in (*before, *after, *gold) for w in s})}
+    longest = max(map(len, (*before, *after, *gold)))
+
+    def numbered(sentences: Sequence[Sentence]) -> Tensor:
+        rows = [[names[w] for w in s] + [NO_WORD] * (longest - len(s)) for s in sentences]
+        return torch.tensor(rows)
+
+    label = numbered(gold)
+    draws = torch.randint(len(gold), (1000, len(gold)), generator=torch.Generator().manual_seed(0))
+
+    def scores(said: Sequence[Sentence]) -> Tensor:
+        each = count_ngrams(numbered(said), label, N=4)
+        return bleu(Counts(*(number.double()[draws].sum(1) for number in each)))
+
+    low, high = (scores(after) - scores(before)).quantile(torch.tensor([0.025, 0.975]).double())
+    return low.item(), high.item()

@@ -49,6 +49,7 @@ def tree(
     *,
     width: int | None = None,
     glosses: Mapping[str, str] | None = None,
+    start: Number = 1.0,
 ) -> Figure:
     """All continuations of `root` as a tree: a probability on each line, their product in each box.
 
@@ -56,9 +57,10 @@ def tree(
     no-break space keeps words in one box. The `paths` are those to mark, by their names, such as
     "greedy" and "beam". With a `width` the words that a beam search prunes are faint. `glosses` is
     the English for each beginning, or for each word, and for the root. A sentence with another
-    number of probabilities, or a path that is no sentence, is a ValueError.
+    number of probabilities, or a path that is no sentence, is a ValueError. `start` is the
+    probability of the root, if it is not certain.
     """
-    totals = _totals(sentences)
+    totals = _totals(sentences, start)
     for name, path in paths.items():
         if path not in sentences:
             raise ValueError(f"the path {name!r} is {path!r}, which is none of the sentences")
@@ -71,9 +73,7 @@ def tree(
         return glosses.get(" ".join(prefix), glosses.get(prefix[-1], ""))
 
     def label(prefix: Path) -> tuple[str, str]:
-        total = totals[prefix][1]
-        whole = abs(total - round(total, 2)) < 1e-9
-        return prefix[-1], f"{total:.2f}" if whole else f"{total:.3g}"
+        return prefix[-1], _product(totals[prefix][1])
 
     wide = [
         max(
@@ -86,7 +86,8 @@ def tree(
         )
         for depth in range(deepest)
     ]
-    first = 1.2 * text_width(root, TEXT) + 22
+    reached = _product(start) if start < 1 else ""
+    first = 1.2 * text_width(root, TEXT) + 22 + (_wide(reached) + 8 if reached else 0)
     gap = min(GAP, (MAX_WIDTH - 2 * MARGIN - first - sum(wide)) / deepest)
     if gap < text_width("0.00", SMALL) + 10:
         raise ValueError(f"{deepest} words in a line are too many: pass shorter sentences")
@@ -108,21 +109,21 @@ def tree(
         axes = page(across, height)
         for prefix, spot in spots.items():
             above = spots.get(prefix[:-1])
-            start = (
+            origin = (
                 (above.x + wide[len(prefix) - 2], above.y) if above else (MARGIN + first, middle)
             )
-            _line(axes, start, (spot.x, spot.y), SOFT if spot.kept else HATCH, 1.1, zorder=1)
+            _line(axes, origin, (spot.x, spot.y), SOFT if spot.kept else HATCH, 1.1, zorder=1)
             for name, way in marked.items():
                 if way[: len(prefix)] == prefix:
                     hue = looks[name]
-                    _line(axes, start, (spot.x, spot.y), CURVES[hue], 3.4, DASHES[hue], zorder=2)
+                    _line(axes, origin, (spot.x, spot.y), CURVES[hue], 3.4, DASHES[hue], zorder=2)
             share = {"boxstyle": "round,pad=0.12", "fc": PAPER, "ec": "none"}
             ink = INK if spot.kept else SOFT
             part = 0.6 if gap == GAP else 0.5  # nearer to its own box, where there is room
-            x, y = (a + part * (b - a) for a, b in zip(start, (spot.x, spot.y), strict=True))
+            x, y = (a + part * (b - a) for a, b in zip(origin, (spot.x, spot.y), strict=True))
             text = f"{spot.step:.2f}"
             axes.text(x, y, text, size=SMALL, color=ink, ha="center", va="center", bbox=share)
-        _box(axes, (MARGIN, middle), first, root, "", glosses.get(root, ""), INK, True)
+        _box(axes, (MARGIN, middle), first, root, reached, glosses.get(root, ""), INK, True)
         for prefix, spot in spots.items():
             own = [looks[name] for name, way in marked.items() if way[: len(prefix)] == prefix]
             edge = CURVES[own[-1]] if own else SOFT
@@ -141,11 +142,13 @@ def tree(
         return finish(axes, f"A tree of what may follow {root}: {told}. Marked: {ways}.")
 
 
-def _totals(sentences: Mapping[str, Sequence[Number]]) -> dict[Path, tuple[Number, Number]]:
+def _totals(
+    sentences: Mapping[str, Sequence[Number]], start: Number
+) -> dict[Path, tuple[Number, Number]]:
     """For each beginning the probability of its last word, and the product of all."""
     totals: dict[Path, tuple[Number, Number]] = {}
     for sentence, steps in sentences.items():
-        words, total = tuple(sentence.split(" ")), 1.0
+        words, total = tuple(sentence.split(" ")), start
         if len(words) != len(steps):
             raise ValueError(f"{sentence!r} has {len(words)} words, but {len(steps)} probabilities")
         for end, step in enumerate(steps, 1):
@@ -165,6 +168,10 @@ def _kept(totals: Mapping[Path, tuple[Number, Number]], width: int | None) -> se
         beam = sorted(longer, key=lambda p: -totals[p][1])[:width]
         kept |= {*beam}
     return kept
+
+
+def _product(total: Number) -> str:
+    return f"{total:.2f}" if abs(total - round(total, 2)) < 1e-9 else f"{total:.3g}"
 
 
 def _wide(gloss: str) -> Number:
@@ -197,8 +204,9 @@ def _box(
     """A word, the product so far at its right, and its English below."""
     x, y = at
     place = Bbox.from_bounds(x, y - TALL / 2, size, TALL)
-    look: Any = {"fc": "white" if kept else PAPER, "ec": edge, "lw": 1.1 if edge == SOFT else 2}
-    axes.add_patch(rounded(place, 6, **look, ls="-" if kept else (0, (3, 2)), zorder=3))
+    marked = edge != SOFT
+    look: Any = {"fc": "white" if kept else PAPER, "lw": 2 if marked else 1.1}
+    axes.add_patch(rounded(place, 6, **look, ec=edge if kept or marked else HATCH, zorder=3))
     ink = INK if kept else SOFT
     base: Any = {"va": "center_baseline", "zorder": 4}
     axes.text(x + 10, y, word, size=TEXT, weight="bold" if kept else "normal", color=ink, **base)

@@ -126,7 +126,7 @@ function ngramTable(widget) {
             const pair = li.partners.find((two) => two[side] === chip);
             const cells = pair ? [pair[1 - side]] : [];
             asks(widget, chip, () => ({
-              kind: "said",
+              kind: "match",
               what: saidOf(gram, side === 0, pair, grams[1 - side]),
               lit: [{ cells }],
             }));
@@ -267,13 +267,15 @@ ngramTable.style = `
 .of { color: var(--soft); font-size: var(--size-small); }
 .grams ul { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap; gap: 4px 5px;
   min-width: 0; }
-.grams li { position: relative; z-index: 1; cursor: help; border: 1px solid var(--text); border-radius: 6px; padding: 0 7px;
+.grams li { position: relative; z-index: 1; cursor: help; border: 1px solid var(--text);
+  border-radius: 6px; padding: 0 7px;
   font-size: var(--size-note);
   overflow-wrap: anywhere; background: color-mix(in oklab, var(--ground), var(--text) 8%); }
 .grams .hit::before { content: "✓ "; font-size: var(--size-small); }
 .grams .miss { border: 1px dashed var(--soft); background: none; }
 .grams .again::after { content: " used up"; font-size: var(--size-small); color: var(--soft); }
-.grams .none { cursor: auto; border-color: transparent; background: none; color: var(--soft); padding-left: 0; }
+.grams .none { cursor: auto; border-color: transparent; background: none; color: var(--soft);
+  padding-left: 0; }
 `;
 totals.style = `
 .penalty { max-width: none; }

@@ -55,7 +55,7 @@ function judged(best, single, greedily, T) {
     `greedy search says: log p ${short(best.logProb)} against ${short(single.logProb)}. ` +
     (kept < T
       ? `The beam pruned greedy search's words at step ${kept + 1}.`
-      : "Greedy search's sentence is left at the end, too.")
+      : "Greedy search's sentence is also among those that are kept to the end.")
   );
 }
 

@@ -136,9 +136,10 @@ const forkOf = ({ rows: [best], greedily }) =>
 
 /**
  * A box that scrolls sideways, and says at its edges that there is more. `show(left, right)` brings
- * these pixels into view, unless the reader is busy in the box.
+ * these pixels into view, unless the reader is busy in the box; `starts()` are places at which it
+ * is best cut off.
  */
-function sideways(label, content) {
+function sideways(label, content, starts) {
   const box = h(
     "div",
     {
@@ -161,7 +162,9 @@ function sideways(label, content) {
       // by then it stands in the page
       const seen = box.scrollLeft <= left && right <= box.scrollLeft + box.clientWidth;
       if (seen || box.matches(":hover, :focus")) return;
-      box.scrollLeft = Math.min(left, (left + right - box.clientWidth) / 2);
+      const place = Math.min(left, (left + right - box.clientWidth) / 2);
+      const start = Math.max(0, ...starts().filter((x) => x <= place));
+      box.scrollLeft = start + box.clientWidth < right ? place : start;
     });
   return { element, edges, show };
 }
@@ -249,6 +252,7 @@ export function beamTree(widget, searched) {
   const view = sideways(
     "the steps of beam search, from left to right; it scrolls sideways",
     canvas,
+    () => now.steps.map((_, t) => now.left(t) - GAP / 2),
   );
   let before = {}; // what was shown last
   const column = (t) =>
@@ -388,7 +392,7 @@ export function beamTree(widget, searched) {
       requestAnimationFrame(view.edges);
       write(
         legend,
-        `In a box: a ${found.token}, its probability, log p of the ${found.text} so far` +
+        `Each box has a ${found.token}, its probability and log p of the ${found.text} so far` +
           (alpha > 0
             ? `, and the score by which ${found.text}s compete: log p divided by length to the ` +
               `power ${alpha}. `

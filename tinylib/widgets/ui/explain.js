@@ -13,8 +13,8 @@
 // column }, or { cells }, the elements themselves. The kinds are "sum", of the products `terms`;
 // "softmax", the share of number `column` of `scores`, the last of which may stand for so many
 // `others` together, and "log_softmax", its logarithm; "log", ln p, or −ln p if `less`; "exp", e to
-// the `exponent`; "roots", a product of fractions, of each of which a root is taken; and "said", a
-// sentence alone. The result is written in per cent if its `unit` is "%". Where what is needed has
+// the `exponent`; "roots", a product of fractions, of each of which a root is taken; and, of
+// sentences alone, "said" and "match", whose cell has a partner, which is lit, or has none. The result is written in per cent if its `unit` is "%". Where what is needed has
 // not been computed yet, `missing` is true, and the answer is asked for.
 
 import { h, mark, percent, short, typeset } from "./dom.js";
@@ -336,8 +336,9 @@ function adding({ terms, tones = [], by, first = "", figure }) {
 /** What is written out: text and elements. */
 function spelledOut(said) {
   const { kind, what, column, scores, result, unit } = said;
-  const name = what ? [h("b", {}, what), kind === "said" ? "" : " "] : [];
-  if (kind === "said") return name;
+  const alone = kind === "said" || kind === "match";
+  const name = what ? [h("b", {}, what), alone ? "" : " "] : [];
+  if (alone) return name;
   if (kind === "softmax" && scores[column] === -Infinity) return [...name, ...sharing(said)];
   const kinds = {
     sum: adding,
