@@ -1,4 +1,4 @@
-"""Translators that are forced and free, what their gates do, and the English beneath the French."""
+"""Translators that are forced and free, and what their gates do."""
 
 import pytest
 import torch
@@ -6,7 +6,6 @@ from torch import nn
 
 from tinylib.lab import plot
 from tinylib.lab.data import bilingual
-from tinylib.lab.data.glosses import gloss, glosses
 from tinylib.lab.models.forcing import after_the_first_mistake, forced, gates, overwritten
 from tinylib.lab.models.translation import Translator, load_translator
 
@@ -62,32 +61,6 @@ def test_one_number_holds_the_gender(translator: Translator) -> None:
     sentences, changed = overwritten(translator)
     assert sentences == 75 and changed.shape == (120,)
     assert changed.argmax() == 33 and changed[33] == 75 and (changed == 0).sum() == 117
-
-
-def test_every_french_word_has_its_english(translator: Translator) -> None:
-    known = glosses()
-    lacking = [word for word in translator.target.tokens if not known.get(word)]
-    assert lacking == ["<pad>", "."]
-
-
-def test_glosses_by_hand() -> None:
-    known = glosses()
-    for french, english in {
-        "noire": "black (f)",
-        "noirs": "black (m pl)",
-        "gris": "grey (m)",
-        "rouge": "red",
-        "rouges": "red (pl)",
-        "vieil": "old (m)",
-        "souris": "mouse, mice",
-        "cherche": "looks for",
-        "l'": "the",
-        "qu'": "that",
-        "devant": "in front of",
-    }.items():
-        assert known[french] == english
-    assert gloss("il la voit".split()) == ["he", "her", "sees"]
-    assert gloss("la reine les aime .".split())[:4] == ["the (f)", "queen", "them", "loves"]
 
 
 def test_a_worked_step_is_a_gru_and_says_its_numbers() -> None:

@@ -33,6 +33,9 @@ def test_forms_are_marked_where_they_are_asked_for() -> None:
         *["a (f)", "small (f)", "mouse", "black (f)", "waits for", "the (pl)", "horses"],
         *["black (m pl)", "and", "the (pl)", "horses", "red (pl)", "."],
     ]
+    assert gloss("le vieil homme gris".split(), forms=True) == [
+        *["the (m)", "old (m)", "man", "grey (m)"]
+    ]
     assert gloss(["une", "souris", "noire"]) == ["a", "mouse", "black"]
 
 

@@ -14,8 +14,9 @@
 // "softmax", the share of number `column` of `scores`, the last of which may stand for so many
 // `others` together, and "log_softmax", its logarithm; "log", ln p, or −ln p if `less`; "exp", e to
 // the `exponent`; "roots", a product of fractions, of each of which a root is taken; and, of
-// sentences alone, "said" and "match", whose cell has a partner, which is lit, or has none. The result is written in per cent if its `unit` is "%". Where what is needed has
-// not been computed yet, `missing` is true, and the answer is asked for.
+// sentences alone, "said" and "match", whose cell has a partner, which is lit, or has none. The
+// result is written in per cent if its `unit` is "%". Where what is needed has not been computed
+// yet, `missing` is true, and the answer is asked for.
 
 import { h, mark, percent, short, typeset } from "./dom.js";
 import { rowsOf } from "./knobs.js";
