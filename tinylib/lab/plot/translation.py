@@ -36,28 +36,39 @@ Pair = tuple[Number, Number]
 
 
 class Line(NamedTuple):
-    """A sentence to be drawn: its words, the English below each, and how it should read."""
+    """A sentence to be drawn: its words, the English below each, and how it should read.
+
+    The English of the reference is there to say what is missing.
+    """
 
     name: str
     words: Sequence[str]
     glosses: Sequence[str] = ()
     reference: Sequence[str] = ()
+    english: Sequence[str] = ()
 
     @property
     def wrong(self) -> list[int]:
         """The places of words that are not in the reference, or not in its order."""
-        if not self.reference:
-            return []
-        blocks = SequenceMatcher(None, self.words, self.reference, False).get_matching_blocks()
-        kept = {at for block in blocks for at in range(block.a, block.a + block.size)}
-        return [i for i in range(len(self.words)) if i not in kept]
+        return _unmatched(self.words, self.reference) if self.reference else []
+
+    @property
+    def missing(self) -> list[str]:
+        """The English of the words of the reference that are not there, or not in its order."""
+        return [self.english[i] for i in _unmatched(self.reference, self.words) if self.english]
+
+
+def _unmatched(words: Sequence[str], others: Sequence[str]) -> list[int]:
+    blocks = SequenceMatcher(None, words, others, False).get_matching_blocks()
+    kept = {at for block in blocks for at in range(block.a, block.a + block.size)}
+    return [i for i in range(len(words)) if i not in kept]
 
 
 def glossed(lines: Sequence[Line | tuple[Any, ...]]) -> Figure:
     """Sentences under each other, with the English below every word.
 
-    What is wrong by the reference is struck out and has the colour of errors. Another number of
-    glosses than words is a ValueError.
+    What is wrong by the reference is struck out and has the colour of errors, and what is missing
+    is told. Another number of glosses than words is a ValueError.
     """
     drawn = [Line(*line) for line in lines]
     for line in drawn:
@@ -67,7 +78,8 @@ def glossed(lines: Sequence[Line | tuple[Any, ...]]) -> Figure:
     heads: list[tuple[str, Number]] = []
     places: list[tuple[Line, int, Number, Number]] = []
     for line in drawn:
-        heads.append((line.name, y + 8))
+        lost = f", missing: {', '.join(line.missing)}" if line.missing else ""
+        heads.append((f"{line.name}{lost}", y + 8))
         step, x, y = (48 if line.glosses else 30), float(MARGIN), y + 34
         for i, wide in enumerate(_widths(line)):
             if x + wide > right and x > MARGIN:
@@ -106,6 +118,8 @@ def _told(line: Line) -> str:
         words += f" ({' '.join(line.glosses)})"
     if line.wrong:
         words += f"; wrong: {', '.join(line.words[i] for i in line.wrong)}"
+    if line.missing:
+        words += f"; missing: {', '.join(line.missing)}"
     return f"{words}."
 
 
@@ -203,7 +217,9 @@ def _panel(
             for s, start in enumerate(columns):
                 share = float(weights[t, s])
                 end, at = x + 12 * (s - (S - 1) / 2), LABELS[t][s]
-                _arrow(axes, (start, low), (end, high), COLOURS["weight"], 0.7 + 4.5 * share)
+                dash = {"ls": (0, (3, 1.4))} if t else {}
+                thick = 0.9 + 4.5 * share
+                _arrow(axes, (start, low), (end, high), COLOURS["weight"], thick, **dash)
                 point = (start + at * (end - start), low + at * (high - low))
                 pill: Any = {"boxstyle": "round,pad=0.1", "fc": PAPER, "ec": "none"}
                 look: Any = {"size": SMALL, "color": COLOURS["weight"], "bbox": pill, "zorder": 3}
