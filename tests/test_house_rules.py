@@ -321,7 +321,15 @@ def test_imports_point_one_way(path: Path) -> None:
             "matplotlib",
             {
                 f"lab.plot.{part}"
-                for part in ("style", "matrices", "attention", "curves", "diagram", "vectors")
+                for part in (
+                    "style",
+                    "matrices",
+                    "attention",
+                    "curves",
+                    "diagram",
+                    "translation",
+                    "vectors",
+                )
             },
         ),
         ("onnx", {"widgets.export"}),

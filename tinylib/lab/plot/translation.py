@@ -132,7 +132,7 @@ LABELS = ((0.45, 0.45, 0.7), (0.25, 0.7, 0.5))
 """How far along its arrow each weight is written, so that none lies on another arrow."""
 
 
-class Translator(NamedTuple):
+class Side(NamedTuple):
     """One panel of `side_by_side`: the encoder's states (S, 2) and the weights (T, S) of the steps.
 
     Without weights the context of every step is the last state.
@@ -147,7 +147,7 @@ def side_by_side(
     source: Sequence[str],
     target: Sequence[tuple[str, str]],
     queries: Values,
-    panels: Sequence[Translator | tuple[Any, ...]],
+    panels: Sequence[Side | tuple[Any, ...]],
 ) -> Figure:
     """Two translators at work: words, the encoder's states, a context for each step, and words.
 
@@ -169,7 +169,7 @@ def side_by_side(
             if i:
                 middle = left - GAP / 2
                 axes.plot([middle, middle], [MARGIN, 436], color=GRID, lw=1)
-            told.append(_panel(axes, left, source, target, before, Translator(*panel)))
+            told.append(_panel(axes, left, source, target, before, Side(*panel)))
         words = f"Two translators side by side: they read {' '.join(source)}, have written "
         words += f"{target[0][0]} ({target[0][1]}), and write "
         words += " and ".join(f"{word} ({gloss})" for word, gloss in target[1:])
@@ -182,7 +182,7 @@ def _panel(
     source: Sequence[str],
     target: Sequence[tuple[str, str]],
     before: Tensor,
-    panel: Translator,
+    panel: Side,
 ) -> str:
     states = read_values(panel.states, panel.title)
     S, T = len(source), len(target) - 1
