@@ -1,7 +1,8 @@
 """English under French, word for word, for the sentences of `tinylib.lab.data.grammar`.
 
-glosses("il les attend .".split())                ['he', 'them', 'waits for', '.']
-glosses("il attend les jardins .".split())        ['he', 'waits for', 'the', 'gardens', '.']
+gloss("il les attend .".split())                  ['he', 'them', 'waits for', '.']
+gloss("une souris noire".split())                 ['a', 'mouse', 'black']
+gloss("une souris noire".split(), forms=True)     ['a (f)', 'mouse', 'black (f)']
 """
 
 from collections.abc import Sequence
@@ -10,6 +11,15 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tinylib.lab.data import grammar as grammar
+
+# The words that are in none of the grammar's tables, and the signs of a vocabulary.
+SMALL = dict(
+    **{"le": "the", "la": "the", "les": "the", "un": "a", "une": "a", "des": "some", "de": "any"},
+    **{"à": "to", "au": "to the", "aux": "to the", "et": "and", "mais": "but", "qui": "that"},
+    **{"que": "that", "très": "very", "avec": "with", "ne": "(not)", "pas": "not"},
+    **{"jamais": "never", ".": ".", "<unk>": "unknown", "<bos>": "start", "<eos>": "end"},
+)
+ARTICLES = {"le": "m", "un": "m", "au": "m", "la": "f", "une": "f", "les": "pl", "aux": "pl"}
 
 
 class Glosses(NamedTuple):
@@ -21,8 +31,12 @@ class Glosses(NamedTuple):
 
 
 @cache
-def gloss_book() -> Glosses:
-    """Every word that the grammar may say. Where a word has several meanings, one is chosen."""
+def gloss_book(forms: bool = False) -> Glosses:
+    """Every word that the grammar may say. Where a word has several meanings, one is chosen.
+
+    With ``forms``, (m) stands after what only goes with masculine words, (f) with feminine ones,
+    and (pl) with several.
+    """
     words: dict[str, str] = {}
     verbs: list[str] = []
     for verb in (
@@ -39,26 +53,35 @@ def gloss_book() -> Glosses:
         verbs += verb.french
     words[grammar.BE.french[0]] = "am"
     for adjective in grammar.BEFORE + grammar.COLOURS + grammar.WEIGHTS + grammar.MOODS:
-        words |= dict.fromkeys(adjective.french, adjective.english)
+        for form in adjective.french:
+            marks = _marks(form, adjective.french) if forms else ""
+            words[form] = adjective.english + marks
     for noun in grammar.ANIMATE + grammar.THINGS:
         words |= dict(zip(reversed(noun.french), reversed(noun.english), strict=True))
     pairs = [(one, other) for one, other, *_ in grammar.PRONOUNS]
     for english, french in [*pairs, *grammar.NUMBERS, *grammar.PLACES, *grammar.ADVERBS]:
         words[french] = english
-    words |= {"le": "the", "la": "the", "les": "the", "un": "a", "une": "a", "des": "some"}
-    words |= {"de": "any", "à": "to", "au": "to the", "aux": "to the", "et": "and"}
-    words |= {"mais": "but", "qui": "that", "que": "that", "très": "very", "avec": "with"}
-    words |= {"ne": "not", "pas": "not", "jamais": "never", ".": "."}
-    before_verb = {french: english for english, french in grammar.CLITICS}
+    words |= SMALL
     for long, short in grammar.ELISIONS.items():
         words[short] = words[long]
-    before_verb["l'"] = "him/her"
+    if forms:
+        words |= {word: f"{words[word]} ({mark})" for word, mark in ARTICLES.items()}
+    before_verb = {french: english for english, french in grammar.CLITICS} | {"l'": "him/her"}
     return Glosses(words, before_verb, tuple(dict.fromkeys(verbs)))
 
 
-def glosses(french: Sequence[str]) -> list[str]:
+def _marks(form: str, forms: Sequence[str]) -> str:
+    """What the form alone says of gender and number; `forms` are those of the grammar."""
+    at = [i for i, other in enumerate(forms[:4]) if other == form] or [0]
+    gender = {0: "m", 1: "f"}[at[0] % 2] if len({i % 2 for i in at}) == 1 else ""
+    plural = "pl" if all(i > 1 for i in at) else ""
+    marks = " ".join(filter(None, [gender, plural]))
+    return f" ({marks})" if marks else ""
+
+
+def gloss(french: Sequence[str], forms: bool = False) -> list[str]:
     """What each word says in English, "?" if the grammar has no such word."""
-    book = gloss_book()
+    book = gloss_book(forms)
     return [
         (after in book.verbs and book.before_verb.get(word)) or book.words.get(word, "?")
         for word, after in pairwise([*french, ""])

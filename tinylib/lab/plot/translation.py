@@ -217,7 +217,7 @@ def _panel(
             for s, start in enumerate(columns):
                 share = float(weights[t, s])
                 end, at = x + 12 * (s - (S - 1) / 2), LABELS[t][s]
-                dash = {"ls": (0, (3, 1.4))} if t else {}
+                dash: Any = {"ls": (0, (3, 1.4))} if t else {}
                 thick = 0.9 + 4.5 * share
                 _arrow(axes, (start, low), (end, high), COLOURS["weight"], thick, **dash)
                 point = (start + at * (end - start), low + at * (high - low))
