@@ -805,6 +805,8 @@ def test_a_glossed_sentence_marks_what_is_wrong():
     assert bold == ["English", "French", "grise"]
     with pytest.raises(ValueError, match="a gloss for each of 3 words"):
         glossed([("French", SPOKEN, ["a"])])
+    short = glossed([("French", ["un"], (), ["un", "bateau"], ["a", "boat"])])
+    assert short.alt == "French: un; missing: boat."
     right = glossed([("French", SPOKEN, (), SPOKEN)])
     assert right.alt == "French: un bateau grise."
 

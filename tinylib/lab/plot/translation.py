@@ -36,28 +36,39 @@ Pair = tuple[Number, Number]
 
 
 class Line(NamedTuple):
-    """A sentence to be drawn: its words, the English below each, and how it should read."""
+    """A sentence to be drawn: its words, the English below each, and how it should read.
+
+    The English of the reference is there to say what is missing.
+    """
 
     name: str
     words: Sequence[str]
     glosses: Sequence[str] = ()
     reference: Sequence[str] = ()
+    english: Sequence[str] = ()
 
     @property
     def wrong(self) -> list[int]:
         """The places of words that are not in the reference, or not in its order."""
-        if not self.reference:
-            return []
-        blocks = SequenceMatcher(None, self.words, self.reference, False).get_matching_blocks()
-        kept = {at for block in blocks for at in range(block.a, block.a + block.size)}
-        return [i for i in range(len(self.words)) if i not in kept]
+        return _unmatched(self.words, self.reference) if self.reference else []
+
+    @property
+    def missing(self) -> list[str]:
+        """The English of the words of the reference that are not there, or not in its order."""
+        return [self.english[i] for i in _unmatched(self.reference, self.words) if self.english]
+
+
+def _unmatched(words: Sequence[str], others: Sequence[str]) -> list[int]:
+    blocks = SequenceMatcher(None, words, others, False).get_matching_blocks()
+    kept = {at for block in blocks for at in range(block.a, block.a + block.size)}
+    return [i for i in range(len(words)) if i not in kept]
 
 
 def glossed(lines: Sequence[Line | tuple[Any, ...]]) -> Figure:
     """Sentences under each other, with the English below every word.
 
-    What is wrong by the reference is struck out and has the colour of errors. Another number of
-    glosses than words is a ValueError.
+    What is wrong by the reference is struck out and has the colour of errors, and what is missing
+    is told. Another number of glosses than words is a ValueError.
     """
     drawn = [Line(*line) for line in lines]
     for line in drawn:
@@ -67,7 +78,8 @@ def glossed(lines: Sequence[Line | tuple[Any, ...]]) -> Figure:
     heads: list[tuple[str, Number]] = []
     places: list[tuple[Line, int, Number, Number]] = []
     for line in drawn:
-        heads.append((line.name, y + 8))
+        lost = f", missing: {', '.join(line.missing)}" if line.missing else ""
+        heads.append((f"{line.name}{lost}", y + 8))
         step, x, y = (48 if line.glosses else 30), float(MARGIN), y + 34
         for i, wide in enumerate(_widths(line)):
             if x + wide > right and x > MARGIN:
@@ -106,6 +118,8 @@ def _told(line: Line) -> str:
         words += f" ({' '.join(line.glosses)})"
     if line.wrong:
         words += f"; wrong: {', '.join(line.words[i] for i in line.wrong)}"
+    if line.missing:
+        words += f"; missing: {', '.join(line.missing)}"
     return f"{words}."
 
 
@@ -118,7 +132,7 @@ LABELS = ((0.45, 0.45, 0.7), (0.25, 0.7, 0.5))
 """How far along its arrow each weight is written, so that none lies on another arrow."""
 
 
-class Translator(NamedTuple):
+class Side(NamedTuple):
     """One panel of `side_by_side`: the encoder's states (S, 2) and the weights (T, S) of the steps.
 
     Without weights the context of every step is the last state.
@@ -133,7 +147,7 @@ def side_by_side(
     source: Sequence[str],
     target: Sequence[tuple[str, str]],
     queries: Values,
-    panels: Sequence[Translator | tuple[Any, ...]],
+    panels: Sequence[Side | tuple[Any, ...]],
 ) -> Figure:
     """Two translators at work: words, the encoder's states, a context for each step, and words.
 
@@ -155,7 +169,7 @@ def side_by_side(
             if i:
                 middle = left - GAP / 2
                 axes.plot([middle, middle], [MARGIN, 436], color=GRID, lw=1)
-            told.append(_panel(axes, left, source, target, before, Translator(*panel)))
+            told.append(_panel(axes, left, source, target, before, Side(*panel)))
         words = f"Two translators side by side: they read {' '.join(source)}, have written "
         words += f"{target[0][0]} ({target[0][1]}), and write "
         words += " and ".join(f"{word} ({gloss})" for word, gloss in target[1:])
@@ -168,7 +182,7 @@ def _panel(
     source: Sequence[str],
     target: Sequence[tuple[str, str]],
     before: Tensor,
-    panel: Translator,
+    panel: Side,
 ) -> str:
     states = read_values(panel.states, panel.title)
     S, T = len(source), len(target) - 1
@@ -203,7 +217,9 @@ def _panel(
             for s, start in enumerate(columns):
                 share = float(weights[t, s])
                 end, at = x + 12 * (s - (S - 1) / 2), LABELS[t][s]
-                _arrow(axes, (start, low), (end, high), COLOURS["weight"], 0.7 + 4.5 * share)
+                dash: Any = {"ls": (0, (3, 1.4))} if t else {}
+                thick = 0.9 + 4.5 * share
+                _arrow(axes, (start, low), (end, high), COLOURS["weight"], thick, **dash)
                 point = (start + at * (end - start), low + at * (high - low))
                 pill: Any = {"boxstyle": "round,pad=0.1", "fc": PAPER, "ec": "none"}
                 look: Any = {"size": SMALL, "color": COLOURS["weight"], "bbox": pill, "zorder": 3}
