@@ -989,6 +989,10 @@ def test_a_dot_is_at_the_states_that_a_change_has_reached(encoder: Locator) -> N
         return rows.evaluate_all("all => all.map((li) => li.classList.contains('new'))")
 
     assert not any([*new(0), *new(1)]), "nothing has changed yet"
+    words = tokens(encoder)
+    line(encoder).fill(" ".join([*words[:-2], "dog", "."]))  # stored numbers, and then new ones
+    settled(encoder)
+    assert [new(1)[:-2], new(1)[-2:]] == [[False] * (len(words) - 2), [True, True]]
     line(encoder).fill("the cat is happy .")
     settled(encoder)
     line(encoder).fill("the dog is happy .")

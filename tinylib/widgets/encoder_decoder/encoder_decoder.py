@@ -25,6 +25,8 @@ from tinylib.widgets.translator import (
 
 HELD_OUT = {
     "of up to nine words": """
+some tired girls choose a red bird .
+des filles fatiguées choisissent un oiseau rouge .
 they sing in the garden .
 ils chantent dans le jardin .
 we look at the old bridge .

@@ -105,7 +105,7 @@ export function strips(widget, name, label) {
       last = data;
       const changed = (i) =>
         Boolean(before) &&
-        data.subarray(i * D, (i + 1) * D).some((v, j) => v !== before[i * D + j]);
+        data.subarray(i * D, (i + 1) * D).some((v, j) => !(Math.abs(v - before[i * D + j]) < 1e-3));
       const most = Math.max(
         1,
         data.reduce((m, v) => Math.max(m, Math.abs(v)), 0),
@@ -217,7 +217,7 @@ strips.style = `
 .read, .strip .soft { color: var(--soft); font-variant-numeric: tabular-nums;
   font-size: var(--size-note); }
 .strips { list-style: none; margin: 0; padding: 0; display: grid; gap: 2px; }
-.strips li { display: grid; grid-template-columns: 68px 1fr; gap: 6px; align-items: center; }
+.strips li { display: grid; grid-template-columns: 82px 1fr; gap: 6px; align-items: center; }
 .strips button { border: 0; padding: 0 4px; min-height: 26px; text-align: right; color: var(--soft);
   font-size: var(--size-note); overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .strips .new button::before { content: "● "; content: "● " / "changed: "; }
