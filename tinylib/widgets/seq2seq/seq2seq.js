@@ -167,10 +167,10 @@ steps.style = `${candidateList.style}
 .fed b { color: var(--text); font-weight: 550; }
 .fed .askable { color: inherit; font-weight: 400; }
 .next.on-bar { cursor: pointer; display: grid; grid-template-columns: 1fr auto; gap: 0 4px;
-  align-content: center; min-height: 34px; padding-right: 5px; line-height: 1.15; }
+  align-content: center; min-height: 34px; padding: 1px 4px; line-height: 1.15; }
 .next .token { order: -1; grid-column: 1 / -1; }
-.next .gloss { font-size: var(--size-small); font-style: italic; min-width: 0; overflow: hidden;
-  text-overflow: ellipsis; white-space: nowrap; }
+.next .gloss { font-size: var(--size-small); font-style: italic; font-weight: 400; min-width: 0;
+  overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .next[hidden] { display: none; }
 .next:hover { border-color: var(--line); }
 .next input { position: absolute; inset: 0; width: 100%; height: 100%; margin: 0; opacity: 0;
