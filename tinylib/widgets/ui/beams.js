@@ -414,7 +414,7 @@ export function beamEnds(widget, text, searched) {
     body,
   );
   const verdict = h("p", { class: "note" });
-  const gloss = h("p", { class: "gloss", "data-output": "" });
+  const gloss = h("div", { class: "gloss", "data-output": "" });
   const reach = rove(table);
   let now; // what was found, and α
   const rule = (i, cell) => () => {
