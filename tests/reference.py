@@ -314,7 +314,7 @@ def papers() -> dict[tuple[str, str, str], str]:
     found: dict[tuple[str, str, str], str] = {}
     for stem in chapters():
         _, _, section = cells(stem, "markdown").partition("\n## Papers\n")
-        entry = r"(?:^- |; )([^:;*\n]+): \[?\*([^*]+)\*(?:\]\([^)]*\))?, (\d{4})"
+        entry = r"(?:^- |; )([^:;*\n]+): \[?\*([^*]+)\*(?:\]\([^)\s]*\))?, (\d{4})"  # linked or not
         for authors, title, year in re.findall(entry, section, flags=re.M):
             last = re.split(r",| and ", authors)[0].split()[-1]
             found.setdefault((stem, last, year), title)

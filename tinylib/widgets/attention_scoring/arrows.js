@@ -355,6 +355,10 @@ numbers2d.style = `
     var(--tone) 45%) calc(var(--tl-heat, 0) * (100% - 40px)),
     transparent 0) no-repeat padding-box; }
 .numbers td.bar { width: 120px; }
+@media (max-width: 345px) {
+  .numbers input.number { width: 50px; }
+  .numbers td[data-output] { padding: 1px 3px; }
+}
 `;
 winner.style = `.note.most { min-height: 3.2em; }`;
 
