@@ -1261,18 +1261,23 @@ def claims_of_seq2seq_attention() -> dict[str, list[Any]]:
     unsure = (h @ torch.ones(2)).softmax(-1)
     model, source, target = translator = load_translator("bilingual-attention")
     pair = bilingual().test[173]
-    t, s = pair.target.index("cherchent"), pair.source.index("for")
     [weights] = attention_maps(*translator, [pair])
-    state = model.start(torch.tensor([source.ids(pair.source)]), torch.tensor([len(pair.source)]))
     fed = [BOS, *target.ids(pair.target)]
-    for token in fed[:t]:
-        _, state = model.step(state, torch.tensor([token]))
-    state.mask[0, s] = False
-    logits, _ = model.step(state, torch.tensor([fed[t]]))
-    without = logits.softmax(-1)[0, fed[t + 1]].detach()
+
+    def without(word: str, hidden: str) -> torch.Tensor:
+        ids = torch.tensor([source.ids(pair.source)])
+        state, t = model.start(ids, torch.tensor([ids.shape[1]])), pair.target.index(word)
+        for token in fed[:t]:
+            _, state = model.step(state, torch.tensor([token]))
+        state.mask[0, pair.source.index(hidden)] = False
+        logits, _ = model.step(state, torch.tensor([fed[t]]))
+        return logits.detach().softmax(-1)[0, fed[t + 1]]
+
+    look, for_ = weights[pair.target.index("cherchent"), 4:6]
+    lost, kept = without("école", "school"), without("cherchent", "for")
     return {
         "q-unsure": [h[:, 0].mean(), (unsure @ h)[0], *unsure[:2]],
-        "q-hidden": [weights[t, s], weights[t, s - 1], 1 - weights[t, s], without],
+        "q-hidden": [look, for_, 1 - for_, lost, kept],
     }
 
 
