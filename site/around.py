@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 
 import nbformat
 from docutils import nodes  # type: ignore[import-untyped]
-from listings import ANSWER, folded, plain_docstrings
+from listings import ANSWER, PRINTS, folded, plain_docstrings
 from sphinx.application import Sphinx
 
 
@@ -140,6 +140,8 @@ def fold(cell: nodes.container, what: str | None, lines: int) -> None:
     length = f", {counted(lines, 'line')}"
     if tagged == "output":
         said = "what it prints"
+    elif tagged == "all" and what == PRINTS:
+        said = "the library's code"
     elif tagged == "all":
         said = f"code: trains or checks what the text reports{length}, with what it prints"
     else:

@@ -242,7 +242,7 @@ class BeamTreeWidget(LiveWidget):
         contexts = [config.max_len - MOST_LENGTH for config in configs]
         texts = {"T": (1, contexts[0]), "S": (1, contexts[1]), "variant": (0, 1)}
         knobs = {"width": (1, MOST_WIDTH), "alpha": (0, MOST_ALPHA), "length": (1, MOST_LENGTH)}
-        steps = {"B": (1, MOST_WIDTH + 1), "W": (1, MOST_WIDTH), "G": (0, MOST_LENGTH - 1)}
+        steps = {"B": (1, MOST_WIDTH + 1 + DRAWN), "W": (1, MOST_WIDTH), "G": (0, MOST_LENGTH - 1)}
         steps["V"] = 1, max(config.V for config in configs)
         past = {"R": (1, contexts[0]), "P": (0, contexts[0])}
         return {**texts, **knobs, "seed": (1, SEEDS), **steps, **past}
