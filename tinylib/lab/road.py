@@ -67,7 +67,7 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
         Milestone(
             "05_seq2seq_attention",
             "Sequence to sequence with attention",
-            "How can the decoder look back at every word?",
+            "How can the decoder find, at every word, the source words that it needs?",
             "one vector does not hold a long sentence",
             "the decoder attends to all words of the source again, at each word that it writes",
             (35, 30),
