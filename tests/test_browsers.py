@@ -21,6 +21,7 @@ def test_an_edit_is_answered_with_torchs_numbers(name: str, site: str) -> None:
         context.set_default_timeout(PATIENCE)
         visit = Visit(context, site, CHAPTER)
         widget = visit.widget("self_attention").first
+        widget.get_by_role("button", name="Show queries, keys and values").click()
         widget.get_by_label("w_v of 2, 3", exact=True).fill("-1.5")
         settled(widget)
         assert inputs_of(widget)["w_v"][1][2] == -1.5

@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import pytest
@@ -227,7 +228,8 @@ def short(number: float) -> str:
     if number == 0:
         return "0"
     digits = 0 if abs(number) >= 99.95 else 1 if abs(number) >= 9.995 else 2
-    text = f"{number:.{digits}f}"
+    # of two that are as near the page takes the larger, Python's own format the even one
+    text = str(Decimal(number).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
     return text.removeprefix("-") if float(text) == 0 else text.replace("-", "−")
 
 

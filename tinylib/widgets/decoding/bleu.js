@@ -296,8 +296,8 @@ export default live(
     ui.slider("N", "longest n-gram, N", 1, 4, 1),
     ui.use(ngramTable),
     ui.explanation(
-      "Point at an n-gram or at a number, tap it, or go to it with Tab and the arrow keys: here it " +
-        "says why it counts, or what it is made of.",
+      "Point at an n-gram or at a number, tap it, or go to it with Tab and the arrow keys: " +
+        "here you can read why it counts, or what it is made of.",
     ),
     ui.use(totals),
   ],

@@ -98,11 +98,12 @@ function steps(widget) {
       "div",
       { class: "column" },
       list,
-      h("div", { class: "foot" }, whole, greedyButton),
       h(
-        "p",
-        { class: "note legend" },
-        "In italics, the English: (m) and (f) mark masculine and feminine forms, (pl) plurals.",
+        "div",
+        { class: "foot" },
+        whole,
+        greedyButton,
+        h("p", { class: "note legend" }, "(m) masculine, (f) feminine, (pl) plural"),
       ),
     ),
     shows: "outputs", // with the inputs alone, a choice would jump back until its answer is there
@@ -158,7 +159,7 @@ const logarithm = (value) =>
     .replace(/^−(0\.0+)$/, "$1");
 
 steps.style = `${candidateList.style}
-.steps { list-style: none; margin: 0; padding: 0; display: grid; gap: 10px;
+.steps { list-style: none; margin: 0; padding: 0; display: grid; gap: 6px;
   grid-template-columns: repeat(auto-fill, minmax(132px, 1fr)); }
 .steps li { border: 1px solid var(--line); border-radius: 8px; padding: 6px 6px 5px; min-width: 0; }
 .steps .yours { border: 2px dashed var(--text); }
@@ -167,7 +168,7 @@ steps.style = `${candidateList.style}
 .fed b { color: var(--text); font-weight: 550; }
 .fed .askable { color: inherit; font-weight: 400; }
 .next.on-bar { cursor: pointer; display: grid; grid-template-columns: 1fr auto; gap: 0 4px;
-  align-content: center; min-height: 34px; padding: 1px 4px; line-height: 1.15; }
+  align-content: center; min-height: 31px; padding: 1px 4px; line-height: 1.15; }
 .next .token { order: -1; grid-column: 1 / -1; }
 .next .gloss { font-size: var(--size-small); font-style: italic; font-weight: 400; min-width: 0;
   overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
@@ -178,7 +179,8 @@ steps.style = `${candidateList.style}
 .next:focus-within { outline: 2px solid var(--accent); outline-offset: 1px; }
 .next.taken { border-color: var(--accent); font-weight: 600; }
 .yours .next.taken { border: 2px dashed var(--text); }
-.legend { margin: 0; max-width: none; }
+.legend { margin: 0 0 0 auto; }
+@container widget (min-width: 860px) { .frame { gap: 6px; padding-block: 9px; } }
 `;
 
 /** What was chosen belongs to the translation of one sentence: another one is translated afresh. */

@@ -45,6 +45,7 @@ export function live(title, build, { query = 0, wide = false } = {}) {
   return {
     render({ model, el }) {
       el.classList.toggle("wide", wide);
+      el.dataset.lmSuppressShortcuts = "true"; // in JupyterLab, X would cut the widget's cell
       const widget = new Widget(model, el, query);
       widget.mount(title, build);
       return () => widget.unmount();
