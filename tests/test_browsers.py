@@ -13,9 +13,9 @@ from playwright.sync_api import sync_playwright
 
 @pytest.mark.parametrize("name", os.environ.get("BROWSERS", "chromium").split())
 def test_an_edit_is_answered_with_torchs_numbers(name: str, site: str) -> None:
+    # Chromium is the machine's own, the others are Playwright's.
+    path = find_chromium() if name == "chromium" else None
     with sync_playwright() as playwright:
-        # Chromium is the machine's own, the others are Playwright's.
-        path = find_chromium() if name == "chromium" else None
         browser = getattr(playwright, name).launch(executable_path=path)
         context = browser.new_context()
         context.set_default_timeout(PATIENCE)
