@@ -214,7 +214,7 @@ def keep_together(app: Sphinx, doctree: nodes.document) -> None:
         if short and isinstance(after, nodes.Text) and (mark := re.match(r"[.,;:!?)’”]+", after)):
             together = nodes.inline("", classes=["together"])
             parent = formula.parent
-            here = parent.index(formula)  # the text is equal to others, such as “, ”, so no index()
+            here = parent.index(formula)  # the text cannot be looked up: “, ” is equal to any other
             parent[here + 1] = nodes.Text(after[mark.end() :])
             parent[here] = together
             together += [formula, nodes.Text(mark[0])]
