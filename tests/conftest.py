@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import hypothesis
 import jaxtyping
+import kernels  # noqa: F401 - the kernels of chapters are started once more
 import pytest
 from amounts import many
 from chromium import find_chromium

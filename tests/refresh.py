@@ -26,6 +26,7 @@ from typing import Any
 import nbformat
 import yaml
 from elsewhere import environment
+from kernels import persistent
 from nbclient import NotebookClient
 from nbclient.exceptions import CellControlSignal, CellExecutionError, DeadKernelError
 from nbformat import NotebookNode
@@ -243,7 +244,7 @@ def execute(notebook: NotebookNode) -> None:
         on_cell_start=lambda cell, cell_index: running.append(cell),
     )
     try:
-        client.execute(env=environment("default", threads="1") | SIMPLE)
+        persistent(client.execute)(env=environment("default", threads="1") | SIMPLE)
     except CellExecutionError as error:
         reason = f"{error.ename}: {error.evalue}"
     except DeadKernelError:

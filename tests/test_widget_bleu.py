@@ -127,7 +127,7 @@ def test_an_empty_or_a_long_sentence_is_refused(bench: Locator) -> None:
 def test_each_match_is_joined_to_its_partner(bench: Locator) -> None:
     """A line leads from the middle of one to the middle of the other, also when it moves."""
     ends = """li => {
-        const d = li.querySelector('.links path').getAttribute('d');
+        const d = li.querySelector('.links path').getAttribute('d') ?? '';  // not drawn yet
         const { left, top } = li.getBoundingClientRect();
         const near = (box, side, x, y) =>
             Math.abs(box.left + box.width / 2 - left - x) < 1 && Math.abs(box[side] - top - y) < 1;
