@@ -892,7 +892,7 @@ def test_every_word_that_is_written_is_fed_at_the_next_step():
     said = [text.get_text() for text in texts(spoken())]
     assert said.count("le") == said.count("chat") == 2 and said.count("<eos>") == 1
     assert "one vector of 4 numbers" in said and "75 %" in said
-    dashed = [line for line in spoken().drawing.axes[0].lines if line.get_linestyle() == "--"]
+    dashed = [a for a in patches(spoken(), "FancyArrowPatch") if a.get_linestyle() == "--"]
     assert len(dashed) == 2
     assert "writes le (75 %), chat (100 %), <eos> (50 %)" in spoken().alt
     x = torch.zeros(2, 4)

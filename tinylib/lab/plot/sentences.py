@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.transforms import Bbox
 
+from tinylib.lab.plot.parts import chip
 from tinylib.lab.plot.style import (
     CURVES,
     DASHES,
@@ -23,7 +24,6 @@ from tinylib.lab.plot.style import (
     curve_looks,
     finish,
     page,
-    rounded,
     style,
     text_width,
 )
@@ -123,13 +123,20 @@ def tree(
             x, y = (a + part * (b - a) for a, b in zip(origin, (spot.x, spot.y), strict=True))
             text = f"{spot.step:.2f}"
             axes.text(x, y, text, size=SMALL, color=ink, ha="center", va="center", bbox=share)
-        _box(axes, (MARGIN, middle), first, root, reached, glosses.get(root, ""), INK, True)
+        place = Bbox.from_bounds(MARGIN, middle - TALL / 2, first, TALL)
+        strong: Any = {"edge": INK, "thick": 2, "weight": "bold"}
+        chip(axes, place, root, gloss=glosses.get(root, ""), beside=reached, **strong)
         for prefix, spot in spots.items():
             own = [looks[name] for name, way in marked.items() if way[: len(prefix)] == prefix]
-            edge = CURVES[own[-1]] if own else SOFT
             size = wide[len(prefix) - 1]
             word, product = label(prefix)
-            _box(axes, (spot.x, spot.y), size, word, product, gloss(prefix), edge, spot.kept)
+            place = Bbox.from_bounds(spot.x, spot.y - TALL / 2, size, TALL)
+            look: Any = (
+                {"weight": "bold"} if spot.kept else {"ink": SOFT, "fill": PAPER, "edge": HATCH}
+            )
+            if own:
+                look |= {"edge": CURVES[own[-1]], "thick": 2}
+            chip(axes, place, word, gloss=gloss(prefix), beside=product, **look)
         x, y = float(MARGIN), height - MARGIN - 4
         for name, hue in ((name, looks[name]) for name in paths):
             axes.plot([x, x + 30], [y, y], color=CURVES[hue], lw=3.4, ls=DASHES[hue])
@@ -189,30 +196,6 @@ def _line(
 ) -> None:
     ends = zip(start, end, strict=True)
     axes.plot(*ends, color=colour, lw=thick, ls=dash, zorder=zorder, solid_capstyle="round")
-
-
-def _box(
-    axes: Axes,
-    at: tuple[Number, Number],
-    size: Number,
-    word: str,
-    total: str,
-    gloss: str,
-    edge: str,
-    kept: bool,
-) -> None:
-    """A word, the product so far at its right, and its English below."""
-    x, y = at
-    place = Bbox.from_bounds(x, y - TALL / 2, size, TALL)
-    marked = edge != SOFT
-    look: Any = {"fc": "white" if kept else PAPER, "lw": 2 if marked else 1.1}
-    axes.add_patch(rounded(place, 6, **look, ec=edge if kept or marked else HATCH, zorder=3))
-    ink = INK if kept else SOFT
-    base: Any = {"va": "center_baseline", "zorder": 4}
-    axes.text(x + 10, y, word, size=TEXT, weight="bold" if kept else "normal", color=ink, **base)
-    axes.text(x + size - 10, y, total, size=SMALL, color=ink, ha="right", **base)
-    if gloss:
-        axes.text(x + 4, y + TALL / 2 + 8, gloss, size=SMALL, color=SOFT, **base)
 
 
 # n-grams -----------------------------------------------------------------------------------------

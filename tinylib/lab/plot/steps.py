@@ -3,12 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from matplotlib.axes import Axes
-from matplotlib.patches import FancyArrowPatch, Rectangle
-from matplotlib.path import Path
 from matplotlib.transforms import Bbox
 
-from tinylib.lab.plot.matrices import draw_cell
+from tinylib.lab.plot.parts import arrow, chip, row, written
 from tinylib.lab.plot.style import (
     COLOURS,
     INK,
@@ -23,12 +20,9 @@ from tinylib.lab.plot.style import (
     finish,
     page,
     read_values,
-    rounded,
     style,
-    text_width,
 )
 
-Point = tuple[Number, Number]
 CELL, TALL, ACROSS = 53, 30, 590  # of a number; and the width of its picture
 
 
@@ -69,30 +63,34 @@ def worked_gru(
         for name, (x0, y0, title, values, role) in spots.items():
             across = CELL * len(values)
             axes.text(x0, y0 - 10, title, size=TEXT, color=COLOURS[role] if role else INK)
-            _vector(axes, (x0, y0), values.tolist(), full, role, name == "after")
+            look: Any = {"role": role, "edge": COLOURS[role] if role else SOFT}
+            if name == "after":
+                look = {"edge": COLOURS["learned"], "thick": 2.4}
+            most = 1 if role else full
+            row(axes, (x0, y0), values.tolist(), (CELL, TALL), full=most, **look)
             places[name] = Bbox.from_bounds(x0, y0, across, TALL)
         head = 26  # room for the title of what an arrow leads to
         bus = tops[0] + TALL + 20  # word and old state both go to each of the three
         ends = [(box.x0 + box.x1) / 2 for box in (places["x"], places["h"])]
         for x0 in ends:
-            axes.plot([x0, x0], [tops[0] + TALL + 2, bus], color=SOFT, lw=1.4, zorder=1.5)
+            axes.plot([x0, x0], [tops[0] + TALL + 2, bus], color=SOFT, lw=1.3, zorder=1.5)
         reach = [min(*ends, places["r"].x0 + wide / 2), max(ends)]
-        axes.plot(reach, [bus, bus], color=SOFT, lw=1.4, zorder=1.5)
+        axes.plot(reach, [bus, bus], color=SOFT, lw=1.3, zorder=1.5)
         for name in ("r", "n", "z"):
             x0 = (places[name].x0 + places[name].x1) / 2
-            _arrow(axes, [(x0, bus), (x0, tops[1] - head)])
+            arrow(axes, [(x0, bus), (x0, tops[1] - head)])
         for source, target, start, stop in (
             *(("n", "taken", 0.5, 0.5), ("z", "taken", 0.1, 0.85), ("z", "kept", 0.4, 0.5)),
             *(("taken", "after", 0.6, 0.3), ("kept", "after", 0.4, 0.7)),
         ):
             a, b = places[source], places[target]
             way = [(a.x0 + start * a.width, a.y1 + 3), (b.x0 + stop * b.width, b.y0 - head)]
-            _arrow(axes, way)
+            arrow(axes, way)
         a, b = places["r"], places["n"]
-        _arrow(axes, [(a.x1 + 3, a.y0 + TALL / 2), (b.x0 - 3, b.y0 + TALL / 2)])
+        arrow(axes, [(a.x1 + 3, a.y0 + TALL / 2), (b.x0 - 3, b.y0 + TALL / 2)])
         a, b, side = places["h"], places["kept"], right + wide + 14
         way = [(a.x1 + 2, a.y0 + TALL / 2), (side, a.y0 + TALL / 2)]
-        _arrow(axes, [*way, (side, b.y0 + TALL / 2), (b.x1 + 2, b.y0 + TALL / 2)])
+        arrow(axes, [*way, (side, b.y0 + TALL / 2), (b.x1 + 2, b.y0 + TALL / 2)])
         for j, note in enumerate(notes):
             spot = (places["after"].x0 + CELL * (j + 0.5), tops[3] + TALL + 18)
             axes.text(*spot, note, size=SMALL, color=SOFT, ha="center", va="center_baseline")
@@ -117,29 +115,7 @@ def worked_gru(
 
 
 def _listed(numbers: Sequence[Number]) -> str:
-    return ", ".join(_number(number) for number in numbers)
-
-
-def _number(number: Number) -> str:
-    return f"{number:.2f}".replace("-0.00", "0.00").replace("-", "−")
-
-
-def _vector(
-    axes: Axes, at: Point, numbers: Sequence[Number], full: Number, role: str, bold: bool
-) -> None:
-    x, y = at
-    for j, number in enumerate(numbers):
-        place = (x + CELL * j, y, CELL, TALL)
-        draw_cell(axes, place, number or 1e-9, 1 if role else full, _number(number), role)
-    edge, thick = (COLOURS["learned"], 2.4) if bold else (COLOURS[role] if role else SOFT, 1.2)
-    frame = Rectangle(at, CELL * len(numbers), TALL, fc="none", ec=edge, lw=thick)
-    axes.add_patch(frame)
-
-
-def _arrow(axes: Axes, way: Sequence[Point], colour: str = SOFT, dash: Any = "-") -> None:
-    head: Any = {"arrowstyle": "-|>,head_length=4.5,head_width=2.4", "mutation_scale": 1.1}
-    path = Path([*way], [Path.MOVETO] + [Path.LINETO] * (len(way) - 1))
-    axes.add_patch(FancyArrowPatch(path=path, **head, color=colour, lw=1.4, ls=dash, zorder=1.5))
+    return ", ".join(written(number) for number in numbers)
 
 
 # What a decoder is fed, and what it says ------------------------------------------------------
@@ -172,7 +148,7 @@ def runs(drawn: Sequence[Run | tuple[Any, ...]]) -> Figure:
             raise ValueError(f"{run.title!r}: one word fed, one said, a gloss and a truth a step")
     tall, pitch, top = 40, 58, MARGIN + 62
     half = (PHONE - 2 * MARGIN - 18) / 2
-    chip = (half - 26) / 2
+    wide = (half - 26) / 2
     steps = max(len(run.said) for run in every)
     with style():
         axes = page(
@@ -181,48 +157,31 @@ def runs(drawn: Sequence[Run | tuple[Any, ...]]) -> Figure:
         )
         for i, run in enumerate(every):
             left = MARGIN + (half + 18) * i
-            right = left + chip + 26
+            right = left + wide + 26
             axes.text(left, MARGIN + 12, run.title, size=TEXT, weight="bold", va="center")
             for x, name in ((left, "is fed"), (right, "says")):
-                axes.text(x + chip / 2, top - 14, name, size=SMALL, color=SOFT, ha="center")
+                axes.text(x + wide / 2, top - 14, name, size=SMALL, color=SOFT, ha="center")
             for t, (fed, said, gloss, correct) in enumerate(
                 zip(run.fed, run.said, run.glosses, run.correct, strict=True)
             ):
                 y = top + pitch * t
                 own = run.free and t > 0
                 edge = COLOURS["probability"] if own else SOFT
-                _chip(axes, (left, y, chip, tall), fed, "", edge)
-                _arrow(axes, [(left + chip + 3, y + tall / 2), (right - 3, y + tall / 2)])
-                look = COLOURS["probability"] if correct else COLOURS["error"]
-                _chip(axes, (right, y, chip, tall), said, gloss, look, not correct)
+                chip(axes, Bbox.from_bounds(left, y, wide, tall), fed, edge=edge)
+                arrow(axes, [(left + wide + 3, y + tall / 2), (right - 3, y + tall / 2)])
+                place = Bbox.from_bounds(right, y, wide, tall)
+                if correct:
+                    chip(axes, place, said, gloss=gloss, edge=COLOURS["probability"])
+                else:
+                    bad = COLOURS["error"]
+                    look: Any = {"edge": bad, "ink": bad, "thick": 1.8, "dash": (0, (4, 2))}
+                    chip(axes, place, f"{said} ✗", gloss=gloss, **look)
                 if own:
-                    turn, x = y - (pitch - tall) / 2, left + chip / 2
-                    way = [(right + chip / 2, y - pitch + tall + 2), (right + chip / 2, turn)]
+                    turn, x = y - (pitch - tall) / 2, left + wide / 2
+                    way = [(right + wide / 2, y - pitch + tall + 2), (right + wide / 2, turn)]
                     way += [(x, turn), (x, y - 2)]
-                    _arrow(axes, way, COLOURS["probability"], (0, (3, 2)))
+                    arrow(axes, way, COLOURS["probability"], dash=(0, (3, 2)))
         return finish(axes, " ".join(map(_told, every)))
-
-
-def _chip(
-    axes: Axes,
-    place: tuple[Number, Number, Number, Number],
-    word: str,
-    gloss: str,
-    edge: str,
-    wrong: bool = False,
-) -> None:
-    box = Bbox.from_bounds(*place)
-    dash: Any = (0, (4, 2)) if wrong else "-"
-    axes.add_patch(
-        rounded(box, 9, fc="white", ec=edge, lw=1.8 if wrong else 1.3, ls=dash, zorder=2)
-    )
-    x, y = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
-    text = f"{word} ✗" if wrong else word
-    look: Any = {"ha": "center", "va": "center_baseline", "zorder": 3}
-    axes.text(x, y - 7 if gloss else y, text, size=TEXT, color=edge if wrong else INK, **look)
-    if gloss:
-        small = min(9.5, 9.5 * (box.width - 6) / max(text_width(gloss, 9.5), 1))
-        axes.text(x, y + 11, gloss, size=max(small, 9), color=SOFT, style="italic", **look)
 
 
 def _told(run: Run) -> str:

@@ -5,11 +5,11 @@ from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
-from matplotlib.patches import FancyArrowPatch, Rectangle
 from matplotlib.transforms import Bbox
 from torch import Tensor
 
 from tinylib.lab.plot.diagram import KINDS
+from tinylib.lab.plot.parts import Pair, arrow, chip, row, written
 from tinylib.lab.plot.style import (
     COLOURS,
     GRID,
@@ -27,12 +27,9 @@ from tinylib.lab.plot.style import (
     finish,
     page,
     read_values,
-    rounded,
     style,
     text_width,
 )
-
-Pair = tuple[Number, Number]
 
 
 class Line(NamedTuple):
@@ -202,55 +199,54 @@ def _panel(
     word_y, state_y, context_y, gru_y, out_y = (top + at for at in (42, 84, 224, 304, 384))
     low, high = state_y + TALL / 2, context_y - TALL / 2
     for s, (x, word) in enumerate(zip(columns, source, strict=True)):
-        _chip(axes, (x, word_y), word)
-        _arrow(axes, (x, word_y + 13), (x, state_y - TALL / 2), SOFT)
-        _vector(axes, (x, state_y), states[s], SOFT)
+        _word(axes, (x, word_y), word)
+        arrow(axes, [(x, word_y + 13), (x, state_y - TALL / 2)], gap=1)
+        _state(axes, (x, state_y), states[s], SOFT)
         axes.text(x - CELL - 5, state_y, f"$h_{s + 1}$", size=SMALL, ha="right", va="center")
         if s:
             ends = (columns[s - 1] + CELL + 1, state_y), (x - CELL - 22, state_y)
-            head = "-|>" if weights is None else "<|-|>"
-            _arrow(axes, *ends, SOFT, head=head)
+            arrow(axes, ends, gap=1, both=weights is not None)
     for t, x in enumerate(spots):
         if weights is None:
-            _arrow(axes, (columns[-1], low), (x, high), COLOURS["weight"], 2.6)
+            arrow(axes, [(columns[-1], low), (x, high)], COLOURS["weight"], 2.6, gap=1)
         else:
             for s, start in enumerate(columns):
                 share = float(weights[t, s])
                 end, at = x + 12 * (s - (S - 1) / 2), LABELS[t][s]
-                dash: Any = {"ls": (0, (3, 1.4))} if t else {}
-                thick = 0.9 + 4.5 * share
-                _arrow(axes, (start, low), (end, high), COLOURS["weight"], thick, **dash)
+                dash: Any = (0, (3, 1.4)) if t else "-"
+                way, thick = [(start, low), (end, high)], 0.9 + 4.5 * share
+                arrow(axes, way, COLOURS["weight"], thick, gap=1, dash=dash)
                 point = (start + at * (end - start), low + at * (high - low))
                 pill: Any = {"boxstyle": "round,pad=0.1", "fc": PAPER, "ec": "none"}
                 look: Any = {"size": SMALL, "color": COLOURS["weight"], "bbox": pill, "zorder": 3}
                 axes.text(*point, f"{share:.2f}", ha="center", va="center", **look)
-        _vector(axes, (x, context_y), contexts[t], COLOURS["weight"])
+        _state(axes, (x, context_y), contexts[t], COLOURS["weight"])
         name = f"$c_{t + 2}$"
         axes.text(x - CELL - 5, context_y, name, size=SMALL, ha="right", va="center")
-        _arrow(axes, (x, context_y + TALL / 2), (x, gru_y - 15), SOFT)
+        arrow(axes, [(x, context_y + TALL / 2), (x, gru_y - 15)], gap=1)
         box = Bbox.from_bounds(x - 24, gru_y - 15, 48, 30)
         axes.add_patch(KINDS["weight"].patch(box))
         axes.text(x, gru_y, "GRU", size=SMALL, ha="center", va="center")
         d = x - 84
         tone = SOFT if weights is None else COLOURS["query"]
-        _vector(axes, (d, gru_y), before[t], tone)
+        _state(axes, (d, gru_y), before[t], tone)
         axes.text(d, gru_y + 24, f"$d_{t + 1}$", size=SMALL, ha="center", va="center")
-        _arrow(axes, (d + CELL, gru_y), (x - 24, gru_y), SOFT)
+        arrow(axes, [(d + CELL, gru_y), (x - 24, gru_y)], gap=1)
         if weights is not None:
-            curve: Any = {"connectionstyle": "arc3,rad=-0.25"}
-            asks, asked = (d, gru_y - TALL / 2), (x - CELL - 22, context_y + 3)
-            _arrow(axes, asks, asked, COLOURS["query"], 1.6, **curve)
+            asks = [(d, gru_y - TALL / 2), (x - CELL - 22, context_y + 3)]
+            arrow(axes, asks, COLOURS["query"], 1.6, gap=1, bend=-0.25)
             look = {"size": SMALL, "color": COLOURS["query"], "ha": "center", "va": "center"}
             axes.text(d + 32, gru_y - 34, "query", **look)
         if t:
-            _arrow(axes, (spots[t - 1] + 24, gru_y), (d - CELL, gru_y), SOFT)
-        _arrow(axes, (x, gru_y + 15), (x, out_y - 13), SOFT)
-        _chip(axes, (x, out_y), *target[t + 1])
+            arrow(axes, [(spots[t - 1] + 24, gru_y), (d - CELL, gru_y)], gap=1)
+        arrow(axes, [(x, gru_y + 15), (x, out_y - 13)], gap=1)
+        _word(axes, (x, out_y), *target[t + 1])
         fed = (d, out_y) if t == 0 else (spots[t - 1], out_y)
         if t == 0:
-            _chip(axes, fed, *target[0])
-        way = (fed[0] + text_width(target[t][0], TEXT) / 2 + 10, out_y - 6), (x - 18, gru_y + 15)
-        _arrow(axes, *way, SOFT, ls=(0, (3, 2)))
+            _word(axes, fed, *target[0])
+        half = text_width(target[t][0], TEXT) / 2
+        way = [(fed[0] + half + 10, out_y - 6), (x - 18, gru_y + 15)]
+        arrow(axes, way, gap=1, dash=(0, (3, 2)))
     return _said(panel.title, source, states, weights, contexts)
 
 
@@ -272,42 +268,15 @@ def _said(
     return words
 
 
-def _chip(axes: Axes, at: Pair, word: str, gloss: str = "") -> None:
-    x, y = at
+def _word(axes: Axes, at: Pair, word: str, gloss: str = "") -> None:
     half = text_width(word, TEXT) / 2 + 9
-    box = Bbox.from_bounds(x - half, y - 13, 2 * half, 26)
-    axes.add_patch(rounded(box, 13, fc="white", ec=SOFT, lw=1.1, zorder=2))
-    axes.text(x, y, word, size=TEXT, ha="center", va="center_baseline", zorder=3)
-    if gloss:
-        axes.text(x, y + 25, gloss, size=SMALL, color=SOFT, ha="center", va="center_baseline")
+    chip(axes, Bbox.from_bounds(at[0] - half, at[1] - 13, 2 * half, 26), word, gloss=gloss)
 
 
-def _vector(axes: Axes, at: Pair, numbers: Tensor, colour: str) -> None:
-    x, y = at
-    for j, number in enumerate(numbers.tolist()):
-        left = x + CELL * (j - 1)
-        cell = Rectangle((left, y - TALL / 2), CELL, TALL, fc="white", ec=GRID, lw=0.8, zorder=2)
-        axes.add_patch(cell)
-        text = f"{number:.0f}" if float(number).is_integer() else f"{number:.2f}"
-        look: Any = {"size": SMALL, "ha": "center", "va": "center_baseline", "zorder": 3}
-        axes.text(left + CELL / 2, y, text, **look)
-    frame = Rectangle((x - CELL, y - TALL / 2), 2 * CELL, TALL, fc="none", ec=colour, lw=1.7)
-    frame.set_zorder(3)
-    axes.add_patch(frame)
+def _state(axes: Axes, at: Pair, numbers: Tensor, colour: str) -> None:
+    corner = (at[0] - CELL, at[1] - TALL / 2)
+    row(axes, corner, numbers.tolist(), (CELL, TALL), form=_short, edge=colour, thick=1.7)
 
 
-def _arrow(
-    axes: Axes,
-    start: Pair,
-    end: Pair,
-    colour: str,
-    thick: Number = 1.2,
-    *,
-    head: str = "-|>",
-    **how: Any,
-) -> None:
-    arrow = f"{head},head_length=4,head_width=2.2"
-    ends: Any = {"shrinkA": 1, "shrinkB": 1, "mutation_scale": 1.1, "zorder": 1}
-    axes.add_patch(
-        FancyArrowPatch(start, end, arrowstyle=arrow, lw=thick, color=colour, **ends, **how)
-    )
+def _short(number: Number) -> str:
+    return written(number, 0 if float(number).is_integer() else 2)

@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 
 import torch
 from matplotlib.axes import Axes
-from matplotlib.patches import FancyArrowPatch, Rectangle
-from matplotlib.path import Path
 from matplotlib.transforms import Bbox
 
 from tinylib.lab.plot.matrices import draw_cell, widest
+from tinylib.lab.plot.parts import REST, Pair, arrow, chip, row, written
 from tinylib.lab.plot.style import (
     COLOURS,
     CURVES,
@@ -31,12 +30,10 @@ from tinylib.lab.plot.style import (
     finish,
     page,
     read_values,
-    rounded,
     style,
     text_width,
 )
 
-Pair = tuple[Number, Number]
 UNIT = 104  # pixels of the longest side of a number 1, where the longest vector is 2
 
 
@@ -81,11 +78,12 @@ def arrows(
             for name, end in given.items():
                 tip = (x0 + unit * end[0], y0 - unit * end[1])
                 old = name in moved
-                _arrow(axes, (x0, y0), tip, SOFT, 1.4, (0, (3, 2.5)) if old else "-")
+                dash: Any = {"dash": (0, (3, 2.5))} if old else {}
+                arrow(axes, [(x0, y0), tip], SOFT, 1.4, **dash, head=1.37)
                 _name(axes, tip, f"{name}, before" if old else name, SOFT, x0)
             for name, end in moved.items():
                 tip = (x0 + unit * end[0], y0 - unit * end[1])
-                _arrow(axes, (x0, y0), tip, COLOURS["weight"], 3.2)
+                arrow(axes, [(x0, y0), tip], COLOURS["weight"], 3.2, head=1.37)
                 numbers = ", ".join(f"{number:.2f}" for number in end)
                 _name(axes, tip, f"{name} ({numbers})", COLOURS["weight"], x0, bold=True)
         return finish(axes, alt or " ".join(_words(*plane, x_name, y_name) for plane in drawn))
@@ -118,12 +116,6 @@ def _grid(axes: Axes, at: Pair, reach: int, unit: Number, x_name: str, y_name: s
     axes.text(*middle, y_name, size=SMALL, rotation=90, ha="center", va="center")
 
 
-def _arrow(axes: Axes, start: Pair, tip: Pair, colour: str, thick: Number, dash: Any = "-") -> None:
-    head: Any = {"arrowstyle": "-|>,head_length=5,head_width=2.8", "mutation_scale": 1.2}
-    line: Any = {"shrinkA": 0, "shrinkB": 0, "lw": thick, "ls": dash, "color": colour}
-    axes.add_patch(FancyArrowPatch(start, tip, **head, **line, zorder=2))
-
-
 def _name(axes: Axes, tip: Pair, text: str, colour: str, axis: Number, bold: bool = False) -> None:
     """Above the tip of an arrow, and to the right of the axis."""
     half = text_width(text, SMALL) * (1.15 if bold else 1) / 2
@@ -153,7 +145,7 @@ def _words(
 
 # One word's way ----------------------------------------------------------------------------------
 
-CELL, WIDE, TALL = 30, 40, 30  # of a whole number, and of one with two decimals
+CELL, WIDE, ONE, TALL = 30, 40, 56, 30  # of a whole number, of one with two decimals, of a score
 
 
 def worked_attention(
@@ -221,15 +213,15 @@ def worked_attention(
         axes.text(MARGIN, below + 8, title, size=TEXT, weight="bold", va="center")
         base = below + 46
         columns = [
-            ("$q_1 \\cdot k$", [f"{dot:.0f}" for dot in dots.tolist()], left),
-            (f"$\\div\\,\\sqrt{{{width}}}$", [f"{e:.4g}" for e in scores.tolist()], left + 92),
+            ("$q_1 \\cdot k$", dots, ".0f", left),
+            (f"$\\div\\,\\sqrt{{{width}}}$", scores, ".4g", left + 92),
         ]
         share = left + 184
         last = share + 96
-        for heading, texts, x0 in columns:
+        for heading, column, spec, x0 in columns:
             axes.text(x0, base - 9, heading, size=SMALL)
-            for s, text in enumerate(texts):
-                _single(axes, (x0, base + line * s), text)
+            for s, number in enumerate(column.tolist()):
+                _single(axes, (x0, base + line * s), number, spec)
         axes.text(share, base - 9, "softmax", size=SMALL, color=COLOURS["weight"])
         axes.text(last, base - 9, "weight × value", size=SMALL, color=COLOURS["value"])
         for s, word in enumerate(words):
@@ -237,11 +229,12 @@ def worked_attention(
             middle = (left - 12, y + TALL / 2)
             axes.text(*middle, word, size=TEXT, ha="right", va="center_baseline")
             weight = float(weights[s])
-            draw_cell(axes, (share, y, 56, TALL), weight, 1, f"{weight:.2f}", "weight")
+            draw_cell(axes, (share, y, ONE, TALL), weight, 1, f"{weight:.2f}", "weight")
             _row(axes, (last, y), parts[s].tolist(), "value")
-            for start, end in ((left + 56, left + 92), (left + 148, share)):
-                _step(axes, (start, y + TALL / 2), (end, 0), SOFT)
-            _step(axes, (share + 56, y + TALL / 2), (last, 0), COLOURS["weight"])
+            half = y + TALL / 2
+            for start, end in ((left + ONE, left + 92), (left + 92 + ONE, share)):
+                arrow(axes, [(start, half), (end, half)], gap=4)
+            arrow(axes, [(share + ONE, half), (last, half)], COLOURS["weight"], gap=4)
         y = base + line * len(words) + 6
         axes.plot([last, last + WIDE * len(z)], [y - 8, y - 8], color=INK, lw=1.2)
         axes.text(last - 12, y + TALL / 2, "sum: $z_1$ =", size=TEXT, ha="right", va="center")
@@ -257,36 +250,28 @@ def _whole(numbers: Iterable[Number]) -> bool:
 def _row(
     axes: Axes, at: Pair, numbers: Sequence[Number], tone: str, whole: bool | None = None
 ) -> None:
-    """A vector: a frame of its colour, and its numbers."""
-    x, y = at
-    colour = COLOURS[tone] if tone else SOFT
+    """A vector, with a frame of its colour."""
     whole = _whole(numbers) if whole is None else whole
-    cell = CELL if whole else WIDE
-    for j, number in enumerate(numbers):
-        axes.add_patch(Rectangle((x + cell * j, y), cell, TALL, fc="white", ec=GRID, lw=0.8))
-        middle = (x + cell * (j + 0.5), y + TALL / 2)
-        text = _figure(number, 0 if whole else 2)
-        axes.text(*middle, text, size=SMALL, ha="center", va="center_baseline")
-    size = (cell * len(numbers), TALL)
-    axes.add_patch(Rectangle((x, y), *size, fc="none", ec=colour, lw=1.8 if tone else 1.2))
+    cell = (CELL if whole else WIDE, TALL)
+    edge, thick = (COLOURS[tone], 1.8) if tone else (SOFT, 1.2)
+    row(
+        axes,
+        at,
+        numbers,
+        cell,
+        form=lambda x: written(x, 0 if whole else 2),
+        edge=edge,
+        thick=thick,
+    )
 
 
-def _figure(number: Number, digits: int = 2) -> str:
-    """With a true minus sign, and none before 0."""
-    return f"{number:z.{digits}f}".replace("-", "\N{MINUS SIGN}")
+def _single(axes: Axes, at: Pair, number: Number, spec: str) -> None:
+    """A number alone in a cell, formatted by `spec`."""
 
+    def form(x: Number) -> str:
+        return format(x, spec).replace("-", "\N{MINUS SIGN}")
 
-def _single(axes: Axes, at: Pair, text: str) -> None:
-    axes.add_patch(Rectangle(at, 56, TALL, fc="white", ec=SOFT, lw=1))
-    axes.text(at[0] + 28, at[1] + TALL / 2, text, ha="center", va="center_baseline")
-
-
-def _step(axes: Axes, start: Pair, end: Pair, colour: str) -> None:
-    """A short arrow to the right."""
-    (x, y), stop = start, end[0]
-    head: Any = {"arrowstyle": "-|>,head_length=4,head_width=2.2", "mutation_scale": 1.1}
-    ends = ((x + 4, y), (stop - 4, y))
-    axes.add_patch(FancyArrowPatch(*ends, **head, shrinkA=0, shrinkB=0, lw=1.3, color=colour))
+    row(axes, at, [number], (ONE, TALL), form=form, size=TEXT, thick=1)
 
 
 def worked_pooling(
@@ -321,13 +306,14 @@ def worked_pooling(
         _whole([*q.tolist(), *k.flatten().tolist()]),
         _whole(v.flatten().tolist()),
     )
+    e_whole = _whole(e.tolist())
     key_wide = (CELL if key_whole else WIDE) * len(q)
     value_wide = (CELL if value_whole else WIDE) * v.shape[1]
     line, gap = TALL + 12, 38
     left = MARGIN + name
     at_score = left + max(key_wide, text_width("keys", SMALL)) + gap
-    at_weight = at_score + 56 + gap
-    at_value = at_weight + 56 + gap
+    at_weight = at_score + ONE + gap
+    at_value = at_weight + ONE + gap
     at_part = at_value + max(value_wide, text_width("values", SMALL)) + gap
     across = at_part + max(WIDE * v.shape[1], text_width("weight × value", SMALL)) + MARGIN
     if across > MAX_WIDTH:
@@ -354,11 +340,12 @@ def worked_pooling(
             y = base + line * s
             axes.text(left - 12, y + TALL / 2, own, size=TEXT, **look)
             _row(axes, (left, y), k[s].tolist(), "key", key_whole)
-            _step(axes, (left + key_wide, y + TALL / 2), (at_score, 0), SOFT)
-            _single(axes, (at_score, y), _figure(float(e[s]), 0 if _whole(e.tolist()) else 2))
-            _step(axes, (at_score + 56, y + TALL / 2), (at_weight, 0), SOFT)
+            half = y + TALL / 2
+            arrow(axes, [(left + key_wide, half), (at_score, half)], gap=4)
+            _single(axes, (at_score, y), float(e[s]), "z.0f" if e_whole else "z.2f")
+            arrow(axes, [(at_score + ONE, half), (at_weight, half)], gap=4)
             weight = float(weights[s])
-            draw_cell(axes, (at_weight, y, 56, TALL), weight, 1, f"{weight:.2f}", "weight")
+            draw_cell(axes, (at_weight, y, ONE, TALL), weight, 1, f"{weight:.2f}", "weight")
             _row(axes, (at_value, y), v[s].tolist(), "value", value_whole)
             signs: Any = {"size": TEXT, "color": SOFT, "ha": "center", "va": "center_baseline"}
             axes.text(at_value - gap / 2, y + TALL / 2, "×", **signs)
@@ -369,9 +356,9 @@ def worked_pooling(
         axes.text(at_part - 12, y + TALL / 2, "sum: the output", size=TEXT, **look)
         _row(axes, (at_part, y), z.tolist(), "", False)
         rows = zip(names, e.tolist(), weights.tolist(), strict=True)
-        each = "; ".join(f"{own}: score {_figure(x)}, weight {w:.2f}" for own, x, w in rows)
-        shown = ", ".join(_figure(number, 0 if key_whole else 2) for number in q.tolist())
-        total = ", ".join(_figure(number) for number in z.tolist())
+        each = "; ".join(f"{own}: score {written(x)}, weight {w:.2f}" for own, x, w in rows)
+        shown = ", ".join(written(number, 0 if key_whole else 2) for number in q.tolist())
+        total = ", ".join(written(number) for number in z.tolist())
         words = f"Attention in numbers. The query ({shown}) meets every key. {each}. "
         return finish(axes, f"{words}Each value times its weight, added up, is ({total}).")
 
@@ -451,11 +438,8 @@ def plane(
         axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
         taken = [Bbox.from_bounds(x, y, 0, 0).padded(6) for x, y in at.values()]
         named_at = {name: place for (_, name), place in at.items()}
-        head: Any = {"arrowstyle": "-|>,head_length=4,head_width=2.2", "mutation_scale": 1.1}
         for start, end in ways:
-            line = (named_at[start], named_at[end])
-            arrow = FancyArrowPatch(*line, **head, shrinkA=5, shrinkB=5, lw=1, color=SOFT)
-            axes.add_patch(arrow)
+            arrow(axes, [named_at[start], named_at[end]], SOFT, 1, gap=6.7)
         for i, (group, named) in enumerate(spots.items()):
             mark: Any = {"color": CURVES[i], "marker": MARKERS[i], "ls": "", "ms": 6, "mew": 0}
             for name in named:
@@ -551,7 +535,7 @@ def unrolled(
     if min(rows.shape[-1], *(len(state) for state in wrote)) < SHOWN:
         raise ValueError(f"a vector has fewer than {SHOWN} numbers")
     D = rows.shape[-1]
-    tall, half = NUMBER * SHOWN + 14, TOWER / 2  # of a vector
+    tall, half = NUMBER * SHOWN + REST, TOWER / 2  # of a vector
     first = MARGIN + 86  # the middle of the first step
     reads = "The encoder reads, a word at each step"
     writes = "The decoder writes, a word at each step"
@@ -578,48 +562,51 @@ def unrolled(
             axes.text(MARGIN, y, text, size=SMALL, color=SOFT, va="center_baseline")
         for s, word in enumerate(words):
             middle = first + STEP * s
-            _chip(axes, (middle, at_word), word)
-            _down(axes, middle, at_word + CHIP, at_x)
+            _word(axes, (middle, at_word), word)
+            arrow(axes, [(middle, at_word + CHIP), (middle, at_x)], gap=2)
             _tower(axes, (middle, at_x), rows[s].tolist(), full)
-            _down(axes, middle, at_x + tall, at_state)
+            arrow(axes, [(middle, at_x + tall), (middle, at_state)], gap=2)
             _tower(axes, (middle, at_state), after[s].tolist(), full, s == len(words) - 1)
             if s:
-                _step(axes, (middle - STEP + half, at_state + tall / 2), (middle - half, 0), SOFT)
+                y = at_state + tall / 2
+                arrow(axes, [(middle - STEP + half, y), (middle - half, y)], gap=4)
         last, start = first + STEP * (len(words) - 1), first - 42
         way: list[Pair] = [(last, at_state + tall + 4), (last, road), (start, road)]
         way += [(start, at_new + tall / 2), (first - half - 2, at_new + tall / 2)]
-        _bent(axes, way, COLOURS["learned"], 2.6)
+        arrow(axes, way, COLOURS["learned"], 2.6)
         for t in range(len(spoken) if again else 0):
             x0, y0 = first + STEP * t + half + 11, at_new + 9
-            _bent(axes, [(last, road), (x0, road), (x0, y0), (x0 - 9, y0)], COLOURS["learned"], 0.9)
+            way = [(last, road), (x0, road), (x0, y0), (x0 - 9, y0)]
+            arrow(axes, way, COLOURS["learned"], 0.9)
         axes.text(first - half - 13, at_state + tall / 2 - 11, "0", size=SMALL, color=SOFT)
-        _step(axes, (first - half - 21, at_state + tall / 2), (first - half, 0), SOFT)
+        y = at_state + tall / 2
+        arrow(axes, [(first - half - 21, y), (first - half, y)], gap=4)
         pill = {"boxstyle": "round,pad=0.3", "fc": PAPER, "ec": COLOURS["learned"]}
         note = f"one vector of {D} numbers"
         look: Any = {"size": TEXT, "ha": "center", "va": "center", "bbox": pill, "zorder": 4}
         axes.text((start + last) / 2, road, note, **look)
         for t, (step, state) in enumerate(zip(spoken, wrote, strict=True)):
             middle = first + STEP * t
-            _chip(axes, (middle, at_fed), step.fed)
-            _down(axes, middle, at_fed + CHIP, at_new)
+            _word(axes, (middle, at_fed), step.fed)
+            arrow(axes, [(middle, at_fed + CHIP), (middle, at_new)], gap=2)
             _tower(axes, (middle, at_new), state.tolist(), full)
-            _down(axes, middle, at_new + tall, at_said)
-            _chip(axes, (middle, at_said), step.said, COLOURS["probability"])
+            arrow(axes, [(middle, at_new + tall), (middle, at_said)], gap=2)
+            _word(axes, (middle, at_said), step.said, COLOURS["probability"])
             under = f"{100 * step.share:.0f} %"
             y = at_said + CHIP + 13
             look = {"size": SMALL, "ha": "center", "va": "center"}
             axes.text(middle, y, under, color=COLOURS["probability"], **look)
-            axes.text(middle, y + 19, step.gloss, color=SOFT, style="italic", **look)
+            axes.text(middle, y + 19, step.gloss, color=SOFT, **look)
             if t:
-                _step(axes, (middle - STEP + half, at_new + tall / 2), (middle - half, 0), SOFT)
+                y = at_new + tall / 2
+                arrow(axes, [(middle - STEP + half, y), (middle - half, y)], gap=4)
                 gap = middle - STEP / 2 + 6
                 back: list[Pair] = [
                     (middle - STEP + 32, at_said + CHIP / 2),
                     (gap, at_said + CHIP / 2),
                 ]
                 back += [(gap, at_fed + CHIP / 2), (middle - 33, at_fed + CHIP / 2)]
-                axes.plot(*zip(*back, strict=True), color=COLOURS["probability"], lw=1.5, ls="--")
-                _bent(axes, back[-2:], COLOURS["probability"], 1.5)
+                arrow(axes, back, COLOURS["probability"], 1.5, dash="--")
         says = ", ".join(f"{step.said} ({100 * step.share:.0f} %)" for step in spoken)
         told = (
             f"An encoder and a decoder, step by step. The encoder reads {', '.join(words)}; at "
@@ -631,38 +618,15 @@ def unrolled(
         return finish(axes, alt or told)
 
 
-def _chip(axes: Axes, at: Pair, text: str, line: str = SOFT) -> None:
+def _word(axes: Axes, at: Pair, text: str, edge: str = SOFT) -> None:
     wide = max(text_width(text, TEXT) + 18, 44)
-    box = Bbox.from_bounds(at[0] - wide / 2, at[1], wide, CHIP)
-    axes.add_patch(rounded(box, 9, fc="white", ec=line, lw=1.3, zorder=3))
-    middle = (at[0], at[1] + CHIP / 2)
-    axes.text(*middle, text, size=TEXT, ha="center", va="center_baseline", zorder=4)
+    chip(axes, Bbox.from_bounds(at[0] - wide / 2, at[1], wide, CHIP), text, edge=edge)
 
 
 def _tower(
     axes: Axes, at: Pair, numbers: Sequence[Number], full: Number, bold: bool = False
 ) -> None:
     """The first numbers of a vector, one below the other, and dots for the rest."""
-    left, wide = at[0] - TOWER / 2, TOWER
-    for i, number in enumerate(numbers[:SHOWN]):
-        place = (left, at[1] + NUMBER * i, wide, NUMBER)
-        draw_cell(axes, place, number, full, f"{number:.2f}".replace("-", "−"))
-    tall = NUMBER * SHOWN + 14
-    dots: Any = {"size": SMALL, "color": SOFT, "ha": "center", "va": "center"}
-    axes.text(at[0], at[1] + tall - 8, "…", **dots)
-    edge = COLOURS["learned"] if bold else SOFT
-    frame = Rectangle((left, at[1]), wide, tall, fc="none", ec=edge, lw=2.6 if bold else 0.9)
-    axes.add_patch(frame)
-
-
-def _down(axes: Axes, x: Number, start: Number, stop: Number) -> None:
-    head: Any = {"arrowstyle": "-|>,head_length=4,head_width=2.2", "mutation_scale": 1.1}
-    ends = ((x, start + 2), (x, stop - 2))
-    axes.add_patch(FancyArrowPatch(*ends, **head, shrinkA=0, shrinkB=0, lw=1.3, color=SOFT))
-
-
-def _bent(axes: Axes, way: Sequence[Pair], colour: str, thick: Number) -> None:
-    """An arrow through corners."""
-    head: Any = {"arrowstyle": "-|>,head_length=4.5,head_width=2.4", "mutation_scale": 1.1}
-    line = Path(way, [Path.MOVETO, *[Path.LINETO] * (len(way) - 1)])
-    axes.add_patch(FancyArrowPatch(path=line, **head, color=colour, lw=thick, fill=False))
+    look: Any = {"edge": COLOURS["learned"], "thick": 2.6} if bold else {"thick": 0.9}
+    corner, cell = (at[0] - TOWER / 2, at[1]), (TOWER, NUMBER)
+    row(axes, corner, numbers[:SHOWN], cell, full=full, down=True, cut=True, **look)

@@ -1,0 +1,138 @@
+"""What several pictures are put together of: a word's chip, an arrow, and a row of numbers.
+
+Places and lengths are CSS pixels, y grows downwards, and fonts and lines are in points.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.patches import FancyArrowPatch, Rectangle
+from matplotlib.path import Path
+from matplotlib.transforms import Bbox
+
+from tinylib.lab.plot.matrices import draw_cell
+from tinylib.lab.plot.style import GRID, INK, SMALL, SOFT, TEXT, Number, rounded, text_width
+
+Pair = tuple[Number, Number]
+HEAD = "head_length=4.4,head_width=2.43"  # points, the width to either side of the line
+ROOMY = 36  # pixels: so tall a chip has its gloss inside
+REST = 14  # pixels: what a vector's frame goes on below the numbers shown, for dots
+
+
+def chip(
+    axes: Axes,
+    place: Bbox,
+    word: str,
+    *,
+    gloss: str = "",
+    beside: str | None = None,
+    edge: str = SOFT,
+    thick: Number = 1.3,
+    dash: Any = "-",
+    ink: str = INK,
+    fill: str = "white",
+    weight: str = "normal",
+) -> None:
+    """A word in a rounded box that fills `place`, with its English, `gloss`, under the word.
+
+    The gloss stands within a box of 36 pixels or more, where it shrinks down to 9 points to fit,
+    and otherwise below it. With `beside`, a number that may be empty, the word and its gloss begin
+    at the left, and the number ends at the right; without it, both are centred. The line around has
+    the colour `edge`, is `thick` points wide, and `dash` is matplotlib's pattern of it; `ink` and
+    `weight` are those of the word, `ink` of the number, too, and `fill` is the paper behind them.
+    """
+    line: Any = {"ec": edge, "lw": thick, "ls": dash}
+    axes.add_patch(rounded(place, 9, fc=fill, **line, zorder=2.5))
+    inside = bool(gloss) and place.height >= ROOMY
+    middle = (place.y0 + place.y1) / 2
+    look: Any = {"va": "center_baseline", "zorder": 4}
+    if beside is None:
+        x, side = (place.x0 + place.x1) / 2, "center"
+    else:
+        x, side = place.x0 + 10, "left"
+        axes.text(place.x1 - 10, middle, beside, size=SMALL, color=ink, ha="right", **look)
+    y = middle - 8 if inside else middle
+    axes.text(x, y, word, size=TEXT, color=ink, weight=weight, ha=side, **look)
+    if gloss:
+        fits = SMALL * (place.width - 6) / max(text_width(gloss, SMALL), 1)
+        size = max(min(SMALL, fits), 9) if inside else SMALL
+        y = middle + 9 if inside else place.y1 + 10
+        axes.text(x, y, gloss, size=size, color=SOFT, ha=side, **look)
+
+
+def arrow(
+    axes: Axes,
+    way: Sequence[Pair],
+    colour: str = SOFT,
+    thick: Number = 1.3,
+    *,
+    gap: Number = 0,
+    head: Number = 1,
+    dash: Any = "-",
+    both: bool = False,
+    bend: Number = 0,
+) -> None:
+    """An arrow along the points of `way`, straight from each to the next.
+
+    Its line is `thick` points wide, with matplotlib's pattern `dash`. Its head is 4.4 points long,
+    times `head`; `both` ends can have one. An arrow of two points only begins and ends `gap` pixels
+    away from them, and with `bend` it is an arc that leaves the straight line by half that share of
+    its length, to the left if that is below 0.
+    """
+    look: Any = {"arrowstyle": f"{'<|-|>' if both else '-|>'},{HEAD}", "mutation_scale": head}
+    look |= {"color": colour, "lw": thick, "ls": dash, "zorder": 1.5}
+    if len(way) == 2:
+        short = gap * 72 / 96
+        look |= {"shrinkA": short, "shrinkB": short, "connectionstyle": f"arc3,rad={bend}"}
+        axes.add_patch(FancyArrowPatch(*way, **look))
+    else:
+        line = Path([*way], [Path.MOVETO, *[Path.LINETO] * (len(way) - 1)])
+        axes.add_patch(FancyArrowPatch(path=line, **look))
+
+
+def written(number: Number, digits: int = 2) -> str:
+    """With a true minus sign, and none before 0."""
+    return f"{number:z.{digits}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def row(
+    axes: Axes,
+    at: Pair,
+    numbers: Sequence[Number],
+    cell: tuple[Number, Number],
+    *,
+    form: Callable[[Number], str] = written,
+    size: Number = SMALL,
+    full: Number | None = None,
+    role: str = "",
+    edge: str = SOFT,
+    thick: Number = 1.2,
+    down: bool = False,
+    cut: bool = False,
+) -> None:
+    """A vector: its numbers in cells in a frame, side by side or, with `down`, below each other.
+
+    `at` is the upper left corner, and `cell` the width and the height of a cell. `form` makes the
+    text of a number, in `size` points. With `full` the cells are shaded, as those of a heat map
+    are: by the colours of the `role`, and most where a number is as large as `full`; their texts
+    have the size of all texts then. Without it they are white. The frame is `thick` points wide and
+    of the colour `edge`. With `cut` it goes on, 14 pixels, below the cells, with dots for the
+    numbers that are not shown.
+    """
+    (x, y), (wide, tall) = at, cell
+    for i, number in enumerate(numbers):
+        left, top = (x, y + tall * i) if down else (x + wide * i, y)
+        if full is not None:  # a 0 is a number here, not a masked entry
+            draw_cell(axes, (left, top, *cell), number or 1e-9, full, form(number), role)
+            continue
+        axes.add_patch(Rectangle((left, top), *cell, fc="white", ec=GRID, lw=0.8, zorder=2))
+        look: Any = {"size": size, "ha": "center", "va": "center_baseline"}
+        axes.text(left + wide / 2, top + tall / 2, form(number), **look)
+    across, high = (wide, tall * len(numbers)) if down else (wide * len(numbers), tall)
+    if cut:
+        dots: Any = {"size": SMALL, "color": SOFT, "ha": "center", "va": "center"}
+        axes.text(x + across / 2, y + high + REST - 8, "…", **dots)
+        high += REST
+    frame: Any = {"fc": "none", "ec": edge, "lw": thick, "zorder": 2.5}
+    axes.add_patch(Rectangle((x, y), across, high, **frame))
