@@ -48,7 +48,9 @@ from tinylib.lab.plot.matrices import heat, heats, rasters
 from tinylib.lab.plot.sentences import grams_of, matches, tree
 from tinylib.lab.plot.style import Figure, luminance, shade
 from tinylib.lab.plot.translation import glossed, side_by_side
-from tinylib.lab.plot.vectors import arrows, plane, unrolled, worked_attention, worked_pooling
+from tinylib.lab.plot.vectors import arrows, plane
+from tinylib.lab.plot.word_by_word import unrolled
+from tinylib.lab.plot.worked import worked_attention, worked_pooling
 
 # In one process, so that each picture that all tests look at is drawn once.
 pytestmark = pytest.mark.xdist_group("plot")

@@ -48,15 +48,9 @@ from tinylib.lab.plot.style import (
     text_width,
 )
 from tinylib.lab.plot.translation import glossed, side_by_side
-from tinylib.lab.plot.vectors import (
-    Plane,
-    WordSaid,
-    arrows,
-    plane,
-    unrolled,
-    worked_attention,
-    worked_pooling,
-)
+from tinylib.lab.plot.vectors import Plane, arrows, plane
+from tinylib.lab.plot.word_by_word import WordSaid, unrolled
+from tinylib.lab.plot.worked import worked_attention, worked_pooling
 
 __all__ = [
     "COLOURS",
