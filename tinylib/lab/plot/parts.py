@@ -15,7 +15,7 @@ from tinylib.lab.plot.matrices import draw_cell
 from tinylib.lab.plot.style import GRID, INK, SMALL, SOFT, TEXT, Number, rounded, text_width
 
 Pair = tuple[Number, Number]
-HEAD = "head_length=4.4,head_width=2.43"  # points, the width to either side of the line
+HEAD = "head_length=4.4,head_width=2.42"  # points, the width to either side of the line
 ROOMY = 36  # pixels: so tall a chip has its gloss inside
 REST = 14  # pixels: what a vector's frame goes on below the numbers shown, for dots
 
@@ -57,7 +57,7 @@ def chip(
     if gloss:
         fits = SMALL * (place.width - 6) / max(text_width(gloss, SMALL), 1)
         size = max(min(SMALL, fits), 9) if inside else SMALL
-        y = middle + 9 if inside else place.y1 + 10
+        y = middle + 9 if inside else place.y1 + 9
         axes.text(x, y, gloss, size=size, color=SOFT, ha=side, **look)
 
 

@@ -76,11 +76,11 @@ def arrows(
                 tip = (x0 + unit * end[0], y0 - unit * end[1])
                 old = name in moved
                 dash: Any = {"dash": (0, (3, 2.5))} if old else {}
-                arrow(axes, [(x0, y0), tip], SOFT, 1.4, **dash, head=1.37)
+                arrow(axes, [(x0, y0), tip], SOFT, 1.4, **dash, head=1.4)
                 _name(axes, tip, f"{name}, before" if old else name, SOFT, x0)
             for name, end in moved.items():
                 tip = (x0 + unit * end[0], y0 - unit * end[1])
-                arrow(axes, [(x0, y0), tip], COLOURS["weight"], 3.2, head=1.37)
+                arrow(axes, [(x0, y0), tip], COLOURS["weight"], 3.2, head=1.4)
                 numbers = ", ".join(f"{number:.2f}" for number in end)
                 _name(axes, tip, f"{name} ({numbers})", COLOURS["weight"], x0, bold=True)
         return finish(axes, alt or " ".join(_words(*plane, x_name, y_name) for plane in drawn))
