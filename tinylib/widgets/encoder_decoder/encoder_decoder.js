@@ -96,17 +96,18 @@ function flow(...parts) {
   return { element: h("div", { class: "flow" }, ...parts.map((part) => part.element)) };
 }
 verdict.style = `
-.ask { display: grid; gap: 4px 24px; min-width: 0; }
-.flow { display: grid; gap: 14px; min-width: 0; }
-.flow > .strip > .caption b::before, .flow > .spoken > .label::before { color: var(--vermilion); }
+.ask { display: grid; grid-template-columns: minmax(0, 1fr); gap: 4px 24px; min-width: 0; }
+.ask .offer { align-content: start; }
+.flow { display: grid; grid-template-columns: minmax(0, 1fr); gap: 14px; min-width: 0; }
 .flow > .strip:nth-child(2) > .caption b::before, .flow > .spoken > .label::before {
-  content: "↓ "; content: "↓ " / ""; font-weight: 700; }
+  content: "↓ "; content: "↓ " / ""; font-weight: 700; color: var(--vermilion); }
 .spoken .leads > .lines { display: none; }
+.flow .bend > .knob > .called > :first-child { min-height: 0; }
 .strip > .field { max-width: 300px; width: 100%; justify-self: center; }
 @container widget (min-width: 800px) {
   .ask { grid-template-columns: minmax(0, 1fr) 290px; }
   .flow { grid-template: "hs . hv . hf" auto "s s v f f" auto "m . b . j" auto
-    / minmax(0, 1fr) 44px 230px 44px minmax(0, 1fr); gap: 6px 0; align-items: center; }
+    / minmax(0, 1fr) 44px 240px 44px minmax(0, 1fr); gap: 6px 0; align-items: center; }
   .flow > .strip, .flow > .spoken { display: contents; }
   .flow > .strip > .caption { grid-area: hs; align-self: end; }
   .flow > .strip > .leads { grid-area: s; }
@@ -135,7 +136,11 @@ export default live(
         vocabulary: "source",
         handed: true,
       }),
-      ui.use(bentVector, "vector", "One vector", { bend: "by", from: "states", first: FIRST }),
+      ui.use(bentVector, "vector", "One vector: all that the decoder gets", {
+        bend: "by",
+        from: "states",
+        first: FIRST,
+      }),
       ui.use(readout, "French, and how sure the decoder is", "tokens", "probabilities", {
         vocabulary: "target",
         gloss: meanings,

@@ -2,8 +2,8 @@
 
 import { idsOf, isOpen, knows, ofCharacters, ownTokens, wordsOf } from "../page/inputs.js";
 import { offers } from "./controls.js";
+import { lines } from "./lines.js";
 import { h, mark, percent, shaded, tint, write } from "./parts.js";
-import { lines } from "./vectors.js";
 
 const quoted = (words) => [...new Set(words)].map((word) => `“${word}”`).join(", ");
 
@@ -320,7 +320,7 @@ export function readout(widget, label, ids, probabilities, { vocabulary, gloss, 
           write(li.children[2], percent(shares[t] || Number.MIN_VALUE));
           li.classList.toggle("faulty", Boolean(wrong[t]));
           mark(li, "data-value", String(shares[t]));
-          tint(li, shares[t]);
+          tint(li.children[2], shares[t]);
         },
       );
       fan.toEach(words.length);

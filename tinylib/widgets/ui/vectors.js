@@ -1,9 +1,10 @@
 // Parts for vectors too wide for numbers: colour strips, one entry of which is read and bent.
 
+import { knows } from "../page/inputs.js";
 import { action } from "./controls.js";
 import { knob } from "./knobs.js";
-import { h, mark, short, svgPart, write } from "./parts.js";
-import { knows } from "../page/inputs.js";
+import { lines } from "./lines.js";
+import { h, mark, short, write } from "./parts.js";
 import { paint, pixelAt } from "./pixels.js";
 import { fillList } from "./sentences.js";
 
@@ -43,39 +44,6 @@ function choose(widget, column) {
   widget.column = column;
   widget.repaint();
 }
-
-/**
- * Lines between a list of so many rows and one place beside its middle: from the last row to the
- * place, or from the place to every row. The drawing is stretched to the list's height.
- */
-export function lines() {
-  const path = svgPart("path");
-  const element = svgPart(
-    "svg",
-    { class: "lines", preserveAspectRatio: "none", "aria-hidden": "true" },
-    path,
-  );
-  const curve = (start, end) => `M0,${start}C.5,${start} .5,${end} 1,${end}`;
-  const draw = (rows, curves) => {
-    mark(element, "viewBox", `0 0 1 ${rows}`);
-    mark(path, "d", curves.join(""));
-  };
-  return {
-    element,
-    fromLast: (rows) => draw(rows, [curve(rows - 0.5, rows / 2)]),
-    toEach: (rows) =>
-      draw(
-        rows,
-        Array.from({ length: rows }, (_, row) => curve(rows / 2, row + 0.5)),
-      ),
-  };
-}
-lines.style = `
-.lines { display: block; width: 100%; height: 100%; min-height: 0; overflow: visible; }
-.lines path { fill: none; stroke: var(--vermilion); stroke-width: 1.2;
-  vector-effect: non-scaling-stroke; }
-.lines.thick path { stroke-width: 4; }
-`;
 
 /**
  * The output `name` (words × D) as a thin strip for each word; the chosen word and entry are
@@ -279,5 +247,5 @@ bentVector.style = `
   border-radius: 6px; overflow: hidden; }
 .strip > .field .marker { outline-width: 2px; outline-offset: -1px; }
 .bend { display: grid; gap: 2px; }
-.bend .knob { --number: 8.5em; width: 100%; }
+.bend .knob { --number: max-content; width: 100%; }
 `;
