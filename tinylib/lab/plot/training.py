@@ -38,7 +38,8 @@ def panels(
     """Two or three charts side by side of shares over `x`, each of at most two curves.
 
     The curves have the same names in all charts, and `at` says over which x each is named, in the
-    first chart. Another number of charts or curves, and shares outside [0, 1], are a ValueError.
+    first chart: the first one at the left of its curve, the other at the right. Another number of
+    charts or curves, and shares outside [0, 1], are a ValueError.
     """
     along = read_values(x, x_name)
     read = {
@@ -74,8 +75,10 @@ def panels(
                 if i == 0:
                     place = int((along - at[name]).abs().argmin())
                     spot = (float(along[place]), float(y[place]))
+                    first = name == next(iter(at))  # below its curve, the other one above
                     label: Any = {"size": SMALL, "color": look["color"], "va": "center"}
-                    axes.annotate(name, spot, (7, 7), textcoords="offset points", **label)
+                    label |= {"ha": "right", "xytext": (-6, -6)} if first else {"xytext": (7, 6)}
+                    axes.annotate(name, spot, textcoords="offset points", **label)
         told = "; ".join(
             f"{chart}: "
             + ", ".join(f"{name} from {y[0]:.2f} to {y[-1]:.2f}" for name, y in of.items())
@@ -108,7 +111,7 @@ def answers(
     row, top = 30, MARGIN + 20
     left, step = 172, (PHONE - 172 - MARGIN) / max(6, len(right))
     with style():
-        axes = page(PHONE, top + row * len(lines) + MARGIN)
+        axes = page(PHONE, top + row * (len(lines) - 1) + 20 + MARGIN)
         for i, (name, tokens) in enumerate(lines):
             y = top + row * i
             given = i in (0, len(lines) - 1)

@@ -100,7 +100,7 @@ verdict.style = `
 .ask .offer { align-content: start; }
 .flow { display: grid; grid-template-columns: minmax(0, 1fr); gap: 14px; min-width: 0; }
 .flow > .strip:nth-child(2) > .caption b::before, .flow > .spoken > .label::before {
-  content: "↓ "; content: "↓ " / ""; font-weight: 700; color: var(--vermilion); }
+  content: "↓ "; content: "↓ " / ""; font-weight: 700; color: var(--learned); }
 .spoken .leads > .lines { display: none; }
 .flow .bend > .knob > .called > :first-child { min-height: 0; }
 .strip > .field { max-width: 300px; width: 100%; justify-self: center; }

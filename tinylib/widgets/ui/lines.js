@@ -30,7 +30,7 @@ export function lines() {
 }
 lines.style = `
 .lines { display: block; width: 100%; height: 0; min-height: 100%; overflow: visible; }
-.lines path { fill: none; stroke: var(--vermilion); stroke-width: 1.2;
+.lines path { fill: none; stroke: var(--learned); stroke-width: 1.2;
   vector-effect: non-scaling-stroke; }
 .lines.thick path { stroke-width: 4; }
 `;
