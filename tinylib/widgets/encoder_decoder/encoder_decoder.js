@@ -47,7 +47,7 @@ function judgement({ spec }, english, { french, truth, faults }) {
   const wrong = faults.filter(Boolean).length;
   if (truth) {
     if (truth.join(" ") === french.join(" ")) return "✓ Correct: every word is as it should be.";
-    return `✗ Wrong${wrong ? `: ${wrong} of its ${french.length} words, marked ✗` : ""}.`;
+    return `✗ Wrong${wrong ? `: ${wrong} of its ${french.length} words` : ""}.`;
   }
   if (strange(dictionary, english, french).some(Boolean))
     return "Not judged: a word here is not in the dictionary.";
@@ -103,7 +103,7 @@ verdict.style = `
   content: "↓ "; content: "↓ " / ""; font-weight: 700; color: var(--learned); }
 .spoken .leads > .lines { display: none; }
 .flow .bend > .knob > .called > :first-child { min-height: 0; }
-.strip > .field { max-width: 300px; width: 100%; justify-self: center; }
+.strip > .field { aspect-ratio: 2; }
 @container widget (min-width: 800px) {
   .ask { grid-template-columns: minmax(0, 1fr) 290px; }
   .flow { grid-template: "hs . hv . hf" auto "s s v f f" auto "m . b . j" auto
@@ -112,7 +112,7 @@ verdict.style = `
   .flow > .strip > .caption { grid-area: hs; align-self: end; }
   .flow > .strip > .leads { grid-area: s; }
   .flow > .strip:nth-child(2) > .caption { grid-area: hv; }
-  .flow > .strip:nth-child(2) > .field { grid-area: v; }
+  .flow > .strip:nth-child(2) > .field { grid-area: v; aspect-ratio: 6 / 5; }
   .flow > .strip:nth-child(2) > .bend { grid-area: b; align-self: start; }
   .flow > .strip:nth-child(2) > .caption b::before, .flow > .spoken > .label::before {
     content: none; }
@@ -136,7 +136,7 @@ export default live(
         vocabulary: "source",
         handed: true,
       }),
-      ui.use(bentVector, "vector", "One vector: all that the decoder gets", {
+      ui.use(bentVector, "vector", "One vector", {
         bend: "by",
         from: "states",
         first: FIRST,

@@ -243,7 +243,7 @@ strips.style = `
 ${lines.style}
 `;
 bentVector.style = `
-.strip > .field { height: auto; aspect-ratio: 6 / 5; border: 4px solid var(--learned);
+.strip > .field { height: auto; border: 4px solid var(--learned);
   border-radius: 6px; overflow: hidden; }
 .strip > .field .marker { outline-width: 2px; outline-offset: -1px; }
 .bend { display: grid; gap: 2px; }
