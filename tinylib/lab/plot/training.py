@@ -122,7 +122,9 @@ def answers(
                 wrong = not given and token != right[t]
                 look: Any = {"size": TITLE, "va": "center_baseline", "ha": "center"}
                 look |= {"color": SOFT} if wrong else {"weight": "normal" if given else "bold"}
-                axes.text(left + step * (t + 0.5), y, f"✗ {token}" if wrong else token, **look)
+                axes.text(
+                    left + step * (t + 0.5), y, f"✗ {token}".strip() if wrong else token, **look
+                )
             if i in (0, len(lines) - 2):
                 axes.plot([MARGIN, PHONE - MARGIN], [y + row / 2] * 2, color=SOFT, lw=0.8)
         told = "; ".join(f"{name}: {' '.join(tokens)}" for name, tokens in lines)
