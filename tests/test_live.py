@@ -796,22 +796,26 @@ def decoder(opened: Opener) -> Locator:
     return opened(page_of("seq2seq")).widget("seq2seq")
 
 
-def tokens(widget: Locator) -> list[str]:
-    return widget.locator(".tokens li b").all_inner_texts()
+def words(widget: Locator) -> list[str]:
+    """Those that the encoder reads, each at its state."""
+    return widget.locator(".strips").first.locator("button").all_text_contents()
 
 
 def test_a_sentence_is_typed_as_in_a_letter(encoder: Locator) -> None:
+    strange = encoder.locator(".strips").first.locator(".unknown button")
     line(encoder).fill("The black cat doesn’t sleep.")
-    assert tokens(encoder) == "the black cat does not sleep .".split()
     assert_torch(encoder, "encoder_decoder")
+    assert words(encoder) == "the black cat does not sleep .".split()
     unknown = encoder.locator(".unknown-words")
-    assert unknown.inner_text() == "" and encoder.locator(".tokens .unknown").count() == 0
+    assert unknown.inner_text() == "" and strange.count() == 0
     line(encoder).fill("I can't sleep.")
-    assert encoder.locator(".tokens .unknown").all_inner_texts() == ["ca <unk> 3"]
     said = "“ca” is not a word that this model knows: it reads <unk> for it."
     assert unknown.inner_text() == said
+    assert_torch(encoder, "encoder_decoder")
+    assert strange.all_text_contents() == ["ca"]
     line(encoder).fill("zebra 猫 <b>")
     assert_torch(encoder, "encoder_decoder")
+    assert strange.all_text_contents() == ["zebra", "猫", "<", "b", ">"]
     assert "“zebra”, “猫”, “<”, “b”, “>” are not words" in unknown.inner_text()
     line(encoder).fill("the cat .")
     assert unknown.inner_text() == ""
@@ -887,7 +891,7 @@ def test_a_sentence_that_cannot_be_used_changes_nothing(
 def aside(widget: Locator) -> set[bool]:
     """Whether the results are greyed, and cannot be used."""
     return set(
-        widget.locator("[data-output], .tokens").evaluate_all(
+        widget.locator("[data-output]").evaluate_all(
             "all => all.map((e) => e.inert && getComputedStyle(e).opacity < 0.5)"
         )
     )
@@ -915,13 +919,14 @@ def test_the_entry_that_is_chosen_at_first_matters(encoder: Locator) -> None:
     assert " ".join(said.all_inner_texts()) == "le chat est heureux . <eos>"
     assert which(encoder).input_value() == "15"
     assert which(encoder).get_attribute("aria-valuetext") == "entry 15, 0.87"
-    value(encoder).fill("-1.5")
+    assert value(encoder).get_attribute("min") == "-1", "no state is below it"
+    value(encoder).fill("-1")
     assert_torch(encoder, "encoder_decoder")
     assert " ".join(said.all_inner_texts()) == "un chat est heureux . <eos>", (
-        "with these weights entry 15, moved to −1.5, does something else: choose another entry "
+        "with these weights entry 15, moved to −1, does something else: choose another entry "
         "for FIRST in encoder_decoder.js, and rewrite chapter 01's text above the widget"
     )
-    assert "−1.50 (was 0.87)" in encoder.locator(".bend").inner_text()
+    assert "−1.00 (was 0.87)" in encoder.locator(".bend").inner_text()
 
 
 def test_an_entry_of_the_vector_is_changed_and_put_back(encoder: Locator) -> None:
@@ -944,12 +949,12 @@ def test_an_entry_of_the_vector_is_changed_and_put_back(encoder: Locator) -> Non
 
 def test_a_strip_tells_the_exact_number(encoder: Locator) -> None:
     states = received(encoder)["states"]
-    encoder.locator(".strips").nth(1).get_by_role("button").nth(2).click()
+    encoder.locator(".strips").first.get_by_role("button").nth(2).click()
     for _ in range(3):
         which(encoder).press("ArrowRight")
-    read = encoder.locator(".strip .read").nth(1).inner_text()
+    read = encoder.locator(".strip .read").first.inner_text()
     number = f"{states[2, 17].item():.2f}".replace("-", "−")
-    assert read == f"“{tokens(encoder)[2]}”, entry 18: {number}"
+    assert read == f"“{words(encoder)[2]}”, entry 18: {number}"
 
 
 def test_a_translation_is_judged_and_what_is_wrong_is_marked(encoder: Locator) -> None:
@@ -984,21 +989,41 @@ def test_of_other_sentences_the_dictionary_judges(encoder: Locator) -> None:
 
 
 def test_a_dot_is_at_the_states_that_a_change_has_reached(encoder: Locator) -> None:
-    def new(strips: int) -> list[bool]:
-        rows = encoder.locator(".strips").nth(strips).locator("li")
+    def new(name: str) -> list[bool]:
+        rows = encoder.locator(f".strips[data-output={name}] li")
         return rows.evaluate_all("all => all.map((li) => li.classList.contains('new'))")
 
-    assert not any([*new(0), *new(1)]), "nothing has changed yet"
-    words = tokens(encoder)
-    line(encoder).fill(" ".join([*words[:-2], "dog", "."]))  # stored numbers, and then new ones
+    assert not any([*new("embeddings"), *new("states")]), "nothing has changed yet"
+    before = words(encoder)
+    line(encoder).fill(" ".join([*before[:-2], "dog", "."]))  # stored numbers, and then new ones
     settled(encoder)
-    assert [new(1)[:-2], new(1)[-2:]] == [[False] * (len(words) - 2), [True, True]]
+    states = new("states")
+    assert [states[:-2], states[-2:]] == [[False] * (len(before) - 2), [True, True]]
     line(encoder).fill("the cat is happy .")
     settled(encoder)
     line(encoder).fill("the dog is happy .")
     settled(encoder)
-    assert new(0) == [False, True, False, False, False]
-    assert new(1) == [False, True, True, True, True]
+    assert new("embeddings") == [False, True, False, False, False]
+    assert new("states") == [False, True, True, True, True]
+
+
+def test_english_vector_and_french_stand_in_the_direction_of_reading(encoder: Locator) -> None:
+    """And lines lead from the last state to the vector, and from it to each French word."""
+
+    def box(selector: str) -> dict[str, float]:
+        return encoder.locator(selector).first.evaluate("e => e.getBoundingClientRect().toJSON()")
+
+    english, french = box(".strips[data-output=states]"), box(".said")
+    vector = box(".field[data-output=vector]")
+    assert english["right"] < vector["left"] and vector["right"] < french["left"]
+    handed = box(".strips[data-output=states] ~ .lines")
+    fan = encoder.locator(".spoken .lines path").get_attribute("d") or ""
+    assert abs(handed["left"] - english["right"]) < 2 > abs(handed["right"] - vector["left"])
+    assert fan.count("M") == encoder.locator(".said").first.locator("li").count()
+    encoder.page.set_viewport_size({"width": 375, "height": 800})
+    english, french = box(".strips[data-output=states]"), box(".said")
+    vector = box(".field[data-output=vector]")
+    assert english["bottom"] < vector["top"] and vector["bottom"] < french["top"]
 
 
 def whole(decoder: Locator) -> str:

@@ -47,6 +47,7 @@ from tinylib.lab.plot.diagram import KINDS, Arrow, Box, diagram
 from tinylib.lab.plot.matrices import heat, heats, rasters
 from tinylib.lab.plot.sentences import grams_of, matches, tree
 from tinylib.lab.plot.style import Figure, luminance, shade
+from tinylib.lab.plot.training import answers, panels
 from tinylib.lab.plot.translation import glossed, side_by_side
 from tinylib.lab.plot.vectors import arrows, plane
 from tinylib.lab.plot.word_by_word import unrolled
@@ -225,6 +226,17 @@ WRITTEN = [("un", "a"), ("bateau", "boat"), ("gris", "grey")]
 SPOKEN = "un bateau grise".split()
 
 
+def three_charts() -> Figure:
+    curves = {"short": [1.0, 0.5, 0.0], "long": [1.0, 0.9, 0.5]}
+    charts = {"wide": curves, "narrow": curves, "in order": curves}
+    return panels([1, 2, 3], charts, x_name="letters", y_name="share", at={"short": 1, "long": 2})
+
+
+def learned() -> Figure:
+    said = {"before training": [4, 4, 2], "after 50 steps": [5, 6, 2]}
+    return answers([6, 5], [5, 6, 2], said)
+
+
 def two_translators() -> Figure:
     weights = (ASKING @ STATES.T).softmax(-1)
     panels = [("one vector", STATES.cumsum(0)), ("attention", STATES, weights)]
@@ -240,6 +252,8 @@ DRAW = {
     "arrows": turned,
     "plane": animals,
     "softmax_bars": logits,
+    "panels": three_charts,
+    "answers": learned,
     "unrolled": spoken,
     "tree": searched,
     "matches": matched,

@@ -6,7 +6,8 @@ angles, `lines` curves, `over_words` bars over a text, `distributions` bars of p
 `worked_attention`, `worked_pooling` and `worked_gru` a step in numbers. Of translations, `unrolled`
 draws an encoder and a decoder word by word, `runs` what decoders are fed and say, `tree` what may
 be said next, `matches` the n-grams that two sentences have in common, `glossed` sentences with
-their English, and `side_by_side` how two translators make them. All return a `Figure`: one PNG for
+their English, and `side_by_side` how two translators make them. Of a training, `panels` draws small
+charts side by side and `answers` what a model said on the way. All return a `Figure`: one PNG for
 the notebook and one sentence for a reader who cannot see it. Lengths are CSS pixels, fonts are
 points.
 """
@@ -47,6 +48,7 @@ from tinylib.lab.plot.style import (
     style,
     text_width,
 )
+from tinylib.lab.plot.training import answers, panels
 from tinylib.lab.plot.translation import glossed, side_by_side
 from tinylib.lab.plot.vectors import Plane, arrows, plane
 from tinylib.lab.plot.word_by_word import WordSaid, unrolled
@@ -80,6 +82,7 @@ __all__ = [
     "Values",
     "WordSaid",
     "alignment",
+    "answers",
     "arrows",
     "distributions",
     "finish",
@@ -93,6 +96,7 @@ __all__ = [
     "matches",
     "over_words",
     "page",
+    "panels",
     "plane",
     "rasters",
     "rounded",

@@ -372,7 +372,7 @@ def softmax_bars(names: Sequence[str], logits: Values, *, alt: str = "") -> Figu
     look: Any = {"size": SMALL, "va": "center_baseline"}
     with style():
         axes = page(PHONE, bottom + 34 + MARGIN)
-        heads = ["logit $x$", "$e^{\\,x}$", "share: $e^{\\,x}$ ÷ sum"]
+        heads = ["logit $z$", "$e^{\\,z}$", "share: $e^{\\,z}$ ÷ sum"]
         for i, head in enumerate(heads):
             axes.text(left + room * i, top - 16, head, size=TEXT, va="center_baseline")
         columns = [

@@ -6,6 +6,24 @@
 Each module registers its recipes when it is imported.
 """
 
-from tinylib.lab.recipes import bilingual, fra_eng, lookup, reversal, senses, shakespeare, stories
+from tinylib.lab.recipes import (
+    bilingual,
+    bottleneck,
+    fra_eng,
+    lookup,
+    reversal,
+    senses,
+    shakespeare,
+    stories,
+)
 
-__all__ = ["bilingual", "fra_eng", "lookup", "reversal", "senses", "shakespeare", "stories"]
+__all__ = [
+    "bilingual",
+    "bottleneck",
+    "fra_eng",
+    "lookup",
+    "reversal",
+    "senses",
+    "shakespeare",
+    "stories",
+]

@@ -1,6 +1,6 @@
 import { common, missing, strange, surplus } from "../page/dictionary.js";
 import { gloss } from "../page/gloss.js";
-import { h, listed, live, results, write } from "../ui/parts.js";
+import { folded, h, listed, live, results, write } from "../ui/parts.js";
 import { greedy } from "../page/search.js";
 import { glossed, heldOut, readout, sentence, translation } from "../ui/sentences.js";
 import { BOS, EOS, decoder, encode, reading, top } from "../page/translator.js";
@@ -47,7 +47,7 @@ function judgement({ spec }, english, { french, truth, faults }) {
   const wrong = faults.filter(Boolean).length;
   if (truth) {
     if (truth.join(" ") === french.join(" ")) return "✓ Correct: every word is as it should be.";
-    return `✗ Wrong${wrong ? `: ${wrong} of its ${french.length} words, marked ✗` : ""}.`;
+    return `✗ Wrong${wrong ? `: ${wrong} of its ${french.length} words` : ""}.`;
   }
   if (strange(dictionary, english, french).some(Boolean))
     return "Not judged: a word here is not in the dictionary.";
@@ -84,31 +84,74 @@ function verdict(widget) {
   };
 }
 
+/** The sentence, and others to choose from. */
+function asked(ui) {
+  const box = ui.use(sentence, "source", "English sentence", undefined, { ids: false });
+  const others = ui.use(heldOut, "source", "", undefined, { menu: true });
+  return { element: h("div", { class: "ask" }, box.element, others.element) };
+}
+
+/** English, one vector, French: from left to right, or from top to bottom on a phone. */
+function flow(...parts) {
+  return { element: h("div", { class: "flow" }, ...parts.map((part) => part.element)) };
+}
+verdict.style = `
+.ask { display: grid; grid-template-columns: minmax(0, 1fr); gap: 4px 24px; min-width: 0; }
+.ask .offer { align-content: start; }
+.flow { display: grid; grid-template-columns: minmax(0, 1fr); gap: 14px; min-width: 0; }
+.flow > .strip:nth-child(2) > .caption b::before, .flow > .spoken > .label::before {
+  content: "↓ "; content: "↓ " / ""; font-weight: 700; color: var(--learned); }
+.spoken .leads > .lines { display: none; }
+.flow .bend > .knob > .called > :first-child { min-height: 0; }
+.strip > .field { aspect-ratio: 2; }
+@container widget (min-width: 800px) {
+  .ask { grid-template-columns: minmax(0, 1fr) 290px; }
+  .flow { grid-template: "hs . hv . hf" auto "s s v f f" auto "m . b . j" auto
+    / minmax(0, 1fr) 44px 240px 44px minmax(0, 1fr); gap: 6px 0; align-items: center; }
+  .flow > .strip, .flow > .spoken { display: contents; }
+  .flow > .strip > .caption { grid-area: hs; align-self: end; }
+  .flow > .strip > .leads { grid-area: s; }
+  .flow > .strip:nth-child(2) > .caption { grid-area: hv; }
+  .flow > .strip:nth-child(2) > .field { grid-area: v; aspect-ratio: 6 / 5; }
+  .flow > .strip:nth-child(2) > .bend { grid-area: b; align-self: start; }
+  .flow > .strip:nth-child(2) > .caption b::before, .flow > .spoken > .label::before {
+    content: none; }
+  .flow > .spoken > .label { grid-area: hf; align-self: end; padding-left: 6px; }
+  .flow > .spoken > .leads { grid-area: f; }
+  .flow > .column:nth-child(4) { grid-area: j; align-self: start; padding-left: 6px; }
+  .flow > details { grid-area: m; align-self: start; }
+  .flow .leads { display: grid; align-self: center; }
+  .flow > .strip > .leads { grid-template-columns: minmax(0, 1fr) 44px; }
+  .flow > .spoken > .leads { grid-template-columns: 44px minmax(0, 1fr); }
+  .flow .leads > .lines, .spoken .leads > .lines { display: block; }
+}
+`;
+
 export default live(
   "Into one vector and out again, live",
   (ui) => [
-    ui.sides(
-      ui.column(
-        ui.use(sentence, "source", "English sentence"),
-        ui.use(heldOut, "source"),
-        ui.use(readout, "What the decoder reads out of the vector", "tokens", "probabilities", {
-          vocabulary: "target",
-          gloss: meanings,
-          faults: (widget, inputs, tokens) =>
-            compared(widget, widget.words("S", inputs), tokens).faults,
-        }),
-        ui.use(verdict),
-      ),
-      ui.column(
-        ui.row(
-          ui.use(strips, "embeddings", "embedding of each word"),
-          ui.use(strips, "states", "state after each word"),
-        ),
-        ui.use(bentVector, "vector", "the last state in four lines, all that the decoder gets", {
-          bend: "by",
-          from: "states",
-          first: FIRST,
-        }),
+    asked(ui),
+    flow(
+      ui.use(strips, "states", "English: the state after each word", {
+        vocabulary: "source",
+        handed: true,
+      }),
+      ui.use(bentVector, "vector", "One vector", {
+        bend: "by",
+        from: "states",
+        first: FIRST,
+      }),
+      ui.use(readout, "French, and how sure the decoder is", "tokens", "probabilities", {
+        vocabulary: "target",
+        gloss: meanings,
+        faults: (widget, inputs, tokens) =>
+          compared(widget, widget.words("S", inputs), tokens).faults,
+      }),
+      ui.use(verdict),
+      ui.use(
+        folded,
+        "Show the embedding of each word",
+        ui.use(strips, "embeddings", "The embedding of each word"),
       ),
     ),
   ],

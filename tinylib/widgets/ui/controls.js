@@ -89,9 +89,17 @@ function onOneLine(text) {
 
 /**
  * Texts to start from, for the input `name`: `groups` are lists of them by their headings.
- * `also(next, widget)` changes what else hangs on the text.
+ * `also(next, widget)` changes what else hangs on the text. A `menu` does not say again which of
+ * them it is, where the text itself stands beside it.
  */
-export function offers(widget, name, label, groups, also = (_next, _widget) => {}) {
+export function offers(
+  widget,
+  name,
+  label,
+  groups,
+  also = (_next, _widget) => {},
+  { menu = false } = {},
+) {
   const texts = Object.values(groups).flat();
   const list = h(
     "select",
@@ -117,7 +125,7 @@ export function offers(widget, name, label, groups, also = (_next, _widget) => {
     element: h("label", { class: "offer" }, h("span", {}, label), list),
     shows: "inputs",
     update(inputs) {
-      list.value = texts.includes(inputs[name]) ? inputs[name] : "";
+      list.value = !menu && texts.includes(inputs[name]) ? inputs[name] : "";
     },
   };
 }

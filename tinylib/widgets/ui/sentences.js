@@ -2,6 +2,7 @@
 
 import { idsOf, isOpen, knows, ofCharacters, ownTokens, wordsOf } from "../page/inputs.js";
 import { offers } from "./controls.js";
+import { lines } from "./lines.js";
 import { h, mark, percent, shaded, tint, write } from "./parts.js";
 
 const quoted = (words) => [...new Set(words)].map((word) => `“${word}”`).join(", ");
@@ -55,10 +56,16 @@ function typing(widget, name, box, wrong, also, typed = () => {}, plain = (text)
 
 /**
  * A line for the sentence `name`; under it what is wrong with it, or, if not any word will do, the
- * words and ids that a model makes of it. `also(next, widget)` changes what else hangs on its
- * words.
+ * words and ids that a model makes of it, unless `ids` is false. `also(next, widget)` changes what
+ * else hangs on its words.
  */
-export function sentence(widget, name, label, also = (_next, _widget) => {}) {
+export function sentence(
+  widget,
+  name,
+  label,
+  also = (_next, _widget) => {},
+  { ids: withIds = true } = {},
+) {
   const { spec } = widget;
   const vocabulary = spec.sentences[name];
   const open = isOpen(vocabulary);
@@ -97,7 +104,7 @@ export function sentence(widget, name, label, also = (_next, _widget) => {}) {
       box,
       wrong,
       offers,
-      ...(open ? [] : [tokens, unknown, knownWords(known)]),
+      ...(open ? [] : [...(withIds ? [tokens] : []), unknown, knownWords(known)]),
     ),
     shows: "inputs",
     reset,
@@ -255,11 +262,17 @@ export const translation = ({ spec }, text) =>
  * Sentences that the model has not been trained on, to choose from; `source` says where they are
  * from. `also(next, widget)` changes what else hangs on the words.
  */
-export function heldOut(widget, name, source = "", also = (_next, _widget) => {}) {
+export function heldOut(
+  widget,
+  name,
+  source = "",
+  also = (_next, _widget) => {},
+  { menu = false } = {},
+) {
   const groups = Object.entries(widget.spec.facts.held_out);
   const label = `or one${source} that it was not trained on:`;
   const texts = groups.map(([title, pairs]) => [title, Object.keys(pairs)]);
-  return offers(widget, name, label, Object.fromEntries(texts), also);
+  return offers(widget, name, label, Object.fromEntries(texts), also, { menu });
 }
 
 /** Words in a list, each with its meaning below it. */
@@ -276,18 +289,20 @@ export function glossed(list, words, meant) {
 }
 
 /**
- * The words that the ids in the output `ids` name, each shaded by its probability. `gloss(widget,
- * words)` is what they mean, and `faults(widget, inputs, ids)` which of them are wrong.
+ * The words that the ids in the output `ids` name, one below the other, each with its probability,
+ * and a line to each from what they are read out of. `gloss(widget, words)` is what they mean, and
+ * `faults(widget, inputs, ids)` which of them are wrong.
  */
 export function readout(widget, label, ids, probabilities, { vocabulary, gloss, faults }) {
   const list = h("ol", { class: "said", "data-output": probabilities, "aria-label": label });
   const names = widget.spec.vocabularies[vocabulary];
+  const fan = lines();
   return {
     element: h(
       "div",
-      { class: "column" },
+      { class: "column spoken" },
       h("span", { class: "label", "aria-hidden": "true" }, label),
-      list,
+      h("div", { class: "leads" }, fan.element, list),
     ),
     shows: "outputs",
     update(inputs, outputs) {
@@ -305,22 +320,27 @@ export function readout(widget, label, ids, probabilities, { vocabulary, gloss, 
           write(li.children[2], percent(shares[t] || Number.MIN_VALUE));
           li.classList.toggle("faulty", Boolean(wrong[t]));
           mark(li, "data-value", String(shares[t]));
-          tint(li, shares[t]);
+          tint(li.children[2], shares[t]);
         },
       );
+      fan.toEach(words.length);
     },
   };
 }
 readout.style = `
-.said { display: flex; flex-wrap: wrap; gap: 6px; list-style: none; margin: 2px 0 0; padding: 0; }
-.said li { border: 1px solid var(--line); border-radius: 8px; padding: 2px 9px 3px; min-width: 40px;
-  ${shaded("probability")} }
-.said.plain li { background: none; color: inherit; }
-.said b { font-weight: 550; display: block; }
-.said :is(i, span) { font-size: var(--size-small); font-variant-numeric: tabular-nums;
-  display: block; }
-.said .faulty { outline: 2px dashed var(--error); outline-offset: 1px; }
+.said { list-style: none; margin: 0; padding: 0; display: grid; grid-auto-rows: minmax(26px, 1fr); }
+.said li { display: grid; grid-template-columns: minmax(0, 1.15fr) minmax(0, 1fr) 62px;
+  gap: 8px; align-items: center; border-bottom: 1px solid var(--line); }
+.said:not(.plain) b { padding-left: 6px; }
+.said b { font-weight: 550; }
+.said :is(i, span) { font-size: var(--size-note); font-variant-numeric: tabular-nums; }
+.said span { ${shaded("probability")} text-align: right; padding: 1px 6px; border-radius: 4px; }
+.said .faulty { outline: 2px dashed var(--error); outline-offset: -3px; border-radius: 6px; }
 .said .faulty b::before { content: "✗ "; content: "✗ " / "wrong: "; }
+.said.plain { display: flex; flex-wrap: wrap; gap: 2px 10px; }
+.said.plain li { display: block; border: 0; }
+.said.plain :is(b, i) { display: block; }
+.said.plain i { font-size: var(--size-small); }
 .judged { margin: 0; font-size: var(--size-note); font-weight: 550; }
 .right { display: grid; gap: 2px; }
 .right[hidden] { display: none; }

@@ -1,7 +1,9 @@
 // Parts for vectors too wide for numbers: colour strips, one entry of which is read and bent.
 
+import { knows } from "../page/inputs.js";
 import { action } from "./controls.js";
 import { knob } from "./knobs.js";
+import { lines } from "./lines.js";
 import { h, mark, short, write } from "./parts.js";
 import { paint, pixelAt } from "./pixels.js";
 import { fillList } from "./sentences.js";
@@ -44,10 +46,14 @@ function choose(widget, column) {
 }
 
 /**
- * The output `name` (words × D) as a strip for each word; the chosen word and entry are marked. A
- * dot is at those that differ from what they were in the sentence before.
+ * The output `name` (words × D) as a thin strip for each word; the chosen word and entry are
+ * marked. A dot is at those that differ from what they were in the sentence before, a warning at
+ * words that are not in the `vocabulary`. With `handed`, a line leads on from the last one.
  */
-export function strips(widget, name, label) {
+export function strips(widget, name, label, { vocabulary = "", handed = false } = {}) {
+  const line = lines();
+  line.element.classList.add("thick");
+  const known = widget.spec.sentences[vocabulary];
   let [text, before] = ["", /** @type {any} */ (null)]; // of the sentence, and of the one before
   const list = h("ol", { class: "strips", "data-output": name, "aria-label": label });
   const value = h("span", { class: "read" });
@@ -87,7 +93,7 @@ export function strips(widget, name, label) {
       "div",
       { class: "column strip" },
       h("p", { class: "caption" }, h("b", {}, label), " ", value),
-      list,
+      handed ? h("div", { class: "leads" }, list, line.element) : list,
     ),
     shows: "outputs",
     update(inputs, outputs) {
@@ -115,11 +121,13 @@ export function strips(widget, name, label) {
         write(li.firstChild, word);
         li.classList.toggle("query", i === widget.query);
         li.classList.toggle("new", changed(i));
+        li.classList.toggle("unknown", Boolean(known) && !knows(known, word));
         mark(li.firstChild, "aria-pressed", String(i === widget.query));
         mark(canvas, "aria-label", `${label}: ${D} numbers for “${word}”`);
         paint(canvas, data.subarray(i * D, (i + 1) * D), D, { most });
         point(chosen(widget, D));
       });
+      line.fromLast(rows);
       readChosen();
     },
   };
@@ -132,7 +140,7 @@ export function strips(widget, name, label) {
  */
 export function bentVector(widget, name, label, { bend, from, first = 1 }) {
   const D = widget.spec.limits.D[0];
-  let width = Math.min(32, D); // cells in a row, all rows full
+  let width = Math.min(12, D); // cells in a row, all rows full
   while (D % width) width -= 1;
   widget.column = first - 1;
   const value = h("span", { class: "read" });
@@ -157,7 +165,7 @@ export function bentVector(widget, name, label, { bend, from, first = 1 }) {
       next[bend][entry] = Number((value - straight[entry]).toFixed(4));
     },
     field: () => `${bend} ${chosen(widget, D)}`,
-    limits: [-3, 3],
+    limits: [-1, 1], // a state is made by tanh and by means of such numbers
     step: 0.01,
     say: (value, inputs) =>
       short(value) +
@@ -179,8 +187,13 @@ export function bentVector(widget, name, label, { bend, from, first = 1 }) {
       { class: "column strip" },
       h("p", { class: "caption" }, h("b", {}, label), " ", value),
       element,
-      h("div", { class: "bend" }, which.element, size.element),
-      h("div", { class: "foot" }, back, count),
+      h(
+        "div",
+        { class: "bend narrow" },
+        which.element,
+        size.element,
+        h("div", { class: "foot" }, back, count),
+      ),
     ),
     reset() {
       widget.column = first - 1;
@@ -209,27 +222,30 @@ export function bentVector(widget, name, label, { bend, from, first = 1 }) {
 
 strips.style = `
 .strip { min-width: 0; }
-.row > .strip { flex: 1 1 240px; }
-.row > .strip .caption { flex-direction: column; }
 .caption { margin: 0; font-size: var(--size-note); display: flex; flex-wrap: wrap; gap: 0 12px;
   justify-content: space-between; }
 .caption b { font-weight: 600; }
 .read, .strip .soft { color: var(--soft); font-variant-numeric: tabular-nums;
   font-size: var(--size-note); }
-.strips { list-style: none; margin: 0; padding: 0; display: grid; gap: 2px; }
+.strips { list-style: none; margin: 0; padding: 0; display: grid; grid-auto-rows: 26px; }
 .strips li { display: grid; grid-template-columns: 82px 1fr; gap: 6px; align-items: center; }
-.strips button { border: 0; padding: 0 4px; min-height: 26px; text-align: right; color: var(--soft);
-  font-size: var(--size-note); overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.strips button { border: 0; padding: 0 4px; min-height: 24px; text-align: right;
+  overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .strips .new button::before { content: "● "; content: "● " / "changed: "; }
+.strips .unknown button::before { content: "⚠ "; content: "⚠ " / "unknown: "; }
 .strips .query button { color: var(--accent); font-weight: 650; }
-.field { position: relative; cursor: crosshair; height: 24px; border: 1px solid var(--line);
+.field { position: relative; cursor: crosshair; height: 12px; border: 1px solid var(--line);
   touch-action: manipulation; }
 .strips .query .field { outline: 2px solid var(--accent); outline-offset: 0; }
 .marker { position: absolute; outline: 1px solid var(--text); pointer-events: none; min-width: 2px;
   }
+.leads > .lines { display: none; }
+${lines.style}
 `;
 bentVector.style = `
-.strip > .field { height: 96px; }
-.bend { display: grid; gap: 2px; justify-items: start; }
-.bend .knob { --label: 13em; --number: 8.5em; width: 100%; }
+.strip > .field { height: auto; border: 4px solid var(--learned);
+  border-radius: 6px; overflow: hidden; }
+.strip > .field .marker { outline-width: 2px; outline-offset: -1px; }
+.bend { display: grid; gap: 2px; }
+.bend .knob { --number: max-content; width: 100%; }
 `;
