@@ -381,14 +381,24 @@ MISSING = """<!doctype html>
 </script>
 <link rel="icon" href="_static/{icon}">
 <style>
-  :root {{ color-scheme: light dark; font: 1.1rem/1.6 system-ui, sans-serif; }}
-  body {{ margin: 12vh auto; max-width: 34rem; padding: 0 1.2rem; }}
-  li {{ padding: 0.15rem 0; }}
+  /* The colours are those of course.css, which this page does without. */
+  :root {{ color-scheme: light dark; font: 1rem/1.6 system-ui, sans-serif;
+    --ground: light-dark(#ffffff, #14181d); --link: light-dark(#1d5fa6, #8bbcf5);
+    background: var(--ground); color: light-dark(#20262e, #dbe1e8); }}
+  body {{ margin: 8vh auto; max-width: 44rem; padding: 0 1.2rem; }}
+  h1 {{ font-size: 2rem; line-height: 1.25; }}
+  a {{ color: var(--link); text-underline-offset: 3px; }}
+  .home {{ display: inline-block; padding: 0.6rem 1.2rem; border-radius: 8px; font-weight: 600;
+    text-decoration: none; background: var(--link); color: var(--ground); }}
+  h2 {{ margin: 2.2rem 0 0.6rem; font-size: 1.1rem; }}
+  ul {{ columns: 18rem; column-gap: 2rem; margin: 0; padding: 0; list-style: none; }}
+  li {{ padding: 0.25rem 0; break-inside: avoid; }}
 </style>
 <main>
 <h1>There is no page at this address</h1>
-<p>It may have been renamed, or the address may have been cut off. These are the pages of
-<a href="{page}">{title}</a>, which you can also <a href="search.html">search</a>:</p>
+<p>It may have been renamed, or the address may have been cut off.</p>
+<p><a class="home" href="{page}">{title}</a> &ensp; <a href="search.html">Search</a></p>
+<h2>All pages</h2>
 <ul>
 {pages}
 </ul>

@@ -1,6 +1,12 @@
 import { uniform } from "../page/chance.js";
 import { chosenAt, lastOf, memoryOf, nodeAfter, nodesOf } from "../page/reading.js";
-import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/candidates.js";
+import {
+  candidateLine,
+  candidateList,
+  fillCandidate,
+  percentOf,
+  scaleFor,
+} from "../ui/candidates.js";
 import { action, radio, redraw } from "../ui/controls.js";
 import { asks, chance } from "../ui/explain.js";
 import { headMaps } from "../ui/heads.js";
@@ -404,6 +410,7 @@ function candidates(widget) {
   const label = h("span", { class: "label" });
   const list = candidateList("candidates: by the model, and after the knobs");
   const cut = h("p", { class: "note cut-mass" });
+  const full = h("span", { class: "full" });
   const make = (place) => {
     const id = () => list.children[place].token;
     const button = candidateLine(
@@ -430,6 +437,7 @@ function candidates(widget) {
         " by the model, ",
         h("i", { class: "bar q" }),
         " after the knobs; click another one to take it",
+        full,
       ),
       list,
       cut,
@@ -440,11 +448,13 @@ function candidates(widget) {
       const best = topK(before, CANDIDATES);
       if (!best.includes(own)) best[CANDIDATES - 1] = own;
       write(label, `${called(names[T + at])}, character ${at + 1}, was chosen from`);
+      const most = scaleFor(best.flatMap((id) => [before[id], after[id]]));
+      write(full, `full bar: ${100 * most} %`);
       fillList(list, best, make, (li, id) => {
         li.token = id;
         const [name, shares] = [visible(vocabulary[id]), [before[id], after[id]]];
         const says = [percentOf(before[id]), after[id] ? percent(after[id]) : "cut"];
-        fillCandidate(li.firstChild, name, shares, says, name !== vocabulary[id]);
+        fillCandidate(li.firstChild, name, shares, says, name !== vocabulary[id], most);
         mark(li, "class", `${after[id] ? "" : "cut"}${id === own ? " taken" : ""}`);
         mark(li.firstChild, "aria-pressed", String(id === own));
       });
@@ -650,6 +660,7 @@ candidates.style = `${candidateList.style}
   .candidate { min-height: 25px; }
 }
 .key { margin: 0; font-size: var(--size-small); color: var(--soft); }
+.key .full { float: right; }
 .key .bar { display: inline-block; width: 22px; height: 8px; vertical-align: baseline; }
 .nexts .taken button { border-color: var(--accent); }
 .cut .token { text-decoration: line-through; text-decoration-thickness: 1.5px; color: var(--soft); }

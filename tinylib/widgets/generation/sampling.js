@@ -311,10 +311,10 @@ function steps(widget) {
           if (bar.style.getPropertyValue("--length") !== drawn)
             bar.style.setProperty("--length", drawn);
           mark(bar, "class", length > 1 ? "broken" : "");
-          mark(cell, "class", cut ? "cut" : share === 0 ? "gone" : "");
-          mark(cell, "data-value", String(share));
           // the cut went through the middle of them
           const some = others && share > 0 && left[i] < left[0];
+          mark(cell, "class", cut ? "cut" : share === 0 ? "gone" : some ? "noted" : "");
+          mark(cell, "data-value", String(share));
           write(
             text,
             cut
@@ -540,14 +540,17 @@ steps.style = `
 .chain .unseen th, .chain .others th { font-weight: 400; font-style: italic;
   font-size: var(--size-note);
   color: var(--soft); }
-.chain tbody td { position: relative; height: 24px; padding: 0 0 0 10px;
+.chain tbody td { position: relative; height: 24px; padding: 0 0 0 var(--pad);
   font-size: var(--size-small);
   white-space: nowrap; }
-.chain { --left: 10px; }
-.chain tbody td i { position: absolute; left: var(--left); top: 3px; bottom: 3px;
-  width: calc((100% - var(--left)) * var(--length, 0)); min-width: 1px; border-radius: 2px;
-  background: color-mix(in oklab, var(--ground), var(--probability) 50%); }
-.chain tbody td span { position: relative; padding-left: 4px; }
+/* The number stands behind its bar, which leaves it room. */
+.chain { --pad: 10px; --number: 50px; }
+.chain tbody td i { display: inline-block; vertical-align: middle; height: 14px;
+  width: calc((100% - var(--number)) * var(--length, 0)); min-width: 1px; border-radius: 2px;
+  background: color-mix(in oklab, var(--ground), var(--probability) 65%); }
+.chain tbody td span { position: relative; padding-left: 5px; vertical-align: middle; }
+.chain .noted i { position: absolute; left: var(--pad); top: 3px; opacity: .5;
+  width: calc((100% - var(--pad) - var(--number)) * var(--length, 0)); }
 .chain .cut i {
   background: repeating-linear-gradient(135deg, color-mix(in oklab, var(--ground),
   var(--text) 40%) 0 4px, transparent 4px 7px);
@@ -558,17 +561,12 @@ steps.style = `
   transparent 0 calc(100% - 15px), var(--ink) 0 calc(100% - 11px), transparent 0 calc(100% - 8px),
   var(--ink) 0;
   mask-image: linear-gradient(105deg, var(--ink) calc(100% - 25px), var(--gap)); }
-.chain .others span { background: color-mix(in oklab, var(--ground) 72%, transparent);
-  border-radius: 3px; }
 .broken-key { display: flex; gap: 8px; align-items: center; margin: 2px 0 0;
   font-size: var(--size-small);
   color: var(--soft); }
 .broken-key[hidden] { display: none; }
 .broken-key i { display: block; width: 44px; height: 14px; border-radius: 2px;
   background: color-mix(in oklab, var(--ground), var(--probability) 50%); }
-.chain .cut span { padding: 0 4px; background: var(--ground); border-radius: 3px; margin-left: 4px;
-  }
-.chain .others i { opacity: .55; }
 .chain .hit th, .chain .hit td { background: color-mix(in oklab, var(--ground), var(--accent) 13%);
   }
 .chain tfoot th { text-align: left; white-space: nowrap; overflow: visible; max-width: none; }
@@ -576,12 +574,11 @@ steps.style = `
 .chain tfoot tr:first-child > * { border-top: 1px solid var(--line); padding-top: 4px; }
 .verdict { max-width: none; min-height: 1.45em; }
 @container widget (min-width: 860px) {
-  .chain { --left: 6px; }
   .chain thead td { width: 78px; }
-  .chain thead th, .chain tbody td { padding-left: 6px; }
+  .chain { --pad: 6px; }
+  .chain thead th { padding-left: 6px; }
   .chain thead b { font-size: var(--size-small); letter-spacing: -.2px; }
   .chain tbody td { height: 19px; }
-  .chain tbody td i { top: 2px; bottom: 2px; }
   .chain tfoot td { padding: 0 0 0 10px; }
   .chain tfoot tr > * { line-height: 1.35; }
   .verdict { line-height: 1.45; min-height: 2.9em; }
@@ -591,7 +588,11 @@ steps.style = `
   .chain thead th { padding-left: 2px; } .chain thead b { font-size: var(--size-small);
     letter-spacing: -.2px;
     } .chain thead span { display: none; }
-  .chain tbody td { padding-left: 4px; font-size: var(--size-small); } .chain { --left: 4px; }
+  /* There is no room behind a bar: the number stands on it. */
+  .chain { --pad: 4px; --number: 0px; }
+  .chain tbody td i { position: absolute; left: var(--pad); top: 3px; opacity: .5;
+    width: calc((100% - var(--pad)) * var(--length, 0)); }
+  .chain tbody td { font-size: var(--size-small); }
   .chain tbody td span { padding-left: 2px; }
   .chain .others td { white-space: normal; line-height: 1.15; padding-block: 3px;
     } .chain .others th { white-space: normal; line-height: 1.1; }

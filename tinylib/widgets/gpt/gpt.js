@@ -15,7 +15,7 @@ import {
   within,
   write,
 } from "../ui/parts.js";
-import { paint } from "../ui/pixels.js";
+import { paint, pixelAt, pixelMap } from "../ui/pixels.js";
 import { topK } from "../page/search.js";
 import { fillList, visible } from "../ui/sentences.js";
 import {
@@ -478,6 +478,31 @@ function heads(widget) {
   });
 }
 
+/** The map of the chosen head, large: a click on a row chooses its token. */
+function largeMap(widget) {
+  const title = h("span", { class: "label" });
+  const map = pixelMap({
+    click: (event) => {
+      const { first } = readBy(widget);
+      choose(widget, Math.max(0, pixelAt(map.canvas, event)[0] - first));
+    },
+  });
+  const element = results("column large", title, map.element);
+  return {
+    element,
+    update({ variant }) {
+      const told = readBy(widget);
+      element.classList.toggle("waiting", told.variant !== variant);
+      const [head, { H, N }] = [headOf(widget, told), told];
+      const name = `Layer ${Math.floor(head / H)}, head ${head % H}`;
+      write(title, name);
+      map.markRow(lookedAt(widget, told), N, N);
+      paint(map.canvas, told.map(head), N, { ink: "weight", root: true });
+      mark(map.canvas, "aria-label", `${name}: weights, ${N} by ${N}`);
+    },
+  };
+}
+
 candidates.style = `${candidateList.style}
 .answer:empty { display: none; }
 `;
@@ -498,13 +523,26 @@ surprises.style = `${TEXT_STYLE}
 .at.note { min-height: 4.8em; }
 `;
 heads.style = headMaps.style;
+largeMap.style = `
+.large .pixel-map { max-width: 240px; cursor: pointer; }
+@container widget (min-width: 860px) {
+  .atlas .heads .layers { --map: 54px; }
+  .at.note { min-height: 3.2em; }
+}
+`;
 
 export default live(
   "A GPT that goes on with your text, live",
   (ui) => [
     ui.sides(
       ui.boxed("side", ...textOfEach(ui, "Your story"), ui.use(candidates), ui.use(writer)),
-      ui.boxed("side", ui.use(surprises), ui.use(gaze), ui.use(heads), ui.explanation()),
+      ui.boxed(
+        "side",
+        ui.use(surprises),
+        ui.use(gaze),
+        ui.boxed("atlas", ui.use(heads), ui.use(largeMap)),
+        ui.explanation(),
+      ),
     ),
   ],
   { query: -1, wide: true },

@@ -428,7 +428,8 @@ bothWays.style = `
 .logit-plot path.stable { stroke-width: 6;
   stroke: color-mix(in oklab, var(--ground), var(--blue) 55%); }
 .logit-plot path.gone { stroke: none; fill: color-mix(in oklab, var(--ground), var(--error) 18%); }
-.lost { position: absolute; left: 0; top: 5px; padding-left: 6px; color: var(--text);
+.lost { position: absolute; left: 1px; top: 1px; padding: 4px 0 4px 6px; color: var(--text);
+  background: color-mix(in oklab, var(--ground), var(--error) 18%); /* over the line of x */
   line-height: 1.25; }
 @media (max-width: 600px) { .card { padding: 6px 8px; } .card code { font-size: var(--size-small);
   } .lost { display: none; } }

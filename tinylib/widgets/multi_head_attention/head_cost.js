@@ -281,6 +281,38 @@ function memory() {
   };
 }
 
+/** The four matrices and the table of one head's weights, all drawn to one scale. */
+function areas() {
+  const NAMES = [..."qkvo"].map((of) => [h("i", {}, "W"), h("sub", {}, of)]);
+  const boxes = [...NAMES, []].map((name, i) => {
+    const kind = i < 4 ? "learned" : "weights";
+    return h("li", { class: kind }, h("span", { class: "drawn" }), h("span", {}, ...name));
+  });
+  const list = h("ol", { class: "areas", "aria-label": "the matrices, to scale" }, ...boxes);
+  return {
+    element: h(
+      "section",
+      { class: "block", "data-output": "" },
+      h("h3", {}, "To scale: the matrices, and the weights of a head"),
+      list,
+    ),
+    update(inputs, outputs) {
+      if (!outputs.whole.data[0]) return;
+      const { D, H, T, S, k, v } = counted(inputs, outputs);
+      const sizes = [...[k, k, v].map((width) => [H * width, D]), [D, H * v], [S, T]];
+      const wide = sizes.reduce((sum, [width]) => sum + width, 0);
+      const tall = Math.max(...sizes.map(([, height]) => height));
+      const scale = Math.min(62 / wide, 22 / tall); // in hundredths of the column
+      sizes.forEach(([width, height], i) => {
+        const [across, down] = [width, height].map((side) => (scale * side).toFixed(2));
+        mark(boxes[i].firstChild, "style", `--wide: ${across}; --tall: ${down}`);
+        mark(boxes[i], "title", `${whole(height)} × ${whole(width)}`);
+      });
+      write(boxes[4].lastChild, `T × S${H > 1 ? `, ${whole(H)} times` : ""}`);
+    },
+  };
+}
+
 parameterCount.style = `
 .sides { --right: 1fr; }
 .block p { margin: 0; font-variant-numeric: tabular-nums; }
@@ -317,6 +349,29 @@ operations.style = `
 .compare { --tone: var(--weight); }
 .mix { --tone: color-mix(in oklab, var(--ground), var(--weight) 50%); }
 `;
+areas.style = `
+.areas { --unit: 1cqi; list-style: none; display: flex; align-items: end; gap: 8px; margin: 6px 0 0;
+  padding: 0; font-size: var(--size-small); }
+.areas li { display: grid; gap: 3px; justify-items: center; white-space: nowrap; }
+.areas .weights { justify-items: start; margin-left: 10px; }
+.areas sub { line-height: 0; font-size: var(--size-small); }
+.drawn { min-width: 1px; min-height: 1px; border: 1px solid var(--tone);
+  width: calc(var(--wide) * var(--unit)); height: calc(var(--tall) * var(--unit));
+  background: color-mix(in oklab, var(--ground), var(--tone) 30%); }
+.areas .learned { --tone: var(--learned); }
+.areas .weights { --tone: var(--weight); }
+@container widget (min-width: 860px) {
+  .areas { --unit: 0.46cqi; }
+  /* A knob takes one line: its letter, what that is, the track and the number. */
+  .row .knobs > .knob { gap: 0 8px; align-content: center;
+    grid-template: "label about track value" auto / 1em 5.6em minmax(0, 1fr) 68px; }
+}
+.knob:has(input:disabled) > input { opacity: 0; } /* it follows another */
+@media (max-width: 600px) {
+  .areas { gap: 4px; }
+  .areas .weights { margin-left: 0; white-space: normal; }
+}
+`;
 shareChart.style = `${plane.style}
 .chart svg { cursor: ew-resize; }
 .chart path:not(.grid) { stroke: none; fill: color-mix(in oklab, var(--ground), var(--tone) 60%); }
@@ -349,7 +404,7 @@ export default live(
     ),
     ui.sides(
       ui.boxed("side", ui.use(parameterCount), ui.use(shareChart)),
-      ui.boxed("side", ui.use(operations), ui.use(memory)),
+      ui.boxed("side", ui.use(operations), ui.use(memory), ui.use(areas)),
     ),
   ],
   { wide: true },

@@ -502,10 +502,10 @@ walk.style = `${fly.style}
 .flying > span { background: color-mix(in oklab, var(--ground), var(--tone) 45%); }
 .steps { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center;
   margin: 8px 0 12px; }
-.walk, .pair { display: grid; gap: 20px 30px; align-items: start; min-width: 0;
+.walk, .pair { display: grid; gap: 20px 16px; align-items: start; min-width: 0;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, var(--least)), 1fr)); }
-.walk { --cell: 30px; --entry: 30px; --widest: max(154px, 82px + var(--columns) * var(--entry));
-  --least: calc(2 * var(--widest) + 30px); }
+.walk { --cell: 33px; --entry: 33px; --widest: max(154px, 82px + var(--columns) * var(--entry));
+  --least: calc(2 * var(--widest) + 16px); }
 .pair { --least: var(--widest); } /* so there are four in a row, two and two, or one by one */
 .stage { min-width: 0; }
 .stage-name, .stage-shape { margin: 0; font-size: var(--size-note); white-space: nowrap; }

@@ -429,7 +429,12 @@ function smallMaps(widget) {
     },
   });
 }
-smallMaps.style = headMaps.style;
+smallMaps.style = `${headMaps.style}
+.small .count { font-size: var(--size-small); }
+@container widget (min-width: 860px) {
+  .side .heads .layers { --map: 60px; gap: 3px 6px; }
+}
+`;
 
 /** The map of one head: a row for each French word, its weights, and where it comes from. */
 function largeMap(widget) {
@@ -481,12 +486,12 @@ function aimOf(widget, { words, variant }, chosen) {
 modelTable.style = `
 .sides { --left: 1fr; --right: 1fr; }
 @container widget (min-width: 860px) {
-  .models thead th { width: 70px; padding-inline: 4px; }
-  .models td { padding-inline: 4px; }
+  .models thead th:nth-child(n) { width: 60px; padding: 0 4px 4px; }
+  .models thead th:nth-child(n):last-child { width: 92px; }
+  .models td:nth-child(n) { padding: 0 4px; }
   .models label { min-height: 27px; }
   .models label span { white-space: nowrap; }
-  .models .here { white-space: normal; line-height: 1.1; }
-  .side .layers { --map: 50px; gap: 3px 6px; }
+  .models .here { white-space: nowrap; }
   .side { gap: 8px; }
 }
 .models { width: 100%; max-width: 620px; font-size: var(--size-note); }

@@ -25,16 +25,21 @@ export function candidateLine(tag, attributes, { bars = 1, on = false, lang = ""
   );
 }
 
+/** What a full bar stands for, so that none of these shares is more than that. */
+export const scaleFor = (shares) =>
+  [0.25, 0.5].find((most) => shares.every((share) => share <= most)) ?? 1;
+
 /**
  * Fill the line: `says` are the `shares` as they read, and an `unseen` token goes by another name.
+ * A full bar stands for `most`.
  */
-export function fillCandidate(line, name, shares, says, unseen = false) {
+export function fillCandidate(line, name, shares, says, unseen = false, most = 1) {
   const [token, bars, ...texts] = [...line.children].slice(-2 - shares.length);
   write(token, name);
   mark(token, "class", unseen ? "token unseen" : "token");
   shares.forEach((share, i) => {
     const bar = bars.children[i];
-    stretch(bar, share);
+    stretch(bar, share / most);
     mark(bar, "data-value", String(share));
     write(texts[i], says[i]);
   });

@@ -417,7 +417,8 @@ explanation.style = `
   min-height: calc(3.2em + 14px); border: 1px solid var(--line); border-radius: 8px;
   background: var(--ground); font-size: var(--size-note); line-height: 1.6;
   font-variant-numeric: tabular-nums; }
-.explained.idle { position: static; color: var(--soft); }
+.explained.idle { position: static; border-color: transparent; padding-inline: 0;
+  color: var(--soft); }
 .explained b { font-weight: 650; }
 .explained .term { white-space: nowrap; }
 .explained .factor { border-bottom: 2px solid transparent; }
