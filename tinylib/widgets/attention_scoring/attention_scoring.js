@@ -265,9 +265,9 @@ sizes.style = `
   background: var(--ground); }
 .stack table + table { margin-top: 6px; }
 .stack table + table thead { display: none; }
-.stack :nth-child(1) { --tone: var(--query); }
-.stack :nth-child(2) { --tone: var(--key); }
-.stack :nth-child(3) { --tone: var(--learned); }
+.stack table:nth-of-type(1) { --tone: var(--query); }
+.stack table:nth-of-type(2) { --tone: var(--key); }
+.stack table:nth-of-type(3) { --tone: var(--learned); }
 .stack + .scroll { --tone: var(--value); }
 .given :is(caption, .stack table:not(:has(caption)) th[scope=row]) { color: var(--tone);
   font-size: var(--size-note); font-weight: 600; }
@@ -279,7 +279,10 @@ comparison.style = `
 .scored { gap: 12px; }
 .scoring { flex: 1 1 200px; min-width: 0; border: 1px solid var(--line); border-radius: 8px;
   padding: 8px 12px; }
-.scoring table { width: 100%; }
+.scoring table { width: 100%; table-layout: fixed; }
+.scoring thead th:first-child { width: 28px; }
+.scoring thead th:nth-child(2) { width: 62px; }
+.scoring tfoot th { overflow: visible; }
 .scoring caption { font-weight: 400; color: var(--soft); }
 .scoring caption b { font-weight: 600; color: var(--text); margin-right: 6px; }
 .scoring caption span { font-size: var(--size-note); }
@@ -288,7 +291,7 @@ comparison.style = `
 .scoring thead th + th { text-align: right; }
 .scoring tbody > tr > * { vertical-align: middle; }
 .scoring td { text-align: right; font-size: var(--size-note); padding: 1px 6px; height: 24px; }
-.scoring .bar { --tone: var(--weight); --number: 46px; width: 52%;
+.scoring .bar { --tone: var(--weight); --number: 46px;
   background: linear-gradient(to right, color-mix(in oklab, var(--ground),
     var(--tone) 45%) calc(var(--tl-heat, 0) * 100%),
     transparent 0) no-repeat 10px center / calc(100% - var(--number) - 10px) 72%; }
@@ -307,6 +310,8 @@ comparison.style = `
   .scoring th, .scoring td { font-size: var(--size-small); white-space: normal; overflow: visible; }
   .scoring thead th { font-size: var(--size-small); }
   .scoring .out { font-size: var(--size-small); margin: 2px 1px 0; }
+  .scoring table { table-layout: auto; }
+  .scoring thead th:nth-child(-n+2) { width: auto; }
   .scoring thead th:first-child { font-size: 0; }
   .scoring td, .scoring tbody th, .scoring thead th, .scoring tfoot th { padding: 1px;
     letter-spacing: -.2px; }
