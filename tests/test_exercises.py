@@ -28,7 +28,6 @@ from tinylib.attention_scoring import (
     additive_score,
     attend,
     dot_score,
-    gaussian,
     kernel_weights,
     length_mask,
     masked_softmax,

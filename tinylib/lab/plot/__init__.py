@@ -2,9 +2,9 @@
 
 `heat` and `heats` draw matrices, `alignment`, `maps` and `rasters` larger ones, `hands` draws
 angles, `lines` curves, `over_words` bars over a text, `distributions` bars of probabilities and
-`softmax_bars` how they come of logits, `charts` small charts side by side. `arrows` and `plane` draw vectors in the plane,
-`worked_attention`, `worked_pooling`, `two_scores` and `worked_gru` a step in numbers, and
-`attention_shapes` their shapes. Of translations, `unrolled`
+`softmax_bars` how they come of logits; `charts` draws small charts side by side. `arrows` and
+`plane` draw vectors in the plane, `worked_attention`, `worked_pooling`, `two_scores` and
+`worked_gru` a step in numbers, and `attention_shapes` their shapes. Of translations, `unrolled`
 draws an encoder and a decoder word by word, `runs` what decoders are fed and say, `tree` what may
 be said next, `matches` the n-grams that two sentences have in common, `glossed` sentences with
 their English, and `side_by_side` how two translators make them. All return a `Figure`: one PNG for

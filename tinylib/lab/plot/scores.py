@@ -97,8 +97,9 @@ def charts(
                 axes.plot(x, y, **look[name])
             if log:
                 axes.set_yscale("log")
-                least = min(float(y.min()) for name, y in curves.items())
-                axes.set_ylim(bottom=max(least, 1e-5 * max(float(y.max()) for y in curves.values())))
+                least = min(float(y.min()) for y in curves.values())
+                most = max(float(y.max()) for y in curves.values())
+                axes.set_ylim(bottom=max(least, 1e-6 * most))  # what is less leaves the chart
             else:
                 pad = 0.05 * (high - low)
                 axes.set_ylim(low - pad, high + pad)
