@@ -221,7 +221,7 @@ def two_ways() -> Figure:
     return two_scores([0.5, -1.0], [0.5, 1.0], [2.0, 1.0])
 
 
-def shapes() -> Figure:
+def rectangles() -> Figure:
     return attention_shapes(2, 4, (3, 2), masked=1)
 
 
@@ -260,7 +260,7 @@ DRAW = {
     "worked_attention": worked,
     "worked_pooling": pooling,
     "two_scores": two_ways,
-    "attention_shapes": shapes,
+    "attention_shapes": rectangles,
     "charts": small_charts,
     "alignment": aligned,
     "maps": grid,
@@ -913,10 +913,10 @@ def test_two_scores_of_one_query_and_key_are_computed():
 
 
 def test_the_shapes_of_attention_have_a_cell_for_each_number():
-    cells = [patch for patch in patches(shapes(), "Rectangle") if patch.get_width() == 23]
+    cells = [patch for patch in patches(rectangles(), "Rectangle") if patch.get_width() == 23]
     assert len(cells) == 2 * 3 + 3 * 4 + 2 * 4 + 2 * 4 + 4 * 2 + 2 * 2
     assert sum(bool(cell.get_hatch()) for cell in cells) == 2  # one key, for both queries
-    assert "2 × 4 scores" in shapes().alt
+    assert "2 × 4 scores" in rectangles().alt
     for T, widths, masked in ((7, (3, 2), 0), (2, (0, 2), 0), (2, (3, 2), 4)):
         with pytest.raises(ValueError, match="one to six"):
             attention_shapes(T, 4, widths, masked=masked)

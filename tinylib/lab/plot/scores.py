@@ -34,7 +34,7 @@ from tinylib.lab.plot.style import (
 )
 
 Pair = tuple[Number, Number]
-CELL, TALL = 48, 30  # of a number with two decimals
+CELL, TALL = 47, 30  # of a number with two decimals
 
 
 class Chart(NamedTuple):
@@ -146,8 +146,8 @@ def two_scores(query: Values, key: Values, w: Values, *, alt: str = "") -> Figur
     total, products = q + k, q * k
     hidden = total.tanh()
     width = CELL * len(q)
-    at = [MARGIN + 124.0]  # where query and key begin, then the sums, the tanh and the scores
-    for step in (74, 74, 100):
+    at = [MARGIN + 116.0]  # where query and key begin, then the sums, the tanh and the scores
+    for step in (68, 66, 88):
         at.append(at[-1] + width + step)
     rows = [MARGIN + 36.0, MARGIN + 136.0]
     with style():
