@@ -145,7 +145,7 @@ function comparison(widget) {
       "table",
       {},
       h("caption", {}, h("b", {}, name), " ", h("span", {}, ...formulas()[i])),
-      columnHeads("key", "score", "weight (0 to 1)"),
+      columnHeads("key", "score", "weight ≤ 1"),
       h("tbody"),
       h(
         "tfoot",
@@ -273,7 +273,7 @@ sizes.style = `
   font-size: var(--size-note); font-weight: 600; }
 .given .matrix input:not(.chosen) {
   border-color: color-mix(in oklab, var(--ground), var(--tone) 55%); }
-.given .narrow:has(input:disabled) input[type=range] { display: none; }
+.given .narrow input:disabled { display: none; }
 `;
 comparison.style = `
 .scored { gap: 12px; }
@@ -315,8 +315,8 @@ comparison.style = `
   .scoring thead th:first-child { font-size: 0; }
   .scoring td, .scoring tbody th, .scoring thead th, .scoring tfoot th { padding: 1px;
     letter-spacing: -.2px; }
-  .scoring .bar { width: auto; --number: 26px; background-position: 2px center;
-    background-size: calc(100% - var(--number) - 2px) 72%; }
+  .scoring .bar { width: auto; background-position: 2px 100%; /* no room beside the number */
+    background-size: calc(100% - 4px) 4px; }
   .scored ~ .note { min-height: 9.6em; }
 }
 @media (max-width: 345px) { .row.scored { flex-wrap: wrap; } .scoring { flex-basis: 200px; } }
@@ -327,7 +327,7 @@ function given(_widget, told, numbers) {
   return { element: h("div", { class: "given" }, numbers.element, told.element), update() {} };
 }
 given.style = `
-.given { display: grid; gap: 10px; }
+.given { display: grid; grid-template-columns: minmax(0, 1fr); gap: 10px; }
 @container widget (min-width: 860px) {
   .given ~ .knobs { grid-template-columns: 1fr 1fr; gap: 2px 32px; max-width: none; }
   .given { gap: 12px 24px; align-items: start;
