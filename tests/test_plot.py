@@ -44,7 +44,7 @@ from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.diagram import KINDS, Arrow, Box, diagram
 from tinylib.lab.plot.matrices import heat, heats, rasters
-from tinylib.lab.plot.scores import attention_shapes, charts, two_scores
+from tinylib.lab.plot.scores import attention_shapes, charts, looking_back, two_scores
 from tinylib.lab.plot.sentences import grams_of, matches, tree
 from tinylib.lab.plot.style import Figure, luminance, shade
 from tinylib.lab.plot.translation import glossed, side_by_side
@@ -225,6 +225,10 @@ def rectangles() -> Figure:
     return attention_shapes(2, 4, (3, 2), masked=1)
 
 
+def before_noir() -> Figure:
+    return looking_back(["the", "black"], [0.25, 0.75], [[4.0, 0.0], [0.0, 1.0]], "noir")
+
+
 def small_charts() -> Figure:
     panels = [("rough", [0.0, 1, 2], {"truth": [1.0, 2, 3], "fit": [1.0, 3, 2]})] * 2
     points = ([0.5, 1.5], [1.0, 4.0], "measured")
@@ -262,6 +266,7 @@ DRAW = {
     "two_scores": two_ways,
     "attention_shapes": rectangles,
     "charts": small_charts,
+    "looking_back": before_noir,
     "alignment": aligned,
     "maps": grid,
     "dots": dotted,
@@ -920,6 +925,15 @@ def test_the_shapes_of_attention_have_a_cell_for_each_number():
     for T, widths, masked in ((7, (3, 2), 0), (2, (0, 2), 0), (2, (3, 2), 4)):
         with pytest.raises(ValueError, match="one to six"):
             attention_shapes(T, 4, widths, masked=masked)
+
+
+def test_a_decoder_reads_the_mixture_that_its_weights_make():
+    said = [text.get_text() for text in texts(before_noir())]
+    assert {"the", "black", "0.25", "0.75", "before noir", "(1.00, 0.75)"} <= {*said}
+    thick = [line.get_linewidth() for axes in before_noir().drawing.axes for line in axes.lines]
+    assert thick == pytest.approx([0.8 + 7 * share for share in (0.25, 0.75)])
+    with pytest.raises(ValueError, match="a weight and a value for each"):
+        looking_back(["the"], [0.5, 0.5], [[1.0]], "noir")
 
 
 def test_small_charts_share_their_height_and_name_each_curve_once():

@@ -4,7 +4,8 @@
 angles, `lines` curves, `over_words` bars over a text, `distributions` bars of probabilities and
 `softmax_bars` how they come of logits; `charts` draws small charts side by side. `arrows` and
 `plane` draw vectors in the plane, `worked_attention`, `worked_pooling`, `two_scores` and
-`worked_gru` a step in numbers, `attention_shapes` their shapes, and `looking_back` whom they serve. Of translations, `unrolled`
+`worked_gru` a step in numbers, `attention_shapes` their shapes, and `looking_back` a decoder that
+attends to words. Of translations, `unrolled`
 draws an encoder and a decoder word by word, `runs` what decoders are fed and say, `tree` what may
 be said next, `matches` the n-grams that two sentences have in common, `glossed` sentences with
 their English, and `side_by_side` how two translators make them. All return a `Figure`: one PNG for

@@ -347,10 +347,10 @@ def looking_back(
             at = (x + wide / 2 + 0.28 * (middle - x - wide / 2), top + tall + 30)
             pill = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none"}
             axes.text(*at, f"{share:.2f}", size=SMALL, color=COLOURS["weight"], bbox=pill, **look)
-        box = Rectangle((middle - 74, low), 148, 40, fc="white", ec=COLOURS["query"], lw=1.8)
+        box = Rectangle((middle - 92, low), 184, 40, fc="white", ec=COLOURS["query"], lw=1.8)
         axes.add_patch(box)
         axes.text(middle, low + 20, f"before {asked}", size=TEXT, **look)
-        _arrow(axes, (middle + 76, low + 20), (right + 24, low + 20), COLOURS["value"])
+        _arrow(axes, (middle + 94, low + 20), (right + 24, low + 20), COLOURS["value"])
         said = "(" + ", ".join(_figure(n) for n in mixed.tolist()) + ")"
         axes.text(right + 30, low + 12, "reads", size=SMALL, color=SOFT, va="center_baseline")
         tone = COLOURS["value"]
