@@ -28,7 +28,6 @@ from tinylib.attention_scoring import (
     additive_score,
     attend,
     dot_score,
-    gaussian,
     kernel_weights,
     length_mask,
     masked_softmax,
@@ -1225,15 +1224,15 @@ KEYS_IN_THE_PLANE = [[0.3, 0.2], [0.2, 2.0], [2.0, 0.1], [-1.4, -1.3]]  # of the
 
 
 def claims_of_attention_scoring() -> dict[str, list[Any]]:
-    widest = torch.tensor(5 / 100)
     scaled = torch.tensor([112.0, 96.0]) / 64**0.5
     weights = scaled.softmax(0)
+    unmasked = torch.tensor([2.0, 1.0, 5.0])
+    late, masked = unmasked.softmax(0)[:2], unmasked[:2].softmax(0)
     return {
-        "q-bandwidth": [widest, gaussian(widest).exp()],
         "q-sum-or-softmax": torch.tensor([1, 2, 3, 400]).div(1 + 2 + 3 + 400).tolist(),
+        "q-mask": [*masked, 0.5, *late, *unmasked[:2].exp(), unmasked.exp().sum()],
         "q-hull": (torch.tensor([3.0, 2]) @ torch.tensor(KEYS_IN_THE_PLANE[:3]).T).tolist(),
         "q-112": [0.99, 0.01, *scaled / scaled.sum(), *weights, weights[0] / weights[1]],
-        "q-unscaled": [512**0.5],
     }
 
 

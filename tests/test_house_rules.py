@@ -70,6 +70,7 @@ def name_of(path: Path) -> str:
 
 each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 each_workflow = pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+PLOTTERS = {f"lab.plot.{path.stem}" for path in MODULES if path.parent.name == "plot"}
 each_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: name_of(path) or "tinylib")
 
 
@@ -317,16 +318,7 @@ def test_imports_point_one_way(path: Path) -> None:
 @pytest.mark.parametrize(
     ("package", "allowed"),
     [
-        (
-            "matplotlib",
-            {
-                f"lab.plot.{part}"
-                for part in (
-                    *"style matrices attention curves diagram vectors".split(),
-                    *"steps sentences translation parts worked word_by_word".split(),
-                )
-            },
-        ),
+        ("matplotlib", PLOTTERS),
         ("onnx", {"widgets.export"}),
         ("onnxscript", {"widgets.export"}),
         ("ipywidgets", set()),  # Colab's and the reader's differ in version: anywidget knows both

@@ -26,7 +26,6 @@ from tinylib import bleu
 from tinylib.lab import plot
 from tinylib.lab.plot.architecture import (
     add_norm,
-    attention_scoring,
     decoder_only,
     encoder_decoder,
     generation,
@@ -45,6 +44,7 @@ from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.diagram import KINDS, Arrow, Box, diagram
 from tinylib.lab.plot.matrices import heat, heats, rasters
+from tinylib.lab.plot.scores import attention_shapes, charts, looking_back, two_scores
 from tinylib.lab.plot.sentences import grams_of, matches, tree
 from tinylib.lab.plot.style import Figure, luminance, shade
 from tinylib.lab.plot.training import answers, panels
@@ -220,6 +220,24 @@ def pooling() -> Figure:
     return worked_pooling(["the", "black"], **POOLED, score="$q \\cdot k$", asked="for noir")
 
 
+def two_ways() -> Figure:
+    return two_scores([0.5, -1.0], [0.5, 1.0], [2.0, 1.0])
+
+
+def rectangles() -> Figure:
+    return attention_shapes(2, 4, (3, 2), masked=1)
+
+
+def before_noir() -> Figure:
+    return looking_back(["the", "black"], [0.25, 0.75], [[4.0, 0.0], [0.0, 1.0]], "noir")
+
+
+def small_charts() -> Figure:
+    panels = [("rough", [0.0, 1, 2], {"truth": [1.0, 2, 3], "fit": [1.0, 3, 2]})] * 2
+    points = ([0.5, 1.5], [1.0, 4.0], "measured")
+    return charts(panels, x_name="x", faint=["truth"], points=points)
+
+
 STATES = torch.tensor([[0.0, 0.0], [0.0, 2.0], [2.0, 0.0]])
 ASKING = torch.eye(2)
 WRITTEN = [("un", "a"), ("bateau", "boat"), ("gris", "grey")]
@@ -261,6 +279,10 @@ DRAW = {
     "side_by_side": two_translators,
     "worked_attention": worked,
     "worked_pooling": pooling,
+    "two_scores": two_ways,
+    "attention_shapes": rectangles,
+    "charts": small_charts,
+    "looking_back": before_noir,
     "alignment": aligned,
     "maps": grid,
     "dots": dotted,
@@ -275,7 +297,6 @@ DRAW = {
     "distributions": chosen,
     "encoder_decoder": encoder_decoder,
     "seq2seq": seq2seq,
-    "attention_scoring": attention_scoring,
     "seq2seq_attention": seq2seq_attention,
     "paths": paths,
     "self_attention": self_attention,
@@ -293,7 +314,6 @@ OF_CHAPTERS = {
     "encoder_decoder": "01_encoder_decoder",
     "seq2seq": "02_seq2seq",
     "paths": "06_self_attention",
-    "attention_scoring": "04_attention_scoring",
     "seq2seq_attention": "05_seq2seq_attention",
     "self_attention": "06_self_attention",
     "positional_encoding": "07_positional_encoding",
@@ -904,6 +924,46 @@ def test_the_bars_of_a_softmax_are_as_long_as_their_numbers():
             softmax_bars(names, values)
 
 
+def test_two_scores_of_one_query_and_key_are_computed():
+    said = [text.get_text() for text in texts(two_ways())]
+    assert said.count("0.76") == 1 and {"1.52", "−0.75", "0.25", "$w$ = (2, 1)"} <= {*said}
+    assert "(0.76, 0.00), times w (2.00, 1.00) is 1.52" in two_ways().alt
+    for key, w in (([1.0], [2.0, 1.0]), ([0.5, 1.0, 2.0], [2.0, 1.0])):
+        with pytest.raises(ValueError, match="one width"):
+            two_scores([0.5, -1.0], key, w)
+
+
+def test_the_shapes_of_attention_have_a_cell_for_each_number():
+    cells = [patch for patch in patches(rectangles(), "Rectangle") if patch.get_width() == 23]
+    assert len(cells) == 2 * 3 + 3 * 4 + 2 * 4 + 2 * 4 + 4 * 2 + 2 * 2
+    assert sum(bool(cell.get_hatch()) for cell in cells) == 2  # one key, for both queries
+    assert "2 × 4 scores" in rectangles().alt
+    for T, widths, masked in ((7, (3, 2), 0), (2, (0, 2), 0), (2, (3, 2), 4)):
+        with pytest.raises(ValueError, match="one to six"):
+            attention_shapes(T, 4, widths, masked=masked)
+
+
+def test_a_decoder_reads_the_mixture_that_its_weights_make():
+    said = [text.get_text() for text in texts(before_noir())]
+    assert {"the", "black", "0.25", "0.75", "before noir", "(1.00, 0.75)"} <= {*said}
+    thick = [line.get_linewidth() for axes in before_noir().drawing.axes for line in axes.lines]
+    assert thick == pytest.approx([0.8 + 7 * share for share in (0.25, 0.75)])
+    with pytest.raises(ValueError, match="a weight and a value for each"):
+        looking_back(["the"], [0.5, 0.5], [[1.0]], "noir")
+
+
+def test_small_charts_share_their_height_and_name_each_curve_once():
+    _, *each = small_charts().drawing.axes
+    assert each[0].get_ylim() == each[1].get_ylim()
+    assert [len(axes.lines) for axes in each] == [3, 3]
+    said = [text.get_text() for text in texts(small_charts())]
+    assert [said.count(name) for name in ("truth", "fit", "measured", "rough")] == [1, 1, 1, 2]
+    with pytest.raises(ValueError, match="one, two or three"):
+        charts([], x_name="x")
+    with pytest.raises(ValueError, match="only finite"):
+        charts([("", [1.0], {"a": [-torch.inf]})], x_name="x")
+
+
 def test_every_word_that_is_written_is_fed_at_the_next_step():
     said = [text.get_text() for text in texts(spoken())]
     assert said.count("le") == said.count("chat") == 2 and said.count("<eos>") == 1
@@ -1494,7 +1554,6 @@ def test_the_symbol_of_a_mask_is_that_of_its_box():
         ink = mpl.colors.to_rgba(plot.SOFT)
         return [sum(c.get_facecolor() == ink for c in cells[i : i + 4]) for i in (0, 4, 8, 12)]
 
-    assert dark(attention_scoring()) == [3, 3, 3, 3]
     assert dark(self_attention()) == [1, 2, 3, 4]
 
 

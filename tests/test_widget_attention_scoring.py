@@ -28,8 +28,8 @@ from tinylib.widgets.attention_scoring.attention_scoring import (
 
 STEM = "attention_scoring"
 QUERY, KEYS = [1.0, 2.0], [[1.0, 0.0], [0.0, 1.0], [-1.0, 1.0]]
-VALUES, W_V = [[1.0, 0.0], [0.0, 1.0], [2.0, 2.0]], [0.5, -0.5]
-GIVEN: dict[str, Any] = dict(query=QUERY, keys=KEYS, values=VALUES, w_v=W_V)
+VALUES, W = [[1.0, 0.0], [0.0, 1.0], [2.0, 2.0]], [0.5, -0.5]
+GIVEN: dict[str, Any] = dict(query=QUERY, keys=KEYS, values=VALUES, w=W)
 
 
 # ------------------------------------------------------------------ the numbers
@@ -38,7 +38,7 @@ GIVEN: dict[str, Any] = dict(query=QUERY, keys=KEYS, values=VALUES, w_v=W_V)
 def test_the_scores_are_the_chapters() -> None:
     seen = AttentionScoringWidget(**GIVEN, temperature=2.5).values()
     q, k, v = torch.tensor([QUERY]), torch.tensor(KEYS), torch.tensor(VALUES)
-    additive = additive_score(q, k, torch.tensor(W_V))
+    additive = additive_score(q, k, torch.tensor(W))
     scores = torch.cat([additive, dot_score(q, k), scaled_dot_score(q, k)])
     torch.testing.assert_close(seen["scores"], scores)
     assert seen["scores"][1].tolist() == [1, 2, 1]
@@ -74,7 +74,7 @@ def widget(visit: Visit) -> Locator:
 
 
 def width(widget: Locator) -> Locator:
-    return widget.get_by_role("slider", name="width k")
+    return widget.get_by_role("slider", name="width of query and keys")
 
 
 def entry(widget: Locator, name: str) -> Locator:
@@ -88,7 +88,7 @@ def verdict(widget: Locator) -> str:
 def test_wide_dot_products_settle_on_one_key(widget: Locator) -> None:
     """What the reader is to find: the chapter's example, widened, and cured by a temperature."""
     assert inputs_of(widget)["temperature"] == 1
-    assert (torch.tensor([inputs_of(widget)[name] for name in ("query", "w_v")]).abs() > 0.2).all()
+    assert (torch.tensor([inputs_of(widget)[name] for name in ("query", "w")]).abs() > 0.2).all()
     path = [received(widget)["largest"][1]]
     for k in range(len(inputs_of(widget)["query"]) + 1, WIDEST + 1):
         width(widget).fill(str(k))
@@ -99,7 +99,7 @@ def test_wide_dot_products_settle_on_one_key(widget: Locator) -> None:
     wide = received(widget)
     assert wide["largest"][1] > 0.95 and wide["slope"][1] < 0.05
     assert wide["largest"][2] < 0.7 and wide["slope"][2] > 0.2
-    assert wide["largest"][0] < 0.7, "additive scores stay within the sum of |w_v|"
+    assert wide["largest"][0] < 0.7, "additive scores stay within the sum of |w|"
     key = int(wide["weights"][1].argmax()) + 1
     assert verdict(widget).startswith(f"The dot product gives key {key} the weight 0.9")
     assert "divided by √16 = 4," in verdict(widget) and "At temperature" not in verdict(widget)
@@ -149,12 +149,12 @@ def test_what_is_cut_off_comes_back(widget: Locator) -> None:
     assert_torch(widget, STEM)
     wide = inputs_of(widget)
     assert wide["keys"][1][3] == 3.25
-    for name in ("query", "w_v"):
+    for name in ("query", "w"):
         assert len(set(wide[name][4:])) > 5, "made-up entries differ"
     assert len({tuple(row) for row in wide["keys"]}) == len(wide["keys"])
     width(widget).fill("1")
     assert_torch(widget, STEM)
-    assert [len(inputs_of(widget)[name]) for name in ("query", "w_v")] == [1, 1]
+    assert [len(inputs_of(widget)[name]) for name in ("query", "w")] == [1, 1]
     width(widget).fill("16")
     assert inputs_of(widget) == wide
     button(widget, "Remove key 5").click()
@@ -194,6 +194,6 @@ def test_a_vector_is_slid_and_pasted(widget: Locator) -> None:
     entry(widget, "query 2").fill("0.5")
     widget.get_by_role("slider", name="Query, entry 2:").press("ArrowRight")
     assert inputs_of(widget)["query"][1] == 0.55
-    paste(entry(widget, "w_v 1"), "0.1 0.2 0.3 0.4")
+    paste(entry(widget, "w 1"), "0.1 0.2 0.3 0.4")
     assert_torch(widget, STEM)
-    assert inputs_of(widget)["w_v"] == [0.1, 0.2, 0.3, 0.4]
+    assert inputs_of(widget)["w"] == [0.1, 0.2, 0.3, 0.4]

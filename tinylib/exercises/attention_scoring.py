@@ -19,24 +19,24 @@ def _point_cases() -> Iterator[tuple[float, Tensor, float]]:
 
 
 check_kernel_weights = Exercise(
-    task="write `def answer(x, points, w):` that gives the S weights of the points.",
-    inputs=("x", "points", "w"),
+    task="write `def answer(x, points, sigma):` that gives the S weights of the points.",
+    inputs=("x", "points", "sigma"),
     cases=_point_cases,
     solution="""
-    def answer(x, points, w):
-        u = (x - points) / w
+    def answer(x, points, sigma):
+        u = (x - points) / sigma
         return torch.softmax(-(u**2) / 2, dim=0)
     """,
     insight="Multiply the square out: x² is the same for all points, so it cancels. What is "
     "left of x is its product with each point, as in a dot product score.",
     slips="""
-    / w → * w
+    / sigma → * sigma
         The bandwidth works the wrong way round: the wider it is, the further it should reach.
-    (x - points) / w → x - points
+    (x - points) / sigma → x - points
         The bandwidth is not used. It is the unit in which distances are measured.
-    (x - points) / w → (x - points) / w**0.5
-        You divided the *square* of the distance by w. The bandwidth is a distance too, not its
-        square: divide by w, then square.
+    (x - points) / sigma → (x - points) / sigma**0.5
+        You divided the *square* of the distance by sigma. The bandwidth is a distance too, not its
+        square: divide by sigma, then square.
     -(u**2) / 2 → u**2 / 2
         The sign is missing: far points get the weight, and near ones none.
     -(u**2) / 2 → -(u**2)
@@ -64,17 +64,17 @@ def _pair_cases() -> Iterator[tuple[Tensor, ...]]:
 
 
 check_additive_score = Exercise(
-    task="write `def answer(d, h, w_q, w_k, w_v):` that gives the scores of all pairs, T×S.",
-    inputs=("d", "h", "w_q", "w_k", "w_v"),
+    task="write `def answer(d, h, w_q, w_k, w):` that gives the scores of all pairs, T×S.",
+    inputs=("d", "h", "w_q", "w_k", "w"),
     cases=_pair_cases,
     solution="""
-    def answer(d, h, w_q, w_k, w_v):
+    def answer(d, h, w_q, w_k, w):
         q, k = d @ w_q, h @ w_k
         together = torch.tanh(q[:, None] + k)
-        return together @ w_v
+        return together @ w
     """,
     insight="It is a small network on d and h set side by side, its matrix cut in two: so each "
-    "h is projected once, not once for every d. The T·S·k tanhs remain; dot products need none.",
+    "h is projected once, not once for every d. The T·S·d_k tanhs remain; dot products need none.",
     slips="""
     torch.tanh(q[:, None] + k) → q[:, None] + k
         The tanh is missing. Then the query adds the same number to the scores of all keys, the
@@ -93,18 +93,18 @@ check_additive_score = Exercise(
         The tanh of the query was taken twice, before the sum and after it. Add q and k as they are.
     torch.tanh( → torch.sigmoid(
         That is the sigmoid, between 0 and 1. This score squeezes with tanh, between −1 and 1.
-    together @ w_v → together.sum(dim=-1)
-        `w_v` is not used: it says how much each of the k sums counts, and with which sign.
-    together @ w_v → torch.tanh((q[:, None] + k) * w_v).sum(dim=-1)
-        `w_v` went inside the tanh. It multiplies what comes out.
-    together @ w_v → together @ w_v / len(w_v) ** 0.5
-        You divided by √k. That is for dot products; the additive score has no scale.
-    together @ w_v → (together @ w_v).softmax(dim=-1)
+    together @ w → together.sum(dim=-1)
+        `w` is not used: it says how much each of the d_k sums counts, and with which sign.
+    together @ w → torch.tanh((q[:, None] + k) * w).sum(dim=-1)
+        `w` went inside the tanh. It multiplies what comes out.
+    together @ w → together @ w / len(w) ** 0.5
+        You divided by √d_k. That is for dot products; the additive score has no scale.
+    together @ w → (together @ w).softmax(dim=-1)
         These are weights: each row sums to 1. A score is what goes into the softmax.
     q[:, None] + k → q + k[:, None]
         The table is S×T. There should be a row for each `d` and a column for each `h`.
-    together @ w_v → together * w_v
-        The k products are still apart. Add them up: one number for each pair.
+    together @ w → together * w
+        The d_k products are still apart. Add them up: one number for each pair.
     d @ w_q, h @ w_k → d @ w_k, h @ w_q
     """,
 )

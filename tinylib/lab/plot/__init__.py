@@ -2,8 +2,10 @@
 
 `heat` and `heats` draw matrices, `alignment`, `maps` and `rasters` larger ones, `hands` draws
 angles, `lines` curves, `over_words` bars over a text, `distributions` bars of probabilities and
-`softmax_bars` how they come of logits. `arrows` and `plane` draw vectors in the plane,
-`worked_attention`, `worked_pooling` and `worked_gru` a step in numbers. Of translations, `unrolled`
+`softmax_bars` how they come of logits; `charts` draws small charts side by side. `arrows` and
+`plane` draw vectors in the plane, `worked_attention`, `worked_pooling`, `two_scores` and
+`worked_gru` a step in numbers, `attention_shapes` their shapes, and `looking_back` a decoder that
+attends to words. Of translations, `unrolled`
 draws an encoder and a decoder word by word, `runs` what decoders are fed and say, `tree` what may
 be said next, `matches` the n-grams that two sentences have in common, `glossed` sentences with
 their English, and `side_by_side` how two translators make them. Of a training, `panels` draws small
@@ -15,6 +17,7 @@ points.
 from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
+from tinylib.lab.plot.scores import Chart, attention_shapes, charts, looking_back, two_scores
 from tinylib.lab.plot.sentences import matches, tree
 from tinylib.lab.plot.steps import Run, runs, worked_gru
 from tinylib.lab.plot.style import (
@@ -74,6 +77,7 @@ __all__ = [
     "STYLE",
     "TEXT",
     "TITLE",
+    "Chart",
     "Figure",
     "Number",
     "Panel",
@@ -84,6 +88,8 @@ __all__ = [
     "alignment",
     "answers",
     "arrows",
+    "attention_shapes",
+    "charts",
     "distributions",
     "finish",
     "glossed",
@@ -91,6 +97,7 @@ __all__ = [
     "heat",
     "heats",
     "lines",
+    "looking_back",
     "luminance",
     "maps",
     "matches",
@@ -107,6 +114,7 @@ __all__ = [
     "style",
     "text_width",
     "tree",
+    "two_scores",
     "unrolled",
     "worked_attention",
     "worked_gru",

@@ -138,39 +138,6 @@ def seq2seq() -> Figure:
     )
 
 
-def attention_scoring() -> Figure:
-    """Queries, keys and values, for any score function (Luong et al. 2015; Vaswani et al. 2017)."""
-    return diagram(
-        {
-            "q": Box("queries", (0, 0), "data"),
-            "k": Box("keys", (1, 0), "data"),
-            "v": Box("values", (2, 0), "data"),
-            "score": Box("score function $a(q, k)$", (0.5, 1), width=2),
-            "mask": Box("mask", (0.5, 2), "mask", width=2, sees=(3, 3, 3, 3)),
-            "softmax": Box("softmax over each row", (0.5, 3), width=2),
-            "sum": Box("weighted sum", (1, 4), width=3),
-            "z": Box("outputs", (1, 5), "data", width=3),
-        },
-        [
-            ("q", "score", "T k"),
-            ("k", "score", "S k"),
-            ("v", "sum", "S v"),
-            ("score", "mask", "T S", "scores"),
-            ("mask", "softmax", "T S", "scores"),
-            ("softmax", "sum", "T S", "weights"),
-            ("sum", "z", "T v"),
-        ],
-        alt=(
-            "Diagram of attention, from top to bottom. Queries (T by k) and keys (S by k) go into "
-            "a score function a of q and k: one number for every query and every key, the scores "
-            "(T by S). An optional mask sets some scores to minus infinity, such as those of "
-            "padding, the same for every query. A softmax over each row makes them weights (T by "
-            "S). The weighted sum of the values (S by v), which come in only here, gives one "
-            "output for each query (T by v)."
-        ),
-    )
-
-
 def seq2seq_attention() -> Figure:
     """`seq2seq` without its bottleneck: every step looks at all states of the encoder."""
     words, last = "the cat sleeps".split(), 2

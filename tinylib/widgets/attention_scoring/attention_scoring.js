@@ -15,7 +15,7 @@ const madeUpNormal = (name, count) => {
 
 /** As AdditiveScore(k) begins: within ±1/√k, the narrower the more entries there are. */
 const madeUpWeights = (count) =>
-  madeUp("w_v", count).map((u, j) => Number(((2 * u - 1) / Math.sqrt(j + 1)).toFixed(1)));
+  madeUp("w", count).map((u, j) => Number(((2 * u - 1) / Math.sqrt(j + 1)).toFixed(1)));
 
 /** How wide query and keys are, and how many keys there are. What is cut off is kept for later. */
 function sizes(widget) {
@@ -30,12 +30,12 @@ function sizes(widget) {
     return [...row, ...made.slice(row.length, size)];
   };
   const key = (s, k) => grown(`keys ${s}`, k, madeUpNormal(`key ${s}`, widest));
-  const width = knob(widget, "width", "width k", {
-    edits: "query keys w_v",
+  const width = knob(widget, "width", "width of query and keys", {
+    edits: "query keys w",
     read: ({ query }) => query.length,
     put(next, k) {
       next.query = grown("query", k, madeUpNormal("query", widest));
-      next.w_v = grown("w_v", k, madeUpWeights(widest));
+      next.w = grown("w", k, madeUpWeights(widest));
       next.keys = next.keys.map((_, s) => key(s, k));
     },
     ends: [narrowest, widest],
@@ -82,9 +82,9 @@ function sizes(widget) {
       kept.clear();
     },
     update(inputs) {
-      const { query, keys, values, w_v: weights } = inputs;
+      const { query, keys, values, w } = inputs;
       keep("query", query);
-      keep("w_v", weights);
+      keep("w", w);
       keys.forEach((row, s) => keep(`keys ${s}`, row));
       values.forEach((row, s) => keep(`values ${s}`, row));
       width.update(inputs);
@@ -101,24 +101,24 @@ const stack = (...matrices) => ({
 
 const NAMES = ["additive", "dot", "scaled dot"];
 const formulas = () => [
-  [h("i", {}, "w"), h("sub", {}, "v"), " · tanh(q + k)"],
+  [h("i", {}, "w"), " · tanh(q + k)"],
   ["q · k"],
-  ["q · k / √k"],
+  ["q · k / √d", h("sub", {}, "k")],
 ];
 
 /** Where a score comes from: of the scoring function number `i`, with key number `s`. */
-function scoreOf({ inputs: { query, keys, w_v: weights } }, i, s) {
-  const k = query.length;
+function scoreOf({ inputs: { query, keys, w } }, i, s) {
+  const wide = query.length;
   const sums = query.map((q, j) => Math.tanh(q + keys[s][j]));
-  const lit = [{ name: "query" }, { name: "keys", row: s }, ...(i ? [] : [{ name: "w_v" }])];
+  const lit = [{ name: "query" }, { name: "keys", row: s }, ...(i ? [] : [{ name: "w" }])];
   return {
     kind: "sum",
     what: i
       ? `Score of key ${s + 1}, the query times the key:`
       : `Score of key ${s + 1}, each entry of w times the tanh of query plus key:`,
-    terms: i ? query.map((q, j) => [q, keys[s][j]]) : weights.map((w, j) => [w, sums[j]]),
+    terms: i ? query.map((q, j) => [q, keys[s][j]]) : w.map((factor, j) => [factor, sums[j]]),
     tones: i ? ["query", "key"] : [],
-    by: i === 2 ? { value: Math.sqrt(k), name: `√${k}` } : undefined,
+    by: i === 2 ? { value: Math.sqrt(wide), name: `√${wide}` } : undefined,
     lit,
   };
 }
@@ -145,20 +145,20 @@ function comparison(widget) {
       "table",
       {},
       h("caption", {}, h("b", {}, name), " ", h("span", {}, ...formulas()[i])),
-      columnHeads("key", "score", "weight"),
+      columnHeads("key", "score", "weight ≤ 1"),
       h("tbody"),
       h(
         "tfoot",
         {},
         ...[
           ["largest weight", "largest"],
-          ["slope, ¼ at most", "slope"],
+          ["steepest slope, ¼ at most", "slope"],
         ].map(([label, kind]) =>
           h(
             "tr",
             {},
             h("th", { scope: "row", colspan: "2" }, label),
-            h("td", { class: `${kind} bar`, "data-output": kind }),
+            h("td", { class: kind, "data-output": kind }),
           ),
         ),
       ),
@@ -218,8 +218,8 @@ function comparison(widget) {
           tr.classList.toggle("most", weight === top);
         });
         reach[i]();
-        set(foot[0].cells[1], top, top);
-        set(foot[1].cells[1], slope.data[i], 4 * slope.data[i]);
+        set(foot[0].cells[1], top);
+        set(foot[1].cells[1], slope.data[i]);
         [...out.lastChild.children].forEach((span, j) => set(span, output.data[2 * i + j]));
       });
     },
@@ -251,7 +251,8 @@ function verdict() {
               `√${k}${root % 1 ? ` = ${short(root)}` : ` = ${root}`}, ` +
               `the same score makes ${short(weights.data[2 * S + key])}. The slope of the ` +
               `softmax, by which a weight still follows what goes in, is ` +
-              `${short(slope.data[1])} and ${short(slope.data[2])}.${same}`,
+              `${short(slope.data[1])} and ${short(slope.data[2])}.${same} In each card, the key ` +
+              `with the largest weight is bold.`,
       );
     },
   };
@@ -264,34 +265,44 @@ sizes.style = `
   background: var(--ground); }
 .stack table + table { margin-top: 6px; }
 .stack table + table thead { display: none; }
+.stack table:nth-of-type(1) { --tone: var(--query); }
+.stack table:nth-of-type(2) { --tone: var(--key); }
+.stack table:nth-of-type(3) { --tone: var(--learned); }
+.stack + .scroll { --tone: var(--value); }
+.given :is(caption, .stack table:not(:has(caption)) th[scope=row]) { color: var(--tone);
+  font-size: var(--size-note); font-weight: 600; }
+.given .matrix input:not(.chosen) {
+  border-color: color-mix(in oklab, var(--ground), var(--tone) 55%); }
+.given .narrow input:disabled { display: none; }
 `;
 comparison.style = `
 .scored { gap: 12px; }
 .scoring { flex: 1 1 200px; min-width: 0; border: 1px solid var(--line); border-radius: 8px;
   padding: 8px 12px; }
-.scoring table { width: 100%; }
+.scoring table { width: 100%; table-layout: fixed; }
+.scoring thead th:first-child { width: 28px; }
+.scoring thead th:nth-child(2) { width: 62px; }
+.scoring tfoot th { overflow: visible; }
 .scoring caption { font-weight: 400; color: var(--soft); }
 .scoring caption b { font-weight: 600; color: var(--text); margin-right: 6px; }
 .scoring caption span { font-size: var(--size-note); }
-.scoring sub, .stack sub { line-height: 0; }
+.scoring sub { line-height: 0; }
 .scoring th, .scoring thead th { text-align: left; max-width: none; }
 .scoring thead th + th { text-align: right; }
 .scoring tbody > tr > * { vertical-align: middle; }
 .scoring td { text-align: right; font-size: var(--size-note); padding: 1px 6px; height: 24px; }
-.scoring .bar { --tone: var(--weight); width: 45%; border: solid var(--ground);
-  border-width: 1px 0 1px 1px;
+.scoring .bar { --tone: var(--weight); --number: 46px;
   background: linear-gradient(to right, color-mix(in oklab, var(--ground),
     var(--tone) 45%) calc(var(--tl-heat, 0) * 100%),
-    transparent 0) no-repeat padding-box; }
-.scoring .slope { --tone: var(--soft); }
-.scoring .most th { color: var(--accent); font-weight: 650; }
+    transparent 0) no-repeat 10px center / calc(100% - var(--number) - 10px) 72%; }
+.scoring .most > * { font-weight: 700; color: var(--text); }
 .scoring tfoot tr:first-child > * { border-top: 1px solid var(--line); }
 .scoring .out { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 6px;
   margin: 2px 6px 0 0; font-size: var(--size-note); }
 .out b { font-weight: 400; font-variant-numeric: tabular-nums; margin-left: auto; }
 .out i { font-style: normal; font-size: var(--size-small); color: var(--soft); }
 .scored ~ .note { max-width: none; min-height: 3.2em; }
-@media (max-width: 600px) { /* side by side here too, and the slider of an entry next to them */
+@media (max-width: 600px) { /* side by side here too */
   .row.scored { flex-wrap: nowrap; gap: 3px; align-items: stretch; }
   .scoring { flex-basis: 0; padding: 5px 3px; }
   .scoring caption { white-space: normal; }
@@ -299,28 +310,27 @@ comparison.style = `
   .scoring th, .scoring td { font-size: var(--size-small); white-space: normal; overflow: visible; }
   .scoring thead th { font-size: var(--size-small); }
   .scoring .out { font-size: var(--size-small); margin: 2px 1px 0; }
+  .scoring table { table-layout: auto; }
+  .scoring thead th:nth-child(-n+2) { width: auto; }
   .scoring thead th:first-child { font-size: 0; }
   .scoring td, .scoring tbody th, .scoring thead th, .scoring tfoot th { padding: 1px;
     letter-spacing: -.2px; }
-  .scoring .bar { width: auto; }
+  .scoring .bar { width: auto; background-position: 2px 100%; /* no room beside the number */
+    background-size: calc(100% - 4px) 4px; }
   .scored ~ .note { min-height: 9.6em; }
-  .stack ~ .column { order: -1; }
 }
 @media (max-width: 345px) { .row.scored { flex-wrap: wrap; } .scoring { flex-basis: 200px; } }
 `;
 
-/**
- * The reader's numbers, and the line that says where a result comes from: in a wide frame it fills
- * the room beside them, else it stands above them, where it keeps in sight.
- */
+/** The reader's numbers, and in a wide frame beside them the line that explains a result. */
 function given(_widget, told, numbers) {
-  return { element: h("div", { class: "given" }, told.element, numbers.element), update() {} };
+  return { element: h("div", { class: "given" }, numbers.element, told.element), update() {} };
 }
 given.style = `
-.given { display: contents; }
+.given { display: grid; grid-template-columns: minmax(0, 1fr); gap: 10px; }
 @container widget (min-width: 860px) {
-  .knobs { grid-template-columns: 1fr 1fr; gap: 2px 32px; max-width: none; }
-  .given { display: grid; gap: 12px 18px; align-items: start;
+  .given ~ .knobs { grid-template-columns: 1fr 1fr; gap: 2px 32px; max-width: none; }
+  .given { gap: 12px 24px; align-items: start;
     grid-template: auto 1fr / minmax(0, auto) auto minmax(270px, 1fr); }
   .given > .row { display: contents; }
   .given .stack { grid-area: 1 / 1 / 3; }
@@ -335,18 +345,18 @@ export default live(
   (ui) => {
     const size = ui.use(sizes);
     return [
-      ui.knobs(size, ui.slider("temperature", "temperature", 0.1, 10, 0.1)),
-      ui.use(comparison),
-      ui.use(verdict),
       ui.use(
         given,
         ui.explanation(),
         ui.row(
-          stack(ui.matrix("query", "query"), ui.matrix("keys", "keys"), ui.matrix("w_v", "w_v")),
+          stack(ui.matrix("query", "query"), ui.matrix("keys", "keys"), ui.matrix("w", "w")),
           ui.matrix("values", "values"),
-          ui.column(ui.entrySlider(), { element: size.buttons }),
+          ui.column({ element: size.buttons }, ui.entrySlider()),
         ),
       ),
+      ui.knobs(size, ui.slider("temperature", "temperature", 0.1, 10, 0.1)),
+      ui.use(comparison),
+      ui.use(verdict),
     ];
   },
   { wide: true },

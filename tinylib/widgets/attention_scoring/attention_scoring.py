@@ -37,7 +37,7 @@ def compute(
     query: Float[Tensor, " k"],
     keys: Float[Tensor, "S k"],
     values: Float[Tensor, "S 2"],
-    w_v: Float[Tensor, " k"],
+    w: Float[Tensor, " k"],
     temperature: Float[Tensor, ""],
 ) -> Compared:
     """The chapter's three scores; before the softmax, a temperature divides them."""
@@ -46,7 +46,7 @@ def compute(
         return score(q, k) / temperature
 
     def additive(q: Tensor, k: Tensor) -> Tensor:
-        return additive_score(q, k, w_v)
+        return additive_score(q, k, w)
 
     scores: list[Score] = [additive, dot_score, scaled_dot_score]
     q = query[None]

@@ -1,0 +1,360 @@
+"""How scores are made, which shapes they have, and curves in small charts side by side."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from matplotlib.axes import Axes
+from matplotlib.patches import FancyArrowPatch, Rectangle
+
+from tinylib.lab.plot.style import (
+    COLOURS,
+    CURVES,
+    DASHES,
+    GRID,
+    HATCH,
+    INK,
+    MARGIN,
+    MASKED,
+    MAX_WIDTH,
+    SMALL,
+    SOFT,
+    TEXT,
+    TITLE,
+    Figure,
+    Number,
+    Values,
+    brief,
+    curve_looks,
+    finish,
+    page,
+    read_values,
+    style,
+    text_width,
+)
+
+Pair = tuple[Number, Number]
+CELL, TALL = 47, 30  # of a number with two decimals
+
+
+class Chart(NamedTuple):
+    """One small chart: its title, and its curves over `x` by name."""
+
+    title: str
+    x: Values
+    curves: Mapping[str, Values]
+
+
+def charts(
+    drawn: Sequence[Chart | tuple[str, Values, Mapping[str, Values]]],
+    *,
+    x_name: str,
+    faint: Sequence[str] = (),
+    points: tuple[Values, Values, str] | None = None,
+    log: bool = False,
+    alt: str = "",
+) -> Figure:
+    """Up to three small charts side by side, the names of all curves in one key beneath.
+
+    The curves in `faint` are dotted and grey, to compare others with. `points` lie under every
+    chart. All charts have one height, which with `log` is logarithmic and each chart's own. Numbers
+    that are not finite, or no chart, are a ValueError.
+    """
+    read = [(title, read_values(x, title), _curves(curves)) for title, x, curves in drawn]
+    if not 1 <= len(read) <= 3:
+        raise ValueError(f"{len(read)} charts: pass one, two or three")
+    names = list(dict.fromkeys(name for *_, curves in read for name in curves))
+    looks = curve_looks([name for name in names if name not in faint])
+    every = [y for *_, curves in read for y in curves.values()]
+    if points:
+        every.append(read_values(points[1], points[2]))
+    low, high = min(float(y.min()) for y in every), max(float(y.max()) for y in every)
+    left, gap = 62, 70 if log else 22
+    wide = (MAX_WIDTH - left - MARGIN - gap * (len(read) - 1)) / len(read)
+    height = 306
+    look: dict[str, Any] = {
+        name: {"color": SOFT, "ls": (0, (1, 1.5)), "lw": 1.6, "zorder": 1.8}
+        if name in faint
+        else {"color": CURVES[looks[name]], "ls": DASHES[looks[name]], "lw": 2.2}
+        for name in names
+    }
+    dot: Any = {"ls": "", "marker": "o", "ms": 3.4, "mew": 0, "color": SOFT, "alpha": 0.6}
+    with style():
+        sheet = page(MAX_WIDTH, height)
+        drawing = sheet.get_figure(root=True)
+        assert drawing is not None
+        for i, (title, x, curves) in enumerate(read):
+            start = left + (wide + gap) * i
+            sheet.text(start, MARGIN + 12, title, size=TEXT, weight="bold", va="center")
+            box = (start / MAX_WIDTH, 92 / height, wide / MAX_WIDTH, 172 / height)
+            axes = drawing.add_axes(box, xlabel=x_name)
+            axes.spines[["top", "right"]].set_visible(False)
+            axes.grid(axis="y", lw=0.8)
+            axes.margins(x=0.01)
+            if points:
+                axes.plot(*points[:2], **dot)
+            for name, y in curves.items():
+                axes.plot(x, y, **look[name])
+            if log:
+                axes.set_yscale("log")
+                least = min(float(y.min()) for y in curves.values())
+                most = max(float(y.max()) for y in curves.values())
+                axes.set_ylim(bottom=max(least, 1e-6 * most))  # what is less leaves the chart
+            else:
+                pad = 0.05 * (high - low)
+                axes.set_ylim(low - pad, high + pad)
+                if i:
+                    axes.tick_params(labelleft=False)
+        x0, y0 = float(left), height - MARGIN - 12
+        for name in names:
+            sheet.plot([x0, x0 + 30], [y0, y0], **look[name])
+            sheet.text(x0 + 38, y0, name, size=SMALL, va="center_baseline")
+            x0 += 38 + text_width(name, SMALL) + 26
+        if points:
+            sheet.plot([x0 + 8], [y0], **dot)
+            sheet.text(x0 + 20, y0, points[2], size=SMALL, va="center_baseline")
+        told = " ".join(
+            f"{title}: {'; '.join(_course(name, y) for name, y in curves.items())}."
+            for title, _, curves in read
+        )
+        return finish(sheet, alt or f"{len(read)} charts over {x_name}. {told}")
+
+
+def _curves(curves: Mapping[str, Values]) -> dict[str, torch.Tensor]:
+    read = {name: read_values(y, name) for name, y in curves.items()}
+    for name, y in read.items():
+        if y.isinf().any():
+            raise ValueError(f"{name!r} holds -inf: only finite numbers can be drawn")
+    return read
+
+
+def _course(name: str, y: torch.Tensor) -> str:
+    return f"{name} from {brief(y[0])} to {brief(y[-1])}"
+
+
+# Two ways from a query and a key to a score ------------------------------------------------------
+
+
+def two_scores(query: Values, key: Values, w: Values, *, alt: str = "") -> Figure:
+    """The additive score of a query and a key beside their dot product, in numbers.
+
+    All three vectors have the same width, of up to two numbers (ValueError if not).
+    """
+    q, k, out = (read_values(x, name) for x, name in ((query, "query"), (key, "key"), (w, "w")))
+    if not q.shape == k.shape == out.shape or q.ndim != 1 or len(q) > 2:
+        raise ValueError("query, key and w are vectors of one width, 1 or 2")
+    total, products = q + k, q * k
+    hidden = total.tanh()
+    width = CELL * len(q)
+    at = [MARGIN + 116.0]  # where query and key begin, then the sums, the tanh and the scores
+    for step in (68, 66, 88):
+        at.append(at[-1] + width + step)
+    rows = [MARGIN + 36.0, MARGIN + 136.0]
+    with style():
+        axes = page(at[3] + 58 + MARGIN, rows[1] + TALL + 18 + MARGIN)
+        look: Any = {"va": "center_baseline"}
+        given = [
+            ("$d_t$", "decoder", "$W_q$", "query", "query $q_t$", q),
+            ("$h_s$", "word", "$W_k$", "key", "key $k_s$", k),
+        ]
+        for y, (letter, whose, matrix, tone, name, x) in zip(rows, given, strict=True):
+            middle, learned = y + TALL / 2, COLOURS["learned"]
+            axes.text(MARGIN + 4, middle - 8, letter, size=TITLE, **look)
+            axes.text(MARGIN + 4, middle + 11, whose, size=SMALL, color=SOFT, **look)
+            _arrow(axes, (MARGIN + 60, middle), (at[0], middle), learned)
+            middle_of = (MARGIN + 60 + at[0]) / 2
+            axes.text(middle_of, middle - 10, matrix, size=TEXT, color=learned, ha="center")
+            axes.text(at[0], y - 9, name, size=SMALL, color=COLOURS[tone])
+            _vector(axes, (at[0], y), x, COLOURS[tone])
+        for lane, (y, name, head, first) in enumerate(
+            [
+                (rows[0], "additive", "$q_t + k_s$", total),
+                (rows[1], "dot product", "entry × entry", products),
+            ]
+        ):
+            for source, from_ in enumerate(rows):  # both are fed by query and key
+                start = from_ + TALL / 2 + (-6 if lane == 0 else 6)
+                end = y + TALL / 2 + (-6 if source == 0 else 6)
+                _arrow(axes, (at[0] + width, start), (at[1], end), SOFT)
+            axes.text(at[1], y - 28, name, size=TEXT, weight="bold")
+            axes.text(at[1], y - 9, head, size=SMALL)
+            _vector(axes, (at[1], y), first, SOFT)
+        above, below = (y + TALL / 2 for y in rows)
+        numbers = ", ".join(f"{n:g}".replace("-", "\N{MINUS SIGN}") for n in out.tolist())
+        for start, end, y, said, tone in (
+            (at[1] + width, at[2], above, "tanh", SOFT),
+            (at[2] + width, at[3], above, f"$w$ = ({numbers})", COLOURS["learned"]),
+            (at[1] + width, at[3], below, "sum", SOFT),
+        ):
+            _arrow(axes, (start, y), (end, y), tone)
+            ink = INK if tone == SOFT else tone
+            axes.text((start + end) / 2, y - 8, said, size=SMALL, color=ink, ha="center")
+        axes.text(at[2], rows[0] - 9, "hidden layer", size=SMALL)
+        _vector(axes, (at[2], rows[0]), hidden, SOFT)
+        for y, score in zip(rows, (out @ hidden, products.sum()), strict=True):
+            axes.text(at[3], y - 9, "score", size=SMALL)
+            axes.add_patch(Rectangle((at[3], y), 58, TALL, fc="white", ec=INK, lw=1.4))
+            middle_of, says = at[3] + 29, _figure(float(score))
+            axes.text(middle_of, y + TALL / 2, says, size=TEXT, ha="center", **look)
+        words = (
+            f"Two scores of the query ({_all(q)}), made of a decoder's state by W_q, and the key "
+            f"({_all(k)}), made of a word's state by W_k. Additive: their sum ({_all(total)}), its "
+            f"tanh ({_all(hidden)}), times w ({_all(out)}) is {_figure(float(out @ hidden))}. Dot "
+            f"product: the products ({_all(products)}) sum to {_figure(float(products.sum()))}."
+        )
+        return finish(axes, alt or words)
+
+
+def _figure(number: Number) -> str:
+    return f"{number:z.2f}".replace("-", "\N{MINUS SIGN}")
+
+
+def _all(numbers: torch.Tensor) -> str:
+    return ", ".join(_figure(number) for number in numbers.tolist())
+
+
+def _vector(axes: Axes, at: Pair, numbers: torch.Tensor, colour: str) -> None:
+    x, y = at
+    for j, number in enumerate(numbers.tolist()):
+        axes.add_patch(Rectangle((x + CELL * j, y), CELL, TALL, fc="white", ec=GRID, lw=0.8))
+        middle = (x + CELL * (j + 0.5), y + TALL / 2)
+        axes.text(*middle, _figure(number), size=SMALL, ha="center", va="center_baseline")
+    size = (CELL * len(numbers), TALL)
+    axes.add_patch(Rectangle((x, y), *size, fc="none", ec=colour, lw=1.8))
+
+
+def _arrow(axes: Axes, start: Pair, end: Pair, colour: str) -> None:
+    head: Any = {"arrowstyle": "-|>,head_length=4,head_width=2.2", "mutation_scale": 1.1}
+    ends = ((start[0] + 4, start[1]), (end[0] - 4, end[1]))
+    axes.add_patch(FancyArrowPatch(*ends, **head, shrinkA=0, shrinkB=0, lw=1.3, color=colour))
+
+
+# Shapes ------------------------------------------------------------------------------------------
+
+
+def attention_shapes(
+    T: int, S: int, widths: tuple[int, int], *, masked: int = 0, alt: str = ""
+) -> Figure:
+    """Scaled dot-product attention as rectangles of the right shape, one cell for each number.
+
+    T queries meet S keys, the last `masked` of which are hidden; `widths` are those of queries and
+    keys, and of values.
+    """
+    k, v = widths
+    if min(T, S, k, v) < 1 or max(T, S, k, v) > 6 or not 0 <= masked < S:
+        raise ValueError("one to six rows and columns, and fewer masked keys than keys")
+    cell, gap = 23, 24
+    tall = cell * max(T, S, k)
+    top = MARGIN + 40
+    shapes = [
+        ("$Q$", "queries", "query", (T, k), ("T", "d_k"), "×"),
+        ("$K^{\\top}$", "keys", "key", (k, S), ("d_k", "S"), "="),
+        ("$QK^{\\top}$", "scores", "", (T, S), ("T", "S"), ""),
+        ("$\\alpha$", "weights", "weight", (T, S), ("T", "S"), "×"),
+        ("$V$", "values", "value", (S, v), ("S", "d_v"), "="),
+        ("$Z$", "outputs", "", (T, v), ("T", "d_v"), ""),
+    ]
+    room = 132  # for the arrow from scores to weights
+    across = sum(max(cell * cols, 54) for *_, (_, cols), _, _ in shapes)
+    across += gap * (len(shapes) - 2) + room + 2 * MARGIN
+    if across > MAX_WIDTH:
+        raise ValueError(f"the matrices take {across:.0f} px: pass smaller ones")
+    with style():
+        axes = page(across, top + tall + 62 + MARGIN)
+        x = float(MARGIN)
+        look: Any = {"ha": "center", "va": "center_baseline"}
+        for i, (letter, name, tone, (rows, cols), shape, sign) in enumerate(shapes):
+            wide = max(cell * cols, 54)
+            left, y = x + (wide - cell * cols) / 2, top + (tall - cell * rows) / 2
+            colour = COLOURS[tone] if tone else INK
+            for r in range(rows):
+                for c in range(cols):
+                    hidden = name == "weights" and c >= S - masked
+                    row = r == min(1, T - 1) and name not in ("keys", "values")
+                    fill = MASKED if hidden else COLOURS[tone] if tone else SOFT
+                    patch = Rectangle(
+                        (left + cell * c, y + cell * r),
+                        cell,
+                        cell,
+                        fc=fill,
+                        ec=HATCH if hidden else "white",
+                        lw=0 if hidden else 1.2,
+                        hatch="///" if hidden else None,
+                        alpha=1 if hidden else (0.55 if row else 0.2),
+                    )
+                    axes.add_patch(patch)
+            size = (cell * cols, cell * rows)
+            axes.add_patch(Rectangle((left, y), *size, fc="none", ec=colour, lw=1.6))
+            middle = x + wide / 2
+            axes.text(middle, MARGIN + 8, letter, size=TITLE, color=colour, **look)
+            axes.text(middle, top + tall + 20, name, size=SMALL, color=colour, **look)
+            sized = f"${shape[0]} \\times {shape[1]}$"
+            axes.text(middle, top + tall + 42, sized, size=TEXT, **look)
+            x += wide
+            if sign:
+                axes.text(x + gap / 2, top + tall / 2, sign, size=TITLE, color=SOFT, **look)
+                x += gap
+            elif i < len(shapes) - 1:
+                _arrow(axes, (x + 2, top + tall / 2), (x + room - 2, top + tall / 2), SOFT)
+                for says, below in (
+                    ("÷ $\\sqrt{d_k}$", -34),
+                    ("mask", -14),
+                    ("softmax", 16),
+                    ("of each row", 34),
+                ):
+                    axes.text(x + room / 2, top + tall / 2 + below, says, size=SMALL, **look)
+                x += room
+        words = (
+            f"Attention as rectangles. {T} queries of {k} numbers times {S} keys, turned upright, "
+            f"are {T} × {S} scores. Divided by the root of d_k, masked, and after the softmax of "
+            f"each row, these are the weights, with {masked} columns hatched. Times {S} values of "
+            f"{v} numbers they are {T} outputs of {v} numbers. The second row is lit throughout."
+        )
+        return finish(axes, alt or words)
+
+
+# Where attention sits ----------------------------------------------------------------------------
+
+
+def looking_back(
+    words: Sequence[str], weights: Values, values: Values, asked: str, *, alt: str = ""
+) -> Figure:
+    """A decoder before one word: it asks all words, and reads their values by the weights.
+
+    A line to each word is as thick as its weight. As many weights and values as words, or else a
+    ValueError.
+    """
+    shares, rows = read_values(weights, "weights"), read_values(values, "values")
+    if shares.shape != (len(words),) or len(rows) != len(words) or not 1 <= len(words) <= 6:
+        raise ValueError(f"{len(words)} words: pass one to six, and a weight and a value for each")
+    mixed = shares @ rows
+    step, wide, left = 96, 84, MARGIN + 86
+    top, tall = MARGIN + 6, 34
+    low = top + tall + 104  # of the decoder
+    right = left + step * len(words)
+    middle = left + step * len(words) / 2 - 6
+    look: Any = {"ha": "center", "va": "center_baseline"}
+    with style():
+        axes = page(right + 196, low + 50 + MARGIN)
+        for y, name in ((top + tall / 2, "encoder"), (low + 20, "decoder")):
+            axes.text(MARGIN + 4, y, name, size=SMALL, color=SOFT, va="center_baseline")
+        for s, word in enumerate(words):
+            x, share = left + step * s, float(shares[s])
+            axes.add_patch(Rectangle((x, top), wide, tall, fc="white", ec=COLOURS["key"], lw=1.4))
+            axes.text(x + wide / 2, top + tall / 2, word, size=TEXT, **look)
+            ends = ((x + wide / 2, middle), (top + tall + 2, low - 2))
+            axes.plot(*ends, color=COLOURS["weight"], lw=0.8 + 7 * share, zorder=1, alpha=0.75)
+            at = (x + wide / 2 + 0.28 * (middle - x - wide / 2), top + tall + 30)
+            pill = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none"}
+            axes.text(*at, f"{share:.2f}", size=SMALL, color=COLOURS["weight"], bbox=pill, **look)
+        box = Rectangle((middle - 92, low), 184, 40, fc="white", ec=COLOURS["query"], lw=1.8)
+        axes.add_patch(box)
+        axes.text(middle, low + 20, f"before {asked}", size=TEXT, **look)
+        _arrow(axes, (middle + 94, low + 20), (right + 24, low + 20), COLOURS["value"])
+        said = "(" + ", ".join(_figure(n) for n in mixed.tolist()) + ")"
+        axes.text(right + 30, low + 12, "reads", size=SMALL, color=SOFT, va="center_baseline")
+        tone = COLOURS["value"]
+        axes.text(right + 30, low + 31, said, size=TEXT, color=tone, va="center_baseline")
+        each = ", ".join(f"{w} {float(a):.2f}" for w, a in zip(words, shares, strict=True))
+        told = f"A decoder before {asked} gives the words of the source weights: {each}. Reads"
+        return finish(axes, alt or f"{told} the mixture {said}.")
