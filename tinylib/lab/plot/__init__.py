@@ -6,11 +6,13 @@ angles, `lines` curves, `over_words` bars over a text, `distributions` bars of p
 `worked_attention`, `worked_pooling` and `worked_gru` a step in numbers. Of translations, `unrolled`
 draws an encoder and a decoder word by word, `runs` what decoders are fed and say, `tree` what may
 be said next, `matches` the n-grams that two sentences have in common, `glossed` sentences with
-their English, and `side_by_side` how two translators make them. All return a `Figure`: one PNG for
-the notebook and one sentence for a reader who cannot see it. Lengths are CSS pixels, fonts are
-points.
+their English, and `side_by_side` how two translators make them. `attended` draws a decoder's steps
+with attention, `both_ways` a bidirectional encoder, and `hidings` what hidden words change. All
+return a `Figure`: one PNG for the notebook and one sentence for a reader who cannot see it. Lengths
+are CSS pixels, fonts are points.
 """
 
+from tinylib.lab.plot.attending import attended, both_ways, hidings
 from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
@@ -87,12 +89,15 @@ __all__ = [
     "WordSaid",
     "alignment",
     "arrows",
+    "attended",
+    "both_ways",
     "distributions",
     "finish",
     "glossed",
     "hands",
     "heat",
     "heats",
+    "hidings",
     "lines",
     "luminance",
     "maps",

@@ -128,8 +128,9 @@ def _told(line: Line) -> str:
 CELL, TALL, PANEL, GAP = 34, 26, 330, 24  # pixels: a number, a vector, a panel, between panels
 
 
-LABELS = ((0.45, 0.45, 0.7), (0.25, 0.7, 0.5))
-"""How far along its arrow each weight is written, so that none lies on another arrow."""
+LEAVE, LABEL = 26, 0.085
+"""How far beside its state's middle an arrow begins, and where on it its weight is written:
+before any two of them cross."""
 
 
 class Side(NamedTuple):
@@ -206,25 +207,25 @@ def _panel(
         _arrow(axes, (x, word_y + 13), (x, state_y - TALL / 2), SOFT)
         _vector(axes, (x, state_y), states[s], SOFT)
         axes.text(x - CELL - 5, state_y, f"$h_{s + 1}$", size=SMALL, ha="right", va="center")
-        if s:
+        if s and weights is None:
             ends = (columns[s - 1] + CELL + 1, state_y), (x - CELL - 22, state_y)
-            head = "-|>" if weights is None else "<|-|>"
-            _arrow(axes, *ends, SOFT, head=head)
+            _arrow(axes, *ends, SOFT)
     for t, x in enumerate(spots):
         if weights is None:
-            _arrow(axes, (columns[-1], low), (x, high), COLOURS["weight"], 2.6)
+            _arrow(axes, (columns[-1], low), (x, high), SOFT)
         else:
             for s, start in enumerate(columns):
                 share = float(weights[t, s])
-                end, at = x + 12 * (s - (S - 1) / 2), LABELS[t][s]
+                start += LEAVE * (2 * t - 1)
+                end = x + 12 * (s - (S - 1) / 2)
                 dash: Any = {"ls": (0, (3, 1.4))} if t else {}
                 thick = 0.9 + 4.5 * share
                 _arrow(axes, (start, low), (end, high), COLOURS["weight"], thick, **dash)
-                point = (start + at * (end - start), low + at * (high - low))
+                point = (start + LABEL * (end - start), low + LABEL * (high - low))
                 pill: Any = {"boxstyle": "round,pad=0.1", "fc": PAPER, "ec": "none"}
                 look: Any = {"size": SMALL, "color": COLOURS["weight"], "bbox": pill, "zorder": 3}
                 axes.text(*point, f"{share:.2f}", ha="center", va="center", **look)
-        _vector(axes, (x, context_y), contexts[t], COLOURS["weight"])
+        _vector(axes, (x, context_y), contexts[t], SOFT if weights is None else COLOURS["weight"])
         name = f"$c_{t + 2}$"
         axes.text(x - CELL - 5, context_y, name, size=SMALL, ha="right", va="center")
         _arrow(axes, (x, context_y + TALL / 2), (x, gru_y - 15), SOFT)
@@ -302,11 +303,9 @@ def _arrow(
     end: Pair,
     colour: str,
     thick: Number = 1.2,
-    *,
-    head: str = "-|>",
     **how: Any,
 ) -> None:
-    arrow = f"{head},head_length=4,head_width=2.2"
+    arrow = "-|>,head_length=4,head_width=2.2"
     ends: Any = {"shrinkA": 1, "shrinkB": 1, "mutation_scale": 1.1, "zorder": 1}
     axes.add_patch(
         FancyArrowPatch(start, end, arrowstyle=arrow, lw=thick, color=colour, **ends, **how)
