@@ -51,12 +51,17 @@ class Written(NamedTuple):
 
 
 def attended(
-    source: Sequence[str], states: Values, steps: Sequence[Written | tuple[Any, ...]]
+    source: Sequence[str],
+    states: Values,
+    steps: Sequence[Written | tuple[Any, ...]],
+    *,
+    before: str = "",
 ) -> Figure:
     """Steps of a decoder with attention, below each other: query, weights, context, word.
 
     `states` (S, D) are the encoder's, and each context is their sum with the step's weights. Of a
-    vector the first 24 numbers are drawn as strips of colour. Sizes that do not fit, more than
+    vector the first 24 numbers are drawn as strips of colour. `before` is the English of the word
+    that the first step is fed. Sizes that do not fit, more than
     eight source words, or more than four steps are a ValueError.
     """
     keys, drawn = read_values(states, "states"), [Written(*step) for step in steps]
@@ -81,6 +86,7 @@ def attended(
             axes.text(x, first - 16, name, size=SMALL, color=COLOURS[role], **MIDDLE)
         axes.text(left - 6, top + 4 + STRIP / 2, "states", size=SMALL, color=SOFT, ha="right")
         _chip(axes, (out_x, first - 44), drawn[0].fed, SOFT)
+        axes.text(out_x, first - 66, before, size=SMALL, color=SOFT, **MIDDLE)
         for t, (step, query, weights) in enumerate(zip(drawn, asking, shares, strict=True)):
             y = first + ROW * t
             base, gru = y + STRIP, y + 14
