@@ -322,7 +322,7 @@ def test_imports_point_one_way(path: Path) -> None:
             {
                 f"lab.plot.{part}"
                 for part in (
-                    *"style matrices attention curves diagram vectors".split(),
+                    *"style matrices attending attention curves diagram vectors".split(),
                     *"steps sentences translation".split(),
                 )
             },

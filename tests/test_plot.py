@@ -41,7 +41,7 @@ from tinylib.lab.plot.architecture import (
     synthesizer,
     transformer,
 )
-from tinylib.lab.plot.attending import attended, both_ways, hidings
+from tinylib.lab.plot.attending import attended, both_ways, emerging, hidings
 from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.diagram import KINDS, Arrow, Box, diagram
@@ -239,6 +239,12 @@ def attending() -> Figure:
     return attended(["a", "grey", "boat"], STATES, steps)
 
 
+def learning() -> Figure:
+    panels = [("before", torch.full((2, 3), 1 / 3)), ("after", (ASKING @ STATES.T).softmax(-1))]
+    words = ["bateau (boat)", "gris (grey)"], ["a", "grey", "boat"]
+    return emerging(*words, panels, alt="Two maps of two words, before and after a training.")
+
+
 def hidden_words() -> Figure:
     rows = [([], [0.0, 0.9, 0.1], 0.99), ([1], [0.6, 0.0, 0.4], 0.02)]
     return hidings(["a", "grey", "boat"], [("gris (grey)", rows)])
@@ -261,6 +267,7 @@ DRAW = {
     "attended": attending,
     "both_ways": lambda: both_ways("a grey boat".split()),
     "hidings": hidden_words,
+    "emerging": learning,
     "worked_attention": worked,
     "worked_pooling": pooling,
     "alignment": aligned,
@@ -834,6 +841,13 @@ def test_a_state_of_a_bidirectional_encoder_says_what_each_half_has_read():
     assert "grey has a half that has read a grey and a half that has read grey boat" in figure.alt
     with pytest.raises(ValueError, match="5 words: there is room for one to four"):
         both_ways("a good old grey boat".split())
+
+
+def test_maps_of_a_training_fit_their_words():
+    said = [text.get_text() for text in texts(learning())]
+    assert said.count("boat") == 2 and said.count("gris (grey)") == 1
+    with pytest.raises(ValueError, match=r"'after' has shape \(2, 3\): pass \(1, 3\)"):
+        emerging(["bateau"], ["a", "grey", "boat"], [("after", STATES[:2, :1].expand(2, 3))], "A")
 
 
 def test_hidden_words_have_no_number_and_the_rest_keep_theirs():

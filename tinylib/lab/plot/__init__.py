@@ -7,12 +7,13 @@ angles, `lines` curves, `over_words` bars over a text, `distributions` bars of p
 draws an encoder and a decoder word by word, `runs` what decoders are fed and say, `tree` what may
 be said next, `matches` the n-grams that two sentences have in common, `glossed` sentences with
 their English, and `side_by_side` how two translators make them. `attended` draws a decoder's steps
-with attention, `both_ways` a bidirectional encoder, and `hidings` what hidden words change. All
+with attention, `both_ways` a bidirectional encoder, `emerging` how its weights are
+learned, and `hidings` what hidden words change. All
 return a `Figure`: one PNG for the notebook and one sentence for a reader who cannot see it. Lengths
 are CSS pixels, fonts are points.
 """
 
-from tinylib.lab.plot.attending import attended, both_ways, hidings
+from tinylib.lab.plot.attending import attended, both_ways, emerging, hidings
 from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
@@ -92,6 +93,7 @@ __all__ = [
     "attended",
     "both_ways",
     "distributions",
+    "emerging",
     "finish",
     "glossed",
     "hands",

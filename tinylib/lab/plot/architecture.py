@@ -174,16 +174,16 @@ def attention_scoring() -> Figure:
 def seq2seq_attention() -> Figure:
     """`seq2seq` without its bottleneck: every step looks at all states of the encoder."""
     boxes = {
-        "words": Box("English words", (0, 0), "data", width=1.16),
-        "read": Box("two GRUs", (0, 1), "weight", width=0.8),
-        "fed": Box("word before", (0, 2), "data", width=1.16),
-        "before": Box("state before", (1.72, 0), "data", width=0.95),
-        "attend": Box("attention", (1.72, 1), "weight", width=0.95),
-        "join": Box("side by side", (1.72, 2), width=0.95),
-        "write": Box("GRU", (1.72, 3), "weight", width=0.95),
-        "logits": Box("logits", (3.2, 1), "data", width=0.95),
-        "output": Box("output layer", (3.2, 2), "weight", width=0.95),
-        "after": Box("new state", (3.2, 3), "data", width=0.95),
+        "words": Box("English words", (0, 0), "data", width=0.98),
+        "read": Box("two GRUs", (0, 1), "weight", width=0.98),
+        "fed": Box("word before", (0, 2), "data", width=0.98),
+        "before": Box("state before", (1.68, 0), "data", width=0.95),
+        "attend": Box("attention", (1.68, 1), "weight", width=0.95),
+        "join": Box("side by side", (1.68, 2), width=0.95),
+        "write": Box("GRU", (1.68, 3), "weight", width=0.95),
+        "after": Box("new state", (0, 3), "data", width=0.98),
+        "output": Box("output layer", (0, 4), "weight", width=0.98),
+        "logits": Box("logits", (1.68, 4), "data", width=0.95),
     }
     return diagram(
         boxes,
@@ -194,15 +194,15 @@ def seq2seq_attention() -> Figure:
             ("attend", "join", "B D", "$c_t$"),
             ("fed", "join", "B D"),
             ("join", "write", "B 2D"),
-            Arrow("before", "write", "B D", via=2.27, aside=12),
-            Arrow("write", "after", "B D", aside=10),
+            Arrow("before", "write", "B D", via=2.26),
+            ("write", "after", "B D"),
             ("after", "output", "B D"),
             ("output", "logits", "B V"),
         ],
         alt=(
             "Diagram of translation with attention. On the left are the encoder's two GRUs, which "
             "read the embedded English words (B by S by D) and hand over a state for each, all h_s "
-            "(B by S by D), to a box of learned attention, as keys and as values. In the middle is "
+            "(B by S by D), to a box of learned attention, as keys and as values. On the right is "
             "one step of the decoder: its state before, which at the first step is what the "
             "encoder ended with, goes into the attention as the query (B by D). Out of it comes a "
             "context of this step, c_t (B by D). It is put side by side with the embedded French "

@@ -1,4 +1,4 @@
-"""A decoder with attention, step by step; its encoder, read both ways; words hidden from it."""
+"""A decoder with attention: its steps, its encoder, how it learns, and words hidden from it."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -39,7 +39,7 @@ STRIP, ACROSS = 78, 15  # pixels: a vector's strip of colours
 ROW = 138  # from step to step
 
 
-class Written(NamedTuple):
+class StepShown(NamedTuple):
     """A step: the word fed, the query (D), a weight for each source word, and the word written."""
 
     fed: str
@@ -53,7 +53,7 @@ class Written(NamedTuple):
 def attended(
     source: Sequence[str],
     states: Values,
-    steps: Sequence[Written | tuple[Any, ...]],
+    steps: Sequence[StepShown | tuple[Any, ...]],
     *,
     before: str = "",
 ) -> Figure:
@@ -64,7 +64,7 @@ def attended(
     that the first step is fed. Sizes that do not fit, more than
     eight source words, or more than four steps are a ValueError.
     """
-    keys, drawn = read_values(states, "states"), [Written(*step) for step in steps]
+    keys, drawn = read_values(states, "states"), [StepShown(*step) for step in steps]
     if len(keys) != len(source) or len(source) > 8 or not 1 <= len(drawn) <= 4:
         raise ValueError("pass a state for each of up to eight words, and one to four steps")
     shares = [read_values(step.weights, step.word) for step in drawn]
@@ -119,14 +119,14 @@ def attended(
             axes.text(out_x, y + 80, said, size=SMALL, color=SOFT, **MIDDLE)
             if t + 1 < len(drawn):
                 turn = y + ROW - 32
-                way = [(out_x - 24, gru + 7), (mix_x + 24, gru + 7), (mix_x + 24, turn)]
+                way = [(out_x - 24, gru + 7), (mix_x + 18, gru + 7), (mix_x + 18, turn)]
                 _arrow(axes, [*way, (ask_x, turn), (ask_x, y + ROW - 1)], COLOURS["query"])
         told = [_told(source, step, w) for step, w in zip(drawn, shares, strict=True)]
         words = f"A decoder with attention reads {' '.join(source)}, step by step."
         return finish(axes, f"{words} {' '.join(told)}")
 
 
-def _told(source: Sequence[str], step: Written, weights: Tensor) -> str:
+def _told(source: Sequence[str], step: StepShown, weights: Tensor) -> str:
     most = int(weights.argmax())
     return (
         f"After {step.fed} its weight is {weights[most]:.2f} on {source[most]}, and it writes "
@@ -141,15 +141,15 @@ def both_ways(words: Sequence[str]) -> Figure:
     """A bidirectional encoder, unrolled: for each of up to four words what both halves have read"""
     if not 1 <= len(words) <= 4:
         raise ValueError(f"{len(words)} words: there is room for one to four")
-    name = 78
-    pitch = (PHONE - 2 * MARGIN - name) / len(words)
+    name, across = 78, 610
+    pitch = (across - 2 * MARGIN - name) / len(words)
     columns = [MARGIN + name + pitch * (i + 0.5) for i in range(len(words))]
     rows = [MARGIN + at for at in (14, 66, 118, 182)]
     wide = pitch - 8
     halves = [(" ".join(words[: i + 1]), " ".join(words[i:])) for i in range(len(words))]
     dashes: Any = "-", (0, (3, 2))
     with style():
-        axes = page(PHONE, rows[3] + 50)
+        axes = page(across, rows[3] + 50)
         names = ("", "forwards", "backwards", "state")
         for y, title in zip(rows, names, strict=True):
             axes.text(MARGIN, y, title, size=SMALL, color=SOFT, va="center_baseline")
@@ -180,6 +180,46 @@ def both_ways(words: Sequence[str]) -> Figure:
         ]
         alt = "A bidirectional encoder: one GRU reads forwards and one backwards, so that "
         return finish(axes, f"{alt}{'; '.join(told)}.")
+
+
+# Learning ----------------------------------------------------------------------------------------
+
+
+def emerging(
+    rows: Sequence[str], cols: Sequence[str], panels: Sequence[tuple[str, Values]], alt: str
+) -> Figure:
+    """The weights (T, S) of one sentence at several moments of a training, side by side.
+
+    Only the first map names its rows. Weights that do not fit the words are a ValueError.
+    """
+    name = max(text_width(row, SMALL) for row in rows) + 12
+    label = 0.75 * max(text_width(col, SMALL) for col in cols)
+    gap = 20 + 0.3 * label
+    cell = (PHONE - 2 * MARGIN - name - gap * len(panels)) / (len(cols) * len(panels))
+    top = MARGIN + 40 + label
+    with style():
+        axes = page(PHONE, top + cell * len(rows) + MARGIN)
+        turn: Any = {"rotation": 45, "rotation_mode": "anchor"}
+        for i, (title, weights) in enumerate(panels):
+            values = read_values(weights, title)
+            if values.shape != (len(rows), len(cols)):
+                shape = (len(rows), len(cols))
+                raise ValueError(f"{title!r} has shape {tuple(values.shape)}: pass {shape}")
+            left = MARGIN + name + i * (cell * len(cols) + gap)
+            axes.text(left, MARGIN + 8, title, size=TEXT, weight="bold", va="center")
+            for j, col in enumerate(cols):
+                axes.text(left + (j + 0.5) * cell, top - 7, col, size=SMALL, **turn)
+            for t, line in enumerate(values.tolist()):
+                for j, weight in enumerate(line):
+                    place = (left + j * cell, top + t * cell, cell, cell)
+                    draw_cell(axes, place, weight or 1e-9, 1, "", "weight")
+                if i == 0:
+                    middle = top + (t + 0.5) * cell
+                    look: Any = {"size": SMALL, "ha": "right", "va": "center_baseline"}
+                    axes.text(left - 8, middle, rows[t], **look)
+            size = (cell * len(cols), cell * len(rows))
+            axes.add_patch(Rectangle((left, top), *size, fc="none", ec=SOFT, lw=0.75))
+        return finish(axes, alt)
 
 
 # Hidden words ------------------------------------------------------------------------------------
