@@ -727,10 +727,10 @@ def test_a_file_of_an_older_version_is_read(tmp_path: Path) -> None:
 def test_what_is_hidden_at_one_step_gets_no_weight_and_may_cost_the_word():
     translator = load_translator("bilingual-attention")
     pair = bilingual().test[173]  # five men do not look for a white school .
-    [weights] = attention_maps(*translator, [pair])
+    [rows] = attention_maps(*translator, [pair])
     t, school = pair.target.index("école"), pair.source.index("school")
     seen, blind = (hide(translator, pair, t, places) for places in ([], [school]))
-    assert torch.allclose(seen.weights, weights[t], atol=1e-5) and seen.probability > 0.99
+    assert torch.allclose(seen.weights, rows[t], atol=1e-5) and seen.probability > 0.99
     assert blind.weights[school] == 0 and blind.weights.sum() == pytest.approx(1)
     assert blind.probability < 0.05
 
@@ -739,10 +739,10 @@ def test_survivors_are_counted_as_one_sentence_after_the_other_would_be():
     translator = load_translator("bilingual-attention")
     pairs, by_hand = bilingual().test[170:176], dict[str, tuple[int, int]]()
     maps = attention_maps(*translator, pairs)
-    for pair, weights in zip(pairs, maps, strict=True):
+    for pair, rows in zip(pairs, maps, strict=True):
         for t, kind in enumerate(pair.classes):
             before = hide(translator, pair, t, []).probability
-            behind = hide(translator, pair, t, [int(weights[t].argmax())]).probability
+            behind = hide(translator, pair, t, [int(rows[t].argmax())]).probability
             if before > 0.5:  # then no other word is likelier
                 kept, of = by_hand.get(kind, (0, 0))
                 by_hand[kind] = (kept + (behind > 0.5), of + 1)
