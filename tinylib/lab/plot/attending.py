@@ -97,7 +97,7 @@ def attended(
             for x, weight in zip(columns, weights.tolist(), strict=True):
                 tall = 58 * weight
                 place = (x - pitch * 0.32, base - tall)
-                fill = {"fc": shade(max(weight, 0.35), 1, "weight"), "ec": "none"}
+                fill: Any = {"fc": shade(max(weight, 0.35), 1, "weight"), "ec": "none"}
                 axes.add_patch(Rectangle(place, pitch * 0.64, tall, **fill))
                 if weight >= 0.005:
                     at = (x, base - tall - 8)
