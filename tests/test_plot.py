@@ -40,6 +40,7 @@ from tinylib.lab.plot.architecture import (
     synthesizer,
     transformer,
 )
+from tinylib.lab.plot.attending import attended, both_ways, emerging, hidings
 from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.diagram import KINDS, Arrow, Box, diagram
@@ -261,6 +262,26 @@ def two_translators() -> Figure:
     return side_by_side(["a", "grey", "boat"], WRITTEN, ASKING, panels)
 
 
+def attending() -> Figure:
+    weights = (ASKING @ STATES.T).softmax(-1)
+    steps = [
+        ("un", ASKING[0], weights[0], "bateau", "boat", 0.75),
+        ("bateau", ASKING[1], weights[1], "gris", "grey", 0.9),
+    ]
+    return attended(["a", "grey", "boat"], STATES, steps)
+
+
+def learning() -> Figure:
+    panels = [("before", torch.full((2, 3), 1 / 3)), ("after", (ASKING @ STATES.T).softmax(-1))]
+    words = ["bateau (boat)", "gris (grey)"], ["a", "grey", "boat"]
+    return emerging(*words, panels, alt="Two maps of two words, before and after a training.")
+
+
+def hidden_words() -> Figure:
+    rows = [([], [0.0, 0.9, 0.1], 0.99), ([1], [0.6, 0.0, 0.4], 0.02)]
+    return hidings(["a", "grey", "boat"], [("gris (grey)", rows)])
+
+
 def two_sentences() -> Figure:
     french = ("French", SPOKEN, ["a", "boat", "grey"], "un bateau gris".split())
     return glossed([("English", "a grey boat".split()), french])
@@ -277,6 +298,10 @@ DRAW = {
     "matches": matched,
     "glossed": two_sentences,
     "side_by_side": two_translators,
+    "attended": attending,
+    "both_ways": lambda: both_ways("a grey boat".split()),
+    "hidings": hidden_words,
+    "emerging": learning,
     "worked_attention": worked,
     "worked_pooling": pooling,
     "two_scores": two_ways,
@@ -830,6 +855,44 @@ def test_two_translators_get_the_contexts_that_their_weights_make():
         side_by_side(["a", "grey", "boat"], WRITTEN[:2], ASKING, [("one", STATES)])
     with pytest.raises(ValueError, match="there is room for two panels"):
         side_by_side(["a", "grey", "boat"], WRITTEN, ASKING, [("one", STATES)] * 3)
+
+
+def test_a_step_with_attention_shows_its_weights_and_mixes_the_states():
+    figure = attending()
+    said = [text.get_text() for text in texts(figure)]
+    assert said.count("0.79") == 2 and said.count("0.11") == 4
+    assert {"un", "bateau", "gris", "boat, 75.0 %", "grey, 90.0 %"} <= {*said}
+    assert "After un its weight is 0.79 on boat, and it writes bateau (boat)" in figure.alt
+    with pytest.raises(ValueError, match="a state for each of up to eight words"):
+        attended(["a"], STATES, [("un", ASKING[0], [1.0], "bateau", "boat", 0.75)])
+    with pytest.raises(ValueError, match="a query and a weight for each source word"):
+        attended(["a", "grey", "boat"], STATES, [("un", ASKING[0], [1.0], "bateau", "boat", 1)])
+
+
+def test_a_state_of_a_bidirectional_encoder_says_what_each_half_has_read():
+    figure = both_ways("a grey boat".split())
+    said = [text.get_text() for text in texts(figure)]
+    assert said.count("GRU") == 6 and said.count("a grey boat") == 2
+    assert {"a grey", "grey boat"} <= {*said}
+    assert "grey has a half that has read a grey and a half that has read grey boat" in figure.alt
+    with pytest.raises(ValueError, match="5 words: there is room for one to four"):
+        both_ways("a good old grey boat".split())
+
+
+def test_maps_of_a_training_fit_their_words():
+    said = [text.get_text() for text in texts(learning())]
+    assert said.count("boat") == 2 and said.count("gris (grey)") == 1
+    with pytest.raises(ValueError, match=r"'after' has shape \(2, 3\): pass \(1, 3\)"):
+        emerging(["bateau"], ["a", "grey", "boat"], [("after", STATES[:2, :1].expand(2, 3))], "A")
+
+
+def test_hidden_words_have_no_number_and_the_rest_keep_theirs():
+    figure = hidden_words()
+    said = [text.get_text() for text in texts(figure)]
+    assert [said.count(n) for n in ("0.90", "0.10", "0.60", "0.40", "0.99", "0.02")] == [1] * 6
+    assert "gris (grey), nothing hidden: 0.99; gris (grey), grey hidden: 0.02" in figure.alt
+    with pytest.raises(ValueError, match="a weight for each of 2 words"):
+        hidings(["a", "boat"], [("gris", [([], [1.0], 0.5)])])
 
 
 def test_a_glossed_sentence_marks_what_is_wrong():
@@ -1523,14 +1586,11 @@ def test_two_frames_may_have_one_title_and_stand_halfway_to_the_next_box():
 def test_attention_sees_every_state_of_the_encoder_and_the_state_before():
     figure = seq2seq_attention()
     labels = [text.get_text() for text in shape_labels(figure)]
-    assert sum("$h_" in label for label in labels) == 3
+    assert sum(label.startswith("all $h_s$") for label in labels) == 1
     assert sum(label.startswith("query") for label in labels) == 1
     assert sum(label.startswith("$c_t$") for label in labels) == 1
-    arrows = patches(figure, "FancyArrowPatch")
-    assert len(arrows) == len(labels) == 16
-    ways = [arrow.get_arrowstyle().arrow for arrow in arrows]
-    assert (ways.count("<|-|>"), ways.count("-|>")) == (2, 14)
-    for name in ("the cat sleeps", "h1, h2 and h3", "query", "c_t", "B by 2D", "B by V"):
+    assert len(patches(figure, "FancyArrowPatch")) == len(labels) == 10
+    for name in ("two GRUs", "all h_s", "query", "c_t", "B by 2D", "B by V"):
         assert name in figure.alt
 
 

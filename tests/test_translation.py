@@ -18,6 +18,7 @@ from tinylib.lab.data.batches import Pair
 from tinylib.lab.data.corpora import RealSplits, Splits, bilingual
 from tinylib.lab.data.text import EOS, UNK, Vocabulary
 from tinylib.lab.look import HookPoint, capture
+from tinylib.lab.models.hiding import hide, survivors
 from tinylib.lab.models.translation import (
     CONTENT,
     LONGEST,
@@ -721,3 +722,32 @@ def test_a_file_of_an_older_version_is_read(tmp_path: Path) -> None:
         tensors = weights.tensors_of(load_translator(str(path)).model)
         assert all(torch.equal(tensors[name], t) for name, t in weights.tensors_of(model).items())
     assert config_of({"D": 12, "layers": 1}) is None
+
+
+def test_what_is_hidden_at_one_step_gets_no_weight_and_may_cost_the_word():
+    translator = load_translator("bilingual-attention")
+    pair = bilingual().test[173]  # five men do not look for a white school .
+    [rows] = attention_maps(*translator, [pair])
+    t, school = pair.target.index("école"), pair.source.index("school")
+    seen, blind = (hide(translator, pair, t, places) for places in ([], [school]))
+    assert torch.allclose(seen.weights, rows[t], atol=1e-5) and seen.probability > 0.99
+    assert blind.weights[school] == 0 and blind.weights.sum() == pytest.approx(1)
+    assert blind.probability < 0.05
+
+
+def test_survivors_are_counted_as_one_sentence_after_the_other_would_be():
+    translator = load_translator("bilingual-attention")
+    pairs, by_hand = bilingual().test[170:176], dict[str, tuple[int, int]]()
+    maps = attention_maps(*translator, pairs)
+    for pair, rows in zip(pairs, maps, strict=True):
+        for t, kind in enumerate(pair.classes):
+            before = hide(translator, pair, t, []).probability
+            behind = hide(translator, pair, t, [int(rows[t].argmax())]).probability
+            if before > 0.5:  # then no other word is likelier
+                kept, of = by_hand.get(kind, (0, 0))
+                by_hand[kind] = (kept + (behind > 0.5), of + 1)
+                assert behind > 0.5 or behind < 0.49
+    found = survivors(translator, pairs, size=4)
+    assert found.keys() == by_hand.keys()
+    for kind, (kept, of) in by_hand.items():
+        assert found[kind][0] >= kept and found[kind][1] == of

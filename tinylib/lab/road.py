@@ -70,7 +70,7 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "How can the decoder find, at every word, the source words that it needs?",
             "one vector does not hold a long sentence",
             "the decoder attends to all words of the source again, at each word that it writes",
-            (35, 30),
+            (30, 30),
         ),
         Milestone(
             "06_self_attention",

@@ -8,12 +8,14 @@ angles, `lines` curves, `over_words` bars over a text, `distributions` bars of p
 attends to words. Of translations, `unrolled`
 draws an encoder and a decoder word by word, `runs` what decoders are fed and say, `tree` what may
 be said next, `matches` the n-grams that two sentences have in common, `glossed` sentences with
-their English, and `side_by_side` how two translators make them. Of a training, `panels` draws small
-charts side by side and `answers` what a model said on the way. All return a `Figure`: one PNG for
-the notebook and one sentence for a reader who cannot see it. Lengths are CSS pixels, fonts are
-points.
+their English, and `side_by_side` how two translators make them; `attended` draws a decoder's steps
+with attention, `both_ways` a bidirectional encoder, `emerging` how its weights are learned, and
+`hidings` what hidden words change. Of a training, `panels` draws small charts side by side and
+`answers` what a model said on the way. All return a `Figure`: one PNG for the notebook and one
+sentence for a reader who cannot see it. Lengths are CSS pixels, fonts are points.
 """
 
+from tinylib.lab.plot.attending import attended, both_ways, emerging, hidings
 from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
@@ -88,14 +90,18 @@ __all__ = [
     "alignment",
     "answers",
     "arrows",
+    "attended",
     "attention_shapes",
+    "both_ways",
     "charts",
     "distributions",
+    "emerging",
     "finish",
     "glossed",
     "hands",
     "heat",
     "heats",
+    "hidings",
     "lines",
     "looking_back",
     "luminance",

@@ -140,52 +140,42 @@ def seq2seq() -> Figure:
 
 def seq2seq_attention() -> Figure:
     """`seq2seq` without its bottleneck: every step looks at all states of the encoder."""
-    words, last = "the cat sleeps".split(), 2
-    seen = "attention\n\nkeys, values:\n$h_1$, $h_2$, $h_3$"
-    boxes = {}
-    for s, word in enumerate(words):
-        boxes[f"word {s}"] = Box(word, (0, s + 1), "data", width=0.58)
-        boxes[f"read {s}"] = Box("GRU", (0.87, s + 1), "weight", width=0.55)
-    boxes |= {
-        "before": Box("state before", (2.05, 0), "data", width=0.95),
-        "attend": Box(seen, (2.05, 2), "weight", width=0.95, rows=3),
-        "fed": Box("word before, embedded", (0.48, 4), "data", width=1.54),
-        "join": Box("side by side", (2.05, 4), width=0.95),
-        "write": Box("GRU", (2.05, 5), "weight", width=0.95),
-        "after": Box("new state", (2.05, 6), "data", width=0.95),
-        "output": Box("output layer", (2.05, 7), "weight", width=0.95),
-        "logits": Box("logits", (2.05, 8), "data", width=0.95),
+    boxes = {
+        "words": Box("English words", (0, 0), "data", width=0.98),
+        "read": Box("two GRUs", (0, 1), "weight", width=0.98),
+        "fed": Box("word before", (0, 2), "data", width=0.98),
+        "before": Box("state before", (1.68, 0), "data", width=0.95),
+        "attend": Box("attention", (1.68, 1), "weight", width=0.95),
+        "join": Box("side by side", (1.68, 2), width=0.95),
+        "write": Box("GRU", (1.68, 3), "weight", width=0.95),
+        "after": Box("new state", (0, 3), "data", width=0.98),
+        "output": Box("output layer", (0, 4), "weight", width=0.98),
+        "logits": Box("logits", (1.68, 4), "data", width=0.95),
     }
-    reading = [(f"word {s}", f"read {s}", "B D") for s in range(3)]
-    sides = [Arrow(f"read {s}", f"read {s + 1}", "B D/2", both=True) for s in range(last)]
-    states = [(f"read {s}", "attend", "B D", f"$h_{s + 1}$") for s in range(3)]
     return diagram(
         boxes,
         [
-            *reading,
-            *sides,
-            *states,
+            ("words", "read", "B S D"),
+            ("read", "attend", "B S D", "all $h_s$"),
             ("before", "attend", "B D", "query"),
             ("attend", "join", "B D", "$c_t$"),
             ("fed", "join", "B D"),
             ("join", "write", "B 2D"),
-            Arrow("before", "write", "B D", via=2.61),
+            Arrow("before", "write", "B D", via=2.26),
             ("write", "after", "B D"),
             ("after", "output", "B D"),
             ("output", "logits", "B V"),
         ],
         alt=(
-            "Diagram of translation with attention. On the left the encoder reads the cat sleeps, "
-            "one word in each of three rows: a GRU takes the word's embedding (B by D). Arrows "
-            "join the rows both ways, since one half of each state (B by D/2) was read "
-            "downwards and one half upwards. Every word's state goes to the right, h1, h2 and h3 "
-            "(each B by D), into a box of learned attention, as key and as value. On the right is "
+            "Diagram of translation with attention. On the left are the encoder's two GRUs, which "
+            "read the embedded English words (B by S by D) and hand over a state for each, all h_s "
+            "(B by S by D), to a box of learned attention, as keys and as values. On the right is "
             "one step of the decoder: its state before, which at the first step is what the "
             "encoder ended with, goes into the attention as the query (B by D). Out of it comes a "
-            "context of this step, c_t (B by D). It is put side by side with the embedded word "
-            "before (B by 2D); a GRU takes that and the state before, and gives the new state (B "
-            "by D), which is the query of the next step, and from which an output layer makes the "
-            "logits of the next word (B by V)."
+            "context of this step, c_t (B by D). It is put side by side with the embedded French "
+            "word before (B by 2D); a GRU takes that and the state before, and gives the new state "
+            "(B by D), which is the query of the next step, and from which an output layer makes "
+            "the logits of the next word (B by V)."
         ),
     )
 

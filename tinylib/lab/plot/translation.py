@@ -125,8 +125,9 @@ def _told(line: Line) -> str:
 CELL, TALL, PANEL, GAP = 34, 26, 330, 24  # pixels: a number, a vector, a panel, between panels
 
 
-LABELS = ((0.45, 0.45, 0.7), (0.25, 0.7, 0.5))
-"""How far along its arrow each weight is written, so that none lies on another arrow."""
+LEAVE, LABEL = 26, 0.085
+"""How far beside its state's middle an arrow begins, and where on it its weight is written:
+before any two of them cross."""
 
 
 class Side(NamedTuple):
@@ -203,24 +204,25 @@ def _panel(
         arrow(axes, [(x, word_y + 13), (x, state_y - TALL / 2)], gap=1)
         _state(axes, (x, state_y), states[s], SOFT)
         axes.text(x - CELL - 5, state_y, f"$h_{s + 1}$", size=SMALL, ha="right", va="center")
-        if s:
+        if s and weights is None:
             ends = (columns[s - 1] + CELL + 1, state_y), (x - CELL - 22, state_y)
-            arrow(axes, ends, gap=1, both=weights is not None)
+            arrow(axes, ends, gap=1)
     for t, x in enumerate(spots):
         if weights is None:
-            arrow(axes, [(columns[-1], low), (x, high)], COLOURS["weight"], 2.6, gap=1)
+            arrow(axes, [(columns[-1], low), (x, high)], gap=1)
         else:
             for s, start in enumerate(columns):
                 share = float(weights[t, s])
-                end, at = x + 12 * (s - (S - 1) / 2), LABELS[t][s]
+                start += LEAVE * (2 * t - 1)
+                end = x + 12 * (s - (S - 1) / 2)
                 dash: Any = (0, (3, 1.4)) if t else "-"
                 way, thick = [(start, low), (end, high)], 0.9 + 4.5 * share
                 arrow(axes, way, COLOURS["weight"], thick, gap=1, dash=dash)
-                point = (start + at * (end - start), low + at * (high - low))
+                point = (start + LABEL * (end - start), low + LABEL * (high - low))
                 pill: Any = {"boxstyle": "round,pad=0.1", "fc": PAPER, "ec": "none"}
                 look: Any = {"size": SMALL, "color": COLOURS["weight"], "bbox": pill, "zorder": 3}
                 axes.text(*point, f"{share:.2f}", ha="center", va="center", **look)
-        _state(axes, (x, context_y), contexts[t], COLOURS["weight"])
+        _state(axes, (x, context_y), contexts[t], SOFT if weights is None else COLOURS["weight"])
         name = f"$c_{t + 2}$"
         axes.text(x - CELL - 5, context_y, name, size=SMALL, ha="right", va="center")
         arrow(axes, [(x, context_y + TALL / 2), (x, gru_y - 15)], gap=1)
