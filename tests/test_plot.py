@@ -1707,3 +1707,19 @@ def test_the_drawing_in_the_chapter_is_the_drawing_of_the_library(name):
     assert stored[0].size == fresh.size, f"`make refresh {OF_CHAPTERS[name]}`"
     a, b = (np.asarray(image.convert("RGBA"), dtype=float) for image in (stored[0], fresh))
     assert abs(a - b).mean() < 0.5, f"`make refresh {OF_CHAPTERS[name]}`"
+
+
+def test_small_charts_and_answers_refuse_what_they_cannot_show():
+    curves = {"short": [1.0, 0.5], "long": [1.0, 0.9]}
+    how: Any = {"x_name": "letters", "y_name": "share", "at": {"short": 1, "long": 2}}
+    for charts, message in (
+        ({"one": curves}, "two or three"),
+        ({"one": curves, "two": {"short": [1.0, 0.5]}}, "pass"),
+        ({"one": curves, "two": curves | {"long": [1.0, 1.1]}}, "shares from 0 to 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            panels([1, 2], charts, **how)
+    with pytest.raises(ValueError, match="up to eight"):
+        answers([1], [1, 2], {"after": [1]})
+    said = [text.get_text() for text in texts(learned())]
+    assert said.count("✗ 4") == 2 and said.count("✗ 6") == 0
