@@ -4,7 +4,8 @@
 angles, `lines` curves, `over_words` bars over a text, `distributions` bars of probabilities and
 `softmax_bars` how they come of logits. `arrows` and `plane` draw vectors in the plane,
 `worked_attention`, `worked_pooling` and `worked_gru` a step in numbers. Of translations, `unrolled`
-draws an encoder and a decoder word by word, `runs` what decoders are fed and say, `tree` what may
+and `translator` draw an encoder and a decoder word by word, `memory` what a gate keeps, `shifted`
+inputs and labels, `runs` what decoders are fed and say, `tree` what may
 be said next, `matches` the n-grams that two sentences have in common, `glossed` sentences with
 their English, and `side_by_side` how two translators make them. All return a `Figure`: one PNG for
 the notebook and one sentence for a reader who cannot see it. Lengths are CSS pixels, fonts are
@@ -14,6 +15,7 @@ points.
 from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
+from tinylib.lab.plot.recurrent import Memory, Written, memory, shifted, translator
 from tinylib.lab.plot.sentences import matches, tree
 from tinylib.lab.plot.steps import Run, runs, worked_gru
 from tinylib.lab.plot.style import (
@@ -79,12 +81,14 @@ __all__ = [
     "TEXT",
     "TITLE",
     "Figure",
+    "Memory",
     "Number",
     "Panel",
     "Plane",
     "Run",
     "Values",
     "WordSaid",
+    "Written",
     "alignment",
     "arrows",
     "distributions",
@@ -97,6 +101,7 @@ __all__ = [
     "luminance",
     "maps",
     "matches",
+    "memory",
     "over_words",
     "page",
     "plane",
@@ -104,10 +109,12 @@ __all__ = [
     "rounded",
     "runs",
     "shade",
+    "shifted",
     "side_by_side",
     "softmax_bars",
     "style",
     "text_width",
+    "translator",
     "tree",
     "unrolled",
     "worked_attention",
