@@ -198,7 +198,7 @@ def memory(title: str, drawn: Sequence[Memory | tuple[Any, ...]]) -> Figure:
                     ends = [(at, top + 33), (at, row - 1)]
                     _arrow(axes, ends, SOFT, thick, size=thick)
                     ends = [(start - step + wide, row + tall / 2), (start, row + tall / 2)]
-                    bar: Any = {"lw": 0.8 + 9 * gates[j], "solid_capstyle": "butt", "zorder": 0.5}
+                    bar: Any = {"lw": 0.8 + 9 * gates[j], "solid_capstyle": "butt", "zorder": 1}
                     axes.plot(*zip(*ends, strict=True), color=purple, **bar)
                     where = start - (step - wide) / 2
                     gate = f"{gates[j]:.2f}"
