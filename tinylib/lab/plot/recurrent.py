@@ -168,11 +168,11 @@ def memory(title: str, drawn: Sequence[Memory | tuple[Any, ...]]) -> Figure:
     left = MARGIN + 72
     longest = max((len(side.words) for side in sides), default=0)
     for side in sides:
-        gates = read_values(side.gates, "gates")
+        opened = read_values(side.gates, "gates")
         n = len(side.words)
-        if not len(side.glosses) == n == len(read_values(side.states, title)) == len(gates):
+        if not len(side.glosses) == n == len(read_values(side.states, title)) == len(opened):
             raise ValueError("one gloss, one state and one gate for each word")
-        if n > 8 or (gates < 0).any() or (gates > 1).any():
+        if n > 8 or (opened < 0).any() or (opened > 1).any():
             raise ValueError("eight words at most, and gates between 0 and 1")
     with style():
         axes = page(left + step * longest + MARGIN - 8, MARGIN + 34 + block * len(sides) + 22)
@@ -195,7 +195,7 @@ def memory(title: str, drawn: Sequence[Memory | tuple[Any, ...]]) -> Figure:
                 start = at - wide / 2
                 if j:
                     thick = 0.8 + 4 * (1 - gates[j])
-                    ends = [(at, top + 33), (at, row - 1)]
+                    ends: list[Point] = [(at, top + 33), (at, row - 1)]
                     _arrow(axes, ends, SOFT, thick, size=thick)
                     ends = [(start - step + wide, row + tall / 2), (start, row + tall / 2)]
                     bar: Any = {"lw": 0.8 + 9 * gates[j], "solid_capstyle": "butt", "zorder": 1}

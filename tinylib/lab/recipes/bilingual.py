@@ -2,7 +2,7 @@
 
 python -m tinylib.lab.train bilingual-gru          a GRU without attention, shipped; minutes
 python -m tinylib.lab.train bilingual-attention    the same with attention, shipped; minutes
-python -m tinylib.lab.train bilingual-cells        plain RNN, GRU, GRU and context; 10 minutes
+python -m tinylib.lab.train bilingual-cells        plain RNN, GRU, GRU and context; 30 minutes
 python -m tinylib.lab.train attention-zoo          nine score functions; 40 minutes
 python -m tinylib.lab.train bilingual-transformer  nothing but attention, shipped; minutes
 python -m tinylib.lab.train bilingual-no-norm      the same without a part, shipped; minutes
@@ -244,7 +244,7 @@ RATES = (1e-3, 2e-3, 4e-3)
 
 @recipe("bilingual-cells")
 def bilingual_cells(checkpoint: Path) -> Outcome:
-    """A plain RNN, a GRU, and a GRU with the context at every step: chapter 02; 10 minutes.
+    """A plain RNN, a GRU, and a GRU with the context at every step: chapter 02; half an hour.
 
     Of as many parameters. Each is trained for 4000 steps with each of :data:`RATES`, and once more
     with that after which the loss of the held-out pairs was lowest.
