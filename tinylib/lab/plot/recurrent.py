@@ -147,7 +147,7 @@ def translator(
         )
 
 
-class Memory(NamedTuple):
+class Kept(NamedTuple):
     """One number of a state while a sentence is fed: after each word, and its gate at that word."""
 
     words: Sequence[str]
@@ -156,13 +156,13 @@ class Memory(NamedTuple):
     gates: Values
 
 
-def memory(title: str, drawn: Sequence[Memory | tuple[Any, ...]]) -> Figure:
+def memory(title: str, drawn: Sequence[Kept | tuple[Any, ...]]) -> Figure:
     """One number of the state, from word to word: what is kept flows through a bar, as wide as z.
 
     What is new comes from the word above; at the first word nothing is drawn of either. Lists of
     unlike lengths, more than eight words, or gates beyond 0 and 1 are a ValueError.
     """
-    sides = [Memory(*side) for side in drawn]
+    sides = [Kept(*side) for side in drawn]
     step, wide, tall = 72, 52, 28
     block = 118
     left = MARGIN + 72
