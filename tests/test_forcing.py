@@ -6,7 +6,7 @@ from torch import nn
 
 from tinylib.lab import plot
 from tinylib.lab.data import bilingual
-from tinylib.lab.models.forcing import after_the_first_mistake, forced, gates, overwritten
+from tinylib.lab.models.forcing import after_the_first_mistake, forced, gates, zebras
 from tinylib.lab.models.translation import Translator, load_translator
 
 
@@ -57,10 +57,28 @@ def test_gates_are_those_of_the_decoders_own_steps(translator: Translator) -> No
     torch.testing.assert_close(kept.states, start.hidden[0].expand_as(kept.states))
 
 
-def test_one_number_holds_the_gender(translator: Translator) -> None:
-    sentences, changed = overwritten(translator)
-    assert sentences == 75 and changed.shape == (120,)
-    assert changed.argmax() == 33 and changed[33] == 75 and (changed == 0).sum() == 117
+@torch.no_grad()
+def test_two_numbers_hold_the_gender(translator: Translator) -> None:
+    model, english, french = translator
+    every = zebras(english, french)
+    assert english.ids(["zebra"]) == english.ids(["<unk>"]) and len(every.source) == 75
+    assert every.fed["un"].shape == every.fed["une"].shape == (75, 7)
+    start = model.start(every.source, every.lengths)
+    read = {a: model.decoder.read(fed[:, :2], start)[1] for a, fed in every.fed.items()}
+
+    def turned(numbers: list[int], own: str, other: str) -> int:
+        hidden = read[own].hidden.clone()
+        hidden[..., numbers] = read[other].hidden[..., numbers]
+        state = read[own]._replace(hidden=hidden)
+        last = model.decoder(every.fed[own][:, 2:], state)[0][:, -1]
+        return int((last.gather(1, every.form[other]) > last.gather(1, every.form[own])).sum())
+
+    there, back = ("une", "un"), ("un", "une")
+    assert turned([], *there) == turned([], *back) == 0  # each writes the form of its article
+    assert turned([33], *there) == 75 and turned([67], *there) > 50
+    assert turned([33], *back) < 5 and turned([67], *back) == 0 and turned([33, 67], *back) > 50
+    with pytest.raises(ValueError, match="no animal or person 'stone'"):
+        zebras(english, french, "stone")
 
 
 def test_a_worked_step_is_a_gru_and_says_its_numbers() -> None:

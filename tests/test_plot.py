@@ -35,7 +35,6 @@ from tinylib.lab.plot.architecture import (
     paths,
     positional_encoding,
     self_attention,
-    seq2seq,
     seq2seq_attention,
     synthesizer,
     transformer,
@@ -45,6 +44,7 @@ from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.diagram import KINDS, Arrow, Box, diagram
 from tinylib.lab.plot.matrices import heat, heats, rasters
+from tinylib.lab.plot.recurrent import memory, shifted, translator
 from tinylib.lab.plot.scores import attention_shapes, charts, looking_back, two_scores
 from tinylib.lab.plot.sentences import grams_of, matches, tree
 from tinylib.lab.plot.style import Figure, luminance, shade
@@ -197,6 +197,25 @@ def spoken() -> Figure:
     return unrolled(["the", "cat"], x, x.tanh(), STEPS, again=True)
 
 
+SAID = [
+    ("<bos>", [0.1, 0.2, -0.3, 0.4], "le", 0.75, "the"),
+    ("le", [0.5, 0.6, 0.7, 0.8], "chat", 1.0, "cat"),
+]
+KEPT = ("un", "joli"), ("a", "pretty"), [0.9, -0.8], [0.5, 0.9]
+
+
+def unrolled_twice() -> Figure:
+    return translator(["the", "cat"], torch.arange(8.0).view(2, 4), torch.ones(4), SAID)
+
+
+def remembered() -> Figure:
+    return memory("Number 33", [KEPT])
+
+
+def forced_words() -> Figure:
+    return shifted(["<bos>", "le", "chat"], ["le", "chat", "<eos>"], ["the", "cat", "end"])
+
+
 PAIRS = {"nice woman": (0.5, 0.4), "nice guy": (0.5, 0.3), "dog has": (0.4, 0.9), "car": (0.1,)}
 
 
@@ -294,6 +313,9 @@ DRAW = {
     "panels": three_charts,
     "answers": learned,
     "unrolled": spoken,
+    "translator": unrolled_twice,
+    "memory": remembered,
+    "shifted": forced_words,
     "tree": searched,
     "matches": matched,
     "glossed": two_sentences,
@@ -321,7 +343,6 @@ DRAW = {
     "over_words": surprising,
     "distributions": chosen,
     "encoder_decoder": encoder_decoder,
-    "seq2seq": seq2seq,
     "seq2seq_attention": seq2seq_attention,
     "paths": paths,
     "self_attention": self_attention,
@@ -337,7 +358,6 @@ DRAW = {
 }
 OF_CHAPTERS = {
     "encoder_decoder": "01_encoder_decoder",
-    "seq2seq": "02_seq2seq",
     "paths": "06_self_attention",
     "seq2seq_attention": "05_seq2seq_attention",
     "self_attention": "06_self_attention",
@@ -1712,14 +1732,32 @@ def test_the_drawing_in_the_chapter_is_the_drawing_of_the_library(name):
 def test_small_charts_and_answers_refuse_what_they_cannot_show():
     curves = {"short": [1.0, 0.5], "long": [1.0, 0.9]}
     how: Any = {"x_name": "letters", "y_name": "share", "at": {"short": 1, "long": 2}}
-    for charts, message in (
+    for drawn, message in (
         ({"one": curves}, "two or three"),
         ({"one": curves, "two": {"short": [1.0, 0.5]}}, "pass"),
         ({"one": curves, "two": curves | {"long": [1.0, 1.1]}}, "shares from 0 to 1"),
     ):
         with pytest.raises(ValueError, match=message):
-            panels([1, 2], charts, **how)
+            panels([1, 2], drawn, **how)
     with pytest.raises(ValueError, match="up to eight"):
         answers([1], [1, 2], {"after": [1]})
     said = [text.get_text() for text in texts(learned())]
     assert said.count("✗ 4") == 2 and said.count("✗ 6") == 0
+
+
+def test_pictures_of_recurrent_translators_refuse_what_does_not_fit() -> None:
+    x = torch.arange(8.0).view(2, 4)
+    figure = translator(["the", "cat"], x, x[0], [*SAID[:1], ("le", x[1], "chat", 0.5, "cat")])
+    assert "le (75 %), chat (50 %)" in figure.alt
+    with pytest.raises(ValueError, match="one each, five at most"):
+        translator(["the"], x, x[0], SAID)
+    with pytest.raises(ValueError, match="fewer than 4 numbers"):
+        translator(["the", "cat"], x[:, :3], x[0], SAID)
+    assert "un 0.90 (gate 0.50), joli −0.80 (gate 0.90)" in remembered().alt
+    with pytest.raises(ValueError, match="gates between 0 and 1"):
+        memory("", [(*KEPT[:3], [0.5, 1.1])])
+    with pytest.raises(ValueError, match="one gloss, one state and one gate"):
+        memory("", [(*KEPT[:2], [0.9], KEPT[3])])
+    assert "<bos> → le, le → chat, chat → <eos>" in forced_words().alt
+    with pytest.raises(ValueError, match="the next word fed"):
+        shifted(["<bos>", "le"], ["chat", "<eos>"])

@@ -18,6 +18,7 @@ from tinylib.lab.data.batches import Pair
 from tinylib.lab.data.corpora import RealSplits, Splits, bilingual
 from tinylib.lab.data.text import EOS, UNK, Vocabulary
 from tinylib.lab.look import HookPoint, capture
+from tinylib.lab.models.cells import CELLS, StartOnly
 from tinylib.lab.models.hiding import hide, survivors
 from tinylib.lab.models.translation import (
     CONTENT,
@@ -544,6 +545,30 @@ def test_flops_are_those_that_torch_counts(name: str) -> None:
 def small() -> Splits:
     splits = bilingual()
     return splits._replace(train=splits.train[:311], valid=splits.valid[:17])
+
+
+@torch.no_grad()
+def test_cells_are_as_large_as_each_other_and_write_step_by_step() -> None:
+    sizes = {n: sum(p.numel() for p in make(161, 254).parameters()) for n, make in CELLS.items()}
+    assert max(sizes.values()) < 1.01 * min(sizes.values())
+    source, lengths = torch.tensor([[5, 6, 7], [8, 4, 0]]), torch.tensor([3, 2])
+    fed = torch.tensor([[1, 5, 6], [1, 7, 4]])
+    for cell in (nn.RNN, nn.GRU):
+        model = StartOnly(10, 10, D=6, cell=cell)
+        state = model.start(source, lengths)
+        together, _ = model.decoder(fed, state)
+        steps = []
+        for token in fed.T:
+            logits, state = model.step(state, token)
+            steps.append(logits)
+        torch.testing.assert_close(torch.stack(steps, 1), together)
+        start = model.start(source, lengths)  # the first state is all that it is given
+        other, _ = model.decoder(fed, start._replace(context=start.context + 1))
+        torch.testing.assert_close(other, together)
+        twin = cell(6, 6, batch_first=True)
+        twin.load_state_dict(model.decoder.gru.state_dict())
+        states, _ = twin(model.decoder.embedding(fed), start.hidden.transpose(0, 1).contiguous())
+        torch.testing.assert_close(model.decoder.output(states), together)
 
 
 def test_an_unknown_word_has_an_unknown_translation(small: Splits) -> None:

@@ -164,7 +164,7 @@ def negative_log_likelihood(
 def masked_loss(
     logits: Float[Tensor, "B T V"], target: Int[Tensor, "B T"], pad: int = 0
 ) -> Float[Tensor, ""]:
-    r"""$-\sum_t m_t \log p(y_t) \,/ \sum_t m_t$, with $m_t = [y_t \ne pad]$.
+    r"""$-\sum_t m_t \ln p(y_t) \,/ \sum_t m_t$, with $m_t = [y_t \ne pad]$.
 
     The mean of :func:`negative_log_likelihood` over all words of the batch;
     what is predicted at pads does not count, neither above nor below the line.

@@ -3,7 +3,7 @@
 said = forced(*translator, bilingual().length)     with the correct word before, at every step
 after_the_first_mistake(*translator, pairs)        of the words that follow it, how many are correct
 gates(translator.model, source, fed)               every state and update gate of the decoder
-overwritten(translator)                            which number of the state holds a gender
+zebras(english, french)                            sentences to find which numbers hold a gender
 """
 
 from collections import Counter
@@ -19,8 +19,8 @@ from tinylib.encoder_decoder import EncoderDecoder
 from tinylib.lab.data import grammar
 from tinylib.lab.data.batches import Batches, Pair, encode
 from tinylib.lab.data.text import PAD, Vocabulary
-from tinylib.lab.models.translation import Translator, Words, translate_unchecked
-from tinylib.seq2seq import GRUState, Seq2Seq
+from tinylib.lab.models.translation import Words, translate_unchecked
+from tinylib.seq2seq import Seq2Seq
 
 
 @torch.no_grad()
@@ -98,41 +98,45 @@ def gates(model: Seq2Seq, source: Int[Tensor, " S"], fed: Int[Tensor, " T"]) -> 
     return Gates(torch.stack(states), torch.stack(kept))
 
 
-@torch.no_grad()
-def overwritten(translator: Translator) -> tuple[int, Int[Tensor, " D"]]:
-    """How many sentences on zebras change their gender if one number of the state does.
+class Zebras(NamedTuple):
+    """Sentences such as *a pretty zebra that runs is happy .*, in English and in both genders.
 
-    Of all sentences such as *a pretty zebra that runs is happy* whose adjectives have a form for
-    each gender: how many there are, and in how many the last one becomes masculine if, after
-    *une*, that number is given the value that it would have after *un*.
+    ``fed`` has for each article what a decoder is fed up to *est* (is), and ``form`` the form of
+    the last adjective that should follow.
     """
-    model, english, french = translator
-    genders: list[list[list[int]]] = [[], []]
-    sources, forms = [], []
+
+    source: Int[Tensor, "B S"]
+    lengths: Int[Tensor, " B"]
+    fed: dict[str, Int[Tensor, "B T"]]
+    form: dict[str, Int[Tensor, "B 1"]]
+
+
+def zebras(english: Vocabulary, french: Vocabulary, noun: str = "zebra") -> Zebras:
+    """All of them whose adjectives have a form for each gender, with this noun.
+
+    A noun that the vocabulary lacks, as the zebra, is *<unk>* in French, too. ValueError if the
+    grammar has no translation of one that it knows.
+    """
+    names = {n.english[0]: n.french[0] for n in grammar.ANIMATE} | {"zebra": "<unk>"}
+    if noun not in names:
+        raise ValueError(f"the grammar has no animal or person '{noun}': say cow or queen")
+    sources = []
+    fed: dict[str, list[list[int]]] = {"un": [], "une": []}
+    forms: dict[str, list[list[int]]] = {"un": [], "une": []}
     for before in (a for a in grammar.BEFORE if a.french[0] != a.french[1]):
         for verb in grammar.INTRANSITIVE:
             for mood in (a for a in grammar.MOODS if a.french[0] != a.french[1]):
                 a = "an" if before.english[0] in "aeiou" else "a"
-                text = f"{a} {before.english} zebra that {verb.english[1]} is {mood.english} ."
+                text = f"{a} {before.english} {noun} that {verb.english[1]} is {mood.english} ."
                 sources.append(english.ids(text.split()))
-                forms.append(french.ids(mood.french[:2]))
-                for fed, article, form in zip(genders, ("un", "une"), before.french, strict=False):
-                    words = ["<bos>", article, form, "<unk>", "qui", verb.french[1], "est"]
-                    fed.append(french.ids(words))
-    start = model.start(torch.tensor(sources), torch.tensor([len(ids) for ids in sources]))
-    un, une = (_after_two(model, start, torch.tensor(fed)) for fed in genders)
-    rest, both = torch.tensor(genders[1])[:, 2:], torch.tensor(forms)
-    counts = []
-    for i in range(un.hidden.shape[-1]):
-        hidden = une.hidden.clone()
-        hidden[:, -1, i] = un.hidden[:, -1, i]
-        logits, _ = model.decoder(rest, une._replace(hidden=hidden))
-        masculine, feminine = logits[:, -1].gather(-1, both).unbind(-1)
-        counts.append(int((masculine > feminine).sum()))
-    return len(sources), torch.tensor(counts)
-
-
-def _after_two(model: Seq2Seq, state: GRUState, fed: Int[Tensor, "B T"]) -> GRUState:
-    """The state once the first two words have been read."""
-    _, after = model.decoder.read(fed[:, :2], state)
-    return after
+                for article, form, last in zip(fed, before.french, mood.french, strict=False):
+                    words = ["<bos>", article, form, names[noun], "qui", verb.french[1], "est"]
+                    fed[article].append(french.ids(words))
+                    forms[article].append(french.ids([last]))
+    source = torch.tensor(sources)
+    return Zebras(
+        source,
+        torch.full((len(source),), source.shape[1]),
+        {article: torch.tensor(ids) for article, ids in fed.items()},
+        {article: torch.tensor(ids) for article, ids in forms.items()},
+    )

@@ -91,55 +91,8 @@ def encoder_decoder() -> Figure:
     )
 
 
-def seq2seq() -> Figure:
-    """Translation with two GRUs: the encoder word by word, and one step of the decoder."""
-    words, last = "the cat sleeps".split(), 2
-    boxes = {}
-    for s, word in enumerate(words):
-        boxes[f"word {s}"] = Box(word, (0, s), "data", width=0.58)
-        boxes[f"read {s}"] = Box("GRU", (0.9, s), "weight", width=0.55)
-    boxes |= {
-        "before": Box("state", (0.9, 3), "data", width=0.55),
-        "fed": Box("word before", (2.2, 0), "data", width=0.95),
-        "rows": Box("embedding", (2.2, 1), "weight", width=0.95),
-        "join": Box("side by side", (2.2, 2), width=0.95),
-        "write": Box("GRU", (2.2, 3), "weight", width=0.95),
-        "after": Box("new state", (2.2, 4), "data", width=0.95),
-        "output": Box("output layer", (2.2, 5), "weight", width=0.95),
-        "logits": Box("logits", (2.2, 6), "data", width=0.95),
-    }
-    reading = [(f"word {s}", f"read {s}", "B D") for s in range(3)]
-    states = [(f"read {s}", f"read {s + 1}", "B D") for s in range(last)]
-    return diagram(
-        boxes,
-        [
-            *reading,
-            *states,
-            (f"read {last}", "before", "B D"),
-            (f"read {last}", "join", "B D", "$c$"),
-            ("fed", "rows", "B"),
-            ("rows", "join", "B D"),
-            ("join", "write", "B 2D"),
-            ("before", "write", "B D"),
-            ("write", "after", "B D"),
-            ("after", "output", "B D"),
-            ("output", "logits", "B V"),
-        ],
-        alt=(
-            "Diagram of translation with two GRUs. On the left the encoder reads the cat sleeps, "
-            "one word in each of three rows: a GRU takes the word's embedding (B by D) and the "
-            "state of the row above (B by D). The state after the last word goes two ways: down, "
-            "as the decoder's first state, and to the right, as the context c. On the right is one "
-            "step of the decoder: the word before is looked up in an embedding and put side by "
-            "side with the context (B by 2D); a GRU takes that and the state, and gives the new "
-            "state (B by D), which serves the next step, and from which an output layer makes the "
-            "logits of the next word (B by V)."
-        ),
-    )
-
-
 def seq2seq_attention() -> Figure:
-    """`seq2seq` without its bottleneck: every step looks at all states of the encoder."""
+    """Two GRUs without a bottleneck: every step attends to all states of the encoder."""
     boxes = {
         "words": Box("English words", (0, 0), "data", width=0.98),
         "read": Box("two GRUs", (0, 1), "weight", width=0.98),

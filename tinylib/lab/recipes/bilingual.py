@@ -2,6 +2,7 @@
 
 python -m tinylib.lab.train bilingual-gru          a GRU without attention, shipped; minutes
 python -m tinylib.lab.train bilingual-attention    the same with attention, shipped; minutes
+python -m tinylib.lab.train bilingual-cells        plain RNN, GRU, GRU and context; 30 minutes
 python -m tinylib.lab.train attention-zoo          nine score functions; 40 minutes
 python -m tinylib.lab.train bilingual-transformer  nothing but attention, shipped; minutes
 python -m tinylib.lab.train bilingual-no-norm      the same without a part, shipped; minutes
@@ -17,6 +18,7 @@ import torch
 
 from tinylib.lab.data.batches import Batches, Pair, encode
 from tinylib.lab.data.corpora import Splits, bilingual
+from tinylib.lab.models.cells import CELLS
 from tinylib.lab.models.translation import (
     FIRST,
     Translator,
@@ -234,6 +236,44 @@ def norm_zoo(checkpoint: Path) -> Outcome:
     assert chosen
     figures = {"layers": 6, "steps": steps, "mean_over": part, "lr": lr, "runs": runs}
     figures["precision"] = chosen._asdict()
+    return Outcome(translator.model, whole, seed=0, data="bilingual(seed=0)", figures=figures)
+
+
+RATES = (1e-3, 2e-3, 4e-3)
+
+
+@recipe("bilingual-cells")
+def bilingual_cells(checkpoint: Path) -> Outcome:
+    """A plain RNN, a GRU, and a GRU with the context at every step: chapter 02; half an hour.
+
+    Of as many parameters. Each is trained for 4000 steps with each of :data:`RATES`, and once more
+    with that after which the loss of the held-out pairs was lowest.
+    """
+    splits, whole, chosen = bilingual(), Fit(), None  # the first's precision is that of all
+    cells: dict[str, dict[str, Any]] = {}
+    for name, make in CELLS.items():
+        path = checkpoint.with_stem(f"{checkpoint.stem}-{name.replace(', ', '-')}")
+        tried: dict[float, float] = {}
+        runs: dict[float, list[dict[str, Any]]] = {lr: [] for lr in RATES}
+        for seed in (0, 1):
+            for lr in RATES if seed == 0 else [min(RATES, key=lambda lr: tried[lr])]:
+                own = path.with_stem(f"{path.stem}-{lr}-{seed}")
+                translator, run, chosen = train_bilingual(
+                    splits, make, 4000, seed, own, lr=lr, chosen=chosen
+                )
+                held_out = Batches.collate(encode(splits.valid, *translator[1:]))
+                with torch.no_grad():
+                    loss = round(translation_loss(translator.model, held_out).item(), 4)
+                tried.setdefault(lr, loss)
+                figures = translation_figures(translator, splits)
+                runs[lr].append({"seed": seed, "held_out": loss, **figures})
+                whole.losses += run.losses
+                whole.seconds += run.seconds
+        size = sum(p.numel() for p in translator.model.parameters())
+        best = min(RATES, key=lambda lr: tried[lr])
+        cells[name] = {"parameters": size, "rate": best, "tried": tried, "runs": runs[best]}
+    assert chosen
+    figures = {"precision": chosen._asdict(), "cells": cells}
     return Outcome(translator.model, whole, seed=0, data="bilingual(seed=0)", figures=figures)
 
 
