@@ -2,7 +2,8 @@
 
 `heat` and `heats` draw matrices, `alignment`, `maps` and `rasters` larger ones, `hands` draws
 angles, `lines` curves, `over_words` bars over a text, `distributions` bars of probabilities and
-`softmax_bars` how they come of logits. `arrows` and `plane` draw vectors in the plane,
+`softmax_bars` how they come of logits. `arrows` and `plane` draw vectors in the plane, `between` an
+average among the words that it is made of, `queries_and_keys` a trained layer, `dropout` weights;
 `worked_attention`, `worked_pooling` and `worked_gru` a step in numbers. Of translations, `unrolled`
 draws an encoder and a decoder word by word, `runs` what decoders are fed and say, `tree` what may
 be said next, `matches` the n-grams that two sentences have in common, `glossed` sentences with
@@ -14,6 +15,7 @@ points.
 from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
+from tinylib.lab.plot.mixed import Mixture, between, dropout, queries_and_keys
 from tinylib.lab.plot.sentences import matches, tree
 from tinylib.lab.plot.steps import Run, runs, worked_gru
 from tinylib.lab.plot.style import (
@@ -79,6 +81,7 @@ __all__ = [
     "TEXT",
     "TITLE",
     "Figure",
+    "Mixture",
     "Number",
     "Panel",
     "Plane",
@@ -87,7 +90,9 @@ __all__ = [
     "WordSaid",
     "alignment",
     "arrows",
+    "between",
     "distributions",
+    "dropout",
     "finish",
     "glossed",
     "hands",
@@ -100,6 +105,7 @@ __all__ = [
     "over_words",
     "page",
     "plane",
+    "queries_and_keys",
     "rasters",
     "rounded",
     "runs",
