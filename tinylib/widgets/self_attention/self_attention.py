@@ -118,19 +118,19 @@ def examples() -> dict[str, Example]:
         "bank": example("the river bank", by_hand, "the river bank", "bank", BANK),
         "asks": example(
             "“bank” asks",
-            "The third number says how much a word leaves open. What W_q makes of it looks for a "
-            "topic, and W_v passes on topics alone.",
+            "The third number says how much a word leaves open: W_q makes it ask for a topic, and "
+            "W_v passes on topics alone.",
             "the river bank",
             "bank",
             OPEN,
             **ASKS,
             scaled=True,
         ),
-        "journey": example("Your journey …", by_hand, " ".join(JOURNEY), "journey", JOURNEY),
+        "journey": example("Your journey", by_hand, " ".join(JOURNEY), "journey", JOURNEY),
         "trained": example(
-            "trained: bat and bank",
-            "All numbers were learned. The first number of a context vector is the model’s answer: "
-            "above 0 the word is something of nature, below 0 something made by people.",
+            "trained",
+            "All numbers were learned. The first number of a context vector is the answer: above 0 "
+            "for nature, below 0 for made by people.",
             TRAINED,
             "bank",
             known,

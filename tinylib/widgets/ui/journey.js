@@ -303,6 +303,8 @@ journey.style = `
 .journey.under-way ~ .explained { position: static; }
 .controls { display: flex; flex-wrap: wrap; gap: 6px 10px; align-items: center; }
 .controls [hidden] { display: none; }
+.journey:not(.under-way) .start { border-color: var(--accent); background: var(--accent);
+  color: var(--ground); font-weight: 600; padding: 4px 14px; }
 .controls input[type=range] { flex: 1 1 120px; min-width: 90px; }
 .controls .place { font-size: var(--size-note); color: var(--soft);
   font-variant-numeric: tabular-nums; }
