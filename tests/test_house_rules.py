@@ -323,7 +323,7 @@ def test_imports_point_one_way(path: Path) -> None:
                 f"lab.plot.{part}"
                 for part in (
                     *"style matrices attention curves diagram vectors".split(),
-                    *"steps sentences translation".split(),
+                    *"steps sentences translation mixed".split(),
                 )
             },
         ),

@@ -121,7 +121,7 @@ const [MOVE, PACE] = [420, 1100]; // ms: the way of a box, and from step to step
 
 /** Where a candidate's box stands, and the line that leads to it. */
 function layout(width, alpha) {
-  const wide = alpha > 0 ? 150 : 102; // with a third number, or without
+  const wide = alpha > 0 ? 150 : 104; // with a third number, or without
   const left = (t) => ROOT + GAP + t * (wide + GAP);
   const top = (c) => HEAD + c * PITCH + (c < width ? 0 : APART);
   const line = ({ t, c, parent }, aside) => {
@@ -365,7 +365,13 @@ export function beamTree(widget, searched) {
   );
 
   return {
-    element: h("div", { class: "column" }, growth.element, unseen, view.element, legend),
+    element: h(
+      "div",
+      { class: "column" },
+      h("div", { class: "over" }, growth.element, unseen),
+      view.element,
+      legend,
+    ),
     shows: "outputs",
     reset: growth.reset,
     update(inputs, outputs) {
@@ -567,7 +573,7 @@ path.greedy { stroke: var(--vermilion); stroke-width: 3.5; stroke-dasharray: 0.1
   font-size: var(--size-small);
   color: var(--soft); }
 .canvas ol ol li, .root { position: absolute; left: 0; top: 0; width: var(--wide); height: 42px;
-  padding: 2px 7px; border: 1px solid var(--line); border-radius: 7px; display: flex;
+  padding: 2px 5px; border: 1px solid var(--line); border-radius: 7px; display: flex;
   flex-wrap: wrap; align-content: center; gap: 0 4px; justify-content: space-between;
   line-height: 1.3; font-size: var(--size-note); contain: strict;
   ${shaded("probability")} }
@@ -579,7 +585,7 @@ path.greedy { stroke: var(--vermilion); stroke-width: 3.5; stroke-dasharray: 0.1
 .canvas .pruned { background: var(--ground); }
 .canvas .pruned b { font-weight: 450; }
 .canvas .pruned, .canvas .ended { color: var(--soft); }
-.canvas li.greedy { border-left: 4px solid var(--vermilion); padding-left: 4px; }
+.canvas li.greedy { border-left: 4px solid var(--vermilion); padding-left: 2px; }
 .canvas li.shown { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
 .canvas li.shown.greedy { border-left-color: var(--vermilion); }
 .border { position: absolute; left: 0; right: 0; margin: 0; border-top: 1px dashed var(--line); }
@@ -588,8 +594,9 @@ path.greedy { stroke: var(--vermilion); stroke-width: 3.5; stroke-dasharray: 0.1
 .gutter span { position: absolute; left: 0; right: 0; text-align: center; line-height: 1;
   font-size: var(--size-small); color: var(--soft); }
 .gutter span:not(:first-child) { transform: translateY(-50%); }
-.unseen-words { display: flex; gap: 4px 16px; justify-content: space-between; margin: 0;
-  color: var(--soft); font-size: var(--size-note); min-height: 1.5em; }
+.over { display: flex; flex-wrap: wrap; gap: 4px 18px; align-items: center; }
+.unseen-words { flex: 1; display: flex; gap: 4px 16px; justify-content: space-between; margin: 0;
+  color: var(--soft); font-size: var(--size-note); }
 .unseen-words .later { text-align: right; margin-left: auto; }
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
   white-space: nowrap; }
