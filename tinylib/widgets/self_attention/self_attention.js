@@ -128,9 +128,10 @@ crossing.style = `
 .crossing { display: flex; flex-wrap: wrap; gap: 14px 18px; align-items: flex-start; }
 .crossing > *, .role > * { min-width: 0; max-width: 100%; }
 .crossing > .switches { flex: 1 1 210px; order: -1; }
-.switches input[type=range]:disabled { display: none; } /* until there is a number to slide */
+.switches .narrow :disabled { display: none; } /* until there is a number to slide */
 .role { display: flex; flex-wrap: wrap; gap: 10px 14px; padding: 6px 10px;
-  border: 1.5px solid color-mix(in oklab, var(--ground), var(--tone) 60%); border-radius: 8px; }
+  border: 1.5px solid color-mix(in oklab, var(--ground), var(--tone) 60%);
+  border-radius: 8px; }
 .role caption, .role caption * { color: var(--tone); }
 .role .matrix input { border-color: color-mix(in oklab, var(--ground), var(--tone) 35%); }
 .role .heat.signed td, .mixed .heat.signed td { color: var(--text);
@@ -140,7 +141,7 @@ crossing.style = `
 :is(.role, .mixed) .heat.signed thead td { background: none; }
 .mixed { --tone: var(--value); min-width: 0; }
 .mixed thead td { padding-bottom: 4px; }
-:is(.role, .mixed) .ramp-key { display: none; } /* each has its one colour, and numbers their sign */
+:is(.role, .mixed) .ramp-key { display: none; } /* one colour each; signs are written */
 .sign { color: var(--soft); font-size: var(--size-note); white-space: nowrap; text-align: center;
   line-height: 1.25; }
 .sign span { display: block; }

@@ -26,7 +26,8 @@ const placeOf = (name, entry) => ({
  * A box for one number: the input `name`, its entry number `entry`, or what `read` finds and `put`
  * sets. Beyond `limits` it is refused as one of `called`. `follow()` shows what the inputs hold,
  * unless something else is half typed; the arrow keys go by `step`; `label` is read out, `focus`
- * is called, `form` is how the number is written, and `more` are attributes and listeners of its owner.
+ * is called, `form` is how the number is written, and `more` are attributes and listeners of its
+ * owner.
  */
 export function numberBox(widget, name, { entry, ...options } = /** @type {any} */ ({})) {
   const {
