@@ -128,7 +128,9 @@ crossing.style = `
 .crossing { display: flex; flex-wrap: wrap; gap: 14px 18px; align-items: flex-start; }
 .crossing > *, .role > * { min-width: 0; max-width: 100%; }
 .crossing > .switches { flex: 1 1 210px; order: -1; }
-.switches .narrow :disabled { display: none; } /* until there is a number to slide */
+.switches .narrow:has(:disabled) { display: none; } /* until there is a number to slide */
+.frame:not(:has(input[data-input=causal]:checked)) .lanes .hatched,
+.frame:not(:has(input[data-input=causal]:checked)) .lanes .hatched + span { display: none; }
 .role { display: flex; flex-wrap: wrap; gap: 10px 14px; padding: 6px 10px;
   border: 1.5px solid color-mix(in oklab, var(--ground), var(--tone) 60%);
   border-radius: 8px; }

@@ -362,9 +362,10 @@ export function explanation(widget, invitation = INVITATION, first = (_widget) =
   const line = h("p", { class: "explained", role: "status", "data-output": "" });
   let asked; // the cell that is explained
   let wanted; // the outputs in which something was missing
+  const example = () => (widget.behind ? undefined : first(widget)); // else it may not stand yet
   /** An example, if there is one, and how to ask. */
   const invite = () => {
-    const cell = first(widget);
+    const cell = example();
     const said = cell?.made?.();
     if (!said || said.missing) return [invitation];
     return [
@@ -376,7 +377,7 @@ export function explanation(widget, invitation = INVITATION, first = (_widget) =
   const show = (cell) => {
     const old = asked;
     asked = cell?.isConnected ? cell : undefined;
-    if (!old && !asked && line.firstChild && !first(widget)) return;
+    if (!old && !asked && line.firstChild && !example()) return;
     if (old && old !== asked) old.classList.remove("asked");
     const said = asked?.made();
     if (said?.missing && wanted !== widget.model.get("outputs")) {

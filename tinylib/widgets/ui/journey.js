@@ -285,7 +285,9 @@ export function journey(widget, { name, steps, flows = [] }) {
     saved: () => (shown > 0 ? { step: shown } : {}),
     restore({ step }) {
       pause();
-      set(Number.isInteger(step) ? step : 0);
+      const goal = Number.isInteger(step) ? step : 0;
+      if (widget.behind) at = goal; // it is told when its numbers have come
+      else set(goal);
     },
     update(inputs, outputs) {
       if (widget.behind) return; // the answer is still on its way
