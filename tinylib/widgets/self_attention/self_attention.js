@@ -498,7 +498,8 @@ const one = (widget) => wordAt(widget, widget.query);
 
 /** The sum that is written out before one is asked for: the chosen word's largest score. */
 function firstSum(widget) {
-  const { columns, at } = numbersIn(widget, "scores");
+  const { rows, columns, at } = numbersIn(widget, "scores");
+  if (rows !== widget.inputs.words.length) return undefined; // the answer is still on its way
   const row = many(columns, (s) => at(widget.query, s));
   return widget.cellsOf("scores", widget.query, row.indexOf(Math.max(...row)))[0];
 }

@@ -286,7 +286,8 @@ export function journey(widget, { name, steps, flows = [] }) {
     restore({ step }) {
       pause();
       const goal = Number.isInteger(step) ? step : 0;
-      if (widget.behind) at = goal; // it is told when its numbers have come
+      if (widget.behind)
+        at = goal; // it is told when its numbers have come
       else set(goal);
     },
     update(inputs, outputs) {
