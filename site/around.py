@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 
 import nbformat
 from docutils import nodes  # type: ignore[import-untyped]
-from listings import ANSWER, PRINTS, folded, plain_docstrings
+from listings import ANSWER, PRINTS, folded, plain_docstrings, without_captions
 from sphinx.application import Sphinx
 
 
@@ -121,7 +121,7 @@ def arrange_cells(app: Sphinx, doctree: nodes.document) -> None:
         listing, output = part(cell, "cell_code_source"), part(cell, "cell_code_output")
         what = folded(listing.astext()) if listing is not None else None
         if listing is not None:
-            fold(cell, what, len(listing.astext().splitlines()))
+            fold(cell, what, len(without_captions(listing.astext()).splitlines()))
         if output is None:
             continue
         if what == ANSWER:
@@ -197,10 +197,14 @@ def caption(bundle: nodes.container, count: int, chapter: str) -> None:
 
 
 def plain_listings(app: Sphinx, doctree: nodes.document) -> None:
-    """Docstrings of the library's own source, without LaTeX; the notebook keeps them."""
+    """No captions in the code, nor LaTeX in docstrings; the notebook keeps both."""
     for block in doctree.findall(nodes.literal_block):
-        if block.get("language") == "python" and '"""' in block.astext():
-            text = plain_docstrings(block.astext())
+        text = block.astext()
+        if ".captioned(" in text:
+            text = without_captions(text)
+        if block.get("language") == "python" and '"""' in text:
+            text = plain_docstrings(text)
+        if text != block.astext():
             block.children = [nodes.Text(text)]
             block.children[0].parent = block
             block.rawsource = text

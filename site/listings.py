@@ -2,7 +2,8 @@
 
 Notebooks, and so GitHub and Colab, show every cell. The site folds a cell that a reader can do
 without: one that only imports, only builds a widget, only draws a figure, only prints a listing,
-only asks for an exercise's answer, or mostly checks what the text says.
+only asks for an exercise's answer, or mostly checks what the text says. A figure's caption is left
+out of the listing, since it is read below the figure.
 """
 
 from __future__ import annotations
@@ -59,6 +60,30 @@ def folded(source: str) -> str | None:
         return FIGURES
     checking = sum(map(checks, work))
     return CHECKS if 2 * checking > len(work) and not says(work) else None
+
+
+def without_captions(source: str) -> str:
+    """The listing without `.captioned("…")`, whose sentence is read below the figure."""
+    try:
+        body = ast.parse(source).body
+    except SyntaxError:
+        return source
+    lines = source.encode().splitlines(keepends=True)  # ast counts in bytes
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    code = source.encode()
+    for node in reversed(body):
+        call = node.value if isinstance(node, ast.Expr) else None
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+            continue
+        drawn = call.func.value
+        if call.func.attr == "captioned" and isinstance(drawn, ast.Call):
+            start, end = (
+                starts[(at.end_lineno or 1) - 1] + (at.end_col_offset or 0) for at in (drawn, call)
+            )
+            code = code[:start] + code[end:]
+    return code.decode()
 
 
 def called_name(node: ast.AST) -> str:

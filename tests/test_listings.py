@@ -20,6 +20,7 @@ from listings import (
     highlighted,
     plain_docstrings,
     plain_formula,
+    without_captions,
 )
 
 READ = None  # not folded
@@ -120,3 +121,15 @@ def test_a_comma_after_a_formula_stays_with_it_and_no_other_comma_moves() -> Non
     assert page.astext() == "the, and x, y."
     kept = [part.astext() for part in page.findall(nodes.inline)]
     assert kept == ["x,", "y."]
+
+
+def test_a_caption_is_not_read_twice() -> None:
+    """The figure has it below; what else is in the cell stays as it is."""
+    drawn = 'plot.heats(\n    [(x, words, words, "größe")]\n)'
+    code = f'y = 1\n{drawn}.captioned(\n    "All " "é are\\n"\n    "small."\n)\nprint(y)\n'
+    assert without_captions(code) == f"y = 1\n{drawn}\nprint(y)\n"
+    assert without_captions("%pip install x\nf().captioned('y')") == (
+        "%pip install x\nf().captioned('y')"
+    )
+    for other in ("f().captioned", "x = plot.f().captioned('y')", "a.captioned('y')"):
+        assert without_captions(other) == other

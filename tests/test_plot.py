@@ -44,6 +44,7 @@ from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.diagram import KINDS, Arrow, Box, diagram
 from tinylib.lab.plot.matrices import heat, heats, rasters
+from tinylib.lab.plot.mixed import between, dropout, queries_and_keys
 from tinylib.lab.plot.recurrent import memory, shifted, translator
 from tinylib.lab.plot.scores import attention_shapes, charts, looking_back, two_scores
 from tinylib.lab.plot.sentences import grams_of, matches, tree
@@ -185,6 +186,26 @@ def animals() -> Figure:
     return plane(ANIMALS, "Animals")
 
 
+SHARES = [0.25, 0.0, 0.75]
+
+
+def mixed() -> Figure:
+    return between([("by the river", GIVEN, SHARES)], "bank", x_name="rivers", y_name="money")
+
+
+ASKED = {"bank": [3.0, 1.0, 0.0], "bat": [-3.0, 1.0, 0.0]}
+OFFERED = {"river": [2.0, -0.5, 4.0], "fruit": [-2.0, 0.5, -4.0]}
+
+
+def opened() -> Figure:
+    says = {"river": 8.0, "money": -8.5}
+    return queries_and_keys(ASKED, OFFERED, says, title="Keys", says_title="Values")
+
+
+def dropped() -> Figure:
+    return dropout(["a", "b"], [0.25, 0.75], [0.0, 1.5], ["Weights", "After dropout"])
+
+
 STEPS = [
     ("<bos>", [0.1, 0.2, -0.3, 0.4], "le", 0.75, "the"),
     ("le", [0.5, -0.6, 0.7, 0.8], "chat", 1.0, "cat"),
@@ -309,6 +330,9 @@ def two_sentences() -> Figure:
 DRAW = {
     "arrows": turned,
     "plane": animals,
+    "between": mixed,
+    "queries_and_keys": opened,
+    "dropout": dropped,
     "softmax_bars": logits,
     "panels": three_charts,
     "answers": learned,
@@ -928,6 +952,44 @@ def test_a_glossed_sentence_marks_what_is_wrong():
     assert short.alt == "French: un; missing: boat."
     right = glossed([("French", SPOKEN, (), SPOKEN)])
     assert right.alt == "French: un bateau grise."
+
+
+def test_a_mixture_lies_between_its_words():
+    said = [text.get_text() for text in texts(mixed())]
+    assert "(1.25, 0.75)" in said and {"0.25", "0.00", "0.75"} <= set(said)
+    assert "bank becomes 0.25 river + 0.00 money + 0.75 bank = (1.25, 0.75)" in mixed().alt
+    names: Any = {"x_name": "x", "y_name": "y"}
+    for mixtures, of, message in (
+        ([], "bank", "draw one or two"),
+        ([("a", GIVEN, [0.5, 0.5])], "bank", "a weight for each of 3 words"),
+        ([("a", GIVEN, [0.5, 0.5, 0.5])], "bank", "in all 1"),
+        ([("a", GIVEN, SHARES)], "sea", "not among the words"),
+        ([("a", {"low": [1.0, -2.0]}, [1.0])], "low", "neither of them below 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            between(mixtures, of, **names)
+
+
+def test_a_layer_is_seen_in_the_plane_of_both_queries():
+    """There the dot product of a query with a key is what it is in all dimensions."""
+    alt = opened().alt
+    assert "bank (3.0, 1.0) and bat (−3.0, 1.0)" in alt
+    assert "river (2.0, −0.5), fruit (−2.0, 0.5)" in alt, "the third numbers meet no query"
+    said = [text.get_text() for text in texts(opened())]
+    assert {"+8.0", "−8.5", "query of “bank”"} <= set(said)
+    with pytest.raises(ValueError, match="pass two"):
+        queries_and_keys({"bank": [1.0, 0.0]}, OFFERED, {}, title="", says_title="")
+    with pytest.raises(ValueError, match="in one line"):
+        line = {"bank": [1.0, 0.0, 0.0], "bat": [-2.0, 0.0, 0.0]}
+        queries_and_keys(line, OFFERED, {}, title="", says_title="")
+
+
+def test_dropout_shows_what_is_left_and_its_sum():
+    said = [text.get_text() for text in texts(dropped())]
+    assert [text for text in said if text.startswith("sum")] == ["sum 1.00", "sum 1.50"]
+    assert said.count("0") == 1, "what is dropped"
+    with pytest.raises(ValueError, match="each of 2 words"):
+        dropout(["a", "b"], [1.0], [1.0, 0.0], ["", ""])
 
 
 def test_planes_that_do_not_fit_are_refused():

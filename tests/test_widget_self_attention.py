@@ -22,7 +22,7 @@ from tinylib import attention_scoring, self_attention
 from tinylib.widgets.self_attention import SelfAttentionWidget
 
 STEM = "self_attention"
-JOURNEY = f"{STEM}-2"  # the chapter's second one, with six words
+ASKS = f"{STEM}-2"  # the chapter's second one, whose matrices change something
 
 
 @pytest.fixture
@@ -32,7 +32,15 @@ def visit(opened: Opener) -> Visit:
 
 @pytest.fixture
 def widget(visit: Visit) -> Locator:
-    return visit.widget(JOURNEY)
+    return journey_of(visit)
+
+
+def journey_of(visit: Visit) -> Locator:
+    """The state with six words."""
+    widget = visit.widget(ASKS)
+    widget.get_by_role("radio", name="Your journey").check()
+    settled(widget)
+    return widget
 
 
 def cell(widget: Locator, output: str, row: int, column: int) -> Locator:
@@ -65,7 +73,7 @@ def chosen(widget: Locator) -> str:
 
 def test_a_tap_chooses_a_word_and_brings_up_no_keyboard(browser: Browser, site: str) -> None:
     with on_a_phone(browser, site, STEM) as visit:
-        widget = visit.widget(JOURNEY)
+        widget = journey_of(visit)
         assert chosen(widget) == "journey"
         widget.get_by_role("button", name="with", exact=True).first.tap()
         assert chosen(widget) == "with"
@@ -93,7 +101,10 @@ def test_a_double_click_or_enter_renames_a_word(widget: Locator, opens: str) -> 
 
 def test_a_number_says_where_it_comes_from(widget: Locator) -> None:
     said = widget.locator(".explained")
-    assert said.inner_text().startswith("Point at a computed number")
+    assert said.inner_text() == (  # an example, before one is asked for
+        "Score of “journey” for “journey”, the query of the one times the key of the other: "
+        "0.55·0.55 + 0.87·0.87 + 0.66·0.66 = 1.50\nPoint at another number, or tap it, for its sum."
+    )
     cell(widget, "scores", 1, 2).hover()
     assert said.inner_text() == (
         "Score of “journey” for “starts”, the query of the one times the key of the other: "
@@ -176,7 +187,7 @@ def test_the_step_is_part_of_the_link(
     widget.page.keyboard.press("ArrowLeft")
     until(widget, "el => el.shadowRoot.querySelector('.place').textContent === 'step 8 of 9'")
     other = by_link(widget, context, visit.site)
-    restored = other.widget(JOURNEY)
+    restored = other.widget(ASKS)
     expect(restored.locator(".place")).to_have_text("step 8 of 9")
     assert lit(restored, "lit") == {"weights": 6, "v": 18, "context": 3}
 
@@ -187,7 +198,7 @@ def test_nothing_moves_for_a_reader_who_wants_no_motion(
 ) -> None:
     """The steps say and light the same. Nothing moves before it is asked for, either."""
     with browser.new_context(reduced_motion=motion) as context:
-        widget = Visit(context, site, page_of(STEM)).widget(JOURNEY)
+        widget = journey_of(Visit(context, site, page_of(STEM)))
         running = "el => el.shadowRoot.getAnimations().length"
         assert widget.evaluate(running) == 0
         widget.locator(".journey .start").press(" ")
@@ -265,7 +276,7 @@ def test_the_matrices_are_folded_until_they_are_asked_for_or_change_something(
     assert matrix.is_hidden()
 
 
-STATES = ["the river bank", "Your journey", "trained: bat and bank"]
+STATES = ["the river bank", "“bank” asks", "Your journey", "trained"]
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -282,5 +293,7 @@ def test_each_of_them_fits_a_laptops_screen(visit: Visit, state: str) -> None:
         assert box_of(widget.locator(".frame"))["height"] <= 700
         fold.click()
         assert box_of(widget.locator(".frame"))["height"] <= 800
-    start, about = (box_of(widget.locator(name)) for name in (".journey .start", ".about"))
-    assert start["x"] + start["width"] < about["x"], "the button covers nothing"
+    start, states = (
+        box_of(widget.locator(name)) for name in (".journey .start", ".examples .picks")
+    )
+    assert states["x"] + states["width"] < start["x"], "the button covers nothing"

@@ -3,22 +3,25 @@
 `heat` and `heats` draw matrices, `alignment`, `maps` and `rasters` larger ones, `hands` draws
 angles, `lines` curves, `over_words` bars over a text, `distributions` bars of probabilities and
 `softmax_bars` how they come of logits; `charts` draws small charts side by side. `arrows` and
-`plane` draw vectors in the plane, `worked_attention`, `worked_pooling`, `two_scores` and
-`worked_gru` a step in numbers, `attention_shapes` their shapes, and `looking_back` a decoder that
-attends to words. Of translations, `unrolled` and `translator` draw an encoder and a decoder word by
-word, `memory` what a gate keeps, `shifted` inputs and labels, `runs` what decoders are fed and say,
-`tree` what may be said next, `matches` the n-grams that two sentences have in common, `glossed`
-sentences with their English, and `side_by_side` how two translators make them; `attended` draws a
-decoder's steps with attention, `both_ways` a bidirectional encoder, `emerging` how its weights are
-learned, and `hidings` what hidden words change. Of a training, `panels` draws small charts side by
-side and `answers` what a model said on the way. All return a `Figure`: one PNG for the notebook and
-one sentence for a reader who cannot see it. Lengths are CSS pixels, fonts are points.
+`plane` draw vectors in the plane, `between` an average among the words that it is made of,
+`queries_and_keys` a trained layer, `dropout` weights; `worked_attention`, `worked_pooling`,
+`two_scores` and `worked_gru` a step in numbers, `attention_shapes` their shapes, and `looking_back`
+a decoder that attends to words. Of translations, `unrolled` and `translator` draw an encoder and a
+decoder word by word, `memory` what a gate keeps, `shifted` inputs and labels, `runs` what decoders
+are fed and say, `tree` what may be said next, `matches` the n-grams that two sentences have in
+common, `glossed` sentences with their English, and `side_by_side` how two translators make them;
+`attended` draws a decoder's steps with attention, `both_ways` a bidirectional encoder, `emerging`
+how its weights are learned, and `hidings` what hidden words change. Of a training, `panels` draws
+small charts side by side and `answers` what a model said on the way. All return a `Figure`: one PNG
+for the notebook and one sentence for a reader who cannot see it. Lengths are CSS pixels, fonts are
+points.
 """
 
 from tinylib.lab.plot.attending import attended, both_ways, emerging, hidings
 from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
+from tinylib.lab.plot.mixed import Mixture, between, dropout, queries_and_keys
 from tinylib.lab.plot.recurrent import Kept, Spoken, memory, shifted, translator
 from tinylib.lab.plot.scores import Chart, attention_shapes, charts, looking_back, two_scores
 from tinylib.lab.plot.sentences import matches, tree
@@ -83,6 +86,7 @@ __all__ = [
     "Chart",
     "Figure",
     "Kept",
+    "Mixture",
     "Number",
     "Panel",
     "Plane",
@@ -95,9 +99,11 @@ __all__ = [
     "arrows",
     "attended",
     "attention_shapes",
+    "between",
     "both_ways",
     "charts",
     "distributions",
+    "dropout",
     "emerging",
     "finish",
     "glossed",
@@ -115,6 +121,7 @@ __all__ = [
     "page",
     "panels",
     "plane",
+    "queries_and_keys",
     "rasters",
     "rounded",
     "runs",

@@ -1,5 +1,5 @@
 import { choice } from "../ui/controls.js";
-import { h, many, mark, short, write } from "../ui/dom.js";
+import { h, many, mark, mathText, short, write } from "../ui/dom.js";
 import { numbersIn, product, softmaxOf, wordAt } from "../ui/explain.js";
 import { journey } from "../ui/journey.js";
 import { live } from "../ui/parts.js";
@@ -76,7 +76,8 @@ const ROOMY = 4; // words at most; with more, a laptop's screen has no room to s
  * from the first example shows X alone, and a button unfolds the rest.
  */
 function crossing(widget, x, roles, switches) {
-  const foldable = same(widget.inputs.words, widget.spec.facts.examples[0].inputs.words);
+  const foldable =
+    same(widget.inputs.words, widget.spec.facts.examples[0].inputs.words) && unchanged(widget);
   widget.unfolded = !foldable;
   const unfold = h("button", {
     type: "button",
@@ -87,11 +88,11 @@ function crossing(widget, x, roles, switches) {
     },
   });
   switches.element.append(unfold);
-  const part = (name, { element }) => h("div", { class: name }, element);
+  const part = (name, { element }, ...more) => h("div", { class: name }, element, ...more);
   const element = h(
     "div",
     { class: "crossing" },
-    part("given", x),
+    part("given", x, sign("· W →")),
     ...roles.map(([tone, matrix, made]) =>
       h("div", { class: `role of-${tone}` }, part("matrix-of", matrix), part("made", made)),
     ),
@@ -122,14 +123,38 @@ crossing.style = `
 .unfold { align-self: flex-start; }
 .plain > .given { order: -2; }
 .crossing.plain > .switches { flex: 0 1 320px; }
-.plain > .role, .plain .toggle, .frame:has(.plain) :is(.journey, .about) { display: none; }
+.plain > .role, .plain .toggle, .plain .sign, .frame:has(.plain) :is(.journey, .about) {
+  display: none; }
 .crossing { display: flex; flex-wrap: wrap; gap: 14px 18px; align-items: flex-start; }
 .crossing > *, .role > * { min-width: 0; max-width: 100%; }
 .crossing > .switches { flex: 1 1 210px; order: -1; }
-.role { display: flex; flex-wrap: wrap; gap: 10px 14px; padding-left: 8px;
-  border-left: 3px solid var(--tone); }
-.lanes { display: flex; flex-wrap: wrap; gap: 14px 22px; align-items: flex-start; }
+.switches .narrow:has(:disabled) { display: none; } /* until there is a number to slide */
+.frame:not(:has(input[data-input=causal]:checked)) .lanes .hatched,
+.frame:not(:has(input[data-input=causal]:checked)) .lanes .hatched + span { display: none; }
+.role { display: flex; flex-wrap: wrap; gap: 10px 14px; padding: 6px 10px;
+  border: 1.5px solid color-mix(in oklab, var(--ground), var(--tone) 60%);
+  border-radius: 8px; }
+.role caption, .role caption * { color: var(--tone); }
+.role .matrix input { border-color: color-mix(in oklab, var(--ground), var(--tone) 35%); }
+.role .heat.signed td, .mixed .heat.signed td { color: var(--text);
+  background: color-mix(in oklab, var(--ground), var(--tone) calc(var(--tl-heat, 0) * 45%)); }
+.role .heat.signed td.below, .mixed .heat.signed td.below {
+  background: color-mix(in oklab, var(--ground), var(--soft) calc(var(--tl-heat, 0) * 40%)); }
+:is(.role, .mixed) .heat.signed thead td { background: none; }
+.mixed { --tone: var(--value); min-width: 0; }
+.mixed thead td { padding-bottom: 4px; }
+:is(.role, .mixed) .ramp-key { display: none; } /* one colour each; signs are written */
+.sign { color: var(--soft); font-size: var(--size-note); white-space: nowrap; text-align: center;
+  line-height: 1.25; }
+.sign span { display: block; }
+.lanes { display: flex; flex-wrap: wrap; gap: 14px 12px; align-items: flex-start; }
+.strut { visibility: hidden; }
+.lanes .mixed .heat td .strut, .lanes .mixed .heat td .strut span {
+  width: auto; height: auto; line-height: 1.1; contain: none; }
 .said { display: grid; gap: 10px 22px; min-width: 0; }
+@container widget (width < 860px) {
+  .given .sign, .lanes .sign, .strut { display: none; }
+}
 @container widget (width < 600px) { /* it is long, one below the other */
   .frame, .crossing, .lanes { gap: 10px; }
   .role { gap: 6px 14px; }
@@ -143,48 +168,95 @@ crossing.style = `
   .narrow > .knob > .called > :first-child { min-height: 1.5em; }
 }
 @container widget (min-width: 860px) {
-  .frame { gap: 9px; padding: 10px 16px; }
+  .frame { gap: 14px; padding: 10px 16px; }
   .gaze { flex-basis: auto; margin-right: 6px; }
   .crossing:not(.plain) { display: grid; grid-template-columns: 1fr repeat(3, auto);
-    gap: 0 20px; }
+    gap: 0 12px; }
   .crossing > .switches { grid-area: 1 / 1; }
-  .crossing > .given { grid-area: 2 / 1; padding-top: 8px; justify-self: end; }
+  .crossing > .given { grid-area: 2 / 1; padding: 8px 0 14px; justify-self: end; display: flex;
+    gap: 10px; align-items: flex-end; }
+  .given .sign { padding-bottom: 30px; }
   .role { display: grid; grid-template-rows: subgrid; grid-row: 1 / 3; gap: 8px; }
-  .role th[scope=row] { width: 62px; min-width: 62px; }
-  .crossing .made td span { height: 25px; line-height: 25px; }
-  .crossing .given td { height: 26px; padding: 0 1px; }
+  .role th[scope=row] { width: 58px; min-width: 58px; }
+  .crossing .made td span { height: 26px; line-height: 26px; }
+  .crossing .given td { height: 27px; padding: 0 1px; }
   .crossing .given input { display: block; }
   .crossing .matrix input { min-height: 24px; padding-block: 0; }
   .crossing caption, .lanes caption { padding-bottom: 0; }
-  .lanes { gap: 10px 14px; justify-content: space-between; }
+  .lanes { gap: 14px 12px; justify-content: space-between; align-items: flex-end; }
+  .lanes .sign { align-self: center; padding-top: 60px; }
   .crossing .heat th button, .lanes .heat th button { min-height: 24px; padding-block: 0; }
-  .lanes .heat td span { width: 34px; height: 25px; line-height: 25px; }
-  .lanes .heat.signed td span { width: 38px; }
+  .lanes .heat td span { width: 40px; height: 26px; line-height: 26px; }
+  .lanes .heat.signed td span { width: 46px; }
+  .lanes .mixed { padding-bottom: 24px; } /* as high as the keys beside it */
   .said { grid-template-columns: 1.5fr 1fr; align-items: center; }
-  /* a button beside the title, until it is under way */
-  .journey:not(.under-way) { position: absolute; top: 6px; right: calc(100% - 513px); border: 0;
-    padding: 0; }
-  .examples .about { align-self: end; margin-top: -29px; }
+  .examples .about { flex: 1 0 100%; margin: 2px 0 0; max-width: none; }
+  /* a button beside the states to start from, until it is under way */
+  .journey:not(.under-way) { position: absolute; top: 7px; right: 16px; border: 0; padding: 0; }
   .many.crossing { gap: 0 8px; }
-  .many .role { gap: 4px; padding-left: 6px; }
+  .many .role { gap: 4px; padding: 4px 7px; }
   .many.crossing .role th[scope=row] { width: 46px; min-width: 46px; }
   .many .matrix-of { position: relative; }
   .many .matrix-of caption { position: absolute; left: 0; top: 0; }
   .many .matrix-of thead :is(th, td) { line-height: 1.2; }
   .many :is(.made, .given) thead :is(th, td) { height: 0; padding: 0; font-size: 0;
     line-height: 0; } /* the columns are those of the matrices above */
-  .many .made .ramp-key { display: none; } /* as below the scores */
   .many .made td span, .many ~ .lanes .heat td span { height: 23px; line-height: 23px; }
-  .many.crossing > .given { padding-top: 6px; }
+  .many.crossing > .given { padding: 5px 0 5px; }
   .many .given td { height: 24px; }
   .many .matrix td { padding: 0 1px; }
   .many .switches .column { flex-flow: row wrap; gap: 2px 8px; }
   .many .switches .narrow { flex: 1 0 100%; }
-  .many ~ .lanes .ramp-key { margin-top: 3px; }
-  .sentence:has(~ .many) .gaze { max-width: 13em; }
-  .frame:has(.many) { gap: 4px; padding-block: 6px; }
+  .many ~ .lanes { gap: 14px 8px; }
+  .many ~ .lanes .heat td span { width: 34px; }
+  .many ~ .lanes .heat.signed td span { width: 41px; }
+  .many ~ .lanes .ramp-key { display: none; }
+  .many ~ .lanes .mixed { padding-bottom: 0; }
+  /* the rows are those of the scores beside them */
+  .many ~ .lanes .heat.weight tbody th { min-width: 0; width: 6px; }
+  .many ~ .lanes .heat.weight tbody th button { min-width: 6px; padding: 0; font-size: 0; }
+  .sentence:has(~ .many) .gaze { max-width: 12em; }
+  .frame:has(.many) { gap: 8px; padding-block: 8px; }
+}
+@container widget (min-width: 930px) { /* the states stand beside the title */
+  .examples { margin: -42px 0 0 172px; }
+  .examples .about { margin-left: -172px; }
+  .frame:has(.many) .examples { margin-top: -36px; }
 }
 `;
+
+/** What leads from one table to the next; not read out, as the tables say it themselves. */
+const sign = (...lines) =>
+  h("span", { class: "sign", "aria-hidden": "true" }, ...lines.map((line) => h("span", {}, line)));
+
+/**
+ * Scores, weights and context vectors from left to right, their rows in one line: the heads of the
+ * last table's columns are as high as the words are long above the others.
+ */
+function lanes(widget, scores, weights, context) {
+  const factor = sign("× V →");
+  const strut = h("span", { class: "long strut", "aria-hidden": "true" }, h("span"));
+  return {
+    element: h(
+      "div",
+      { class: "lanes" },
+      scores.element,
+      sign("softmax", "→"),
+      weights.element,
+      factor,
+      h("div", { class: "mixed" }, context.element),
+    ),
+    update({ words }) {
+      write(factor.firstChild, plain(widget) ? "× X →" : "× V →");
+      const corner = context.element.querySelector("thead td");
+      if (corner && strut.parentElement !== corner) corner.append(strut);
+      write(
+        strut.firstChild,
+        words.reduce((a, b) => (b.length > a.length ? b : a), ""),
+      );
+    },
+  };
+}
 
 // ---------------------------------------------------------------- where to start from
 
@@ -236,7 +308,9 @@ function examples(widget) {
     },
     update(inputs) {
       picks.update(inputs);
-      write(about, list[now]?.about ?? "");
+      const says = list[now]?.about ?? "";
+      if (about.dataset.says !== says) about.replaceChildren(...mathText(says));
+      about.dataset.says = says;
     },
   };
 }
@@ -422,6 +496,14 @@ const STEPS = [
 
 const one = (widget) => wordAt(widget, widget.query);
 
+/** The sum that is written out before one is asked for: the chosen word's largest score. */
+function firstSum(widget) {
+  const { rows, columns, at } = numbersIn(widget, "scores");
+  if (rows !== widget.inputs.words.length) return undefined; // the answer is still on its way
+  const row = many(columns, (s) => at(widget.query, s));
+  return widget.cellsOf("scores", widget.query, row.indexOf(Math.max(...row)))[0];
+}
+
 export default live(
   "Self-attention, live",
   (ui) => {
@@ -455,11 +537,11 @@ export default live(
           ui.toggle("causal", "causal mask"),
         ),
       ),
-      ui.boxed(
-        "lanes",
+      ui.use(
+        lanes,
         ui.heat("scores", "scores, before the softmax", "signed", either(likeness, score)),
         ui.heat("weights", "weights: each row sums to 1", "weight", weight),
-        ui.heat("context", "context Z = weights · V", "signed", either(averaged, mixed)),
+        ui.heat("context", "context vectors Z", "signed", either(averaged, mixed)),
       ),
       ui.use(journey, {
         name: one,
@@ -468,7 +550,7 @@ export default live(
       }),
       ui.boxed(
         "said",
-        ui.explanation(),
+        ui.explanation(undefined, firstSum),
         ui.mixture("weights", "context", (widget) => (plain(widget) ? "" : "v")),
       ),
     ];

@@ -58,6 +58,11 @@ BANK = {
     "bank": [1.0, 1.0, 0.0],
     "and": [0.0, 0.0, 0.5],
 }
+OPEN = {**BANK, "bank": [1.0, 1.0, 1.0]}  # the third number: how much a word leaves open
+ASKS = {  # who leaves much open asks for a topic, and a word passes on its topic alone
+    "w_q": [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0], [2.0, 2.0, -4.0]],
+    "w_v": [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]],
+}
 JOURNEY = {
     "Your": [0.43, 0.15, 0.89],
     "journey": [0.55, 0.87, 0.66],
@@ -103,7 +108,7 @@ def trained() -> tuple[dict[str, list[float]], dict[str, list[list[float]]]]:
 
 
 def examples() -> dict[str, Example]:
-    """By their names: two with numbers chosen by hand, and one whose numbers were trained."""
+    """By their names: three with numbers chosen by hand, and one whose numbers were trained."""
     by_hand = (
         "The matrices are the identity, which leaves every vector as it is: queries, keys and "
         "values equal the embeddings."
@@ -111,11 +116,21 @@ def examples() -> dict[str, Example]:
     known, matrices = trained()
     return {
         "bank": example("the river bank", by_hand, "the river bank", "bank", BANK),
-        "journey": example("Your journey …", by_hand, " ".join(JOURNEY), "journey", JOURNEY),
+        "asks": example(
+            "“bank” asks",
+            "The third number says how much a word leaves open: W_q makes it ask for a topic, and "
+            "W_v passes on topics alone.",
+            "the river bank",
+            "bank",
+            OPEN,
+            **ASKS,
+            scaled=True,
+        ),
+        "journey": example("Your journey", by_hand, " ".join(JOURNEY), "journey", JOURNEY),
         "trained": example(
-            "trained: bat and bank",
-            "All numbers were learned. The first number of a context vector is the model’s answer: "
-            "above 0 the word is something of nature, below 0 something made by people.",
+            "trained",
+            "All numbers were learned. The first number of a context vector is the answer: above 0 "
+            "for nature, below 0 for made by people.",
             TRAINED,
             "bank",
             known,
@@ -133,7 +148,7 @@ class SelfAttentionWidget(LiveWidget):
 
     @classmethod
     def example(cls, name: str) -> LiveWidget:
-        """The widget in one of the states that it offers: bank, journey or trained."""
+        """The widget in one of the states that it offers: bank, asks, journey or trained."""
         return cls(**examples()[name].inputs)
 
     @classmethod

@@ -113,21 +113,27 @@ export const rowOf = (widget, rows) => Math.min(widget.row ?? 0, rows.length - 1
 
 // ---------------------------------------------------------------- the tree
 
-const [GAP, HEIGHT, PITCH, HEAD, ROOT] = [22, 42, 45, 18, 52]; // pixels
+const [GAP, HEIGHT, PITCH, HEAD, ROOT] = [20, 42, 45, 18, 52]; // pixels
+const APART = 26; // between what is kept and what is pruned
+const BESIDE = 2.5; // from the middle of two ways where they coincide, to each
+const FAINT = 0.01; // a pruned rival less likely than this is left out
 const [MOVE, PACE] = [420, 1100]; // ms: the way of a box, and from step to step
 
 /** Where a candidate's box stands, and the line that leads to it. */
 function layout(width, alpha) {
-  const wide = alpha > 0 ? 160 : 112; // with a third number, or without
+  const wide = alpha > 0 ? 150 : 104; // with a third number, or without
   const left = (t) => ROOT + GAP + t * (wide + GAP);
-  const top = (c) => HEAD + c * PITCH + (c < width ? 0 : 16);
-  const line = ({ t, c, parent }) => {
-    const [x, y, from] = [left(t), top(c) + HEIGHT / 2, top(parent?.c ?? 0) + HEIGHT / 2];
+  const top = (c) => HEAD + c * PITCH + (c < width ? 0 : APART);
+  const line = ({ t, c, parent }, aside) => {
+    const middle = (row) => top(row) + HEIGHT / 2 + aside;
+    const [x, y, from] = [left(t), middle(c), middle(parent?.c ?? 0)];
     return `M${x - GAP} ${from}C${x - GAP / 2} ${from} ${x - GAP / 2} ${y} ${x} ${y}`;
   };
   const place = ({ t, c }) => `translate(${left(t)}px, ${top(c)}px)`;
   const origin = ({ parent }) => (parent ? place(parent) : `translate(0, ${HEAD}px)`);
-  return { wide, left, top, place, origin, lines: (nodes) => nodes.map(line).join("") };
+  /** Lines to these boxes, each so far below the middle as `aside` says of it. */
+  const lines = (nodes, aside = (_node) => 0) => nodes.map((n) => line(n, aside(n))).join("");
+  return { wide, left, top, place, origin, lines };
 }
 
 /** The first step at which the beam's best sentence and greedy search differ, or -1. */
@@ -135,11 +141,12 @@ const forkOf = ({ rows: [best], greedily }) =>
   best.path.findIndex((node, t) => node !== greedily[t]);
 
 /**
- * A box that scrolls sideways, and says at its edges that there is more. `show(left, right)` brings
- * these pixels into view, unless the reader is busy in the box; `starts()` are places at which it
- * is best cut off.
+ * A box that scrolls sideways, with a gutter at its left that does not, and says at its edges that
+ * there is more. `show(left, right, end)` brings these pixels into view, up to the end if there is
+ * room, unless the reader is busy in the box; `starts()` are places at which it is best cut off,
+ * and `scrolled(from, to)` is told which pixels are seen.
  */
-function sideways(label, content, starts) {
+function sideways(label, content, gutter, starts, scrolled) {
   const box = h(
     "div",
     {
@@ -151,15 +158,17 @@ function sideways(label, content, starts) {
     },
     content,
   );
-  const element = h("div", { class: "sideways", "data-output": "" }, box);
+  const element = h("div", { class: "sideways", "data-output": "" }, gutter, box);
   const edges = () => {
+    scrolled(box.scrollLeft, box.scrollLeft + box.clientWidth);
     element.classList.toggle("before", box.scrollLeft > 4);
     element.classList.toggle("after", box.scrollLeft + box.clientWidth < box.scrollWidth - 4);
   };
   new ResizeObserver(edges).observe(box);
-  const show = (left, right) =>
+  const show = (left, right, end = right) =>
     requestAnimationFrame(() => {
       // by then it stands in the page
+      if (end - left <= box.clientWidth) right = end;
       const seen = box.scrollLeft <= left && right <= box.scrollLeft + box.clientWidth;
       if (seen || box.matches(":hover, :focus")) return;
       const place = Math.min(left, (left + right - box.clientWidth) / 2);
@@ -239,7 +248,14 @@ export function beamTree(widget, searched) {
   );
   const columns = h("ol", { class: "columns", "data-output": "log_prob" });
   const root = h("p", { class: "root" });
-  const border = h("p", { class: "border", "aria-hidden": "true" }, h("span", {}, "pruned"));
+  const border = h("p", { class: "border", "aria-hidden": "true" });
+  const gutter = h(
+    "div",
+    { class: "gutter", "aria-hidden": "true" },
+    ...["step", "kept", "pruned"].map((name) => h("span", {}, name)),
+  );
+  const [earlier, later] = ["earlier", "later"].map((name) => h("span", { class: name }));
+  const unseen = h("p", { class: "unseen-words", "aria-hidden": "true" }, earlier, later);
   const canvas = h(
     "div",
     { class: "canvas" },
@@ -252,7 +268,21 @@ export function beamTree(widget, searched) {
   const view = sideways(
     "the steps of beam search, from left to right; it scrolls sideways",
     canvas,
+    gutter,
     () => now.steps.map((_, t) => now.left(t) - GAP / 2),
+    (from, to) => {
+      // the words of the way that is shown, as far as they are cut off
+      if (!now) return;
+      const { path, left, wide, said } = now;
+      const tokens = (cut) =>
+        said(path.filter((node) => !node.ended && cut(node)).map(({ token }) => token));
+      const [first, last] = [
+        tokens(({ t }) => left(t) + wide / 2 < from),
+        tokens(({ t }) => left(t) + wide / 2 > to),
+      ];
+      write(earlier, first && `← earlier: ${first}`);
+      write(later, last && `later: ${last} →`);
+    },
   );
   let before = {}; // what was shown last
   const column = (t) =>
@@ -294,16 +324,23 @@ export function beamTree(widget, searched) {
     const { steps, greedily, path, lines } = now;
     const count = widget.grown ?? steps.length;
     const grows = count < steps.length;
+    const followed = new Set([...path, ...greedily]);
+    const both = new Set(path.filter((node) => greedily.includes(node)));
+    const faint = (node) => !node.kept && node.probability < FAINT && !followed.has(node);
     const seen = ({ t, kept }) => t < count && (kept || !grows || t === count - 1);
+    const beside = (by) => (node) => (both.has(node) ? by : 0);
     steps.forEach((candidates, t) => {
       columns.children[t].classList.toggle("later", t >= count);
-      for (const node of candidates) boxOf(node).classList.toggle("gone", t < count && !seen(node));
+      for (const node of candidates) {
+        boxOf(node).classList.toggle("gone", t < count && !seen(node));
+        boxOf(node).classList.toggle("faint", faint(node));
+      }
     });
-    const all = steps.flat().filter(seen);
+    const all = steps.flat().filter((node) => seen(node) && !faint(node));
     mark(paths.kept, "d", lines(all.filter(({ kept }) => kept)));
     mark(paths.pruned, "d", lines(all.filter(({ kept }) => !kept)));
-    mark(paths.shown, "d", lines(path.filter(seen)));
-    mark(paths.greedy, "d", lines(greedily.filter(seen)));
+    mark(paths.shown, "d", lines(path.filter(seen), beside(-BESIDE)));
+    mark(paths.greedy, "d", lines(greedily.filter(seen), beside(BESIDE)));
   };
   const growth = stepper(
     widget,
@@ -328,7 +365,13 @@ export function beamTree(widget, searched) {
   );
 
   return {
-    element: h("div", { class: "column" }, growth.element, view.element, legend),
+    element: h(
+      "div",
+      { class: "column" },
+      h("div", { class: "over" }, growth.element, unseen),
+      view.element,
+      legend,
+    ),
     shows: "outputs",
     reset: growth.reset,
     update(inputs, outputs) {
@@ -348,7 +391,9 @@ export function beamTree(widget, searched) {
         "style",
         `--wide: ${wide}px; width: ${left(steps.length)}px; height: ${top(width + PRUNED)}px`,
       );
-      mark(border, "style", `top: ${top(width) - 13}px`);
+      mark(border, "style", `top: ${top(width) - APART / 2}px`);
+      const middles = [0, top(width / 2), top(width + PRUNED / 2)];
+      middles.forEach((y, i) => mark(gutter.children[i], "style", `top: ${y}px`));
       fillList(columns, steps, column, (li, candidates, t) => {
         mark(li.firstChild, "style", `left: ${left(t)}px`);
         fillList(li.lastChild, candidates, box(t), (item, node) => {
@@ -375,6 +420,7 @@ export function beamTree(widget, searched) {
               greedily.includes(node) && "greedy",
               item.classList.contains("source") && "source",
               item.classList.contains("asked") && "asked",
+              item.classList.contains("faint") && "faint",
             ]
               .filter(Boolean)
               .join(" "),
@@ -386,7 +432,7 @@ export function beamTree(widget, searched) {
       const fork = forkOf(found);
       if (source !== before.source) view.show(0, 0);
       if (fork >= 0 && (source !== before.source || fork !== before.fork || wide !== before.wide)) {
-        view.show(left(Math.max(0, fork - 1)), left(fork + 1));
+        view.show(left(Math.max(0, fork - 1)), left(fork + 1), left(steps.length));
       }
       before = { source, fork, wide };
       requestAnimationFrame(view.edges);
@@ -397,7 +443,8 @@ export function beamTree(widget, searched) {
             ? `, and the score by which ${found.text}s compete: log p divided by length to the ` +
               `power ${alpha}. `
             : `, by which ${found.text}s compete. `) +
-          `Blue: the ${found.text} chosen in the table. Orange, dotted: greedy search.`,
+          `Blue: the ${found.text} chosen in the table. Orange, dotted: greedy search. Pruned ` +
+          `${found.token}s of less than 1 % are left out.`,
       );
     },
   };
@@ -498,7 +545,9 @@ beamTree.style = `
 .sideways::after { inset: 0 0 0 auto;
   background: linear-gradient(to left, var(--ground), transparent); }
 .sideways.before::before, .sideways.after::after { opacity: 1; }
-.tree { padding: 3px 8px 5px; outline-offset: -2px; }
+.sideways::before { left: 50px; }
+.tree { padding: 3px 8px 5px; margin-left: 50px; max-width: calc(100% - 50px);
+  outline-offset: -2px; }
 @supports selector(:has(*)) { /* else the fading edges would lie over the ring */
   .sideways:has(.tree:focus-visible) { outline: 2px solid var(--accent); outline-offset: 1px; }
   .tree:focus-visible { outline: none; }
@@ -518,13 +567,13 @@ path.greedy { stroke: var(--vermilion); stroke-width: 3.5; stroke-dasharray: 0.1
 .growing .place { color: var(--soft); font-size: var(--size-note); margin-left: 4px;
   font-variant-numeric: tabular-nums; }
 .legend { max-width: none; }
-.columns .later, .columns .gone { visibility: hidden; }
+.columns .later, .columns .gone, .columns .faint { visibility: hidden; }
 .columns, .columns ol { list-style: none; margin: 0; padding: 0; }
 .step { position: absolute; top: 0; width: var(--wide); text-align: center;
   font-size: var(--size-small);
   color: var(--soft); }
 .canvas ol ol li, .root { position: absolute; left: 0; top: 0; width: var(--wide); height: 42px;
-  padding: 2px 7px; border: 1px solid var(--line); border-radius: 7px; display: flex;
+  padding: 2px 5px; border: 1px solid var(--line); border-radius: 7px; display: flex;
   flex-wrap: wrap; align-content: center; gap: 0 4px; justify-content: space-between;
   line-height: 1.3; font-size: var(--size-note); contain: strict;
   ${shaded("probability")} }
@@ -536,12 +585,19 @@ path.greedy { stroke: var(--vermilion); stroke-width: 3.5; stroke-dasharray: 0.1
 .canvas .pruned { background: var(--ground); }
 .canvas .pruned b { font-weight: 450; }
 .canvas .pruned, .canvas .ended { color: var(--soft); }
-.canvas li.greedy { border-left: 4px solid var(--vermilion); padding-left: 4px; }
+.canvas li.greedy { border-left: 4px solid var(--vermilion); padding-left: 2px; }
 .canvas li.shown { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
 .canvas li.shown.greedy { border-left-color: var(--vermilion); }
-.border { position: absolute; left: 0; right: 0; margin: 0; border-top: 1px dashed var(--line);
-  font-size: var(--size-small); line-height: 1; color: var(--soft); }
-.border span { position: sticky; left: 0; display: inline-block; padding: 3px 6px 0 0; }
+.border { position: absolute; left: 0; right: 0; margin: 0; border-top: 1px dashed var(--line); }
+.gutter { position: absolute; inset: 3px auto 5px 0; width: 50px; z-index: 2;
+  border-right: 1px solid var(--line); background: var(--ground); }
+.gutter span { position: absolute; left: 0; right: 0; text-align: center; line-height: 1;
+  font-size: var(--size-small); color: var(--soft); }
+.gutter span:not(:first-child) { transform: translateY(-50%); }
+.over { display: flex; flex-wrap: wrap; gap: 4px 18px; align-items: center; }
+.unseen-words { flex: 1; display: flex; gap: 4px 16px; justify-content: space-between; margin: 0;
+  color: var(--soft); font-size: var(--size-note); }
+.unseen-words .later { text-align: right; margin-left: auto; }
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
   white-space: nowrap; }
 `;

@@ -130,6 +130,12 @@ export function exact(value) {
   return String(Number(small ? value.toPrecision(4) : value.toFixed(4)));
 }
 
+/** A number in a table to edit: as in a computed one, as long as this rounds nothing off. */
+export function entryText(value) {
+  const said = short(value);
+  return Number(said.replace("−", "-")) === value ? said : exact(value).replace("-", "−");
+}
+
 /** A whole number with its thousands apart: 16,384. */
 export const whole = (value) => value.toLocaleString("en-GB");
 

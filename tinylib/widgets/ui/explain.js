@@ -354,15 +354,30 @@ function spelledOut(said) {
   return [...name, ...kinds[kind](said), tiny ? "is " : "= ", h("b", { class: "result" }, text)];
 }
 
-/** The line that says where a number comes from, and invites to ask. It is read out, too. */
-export function explanation(widget, invitation = INVITATION) {
+/**
+ * The line that says where a number comes from, and invites to ask. It is read out, too. The number
+ * in the cell that `first(widget)` returns is its example before one is asked for.
+ */
+export function explanation(widget, invitation = INVITATION, first = (_widget) => undefined) {
   const line = h("p", { class: "explained", role: "status", "data-output": "" });
   let asked; // the cell that is explained
   let wanted; // the outputs in which something was missing
+  const example = () => (widget.behind ? undefined : first(widget)); // else it may not stand yet
+  /** An example, if there is one, and how to ask. */
+  const invite = () => {
+    const cell = example();
+    const said = cell?.made?.();
+    if (!said || said.missing) return [invitation];
+    return [
+      ...spelledOut({ ...said, result: cell.worth() }),
+      h("br"),
+      "Point at another number, or tap it, for its sum.",
+    ];
+  };
   const show = (cell) => {
     const old = asked;
     asked = cell?.isConnected ? cell : undefined;
-    if (!old && !asked && line.firstChild) return;
+    if (!old && !asked && line.firstChild && !example()) return;
     if (old && old !== asked) old.classList.remove("asked");
     const said = asked?.made();
     if (said?.missing && wanted !== widget.model.get("outputs")) {
@@ -373,7 +388,7 @@ export function explanation(widget, invitation = INVITATION) {
     light(widget, said?.lit ?? []);
     asked?.classList.add("asked");
     line.classList.toggle("idle", !said);
-    line.replaceChildren(...(said ? spelledOut(line.explained) : [invitation]));
+    line.replaceChildren(...(said ? spelledOut(line.explained) : invite()));
     // It grows and never shrinks: what stands below may be about to be pressed.
     if (said) line.style.minHeight = `${line.getBoundingClientRect().height}px`;
   };

@@ -285,7 +285,10 @@ export function journey(widget, { name, steps, flows = [] }) {
     saved: () => (shown > 0 ? { step: shown } : {}),
     restore({ step }) {
       pause();
-      set(Number.isInteger(step) ? step : 0);
+      const goal = Number.isInteger(step) ? step : 0;
+      if (widget.behind)
+        at = goal; // it is told when its numbers have come
+      else set(goal);
     },
     update(inputs, outputs) {
       if (widget.behind) return; // the answer is still on its way
@@ -303,6 +306,8 @@ journey.style = `
 .journey.under-way ~ .explained { position: static; }
 .controls { display: flex; flex-wrap: wrap; gap: 6px 10px; align-items: center; }
 .controls [hidden] { display: none; }
+.journey:not(.under-way) .start { border-color: var(--accent); background: var(--accent);
+  color: var(--ground); font-weight: 600; padding: 4px 14px; }
 .controls input[type=range] { flex: 1 1 120px; min-width: 90px; }
 .controls .place { font-size: var(--size-note); color: var(--soft);
   font-variant-numeric: tabular-nums; }

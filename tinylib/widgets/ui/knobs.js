@@ -26,7 +26,8 @@ const placeOf = (name, entry) => ({
  * A box for one number: the input `name`, its entry number `entry`, or what `read` finds and `put`
  * sets. Beyond `limits` it is refused as one of `called`. `follow()` shows what the inputs hold,
  * unless something else is half typed; the arrow keys go by `step`; `label` is read out, `focus`
- * is called, and `more` are attributes and listeners of its owner.
+ * is called, `form` is how the number is written, and `more` are attributes and listeners of its
+ * owner.
  */
 export function numberBox(widget, name, { entry, ...options } = /** @type {any} */ ({})) {
   const {
@@ -36,13 +37,14 @@ export function numberBox(widget, name, { entry, ...options } = /** @type {any} 
     limits = widget.spec.limits?.[name],
     called = "",
     step: by = 0.1,
+    form = exact,
     label,
     focus,
     ...more
   } = { ...placeOf(name, entry), ...options };
   const [low, high] = limits ?? everywhere(widget);
   const value = () => read(widget.inputs);
-  const now = () => exact(value());
+  const now = () => form(value());
   const use = (finished) => {
     const { value: typed, error } = parseNumber(box.value, [low, high], called);
     box.setAttribute("aria-invalid", String(Boolean(error)));
@@ -88,7 +90,7 @@ export function numberBox(widget, name, { entry, ...options } = /** @type {any} 
       if (!step) return;
       event.preventDefault();
       const moved = Number((value() + (event.shiftKey ? 10 * step : step)).toFixed(4));
-      box.value = exact(Math.max(low, Math.min(high, moved)));
+      box.value = form(Math.max(low, Math.min(high, moved)));
       use(true);
     },
   });

@@ -16,6 +16,7 @@ import {
   mark,
   mathText,
   namedRow,
+  entryText,
   short,
   svgPart,
   tint,
@@ -525,9 +526,9 @@ function partsFor(widget) {
       if (made) widget.styles.add(explanation.style);
       return add(heatMap)(name, label, shading, made);
     },
-    explanation: (invitation) => {
+    explanation: (...args) => {
       widget.styles.add(explanation.style);
-      return add(explanation)(invitation);
+      return add(explanation)(...args);
     },
     mixture: add(mixture),
     use: (make, ...args) => {
@@ -762,6 +763,7 @@ function matrixEditor(widget, name, label) {
     const input = numberBox(widget, name, {
       field: () => `${name} ${row} ${column}`,
       read: (inputs) => rowsOf(inputs, name)[row]?.[column],
+      form: entryText,
       put: (next, typed) => {
         rowsOf(next, name)[row][column] = typed;
       },

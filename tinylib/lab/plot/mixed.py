@@ -1,0 +1,281 @@
+"""Weighted averages as pictures: a mixture among its words, a trained layer opened, and dropout."""
+
+from collections.abc import Mapping, Sequence
+from math import ceil
+from typing import Any, NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.patches import FancyArrowPatch, Polygon, Rectangle
+
+from tinylib.lab.plot.style import (
+    COLOURS,
+    GRID,
+    HATCH,
+    INK,
+    MARGIN,
+    PAPER,
+    PHONE,
+    SMALL,
+    SOFT,
+    TITLE,
+    Figure,
+    Number,
+    Values,
+    finish,
+    page,
+    read_values,
+    style,
+    text_width,
+)
+
+Pair = tuple[Number, Number]
+
+
+class Mixture(NamedTuple):
+    """One picture of `between`: words with their vectors, and the share that each gets."""
+
+    title: str
+    vectors: Mapping[str, Values]
+    weights: Values
+
+
+def between(
+    mixtures: Sequence[Mixture | tuple[str, Mapping[str, Values], Values]],
+    of: str,
+    *,
+    x_name: str,
+    y_name: str,
+    beside: Mapping[str, Values] | None = None,
+    alt: str = "",
+) -> Figure:
+    """Where the vector `of` a word goes that becomes a weighted average: between its words.
+
+    The words of each mixture, of two numbers from 0 on each, are corners; lines as thick as the
+    weights lead from them to the average, which is computed here. `beside` are words that are in no
+    mixture. Weights that are no shares, or vectors of another size, are a ValueError.
+    """
+    drawn = [Mixture(*mixture) for mixture in mixtures]
+    if not 1 <= len(drawn) <= 2:
+        raise ValueError(f"{len(drawn)} mixtures: draw one or two in a picture")
+    others = {name: _pair(value, name) for name, value in (beside or {}).items()}
+    read = []
+    for title, vectors, weights in drawn:
+        spots = {name: _pair(value, name) for name, value in vectors.items()}
+        shares = read_values(weights, title)
+        if shares.shape != (len(spots),) or (shares < 0).any() or abs(shares.sum() - 1) > 1e-3:
+            raise ValueError(f"{title!r}: pass a weight for each of {len(spots)} words, in all 1")
+        if of not in spots:
+            raise ValueError(f"{of!r} is not among the words of {title!r}: {', '.join(spots)}")
+        read.append((title, spots, shares.tolist()))
+    every = [*others.values(), *(spot for _, spots, _ in read for spot in spots.values())]
+    reach = max(ceil(max(map(max, every))), 1)
+    unit = 232 / reach
+    side, left, gap, top = unit * reach, MARGIN + 44, 82, MARGIN + 52
+    told = []
+    with style():
+        axes = page(left + len(read) * (side + gap) - gap + 44 + MARGIN, top + side + 46 + MARGIN)
+        for i, (title, spots, shares) in enumerate(read):
+            x0, y0 = left + i * (side + gap), top + side
+            at = {name: (x0 + unit * x, y0 - unit * y) for name, (x, y) in spots.items()}
+            axes.text(x0 - 26, MARGIN + 12, title, size=TITLE, weight="bold", va="center")
+            _squares(axes, (x0, y0), reach, unit, x_name, "" if i else y_name)
+            for name, (x, y) in others.items():
+                if name not in spots:
+                    _corner(axes, (x0 + unit * x, y0 - unit * y), name, (x0, y0), faint=True)
+            axes.add_patch(
+                Polygon([*at.values()], fc=COLOURS["weight"], alpha=0.09, lw=0, zorder=1.5)
+            )
+            mean = tuple(
+                sum(share * spot[axis] for share, spot in zip(shares, spots.values(), strict=True))
+                for axis in (0, 1)
+            )
+            goal = (x0 + unit * mean[0], y0 - unit * mean[1])
+            for (name, spot), share in zip(at.items(), shares, strict=True):
+                look: Any = {"color": COLOURS["weight"], "lw": 1 + 7 * share, "zorder": 2}
+                axes.plot([spot[0], goal[0]], [spot[1], goal[1]], solid_capstyle="round", **look)
+                middle = ((spot[0] + goal[0]) / 2, (spot[1] + goal[1]) / 2)
+                _label(axes, middle, f"{share:.2f}", COLOURS["weight"])
+                _corner(axes, spot, f"{name}, before" if name == of else name, (x0, y0))
+            axes.plot(*goal, marker="o", ms=9, color=COLOURS["weight"], mec=PAPER, zorder=4)
+            numbers = ", ".join(f"{number:.2f}" for number in mean)
+            for line_at, line in ((-20, f"{of}, after"), (-4, f"({numbers})")):
+                half = text_width(line, SMALL) * 1.15 / 2
+                place = (goal[0] + 11 + half, goal[1] + line_at)
+                _label(axes, place, line, COLOURS["weight"], bold=True)
+            parts = zip(spots, shares, strict=True)
+            mix = " + ".join(f"{share:.2f} {name}" for name, share in parts)
+            told.append(f"{title}: {of} becomes {mix} = ({numbers})")
+        return finish(axes, alt or f"A vector between those of its words. {'; '.join(told)}.")
+
+
+def _pair(value: Values, name: str) -> Pair:
+    read = read_values(value, name)
+    if read.shape != (2,) or read.min() < 0:
+        raise ValueError(f"{name!r} is {read.tolist()}: pass two numbers, neither of them below 0")
+    x, y = read.tolist()
+    return x, y
+
+
+def _squares(axes: Axes, at: Pair, reach: int, unit: Number, x_name: str, y_name: str) -> None:
+    x0, y0 = at
+    for n in range(reach + 1):
+        look: Any = {"color": SOFT if n == 0 else GRID, "lw": 1.0 if n == 0 else 0.9, "zorder": 1}
+        axes.plot([x0, x0 + reach * unit], [y0 - n * unit] * 2, **look)
+        axes.plot([x0 + n * unit] * 2, [y0, y0 - reach * unit], **look)
+        axes.text(x0 + n * unit, y0 + 17, str(n), size=SMALL, color=SOFT, ha="center", va="center")
+        axes.text(x0 - 9, y0 - n * unit, str(n), size=SMALL, color=SOFT, ha="right", va="center")
+    axes.text(x0 + reach * unit / 2, y0 + 36, x_name, size=SMALL, ha="center", va="center")
+    middle = (x0 - 34, y0 - reach * unit / 2)
+    axes.text(*middle, y_name, size=SMALL, rotation=90, ha="center", va="center")
+
+
+def _corner(axes: Axes, at: Pair, name: str, origin: Pair, faint: bool = False) -> None:
+    look: Any = {"marker": "o", "ms": 7, "mew": 1.5, "mec": HATCH if faint else SOFT}
+    axes.plot(*at, color=PAPER if faint else SOFT, zorder=3, **look)
+    half = text_width(name, SMALL) / 2
+    place = (at[0] - 10 - half, at[1] - 17) if at == origin else (at[0] + 8 + half, at[1] - 13)
+    _label(axes, place, name, SOFT if faint else INK)
+
+
+def _label(axes: Axes, at: Pair, text: str, colour: str, bold: bool = False) -> None:
+    pill = {"boxstyle": "round,pad=0.12", "fc": PAPER, "ec": "none", "alpha": 0.88}
+    look: Any = {"size": SMALL, "color": colour, "weight": "bold" if bold else "normal"}
+    axes.text(*at, text, bbox=pill, ha="center", va="center", zorder=5, **look)
+
+
+# A trained layer, opened -------------------------------------------------------------------------
+
+SIDES: dict[str, tuple[int, int]] = {  # where a name stands beside its point
+    "right": (1, 0),
+    "left": (-1, 0),
+    "above": (0, -1),
+    "below": (0, 1),
+}
+
+
+def queries_and_keys(
+    queries: Mapping[str, Values],
+    keys: Mapping[str, Values],
+    says: Mapping[str, Number],
+    *,
+    title: str,
+    says_title: str,
+    sides: Mapping[str, str] | None = None,
+    alt: str = "",
+) -> Figure:
+    """Two queries as arrows and keys as points, in the plane through 0 and both queries.
+
+    A dot product with a query is the same in this plane as in all dimensions, because what a key
+    has beyond it is at right angles to both. Below, the numbers `says` of some words as bars to
+    both sides of 0. `sides` puts a name to the left of its point, above or below it. Other than two
+    queries, or queries in one line, are a ValueError.
+    """
+    if len(queries) != 2:
+        raise ValueError(f"{len(queries)} queries: pass two, which make the plane")
+    first, second = (read_values(query, name) for name, query in queries.items())
+    across = (first - second) / max(float((first - second).norm()), 1e-12)
+    rest = first - (first @ across) * across
+    if float(rest.norm()) < 1e-6:
+        raise ValueError("the queries lie in one line: there is no plane through both")
+    up = rest / rest.norm()
+    seen = {
+        name: (float(value @ across), float(value @ up))
+        for group in (queries, keys)
+        for name, value in ((name, read_values(v, name)) for name, v in group.items())
+        if group is queries or name not in queries
+    }
+    arrows = {name: seen[name] for name in queries}
+    points = {name: seen[name] for name in keys}
+    xs, ys = zip(*seen.values(), (0.0, 0.0), strict=True)
+    inner = PHONE - 2 * MARGIN
+    unit = (inner - 130) / (max(xs) - min(xs))
+    x0 = MARGIN + 66 - unit * min(xs)
+    top = MARGIN + 60
+    y0 = top + unit * max(ys)
+    below = y0 - unit * min(ys) + 44
+    row, middle = 21, MARGIN + inner / 2 + 30
+    most = max(map(abs, says.values()), default=1.0)
+    with style():
+        axes = page(PHONE, below + 24 + row * len(says) + 10 + MARGIN)
+        axes.text(MARGIN, MARGIN + 10, title, size=TITLE, weight="bold", va="center")
+        axes.plot([MARGIN, PHONE - MARGIN], [y0, y0], color=GRID, lw=1, zorder=1)
+        axes.plot([x0, x0], [top - 12, below - 32], color=GRID, lw=1, zorder=1)
+        axes.plot(x0, y0, marker="o", ms=6, color=COLOURS["query"], mew=0, zorder=2)
+        head: Any = {"arrowstyle": "-|>,head_length=6,head_width=3.4", "mutation_scale": 1.2}
+        for name, (x, y) in arrows.items():
+            tip = (x0 + unit * x, y0 - unit * y)
+            line: Any = {"color": COLOURS["query"], "lw": 3.2, "shrinkA": 0, "shrinkB": 0}
+            axes.add_patch(FancyArrowPatch((x0, y0), tip, **head, **line, zorder=2))
+            half = text_width(f"query of “{name}”", SMALL) * 1.15 / 2
+            place = (x0 + unit * x / 2 + (8 if x > 0 else -8), y0 - unit * y / 2 + 21)
+            place = (min(max(place[0], MARGIN + half), PHONE - MARGIN - half), place[1])
+            _label(axes, place, f"query of “{name}”", COLOURS["query"], bold=True)
+        for name, (x, y) in points.items():
+            spot = (x0 + unit * x, y0 - unit * y)
+            axes.plot(*spot, marker="o", ms=7, color=COLOURS["key"], mec=PAPER, zorder=3)
+            dx, dy = SIDES[(sides or {}).get(name, "right")]
+            shift = dx * (8 + text_width(name, SMALL) / 2)
+            _label(axes, (spot[0] + shift, spot[1] + 15 * dy), name, COLOURS["key"])
+        axes.text(MARGIN, below, says_title, size=TITLE, weight="bold", va="center")
+        for i, (name, number) in enumerate(says.items()):
+            y = below + 26 + row * i
+            long = number / most * (inner / 2 - 110)
+            bar: Any = {"fc": COLOURS["value"], "ec": "none", "zorder": 2}
+            axes.add_patch(Rectangle((middle, y - 6.5), long, 13, **bar))
+            axes.text(MARGIN + 66, y, name, size=SMALL, ha="right", va="center_baseline")
+            figure = f"{number:+.1f}".replace("-", "−")
+            side: Any = {"ha": "left" if number >= 0 else "right", "va": "center_baseline"}
+            beyond = middle + long + (6 if number >= 0 else -6)
+            axes.text(beyond, y, figure, size=SMALL, color=COLOURS["value"], **side)
+        ends = (below + 15, below + 26 + row * (len(says) - 1) + 11)
+        axes.plot([middle, middle], ends, color=SOFT, lw=1, zorder=3)
+        where = [f"{name} ({x:.1f}, {y:.1f})" for name, (x, y) in points.items()]
+        ways = [f"{name} ({x:.1f}, {y:.1f})" for name, (x, y) in arrows.items()]
+        numbers = [f"{name} {number:.1f}" for name, number in says.items()]
+        told = f"{title}: queries of {' and '.join(ways)} as arrows, keys of {', '.join(where)} "
+        told += f"as points. {says_title}: {', '.join(numbers)}."
+        return finish(axes, alt or told.replace("-", "−"))
+
+
+# Dropout -----------------------------------------------------------------------------------------
+
+
+def dropout(words: Sequence[str], before: Values, after: Values, titles: Sequence[str]) -> Figure:
+    """A row of attention weights as bars, and below it the same after dropout, with their sums.
+
+    What is 0 after and was not before is hatched where it was. Rows of unequal lengths are a
+    ValueError.
+    """
+    rows = [read_values(values, "weights") for values in (before, after)]
+    if any(values.shape != (len(words),) or (values < 0).any() for values in rows):
+        raise ValueError(f"pass a weight from 0 on for each of {len(words)} words, twice")
+    full = max(float(values.max()) for values in rows) or 1.0
+    high, wide = 74, max(*(text_width(word, SMALL) for word in words), 34) + 16
+    left, base = MARGIN + 6, float(MARGIN - 18)
+    tops = [high * float(values.max()) / full for values in rows]
+    right = left + wide * len(words)
+    told = []
+    with style():
+        axes = page(right + 104 + MARGIN, 2 * MARGIN + sum(tops) + 2 * 78 + 4)
+        for i, (values, title) in enumerate(zip(rows, titles, strict=True)):
+            base += tops[i] + 78
+            axes.text(MARGIN, base - tops[i] - 36, title, size=TITLE, weight="bold", va="center")
+            axes.plot([left, right], [base, base], color=SOFT, lw=1, zorder=3)
+            for j, number in enumerate(values.tolist()):
+                middle = left + wide * (j + 0.5)
+                gone = not number and rows[0][j]
+                tall = high * float(rows[0][j] if gone else number) / full
+                look: Any = {"fc": COLOURS["weight"], "ec": COLOURS["weight"]}
+                if gone:
+                    look = {"fc": "none", "ec": HATCH, "hatch": "////"}
+                axes.add_patch(Rectangle((middle - 15, base - tall), 30, tall, lw=1, **look))
+                text = "0" if gone else f"{number:.2f}"
+                at: Any = {"size": SMALL, "ha": "center", "va": "center_baseline"}
+                axes.text(middle, base - tall - 9, text, **at)
+                axes.text(middle, base + 13, words[j], color=SOFT, **at)
+            total = f"sum {float(values.sum()):.2f}"
+            look = {"size": SMALL, "color": COLOURS["weight"], "weight": "bold"}
+            axes.text(right + 18, base - 6, total, va="center_baseline", **look)
+            shown = ", ".join(f"{w} {n:.2f}" for w, n in zip(words, values.tolist(), strict=True))
+            told.append(f"{title}: {shown}; {total}")
+        return finish(axes, f"Bars of attention weights. {'. '.join(told)}.")
