@@ -74,7 +74,7 @@ def between(
     told = []
     with style():
         axes = page(left + len(read) * (side + gap) - gap + 44 + MARGIN, top + side + 46 + MARGIN)
-        for i, (title, spots, shares) in enumerate(read):
+        for i, (title, spots, parts) in enumerate(read):
             x0, y0 = left + i * (side + gap), top + side
             at = {name: (x0 + unit * x, y0 - unit * y) for name, (x, y) in spots.items()}
             axes.text(x0 - 26, MARGIN + 12, title, size=TITLE, weight="bold", va="center")
@@ -86,11 +86,11 @@ def between(
                 Polygon([*at.values()], fc=COLOURS["weight"], alpha=0.09, lw=0, zorder=1.5)
             )
             mean = tuple(
-                sum(share * spot[axis] for share, spot in zip(shares, spots.values(), strict=True))
+                sum(share * spot[axis] for share, spot in zip(parts, spots.values(), strict=True))
                 for axis in (0, 1)
             )
             goal = (x0 + unit * mean[0], y0 - unit * mean[1])
-            for (name, spot), share in zip(at.items(), shares, strict=True):
+            for (name, spot), share in zip(at.items(), parts, strict=True):
                 look: Any = {"color": COLOURS["weight"], "lw": 1 + 7 * share, "zorder": 2}
                 axes.plot([spot[0], goal[0]], [spot[1], goal[1]], solid_capstyle="round", **look)
                 middle = ((spot[0] + goal[0]) / 2, (spot[1] + goal[1]) / 2)
@@ -102,7 +102,7 @@ def between(
                 half = text_width(line, SMALL) * 1.15 / 2
                 place = (goal[0] + 11 + half, goal[1] + line_at)
                 _label(axes, place, line, COLOURS["weight"], bold=True)
-            parts = zip(spots, shares, strict=True)
+            parts = zip(spots, parts, strict=True)
             mix = " + ".join(f"{share:.2f} {name}" for name, share in parts)
             told.append(f"{title}: {of} becomes {mix} = ({numbers})")
         return finish(axes, alt or f"A vector between those of its words. {'; '.join(told)}.")

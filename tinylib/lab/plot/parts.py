@@ -70,17 +70,16 @@ def arrow(
     gap: Number = 0,
     head: Number = 1,
     dash: Any = "-",
-    both: bool = False,
     bend: Number = 0,
 ) -> None:
     """An arrow along the points of `way`, straight from each to the next.
 
     Its line is `thick` points wide, with matplotlib's pattern `dash`. Its head is 4.4 points long,
-    times `head`; `both` ends can have one. An arrow of two points only begins and ends `gap` pixels
+    times `head`. An arrow of two points only begins and ends `gap` pixels
     away from them, and with `bend` it is an arc that leaves the straight line by half that share of
     its length, to the left if that is below 0.
     """
-    look: Any = {"arrowstyle": f"{'<|-|>' if both else '-|>'},{HEAD}", "mutation_scale": head}
+    look: Any = {"arrowstyle": f"-|>,{HEAD}", "mutation_scale": head}
     look |= {"color": colour, "lw": thick, "ls": dash, "zorder": 1.5}
     if len(way) == 2:
         short = gap * 72 / 96

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
-from matplotlib.patches import FancyArrowPatch, Rectangle
-from matplotlib.path import Path
+from matplotlib.patches import Rectangle
 from matplotlib.transforms import Bbox
 
 from tinylib.lab.plot.diagram import KINDS
 from tinylib.lab.plot.matrices import draw_cell
+from tinylib.lab.plot.parts import arrow
 from tinylib.lab.plot.style import (
     COLOURS,
     INK,
@@ -87,35 +87,33 @@ def translator(
         for s, word in enumerate(words):
             at = first + STEP * s
             _word(axes, (at, y_word), word)
-            _arrow(axes, [(at, y_word + CHIP + 1), (at, y_x - 2)])
+            arrow(axes, [(at, y_word + CHIP + 1), (at, y_x - 2)])
             _strip(axes, (at - wide / 2, y_x), rows[s].tolist(), full)
-            _arrow(axes, [(at, y_x + STRIP + 1), (at, y_gru - 2)])
+            arrow(axes, [(at, y_x + STRIP + 1), (at, y_gru - 2)])
             _gru(axes, (at, y_gru))
             if s:
                 ends = [(at - STEP + 25, y_gru + CHIP / 2), (at - 26, y_gru + CHIP / 2)]
-                _arrow(axes, ends)
+                arrow(axes, ends)
                 _note(axes, (at - STEP / 2, y_gru + CHIP / 2 - 11), f"$h_{s}$")
         end, start = first + STEP * (len(words) - 1), first - 48
         level = y_write + CHIP / 2
-        _arrow(
-            axes, [(end, y_gru + CHIP + 1), (end, road), (start, road)], learned, 2.8, head=False
-        )
-        way: list[Point] = [(start, road), (start, level), (first - 26, level)]
-        _arrow(axes, way, learned, 2.8)
+        way: list[Point] = [(end, y_gru + CHIP + 1), (end, road), (start, road)]
+        way += [(start, level), (first - 26, level)]
+        arrow(axes, way, learned, 2.8)
         for t, step in enumerate(steps):
             at = first + STEP * t
             turn, low = at + wide + 9, y_pair + STRIP / 2
             line: list[Point] = [(end, road), (turn, road), (turn, low), (at + wide + 2, low)]
-            _arrow(axes, line, learned, 1.2)
+            arrow(axes, line, learned, 1.2)
             _word(axes, (at, y_fed), step.fed, said_in if t else SOFT)
-            _arrow(axes, [(at - wide / 2, y_fed + CHIP + 1), (at - wide / 2, y_pair - 2)])
+            arrow(axes, [(at - wide / 2, y_fed + CHIP + 1), (at - wide / 2, y_pair - 2)])
             _strip(axes, (at - wide, y_pair), fed[t].tolist(), full)
             _strip(axes, (at, y_pair), last.tolist(), full, learned)
             name: Any = {"size": SMALL, "color": learned, "ha": "center"}
             axes.text(at + wide / 2, y_pair - 5, "$c$", **name)
-            _arrow(axes, [(at, y_pair + STRIP + 1), (at, y_write - 2)])
+            arrow(axes, [(at, y_pair + STRIP + 1), (at, y_write - 2)])
             _gru(axes, (at, y_write))
-            _arrow(axes, [(at, y_write + CHIP + 1), (at, y_said - 2)])
+            arrow(axes, [(at, y_write + CHIP + 1), (at, y_said - 2)])
             _word(axes, (at, y_said), step.said, said_in)
             small: Any = {"size": SMALL, "ha": "center", "va": "center"}
             share = f"{100 * step.share:.0f} %"
@@ -124,14 +122,14 @@ def translator(
             axes.text(at, gloss, step.gloss, color=SOFT, style="italic", **small)
             if t:
                 ends = [(at - STEP + 25, level), (at - 26, level)]
-                _arrow(axes, ends)
+                arrow(axes, ends)
                 _note(axes, (at - STEP + 33, level - 11), f"$d_{t}$")
                 half = max(text_width(step.fed, TEXT) + 18, 40) / 2
                 gap = at - STEP / 2 + 3
                 back: list[Point] = [(at - STEP + half + 1, y_said + CHIP / 2)]
                 back += [(gap, y_said + CHIP / 2), (gap, y_fed + CHIP / 2)]
                 back += [(at - half - 1, y_fed + CHIP / 2)]
-                _arrow(axes, back, said_in, 1.5, (0, (3, 2)))
+                arrow(axes, back, said_in, 1.5, dash=(0, (3, 2)))
         pill: Any = {"boxstyle": "round,pad=0.3", "fc": PAPER, "ec": learned}
         pointer = f"context $c = h_{len(words)}$"
         look: Any = {"size": TEXT, "ha": "center", "va": "center", "bbox": pill, "zorder": 4}
@@ -196,7 +194,7 @@ def memory(title: str, drawn: Sequence[Kept | tuple[Any, ...]]) -> Figure:
                 if j:
                     thick = 0.8 + 4 * (1 - gates[j])
                     ends: list[Point] = [(at, top + 33), (at, row - 1)]
-                    _arrow(axes, ends, SOFT, thick, size=thick)
+                    arrow(axes, ends, SOFT, thick, head=0.9 + 0.12 * thick)
                     ends = [(start - step + wide, row + tall / 2), (start, row + tall / 2)]
                     bar: Any = {"lw": 0.8 + 9 * gates[j], "solid_capstyle": "butt", "zorder": 1}
                     axes.plot(*zip(*ends, strict=True), color=purple, **bar)
@@ -234,8 +232,8 @@ def shifted(fed: Sequence[str], labels: Sequence[str], glosses: Sequence[str] = 
             at = first + step * t
             if t:
                 ends = [(at - step + 16, low - 2), (at - 20, top + CHIP + 2)]
-                _arrow(axes, ends, green, 1.5, (0, (3, 2)))
-            _arrow(axes, [(at, top + CHIP + 1), (at, low - 2)])
+                arrow(axes, ends, green, 1.5, dash=(0, (3, 2)))
+            arrow(axes, [(at, top + CHIP + 1), (at, low - 2)])
             _word(axes, (at, top), word, green if t else SOFT)
             _word(axes, (at, low), label, green)
             if glosses:
@@ -277,28 +275,3 @@ def _strip(
 
 def _note(axes: Axes, at: Point, text: str) -> None:
     axes.text(*at, text, size=SMALL, color=SOFT, ha="center", va="center_baseline", zorder=4)
-
-
-def _arrow(
-    axes: Axes,
-    way: Sequence[Point],
-    colour: str = SOFT,
-    thick: Number = 1.3,
-    dash: Any = "-",
-    *,
-    head: bool = True,
-    size: Number = 1,
-) -> None:
-    """A line through corners, with a head; heads of thick lines are larger."""
-    long = 4 + 0.5 * size
-    arrow = f"-|>,head_length={long},head_width={2 + 0.55 * size}" if head else "-"
-    line = Path([*way], [Path.MOVETO] + [Path.LINETO] * (len(way) - 1))
-    look: Any = {"color": colour, "lw": thick, "zorder": 1.5}
-    if dash == "-":
-        axes.add_patch(FancyArrowPatch(path=line, arrowstyle=arrow, fill=head, **look))
-        return
-    axes.plot(*zip(*way, strict=True), ls=dash, solid_capstyle="butt", **look)
-    (x, y), (u, v) = way[-2:]  # a dashed head would be in pieces
-    share = min(1, 9 / max(abs(u - x), abs(v - y)))
-    last = Path([(u + share * (x - u), v + share * (y - v)), (u, v)], [Path.MOVETO, Path.LINETO])
-    axes.add_patch(FancyArrowPatch(path=last, arrowstyle=arrow, fill=head, **look))

@@ -4,14 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
-from matplotlib.axes import Axes
-from matplotlib.patches import FancyArrowPatch, Rectangle
+from matplotlib.patches import Rectangle
 
+from tinylib.lab.plot.parts import arrow, row
 from tinylib.lab.plot.style import (
     COLOURS,
     CURVES,
     DASHES,
-    GRID,
     HATCH,
     INK,
     MARGIN,
@@ -161,11 +160,11 @@ def two_scores(query: Values, key: Values, w: Values, *, alt: str = "") -> Figur
             middle, learned = y + TALL / 2, COLOURS["learned"]
             axes.text(MARGIN + 4, middle - 8, letter, size=TITLE, **look)
             axes.text(MARGIN + 4, middle + 11, whose, size=SMALL, color=SOFT, **look)
-            _arrow(axes, (MARGIN + 60, middle), (at[0], middle), learned)
+            arrow(axes, [(MARGIN + 60, middle), (at[0], middle)], learned, gap=4)
             middle_of = (MARGIN + 60 + at[0]) / 2
             axes.text(middle_of, middle - 10, matrix, size=TEXT, color=learned, ha="center")
             axes.text(at[0], y - 9, name, size=SMALL, color=COLOURS[tone])
-            _vector(axes, (at[0], y), x, COLOURS[tone])
+            row(axes, (at[0], y), x.tolist(), (CELL, TALL), edge=COLOURS[tone], thick=1.8)
         for lane, (y, name, head, first) in enumerate(
             [
                 (rows[0], "additive", "$q_t + k_s$", total),
@@ -175,10 +174,10 @@ def two_scores(query: Values, key: Values, w: Values, *, alt: str = "") -> Figur
             for source, from_ in enumerate(rows):  # both are fed by query and key
                 start = from_ + TALL / 2 + (-6 if lane == 0 else 6)
                 end = y + TALL / 2 + (-6 if source == 0 else 6)
-                _arrow(axes, (at[0] + width, start), (at[1], end), SOFT)
+                arrow(axes, [(at[0] + width, start), (at[1], end)], SOFT, gap=4)
             axes.text(at[1], y - 28, name, size=TEXT, weight="bold")
             axes.text(at[1], y - 9, head, size=SMALL)
-            _vector(axes, (at[1], y), first, SOFT)
+            row(axes, (at[1], y), first.tolist(), (CELL, TALL), edge=SOFT, thick=1.8)
         above, below = (y + TALL / 2 for y in rows)
         numbers = ", ".join(f"{n:g}".replace("-", "\N{MINUS SIGN}") for n in out.tolist())
         for start, end, y, said, tone in (
@@ -186,11 +185,11 @@ def two_scores(query: Values, key: Values, w: Values, *, alt: str = "") -> Figur
             (at[2] + width, at[3], above, f"$w$ = ({numbers})", COLOURS["learned"]),
             (at[1] + width, at[3], below, "sum", SOFT),
         ):
-            _arrow(axes, (start, y), (end, y), tone)
+            arrow(axes, [(start, y), (end, y)], tone, gap=4)
             ink = INK if tone == SOFT else tone
             axes.text((start + end) / 2, y - 8, said, size=SMALL, color=ink, ha="center")
         axes.text(at[2], rows[0] - 9, "hidden layer", size=SMALL)
-        _vector(axes, (at[2], rows[0]), hidden, SOFT)
+        row(axes, (at[2], rows[0]), hidden.tolist(), (CELL, TALL), edge=SOFT, thick=1.8)
         for y, score in zip(rows, (out @ hidden, products.sum()), strict=True):
             axes.text(at[3], y - 9, "score", size=SMALL)
             axes.add_patch(Rectangle((at[3], y), 58, TALL, fc="white", ec=INK, lw=1.4))
@@ -211,22 +210,6 @@ def _figure(number: Number) -> str:
 
 def _all(numbers: torch.Tensor) -> str:
     return ", ".join(_figure(number) for number in numbers.tolist())
-
-
-def _vector(axes: Axes, at: Pair, numbers: torch.Tensor, colour: str) -> None:
-    x, y = at
-    for j, number in enumerate(numbers.tolist()):
-        axes.add_patch(Rectangle((x + CELL * j, y), CELL, TALL, fc="white", ec=GRID, lw=0.8))
-        middle = (x + CELL * (j + 0.5), y + TALL / 2)
-        axes.text(*middle, _figure(number), size=SMALL, ha="center", va="center_baseline")
-    size = (CELL * len(numbers), TALL)
-    axes.add_patch(Rectangle((x, y), *size, fc="none", ec=colour, lw=1.8))
-
-
-def _arrow(axes: Axes, start: Pair, end: Pair, colour: str) -> None:
-    head: Any = {"arrowstyle": "-|>,head_length=4,head_width=2.2", "mutation_scale": 1.1}
-    ends = ((start[0] + 4, start[1]), (end[0] - 4, end[1]))
-    axes.add_patch(FancyArrowPatch(*ends, **head, shrinkA=0, shrinkB=0, lw=1.3, color=colour))
 
 
 # Shapes ------------------------------------------------------------------------------------------
@@ -295,7 +278,7 @@ def attention_shapes(
                 axes.text(x + gap / 2, top + tall / 2, sign, size=TITLE, color=SOFT, **look)
                 x += gap
             elif i < len(shapes) - 1:
-                _arrow(axes, (x + 2, top + tall / 2), (x + room - 2, top + tall / 2), SOFT)
+                arrow(axes, [(x + 2, top + tall / 2), (x + room - 2, top + tall / 2)], SOFT, gap=4)
                 for says, below in (
                     ("÷ $\\sqrt{d_k}$", -34),
                     ("mask", -14),
@@ -350,7 +333,7 @@ def looking_back(
         box = Rectangle((middle - 92, low), 184, 40, fc="white", ec=COLOURS["query"], lw=1.8)
         axes.add_patch(box)
         axes.text(middle, low + 20, f"before {asked}", size=TEXT, **look)
-        _arrow(axes, (middle + 94, low + 20), (right + 24, low + 20), COLOURS["value"])
+        arrow(axes, [(middle + 94, low + 20), (right + 24, low + 20)], COLOURS["value"], gap=4)
         said = "(" + ", ".join(_figure(n) for n in mixed.tolist()) + ")"
         axes.text(right + 30, low + 12, "reads", size=SMALL, color=SOFT, va="center_baseline")
         tone = COLOURS["value"]
