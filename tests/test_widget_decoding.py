@@ -325,7 +325,8 @@ def test_the_fork_comes_into_view(visit: Visit) -> None:
     assert fork_of(widget) == 6  # “les” against “attend”, as the chapter's text says
     wait_until_in_view(widget, 6)
     edges = widget.locator(".sideways")
-    assert edges.evaluate("el => [...el.classList]") == ["sideways", "before", "after"]
+    assert edges.evaluate("el => [...el.classList]") == ["sideways", "before"], "with its end"
+    assert widget.locator(".unseen-words").inner_text().startswith("← earlier: le cheval")
     assert visit.page.evaluate("scrollY") == where, "only the box itself scrolls"
     line(widget).fill("two women")
     assert_torch(widget, STEM)

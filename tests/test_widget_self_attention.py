@@ -293,7 +293,6 @@ def test_each_of_them_fits_a_laptops_screen(visit: Visit, state: str) -> None:
         assert box_of(widget.locator(".frame"))["height"] <= 700
         fold.click()
         assert box_of(widget.locator(".frame"))["height"] <= 800
-    start, states = (
-        box_of(widget.locator(name)) for name in (".journey .start", ".examples .picks")
-    )
+    start = box_of(widget.locator(".journey .start"))
+    states = box_of(widget.locator(".examples .picks"))
     assert states["x"] + states["width"] < start["x"], "the button covers nothing"

@@ -61,12 +61,12 @@ def between(
     read = []
     for title, vectors, weights in drawn:
         spots = {name: _pair(value, name) for name, value in vectors.items()}
-        shares = read_values(weights, title)
-        if shares.shape != (len(spots),) or (shares < 0).any() or abs(shares.sum() - 1) > 1e-3:
+        given = read_values(weights, title)
+        if given.shape != (len(spots),) or (given < 0).any() or abs(given.sum() - 1) > 1e-3:
             raise ValueError(f"{title!r}: pass a weight for each of {len(spots)} words, in all 1")
         if of not in spots:
             raise ValueError(f"{of!r} is not among the words of {title!r}: {', '.join(spots)}")
-        read.append((title, spots, shares.tolist()))
+        read.append((title, spots, given.tolist()))
     every = [*others.values(), *(spot for _, spots, _ in read for spot in spots.values())]
     reach = max(ceil(max(map(max, every))), 1)
     unit = 232 / reach
@@ -102,8 +102,8 @@ def between(
                 half = text_width(line, SMALL) * 1.15 / 2
                 place = (goal[0] + 11 + half, goal[1] + line_at)
                 _label(axes, place, line, COLOURS["weight"], bold=True)
-            parts = zip(spots, parts, strict=True)
-            mix = " + ".join(f"{share:.2f} {name}" for name, share in parts)
+            terms = zip(parts, spots, strict=True)
+            mix = " + ".join(f"{share:.2f} {name}" for share, name in terms)
             told.append(f"{title}: {of} becomes {mix} = ({numbers})")
         return finish(axes, alt or f"A vector between those of its words. {'; '.join(told)}.")
 

@@ -432,7 +432,7 @@ export function beamTree(widget, searched) {
       const fork = forkOf(found);
       if (source !== before.source) view.show(0, 0);
       if (fork >= 0 && (source !== before.source || fork !== before.fork || wide !== before.wide)) {
-        view.show(left(Math.max(0, fork - 1)), left(fork + 1), left(steps.length));
+        view.show(left(Math.max(0, fork - 1)), left(fork + 1), left(steps.length) + GAP);
       }
       before = { source, fork, wide };
       requestAnimationFrame(view.edges);
