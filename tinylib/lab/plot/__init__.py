@@ -15,7 +15,7 @@ points.
 from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
-from tinylib.lab.plot.recurrent import Kept, Spoken, memory, shifted, translator
+from tinylib.lab.plot.recurrent import Kept, WrittenStep, memory, shifted, translator
 from tinylib.lab.plot.sentences import matches, tree
 from tinylib.lab.plot.steps import Run, runs, worked_gru
 from tinylib.lab.plot.style import (
@@ -86,9 +86,9 @@ __all__ = [
     "Panel",
     "Plane",
     "Run",
-    "Spoken",
     "Values",
     "WordSaid",
+    "WrittenStep",
     "alignment",
     "arrows",
     "distributions",
