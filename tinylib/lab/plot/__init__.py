@@ -22,7 +22,7 @@ from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
 from tinylib.lab.plot.mixed import Mixture, between, dropout, queries_and_keys
-from tinylib.lab.plot.recurrent import Kept, Spoken, memory, shifted, translator
+from tinylib.lab.plot.recurrent import Kept, WrittenStep, memory, shifted, translator
 from tinylib.lab.plot.scores import Chart, attention_shapes, charts, looking_back, two_scores
 from tinylib.lab.plot.sentences import matches, tree
 from tinylib.lab.plot.steps import Run, runs, worked_gru
@@ -91,9 +91,9 @@ __all__ = [
     "Panel",
     "Plane",
     "Run",
-    "Spoken",
     "Values",
     "WordSaid",
+    "WrittenStep",
     "alignment",
     "answers",
     "arrows",

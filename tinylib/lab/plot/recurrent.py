@@ -35,7 +35,7 @@ STEP, CHIP, STRIP, CELL = 94, 28, 13, 9  # of a step, a word, a vector, and a nu
 SHOWN = 4  # numbers of a vector
 
 
-class Spoken(NamedTuple):
+class WrittenStep(NamedTuple):
     """A step of a decoder: the word it is fed and its vector, the word it writes, in English."""
 
     fed: str
@@ -46,7 +46,7 @@ class Spoken(NamedTuple):
 
 
 def translator(
-    words: Sequence[str], x: Values, final: Values, written: Sequence[Spoken | tuple[Any, ...]]
+    words: Sequence[str], x: Values, final: Values, written: Sequence[WrittenStep | tuple[Any, ...]]
 ) -> Figure:
     """Two GRUs unrolled: words, their vectors, states, the context, and each written word fed back.
 
@@ -55,7 +55,7 @@ def translator(
     ValueError.
     """
     rows, last = read_values(x, "x"), read_values(final, "the last state")
-    steps = [Spoken(*step) for step in written]
+    steps = [WrittenStep(*step) for step in written]
     fed = [read_values(step.x, "a vector") for step in steps]
     if len(words) != len(rows) or not 1 <= max(len(words), len(steps)) <= 5:
         raise ValueError(f"{len(words)} words with {len(rows)} rows: pass one each, five at most")
