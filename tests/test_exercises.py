@@ -1244,14 +1244,12 @@ def claims_of_positional_encoding() -> dict[str, list[Any]]:
 def claims_of_self_attention() -> dict[str, list[Any]]:
     scores = JOURNEY @ JOURNEY.T
     weights, zeros = scores.softmax(-1), scores.tril().softmax(-1)[0]
-    plain, sharp = (scores[1] / 3**0.5).softmax(-1), (10 * scores[1] / 3**0.5).softmax(-1)
     once, twice = (torch.tensor([0.0, river, 2.0]) for river in (2.0, 4.0))
     half = once.softmax(-1)[1]
     return {
         "q-longer": [half, 2 * half, twice.softmax(-1)[1], *twice.exp()[1:], twice.exp().sum()],
         "q-own-score": [scores[3, 3], scores[3, 1], weights[4, 2], JOURNEY[1].norm()],
         "q-mask-zero": [scores[0, 0], zeros[0], zeros[1], 5 * zeros[1]],
-        "q-sharper": [plain[1], sharp[1], plain[4], sharp[4]],
     }
 
 
