@@ -114,8 +114,8 @@ export const rowOf = (widget, rows) => Math.min(widget.row ?? 0, rows.length - 1
 // ---------------------------------------------------------------- the tree
 
 const [GAP, HEIGHT, PITCH, HEAD, ROOT] = [20, 42, 45, 18, 52]; // pixels
-const APART = 26; // between what is kept and what is pruned
-const BESIDE = 2.5; // from the middle of two ways where they coincide, to each
+const APART = 22; // between what is kept and what is pruned
+const OFFSET = 2.5; // from the middle of two ways where they coincide, to each
 const FAINT = 0.01; // a pruned rival less likely than this is left out
 const [MOVE, PACE] = [420, 1100]; // ms: the way of a box, and from step to step
 
@@ -339,8 +339,8 @@ export function beamTree(widget, searched) {
     const all = steps.flat().filter((node) => seen(node) && !faint(node));
     mark(paths.kept, "d", lines(all.filter(({ kept }) => kept)));
     mark(paths.pruned, "d", lines(all.filter(({ kept }) => !kept)));
-    mark(paths.shown, "d", lines(path.filter(seen), beside(-BESIDE)));
-    mark(paths.greedy, "d", lines(greedily.filter(seen), beside(BESIDE)));
+    mark(paths.shown, "d", lines(path.filter(seen), beside(-OFFSET)));
+    mark(paths.greedy, "d", lines(greedily.filter(seen), beside(OFFSET)));
   };
   const growth = stepper(
     widget,

@@ -877,7 +877,8 @@ function heatMap(widget, name, label, shading = "weight", made = undefined) {
   const never = (value) => value === -Infinity || (shading === "weight" && value === 0 && masks());
   const scale = shading === "signed" ? signedKey() : undefined;
   const key = scale?.element ?? weightKey();
-  const cells = () => [...table.tBodies[0].rows].map((tr) => [...tr.cells].slice(1));
+  const bodyRows = () => [...(table.tBodies[0]?.rows ?? [])]; // none before the first answer
+  const cells = () => bodyRows().map((tr) => [...tr.cells].slice(1));
   widget.tables.set(name, cells);
   const reach = made ? rove(table) : () => {};
   let size = "";
