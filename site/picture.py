@@ -21,9 +21,9 @@ def main() -> None:
         )
         page = browser.new_page(viewport={"width": 1280, "height": 1400}, device_scale_factor=1.5)
         page.goto(f"http://localhost:{server.server_port}/chapters/06_self_attention.html")
-        widget = page.locator(".tl-widget").nth(1)  # the one with six words
+        widget = page.locator(".tl-widget").nth(1)  # the one with matrices
+        widget.get_by_role("radio", name="Your journey").check()
         widget.get_by_role("checkbox", name="causal").click()
-        widget.get_by_label("x of journey, 2", exact=True).fill("2.1")
         widget.get_by_role("button", name="step", exact=True).first.click()
         widget.get_by_text("Computed in this page").wait_for()
         page.wait_for_function("e => e.model.settled", arg=widget.element_handle())
