@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -460,7 +461,7 @@ def test_figures_are_numbered_in_their_order_and_have_a_caption(path: str) -> No
     chapter = re.match(r"0?(\d+)_", Path(path).stem)
     assert len(captions) == html.count("image-reference")
     for place, (identity, number, words) in enumerate(captions, 1):
-        assert int(identity) == place and 3 < len(words) < 200
+        assert int(identity) == place and 3 < len(unescape(words)) < 300
         assert number == (f"{chapter[1]}.{place}" if chapter else str(place))
 
 

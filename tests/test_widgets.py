@@ -129,7 +129,7 @@ def test_inputs_are_the_shortest_decimals_and_lose_nothing() -> None:
 ONE = torch.eye(3)
 GOOD: dict[str, dict[str, Any]] = {
     "self_attention": dict(words=WORDS, x=X, w_q=ONE, w_k=ONE, w_v=ONE, causal=False, scaled=True),
-    "attention_scoring": dict(query=[1, 2], keys=X2, values=X2, w_v=[1, 2], temperature=1),
+    "attention_scoring": dict(query=[1, 2], keys=X2, values=X2, w=[1, 2], temperature=1),
     "beam_tree": dict(length=1),
     "generation": dict(length=1),
     "gpt": {},
@@ -159,9 +159,9 @@ REFUSED: dict[str, list[tuple[dict[str, Any], str]]] = {
     ],
     "attention_scoring": [
         (dict(query=[1.0]), "keys is 3 × 2 but needs 3 × 1"),
-        (dict(query=[], keys=[[]] * 3, w_v=[]), "query is empty"),
+        (dict(query=[], keys=[[]] * 3, w=[]), "query is empty"),
         (dict(keys=[], values=[]), "keys"),
-        (dict(query=[0] * 17, keys=[[0] * 17] * 3, w_v=[0] * 17), "17 entries along k: give 1 to"),
+        (dict(query=[0] * 17, keys=[[0] * 17] * 3, w=[0] * 17), "17 entries along k: give 1 to"),
         (dict(keys=[[1, 2]] * 9, values=[[1, 2]] * 9), "9 entries along S: give 1 to 8"),
     ],
     "beam_tree": [
