@@ -424,7 +424,7 @@ def nudge(widget: Locator, control: Locator) -> None:
     elif kind == "text" and not NUMBER.fullmatch(control.input_value()):
         control.fill("river")  # a word
     elif kind == "text":
-        number = float(control.input_value())
+        number = float(control.input_value().replace("−", "-"))
         for other in (number + 1, number - 1, 2 * number, number + 0.1, number - 0.1):
             control.fill(f"{other:.7g}")
             if done():

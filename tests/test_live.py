@@ -42,7 +42,7 @@ from tinylib.lab.weights import shipped
 from tinylib.widgets import schema
 from tinylib.widgets.encoder_decoder.encoder_decoder import held_out
 
-BANK, JOURNEY = "self_attention", "self_attention-2"  # the chapter's first widget and its second
+BANK, JOURNEY = "self_attention", "self_attention-4"  # the chapter's first widget and its last
 ONLY = ""  # for conftest: the pages with all their widgets, and without their text
 
 
