@@ -51,7 +51,7 @@ from tinylib.lab.plot.sentences import grams_of, matches, tree
 from tinylib.lab.plot.style import Figure, luminance, shade
 from tinylib.lab.plot.training import answers, panels
 from tinylib.lab.plot.translation import glossed, side_by_side
-from tinylib.lab.plot.vectors import arrows, plane
+from tinylib.lab.plot.vectors import plane
 from tinylib.lab.plot.word_by_word import unrolled
 from tinylib.lab.plot.worked import worked_attention, worked_pooling
 
@@ -160,11 +160,6 @@ def clocks() -> Figure:
 
 
 GIVEN = {"river": [2.0, 0.0], "money": [0.0, 2.0], "bank": [1.0, 1.0]}
-
-
-def turned() -> Figure:
-    planes = [("by the river", GIVEN, {"bank": [1.4, 0.5]}), ("of money", GIVEN, {})]
-    return arrows(planes, x_name="rivers", y_name="money")
 
 
 PAIR = torch.tensor([[1.0, 0, 1, 0], [0, 1, 0, 1]])
@@ -328,7 +323,6 @@ def two_sentences() -> Figure:
 
 
 DRAW = {
-    "arrows": turned,
     "plane": animals,
     "between": mixed,
     "queries_and_keys": opened,
@@ -857,32 +851,6 @@ def test_hands_fit_a_phone_or_are_refused():
 # Curves
 
 
-def test_an_arrow_is_as_long_as_its_vector_and_what_moved_has_its_numbers():
-    figure = turned()
-    said = [text.get_text() for text in texts(figure)]
-    assert "bank (1.40, 0.50)" in said and said.count("bank, before") == 1
-    ends = [patch._posA_posB for patch in patches(figure, "FancyArrowPatch")]
-    reach = [(tip[0] - start[0], start[1] - tip[1]) for start, tip in ends[:4]]
-    river, money, bank, moved = reach
-    assert river[0] == money[1] > 0 and river[1] == money[0] == 0
-    assert bank == pytest.approx((river[0] / 2, river[0] / 2))
-    assert moved == pytest.approx((0.7 * river[0], 0.25 * river[0]))
-    assert "Moved to: bank (1.40, 0.50)." in figure.alt
-
-
-@pytest.mark.parametrize(
-    ("given", "moved", "message"),
-    [
-        ({"far": [1.0, 2.0, 3.0]}, {}, "two numbers"),
-        ({"low": [1.0, -2.0]}, {}, "neither of them below 0"),
-        (GIVEN, {"sea": [1.0, 1.0]}, "not among the given"),
-    ],
-)
-def test_vectors_that_do_not_fit_the_plane_are_refused(given, moved, message):
-    with pytest.raises(ValueError, match=message):
-        arrows([("plane", given, moved)], x_name="x", y_name="y")
-
-
 def test_two_translators_get_the_contexts_that_their_weights_make():
     figure = two_translators()
     said = [text.get_text() for text in texts(figure)]
@@ -990,13 +958,6 @@ def test_dropout_shows_what_is_left_and_its_sum():
     assert said.count("0") == 1, "what is dropped"
     with pytest.raises(ValueError, match="each of 2 words"):
         dropout(["a", "b"], [1.0], [1.0, 0.0], ["", ""])
-
-
-def test_planes_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="no plane"):
-        arrows([], x_name="x", y_name="y")
-    with pytest.raises(ValueError, match="too many"):
-        arrows([("plane", GIVEN, {})] * 3, x_name="x", y_name="y")
 
 
 def test_a_worked_example_is_attention_and_says_every_number_of_its_way():

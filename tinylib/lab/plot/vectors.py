@@ -1,8 +1,7 @@
-"""Vectors: arrows and named points in a plane."""
+"""Vectors as named points in a plane, in groups."""
 
 from collections.abc import Mapping, Sequence
-from math import ceil
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from matplotlib.axes import Axes
@@ -10,13 +9,9 @@ from matplotlib.transforms import Bbox
 
 from tinylib.lab.plot.parts import Pair, arrow
 from tinylib.lab.plot.style import (
-    COLOURS,
     CURVES,
-    GRID,
     MARGIN,
     MARKERS,
-    MAX_WIDTH,
-    PAPER,
     PHONE,
     SMALL,
     SOFT,
@@ -30,117 +25,6 @@ from tinylib.lab.plot.style import (
     style,
     text_width,
 )
-
-UNIT = 104  # pixels of the longest side of a number 1, where the longest vector is 2
-
-
-class Plane(NamedTuple):
-    """What one picture of `arrows` shows: vectors by name, and those that have moved, to where."""
-
-    title: str
-    given: Mapping[str, Values]
-    moved: Mapping[str, Values]
-
-
-def arrows(
-    planes: Sequence[Plane | tuple[str, Mapping[str, Values], Mapping[str, Values]]],
-    *,
-    x_name: str,
-    y_name: str,
-    alt: str = "",
-) -> Figure:
-    """Vectors of two numbers, none of them below 0, as arrows from the origin.
-
-    A vector in `moved` has the name of one in `given`: it is drawn where it was, dashed, and where
-    it is now, with its numbers. A vector of another size, one below 0, or a name that is not given
-    is a ValueError.
-    """
-    drawn = [_read(Plane(*plane)) for plane in planes]
-    if not drawn:
-        raise ValueError("no plane to draw: pass at least one (title, given, moved)")
-    every = [end for _, given, moved in drawn for end in [*given.values(), *moved.values()]]
-    reach = max(ceil(max(max(end) for end in every)), 1)
-    unit = UNIT * 2 / reach
-    side, left, gap = unit * reach, MARGIN + 34, 74
-    top, room = MARGIN + 52, 40  # room for a label at the right
-    width = left + len(drawn) * (side + gap) - gap + room + MARGIN
-    if width > MAX_WIDTH:
-        raise ValueError(f"{len(drawn)} planes are too many for one picture: pass two at most")
-    with style():
-        axes = page(width, top + side + 46 + MARGIN)
-        for i, (title, given, moved) in enumerate(drawn):
-            x0, y0 = left + i * (side + gap), top + side
-            axes.text(x0 - 18, MARGIN + 12, title, size=TITLE, weight="bold", va="center")
-            _grid(axes, (x0, y0), reach, unit, x_name, y_name)
-            for name, end in given.items():
-                tip = (x0 + unit * end[0], y0 - unit * end[1])
-                old = name in moved
-                dash: Any = {"dash": (0, (3, 2.5))} if old else {}
-                arrow(axes, [(x0, y0), tip], SOFT, 1.4, **dash, head=1.4)
-                _name(axes, tip, f"{name}, before" if old else name, SOFT, x0)
-            for name, end in moved.items():
-                tip = (x0 + unit * end[0], y0 - unit * end[1])
-                arrow(axes, [(x0, y0), tip], COLOURS["weight"], 3.2, head=1.4)
-                numbers = ", ".join(f"{number:.2f}" for number in end)
-                _name(axes, tip, f"{name} ({numbers})", COLOURS["weight"], x0, bold=True)
-        return finish(axes, alt or " ".join(_words(*plane, x_name, y_name) for plane in drawn))
-
-
-def _read(plane: Plane) -> tuple[str, dict[str, Pair], dict[str, Pair]]:
-    title, *groups = plane
-    ends: list[dict[str, Pair]] = []
-    for group in groups:
-        read = {name: read_values(value, name).tolist() for name, value in group.items()}
-        for name, end in read.items():
-            if len(end) != 2 or min(end) < 0:
-                raise ValueError(f"{name!r} is {end}: pass two numbers, neither of them below 0")
-        ends.append({name: (end[0], end[1]) for name, end in read.items()})
-    if strange := ends[1].keys() - ends[0].keys():
-        raise ValueError(f"{sorted(strange)} have moved, but are not among the given vectors")
-    return title, ends[0], ends[1]
-
-
-def _grid(axes: Axes, at: Pair, reach: int, unit: Number, x_name: str, y_name: str) -> None:
-    x0, y0 = at
-    for n in range(reach + 1):
-        look: Any = {"color": SOFT if n == 0 else GRID, "lw": 1.1 if n == 0 else 0.9, "zorder": 1}
-        axes.plot([x0, x0 + reach * unit], [y0 - n * unit] * 2, **look)
-        axes.plot([x0 + n * unit] * 2, [y0, y0 - reach * unit], **look)
-        axes.text(x0 + n * unit, y0 + 15, str(n), size=SMALL, color=SOFT, ha="center")
-        axes.text(x0 - 8, y0 - n * unit + 4, str(n), size=SMALL, color=SOFT, ha="right")
-    axes.text(x0 + reach * unit / 2, y0 + 34, x_name, size=SMALL, ha="center")
-    middle = (x0 - 26, y0 - reach * unit / 2)
-    axes.text(*middle, y_name, size=SMALL, rotation=90, ha="center", va="center")
-
-
-def _name(axes: Axes, tip: Pair, text: str, colour: str, axis: Number, bold: bool = False) -> None:
-    """Above the tip of an arrow, and to the right of the axis."""
-    half = text_width(text, SMALL) * (1.15 if bold else 1) / 2
-    pill = {"boxstyle": "round,pad=0.15", "fc": PAPER, "ec": "none", "alpha": 0.85}
-    look: Any = {"size": SMALL, "color": colour, "weight": "bold" if bold else "normal"}
-    axes.text(
-        max(tip[0] + 3, axis + half + 8),
-        tip[1] - 13,
-        text,
-        bbox=pill,
-        ha="center",
-        va="center",
-        zorder=3,
-        **look,
-    )
-
-
-def _words(
-    title: str, given: Mapping[str, Pair], moved: Mapping[str, Pair], x_name: str, y_name: str
-) -> str:
-    def listed(ends: Mapping[str, Pair]) -> str:
-        return ", ".join(f"{name} ({x:.2f}, {y:.2f})" for name, (x, y) in ends.items())
-
-    words = f"Arrows, {title}: to the right the {x_name}, upwards the {y_name}; {listed(given)}."
-    return words + (f" Moved to: {listed(moved)}." if moved else "")
-
-
-# Points with names -------------------------------------------------------------------------------
 
 ROOM = 340  # pixels, of the longer side of all points
 BESIDE = [  # where a name may stand: right, left, above, below, and further away
