@@ -631,6 +631,16 @@ def loop(text: list[int], times: int) -> int:
     return len(found[1]) if found else 0
 
 
+def unrepeated(text: list[int], n: int, V: int) -> torch.Tensor:
+    """By trying every token: may the text go on with it?"""
+
+    def grams(tokens: list[int]) -> list[tuple[int, ...]]:
+        return [tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1)]
+
+    may = [not set(grams([*text, token])[-1:]) & set(grams(text)) for token in range(V)]
+    return torch.tensor(may)
+
+
 def least_surprises(p: torch.Tensor, T: int) -> torch.Tensor:
     """By a beam so wide that it keeps every text."""
 
@@ -852,6 +862,7 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
         "top_p": lambda probs, p: top_p(probs.log(), p).softmax(-1),
         "draw": lambda probs, u: sample(probs.log().expand(len(u), -1), u),
         "period": loop,
+        "repeats": unrepeated,
         "likeliest": least_surprises,
     },
     "kv_cache": {

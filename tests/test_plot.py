@@ -43,6 +43,7 @@ from tinylib.lab.plot.attending import attended, both_ways, emerging, hidings
 from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.diagram import KINDS, Arrow, Box, diagram
+from tinylib.lab.plot.draws import draws
 from tinylib.lab.plot.matrices import heat, heats, rasters
 from tinylib.lab.plot.mixed import between, dropout, queries_and_keys
 from tinylib.lab.plot.recurrent import memory, shifted, translator
@@ -1784,3 +1785,30 @@ def test_pictures_of_recurrent_translators_refuse_what_does_not_fit() -> None:
     assert "<bos> → le, le → chat, chat → <eos>" in forced_words().alt
     with pytest.raises(ValueError, match="the next word fed"):
         shifted(["<bos>", "le"], ["chat", "<eos>"])
+
+
+def test_a_number_falls_on_the_piece_of_the_word_that_it_draws():
+    lines = {"model": [0.25, 0.5, 0.25], "cut": [0.0, 1.0, 0.0]}
+    picture = draws(lines, ["a", "b", "c"], u=(0.1, 0.8))
+    assert "model: a 0.250, b 0.500, c 0.250. 0.1 falls on a, 0.8 falls on c" in picture.alt
+    assert "cut: a 0.000, b 1.000, c 0.000. 0.1 falls on b, 0.8 falls on b" in picture.alt
+    said = [text.get_text() for text in texts(picture)]
+    assert said.count("b") == 2 and said.count("a") == 1, "what is cut is not drawn"
+    assert {"0.250", "0.750", "1", "u = 0.8"} <= set(said)
+    narrow = [text.get_text() for text in texts(draws({"": [0.99, 0.01]}, ["long", "wide"], [0.5]))]
+    assert "wide" not in narrow, "a narrow piece stays empty"
+
+
+@pytest.mark.parametrize(
+    ("lines", "u", "message"),
+    [
+        ({"a": [0.5, 0.25]}, [0.5], "a probability for each of 2 words"),
+        ({"a": [1.5, -0.5]}, [0.5], "a probability for each of 2 words"),
+        ({"a": [0.5, 0.25, 0.25]}, [0.5], "a probability for each of 2 words"),
+        ({"a": [0.5, 0.5]}, [1.0], "from 0 to below 1"),
+        ({}, [0.5], "at least one line"),
+    ],
+)
+def test_what_cannot_be_drawn_from_is_refused(lines, u, message):
+    with pytest.raises(ValueError, match=message):
+        draws(lines, ["a", "b"], u)

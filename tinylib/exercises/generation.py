@@ -271,6 +271,59 @@ check_period = Exercise(
 )
 
 
+def _repeated_cases() -> Iterator[tuple[list[int], int, int]]:
+    yield from (
+        ([2, 3, 1, 2, 3], 3, 5),
+        ([2, 3, 1, 2, 3, 0, 2, 3], 3, 5),
+        ([2, 1, 1], 2, 4),
+        ([3, 2, 1, 2, 3], 3, 4),
+        ([0, 3, 1, 2, 3], 3, 4),
+        ([0, 1, 2, 3], 2, 4),
+        ([4, 0, 4, 1, 4, 0, 4], 4, 5),
+        ([1, 1], 3, 3),
+        ([2], 4, 3),
+    )
+
+
+check_repeats = Exercise(
+    task="write `def answer(text, n, V):` that gives V truths: True for each token that may come.",
+    inputs=("text", "n", "V"),
+    cases=_repeated_cases,
+    solution="""
+    def answer(text, n, V):
+        may = torch.ones(V, dtype=torch.bool)
+        for i in range(len(text) - n + 1):
+            if text[i : i + n - 1] == text[len(text) - n + 1 :]:
+                may[text[i + n - 1]] = False
+        return may
+    """,
+    insight="The rule cures a loop and knows nothing of sense: it forbids names and refrains, too. "
+    "So translators use it seldom, and summaries more often.",
+    slips="""
+    return may → return ~may
+        You marked the forbidden tokens. As in every mask of the course, True means *may*.
+    text[len(text) - n + 1 :] → text[len(text) - n :]
+        You compared n tokens with n − 1, which are never equal. The next token is one of the n, so
+        only n − 1 of them stand in the text already.
+    range(len(text) - n + 1) → range(len(text) - n)
+        The last possible place is missing: `range` stops before its end.
+    may[text[i + n - 1]] → may[text[i + n - 2]]
+        You forbade the last token of the beginning. The one *after* it completes the n tokens.
+    text[i : i + n - 1] == → text[i : i + n - 1] !=
+        You forbade what follows on all *other* beginnings.
+    text[i : i + n - 1] == text[len(text) - n + 1 :] → text[i + n - 2] == text[-1]
+        You compared the last token alone. All n − 1 have to be the same.
+    text[i : i + n - 1] == text[len(text) - n + 1 :] → set(text[i : i + n - 1]) == set(text[1 - n:])
+        The same tokens in another order are another sequence: compare lists, place by place.
+    may[text[i + n - 1]] = False → may[text[i + n - 1]] = False; break
+        You stopped at the first place. The beginning may stand in the text several times, each
+        time with another token after it.
+    may[text[i + n - 1]] = False → may[text] = False
+        You forbade every token of the text. Only those that complete n tokens in a row are meant.
+    """,
+)
+
+
 def _chain_cases() -> Iterator[tuple[Tensor, int]]:
     two = [[0.3, 0.7], [0.45, 0.55]]
     three = [[0, 0.6, 0.4], [0.4, 0.3, 0.3], [0.05, 0.05, 0.9]]

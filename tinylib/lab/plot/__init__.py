@@ -1,8 +1,9 @@
 """Matrices as heat maps and numbers as curves; `plot.architecture` draws the models.
 
 `heat` and `heats` draw matrices, `alignment`, `maps` and `rasters` larger ones, `hands` draws
-angles, `lines` curves, `over_words` bars over a text, `distributions` bars of probabilities and
-`softmax_bars` how they come of logits; `charts` draws small charts side by side. `plane` draws
+angles, `lines` curves, `over_words` bars over a text, `distributions` bars of probabilities,
+`softmax_bars` how they come of logits and `draws` how a number draws a token; `charts` draws small
+charts side by side. `plane` draws
 vectors in the plane, `between` an average among the words that it is made of, `queries_and_keys` a
 trained layer, `dropout` weights; `worked_attention`, `worked_pooling`, `two_scores` and
 `worked_gru` a step in numbers, `attention_shapes` their shapes, and `looking_back` a decoder that
@@ -19,6 +20,7 @@ one sentence for a reader who cannot see it. Lengths are CSS pixels, fonts are p
 from tinylib.lab.plot.attending import attended, both_ways, emerging, hidings
 from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
+from tinylib.lab.plot.draws import draws
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
 from tinylib.lab.plot.mixed import Mixture, between, dropout, queries_and_keys
 from tinylib.lab.plot.recurrent import Kept, WrittenStep, memory, shifted, translator
@@ -100,6 +102,7 @@ __all__ = [
     "both_ways",
     "charts",
     "distributions",
+    "draws",
     "dropout",
     "emerging",
     "finish",
