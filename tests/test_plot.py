@@ -43,7 +43,6 @@ from tinylib.lab.plot.attending import attended, both_ways, emerging, hidings
 from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.diagram import KINDS, Arrow, Box, diagram
-from tinylib.lab.plot.draws import draws
 from tinylib.lab.plot.matrices import heat, heats, rasters
 from tinylib.lab.plot.mixed import between, dropout, queries_and_keys
 from tinylib.lab.plot.recurrent import memory, shifted, translator
@@ -55,6 +54,7 @@ from tinylib.lab.plot.translation import glossed, side_by_side
 from tinylib.lab.plot.vectors import plane
 from tinylib.lab.plot.word_by_word import unrolled
 from tinylib.lab.plot.worked import worked_attention, worked_pooling
+from tinylib.lab.plot.writing import draws, readings
 
 # In one process, so that each picture that all tests look at is drawn once.
 pytestmark = pytest.mark.xdist_group("plot")
@@ -1812,3 +1812,14 @@ def test_a_number_falls_on_the_piece_of_the_word_that_it_draws():
 def test_what_cannot_be_drawn_from_is_refused(lines, u, message):
     with pytest.raises(ValueError, match=message):
         draws(lines, ["a", "b"], u)
+
+
+def test_with_a_cache_each_word_is_read_once():
+    picture = readings(["Your", "journey", "starts", "with"], prompt=2)
+    said = [text.get_text() for text in texts(picture)]
+    assert {"words read: 5", "words read: 3"} <= set(said), "2 + 3, and 2 + 1"
+    assert said.count("with") == 2, "the last word is written, and never read"
+    assert "write starts with after the prompt Your journey" in picture.alt
+    for prompt in (0, 4):
+        with pytest.raises(ValueError, match="pass 1 to 3 of 4 words"):
+            readings(["Your", "journey", "starts", "with"], prompt)

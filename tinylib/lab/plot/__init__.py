@@ -2,7 +2,8 @@
 
 `heat` and `heats` draw matrices, `alignment`, `maps` and `rasters` larger ones, `hands` draws
 angles, `lines` curves, `over_words` bars over a text, `distributions` bars of probabilities,
-`softmax_bars` how they come of logits and `draws` how a number draws a token; `charts` draws small
+`softmax_bars` how they come of logits; `draws` shows how a number draws a token, and `readings`
+what is read for each token; `charts` draws small
 charts side by side. `plane` draws
 vectors in the plane, `between` an average among the words that it is made of, `queries_and_keys` a
 trained layer, `dropout` weights; `worked_attention`, `worked_pooling`, `two_scores` and
@@ -20,7 +21,6 @@ one sentence for a reader who cannot see it. Lengths are CSS pixels, fonts are p
 from tinylib.lab.plot.attending import attended, both_ways, emerging, hidings
 from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
-from tinylib.lab.plot.draws import draws
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
 from tinylib.lab.plot.mixed import Mixture, between, dropout, queries_and_keys
 from tinylib.lab.plot.recurrent import Kept, WrittenStep, memory, shifted, translator
@@ -63,6 +63,7 @@ from tinylib.lab.plot.translation import glossed, side_by_side
 from tinylib.lab.plot.vectors import plane
 from tinylib.lab.plot.word_by_word import WordSaid, unrolled
 from tinylib.lab.plot.worked import worked_attention, worked_pooling
+from tinylib.lab.plot.writing import draws, readings
 
 __all__ = [
     "COLOURS",
@@ -123,6 +124,7 @@ __all__ = [
     "plane",
     "queries_and_keys",
     "rasters",
+    "readings",
     "rounded",
     "runs",
     "shade",

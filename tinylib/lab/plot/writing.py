@@ -1,14 +1,17 @@
-"""Which token a number u draws: probabilities as pieces of a line from 0 to 1."""
+"""Writing with a model: which token a number u draws, and what is read for each token."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
+from matplotlib.transforms import Bbox
 
-from tinylib.lab.plot.parts import arrow
+from tinylib.lab.plot.diagram import KINDS
+from tinylib.lab.plot.parts import arrow, chip
 from tinylib.lab.plot.style import (
     COLOURS,
+    HATCH,
     INK,
     MARGIN,
     PAPER,
@@ -16,6 +19,7 @@ from tinylib.lab.plot.style import (
     SMALL,
     SOFT,
     TEXT,
+    TITLE,
     Figure,
     Number,
     Values,
@@ -110,3 +114,54 @@ def _line(
     axes.add_patch(
         Rectangle((x0, y), wide, TALL, fc="none", ec=COLOURS["probability"], lw=1.2, zorder=2.5)
     )
+
+
+def readings(words: Sequence[str], prompt: int, *, alt: str = "") -> Figure:
+    """What a model reads while it writes the `words` that follow the first `prompt` of them.
+
+    Above without a cache, where the whole text is read for each new word; below with one, where a
+    word is read once and its keys and values are kept. ValueError unless the prompt has at least
+    one word and leaves one to write.
+    """
+    T = len(words)
+    if not 0 < prompt < T:
+        raise ValueError(f"a prompt of {prompt} words: pass 1 to {T - 1} of {T} words")
+    wide, tall, gap, head = 69, 30, 5, 34
+    left, lines = MARGIN + 56, T - prompt
+    block = head + lines * (tall + gap) + 26
+    read: Any = {"edge": KINDS["op"].line, "fill": KINDS["op"].fill, "thick": 1.6}
+    kept: Any = {"edge": HATCH, "ink": SOFT, "dash": (0, (3, 2))}
+    new: Any = {"edge": COLOURS["probability"], "thick": 1.6, "weight": "bold"}
+    rows = (sum(range(prompt, T)), T - 1)
+    titles = ("without a cache", "with a cache")
+    with style():
+        axes = page(left + T * (wide + gap) + 26 + MARGIN, 2 * block + 28 + 2 * MARGIN)
+        for k, (title, count) in enumerate(zip(titles, rows, strict=True)):
+            top = MARGIN + k * block
+            axes.text(MARGIN, top + 12, title, size=TITLE, weight="bold", va="center")
+            for line in range(lines):
+                y, known = top + head + line * (tall + gap), prompt + line
+                name = f"step {line + 1}"
+                look: Any = {"size": SMALL, "color": SOFT, "va": "center_baseline"}
+                axes.text(left - 10, y + tall / 2, name, ha="right", **look)
+                for i, word in enumerate(words[: known + 1]):
+                    again = line == 0 or k == 0 or i == known - 1
+                    x = left + i * (wide + gap) + (26 if i == known else 0)
+                    how = new if i == known else read if again else kept
+                    chip(axes, Bbox.from_bounds(x, y, wide, tall), word, **how)
+                x = left + known * (wide + gap) - gap
+                arrow(axes, [(x + 3, y + tall / 2), (x + 29, y + tall / 2)])
+            told = f"words read: {count}"
+            axes.text(left, top + block - 14, told, size=SMALL, color=SOFT, va="center_baseline")
+        x, y = MARGIN, 2 * block + MARGIN + 4
+        for name, how in (("read", read), ("kept", kept), ("written", new)):
+            chip(axes, Bbox.from_bounds(x, y, 80, 24), name, **how)
+            x += 90
+        return finish(
+            axes,
+            alt
+            or f"Which words a model reads to write {' '.join(words[prompt:])} after the prompt "
+            f"{' '.join(words[:prompt])}. Without a cache it reads the whole text for each new "
+            f"word, {rows[0]} words in all. With a cache it reads the prompt at once and then each "
+            f"new word alone, {rows[1]} words in all; the others are kept.",
+        )
