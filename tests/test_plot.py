@@ -48,6 +48,7 @@ from tinylib.lab.plot.mixed import between, dropout, queries_and_keys
 from tinylib.lab.plot.recurrent import memory, shifted, translator
 from tinylib.lab.plot.scores import attention_shapes, charts, looking_back, two_scores
 from tinylib.lab.plot.sentences import grams_of, matches, tree
+from tinylib.lab.plot.steps import worked_rnn
 from tinylib.lab.plot.style import Figure, luminance, shade
 from tinylib.lab.plot.training import answers, panels
 from tinylib.lab.plot.translation import glossed, side_by_side
@@ -274,6 +275,10 @@ def small_charts() -> Figure:
     return charts(panels, x_name="x", faint=["truth"], points=points)
 
 
+def rnn_step() -> Figure:
+    return worked_rnn("dog", [0.0, 1.0], [0.76, 0.0], torch.eye(2), torch.eye(2) / 2)
+
+
 STATES = torch.tensor([[0.0, 0.0], [0.0, 2.0], [2.0, 0.0]])
 ASKING = torch.eye(2)
 WRITTEN = [("un", "a"), ("bateau", "boat"), ("gris", "grey")]
@@ -343,6 +348,7 @@ DRAW = {
     "hidings": hidden_words,
     "emerging": learning,
     "worked_attention": worked,
+    "worked_rnn": rnn_step,
     "worked_pooling": pooling,
     "two_scores": two_ways,
     "attention_shapes": rectangles,
@@ -1766,6 +1772,34 @@ def test_small_charts_and_answers_refuse_what_they_cannot_show():
         answers([1], [1, 2], {"after": [1]})
     said = [text.get_text() for text in texts(learned())]
     assert said.count("✗ 4") == 2 and said.count("✗ 6") == 0
+
+
+def test_several_trainings_are_a_mean_in_a_band():
+    both = torch.tensor([[0.2, 0.4], [0.4, 0.8]])
+    how: Any = {"x_name": "x", "y_name": "y"}
+    figure = lines([1, 2], {"two": both, "one": [0.5, 0.5]}, "Shares", floor=0, **how)
+    axes = figure.drawing.axes[1]
+    assert "two from 0.3 to 0.6, lowest 0.3, highest 0.6, the mean of 2; one" in figure.alt
+    assert axes.get_ylim()[0] == 0
+    (band,) = axes.collections
+    low, high = band.get_paths()[0].get_extents().intervaly
+    assert low == pytest.approx(0.2) and high == pytest.approx(0.8)
+    with pytest.raises(ValueError, match="as many finite numbers"):
+        lines([1, 2, 3], {"two": both}, "Shares", **how)
+    charts = {name: {"short": both, "long": [1.0, 0.9]} for name in ("wide", "narrow")}
+    figure = panels([1, 2], charts, at={"short": 1, "long": 2}, **how)
+    assert "wide: short from 0.30 to 0.60, long from 1.00 to 0.90" in figure.alt
+    assert [len(axes.collections) for axes in figure.drawing.axes[1:]] == [1, 1]
+
+
+def test_a_recurrent_step_is_computed_and_refuses_what_does_not_fit():
+    assert "their sum is (0.38, 1.00)" in rnn_step().alt
+    assert "the new state, is (0.36, 0.76)" in rnn_step().alt
+    said = [text.get_text() for text in texts(rnn_step())]
+    assert "0.38 → 0.36" in said and "1.00 → 0.76" in said
+    for x, w in (([1.0], torch.eye(2)), ([1.0, 0.0], torch.eye(3)), ([1.0] * 3, torch.eye(3))):
+        with pytest.raises(ValueError, match="one or two numbers"):
+            worked_rnn("dog", x, x, w, w)
 
 
 def test_pictures_of_recurrent_translators_refuse_what_does_not_fit() -> None:

@@ -37,14 +37,21 @@ def panels(
 ) -> Figure:
     """Two or three charts side by side of shares over `x`, each of at most two curves.
 
+    A curve of several rows, one for each training, is drawn as their mean, in a pale band from the
+    lowest to the highest.
+
     The curves have the same names in all charts, and `at` says over which x each is named, in the
     first chart: the first one at the left of its curve, the other at the right. Another number of
     charts or curves, and shares outside [0, 1], are a ValueError.
     """
     along = read_values(x, x_name)
-    read = {
+    rows = {
         chart: {name: read_values(y, name) for name, y in curves.items()}
         for chart, curves in charts.items()
+    }
+    read = {
+        chart: {name: y.mean(0) if y.ndim == 2 else y for name, y in curves.items()}
+        for chart, curves in rows.items()
     }
     if not 2 <= len(read) <= 3:
         raise ValueError(f"{len(read)} charts: draw two or three side by side")
@@ -72,6 +79,9 @@ def panels(
             axes.set_xticks(along.tolist()[:: ceil(len(along) / 6)])
             for (name, y), look in zip(curves.items(), LOOKS, strict=False):
                 axes.plot(along, y, lw=2.2, clip_on=False, **look)
+                if (every := rows[chart][name]).ndim == 2:
+                    band: Any = {"color": look["color"], "alpha": 0.18, "lw": 0}
+                    axes.fill_between(along, *every.aminmax(dim=0), **band)
                 if i == 0:
                     place = int((along - at[name]).abs().argmin())
                     spot = (float(along[place]), float(y[place]))
