@@ -84,13 +84,13 @@ def worked_rnn(word: str, x: Values, h: Values, w_x: Values, w_h: Values) -> Fig
             said: Any = {"size": SMALL, "ha": "right", "va": "center"}
             where: Any = {"textcoords": "offset points", "xytext": (-7, 6)}
             axes.annotate(f"{written(a)} → {written(y)}", (a, y), **where, **said)
+        parts = [_listed(v.tolist()) for v in (read, taken, old, kept, total, after)]
         told = (
-            f"One step of a recurrent network in numbers: the word {word} ({_listed(read.tolist())}) "
-            f"times W_x is ({_listed(taken.tolist())}), the old state ({_listed(old.tolist())}) times "
-            f"W_h is ({_listed(kept.tolist())}), their sum is ({_listed(total.tolist())}), and its "
-            f"tanh, the new state, is ({_listed(after.tolist())}). Beside it the curve of tanh, which "
-            "rises from −1 to 1, with these numbers as points."
-        )
+            "One step of a recurrent network in numbers: the word {} ({}) times W_x is ({}), the "
+            "old state ({}) times W_h is ({}), their sum is ({}), and its tanh, the new state, is "
+            "({}). Beside it the curve of tanh, which rises from −1 to 1, with these numbers as "
+            "points."
+        ).format(word, *parts)
         return finish(sheet, told)
 
 
