@@ -1786,7 +1786,7 @@ def test_several_trainings_are_a_mean_in_a_band():
     assert low == pytest.approx(0.2) and high == pytest.approx(0.8)
     with pytest.raises(ValueError, match="as many finite numbers"):
         lines([1, 2, 3], {"two": both}, "Shares", **how)
-    charts = {name: {"short": both, "long": [1.0, 0.9]} for name in ("wide", "narrow")}
+    charts: Any = {name: {"short": both, "long": [1.0, 0.9]} for name in ("wide", "narrow")}
     figure = panels([1, 2], charts, at={"short": 1, "long": 2}, **how)
     assert "wide: short from 0.30 to 0.60, long from 1.00 to 0.90" in figure.alt
     assert [len(axes.collections) for axes in figure.drawing.axes[1:]] == [1, 1]

@@ -72,8 +72,8 @@ def worked_rnn(word: str, x: Values, h: Values, w_x: Values, w_h: Values) -> Fig
         drawing = sheet.get_figure(root=True)
         assert drawing is not None
         axes = drawing.add_axes(box, xlabel="$a$", ylim=(-1.08, 1.08))
-        title = (across[0] - 30, height * 0.2 - 24)
-        sheet.text(*title, "The curve of $\\tanh a$", size=TEXT, va="center_baseline")
+        head = (across[0] - 30, height * 0.2 - 24)
+        sheet.text(*head, "The curve of $\\tanh a$", size=TEXT, va="center_baseline")
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_xticks([-2, -1, 0, 1, 2])
         axes.set_yticks([-1, 0, 1], ["−1", "0", "1"])
