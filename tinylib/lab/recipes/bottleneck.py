@@ -19,7 +19,7 @@ from tinylib.seq2seq import Encoding, GRUEncoder, Seq2Seq
 D = 120  # of both halves, as in the recipe bilingual-gru
 NARROW = (30, 60)
 WIDE = 240
-AGAIN = {D: (1,)}
+AGAIN = {D: (1, 2)}
 """Widths that are trained again, with these seeds."""
 
 
