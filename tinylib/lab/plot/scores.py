@@ -98,7 +98,7 @@ def charts(
                 axes.set_yscale("log")
                 least = min(float(y.min()) for y in curves.values())
                 most = max(float(y.max()) for y in curves.values())
-                axes.set_ylim(bottom=max(least, 1e-6 * most))  # what is less leaves the chart
+                axes.set_ylim(bottom=max(least / 2, 1e-9 * most))  # what is less leaves the chart
             else:
                 pad = 0.05 * (high - low)
                 axes.set_ylim(low - pad, high + pad)
