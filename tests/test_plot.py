@@ -1685,7 +1685,9 @@ def test_paths_of_nowhere_are_refused(n, k):
         paths(n, k)
 
 
-@pytest.mark.parametrize("shape", ["T", "B T D", "T 4D", "B D/2", "1 V", "B T (H v)", "B H T S"])
+@pytest.mark.parametrize(
+    "shape", ["T", "B T D", "T 4D", "T d_k", "B D/2", "1 V", "B T (H v)", "B H T S"]
+)
 def test_shapes_of_the_alphabet_are_taken(shape):
     diagram(BLOCK, [("x", "f", shape)], alt="A block.")
 
