@@ -51,9 +51,7 @@ class BothWays(Seq2Seq):
     """
 
     def __init__(self, V_source: int, V_target: int, D: int):
-        EncoderDecoder.__init__(
-            self, BidirectionalEncoder(V_source, D), GRUDecoder(V_target, D)
-        )
+        EncoderDecoder.__init__(self, BidirectionalEncoder(V_source, D), GRUDecoder(V_target, D))
 
 
 CELLS: dict[str, Callable[[int, int], EncoderDecoder]] = {
