@@ -44,6 +44,13 @@ class StartOnly(Seq2Seq):
         self.decoder = StartOnlyDecoder(V_target, D, cell)
 
 
+class FinalDecoder(GRUDecoder):
+    """Takes no more than the last states from an encoder that hands over something else, too."""
+
+    def init_state(self, encoding: Any) -> GRUState:
+        return GRUState(encoding.final[:, -1], encoding.final)
+
+
 class BothWays(Seq2Seq):
     """One vector, made by the encoder of the model with attention: the last states of two GRUs.
 
@@ -51,7 +58,7 @@ class BothWays(Seq2Seq):
     """
 
     def __init__(self, V_source: int, V_target: int, D: int):
-        EncoderDecoder.__init__(self, BidirectionalEncoder(V_source, D), GRUDecoder(V_target, D))
+        EncoderDecoder.__init__(self, BidirectionalEncoder(V_source, D), FinalDecoder(V_target, D))
 
 
 CELLS: dict[str, Callable[[int, int], EncoderDecoder]] = {
