@@ -48,7 +48,7 @@ class Encoding(NamedTuple):
 
 
 def read_packed(
-    gru: nn.GRU | nn.RNN,
+    gru: nn.GRU,
     x: Float[Tensor, "B S D"],
     lengths: Int[Tensor, " B"],
 ) -> tuple[Float[Tensor, "B S _"], Float[Tensor, "L B _"]]:

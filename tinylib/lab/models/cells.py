@@ -12,12 +12,30 @@ from typing import Any
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from tinylib.encoder_decoder import EncoderDecoder
-from tinylib.seq2seq import GRUDecoder, GRUState, Seq2Seq
+from tinylib.seq2seq import Encoding, GRUDecoder, GRUEncoder, GRUState, Seq2Seq
 from tinylib.seq2seq_attention import BidirectionalEncoder
 
 Cell = Callable[..., Any]  # nn.RNN or nn.GRU
+
+
+class AnyEncoder(GRUEncoder):
+    """A :class:`GRUEncoder` with the same embedding and another cell."""
+
+    def __init__(self, other: GRUEncoder, cell: Cell):
+        nn.Module.__init__(self)
+        self.embedding = other.embedding
+        D = other.embedding.embedding_dim
+        self.gru = cell(D, D, batch_first=True)
+
+    def forward(self, tokens: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> Encoding:
+        x = self.embedding(tokens)
+        packed = pack_padded_sequence(x, lengths.cpu(), True, enforce_sorted=False)
+        read, final = self.gru(packed)
+        states, _ = pad_packed_sequence(read, batch_first=True, total_length=x.shape[1])
+        return Encoding(states, final.transpose(0, 1))
 
 
 class StartOnlyDecoder(GRUDecoder):
@@ -40,7 +58,7 @@ class StartOnly(Seq2Seq):
 
     def __init__(self, V_source: int, V_target: int, D: int, cell: Cell = nn.GRU):
         super().__init__(V_source, V_target, D)
-        self.encoder.gru = cell(D, D, batch_first=True)  # it reads packed words as a GRU does
+        self.encoder = AnyEncoder(self.encoder, cell)
         self.decoder = StartOnlyDecoder(V_target, D, cell)
 
 
