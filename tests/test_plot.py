@@ -1421,7 +1421,7 @@ def test_self_attention_writes_a_shape_on_every_arrow_and_overlaps_nothing():
     assert len(boxes) == 9 + len(KINDS) - 1  # and the legend, without positions
     for label in labels:
         assert not any(label.get_window_extent().overlaps(box) for box in boxes)
-    for word in ("x (T by D)", "W_q", "V (T by v)", "softmax", "z (T by v)"):
+    for word in ("x (T by D)", "W_q", "V (T by d_v)", "softmax", "z (T by d_v)"):
         assert word in figure.alt
 
 
