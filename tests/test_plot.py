@@ -1427,7 +1427,7 @@ def test_self_attention_writes_a_shape_on_every_arrow_and_overlaps_nothing():
     assert len(boxes) == 9 + len(KINDS) - 1  # and the legend, without positions
     for label in labels:
         assert not any(label.get_window_extent().overlaps(box) for box in boxes)
-    for word in ("x (T by D)", "W_q", "V (T by v)", "softmax", "z (T by v)"):
+    for word in ("x (T by D)", "W_q", "V (T by d_v)", "softmax", "z (T by d_v)"):
         assert word in figure.alt
 
 
@@ -1691,7 +1691,9 @@ def test_paths_of_nowhere_are_refused(n, k):
         paths(n, k)
 
 
-@pytest.mark.parametrize("shape", ["T", "B T D", "T 4D", "B D/2", "1 V", "B T (H v)", "B H T S"])
+@pytest.mark.parametrize(
+    "shape", ["T", "B T D", "T 4D", "T d_k", "B D/2", "1 V", "B T (H v)", "B H T S"]
+)
 def test_shapes_of_the_alphabet_are_taken(shape):
     diagram(BLOCK, [("x", "f", shape)], alt="A block.")
 
