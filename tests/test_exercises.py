@@ -19,7 +19,7 @@ import torch
 from handout import hand_out
 from torch import nn
 from torch.autograd.functional import jacobian
-from torch.nn.functional import conv1d, cross_entropy, pad
+from torch.nn.functional import cross_entropy, pad
 from torch.nn.utils.rnn import pad_sequence
 
 from tinylib import bleu, synthesizer
@@ -293,16 +293,6 @@ def share_after_a_mistake(said: torch.Tensor, wanted: torch.Tensor) -> float:
     agree = [[one == other for one, other in row if other != 0] for row in pairs]
     tails = [row[row.index(False) + 1 :] for row in agree if False in row]
     return float(np.mean([*itertools.chain(*tails)]))
-
-
-def layers_needed(T: int, window: int) -> int:
-    """Convolutions are stacked until the gradient of the last place reaches the first word."""
-    x = torch.ones(1, 1, T, dtype=torch.double, requires_grad=True)
-    kernel = torch.ones(1, 1, window, dtype=torch.double) / window
-    y, layers = x, 0
-    while torch.autograd.grad(y[0, 0, -1], x, retain_graph=True)[0][0, 0, 0] == 0:
-        y, layers = conv1d(pad(y, (window - 1, 0)), kernel), layers + 1
-    return layers
 
 
 def shares_of_state(z: torch.Tensor) -> torch.Tensor:
@@ -778,7 +768,6 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
         "teacher_forcing": lambda target: target.unfold(1, 2, 1).permute(2, 0, 1),
         "masked_loss": masked_loss,
         "after_mistake": share_after_a_mistake,
-        "layers": layers_needed,
         "shares": shares_of_state,
     },
     "decoding": {

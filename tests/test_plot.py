@@ -48,6 +48,7 @@ from tinylib.lab.plot.mixed import between, dropout, queries_and_keys
 from tinylib.lab.plot.recurrent import memory, shifted, translator
 from tinylib.lab.plot.scores import attention_shapes, charts, looking_back, two_scores
 from tinylib.lab.plot.sentences import grams_of, matches, tree
+from tinylib.lab.plot.steps import worked_rnn
 from tinylib.lab.plot.style import Figure, luminance, shade
 from tinylib.lab.plot.training import answers, panels
 from tinylib.lab.plot.translation import glossed, side_by_side
@@ -275,6 +276,10 @@ def small_charts() -> Figure:
     return charts(panels, x_name="x", faint=["truth"], points=points)
 
 
+def rnn_step() -> Figure:
+    return worked_rnn("dog", [0.0, 1.0], [0.76, 0.0], torch.eye(2), torch.eye(2) / 2)
+
+
 STATES = torch.tensor([[0.0, 0.0], [0.0, 2.0], [2.0, 0.0]])
 ASKING = torch.eye(2)
 WRITTEN = [("un", "a"), ("bateau", "boat"), ("gris", "grey")]
@@ -344,6 +349,7 @@ DRAW = {
     "hidings": hidden_words,
     "emerging": learning,
     "worked_attention": worked,
+    "worked_rnn": rnn_step,
     "worked_pooling": pooling,
     "two_scores": two_ways,
     "attention_shapes": rectangles,
@@ -1422,7 +1428,7 @@ def test_self_attention_writes_a_shape_on_every_arrow_and_overlaps_nothing():
     assert len(boxes) == 9 + len(KINDS) - 1  # and the legend, without positions
     for label in labels:
         assert not any(label.get_window_extent().overlaps(box) for box in boxes)
-    for word in ("x (T by D)", "W_q", "V (T by v)", "softmax", "z (T by v)"):
+    for word in ("x (T by D)", "W_q", "V (T by d_v)", "softmax", "z (T by d_v)"):
         assert word in figure.alt
 
 
@@ -1686,7 +1692,9 @@ def test_paths_of_nowhere_are_refused(n, k):
         paths(n, k)
 
 
-@pytest.mark.parametrize("shape", ["T", "B T D", "T 4D", "B D/2", "1 V", "B T (H v)", "B H T S"])
+@pytest.mark.parametrize(
+    "shape", ["T", "B T D", "T 4D", "T d_k", "B D/2", "1 V", "B T (H v)", "B H T S"]
+)
 def test_shapes_of_the_alphabet_are_taken(shape):
     diagram(BLOCK, [("x", "f", shape)], alt="A block.")
 
@@ -1767,6 +1775,34 @@ def test_small_charts_and_answers_refuse_what_they_cannot_show():
         answers([1], [1, 2], {"after": [1]})
     said = [text.get_text() for text in texts(learned())]
     assert said.count("✗ 4") == 2 and said.count("✗ 6") == 0
+
+
+def test_several_trainings_are_a_mean_in_a_band():
+    both = torch.tensor([[0.2, 0.4], [0.4, 0.8]])
+    how: Any = {"x_name": "x", "y_name": "y"}
+    figure = lines([1, 2], {"two": both, "one": [0.5, 0.5]}, "Shares", floor=0, **how)
+    axes = figure.drawing.axes[1]
+    assert "two from 0.3 to 0.6, lowest 0.3, highest 0.6, the mean of 2; one" in figure.alt
+    assert axes.get_ylim()[0] == 0
+    (band,) = axes.collections
+    low, high = band.get_paths()[0].get_extents().intervaly
+    assert low == pytest.approx(0.2) and high == pytest.approx(0.8)
+    with pytest.raises(ValueError, match="as many finite numbers"):
+        lines([1, 2, 3], {"two": both}, "Shares", **how)
+    charts: Any = {name: {"short": both, "long": [1.0, 0.9]} for name in ("wide", "narrow")}
+    figure = panels([1, 2], charts, at={"short": 1, "long": 2}, **how)
+    assert "wide: short from 0.30 to 0.60, long from 1.00 to 0.90" in figure.alt
+    assert [len(axes.collections) for axes in figure.drawing.axes[1:]] == [1, 1]
+
+
+def test_a_recurrent_step_is_computed_and_refuses_what_does_not_fit():
+    assert "their sum is (0.38, 1.00)" in rnn_step().alt
+    assert "the new state, is (0.36, 0.76)" in rnn_step().alt
+    said = [text.get_text() for text in texts(rnn_step())]
+    assert "0.38 → 0.36" in said and "1.00 → 0.76" in said
+    for x, w in (([1.0], torch.eye(2)), ([1.0, 0.0], torch.eye(3)), ([1.0] * 3, torch.eye(3))):
+        with pytest.raises(ValueError, match="one or two numbers"):
+            worked_rnn("dog", x, x, w, w)
 
 
 def test_pictures_of_recurrent_translators_refuse_what_does_not_fit() -> None:

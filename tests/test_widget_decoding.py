@@ -286,7 +286,7 @@ def test_arrow_keys_go_from_box_to_box_and_tell_the_sum(tree: Locator) -> None:
     assert tree.evaluate("el => el.shadowRoot.activeElement.place") == [1, 1]
     values = Tree(**DecodingWidget(SENTENCE, 3, 0).values())
     first, second = values.token_log_prob[0, values.parent[1, 1]], values.token_log_prob[1, 1]
-    terms = " + ".join(f"ln {value.exp():.3f}" for value in (first, second))
+    terms = " + ".join(f"log {value.exp():.3f}" for value in (first, second))
     assert said.inner_text().startswith("log p of “") and f" {terms} = " in said.inner_text()
     assert said.inner_text().endswith(f"= {values.log_prob[1, 1]:.2f}".replace("-", "−"))
 

@@ -106,20 +106,20 @@ check_scaled_scores = Exercise(
         q, k = x @ w_q, x @ w_k
         return q @ k.T / k.shape[-1] ** 0.5
     """,
-    insight="√k is the root of the width of queries and keys, the number of products that were "
+    insight="√d_k is the root of the width of queries and keys, the number of products that were "
     "added up, whatever the width D of the words was.",
     slips="""
     q @ k.T / k.shape[-1] ** 0.5 → q @ k.T
-        The scale is missing: a sum of k products grows with k, so divide by √k.
+        The scale is missing: a sum of d_k products grows with d_k, so divide by √d_k.
     k.shape[-1] → x.shape[-1]
         The scores are scaled by the wrong width, that of the words (D). The dot product adds up
-        k products, so divide by the root of the width of the *keys*.
+        d_k products, so divide by the root of the width of the *keys*.
     k.shape[-1] → k.shape[0]
         You divided by √T. The size of a score grows with the width of the keys, not their number.
     k.shape[-1] ** 0.5 → k.shape[-1]
-        You divided by k. The spread of a sum of k products grows like √k only: take the root.
+        You divided by d_k. The spread of a sum of d_k products grows like √d_k only: take the root.
     q @ k.T / → q @ k.T *
-        You multiplied by √k. That makes large scores larger still: divide.
+        You multiplied by √d_k. That makes large scores larger still: divide.
     q @ k.T → k @ q.T
         Queries and keys have changed places: row t should hold the scores of *query* t.
     x @ w_k → x @ w_q
@@ -127,7 +127,7 @@ check_scaled_scores = Exercise(
     x @ w_q → x @ w_k
         Keys are compared with keys, so the table is symmetric. The queries are `x @ w_q`.
     q @ k.T → q.T @ k
-        The table is k×k: the *words* were summed away. Sum over the width, so that one row for
+        The table is d_k×d_k: the *words* were summed away. Sum over the width, so that one row for
         each query and one column for each key are left: `q @ k.T`.
     q @ k.T / k.shape[-1] ** 0.5 → (q @ k.T / k.shape[-1] ** 0.5).softmax(dim=-1)
         These are weights (each row sums to 1). The scores are what goes into the softmax.

@@ -176,7 +176,7 @@ check_after_mistake = Exercise(
         return (said == wanted)[behind].float().mean()
     """,
     insight="Up to its first mistake a decoder says the same whether it is forced or free. So this "
-    "share, taken once of each, measures exposure bias and nothing else.",
+    "share, taken once of each, shows what it costs to go on from its own mistake.",
     slips="""
     - wrong.long() → - 0
         The first mistake itself is among your places. It is never correct, so the share is too
@@ -198,56 +198,6 @@ check_after_mistake = Exercise(
         You divided by all places of the batch. Divide by the words after a first mistake.
     (said == wanted)[behind].float().mean() → (said == wanted)[words].float().mean()
         This is the share among all words. Leave out those up to the first mistake.
-    """,
-)
-
-
-def _stacks() -> Iterator[tuple[int, int]]:
-    yield from ((7, 3), (8, 3), (1, 3), (4, 5), (12, 2), (31, 11), (32, 11), (100, 4))
-
-
-check_layers = Exercise(
-    task="write `def answer(T, window):` that returns the number of layers, an integer.",
-    inputs=("T", "window"),
-    cases=_stacks,
-    solution="""
-    def answer(T, window):
-        seen, layers = 1, 0
-        while seen < T:
-            seen += window - 1
-            layers += 1
-        return layers
-    """,
-    insight="Each layer waits for the one below, so the way from the first word to the last grows "
-    "with T here as well, only more slowly than in an RNN. Self-attention needs one layer for any "
-    "T.",
-    slips="""
-    window - 1 → window
-        A window contains the place itself, so a layer brings only `window` − 1 further words.
-    seen += window - 1 → seen *= window
-        You multiplied, as if the windows had no words in common. Neighbouring windows overlap, so
-        each layer adds the same number of words.
-    seen += window - 1 → seen += max(1, (window - 1) // 2)
-        This is a window with the place in its middle. Here all the other places come before it,
-        so the whole window reaches back.
-    while seen < T → while seen <= T
-    seen, layers = 1, 0 → seen, layers = 0, 0
-        This is sometimes one layer too many. Before the first layer the place depends on one word,
-        itself, so only T − 1 words are missing, and the stack ends as soon as T are reached.
-    while seen < T → while seen + window - 1 <= T
-        You rounded down. If the last layer would reach further than the first word, it is needed
-        all the same.
-    seen, layers = 1, 0 → seen, layers = window, 1
-        A single word depends on itself without any layer, so the answer for T = 1 is 0.
-    return layers → return T - 1
-        These are the steps of an RNN, in which each word waits for the one before it. A layer of
-        a CNN reaches back by a whole window.
-    return layers → return 1
-        One layer is enough for self-attention. A place in one layer of a CNN depends on `window`
-        words only.
-    return layers → return int(T > 1) * (window - 1)
-        This is the number of words that one layer adds. How many layers does it take until they
-        are T in all?
     """,
 )
 

@@ -1,8 +1,9 @@
-"""A translator without one refinement or two: what the recipe `bilingual-cells` compares.
+"""Translators without attention: what the recipes `bilingual-cells` and `one-vector` compare.
 
 CELLS["plain"](V_source, V_target)       a plain recurrent step, and the context at the start only
 CELLS["GRU"](V_source, V_target)         a GRU instead
 CELLS["GRU, context"](…)                 the context at every step as well: :class:`Seq2Seq`
+BothWays(V_source, V_target, D=126)      the same, and its encoder reads in both directions
 """
 
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from tinylib.encoder_decoder import EncoderDecoder
 from tinylib.seq2seq import Encoding, GRUDecoder, GRUEncoder, GRUState, Seq2Seq
+from tinylib.seq2seq_attention import BidirectionalEncoder
 
 Cell = Callable[..., Any]  # nn.RNN or nn.GRU
 
@@ -58,6 +60,23 @@ class StartOnly(Seq2Seq):
         super().__init__(V_source, V_target, D)
         self.encoder = AnyEncoder(self.encoder, cell)
         self.decoder = StartOnlyDecoder(V_target, D, cell)
+
+
+class FinalDecoder(GRUDecoder):
+    """Takes no more than the last states from an encoder that hands over something else, too."""
+
+    def init_state(self, encoding: Any) -> GRUState:
+        return GRUState(encoding.final[:, -1], encoding.final)
+
+
+class BothWays(Seq2Seq):
+    """One vector, made by the encoder of the model with attention: the last states of two GRUs.
+
+    So all that it lacks of :class:`tinylib.seq2seq_attention.AttentionSeq2Seq` is the attention.
+    """
+
+    def __init__(self, V_source: int, V_target: int, D: int):
+        EncoderDecoder.__init__(self, BidirectionalEncoder(V_source, D), FinalDecoder(V_target, D))
 
 
 CELLS: dict[str, Callable[[int, int], EncoderDecoder]] = {

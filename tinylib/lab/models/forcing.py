@@ -36,11 +36,15 @@ def forced(
     ]
 
 
+CLOSING = (".", "<eos>")
+"""What ends every sentence, whatever has been said before."""
+
+
 class Mistakes(NamedTuple):
-    """Of sentences with a mistake: the words behind the first one, and how many are said.
+    """Of sentences with words behind a first mistake: these words, and how many of them are said.
 
     Each is counted twice, ``forced`` and ``free``: said in its place, and said anywhere behind the
-    mistake. ``<eos>`` counts as a word.
+    mistake. What is in ``CLOSING`` does not count as a word.
     """
 
     sentences: int
@@ -66,11 +70,13 @@ def after_the_first_mistake(
         wrong = [t for t, words in enumerate(zip(said, true, strict=True)) if len({*words}) > 1]
         if not wrong:
             continue
-        sentences += 1
         rest, *runs = (list(words[wrong[0] + 1 :]) for words in (true, said, [*own, "<eos>"]))
-        in_place = [sum(a == b for a, b in zip(rest, run, strict=False)) for run in runs]
-        anywhere = [(Counter(rest) & Counter(run)).total() for run in runs]
-        counts = list(map(add, counts, [len(rest), *in_place, *anywhere]))
+        wanted = Counter(word for word in rest if word not in CLOSING)
+        sentences += bool(wanted)
+        pairs_of = [zip(rest, run, strict=False) for run in runs]
+        in_place = [sum(a == b and a in wanted for a, b in both) for both in pairs_of]
+        anywhere = [(wanted & Counter(run)).total() for run in runs]
+        counts = list(map(add, counts, [wanted.total(), *in_place, *anywhere]))
     return Mistakes(sentences, *counts)
 
 

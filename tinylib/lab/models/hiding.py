@@ -3,7 +3,7 @@
 translator = load_translator("bilingual-attention")
 pair = bilingual().test[173]
 hide(translator, pair, 3, [5])                weights and probability of the fourth French word
-survivors(translator, bilingual().test)       how many words survive, of each class
+survivors(translator, bilingual().test)       how many words survive hiding, of each class
 """
 
 from collections.abc import Sequence
@@ -45,18 +45,37 @@ def hide(translator: Translator, pair: Pair, t: int, places: Sequence[int]) -> H
     return Hidden(places, weights, float(logits.softmax(-1)[0, fed[t + 1]]))
 
 
+class Survival(NamedTuple):
+    """Of the true words that were the likeliest, how many still are if the decoder may not see …
+
+    … the place with its largest weight, another place drawn at random, or any place at all.
+    """
+
+    largest: int
+    another: int
+    nothing: int
+    of: int
+
+
+def another_place(mask: Tensor, not_at: Tensor, generator: torch.Generator) -> Tensor:
+    """For each row of the mask (B, S) a random place that it allows, but not `not_at` (B, 1)."""
+    drawn = torch.rand(mask.shape, generator=generator).masked_fill(~mask, -1)
+    return drawn.scatter(1, not_at, -1).argmax(-1, keepdim=True)
+
+
 @torch.no_grad()
 def survivors(
-    translator: Translator, pairs: Sequence[Pair], size: int = 250
-) -> dict[str, tuple[int, int]]:
-    """For each class of words: how many are still the likeliest without their largest weight.
+    translator: Translator, pairs: Sequence[Pair], size: int = 250, seed: int = 0
+) -> dict[str, Survival]:
+    """For each class of words: how many are still the likeliest with places hidden, in three ways.
 
-    At every step the place with the largest weight is hidden, for this step alone. Of each class
-    the first number says how often the true word is still the likeliest, and the second of how
-    many that were the likeliest before.
+    Places are hidden at every step in turn, and for this step alone. With all of them hidden, the
+    context is 0, so that what is still right was written from the decoder's state and the word
+    before. That shows how much of the other two numbers is no merit of the places that remain.
     """
     model, source, target = translator
-    found: dict[str, tuple[int, int]] = {}
+    generator = torch.Generator().manual_seed(seed)
+    found: dict[str, list[int]] = {}
     for start in range(0, len(pairs), size):
         some = pairs[start : start + size]
         state = model.start(*pad([source.ids(pair.source) for pair in some]))
@@ -66,11 +85,16 @@ def survivors(
             with capture(model) as seen:
                 logits, after = model.step(state, token)
             largest = seen["decoder.weights"][0].argmax(-1)
-            mask = state.mask.scatter(1, largest, torch.zeros_like(largest, dtype=torch.bool))
-            blind, _ = model.step(state._replace(mask=mask), token)
-            before, behind = (one.argmax(-1) == wanted[:, t] for one in (logits, blind))
+            masks = [
+                state.mask.scatter(1, places, False)
+                for places in (largest, another_place(state.mask, largest, generator))
+            ]
+            masks.append(torch.zeros_like(state.mask))
+            blind = [model.step(state._replace(mask=mask), token)[0] for mask in masks]
+            before, *behind = (one.argmax(-1) == wanted[:, t] for one in (logits, *blind))
             for b in (before & (t < lengths)).nonzero()[:, 0].tolist():
-                kept, of = found.get(some[b].classes[t], (0, 0))
-                found[some[b].classes[t]] = kept + int(behind[b]), of + 1
+                counts = found.setdefault(some[b].classes[t], [0, 0, 0, 0])
+                for i, one in enumerate([*behind, before]):
+                    counts[i] += int(one[b])
             state, token = after, wanted[:, t]
-    return found
+    return {kind: Survival(*counts) for kind, counts in found.items()}

@@ -28,7 +28,7 @@ def self_attention() -> Figure:
             "W_q": Box(r"$\times\,W_q$", (0, 1), "weight"),
             "W_k": Box(r"$\times\,W_k$", (1, 1), "weight"),
             "W_v": Box(r"$\times\,W_v$", (2, 1), "weight"),
-            "dot": Box(r"dot product,  $\div\,\sqrt{k}$", (0.5, 2), width=2),
+            "dot": Box(r"dot product,  $\div\,\sqrt{d_k}$", (0.5, 2), width=2),
             "mask": Box("mask", (0.5, 3), "mask", width=2),
             "softmax": Box("softmax over each row", (0.5, 4), width=2),
             "sum": Box("weighted sum", (1, 5), width=3),
@@ -38,21 +38,21 @@ def self_attention() -> Figure:
             ("x", "W_q", "T D"),
             ("x", "W_k", "T D"),
             ("x", "W_v", "T D"),
-            ("W_q", "dot", "T k", "$Q$"),
-            ("W_k", "dot", "T k", "$K$"),
-            ("W_v", "sum", "T v", "$V$"),
+            ("W_q", "dot", "T d_k", "$Q$"),
+            ("W_k", "dot", "T d_k", "$K$"),
+            ("W_v", "sum", "T d_v", "$V$"),
             ("dot", "mask", "T T", "scores"),
             ("mask", "softmax", "T T", "scores"),
             ("softmax", "sum", "T T", "weights"),
-            ("sum", "z", "T v"),
+            ("sum", "z", "T d_v"),
         ],
         alt=(
             "Diagram of self-attention, from top to bottom. The embeddings x (T by D) are "
-            "multiplied by three learned matrices: W_q gives the queries Q (T by k), W_k the keys "
-            "K (T by k), W_v the values V (T by v). The dot products of queries and keys, divided "
-            "by the square root of k, are the scores (T by T). An optional mask sets some scores "
-            "to minus infinity. A softmax over each row makes them weights (T by T). The weighted "
-            "sum of the values gives the context vectors z (T by v)."
+            "multiplied by three learned matrices: W_q gives the queries Q (T by d_k), W_k the "
+            "keys K (T by d_k), W_v the values V (T by d_v). The dot products of queries and keys, "
+            "divided by the square root of d_k, are the scores (T by T). An optional mask sets "
+            "some scores to minus infinity. A softmax over each row makes them weights (T by T). "
+            "The weighted sum of the values gives the context vectors z (T by d_v)."
         ),
     )
 

@@ -88,11 +88,14 @@ def lines(
     points: tuple[Values, Values, str] | None = None,
     levels: Mapping[str, Number] = MappingProxyType({}),
     log: str = "",
+    floor: Number | None = None,
     alt: str = "",
 ) -> Figure:
     """Up to eight curves over `x`, each named at its right end, in the colour of its name.
 
-    `x` is the same for all, or {name: x} with one for each. `points` = (x, y, name) lie beneath
+    A curve of several rows, one for each training, is drawn as their mean, in a pale band from the
+    lowest to the highest. `x` is the same for all, or {name: x} with one for each. The y-axis
+    begins at `floor`, if there is one. `points` = (x, y, name) lie beneath
     them as dots; `levels` are named horizontal lines. `log` names the logarithmic axes: "x", "y" or
     "xy". A curve whose length is not that of its `x`, or that holds NaN or an infinity, or
     something not above 0 on a logarithmic axis, is a ValueError.
@@ -103,7 +106,9 @@ def lines(
     if set(own) != set(curves):
         raise ValueError(f"x is there for {', '.join(own)}, but the curves are {', '.join(curves)}")
     along = {name: read_values(values, x_name) for name, values in own.items()}
-    read = {name: read_values(values, name) for name, values in curves.items()}
+    rows = {name: read_values(values, name) for name, values in curves.items()}
+    bands = {name: values.aminmax(dim=0) for name, values in rows.items() if values.ndim == 2}
+    read = {name: values.mean(0) if name in bands else values for name, values in rows.items()}
     for name, values in read.items():
         at = along[name]
         if at.ndim != 1 or not len(at) or values.shape != at.shape or _infinite(at, values):
@@ -171,7 +176,11 @@ def lines(
                 lw=2,
                 clip_on=False,
             )
+            if name in bands:
+                axes.fill_between(along[name], *bands[name], color=CURVES[i], alpha=0.18, lw=0)
             ends[name], colours[name] = float(y[-1]), CURVES[i]
+        if floor is not None:
+            axes.set_ylim(bottom=floor)
         up, back = (log10, (10.0).__pow__) if "y" in log else (float, float)
         low, high = map(up, axes.get_ylim())
         step = 18 / 220 * (high - low)
@@ -190,6 +199,7 @@ def lines(
             low += step
         described = [
             f"{name} from {y[0]:.3g} to {y[-1]:.3g}, lowest {y.min():.3g}, highest {y.max():.3g}"
+            + (f", the mean of {len(rows[name])}" if name in bands else "")
             for name, y in read.items()
         ]
         beneath = f" Beneath, {len(dots[0])} dots: {points[2]}." if points else ""

@@ -80,8 +80,8 @@ ROLES = {  # queries, keys and values have a colour each, wherever they flow
     **dict.fromkeys(["$K$", "keys"], "key"),
     **dict.fromkeys(["$V$", "values"], "value"),
 }
-LETTER = r"\d*[BTSHDkvFV](/\d+)?"
-AXIS = rf"({LETTER}|\d+|\({LETTER}( {LETTER})+\))"  # as in T, 4D, D/2, 1, (H v)
+LETTER = r"\d*([BTSHDkvFV]|d_[kv])(/\d+)?"
+AXIS = rf"({LETTER}|\d+|\({LETTER}( {LETTER})+\))"  # as in T, d_k, 4D, D/2, 1, (H v)
 
 
 class Box(NamedTuple):

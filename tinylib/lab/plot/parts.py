@@ -1,4 +1,4 @@
-"""What several pictures are put together of: a word's chip, an arrow, and a row of numbers.
+"""What several pictures are put together of: a word's chip, an arrow, numbers, and small charts.
 
 Places and lengths are CSS pixels, y grows downwards, and fonts and lines are in points.
 """
@@ -12,7 +12,19 @@ from matplotlib.path import Path
 from matplotlib.transforms import Bbox
 
 from tinylib.lab.plot.matrices import draw_cell
-from tinylib.lab.plot.style import GRID, INK, SMALL, SOFT, TEXT, Number, rounded, text_width
+from tinylib.lab.plot.style import (
+    GRID,
+    INK,
+    MARGIN,
+    MAX_WIDTH,
+    SMALL,
+    SOFT,
+    TEXT,
+    Number,
+    page,
+    rounded,
+    text_width,
+)
 
 Pair = tuple[Number, Number]
 HEAD = "head_length=4.4,head_width=2.42"  # points, the width to either side of the line
@@ -135,3 +147,32 @@ def row(
         high += REST
     frame: Any = {"fc": "none", "ec": edge, "lw": thick, "zorder": 2.5}
     axes.add_patch(Rectangle((x, y), across, high, **frame))
+
+
+SIDE = 62  # pixels: left of the first of several charts, for the numbers on its axis
+
+
+def charts_beside(
+    titles: Sequence[str], height: Number, area: tuple[Number, Number], *, gap: Number, x_name: str
+) -> tuple[Axes, list[Axes]]:
+    """Small charts side by side: a sheet that is `height` tall, and the axes of each chart.
+
+    `area` says how far below the sheet's top, and how far above its foot, the charts end. Each has
+    its title above it, and `gap` lies between two.
+    """
+    top, foot = area
+    wide = (MAX_WIDTH - SIDE - MARGIN - gap * (len(titles) - 1)) / len(titles)
+    sheet = page(MAX_WIDTH, height)
+    drawing = sheet.get_figure(root=True)
+    assert drawing is not None
+    each = []
+    for i, title in enumerate(titles):
+        start = SIDE + (wide + gap) * i
+        sheet.text(start, MARGIN + top - 30, title, size=TEXT, weight="bold", va="center_baseline")
+        tall = height - top - foot
+        box = (start / MAX_WIDTH, foot / height, wide / MAX_WIDTH, tall / height)
+        axes = drawing.add_axes(box, xlabel=x_name)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(axis="y", lw=0.8)
+        each.append(axes)
+    return sheet, each

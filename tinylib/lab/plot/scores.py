@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from matplotlib.patches import Rectangle
 
-from tinylib.lab.plot.parts import arrow, row
+from tinylib.lab.plot.parts import SIDE, arrow, charts_beside, row
 from tinylib.lab.plot.style import (
     COLOURS,
     CURVES,
@@ -68,9 +68,6 @@ def charts(
     if points:
         every.append(read_values(points[1], points[2]))
     low, high = min(float(y.min()) for y in every), max(float(y.max()) for y in every)
-    left, gap = 62, 70 if log else 22
-    wide = (MAX_WIDTH - left - MARGIN - gap * (len(read) - 1)) / len(read)
-    height = 306
     look: dict[str, Any] = {
         name: {"color": SOFT, "ls": (0, (1, 1.5)), "lw": 1.6, "zorder": 1.8}
         if name in faint
@@ -79,16 +76,9 @@ def charts(
     }
     dot: Any = {"ls": "", "marker": "o", "ms": 3.4, "mew": 0, "color": SOFT, "alpha": 0.6}
     with style():
-        sheet = page(MAX_WIDTH, height)
-        drawing = sheet.get_figure(root=True)
-        assert drawing is not None
-        for i, (title, x, curves) in enumerate(read):
-            start = left + (wide + gap) * i
-            sheet.text(start, MARGIN + 12, title, size=TEXT, weight="bold", va="center")
-            box = (start / MAX_WIDTH, 92 / height, wide / MAX_WIDTH, 172 / height)
-            axes = drawing.add_axes(box, xlabel=x_name)
-            axes.spines[["top", "right"]].set_visible(False)
-            axes.grid(axis="y", lw=0.8)
+        titles = [title for title, *_ in read]
+        sheet, each = charts_beside(titles, 306, (42, 92), gap=70 if log else 22, x_name=x_name)
+        for i, ((_, x, curves), axes) in enumerate(zip(read, each, strict=True)):
             axes.margins(x=0.01)
             if points:
                 axes.plot(*points[:2], **dot)
@@ -98,13 +88,13 @@ def charts(
                 axes.set_yscale("log")
                 least = min(float(y.min()) for y in curves.values())
                 most = max(float(y.max()) for y in curves.values())
-                axes.set_ylim(bottom=max(least, 1e-6 * most))  # what is less leaves the chart
+                axes.set_ylim(bottom=max(least / 2, 1e-9 * most))  # what is less leaves the chart
             else:
                 pad = 0.05 * (high - low)
                 axes.set_ylim(low - pad, high + pad)
                 if i:
                     axes.tick_params(labelleft=False)
-        x0, y0 = float(left), height - MARGIN - 12
+        x0, y0 = float(SIDE), 306 - MARGIN - 12
         for name in names:
             sheet.plot([x0, x0 + 30], [y0, y0], **look[name])
             sheet.text(x0 + 38, y0, name, size=SMALL, va="center_baseline")

@@ -1,8 +1,9 @@
-"""Recurrent networks step by step: a GRU's step in numbers, and what decoders are fed and say."""
+"""Recurrent networks step by step: a step in numbers, and what decoders are fed and say."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import torch
 from matplotlib.transforms import Bbox
 
 from tinylib.lab.plot.parts import arrow, chip, row, written
@@ -24,6 +25,73 @@ from tinylib.lab.plot.style import (
 )
 
 CELL, TALL, ACROSS = 53, 30, 590  # of a number; and the width of its picture
+
+
+def worked_rnn(word: str, x: Values, h: Values, w_x: Values, w_h: Values) -> Figure:
+    r"""One step of a recurrent network in numbers, without a bias, and the curve of its tanh.
+
+    The new state is computed here. The vectors have one or two numbers; anything else, or matrices
+    that do not fit, is a ValueError.
+    """
+    read, old, of_x, of_h = (read_values(v, "a vector or matrix") for v in (x, h, w_x, w_h))
+    D = len(old)
+    if not 1 <= D <= 2 or read.shape != (D,) or not of_x.shape == of_h.shape == (D, D):
+        raise ValueError("x and h need one or two numbers each, and the matrices as many rows")
+    taken, kept = read @ of_x, old @ of_h
+    total = taken + kept
+    after = total.tanh()
+    full = max(float(v.abs().max()) for v in (read, old, taken, kept, total, after))
+    wide, left = CELL * D, MARGIN + 4
+    right = left + wide + 44
+    middle = (left + right) / 2
+    tops = [MARGIN + 30 + 88 * i for i in range(4)]
+    with style():
+        sheet = page(PHONE, tops[3] + TALL + 10 + MARGIN)
+        spots = (
+            *((left, tops[0], f"“{word}”, $x$", read), (right, tops[0], "old state $h$", old)),
+            *((left, tops[1], "$x\\,W_x$", taken), (right, tops[1], "$h\\,W_h$", kept)),
+            *((middle, tops[2], "their sum $a$", total), (middle, tops[3], "new state", after)),
+        )
+        for x0, y0, title, values in spots:
+            made = {"edge": COLOURS["learned"], "thick": 2.4} if values is after else {}
+            sheet.text(x0, y0 - 10, title, size=TEXT)
+            row(sheet, (x0, y0), values.tolist(), (CELL, TALL), full=full, **made)
+        for x0, y0, x1 in (
+            *((left, tops[0], left), (right, tops[0], right)),
+            *((left, tops[1], middle - 8), (right, tops[1], middle + 8)),
+            (middle, tops[2], middle),
+        ):
+            way = [(x0 + wide / 2, y0 + TALL + 3), (x1 + wide / 2, y0 + 88 - 26)]
+            arrow(sheet, way)
+        note: Any = {"size": TEXT, "color": SOFT, "va": "center_baseline"}
+        sheet.text(middle + wide / 2 + 8, tops[2] + TALL + 16, "tanh", **note)
+        ends = float(total.abs().max().clamp(min=2.5))
+        along = torch.linspace(-ends, ends, 101)
+        height, across = sheet.get_ylim()[0], (right + wide + 50, PHONE - MARGIN - 8)
+        box = (across[0] / PHONE, 0.3, (across[1] - across[0]) / PHONE, 0.5)
+        drawing = sheet.get_figure(root=True)
+        assert drawing is not None
+        axes = drawing.add_axes(box, xlabel="$a$", ylim=(-1.08, 1.08))
+        head = (across[0] - 30, height * 0.2 - 24)
+        sheet.text(*head, "The curve of $\\tanh a$", size=TEXT, va="center_baseline")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.set_xticks([-2, -1, 0, 1, 2])
+        axes.set_yticks([-1, 0, 1], ["−1", "0", "1"])
+        axes.grid(lw=0.8)
+        axes.plot(along, along.tanh(), color=COLOURS["positive"], lw=2.2)
+        for a, y in zip(total.tolist(), after.tolist(), strict=True):
+            axes.plot(a, y, "o", color=COLOURS["learned"], ms=6, zorder=3)
+            said: Any = {"size": SMALL, "ha": "right", "va": "center"}
+            where: Any = {"textcoords": "offset points", "xytext": (-7, 6)}
+            axes.annotate(f"{written(a)} → {written(y)}", (a, y), **where, **said)
+        parts = [_listed(v.tolist()) for v in (read, taken, old, kept, total, after)]
+        told = (
+            "One step of a recurrent network in numbers: the word {} ({}) times W_x is ({}), the "
+            "old state ({}) times W_h is ({}), their sum is ({}), and its tanh, the new state, is "
+            "({}). Beside it the curve of tanh, which rises from −1 to 1, with these numbers as "
+            "points."
+        ).format(word, *parts)
+        return finish(sheet, told)
 
 
 def worked_gru(

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from math import ceil
 from typing import Any
 
+from tinylib.lab.plot.parts import charts_beside
 from tinylib.lab.plot.style import (
     COLOURS,
     INK,
     MARGIN,
-    MAX_WIDTH,
     PHONE,
     SMALL,
     SOFT,
@@ -37,14 +37,21 @@ def panels(
 ) -> Figure:
     """Two or three charts side by side of shares over `x`, each of at most two curves.
 
+    A curve of several rows, one for each training, is drawn as their mean, in a pale band from the
+    lowest to the highest.
+
     The curves have the same names in all charts, and `at` says over which x each is named, in the
     first chart: the first one at the left of its curve, the other at the right. Another number of
     charts or curves, and shares outside [0, 1], are a ValueError.
     """
     along = read_values(x, x_name)
-    read = {
+    rows = {
         chart: {name: read_values(y, name) for name, y in curves.items()}
         for chart, curves in charts.items()
+    }
+    read = {
+        chart: {name: y.mean(0) if y.ndim == 2 else y for name, y in curves.items()}
+        for chart, curves in rows.items()
     }
     if not 2 <= len(read) <= 3:
         raise ValueError(f"{len(read)} charts: draw two or three side by side")
@@ -54,24 +61,18 @@ def panels(
         for name, y in curves.items():
             if y.shape != along.shape or not ((y >= 0) & (y <= 1)).all():
                 raise ValueError(f"{name!r} of {chart!r}: pass {len(along)} shares from 0 to 1")
-    width, height, left, gap = MAX_WIDTH, 286, 62, 26
-    wide = (width - left - MARGIN - gap * (len(read) - 1)) / len(read)
     with style():
-        sheet = page(width, height)
-        drawing = sheet.get_figure(root=True)
-        assert drawing is not None
+        sheet, each = charts_beside([*read], 286, (62, 56), gap=26, x_name=x_name)
         sheet.text(MARGIN, MARGIN + 8, y_name, size=SMALL, color=SOFT, va="center_baseline")
-        for i, (chart, curves) in enumerate(read.items()):
-            start = left + i * (wide + gap)
-            sheet.text(start, MARGIN + 32, chart, size=TEXT, weight="bold", va="center_baseline")
-            box = (start / width, 56 / height, wide / width, 168 / height)
-            axes = drawing.add_axes(box, xlabel=x_name, ylim=(0, 1.02))
-            axes.spines[["top", "right"]].set_visible(False)
-            axes.grid(axis="y", lw=0.8)
+        for i, (axes, curves) in enumerate(zip(each, read.values(), strict=True)):
+            axes.set_ylim(0, 1.02)
             axes.set_yticks([0, 0.5, 1], ["0", "0.5", "1"] if i == 0 else [])
             axes.set_xticks(along.tolist()[:: ceil(len(along) / 6)])
             for (name, y), look in zip(curves.items(), LOOKS, strict=False):
                 axes.plot(along, y, lw=2.2, clip_on=False, **look)
+                if (every := rows[chart][name]).ndim == 2:
+                    band: Any = {"color": look["color"], "alpha": 0.18, "lw": 0}
+                    axes.fill_between(along, *every.aminmax(dim=0), **band)
                 if i == 0:
                     place = int((along - at[name]).abs().argmin())
                     spot = (float(along[place]), float(y[place]))

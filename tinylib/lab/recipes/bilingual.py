@@ -2,6 +2,7 @@
 
 python -m tinylib.lab.train bilingual-gru          a GRU without attention, shipped; minutes
 python -m tinylib.lab.train bilingual-attention    the same with attention, shipped; minutes
+python -m tinylib.lab.train one-vector             no attention, an encoder both ways; minutes
 python -m tinylib.lab.train bilingual-cells        plain RNN, GRU, GRU and context; 30 minutes
 python -m tinylib.lab.train attention-zoo          nine score functions; 40 minutes
 python -m tinylib.lab.train bilingual-transformer  nothing but attention, shipped; minutes
@@ -18,7 +19,7 @@ import torch
 
 from tinylib.lab.data.batches import Batches, Pair, encode
 from tinylib.lab.data.corpora import Splits, bilingual
-from tinylib.lab.models.cells import CELLS
+from tinylib.lab.models.cells import CELLS, BothWays
 from tinylib.lab.models.translation import (
     FIRST,
     Translator,
@@ -156,6 +157,18 @@ def bilingual_attention(checkpoint: Path) -> Outcome:
     """The same with additive attention and as many parameters: chapter 05; 5 minutes."""
     how: dict[str, Any] = {"D": 118, "layers": 1, "score": "additive"}
     return shipped_bilingual(partial(attention_model, **how), checkpoint, **how)
+
+
+@recipe("one-vector")
+def one_vector(checkpoint: Path) -> Outcome:
+    """No attention, but its encoder, which reads both ways: a control for chapter 05; minutes.
+
+    It has a few parameters more than either of the two before.
+    """
+    splits, make = bilingual(), partial(BothWays, D=126)
+    translator, run, chosen = train_bilingual(splits, make, checkpoint=checkpoint)
+    figures = {**translation_figures(translator, splits), "precision": chosen._asdict()}
+    return Outcome(translator.model, run, seed=0, data="bilingual(seed=0)", figures=figures)
 
 
 BILINGUAL = TransformerConfig(D=64, H=4, F=256, layers=2, dropout=0.0)

@@ -1,6 +1,6 @@
 """Is the one vector to blame? Chapter 01's translator again, with another width between its halves.
 
-python -m tinylib.lab.train bottleneck  a narrower vector, and a wider model; half an hour
+python -m tinylib.lab.train bottleneck  narrower vectors, a wider model, other seeds; an hour
 """
 
 from functools import partial
@@ -19,6 +19,8 @@ from tinylib.seq2seq import Encoding, GRUEncoder, Seq2Seq
 D = 120  # of both halves, as in the recipe bilingual-gru
 NARROW = (30, 60)
 WIDE = 240
+AGAIN = {D: (1, 2)}
+"""Widths that are trained again, with these seeds."""
 
 
 class NarrowEncoder(GRUEncoder):
@@ -45,11 +47,11 @@ def narrow(V_source: int, V_target: int, k: int) -> Seq2Seq:
 
 @recipe("bottleneck")
 def bottleneck(checkpoint: Path) -> Outcome:
-    """Chapter 01's translator with other widths of its one vector; half an hour."""
+    """Chapter 01's translator with other widths of its one vector, and other seeds; an hour."""
     splits, whole = bilingual(), Fit()
     makes: dict[int, Any] = {k: partial(narrow, k=k) for k in NARROW}
     makes[WIDE] = partial(Seq2Seq, D=WIDE)
-    figures, chosen = {}, None  # the first's precision is that of all
+    figures, chosen = dict[str, Any](), None  # the first's precision is that of all
     for k, make in makes.items():
         path = checkpoint.with_stem(f"{checkpoint.stem}-{k}")
         translator, run, chosen = train_bilingual(splits, make, checkpoint=path, chosen=chosen)
@@ -62,5 +64,16 @@ def bottleneck(checkpoint: Path) -> Outcome:
         whole.losses += run.losses
         whole.seconds += run.seconds
     assert chosen
+    figures["again"] = {str(k): [] for k in AGAIN}
+    for k, seeds in AGAIN.items():
+        for seed in seeds:
+            path = checkpoint.with_stem(f"{checkpoint.stem}-{k}-{seed}")
+            make = makes.get(k, partial(Seq2Seq, D=k))
+            other, run, _ = train_bilingual(splits, make, seed=seed, checkpoint=path, chosen=chosen)
+            kinds = {kind: getattr(splits, kind) for kind in ("test", "length")}
+            judged = {kind: evaluate(*other, pairs) for kind, pairs in kinds.items()}
+            figures["again"][str(k)].append(judged)
+            whole.losses += run.losses
+            whole.seconds += run.seconds
     figures["precision"] = chosen._asdict()
     return Outcome(translator.model, whole, seed=0, data="bilingual(seed=0)", figures=figures)

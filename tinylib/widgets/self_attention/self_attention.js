@@ -422,8 +422,8 @@ const STEPS = [
     const score = row("dots")[other];
     return {
       says: scaled
-        ? `Each score is divided by √k = √3 = 1.73, so that it does not grow with the width k of ` +
-          `the vectors: the ${short(score)} with “${words[other]}” becomes ` +
+        ? `Each score is divided by √dₖ = √3 = 1.73, so that it does not grow with the width dₖ ` +
+          `of the vectors: the ${short(score)} with “${words[other]}” becomes ` +
           `${short(score / ROOT.value)}.`
         : "Here the scores would be divided by √3, but this is switched off, so they stay " +
           "as they are. Switch it on, and this row changes.",

@@ -65,7 +65,7 @@ function steps(widget) {
     const first = [picked, h("span", { class: "gloss", lang: "en" })];
     return candidateLine("label", { class: "next", ...output }, { on: true, lang: "fr", first });
   };
-  /** Where ln p stands from, after step t: what was taken at each step lights up. */
+  /** Where log p stands from, after step t: what was taken at each step lights up. */
   const made = (t) => () => {
     const { taken, taken_probability: p, so_far: soFar } = seen;
     const tokens = Array.from(p.data.subarray(0, t + 1), (probability, i) => ({
@@ -74,7 +74,7 @@ function steps(widget) {
     }));
     const words = Array.from(taken.data.subarray(0, t + 1), (id) => names[id]).join(" ");
     return logs(
-      `ln p of “${words}”:`,
+      `log p of “${words}”:`,
       tokens,
       [...list.querySelectorAll(".taken")].slice(0, t + 1),
     );
@@ -88,7 +88,7 @@ function steps(widget) {
       h(
         "p",
         { class: "fed" },
-        "ln p so far ",
+        "log p so far ",
         askable(widget, made(t), () => seen.so_far.data[t]),
       ),
     );
@@ -143,7 +143,7 @@ function steps(widget) {
       const chosen = list.querySelectorAll(".yours").length;
       typeset(
         whole,
-        `ln p(“${words}${taken.data.at(-1) === EOS ? "" : " …"}”) = ${logarithm(total)}, ` +
+        `log p(“${words}${taken.data.at(-1) === EOS ? "" : " …"}”) = ${logarithm(total)}, ` +
           `so p ${share < 0.001 ? "" : "= "}${percent(share)}` +
           (chosen ? `; ${chosen} of its words ${chosen === 1 ? "was" : "were"} your choice.` : "."),
       );

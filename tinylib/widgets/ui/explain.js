@@ -111,7 +111,7 @@ export const logs = (what, tokens, cells) =>
     undefined,
     {
       first:
-        tokens.length > FEW ? "" : tokens.map((t) => `ln ${figures(t.probability)}`).join(" + "),
+        tokens.length > FEW ? "" : tokens.map((t) => `log ${figures(t.probability)}`).join(" + "),
       of: tokens.map(({ probability }) => probability),
       lit: [{ cells }],
     },
