@@ -285,17 +285,18 @@ export async function run(spec, inputs, program, old = () => false, show = (_out
   const values = { ...inputs, ...idsOf(spec, inputs) };
   const started = performance.now();
   const tooOld = new Error("there are newer inputs");
-  let [paused, shown] = [started, started];
+  let [paused, shown] = [started, 0]; // ms: when it paused last, and showed a part of the answer
   const step = async (graph, feeds) => {
     if (performance.now() - paused > BREATH) {
       await pause();
       paused = performance.now();
-      if (paused - started > PATIENCE && old()) throw tooOld; // what is nearly done is finished
+      // What is nearly done is finished; but if the reader has seen a part of it, newer inputs go on.
+      if ((shown || paused - started > PATIENCE) && old()) throw tooOld;
     }
     return runGraph(own(graph), feeds);
   };
   const partly = (make, now = false) => {
-    if ((!now && performance.now() - shown < FRAME) || old()) return;
+    if ((!now && performance.now() - (shown || started) < FRAME) || old()) return;
     show(sent(spec, make()));
     shown = performance.now();
   };
