@@ -104,7 +104,7 @@ headMaps.style = `${pixelMap.style}
 @container widget (min-width: 860px) {
   .side .layers { --map: 56px; }
   .atlas { grid-template-columns: auto minmax(0, 1fr); align-items: start; }
-  .atlas .layers { --map: 44px; }
+  .atlas .layers { --map: 44px; min-width: calc(48px + var(--map) * var(--heads, 4)); }
   .atlas .heading .head { display: none; } /* the numbers say enough */
 }
 @media (max-width: 600px) {
