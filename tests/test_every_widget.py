@@ -236,10 +236,11 @@ def short(number: float) -> str:
 SCREENFUL = 800  # pixels: what a window of 1280 × 800 shows
 
 
-def test_a_control_and_what_it_changes_are_on_one_screen(widget: Locator, stem: str) -> None:
-    """The whole widget in its first state, on a laptop."""
-    height = box_of(widget.locator(".frame"))["height"]
-    assert height <= SCREENFUL
+def test_a_control_and_what_it_changes_are_on_one_screen(visit: Visit, stem: str) -> None:
+    """The whole widget on a laptop, in each state in which the page shows it first."""
+    names = [name for name in visit.widgets() if re.fullmatch(rf"{stem}(-\d+)?", name)]
+    frames = [visit.widget(name).locator(".frame") for name in names]
+    assert frames and max(box_of(frame)["height"] for frame in frames) <= SCREENFUL
 
 
 HOSTILE = "<img src=x onerror=alert(1)> </script>" + "W" * 400

@@ -613,6 +613,33 @@ def test_a_search_that_is_out_of_date_is_given_up(
     assert page.evaluate("runs") - before < 1.5 * whole, "nor computed to its end"
 
 
+def test_what_is_seen_in_part_gives_way_to_a_newer_edit_at_once(
+    context: BrowserContext, site: str
+) -> None:
+    patched(context, RUN_GRAPH, f"{RUN_GRAPH} globalThis.runs = (globalThis.runs ?? 0) + 1;")
+    visit = Visit(context, site, page_alone("time_machine"))
+    page, widget = visit.page, visit.widget("time_machine")
+    widget.evaluate("el => el.model.save_changes()")
+    assert_torch(widget, "time_machine")
+    whole = page.evaluate("runs")
+    widget.evaluate(
+        """el => {
+            const { model } = el;
+            const edit = () => {
+                if (globalThis.before || !model.get('unfinished')) return;
+                globalThis.before = runs;
+                model.set('inputs', { ...model.get('inputs'), step: 2 });
+                model.save_changes();
+            };
+            model.on('change:answers', edit);
+            model.save_changes();
+        }"""
+    )
+    assert_torch(widget, "time_machine")
+    assert inputs_of(widget)["step"] == 2
+    assert whole > 10 and page.evaluate("runs - before") == whole, "no step of the older inputs"
+
+
 # By messages, which come also while the page's clock stands still.
 ANSWERED = """async el => {
     const { port1, port2 } = new MessageChannel();

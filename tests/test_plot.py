@@ -582,6 +582,16 @@ def test_weights_have_their_colour_from_0_to_1_and_what_is_masked_is_hatched():
     assert fills.count(shade(0.25, 1, "probability")) == 4
 
 
+def test_matrices_stand_side_by_side_where_tilted_labels_make_room():
+    """Two of six words do, and three do not; labels stay upright where tilting them is no help."""
+    figures = [heats([(SCORES, WORDS, WORDS, "Scores")] * count) for count in (1, 2, 3)]
+    one, two, three = (figure.drawing.bbox for figure in figures)
+    assert one.width < two.width <= 2 * 720 and two.height < 1.2 * one.height
+    assert three.height > 1.8 * one.height
+    slopes = [{text.get_rotation() for text in texts(figure)} for figure in figures]
+    assert slopes == [{0}, {0, 45}, {0}]
+
+
 def test_digits_and_limit():
     assert "0.2379" in [t.get_text() for t in texts(heat([[0.23789]], ["a"], ["b"], "m", digits=4))]
     assert heat([[0.5]], ["a"], ["b"], "m", limit=1).png != heat([[0.5]], ["a"], ["b"], "m").png

@@ -460,6 +460,7 @@ def test_reset_brings_the_first_state_back(visit: Visit) -> None:
     def state() -> list[Any]:
         return [*widget.locator(parts).all_inner_texts(), chosen(words(widget, "French"))]
 
+    widget.scroll_into_view_if_needed()  # what is out of sight is not drawn, and says nothing
     first = state()
     hold(widget, START | {"source": OTHER, "width": 3})
     words(widget, "French").nth(0).check()

@@ -82,14 +82,29 @@ def heats(
         raise ValueError(f"{columns} columns are too many for one picture: pass a slice")
     tilted, written = label > cell, value <= cell
     cell = min(cell, max(value, 38)) if tilted else cell
+
+    def across(p: Panel) -> Number:
+        over = [
+            (j + 0.5 - len(p.cols)) * cell + 0.75 * text_width(c, SMALL)
+            for j, c in enumerate(p.cols)
+        ]
+        width = name + cell * len(p.cols) + (max(0, *over) if tilted else 0)
+        return max(width, text_width(p.title, TITLE) * 1.12, name + 170)
+
+    def abreast() -> bool:
+        return sum(map(across, drawn)) + gap * (len(drawn) - 1) <= room
+
+    if written and not abreast():  # they may be if their labels are tilted
+        before, (cell, tilted) = (cell, tilted), (max(value - 4, 38), True)
+        if not abreast():
+            cell, tilted = before
     tall = 36 if written else cell
     head, foot = 28 + (0.75 * label if tilted else 26), 30
 
     places: list[tuple[Number, Number]] = []
     x = y = bottom = right = float(MARGIN)
     for p in drawn:  # from left to right, then on a new line
-        width = name + cell * len(p.cols) + (max(0.75 * label - cell / 2, 0) if tilted else 0)
-        width = max(width, text_width(p.title, TITLE) * 1.12, name + 170)
+        width = across(p)
         if x > MARGIN and x + width > MARGIN + room:
             x, y = MARGIN, bottom + gap
         places.append((x, y))

@@ -329,7 +329,8 @@ function given(_widget, told, numbers) {
 given.style = `
 .given { display: grid; grid-template-columns: minmax(0, 1fr); gap: 10px; }
 @container widget (min-width: 860px) {
-  .given ~ .knobs { grid-template-columns: 1fr 1fr; gap: 2px 32px; max-width: none; }
+  .given ~ .knobs { grid-template-columns: 1fr 1fr; gap: 2px 32px; max-width: none;
+    --label: 13.5em; }
   .given { gap: 12px 24px; align-items: start;
     grid-template: auto 1fr / minmax(0, auto) auto minmax(270px, 1fr); }
   .given > .row { display: contents; }

@@ -255,6 +255,7 @@ ngramTable.style = `
 .ngrams > li { position: relative; }
 .links { position: absolute; inset: 0; width: 100%; height: 100%; overflow: visible; fill: none;
   pointer-events: none; }
+@media (max-width: 600px) { .links { display: none; } } /* the lines of words are broken there */
 .links path { stroke: var(--accent); stroke-width: 1.5; }
 .grams + .grams { padding-top: 16px; }
 .size { margin: 0 0 4px; font-size: var(--size-note); display: flex; flex-wrap: wrap; gap: 0 10px;
@@ -277,6 +278,7 @@ ngramTable.style = `
 .grams .none { cursor: auto; border-color: transparent; background: none; color: var(--soft);
   padding-left: 0; }
 `;
+whatIsAWord.style = ".note { max-width: none; } .frame > .knob { --label: 12em; }";
 totals.style = `
 .penalty { max-width: none; }
 .scores { display: flex; flex-wrap: wrap; gap: 8px 12px; }

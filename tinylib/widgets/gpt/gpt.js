@@ -262,15 +262,19 @@ function surprises(widget) {
   const mean = h("p", { class: "note mean" });
   const element = results(
     "column",
-    h("span", { class: "label" }, "How surprised was it? Click, or use the arrows"),
-    line,
     h(
-      "p",
-      { class: "scale" },
-      h("span", {}, "0"),
-      h("span", { class: "ramp" }),
-      h("span", {}, `${NATS} nats or more`),
+      "div",
+      { class: "above" },
+      h("span", { class: "label" }, "How surprised was it? Click, or use the arrows"),
+      h(
+        "p",
+        { class: "scale" },
+        h("span", {}, "0"),
+        h("span", { class: "ramp" }),
+        h("span", {}, `${NATS}+ nats`),
+      ),
     ),
+    line,
     note,
     mean,
   );
@@ -515,9 +519,10 @@ writer.style = `
 surprises.style = `${TEXT_STYLE}
 .surprise .t {
   background: color-mix(in oklab, var(--ground), var(--negative) calc(var(--tl-heat, 0) * 55%)); }
+.above { display: flex; flex-wrap: wrap; gap: 2px 16px; justify-content: space-between; }
 .scale { display: flex; gap: 8px; align-items: center; margin: 0; font-size: var(--size-small);
   color: var(--soft); }
-.ramp { width: 90px; height: 10px; border-radius: 3px;
+.ramp { width: 56px; height: 10px; border-radius: 3px;
   background: linear-gradient(to right in oklab, var(--ground), color-mix(in oklab, var(--ground),
   var(--negative) 55%)); border: 1px solid var(--line); }
 .at.note { min-height: 4.8em; }
@@ -526,7 +531,14 @@ heads.style = headMaps.style;
 largeMap.style = `
 .large .pixel-map { max-width: 240px; cursor: pointer; }
 @container widget (min-width: 860px) {
-  .atlas .heads .layers { --map: 54px; }
+  /* All of it fits in a window, with a story and six layers, too. */
+  .sides { --right: 1.36fr; }
+  .frame { gap: 10px; }
+  .side { gap: 9px; }
+  .text { line-height: 24px; padding-block: 3px; }
+  .nexts { gap: 1px; }
+  .candidate { min-height: 25px; }
+  .atlas .heads .layers { --map: min(54px, 228px / var(--deep)); row-gap: 4px; }
   .at.note { min-height: 3.2em; }
 }
 `;

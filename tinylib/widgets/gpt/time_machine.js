@@ -185,8 +185,7 @@ function nextCharacters(widget) {
   const shared = h(
     "tr",
     { class: "shared", "data-output": "overlaps" },
-    h("th", { scope: "row" }, "in common with the model"),
-    h("td"),
+    h("th", { scope: "row", colspan: "2" }, "in common with the model"),
     ...kinds.slice(1).map(() => h("td", { class: "share-of" })),
   );
   let now; // ids of the likeliest, logits of all, and probabilities of all by column
@@ -205,7 +204,7 @@ function nextCharacters(widget) {
     return h("tr", {}, h("th", { scope: "row" }), ...cells);
   };
   [1, 2].forEach((k) => {
-    asks(widget, shared.cells[k + 1], () => {
+    asks(widget, shared.cells[k], () => {
       const least = Array.from(now.columns[0], (p, id) => Math.min(p, now.columns[k][id]));
       const terms = least.sort((a, b) => b - a).map((share) => [share]);
       const what = "In common: of each character the smaller of both probabilities, added up:";
@@ -245,8 +244,8 @@ function nextCharacters(widget) {
         });
       });
       Array.from(overlaps.data, (share, k) => {
-        write(shared.children[k + 2], percent(share));
-        mark(shared.children[k + 2], "data-value", String(share));
+        write(shared.children[k + 1], percent(share));
+        mark(shared.children[k + 1], "data-value", String(share));
       });
       reach();
     },

@@ -366,8 +366,9 @@ areas.style = `
   .row .knobs > .knob { gap: 0 8px; align-content: center;
     grid-template: "label about track value" auto / 1em 5.6em minmax(0, 1fr) 68px; }
 }
-.knob:has(input:disabled) > input { opacity: 0; } /* it follows another */
 @media (max-width: 600px) {
+  .row .knobs > .knob { grid-template: "label about value" auto "track track track" auto
+    / auto minmax(0, 1fr) 68px; }
   .areas { gap: 4px; }
   .areas .weights { margin-left: 0; white-space: normal; }
 }

@@ -210,7 +210,8 @@ beyond.style = `
 // ---------------------------------------------------------------- the stage
 
 const [TALL, RADIUS, LEAST, LABELLED] = [84, 8.5, 0.04, 0.25];
-/** The width of a word's column: room for its letters and for its digit. */
+const ROOMY = 24; // px: what a column gets more, where there is room
+/** The least width of a word's column: room for its letters and for its digit. */
 const wide = (word) =>
   Math.min(
     110,
@@ -465,11 +466,14 @@ function stage(widget) {
     table,
   );
   let middle; // of the chosen word's column
+  let room = 0; // for all words' columns
   const laidOut = new ResizeObserver(() => {
-    // on a phone the word that is chosen first is out of sight
-    if (!box.clientWidth || middle === undefined) return;
-    laidOut.disconnect();
-    box.scrollLeft = middle - (box.clientWidth - over.offsetLeft) / 2;
+    const now = box.clientWidth - over.offsetLeft;
+    if (middle === undefined || now <= 0 || now === room) return;
+    const first = !room;
+    room = now;
+    widget.repaint("outputs");
+    if (first) box.scrollLeft = middle - room / 2; // on a phone this word is out of sight
   });
   laidOut.observe(box);
   return {
@@ -480,7 +484,9 @@ function stage(widget) {
       if (!told) return;
       const { words } = told;
       const [T, chosen] = [words.length, Math.min(widget.query, words.length - 1)];
-      const widths = words.map(wide);
+      const least = words.map(wide);
+      const spare = (room - least.reduce((sum, width) => sum + width)) / T;
+      const widths = least.map((width) => width + within(spare, [0, ROOMY]));
       let right = 0;
       const middles = widths.map((width) => {
         right += width;

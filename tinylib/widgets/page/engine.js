@@ -252,6 +252,13 @@ function pause() {
   return drawn;
 }
 
+/** The page draws what was just shown; one that is out of sight need not. */
+const drawn = () =>
+  new Promise((goOn) => {
+    requestAnimationFrame(() => setTimeout(goOn));
+    setTimeout(goOn, FRAME);
+  });
+
 function tensor(ort, type, value) {
   if (value instanceof ort.Tensor) return value;
   const { dims, data } = value.data ? value : { dims: shapeOf(value), data: [value].flat(9) };
@@ -277,7 +284,7 @@ function shapeOf(value) {
  * A program that takes long pauses now and then, so that the page can be used meanwhile. If the
  * inputs are no longer the newest, as `old()` tells, it is given up: null. What it has by then it
  * may offer by `partly(make)`: now and then, or `now`, `show` is told the outputs that `make()`
- * makes.
+ * makes, and the page draws those of `now` before the program goes on.
  */
 export async function run(spec, inputs, program, old = () => false, show = (_outputs) => {}) {
   const { graphs, own } = needs(spec, inputs);
@@ -285,19 +292,23 @@ export async function run(spec, inputs, program, old = () => false, show = (_out
   const values = { ...inputs, ...idsOf(spec, inputs) };
   const started = performance.now();
   const tooOld = new Error("there are newer inputs");
-  let [paused, shown] = [started, started];
+  let [paused, shown] = [started, 0]; // ms: when it paused last, and showed a part of the answer
+  let undrawn = false; // what was shown at once is to be seen at once
   const step = async (graph, feeds) => {
-    if (performance.now() - paused > BREATH) {
-      await pause();
+    if (undrawn || performance.now() - paused > BREATH) {
+      await (undrawn ? drawn() : pause());
+      undrawn = false;
       paused = performance.now();
-      if (paused - started > PATIENCE && old()) throw tooOld; // what is nearly done is finished
+      // What is nearly done is finished; but if the reader has seen a part of it, newer inputs go on.
+      if ((shown || paused - started > PATIENCE) && old()) throw tooOld;
     }
     return runGraph(own(graph), feeds);
   };
   const partly = (make, now = false) => {
-    if ((!now && performance.now() - shown < FRAME) || old()) return;
+    if ((!now && performance.now() - (shown || started) < FRAME) || old()) return;
     show(sent(spec, make()));
     shown = performance.now();
+    undrawn = now;
   };
   try {
     return sent(

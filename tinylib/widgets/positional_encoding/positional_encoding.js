@@ -660,7 +660,7 @@ export default live(
       ),
       ui.boxed(
         "halves",
-        ui.use(clocks),
+        ui.boxed("side", ui.use(clocks), ui.explanation()),
         headed(
           "Rotary: q and k are turned, pair by pair, by their positions",
           ui.row(ui.matrix("q", "query q"), ui.matrix("k", "key k"), turned),
@@ -668,7 +668,6 @@ export default live(
           ui.row(ui.use(pairs), ui.entrySlider()),
         ),
       ),
-      ui.explanation(),
     ];
   },
   { wide: true },

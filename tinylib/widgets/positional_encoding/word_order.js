@@ -261,7 +261,7 @@ function comparison(widget) {
         const text = fits ? short(value) : value.toFixed(0).replace("-", "−");
         write(cell.firstChild, text);
         mark(cell, "data-value", String(value));
-        const kind = `entry ${value < 0 ? "below" : "above"}${text.length > 4 ? " tight" : ""}`;
+        const kind = `entry ${value < 0 ? "below" : "above"}`;
         if (cell.kind !== kind) mark(cell, "class", kind);
         cell.kind = kind;
         tint(cell, Math.abs(value) / most);
@@ -381,11 +381,10 @@ comparison.style = `
 .verdict[data-verdict=same] { border-color: var(--accent); }
 .verdict[data-verdict=other] { border-color: var(--error); }
 @media (max-width: 600px) {
-  .vectors.heat td span { width: 26px; font-size: var(--size-small); letter-spacing: -.3px; }
-  .vectors.heat .tight span { font-size: var(--size-small); letter-spacing: -.6px; }
-  .vectors.heat th button { padding: 0 3px; max-width: 42px; font-size: var(--size-small);
-    min-width: 24px;
-    min-height: 24px; }
+  .vectors.heat td span { width: 26px; letter-spacing: -.7px; }
+  .vectors.heat th button { padding: 0 3px 0 0; max-width: 45px; font-size: var(--size-small);
+    letter-spacing: -.4px; min-width: 24px; min-height: 24px; }
+  .ways { min-width: 8px; margin: 0; }
   /* the word above what has become of it */
   .vectors.heat td + th button { display: block; height: 30px; line-height: 16px;
     padding: 0 0 13px 3px; }

@@ -533,8 +533,8 @@ function captionOf({ kind, at, english, french, to, head: { layer, head } }, sha
   return `${whose}, head ${head} of layer ${layer} attends most to ${most}.`;
 }
 stage.style = `
-.sides { --left: 300px; --right: 1fr; }
-@container widget (min-width: 860px) { .side { --label: 9.2em; --number: 52px; } }
+.sides { --left: 306px; --right: 1fr; }
+@container widget (min-width: 860px) { .side { --label: 9.8em; --number: 52px; } }
 .stage { gap: 6px; }
 .chips { display: flex; flex-wrap: wrap; gap: 6px; }
 .chips > div { position: relative; border: 1px solid var(--line); border-radius: 8px;

@@ -595,14 +595,17 @@ path.greedy { stroke: var(--vermilion); stroke-width: 3.5; stroke-dasharray: 0.1
   font-size: var(--size-small); color: var(--soft); }
 .gutter span:not(:first-child) { transform: translateY(-50%); }
 .over { display: flex; flex-wrap: wrap; gap: 4px 18px; align-items: center; }
-.unseen-words { flex: 1; display: flex; gap: 4px 16px; justify-content: space-between; margin: 0;
-  color: var(--soft); font-size: var(--size-note); }
-.unseen-words .later { text-align: right; margin-left: auto; }
+.unseen-words { flex: 1 1 240px; min-width: 0; display: flex; gap: 4px 16px;
+  justify-content: space-between; margin: 0; color: var(--soft); font-size: var(--size-note); }
+.unseen-words span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.unseen-words .later { margin-left: auto; }
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
   white-space: nowrap; }
 `;
 beamEnds.style = `
-.ends { font-size: var(--size-note); min-width: min(100%, 480px); }
+.sides { --right: 1.9fr; --label: 9.8em; --number: 52px; }
+@container widget (min-width: 860px) { .frame { gap: 12px; } }
+.ends { font-size: var(--size-note); width: 100%; max-width: 620px; }
 .ends td, .ends th { padding: 2px 0 2px 8px; text-align: right; }
 .ends tr :first-child { padding-left: 0; width: 32px; }
 .ends td:first-child { line-height: 0; }

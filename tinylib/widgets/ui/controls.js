@@ -192,6 +192,7 @@ export const CONTROLS = `
   box-shadow: inset 0 -3px var(--accent), 1px 0 var(--line), 0 1px var(--line); }
 .pick:has(:focus-visible) { outline: 2px solid var(--accent); outline-offset: -2px;
   border-radius: 8px; }
+@media (max-width: 600px) { .pick { padding-inline: 6px; } }
 .row > .choice { flex: 0 1 auto; }
 .row > .offer { flex: 1 1 240px; min-width: 0; }
 .offer { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center;

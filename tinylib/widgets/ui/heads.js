@@ -52,12 +52,13 @@ export function headMaps({ label, output = "", told: read, chosen, choose, draw,
   let [pictures, shape] = [[], ""];
   const build = (L, H) => {
     pictures = many(L * H, (i) => pictureOf(i, H, choose));
-    const names = many(H, (i) => h("span", {}, `head ${i}`));
+    const names = many(H, (i) => h("span", {}, h("span", { class: "head" }, "head "), String(i)));
     const layers = many(L, (l) => [
       h("span", { class: "layer-name" }, `layer ${l}`),
       ...pictures.slice(l * H, (l + 1) * H).map((one) => one.element),
     ]);
     box.style.setProperty("--heads", H);
+    box.style.setProperty("--deep", L);
     box.replaceChildren(
       h("div", { class: "layer heading", "aria-hidden": "true" }, key, ...names),
       ...layers.map((parts) => h("div", { class: "layer" }, ...parts)),
@@ -83,7 +84,7 @@ headMaps.style = `${pixelMap.style}
 .layers { display: grid; gap: 6px; max-width: calc(48px + var(--map, 118px) * var(--heads, 4)); }
 .layer { display: grid; grid-template-columns: 48px repeat(var(--heads), minmax(0, 1fr)); gap: 6px;
   align-items: center; font-size: var(--size-note); color: var(--soft); }
-.heading { text-align: center; }
+.heading { text-align: center; font-size: var(--size-small); white-space: nowrap; }
 .heading .ramp-key { flex-wrap: nowrap; gap: 3px; margin: 0; }
 .heading .ramp-key i { flex: 1; width: 20px; }
 .small { cursor: pointer; position: relative; min-height: 24px; }
@@ -103,7 +104,8 @@ headMaps.style = `${pixelMap.style}
 @container widget (min-width: 860px) {
   .side .layers { --map: 56px; }
   .atlas { grid-template-columns: auto minmax(0, 1fr); align-items: start; }
-  .atlas .layers { --map: 44px; }
+  .atlas .layers { --map: 44px; min-width: calc(48px + var(--map) * var(--heads, 4)); }
+  .atlas .heading .head { display: none; } /* the numbers say enough */
 }
 @media (max-width: 600px) {
   .layer { grid-template-columns: repeat(var(--heads), minmax(0, 1fr)); gap: 4px 6px; }

@@ -120,8 +120,6 @@ wordMap.style = `
   .word-map tbody th > :is(button, div) { height: 24px; min-height: 24px; }
 }
 @media (max-width: 600px) {
-  .word-map td { font-size: var(--size-small); }
-  .word-map td span { width: 26px; }
   .word-map tbody th > :is(button, div) { gap: 2px; padding-right: 5px; }
 }
 `;

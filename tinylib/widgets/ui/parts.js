@@ -1048,7 +1048,7 @@ thead th { text-align: center; padding: 0 0 2px; }
   font-size: var(--size-note);
   }
 @supports (field-sizing: content) { /* a number that is longer has room, too */
-  .matrix input { width: auto; min-width: var(--box); max-width: 110px; field-sizing: content; }
+  .matrix input { width: auto; min-width: max(var(--box), 100%); max-width: 110px; field-sizing: content; }
 }
 .matrix input.chosen { border-color: var(--accent); }
 .heat td span { display: block; width: 36px; height: 28px; line-height: 28px; contain: strict;
@@ -1097,9 +1097,11 @@ ${KNOBS}${CONTROLS}${KEYS}
   border-top-color: var(--accent); border-radius: 50%; animation: turn 1s linear infinite; }
 @keyframes turn { to { transform: rotate(1turn); } }
 @media (prefers-reduced-motion: reduce) { .turning { animation: none; } }
+.where { color: var(--soft); font-size: var(--size-note); flex: 1 1 220px; }
 @media (max-width: 600px) {
   .row > .row > .column { order: -1; }
   .matrix { --box: 39px; }
+  .where { flex-basis: 100%; } /* then the buttons stand in one line below it */
 }
 @media (pointer: coarse) {
   input[type=text] { font-size: var(--size-touch) !important; } /* smaller, and iOS zooms */
@@ -1108,7 +1110,6 @@ ${KNOBS}${CONTROLS}${KEYS}
 .foot { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center; }
 progress { flex: 0 0 100%; width: 100%; height: 8px; accent-color: var(--accent); }
 .amount { color: var(--soft); font-variant-numeric: tabular-nums; }
-.where { color: var(--soft); font-size: var(--size-note); flex: 1 1 220px; }
 .link { width: 100%; border-color: var(--line) !important; }
 @media print { /* what only a reader at a screen can use goes; buttons that name a row stay */
   :host { break-inside: avoid; }

@@ -147,7 +147,7 @@ export const TEXT_STYLE = `
 .t.later { color: color-mix(in oklab, var(--ground), var(--text) 55%); }
 `;
 
-const LOOKS = 5; // of a head, told in words
+const LOOKS = 3; // of a head, told in words
 
 /** What a head attends to most from the token at `at`: names, how far back, and weights. */
 export function attendsMostTo(names, row, at) {
