@@ -793,7 +793,7 @@ def test_survivors_are_counted_as_one_sentence_after_the_other_would_be() -> Non
             every = range(len(pair.source))
             most = int(rows[t].argmax())
             others = [hide(translator, pair, t, [s]).probability for s in every if s != most]
-            tries = ([most], every, [])
+            tries: tuple[list[int], ...] = ([most], [*every], [])
             largest, nothing, before = (hide(translator, pair, t, s).probability for s in tries)
             assert before > 0.5 and min(others) > 0.5  # so any other place is no loss here
             counts = by_hand.setdefault(kind, [0, 0, 0, 0])

@@ -297,8 +297,8 @@ check_repeats = Exercise(
                 may[text[i + n - 1]] = False
         return may
     """,
-    insight="The rule ends loops, but it also forbids what has to be repeated. With n = 9 the model "
-    "writes GREMiO: “e.”, two line breaks and “GREMI” are nine characters that were there before.",
+    insight="The rule ends loops, but it also forbids what has to be repeated. With n = 9 we get "
+    "GREMiO, because “e.”, two line breaks and “GREMI” are nine characters that came before.",
     slips="""
     return may → return ~may
         You marked the forbidden tokens. As in every mask of the course, True means *may*.

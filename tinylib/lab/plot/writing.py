@@ -47,7 +47,7 @@ def draws(
     ValueError for probabilities of another number, below 0 or of another sum than 1, and for other
     numbers u.
     """
-    read = {}
+    read: dict[str, list[float]] = {}
     for title, given in lines.items():
         P = read_values(given, title)
         if P.shape != (len(words),) or (P < 0).any() or abs(P.sum() - 1) > 1e-3:
@@ -64,15 +64,15 @@ def draws(
             label = f"u = {number:g}"
             x = min(x, PHONE - MARGIN - text_width(label, SMALL) / 2)
             axes.text(x, MARGIN + 6, label, size=SMALL, ha="center", va="center")
-        for i, (title, P) in enumerate(read.items()):
+        for i, (title, shares) in enumerate(read.items()):
             y = top + ROW * i + 18
             axes.text(left, y - 13, title, size=TEXT, weight="bold", va="center")
             for number in u:
                 x = left + wide * number
                 arrow(axes, [(x, y - 22 if i else MARGIN + 16), (x, y - 1)], INK)
-            _line(axes, (left, y), wide, words, P)
-            fallen = [f"{number:g} falls on {words[_drawn(P, number)]}" for number in u]
-            parts = ", ".join(f"{word} {p:.3f}" for word, p in zip(words, P, strict=True))
+            _line(axes, (left, y), wide, words, shares)
+            fallen = [f"{number:g} falls on {words[_drawn(shares, number)]}" for number in u]
+            parts = ", ".join(f"{word} {p:.3f}" for word, p in zip(words, shares, strict=True))
             told.append(f"{title}: {parts}. {', '.join(fallen)}".strip(": "))
         return finish(
             axes, alt or f"Probabilities as pieces of a line from 0 to 1. {'; '.join(told)}."
