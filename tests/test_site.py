@@ -21,6 +21,7 @@ from browsing import (
     WIDGETS,
     Opener,
     Visit,
+    inputs_of,
     problem,
     settled,
 )
@@ -55,7 +56,7 @@ SHIFTS = """window.moved = 0;
 
 @pytest.mark.parametrize("path", PAGES + THEME_PAGES)
 def test_a_page_at_a_desk(browser: Browser, site: str, path: str) -> None:
-    """Light, quiet and still, it asks nobody else, has signs for answers, and can be printed.
+    """Light, quiet and still, it asks nobody else, can be answered, edited and printed.
 
     Then axe judges it, see ``schemes_of_today``.
     """
@@ -89,7 +90,16 @@ def at_a_desk(visit: Visit, path: str) -> None:
     if path in CHAPTER_PAGES[1:]:
         answers_say_by_word_and_sign_whether_they_are_right(visit.page)
     if path in LIVE_PAGES:
+        every_input_has_a_control(visit)
         nothing_is_to_be_pressed_on_paper(visit.page)
+
+
+def every_input_has_a_control(visit: Visit) -> None:
+    """What the controls do, test_every_widget.py tries."""
+    for name in visit.widgets():
+        controls = visit.widget(name).locator("[data-input]")
+        named = " ".join(controls.evaluate_all("all => all.map((e) => e.dataset.input)")).split()
+        assert set(named) == set(inputs_of(visit.widget(name))), name
 
 
 def test_an_address_that_leads_nowhere_gets_a_page_with_links(
