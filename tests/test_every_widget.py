@@ -41,6 +41,8 @@ from browsing import (
 )
 from playwright.sync_api import Browser, BrowserContext, Locator, Route
 
+from tinylib.widgets import schema
+
 pytestmark = pytest.mark.parametrize("stem", sorted(WIDGETS))
 GROUPED_BY = "stem"  # for conftest: the tests of one widget share its page
 
@@ -283,6 +285,25 @@ def test_what_cannot_be_used_is_refused_and_lost_only_by_reset(widget: Locator, 
         assert HOSTILE not in widget.locator(".frame").evaluate(TEXTS)
     settled(widget)
     assert inputs_of(widget) == before
+    if stem in SENTENCES:
+        hostile_sentences_stay_text(widget, stem)
+
+
+SENTENCES = sorted(  # texts of characters have tests of their own
+    stem
+    for stem, widget in WIDGETS.items()
+    if widget.sentences() and not any(map(schema.of_characters, widget.sentences().values()))
+)
+
+
+def hostile_sentences_stay_text(widget: Locator, stem: str) -> None:
+    """One that can be used, and one that is refused with a message."""
+    first_line = widget.locator("input.line").first
+    first_line.fill("<img src=x onerror=alert(1)> </script>")
+    assert_torch(widget, stem)
+    first_line.fill("<img/src=x/onerror=alert(2)> " + "<b>" * 9)
+    assert problem(widget) != ""
+    assert widget.locator("img, b b").count() == 0
 
 
 TEXTS = "frame => [...frame.querySelectorAll('input, textarea')].map((e) => e.value).join(' ')"
