@@ -38,8 +38,19 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILT = ROOT / "_build" / "html"
 # A widget lives for seconds in a test: optimising its runtime takes longer than it saves.
 UNOPTIMISED = [] if THOROUGH else ["--js-flags=--liftoff-only"]
+# What the browser does without in a test. WebUIOmnibox… are pages of its address bar, which nobody
+# sees here and which each new window would load: half a second. Of several such lists a browser
+# reads the last, so the others are those of Playwright's own.
+DISABLED = """
+    WebUIOmniboxPopup WebUIOmniboxAimPopup
+    AimEnabled AvoidCorsURLLoaderRestartOnRedirect AvoidUnnecessaryBeforeUnloadCheckSync
+    DestroyProfileOnBrowserClose HttpsFirstBalancedModeAutoEnable HttpsUpgrades LensOverlay
+    MediaRouter NetworkTimeServiceQuerying OptimizationHints PaintHolding PreconnectToSearch
+    ThirdPartyStoragePartitioning
+""".split()
 FLAGS = [
     *UNOPTIMISED,
+    f"--disable-features={','.join(DISABLED)}",
     "--no-sandbox",
     "--disable-gpu",
     "--no-first-run",

@@ -3,9 +3,10 @@
 import json
 import re
 import time
+from datetime import date
 from html import unescape
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from amounts import THOROUGH
@@ -20,6 +21,7 @@ from browsing import (
     WIDGETS,
     Opener,
     Visit,
+    inputs_of,
     problem,
     settled,
 )
@@ -54,11 +56,17 @@ SHIFTS = """window.moved = 0;
 
 @pytest.mark.parametrize("path", PAGES + THEME_PAGES)
 def test_a_page_at_a_desk(browser: Browser, site: str, path: str) -> None:
-    """Light, quiet and still, it asks nobody else, has signs for answers, and can be printed."""
+    """Light, quiet and still, it asks nobody else, can be answered, edited and printed.
+
+    Then axe judges it, see ``schemes_of_today``.
+    """
     with browser.new_context(viewport={"width": 1350, "height": 900}) as context:
         context.set_default_timeout(PATIENCE)
         context.add_init_script(SHIFTS)
-        at_a_desk(Visit(context, site, path), path)
+        visit = Visit(context, site, path)
+        at_a_desk(visit, path)
+        if schemes := schemes_of_today(path, "desk"):
+            axe_finds_nothing(visit, 1280, schemes)
 
 
 def stands_still(visit: Visit) -> bool:
@@ -82,7 +90,16 @@ def at_a_desk(visit: Visit, path: str) -> None:
     if path in CHAPTER_PAGES[1:]:
         answers_say_by_word_and_sign_whether_they_are_right(visit.page)
     if path in LIVE_PAGES:
+        every_input_has_a_control(visit)
         nothing_is_to_be_pressed_on_paper(visit.page)
+
+
+def every_input_has_a_control(visit: Visit) -> None:
+    """What the controls do, test_every_widget.py tries."""
+    for name in visit.widgets():
+        controls = visit.widget(name).locator("[data-input]")
+        named = " ".join(controls.evaluate_all("all => all.map((e) => e.dataset.input)")).split()
+        assert set(named) == set(inputs_of(visit.widget(name))), name
 
 
 def test_an_address_that_leads_nowhere_gets_a_page_with_links(
@@ -193,31 +210,42 @@ def use_every_widget(visit: Visit) -> None:
         assert problem(widget) != ""
 
 
-SCHEME = {1280: "light", 375: "dark"}
+Scheme = Literal["light", "dark"]
+SCHEMES: dict[str, list[Scheme]] = {"desk": ["light"], "phone": ["dark"]}
+TODAY = date.today().toordinal()  # asked once: midnight may come between a page's two tests
 
 
-@pytest.mark.parametrize("path", PAGES[1:] + THEME_PAGES)
-def test_axe_finds_nothing_at_a_desk_and_on_a_phone_in_light_and_dark(
-    browser: Browser, site: str, path: str
-) -> None:
-    """Contrast depends on the scheme and layout on the width, so two pairs of them show all faults
-    but those of both at once; a thorough run looks at all four.
+def schemes_of_today(path: str, place: str) -> list[Scheme]:
+    """The colours in which axe judges the page in this place: a desk, or a phone.
+
+    A thorough run looks at all four pairs. Otherwise a page is judged in light colours at a desk on
+    one day and in dark ones on a phone on the next. Its neighbours in the list take the other turn,
+    so that a fault of every page is seen on any day.
     """
-    with browser.new_context(reduced_motion="reduce") as context:
-        visit = Visit(context, site, path)
-        visit.page.add_script_tag(path=AXE)
-        visit.page.add_style_tag(content="section { content-visibility: visible !important }")
-        use_every_widget(visit)
-        visit.page.evaluate(OPEN_ALL)
-        if not THOROUGH:
-            visit.page.evaluate(PLAIN_LISTINGS)
-        for width in (1280, 375):
-            visit.page.set_viewport_size({"width": width, "height": 900})
-            for scheme in ("light", "dark") if THOROUGH else (SCHEME[width],):
-                visit.page.emulate_media(color_scheme=scheme)
-                visit.page.evaluate(DRAWN)
-                assert visit.page.evaluate("document.documentElement.dataset.theme") == scheme
-                assert axe(visit) == []
+    if path == PAGES[0]:  # it leads to the first chapter, and has nothing to read
+        return []
+    if THOROUGH:
+        return ["light", "dark"]
+    at_a_desk = (TODAY + (PAGES + THEME_PAGES).index(path)) % 2 == 0
+    return SCHEMES[place] if at_a_desk == (place == "desk") else []
+
+
+def axe_finds_nothing(visit: Visit, width: int, schemes: list[Scheme]) -> None:
+    """In each of these colours, with all widgets in use and all answers open."""
+    page = visit.page
+    page.emulate_media(reduced_motion="reduce")
+    page.set_viewport_size({"width": width, "height": 900})
+    page.add_script_tag(path=AXE)
+    page.add_style_tag(content="section { content-visibility: visible !important }")
+    use_every_widget(visit)
+    page.evaluate(OPEN_ALL)
+    if not THOROUGH:
+        page.evaluate(PLAIN_LISTINGS)
+    for scheme in schemes:
+        page.emulate_media(color_scheme=scheme)
+        page.evaluate(DRAWN)
+        assert page.evaluate("document.documentElement.dataset.theme") == scheme
+        assert axe(visit) == [], f"{scheme}, {width} pixels wide"
 
 
 ON_PAPER = """() => [...document.querySelectorAll(".tl-widget")]
@@ -275,11 +303,12 @@ DESCRIBED = """() => [...document.querySelectorAll('article img')]
 def test_a_page_on_a_phone(browser: Browser, site: str, path: str) -> None:
     """Nothing moves by itself or is out of reach; pictures are described and keep their shape.
 
-    What is in widgets, test_every_widget.py reaches for.
+    What is in widgets, test_every_widget.py reaches for. Then axe judges it, as it does at a desk.
     """
     with browser.new_context(
         viewport={"width": 375, "height": 700}, has_touch=True, is_mobile=True
     ) as context:
+        context.set_default_timeout(PATIENCE)
         context.add_init_script(SHIFTS)
         visit = Visit(context, site, path)
         visit.widgets()  # a table that is alive may be wider than the one that was stored
@@ -291,6 +320,8 @@ def test_a_page_on_a_phone(browser: Browser, site: str, path: str) -> None:
             visit.page.set_viewport_size({"width": width, "height": 700})
             visit.page.evaluate(DRAWN)
             assert visit.page.evaluate("document.documentElement.scrollWidth") == width
+        if schemes := schemes_of_today(path, "phone"):
+            axe_finds_nothing(visit, 375, schemes)
 
 
 def late(route: Route) -> None:
