@@ -4,7 +4,9 @@
 angles, `lines` curves, `over_words` bars over a text, `distributions` bars of probabilities and
 `softmax_bars` how they come of logits; `charts` draws small charts side by side. `plane` draws
 vectors in the plane, `between` an average among the words that it is made of, `queries_and_keys` a
-trained layer, `dropout` weights; `worked_attention`, `worked_pooling`, `two_scores` and
+trained layer, `dropout` weights, `added` codes
+of positions in numbers, `turns` arrows that are rotated and `fed` the positions of a decoder's
+words; `worked_attention`, `worked_pooling`, `two_scores` and
 `worked_gru` a step in numbers, `attention_shapes` their shapes, and `looking_back` a decoder that
 attends to words. Of translations, `unrolled` and `translator` draw an encoder and a decoder word by
 word, `memory` what a gate keeps, `shifted` inputs and labels, `runs` what decoders are fed and say,
@@ -21,6 +23,7 @@ from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
 from tinylib.lab.plot.mixed import Mixture, between, dropout, queries_and_keys
+from tinylib.lab.plot.positions import Added, Turn, Turned, added, fed, turns
 from tinylib.lab.plot.recurrent import Kept, WrittenStep, memory, shifted, translator
 from tinylib.lab.plot.scores import Chart, attention_shapes, charts, looking_back, two_scores
 from tinylib.lab.plot.sentences import matches, tree
@@ -82,6 +85,7 @@ __all__ = [
     "STYLE",
     "TEXT",
     "TITLE",
+    "Added",
     "Chart",
     "Figure",
     "Kept",
@@ -89,9 +93,12 @@ __all__ = [
     "Number",
     "Panel",
     "Run",
+    "Turn",
+    "Turned",
     "Values",
     "WordSaid",
     "WrittenStep",
+    "added",
     "alignment",
     "answers",
     "attended",
@@ -102,6 +109,7 @@ __all__ = [
     "distributions",
     "dropout",
     "emerging",
+    "fed",
     "finish",
     "glossed",
     "hands",
@@ -130,6 +138,7 @@ __all__ = [
     "text_width",
     "translator",
     "tree",
+    "turns",
     "two_scores",
     "unrolled",
     "worked_attention",
