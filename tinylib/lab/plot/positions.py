@@ -215,12 +215,12 @@ def turns(
                 axes.add_patch(Wedge((x0, middle), 26, low, high, **shaded))
             for j, (turn, before, after) in enumerate(arrows):
                 _rotated(axes, (x0, middle), unit, turn, (before, after), 34 + 11 * j)
-                ends = f"from {_brackets(before)} to {_brackets(after)}"
-                told.append(f"{panel.title}: {_plain(turn.name)} goes {ends}")
+                goes = f"goes from {_brackets(before)} to {_brackets(after)}"
+                told.append(f"{panel.title}: {_plain(turn.name)} {goes}")
             for n, note in enumerate(panel.notes):
                 axes.text(x0, middle + half + 12 + 21 * n, note, size=SMALL, **look)
-        notes = [f"{panel.title}, {', '.join(panel.notes)}" for panel in drawn if panel.notes]
-        ending = f" Below: {'; '.join(notes)}." if notes else ""
+        below = [f"{panel.title}, {', '.join(panel.notes)}" for panel in drawn if panel.notes]
+        ending = f" Below: {'; '.join(below)}." if below else ""
         return finish(axes, alt or f"Arrows that are rotated. {'; '.join(told)}.{ending}")
 
 
