@@ -192,18 +192,20 @@ def turns(
     if across > MAX_WIDTH:
         raise ValueError(f"the panels take {across:.0f} px, too many: shorten the texts")
     lines = max(len(panel.notes) for panel in drawn)
+    rises = [unit * y for arrows in read for _, *pairs in arrows for _, y in pairs]
     half = DIAL + 26
-    middle = MARGIN + 28 + half
+    up, down = (half, half) if circle else (max(rises) + 26, max(26 - min(rises), 40))
+    middle = MARGIN + 28 + up
     told = []
     with style():
-        axes = page(across, middle + half + 21 * lines + 2 + MARGIN)
+        axes = page(across, middle + down + 21 * lines + 2 + MARGIN)
         for i, (panel, arrows) in enumerate(zip(drawn, read, strict=True)):
             x0 = MARGIN + (wide + gap) * i + wide / 2
             look: Any = {"ha": "center", "va": "center"}
             axes.text(x0, MARGIN + 8, panel.title, size=TEXT, weight="bold", **look)
             for ends in (
                 [(x0 - half, middle), (x0 + half, middle)],
-                [(x0, middle - half), (x0, middle + half)],
+                [(x0, middle - up), (x0, middle + down)],
             ):
                 axes.plot(*zip(*ends, strict=True), color=GRID, lw=1, zorder=1)
             if circle:
@@ -218,7 +220,7 @@ def turns(
                 goes = f"goes from {_brackets(before)} to {_brackets(after)}"
                 told.append(f"{panel.title}: {_plain(turn.name)} {goes}")
             for n, note in enumerate(panel.notes):
-                axes.text(x0, middle + half + 12 + 21 * n, note, size=SMALL, **look)
+                axes.text(x0, middle + down + 12 + 21 * n, note, size=SMALL, **look)
         below = [f"{panel.title}, {', '.join(panel.notes)}" for panel in drawn if panel.notes]
         ending = f" Below: {'; '.join(below)}." if below else ""
         return finish(axes, alt or f"Arrows that are rotated. {'; '.join(told)}.{ending}")
