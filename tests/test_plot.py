@@ -1517,7 +1517,7 @@ def test_positions_enter_in_three_places_and_never_turn_the_values():
     for enters, box in (("codes", "add"), ("angles", "turn"), ("bias", "shift")):
         assert at[enters][1] == at[box][1] and at[enters][0] < at[box][0]
     (of_values,) = (text for text in shape_labels(figure) if text.get_text().startswith("$V$"))
-    of_turning = [label for label in shape_labels(figure) if "turned" in label.get_text()]
+    of_turning = [label for label in shape_labels(figure) if "rotated" in label.get_text()]
     assert of_turning[0].get_window_extent().x1 < of_values.get_window_extent().x0
     green = mpl.colors.to_rgba(KINDS["position"].fill)
     here = [box.get_facecolor() == green for box in patches(figure, "FancyBboxPatch")]
