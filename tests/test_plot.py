@@ -1008,7 +1008,7 @@ def test_a_rotation_goes_the_shorter_way_and_keeps_its_length():
     assert (wedge.theta1, wedge.theta2) == (-90, 0), "from the query, upwards, to the key"
     [circle] = patches(figure, "Circle")
     ends = [arrow.get_path().vertices for arrow in patches(figure, "FancyArrowPatch")]
-    assert circle.radius == 74 and ends
+    assert circle.radius == 58 and ends
     panel = Turned("a", [Turn("q", "query", [1.0, 0.0, 0.0], [1.0, 0.0])], [])
     with pytest.raises(ValueError, match="pass two numbers"):
         turns([panel])

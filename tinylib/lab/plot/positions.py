@@ -35,7 +35,7 @@ from tinylib.lab.plot.style import (
 
 WHOLE, WIDE, TALL = 30, 45, 28  # of a whole number, of one with two decimals
 PLUS, EQUALS = 48, 24  # pixels between vectors, for "+ P₀" and "="
-DIAL, ACROSS = 74, 190  # the longest arrow, and a panel
+DIAL, ACROSS = 58, 158  # the longest arrow, and a panel
 
 
 class Added(NamedTuple):
@@ -184,16 +184,16 @@ def turns(
     unit = DIAL / (longest or 1.0)
     wide = max(
         ACROSS,
-        *(text_width(note, SMALL) + 16 for panel in drawn for note in panel.notes),
-        *(text_width(panel.title, TEXT) * 1.12 + 16 for panel in drawn),
+        *(text_width(note, SMALL) + 8 for panel in drawn for note in panel.notes),
+        *(text_width(panel.title, SMALL) * 1.12 + 8 for panel in drawn),
     )
-    gap = 26
+    gap = 8
     across = 2 * MARGIN + wide * len(drawn) + gap * (len(drawn) - 1)
     if across > MAX_WIDTH:
         raise ValueError(f"the panels take {across:.0f} px, too many: shorten the texts")
     lines = max(len(panel.notes) for panel in drawn)
     rises = [unit * y for arrows in read for _, *pairs in arrows for _, y in pairs]
-    half = DIAL + 26
+    half = DIAL + 20
     up, down = (half, half) if circle else (max(rises) + 26, max(26 - min(rises), 40))
     middle = MARGIN + 28 + up
     told = []
@@ -202,7 +202,7 @@ def turns(
         for i, (panel, arrows) in enumerate(zip(drawn, read, strict=True)):
             x0 = MARGIN + (wide + gap) * i + wide / 2
             look: Any = {"ha": "center", "va": "center"}
-            axes.text(x0, MARGIN + 8, panel.title, size=TEXT, weight="bold", **look)
+            axes.text(x0, MARGIN + 8, panel.title, size=SMALL, weight="bold", **look)
             for ends in (
                 [(x0 - half, middle), (x0 + half, middle)],
                 [(x0, middle - up), (x0, middle + down)],
@@ -214,9 +214,9 @@ def turns(
                 a, b = (degrees(atan2(-y, x)) for *_, (x, y) in arrows)
                 low, high = (a, b) if (b - a) % 360 < 180 else (b, a)
                 shaded: Any = {"fc": COLOURS["weight"], "alpha": 0.22, "lw": 0, "zorder": 1.2}
-                axes.add_patch(Wedge((x0, middle), 26, low, high, **shaded))
+                axes.add_patch(Wedge((x0, middle), 20, low, high, **shaded))
             for j, (turn, before, after) in enumerate(arrows):
-                _rotated(axes, (x0, middle), unit, turn, (before, after), 34 + 11 * j)
+                _rotated(axes, (x0, middle), unit, turn, (before, after), 26 + 9 * j)
                 goes = f"goes from {_brackets(before)} to {_brackets(after)}"
                 told.append(f"{panel.title}: {_plain(turn.name)} {goes}")
             for n, note in enumerate(panel.notes):
