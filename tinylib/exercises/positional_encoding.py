@@ -158,7 +158,7 @@ def _shift_cases() -> Iterator[tuple[Tensor, int]]:
 
 
 check_shift = Exercise(
-    task="write `def answer(p, delta):` that gives the codes δ positions further on, N×D.",
+    task="write `def answer(p, delta):` that gives the codes δ positions further on, T×D.",
     inputs=("p", "delta"),
     cases=_shift_cases,
     solution="""
