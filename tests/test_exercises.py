@@ -1238,7 +1238,8 @@ def claims_of_attention_scoring() -> dict[str, list[Any]]:
 
 def claims_of_positional_encoding() -> dict[str, list[Any]]:
     theta = angles(3, 4)[1:]
-    return {"q-hand": [*theta.sin().flatten(), *theta.cos().flatten(), *theta[:, 1]]}
+    first, second = torch.stack([theta.sin(), theta.cos()]).unbind(1)
+    return {"q-hand": [*first.flatten(), *second.flatten(), *2 * first.flatten(), theta[0, 1]]}
 
 
 def claims_of_self_attention() -> dict[str, list[Any]]:

@@ -45,6 +45,7 @@ from tinylib.lab.plot.curves import distributions, hands, lines, over_words, sof
 from tinylib.lab.plot.diagram import KINDS, Arrow, Box, diagram
 from tinylib.lab.plot.matrices import heat, heats, rasters
 from tinylib.lab.plot.mixed import between, dropout, queries_and_keys
+from tinylib.lab.plot.positions import Turn, Turned, added, fed, turns
 from tinylib.lab.plot.recurrent import memory, shifted, translator
 from tinylib.lab.plot.scores import attention_shapes, charts, looking_back, two_scores
 from tinylib.lab.plot.sentences import grams_of, matches, tree
@@ -199,6 +200,23 @@ def opened() -> Figure:
     return queries_and_keys(ASKED, OFFERED, says, title="Keys", says_title="Values")
 
 
+PLACED = [[0.0, 1.0], [0.84, 0.54]]
+
+
+def with_positions() -> Figure:
+    return added([("x + P", ["one", "two"], [[1, 0], [0, -2]], PLACED, ["$P_0$", "$P_1$"])])
+
+
+def rotations() -> Figure:
+    query = Turn(r"$\hat{q}$", "query", [2.0, 0.0], [0.0, 2.0], "$q$")
+    key = Turn(r"$\hat{k}$", "key", [1.0, 0.0], [1.0, 0.0])
+    return turns([Turned("query at 1", [query, key], ["distance 1"])], circle=True)
+
+
+def positions_fed() -> Figure:
+    return fed(["one", "two"], [("at once", [0, 1]), ("one by one", [0, 0])])
+
+
 def dropped() -> Figure:
     return dropout(["a", "b"], [0.25, 0.75], [0.0, 1.5], ["Weights", "After dropout"])
 
@@ -333,6 +351,9 @@ DRAW = {
     "between": mixed,
     "queries_and_keys": opened,
     "dropout": dropped,
+    "added": with_positions,
+    "turns": rotations,
+    "fed": positions_fed,
     "softmax_bars": logits,
     "panels": three_charts,
     "answers": learned,
@@ -977,6 +998,56 @@ def test_dropout_shows_what_is_left_and_its_sum():
         dropout(["a", "b"], [1.0], [1.0, 0.0], ["", ""])
 
 
+def test_a_position_is_added_number_by_number():
+    said = [text.get_text() for text in texts(with_positions())]
+    assert said.count("+ $P_0$") == said.count("+ $P_1$") == 1
+    assert {"0.84", "−1.46"} <= set(said), "the sum"
+    assert "−2" in said, "whole numbers have no decimals"
+    assert "one: (1.00, 0.00) plus (0.00, 1.00) is (1.00, 1.00)" in with_positions().alt
+    for group, message in (
+        (("x", ["one"], PLACED, PLACED, ["a", "b"]), "for each of the words"),
+        (("x", ["one", "two"], PLACED, [[1.0], [2.0]], ["a", "b"]), "alike"),
+        (("x", ["one", "two"], PLACED, PLACED, ["a"]), "1 names for 2 codes"),
+        (("x", ["one"], [[1.5] * 9], [[1.5] * 9], ["a"]), "pass fewer numbers"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            added([group])
+    with pytest.raises(ValueError, match="equally wide"):
+        added([("x", ["a"], [[1.0]], [[1.0]], ["p"]), ("y", ["b"], [[1, 2]], [[1, 2]], ["p"])])
+
+
+def test_a_rotation_goes_the_shorter_way_and_keeps_its_length():
+    figure = rotations()
+    assert "q goes from (2.00, 0.00) to (0.00, 2.00)" in figure.alt and "$" not in figure.alt
+    said = [text.get_text() for text in texts(figure)]
+    assert said.count("$q$") == 1, "what has not turned has one name"
+    [wedge] = patches(figure, "Wedge")
+    assert (wedge.theta1, wedge.theta2) == (-90, 0), "from the query, upwards, to the key"
+    [circle] = patches(figure, "Circle")
+    ends = [arrow.get_path().vertices for arrow in patches(figure, "FancyArrowPatch")]
+    assert circle.radius == 58 and ends
+    panel = Turned("a", [Turn("q", "query", [1.0, 0.0, 0.0], [1.0, 0.0])], [])
+    with pytest.raises(ValueError, match="pass two numbers"):
+        turns([panel])
+    with pytest.raises(ValueError, match="one to three"):
+        turns([])
+    wide = Turned("a", [Turn("q", "query", [1.0, 0.0], [1.0, 0.0])], ["long " * 50])
+    with pytest.raises(ValueError, match="shorten the texts"):
+        turns([wide] * 3)
+
+
+def test_a_wrong_position_is_marked():
+    figure = positions_fed()
+    edges = [mpl.colors.to_hex(box.get_edgecolor()) for box in patches(figure, "FancyBboxPatch")]
+    assert edges.count(plot.COLOURS["error"]) == 1, "that of “two”, one by one"
+    assert edges.count(plot.COLOURS["position"]) == 3
+    assert "at once: 0, 1; one by one: 0, 0" in figure.alt
+    with pytest.raises(ValueError, match="each of 2 words"):
+        fed(["one", "two"], [("at once", [0])])
+    with pytest.raises(ValueError, match="pass fewer"):
+        fed(["word"] * 20, [("at once", range(20))])
+
+
 def test_a_worked_example_is_attention_and_says_every_number_of_its_way():
     keys = PAIR @ QUERIES.repeat(1, 16)
     z = torch.nn.functional.scaled_dot_product_attention(keys[:1], keys, PAIR @ QUERIES)
@@ -1463,7 +1534,7 @@ def test_positions_enter_in_three_places_and_never_turn_the_values():
     for enters, box in (("codes", "add"), ("angles", "turn"), ("bias", "shift")):
         assert at[enters][1] == at[box][1] and at[enters][0] < at[box][0]
     (of_values,) = (text for text in shape_labels(figure) if text.get_text().startswith("$V$"))
-    of_turning = [label for label in shape_labels(figure) if "turned" in label.get_text()]
+    of_turning = [label for label in shape_labels(figure) if "rotated" in label.get_text()]
     assert of_turning[0].get_window_extent().x1 < of_values.get_window_extent().x0
     green = mpl.colors.to_rgba(KINDS["position"].fill)
     here = [box.get_facecolor() == green for box in patches(figure, "FancyBboxPatch")]

@@ -158,7 +158,7 @@ def _shift_cases() -> Iterator[tuple[Tensor, int]]:
 
 
 check_shift = Exercise(
-    task="write `def answer(p, delta):` that gives the codes δ positions further on, N×D.",
+    task="write `def answer(p, delta):` that gives the codes δ positions further on, T×D.",
     inputs=("p", "delta"),
     cases=_shift_cases,
     solution="""
@@ -213,50 +213,51 @@ check_rotary_step = Exercise(
         S, k = keys.shape
         speed = 10_000 ** (-torch.arange(0, k, 2) / k)
         theta = torch.arange(S)[:, None] * speed
-        turn = torch.polar(torch.ones_like(theta), theta)
 
-        def pairs(x):
-            return torch.view_as_complex(x.unflatten(-1, (-1, 2)))
+        def turn(x, theta):
+            a, b = x[..., 0::2], x[..., 1::2]
+            cos, sin = theta.cos(), theta.sin()
+            pairs = [a * cos - b * sin, a * sin + b * cos]
+            return torch.stack(pairs, dim=-1).flatten(-2)
 
-        q, keys = pairs(q) * turn[-1], pairs(keys) * turn
-        scores = (q.conj() * keys).real.sum(-1) / k**0.5
+        scores = turn(keys, theta) @ turn(q, theta[-1]) / k**0.5
         return scores.softmax(-1) @ values
     """,
     insight="Turning q by t and k by s leaves one turn by t − s in each product: the distance "
     "alone. So a key is turned once, by its own position, and can be kept.",
     slips="""
-    pairs(q) * turn[-1] → pairs(q) * turn[0]
-    pairs(q) * turn[-1] → pairs(q)
+    turn(q, theta[-1]) → turn(q, theta[0])
+    turn(q, theta[-1]) → q
         The query was taken for the first word of the text. It comes alone, but S − 1 words stand
         before it: it is at position S − 1.
-    pairs(q) * turn[-1] → pairs(q) * turn[-1] * turn[1]
+    turn(q, theta[-1]) → turn(q, S * speed)
         Off by one: this turns the query to position S. Positions are counted from 0, so the
         newest word stands at S − 1.
-    pairs(keys) * turn → pairs(keys)
+    turn(keys, theta) → keys
         Only the query was turned. Then its own position counts, not the distance: turn each key
         by *its* position too.
-    @ values → @ torch.view_as_real(pairs(values) * turn).flatten(1)
+    @ values → @ turn(values, theta)
         The values were turned as well. Rotary positions are for comparing: what is passed on is
         the value as it is.
-    x.unflatten(-1, (-1, 2)) → x.unflatten(-1, (2, -1)).mT.contiguous()
+    a, b = x[..., 0::2], x[..., 1::2] → a, b = x.chunk(2, dim=-1)
         You paired number j with number j + k/2, as Llama's code does. Here neighbours are a pair:
         2j and 2j + 1.
-    q.conj() * keys → q * keys
-        Without the conjugate the angles of q and k add up instead of cancelling. The dot product
-        of two pairs is the real part of `q.conj() * keys`.
-    ).real → ).abs()
-        The length of each product forgets the angle, and with it all positions. The dot product
-        is the real part.
+    turn(q, theta[-1]) → turn(q, -theta[-1])
+        Query and key were turned in opposite directions, so their angles add up instead of
+        cancelling. Turn both the same way.
+    a * cos - b * sin → a * cos + b * sin
+        This is no rotation: it changes lengths. The first number of a pair becomes
+        a cos θ − b sin θ.
     / k**0.5 → / (k / 2) ** 0.5
         You divided by the root of the number of pairs, k/2. The dot product still adds up k
         products: divide by √k.
-    .sum(-1) / k**0.5 → .sum(-1)
+    / k**0.5 → / 1
         The scale is missing: divide by √k, as without positions.
     torch.arange(0, k, 2) → torch.arange(k // 2)
         The exponent is j/k, but should be 2j/k: all pairs after the first turn too fast.
     torch.arange(S)[:, None] → torch.arange(S).flip(0)[:, None]
         The positions run backwards. Only the distance counts, but its sign does as well.
-    * turn[-1], → * turn[-1] * turn[-1],
+    turn(q, theta[-1]) → turn(q, 2 * theta[-1])
         The query was turned twice. Its position is S − 1, as that of the last key.
     scores.softmax(-1) → scores
         The softmax is missing: scores are no weights.

@@ -1,22 +1,16 @@
-"""Matrices as heat maps and numbers as curves; `plot.architecture` draws the models.
+"""The pictures of the course. Each function returns a `Figure`: a PNG, and a sentence in words.
 
-`heat` and `heats` draw matrices, `alignment`, `maps` and `rasters` larger ones, `hands` draws
-angles, `lines` curves, `over_words` bars over a text, `distributions` bars of probabilities,
-`softmax_bars` how they come of logits; `draws` shows how a number draws a token, and `readings`
-what is read for each token; `charts` draws small
-charts side by side. `plane` draws
-vectors in the plane, `between` an average among the words that it is made of, `queries_and_keys` a
-trained layer, `dropout` weights; `worked_attention`, `worked_pooling`, `two_scores`, `worked_rnn`
-and `worked_gru` a step in numbers, `attention_shapes` their shapes, and `looking_back` a decoder
-that attends to words. Of translations, `unrolled` and `translator` draw an encoder and a decoder
-word by word, `memory` what a gate keeps, `shifted` inputs and labels, `runs` what decoders are fed
-and say, `tree` what may be said next, `matches` the n-grams that two sentences have in common,
-`glossed` sentences with their English, and `side_by_side` how two translators make them; `attended`
-draws a decoder's steps with attention, `both_ways` a bidirectional encoder, `emerging` how its
-weights are learned, and `hidings` what hidden words change. Of a training, `panels` draws small
-charts side by side and `answers` what a model said on the way. All return a `Figure`: one PNG for
-the notebook and one sentence for a reader who cannot see it. Lengths are CSS pixels, fonts are
-points.
+Its sentence, `alt`, is for a reader who cannot see it. Lengths are CSS pixels, fonts are points.
+The files, by what they draw:
+
+- `matrices` tables of numbers as heat maps, `curves` lines and bars, `scores` and `training` small
+  charts side by side, `attention` maps of attention weights;
+- `vectors` arrows in the plane, `mixed` weighted averages, `worked` one step in numbers,
+  `positions` codes of positions and rotations;
+- `recurrent` and `word_by_word` encoders and decoders over a sentence, `attending` a decoder with
+  attention, `sentences` n-grams and trees of words, `translation` sentences with their English,
+  `writing` how a model's text comes about;
+- `architecture` models as boxes and arrows, drawn by `diagram`; `parts` and `style` are shared.
 """
 
 from tinylib.lab.plot.attending import attended, both_ways, emerging, hidings
@@ -24,6 +18,7 @@ from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
 from tinylib.lab.plot.mixed import Mixture, between, dropout, queries_and_keys
+from tinylib.lab.plot.positions import Added, Turn, Turned, added, fed, turns
 from tinylib.lab.plot.recurrent import Kept, WrittenStep, memory, shifted, translator
 from tinylib.lab.plot.scores import Chart, attention_shapes, charts, looking_back, two_scores
 from tinylib.lab.plot.sentences import matches, tree
@@ -86,6 +81,7 @@ __all__ = [
     "STYLE",
     "TEXT",
     "TITLE",
+    "Added",
     "Chart",
     "Figure",
     "Kept",
@@ -93,9 +89,12 @@ __all__ = [
     "Number",
     "Panel",
     "Run",
+    "Turn",
+    "Turned",
     "Values",
     "WordSaid",
     "WrittenStep",
+    "added",
     "alignment",
     "answers",
     "attended",
@@ -107,6 +106,7 @@ __all__ = [
     "draws",
     "dropout",
     "emerging",
+    "fed",
     "finish",
     "glossed",
     "hands",
@@ -136,6 +136,7 @@ __all__ = [
     "text_width",
     "translator",
     "tree",
+    "turns",
     "two_scores",
     "unrolled",
     "worked_attention",

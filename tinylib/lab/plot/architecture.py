@@ -134,7 +134,7 @@ def seq2seq_attention() -> Figure:
 
 
 def positional_encoding() -> Figure:
-    """Three places where positions can enter attention: codes, rotations, a bias on the scores."""
+    """Three points where positions can enter attention: codes, rotations, a bias on the scores."""
     q, k, v, both = 1.02, 1.67, 2.32, 1.345
     return diagram(
         {
@@ -145,7 +145,7 @@ def positional_encoding() -> Figure:
             "W_k": Box(r"$\times\,W_k$", (k, 2), "weight", width=0.65),
             "W_v": Box(r"$\times\,W_v$", (v, 2), "weight", width=0.65),
             "angles": Box(r"angles $\theta$", (0, 3), "position", width=0.7),
-            "turn": Box("turn: rotary", (both, 3), width=1.3),
+            "turn": Box("rotate: rotary", (both, 3), width=1.3),
             "dot": Box(r"dot product, $\div\,\sqrt{k}$", (both, 4), width=1.3),
             "bias": Box("bias $b$", (0, 5), "position", width=0.7),
             "shift": Box("add: ALiBi", (both, 5), width=1.3),
@@ -163,7 +163,7 @@ def positional_encoding() -> Figure:
             ("W_k", "turn", "T k", "$K$"),
             ("W_v", "sum", "T v", "$V$"),
             ("angles", "turn", "T k/2"),
-            ("turn", "dot", "T k", "turned $Q$, $K$, each"),
+            ("turn", "dot", "T k", "rotated $Q$, $K$, each"),
             ("dot", "shift", "T T", "scores"),
             ("bias", "shift", "T T"),
             ("shift", "softmax", "T T", "scores"),
@@ -171,12 +171,12 @@ def positional_encoding() -> Figure:
             ("sum", "z", "T v"),
         ],
         alt=(
-            "Diagram of self-attention with the three places where positions can enter it; one of "
-            "them is enough. The embeddings x (T by D) come from the top. First place: codes P (T "
+            "Diagram of self-attention with the three points where positions can enter it; one of "
+            "them is enough. The embeddings x (T by D) come from the top. First point: codes P (T "
             "by D), sinusoidal or learned, are added to x. What comes of it is multiplied by W_q, "
-            "W_k and W_v, which gives Q and K (T by k) and V (T by v). Second place: rotary "
-            "positions turn Q and K, but not V, by angles theta (T by k/2). The dot products of Q "
-            "and K, divided by the square root of k, are the scores (T by T). Third place: ALiBi "
+            "W_k and W_v, which gives Q and K (T by k) and V (T by v). Second point: rotary "
+            "positions rotate Q and K, but not V, by angles theta (T by k/2). The dot products of "
+            "Q and K, divided by the square root of k, are the scores (T by T). Third point: ALiBi "
             "adds a bias b (T by T) to the scores. A softmax makes them weights (T by T), and the "
             "weighted sum of V gives the context vectors z (T by v)."
         ),

@@ -1,0 +1,299 @@
+"""Positions in numbers: codes that are added, pairs that are rotated, and what a decoder is fed."""
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from math import atan2, cos, degrees, hypot, pi, sin
+from typing import Any, NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.patches import Circle, Wedge
+from matplotlib.transforms import Bbox
+
+from tinylib.lab.plot.matrices import widest
+from tinylib.lab.plot.parts import Pair, arrow, chip, row, written
+from tinylib.lab.plot.style import (
+    COLOURS,
+    GRID,
+    INK,
+    MARGIN,
+    MAX_WIDTH,
+    PAPER,
+    SMALL,
+    SOFT,
+    TEXT,
+    TITLE,
+    Figure,
+    Number,
+    Values,
+    finish,
+    page,
+    read_values,
+    style,
+    text_width,
+)
+
+WHOLE, WIDE, TALL = 30, 45, 28  # of a whole number, of one with two decimals
+PLUS, EQUALS = 48, 24  # pixels between vectors, for "+ P₀" and "="
+DIAL, ACROSS = 58, 158  # the longest arrow, and a panel
+
+
+class Added(NamedTuple):
+    """Words that get a code each, under a title: their vectors, the codes, the codes' names."""
+
+    title: str
+    words: Sequence[str]
+    x: Values
+    code: Values
+    names: Sequence[str]
+
+
+def added(
+    groups: Sequence[Added | tuple[str, Sequence[str], Values, Values, Sequence[str]]],
+    *,
+    alt: str = "",
+) -> Figure:
+    """What goes into attention, in numbers: of each word its vector, its position's code, the sum.
+
+    The `names` of the codes, such as "$P_0$", stand before them. Vectors and codes of unequal
+    shapes, or of more numbers than there is room for, are a ValueError.
+    """
+    drawn = [Added(*group) for group in groups]
+    read = []
+    for title, words, x, code, names in drawn:
+        pair = read_values(x, title), read_values(code, title)
+        if pair[0].ndim != 2 or pair[0].shape != pair[1].shape or len(pair[0]) != len(words):
+            raise ValueError(f"{title!r}: pass a vector and a code, alike, for each of the words")
+        if len(names) != len(words):
+            raise ValueError(f"{title!r}: {len(names)} names for {len(words)} codes")
+        read.append(pair)
+    if not read or len({x.shape[1] for x, _ in read}) != 1:
+        raise ValueError("pass groups of vectors that are equally wide")
+    entries = read[0][0].shape[1]
+    digits = [
+        0 if all(bool((part == part.round()).all()) for part in parts) else 2
+        for parts in (
+            [x for x, _ in read],
+            [code for _, code in read],
+            [x + code for x, code in read],
+        )
+    ]
+    cells = [WIDE if shown else WHOLE for shown in digits]
+    name = max(widest(group.words, TEXT) for group in drawn) + 16
+    first = MARGIN + name
+    second = first + max(entries * cells[0], text_width("embedding", SMALL)) + PLUS
+    lefts = [first, second, second + entries * cells[1] + EQUALS]
+    right = lefts[2] + entries * cells[2] + MARGIN
+    if right > MAX_WIDTH:
+        raise ValueError(f"the vectors take {right:.0f} px, too many: pass fewer numbers")
+    line = TALL + 8
+    heights = [28 + 22 + line * len(group.words) + 14 for group in drawn]
+    told = []
+    with style():
+        axes = page(right, MARGIN + sum(heights) - 20 + MARGIN)
+        y = float(MARGIN)
+        for (title, words, _, _, names), (x, code), high in zip(drawn, read, heights, strict=True):
+            axes.text(MARGIN, y + 10, title, size=TITLE, weight="bold", va="center")
+            base = y + 50
+            for left, heading, ink in zip(
+                lefts,
+                ("embedding", "code of its position", "what goes in"),
+                (INK, COLOURS["position"], INK),
+                strict=True,
+            ):
+                axes.text(left, base - 8, heading, size=SMALL, color=ink)
+            for t, word in enumerate(words):
+                top = base + line * t
+                middle = top + TALL / 2
+                look: Any = {"va": "center_baseline", "size": TEXT}
+                axes.text(lefts[0] - 10, middle, word, ha="right", **look)
+                both = x[t] + code[t]
+                rows = [(x[t], SOFT, 1.2), (code[t], COLOURS["position"], 1.8), (both, INK, 1.8)]
+                for i, (numbers, edge, thick) in enumerate(rows):
+                    row(
+                        axes,
+                        (lefts[i], top),
+                        numbers.tolist(),
+                        (cells[i], TALL),
+                        form=partial(written, digits=digits[i]),
+                        size=10,
+                        edge=edge,
+                        thick=thick,
+                    )
+                sign = f"+ {names[t]}"
+                gap = {"ha": "center", "color": COLOURS["position"], **look}
+                axes.text(lefts[1] - PLUS / 2, middle, sign, **gap)
+                axes.text(lefts[2] - EQUALS / 2, middle, "=", ha="center", color=SOFT, **look)
+                shown = [_brackets(numbers.tolist()) for numbers, *_ in rows]
+                told.append(f"{word}: {shown[0]} plus {shown[1]} is {shown[2]}")
+            y += high
+        words_of = "Vectors in numbers: embedding plus the code of the position. "
+        return finish(axes, alt or f"{words_of}{'; '.join(told)}.")
+
+
+def _plain(name: str) -> str:
+    """A name in TeX, for those who hear it."""
+    return re.sub(r"\\hat|[${}]", "", name)
+
+
+def _brackets(numbers: Sequence[Number]) -> str:
+    return f"({', '.join(map(written, numbers))})"
+
+
+class Turn(NamedTuple):
+    """A pair of numbers as an arrow, before and after it is rotated; `role` is its colour.
+
+    `was` is what it is called before.
+    """
+
+    name: str
+    role: str
+    before: Values
+    after: Values
+    was: str = ""
+
+
+class Turned(NamedTuple):
+    """A panel of `turns`: one arrow or two, and lines of text below."""
+
+    title: str
+    arrows: Sequence[Turn]
+    notes: Sequence[str]
+
+
+def turns(
+    panels: Sequence[Turned],
+    *,
+    circle: bool = False,
+    alt: str = "",
+) -> Figure:
+    """Pairs of numbers as arrows that are rotated: faint before, full after, with the way between.
+
+    The way is the shorter one. The first number of a pair goes to the right and the second upwards.
+    Of two arrows the angle between them is shaded. With `circle` there is a circle through the
+    longest arrow. Fewer than one or more than three panels, or anything but pairs, is a ValueError.
+    """
+    drawn = [*panels]
+    if not 1 <= len(drawn) <= 3:
+        raise ValueError(f"{len(drawn)} panels: draw one to three")
+    read = [
+        [(turn, _pair(turn.before, turn.name), _pair(turn.after, turn.name)) for turn in arrows]
+        for _, arrows, _ in drawn
+    ]
+    longest = max(hypot(*end) for arrows in read for *_, end in arrows)
+    unit = DIAL / (longest or 1.0)
+    wide = max(
+        ACROSS,
+        *(text_width(note, SMALL) + 8 for panel in drawn for note in panel.notes),
+        *(text_width(panel.title, SMALL) * 1.12 + 8 for panel in drawn),
+    )
+    gap = 8
+    across = 2 * MARGIN + wide * len(drawn) + gap * (len(drawn) - 1)
+    if across > MAX_WIDTH:
+        raise ValueError(f"the panels take {across:.0f} px, too many: shorten the texts")
+    lines = max(len(panel.notes) for panel in drawn)
+    rises = [unit * y for arrows in read for _, *pairs in arrows for _, y in pairs]
+    half = DIAL + 20
+    up, down = (half, half) if circle else (max(rises) + 26, max(26 - min(rises), 40))
+    middle = MARGIN + 28 + up
+    told = []
+    with style():
+        axes = page(across, middle + down + 21 * lines + 2 + MARGIN)
+        for i, (panel, arrows) in enumerate(zip(drawn, read, strict=True)):
+            x0 = MARGIN + (wide + gap) * i + wide / 2
+            look: Any = {"ha": "center", "va": "center"}
+            axes.text(x0, MARGIN + 8, panel.title, size=SMALL, weight="bold", **look)
+            for ends in (
+                [(x0 - half, middle), (x0 + half, middle)],
+                [(x0, middle - up), (x0, middle + down)],
+            ):
+                axes.plot(*zip(*ends, strict=True), color=GRID, lw=1, zorder=1)
+            if circle:
+                axes.add_patch(Circle((x0, middle), DIAL, fc="none", ec=GRID, lw=1.2, zorder=1))
+            if len(arrows) == 2:
+                a, b = (degrees(atan2(-y, x)) for *_, (x, y) in arrows)
+                low, high = (a, b) if (b - a) % 360 < 180 else (b, a)
+                shaded: Any = {"fc": COLOURS["weight"], "alpha": 0.22, "lw": 0, "zorder": 1.2}
+                axes.add_patch(Wedge((x0, middle), 20, low, high, **shaded))
+            for j, (turn, before, after) in enumerate(arrows):
+                _rotated(axes, (x0, middle), unit, turn, (before, after), 26 + 9 * j)
+                goes = f"goes from {_brackets(before)} to {_brackets(after)}"
+                told.append(f"{panel.title}: {_plain(turn.name)} {goes}")
+            for n, note in enumerate(panel.notes):
+                axes.text(x0, middle + down + 12 + 21 * n, note, size=SMALL, **look)
+        below = [f"{panel.title}, {', '.join(panel.notes)}" for panel in drawn if panel.notes]
+        ending = f" Below: {'; '.join(below)}." if below else ""
+        return finish(axes, alt or f"Arrows that are rotated. {'; '.join(told)}.{ending}")
+
+
+def _pair(values: Values, name: str) -> Pair:
+    read = read_values(values, name)
+    if read.shape != (2,):
+        raise ValueError(f"{name!r} has the shape {tuple(read.shape)}: pass two numbers")
+    x, y = read.tolist()
+    return x, y
+
+
+def _rotated(
+    axes: Axes, at: Pair, unit: Number, turn: Turn, ends: tuple[Pair, Pair], far: int
+) -> None:
+    """An arrow after its rotation and before it, and the way, `far` pixels from the centre."""
+    (x0, y0), colour = at, COLOURS[turn.role]
+    (a, b), (c, d) = ends
+    start, tip = (x0 + unit * a, y0 - unit * b), (x0 + unit * c, y0 - unit * d)
+    first, last = atan2(b, a), atan2(d, c)
+    pill = {"boxstyle": "round,pad=0.1", "fc": PAPER, "ec": "none", "alpha": 0.9}
+    look: Any = {"color": colour, "bbox": pill, "ha": "center", "va": "center_baseline"}
+
+    def named(name: str, angle: Number, size: Number) -> None:
+        long = hypot(c, d) * unit + 15
+        place = (x0 + long * cos(angle), y0 - long * sin(angle))
+        axes.text(*place, name, size=size, zorder=5, **look)
+
+    if hypot(tip[0] - start[0], tip[1] - start[1]) > 1:
+        faint: Any = {"color": colour, "lw": 1.6, "ls": (0, (3, 2)), "alpha": 0.55}
+        axes.plot([x0, start[0]], [y0, start[1]], **faint)
+        swing = (last - first + pi) % (2 * pi) - pi
+        steps = [first + swing * n / 40 for n in range(41)]
+        arrow(axes, [(x0 + far * cos(w), y0 - far * sin(w)) for w in steps], colour, 1.1)
+        if turn.was:
+            named(turn.was, first, SMALL)
+    arrow(axes, [at, tip], colour, 2.8, head=1.6)
+    named(turn.name, last, TEXT)
+
+
+def fed(
+    words: Sequence[str],
+    lines: Sequence[tuple[str, Sequence[int]]],
+    *,
+    alt: str = "",
+) -> Figure:
+    """Which position each word is said to stand at, in some ways of feeding a decoder.
+
+    Each line is a title and a position for each word; one that is not the word's own is marked.
+    Another number of positions than of words is a ValueError.
+    """
+    if any(len(given) != len(words) for _, given in lines):
+        raise ValueError(f"pass a position for each of {len(words)} words")
+    wide, high, gap = max(widest(words, TEXT), 44) + 22, 44, 8
+    across = max(
+        (wide + gap) * len(words) - gap,
+        *(text_width(title, TITLE) * 1.14 for title, _ in lines),
+    )
+    if across + 2 * MARGIN > MAX_WIDTH:
+        raise ValueError(f"the words take {across:.0f} px, too many: pass fewer")
+    told = []
+    with style():
+        axes = page(across + 2 * MARGIN, 2 * MARGIN + (high + 42) * len(lines) - 12)
+        for n, (title, given) in enumerate(lines):
+            y = MARGIN + (high + 42) * n
+            axes.text(MARGIN, y + 10, title, size=TITLE, weight="bold", va="center")
+            for t, (word, position) in enumerate(zip(words, given, strict=True)):
+                left = MARGIN + (wide + gap) * t
+                place = Bbox.from_bounds(left, y + 28, wide, high)
+                look: Any = {"edge": COLOURS["position"], "thick": 1.4}
+                if position != t:
+                    look = {"edge": COLOURS["error"], "thick": 1.8, "dash": (0, (4, 2))}
+                chip(axes, place, word, gloss=f"+ code {position}", **look)
+            told.append(f"{title}: {', '.join(map(str, given))}")
+        return finish(axes, alt or f"Positions of {', '.join(words)}. {'; '.join(told)}.")
