@@ -12,12 +12,14 @@ word, `memory` what a gate keeps, `shifted` inputs and labels, `runs` what decod
 sentences with their English, and `side_by_side` how two translators make them; `attended` draws a
 decoder's steps with attention, `both_ways` a bidirectional encoder, `emerging` how its weights are
 learned, and `hidings` what hidden words change. Of a training, `panels` draws small charts side by
-side and `answers` what a model said on the way. All return a `Figure`: one PNG for the notebook and
-one sentence for a reader who cannot see it. Lengths are CSS pixels, fonts are points.
+side and `answers` what a model said on the way. `blocks` draws the Transformer's two blocks, and
+`walk` words on their way through them, in numbers. All return a `Figure`: one PNG for the notebook
+and one sentence for a reader who cannot see it. Lengths are CSS pixels, fonts are points.
 """
 
 from tinylib.lab.plot.attending import attended, both_ways, emerging, hidings
 from tinylib.lab.plot.attention import alignment, maps
+from tinylib.lab.plot.blocks import blocks, walk
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
 from tinylib.lab.plot.mixed import Mixture, between, dropout, queries_and_keys
@@ -97,6 +99,7 @@ __all__ = [
     "attended",
     "attention_shapes",
     "between",
+    "blocks",
     "both_ways",
     "charts",
     "distributions",
@@ -132,6 +135,7 @@ __all__ = [
     "tree",
     "two_scores",
     "unrolled",
+    "walk",
     "worked_attention",
     "worked_gru",
     "worked_pooling",

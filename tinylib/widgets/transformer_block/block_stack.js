@@ -45,8 +45,9 @@ function likeness(widget) {
         ...(feed ? ["feed-forward"] : []),
       ];
       const pair = `“${first}” and “${last}”`;
-      const merged =
-        all[blocks] >= SAME
+      const merged = !longest.data[blocks]
+        ? "all numbers have become 0"
+        : all[blocks] >= SAME
           ? `${pair} now point in the same direction: no later block can tell them apart`
           : `${pair} are still different vectors`;
       write(
