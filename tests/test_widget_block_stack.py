@@ -66,7 +66,7 @@ def naive(x: Tensor, blocks: int, strength: float, feed: bool, add: bool, norm: 
 def test_a_stack_is_its_blocks_one_after_the_other(norm: str, add: bool, feed: bool) -> None:
     x = torch.tensor(X).double()
     for blocks in (0, 1, 3, MOST_BLOCKS):
-        how = dict(blocks=blocks, strength=0.5, feed=feed, add=add, norm=norm)
+        how: dict[str, Any] = dict(blocks=blocks, strength=0.5, feed=feed, add=add, norm=norm)
         found = seen(**how)
         wanted = naive(x, **how)
         torch.testing.assert_close(found.vectors, wanted, rtol=1e-6, atol=1e-8)

@@ -91,7 +91,7 @@ def walk(words: Sequence[str], stages: Sequence[Stage], *, alt: str = "") -> Fig
                     (left, y),
                     vector,
                     (NARROW if narrow else CELL, TALL),
-                    form=lambda x, digits=1 if narrow else 2: written(x, digits),
+                    form=_short if narrow else written,
                     full=full,
                     role=stage.role,
                 )
@@ -107,6 +107,10 @@ def walk(words: Sequence[str], stages: Sequence[Stage], *, alt: str = "") -> Fig
                     way = [(left, start), (x, start), (x, y + TALL / 2), (left - 1, y + TALL / 2)]
                     arrow(axes, way, COLOURS["positive"], 2)
         return finish(axes, alt or _told(words, stages, rows))
+
+
+def _short(number: Number) -> str:
+    return written(number, 1)
 
 
 def _told(words: Sequence[str], stages: Sequence[Stage], rows: Sequence[Any]) -> str:
