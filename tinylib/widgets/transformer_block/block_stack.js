@@ -79,7 +79,7 @@ export default live(
         ui.choice("norm", "norm", NORMS),
         ui.knobs(
           ui.knob("blocks", "blocks"),
-          ui.knob("strength", "w", { about: "W_o is the identity times w", step: 0.05 }),
+          ui.knob("strength", "size of W_o", { about: "times the identity", step: 0.05 }),
         ),
         ui.row(ui.matrix("x", "embeddings X"), ui.entrySlider()),
       ),
