@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
-from torch.nn.functional import normalize
+from torch.nn.functional import layer_norm, normalize
 
-from tinylib.normalization import layer_norm
 from tinylib.self_attention import self_attention
 from tinylib.widgets import Limits, LiveWidget, table
 
@@ -50,10 +49,10 @@ def compute(
 ) -> Stacked:
     """The same block again and again; ``strength`` is W_o, and ``norm`` a place in NORMS.
 
-    In fp64, since a difference of two words that rounding makes would grow from block to block.
+    The norms are torch's, which a graph has as one operation. In fp64, since a difference of two
+    words that rounding makes would grow from block to block.
     """
     x, strength = x.double(), strength.double()
-    one, zero = torch.ones(4).double(), torch.zeros(4).double()
     w_q, w_k = (torch.tensor(w).repeat(1, REPEATED).double() for w in (W_Q, W_K))
     w_v, w_1, w_2 = (torch.tensor(w).double() for w in (W_V, W_1, W_2))
 
@@ -64,9 +63,9 @@ def compute(
         return (x @ w_1).relu() @ w_2
 
     def around(x: Tensor, f: Callable[[Tensor], Tensor]) -> Tensor:
-        y = f(torch.where(norm == 2, layer_norm(x, one, zero), x))
+        y = f(torch.where(norm == 2, layer_norm(x, (4,)), x))
         y = torch.where(add, x + y, y)
-        return torch.where(norm == 1, layer_norm(y, one, zero), y)
+        return torch.where(norm == 1, layer_norm(y, (4,)), y)
 
     after = [x]
     for _ in range(MOST_BLOCKS):
