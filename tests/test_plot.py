@@ -41,6 +41,7 @@ from tinylib.lab.plot.architecture import (
 )
 from tinylib.lab.plot.attending import attended, both_ways, emerging, hidings
 from tinylib.lab.plot.attention import alignment, maps
+from tinylib.lab.plot.blocks import Stage, blocks, walk
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.diagram import KINDS, Arrow, Box, diagram
 from tinylib.lab.plot.matrices import heat, heats, rasters
@@ -171,6 +172,17 @@ QUERIES = torch.tensor([[1.0, 0, 1, 0], [0, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1]
 
 def worked() -> Figure:
     return worked_attention(["Thinking", "Machines"], PAIR, QUERIES, QUERIES, QUERIES, repeat=16)
+
+
+WALK = [
+    Stage("words", "$x$", PAIR),
+    Stage("hidden", "", PAIR.repeat(1, 2), shape="T D"),
+    Stage("add", "", -1.5 * PAIR, since=0, shape="T F"),
+]
+
+
+def walked() -> Figure:
+    return walk(["Thinking", "Machines"], WALK)
 
 
 def logits() -> Figure:
@@ -371,6 +383,7 @@ DRAW = {
     "emerging": learning,
     "worked_attention": worked,
     "worked_rnn": rnn_step,
+    "walk": walked,
     "worked_pooling": pooling,
     "two_scores": two_ways,
     "attention_shapes": rectangles,
@@ -397,6 +410,7 @@ DRAW = {
     "synthesizer": synthesizer,
     "transformer": transformer,
     "add_norm": add_norm,
+    "blocks": blocks,
     "gpt": gpt,
     "decoder_only": decoder_only,
     "generation": generation,
@@ -412,6 +426,7 @@ OF_CHAPTERS = {
     "synthesizer": "synthesizer",
     "transformer": "10_transformer",
     "add_norm": "09_transformer_block",
+    "blocks": "09_transformer_block",
     "gpt": "12_gpt",
     "decoder_only": "12_gpt",
     "generation": "14_generation",
@@ -1059,6 +1074,24 @@ def test_a_worked_example_is_attention_and_says_every_number_of_its_way():
         worked_attention(["one"], PAIR, QUERIES, QUERIES, QUERIES)
     with pytest.raises(ValueError, match="fewer numbers"):
         worked_attention(["one", "two"], PAIR, QUERIES.repeat(1, 9), QUERIES.repeat(1, 9), QUERIES)
+
+
+def test_a_walk_writes_every_vector_and_leads_what_is_added_past_the_rest():
+    said = [text.get_text() for text in texts(walked())]
+    assert said.count("\N{MINUS SIGN}1.50") == 4, "two words with two such numbers each"
+    assert said.count("1.0") == 8 and said.count("1.00") == 4, "one decimal where there are many"
+    arrows = patches(walked(), "FancyArrowPatch")
+    assert len(arrows) == 2 * (2 + 1), "for each word two steps, and one way past"
+    assert "add: Thinking (\N{MINUS SIGN}1.50, 0.00" in walked().alt
+    for wrong, message in (
+        ([WALK[0]._replace(values=PAIR[:1])], "no row for each of 2 words"),
+        ([WALK[0]._replace(since=0)], "name one before"),
+        ([*WALK[:2], WALK[2]._replace(since=1)], "as wide"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            walk(["Thinking", "Machines"], wrong)
+    with pytest.raises(ValueError, match="pass fewer words"):
+        walk("a b c d".split(), [Stage("words", "", PAIR.repeat(2, 1))])
 
 
 def marked(figure: Figure, count: int) -> list[tuple[float, float]]:
