@@ -5,7 +5,7 @@ angles, `lines` curves, `over_words` bars over a text, `distributions` bars of p
 `softmax_bars` how they come of logits; `charts` draws small charts side by side. `plane` draws
 vectors in the plane, `between` an average among the words that it is made of, `queries_and_keys` a
 trained layer, `dropout` weights; `worked_attention`, `worked_pooling`, `two_scores` and
-`worked_gru` a step in numbers, `attention_shapes` their shapes, and `looking_back` a decoder that
+`worked_gru` a step in numbers, `attention_shapes` their shapes, `averages`, `worked_heads` and `slices` several heads, and `looking_back` a decoder that
 attends to words. Of translations, `unrolled` and `translator` draw an encoder and a decoder word by
 word, `memory` what a gate keeps, `shifted` inputs and labels, `runs` what decoders are fed and say,
 `tree` what may be said next, `matches` the n-grams that two sentences have in common, `glossed`
@@ -19,6 +19,7 @@ one sentence for a reader who cannot see it. Lengths are CSS pixels, fonts are p
 from tinylib.lab.plot.attending import attended, both_ways, emerging, hidings
 from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
+from tinylib.lab.plot.heads import averages, slices, worked_heads
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
 from tinylib.lab.plot.mixed import Mixture, between, dropout, queries_and_keys
 from tinylib.lab.plot.recurrent import Kept, WrittenStep, memory, shifted, translator
@@ -96,6 +97,7 @@ __all__ = [
     "answers",
     "attended",
     "attention_shapes",
+    "averages",
     "between",
     "both_ways",
     "charts",
@@ -125,6 +127,7 @@ __all__ = [
     "shade",
     "shifted",
     "side_by_side",
+    "slices",
     "softmax_bars",
     "style",
     "text_width",
@@ -134,5 +137,6 @@ __all__ = [
     "unrolled",
     "worked_attention",
     "worked_gru",
+    "worked_heads",
     "worked_pooling",
 ]
