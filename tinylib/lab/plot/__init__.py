@@ -5,15 +5,16 @@ angles, `lines` curves, `over_words` bars over a text, `distributions` bars of p
 `softmax_bars` how they come of logits; `charts` draws small charts side by side. `plane` draws
 vectors in the plane, `between` an average among the words that it is made of, `queries_and_keys` a
 trained layer, `dropout` weights; `worked_attention`, `worked_pooling`, `two_scores` and
-`worked_gru` a step in numbers, `attention_shapes` their shapes, `averages`, `worked_heads` and `slices` several heads, and `looking_back` a decoder that
-attends to words. Of translations, `unrolled` and `translator` draw an encoder and a decoder word by
-word, `memory` what a gate keeps, `shifted` inputs and labels, `runs` what decoders are fed and say,
-`tree` what may be said next, `matches` the n-grams that two sentences have in common, `glossed`
-sentences with their English, and `side_by_side` how two translators make them; `attended` draws a
-decoder's steps with attention, `both_ways` a bidirectional encoder, `emerging` how its weights are
-learned, and `hidings` what hidden words change. Of a training, `panels` draws small charts side by
-side and `answers` what a model said on the way. All return a `Figure`: one PNG for the notebook and
-one sentence for a reader who cannot see it. Lengths are CSS pixels, fonts are points.
+`worked_gru` a step in numbers, `attention_shapes` their shapes, `averages`, `worked_heads` and
+`slices` several heads, and `looking_back` a decoder that attends to words. Of translations,
+`unrolled` and `translator` draw an encoder and a decoder word by word, `memory` what a gate keeps,
+`shifted` inputs and labels, `runs` what decoders are fed and say, `tree` what may be said next,
+`matches` the n-grams that two sentences have in common, `glossed` sentences with their English, and
+`side_by_side` how two translators make them; `attended` draws a decoder's steps with attention,
+`both_ways` a bidirectional encoder, `emerging` how its weights are learned, and `hidings` what
+hidden words change. Of a training, `panels` draws small charts side by side and `answers` what a
+model said on the way. All return a `Figure`: one PNG for the notebook and one sentence for a reader
+who cannot see it. Lengths are CSS pixels, fonts are points.
 """
 
 from tinylib.lab.plot.attending import attended, both_ways, emerging, hidings

@@ -23,8 +23,8 @@ from tinylib.lab.plot.style import (
     Values,
     finish,
     page,
-    rounded,
     read_values,
+    rounded,
     style,
 )
 
@@ -66,17 +66,17 @@ def averages(sentences: Sequence[tuple[Sequence[str], Sequence[Number]]], asks: 
                     place = Bbox.from_bounds(middles[j] - wide / 2, y, wide, 32)
                     beside = None if j == 1 else f"{numbers[j // 2]:g}"
                     chip(axes, place, word, beside=beside, weight="bold" if j == 1 else "normal")
-                low, found = y + 82, [numbers]
-                if side == 0:
-                    found = [[sum(numbers) / 2]]
-                row(axes, (middles[1] - CELL * len(found[0]) / 2, low), found[0], (CELL, TALL), form=lambda n: f"{n:g}", size=TEXT)
+                low, found = y + 82, numbers if side else [sum(numbers) / 2]
+                start = middles[1] - CELL * len(found) / 2
+                row(axes, (start, low), found, (CELL, TALL), form=_plain, size=TEXT)
                 for h, j in enumerate((0, 2)):
                     tone = hue(h) if side else COLOURS["weight"]
                     end = middles[1] + ((h - 0.5) * CELL if side else (h - 0.5) * 10)
                     arrow(axes, [(middles[j], y + 34), (end, low - 2)], tone, 1.6 if side else 1.3)
                     at = ((middles[j] + end) / 2 + (h - 0.5) * 34, (y + 34 + low) / 2 + 3)
                     label = f"head {h}" if side else "½"
-                    axes.text(*at, label, size=SMALL, color=tone, ha="right" if h == 0 else "left", va="center")
+                    outer: Any = {"ha": "right" if h == 0 else "left", "va": "center"}
+                    axes.text(*at, label, size=SMALL, color=tone, **outer)
             told.append(
                 f"In “{' '.join(words)}” one head finds {sum(numbers) / 2:g}, and two heads find "
                 f"{numbers[0]:g} and {numbers[1]:g}"
@@ -100,7 +100,8 @@ def worked_heads(
     `w_q`, `w_k` and `w_v` make the queries, keys and values of all heads side by side. What does
     not fit is a ValueError.
     """
-    given, q_of, k_of, v_of, o_of = (read_values(m, "x or a matrix") for m in (x, w_q, w_k, w_v, w_o))
+    matrices = (x, w_q, w_k, w_v, w_o)
+    given, q_of, k_of, v_of, o_of = (read_values(matrix, "x or a matrix") for matrix in matrices)
     if len(words) != len(given):
         raise ValueError(f"{len(words)} words for {len(given)} rows of x: pass one word for each")
     q, k, v = (given @ w for w in (q_of, k_of, v_of))
@@ -149,7 +150,8 @@ def worked_heads(
             left, tone = lefts[h], hue(h)
             box = Bbox.from_bounds(left, fan, panel, foot - fan)
             axes.add_patch(rounded(box, 9, fc="white", ec=tone, lw=1.6, zorder=1))
-            axes.text(left + 12, fan + 18, f"head {h}", size=TEXT, weight="bold", color=tone, **look)
+            title: Any = {"size": TEXT, "weight": "bold", "color": tone}
+            axes.text(left + 12, fan + 18, f"head {h}", **title, **look)
             spots = []
             at = left + name + 6
             for width in columns:
@@ -180,7 +182,8 @@ def worked_heads(
         wide_z, wide_o = WIDE * len(joined), WIDE * len(output)
         start = (across - wide_z - wide_o - 92) / 2
         for h in range(H):
-            _numbers(axes, (start + h * d_v * WIDE, join), heads[h][5].tolist(), WIDE, hue(h), digits=2)
+            place = (start + h * d_v * WIDE, join)
+            _numbers(axes, place, heads[h][5].tolist(), WIDE, hue(h), digits=2)
             places.append((start + (h + 0.5) * d_v * WIDE, join))
         for h in range(H):
             arrow(axes, [ends[h], places[h]], hue(h), 1.6, gap=3)
@@ -188,20 +191,31 @@ def worked_heads(
         arrow(axes, [(start + wide_z, join + TALL / 2), (x1, join + TALL / 2)], gap=5)
         axes.text(start + wide_z + 46, join + 6, r"$\times\,W_o$", size=SMALL, ha="center")
         _numbers(axes, (x1, join), output, WIDE, SOFT, digits=2)
-        for at, label in ((start + wide_z / 2, "side by side"), (x1 + wide_o / 2, f"output of “{words[t]}”")):
+        below = ((start + wide_z / 2, "side by side"), (x1 + wide_o / 2, f"output of “{words[t]}”"))
+        for at, label in below:
             axes.text(at, join + TALL + 16, label, size=SMALL, color=SOFT, ha="center", **look)
         return finish(axes, _told(words, t, heads, output))
 
 
 def _numbers(
-    axes: Axes, at: Pair, numbers: Sequence[Number], wide: Number, edge: str, digits: int | None = None
+    axes: Axes,
+    at: Pair,
+    numbers: Sequence[Number],
+    wide: Number,
+    edge: str,
+    digits: int | None = None,
 ) -> None:
     """A vector in a frame of this colour; without `digits`, as short as its numbers are."""
 
     def form(number: Number) -> str:
-        return written(number, (0 if float(number).is_integer() else 2) if digits is None else digits)
+        short = 0 if float(number).is_integer() else 2
+        return written(number, short if digits is None else digits)
 
     row(axes, at, numbers, (wide, TALL), form=form, edge=edge, thick=1.8)
+
+
+def _plain(number: Number) -> str:
+    return f"{number:g}"
 
 
 def _told(words: Sequence[str], t: int, heads: Sequence[Any], output: Sequence[Number]) -> str:

@@ -311,7 +311,7 @@ def roles_of_heads(translator: Translator, pairs: Sequence[Pair]) -> dict[str, A
     whole model, and "without" that of the model without the head, for each block and head;
     "changed" counts the translations that are other ones then.
     """
-    model, source, _ = translator
+    model = translator.model
     right = [list(pair.target) for pair in pairs]
     hits, counts = torch.zeros(0), torch.zeros(3)
     for pair in pairs:
