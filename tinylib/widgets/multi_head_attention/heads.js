@@ -654,7 +654,12 @@ function effectOf(questions) {
     `${listed(changed)}${rest}.`
   );
 }
-effect.style = ".effect { font-weight: 550; max-width: none; }";
+effect.style = `
+.effect { flex: 1 1 300px; font-weight: 550; max-width: none; }
+.follow { display: flex; flex-wrap: wrap; gap: 4px 14px; align-items: center; }
+.follow .journey:not(.under-way) { border: 0; padding: 0; }
+.follow .journey.under-way { flex: 1 1 100%; min-width: 0; }
+`;
 
 // ---------------------------------------------------------------- the chosen word, head by head
 
@@ -820,7 +825,7 @@ cards.style = `${pixelMap.style}
 .card p { margin: 0; }
 .card .who { display: flex; gap: 7px; align-items: center; font-size: var(--size-note); }
 .card.off { border-top-style: dashed; border-color: var(--soft); }
-.says { display: flex; gap: 6px; align-items: center; margin: 4px 0 2px; white-space: nowrap;
+.card .says { display: flex; gap: 6px; align-items: center; margin: 4px 0 2px; white-space: nowrap;
   font-size: var(--size-note);
   font-variant-numeric: tabular-nums; }
 .said { width: 30px; border-radius: 7px; text-align: center;
@@ -907,7 +912,7 @@ const STEPS = [
     return {
       says:
         `W_q, W_k and W_v make a query, a key and a value of the vector of ${word}, each with ` +
-        `${all.length} · ${width} = ${all.length * width} numbers. So do all other words.`,
+        `${all.length} · ${width} = ${all.length * width} numbers, as of those of all other words.`,
       lit: [wordCell(t)],
       code: code.project,
     };
@@ -963,8 +968,7 @@ export default live(
       ui.use(beyond),
     ),
     ui.use(stage),
-    ui.use(effect),
-    ui.use(journey, { name, steps: STEPS }),
+    ui.boxed("follow", ui.use(effect), ui.use(journey, { name, steps: STEPS })),
     ui.use(cards),
     ui.explanation(),
   ],
