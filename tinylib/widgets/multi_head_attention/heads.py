@@ -151,7 +151,8 @@ class HeadsWidget(LiveWidget):
     @classmethod
     def facts(cls) -> dict[str, Any]:
         figures = results(NAME)["figures"]
-        heads, mixer = head_of(), model().mixer
+        heads = head_of()
+        mixer: Any = model().mixer
         return {
             "questions": QUESTIONS,
             "head": heads,
@@ -160,7 +161,7 @@ class HeadsWidget(LiveWidget):
             "without": [figures["without"][h][q] for q, h in enumerate(heads)],
             "trained": {"words": (MIN_LEN, MAX_LEN), "pairs": PAIRS, "apart": APART},
             "offered": OFFERED,
-            "width": mixer.w_q.out_features // mixer.H,
+            "width": mixer.D // mixer.H,
             "code": {
                 "project": line_of(MultiHeadAttention.project, "return self.w_q"),
                 "split": line_of(multi_head_attention, "split_heads(x, H)"),
