@@ -20,6 +20,7 @@ from tinylib.lab.data.corpora import RealSplits, Splits, bilingual
 from tinylib.lab.data.text import EOS, UNK, Vocabulary
 from tinylib.lab.look import HookPoint, capture
 from tinylib.lab.models.cells import CELLS, StartOnly
+from tinylib.lab.models.encoder_heads import encoder_weights, head_off
 from tinylib.lab.models.hiding import hide, survivors
 from tinylib.lab.models.translation import (
     CONTENT,
@@ -33,9 +34,7 @@ from tinylib.lab.models.translation import (
     attention_model,
     best_head,
     config_of,
-    encoder_weights,
     evaluate,
-    head_off,
     load_translator,
     translate,
     translate_unchecked,

@@ -29,7 +29,6 @@ from tinylib.lab.data.batches import Pair, pad
 from tinylib.lab.data.gloss import gloss
 from tinylib.lab.data.text import BOS, EOS, UNK, Vocabulary, tokenise, unspaced
 from tinylib.lab.look import HookPoint, capture
-from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.seq2seq import Seq2Seq
 from tinylib.seq2seq_attention import AttentionSeq2Seq
 from tinylib.transformer import Transformer
@@ -356,32 +355,6 @@ def best_head(
         return sum(counts[name][0] for name in classes if name in counts)
 
     return max((Head(*at) for at in product(range(layers), range(heads))), key=right)
-
-
-def encoder_weights(translator: Translator, words: Words) -> Tensor:
-    """What the words of a sentence attend to in a Transformer's encoder: (blocks, heads, S, S)."""
-    model, source, _ = translator
-    ids = torch.tensor([source.ids(words)])
-    with torch.no_grad(), capture(model.encoder) as seen:
-        model.encoder(ids, torch.tensor([ids.shape[1]]))
-    blocks = range(len(model.encoder.blocks))
-    return torch.cat([seen[f"blocks.{i}.attention.weights"][0] for i in blocks])
-
-
-@contextmanager
-def head_off(attention: MultiHeadAttention, head: int) -> Iterator[None]:
-    """Within the block the output of this head is 0, so that its share is missing from the sum."""
-
-    def silence(_: nn.Module, given: tuple[Tensor, ...]) -> Tensor:
-        heads = given[0].unflatten(-1, (attention.H, -1)).clone()
-        heads[..., head, :] = 0
-        return heads.flatten(-2)
-
-    hook = attention.w_o.register_forward_pre_hook(silence)
-    try:
-        yield
-    finally:
-        hook.remove()
 
 
 def _aligned(pairs: Sequence[Pair]) -> Sequence[Pair]:
