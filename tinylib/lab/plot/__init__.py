@@ -6,7 +6,8 @@ The files, by what they draw:
 - `matrices` tables of numbers as heat maps, `curves` lines and bars, `scores` and `training` small
   charts side by side, `attention` maps of attention weights;
 - `vectors` arrows in the plane, `mixed` weighted averages, `worked` one step in numbers,
-  `positions` codes of positions and rotations, `heads` several averages at once, `blocks` words on their way through a block;
+  `positions` codes of positions and rotations, `heads` several averages at once, `blocks` words
+  on their way through a block;
 - `recurrent` and `word_by_word` encoders and decoders over a sentence, `attending` a decoder with
   attention, `sentences` n-grams and trees of words, `translation` sentences with their English,
   `writing` how a model's text comes about;
