@@ -220,7 +220,8 @@ def draw_frame(axes: Axes, p: Panel, place: Sequence[Number], tilted: bool) -> N
 
 
 def _number(x: Number, digits: int) -> str:
-    return ("−∞" if isinf(x) else f"{x:.{digits}f}").replace("-", "−")
+    """Rounded twice, so that 0.945 in float32 does not depend on the order of its sum."""
+    return ("−∞" if isinf(x) else f"{round(x, digits + 4):.{digits}f}").replace("-", "−")
 
 
 def widest(texts: Sequence[str], points: Number) -> Number:

@@ -125,9 +125,9 @@ def _told(line: Line) -> str:
 CELL, TALL, PANEL, GAP = 34, 26, 330, 24  # pixels: a number, a vector, a panel, between panels
 
 
-LEAVE, LABEL = 26, 0.085
-"""How far beside its state's middle an arrow begins, and where on it its weight is written:
-before any two of them cross."""
+LEAVE, REACH, LABEL = 26, 17, 0.7
+"""How far beside its state's middle an arrow begins, how far from the next one it ends, and where
+on it its weight is written: after the last two of them have crossed."""
 
 
 class Side(NamedTuple):
@@ -204,7 +204,7 @@ def _panel(
         arrow(axes, [(x, word_y + 13), (x, state_y - TALL / 2)], gap=1)
         _state(axes, (x, state_y), states[s], SOFT)
         axes.text(x - CELL - 5, state_y, f"$h_{s + 1}$", size=SMALL, ha="right", va="center")
-        if s and weights is None:
+        if s:
             ends = (columns[s - 1] + CELL + 1, state_y), (x - CELL - 22, state_y)
             arrow(axes, ends, gap=1)
     for t, x in enumerate(spots):
@@ -214,7 +214,7 @@ def _panel(
             for s, start in enumerate(columns):
                 share = float(weights[t, s])
                 start += LEAVE * (2 * t - 1)
-                end = x + 12 * (s - (S - 1) / 2)
+                end = x + REACH * (s - (S - 1) / 2)
                 dash: Any = (0, (3, 1.4)) if t else "-"
                 way, thick = [(start, low), (end, high)], 0.9 + 4.5 * share
                 arrow(axes, way, COLOURS["weight"], thick, gap=1, dash=dash)
