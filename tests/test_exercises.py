@@ -1229,7 +1229,7 @@ def claims_of_attention_scoring() -> dict[str, list[Any]]:
     unmasked = torch.tensor([2.0, 1.0, 5.0])
     late, masked = unmasked.softmax(0)[:2], unmasked[:2].softmax(0)
     return {
-        "q-sum-or-softmax": torch.tensor([1, 2, 3, 400]).div(1 + 2 + 3 + 400).tolist(),
+        "q-sum-or-softmax": [1 - 2 + 0.5],
         "q-mask": [*masked, 0.5, *late, *unmasked[:2].exp(), unmasked.exp().sum()],
         "q-hull": (torch.tensor([3.0, 2]) @ torch.tensor(KEYS_IN_THE_PLANE[:3]).T).tolist(),
         "q-112": [0.99, 0.01, *scaled / scaled.sum(), *weights, weights[0] / weights[1]],
@@ -1387,6 +1387,8 @@ def test_what_the_questions_of_attention_scoring_say_is_true() -> None:
         assert slopes.abs().max() < 0.0001
     assert 5e-8 < torch.tensor([112.0, 96.0]).softmax(0)[1] < 2e-7
     assert torch.tensor([1.0, 2, 3, 400]).softmax(0).tolist() == [0, 0, 0, 1]
+    three = torch.tensor([1, -2, 0.5])
+    assert same(three / three.sum(), [-2, 4, -1])
     assert torch.tensor(89.0).exp().isinf() and torch.tensor([189.0, 0]).softmax(0).isfinite().all()
     triangle = torch.tensor(KEYS_IN_THE_PLANE)
     turns = torch.linspace(0, 2 * torch.pi, 1000)

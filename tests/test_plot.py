@@ -1265,7 +1265,9 @@ def test_each_matched_n_gram_is_joined_to_its_partner():
     said = [text.get_text() for text in texts(matched())]
     assert "1-grams: 4 of 5 matched" in said and "2-grams: 3 of 4 matched" in said
     lines = [line for line in matched().drawing.axes[0].get_lines() if line.get_linewidth() == 1.4]
-    assert len(lines) == 7
+    assert len(lines) == 4, "only single words are joined"
+    pairs = [word for word in said if " ✓" in word or word == "B B"]
+    assert pairs == ["A B ✓", "B B", "B C ✓", "C D ✓"]
     with pytest.raises(ValueError, match="a gloss for each word"):
         matches(ours, theirs, (1,), glosses=[["a"], ["b"]])
 
@@ -1278,6 +1280,8 @@ def test_worked_pooling_says_every_number_of_its_way():
     for number in numbers:
         assert f"{number:z.2f}".replace("-", "−") in said, number
     assert {"for noir", "the", "black", "4", "0.50", "−1.00", "3.00"} <= {*said}
+    meetings = [line for line in pooling().drawing.axes[0].get_lines() if line.get_marker() == "o"]
+    assert [len(line.get_xdata()) for line in meetings] == [2], "the query meets both keys"
     assert pooling().alt.endswith("added up, is (0.51, 2.93).")
     with pytest.raises(ValueError, match="do not fit 2 names"):
         worked_pooling(["a", "b"], **POOLED | {"scores": [1.0]}, score="e")

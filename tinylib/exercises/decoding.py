@@ -168,7 +168,7 @@ check_beam_step = Exercise(
 
 
 def _word_cases() -> Iterator[tuple[list[str], list[str], int]]:
-    for pred, label, n in (
+    for translation, reference, n in (
         ("A B B C D", "A B C D E F", 1),
         ("A B B C D", "A B C D E F", 2),
         ("A B B C D", "A B C D E F", 4),
@@ -179,19 +179,20 @@ def _word_cases() -> Iterator[tuple[list[str], list[str], int]]:
         ("dog the big", "the dog sees big men", 2),
         ("oh yes", "oh no", 1),
     ):
-        yield pred.split(), label.split(), n
+        yield translation.split(), reference.split(), n
 
 
 check_clipped_precision = Exercise(
-    task="write `def answer(pred, label, n):` that gives the clipped precision of the n-grams.",
-    inputs=("pred", "label", "n"),
+    task="write `def answer(translation, reference, n):` that gives the clipped precision of the "
+    "n-grams.",
+    inputs=("translation", "reference", "n"),
     cases=_word_cases,
     solution="""
-    def answer(pred, label, n):
+    def answer(translation, reference, n):
         def grams(words):
             return [tuple(words[i : i + n]) for i in range(len(words) - n + 1)]
 
-        ours, theirs = grams(pred), grams(label)
+        ours, theirs = grams(translation), grams(reference)
         matched = sum(min(ours.count(g), theirs.count(g)) for g in set(ours))
         return matched / len(ours)
     """,
@@ -199,18 +200,18 @@ check_clipped_precision = Exercise(
     slips="""
     min(ours.count(g), theirs.count(g)) → ours.count(g) * (g in theirs)
         There is no clipping: an n-gram counts as often as you say it. It may count no more often
-        than it stands in the label.
+        than it stands in the reference.
     min(ours.count(g), theirs.count(g)) → (g in theirs)
-        Each n-gram counted once, however often it was said. Where prediction and label both have
-        it twice, it counts twice.
+        Each n-gram counted once, however often it was said. Where translation and reference
+        both have it twice, it counts twice.
     min(ours.count(g), theirs.count(g)) → theirs.count(g)
-        Each n-gram counted as often as in the label, even where you said it less often.
+        Each n-gram counted as often as in the reference, even where you said it less often.
     min(ours → max(ours
         You took the larger count. What both have in common is the smaller one.
     len(ours) → len(theirs)
-        You divided by the n-grams of the *label*: that is recall. Precision asks how much of the
-        prediction is right.
-    len(ours) → len(pred)
+        You divided by the n-grams of the *reference*: that is recall. Precision asks how much of
+        the translation is right.
+    len(ours) → len(translation)
         You divided by the number of words. There are n − 1 fewer n-grams than words.
     len(ours) → len(set(ours))
         An n-gram that was said twice counts twice below the line, too.
@@ -229,7 +230,7 @@ check_clipped_precision = Exercise(
 
 
 def _score_cases() -> Iterator[tuple[Tensor, int, int]]:
-    for p, len_pred, len_label in (
+    for p, c, r in (
         ([4 / 5, 3 / 4], 5, 6),
         ([1.0], 2, 6),
         ([3 / 4, 1 / 3], 4, 4),
@@ -237,17 +238,17 @@ def _score_cases() -> Iterator[tuple[Tensor, int, int]]:
         ([0.6, 0.5, 0.2, 0.1], 11, 13),
         ([0.5, 0.25, 0.0], 6, 5),
     ):
-        yield torch.tensor(p), len_pred, len_label
+        yield torch.tensor(p), c, r
 
 
 check_bleu = Exercise(
-    task="write `def answer(p, len_pred, len_label):` that gives two numbers, the standard BLEU "
-    "and the weighted one.",
-    inputs=("p", "len_pred", "len_label"),
+    task="write `def answer(p, c, r):` that gives two numbers, the standard BLEU and the weighted "
+    "one.",
+    inputs=("p", "c", "r"),
     cases=_score_cases,
     solution="""
-    def answer(p, len_pred, len_label):
-        ratio = torch.tensor(len_label / len_pred)
+    def answer(p, c, r):
+        ratio = torch.tensor(r / c)
         brevity = (1 - ratio).clamp(max=0).exp()
         n = torch.arange(1, len(p) + 1)
         standard = brevity * p.prod() ** (1 / len(p))
@@ -257,12 +258,12 @@ check_bleu = Exercise(
     insight="One precision of 0 makes the whole score 0, so BLEU says little about a single short "
     "sentence: report it for a whole corpus, and say which form it is.",
     slips="""
-    len_label / len_pred → len_pred / len_label
-        The ratio is upside down, so *long* predictions are punished. Precision does that already;
+    r / c → c / r
+        The ratio is upside down, so *long* translations are punished. Precision does that already;
         the brevity penalty is for the short ones.
     .clamp(max=0).exp() → .exp()
-        A prediction longer than the label gets a bonus: exp of something above 0 is above 1. The
-        exponent is min(0, 1 − len_label/len_pred).
+        A translation longer than the reference gets a bonus: exp of something above 0 is above 1.
+        The exponent is min(0, 1 − r/c).
     .clamp(max=0).exp() → .clamp(min=0).exp()
         The clamp is upside down: it lets the bonus through and drops the penalty.
     (1 - ratio).clamp(max=0).exp() → torch.tensor(1.0)

@@ -221,6 +221,31 @@ def grams_of(ours: Sequence[str], theirs: Sequence[str], n: int) -> Grams:
     return Grams(pairs, len(left), len(right))
 
 
+class Box(NamedTuple):
+    """An n-gram of a translation: where its box begins, in which row, and whether it matches."""
+
+    text: str
+    x: Number
+    row: int
+    width: Number
+    matched: bool
+
+
+def _boxes(ours: Sequence[str], theirs: Sequence[str], n: int, across: Number) -> list[Box]:
+    """The n-grams of `ours` in rows as wide as `across`."""
+    hit = {i for i, _ in grams_of(ours, theirs, n).pairs}
+    boxes: list[Box] = []
+    x, row = 0.0, 0
+    for i in range(len(ours) - n + 1):
+        text = " ".join(ours[i : i + n]) + (" ✓" if i in hit else "")
+        width = text_width(text, TEXT) + 20
+        if x and x + width > across:
+            x, row = 0.0, row + 1
+        boxes.append(Box(text, x, row, width, i in hit))
+        x += width + 8
+    return boxes
+
+
 def matches(
     ours: Sequence[str],
     theirs: Sequence[str],
@@ -228,10 +253,11 @@ def matches(
     *,
     glosses: Sequence[Sequence[str]] = (),
 ) -> Figure:
-    """A translation above its reference, and a line between each two n-grams that match.
+    """A translation above its reference, and which of its n-grams have a partner there.
 
-    One panel for each n in `sizes`. A bar under, or over, the words is an n-gram: thick if it has a
-    partner, and thin and dashed if it has none. `glosses` is the English of the words of both.
+    One panel for each n in `sizes`. For n = 1 the sentences are written one above the other, with a
+    line between each two words that match. A longer n-gram of the translation is a box: ticked if
+    it has a partner, and dashed if it has none. `glosses` is the English of the words of both.
     """
     lines = [[*ours], [*theirs]]
     under = [[*line] for line in glosses] or [[""] * len(line) for line in lines]
@@ -246,15 +272,31 @@ def matches(
     step = min(step, (MAX_WIDTH - 2 * MARGIN - name) / max(map(len, lines)))
     across = 2 * MARGIN + name + step * max(map(len, lines))
     extra = 18 if glosses else 0
-    heights = [44 + 2 * extra + 2 * (18 + 8 * n) + 52 for n in sizes]
+    across = max(across, 330)
+    boxes = {n: _boxes(ours, theirs, n, across - 2 * MARGIN) for n in sizes if n > 1}
+    heights = [
+        36 + 36 * (boxes[n][-1].row + 1 if boxes[n] else 0) + 8 if n > 1 else 148 + 2 * extra
+        for n in sizes
+    ]
     told = []
     with style():
-        axes, top = page(max(across, 330), sum(heights) + MARGIN), float(MARGIN)
+        axes, top = page(across, sum(heights) + MARGIN), float(MARGIN)
         for n, height in zip(sizes, heights, strict=True):
             found = grams_of(ours, theirs, n)
             count = f"{len(found.pairs)} of {found.ours}"
             heading = f"{n}-grams: {count} matched"
             axes.text(MARGIN, top + 10, heading, size=TITLE, weight="bold", va="center")
+            told.append(f"{n}-grams: {count} matched")
+            if n > 1:
+                for box in boxes[n]:
+                    x0, y0 = MARGIN + box.x, top + 30 + 36 * box.row
+                    place = Bbox([[x0, y0], [x0 + box.width, y0 + TALL]])
+                    look: Any = {"edge": CURVES[0], "thick": 1.8}
+                    if not box.matched:
+                        look = {"dash": (0, (3, 2)), "ink": SOFT}
+                    chip(axes, place, box.text, **look)
+                top += height
+                continue
             base = (top + 44 + extra, top + height - 26 - extra)
             for y, line, below, side, who in zip(
                 base, lines, under, (-1, 1), ("translation", "reference"), strict=True
@@ -263,16 +305,15 @@ def matches(
                 for i, (word, gloss) in enumerate(zip(line, below, strict=True)):
                     x = MARGIN + name + step * (i + 0.5)
                     axes.text(x, y, word, size=TEXT, ha="center", va="center_baseline")
-                    look: Any = {"size": SMALL, "color": SOFT, "ha": "center"}
+                    look = {"size": SMALL, "color": SOFT, "ha": "center"}
                     axes.text(x, y + 17 * side, gloss, **look, va="center_baseline")
             ends: tuple[dict[int, tuple[Number, Number]], ...] = ({}, {})
             for side, total in enumerate((found.ours, found.theirs)):
                 hit = {pair[side] for pair in found.pairs}
                 for i in range(total):
-                    away = 14 + 8 * (i % n)
-                    y = base[side] + (away if side == 0 else -away)
+                    y = base[side] + (14 if side == 0 else -14)
                     x0 = MARGIN + name + step * i + 5
-                    x1 = x0 + step * n - 10
+                    x1 = x0 + step - 10
                     look = {"color": CURVES[0], "lw": 4, "solid_capstyle": "butt"}
                     if i not in hit:
                         look = {"color": SOFT, "lw": 1.3, "ls": (0, (3, 2))}
@@ -282,6 +323,5 @@ def matches(
                 (x0, y0), (x1, y1) = ends[0][i], ends[1][j]
                 axes.plot([x0, x1], [y0, y1], color=CURVES[0], lw=1.4, zorder=2)
             top += height
-            told.append(f"{n}-grams: {count} matched")
         both = " against ".join(" ".join(line) for line in lines)
         return finish(axes, f"N-grams that match, {both}: {'; '.join(told)}.")

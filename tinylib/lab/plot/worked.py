@@ -166,6 +166,7 @@ def worked_pooling(
 ) -> Figure:
     """How one query pools values, in numbers: its score with each key, the weights, and the sum.
 
+    A line leads from the query to every key, where the two meet in their score.
     `query` has as many numbers as a row of `keys`. `scores` holds one number for each key, under
     the heading `score`, such as "$q \\cdot k$", and `asked` says what the query is after. Numbers
     that do not fit together are a ValueError.
@@ -216,6 +217,12 @@ def worked_pooling(
             ("weight × value", "value", at_part),
         ):
             axes.text(x, base - 9, heading, size=SMALL, color=COLOURS[tone] if tone else INK)
+        meet = left + key_wide + 13  # where the way of the query crosses that of each key
+        first, last = top + TALL / 2, base + line * (S - 1) + TALL / 2
+        blue: Any = {"color": COLOURS["query"], "zorder": 5}
+        axes.plot([left + key_wide, meet, meet], [first, first, last], lw=1.6, **blue)
+        halves = [base + line * s + TALL / 2 for s in range(S)]
+        axes.plot([meet] * S, halves, ls="", marker="o", ms=4.5, **blue)
         for s, own in enumerate(names):
             y = base + line * s
             axes.text(left - 12, y + TALL / 2, own, size=TEXT, **look)
