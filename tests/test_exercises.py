@@ -1316,6 +1316,16 @@ def claims_of_encoder_decoder() -> dict[str, list[Any]]:
     return {"q-trace": [*trace, 0.01], "q-shift": [higher[0], higher[0] / higher[1]]}
 
 
+def claims_of_training() -> dict[str, list[Any]]:
+    one, step = torch.tensor(1.0, dtype=torch.bfloat16), 0.001
+    assert one + step == one, "in bf16 the step is lost"
+    after = one.view(torch.int16).add(1).view(torch.bfloat16).item()  # the next number there is
+    batch = torch.tensor([1.0, 2.0, 3.0, 6.0])
+    halves = -batch.view(2, 2).mean(1)  # gradients of (0 - y)²/2
+    assert torch.allclose(halves.mean(), -batch.mean())
+    return {"q-bits": [1 + step, step, after], "q-processes": [*halves]}
+
+
 CLAIMS = {
     "encoder_decoder": claims_of_encoder_decoder,
     "seq2seq": claims_of_seq2seq,
@@ -1327,6 +1337,7 @@ CLAIMS = {
     "transformer": claims_of_transformer,
     "gpt": claims_of_gpt,
     "generation": claims_of_generation,
+    "training": claims_of_training,
 }
 
 

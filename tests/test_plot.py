@@ -41,8 +41,10 @@ from tinylib.lab.plot.architecture import (
 )
 from tinylib.lab.plot.attending import attended, both_ways, emerging, hidings
 from tinylib.lab.plot.attention import alignment, maps
+from tinylib.lab.plot.blocks import Stage, blocks, walk
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.diagram import KINDS, Arrow, Box, diagram
+from tinylib.lab.plot.heads import averages, slices, worked_heads
 from tinylib.lab.plot.matrices import heat, heats, rasters
 from tinylib.lab.plot.mixed import between, dropout, queries_and_keys
 from tinylib.lab.plot.positions import Turn, Turned, added, fed, turns
@@ -57,6 +59,7 @@ from tinylib.lab.plot.vectors import plane
 from tinylib.lab.plot.word_by_word import unrolled
 from tinylib.lab.plot.worked import worked_attention, worked_pooling
 from tinylib.lab.plot.writing import draws, readings
+from tinylib.multi_head_attention import multi_head_attention as multi_head_attention_of
 
 # In one process, so that each picture that all tests look at is drawn once.
 pytestmark = pytest.mark.xdist_group("plot")
@@ -173,6 +176,17 @@ def worked() -> Figure:
     return worked_attention(["Thinking", "Machines"], PAIR, QUERIES, QUERIES, QUERIES, repeat=16)
 
 
+WALK = [
+    Stage("words", "$x$", PAIR),
+    Stage("hidden", "", PAIR.repeat(1, 2), shape="T D"),
+    Stage("add", "", -1.5 * PAIR, since=0, shape="T F"),
+]
+
+
+def walked() -> Figure:
+    return walk(["Thinking", "Machines"], WALK)
+
+
 def logits() -> Figure:
     return softmax_bars(["le (the)", "un (a)", "chat (cat)"], [2.0, 1.0, -1.0])
 
@@ -276,6 +290,27 @@ def pooling() -> Figure:
     return worked_pooling(["the", "black"], **POOLED, score="$q \\cdot k$", asked="for noir")
 
 
+SEES = {
+    "x": [[1.0, 0, 0, -1], [0, 0, 1, 0], [0, 1, 0, 1]],
+    "w_q": [[0.0, 0, 0, 0], [0, 0, 0, 0], [-4, 0, 4, 0], [0, 0, 0, 0]],
+    "w_k": [[0.0, 0, 0, 0], [0, 0, 0, 0], [0, 1, 0, 1], [1, 0, 1, 0]],
+    "w_v": [[1.0, 0, 1, 0], [0, 1, 0, 1], [0, 0, 0, 0], [0, 0, 0, 0]],
+    "w_o": [[1.0, 0, 1, 0], [0, 1, 1, 0], [-1, 0, 0, 1], [0, -1, 0, 1]],
+}
+
+
+def through_two_heads() -> Figure:
+    return worked_heads(["Ann", "sees", "Bob"], **SEES, H=2, t=1)
+
+
+def two_averages() -> Figure:
+    return averages([(["Ann", "sees", "Bob"], [3, 7])], "sees")
+
+
+def two_slices() -> Figure:
+    return slices(torch.arange(8).view(2, 4), 2)
+
+
 def two_ways() -> Figure:
     return two_scores([0.5, -1.0], [0.5, 1.0], [2.0, 1.0])
 
@@ -371,7 +406,11 @@ DRAW = {
     "emerging": learning,
     "worked_attention": worked,
     "worked_rnn": rnn_step,
+    "walk": walked,
     "worked_pooling": pooling,
+    "worked_heads": through_two_heads,
+    "averages": two_averages,
+    "slices": two_slices,
     "two_scores": two_ways,
     "attention_shapes": rectangles,
     "charts": small_charts,
@@ -397,6 +436,7 @@ DRAW = {
     "synthesizer": synthesizer,
     "transformer": transformer,
     "add_norm": add_norm,
+    "blocks": blocks,
     "gpt": gpt,
     "decoder_only": decoder_only,
     "generation": generation,
@@ -412,6 +452,7 @@ OF_CHAPTERS = {
     "synthesizer": "synthesizer",
     "transformer": "10_transformer",
     "add_norm": "09_transformer_block",
+    "blocks": "09_transformer_block",
     "gpt": "12_gpt",
     "decoder_only": "12_gpt",
     "generation": "14_generation",
@@ -1061,6 +1102,24 @@ def test_a_worked_example_is_attention_and_says_every_number_of_its_way():
         worked_attention(["one", "two"], PAIR, QUERIES.repeat(1, 9), QUERIES.repeat(1, 9), QUERIES)
 
 
+def test_a_walk_writes_every_vector_and_leads_what_is_added_past_the_rest():
+    said = [text.get_text() for text in texts(walked())]
+    assert said.count("\N{MINUS SIGN}1.50") == 4, "two words with two such numbers each"
+    assert said.count("1.0") == 8 and said.count("1.00") == 4, "one decimal where there are many"
+    arrows = patches(walked(), "FancyArrowPatch")
+    assert len(arrows) == 2 * (2 + 1), "for each word two steps, and one way past"
+    assert "add: Thinking (\N{MINUS SIGN}1.50, 0.00" in walked().alt
+    for wrong, message in (
+        ([WALK[0]._replace(values=PAIR[:1])], "no row for each of 2 words"),
+        ([WALK[0]._replace(since=0)], "name one before"),
+        ([*WALK[:2], WALK[2]._replace(since=1)], "as wide"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            walk(["Thinking", "Machines"], wrong)
+    with pytest.raises(ValueError, match="pass fewer words"):
+        walk("a b c d".split(), [Stage("words", "", PAIR.repeat(2, 1))])
+
+
 def marked(figure: Figure, count: int) -> list[tuple[float, float]]:
     ends = [np.asarray(line.get_xydata()) for line in figure.drawing.axes[0].lines[:count]]
     return [(float(end[0, 0]), float(end[0, 1])) for end in ends]
@@ -1225,6 +1284,41 @@ def test_worked_pooling_says_every_number_of_its_way():
     wide = {"query": [0.5] * 12, "keys": [[0.5] * 12] * 2}
     with pytest.raises(ValueError, match="fewer numbers"):
         worked_pooling(["a", "b"], **POOLED | wide, score="e")
+
+
+def test_worked_heads_says_what_multi_head_attention_computes():
+    x, w_q, w_k, w_v, w_o = map(torch.tensor, SEES.values())
+    seen = multi_head_attention_of(x @ w_q, x @ w_k, x @ w_v, 2)
+    said = [text.get_text() for text in texts(through_two_heads())]
+    numbers = [seen.weights[:, 1], seen.scores[:, 1], seen.output[1], (seen.output @ w_o)[1]]
+    for number in torch.cat([part.flatten() for part in numbers]).tolist():
+        assert f"{number:z.2f}".replace("-", "−") in said, number
+    assert {"Ann", "sees", "Bob", "head 0", "head 1", "−4", "4"} <= {*said}
+    assert through_two_heads().alt.endswith("make (0.94, −0.94, 0.94, 0.94).")
+    with pytest.raises(ValueError, match="1 words for 3 rows"):
+        worked_heads(["Ann"], **SEES, H=2, t=0)
+    with pytest.raises(ValueError, match="cannot be cut into 3 heads"):
+        worked_heads(["Ann", "sees", "Bob"], **SEES, H=3, t=1)
+    with pytest.raises(ValueError, match="4 heads take"):
+        worked_heads(["Ann", "sees", "Bob"], **SEES, H=4, t=1)
+
+
+def test_averages_keeps_apart_what_two_heads_find():
+    said = [text.get_text() for text in texts(two_averages())]
+    assert {"5", "3", "7", "½", "head 0", "head 1"} <= {*said}
+    with pytest.raises(ValueError, match="pass three words, 'sees' amid"):
+        averages([(["Ann", "sleeps"], [3])], "sees")
+
+
+def test_slices_shows_every_number_in_its_head():
+    said = [text.get_text() for text in texts(two_slices())]
+    for number in range(8):
+        assert said.count(f"{number}") == 3, "in the table, in its head and where all are merged"
+    assert "head 0 gets columns 0 to 1, head 1 gets columns 2 to 3" in two_slices().alt
+    with pytest.raises(ValueError, match="cannot be cut into 3 heads"):
+        slices(torch.zeros(2, 4), 3)
+    with pytest.raises(ValueError, match="fewer columns"):
+        slices(torch.zeros(2, 12), 2)
 
 
 def test_a_role_colours_what_does_not_sum_to_1():

@@ -1,6 +1,7 @@
 """Translators: what they say, how they are judged, how they are trained, and the shipped one."""
 
 from functools import partial
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from tinylib.lab.data.corpora import RealSplits, Splits, bilingual
 from tinylib.lab.data.text import EOS, UNK, Vocabulary
 from tinylib.lab.look import HookPoint, capture
 from tinylib.lab.models.cells import CELLS, BothWays, StartOnly
+from tinylib.lab.models.encoder_heads import encoder_weights, head_off
 from tinylib.lab.models.hiding import another_place, hide, survivors
 from tinylib.lab.models.translation import (
     CONTENT,
@@ -46,7 +48,7 @@ from tinylib.lab.models.zoo import (
 )
 from tinylib.lab.recipes.bilingual import train_bilingual, with_unknown
 from tinylib.lab.recipes.common import tokens_per_second
-from tinylib.lab.recipes.fra_eng import fra_eng_model, on_fra_eng
+from tinylib.lab.recipes.fra_eng import fra_eng_model, on_fra_eng, roles_of_heads
 from tinylib.lab.train.precision import fixed
 from tinylib.lab.train.registry import RECIPES
 from tinylib.lab.train.run import Fit
@@ -813,3 +815,37 @@ def test_another_place_is_a_word_and_not_the_first_choice() -> None:
     drawn = another_place(mask, not_at, torch.Generator().manual_seed(0))
     assert drawn.shape == (600, 1) and set(drawn[1::2, 0].tolist()) == {1}
     assert 100 < int((drawn[::2] == 0).sum()) < 200 and set(drawn[::2, 0].tolist()) == {0, 2}
+
+
+def test_a_head_that_is_off_adds_nothing_within_the_block_alone() -> None:
+    """Its share is missing from the sum; what its head mask does is the same."""
+    attention = load_translator("fra-eng-transformer").model.encoder.blocks[2].attention
+    x = torch.randn(1, 5, 160)
+    with torch.no_grad():
+        whole = attention(x)
+        for h in range(4):
+            with head_off(attention, h):
+                without = attention(x)
+            mask = torch.arange(4) != h
+            torch.testing.assert_close(without, attention(x, head_mask=mask))
+            assert not torch.allclose(without, whole, atol=1e-3)
+        torch.testing.assert_close(attention(x), whole)
+
+
+def test_the_heads_of_the_encoder_are_scored_as_recorded() -> None:
+    """On one sentence by hand; and the record has every head, each measured on 762 sentences."""
+    translator = load_translator("fra-eng-transformer")
+    pair = Pair(("i", "see", "it", "."), ("je", "le", "vois", "."))
+    found = roles_of_heads(translator, [pair])
+    most = encoder_weights(translator, pair.source).argmax(-1)  # (3, 4, 4)
+    for i, h in product(range(3), range(4)):
+        at = most[i, h].tolist()
+        hits = [sum(s == t + step for t, s in enumerate(at)) for step in (-1, 1, 0)]
+        asked = [3, 3, 4]
+        shares = [n / of for n, of in zip(hits, asked, strict=True)]
+        assert found["roles"][i][h] == pytest.approx(shares)
+    assert found["pairs"] == 1 and torch.tensor(found["changed"]).amax() <= 1
+    record = weights.results("fra-eng-heads")["figures"]
+    assert record["pairs"] == 762
+    assert torch.tensor(record["roles"]).shape == (3, 4, 3)
+    assert torch.tensor(record["without"]).shape == torch.tensor(record["changed"]).shape == (3, 4)

@@ -179,6 +179,7 @@ def test_the_stored_table_says_what_the_model_answers() -> None:
 @pytest.fixture
 def widget(visit: Visit) -> Locator:
     widget = visit.widget(STEM)
+    switch(widget, "before").check()  # it is off at first
     write(widget, SENTENCE + " too")  # an edit: until then the page shows what is stored
     write(widget, SENTENCE)
     return widget
@@ -493,3 +494,36 @@ def test_it_fits_or_scrolls_in_its_own_box(opened: Opener, width: int) -> None:
             e.getBoundingClientRect().right <= th.getBoundingClientRect().right + 1))"""
     )
     assert inside == [True] * Q
+
+
+# ------------------------------------------------------------------ one word, followed
+
+
+def test_a_word_is_followed_through_all_heads(widget: Locator) -> None:
+    """Nine steps: each head says its largest weight, and what its word wears becomes an answer."""
+    digits = inputs_of(widget)["digits"]
+    values, words = seen(SENTENCE, (1, 1, 1, 1), tuple(digits)), words_of(SENTENCE)
+    t = words.index("cat", 2)  # it has been said before
+    choose(widget, t)
+    widget.locator(".journey .start").press("Enter")
+    widget.locator(".journey .start").press("Enter")  # and wait
+    told = []
+    for step in range(1, 10):
+        widget.locator(".journey input[type=range]").fill(str(step))
+        place, says = widget.locator(".journey .place"), widget.locator(".journey .says")
+        assert place.inner_text() == f"step {step} of 9"
+        told.append(says.inner_text())
+    for h in range(4):
+        most = int(values.weights[h, t].argmax())
+        found = f"gives “{words[most]}” (word {most + 1}) its largest weight, "
+        assert told[3 + h].startswith(f"Head {h} compares its slice of the query of “cat”")
+        assert found + f"{float(values.weights[h, t, most]):.2f}." in told[3 + h]
+        question = head_of().index(h)
+        if int(values.places[question, t]) == most:
+            assert told[3 + h].endswith(f"its value brings the digit {digits[most]} along.")
+    assert told[8].endswith("answers: 3 of 3 are correct. All words do this at once.")
+    switch(widget, "after").uncheck()
+    assert_torch(widget, STEM)
+    widget.locator(".journey input[type=range]").fill("4")
+    assert "it is switched off" in widget.locator(".journey .says").inner_text()
+    assert "masked_fill" in widget.locator(".journey code").inner_text()

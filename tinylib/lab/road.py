@@ -94,7 +94,7 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "How can a word attend to several places for several reasons?",
             "one set of attention weights makes one mixture",
             "several heads attend side by side, each in a part of the vector",
-            (60, 45),
+            (50, 45),
         ),
     ),
     "The Transformer": (

@@ -6,7 +6,8 @@ The files, by what they draw:
 - `matrices` tables of numbers as heat maps, `curves` lines and bars, `scores` and `training` small
   charts side by side, `attention` maps of attention weights;
 - `vectors` arrows in the plane, `mixed` weighted averages, `worked` one step in numbers,
-  `positions` codes of positions and rotations;
+  `positions` codes of positions and rotations, `heads` several averages at once, `blocks` words
+  on their way through a block;
 - `recurrent` and `word_by_word` encoders and decoders over a sentence, `attending` a decoder with
   attention, `sentences` n-grams and trees of words, `translation` sentences with their English,
   `writing` how a model's text comes about;
@@ -15,7 +16,9 @@ The files, by what they draw:
 
 from tinylib.lab.plot.attending import attended, both_ways, emerging, hidings
 from tinylib.lab.plot.attention import alignment, maps
+from tinylib.lab.plot.blocks import blocks, walk
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
+from tinylib.lab.plot.heads import averages, slices, worked_heads
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
 from tinylib.lab.plot.mixed import Mixture, between, dropout, queries_and_keys
 from tinylib.lab.plot.positions import Added, Turn, Turned, added, fed, turns
@@ -99,7 +102,9 @@ __all__ = [
     "answers",
     "attended",
     "attention_shapes",
+    "averages",
     "between",
+    "blocks",
     "both_ways",
     "charts",
     "distributions",
@@ -131,6 +136,7 @@ __all__ = [
     "shade",
     "shifted",
     "side_by_side",
+    "slices",
     "softmax_bars",
     "style",
     "text_width",
@@ -139,8 +145,10 @@ __all__ = [
     "turns",
     "two_scores",
     "unrolled",
+    "walk",
     "worked_attention",
     "worked_gru",
+    "worked_heads",
     "worked_pooling",
     "worked_rnn",
 ]

@@ -385,8 +385,8 @@ def add_norm() -> Figure:
         boxes,
         arrows,
         notes={
-            "post-norm:  $N(x + f(x))$": (0.474, 6.5),
-            "pre-norm:  $x + f(N(x))$": (2.064, 6.5),
+            r"post-norm:  $\mathrm{norm}(x + f(x))$": (0.474, 6.5),
+            r"pre-norm:  $x + f(\mathrm{norm}(x))$": (2.064, 6.5),
         },
         alt=(
             "Diagram of the two layers of a block, from top to bottom, post-norm on the left "

@@ -4,26 +4,31 @@ python -m tinylib.lab.train fra-eng-gru          without attention; 20 minutes
 python -m tinylib.lab.train fra-eng-attention    and with it; 20 minutes
 python -m tinylib.lab.train smoothing            three amounts of label smoothing; minutes
 python -m tinylib.lab.train fra-eng-transformer  nothing but attention, shipped; 50 minutes
+python -m tinylib.lab.train fra-eng-heads        its encoder's heads, one by one; minutes
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import torch
 from torch import nn
 
+from tinylib.bleu import corpus_bleu
 from tinylib.encoder_decoder import EncoderDecoder
 from tinylib.lab import devices, weights
 from tinylib.lab.data.batches import Batch, Batches, Pair, encode
 from tinylib.lab.data.corpora import FRA_ENG, RealSplits, fra_eng
 from tinylib.lab.data.text import PAD
+from tinylib.lab.models.encoder_heads import encoder_weights, head_off
 from tinylib.lab.models.translation import (
     Translator,
     attention_model,
     evaluate,
+    load_translator,
     translate_unchecked,
 )
 from tinylib.lab.recipes.common import quicker, tokens_per_second, translation_loss, untrained
@@ -294,4 +299,59 @@ def smoothing(checkpoint: Path) -> Outcome:
         seed=0,
         data=f"{FRA_ENG.name}, sha256 {FRA_ENG.sha256}",
         figures={"steps": steps, "precision": chosen._asdict(), "shares": runs},
+    )
+
+
+def roles_of_heads(translator: Translator, pairs: Sequence[Pair]) -> dict[str, Any]:
+    """What the heads of the encoder attend to, and what each one is needed for.
+
+    "roles": for each block and head, how often the largest weight of a source word lies on the word
+    before, the word after and the word itself, of the words that have one. "bleu" is that of the
+    whole model, and "without" that of the model without the head, for each block and head;
+    "changed" counts the translations that are other ones then.
+    """
+    model = translator.model
+    right = [list(pair.target) for pair in pairs]
+    hits, counts = torch.zeros(0), torch.zeros(3)
+    for pair in pairs:
+        weights_of = encoder_weights(translator, pair.source)
+        most, at = weights_of.argmax(-1), torch.arange(len(pair.source))
+        goals = torch.stack([at - 1, at + 1, at])  # before, after, itself
+        asked = (goals >= 0) & (goals < len(at))
+        found = ((most[:, :, None] == goals) & asked).sum(-1)
+        hits, counts = (found if not len(hits) else hits + found), counts + asked.sum(-1)
+
+    def said() -> list[list[str]]:
+        return translate_unchecked(*translator, [pair.source for pair in pairs])
+
+    whole = said()
+    without, changed = [], []
+    for block in model.encoder.blocks:
+        for h in range(block.attention.H):
+            with head_off(block.attention, h):
+                words = said()
+            without.append(float(corpus_bleu(words, right)))
+            changed.append(sum(a != b for a, b in zip(words, whole, strict=True)))
+    shape = len(model.encoder.blocks), -1
+    return {
+        "pairs": len(pairs),
+        "roles": (hits / counts).tolist(),
+        "bleu": float(corpus_bleu(whole, right)),
+        "without": torch.tensor(without, dtype=torch.float64).view(shape).tolist(),
+        "changed": torch.tensor(changed).view(shape).tolist(),
+    }
+
+
+@recipe("fra-eng-heads")
+def fra_eng_heads(checkpoint: Path) -> Outcome:
+    """Nothing is trained: the encoder's heads of the shipped translator, on held-out sentences."""
+    translator = load_translator("fra-eng-transformer")
+    begun = perf_counter()
+    figures = roles_of_heads(translator, fra_eng().test[::6])
+    return Outcome(
+        translator.model,
+        Fit(seconds=perf_counter() - begun),
+        seed=0,
+        data=f"{FRA_ENG.name}, sha256 {FRA_ENG.sha256}",
+        figures=figures,
     )

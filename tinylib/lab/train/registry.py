@@ -79,7 +79,7 @@ def follow(name: str, checkpoint: Path) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "processor": computer(devices.of(out.model)),
         "torch": torch.__version__,
-        "loss": mean(out.fit.losses[-100:]),
+        "loss": mean(out.fit.losses[-100:]) if out.fit.losses else None,
         out.validation: min((value for _, value in out.fit.valid), default=None),
         "figures": dict(out.figures),
     }

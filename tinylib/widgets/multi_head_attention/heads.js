@@ -3,6 +3,7 @@ import { nested, places } from "../page/lookup.js";
 import { action, offers } from "../ui/controls.js";
 import { askable, asks, rove } from "../ui/explain.js";
 import { weightKey } from "../ui/keys.js";
+import { journey } from "../ui/journey.js";
 import { numberBox } from "../ui/knobs.js";
 import {
   h,
@@ -455,7 +456,10 @@ function stage(widget) {
     h("tbody", { "data-output": "probabilities" }, ...lanes.map(({ row }) => row)),
   );
   const reach = rove(table);
-  widget.tables.set("words", () => [[...chips.children].slice(1).map((th) => th.firstChild)]);
+  const ofWords = (part) => [...chips.children].slice(1).map((th) => th.querySelector(part));
+  widget.tables.set("words", () => [ofWords(".chip")]);
+  widget.tables.set("digits", () => [ofWords(".digit")]);
+  widget.tables.set("answers", () => lanes.map(({ row }) => [...row.cells].slice(1)));
   const box = scroller(
     {
       class: "stage",
@@ -544,6 +548,7 @@ stage.style = `
 .chip { border: 1px solid var(--line); border-radius: 8px; margin: 0 2px 6px;
   background: var(--ground); }
 .chosen .chip { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
+.chip.lit { border-color: var(--accent); box-shadow: 0 0 0 2.5px var(--accent); }
 .chip label { position: relative; display: block; cursor: pointer; }
 .chip label span { display: block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap;
   text-align: center; line-height: 28px;
@@ -655,7 +660,12 @@ function effectOf(questions) {
     `${listed(changed)}${rest}.`
   );
 }
-effect.style = ".effect { font-weight: 550; max-width: none; }";
+effect.style = `
+.effect { flex: 1 1 300px; font-weight: 550; max-width: none; }
+.follow { display: flex; flex-wrap: wrap; gap: 4px 14px; align-items: center; }
+.follow .journey:not(.under-way) { border: 0; padding: 0; }
+.follow .journey.under-way { flex: 1 1 100%; min-width: 0; }
+`;
 
 // ---------------------------------------------------------------- the chosen word, head by head
 
@@ -821,7 +831,7 @@ cards.style = `${pixelMap.style}
 .card p { margin: 0; }
 .card .who { display: flex; gap: 7px; align-items: center; font-size: var(--size-note); }
 .card.off { border-top-style: dashed; border-color: var(--soft); }
-.says { display: flex; gap: 6px; align-items: center; margin: 4px 0 2px; white-space: nowrap;
+.card .says { display: flex; gap: 6px; align-items: center; margin: 4px 0 2px; white-space: nowrap;
   font-size: var(--size-note);
   font-variant-numeric: tabular-nums; }
 .said { width: 30px; border-radius: 7px; text-align: center;
@@ -842,6 +852,117 @@ cards.style = `${pixelMap.style}
 .figures p { max-width: 62ch; }
 `;
 
+// ---------------------------------------------------------------- one word, step by step
+
+/** What the steps speak of: the chosen word, and what is told of its sentence. */
+function followed(widget) {
+  const { words, digits, questions } = widget.told;
+  const t = Math.min(widget.query, words.length - 1);
+  const { code, width } = widget.spec.facts;
+  const heads = [...questions].sort((a, b) => a.head - b.head);
+  return { words, digits, questions, heads, t, word: quote(words[t]), code, width };
+}
+
+const wordCell = (t) => ({ name: "words", row: 0, column: t });
+const ofWord = ({ questions, t }) =>
+  questions.map((_, q) => ({ name: "answers", row: q, column: t }));
+
+/** What the h-th head does for the chosen word. */
+const headStep = (h) => (widget) => {
+  const seen = followed(widget);
+  const { words, digits, questions, heads, t, word, code } = seen;
+  const question = heads[h];
+  const { most, asked, place, said } = question.answered[t];
+  const T = words.length;
+  const row = [...question.looks.subarray(t * T, (t + 1) * T)];
+  const answer = { name: "answers", row: questions.indexOf(question), column: t };
+  const found =
+    `Head ${question.head} compares its slice of the query of ${word} with the keys of all ` +
+    `words, and gives ${quote(words[most])} (word ${most + 1}) its largest weight, ` +
+    `${short(row[most])}. `;
+  const then = !question.on
+    ? "But it is switched off: its output is replaced by zeros, so that nothing of it is heard."
+    : !asked
+      ? `There is no answer to “${question.name}”, but a row of weights has to sum to 1 all the ` +
+        "same."
+      : most === place
+        ? `This is the word that “${question.name}” asks about, and its value brings the digit ` +
+          `${digits[most]} along.`
+        : `“${question.name}” asks about ${quote(words[place])} (word ${place + 1}), so the ` +
+          `answer ${said} is made of something else.`;
+  return {
+    says: found + then,
+    lit: [wordCell(t), wordCell(most), ...(asked ? [answer] : [])],
+    moves:
+      question.on && asked && most === place
+        ? [{ from: { name: "digits", row: 0, column: most }, to: answer }]
+        : [],
+    code: question.on ? code.attend : code.off,
+    table: { labels: words, rows: [{ name: `head ${question.head}`, numbers: row }] },
+  };
+};
+
+const STEPS = [
+  (widget) => {
+    const { t, word, digits } = followed(widget);
+    return {
+      says:
+        `We follow ${word}, word ${t + 1}. Its vector holds what the word is, its digit ` +
+        `${digits[t]} and its place, and nothing of the other words yet.`,
+      lit: [wordCell(t)],
+      code: undefined,
+    };
+  },
+  (widget) => {
+    const { t, word, code, width, heads: all } = followed(widget);
+    return {
+      says:
+        `W_q, W_k and W_v make a query, a key and a value of the vector of ${word}, each with ` +
+        `${all.length} · ${width} = ${all.length * width} numbers, as of those of all other words.`,
+      lit: [wordCell(t)],
+      code: code.project,
+    };
+  },
+  (widget) => {
+    const { t, code, width, heads: all } = followed(widget);
+    return {
+      says:
+        `Queries, keys and values are split: head 0 gets the first ${width} numbers of each, ` +
+        `head 1 the next ${width}, and so on, up to head ${all.length - 1}.`,
+      lit: [wordCell(t)],
+      code: code.split,
+    };
+  },
+  ...[0, 1, 2, 3].map(headStep),
+  (widget) => {
+    const seen = followed(widget);
+    const { code, width, heads: all } = seen;
+    return {
+      says:
+        `The outputs of the ${all.length} heads, ${width} numbers each, are merged, that is put ` +
+        "side by side, so that what one head found is not mixed with what another one found.",
+      lit: ofWord(seen),
+      code: code.merge,
+    };
+  },
+  (widget) => {
+    const seen = followed(widget);
+    const { word, questions, t, code } = seen;
+    const asked = questions.filter(({ answered }) => answered[t].asked);
+    const right = asked.filter(({ answered }) => answered[t].right);
+    return {
+      says:
+        `W_o mixes them into the output of ${word}, from which a last layer reads off the ` +
+        `answers: ${right.length} of ${asked.length} are correct. All words do this at once.`,
+      lit: ofWord(seen),
+      code: code.mix,
+    };
+  },
+];
+
+const name = ({ told, query }) =>
+  told ? quote(told.words[Math.min(query, told.words.length - 1)]) : "a word";
+
 export default live(
   "Four heads on your sentence, live",
   (ui) => [
@@ -853,7 +974,7 @@ export default live(
       ui.use(beyond),
     ),
     ui.use(stage),
-    ui.use(effect),
+    ui.boxed("follow", ui.use(effect), ui.use(journey, { name, steps: STEPS })),
     ui.use(cards),
     ui.explanation(),
   ],

@@ -21,8 +21,10 @@ from tinylib.lab.data.lookup import (
 )
 from tinylib.lab.look import capture
 from tinylib.lab.weights import load, load_into, results
+from tinylib.multi_head_attention import MultiHeadAttention, apply_head_mask, multi_head_attention
 from tinylib.widgets import Limits, LiveWidget, table
 from tinylib.widgets.schema import words_of
+from tinylib.widgets.self_attention.self_attention import line_of
 
 NAME = "lookup-heads"
 SYMBOLS = ("<pad>", *BRACKETS)  # other words are numbered on from here, as they first appear
@@ -150,6 +152,7 @@ class HeadsWidget(LiveWidget):
     def facts(cls) -> dict[str, Any]:
         figures = results(NAME)["figures"]
         heads = head_of()
+        mixer: Any = model().mixer
         return {
             "questions": QUESTIONS,
             "head": heads,
@@ -158,6 +161,15 @@ class HeadsWidget(LiveWidget):
             "without": [figures["without"][h][q] for q, h in enumerate(heads)],
             "trained": {"words": (MIN_LEN, MAX_LEN), "pairs": PAIRS, "apart": APART},
             "offered": OFFERED,
+            "width": mixer.D // mixer.H,
+            "code": {
+                "project": line_of(MultiHeadAttention.project, "return self.w_q"),
+                "split": line_of(multi_head_attention, "split_heads(x, H)"),
+                "attend": line_of(multi_head_attention, "= attend("),
+                "off": line_of(apply_head_mask, "return heads.masked_fill"),
+                "merge": line_of(multi_head_attention, "merge_heads(apply_head_mask"),
+                "mix": line_of(MultiHeadAttention.attend_with_weights, "return Attended(self.w_o"),
+            },
         }
 
     def shown(self, values: Mapping[str, Tensor]) -> str:

@@ -1,0 +1,3 @@
+from tinylib.widgets.transformer_block.block_stack import BlockStackWidget
+
+__all__ = ["BlockStackWidget"]
