@@ -383,6 +383,7 @@ def test_a_knob_rewrites_the_text_with_the_same_numbers(widget: Locator) -> None
     assert knobs(widget) == ["0.6", "8", "0.7"]
     button(widget, "Reset").click()
     assert knobs(widget) == ["0.8", "65", "1"]
+    assert note(widget, "cut-mass") == "All 65 characters may be drawn.", "nothing is cut"
 
 
 def test_each_choice_can_be_looked_at(widget: Locator) -> None:

@@ -43,7 +43,8 @@ def draws(
 
     The pieces lie side by side in the words' order, so that piece i reaches from
     $\sum_{j<i} P_j$ to $\sum_{j \le i} P_j$. The numbers `u` in [0, 1) are arrows that fall on all
-    lines. A piece too narrow for its word stays empty; one of probability 0 is not drawn.
+    lines; a title stands where none passes. A piece too narrow for its word stays empty; one of
+    probability 0 is not drawn.
     ValueError for probabilities of another number, below 0 or of another sum than 1, and for other
     numbers u.
     """
@@ -66,7 +67,12 @@ def draws(
             axes.text(x, MARGIN + 6, label, size=SMALL, ha="center", va="center")
         for i, (title, shares) in enumerate(read.items()):
             y = top + ROW * i + 18
-            axes.text(left, y - 13, title, size=TEXT, weight="bold", va="center")
+            if title:
+                half = text_width(title, TEXT) * 1.1 / 2 + 8
+                places = (left + half, left + wide / 2, left + wide - half)
+                free = [x for x in places if all(abs(left + wide * n - x) > half for n in u)]
+                look: Any = {"size": TEXT, "weight": "bold", "ha": "center", "va": "center"}
+                axes.text((free or places)[0], y - 13, title, **look)
             for number in u:
                 x = left + wide * number
                 arrow(axes, [(x, y - 22 if i else MARGIN + 16), (x, y - 1)], INK)

@@ -458,7 +458,9 @@ function candidates(widget) {
         mark(li, "class", `${after[id] ? "" : "cut"}${id === own ? " taken" : ""}`);
         mark(li.firstChild, "aria-pressed", String(id === own));
       });
-      const left = after.filter((share) => share > 0).length;
+      const { temperature, k, p } = widget.inputs; // what is stored is rounded, and may be 0
+      const whole = temperature > 0 && k >= vocabulary.length && p >= 1;
+      const left = whole ? vocabulary.length : after.filter((share) => share > 0).length;
       const gone = before.reduce((mass, share, id) => (after[id] ? mass : mass + share), 0);
       write(
         cut,
