@@ -299,7 +299,7 @@ export async function run(spec, inputs, program, old = () => false, show = (_out
       await (undrawn ? drawn() : pause());
       undrawn = false;
       paused = performance.now();
-      // What is nearly done is finished; but if the reader has seen a part of it, newer inputs go on.
+      // What is nearly done is finished; if the reader has seen a part, newer inputs go on.
       if ((shown || paused - started > PATIENCE) && old()) throw tooOld;
     }
     return runGraph(own(graph), feeds);

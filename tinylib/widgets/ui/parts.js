@@ -1048,7 +1048,9 @@ thead th { text-align: center; padding: 0 0 2px; }
   font-size: var(--size-note);
   }
 @supports (field-sizing: content) { /* a number that is longer has room, too */
-  .matrix input { width: auto; min-width: max(var(--box), 100%); max-width: 110px; field-sizing: content; }
+  .matrix input {
+    width: auto; min-width: max(var(--box), 100%); max-width: 110px; field-sizing: content;
+  }
 }
 .matrix input.chosen { border-color: var(--accent); }
 .heat td span { display: block; width: 36px; height: 28px; line-height: 28px; contain: strict;
