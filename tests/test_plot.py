@@ -212,7 +212,7 @@ STEPS = [
 
 def spoken() -> Figure:
     x = torch.arange(8.0).view(2, 4)
-    return unrolled(["the", "cat"], x, x.tanh(), STEPS, again=True)
+    return unrolled(["the", "cat"], x, x.tanh(), STEPS)
 
 
 SAID = [
@@ -1809,7 +1809,7 @@ def test_pictures_of_recurrent_translators_refuse_what_does_not_fit() -> None:
     x = torch.arange(8.0).view(2, 4)
     figure = translator(["the", "cat"], x, x[0], [*SAID[:1], ("le", x[1], "chat", 0.5, "cat")])
     assert "le (75 %), chat (50 %)" in figure.alt
-    with pytest.raises(ValueError, match="one each, five at most"):
+    with pytest.raises(ValueError, match="one each, six at most"):
         translator(["the"], x, x[0], SAID)
     with pytest.raises(ValueError, match="fewer than 4 numbers"):
         translator(["the", "cat"], x[:, :3], x[0], SAID)

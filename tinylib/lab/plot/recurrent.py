@@ -51,14 +51,14 @@ def translator(
     """Two GRUs unrolled: words, their vectors, states, the context, and each written word fed back.
 
     `x` (S, D) are the words' embeddings and `final` (D,) the last state; of each vector the first
-    four numbers are shown as shades. More than five steps, or sizes that do not fit, are a
+    four numbers are shown as shades. More than six steps, or sizes that do not fit, are a
     ValueError.
     """
     rows, last = read_values(x, "x"), read_values(final, "the last state")
     steps = [WrittenStep(*step) for step in written]
     fed = [read_values(step.x, "a vector") for step in steps]
-    if len(words) != len(rows) or not 1 <= max(len(words), len(steps)) <= 5:
-        raise ValueError(f"{len(words)} words with {len(rows)} rows: pass one each, five at most")
+    if len(words) != len(rows) or not 1 <= max(len(words), len(steps)) <= 6:
+        raise ValueError(f"{len(words)} words with {len(rows)} rows: pass one each, six at most")
     if min(len(v) for v in (*rows, last, *fed)) < SHOWN:
         raise ValueError(f"a vector has fewer than {SHOWN} numbers")
     full = max(float(v.abs().max()) for v in (rows[:, :SHOWN], last[:SHOWN], *fed))
