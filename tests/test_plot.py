@@ -1793,6 +1793,11 @@ def test_several_trainings_are_a_mean_in_a_band():
     figure = panels([1, 2], charts, at={"short": 1, "long": 2}, **how)
     assert "wide: short from 0.30 to 0.60, long from 1.00 to 0.90" in figure.alt
     assert [len(axes.collections) for axes in figure.drawing.axes[1:]] == [1, 1]
+    charts["narrow"] = {"short": both / 2, "long": [1.0, 0.9]}
+    figure = panels([1, 2], charts, at={"short": 1, "long": 2}, **how)
+    bands = [axes.collections[0].get_paths()[0] for axes in figure.drawing.axes[1:]]
+    tops = [band.get_extents().intervaly[1] for band in bands]
+    assert tops == pytest.approx([0.8, 0.4]), "each chart has the band of its own trainings"
 
 
 def test_a_recurrent_step_is_computed_and_refuses_what_does_not_fit():

@@ -50,8 +50,8 @@ def unrolled(
     """An encoder and a decoder, word by word: each vector with its first three numbers.
 
     Of the words `x` are the embeddings and `states` the states after them, a row each. The last
-    state goes to the decoder, and every word that it says is fed to it. A row that is missing or too
-    short, or more than six steps, is a ValueError.
+    state goes to the decoder, and every word that it says is fed to it. A row that is missing or
+    too short, or more than six steps, is a ValueError.
     """
     rows, after = read_values(x, "x"), read_values(states, "states")
     spoken = [WordSaid(*step) for step in written]
@@ -134,8 +134,8 @@ def unrolled(
         told = (
             f"An encoder and a decoder, step by step. The encoder reads {', '.join(words)}; at "
             f"each word its state, {D} numbers, is made of the word's vector and the state before. "
-            f"The last state goes to the decoder, which writes {says}. Each word that it has written "
-            f"is fed to it at the next step; the first that is fed is {spoken[0].fed}."
+            f"The last state goes to the decoder, which writes {says}. Each word that it has "
+            f"written is fed to it at the next step; the first that is fed is {spoken[0].fed}."
         )
         return finish(axes, alt or told)
 
