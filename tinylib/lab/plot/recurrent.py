@@ -251,7 +251,7 @@ def shifted(fed: Sequence[str], labels: Sequence[str], glosses: Sequence[str] = 
 def _width(word: str) -> float:
     """Of its box: a long word has less room beside it, so that lines pass between the boxes."""
     wide = text_width(word, TEXT)
-    return max(min(wide + 18, 82), wide + 8, 40)
+    return max(min(wide + 18, 82), wide + 8, 40.0)
 
 
 def _word(axes: Axes, at: Point, text: str, edge: str = SOFT) -> None:
