@@ -244,7 +244,7 @@ STEPS = [
 
 def spoken() -> Figure:
     x = torch.arange(8.0).view(2, 4)
-    return unrolled(["the", "cat"], x, x.tanh(), STEPS, again=True)
+    return unrolled(["the", "cat"], x, x.tanh(), STEPS)
 
 
 SAID = [
@@ -1972,6 +1972,11 @@ def test_several_trainings_are_a_mean_in_a_band():
     figure = panels([1, 2], charts, at={"short": 1, "long": 2}, **how)
     assert "wide: short from 0.30 to 0.60, long from 1.00 to 0.90" in figure.alt
     assert [len(axes.collections) for axes in figure.drawing.axes[1:]] == [1, 1]
+    charts["narrow"] = {"short": both / 2, "long": [1.0, 0.9]}
+    figure = panels([1, 2], charts, at={"short": 1, "long": 2}, **how)
+    bands = [axes.collections[0].get_paths()[0] for axes in figure.drawing.axes[1:]]
+    tops = [band.get_extents().intervaly[1] for band in bands]
+    assert tops == pytest.approx([0.8, 0.4]), "each chart has the band of its own trainings"
 
 
 def test_a_recurrent_step_is_computed_and_refuses_what_does_not_fit():
@@ -1988,7 +1993,7 @@ def test_pictures_of_recurrent_translators_refuse_what_does_not_fit() -> None:
     x = torch.arange(8.0).view(2, 4)
     figure = translator(["the", "cat"], x, x[0], [*SAID[:1], ("le", x[1], "chat", 0.5, "cat")])
     assert "le (75 %), chat (50 %)" in figure.alt
-    with pytest.raises(ValueError, match="one each, five at most"):
+    with pytest.raises(ValueError, match="one each, six at most"):
         translator(["the"], x, x[0], SAID)
     with pytest.raises(ValueError, match="fewer than 4 numbers"):
         translator(["the", "cat"], x[:, :3], x[0], SAID)

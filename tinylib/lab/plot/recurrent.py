@@ -51,17 +51,18 @@ def translator(
     """Two GRUs unrolled: words, their vectors, states, the context, and each written word fed back.
 
     `x` (S, D) are the words' embeddings and `final` (D,) the last state; of each vector the first
-    four numbers are shown as shades. More than five steps, or sizes that do not fit, are a
+    four numbers are shown as shades. More than six steps, or sizes that do not fit, are a
     ValueError.
     """
     rows, last = read_values(x, "x"), read_values(final, "the last state")
     steps = [WrittenStep(*step) for step in written]
     fed = [read_values(step.x, "a vector") for step in steps]
-    if len(words) != len(rows) or not 1 <= max(len(words), len(steps)) <= 5:
-        raise ValueError(f"{len(words)} words with {len(rows)} rows: pass one each, five at most")
+    if len(words) != len(rows) or not 1 <= max(len(words), len(steps)) <= 6:
+        raise ValueError(f"{len(words)} words with {len(rows)} rows: pass one each, six at most")
     if min(len(v) for v in (*rows, last, *fed)) < SHOWN:
         raise ValueError(f"a vector has fewer than {SHOWN} numbers")
     full = max(float(v.abs().max()) for v in (rows[:, :SHOWN], last[:SHOWN], *fed))
+    across = STEP if max(len(words), len(steps)) < 6 else 100
     first, wide = MARGIN + 130, SHOWN * CELL
     learned, said_in = COLOURS["learned"], COLOURS["probability"]
     y_word, y_x = MARGIN + 34, MARGIN + 78
@@ -71,7 +72,7 @@ def translator(
     y_pair = y_fed + 48
     y_write = y_pair + 34
     y_said = y_write + CHIP + 24
-    right = first + STEP * (max(len(words), len(steps)) - 1) + STEP / 2 + 4
+    right = first + across * (max(len(words), len(steps)) - 1) + across / 2 + 4
     with style():
         axes = page(right + MARGIN, y_said + CHIP + 46 + MARGIN)
         bold: Any = {"size": TEXT, "weight": "bold", "va": "center"}
@@ -85,23 +86,23 @@ def translator(
         ):
             axes.text(MARGIN, y, text, size=SMALL, color=SOFT, va="center_baseline")
         for s, word in enumerate(words):
-            at = first + STEP * s
+            at = first + across * s
             _word(axes, (at, y_word), word)
             arrow(axes, [(at, y_word + CHIP + 1), (at, y_x - 2)])
             _strip(axes, (at - wide / 2, y_x), rows[s].tolist(), full)
             arrow(axes, [(at, y_x + STRIP + 1), (at, y_gru - 2)])
             _gru(axes, (at, y_gru))
             if s:
-                ends = [(at - STEP + 25, y_gru + CHIP / 2), (at - 26, y_gru + CHIP / 2)]
+                ends = [(at - across + 25, y_gru + CHIP / 2), (at - 26, y_gru + CHIP / 2)]
                 arrow(axes, ends)
-                _note(axes, (at - STEP / 2, y_gru + CHIP / 2 - 11), f"$h_{s}$")
-        end, start = first + STEP * (len(words) - 1), first - 48
+                _note(axes, (at - across / 2, y_gru + CHIP / 2 - 11), f"$h_{s}$")
+        end, start = first + across * (len(words) - 1), first - 48
         level = y_write + CHIP / 2
         way: list[Point] = [(end, y_gru + CHIP + 1), (end, road), (start, road)]
         way += [(start, level), (first - 26, level)]
         arrow(axes, way, learned, 2.8)
         for t, step in enumerate(steps):
-            at = first + STEP * t
+            at = first + across * t
             turn, low = at + wide + 9, y_pair + STRIP / 2
             line: list[Point] = [(end, road), (turn, road), (turn, low), (at + wide + 2, low)]
             arrow(axes, line, learned, 1.2)
@@ -121,12 +122,12 @@ def translator(
             gloss = y_said + CHIP + 32
             axes.text(at, gloss, step.gloss, color=SOFT, style="italic", **small)
             if t:
-                ends = [(at - STEP + 25, level), (at - 26, level)]
+                ends = [(at - across + 25, level), (at - 26, level)]
                 arrow(axes, ends)
-                _note(axes, (at - STEP + 33, level - 11), f"$d_{t}$")
-                half = max(text_width(step.fed, TEXT) + 18, 40) / 2
-                gap = at - STEP / 2 + 3
-                back: list[Point] = [(at - STEP + half + 1, y_said + CHIP / 2)]
+                _note(axes, (at - across + 33, level - 11), f"$d_{t}$")
+                half = _width(step.fed) / 2
+                gap = at - across / 2 + 3
+                back: list[Point] = [(at - across + half + 1, y_said + CHIP / 2)]
                 back += [(gap, y_said + CHIP / 2), (gap, y_fed + CHIP / 2)]
                 back += [(at - half - 1, y_fed + CHIP / 2)]
                 arrow(axes, back, said_in, 1.5, dash=(0, (3, 2)))
@@ -247,8 +248,14 @@ def shifted(fed: Sequence[str], labels: Sequence[str], glosses: Sequence[str] = 
         )
 
 
+def _width(word: str) -> float:
+    """Of its box: a long word has less room beside it, so that lines pass between the boxes."""
+    wide = text_width(word, TEXT)
+    return max(min(wide + 18, 82), wide + 8, 40.0)
+
+
 def _word(axes: Axes, at: Point, text: str, edge: str = SOFT) -> None:
-    wide = max(text_width(text, TEXT) + 18, 40)
+    wide = _width(text)
     box = Bbox.from_bounds(at[0] - wide / 2, at[1], wide, CHIP)
     axes.add_patch(rounded(box, 9, fc="white", ec=edge, lw=1.3, zorder=3))
     middle = (at[0], at[1] + CHIP / 2)

@@ -64,7 +64,7 @@ def panels(
     with style():
         sheet, each = charts_beside([*read], 286, (62, 56), gap=26, x_name=x_name)
         sheet.text(MARGIN, MARGIN + 8, y_name, size=SMALL, color=SOFT, va="center_baseline")
-        for i, (axes, curves) in enumerate(zip(each, read.values(), strict=True)):
+        for i, (axes, (chart, curves)) in enumerate(zip(each, read.items(), strict=True)):
             axes.set_ylim(0, 1.02)
             axes.set_yticks([0, 0.5, 1], ["0", "0.5", "1"] if i == 0 else [])
             axes.set_xticks(along.tolist()[:: ceil(len(along) / 6)])

@@ -45,14 +45,13 @@ def unrolled(
     states: Values,
     written: Sequence[WordSaid | tuple[Any, ...]],
     *,
-    again: bool = False,
     alt: str = "",
 ) -> Figure:
     """An encoder and a decoder, word by word: each vector with its first three numbers.
 
     Of the words `x` are the embeddings and `states` the states after them, a row each. The last
-    state goes to the decoder, with `again` once more at every step, and every word that it says is
-    fed to it. A row that is missing or too short, or more than six steps, is a ValueError.
+    state goes to the decoder, and every word that it says is fed to it. A row that is missing or
+    too short, or more than six steps, is a ValueError.
     """
     rows, after = read_values(x, "x"), read_values(states, "states")
     spoken = [WordSaid(*step) for step in written]
@@ -102,10 +101,6 @@ def unrolled(
         way: list[Pair] = [(last, at_state + tall + 4), (last, road), (start, road)]
         way += [(start, at_new + tall / 2), (first - half - 2, at_new + tall / 2)]
         arrow(axes, way, COLOURS["learned"], 2.6)
-        for t in range(len(spoken) if again else 0):
-            x0, y0 = first + STEP * t + half + 11, at_new + 9
-            way = [(last, road), (x0, road), (x0, y0), (x0 - 9, y0)]
-            arrow(axes, way, COLOURS["learned"], 0.9)
         axes.text(first - half - 13, at_state + tall / 2 - 11, "0", size=SMALL, color=SOFT)
         y = at_state + tall / 2
         arrow(axes, [(first - half - 21, y), (first - half, y)], gap=4)
@@ -139,8 +134,7 @@ def unrolled(
         told = (
             f"An encoder and a decoder, step by step. The encoder reads {', '.join(words)}; at "
             f"each word its state, {D} numbers, is made of the word's vector and the state before. "
-            f"The last state goes to the decoder{', at every step' if again else ''}, which writes "
-            f"{says}. Each word that it has "
+            f"The last state goes to the decoder, which writes {says}. Each word that it has "
             f"written is fed to it at the next step; the first that is fed is {spoken[0].fed}."
         )
         return finish(axes, alt or told)
