@@ -175,15 +175,15 @@ def blocks() -> Figure:
             ("encoder block", ["e look", "e add 1", "e feed", "e add 2"]),
             ("decoder block", ["d look", "d add 1", "cross", "d add 2", "d feed", "d add 3"]),
         ],
-        notes={"the last encoder block\ngives $K$ and $V$ to\nevery decoder block": (e, 4.63)},
+        notes={"the encoder's output\ngoes to every\ndecoder block": (e, 4.63)},
         alt=(
             "Diagram of both blocks, from top to bottom; each arrow carries a tensor whose shape "
             "is written on it. Encoder block, on the left: source words (S by D) go into "
             "self-attention as V, K and Q, then through add & norm, feed-forward, and add & norm; "
-            "a way round leads into each add & norm from what the layer was given. Decoder block, "
-            "on the right: target words so far (T by D) go through masked self-attention, add & "
-            "norm, cross-attention, whose Q comes from above (T by D) and whose V and K come from "
-            "the last encoder block (S by D), add & norm, feed-forward, add & norm, and on to the "
-            "next block (T by D)."
+            "a way round leads into each add & norm from what the sublayer was given. Decoder "
+            "block, on the right: target words so far (T by D) go through masked self-attention, "
+            "add & norm, cross-attention, whose Q comes from above (T by D) and whose V and K are "
+            "made from the encoder's output (S by D), add & norm, feed-forward, add & norm, and on "
+            "to the next block (T by D)."
         ),
     )
