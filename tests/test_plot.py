@@ -1281,7 +1281,7 @@ def test_worked_pooling_says_every_number_of_its_way():
         assert f"{number:z.2f}".replace("-", "−") in said, number
     assert {"for noir", "the", "black", "4", "0.50", "−1.00", "3.00"} <= {*said}
     meetings = [line for line in pooling().drawing.axes[0].get_lines() if line.get_marker() == "o"]
-    assert [len(line.get_xdata()) for line in meetings] == [2], "the query meets both keys"
+    assert [np.size(line.get_xdata()) for line in meetings] == [2], "the query meets both keys"
     assert pooling().alt.endswith("added up, is (0.51, 2.93).")
     with pytest.raises(ValueError, match="do not fit 2 names"):
         worked_pooling(["a", "b"], **POOLED | {"scores": [1.0]}, score="e")

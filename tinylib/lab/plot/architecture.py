@@ -338,7 +338,7 @@ def transformer() -> Figure:
             (r"$\times\,N$", ["d look", "d add 1", "cross", "d add 2", "d feed", "d add 3"]),
         ],
         notes={
-            "the last encoder block\ngives $K$ and $V$ to\nevery decoder block": (e, 6.27),
+            "the last encoder block's\noutput goes to every\ndecoder block": (e, 6.27),
             "the word after\neach one above": (0.3, 10.54),
         },
         alt=(
