@@ -1313,7 +1313,11 @@ def claims_of_encoder_decoder() -> dict[str, list[Any]]:
         trace.append((trace[-1] / 2).tanh())
     assert trace[6] > 0.01 > trace[7], "below it after the eighth word"
     higher = torch.tensor([12.0, 11.0, 9.0]).softmax(0)
-    return {"q-trace": [*trace, 0.01], "q-shift": [higher[0], higher[0] / higher[1]]}
+    return {
+        "q-trace": [*trace, 0.01],
+        "q-shift": [higher[0], higher[0] / higher[1]],
+        "q-bottleneck": [torch.tensor(161.0).log2()],  # bits that one of 161 words takes
+    }
 
 
 def claims_of_training() -> dict[str, list[Any]]:

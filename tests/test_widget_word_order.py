@@ -288,7 +288,9 @@ def test_words_and_rows_travel_when_they_are_shuffled(
     with browser.new_context(reduced_motion=motion) as context:
         widget = Visit(context, site, page_alone(STEM)).widget(STEM)
         hold(widget)
-        moving = "el => el.shadowRoot.getAnimations().map(({ effect }) => effect.target.className)"
+        running = "el.shadowRoot.getAnimations()"
+        moving = f"el => {running}.map(({{ effect }}) => effect.target.className)"
+        widget.evaluate(f"el => Promise.all({running}.map((one) => one.finished))")
         assert widget.evaluate(moving) == []
         button(widget, "Reverse").click()
         moves = widget.evaluate(moving)

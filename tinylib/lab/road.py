@@ -112,7 +112,7 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "Can a sentence be translated with nothing but attention?",
             "a recurrent network trains slowly, since each step waits for the one before",
             "a stack of blocks reads all words of a sentence at the same time",
-            (50, 30),
+            (40, 30),
         ),
     ),
     "GPT": (
@@ -138,7 +138,7 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "How does it write the five-hundredth token as quickly as the first?",
             "for each new token, the whole text is computed again",
             "keys and values of the tokens before are kept",
-            (30, 30),
+            (40, 30),
         ),
     ),
     "Electives": (

@@ -221,7 +221,7 @@ def grams_of(ours: Sequence[str], theirs: Sequence[str], n: int) -> Grams:
     return Grams(pairs, len(left), len(right))
 
 
-class Box(NamedTuple):
+class GramBox(NamedTuple):
     """An n-gram of a translation: where its box begins, in which row, and whether it matches."""
 
     text: str
@@ -231,17 +231,17 @@ class Box(NamedTuple):
     matched: bool
 
 
-def _boxes(ours: Sequence[str], theirs: Sequence[str], n: int, across: Number) -> list[Box]:
+def _boxes(ours: Sequence[str], theirs: Sequence[str], n: int, across: Number) -> list[GramBox]:
     """The n-grams of `ours` in rows as wide as `across`."""
     hit = {i for i, _ in grams_of(ours, theirs, n).pairs}
-    boxes: list[Box] = []
+    boxes: list[GramBox] = []
     x, row = 0.0, 0
     for i in range(len(ours) - n + 1):
         text = " ".join(ours[i : i + n]) + (" ✓" if i in hit else "")
         width = text_width(text, TEXT) + 20
         if x and x + width > across:
             x, row = 0.0, row + 1
-        boxes.append(Box(text, x, row, width, i in hit))
+        boxes.append(GramBox(text, x, row, width, i in hit))
         x += width + 8
     return boxes
 

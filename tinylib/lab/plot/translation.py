@@ -61,7 +61,7 @@ def _unmatched(words: Sequence[str], others: Sequence[str]) -> list[int]:
     return [i for i in range(len(words)) if i not in kept]
 
 
-def glossed(lines: Sequence[Line | tuple[Any, ...]]) -> Figure:
+def glossed(lines: Sequence[Line | tuple[Any, ...]], *, alt: str = "") -> Figure:
     """Sentences under each other, with the English below every word.
 
     What is wrong by the reference is struck out and has the colour of errors, and what is missing
@@ -98,7 +98,7 @@ def glossed(lines: Sequence[Line | tuple[Any, ...]]) -> Figure:
                 axes.plot([x - half, x + half], [top + 1, top + 1], color=ink, lw=1.6)
             if line.glosses:
                 axes.text(x, top + 17, line.glosses[i], size=SMALL, color=SOFT, **look)
-        return finish(axes, " ".join(map(_told, drawn)))
+        return finish(axes, alt or " ".join(map(_told, drawn)))
 
 
 def _widths(line: Line) -> list[Number]:
