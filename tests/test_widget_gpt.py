@@ -358,6 +358,7 @@ def test_one_head_is_shown_on_the_text_and_all_of_them_small(widget: Locator) ->
     best = row.topk(2)
     assert f": {best.values[0]:.2f}" in says.inner_text()
     gazed = widget.locator(".gazed .t")
+    assert all(name.strip() for name in gazed.evaluate_all("all => all.map((t) => t.ariaLabel)"))
     gazed.nth(3).hover()
     assert says.inner_text() == f"“{TEXT[3]}” at place 3: weight {row[3]:.4f}."
     gazed.nth(place + 2).hover()

@@ -447,6 +447,7 @@ function gaze(widget) {
       mark(line, "aria-label", "your text, tinted by the weights: go through it by the arrow keys");
       fillText(line, told, make, (span, t) => {
         mark(span, "aria-selected", String(t - told.first === pointed));
+        mark(span, "aria-label", visible(told.names[t]));
         tint(span, t > at ? 0 : Math.sqrt(row[t]));
         return t === at ? " at" : t > at ? " later" : "";
       });
