@@ -13,6 +13,7 @@ from tinylib.lab.plot.style import (
     TEXT,
     TITLE,
     Figure,
+    Number,
     finish,
     page,
     style,
@@ -279,6 +280,26 @@ def synthesizer() -> Figure:
     )
 
 
+def within_blocks(left: Number, right: Number) -> list[Arrow]:
+    """The arrows of an encoder and a decoder block after their first addition, norm last.
+
+    What is added goes around by `left` in the encoder's block and by `right` in the decoder's.
+    """
+    return [
+        Arrow("e add 1", "e feed", "S D"),
+        Arrow("e feed", "e add 2", "S D"),
+        Arrow("e add 1", "e add 2", "S D", via=left, aside=11),
+        Arrow("e add 2", "cross", "S D", aside=-13, port="$V$"),
+        Arrow("e add 2", "cross", "S D", aside=13, port="$K$"),
+        Arrow("d add 1", "cross", "T D", aside=48, port="$Q$"),
+        Arrow("cross", "d add 2", "T D"),
+        Arrow("d add 1", "d add 2", "T D", via=right, aside=11),
+        Arrow("d add 2", "d feed", "T D"),
+        Arrow("d feed", "d add 3", "T D"),
+        Arrow("d add 2", "d add 3", "T D", via=right, aside=11),
+    ]
+
+
 def transformer() -> Figure:
     """The Transformer (Vaswani et al. 2017, figure 1), from its words down to the next ones."""
     e, d, left, right, wide = 0, 1.423, -0.635, 2.058, 1.09  # two stacks, and the ways round them
@@ -315,17 +336,7 @@ def transformer() -> Figure:
         "next": Box("le chat dort", (d, 10.54), "data", wide),
     }
     arrows += [
-        Arrow("e add 1", "e feed", "S D"),
-        Arrow("e feed", "e add 2", "S D"),
-        Arrow("e add 1", "e add 2", "S D", via=left, aside=11),
-        Arrow("e add 2", "cross", "S D", aside=-13, port="$V$"),
-        Arrow("e add 2", "cross", "S D", aside=13, port="$K$"),
-        Arrow("d add 1", "cross", "T D", aside=48, port="$Q$"),
-        Arrow("cross", "d add 2", "T D"),
-        Arrow("d add 1", "d add 2", "T D", via=right, aside=11),
-        Arrow("d add 2", "d feed", "T D"),
-        Arrow("d feed", "d add 3", "T D"),
-        Arrow("d add 2", "d add 3", "T D", via=right, aside=11),
+        *within_blocks(left, right),
         Arrow("d add 3", "linear", "T D"),
         Arrow("linear", "softmax", "T V", "logits"),
         Arrow("softmax", "next", "T V"),

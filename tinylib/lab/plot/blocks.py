@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from tinylib.lab.plot.architecture import within_blocks
 from tinylib.lab.plot.diagram import Arrow, Box, diagram
 from tinylib.lab.plot.matrices import widest
 from tinylib.lab.plot.parts import arrow, row, written
@@ -155,19 +156,7 @@ def blocks() -> Figure:
         "d feed": Box("feed-forward", (d, 5.62), "weight", wide),
         "d add 3": Box("add & norm", (d, 6.44), width=wide),
     }
-    arrows += [
-        Arrow("e add 1", "e feed", "S D"),
-        Arrow("e feed", "e add 2", "S D"),
-        Arrow("e add 1", "e add 2", "S D", via=left, aside=11),
-        Arrow("e add 2", "cross", "S D", aside=-13, port="$V$"),
-        Arrow("e add 2", "cross", "S D", aside=13, port="$K$"),
-        Arrow("d add 1", "cross", "T D", aside=48, port="$Q$"),
-        Arrow("cross", "d add 2", "T D"),
-        Arrow("d add 1", "d add 2", "T D", via=right, aside=11),
-        Arrow("d add 2", "d feed", "T D"),
-        Arrow("d feed", "d add 3", "T D"),
-        Arrow("d add 2", "d add 3", "T D", via=right, aside=11),
-    ]
+    arrows += within_blocks(left, right)
     return diagram(
         boxes,
         arrows,
