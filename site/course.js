@@ -2,23 +2,24 @@
 
 import "./progress.js";
 
-// The keyboard can scroll whatever is wider than its column. The theme looks only when the page
-// loads; this also sees what a <details> opens later, and formulas.
+// The keyboard can scroll whatever is wider than its column. The theme's own look would draw the whole
+// page (lighten.mjs takes it out); this also sees what a <details> opens later, and formulas.
 const scrollers = [
   ...document.querySelectorAll(
     "pre, div.math, .cell_output > .output, .text_html [role=region], " +
       ".pst-scrollable-table-container",
   ),
 ];
-function reach(el) {
-  // To measure what is not drawn yet would draw it.
-  if (!el.checkVisibility({ contentVisibilityAuto: true })) return;
-  el.tabIndex = el.scrollWidth > el.clientWidth ? 0 : -1;
+function reach(elements) {
+  // To measure what is not drawn yet would draw it, and between two changes all would be laid out.
+  const drawn = elements.filter((el) => el.checkVisibility({ contentVisibilityAuto: true }));
+  const scrolls = drawn.map((el) => el.scrollWidth > el.clientWidth);
+  drawn.forEach((el, i) => (el.tabIndex = scrolls[i] ? 0 : -1));
 }
-const sized = new ResizeObserver((entries) => entries.forEach((entry) => reach(entry.target)));
+const sized = new ResizeObserver((entries) => reach(entries.map((entry) => entry.target)));
 for (const el of scrollers) sized.observe(el);
 // A font that arrives late widens a formula within its box, whose own size stays as it was.
-document.fonts.addEventListener("loadingdone", () => scrollers.forEach(reach));
+document.fonts.addEventListener("loadingdone", () => reach(scrollers));
 
 // An answer to a question shows by a sign, too, what its first word says.
 for (const answer of document.querySelectorAll(".predict details")) {

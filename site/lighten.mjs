@@ -46,6 +46,18 @@ async function lightStyles() {
   writeFileSync(join(pages, "_static", "site.css"), await minified(css, "css"));
 }
 
+/** A theme's script without its look at everything that may scroll, which course.js does better:
+ * measured are only what is drawn, and not again whenever a widget answers. To measure a section
+ * that is far from the screen draws it, so on a phone that look took longer than all else. */
+function withoutMeasuring(file, code) {
+  if (!file.endsWith("pydata-sphinx-theme.js")) return code;
+  const everything = /document\.querySelectorAll\(\["pre",[^\]]*\]\.join\(", "\)\)/g;
+  if (code.match(everything)?.length !== 1) {
+    throw new Error(`${file} no longer measures what scrolls: remove withoutMeasuring`);
+  }
+  return code.replace(everything, "[]");
+}
+
 async function lightScripts() {
   const [own, ...others] = scripts.toReversed();
   const bundled = await build({
@@ -55,7 +67,9 @@ async function lightScripts() {
     write: false,
     format: "iife",
   });
-  const parts = await Promise.all(others.toReversed().map((file) => minified(read(file), "js")));
+  const parts = await Promise.all(
+    others.toReversed().map((file) => minified(withoutMeasuring(file, read(file)), "js")),
+  );
   const all = [...parts, bundled.outputFiles[0].text].join(";\n");
   writeFileSync(join(pages, "_static", "site.js"), all);
 }

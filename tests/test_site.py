@@ -24,6 +24,7 @@ from browsing import (
     inputs_of,
     problem,
     settled,
+    until,
 )
 from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Page, Route
@@ -322,6 +323,16 @@ def test_a_page_on_a_phone(browser: Browser, site: str, path: str) -> None:
             assert visit.page.evaluate("document.documentElement.scrollWidth") == width
         if schemes := schemes_of_today(path, "phone"):
             axe_finds_nothing(visit, 375, schemes)
+
+
+def test_what_is_far_from_the_screen_is_not_measured(context: BrowserContext, site: str) -> None:
+    """To measure it would draw it, which on a phone took longer than all else together."""
+    page = Visit(context, site, CHAPTER).page
+    listing = page.locator("pre:visible").last
+    page.wait_for_timeout(500)  # the theme's own look came 300 ms after a change
+    assert listing.get_attribute("tabindex") is None
+    listing.scroll_into_view_if_needed()
+    until(listing, "el => el.hasAttribute('tabindex')")
 
 
 def late(route: Route) -> None:

@@ -35,6 +35,8 @@ const luminance = (colour) => {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 };
 
+const isDrawn = (element) => element.checkVisibility?.({ contentVisibilityAuto: true }) ?? true;
+
 /**
  * Keep to the scheme of the page: it is dark where its letters are lighter than what they stand on,
  * which is so in every notebook's theme. `changed` is called when the reader takes another theme.
@@ -42,8 +44,11 @@ const luminance = (colour) => {
  */
 export function followScheme(host, changed) {
   const look = () => {
-    const ink = getComputedStyle(host).color.match(/[\d.]+/g); // none while it is not in the page
-    if (!ink) return;
+    if (!host.isConnected) return;
+    // To ask for the colour of what is far from the screen would draw it; its section is styled.
+    let styled = host;
+    while (!isDrawn(styled) && styled.parentElement) styled = styled.parentElement;
+    const ink = getComputedStyle(styled).color.match(/[\d.]+/g);
     const dark = luminance(ink.map(Number)) > 0.3;
     if (host.style.colorScheme === (dark ? "dark" : "light")) return;
     const first = !host.style.colorScheme;
@@ -58,9 +63,11 @@ export function followScheme(host, changed) {
     themes.observe(element, { attributes: true });
   const system = matchMedia("(prefers-color-scheme: dark)");
   system.addEventListener("change", look);
+  document.addEventListener("contentvisibilityautostatechange", look);
   return () => {
     themes.disconnect();
     system.removeEventListener("change", look);
+    document.removeEventListener("contentvisibilityautostatechange", look);
   };
 }
 
