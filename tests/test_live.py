@@ -611,11 +611,11 @@ def test_a_search_that_is_out_of_date_is_given_up(
     assert page.evaluate("answers") == [2], "the first edit is not answered any more"
     in_turn = page.evaluate("runs") - before
     steps = {}
-    for line in (first, first[:-1]):
+    for sentence in (first, first[:-1]):
         before = page.evaluate("runs")
-        box.fill(line)
+        box.fill(sentence)
         assert_torch(widget, stem)
-        steps[line] = page.evaluate("runs") - before
+        steps[sentence] = page.evaluate("runs") - before
     assert steps[first] > 5, "a search has many steps"
     assert in_turn < steps[first[:-1]] + steps[first] / 2, "nor computed to its end"
 
