@@ -2,8 +2,8 @@
 
 import "./progress.js";
 
-// The keyboard can scroll whatever is wider than its column. The theme's own look would draw the whole
-// page (lighten.mjs takes it out); this also sees what a <details> opens later, and formulas.
+// The keyboard can scroll whatever is wider than its column. The theme's own look would draw the
+// whole page (lighten.mjs takes it out); this also sees formulas and what a <details> opens later.
 const scrollers = [
   ...document.querySelectorAll(
     "pre, div.math, .cell_output > .output, .text_html [role=region], " +

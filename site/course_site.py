@@ -292,6 +292,14 @@ FOLD = re.compile(
 
 
 SIZED = re.compile(r'(<img [^>]*)style="width: (\d+)[\d.]*px; height: (\d+)[\d.]*px;"')
+BROAD = 600  # px: a figure that is wider would be too small to read on a phone, where it scrolls
+
+
+def sized(found: re.Match[str]) -> str:
+    """The size of a picture as attributes, with which a browser keeps its place."""
+    start, width, height = found.groups()
+    broad = f' class="broad" style="--natural: {width}px"' if int(width) >= BROAD else ""
+    return f'{start}width="{width}" height="{height}"{broad}'
 
 
 def in_all_pages(style: str) -> bool:
@@ -317,7 +325,7 @@ def slim_page(
     # A word of code needs no element of its own.
     context["body"] = re.sub(r'<span class="pre">([^<]*)</span>', r"\1", body)
     # A picture has its room before it comes.
-    context["body"] = SIZED.sub(r'\1width="\2" height="\3"', context["body"])
+    context["body"] = SIZED.sub(sized, context["body"])
     # A notebook's own HTML links to notebooks, which become pages.
     context["body"] = LINK_TO_NOTEBOOK.sub(r'href="\1.html', context["body"])
     if pagename == app.config.root_doc:

@@ -188,7 +188,7 @@ function comparison(widget) {
     if (share !== undefined) tint(cell, share);
   };
   return {
-    element: h("div", { class: "row scored", "data-output": "" }, ...cards),
+    element: scroller({ class: "row scored", "data-output": "" }, ...cards),
     shows: "outputs",
     update({ keys }, outputs) {
       const {
@@ -302,9 +302,9 @@ comparison.style = `
 .out b { font-weight: 400; font-variant-numeric: tabular-nums; margin-left: auto; }
 .out i { font-style: normal; font-size: var(--size-small); color: var(--soft); }
 .scored ~ .note { max-width: none; min-height: 3.2em; }
-@media (max-width: 600px) { /* side by side here too */
+@media (max-width: 600px) { /* side by side here too, and wide enough to be read */
   .row.scored { flex-wrap: nowrap; gap: 3px; align-items: stretch; }
-  .scoring { flex-basis: 0; padding: 5px 3px; }
+  .scoring { flex: 1 0 128px; padding: 5px; }
   .scoring caption { white-space: normal; }
   .scoring caption span { display: block; font-size: var(--size-small); white-space: nowrap; }
   .scoring th, .scoring td { font-size: var(--size-small); white-space: normal; overflow: visible; }
@@ -319,7 +319,6 @@ comparison.style = `
     background-size: calc(100% - 4px) 4px; }
   .scored ~ .note { min-height: 9.6em; }
 }
-@media (max-width: 345px) { .row.scored { flex-wrap: wrap; } .scoring { flex-basis: 200px; } }
 `;
 
 /** The reader's numbers, and in a wide frame beside them the line that explains a result. */
