@@ -384,6 +384,46 @@ def test_the_pointer_looks_for_as_long_as_it_is_there(widget: Locator) -> None:
     assert label.inner_text().startswith("From “g”"), "who shows the last goes on so"
 
 
+@pytest.mark.parametrize("variant", [0, 1])
+def test_a_token_is_followed_from_its_row_to_the_next_token(widget: Locator, variant: int) -> None:
+    """Eight steps, with torch's numbers: largest weights, logits, probabilities, the loss."""
+    place = 5
+    if variant:
+        read_by_words(widget)
+    else:
+        box(widget).fill(TEXT)
+        assert_torch(widget, STEM)
+    values, names = continued(variant=variant), names_of(variant)
+    t = place + variant  # <bos> stands before a story
+    token(widget, place).click()
+    start, bar = widget.locator(".journey .start"), widget.locator(".journey input[type=range]")
+    start.press("Enter")
+    start.press("Enter")  # and wait
+    told = []
+    for step in range(1, 9):
+        bar.fill(str(step))
+        assert widget.locator(".journey .place").inner_text() == f"step {step} of 8"
+        told.append(widget.locator(".journey .says").inner_text())
+    ids, maps = values.tokens.tolist(), values.attention[:, :, t]
+    assert f"token {t + 1} of {len(ids)}" in told[0]
+    for layers, said in (
+        (slice(0, 1), told[1]),
+        (slice(1, -1), told[3]),
+        (slice(-1, None), told[4]),
+    ):
+        assert f"The largest weight is {float(maps[layers].max()):.2f}, which " in said
+    best = int(values.logits[t].argmax())
+    assert names[best] in told[5] and names[best] in told[6]
+    assert f"{100 * float(values.probabilities[t, best]):.1f}\u00a0%" in told[6]
+    assert f"−ln p = {float(values.surprise[t]):.2f} nats is its loss" in told[7]
+    token(widget, len(ids) - 1 - variant).click()
+    bar.fill("8")
+    last = names[int(values.logits[-1].argmax())]
+    said = widget.locator(".journey .says").inner_text()
+    assert said.startswith("Here the text ends") and last in said
+    assert f"as token {len(ids) + 1}," in said
+
+
 def test_stories_are_read_by_words(widget: Locator) -> None:
     story = next(story for story, answer in ANSWERS.items() if answer == "hall")
     read_by_words(widget, story)

@@ -2,6 +2,7 @@ import { idsOf } from "../page/inputs.js";
 import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/candidates.js";
 import { asks, chance, logOf, weighed } from "../ui/explain.js";
 import { headMaps } from "../ui/heads.js";
+import { journey } from "../ui/journey.js";
 import { textOfEach } from "../ui/models.js";
 import {
   h,
@@ -85,9 +86,14 @@ function readingOf(
   };
 }
 
+const chosenAt = ({ query }, { N, first }) => within(query + first, [first, N - 1]);
+
 /** The token that is told of: the one under the pointer, else the one that was chosen. */
-function lookedAt(widget, { N, first }) {
-  return within(widget.hovered ?? widget.query + first, [first, N - 1]);
+function lookedAt(widget, told) {
+  const { N, first } = told;
+  return widget.hovered === undefined
+    ? chosenAt(widget, told)
+    : within(widget.hovered, [first, N - 1]);
 }
 
 const nats = (surprise) => `${surprise.toFixed(2)} nats`;
@@ -120,6 +126,7 @@ const isSpecial = (token) => /^<.+>$/.test(token);
 function candidates(widget) {
   const answer = h("p", { class: "note answer" });
   const list = candidateList("the likeliest next tokens");
+  widget.tables.set("next", () => [[...list.children].map((li) => li.firstChild)]);
   const make = (place) => {
     const tokenOf = () => readBy(widget).vocabulary[list.children[place].token];
     const click = () => !isSpecial(tokenOf()) && put(widget, tokenOf(), Symbol("next"));
@@ -258,6 +265,7 @@ function surprises(widget) {
     pointerover: ({ target }) => hover(widget, target.place),
     pointerleave: () => hover(widget, undefined),
   });
+  widget.tables.set("text", () => [[...line.children]]);
   const note = h("p", { class: "note at", "aria-live": "polite" });
   const mean = h("p", { class: "note mean" });
   const element = results(
@@ -508,6 +516,159 @@ function largeMap(widget) {
   };
 }
 
+// ---------------------------------------------------------------- one token, followed
+
+const SHOWN = 5; // candidates whose numbers are told
+
+function followed(widget) {
+  const told = readBy(widget);
+  const [t, { code, models }] = [chosenAt(widget, told), widget.spec.facts];
+  const best = topK(told.shares(t), Math.min(SHOWN, told.vocabulary.length));
+  const { width } = models[told.variant];
+  return { ...told, t, token: called(told.names[t]), best, code, width };
+}
+
+const cellOf = ({ first }, t) => ({ name: "text", row: 0, column: t - first });
+
+/** What each of these heads attends to most from the token; the largest weight comes first. */
+function favourites(told, heads) {
+  const found = heads.map((head) => {
+    const row = told.looks(head, told.t);
+    const [most] = topK(row, 1);
+    return { head, most, weight: row[most] };
+  });
+  return found.sort((a, b) => b.weight - a.weight);
+}
+
+/** What the heads of some layers do: `of` gives the layers, `begin` the first sentence. */
+const attendStep = (of, begin, line) => (widget) => {
+  const told = followed(widget);
+  const { H, L, names, t, first, token, code } = told;
+  const layers = of(L);
+  const heads = layers.flatMap((layer) => Array.from({ length: H }, (_, h) => layer * H + h));
+  const found = favourites(told, heads);
+  const [{ head, most, weight }] = found;
+  const nameOf = (i) => (layers.length > 1 ? `layer ${Math.floor(i / H)}, ` : "") + `head ${i % H}`;
+  const lit = [most, t].filter((place) => place >= first).map((place) => cellOf(told, place));
+  return {
+    says:
+      `${begin(told, layers)} The largest weight is ${short(weight)}, which ${nameOf(head)} gives ` +
+      `to ${most === t ? `${token} itself` : called(names[most])}.`,
+    lit,
+    moves: most < t && most >= first ? [{ from: cellOf(told, most), to: cellOf(told, t) }] : [],
+    code: code[line],
+    table: {
+      labels: found.slice(0, SHOWN).map((one) => `${nameOf(one.head)}: ${called(names[one.most])}`),
+      rows: [{ name: "largest weight", numbers: found.slice(0, SHOWN).map((one) => one.weight) }],
+    },
+  };
+};
+
+const STEPS = [
+  (widget) => {
+    const told = followed(widget);
+    const { t, N, token, width, code } = told;
+    return {
+      says:
+        `We follow ${token}, token ${t + 1} of ${N}. Its row of the embedding table is a vector ` +
+        `of ${width} numbers, which holds nothing of the other tokens yet.`,
+      lit: [cellOf(told, t)],
+      code: code.embed,
+    };
+  },
+  attendStep(
+    () => [0],
+    ({ token, t, H }) =>
+      `In layer 0, ${H} heads compare the query of ${token} with the keys of ` +
+      `${t ? `the ${t + 1} tokens up to it` : "itself alone"}, and what they gather is added to ` +
+      "its vector.",
+    "attend",
+  ),
+  (widget) => {
+    const told = followed(widget);
+    return {
+      says:
+        `Then the feed-forward network of layer 0 reads the vector of ${told.token} alone, and ` +
+        "its result is added, too. No other token takes part in this.",
+      lit: [cellOf(told, told.t)],
+      code: told.code.forward,
+    };
+  },
+  attendStep(
+    (L) => Array.from({ length: L - 2 }, (_, i) => i + 1),
+    (_, layers) =>
+      `Layers ${layers[0]} ${layers.length > 2 ? "to" : "and"} ${layers.at(-1)} do the same, and each reads what the layers before ` +
+      "it have added.",
+    "block",
+  ),
+  attendStep(
+    (L) => [L - 1],
+    (_, [last]) => `Layer ${last} is the last that can fetch anything from other tokens.`,
+    "block",
+  ),
+  (widget) => {
+    const told = followed(widget);
+    const { t, token, vocabulary, logits, best, code } = told;
+    return {
+      says:
+        `The dot products of the vector of ${token} with the rows of the embedding table are ` +
+        `${vocabulary.length} logits, one for each token of the vocabulary. The largest is that ` +
+        `of ${called(vocabulary[best[0]])}.`,
+      lit: [cellOf(told, t)],
+      code: code.output,
+      table: {
+        labels: best.map((id) => called(vocabulary[id])),
+        rows: [{ name: "logit", numbers: best.map((id) => logits(t)[id]) }],
+      },
+    };
+  },
+  (widget) => {
+    const told = followed(widget);
+    const { t, vocabulary, logits, shares, best, code } = told;
+    return {
+      says:
+        "The softmax turns the logits into probabilities, which sum to 1: " +
+        `${called(vocabulary[best[0]])} is expected with ${percentOf(shares(t)[best[0]])}.`,
+      lit: [cellOf(told, t)],
+      code: code.softmax,
+      table: {
+        labels: best.map((id) => called(vocabulary[id])),
+        rows: [
+          { name: "logit", numbers: best.map((id) => logits(t)[id]) },
+          { name: "probability", numbers: best.map((id) => shares(t)[id]) },
+        ],
+      },
+    };
+  },
+  (widget) => {
+    const told = followed(widget);
+    const { t, N, names, ids, vocabulary, shares, best } = told;
+    if (t === N - 1) {
+      return {
+        says:
+          "Here the text ends, so this is what is written next: " +
+          `${called(vocabulary[best[0]])}, if we always take the likeliest. Then it is read as ` +
+          `token ${N + 1}, and all of this begins again with it.`,
+        lit: [{ name: "next", row: 0, column: 0 }],
+        code: undefined,
+      };
+    }
+    return {
+      says:
+        `The text goes on with ${called(names[t + 1])}, which the model had given ` +
+        `${percentOf(shares(t)[ids[t + 1]])}. So −ln p = ${nats(told.surprise(t + 1))} is its loss ` +
+        "at this place. In training, all places are asked at once.",
+      lit: [cellOf(told, t), cellOf(told, t + 1)],
+      code: undefined,
+    };
+  },
+];
+
+const name = (widget) =>
+  widget.model.get("outputs")
+    ? called(readBy(widget).names[chosenAt(widget, readBy(widget))])
+    : "a token";
+
 candidates.style = `${candidateList.style}
 .answer:empty { display: none; }
 `;
@@ -523,6 +684,7 @@ surprises.style = `${TEXT_STYLE}
 .above { display: flex; flex-wrap: wrap; gap: 2px 16px; justify-content: space-between; }
 .scale { display: flex; gap: 8px; align-items: center; margin: 0; font-size: var(--size-small);
   color: var(--soft); }
+.t.lit, .candidate.lit { outline: 2px solid var(--accent); outline-offset: -1px; }
 .ramp { width: 56px; height: 10px; border-radius: 3px;
   background: linear-gradient(to right in oklab, var(--ground), color-mix(in oklab, var(--ground),
   var(--negative) 55%)); border: 1px solid var(--line); }
@@ -541,6 +703,8 @@ largeMap.style = `
   .candidate { min-height: 25px; }
   .atlas .heads .layers { --map: min(54px, 228px / var(--deep)); row-gap: 4px; }
   .at.note { min-height: 3.2em; }
+  /* a button beside the title, until it is under way */
+  .journey:not(.under-way) { position: absolute; top: 7px; right: 16px; border: 0; padding: 0; }
 }
 `;
 
@@ -557,6 +721,7 @@ export default live(
         ui.explanation(),
       ),
     ),
+    ui.use(journey, { name, steps: STEPS }),
   ],
   { query: -1, wide: true },
 );

@@ -8,11 +8,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from tinylib.gpt import GPT, negative_log_likelihood
+from tinylib.gpt import GPT, Block, negative_log_likelihood
 from tinylib.lab.data.text import BOS
 from tinylib.lab.look import capture
 from tinylib.lab.models.language import LanguageModel, load_language_model
 from tinylib.widgets import Limits, LiveWidget, table
+from tinylib.widgets.self_attention.self_attention import line_of
 
 MODELS = {
     "gpt-shakespeare-page": (
@@ -212,6 +213,14 @@ class GPTWidget(LiveWidget):
             "models": list(map(model_facts, MODELS)),
             "prompts": prompts,
             "stories": questions(),
+            "code": {
+                "embed": line_of(GPT.embed, "x = self.embedding"),
+                "attend": line_of(Block.forward, "z = self.attention.attend"),
+                "forward": line_of(Block.forward, "f_x = self.feed_forward"),
+                "block": line_of(GPT.read, "x, cache = block("),
+                "output": line_of(GPT.read, "return self.output"),
+                "softmax": line_of(look, "return Prompted("),
+            },
         }
 
     def shown(self, values: Mapping[str, Tensor]) -> str:
@@ -235,6 +244,7 @@ def model_facts(name: str) -> dict[str, Any]:
         "kind": loaded.kind,
         "layers": config.layers,
         "heads": config.H,
+        "width": config.D,
         "parameters": sum(p.numel() for p in loaded.model.parameters()),
         "head": layer * config.H + head,
     }

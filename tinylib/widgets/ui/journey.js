@@ -321,6 +321,7 @@ journey.style = `
   background: color-mix(in oklab, var(--ground), var(--accent) 14%); }
 .stages { margin: 4px 0 0; font-size: var(--size-note); }
 .stages :is(td, th) { padding: 1px 7px 1px 0; text-align: right; font-size: var(--size-note); }
+.stages th { max-width: none; }
 .stages tbody tr:last-child td { font-weight: 650; color: var(--text); }
 td.lit, .matrix input.lit { box-shadow: inset 0 0 0 2px var(--accent); }
 .ghosts { position: absolute; inset: 0; pointer-events: none; z-index: 3; }
