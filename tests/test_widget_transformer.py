@@ -312,6 +312,37 @@ def test_each_head_is_shown_large(widget: Locator) -> None:
     assert caption.inner_text() == "Layer 0, head 1"
 
 
+def test_a_word_is_followed_from_the_word_before_it_to_its_probability(widget: Locator) -> None:
+    """Eight steps with torch's numbers, and the line of tinylib that does each."""
+    values = translated(SENTENCE)
+    said, english = french(values), tokenise(SENTENCE)
+    start, bar = widget.locator(".journey .start"), widget.locator(".journey input[type=range]")
+    start.press("Enter")
+    start.press("Enter")  # and wait
+    for t in (1, len(said), 0):  # the end is no word
+        words(widget, "French").nth(t).check()
+        told, code = [], []
+        for step in range(1, 9):
+            bar.fill(str(step))
+            assert widget.locator(".journey .place").inner_text() == f"step {step} of 8"
+            told.append(widget.locator(".journey .says").inner_text())
+            code.append(str(widget.locator(".journey code").text_content()))
+        assert f"read the {len(english)} words" in told[0]
+        assert f"the word before it: {f'“{said[t - 1]}”' if t else 'the start'}." in told[1]
+        if t:
+            assert f"The largest weight is {float(values.decoder[0, :, t].max()):.2f}, " in told[2]
+        else:
+            assert "Nothing is written yet" in told[2]
+        for layer, step in ((0, 3), (-1, 5)):
+            cross = values.cross[layer, :, t]
+            head, s = divmod(int(cross.argmax()), len(english))
+            found = f"largest weight is {float(cross.max()):.2f}, which head {head} gives to "
+            assert found + f"“{english[s]}”" in told[step]
+        assert f"{100 * float(values.probabilities[t, 0]):.1f}\u00a0%" in told[6]
+        assert ("the translation is finished" in told[7]) == (t == len(said))
+        assert "attention.attend" in code[2] and "cross.attend" in code[3]
+
+
 def shading(widget: Locator, line: int) -> list[float]:
     heat = "all => all.map((e) => Number(e.style.getPropertyValue('--tl-heat')))"
     return widget.locator(".chips").nth(line).locator("> div").evaluate_all(heat)

@@ -3,6 +3,7 @@ import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/ca
 import { action, choice } from "../ui/controls.js";
 import { asks, chance, logs, perLength, rove, weighed } from "../ui/explain.js";
 import { headMaps } from "../ui/heads.js";
+import { journey } from "../ui/journey.js";
 import {
   columnHeads,
   h,
@@ -12,6 +13,7 @@ import {
   shaded,
   short,
   tint,
+  whole,
   within,
   write,
 } from "../ui/parts.js";
@@ -446,6 +448,8 @@ function stage(widget) {
     line(widget, "english", codes[0], `${from} words`),
     line(widget, "french", codes[1], `${to} words`),
   ];
+  for (const [name, { element }] of Object.entries({ english, french }))
+    widget.tables.set(name, () => [[...element.children]]);
   const caption = h("p", { class: "note caption", role: "status" });
   const count = h("span", { class: "count" });
   const step = (text, label, to) =>
@@ -534,7 +538,12 @@ function captionOf({ kind, at, english, french, to, head: { layer, head } }, sha
 }
 stage.style = `
 .sides { --left: 306px; --right: 1fr; }
-@container widget (min-width: 860px) { .side { --label: 9.8em; --number: 52px; } }
+@container widget (min-width: 860px) {
+  .side { --label: 9.8em; --number: 52px; }
+  /* a button beside the title, until it is under way */
+  .journey:not(.under-way) { position: absolute; top: 7px; right: 16px; border: 0; padding: 0; }
+}
+.chips .lit { outline: 2px solid var(--accent); outline-offset: 1px; }
 .stage { gap: 6px; }
 .chips { display: flex; flex-wrap: wrap; gap: 6px; }
 .chips > div { position: relative; border: 1px solid var(--line); border-radius: 8px;
@@ -736,6 +745,151 @@ function chart(widget) {
 }
 chart.style = wordMap.style;
 
+// ---------------------------------------------------------------- one word, followed
+
+/** What is told of the word that is being written, whichever kind of attention is shown. */
+function followed(widget) {
+  const outputs = widget.readOutputs();
+  const told = answer(widget, widget.inputs, outputs);
+  if (!told) return undefined;
+  const {
+    cross: {
+      shape: [L],
+    },
+  } = outputs;
+  const t = told.at.french;
+  const fed = told.before[t] === "the start" ? "the start" : said(told.before[t]);
+  return { ...told, outputs, L, t, fed, code: widget.spec.facts.code };
+}
+
+/** The largest weight at this word, of all heads of one block. */
+function largest({ outputs, t }, kind, layer) {
+  const [, H] = outputs[kind].shape;
+  const found = Array.from({ length: H }, (_, head) => {
+    const row = weightsOf(outputs[kind], { layer, head })[t];
+    const [most] = topK(row, 1);
+    return { head, most, weight: row[most] };
+  });
+  return found.reduce((best, one) => (one.weight > best.weight ? one : best));
+}
+
+const wordOf = (name, column) => ({ name, row: 0, column });
+
+const STEPS = [
+  ({ english, L, code }) => ({
+    says:
+      `The encoder has read the ${english.length} words. In each of its ${L} blocks every word ` +
+      "attended to all of them, so that each vector tells of its neighbours, too. This is done once.",
+    lit: [wordOf("english")],
+    code: code.encode,
+  }),
+  ({ french, t, fed, code }) => ({
+    says:
+      `To write ${t === french.length - 1 ? french[t] : said(french[t])}, word ${t + 1}, the ` +
+      `decoder is fed the word before it: ${fed}. Its row of the embedding table, times √D, plus ` +
+      "the code of its position is the vector that we follow.",
+    lit: t ? [wordOf("french", t), wordOf("french", t - 1)] : [wordOf("french", 0)],
+    code: code.embed,
+  }),
+  (told) => {
+    const { before, t, fed, code } = told;
+    const { head, most, weight } = largest(told, "decoder", 0);
+    return {
+      says: t
+        ? `First the self-attention of block 0: ${fed} attends to the words that are written ` +
+          `already, and the start. The largest weight is ${short(weight)}, which head ${head} gives ` +
+          `to ${most ? said(before[most]) : "the start"}.`
+        : "First the self-attention of block 0. Nothing is written yet, so that the start can " +
+          "only attend to itself.",
+      lit: [wordOf("french", t), ...(most ? [wordOf("french", most - 1)] : [])],
+      moves: most ? [{ from: wordOf("french", most - 1), to: wordOf("french", t) }] : [],
+      code: code.back,
+    };
+  },
+  (told) => {
+    const { english, t, code } = told;
+    const { head, most, weight } = largest(told, "cross", 0);
+    return {
+      says:
+        "Then cross-attention: the query is the decoder's, keys and values are made of the " +
+        `encoder's vectors. The largest weight is ${short(weight)}, which head ${head} gives to ` +
+        `${said(english[most])}.`,
+      lit: [wordOf("english", most), wordOf("french", t)],
+      moves: [{ from: wordOf("english", most), to: wordOf("french", t) }],
+      code: code.across,
+    };
+  },
+  ({ t, code }) => ({
+    says:
+      "Last the feed-forward network, which reads this vector alone. Around each of the three, " +
+      "what comes out is added to what went in, and normalised.",
+    lit: [wordOf("french", t)],
+    code: code.forward,
+  }),
+  (told) => {
+    const { english, L, t, code } = told;
+    const { head, most, weight } = largest(told, "cross", L - 1);
+    const more = L > 2 ? `Blocks 1 ${L > 3 ? "to" : "and"} ${L - 1} do` : "Block 1 does";
+    return {
+      says:
+        (L > 1 ? `${more} the same three things. ` : "This decoder has no further block. ") +
+        `In the last cross-attention the largest weight is ${short(weight)}, which head ${head} ` +
+        `gives to ${said(english[most])}.`,
+      lit: [wordOf("english", most), wordOf("french", t)],
+      moves: [{ from: wordOf("english", most), to: wordOf("french", t) }],
+      code: code.block,
+    };
+  },
+  ({ outputs, t, code, names }) => {
+    const row = ({ data }, size = 5) => [...data.subarray(size * t, size * (t + 1))];
+    const [likeliest, shares] = [row(outputs.likeliest), row(outputs.probabilities)];
+    const words = likeliest.map((id) => named(id, names));
+    return {
+      says:
+        `The dot products with the rows of the embedding table are ${whole(names.length)} logits, ` +
+        `and their softmax gives ${words[0] === "the end" ? words[0] : said(words[0])} the ` +
+        `probability ${percentOf(shares[0])}.`,
+      lit: [wordOf("french", t)],
+      code: code.output,
+      table: {
+        labels: words,
+        rows: [
+          { name: "logit", numbers: row(outputs.logits, 6).slice(0, 5) },
+          { name: "probability", numbers: shares },
+        ],
+      },
+    };
+  },
+  ({ french, t, outputs, inputs, ids }) => {
+    const p = percentOf(outputs.probability.data[t]);
+    const who =
+      t < inputs.start.length
+        ? "You have chosen"
+        : inputs.width > 1
+          ? "Beam search, which compares whole sentences, takes"
+          : "Greedy search takes the likeliest,";
+    const word = ids[t] === EOS ? french[t] : said(french[t]);
+    return {
+      says:
+        `${who} ${word} (${p}). ` +
+        (ids[t] === EOS
+          ? "With it the translation is finished."
+          : "It is fed next, and all but the encoder's part begins again with it."),
+      lit: [wordOf("french", t)],
+      code: undefined,
+    };
+  },
+].map((step) => (widget) => {
+  const told = followed(widget);
+  if (!told) return { says: "The answer is on its way.", lit: [wordOf("french", 0)] };
+  return step({ ...told, inputs: widget.inputs, names: widget.spec.vocabularies.target });
+});
+
+const name = (widget) => {
+  const told = followed(widget);
+  if (!told) return "a word";
+  return told.ids[told.t] === EOS ? told.french[told.t] : said(told.french[told.t]);
+};
 /** Other words are not begun as these were. */
 const anew = (next) => {
   next.start = [];
@@ -771,6 +925,7 @@ export default live(
         ui.explanation(),
       ),
     ),
+    ui.use(journey, { name, steps: STEPS }),
   ],
   { wide: true },
 );

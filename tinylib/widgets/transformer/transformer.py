@@ -16,9 +16,17 @@ from tinylib.lab import weights
 from tinylib.lab.data.text import BOS, EOS, UNK
 from tinylib.lab.look import capture
 from tinylib.lab.models.translation import Translator, load_translator
-from tinylib.transformer import Transformer, TransformerState
+from tinylib.transformer import (
+    Embedding,
+    Transformer,
+    TransformerDecoder,
+    TransformerEncoder,
+    TransformerState,
+)
+from tinylib.transformer_block import DecoderBlock
 from tinylib.widgets import Limits, table
 from tinylib.widgets.decoding.decoding import MOST_ALPHA, MOST_WIDTH, consider
+from tinylib.widgets.self_attention.self_attention import line_of
 from tinylib.widgets.seq2seq_attention.seq2seq_attention import held_out, likeliest_of
 from tinylib.widgets.translator import TranslatorWidget
 
@@ -246,6 +254,19 @@ def translate(
     )
 
 
+def lines() -> dict[str, dict[str, str]]:
+    """The lines of tinylib that the steps of a word go through."""
+    return {
+        "encode": line_of(TransformerEncoder.forward, "x = block("),
+        "embed": line_of(Embedding.forward, "x = super().forward"),
+        "back": line_of(DecoderBlock.forward, "return self.attention.attend"),
+        "across": line_of(DecoderBlock.forward, "return self.cross.attend"),
+        "forward": line_of(DecoderBlock.forward, "x = self.around_feed_forward"),
+        "block": line_of(TransformerDecoder.read, "x, cache = block("),
+        "output": line_of(TransformerDecoder.forward, "return self.output"),
+    }
+
+
 class TransformerWidget(TranslatorWidget):
     """An English sentence in; its French, all that was said for it, and what its heads attend to.
 
@@ -295,6 +316,7 @@ class TransformerWidget(TranslatorWidget):
                 return {
                     "languages": languages,
                     "held_out": {"held out": metadata.get("held_out", {})},
+                    "code": lines(),
                 }
 
         Own.__name__ = Own.__qualname__ = cls.__name__
@@ -323,7 +345,7 @@ class TransformerWidget(TranslatorWidget):
 
     @classmethod
     def facts(cls) -> dict[str, Any]:
-        return {"held_out": held_out(HELD_OUT)}
+        return {"held_out": held_out(HELD_OUT), "code": lines()}
 
     def shown(self, values: Mapping[str, Tensor]) -> str:
         names = self.translator().target.tokens
