@@ -654,6 +654,21 @@ def test_matrices_stand_side_by_side_where_tilted_labels_make_room():
     assert slopes == [{0}, {0, 45}, {0}]
 
 
+def test_three_panels_stand_in_one_line_with_narrow_cells_and_one_key():
+    places, masks = [str(i) for i in range(1, 7)], [torch.ones(6, 6).tril()] * 3
+    panels = [(mask, places, places, "m") for mask in masks]
+    wide, narrow = (heats(panels, digits=0, role="weight", one_line=one) for one in (False, True))
+    assert narrow.drawing.bbox.height < 0.7 * wide.drawing.bbox.height
+    assert narrow.drawing.bbox.width <= 2 * 720
+    written = [[text.get_text() for text in texts(figure)] for figure in (wide, narrow)]
+    assert [words.count("masked") for words in written] == [3, 1]
+    rows = [([[1.0, -2.0]], ["a"], ["b", "c"], "m")] * 3
+    written = [text.get_text() for text in texts(heats(rows, one_line=True))]
+    assert written.count("2.00") == 3, "a key for each panel, since each has its own scale"
+    with pytest.raises(ValueError, match="3 panels are too wide for one line"):
+        heats([(SCORES, WORDS, WORDS, "Scores")] * 3, one_line=True)
+
+
 def test_digits_and_limit():
     assert "0.2379" in [t.get_text() for t in texts(heat([[0.23789]], ["a"], ["b"], "m", digits=4))]
     assert heat([[0.5]], ["a"], ["b"], "m", limit=1).png != heat([[0.5]], ["a"], ["b"], "m").png
@@ -1563,6 +1578,17 @@ def test_small_shares_and_a_sum_below_one_can_be_drawn():
     assert [text.get_text() for text in texts(never)].count("cut") == 1
 
 
+def test_some_of_those_that_share_a_bar_are_cut():
+    before, after = [0.5, 0.2, 0.2, 0.1], [0.625, 0.25, 0.125, 0.0]
+    figure = distributions([*"abcd"], before, {"top-p": after}, "Next", top=2)
+    assert "12 %, 1 cut" in [text.get_text() for text in texts(figure)]
+    bars = patches(figure, "Rectangle")
+    cut = min((bar for bar in bars if bar.get_hatch()), key=lambda bar: bar.get_y())
+    others = max(bars_of(figure, plot.SOFT), key=lambda bar: bar.get_y())
+    assert cut.get_width() == pytest.approx(others.get_width() / 3)
+    assert cut.get_x() + cut.get_width() == pytest.approx(others.get_x() + others.get_width())
+
+
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
@@ -1742,22 +1768,20 @@ def test_what_gpt_keeps_of_a_decoder_block_stands_at_the_same_height():
     }
 
 
-def test_a_cache_stands_beside_the_block_and_the_next_token_is_appended():
+def test_the_whole_text_is_read_and_the_next_token_is_appended():
     figure = drawn("generation")
-    assert shapes(figure) == sorted(
-        ["B"] * 2 + ["B 1"] * 2 + ["B 1 D"] * 3 + ["B T D"] + ["B V"] * 2
-    )
+    assert shapes(figure) == sorted(["B"] * 2 + ["B 1"] + ["B T"] + ["B T D"] * 2 + ["B V"] * 2)
     at = spots(figure)
     downwards = ["text", "embed", "block", "output", "adjust", "draw", "next"]
     assert {at[name][0] for name in downwards} == {0}
     heights = [at[name][1] for name in downwards]
     assert heights == sorted(heights)
-    assert at["cache"][1] == at["block"][1] and at["u"][1] == at["draw"][1]
+    assert at["u"][1] == at["draw"][1] and "cache" not in at
     append = [label for label in shape_labels(figure) if label.get_text().startswith("append")]
     assert append[0].get_position()[0] < 0
     written = [text.get_text() for text in texts(figure)]
     assert written.count(r"$\times\,N$") == 1
-    for words in ("those of all T tokens", "logits for the last token alone", "appended"):
+    for words in ("T tokens, B by T", "only those of the last token are used", "appended"):
         assert words in figure.alt
 
 

@@ -166,8 +166,7 @@ def check_room(prompt: Tensor, length: int, max_len: int, pads: Any) -> None:
         raise ValueError("a prompt is a token or more, after 0 or more pads")
     if T + length - 1 > max_len:
         raise ValueError(
-            f"{T} tokens and {length} more: the model reads at most {max_len}; "
-            "shorten the prompt or ask for fewer"
+            f"{T} tokens and {length} more: the model reads at most {max_len}; ask for fewer"
         )
 
 

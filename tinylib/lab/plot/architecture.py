@@ -510,19 +510,18 @@ def decoder_only() -> Figure:
 
 
 def generation() -> Figure:
-    """Writing with a GPT: the newest token in, one token out, and a cache beside each block."""
+    """Writing with a GPT: the text so far goes in, and one more token comes out."""
     stream, beside = 0.0, 1.28
     ways: dict[str, tuple[Box, str, str]] = {  # boxes from above, and what leaves each
-        "text": (Box("text so far", (stream, 0), "data"), "B 1", "newest"),
-        "embed": (Box("embed", (stream, 0.87), "weight"), "B 1 D", ""),
-        "block": (Box("block", (stream, 1.9), "weight", 0.7, 1.3), "B 1 D", ""),
+        "text": (Box("text so far", (stream, 0), "data"), "B T", ""),
+        "embed": (Box("embed", (stream, 0.87), "weight"), "B T D", ""),
+        "block": (Box("block", (stream, 1.9), "weight"), "B T D", ""),
         "output": (Box("output layer", (stream, 2.93), "weight"), "B V", "logits"),
         "adjust": (Box("temperature,\ntop-k, top-p", (stream, 3.9), rows=1.25), "B V", "logits"),
         "draw": (Box("draw", (stream, 4.87)), "B", ""),
         "next": (Box("next token", (stream, 5.74), "data"), "B 1", "append"),
     }
     boxes = {name: box for name, (box, *_) in ways.items()} | {
-        "cache": Box("cache: keys\nand values", (beside, 1.9), "data", 0.9, 1.3),
         "u": Box("$u$ in [0, 1)", (beside, 4.87), "data", 0.9),
     }
     return diagram(
@@ -530,22 +529,18 @@ def generation() -> Figure:
         [
             *[Arrow(a, b, *ways[a][1:]) for a, b in pairwise(ways)],
             Arrow("next", "text", *ways["next"][1:], via=-0.83),
-            Arrow("block", "cache", "B 1 D", aside=-15),
-            Arrow("cache", "block", "B T D", aside=15),
             Arrow("u", "draw", "B"),
         ],
-        repeat=[(r"$\times\,N$", ["block", "cache"])],
+        repeat=[(r"$\times\,N$", ["block"])],
         notes={
-            "$T$ tokens; at first all\nof the prompt is new": (beside - 0.08, 0.2),
-            "for the last\ntoken alone": (beside, 2.93),
+            "$T$ tokens: the prompt,\nand what is written": (beside - 0.08, 0.2),
+            "only those of\nthe last token": (beside, 2.93),
             "greedy: take the\nlikeliest instead": (beside, 3.9),
         },
         alt=(
-            "Diagram of writing with a GPT, from top to bottom. Of the text so far (T tokens) "
-            "the newest goes in (B by 1); at first the whole prompt is new. It is embedded (B by 1 "
-            "by D) and goes through N blocks. Beside each block stands its cache: the block hands "
-            "it the keys and the values of the new token (each B by 1 by D) and gets those of all "
-            "T tokens (each B by T by D). An output layer gives logits for the last token alone "
+            "Diagram of writing with a GPT, from top to bottom. The text so far, the prompt and "
+            "what is written (T tokens, B by T), is embedded (B by T by D) and goes through N "
+            "blocks. An output layer gives logits, of which only those of the last token are used "
             "(B by V). Temperature, top-k and top-p change them; a number u from 0 to 1 for each "
             "text draws the next token, or, greedily, the likeliest is taken. It is appended to "
             "the text (B by 1), and the loop starts again."
@@ -559,7 +554,7 @@ def kv_cache() -> Figure:
     The rows of Q, K and V, and the cells of the table of attention weights, that are computed when
     the last of six words is read.
     """
-    words = "the cat sat on the mat".split()
+    words = "Your journey starts with one step".split()
     T, D, cell, gap, head, foot = len(words), 3, 20, 14, 48, 46
     now: dict[str, Any] = {"mfc": KINDS["op"].line, "mec": KINDS["op"].line}
     kept: dict[str, Any] = {"mfc": HATCH, "mec": HATCH}
@@ -570,7 +565,7 @@ def kv_cache() -> Figure:
         "with a cache: the last row": {"Q": none, "K": kept, "V": kept, "weights": none},
     }
     counts = (f"{T} rows of each, {T * (T + 1) // 2} weights", f"1 row of each, {T} weights")
-    left, tall = MARGIN + 42, head + cell * T + foot
+    left, tall = MARGIN + ceil(max(text_width(w, SMALL) for w in words)) + 8, head + cell * T + foot
     key = [text_width(name, SMALL) + 42 for name in legend]
     with style():
         axes = page(2 * MARGIN + sum(key) - 16, 2 * tall + 36 + MARGIN)
@@ -597,11 +592,11 @@ def kv_cache() -> Figure:
             x += ceil(step)
         return finish(
             axes,
-            f"What one head computes when it reads mat, the last of {T} words: the cat sat on the "
-            "mat. The tables Q, K and V have a row for each word; that of attention weights is a "
-            "lower triangle, since nobody looks at the future. Without a cache every cell is "
-            f"computed: {counts[0]}. With a cache only the last row of each is computed: "
-            f"{counts[1]}. "
+            f"What one head computes when it reads step, the last of {T} words: Your journey "
+            "starts with one step. The tables Q, K and V have a row for each word; that of "
+            "attention weights is a lower triangle, since nobody looks at the future. Without a "
+            f"cache every cell is computed: {counts[0]}. With a cache only the last row of each is "
+            f"computed: {counts[1]}. "
             "The old rows of K and V are kept from before; those of Q and the old weights are not "
             "needed any more.",
         )

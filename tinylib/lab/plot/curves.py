@@ -291,8 +291,9 @@ def distributions(
 
     `before` and each of `after`, of which up to three stand in a line, hold a probability for every
     token. The `top` likeliest have a bar, the others one together; hollow is before, filled after,
-    and hatched what is cut: nothing is left of it. The longest bar is the highest of all. Numbers
-    that are no probabilities, or not as many as tokens, are a ValueError.
+    and hatched what is cut: nothing is left of it. If only some of the others are cut, the hatch is
+    their part of what all had before, and their number stands beside it. The longest bar is the
+    highest of all. Numbers that are no probabilities, or not as many as tokens, are a ValueError.
     """
     read = {name: read_values(values, name) for name, values in {"before": before, **after}.items()}
     if len(read) != len(after) + 1 or not after:
@@ -310,6 +311,11 @@ def distributions(
         names.append(f"{len(rest)} more")
         for name, values in read.items():
             bars[name].append(float(values[rest].sum()))
+    lost = {  # of those that share a bar: how many are cut, and what they had
+        name: (int(cut.sum()), float(read["before"][rest][cut].sum()))
+        for name, values in read.items()
+        for cut in [(read["before"][rest] > 0) & (values[rest] == 0)]
+    }
     was, full = bars.pop("before"), max(x for row in bars.values() for x in row)
     full = max(full, *was) or 1.0
     left, row = MARGIN + widest(names, SMALL) + 10, 22
@@ -341,6 +347,11 @@ def distributions(
                 look, ink, end = looks["before"], INK, x + long * max(old, new) / full + 5
                 if old and not new:
                     share, look, ink = "cut", looks["cut"], INK
+                if token == names[-1] and len(rest) and new and lost[name][0]:
+                    count, had = lost[name]
+                    share = f"{share}, {count} cut"
+                    gap = (x + long * (old - had) / full, y + 3)
+                    axes.add_patch(Rectangle(gap, long * had / full, row - 6, lw=0, **looks["cut"]))
                 bar = Rectangle((x, y + 5), long * new / full, row - 10, lw=0, **looks["after"])
                 axes.add_patch(bar)
                 axes.add_patch(Rectangle((x, y + 3), long * old / full, row - 6, lw=1.1, **look))

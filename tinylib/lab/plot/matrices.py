@@ -56,6 +56,7 @@ def heats(
     shares: str = "weight",
     role: str = "",
     hatched: str = "masked",
+    one_line: bool = False,
     alt: str = "",
 ) -> Figure:
     """Heat maps of (matrix, rows, cols, title), side by side where they fit.
@@ -65,8 +66,10 @@ def heats(
     says, and so hatched. With `role` this holds for every matrix, in the colour of that role. In
     any other matrix 0 is white, and what is above and below has a colour each; the strongest stands
     for `limit`, or else for the largest entry of the panel. Every cell has its value written in it;
-    where there are too many columns for that, the colours remain. -inf is hatched. NaN, +inf, or
-    labels that do not fit the matrix are a ValueError.
+    where there are too many columns for that, the colours remain. -inf is hatched. With `one_line`
+    the cells are as narrow as their numbers allow, and panels of one `role` share a key, so that
+    more panels stand side by side; if they do not fit even so, that is a ValueError. So are NaN,
+    +inf, and labels that do not fit the matrix.
     """
     drawn = [check_panel(*panel) for panel in panels]
     if not drawn:
@@ -76,7 +79,7 @@ def heats(
     label = max(widest(p.cols, SMALL) for p in drawn) + 12
     name = max(widest(p.rows, SMALL) for p in drawn) + 10
     room, gap, columns = MAX_WIDTH - 2 * MARGIN, 28, max(len(p.cols) for p in drawn)
-    wide = max(value, label, 38)
+    wide = max(value, label, 24 if one_line else 38)
     cell = wide if name + wide * columns <= room else (room - name - 0.75 * label) / columns
     if cell < 15:
         raise ValueError(f"{columns} columns are too many for one picture: pass a slice")
@@ -89,16 +92,21 @@ def heats(
             for j, c in enumerate(p.cols)
         ]
         width = name + cell * len(p.cols) + (max(0, *over) if tilted else 0)
-        return max(width, text_width(p.title, TITLE) * 1.12, name + 170)
+        key = 150 if one_line else name + 170
+        return max(width, text_width(p.title, TITLE) * 1.12, 0 if one_line and role else key)
 
     def abreast() -> bool:
         return sum(map(across, drawn)) + gap * (len(drawn) - 1) <= room
 
+    if one_line and not abreast():
+        raise ValueError(
+            f"{len(drawn)} panels are too wide for one line: pass fewer or narrower ones"
+        )
     if written and not abreast():  # they may be if their labels are tilted
         before, (cell, tilted) = (cell, tilted), (max(value - 4, 38), True)
         if not abreast():
             cell, tilted = before
-    tall = 36 if written else cell
+    tall = min(36, max(cell, 28)) if written else cell
     head, foot = 28 + (0.75 * label if tilted else 26), 30
 
     places: list[tuple[Number, Number]] = []
@@ -126,8 +134,9 @@ def heats(
             masked = bool(((p.matrix == 0) & bool(tone) | p.matrix.isinf()).any())
             below = bool((p.matrix[p.matrix.isfinite()] < 0).any())
             end = "1" if tone else _number(full, digits)
-            foot_at = (left, top + tall * len(p.rows) + 20)
-            draw_key(axes, foot_at, end, tone, below, hatched if masked else "")
+            foot_at = (x if one_line else left, top + tall * len(p.rows) + 20)
+            if not (one_line and role and p is not drawn[0]):
+                draw_key(axes, foot_at, end, tone, below, hatched if masked else "")
         return finish(axes, alt or " ".join(_describe(p, digits) for p in drawn))
 
 
