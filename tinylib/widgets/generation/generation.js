@@ -10,6 +10,7 @@ import {
 import { action, radio, redraw } from "../ui/controls.js";
 import { asks, chance } from "../ui/explain.js";
 import { headMaps } from "../ui/heads.js";
+import { journey } from "../ui/journey.js";
 import { drop } from "../ui/motion.js";
 import {
   folded,
@@ -152,6 +153,7 @@ function readingOf({ spec }, outputs) {
     names: [...given.data, ...tokens.data].map((id) => vocabulary[id]),
     surprise: surprise.data,
     before: outputs.probabilities.data,
+    logits: outputs.logits.data,
     processed: outputs.processed.data,
     after: outputs.adjusted.data,
     looks: (head) => attention.data.subarray(head * S, (head + 1) * S),
@@ -335,6 +337,7 @@ function page(widget) {
       if (target.place !== undefined) choose(widget, target.place);
     },
   });
+  widget.tables.set("page", () => [[...before.children, ...line.children]]);
   const note = h("p", { class: "note looks" });
   const plain = () => h("span");
   const option = (place) =>
@@ -409,6 +412,7 @@ const CANDIDATES = 10;
 function candidates(widget) {
   const label = h("span", { class: "label" });
   const list = candidateList("candidates: by the model, and after the knobs");
+  widget.tables.set("next", () => [[...list.children].map((li) => li.firstChild)]);
   const cut = h("p", { class: "note cut-mass" });
   const full = h("span", { class: "full" });
   const make = (place) => {
@@ -552,6 +556,146 @@ function fall(widget) {
   };
 }
 
+// ---------------------------------------------------------------- one step, followed
+
+const SHOWN = 5; // candidates whose numbers are told
+
+/** The character that was read last, what it led to, and what was drawn from that. */
+function followed(widget) {
+  const told = readBy(widget);
+  const { T, S, at, names, before, vocabulary } = told;
+  return {
+    ...told,
+    read: called(names[S - 1]),
+    chosen: called(names[T + at]),
+    best: topK(before, Math.min(SHOWN, vocabulary.length)),
+    alone: S > T, // else the prompt is read, all at once
+    inputs: widget.inputs,
+    code: widget.spec.facts.code,
+  };
+}
+
+const characterAt = (t) => ({ name: "page", row: 0, column: t });
+const labelled = ({ best, vocabulary }, rows) => ({
+  labels: best.map((id) => called(vocabulary[id])),
+  rows: rows.map(([name, numbers]) => ({ name, numbers: best.map((id) => numbers[id]) })),
+});
+
+const STEPS = [
+  ({ S, read, chosen, alone, inputs: { cached }, code }) => ({
+    says:
+      `${chosen} is chosen from what follows ${read}, character ${S}. ` +
+      (cached && alone
+        ? `The model is fed ${read} alone: the ${S - 1} before it were read in earlier steps.`
+        : cached
+          ? `This is the first step, so the prompt is read: all ${S} characters at once.`
+          : `The cache is off, so that the model reads all ${S} characters again.`),
+    lit: [characterAt(S - 1)],
+    code: code.read,
+  }),
+  ({ S, L, read, alone, inputs: { cached }, code }) => ({
+    says:
+      `In each of the ${L} layers ${read} gets a query, a key and a value` +
+      (cached && alone ? "." : `, and so does each of the ${S - 1} characters before it.`),
+    lit: [characterAt(S - 1)],
+    code: code.project,
+  }),
+  ({ S, read, alone, inputs: { cached }, code }) => ({
+    says:
+      (cached && alone
+        ? `Its key and its value are put behind the ${S - 1} that were kept, so that there are ${S}.`
+        : cached
+          ? `The ${S} keys and values are kept for the steps to come.`
+          : `The ${S} keys and values are thrown away after this step.`) +
+      ` The query of ${read} is needed only now, so no query is kept.`,
+    lit: [characterAt(S - 1)],
+    code: code.append,
+  }),
+  ({ L, H, S, names, read, looks, code }) => {
+    const found = Array.from({ length: L * H }, (_, head) => {
+      const [most] = topK(looks(head), 1);
+      return { head, most, weight: looks(head)[most] };
+    }).sort((a, b) => b.weight - a.weight);
+    const [{ head, most, weight }] = found;
+    const whose = (i) => `layer ${Math.floor(i / H)}, head ${i % H}`;
+    return {
+      says:
+        `The query of ${read} meets all ${S} keys, none of which comes later, so that no mask is ` +
+        `needed. The largest weight is ${short(weight)}, which ${whose(head)} gives to ` +
+        `${most === S - 1 ? `${read} itself` : called(names[most])}.`,
+      lit: [characterAt(most), characterAt(S - 1)],
+      moves: most < S - 1 ? [{ from: characterAt(most), to: characterAt(S - 1) }] : [],
+      code: code.attend,
+      table: {
+        labels: found
+          .slice(0, SHOWN)
+          .map((one) => `${whose(one.head)}: ${called(names[one.most])}`),
+        rows: [{ name: "largest weight", numbers: found.slice(0, SHOWN).map((one) => one.weight) }],
+      },
+    };
+  },
+  (told) => {
+    const { S, read, vocabulary, best, logits, before, code } = told;
+    return {
+      says:
+        `Only the vector of ${read} is turned into logits, ${vocabulary.length} of them. By the ` +
+        `model ${called(vocabulary[best[0]])} is the likeliest, with ${percentOf(before[best[0]])}.`,
+      lit: [characterAt(S - 1)],
+      code: code.last,
+      table: labelled(told, [
+        ["logit", logits],
+        ["probability", before],
+      ]),
+    };
+  },
+  (told) => {
+    const { before, after, vocabulary, inputs, code } = told;
+    const { temperature, k, p } = inputs;
+    const left = after.filter((share) => share > 0).length;
+    const idle = temperature === 1 && k >= vocabulary.length && p >= 1;
+    return {
+      says: idle
+        ? "Temperature, top-k and top-p stand so that they change nothing: it is drawn from the " +
+          "model's own probabilities."
+        : `Temperature, top-k and top-p leave ${left} of ${vocabulary.length} characters, and ` +
+          "their probabilities sum to 1 again.",
+      lit: [{ name: "next", row: 0, column: 0 }],
+      code: code.process,
+      table: labelled(told, [
+        ["by the model", before],
+        ["after the knobs", after],
+      ]),
+    };
+  },
+  ({ at, tokens, vocabulary, after, chosen, T, inputs: { seed }, code }) => {
+    const u = uniform(seed, at + 1)[at];
+    const own = after[tokens[at]];
+    const alone = after.some((share) => share === 1);
+    return {
+      says:
+        (alone
+          ? "There is nothing to draw, because only the likeliest is left. "
+          : `A random number between 0 and 1 falls on one of them: u = ${u.toFixed(4)}. `) +
+        (own
+          ? `${chosen} is written, which had ${percent(own)}.`
+          : `You have taken ${chosen} of the ${vocabulary.length} instead.`),
+      lit: [characterAt(T + at)],
+      code: code.draw,
+    };
+  },
+  ({ T, at, S, chosen, inputs: { cached } }) => ({
+    says:
+      `Now ${chosen} is the last character, and the next step feeds it to the model: ` +
+      (cached
+        ? `one character instead of ${S + 1}, because ${S} keys and values are there already.`
+        : `with the ${S} before it, because nothing was kept. Tick the box, and follow it again.`),
+    lit: [characterAt(T + at)],
+    code: undefined,
+  }),
+].map((step) => (widget) => step(followed(widget)));
+
+const name = (widget) => (widget.model.get("outputs") ? followed(widget).read : "a character");
+
 // ---------------------------------------------------------------- the branches
 
 const FIRST = 18; // characters of a branch that are shown
@@ -644,7 +788,12 @@ paces.style = `${plane.style}
 `;
 page.style = `${TEXT_STYLE}
 .page { min-height: 182px; }
-@container widget (min-width: 860px) { .page { min-height: 130px; } }
+@container widget (min-width: 860px) {
+  .page { min-height: 130px; }
+  /* a button beside the title, until it is under way */
+  .journey:not(.under-way) { position: absolute; top: 7px; right: 16px; border: 0; padding: 0; }
+}
+.t.lit, .candidate.lit { outline: 2px solid var(--accent); outline-offset: -1px; }
 .page:has(.own:focus-visible) { outline: 2px solid var(--accent); outline-offset: 1px; }
 .looks { min-height: 4.8em; }
 .given { color: var(--soft); cursor: default; }
@@ -729,6 +878,7 @@ export default live(
         ui.explanation(),
       ),
     ),
+    ui.use(journey, { name, steps: STEPS }),
     ui.use(tree),
   ],
   { wide: true },

@@ -10,14 +10,15 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from tinylib.generation import Sampling, sample
-from tinylib.gpt import GPT
+from tinylib.generation import Sampling, choose_next, generate, sample
+from tinylib.gpt import GPT, Block
 from tinylib.kv_cache import KVCache
 from tinylib.lab import weights
 from tinylib.lab.look import capture
 from tinylib.lab.models.language import load_language_model, uniform
 from tinylib.widgets import Limits, LiveWidget, table
 from tinylib.widgets.gpt.gpt import language_model, visible
+from tinylib.widgets.self_attention.self_attention import line_of
 
 NAME = "gpt-shakespeare-page"
 SEEDS = 999
@@ -366,6 +367,15 @@ class GenerationWidget(LiveWidget):
             "head": layer * config.H + head,
             "max_len": config.max_len,
             "parameters": sum(w.numel() for w in model.parameters()),
+            "code": {
+                "read": line_of(generate, "= model.read("),
+                "project": line_of(Block.forward, "q, k, v = "),
+                "append": line_of(Block.forward, "cache = KVCache("),
+                "attend": line_of(Block.forward, "z = self.attention.attend"),
+                "last": line_of(GPT.read, "x = self.norm("),
+                "process": line_of(choose_next, "return sample("),
+                "draw": line_of(sample, "return passed"),
+            },
         }
 
     def shown(self, values: Mapping[str, Tensor]) -> str:
