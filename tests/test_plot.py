@@ -1454,9 +1454,9 @@ def test_a_level_lies_at_its_height_and_is_named_at_the_right():
 def test_what_lies_beyond_is_shaded_and_marks_are_vertical_lines():
     figure = past_training()
     axes = figure.drawing.axes[1]
-    (shade,) = axes.patches
+    shade: Any = axes.patches[0]
     assert (shade.get_x(), shade.get_x() + shade.get_width()) == (15, 40)
-    assert [line.get_xdata()[0] for line in axes.lines[:2]] == [7, 14]
+    assert [np.asarray(line.get_xdata())[0] for line in axes.lines[:2]] == [7, 14]
     assert "Shaded from 15 on: beyond training. Vertical lines at 7, 14." in figure.alt
 
 
