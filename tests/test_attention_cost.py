@@ -55,8 +55,8 @@ def test_flops_are_those_that_can_be_counted(
     steps = Flops(
         project=counted(lambda: layer.project(x, y, None)),
         compare=counted(lambda: dot_score(*heads_of[:2])),
-        mix=counted(lambda: torch.rand(B, heads, t, s) @ heads_of[2]),
-        merge=counted(lambda: layer.w_o(torch.rand(B, t, heads * v))),
+        average=counted(lambda: torch.rand(B, heads, t, s) @ heads_of[2]),
+        mix=counted(lambda: layer.w_o(torch.rand(B, t, heads * v))),
     )
     found = flops(t, s, width, heads, k, v)
     assert tuple(B * step for step in found) == steps

@@ -1494,7 +1494,7 @@ def test_what_the_questions_of_multi_head_attention_say_is_true(unchecked: None)
 def test_what_the_question_of_the_synthesizer_says_is_true() -> None:
     for T in (10, 20):
         dense, dots = synthesizer.flops(T, 64), flops(T, T, 64, 4, 16, 16)
-        assert dense.compare == dots.compare and dense.mix == dots.mix
+        assert dense.compare == dots.compare and dense.average == dots.average
     assert synthesizer.flops(20, 64).compare == 4 * synthesizer.flops(10, 64).compare
 
 
@@ -1703,8 +1703,9 @@ def test_what_the_questions_about_the_cache_say_is_true() -> None:
 
     alone = [flops(T=1, S=S, D=768, H=12, k=64, v=64) for S in (10, 1000)]
     anew = [flops(T=T, S=T, D=768, H=12, k=64, v=64) for T in (10, 1000)]
-    assert 100 * (alone[0].compare + alone[0].mix) == alone[1].compare + alone[1].mix
-    assert 100 * anew[0].merge == anew[1].merge and 10_000 * anew[0].mix == anew[1].mix
+    both = [count.compare + count.average for count in alone]
+    assert 100 * both[0] == both[1] and 100 * anew[0].mix == anew[1].mix
+    assert 10_000 * anew[0].average == anew[1].average
 
 
 def test_shakespeare_surprises_twice_as_much_as_what_is_always_likeliest() -> None:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from tinylib.lab import look
 from tinylib.lab.brief import brief
 from tinylib.lab.look import HookPoint, capture, raises, show, source
+from tinylib.positional_encoding import angles
 from tinylib.self_attention import SelfAttention, self_attention
 
 
@@ -143,6 +144,14 @@ def test_a_brief_source_is_what_computes() -> None:
     assert "return attend(x @ w_q, x @ w_k, x @ w_v, mask, score)" in text
     assert "def forward(" in text and '"""' not in text and "check_" not in text
     assert text.count("# tinylib/self_attention.py") == 2
+    compile(text, "brief", "exec")
+
+
+def test_a_brief_source_without_types_begins_with_one_line() -> None:
+    text = brief(angles, SelfAttention, typed=False).text
+    assert "def angles(T, D, offset=0, base=10000.0, device=None):\n    i = " in text
+    assert "    def forward(self, x, mask=None):\n" in text
+    assert "raise" not in text and "Float[" not in text and text.count("return i[:, None]") == 1
     compile(text, "brief", "exec")
 
 

@@ -100,6 +100,13 @@ def to_the_limit() -> Figure:
     return lines(x, curves, "Loss", x_name="seconds", y_name="loss in nats", levels=levels)
 
 
+def past_training() -> Figure:
+    curves = {"near": [1.0, 0.9, 0.2], "far": [0.5, 0.6, 0.7]}
+    after = (15, "beyond training")
+    how: Any = {"x_name": "position", "y_name": "share", "beyond": after, "marks": [7, 14]}
+    return lines([0, 15, 40], curves, "Found", **how)
+
+
 STORY = "<bos> tom took the small key . he went to the garden . who has the key ? tom . <eos>"
 EXACT = [0.0, 1.5, 1.1, 0.0, 0.7, 2.0, 0.0, 1.2, 0.9, 0.0, 0.0, 1.4, 0.0, 1.8, 0.3, 0.0, 0.9]
 EXACT += [0.0] * (len(STORY.split()) - len(EXACT))
@@ -425,6 +432,7 @@ DRAW = {
     "heats": lambda: heats([(CAUSAL, WORDS, WORDS, "Scores"), (X, WORDS, ["1", "2", "3"], "x")]),
     "lines": three_lines,
     "levels": to_the_limit,
+    "beyond": past_training,
     "over_words": surprising,
     "distributions": chosen,
     "encoder_decoder": encoder_decoder,
@@ -1458,6 +1466,15 @@ def test_a_level_lies_at_its_height_and_is_named_at_the_right():
     assert "Horizontal" not in three_lines().alt
 
 
+def test_what_lies_beyond_is_shaded_and_marks_are_vertical_lines():
+    figure = past_training()
+    axes = figure.drawing.axes[1]
+    shade: Any = axes.patches[0]
+    assert (shade.get_x(), shade.get_x() + shade.get_width()) == (15, 40)
+    assert [np.asarray(line.get_xdata())[0] for line in axes.lines[:2]] == [7, 14]
+    assert "Shaded from 15 on: beyond training. Vertical lines at 7, 14." in figure.alt
+
+
 def test_every_curve_may_have_an_x_of_its_own():
     figure = to_the_limit()
     slow, quick = figure.drawing.axes[1].lines[-2:]
@@ -1471,6 +1488,8 @@ def test_every_curve_may_have_an_x_of_its_own():
     [
         ({"levels": {"top": torch.nan}}, "'levels' holds nan"),
         ({"levels": {"low": -torch.inf}}, "the levels low hold -inf"),
+        ({"marks": [-torch.inf]}, "the marks hold -inf"),
+        ({"beyond": (0, "later"), "log": "x"}, "above 0 fit a logarithmic x-axis"),
         ({"levels": {"top": 0.0}, "log": "y"}, "above 0 fit a logarithmic y-axis"),
         ({"x": {"b": [1, 2]}}, "x is there for b, but the curves are a"),
         ({"x": {"a": [1, 2, 3]}}, "'a' has shape .2,. over 's' of shape .3,."),

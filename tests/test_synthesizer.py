@@ -179,8 +179,8 @@ def test_flops_are_those_that_can_be_counted(t: int, heads: int, k: int) -> None
     steps = Flops(
         project=counted(lambda: (x[:, None] @ layer.a, layer.w_v(x))),
         compare=counted(lambda: hidden @ layer.b[..., :t]),
-        mix=counted(lambda: weights @ values),
-        merge=counted(lambda: layer.w_o(x)),
+        average=counted(lambda: weights @ values),
+        mix=counted(lambda: layer.w_o(x)),
     )
     found = flops(t, width)
     assert tuple(B * step for step in found) == steps
@@ -190,7 +190,7 @@ def test_flops_are_those_that_can_be_counted(t: int, heads: int, k: int) -> None
 def test_it_is_as_quadratic_as_the_dot_product() -> None:
     ours = flops(128, 512)
     theirs = attention_cost.flops(128, 128, 512, 8, 64, 64)
-    assert (ours.compare, ours.mix) == (theirs.compare, theirs.mix)
+    assert (ours.compare, ours.average) == (theirs.compare, theirs.average)
     assert flops(256, 512).compare == 4 * ours.compare
     assert theirs.project - ours.project == 2 * 128 * 512 * 512  # two projections, not three
 

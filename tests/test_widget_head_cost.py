@@ -86,19 +86,19 @@ def test_digits_by_hand() -> None:
 
 @given(st.integers(1, 64), st.integers(1, 64), st.integers(1, 64), size)
 def test_half_and_half_is_at_twice_the_width(D: int, H: int, k: int, v: int) -> None:
-    """T = S = 2D: comparing and mixing cost what projecting and merging do, whatever H, k, v."""
+    """T = S = 2D: comparing and averaging cost what projecting and mixing do, whatever H, k, v."""
     seen = cost(D=D, H=H, k=k, v=v, divided=False)
     assert seen.even == 2 * D
-    project, compare, mix, merge = flops(2 * D, 2 * D, D, H, k, v)
-    assert compare + mix == project + merge
+    project, compare, average, mix = flops(2 * D, 2 * D, D, H, k, v)
+    assert compare + average == project + mix
 
 
 @given(size, length)
 def test_with_keys_held_half_and_half_may_never_come(D: int, S: int) -> None:
     seen = cost(D=D, S=S, **FREE)
     assert (seen.even > 0) == (S > D)
-    project, compare, mix, merge = flops(10**9, S, D, 8, 64, 64)
-    assert (compare + mix > project + merge) == (S > D)
+    project, compare, average, mix = flops(10**9, S, D, 8, 64, 64)
+    assert (compare + average > project + mix) == (S > D)
     if S > D:  # T·S = D·(T + S)
         T = seen.even.item()
         assert pytest.approx(D * (T + S), rel=1e-5) == T * S
@@ -248,7 +248,7 @@ def test_sliders_go_from_choice_to_choice(widget: Locator) -> None:
 
 def test_the_quadratic_part_takes_over_at_twice_the_width(widget: Locator) -> None:
     verdict = widget.locator(".verdict")
-    said = "At T = 128 and S = 128, comparing and mixing make 11.1\u00a0% of the operations."
+    said = "At T = 128 and S = 128, comparing and averaging make 11.1\u00a0% of the operations."
     assert verdict.inner_text().startswith(said)
     assert "from T = 2D = 1,024 on they are more than half" in verdict.inner_text()
     typed(widget, "T").fill("1024")
@@ -285,7 +285,7 @@ def test_t_is_dragged_along_the_chart(widget: Locator, visit: Visit) -> None:
 def test_the_chart_is_the_curve(widget: Locator) -> None:
     hold(widget, D=64, H=8)
     curve = received(widget)["curve"]
-    top = widget.locator(".chart path.merge").get_attribute("d") or ""
+    top = widget.locator(".chart path.mix").get_attribute("d") or ""
     heights = [float(y) for y in re.findall(r"[ML][\d.]+ ([\d.]+)", top)[:57]]
     assert heights == pytest.approx((curve[0] + curve[3]).tolist(), abs=1e-4)
 

@@ -22,20 +22,20 @@ class Flops(NamedTuple):
 
     project: Ints  # x → q, k, v
     compare: Ints  # q, k → scores
-    mix: Ints  # weights, v → the heads' outputs
-    merge: Ints  # the heads' outputs → output
+    average: Ints  # weights, v → the heads' outputs
+    mix: Ints  # the heads' outputs, merged → output
 
 
 def flops(T: Ints, S: Ints, D: Ints, H: Ints, k: Ints, v: Ints) -> Flops:
     """What multi-head attention costs for T queries and S keys.
 
     Matrix products alone; softmax, masks and biases are small beside them.
-    All of it grows with T or S, but ``compare`` and ``mix`` with their
-    product: the quadratic cost of attention.
+    All of it grows with T or S, but ``compare`` and ``average`` with
+    their product: the quadratic cost of attention.
     """
     return Flops(
         project=2 * D * H * (T * k + S * k + S * v),
         compare=2 * H * T * S * k,
-        mix=2 * H * T * S * v,
-        merge=2 * T * H * v * D,
+        average=2 * H * T * S * v,
+        mix=2 * T * H * v * D,
     )

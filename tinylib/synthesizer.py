@@ -100,6 +100,6 @@ def flops(T: Ints, D: Ints) -> Flops:
     return Flops(
         project=2 * T * D * D + 2 * T * D * D,
         compare=2 * T * D * T,
-        mix=2 * T * T * D,
-        merge=2 * T * D * D,
+        average=2 * T * T * D,
+        mix=2 * T * D * D,
     )

@@ -170,7 +170,7 @@ def read_flops(c: GPTConfig, T: int, S: int) -> int:
     """Of reading T tokens, the last of S, for the logits of one: matrix products alone."""
     D, H, k = c.D, c.H, c.D // c.H
     own, looking = flops(T, T, D, H, k, k), flops(T, S, D, H, k, k)
-    attention = own.project + looking.compare + looking.mix + own.merge
+    attention = own.project + looking.compare + looking.average + own.mix
     return int(c.layers * (attention + 16 * T * D * D) + 2 * D * c.V)
 
 

@@ -86,7 +86,7 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "How does a model that sees all words at once know their order?",
             "to self-attention, “dog bites man” and “man bites dog” are the same words",
             "each position gets a code of its own, or turns its queries and keys",
-            (50, 45),
+            (45, 45),
         ),
         Milestone(
             "08_multi_head_attention",

@@ -87,6 +87,8 @@ def lines(
     y_name: str,
     points: tuple[Values, Values, str] | None = None,
     levels: Mapping[str, Number] = MappingProxyType({}),
+    beyond: tuple[Number, str] | None = None,
+    marks: Sequence[Number] = (),
     log: str = "",
     floor: Number | None = None,
     alt: str = "",
@@ -95,10 +97,11 @@ def lines(
 
     A curve of several rows, one for each training, is drawn as their mean, in a pale band from the
     lowest to the highest. `x` is the same for all, or {name: x} with one for each. The y-axis
-    begins at `floor`, if there is one. `points` = (x, y, name) lie beneath
-    them as dots; `levels` are named horizontal lines. `log` names the logarithmic axes: "x", "y" or
-    "xy". A curve whose length is not that of its `x`, or that holds NaN or an infinity, or
-    something not above 0 on a logarithmic axis, is a ValueError.
+    begins at `floor`, if there is one. `points` = (x, y, name) lie beneath them as dots; `levels`
+    are named horizontal lines. `beyond` = (x, name) shades what is to the right of x, and a thin
+    vertical line stands at each of `marks`. `log` names the logarithmic axes: "x", "y" or "xy". A
+    curve whose length is not that of its `x`, or that holds NaN or an infinity, or something not
+    above 0 on a logarithmic axis, is a ValueError.
     """
     if not 1 <= len(curves) <= len(CURVES):
         raise ValueError(f"{len(curves)} curves: draw between one and {len(CURVES)} in one picture")
@@ -125,8 +128,11 @@ def lines(
     lying = read_values([*levels.values()], "levels")
     if _infinite(lying):
         raise ValueError(f"the levels {', '.join(levels)} hold -inf: pass finite numbers")
+    upright = read_values([*marks, *(beyond or ())[:1]], "marks")
+    if _infinite(upright):
+        raise ValueError("the marks hold -inf: pass finite numbers")
     on = {
-        "x": [*along.values(), *dots[:1]],
+        "x": [*along.values(), upright, *dots[:1]],
         "y": [*read.values(), lying, *dots[1:]],
     }
     for letter in log:
@@ -160,6 +166,13 @@ def lines(
             axes.xaxis.minorticks_off()
         if "y" in log:
             axes.set_yscale("log")
+        right = max(float(at[-1]) for at in along.values())
+        if beyond:
+            axes.axvspan(float(beyond[0]), right, color=GRID, alpha=0.45, lw=0, zorder=0.5)
+            whole = axes.get_xaxis_transform()
+            axes.text(right, 1.02, beyond[1], size=SMALL, color=SOFT, ha="right", transform=whole)
+        for mark in marks:
+            axes.axvline(float(mark), color=SOFT, lw=1, ls=(0, (2, 2)), zorder=1.2)
         ends = dict(levels)
         for level in ends.values():
             axes.axhline(level, color=SOFT, lw=1.3, ls=(0, (1, 1.5)), zorder=1.8)
@@ -209,6 +222,10 @@ def lines(
         if levels:
             heights = ", ".join(f"{name} at {level:.3g}" for name, level in levels.items())
             words += f" Horizontal lines: {heights}."
+        if beyond:
+            words += f" Shaded from {float(beyond[0]):.4g} on: {beyond[1]}."
+        if marks:
+            words += f" Vertical lines at {', '.join(f'{mark:.4g}' for mark in marks)}."
         return finish(sheet, alt or words + beneath)
 
 

@@ -134,8 +134,8 @@ const STEPS = [
     ({ D, H, T, S, k, v }) => times(2, D, H, `(${times(T, k)} + ${times(S, k)} + ${times(S, v)})`),
   ],
   ["compare", "q, k → scores", "2·H·T·S·k", ({ H, T, S, k }) => times(2, H, T, S, k)],
-  ["mix", "weights, v → outputs", "2·H·T·S·v", ({ H, T, S, v }) => times(2, H, T, S, v)],
-  ["merge", "outputs → y", "2·T·H·v·D", ({ D, H, T, v }) => times(2, T, H, v, D)],
+  ["average", "weights, v → outputs", "2·H·T·S·v", ({ H, T, S, v }) => times(2, H, T, S, v)],
+  ["mix", "outputs → y", "2·T·H·v·D", ({ D, H, T, v }) => times(2, T, H, v, D)],
 ];
 
 /** The operations of each step, as bars. */
@@ -186,7 +186,7 @@ function operations() {
 
 const BOTTOM_UP = [0, 3, 1, 2]; // of the steps, as they are stacked
 
-/** The shares at every length T, stacked: where comparing and mixing take over. */
+/** The shares at every length T, stacked: where comparing and averaging take over. */
 function shareChart(widget) {
   const most = Math.log2(widget.spec.limits.T[1]);
   const plot = plane({
@@ -199,8 +199,8 @@ function shareChart(widget) {
     paths: BOTTOM_UP.map((i) => STEPS[i][0]),
   });
   const [even, here] = [plot.rule("x", "even"), plot.rule("x", "here")];
-  plot.spot("name low", "project and merge");
-  plot.spot("name high", "compare and mix");
+  plot.spot("name low", "project and mix");
+  plot.spot("name high", "compare and average");
   const verdict = h("p", { class: "note verdict", role: "status" });
   const slide = (event) =>
     widget.edit("T", (next) => {
@@ -241,11 +241,11 @@ function shareChart(widget) {
       here(Math.log2(T), `T = ${whole(T)}`);
       even(half > 0 ? Math.log2(half) : -1, "half and half");
       const {
-        data: [, compare, mix],
+        data: [, compare, average],
       } = outputs.shares;
       const now =
-        `At T = ${whole(T)} and S = ${whole(S)}, comparing and mixing make ` +
-        `${percent(compare + mix)} of the operations. `;
+        `At T = ${whole(T)} and S = ${whole(S)}, comparing and averaging make ` +
+        `${percent(compare + average)} of the operations. `;
       const when = itself
         ? `They grow with T², the rest with T: from T = 2D = ${whole(2 * D)} on they are more ` +
           `than half, whatever H, k and v are.`
@@ -345,9 +345,9 @@ operations.style = `
 @media (max-width: 600px) { .steps .what { grid-column: 1 / -1; grid-row: 3;
   } .steps .count { grid-column: 3; } }
 .project { --tone: var(--learned); }
-.merge { --tone: color-mix(in oklab, var(--ground), var(--learned) 50%); }
+.mix { --tone: color-mix(in oklab, var(--ground), var(--learned) 50%); }
 .compare { --tone: var(--weight); }
-.mix { --tone: color-mix(in oklab, var(--ground), var(--weight) 50%); }
+.average { --tone: color-mix(in oklab, var(--ground), var(--weight) 50%); }
 `;
 areas.style = `
 .areas { --unit: 1cqi; list-style: none; display: flex; align-items: end; gap: 8px; margin: 6px 0 0;

@@ -25,7 +25,7 @@ class Cost(NamedTuple):
     matrices: Int[Tensor, "4 5"]  # the weights of W_q, W_k, W_v and W_o
     biases: Int[Tensor, " 5"]
     parameters: Int[Tensor, " 5"]  # all of them
-    steps: Int[Tensor, "4 5"]  # operations: project, compare, mix, merge
+    steps: Int[Tensor, "4 5"]  # operations: project, compare, average, mix
     total: Int[Tensor, " 5"]
     shares: Float[Tensor, " 4"]  # of the total
     table_bytes: Int[Tensor, " 5"]  # of all heads' weights (T, S) in fp32
