@@ -453,6 +453,38 @@ def test_the_tints_are_what_the_chosen_head_attends_to(widget: Locator) -> None:
     assert chosen == str(HEAD[0] * H + HEAD[1])
 
 
+def test_a_character_is_followed_with_the_cache_and_without(widget: Locator) -> None:
+    """Eight steps with torch's numbers; without the cache they say that all is read again."""
+    start, bar = widget.locator(".journey .start"), widget.locator(".journey input[type=range]")
+    start.press("Enter")
+    start.press("Enter")  # and wait
+
+    def told() -> list[str]:
+        said = []
+        for step in range(1, 9):
+            bar.fill(str(step))
+            assert widget.locator(".journey .place").inner_text() == f"step {step} of 8"
+            said.append(widget.locator(".journey .says").inner_text())
+        return said
+
+    values = step_of(widget, lengths(widget)[0])
+    _, H, S = values.attention.shape
+    said = told()
+    assert f"character {S}." in said[0] and f"the {S - 1} before it were read" in said[0]
+    assert f"behind the {S - 1} that were kept, so that there are {S}." in said[2]
+    layer, rest = divmod(int(values.attention.argmax()), H * S)
+    found = f"is {float(values.attention.max()):.2f}, which layer {layer}, head {rest // S} gives"
+    assert found in said[3]
+    assert f"{100 * float(values.probabilities.max()):.1f}\u00a0%" in said[4]
+    assert "change nothing" in said[5] and "u = " in said[6]
+    assert f"one character instead of {S + 1}" in said[7]
+    widget.get_by_label("keep keys and values").uncheck()
+    assert_torch(widget, STEM)
+    said = told()
+    assert f"reads all {S} characters again" in said[0] and "thrown away" in said[2]
+    assert "nothing was kept" in said[7]
+
+
 def test_another_branch_is_taken_and_the_old_one_kept(widget: Locator) -> None:
     first = page_text(widget)
     widget.get_by_role("listbox", name="what it writes").locator(".t").nth(10).click()

@@ -408,6 +408,12 @@ function heads(widget) {
 
 const CANDIDATES = 10;
 
+/** How many characters may be drawn; what is stored is rounded, and may be 0. */
+function drawable({ temperature, k, p }, after) {
+  const all = temperature > 0 && k >= after.length && p >= 1;
+  return all ? after.length : after.filter((share) => share > 0).length;
+}
+
 /** What the chosen character was drawn from; a click on another one takes it instead. */
 function candidates(widget) {
   const label = h("span", { class: "label" });
@@ -462,9 +468,7 @@ function candidates(widget) {
         mark(li, "class", `${after[id] ? "" : "cut"}${id === own ? " taken" : ""}`);
         mark(li.firstChild, "aria-pressed", String(id === own));
       });
-      const { temperature, k, p } = widget.inputs; // what is stored is rounded, and may be 0
-      const whole = temperature > 0 && k >= vocabulary.length && p >= 1;
-      const left = whole ? vocabulary.length : after.filter((share) => share > 0).length;
+      const left = drawable(widget.inputs, after);
       const gone = before.reduce((mass, share, id) => (after[id] ? mass : mass + share), 0);
       write(
         cut,
@@ -650,9 +654,9 @@ const STEPS = [
   },
   (told) => {
     const { before, after, vocabulary, inputs, code } = told;
-    const { temperature, k, p } = inputs;
-    const left = after.filter((share) => share > 0).length;
-    const idle = temperature === 1 && k >= vocabulary.length && p >= 1;
+    const { temperature } = inputs;
+    const left = drawable(inputs, after);
+    const idle = temperature === 1 && left === vocabulary.length;
     return {
       says: idle
         ? "Temperature, top-k and top-p stand so that they change nothing: it is drawn from the " +
