@@ -534,7 +534,7 @@ def cached_step(
     w_v: torch.Tensor,
 ) -> torch.Tensor:
     (D, k), S = w_q.shape, len(keys)
-    layer = MultiHeadAttention(D, H=1, k=k, causal=True)
+    layer = MultiHeadAttention(D, H=1, d_k=k, causal=True)
     layer.w_o = Given(lambda z: z)  # type: ignore[assignment]
     named = {"w_q": w_q, "w_k": w_k, "w_v": w_v}
     layer.load_state_dict({f"{name}.weight": w.T for name, w in named.items()})
@@ -1701,8 +1701,8 @@ def test_what_the_questions_about_the_cache_say_is_true() -> None:
     assert round(weights / MiB) == 475 and 6 * cache < weights < 7 * cache
     assert 12 * 12 == 144 and 576 * MiB == 144 * 1024**2 * 4
 
-    alone = [flops(T=1, S=S, D=768, H=12, k=64, v=64) for S in (10, 1000)]
-    anew = [flops(T=T, S=T, D=768, H=12, k=64, v=64) for T in (10, 1000)]
+    alone = [flops(T=1, S=S, D=768, H=12, d_k=64, d_v=64) for S in (10, 1000)]
+    anew = [flops(T=T, S=T, D=768, H=12, d_k=64, d_v=64) for T in (10, 1000)]
     both = [count.compare + count.average for count in alone]
     assert 100 * both[0] == both[1] and 100 * anew[0].mix == anew[1].mix
     assert 10_000 * anew[0].average == anew[1].average

@@ -483,7 +483,7 @@ def test_widths_are_the_share_of_a_head_unless_they_are_given() -> None:
 
     assert widths(MultiHeadAttention(12, 3)) == [(12, 12)] * 4
     assert widths(MultiHeadAttention(D, H, K)) == [(33, 17), (33, 17), (33, 17), (17, 33)]
-    assert widths(MultiHeadAttention(12, 3, v=V)) == [(12, 12), (12, 12), (39, 12), (12, 39)]
+    assert widths(MultiHeadAttention(12, 3, d_v=V)) == [(12, 12), (12, 12), (39, 12), (12, 39)]
     assert widths(layer_of()) == [(33, 17), (33, 17), (39, 17), (17, 39)]
     plain, biased = MultiHeadAttention(12, 3), MultiHeadAttention(12, 3, bias=True)
     assert len(list(plain.parameters())) == 4 and len(list(biased.parameters())) == 8
@@ -702,12 +702,12 @@ def test_it_can_be_exported() -> None:
 
 def test_bad_heads_are_refused_in_words() -> None:
     for heads in (0, 5, -2):
-        with pytest.raises(ValueError, match=f"D = 12 cannot be cut into {heads} heads: give k"):
+        with pytest.raises(ValueError, match=f"D = 12 cannot be cut into {heads} heads: give d_k"):
             MultiHeadAttention(12, heads)
     for heads in (0, -2):
         with pytest.raises(ValueError, match=f"D = 12 cannot be cut into {heads} heads"):
-            MultiHeadAttention(12, heads, k=2)
-    assert MultiHeadAttention(12, 5, k=2)(torch.zeros(T, 12)).shape == (T, 12)
+            MultiHeadAttention(12, heads, d_k=2)
+    assert MultiHeadAttention(12, 5, d_k=2)(torch.zeros(T, 12)).shape == (T, 12)
     q, k, v = drawn()
     for function in (multi_head_attention, fast_multi_head_attention):
         with pytest.raises(ValueError, match="a width of 33 cannot be cut into 2 heads"):

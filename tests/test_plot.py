@@ -671,8 +671,8 @@ def test_three_panels_stand_in_one_line_with_narrow_cells_and_one_key():
     written = [[text.get_text() for text in texts(figure)] for figure in (wide, narrow)]
     assert [words.count("masked") for words in written] == [3, 1]
     rows = [([[1.0, -2.0]], ["a"], ["b", "c"], "m")] * 3
-    written = [text.get_text() for text in texts(heats(rows, one_line=True))]
-    assert written.count("2.00") == 3, "a key for each panel, since each has its own scale"
+    labels = [text.get_text() for text in texts(heats(rows, one_line=True))]
+    assert labels.count("2.00") == 3, "a key for each panel, since each has its own scale"
     with pytest.raises(ValueError, match="3 panels are too wide for one line"):
         heats([(SCORES, WORDS, WORDS, "Scores")] * 3, one_line=True)
 

@@ -166,7 +166,7 @@ def test_the_module_can_be_exported_and_takes_one_sentence() -> None:
     x = drawn(dtype=torch.float32)[0][0]
     program = torch.export.export(layer, (x,))
     torch.testing.assert_close(program.module()(x), layer(x))
-    assert sum(p.numel() for p in SelfAttention(3, k=2).parameters()) == 21
+    assert sum(p.numel() for p in SelfAttention(3, d_k=2).parameters()) == 21
 
 
 def test_wrong_widths_and_ranks_are_refused_in_words(unchecked: None) -> None:

@@ -8,13 +8,13 @@ from torch import Tensor
 Ints = int | Int[Tensor, "..."]
 
 
-def parameters(D: Ints, H: Ints, k: Ints, v: Ints, bias: Ints = 0) -> Ints:
-    r"""$DH(2k + v) + HvD$: the entries of $W_q, W_k, W_v$ and $W_o$.
+def parameters(D: Ints, H: Ints, d_k: Ints, d_v: Ints, bias: Ints = 0) -> Ints:
+    r"""$DH(2d_k + d_v) + Hd_vD$: the entries of $W_q, W_k, W_v$ and $W_o$.
 
-    With k = v = D/H it is $4D^2$, whatever H is. ``bias`` is 1 where the
-    projections have one (then H(2k + v) + D more), else 0.
+    With d_k = d_v = D/H it is $4D^2$, whatever H is. ``bias`` is 1 where the
+    projections have one (then H(2d_k + d_v) + D more), else 0.
     """
-    return D * H * (2 * k + v) + H * v * D + bias * (H * (2 * k + v) + D)
+    return D * H * (2 * d_k + d_v) + H * d_v * D + bias * (H * (2 * d_k + d_v) + D)
 
 
 class Flops(NamedTuple):
@@ -26,7 +26,7 @@ class Flops(NamedTuple):
     mix: Ints  # the heads' outputs, merged → output
 
 
-def flops(T: Ints, S: Ints, D: Ints, H: Ints, k: Ints, v: Ints) -> Flops:
+def flops(T: Ints, S: Ints, D: Ints, H: Ints, d_k: Ints, d_v: Ints) -> Flops:
     """What multi-head attention costs for T queries and S keys.
 
     Matrix products alone; softmax, masks and biases are small beside them.
@@ -34,8 +34,8 @@ def flops(T: Ints, S: Ints, D: Ints, H: Ints, k: Ints, v: Ints) -> Flops:
     their product: the quadratic cost of attention.
     """
     return Flops(
-        project=2 * D * H * (T * k + S * k + S * v),
-        compare=2 * H * T * S * k,
-        average=2 * H * T * S * v,
-        mix=2 * T * H * v * D,
+        project=2 * D * H * (T * d_k + S * d_k + S * d_v),
+        compare=2 * H * T * S * d_k,
+        average=2 * H * T * S * d_v,
+        mix=2 * T * H * d_v * D,
     )

@@ -59,9 +59,9 @@ def kernel_weights(
 
 
 def additive_score(
-    q: Float[Tensor, "*B T k"],
-    k: Float[Tensor, "*B S k"],
-    w_v: Float[Tensor, " k"],
+    q: Float[Tensor, "*B T d_k"],
+    k: Float[Tensor, "*B S d_k"],
+    w_v: Float[Tensor, " d_k"],
 ) -> Float[Tensor, "*B T S"]:
     r"""$e_{ts} = w_v \cdot \tanh(q_t + k_s)$ (Bahdanau et al. 2015, A.1.2).
 
@@ -76,28 +76,28 @@ def additive_score(
 
 
 class AdditiveScore(nn.Module):
-    """:func:`additive_score` with learned parameters $w_v$, k numbers."""
+    """:func:`additive_score` with learned parameters $w_v$, d_k numbers."""
 
-    def __init__(self, k: int):
+    def __init__(self, d_k: int):
         super().__init__()
-        self.w_v = nn.Parameter(torch.empty(k).uniform_(-(k**-0.5), k**-0.5))
+        self.w_v = nn.Parameter(torch.empty(d_k).uniform_(-(d_k**-0.5), d_k**-0.5))
 
     def forward(
         self,
-        q: Float[Tensor, "*B T k"],
-        k: Float[Tensor, "*B S k"],
+        q: Float[Tensor, "*B T d_k"],
+        k: Float[Tensor, "*B S d_k"],
     ) -> Float[Tensor, "*B T S"]:
         return additive_score(q, k, self.w_v)
 
 
 def dot_score(
-    q: Float[Tensor, "*B T k"],
-    k: Float[Tensor, "*B S k"],
+    q: Float[Tensor, "*B T d_k"],
+    k: Float[Tensor, "*B S d_k"],
 ) -> Float[Tensor, "*B T S"]:
     r"""$e_{ts} = q_t \cdot k_s$ (Luong et al. 2015, section 3.1, "dot").
 
     Large where query and key are long and point the same way. Both must have
-    the same width k (ValueError if not); T and S are free.
+    the same width d_k (ValueError if not); T and S are free.
     """
     check_rows(q=q, k=k)
     check_equal_widths(q=q, k=k)
@@ -105,13 +105,13 @@ def dot_score(
 
 
 def scaled_dot_score(
-    q: Float[Tensor, "*B T k"],
-    k: Float[Tensor, "*B S k"],
+    q: Float[Tensor, "*B T d_k"],
+    k: Float[Tensor, "*B S d_k"],
 ) -> Float[Tensor, "*B T S"]:
-    r"""$e_{ts} = q_t \cdot k_s / \sqrt{k}$ (Vaswani et al. 2017, eq. 1).
+    r"""$e_{ts} = q_t \cdot k_s / \sqrt{d_k}$ (Vaswani et al. 2017, eq. 1).
 
     If all entries of q and k are independent with mean 0 and variance 1,
-    the dot product has variance k; dividing by $\sqrt{k}$ makes it 1.
+    the dot product has variance d_k; dividing by $\sqrt{d_k}$ makes it 1.
     """
     return dot_score(q / q.shape[-1] ** 0.5, k)  # scaled first: fits in fp16
 
@@ -150,15 +150,15 @@ class Attended(NamedTuple):
     in, -inf where masked.
     """
 
-    output: Float[Tensor, "*B T v"]
+    output: Float[Tensor, "*B T d_v"]
     weights: Float[Tensor, "*B T S"]
     scores: Float[Tensor, "*B T S"]
 
 
 def attend(
-    q: Float[Tensor, "*B T k"],
-    k: Float[Tensor, "*B S k"],
-    v: Float[Tensor, "*B S v"],
+    q: Float[Tensor, "*B T d_k"],
+    k: Float[Tensor, "*B S d_k"],
+    v: Float[Tensor, "*B S d_v"],
     mask: Bool[Tensor, "..."] | None = None,
     score: Score = scaled_dot_score,
 ) -> Attended:

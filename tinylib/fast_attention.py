@@ -18,12 +18,12 @@ LONG = 256**2
 
 
 def fused_attend(
-    q: Float[Tensor, "*B T k"],
-    k: Float[Tensor, "*B S k"],
-    v: Float[Tensor, "*B S v"],
+    q: Float[Tensor, "*B T d_k"],
+    k: Float[Tensor, "*B S d_k"],
+    v: Float[Tensor, "*B S d_v"],
     mask: Bool[Tensor, "..."] | None = None,
     causal: bool = False,
-) -> Float[Tensor, "*B T v"]:
+) -> Float[Tensor, "*B T d_v"]:
     """``attend(q, k, v, mask).output`` by PyTorch's fused kernel.
 
     It never holds the whole table of weights (Dao et al. 2022): less time,
@@ -42,10 +42,10 @@ def fused_attend(
 
 
 def short_causal_attend(
-    q: Float[Tensor, "*B T k"],
-    k: Float[Tensor, "*B T k"],
-    v: Float[Tensor, "*B T v"],
-) -> Float[Tensor, "*B T v"]:
+    q: Float[Tensor, "*B T d_k"],
+    k: Float[Tensor, "*B T d_k"],
+    v: Float[Tensor, "*B T d_v"],
+) -> Float[Tensor, "*B T d_v"]:
     """``attend(q, k, v, causal_mask(T)).output``, quicker for short texts.
 
     Where the mask forbids, -inf is added to the scores in their place, without
@@ -59,12 +59,12 @@ def short_causal_attend(
 
 
 def fast_attend(
-    q: Float[Tensor, "*B T k"],
-    k: Float[Tensor, "*B S k"],
-    v: Float[Tensor, "*B S v"],
+    q: Float[Tensor, "*B T d_k"],
+    k: Float[Tensor, "*B S d_k"],
+    v: Float[Tensor, "*B S d_v"],
     mask: Bool[Tensor, "..."] | None = None,
     causal: bool = False,
-) -> Float[Tensor, "*B T v"]:
+) -> Float[Tensor, "*B T d_v"]:
     """``attend(q, k, v, mask).output`` in the quickest of the three ways.
 
     If ``causal``, the T queries are the last of S words and none looks ahead.

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 class KVCache(NamedTuple):
     """Keys and values of the tokens so far, for one attention layer."""
 
-    keys: Float[Tensor, "*B S k"]
-    values: Float[Tensor, "*B S k"]
+    keys: Float[Tensor, "*B S d_k"]
+    values: Float[Tensor, "*B S d_k"]
 
     @property
     def length(self) -> int:
@@ -20,8 +20,8 @@ class KVCache(NamedTuple):
 
     def append(
         self,
-        k: Float[Tensor, "*B T k"],
-        v: Float[Tensor, "*B T k"],
+        k: Float[Tensor, "*B T d_k"],
+        v: Float[Tensor, "*B T d_k"],
     ) -> "KVCache":
         """A longer one, with T more tokens; all that is there is copied."""
         longer = torch.cat([self.keys, k], -2), torch.cat([self.values, v], -2)

@@ -11,12 +11,12 @@ from tinylib.self_attention import causal_and
 
 
 def split_heads(
-    x: Float[Tensor, "*B T Hk"],
+    x: Float[Tensor, "*B T Hd_k"],
     H: int,
-) -> Float[Tensor, "*B H T k"]:
-    """Each row cut into H pieces of k numbers: one row for each head.
+) -> Float[Tensor, "*B H T d_k"]:
+    """Each row cut into H pieces of d_k numbers: one row for each head.
 
-    ``split_heads(x, H)[..., h, t, j] == x[..., t, h * k + j]``: the heads
+    ``split_heads(x, H)[..., h, t, j] == x[..., t, h * d_k + j]``: the heads
     become an axis before the rows. ValueError if H does not divide the width.
     """
     width = x.shape[-1]
@@ -25,13 +25,13 @@ def split_heads(
     return x.unflatten(-1, (H, width // H)).transpose(-3, -2)
 
 
-def merge_heads(x: Float[Tensor, "*B H T k"]) -> Float[Tensor, "*B T Hk"]:
+def merge_heads(x: Float[Tensor, "*B H T d_k"]) -> Float[Tensor, "*B T Hd_k"]:
     """The way back: the H pieces of each row, one after the other."""
     return x.transpose(-3, -2).flatten(-2)
 
 
 def multi_head_attention(
-    q: Float[Tensor, "*B T Hk"],
+    q: Float[Tensor, "*B T Hd_k"],
     k: Float[Tensor, "*B S Hk"],
     v: Float[Tensor, "*B S Hv"],
     H: int,
@@ -56,7 +56,7 @@ def multi_head_attention(
 
 
 def fast_multi_head_attention(
-    q: Float[Tensor, "*B T Hk"],
+    q: Float[Tensor, "*B T Hd_k"],
     k: Float[Tensor, "*B S Hk"],
     v: Float[Tensor, "*B S Hv"],
     H: int,
@@ -99,9 +99,9 @@ class MultiHeadAttention(nn.Module):
 
     Vaswani et al. 2017, section 3.2.2. Queries X (*B, T, D) ask; keys Y and
     values U, both (*B, S, D), answer. Without keys it is self-attention,
-    without values they are the keys. Each head works with queries and keys k
-    wide and values v wide: D / H unless given. ValueError if H does not divide
-    D and k is not given. If ``causal``, no query looks ahead.
+    without values they are the keys. Each head works with queries and keys of
+    width d_k and values of width d_v: D / H unless given. ValueError if H does
+    not divide D and d_k is not given. If ``causal``, no query looks ahead.
 
     Look inside with :func:`tinylib.lab.look.record`: ``scores`` and
     ``weights`` of each head. Unless they are recorded, no table is made.
@@ -111,22 +111,22 @@ class MultiHeadAttention(nn.Module):
         self,
         D: int,
         H: int,
-        k: int | None = None,
-        v: int | None = None,
+        d_k: int | None = None,
+        d_v: int | None = None,
         bias: bool = False,
         causal: bool = False,
         score: Score = scaled_dot_score,
     ):
         super().__init__()
-        if H < 1 or (k is None and D % H):
-            raise ValueError(f"D = {D} cannot be cut into {H} heads: give k")
+        if H < 1 or (d_k is None and D % H):
+            raise ValueError(f"D = {D} cannot be cut into {H} heads: give d_k")
         self.D, self.H, self.causal, self.score = D, H, causal, score
-        k = D // H if k is None else k
-        v = k if v is None else v
-        self.w_q = nn.Linear(D, H * k, bias)
-        self.w_k = nn.Linear(D, H * k, bias)
-        self.w_v = nn.Linear(D, H * v, bias)
-        self.w_o = nn.Linear(H * v, D, bias)
+        d_k = D // H if d_k is None else d_k
+        d_v = d_k if d_v is None else d_v
+        self.w_q = nn.Linear(D, H * d_k, bias)
+        self.w_k = nn.Linear(D, H * d_k, bias)
+        self.w_v = nn.Linear(D, H * d_v, bias)
+        self.w_o = nn.Linear(H * d_v, D, bias)
         self.scores, self.weights = HookPoint(), HookPoint()
 
     def forward(
@@ -164,7 +164,7 @@ class MultiHeadAttention(nn.Module):
 
     def attend(
         self,
-        q: Float[Tensor, "*B T Hk"],
+        q: Float[Tensor, "*B T Hd_k"],
         k: Float[Tensor, "*B S Hk"],
         v: Float[Tensor, "*B S Hv"],
         mask: Bool[Tensor, "..."] | None = None,
@@ -179,7 +179,7 @@ class MultiHeadAttention(nn.Module):
 
     def attend_with_weights(
         self,
-        q: Float[Tensor, "*B T Hk"],
+        q: Float[Tensor, "*B T Hd_k"],
         k: Float[Tensor, "*B S Hk"],
         v: Float[Tensor, "*B S Hv"],
         mask: Bool[Tensor, "..."] | None = None,

@@ -96,9 +96,9 @@ class LearnedPositions(nn.Module):
 
 
 def rotate(
-    x: Float[Tensor, "*B T k"],
-    theta: Float[Tensor, "T k/2"],
-) -> Float[Tensor, "*B T k"]:
+    x: Float[Tensor, "*B T d_k"],
+    theta: Float[Tensor, "T d_k/2"],
+) -> Float[Tensor, "*B T d_k"]:
     r"""Each pair $(x_{2j}, x_{2j+1})$ turned by the angle $\theta_{tj}$.
 
     ValueError unless there is an angle for each pair.
@@ -114,16 +114,16 @@ def rotate(
 
 
 def rotary(
-    x: Float[Tensor, "*B T k"],
+    x: Float[Tensor, "*B T d_k"],
     offset: Count = 0,
     base: Number = 10_000.0,
-) -> Float[Tensor, "*B T k"]:
+) -> Float[Tensor, "*B T d_k"]:
     r"""$\hat{x}_t = R(\theta_t)\,x_t$ for queries and keys (Su et al. 2021).
 
     Rows t = offset, offset + 1, … are turned by their positions. Rotations
     keep lengths, and $\hat{q}_t \cdot \hat{k}_s$ depends on t − s alone. Values
     are not turned. The pairs are neighbours, as in the paper; Llama's code
-    pairs j with j + k/2. ValueError if k is odd.
+    pairs j with j + d_k/2. ValueError if d_k is odd.
     """
     check_rows(x=x)
     T, k = x.shape[-2:]

@@ -11,13 +11,13 @@ from tinylib.lab.look import HookPoint
 
 def self_attention(
     x: Float[Tensor, "*B T D"],
-    w_q: Float[Tensor, "D k"],
-    w_k: Float[Tensor, "D k"],
-    w_v: Float[Tensor, "D v"],
+    w_q: Float[Tensor, "D d_k"],
+    w_k: Float[Tensor, "D d_k"],
+    w_v: Float[Tensor, "D d_v"],
     mask: Bool[Tensor, "..."] | None = None,
     score: Score = scaled_dot_score,
 ) -> Attended:
-    r"""$Z = \mathrm{softmax}(QK^\top / \sqrt{k})\,V$ (Vaswani et al. 2017).
+    r"""$Z = \mathrm{softmax}(QK^\top / \sqrt{d_k})\,V$ (Vaswani et al. 2017).
 
     $Q = XW_q$, $K = XW_k$ and $V = XW_v$ are made from the same sequence x.
     The scores are a T×T table: row t holds how much word t cares for each.
@@ -59,24 +59,24 @@ def causal_and(
 class SelfAttention(nn.Module):
     """:func:`self_attention` with learned matrices, causal if wanted.
 
-    Takes (B, T, D) or (T, D), gives (B, T, v) or (T, v); k and v are D unless
-    given. The projections have no bias, as in Vaswani et al. 2017. Look inside
+    Takes (B, T, D) or (T, D), gives (B, T, d_v) or (T, d_v); both widths are D
+    unless given. The projections have no bias, as in Vaswani et al. 2017. Look inside
     with :func:`tinylib.lab.look.record`: ``scores`` and ``weights``.
     """
 
     def __init__(
         self,
         D: int,
-        k: int | None = None,
-        v: int | None = None,
+        d_k: int | None = None,
+        d_v: int | None = None,
         causal: bool = False,
     ):
         super().__init__()
-        k = D if k is None else k
-        v = D if v is None else v
-        self.w_q = nn.Linear(D, k, bias=False)
-        self.w_k = nn.Linear(D, k, bias=False)
-        self.w_v = nn.Linear(D, v, bias=False)
+        d_k = D if d_k is None else d_k
+        d_v = D if d_v is None else d_v
+        self.w_q = nn.Linear(D, d_k, bias=False)
+        self.w_k = nn.Linear(D, d_k, bias=False)
+        self.w_v = nn.Linear(D, d_v, bias=False)
         self.causal = causal
         self.scores, self.weights = HookPoint(), HookPoint()
 
@@ -84,7 +84,7 @@ class SelfAttention(nn.Module):
         self,
         x: Float[Tensor, "*B T D"],
         mask: Bool[Tensor, "..."] | None = None,
-    ) -> Float[Tensor, "*B T v"]:
+    ) -> Float[Tensor, "*B T d_v"]:
         check_rows(x=x)
         if self.causal:
             T = x.shape[-2]
