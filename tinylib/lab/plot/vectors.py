@@ -91,8 +91,8 @@ def plane(
             mark: Any = {"color": CURVES[i], "marker": MARKERS[i], "ls": "", "ms": 6, "mew": 0}
             for name in named:
                 axes.plot(*at[group, name], **mark, zorder=2)
-                told = axes, at[group, name], name, CURVES[i]
-                taken.append(_beside(*told, taken, bottom, beside))
+                spot = at[group, name]
+                taken.append(_beside(axes, spot, name, CURVES[i], taken, bottom, beside))
         x, y = float(MARGIN), bottom + 10
         for i, (group, step) in enumerate(zip(spots, key, strict=True)):
             if x + step > PHONE - MARGIN:

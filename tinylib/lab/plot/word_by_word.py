@@ -123,10 +123,10 @@ def unrolled(
             axes.text(middle, y, under, color=COLOURS["probability"], **look)
             axes.text(middle, y + 19, step.gloss, color=SOFT, **look)
             if t:
-                gap, beside = middle - STEP / 2, _width(step.fed) / 2 + 2
-                back: list[Pair] = [(middle - STEP + beside, at_said + CHIP / 2)]
+                gap, edge = middle - STEP / 2, _width(step.fed) / 2 + 2
+                back: list[Pair] = [(middle - STEP + edge, at_said + CHIP / 2)]
                 back += [(gap, at_said + CHIP / 2), (gap, at_fed + CHIP / 2)]
-                back.append((middle - beside, at_fed + CHIP / 2))
+                back.append((middle - edge, at_fed + CHIP / 2))
                 arrow(axes, back, COLOURS["probability"], 1.5, dash="--")
         says = ", ".join(f"{step.said} ({100 * step.share:.0f} %)" for step in spoken)
         told = (
