@@ -36,6 +36,8 @@ BESIDE = [  # where a name may stand: right, left, above, below, and further awa
     *((-14, -24, "right"), (-14, 24, "right"), (0, -40, "center"), (0, 40, "center")),
 ]
 
+NEAR = 8  # so many of them are right beside the point
+
 
 def plane(
     groups: Mapping[str, Mapping[str, Values]],
@@ -136,11 +138,11 @@ def _beside(
 ) -> Bbox:
     """The name of a point, at the first place near it that is free; which one that is.
 
-    Of these places it takes one that is also off ``better_off``, if there is one.
+    Right beside the point, it takes one that is also off ``better_off``, if there is one.
     """
     wide = text_width(name, SMALL)
-    tries = [(spot, [*taken, *better_off]) for spot in BESIDE]
-    tries += [(spot, [*taken]) for spot in BESIDE]
+    near = [(spot, [*taken, *better_off]) for spot in BESIDE[:NEAR]]
+    tries = near + [(spot, [*taken]) for spot in BESIDE]
     for (dx, dy, side), others in tries:
         x, y = at[0] + dx, at[1] + dy
         left = {"left": x, "center": x - wide / 2, "right": x - wide}[side]
