@@ -1165,6 +1165,16 @@ def test_an_arrow_leads_from_one_point_to_another():
     assert arrow._posA_posB == [cat, cats] and led.alt.endswith("Arrows lead from cat to cats.")
 
 
+def test_a_name_stands_off_the_arrows():
+    points = {"all": {"left": [0.0, 0.0], "right": [2.0, 0.0], "up": [1.0, 1.0]}}
+    free = plane(points, "Points")
+    crossed = plane(points, "Points", ways=[("left", "right")])
+    at = [{t.get_text(): t.get_position() for t in texts(each)} for each in (free, crossed)]
+    (_, y), *_ = marked(crossed, 3)
+    assert at[0]["left"][1] == pytest.approx(y)  # beside its point, where the arrow would be
+    assert abs(at[1]["left"][1] - y) > 7 or at[1]["left"][0] < marked(crossed, 3)[0][0]
+
+
 def test_wide_vectors_are_seen_from_the_side_from_which_they_differ_most():
     wide = {"all": {"a": [5.0, 0.0, 9.0], "b": [-5.0, 0.1, 9.0], "c": [0.0, 1.0, 9.0]}}
     (a, _), (b, _), (c, _) = marked(plane(wide, "Wide"), 3)
@@ -1244,6 +1254,7 @@ def test_every_word_that_is_written_is_fed_at_the_next_step():
     said = [text.get_text() for text in texts(spoken())]
     assert said.count("le") == said.count("chat") == 2 and said.count("<eos>") == 1
     assert "one vector of 4 numbers" in said and "75 %" in said
+    assert said.count("1.00") == 1 + 2 * 3  # of x; the last state and the decoder's first one
     dashed = [a for a in patches(spoken(), "FancyArrowPatch") if a.get_linestyle() == "--"]
     assert len(dashed) == 2
     assert "writes le (75 %), chat (100 %), <eos> (50 %)" in spoken().alt

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from matplotlib.axes import Axes
+from matplotlib.patheffects import withStroke
 from matplotlib.transforms import Bbox
 
 from tinylib.lab.plot.parts import Pair, arrow
@@ -12,6 +13,7 @@ from tinylib.lab.plot.style import (
     CURVES,
     MARGIN,
     MARKERS,
+    PAPER,
     PHONE,
     SMALL,
     SOFT,
@@ -33,6 +35,8 @@ BESIDE = [  # where a name may stand: right, left, above, below, and further awa
     *((0, -27, "center"), (0, 27, "center"), (14, -24, "left"), (14, 24, "left")),
     *((-14, -24, "right"), (-14, 24, "right"), (0, -40, "center"), (0, 40, "center")),
 ]
+
+NEAR = 8  # so many of them are right beside the point
 
 
 def plane(
@@ -78,13 +82,19 @@ def plane(
         axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
         taken = [Bbox.from_bounds(x, y, 0, 0).padded(6) for x, y in at.values()]
         named_at = {name: place for (_, name), place in at.items()}
+        beside: list[Bbox] = []  # of the arrows: their names stand off them if there is room
         for start, end in ways:
-            arrow(axes, [named_at[start], named_at[end]], SOFT, 1, gap=6.7)
+            (x, y), (to_x, to_y) = named_at[start], named_at[end]
+            arrow(axes, [(x, y), (to_x, to_y)], SOFT, 1, gap=6.7)
+            for k in range(1, 40):
+                at_k = (x + (to_x - x) * k / 40, y + (to_y - y) * k / 40)
+                beside.append(Bbox.from_bounds(*at_k, 0, 0).padded(2))
         for i, (group, named) in enumerate(spots.items()):
             mark: Any = {"color": CURVES[i], "marker": MARKERS[i], "ls": "", "ms": 6, "mew": 0}
             for name in named:
                 axes.plot(*at[group, name], **mark, zorder=2)
-                taken.append(_beside(axes, at[group, name], name, CURVES[i], taken, bottom))
+                spot = at[group, name]
+                taken.append(_beside(axes, spot, name, CURVES[i], taken, bottom, beside))
         x, y = float(MARGIN), bottom + 10
         for i, (group, step) in enumerate(zip(spots, key, strict=True)):
             if x + step > PHONE - MARGIN:
@@ -118,17 +128,29 @@ def _seen(groups: Mapping[str, Mapping[str, Values]]) -> dict[str, dict[str, Pai
 
 
 def _beside(
-    axes: Axes, at: Pair, name: str, colour: str, taken: Sequence[Bbox], bottom: Number
+    axes: Axes,
+    at: Pair,
+    name: str,
+    colour: str,
+    taken: Sequence[Bbox],
+    bottom: Number,
+    better_off: Sequence[Bbox] = (),
 ) -> Bbox:
-    """The name of a point, at the first place near it that is free; which one that is."""
+    """The name of a point, at the first place near it that is free; which one that is.
+
+    Right beside the point, it takes one that is also off ``better_off``, if there is one.
+    """
     wide = text_width(name, SMALL)
-    for dx, dy, side in BESIDE:
+    near = [(spot, [*taken, *better_off]) for spot in BESIDE[:NEAR]]
+    tries = near + [(spot, [*taken]) for spot in BESIDE]
+    for (dx, dy, side), others in tries:
         x, y = at[0] + dx, at[1] + dy
         left = {"left": x, "center": x - wide / 2, "right": x - wide}[side]
         place = Bbox.from_bounds(left, y - 7, wide, 14)
         inside = left > MARGIN and left + wide < PHONE - MARGIN and MARGIN + 26 < y < bottom
-        if inside and not any(place.overlaps(other) for other in taken):
+        if inside and not any(place.overlaps(other) for other in others):
             look: Any = {"size": SMALL, "color": colour, "ha": side, "va": "center"}
-            axes.text(x, y, name, **look, zorder=3)
+            halo = withStroke(linewidth=4, foreground=PAPER)  # an arrow passes behind a name
+            axes.text(x, y, name, **look, zorder=3, path_effects=[halo])
             return place
     raise ValueError(f"there is no room for {name!r}: draw fewer points, or shorter names")

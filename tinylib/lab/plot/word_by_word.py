@@ -24,7 +24,7 @@ from tinylib.lab.plot.style import (
     text_width,
 )
 
-STEP, NUMBER, CHIP = 92, 22, 30  # a step's width; the height of a number, and of a word
+STEP, NUMBER, CHIP = 80, 22, 30  # a step's width; the height of a number, and of a word
 TOWER = 54  # the width of a vector
 SHOWN = 3  # of the numbers of a vector
 
@@ -50,14 +50,15 @@ def unrolled(
     """An encoder and a decoder, word by word: each vector with its first three numbers.
 
     Of the words `x` are the embeddings and `states` the states after them, a row each. The last
-    state goes to the decoder, and every word that it says is fed to it. A row that is missing or
-    too short, or more than six steps, is a ValueError.
+    state becomes the decoder's first one, and every word that it says is fed to it. A row that is
+    missing or too short, or more than six steps, is a ValueError.
     """
     rows, after = read_values(x, "x"), read_values(states, "states")
     spoken = [WordSaid(*step) for step in written]
     wrote = [read_values(step.state, "a state of the decoder") for step in spoken]
-    steps = max(len(words), len(spoken))
-    if len(words) != len(rows) or rows.shape != after.shape or not 1 <= steps <= 6:
+    steps = max(len(words), len(spoken) + 1)  # the decoder's first state, and a step for each word
+    most = max(len(words), len(spoken))
+    if len(words) != len(rows) or rows.shape != after.shape or not 1 <= most <= 6:
         raise ValueError(f"{len(words)} words with {len(rows)} rows: pass one each, six at most")
     if min(rows.shape[-1], *(len(state) for state in wrote)) < SHOWN:
         raise ValueError(f"a vector has fewer than {SHOWN} numbers")
@@ -66,7 +67,7 @@ def unrolled(
     first = MARGIN + 86  # the middle of the first step
     reads = "The encoder reads, a word at each step"
     writes = "The decoder writes, a word at each step"
-    beside = first - 30  # of the way to the decoder
+    beside = first + 20  # of the way to the decoder
     right = max(first + STEP * (steps - 0.5), beside + 1.2 * text_width(writes, TEXT))
     full = max(float(values.abs().max()) for values in (rows, after, *wrote))
     at_word, at_x = MARGIN + 44, MARGIN + 44 + CHIP + 20
@@ -97,19 +98,20 @@ def unrolled(
             if s:
                 y = at_state + tall / 2
                 arrow(axes, [(middle - STEP + half, y), (middle - half, y)], gap=4)
-        last, start = first + STEP * (len(words) - 1), first - 42
-        way: list[Pair] = [(last, at_state + tall + 4), (last, road), (start, road)]
-        way += [(start, at_new + tall / 2), (first - half - 2, at_new + tall / 2)]
-        arrow(axes, way, COLOURS["learned"], 2.6)
+        last = first + STEP * (len(words) - 1)
+        way: list[Pair] = [(last, at_state + tall + 4), (last, road), (first, road)]
+        arrow(axes, [*way, (first, at_new - 4)], COLOURS["learned"], 2.6)
+        _tower(axes, (first, at_new), after[-1].tolist(), full, True)
         axes.text(first - half - 13, at_state + tall / 2 - 11, "0", size=SMALL, color=SOFT)
         y = at_state + tall / 2
         arrow(axes, [(first - half - 21, y), (first - half, y)], gap=4)
         pill = {"boxstyle": "round,pad=0.3", "fc": PAPER, "ec": COLOURS["learned"]}
         note = f"one vector of {D} numbers"
         look: Any = {"size": TEXT, "ha": "center", "va": "center", "bbox": pill, "zorder": 4}
-        axes.text((start + last) / 2, road, note, **look)
+        axes.text((first + last) / 2, road, note, **look)
         for t, (step, state) in enumerate(zip(spoken, wrote, strict=True)):
-            middle = first + STEP * t
+            middle, y = first + STEP * (t + 1), at_new + tall / 2
+            arrow(axes, [(middle - STEP + half, y), (middle - half, y)], gap=4)
             _word(axes, (middle, at_fed), step.fed)
             arrow(axes, [(middle, at_fed + CHIP), (middle, at_new)], gap=2)
             _tower(axes, (middle, at_new), state.tolist(), full)
@@ -121,27 +123,28 @@ def unrolled(
             axes.text(middle, y, under, color=COLOURS["probability"], **look)
             axes.text(middle, y + 19, step.gloss, color=SOFT, **look)
             if t:
-                y = at_new + tall / 2
-                arrow(axes, [(middle - STEP + half, y), (middle - half, y)], gap=4)
-                gap = middle - STEP / 2 + 6
-                back: list[Pair] = [
-                    (middle - STEP + 32, at_said + CHIP / 2),
-                    (gap, at_said + CHIP / 2),
-                ]
-                back += [(gap, at_fed + CHIP / 2), (middle - 33, at_fed + CHIP / 2)]
+                gap, edge = middle - STEP / 2, _width(step.fed) / 2 + 2
+                back: list[Pair] = [(middle - STEP + edge, at_said + CHIP / 2)]
+                back += [(gap, at_said + CHIP / 2), (gap, at_fed + CHIP / 2)]
+                back.append((middle - edge, at_fed + CHIP / 2))
                 arrow(axes, back, COLOURS["probability"], 1.5, dash="--")
         says = ", ".join(f"{step.said} ({100 * step.share:.0f} %)" for step in spoken)
         told = (
             f"An encoder and a decoder, step by step. The encoder reads {', '.join(words)}; at "
             f"each word its state, {D} numbers, is made of the word's vector and the state before. "
-            f"The last state goes to the decoder, which writes {says}. Each word that it has "
+            "The last state becomes the decoder's first one. The decoder "
+            f"writes {says}. Each word that it has "
             f"written is fed to it at the next step; the first that is fed is {spoken[0].fed}."
         )
         return finish(axes, alt or told)
 
 
+def _width(text: str) -> Number:
+    return max(text_width(text, TEXT) + 18, 44)
+
+
 def _word(axes: Axes, at: Pair, text: str, edge: str = SOFT) -> None:
-    wide = max(text_width(text, TEXT) + 18, 44)
+    wide = _width(text)
     chip(axes, Bbox.from_bounds(at[0] - wide / 2, at[1], wide, CHIP), text, edge=edge)
 
 
