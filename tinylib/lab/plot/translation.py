@@ -27,6 +27,7 @@ from tinylib.lab.plot.style import (
     finish,
     page,
     read_values,
+    rounded,
     style,
     text_width,
 )
@@ -250,6 +251,72 @@ def _panel(
         way = [(fed[0] + half + 10, out_y - 6), (x - 18, gru_y + 15)]
         arrow(axes, way, gap=1, dash=(0, (3, 2)))
     return _said(panel.title, source, states, weights, contexts)
+
+
+def two_queries() -> Figure:
+    """The step that writes bateau, with the query of Bahdanau and others, and of Luong and others.
+
+    Before the GRU's step the query is its previous state, and after it the new one, so that the
+    context goes into the GRU, or into one more layer.
+    """
+    query, mixed = COLOURS["query"], COLOURS["weight"]
+    small: Any = {"size": SMALL, "ha": "center", "va": "center"}
+    with style():
+        axes = page(2 * MARGIN + 2 * PANEL + GAP, 330)
+        axes.plot([MARGIN + PANEL + GAP / 2] * 2, [MARGIN, 314], color=GRID, lw=1)
+        for i, title in enumerate(("Bahdanau: ask, then read", "Luong: read, then ask")):
+            left, after = MARGIN + i * (PANEL + GAP), i == 1
+            axes.text(left, MARGIN + 8, title, size=TITLE, weight="bold", va="center")
+            old, gru, new, layer = (
+                left + at for at in ((30, 114, 198, 288) if i else (36, 146, 256, 0))
+            )
+            c = layer if after else gru
+            state_y, c_y, y, out_y = (MARGIN + at for at in (62, 142, 222, 276))
+            for s, x in enumerate((c - 76, c - 34, c + 8) if after else (c - 42, c, c + 42)):
+                _named(axes, (x, state_y), f"$h_{s + 1}$", SOFT)
+                arrow(axes, [(x, state_y + 13), (c + 8 * (s - 1), c_y - 13)], mixed, 1.6, gap=1)
+            _named(axes, (c, c_y), "$c_t$", mixed)
+            arrow(axes, [(c, c_y + 13), (c, y - 15)], mixed, 1.6, gap=1)
+            asks = new if after else old
+            _named(axes, (old, y), "$d_{t-1}$", SOFT if after else query)
+            _named(axes, (new, y), "$d_t$", query if after else SOFT)
+            arrow(axes, [(asks, y - 13), (c - 19, c_y)], query, 1.6, gap=2, bend=-0.25)
+            axes.text(
+                asks + (22 if after else 10),
+                c_y + 6,
+                "query",
+                color=query,
+                **{**small, "ha": "right"},
+            )
+            boxes = [(gru, "GRU"), (layer, "tanh layer")] if after else [(gru, "GRU")]
+            for x, name in boxes:
+                half = text_width(name, SMALL) / 2 + 10
+                box = Bbox.from_bounds(x - half, y - 15, 2 * half, 30)
+                axes.add_patch(KINDS["weight"].patch(box))
+                axes.text(x, y, name, **small)
+            arrow(axes, [(old + 19, y), (gru - 25, y)], gap=1)
+            arrow(axes, [(gru + 25, y), (new - 19, y)], gap=1)
+            if after:
+                arrow(axes, [(new + 19, y), (layer - 44, y)], gap=1)
+            said = layer if after else new
+            arrow(axes, [(said, y + 15), (said, out_y - 13)], gap=1)
+            _word(axes, (said, out_y), "bateau", "boat")
+            _word(axes, (old, out_y), "un", "a")
+            arrow(axes, [(old + 22, out_y - 7), (gru - 6, y + 15)], gap=1, dash=(0, (3, 2)))
+        return finish(
+            axes,
+            "One step that reads un (a) and writes bateau (boat), in two ways. Bahdanau: the query "
+            "is the state before the step, d_(t-1), and the context c_t goes into the GRU, which "
+            "makes d_t. Luong: the GRU makes d_t first, the query is this new state, and the "
+            "context c_t goes with it into one more layer with tanh.",
+        )
+
+
+def _named(axes: Axes, at: Pair, name: str, colour: str) -> None:
+    """A vector of which only the name is shown."""
+    box = Bbox.from_bounds(at[0] - 18, at[1] - TALL / 2, 36, TALL)
+    axes.add_patch(rounded(box, 2, fc="white", ec=colour, lw=1.7, zorder=2.5))
+    axes.text(*at, name, size=SMALL, ha="center", va="center", zorder=4)
 
 
 def _said(
