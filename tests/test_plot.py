@@ -952,7 +952,7 @@ def test_two_translators_get_the_contexts_that_their_weights_make():
 def test_each_way_of_asking_names_its_query_and_where_the_context_goes():
     figure = two_queries()
     said = [text.get_text() for text in texts(figure)]
-    assert [said.count(name) for name in ("query", "$c_t$", "GRU", "tanh layer")] == [2, 2, 2, 1]
+    assert [said.count(name) for name in ("query", "$c_t$", "GRU", "tanh")] == [2, 2, 2, 1]
     assert "the query is the state before the step" in figure.alt
 
 

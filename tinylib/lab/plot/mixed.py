@@ -256,7 +256,7 @@ def dropout(words: Sequence[str], before: Values, after: Values, titles: Sequenc
     right = left + wide * len(words)
     told = []
     with style():
-        axes = page(right + 134 + MARGIN, 2 * MARGIN + sum(tops) + 2 * 78 + 4)
+        axes = page(right + 142 + MARGIN, 2 * MARGIN + sum(tops) + 2 * 78 + 4)
         for i, (values, title) in enumerate(zip(rows, titles, strict=True)):
             base += tops[i] + 78
             axes.text(MARGIN, base - tops[i] - 36, title, size=TITLE, weight="bold", va="center")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
@@ -261,48 +262,40 @@ def two_queries() -> Figure:
     """
     query, mixed = COLOURS["query"], COLOURS["weight"]
     small: Any = {"size": SMALL, "ha": "center", "va": "center"}
+    wide = (PHONE - 2 * MARGIN - GAP) / 2  # of one of the two
     with style():
-        axes = page(2 * MARGIN + 2 * PANEL + GAP, 330)
-        axes.plot([MARGIN + PANEL + GAP / 2] * 2, [MARGIN, 314], color=GRID, lw=1)
-        for i, title in enumerate(("Bahdanau: ask, then read", "Luong: read, then ask")):
-            left, after = MARGIN + i * (PANEL + GAP), i == 1
-            axes.text(left, MARGIN + 8, title, size=TITLE, weight="bold", va="center")
-            old, gru, new, layer = (
-                left + at for at in ((30, 114, 198, 288) if i else (36, 146, 256, 0))
-            )
-            c = layer if after else gru
+        axes = page(PHONE, 330)
+        axes.plot([PHONE / 2] * 2, [MARGIN, 314], color=GRID, lw=1)
+        for after, title in enumerate(("Bahdanau: ask, then read", "Luong: read, then ask")):
+            left = MARGIN + after * (wide + GAP)
+            axes.text(left, MARGIN + 8, title, size=TEXT, weight="bold", va="center")
+            places = (20, 80, 142, wide - 32) if after else (20, 116, wide - 32)
+            old, gru, new, *layers = (left + at for at in places)
+            said = layers[0] if after else new  # what writes the word
+            c = said if after else gru
             state_y, c_y, y, out_y = (MARGIN + at for at in (62, 142, 222, 276))
-            for s, x in enumerate((c - 76, c - 34, c + 8) if after else (c - 42, c, c + 42)):
+            for s, x in enumerate((c - 72, c - 29, c + 14) if after else (c - 43, c, c + 43)):
                 _named(axes, (x, state_y), f"$h_{s + 1}$", SOFT)
-                arrow(axes, [(x, state_y + 13), (c + 8 * (s - 1), c_y - 13)], mixed, 1.6, gap=1)
+                ends = [(x, state_y + 13), (c + 8 * (s - 1), c_y - 13)]
+                arrow(axes, ends, mixed, 1.6, gap=1)
             _named(axes, (c, c_y), "$c_t$", mixed)
             arrow(axes, [(c, c_y + 13), (c, y - 15)], mixed, 1.6, gap=1)
             asks = new if after else old
             _named(axes, (old, y), "$d_{t-1}$", SOFT if after else query)
             _named(axes, (new, y), "$d_t$", query if after else SOFT)
             arrow(axes, [(asks, y - 13), (c - 19, c_y)], query, 1.6, gap=2, bend=-0.25)
-            axes.text(
-                asks + (22 if after else 10),
-                c_y + 6,
-                "query",
-                color=query,
-                **{**small, "ha": "right"},
-            )
-            boxes = [(gru, "GRU"), (layer, "tanh layer")] if after else [(gru, "GRU")]
-            for x, name in boxes:
-                half = text_width(name, SMALL) / 2 + 10
-                box = Bbox.from_bounds(x - half, y - 15, 2 * half, 30)
-                axes.add_patch(KINDS["weight"].patch(box))
+            beside = (asks - 8 if after else asks + 18, c_y + 10)
+            axes.text(*beside, "query", color=query, **small | {"ha": "right"})
+            for x, name in zip([gru, *layers], ("GRU", "tanh"), strict=False):
+                axes.add_patch(KINDS["weight"].patch(Bbox.from_bounds(x - 24, y - 15, 48, 30)))
                 axes.text(x, y, name, **small)
-            arrow(axes, [(old + 19, y), (gru - 25, y)], gap=1)
-            arrow(axes, [(gru + 25, y), (new - 19, y)], gap=1)
-            if after:
-                arrow(axes, [(new + 19, y), (layer - 44, y)], gap=1)
-            said = layer if after else new
-            arrow(axes, [(said, y + 15), (said, out_y - 13)], gap=1)
+            row_of = [(old, 18), (gru, 24), (new, 18), *((x, 24) for x in layers)]
+            for (start, half), (end, other) in pairwise(row_of):
+                arrow(axes, [(start + half, y), (end - other, y)], gap=1)
+            arrow(axes, [(said, y + (15 if after else 13)), (said, out_y - 13)], gap=1)
             _word(axes, (said, out_y), "bateau", "boat")
             _word(axes, (old, out_y), "un", "a")
-            arrow(axes, [(old + 22, out_y - 7), (gru - 6, y + 15)], gap=1, dash=(0, (3, 2)))
+            arrow(axes, [(old + 20, out_y - 10), (gru - 8, y + 15)], gap=1, dash=(0, (3, 2)))
         return finish(
             axes,
             "One step that reads un (a) and writes bateau (boat), in two ways. Bahdanau: the query "
