@@ -79,8 +79,8 @@ def attended(
     first = MARGIN + 72
     with style():
         axes = page(PHONE, first + ROW * len(drawn) - 24)
-        for x, name, role in ((ask_x, "query", "query"), (mix_x, "context", "weight")):
-            axes.text(x, first - 16, name, size=SMALL, color=COLOURS[role], **MIDDLE)
+        for place_x, name, role in ((ask_x, "query", "query"), (mix_x, "context", "weight")):
+            axes.text(place_x, first - 16, name, size=SMALL, color=COLOURS[role], **MIDDLE)
         axes.text((left + end) / 2, first - 42, "states of the encoder", size=SMALL, **MIDDLE)
         _word(axes, (out_x, first - 44), drawn[0].fed, SOFT)
         axes.text(out_x, first - 66, before, size=SMALL, color=SOFT, **MIDDLE)
