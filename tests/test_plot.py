@@ -54,7 +54,7 @@ from tinylib.lab.plot.sentences import grams_of, matches, tree
 from tinylib.lab.plot.steps import worked_rnn
 from tinylib.lab.plot.style import Figure, luminance, shade
 from tinylib.lab.plot.training import answers, panels
-from tinylib.lab.plot.translation import glossed, side_by_side
+from tinylib.lab.plot.translation import glossed, side_by_side, two_queries
 from tinylib.lab.plot.vectors import plane
 from tinylib.lab.plot.word_by_word import unrolled
 from tinylib.lab.plot.worked import worked_attention, worked_pooling
@@ -407,6 +407,7 @@ DRAW = {
     "matches": matched,
     "glossed": two_sentences,
     "side_by_side": two_translators,
+    "two_queries": two_queries,
     "attended": attending,
     "both_ways": lambda: both_ways("a grey boat".split()),
     "hidings": hidden_words,
@@ -969,6 +970,13 @@ def test_two_translators_get_the_contexts_that_their_weights_make():
         side_by_side(["a", "grey", "boat"], WRITTEN[:2], ASKING, [("one", STATES)])
     with pytest.raises(ValueError, match="there is room for two panels"):
         side_by_side(["a", "grey", "boat"], WRITTEN, ASKING, [("one", STATES)] * 3)
+
+
+def test_each_way_of_asking_names_its_query_and_where_the_context_goes():
+    figure = two_queries()
+    said = [text.get_text() for text in texts(figure)]
+    assert [said.count(name) for name in ("query", "$c_t$", "GRU", "tanh")] == [2, 2, 2, 1]
+    assert "the query is the state before the step" in figure.alt
 
 
 def test_a_step_with_attention_shows_its_weights_and_mixes_the_states():
@@ -1663,7 +1671,7 @@ def test_self_attention_writes_a_shape_on_every_arrow_and_overlaps_nothing():
     assert len(boxes) == 9 + len(KINDS) - 1  # and the legend, without positions
     for label in labels:
         assert not any(label.get_window_extent().overlaps(box) for box in boxes)
-    for word in ("x (T by D)", "W_q", "V (T by d_v)", "softmax", "z (T by d_v)"):
+    for word in ("X (T by D)", "W_q", "V (T by d_v)", "softmax", "Z (T by d_v)"):
         assert word in figure.alt
 
 

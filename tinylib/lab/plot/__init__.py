@@ -58,7 +58,7 @@ from tinylib.lab.plot.style import (
     text_width,
 )
 from tinylib.lab.plot.training import answers, panels
-from tinylib.lab.plot.translation import glossed, side_by_side
+from tinylib.lab.plot.translation import glossed, side_by_side, two_queries
 from tinylib.lab.plot.vectors import plane
 from tinylib.lab.plot.word_by_word import WordSaid, unrolled
 from tinylib.lab.plot.worked import worked_attention, worked_pooling
@@ -143,6 +143,7 @@ __all__ = [
     "translator",
     "tree",
     "turns",
+    "two_queries",
     "two_scores",
     "unrolled",
     "walk",

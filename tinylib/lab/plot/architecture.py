@@ -25,7 +25,7 @@ def self_attention() -> Figure:
     """One head of self-attention (Vaswani et al. 2017), from words to context vectors."""
     return diagram(
         {
-            "x": Box("embeddings $x$", (1, 0), "data", width=3),
+            "x": Box("embeddings $X$", (1, 0), "data", width=3),
             "W_q": Box(r"$\times\,W_q$", (0, 1), "weight"),
             "W_k": Box(r"$\times\,W_k$", (1, 1), "weight"),
             "W_v": Box(r"$\times\,W_v$", (2, 1), "weight"),
@@ -33,7 +33,7 @@ def self_attention() -> Figure:
             "mask": Box("mask", (0.5, 3), "mask", width=2),
             "softmax": Box("softmax over each row", (0.5, 4), width=2),
             "sum": Box("weighted sum", (1, 5), width=3),
-            "z": Box("context vectors $z$", (1, 6), "data", width=3),
+            "z": Box("context vectors $Z$", (1, 6), "data", width=3),
         },
         [
             ("x", "W_q", "T D"),
@@ -48,12 +48,12 @@ def self_attention() -> Figure:
             ("sum", "z", "T d_v"),
         ],
         alt=(
-            "Diagram of self-attention, from top to bottom. The embeddings x (T by D) are "
+            "Diagram of self-attention, from top to bottom. The embeddings X (T by D) are "
             "multiplied by three learned matrices: W_q gives the queries Q (T by d_k), W_k the "
             "keys K (T by d_k), W_v the values V (T by d_v). The dot products of queries and keys, "
             "divided by the square root of d_k, are the scores (T by T). An optional mask sets "
             "some scores to minus infinity. A softmax over each row makes them weights (T by T). "
-            "The weighted sum of the values gives the context vectors z (T by d_v)."
+            "The weighted sum of the values gives the context vectors Z (T by d_v)."
         ),
     )
 
@@ -95,9 +95,9 @@ def encoder_decoder() -> Figure:
 def seq2seq_attention() -> Figure:
     """Two GRUs without a bottleneck: every step attends to all states of the encoder."""
     boxes = {
-        "words": Box("English words", (0, 0), "data", width=0.98),
+        "words": Box("embeddings", (0, 0), "data", width=0.98),
         "read": Box("two GRUs", (0, 1), "weight", width=0.98),
-        "fed": Box("word before", (0, 2), "data", width=0.98),
+        "fed": Box("embedding", (0, 2), "data", width=0.98),
         "before": Box("state before", (1.68, 0), "data", width=0.95),
         "attend": Box("attention", (1.68, 1), "weight", width=0.95),
         "join": Box("side by side", (1.68, 2), width=0.95),
@@ -621,9 +621,10 @@ def paths(n: int = 7, k: int = 3) -> Figure:
         ("RNN", 1, n, up + along, [up[0], *along]),
         ("self-attention", 1, 1, [((j, 0), (i, 1)) for j, i in every], [((0, 0), (n - 1, 1))]),
     ]
-    step, rise, head = 44, 58, 48
+    step, rise, head, name_wide = 44, 58, 48, 58
+    left = MARGIN + name_wide + step / 2
     width, height = (
-        max(2 * MARGIN + step * n, 300),
+        max(2 * MARGIN + name_wide + step * n, 360),
         sum(head + rise * rows + 36 for _, rows, *_ in nets),
     )
     with style():
@@ -635,13 +636,17 @@ def paths(n: int = 7, k: int = 3) -> Figure:
             axes.text(width - MARGIN, top + 10, longest, size=TEXT, va="center", ha="right")
             for colour, ends in [(HATCH, links), (KINDS["weight"].line, way)]:
                 for (j, low), (i, high) in ends:
-                    x, y = [22 + MARGIN + step * c for c in (j, i)], [low, high]
+                    x, y = [left + step * c for c in (j, i)], [low, high]
                     thick = 0.9 if ends is links else 2.6
                     axes.plot(x, [words + rise * r for r in y], color=colour, lw=thick, zorder=1)
             for row, i in product(range(rows + 1), range(n)):
                 look = KINDS["op" if row else "data"]
                 spot: Any = {"ms": 12, "mfc": look.fill, "mec": look.line, "mew": 1.3}
-                axes.plot(22 + MARGIN + step * i, words + rise * row, "o", **spot, zorder=2)
+                axes.plot(left + step * i, words + rise * row, "o", **spot, zorder=2)
+            for row in range(rows + 1):
+                text = f"layer {row}" if row else "words"
+                at = (MARGIN, words + rise * row)
+                axes.text(*at, text, size=SMALL, color=SOFT, va="center_baseline")
             top = floor + 36
         return finish(
             axes,

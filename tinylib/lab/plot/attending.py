@@ -34,8 +34,9 @@ from tinylib.lab.plot.style import (
 
 Point = tuple[Number, Number]
 MIDDLE: Any = {"ha": "center", "va": "center_baseline"}
-STRIP, ACROSS = 78, 15  # pixels: a vector's strip of colours
-ROW = 138  # from step to step
+STRIP, ACROSS = 64, 15  # pixels: a vector's strip of colours
+BARS = 46  # of a weight of 1, below the strips
+ROW = 178  # from step to step
 
 
 class StepShown(NamedTuple):
@@ -75,49 +76,48 @@ def attended(
     pitch = (end - left) / len(source)
     columns = [left + pitch * (s + 0.5) for s in range(len(source))]
     ask_x, mix_x, out_x = MARGIN + 20, end + 26, PHONE - MARGIN - 45
-    top, first = MARGIN + 22, MARGIN + 22 + STRIP + 44
+    first = MARGIN + 72
     with style():
-        axes = page(PHONE, first + ROW * len(drawn) - 14)
-        for x, word, numbers in zip(columns, source, keys, strict=True):
-            axes.text(x, top - 10, word, size=TEXT, **MIDDLE)
-            _strip(axes, (x, top + 4), numbers, full, SOFT)
-        for x, name, role in ((ask_x, "query", "query"), (mix_x, "context", "weight")):
-            axes.text(x, first - 16, name, size=SMALL, color=COLOURS[role], **MIDDLE)
-        axes.text(left - 6, top + 4 + STRIP / 2, "states", size=SMALL, color=SOFT, ha="right")
+        axes = page(PHONE, first + ROW * len(drawn) - 24)
+        for place_x, name, role in ((ask_x, "query", "query"), (mix_x, "context", "weight")):
+            axes.text(place_x, first - 16, name, size=SMALL, color=COLOURS[role], **MIDDLE)
+        axes.text((left + end) / 2, first - 42, "states of the encoder", size=SMALL, **MIDDLE)
         _word(axes, (out_x, first - 44), drawn[0].fed, SOFT)
         axes.text(out_x, first - 66, before, size=SMALL, color=SOFT, **MIDDLE)
         for t, (step, query, weights) in enumerate(zip(drawn, asking, shares, strict=True)):
             y = first + ROW * t
-            base, gru = y + STRIP, y + 14
+            base, gru = y + STRIP + 20 + BARS, y + 14
             _strip(axes, (ask_x, y), query, float(query.abs().max()), COLOURS["query"])
             ends = (ask_x + 10, y + STRIP / 2), (left - 2, y + STRIP / 2)
             arrow(axes, ends, COLOURS["query"])
             axes.plot([left, end], [base, base], color=SOFT, lw=0.8)
             for x, weight in zip(columns, weights.tolist(), strict=True):
-                tall = 58 * weight
+                tall = BARS * weight
                 place = (x - pitch * 0.32, base - tall)
                 fill: Any = {"fc": shade(max(weight, 0.35), 1, "weight"), "ec": "none"}
                 axes.add_patch(Rectangle(place, pitch * 0.64, tall, **fill))
                 if weight >= 0.005:
                     at = (x, base - tall - 8)
                     axes.text(*at, f"{weight:.2f}", size=SMALL, **MIDDLE)
-            for x, word, weight in zip(columns, source, weights.tolist(), strict=True):
-                most = weight == float(weights.max())
+            for x, word, numbers, weight in zip(columns, source, keys, weights, strict=True):
+                most = bool(weight == weights.max())
                 look: Any = {"color": INK, "weight": "bold"} if most else {"color": SOFT}
-                axes.text(x, base + 11, word, size=SMALL, **look, **MIDDLE)
+                axes.text(x, y - 12, word, size=SMALL, **look, **MIDDLE)
+                _strip(axes, (x, y), numbers, full, COLOURS["weight"] if most else SOFT)
+            axes.text(left - 4, base - 6, "weights", size=SMALL, color=SOFT, ha="right")
             arrow(axes, ((end + 2, y + STRIP / 2), (mix_x - 10, y + STRIP / 2)), COLOURS["weight"])
             _strip(axes, (mix_x, y), weights @ keys, full, COLOURS["weight"])
             arrow(axes, ((mix_x + 9, gru - 5), (out_x - 26, gru - 5)), SOFT)
             axes.add_patch(KINDS["weight"].patch(Bbox.from_bounds(out_x - 24, gru - 14, 48, 28)))
             axes.text(out_x, gru, "GRU", size=SMALL, **MIDDLE)
-            fed, dash = y - (30 if t == 0 else 46), (0, (3, 2))
+            fed, dash = y - (30 if t == 0 else ROW - 92), (0, (3, 2))
             arrow(axes, ((out_x, fed), (out_x, gru - 15)), COLOURS["probability"], dash=dash)
             arrow(axes, ((out_x, gru + 15), (out_x, y + 45)), SOFT)
             _word(axes, (out_x, y + 57), step.word, COLOURS["probability"])
             said = f"{step.gloss}, {100 * step.share:.1f} %"
             axes.text(out_x, y + 80, said, size=SMALL, color=SOFT, **MIDDLE)
             if t + 1 < len(drawn):
-                turn = y + ROW - 32
+                turn = y + ROW - 28
                 way = [(out_x - 24, gru + 7), (mix_x + 18, gru + 7), (mix_x + 18, turn)]
                 arrow(axes, [*way, (ask_x, turn), (ask_x, y + ROW - 1)], COLOURS["query"])
         told = [_told(source, step, w) for step, w in zip(drawn, shares, strict=True)]

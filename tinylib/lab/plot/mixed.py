@@ -256,7 +256,7 @@ def dropout(words: Sequence[str], before: Values, after: Values, titles: Sequenc
     right = left + wide * len(words)
     told = []
     with style():
-        axes = page(right + 104 + MARGIN, 2 * MARGIN + sum(tops) + 2 * 78 + 4)
+        axes = page(right + 142 + MARGIN, 2 * MARGIN + sum(tops) + 2 * 78 + 4)
         for i, (values, title) in enumerate(zip(rows, titles, strict=True)):
             base += tops[i] + 78
             axes.text(MARGIN, base - tops[i] - 36, title, size=TITLE, weight="bold", va="center")
@@ -276,6 +276,11 @@ def dropout(words: Sequence[str], before: Values, after: Values, titles: Sequenc
             total = f"sum {float(values.sum()):.2f}"
             look = {"size": SMALL, "color": COLOURS["weight"], "weight": "bold"}
             axes.text(right + 18, base - 6, total, va="center_baseline", **look)
+            if any(was and not number for was, number in zip(rows[0], values, strict=True)):
+                look = {"fc": "none", "ec": HATCH, "hatch": "////"}
+                axes.add_patch(Rectangle((right + 18, base - 36), 16, 12, lw=1, **look))
+                at = {"size": SMALL, "color": SOFT, "va": "center_baseline"}
+                axes.text(right + 40, base - 30, "before dropout", **at)
             shown = ", ".join(f"{w} {n:.2f}" for w, n in zip(words, values.tolist(), strict=True))
             told.append(f"{title}: {shown}; {total}")
         return finish(axes, f"Bars of attention weights. {'. '.join(told)}.")

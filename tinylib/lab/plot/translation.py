@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
@@ -27,6 +28,7 @@ from tinylib.lab.plot.style import (
     finish,
     page,
     read_values,
+    rounded,
     style,
     text_width,
 )
@@ -250,6 +252,64 @@ def _panel(
         way = [(fed[0] + half + 10, out_y - 6), (x - 18, gru_y + 15)]
         arrow(axes, way, gap=1, dash=(0, (3, 2)))
     return _said(panel.title, source, states, weights, contexts)
+
+
+def two_queries() -> Figure:
+    """The step that writes bateau, with the query of Bahdanau and others, and of Luong and others.
+
+    Before the GRU's step the query is its previous state, and after it the new one, so that the
+    context goes into the GRU, or into one more layer.
+    """
+    query, mixed = COLOURS["query"], COLOURS["weight"]
+    small: Any = {"size": SMALL, "ha": "center", "va": "center"}
+    wide = (PHONE - 2 * MARGIN - GAP) / 2  # of one of the two
+    with style():
+        axes = page(PHONE, 330)
+        axes.plot([PHONE / 2] * 2, [MARGIN, 314], color=GRID, lw=1)
+        for after, title in enumerate(("Bahdanau: ask, then read", "Luong: read, then ask")):
+            left = MARGIN + after * (wide + GAP)
+            axes.text(left, MARGIN + 8, title, size=TEXT, weight="bold", va="center")
+            places = (20, 80, 142, wide - 32) if after else (20, 116, wide - 32)
+            old, gru, new, *layers = (left + at for at in places)
+            said = layers[0] if after else new  # what writes the word
+            c = said if after else gru
+            state_y, c_y, y, out_y = (MARGIN + at for at in (62, 142, 222, 276))
+            for s, x in enumerate((c - 72, c - 29, c + 14) if after else (c - 43, c, c + 43)):
+                _named(axes, (x, state_y), f"$h_{s + 1}$", SOFT)
+                ends = [(x, state_y + 13), (c + 8 * (s - 1), c_y - 13)]
+                arrow(axes, ends, mixed, 1.6, gap=1)
+            _named(axes, (c, c_y), "$c_t$", mixed)
+            arrow(axes, [(c, c_y + 13), (c, y - 15)], mixed, 1.6, gap=1)
+            asks = new if after else old
+            _named(axes, (old, y), "$d_{t-1}$", SOFT if after else query)
+            _named(axes, (new, y), "$d_t$", query if after else SOFT)
+            arrow(axes, [(asks, y - 13), (c - 19, c_y)], query, 1.6, gap=2, bend=-0.25)
+            beside = (asks - 8 if after else asks + 18, c_y + 10)
+            axes.text(*beside, "query", color=query, **small | {"ha": "right"})
+            for x, name in zip([gru, *layers], ("GRU", "tanh"), strict=False):
+                axes.add_patch(KINDS["weight"].patch(Bbox.from_bounds(x - 24, y - 15, 48, 30)))
+                axes.text(x, y, name, **small)
+            row_of = [(old, 18), (gru, 24), (new, 18), *((x, 24) for x in layers)]
+            for (start, half), (end, other) in pairwise(row_of):
+                arrow(axes, [(start + half, y), (end - other, y)], gap=1)
+            arrow(axes, [(said, y + (15 if after else 13)), (said, out_y - 13)], gap=1)
+            _word(axes, (said, out_y), "bateau", "boat")
+            _word(axes, (old, out_y), "un", "a")
+            arrow(axes, [(old + 20, out_y - 10), (gru - 8, y + 15)], gap=1, dash=(0, (3, 2)))
+        return finish(
+            axes,
+            "One step that reads un (a) and writes bateau (boat), in two ways. Bahdanau: the query "
+            "is the state before the step, d_(t-1), and the context c_t goes into the GRU, which "
+            "makes d_t. Luong: the GRU makes d_t first, the query is this new state, and the "
+            "context c_t goes with it into one more layer with tanh.",
+        )
+
+
+def _named(axes: Axes, at: Pair, name: str, colour: str) -> None:
+    """A vector of which only the name is shown."""
+    box = Bbox.from_bounds(at[0] - 18, at[1] - TALL / 2, 36, TALL)
+    axes.add_patch(rounded(box, 2, fc="white", ec=colour, lw=1.7, zorder=2.5))
+    axes.text(*at, name, size=SMALL, ha="center", va="center", zorder=4)
 
 
 def _said(

@@ -65,7 +65,8 @@ def worked_attention(
     gap, line = 26, TALL + 12
     sizes = [CELL * group[2].shape[1] for group in groups]
     across = name + sum(sizes) + gap * (len(groups) - 1)
-    across = max(across, name + 280 + WIDE * len(z))
+    step = 98  # from column to column of the second half
+    across = max(across, name + step * (4 if repeat > 1 else 3) + WIDE * len(z))
     if across + 2 * MARGIN > MAX_WIDTH:
         raise ValueError(f"the vectors take {across:.0f} px, too many: pass fewer numbers")
     left, top = MARGIN + name, MARGIN + 46
@@ -93,12 +94,17 @@ def worked_attention(
         axes.text(MARGIN, below + 8, title, size=TEXT, weight="bold", va="center")
         base = below + 46
         columns = [
-            ("$q_1 \\cdot k$", dots, ".0f", left),
-            (f"$\\div\\,\\sqrt{{{width}}}$", scores, ".4g", left + 92),
+            (f"$\\div\\,\\sqrt{{{width}}}$", scores, ".4g"),
         ]
-        share = left + 184
-        last = share + 96
-        for heading, column, spec, x0 in columns:
+        if repeat > 1:  # how the dot product of wide vectors comes from what is shown
+            shown = (f"{k.shape[1]} numbers", dots / repeat, ".4g")
+            columns = [shown, (f"× {repeat}: $q_1 \\cdot k$", dots, ".0f"), *columns]
+        else:
+            columns = [("$q_1 \\cdot k$", dots, ".0f"), *columns]
+        share = left + step * len(columns)
+        last = share + step
+        for i, (heading, column, spec) in enumerate(columns):
+            x0 = left + step * i
             axes.text(x0, base - 9, heading, size=SMALL)
             for s, number in enumerate(column.tolist()):
                 _single(axes, (x0, base + line * s), number, spec)
@@ -112,8 +118,9 @@ def worked_attention(
             draw_cell(axes, (share, y, ONE, TALL), weight, 1, f"{weight:.2f}", "weight")
             _row(axes, (last, y), parts[s].tolist(), "value")
             half = y + TALL / 2
-            for start, end in ((left + ONE, left + 92), (left + 92 + ONE, share)):
-                arrow(axes, [(start, half), (end, half)], gap=4)
+            for i in range(len(columns)):
+                start = left + step * i
+                arrow(axes, [(start + ONE, half), (start + step, half)], gap=4)
             arrow(axes, [(share + ONE, half), (last, half)], COLOURS["weight"], gap=4)
         y = base + line * len(words) + 6
         axes.plot([last, last + WIDE * len(z)], [y - 8, y - 8], color=INK, lw=1.2)
