@@ -1690,7 +1690,7 @@ def shapes(figure: Figure) -> list[str]:
 def test_positions_enter_in_three_places_and_never_turn_the_values():
     figure = drawn("positional_encoding")
     assert shapes(figure) == sorted(
-        ["T D"] * 5 + ["T k"] * 3 + ["T k/2"] + ["T T"] * 4 + ["T v"] * 2
+        ["T D"] * 5 + ["T d_k"] * 3 + ["T d_k/2"] + ["T T"] * 4 + ["T d_v"] * 2
     )
     at = spots(figure)
     for enters, box in (("codes", "add"), ("angles", "turn"), ("bias", "shift")):
@@ -1701,13 +1701,13 @@ def test_positions_enter_in_three_places_and_never_turn_the_values():
     green = mpl.colors.to_rgba(KINDS["position"].fill)
     here = [box.get_facecolor() == green for box in patches(figure, "FancyBboxPatch")]
     assert sum(here) == 3 + 1  # and the legend
-    for words in ("codes P (T by D)", "but not V", "angles theta (T by k/2)", "bias b (T by T)"):
+    for words in ("codes P (T by D)", "but not V", "angles theta (T by d_k/2)", "bias b (T by T)"):
         assert words in figure.alt
 
 
 def test_heads_are_split_attend_in_a_frame_and_are_merged():
     figure = drawn("multi_head_attention")
-    split = ["B T (H k)", "B T (H v)", "B H T k", "B H T v", "B H T T"]
+    split = ["B T (H d_k)", "B T (H d_v)", "B H T d_k", "B H T d_v", "B H T T"]
     assert shapes(figure) == sorted(["B T D"] * 4 + split * 2)
     (frame,) = (note for note in texts(figure) if note.get_text() == r"$\times\,H$")
     at, foot = spots(figure), frame.get_position()[1]
@@ -1716,7 +1716,9 @@ def test_heads_are_split_attend_in_a_frame_and_are_merged():
 
 def test_the_synthesizer_stands_beside_the_dot_product_and_shares_the_rest():
     figure = drawn("synthesizer")
-    assert shapes(figure) == sorted(["T D"] * 4 + ["T k"] * 4 + ["T T"] * 3 + ["T v"] * 2)
+    assert shapes(figure) == sorted(
+        ["T D"] * 4 + ["T d_k"] * 2 + ["T k"] * 2 + ["T T"] * 3 + ["T d_v"] * 2
+    )
     labels = [text.get_text() for text in shape_labels(figure)]
     assert [sum(word in label for label in labels) for word in ("either", "or:")] == [1, 1]
     at = spots(figure)

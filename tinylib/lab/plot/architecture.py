@@ -160,26 +160,26 @@ def positional_encoding() -> Figure:
             ("add", "W_q", "T D"),
             ("add", "W_k", "T D"),
             ("add", "W_v", "T D"),
-            ("W_q", "turn", "T k", "$Q$"),
-            ("W_k", "turn", "T k", "$K$"),
-            ("W_v", "sum", "T v", "$V$"),
-            ("angles", "turn", "T k/2"),
-            ("turn", "dot", "T k", "rotated $Q$, $K$, each"),
+            ("W_q", "turn", "T d_k", "$Q$"),
+            ("W_k", "turn", "T d_k", "$K$"),
+            ("W_v", "sum", "T d_v", "$V$"),
+            ("angles", "turn", "T d_k/2"),
+            ("turn", "dot", "T d_k", "rotated $Q$, $K$, each"),
             ("dot", "shift", "T T", "scores"),
             ("bias", "shift", "T T"),
             ("shift", "softmax", "T T", "scores"),
             ("softmax", "sum", "T T", "weights"),
-            ("sum", "z", "T v"),
+            ("sum", "z", "T d_v"),
         ],
         alt=(
             "Diagram of self-attention with the three points where positions can enter it; one of "
             "them is enough. The embeddings x (T by D) come from the top. First point: codes P (T "
             "by D), sinusoidal or learned, are added to x. What comes of it is multiplied by W_q, "
-            "W_k and W_v, which gives Q and K (T by k) and V (T by v). Second point: rotary "
-            "positions rotate Q and K, but not V, by angles theta (T by k/2). The dot products of "
+            "W_k and W_v, which gives Q and K (T by d_k) and V (T by d_v). Second point: rotary "
+            "positions rotate Q and K, but not V, by angles theta (T by d_k/2). The dot products of "
             "Q and K, divided by the square root of k, are the scores (T by T). Third point: ALiBi "
             "adds a bias b (T by T) to the scores. A softmax makes them weights (T by T), and the "
-            "weighted sum of V gives the context vectors z (T by v)."
+            "weighted sum of V gives the context vectors z (T by d_v)."
         ),
     )
 
@@ -207,16 +207,16 @@ def multi_head_attention() -> Figure:
             ("x", "W_q", "B T D"),
             ("x", "W_k", "B T D"),
             ("x", "W_v", "B T D"),
-            ("W_q", "split q", "B T (H k)", "$Q$"),
-            ("W_k", "split k", "B T (H k)", "$K$"),
-            ("W_v", "split v", "B T (H v)", "$V$"),
-            ("split q", "dot", "B H T k", "$Q$"),
-            ("split k", "dot", "B H T k", "$K$"),
-            ("split v", "sum", "B H T v", "$V$"),
+            ("W_q", "split q", "B T (H d_k)", "$Q$"),
+            ("W_k", "split k", "B T (H d_k)", "$K$"),
+            ("W_v", "split v", "B T (H d_v)", "$V$"),
+            ("split q", "dot", "B H T d_k", "$Q$"),
+            ("split k", "dot", "B H T d_k", "$K$"),
+            ("split v", "sum", "B H T d_v", "$V$"),
             ("dot", "softmax", "B H T T", "scores"),
             ("softmax", "sum", "B H T T", "weights"),
-            ("sum", "merge", "B H T v"),
-            ("merge", "W_o", "B T (H v)"),
+            ("sum", "merge", "B H T d_v"),
+            ("merge", "W_o", "B T (H d_v)"),
             ("W_o", "output", "B T D"),
         ],
         repeat=[(r"$\times\,H$", ["dot", "softmax", "sum"])],
@@ -224,10 +224,10 @@ def multi_head_attention() -> Figure:
             "Diagram of multi-head attention, from top to bottom. The embeddings x (B by T by D) "
             "are multiplied by three learned matrices, W_q, W_k and W_v, each wide enough for all "
             "H heads: B by T by H times k, for W_v by H times v. Each result is split into heads: "
-            "B by H by T by k, for values B by H by T by v. Inside a frame marked times H, every "
+            "B by H by T by d_k, for values B by H by T by d_v. Inside a frame marked times H, every "
             "head does what one attention does: dot products of its queries and keys, divided by "
             "the square root of k, give its scores (B by H by T by T), a softmax its weights, and "
-            "a weighted sum of its values its outputs (B by H by T by v). They are merged, heads "
+            "a weighted sum of its values its outputs (B by H by T by d_v). They are merged, heads "
             "side by side (B by T by H times v), and multiplied by the learned matrix W_o: the "
             "outputs (B by T by D)."
         ),
@@ -257,25 +257,25 @@ def synthesizer() -> Figure:
             ("x", "W_k", "T D"),
             ("x", "A", "T D"),
             ("x", "W_v", "T D"),
-            ("W_q", "dot", "T k", "$Q$"),
-            ("W_k", "dot", "T k", "$K$"),
+            ("W_q", "dot", "T d_k", "$Q$"),
+            ("W_k", "dot", "T d_k", "$K$"),
             ("A", "relu", "T k"),
             ("relu", "B", "T k"),
             ("dot", "softmax", "T T", "either: scores"),
             ("B", "softmax", "T T", "or: scores"),
-            ("W_v", "sum", "T v", "$V$"),
+            ("W_v", "sum", "T d_v", "$V$"),
             ("softmax", "sum", "T T", "weights"),
-            ("sum", "z", "T v"),
+            ("sum", "z", "T d_v"),
         ],
         alt=(
             "Diagram of two ways to make the scores of attention, of which one is used at a time. "
             "On the left, as before: the embeddings x (T by D) are multiplied by W_q and W_k, and "
-            "the dot products of Q and K (T by k), divided by the square root of k, are the "
+            "the dot products of Q and K (T by d_k), divided by the square root of k, are the "
             "scores (T by T): words are compared with each other. On the right, the dense "
-            "synthesizer: x times A plus b_1 (T by k), a ReLU, times B plus b_2, are the scores "
+            "synthesizer: x times A plus b_1 (T by d_k), a ReLU, times B plus b_2, are the scores "
             "(T by T), made of each word alone. All else is the same: a softmax makes the scores "
-            "weights (T by T), and the weighted sum of V (T by v) gives the context vectors z (T "
-            "by v)."
+            "weights (T by T), and the weighted sum of V (T by d_v) gives the context vectors z (T "
+            "by d_v)."
         ),
     )
 
