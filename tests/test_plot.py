@@ -2067,6 +2067,8 @@ def test_pictures_of_recurrent_translators_refuse_what_does_not_fit() -> None:
     with pytest.raises(ValueError, match="one gloss, one state and one gate"):
         memory("", [(*KEPT[:2], [0.9], KEPT[3])])
     assert "<bos> → le, le → chat, chat → <eos>" in forced_words().alt
+    reads = shifted(["a", "b"], ["b", "c"], names=("reads", "target"))
+    assert "What the decoder reads, and the target at this step: a → b, b → c." in reads.alt
     with pytest.raises(ValueError, match="the next word fed"):
         shifted(["<bos>", "le"], ["chat", "<eos>"])
 

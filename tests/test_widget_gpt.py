@@ -314,7 +314,7 @@ def test_each_character_tells_how_surprised_the_model_was(widget: Locator) -> No
         token(widget, place).click()
         found = note(widget, "at")
         surprise = values.surprise[place - 1].item()
-        assert f"−ln p = {surprise:.2f} nats" in found
+        assert f"−log p = {surprise:.2f} nats" in found
         share = values.probabilities[place - 1].max().item()
         assert f" {100 * share:.1f} %" in found or share >= 0.9995
         assert shown.nth(place).get_attribute("aria-selected") == "true"

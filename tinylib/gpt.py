@@ -125,7 +125,7 @@ class GPT(nn.Module):
         r"""As GPT-2: std 0.02, and $0.02/\sqrt{2N}$ where x is added to.
 
         2N additions share the variance; biases start at 0. The first
-        logits are small, so the first loss is about ln V.
+        logits are small, so the first loss is about log V.
         """
         for name, w in self.named_parameters():
             if name.endswith("bias"):
@@ -188,7 +188,7 @@ def next_token_loss(
     tokens: Int[Tensor, "B T"],
     pad: int | None = None,
 ) -> Float[Tensor, ""]:
-    r"""$-\frac1N \sum_t \ln P(w_{t+1} \mid w_1 \dots w_t)$; its exponential is the perplexity.
+    r"""$-\frac1N \sum_t \log P(w_{t+1} \mid w_1 \dots w_t)$; its exponential is the perplexity.
 
     The mean of :func:`negative_log_likelihood`. Each token but the last is read, and each but the
     first is one of the N targets, unless it is ``pad``. ValueError if a text has no second token.

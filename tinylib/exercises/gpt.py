@@ -97,7 +97,7 @@ check_loss = Exercise(
         The softmax ran over the places of a text, and so looked ahead. Each place has
         probabilities of its own, over the V tokens: the last axis, dim=-1 or dim=2.
     log_softmax(dim=-1) → softmax(dim=-1).log()
-        Right on paper, but a small probability is rounded to 0, and −ln 0 is +∞. `log_softmax`
+        Right on paper, but a small probability is rounded to 0, and −log 0 is +∞. `log_softmax`
         never leaves the logarithms.
     logits[:, :-1].log_softmax(dim=-1) → logits[:, :-1]
         Logits are not log-probabilities yet: `log_softmax` turns them into some.
@@ -168,9 +168,9 @@ check_perplexity = Exercise(
     bits / characters.sum() → (bits / characters).mean()
         You divided the sum of all texts by each text's characters. Divide it by all of them.
     nats / torch.tensor(2.0).log() → nats
-        These are nats. A bit is ln 2 of them, so there are *more* bits: divide by ln 2.
+        These are nats. A bit is log 2 of them, so there are *more* bits: divide by log 2.
     nats / torch.tensor(2.0).log() → nats * torch.tensor(2.0).log()
-        You multiplied by ln 2. A bit is less than a nat, so there are more of them: divide.
+        You multiplied by log 2. A bit is less than a nat, so there are more of them: divide.
     """,
 )
 
@@ -418,12 +418,12 @@ check_entropy = Exercise(
         A high power of p tells which token comes after 1000 others. If the language goes round in
         circles, that depends on the 1000: count the visits of all steps.
     torch.special.entr(p) → (-p * p.log())
-        0 · ln 0 is NaN for the computer, but what never happens surprises nobody: 0.
+        0 · log 0 is NaN for the computer, but what never happens surprises nobody: 0.
         `torch.special.entr` knows that.
     torch.special.entr(p) → (-p * p.clamp(min=1e-9).log2())
-        These are bits. The loss is in nats: take ln.
+        These are bits. The loss is in nats: take the natural log.
     torch.special.entr(p) → -p.clamp(min=1e-9).log()
-        You added up −ln p of each token, likely or not. It comes with probability p: multiply.
+        You added up −log p of each token, likely or not. It comes with probability p: multiply.
     range(1000) → range(3)
         Only sentences of three tokens and less were followed to their end. Longer ones are
         possible.

@@ -214,10 +214,16 @@ def memory(title: str, drawn: Sequence[Kept | tuple[Any, ...]]) -> Figure:
         return finish(axes, f"{title}, after each word: {'; '.join(told)}.")
 
 
-def shifted(fed: Sequence[str], labels: Sequence[str], glosses: Sequence[str] = ()) -> Figure:
+def shifted(
+    fed: Sequence[str],
+    labels: Sequence[str],
+    glosses: Sequence[str] = (),
+    names: tuple[str, str] = ("is fed", "label"),
+) -> Figure:
     """Teacher forcing: what the decoder is fed, below it the labels, the same words one step on.
 
-    Every label but the last is the next word fed; a ValueError if it is not.
+    Every label but the last is the next word fed; a ValueError if it is not. ``names`` are those
+    of the two rows.
     """
     if list(fed[1:]) != list(labels[:-1]) or not 2 <= len(fed) <= 7:
         raise ValueError("each label but the last is the next word fed; two to seven steps")
@@ -227,7 +233,7 @@ def shifted(fed: Sequence[str], labels: Sequence[str], glosses: Sequence[str] = 
     green = COLOURS["probability"]
     with style():
         axes = page(first + step * (len(fed) - 0.5) + MARGIN - 12, low + CHIP + 30 + MARGIN)
-        for y, text in ((top, "is fed"), (low, "label")):
+        for y, text in zip((top, low), names, strict=True):
             axes.text(MARGIN, y + CHIP / 2, text, size=SMALL, color=SOFT, va="center_baseline")
         for t, (word, label) in enumerate(zip(fed, labels, strict=True)):
             at = first + step * t
@@ -243,8 +249,8 @@ def shifted(fed: Sequence[str], labels: Sequence[str], glosses: Sequence[str] = 
         pairs = ", ".join(f"{a} → {b}" for a, b in zip(fed, labels, strict=True))
         return finish(
             axes,
-            f"Two rows of words, shifted by one. What the decoder is fed, and the label at this "
-            f"step: {pairs}. Each label is the word fed at the next step.",
+            f"Two rows of words, shifted by one. What the decoder {names[0]}, and the {names[1]} "
+            f"at this step: {pairs}. Each {names[1]} is the word fed at the next step.",
         )
 
 

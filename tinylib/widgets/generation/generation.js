@@ -753,7 +753,7 @@ function tree(widget) {
         write(begins, `${i ? `${i}, from character ${from + 1}` : "as drawn"}: “${words}…”`);
         write(
           sum,
-          `−ln p = ${total.toFixed(1)} over ${ids.length}, ` +
+          `−log p = ${total.toFixed(1)} over ${ids.length}, ` +
             `${short(total / Math.max(1, ids.length))} each`,
         );
         mark(sum, "data-value", String(total));

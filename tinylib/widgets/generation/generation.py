@@ -164,7 +164,7 @@ def resolve(
 class Generated(NamedTuple):
     r"""The prompt, the branch that is shown, one of its choices, and all branches.
 
-    ``surprise`` is $-\ln p$ of each token by the model, before the knobs, and ``totals`` its sum
+    ``surprise`` is $-\log p$ of each token by the model, before the knobs, and ``totals`` its sum
     over each of the M branches, whose ``texts`` end with -1. ``probabilities`` are those that the
     token at ``at`` was chosen from, ``adjusted`` what the knobs left of them, and ``logits`` and
     ``processed`` what both are the softmax of; ``attention`` is what every head attends to from the

@@ -295,7 +295,7 @@ function surprises(widget) {
   const rule = (span) => () => {
     const { shares, ids, names, first } = readBy(widget);
     const t = span.place + first;
-    const what = `Surprise about ${called(names[t])}, −ln of its probability:`;
+    const what = `Surprise about ${called(names[t])}, −log of its probability:`;
     return logOf(what, shares(t - 1)[ids[t]], [span]);
   };
   return {
@@ -335,7 +335,7 @@ function surpriseAt(told, t) {
   );
   return (
     `${called(names[t])}${before ? ` after “${before}”` : " at the start"}: p = ` +
-    `${percentOf(shares(t - 1)[ids[t]])}, −ln p = ${nats(told.surprise(t))}. ` +
+    `${percentOf(shares(t - 1)[ids[t]])}, −log p = ${nats(told.surprise(t))}. ` +
     `Likeliest there: ${best.join(", ")}.`
   );
 }
@@ -348,7 +348,7 @@ function meanOf({ said, kind, loss, perplexity, vocabulary }) {
     `Loss, the mean over the ${said} ${one}${said === 1 ? "" : "s"}${after}: ` +
     `${loss.toFixed(3)} nats. ` +
     `Perplexity: e^{${loss.toFixed(3)}} = ${short(perplexity)}. ` +
-    `A guess among all ${vocabulary.length}: ln ${vocabulary.length} = ` +
+    `A guess among all ${vocabulary.length}: log ${vocabulary.length} = ` +
     `${Math.log(vocabulary.length).toFixed(2)} nats.`
   );
 }

@@ -113,7 +113,7 @@ def in_precision(name: str, dtype: torch.dtype) -> LanguageModel:
 class Prompted(NamedTuple):
     r"""At each of N tokens: what comes next, and what every head attends to.
 
-    ``surprise`` is that about each token but the first, $-\ln p$; ``loss`` is its mean, 0 if there
+    ``surprise`` is that about each token but the first, $-\log p$; ``loss`` is its mean, 0 if there
     is none, and ``perplexity`` $e^{loss}$.
     """
 

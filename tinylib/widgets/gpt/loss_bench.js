@@ -5,7 +5,7 @@ import { exact, h, live, mark, powerOfTen, stretch, typeset, within, write } fro
 import { drag, plane, through } from "../ui/plot.js";
 import { fillList, sentence } from "../ui/sentences.js";
 
-const TOP = 5; // of the curve's plot, in nats: −ln 0.0067
+const TOP = 5; // of the curve's plot, in nats: −log 0.0067
 const OTHERS = 9; // wrong words, with logit 0: as in loss_bench.py
 
 /** Four decimals, or fewer of a large number; ∞ by its sign. */
@@ -58,7 +58,7 @@ function wordCosts(widget) {
     const { text, p } = widget.inputs;
     const word = wordsOf(widget.spec, "text", text)[row + 1];
     const box = knobs[row].called.querySelector("input");
-    return logOf(`What “${word}” costs, −ln of its probability:`, p[row + 1], [box]);
+    return logOf(`What “${word}” costs, −log of its probability:`, p[row + 1], [box]);
   };
   const make = (row) => {
     const i = row + 1;
@@ -109,7 +109,7 @@ function totals(widget) {
   const costs = () => [...widget.frame.querySelectorAll(".nll")];
   const numberOf = (name) => widget.readOutputs()[name].data[0];
   const cells = [
-    cell("total", "sum", "Σ −ln p", () => {
+    cell("total", "sum", "Σ −log p", () => {
       const terms = Array.from(widget.readOutputs().nll.data, (cost) => [cost]);
       return sum("What all words cost together:", terms, undefined, { lit: [{ cells: costs() }] });
     }),
@@ -162,7 +162,7 @@ function verdictOf(words, nll, values) {
   if (endless.length) {
     const names = endless.map((word) => `“${word}”`).join(", ");
     return (
-      `The model held ${names} impossible, and it was said: −ln 0 = +∞. One such word, however ` +
+      `The model held ${names} impossible, and it was said: −log 0 = +∞. One such word, however ` +
       `long the text, ` +
       "and the mean is +∞ too. A softmax of finite logits never gives 0, as long as it does " +
       "not underflow: see below."
@@ -170,7 +170,7 @@ function verdictOf(words, nll, values) {
   }
   if (total === 0)
     return (
-      "Every word was certain: −ln 1 = 0, and nothing is left to learn. Perplexity 1: one " +
+      "Every word was certain: −log 1 = 0, and nothing is left to learn. Perplexity 1: one " +
       "word to choose from."
     );
   const among = perplexity < 100 ? perplexity.toFixed(2) : figure(perplexity);
@@ -181,7 +181,7 @@ function verdictOf(words, nll, values) {
   return `“${words[worst]}” alone makes ${share} % of the sum. On the whole the model is ${chosen}`;
 }
 
-/** The curve −ln p, with the words on it; they can be dragged along it. */
+/** The curve −log p, with the words on it; they can be dragged along it. */
 function costCurve(widget) {
   const plot = plane({
     name: "cost-plot",
@@ -213,7 +213,7 @@ function costCurve(widget) {
     element: h(
       "section",
       { class: "block" },
-      h("h3", {}, "−ln p against p (drag a word along it)"),
+      h("h3", {}, "−log p against p (drag a word along it)"),
       plot.element,
     ),
     shows: "outputs",
@@ -274,12 +274,12 @@ function bothWays(widget) {
   });
   const stable = card("stable", "log_softmax", "log_softmax(x)", () => ({
     kind: "log_softmax",
-    what: "The logit, less the largest, less ln of the sum of ten powers of e:",
+    what: "The logit, less the largest, less log of the sum of ten powers of e:",
     scores: [widget.inputs.x, ...Array(OTHERS).fill(0)],
     column: 0,
     lit: [{ cells: [...widget.frame.querySelectorAll(".second .knob input.number")] }],
   }));
-  typeset(stable.lastChild, "= x − max − ln Σ e^{x − max}");
+  typeset(stable.lastChild, "= x − max − log Σ e^{x − max}");
   const plot = plane({
     name: "logit-plot",
     x: [low, high],

@@ -36,7 +36,7 @@ class Costs(NamedTuple):
 
 
 def surprise(p: Float[Tensor, " T"]) -> Float[Tensor, " T"]:
-    """-ln p, as the loss has it: of the logits ln p and ln(1 − p), for right and wrong."""
+    """-log p, as the loss has it: of the logits log p and log(1 − p), for right and wrong."""
     logits = torch.stack([p.log(), (1 - p).log()], -1)
     return negative_log_likelihood(logits, torch.zeros_like(p, dtype=torch.int64))
 
@@ -109,5 +109,5 @@ class LossBenchWidget(LiveWidget):
             f"“{self.inputs['text']}”: what each word after the first costs",
             rows,
             [*words, "sum", "mean: the loss", "perplexity"],
-            ["p", "−ln p"],
+            ["p", "−log p"],
         )

@@ -12,8 +12,8 @@
 // What a rule returns has a `kind`, a name `what`, and `lit`, the entries to light: { name, row,
 // column }, or { cells }, the elements themselves. The kinds are "sum", of the products `terms`;
 // "softmax", the share of number `column` of `scores`, the last of which may stand for so many
-// `others` together, and "log_softmax", its logarithm; "log", ln p, or −ln p if `less`; "exp", e to
-// the `exponent`; "roots", a product of fractions, of each of which a root is taken; and, of
+// `others` together, and "log_softmax", its logarithm; "log", log p, or −log p if `less`; "exp", e
+// to the `exponent`; "roots", a product of fractions, of each of which a root is taken; and, of
 // sentences alone, "said" and "match", whose cell has a partner, which is lit, or has none. The
 // result is written in per cent if its `unit` is "%". Where what is needed has not been computed
 // yet, `missing` is true, and the answer is asked for.
@@ -117,7 +117,7 @@ export const logs = (what, tokens, cells) =>
     },
   );
 
-/** A logarithm: −ln p, or ln p if `less` is false. The `cells` are those in which p stands. */
+/** A logarithm: −log p, or log p if `less` is false. The `cells` are those in which p stands. */
 export const logOf = (what, p, cells, less = true) => ({
   kind: "log",
   what,
@@ -296,7 +296,7 @@ function stably({ scores, column }) {
   const total = scores.reduce((all, score) => all + Math.exp(score - most), 0);
   const { shown, more } = someOf(scores, column, 0);
   return [
-    `${short(scores[column])} − ${bracketed(most)} − ln(`,
+    `${short(scores[column])} − ${bracketed(most)} − log(`,
     ...between([...shown.map((score) => power(score - most)), ...andMore(more)], " + "),
     `) = ${short(scores[column] - most)} − ${bracketed(Math.log(total))} `,
   ];
@@ -345,7 +345,7 @@ function spelledOut(said) {
     sum: adding,
     softmax: sharing,
     log_softmax: stably,
-    log: ({ p, less }) => [`${less ? "−" : ""}ln ${figures(p)} `],
+    log: ({ p, less }) => [`${less ? "−" : ""}log ${figures(p)} `],
     exp: ({ exponent }) => [power(exponent), " "],
     roots: multiplied,
   };
