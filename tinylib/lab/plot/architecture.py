@@ -147,7 +147,7 @@ def positional_encoding() -> Figure:
             "W_v": Box(r"$\times\,W_v$", (v, 2), "weight", width=0.65),
             "angles": Box(r"angles $\theta$", (0, 3), "position", width=0.7),
             "turn": Box("rotate: rotary", (both, 3), width=1.3),
-            "dot": Box(r"dot product, $\div\,\sqrt{k}$", (both, 4), width=1.3),
+            "dot": Box(r"dot product, $\div\,\sqrt{d_k}$", (both, 4), width=1.3),
             "bias": Box("bias $b$", (0, 5), "position", width=0.7),
             "shift": Box("add: ALiBi", (both, 5), width=1.3),
             "softmax": Box("softmax", (both, 6), width=1.3),
@@ -177,7 +177,7 @@ def positional_encoding() -> Figure:
             "by D), sinusoidal or learned, are added to x. What comes of it is multiplied by W_q, "
             "W_k and W_v, which gives Q and K (T by d_k) and V (T by d_v). Second point: rotary "
             "positions rotate Q and K, but not V, by angles theta (T by d_k/2). The dot products of "
-            "Q and K, divided by the square root of k, are the scores (T by T). Third point: ALiBi "
+            "Q and K, divided by the square root of d_k, are the scores (T by T). Third point: ALiBi "
             "adds a bias b (T by T) to the scores. A softmax makes them weights (T by T), and the "
             "weighted sum of V gives the context vectors z (T by d_v)."
         ),
@@ -196,7 +196,7 @@ def multi_head_attention() -> Figure:
             "split q": Box("split", (q, 2), width=0.9),
             "split k": Box("split", (k, 2), width=0.9),
             "split v": Box("split", (v, 2), width=0.9),
-            "dot": Box(r"dot product, $\div\,\sqrt{k}$", (both, 3), width=1.8),
+            "dot": Box(r"dot product, $\div\,\sqrt{d_k}$", (both, 3), width=1.8),
             "softmax": Box("mask, softmax", (both, 4), width=1.8),
             "sum": Box("weighted sum", (k, 5), width=2.7),
             "merge": Box("merge: heads side by side", (k, 6), width=2.7),
@@ -223,12 +223,12 @@ def multi_head_attention() -> Figure:
         alt=(
             "Diagram of multi-head attention, from top to bottom. The embeddings x (B by T by D) "
             "are multiplied by three learned matrices, W_q, W_k and W_v, each wide enough for all "
-            "H heads: B by T by H times k, for W_v by H times v. Each result is split into heads: "
+            "H heads: B by T by H times d_k, for W_v by H times d_v. Each result is split into heads: "
             "B by H by T by d_k, for values B by H by T by d_v. Inside a frame marked times H, every "
             "head does what one attention does: dot products of its queries and keys, divided by "
-            "the square root of k, give its scores (B by H by T by T), a softmax its weights, and "
+            "the square root of d_k, give its scores (B by H by T by T), a softmax its weights, and "
             "a weighted sum of its values its outputs (B by H by T by d_v). They are merged, heads "
-            "side by side (B by T by H times v), and multiplied by the learned matrix W_o: the "
+            "side by side (B by T by H times d_v), and multiplied by the learned matrix W_o: the "
             "outputs (B by T by D)."
         ),
     )
@@ -237,7 +237,7 @@ def multi_head_attention() -> Figure:
 def synthesizer() -> Figure:
     """Scores by dot product, or from each word alone (Tay et al. 2021); all else is shared."""
     q, k, a, v = 0, 0.7, 1.45, 2.2
-    pairs = "each pair of words:\n\ndot product, $\\div\\,\\sqrt{k}$"
+    pairs = "each pair of words:\n\ndot product, $\\div\\,\\sqrt{d_k}$"
     return diagram(
         {
             "x": Box("embeddings $x$", (1.1, 0), "data", width=2.85),
@@ -270,9 +270,9 @@ def synthesizer() -> Figure:
         alt=(
             "Diagram of two ways to make the scores of attention, of which one is used at a time. "
             "On the left, as before: the embeddings x (T by D) are multiplied by W_q and W_k, and "
-            "the dot products of Q and K (T by d_k), divided by the square root of k, are the "
+            "the dot products of Q and K (T by d_k), divided by the square root of d_k, are the "
             "scores (T by T): words are compared with each other. On the right, the dense "
-            "synthesizer: x times A plus b_1 (T by d_k), a ReLU, times B plus b_2, are the scores "
+            "synthesizer: x times A plus b_1 (T by k), a ReLU, times B plus b_2, are the scores "
             "(T by T), made of each word alone. All else is the same: a softmax makes the scores "
             "weights (T by T), and the weighted sum of V (T by d_v) gives the context vectors z (T "
             "by d_v)."
