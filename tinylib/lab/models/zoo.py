@@ -26,7 +26,7 @@ from tinylib.seq2seq_attention import (
 class CosineScore(nn.Module):
     r"""$e_{ts} = \gamma \cos(q_t, k_s)$ (Graves et al. 2014, eq. 5), with one learned number.
 
-    Without $\gamma$, which begins at $\sqrt{k}$, no weight could be more than $e^2$ times another.
+    Without $\gamma$, which begins at $\sqrt{d_k}$, no weight could be more than $e^2$ times another.
     """
 
     def __init__(self, k: int):
@@ -39,9 +39,9 @@ class CosineScore(nn.Module):
 
 
 def distance_score(q: Tensor, k: Tensor) -> Tensor:
-    r"""$e_{ts} = -\lVert q_t - k_s \rVert^2 / 2\sqrt{k}$: the Gaussian kernel, of two vectors.
+    r"""$e_{ts} = -\lVert q_t - k_s \rVert^2 / 2\sqrt{d_k}$: the Gaussian kernel, of two vectors.
 
-    It is the scaled dot product less half the squared length of the key, over $\sqrt{k}$; that of
+    It is the scaled dot product less half the squared length of the key, over $\sqrt{d_k}$; that of
     the query is the same for all keys.
     """
     apart = q[..., :, None, :] - k[..., None, :, :]

@@ -176,10 +176,10 @@ def positional_encoding() -> Figure:
             "them is enough. The embeddings x (T by D) come from the top. First point: codes P (T "
             "by D), sinusoidal or learned, are added to x. What comes of it is multiplied by W_q, "
             "W_k and W_v, which gives Q and K (T by d_k) and V (T by d_v). Second point: rotary "
-            "positions rotate Q and K, but not V, by angles theta (T by d_k/2). The dot products of "
-            "Q and K, divided by the square root of d_k, are the scores (T by T). Third point: ALiBi "
-            "adds a bias b (T by T) to the scores. A softmax makes them weights (T by T), and the "
-            "weighted sum of V gives the context vectors z (T by d_v)."
+            "positions rotate Q and K, but not V, by angles theta (T by d_k/2). The dot products "
+            "of Q and K, divided by the square root of d_k, are the scores (T by T). Third point: "
+            "ALiBi adds a bias b (T by T) to the scores. A softmax makes them weights (T by T), "
+            "and the weighted sum of V gives the context vectors z (T by d_v)."
         ),
     )
 
@@ -223,13 +223,13 @@ def multi_head_attention() -> Figure:
         alt=(
             "Diagram of multi-head attention, from top to bottom. The embeddings x (B by T by D) "
             "are multiplied by three learned matrices, W_q, W_k and W_v, each wide enough for all "
-            "H heads: B by T by H times d_k, for W_v by H times d_v. Each result is split into heads: "
-            "B by H by T by d_k, for values B by H by T by d_v. Inside a frame marked times H, every "
-            "head does what one attention does: dot products of its queries and keys, divided by "
-            "the square root of d_k, give its scores (B by H by T by T), a softmax its weights, and "
-            "a weighted sum of its values its outputs (B by H by T by d_v). They are merged, heads "
-            "side by side (B by T by H times d_v), and multiplied by the learned matrix W_o: the "
-            "outputs (B by T by D)."
+            "H heads: B by T by H times d_k, for W_v by H times d_v. Each result is split into "
+            "heads: B by H by T by d_k, for values B by H by T by d_v. Inside a frame marked "
+            "times H, every head does what one attention does: dot products of its queries and "
+            "keys, divided by the square root of d_k, give its scores (B by H by T by T), a "
+            "softmax its weights, and a weighted sum of its values its outputs (B by H by T by "
+            "d_v). They are merged, heads side by side (B by T by H times d_v), and multiplied by "
+            "the learned matrix W_o: the outputs (B by T by D)."
         ),
     )
 
