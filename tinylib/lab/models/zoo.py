@@ -26,7 +26,7 @@ from tinylib.seq2seq_attention import (
 class CosineScore(nn.Module):
     r"""$e_{ts} = \gamma \cos(q_t, k_s)$ (Graves et al. 2014, eq. 5), with one learned number.
 
-    Without $\gamma$, which begins at $\sqrt{d_k}$, no weight could be more than $e^2$ times another.
+    Without $\gamma$, at first $\sqrt{d_k}$, no weight could be more than $e^2$ times another.
     """
 
     def __init__(self, k: int):
