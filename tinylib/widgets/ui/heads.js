@@ -85,6 +85,7 @@ headMaps.style = `${pixelMap.style}
 .layers { display: grid; gap: 6px; max-width: calc(48px + var(--map, 118px) * var(--heads, 4)); }
 .layer { display: grid; grid-template-columns: 48px repeat(var(--heads), minmax(0, 1fr)); gap: 6px;
   align-items: center; font-size: var(--size-note); color: var(--soft); }
+.layer-name { white-space: nowrap; }
 .heading { text-align: center; font-size: var(--size-small); white-space: nowrap; }
 .heading .ramp-key { flex-wrap: nowrap; gap: 3px; margin: 0; }
 .heading .ramp-key i { flex: 1; width: 20px; }
