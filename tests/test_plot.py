@@ -47,6 +47,7 @@ from tinylib.lab.plot.diagram import KINDS, Arrow, Box, diagram
 from tinylib.lab.plot.heads import averages, slices, worked_heads
 from tinylib.lab.plot.matrices import heat, heats, rasters
 from tinylib.lab.plot.mixed import between, dropout, queries_and_keys
+from tinylib.lab.plot.passes import passes
 from tinylib.lab.plot.positions import Turn, Turned, added, fed, turns
 from tinylib.lab.plot.recurrent import memory, shifted, translator
 from tinylib.lab.plot.scores import attention_shapes, charts, looking_back, two_scores
@@ -378,6 +379,10 @@ def learning() -> Figure:
     return emerging(*words, panels, alt="Two maps of two words, before and after a training.")
 
 
+def sleeping() -> Figure:
+    return passes("the cat sleeps <pad>".split(), "<bos> le chat".split(), "le chat dort".split())
+
+
 def hidden_words() -> Figure:
     rows = [([], [0.0, 0.9, 0.1], 0.99), ([1], [0.6, 0.0, 0.4], 0.02)]
     return hidings(["a", "grey", "boat"], [("gris (grey)", rows)])
@@ -410,6 +415,7 @@ DRAW = {
     "two_queries": two_queries,
     "attended": attending,
     "both_ways": lambda: both_ways("a grey boat".split()),
+    "passes": sleeping,
     "hidings": hidden_words,
     "emerging": learning,
     "worked_attention": worked,
@@ -2109,3 +2115,22 @@ def test_with_a_cache_each_word_is_read_once():
     for prompt in (0, 4):
         with pytest.raises(ValueError, match="pass 1 to 3 of 4 words"):
             readings(["Your", "journey", "starts", "with"], prompt)
+
+
+def test_the_rows_of_training_are_the_steps_of_writing_and_neither_sees_what_comes_later():
+    picture = drawn("passes")
+    said = [text.get_text() for text in texts(picture)]
+    assert said.count("new") == 3 and said.count("kept") == 1 + 2
+    assert [said.count(f"step {t}") for t in (1, 2, 3, 4)] == [1, 1, 1, 0]
+    assert said.count(r"$-\ln\,p$") == 3, "a loss for each row"
+    hatched = [patch for patch in patches(picture, "Rectangle") if patch.get_hatch()]
+    assert len(hatched) == 4 + 3 + 3 + 3 + 1, "padding three times, what comes later, the key"
+    assert "le attends to <bos>, le and should give chat" in picture.alt
+    assert "No word attends to <pad>." in picture.alt
+    assert "pad" not in passes(["it", "sleeps"], ["<bos>"], ["il"]).alt
+
+
+@pytest.mark.parametrize(("source", "fed", "said"), [(1, 2, 1), (1, 5, 5), (5, 1, 1), (0, 1, 1)])
+def test_words_that_do_not_fit_together_are_refused(source, fed, said):
+    with pytest.raises(ValueError, match="four at most, two alike"):
+        passes(["a"] * source, ["b"] * fed, ["c"] * said)

@@ -236,7 +236,7 @@ def test_the_maps_are_those_of_each_head(widget: Locator) -> None:
     hits = [sum(bool(gold[t, looks[t, i].argmax()]) for t in known) for i in range(L * H)]
     assert counts == [f"{hit} of {len(known)}" for hit in hits]
     widget.locator("input[name=head][value='2']").check(force=True)
-    assert widget.locator(".word-map caption").inner_text() == "Layer 0, head 2: its weights"
+    assert widget.locator(".word-map caption").inner_text() == "Block 0, head 2: its weights"
     aimed = widget.locator(".aimed").inner_text()
     assert aimed.startswith(f"For {hits[2]} of the {len(known)} words whose origin is known")
     numbers = [float(n or 0) for n in widget.locator(".word-map tbody td").all_text_contents()]

@@ -172,7 +172,7 @@ def show(
 ) -> None:
     widget.get_by_role("radio", name=kind, exact=True).check()
     if head:
-        widget.get_by_role("radio", name=f"layer {head[0]}, head {head[1]}:").check()
+        widget.get_by_role("radio", name=f"block {head[0]}, head {head[1]}:").check()
 
 
 def test_it_says_the_same_words_as_torch_on_200_held_out_sentences(visit: Visit) -> None:
@@ -301,15 +301,15 @@ def test_each_head_is_shown_large(widget: Locator) -> None:
             show(widget, kind, head)
             table = drawn(widget, ".word-map tbody td")
             torch.testing.assert_close(table, maps[head].flatten(), rtol=0, atol=1e-5)
-            assert caption.inner_text() == f"Layer {head[0]}, head {head[1]}"
+            assert caption.inner_text() == f"Block {head[0]}, head {head[1]}"
         minis = drawn(widget, ".small canvas")
         torch.testing.assert_close(minis, maps.flatten(), rtol=0, atol=1e-5)
         never = widget.locator(".word-map .never").count()
         T = len(values.tokens)
         assert never == (T * (T - 1) // 2 if field == "decoder" else 0)
     show(widget, head=(0, 0))
-    widget.get_by_role("radio", name="layer 0, head 0:").press("ArrowRight")
-    assert caption.inner_text() == "Layer 0, head 1"
+    widget.get_by_role("radio", name="block 0, head 0:").press("ArrowRight")
+    assert caption.inner_text() == "Block 0, head 1"
 
 
 def test_a_word_is_followed_from_the_word_before_it_to_its_probability(widget: Locator) -> None:
@@ -356,14 +356,14 @@ def test_both_sentences_show_where_the_chosen_head_looks(widget: Locator) -> Non
     assert shading(widget, 0) == pytest.approx(values.cross[1, 1, t].tolist(), abs=6e-4)
     assert not any(shading(widget, 1))
     most = tokenise(SENTENCE)[values.cross[1, 1, t].argmax()]
-    wanted = f"Writing “{french(values)[t]}”, head 1 of layer 1 attends most to “{most}”, "
+    wanted = f"Writing “{french(values)[t]}”, head 1 of block 1 attends most to “{most}”, "
     assert note(widget, "caption").startswith(wanted)
     words(widget, "English").nth(s).check()  # this asks the encoder
     assert widget.get_by_role("radio", name="English → English").is_checked()
     show(widget, "English → English", (0, 2))
     assert shading(widget, 0) == pytest.approx(values.encoder[0, 2, s].tolist(), abs=6e-4)
     assert note(widget, "caption").startswith(
-        f"Reading “{tokenise(SENTENCE)[s]}”, head 2 of layer 0"
+        f"Reading “{tokenise(SENTENCE)[s]}”, head 2 of block 0"
     )
     words(widget, "French").nth(t).check()
     assert widget.get_by_role("radio", name="French → English").is_checked()

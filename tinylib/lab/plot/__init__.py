@@ -10,7 +10,7 @@ The files, by what they draw:
   on their way through a block;
 - `recurrent` and `word_by_word` encoders and decoders over a sentence, `attending` a decoder with
   attention, `sentences` n-grams and trees of words, `translation` sentences with their English,
-  `writing` how a model's text comes about;
+  `writing` how a model's text comes about, `passes` what a Transformer's words attend to;
 - `architecture` models as boxes and arrows, drawn by `diagram`; `parts` and `style` are shared.
 """
 
@@ -21,6 +21,7 @@ from tinylib.lab.plot.curves import distributions, hands, lines, over_words, sof
 from tinylib.lab.plot.heads import averages, slices, worked_heads
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
 from tinylib.lab.plot.mixed import Mixture, between, dropout, queries_and_keys
+from tinylib.lab.plot.passes import passes
 from tinylib.lab.plot.positions import Added, Turn, Turned, added, fed, turns
 from tinylib.lab.plot.recurrent import Kept, WrittenStep, memory, shifted, translator
 from tinylib.lab.plot.scores import Chart, attention_shapes, charts, looking_back, two_scores
@@ -127,6 +128,7 @@ __all__ = [
     "over_words",
     "page",
     "panels",
+    "passes",
     "plane",
     "queries_and_keys",
     "rasters",

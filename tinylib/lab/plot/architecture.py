@@ -307,7 +307,7 @@ def transformer() -> Figure:
     boxes: dict[str, Box] = {}
     arrows: list[Arrow] = []
     for side, x, words, said, shape, via in [
-        ("e", e, "the cat sleeps", "\nself-attention", "S D", left),
+        ("e", e, "the cat sleeps", "\nself-attention\nhides padding", "S D", left),
         ("d", d, "<bos> le chat", "\nmasked\nself-attention", "T D", right),
     ]:
         boxes |= {
@@ -350,21 +350,23 @@ def transformer() -> Figure:
         ],
         notes={
             "the last encoder block's\noutput goes to every\ndecoder block": (e, 6.27),
+            "once more the table\nof the embedding": (0.3, 8.9),
             "the word after\neach one above": (0.3, 10.54),
         },
         alt=(
             "Diagram of the Transformer, from its words at the top downwards. On the left the "
             "encoder reads S words, the cat sleeps; on the right the decoder reads the T target "
-            "words so far, <bos> le chat. On either side an embedding, times the square root of D, "
-            "gives vectors (S by D and T by D), to which positions are added. A frame marked times "
-            "N is a block of the encoder: self-attention, where V, K and Q all come from above, "
-            "add & norm, feed-forward, add & norm; a way round leads into each add & norm from "
-            "what the layer was given. A second frame marked times N is a block of the decoder: "
-            "masked self-attention, add & norm, cross-attention, whose Q comes from above (T by "
-            "D) and whose V and K come from the encoder (S by D), add & norm, feed-forward, add & "
-            "norm. What the encoder's last block gives goes into every block of the decoder. At "
-            "the bottom a linear layer makes logits (T by V), and a softmax probabilities, of "
-            "which each place holds the word after the one above: le chat dort."
+            "words so far, <bos> le chat. On either side an embedding, times the square root of "
+            "D, gives vectors (S by D and T by D), to which positions are added. A frame marked "
+            "times N is a block of the encoder: self-attention, which hides padding and where V, "
+            "K and Q all come from above, add & norm, feed-forward, add & norm; a way round leads"
+            " into each add & norm from what the layer was given. A second frame marked times N "
+            "is a block of the decoder: masked self-attention, add & norm, cross-attention, whose"
+            " Q comes from above (T by D) and whose V and K come from the encoder (S by D), add &"
+            " norm, feed-forward, add & norm. What the encoder's last block gives goes into every"
+            " block of the decoder. At the bottom a linear layer, once more the table of the "
+            "embedding, makes logits (T by V), and a softmax probabilities, of which each place "
+            "holds the word after the one above: le chat dort."
         ),
     )
 

@@ -397,6 +397,7 @@ function smallMaps(widget) {
   } = widget.spec.limits;
   return headMaps({
     label: "What each head attends to in the English",
+    stacked: "block",
     told({ variant }, outputs) {
       const told = report(widget, outputs);
       return { ...told, L, H, waiting: told.variant !== variant };
@@ -460,7 +461,7 @@ function largeMap(widget) {
       now = { ...told, chosen };
       const H = widget.spec.limits.H[0];
       map.fill({
-        title: `Layer ${Math.floor(chosen / H)}, head ${chosen % H}: its weights`,
+        title: `Block ${Math.floor(chosen / H)}, head ${chosen % H}: its weights`,
         across: told.english,
         rows: told.words.map(({ word, from, looks }) => ({ word, from, shares: looks(chosen) })),
       });

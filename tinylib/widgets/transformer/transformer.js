@@ -199,12 +199,12 @@ const longest = ({ french, ended }) =>
  * The head to show first, as { layer, head }: the one whose weights lie most of all on one word.
  */
 function sharpest({ shape: [L, H, T, S], data }) {
+  const counted = Math.max(1, T - 2); // on a full stop, and at the end, many heads rest
   const sharpness = Array.from({ length: L * H }, (_, i) => {
     let sum = 0;
-    for (let t = i * T; t < (i + 1) * T; t += 1) {
-      // but for the last word: on a full stop many heads rest
+    for (let t = i * T; t < i * T + counted; t += 1) {
       sum += data
-        .subarray(t * S, (t + 1) * S - 1)
+        .subarray(t * S, (t + 1) * S - 1) // nor does a weight on the full stop tell anything
         .reduce((most, share) => Math.max(most, share), 0);
     }
     return sum;
@@ -534,7 +534,7 @@ function captionOf({ kind, at, english, french, to, head: { layer, head } }, sha
         : `Writing ${said(french[at.french])}`;
   const where = to[best] === "the start" ? to[best] : said(to[best]);
   const most = `${where}, ${short(shares[best])}`;
-  return `${whose}, head ${head} of layer ${layer} attends most to ${most}.`;
+  return `${whose}, head ${head} of block ${layer} attends most to ${most}.`;
 }
 stage.style = `
 .sides { --left: 306px; --right: 1fr; }
@@ -663,7 +663,7 @@ function kinds(widget) {
   };
 }
 
-/** Every head of every layer as a small map, to choose one. */
+/** Every head of every block as a small map, to choose one. */
 function heads(widget) {
   const {
     L: [L],
@@ -673,6 +673,7 @@ function heads(widget) {
     shows: "outputs",
     ...headMaps({
       label: `All ${L * H} heads`,
+      stacked: "block",
       told: (inputs, outputs) => {
         const now = answer(widget, inputs, outputs);
         return now && { ...now, L, H, output: now.kind, looks: outputs[now.kind] };
@@ -731,7 +732,7 @@ function chart(widget) {
       const { kind, head, from, to, row } = now;
       const weights = weightsOf(outputs[kind], head);
       map.fill({
-        title: `Layer ${head.layer}, head ${head.head}`,
+        title: `Block ${head.layer}, head ${head.head}`,
         across: to,
         rows: from.map((word, t) => ({
           word,

@@ -5,11 +5,11 @@ import { h, many, mark, results, write } from "./parts.js";
 import { pixelMap } from "./pixels.js";
 
 /** A head's picture: a canvas, a row that is marked in it, outlined pixels, and a line below. */
-function pictureOf(i, H, choose) {
+function pictureOf(i, H, choose, stacked) {
   const map = pixelMap();
   const count = h("span", { class: "count" });
   let drawn = [];
-  const name = `layer ${Math.floor(i / H)}, head ${i % H}`;
+  const name = `${stacked} ${Math.floor(i / H)}, head ${i % H}`;
   const radio = h("input", {
     type: "radio",
     name: "head",
@@ -42,19 +42,20 @@ function pictureOf(i, H, choose) {
  * which is parts of one. `chosen(told)` is the number of the head, `choose(i)` takes another one;
  * and `draw(picture, told, i)` draws on its canvas, and may return what is to be said of it. If
  * `told` is `waiting`, it is of what is no more. Among the others, `more` stands between the label
- * and the pictures, and `reset` is that of the part.
+ * and the pictures, `reset` is that of the part, and `stacked` is what a layer is called.
  */
 export function headMaps({ label, output = "", told: read, chosen, choose, draw, ...others }) {
   const box = h("div", { class: "layers", role: "radiogroup", "aria-label": "heads" });
   const title = h("span", { class: "label" }, label);
   const element = results("column heads", title, ...(others.more ?? []), box);
   const key = weightKey("");
+  const stacked = others.stacked ?? "layer";
   let [pictures, shape] = [[], ""];
   const build = (L, H) => {
-    pictures = many(L * H, (i) => pictureOf(i, H, choose));
+    pictures = many(L * H, (i) => pictureOf(i, H, choose, stacked));
     const names = many(H, (i) => h("span", {}, h("span", { class: "head" }, "head "), String(i)));
     const layers = many(L, (l) => [
-      h("span", { class: "layer-name" }, `layer ${l}`),
+      h("span", { class: "layer-name" }, `${stacked} ${l}`),
       ...pictures.slice(l * H, (l + 1) * H).map((one) => one.element),
     ]);
     box.style.setProperty("--heads", H);
@@ -84,6 +85,7 @@ headMaps.style = `${pixelMap.style}
 .layers { display: grid; gap: 6px; max-width: calc(48px + var(--map, 118px) * var(--heads, 4)); }
 .layer { display: grid; grid-template-columns: 48px repeat(var(--heads), minmax(0, 1fr)); gap: 6px;
   align-items: center; font-size: var(--size-note); color: var(--soft); }
+.layer-name { white-space: nowrap; }
 .heading { text-align: center; font-size: var(--size-small); white-space: nowrap; }
 .heading .ramp-key { flex-wrap: nowrap; gap: 3px; margin: 0; }
 .heading .ramp-key i { flex: 1; width: 20px; }

@@ -1,0 +1,138 @@
+"""What each word of a Transformer attends to: in training all at once, in writing word by word."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+from matplotlib.transforms import Bbox
+
+from tinylib.lab.plot.matrices import draw_cell
+from tinylib.lab.plot.parts import Pair, arrow, chip
+from tinylib.lab.plot.style import (
+    COLOURS,
+    MARGIN,
+    SMALL,
+    SOFT,
+    TITLE,
+    Figure,
+    Number,
+    finish,
+    page,
+    style,
+)
+
+CELL, TALL, CHIP = 52, 32, 58  # a cell of a map, its height, and a word's width
+MAY = 0.45  # as dark as half a weight: that a word may attend says nothing of how much
+PAD = "<pad>"
+
+
+def passes(source: Sequence[str], fed: Sequence[str], said: Sequence[str]) -> Figure:
+    """The three attentions of a Transformer, in training and in writing, and what each mask hides.
+
+    The encoder reads the `source`, whose padding is the word <pad>. Its decoder is `fed` words, and
+    the one `said` at each place is the next. In training all places are rows of one pass; in
+    writing each is a step, and what is said is fed to the next. ValueError unless there are as many
+    words said as fed, four at most, and at most four in the source.
+    """
+    S, T = len(source), len(fed)
+    if len(said) != T or not 1 <= T <= 4 or not 1 <= S <= 4:
+        raise ValueError(f"{S} words read, {T} fed and {len(said)} said: four at most, two alike")
+    own = MARGIN + CHIP + 12  # the left edge of the decoder's map of its own words
+    across = own + CELL * T + 28  # and of its map of the source
+    end = across + CELL * S + 26
+    head, rows = 56, TALL * T
+    reads = MARGIN + 20  # the tops of the three parts, and of the maps in them
+    trains = reads + head + TALL * S + 46
+    writes = trains + head + rows + 32
+    seen = [word != PAD for word in source]
+    with style():
+        axes = page(end + CHIP + 52 + MARGIN, writes + head + rows + MARGIN + 44)
+        for y, title in (
+            (reads, "The encoder reads"),
+            (trains, "Training: one pass, a loss for each row"),
+            (writes, "Writing: one row at a time"),
+        ):
+            axes.text(MARGIN, y, title, size=TITLE, weight="bold", va="center")
+        top = reads + head
+        _map(axes, (across, top), source, [seen] * S, rows=source)
+        _title(axes, across, reads + 14, r"self-attention, $S \times S$")
+        for i, line in enumerate(("all its words are known,", "so only padding is hidden")):
+            axes.text(MARGIN, reads + 30 + 18 * i, line, size=SMALL, color=SOFT, va="center")
+        x, y = across + CELL * (S - 0.25), top + TALL * S
+        arrow(axes, [(x, y + 3), (x, trains + 34)], COLOURS["key"], 1.8)
+        axes.text(x + 10, y + 24, "keys and values", size=SMALL, color=COLOURS["key"])
+        causal = [[j <= t for j in range(T)] for t in range(T)]
+        for k, y in enumerate((trains, writes)):
+            top = y + head
+            _title(axes, own, y + 14, r"self-attention, $T \times T$")
+            _title(axes, across, y + 14, r"cross-attention, $T \times S$")
+            notes = [["kept"] * t + ["new"] for t in range(T)] if k else None
+            _map(axes, (own, top), fed, causal, notes=notes)
+            _map(axes, (across, top), source, [seen] * T)
+            for t in range(T):
+                middle = top + TALL * (t + 0.5)
+                again: Any = {"edge": COLOURS["probability"]} if k and t else {}
+                _chip(axes, (MARGIN, middle), fed[t], **again)
+                arrow(axes, [(across + CELL * S + 4, middle), (end - 3, middle)])
+                _chip(axes, (end, middle), said[t], edge=COLOURS["probability"])
+                note = f"step {t + 1}" if k else r"$-\ln\,p$"
+                look: Any = {"size": SMALL, "color": SOFT, "va": "center_baseline"}
+                axes.text(end + CHIP + 10, middle, note, **look)
+        foot = writes + head + rows + 26
+        x = own
+        for allowed, name in ((True, "may attend"), (False, "hidden by a mask")):
+            draw_cell(axes, (x, foot - 9, 26, 18), MAY if allowed else 0, 1, "", "weight")
+            axes.text(x + 34, foot, name, size=SMALL, color=SOFT, va="center_baseline")
+            x += 140
+        return finish(axes, _told(source, fed, said))
+
+
+def _title(axes: Axes, x: Number, y: Number, text: str) -> None:
+    axes.text(x, y + 6, text, size=SMALL, color=SOFT, va="center")
+
+
+def _chip(axes: Axes, at: Pair, word: str, edge: str = SOFT) -> None:
+    chip(axes, Bbox.from_bounds(at[0], at[1] - 14, CHIP, 28), word, edge=edge)
+
+
+def _map(
+    axes: Axes,
+    at: Pair,
+    cols: Sequence[str],
+    allowed: Sequence[Sequence[bool]],
+    *,
+    rows: Sequence[str] = (),
+    notes: Sequence[Sequence[str]] | None = None,
+) -> None:
+    """A row for each word that attends; with `notes` there are no cells but those with a note."""
+    left, top = at
+    for i, row in enumerate(allowed):
+        for j, may in enumerate(row[: len(notes[i])] if notes else row):
+            place = (left + CELL * j, top + TALL * i, CELL, TALL)
+            draw_cell(axes, place, MAY if may else 0, 1, notes[i][j] if notes else "", "weight")
+        if not notes:
+            size = CELL * len(row), TALL
+            axes.add_patch(Rectangle((left, top + TALL * i), *size, fc="none", ec=SOFT, lw=0.5))
+    look: Any = {"size": SMALL, "va": "center_baseline"}
+    for i, word in enumerate(rows):
+        axes.text(left - 8, top + TALL * (i + 0.5), word, ha="right", **look)
+    for j, word in enumerate(cols):
+        axes.text(left + CELL * (j + 0.5), top - 12, word, ha="center", **look)
+
+
+def _told(source: Sequence[str], fed: Sequence[str], said: Sequence[str]) -> str:
+    words = [word for word in source if word != PAD]
+    padding = f" No word attends to {PAD}." if len(words) < len(source) else ""
+    steps = "; ".join(
+        f"{word} attends to {', '.join(fed[: t + 1])} and should give {said[t]}"
+        for t, word in enumerate(fed)
+    )
+    return (
+        f"Maps of who may attend to whom, three times. The encoder: each of {', '.join(source)} "
+        f"attends to {', '.join(words)} (S by S).{padding} From there keys and values go to the "
+        f"decoder. Training: one pass for all rows, each with a loss: {steps}; what comes later is "
+        f"hidden (T by T), and all attend to {', '.join(words)} (T by S). Writing: the same rows, "
+        "one at a time; what is written is fed to the next step, the keys and values of earlier "
+        "words are kept, and there is nothing yet that a mask could hide."
+    )
