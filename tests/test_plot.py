@@ -796,16 +796,16 @@ def test_an_alignment_of_too_many_words_is_refused():
         alignment(torch.eye(40), words, words, "m")
 
 
-def test_a_line_of_maps_for_every_layer_and_a_score_for_every_head():
+def test_a_line_of_maps_for_every_block_and_a_score_for_every_head():
     figure = grid()
     written = [text.get_text() for text in texts(figure)]
-    for word, times in {"layer 0": 1, "layer 1": 1, "pas": 2, "see": 3}.items():
+    for word, times in {"block 0": 1, "block 1": 1, "pas": 2, "see": 3}.items():
         assert written.count(word) == times
     right = [sum(int(m[t].argmax()) in GOLD[t] for t in range(6) if GOLD[t]) for m in HEADS[0]]
     assert right[0] == 4
     for h, count in enumerate(right):
         assert written.count(f"head {h}: {count}") == 2
-        assert f"layer 1 head {h} {count}" in figure.alt
+        assert f"block 1 head {h} {count}" in figure.alt
     at = frames(figure)
     assert len(at) == 2 * 3 * 6 and len(set(at)) == len(at)
     cell = patches(figure, "Rectangle")[0].get_width()
@@ -830,7 +830,7 @@ def test_four_maps_fit_a_phone(n):
 @pytest.mark.parametrize(
     ("weights", "gold", "message"),
     [
-        (torch.ones(2, 2), (), r"has shape \(2, 2\): pass one map for each layer and head"),
+        (torch.ones(2, 2), (), r"has shape \(2, 2\): pass one map for each block and head"),
         (torch.ones(0, 2, 2, 2), (), "pass one map"),
         (torch.full((1, 1, 2, 2), 1.5), (), "take the softmax first"),
         (torch.full((1, 1, 2, 2), torch.nan), (), "holds nan"),

@@ -445,7 +445,7 @@ def test_the_tints_are_what_the_chosen_head_attends_to(widget: Locator) -> None:
         )
         assert heat == pytest.approx([*row.sqrt().tolist(), *[0.0] * 10], abs=2e-3)
         found = widget.locator(".note.looks").inner_text()
-        assert found.startswith(f"Tinted: what layer {i // H}, head {i % H} attends to when ")
+        assert found.startswith(f"Tinted: what block {i // H}, head {i % H} attends to when ")
         assert f": {row.max():.2f}" in found
     button(widget, "Reset").click()
     settled(widget)
@@ -473,7 +473,7 @@ def test_a_character_is_followed_with_the_cache_and_without(widget: Locator) -> 
     assert f"character {S}." in said[0] and f"the {S - 1} before it were read" in said[0]
     assert f"behind the {S - 1} that were kept, so that there are {S}." in said[2]
     layer, rest = divmod(int(values.attention.argmax()), H * S)
-    found = f"is {float(values.attention.max()):.2f}, which layer {layer}, head {rest // S} gives"
+    found = f"is {float(values.attention.max()):.2f}, which block {layer}, head {rest // S} gives"
     assert found in said[3]
     assert f"{100 * float(values.probabilities.max()):.1f}\u00a0%" in said[4]
     assert "change nothing" in said[5] and "u = " in said[6]

@@ -345,7 +345,7 @@ def test_one_head_is_shown_on_the_text_and_all_of_them_small(widget: Locator) ->
     assert widget.locator(".small canvas").count() == L * H
     widget.locator(f"input[name=head][value='{L * H - 1}']").check(force=True)
     label = widget.locator(".gaze-of .label")
-    assert label.inner_text() == f"From “i”, layer {L - 1}, head {H - 1} attends to"
+    assert label.inner_text() == f"From “i”, block {L - 1}, head {H - 1} attends to"
     place = 9
     token(widget, place).click()
     assert label.inner_text().startswith(f"From “{TEXT[place]}”")

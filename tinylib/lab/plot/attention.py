@@ -120,15 +120,15 @@ def maps(
     every = read_values(weights, title)
     if every.ndim != 4 or not every.numel():
         raise ValueError(
-            f"{title!r} has shape {tuple(every.shape)}: pass one map for each layer and head, "
-            f"(layers, heads, {len(rows)}, {len(cols)})"
+            f"{title!r} has shape {tuple(every.shape)}: pass one map for each block and head, "
+            f"(blocks, heads, {len(rows)}, {len(cols)})"
         )
     (L, H), found = every.shape[:2], {}
     for at in product(range(L), range(H)):
         with_gold, missed = _compare_with_gold(check_panel(every[at], rows, cols, title), gold)
         found[at] = with_gold - len(missed)
     gap, label = 14, widest(cols, SMALL)
-    name = widest([*rows, "layer 0"], SMALL) + 10
+    name = widest([*rows, "block 0"], SMALL) + 10
     room = PHONE - 2 * MARGIN - name
     cell = min(max(26, 84 / len(cols)), ((room + gap) / H - gap) / len(cols))
     if cell < 12:
@@ -149,7 +149,7 @@ def maps(
             score = f": {found[i, h]}" if gold else ""
             axes.text(x, y - 8, f"head {h}{score}", size=SMALL, color=SOFT)
             if h == 0:
-                axes.text(left - 8, y - 8, f"layer {i}", size=SMALL, color=SOFT, ha="right")
+                axes.text(left - 8, y - 8, f"block {i}", size=SMALL, color=SOFT, ha="right")
             for t, s in product(range(len(rows)), range(len(cols))):
                 place = (x + s * cell, y + t * cell, cell, cell)
                 draw_cell(axes, place, float(every[i, h, t, s]), 1, "", "weight")
@@ -168,7 +168,7 @@ def maps(
         words = f"Heat maps, {title}: {L} layers of {H} heads, how much each of "
         words += f"{', '.join(rows)} looks at each of {', '.join(cols)}."
         if gold:
-            described = [f"layer {i} head {h} {count}" for (i, h), count in found.items()]
+            described = [f"block {i} head {h} {count}" for (i, h), count in found.items()]
             words += f" The largest weight is in a gold cell, out of {with_gold} rows: "
             words += f"{', '.join(described)}."
         return finish(axes, alt or words)

@@ -374,7 +374,7 @@ function page(widget) {
       mark(line, "aria-activedescendant", `written-${at}`);
       write(
         note,
-        `Tinted: what layer ${Math.floor(head / H)}, head ${head % H} attends to when ` +
+        `Tinted: what block ${Math.floor(head / H)}, head ${head % H} attends to when ` +
           `${called(names[T + at])} is chosen, ` +
           `from ${called(names[S - 1])}, the last character read. ` +
           `${attendsMostTo(names, row, S - 1)}`,
@@ -599,7 +599,7 @@ const STEPS = [
   }),
   ({ S, L, read, alone, inputs: { cached }, code }) => ({
     says:
-      `In each of the ${L} layers ${read} gets a query, a key and a value` +
+      `In each of the ${L} blocks ${read} gets a query, a key and a value` +
       (cached && alone ? "." : `, and so does each of the ${S - 1} characters before it.`),
     lit: [characterAt(S - 1)],
     code: code.project,
@@ -621,7 +621,7 @@ const STEPS = [
       return { head, most, weight: looks(head)[most] };
     }).sort((a, b) => b.weight - a.weight);
     const [{ head, most, weight }] = found;
-    const whose = (i) => `layer ${Math.floor(i / H)}, head ${i % H}`;
+    const whose = (i) => `block ${Math.floor(i / H)}, head ${i % H}`;
     return {
       says:
         `The query of ${read} meets all ${S} keys, none of which comes later, so that no mask is ` +

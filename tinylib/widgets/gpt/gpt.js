@@ -449,7 +449,7 @@ function gaze(widget) {
       const row = told.looks(head, at);
       write(
         label,
-        `From ${called(told.names[at])}, layer ${Math.floor(head / told.H)}, head ` +
+        `From ${called(told.names[at])}, block ${Math.floor(head / told.H)}, head ` +
           `${head % told.H} attends to`,
       );
       mark(line, "aria-label", "your text, tinted by the weights: go through it by the arrow keys");
@@ -507,7 +507,7 @@ function largeMap(widget) {
       const told = readBy(widget);
       element.classList.toggle("waiting", told.variant !== variant);
       const [head, { H, N }] = [headOf(widget, told), told];
-      const name = `Layer ${Math.floor(head / H)}, head ${head % H}`;
+      const name = `Block ${Math.floor(head / H)}, head ${head % H}`;
       write(title, name);
       map.markRow(lookedAt(widget, told), N, N);
       paint(map.canvas, told.map(head), N, { ink: "weight", root: true });
@@ -540,7 +540,7 @@ function favourites(told, heads) {
   return found.sort((a, b) => b.weight - a.weight);
 }
 
-/** What the heads of some layers do: `of` gives the layers, `begin` the first sentence. */
+/** What the heads of some blocks do: `of` gives their numbers, `begin` the first sentence. */
 const attendStep = (of, begin, line) => (widget) => {
   const told = followed(widget);
   const { H, L, names, t, first, token, code } = told;
@@ -548,7 +548,7 @@ const attendStep = (of, begin, line) => (widget) => {
   const heads = layers.flatMap((layer) => Array.from({ length: H }, (_, h) => layer * H + h));
   const found = favourites(told, heads);
   const [{ head, most, weight }] = found;
-  const nameOf = (i) => (layers.length > 1 ? `layer ${Math.floor(i / H)}, ` : "") + `head ${i % H}`;
+  const nameOf = (i) => (layers.length > 1 ? `block ${Math.floor(i / H)}, ` : "") + `head ${i % H}`;
   const lit = [most, t].filter((place) => place >= first).map((place) => cellOf(told, place));
   return {
     says:
@@ -579,7 +579,7 @@ const STEPS = [
   attendStep(
     () => [0],
     ({ token, t, H }) =>
-      `In layer 0, ${H} heads compare the query of ${token} with the keys of ` +
+      `In block 0, ${H} heads compare the query of ${token} with the keys of ` +
       `${t ? `the ${t + 1} tokens up to it` : "itself alone"}, and what they gather is added to ` +
       "its vector.",
     "attend",
@@ -588,7 +588,7 @@ const STEPS = [
     const told = followed(widget);
     return {
       says:
-        `Then the feed-forward network of layer 0 reads the vector of ${told.token} alone, and ` +
+        `Then the feed-forward network of block 0 reads the vector of ${told.token} alone, and ` +
         "its result is added, too. No other token takes part in this.",
       lit: [cellOf(told, told.t)],
       code: told.code.forward,
@@ -597,13 +597,13 @@ const STEPS = [
   attendStep(
     (L) => Array.from({ length: L - 2 }, (_, i) => i + 1),
     (_, layers) =>
-      `Layers ${layers[0]} ${layers.length > 2 ? "to" : "and"} ${layers.at(-1)} do the same, and each reads what the layers before ` +
+      `Blocks ${layers[0]} ${layers.length > 2 ? "to" : "and"} ${layers.at(-1)} do the same, and each reads what the blocks before ` +
       "it have added.",
     "block",
   ),
   attendStep(
     (L) => [L - 1],
-    (_, [last]) => `Layer ${last} is the last that can fetch anything from other tokens.`,
+    (_, [last]) => `Block ${last} is the last that can fetch anything from other tokens.`,
     "block",
   ),
   (widget) => {
@@ -694,7 +694,7 @@ heads.style = headMaps.style;
 largeMap.style = `
 .large .pixel-map { max-width: 240px; cursor: pointer; }
 @container widget (min-width: 860px) {
-  /* All of it fits in a window, with a story and six layers, too. */
+  /* All of it fits in a window, with a story and six blocks, too. */
   .sides { --right: 1.36fr; }
   .frame { gap: 10px; }
   .side { gap: 9px; }

@@ -397,7 +397,6 @@ function smallMaps(widget) {
   } = widget.spec.limits;
   return headMaps({
     label: "What each head attends to in the English",
-    stacked: "block",
     told({ variant }, outputs) {
       const told = report(widget, outputs);
       return { ...told, L, H, waiting: told.variant !== variant };

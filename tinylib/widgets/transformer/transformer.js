@@ -673,7 +673,6 @@ function heads(widget) {
     shows: "outputs",
     ...headMaps({
       label: `All ${L * H} heads`,
-      stacked: "block",
       told: (inputs, outputs) => {
         const now = answer(widget, inputs, outputs);
         return now && { ...now, L, H, output: now.kind, looks: outputs[now.kind] };

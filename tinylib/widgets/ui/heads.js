@@ -5,11 +5,11 @@ import { h, many, mark, results, write } from "./parts.js";
 import { pixelMap } from "./pixels.js";
 
 /** A head's picture: a canvas, a row that is marked in it, outlined pixels, and a line below. */
-function pictureOf(i, H, choose, stacked) {
+function pictureOf(i, H, choose) {
   const map = pixelMap();
   const count = h("span", { class: "count" });
   let drawn = [];
-  const name = `${stacked} ${Math.floor(i / H)}, head ${i % H}`;
+  const name = `block ${Math.floor(i / H)}, head ${i % H}`;
   const radio = h("input", {
     type: "radio",
     name: "head",
@@ -37,25 +37,24 @@ function pictureOf(i, H, choose, stacked) {
 }
 
 /**
- * A small picture for each layer and head. `told(inputs, outputs)` is what was read, with L layers
+ * A small picture for each block and head. `told(inputs, outputs)` is what was read, with L layers
  * of H heads, or null; together the pictures show its `output`, or the one that is given, or "",
  * which is parts of one. `chosen(told)` is the number of the head, `choose(i)` takes another one;
  * and `draw(picture, told, i)` draws on its canvas, and may return what is to be said of it. If
  * `told` is `waiting`, it is of what is no more. Among the others, `more` stands between the label
- * and the pictures, `reset` is that of the part, and `stacked` is what a layer is called.
+ * and the pictures, and `reset` is that of the part.
  */
 export function headMaps({ label, output = "", told: read, chosen, choose, draw, ...others }) {
   const box = h("div", { class: "layers", role: "radiogroup", "aria-label": "heads" });
   const title = h("span", { class: "label" }, label);
   const element = results("column heads", title, ...(others.more ?? []), box);
   const key = weightKey("");
-  const stacked = others.stacked ?? "layer";
   let [pictures, shape] = [[], ""];
   const build = (L, H) => {
-    pictures = many(L * H, (i) => pictureOf(i, H, choose, stacked));
+    pictures = many(L * H, (i) => pictureOf(i, H, choose));
     const names = many(H, (i) => h("span", {}, h("span", { class: "head" }, "head "), String(i)));
     const layers = many(L, (l) => [
-      h("span", { class: "layer-name" }, `${stacked} ${l}`),
+      h("span", { class: "layer-name" }, `block ${l}`),
       ...pictures.slice(l * H, (l + 1) * H).map((one) => one.element),
     ]);
     box.style.setProperty("--heads", H);

@@ -29,7 +29,7 @@ function chooser(widget) {
       const { layers, heads, parameters, about } = models[inputs.variant];
       write(
         note,
-        `${about} ${(parameters / 1e6).toFixed(1)} million parameters in ${layers} layers of ` +
+        `${about} ${(parameters / 1e6).toFixed(1)} million parameters in ${layers} blocks of ` +
           `${heads} heads.`,
       );
     },
