@@ -279,12 +279,12 @@ def attention_shapes(
                 for says, below in (*divided, ("mask", -14), ("softmax", 16), ("of each row", 34)):
                     axes.text(x + room / 2, top + tall / 2 + below, says, size=SMALL, **look)
                 x += room
+        after = "Divided by the root of d_k, masked," if scaled else "Masked"
         words = (
             f"Attention as rectangles. {T} queries of {k} numbers times {S} keys, turned upright, "
-            f"are {T} × {S} scores. {'Divided by the root of d_k, masked,' if scaled else 'Masked'} "
-            f"and after the softmax of each row, these are the weights, with {masked} columns "
-            f"hatched. Times {S} values of {v} numbers they are {T} outputs of {v} numbers. The "
-            f"second row is lit throughout."
+            f"are {T} × {S} scores. {after} and after the softmax of each row, these are the "
+            f"weights, with {masked} columns hatched. Times {S} values of {v} "
+            f"numbers they are {T} outputs of {v} numbers. The second row is lit throughout."
         )
         return finish(axes, alt or words)
 

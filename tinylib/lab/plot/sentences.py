@@ -126,6 +126,7 @@ def tree(
             text = f"{spot.step:.2f}"
             axes.text(x, y, text, size=SMALL, color=ink, ha="center", va="center", bbox=share)
         place = Bbox.from_bounds(MARGIN, middle - TALL / 2, first, TALL)
+        at: dict[str, Any]
         strong: Any = {"edge": INK, "thick": 2, "weight": "bold"}
         chip(axes, place, root, gloss=glosses.get(root, ""), beside=reached, **strong)
         for prefix, spot in spots.items():
@@ -154,7 +155,8 @@ def tree(
             axes.text(x + 38, y, name, size=SMALL, va="center_baseline")
             x += 38 + text_width(name, SMALL) + 24
         if width:
-            axes.text(x, y, f"faint: pruned, W = {width}", size=SMALL, color=SOFT, va="center_baseline")
+            told = f"faint: pruned, W = {width}"
+            axes.text(x, y, told, size=SMALL, color=SOFT, va="center_baseline")
         told = ", ".join(f"{s} {totals[tuple(s.split(' '))][1]:.3g}" for s in sentences)
         ways = "; ".join(f"{name}: {path}" for name, path in paths.items())
         return finish(axes, f"A tree of what may follow {root}: {told}. Marked: {ways}.")
