@@ -1229,7 +1229,6 @@ def claims_of_attention_scoring() -> dict[str, list[Any]]:
     unmasked = torch.tensor([2.0, 1.0, 5.0])
     late, masked = unmasked.softmax(0)[:2], unmasked[:2].softmax(0)
     return {
-        "q-sum-or-softmax": [1 - 2 + 0.5],
         "q-mask": [*masked, 0.5, *late, *unmasked[:2].exp(), unmasked.exp().sum()],
         "q-hull": (torch.tensor([3.0, 2]) @ torch.tensor(KEYS_IN_THE_PLANE[:3]).T).tolist(),
         "q-112": [0.99, 0.01, *scaled / scaled.sum(), *weights, weights[0] / weights[1]],

@@ -1238,6 +1238,10 @@ def test_the_shapes_of_attention_have_a_cell_for_each_number():
     assert len(cells) == 2 * 3 + 3 * 4 + 2 * 4 + 2 * 4 + 4 * 2 + 2 * 2
     assert sum(bool(cell.get_hatch()) for cell in cells) == 2  # one key, for both queries
     assert "2 × 4 scores" in rectangles().alt
+    for scaled in (True, False):
+        drawn = attention_shapes(2, 4, (3, 2), scaled=scaled)
+        assert ("÷ $\\sqrt{d_k}$" in [text.get_text() for text in texts(drawn)]) is scaled
+        assert ("root of d_k" in drawn.alt) is scaled
     for T, widths, masked in ((7, (3, 2), 0), (2, (0, 2), 0), (2, (3, 2), 4)):
         with pytest.raises(ValueError, match="one to six"):
             attention_shapes(T, 4, widths, masked=masked)
@@ -1281,8 +1285,9 @@ def test_every_word_that_is_written_is_fed_at_the_next_step():
 
 def test_a_tree_has_a_probability_on_each_line_and_the_product_in_each_box():
     said = [text.get_text() for text in texts(searched())]
-    for number in ("0.50", "0.40", "0.30", "0.90", "0.10", "0.20", "0.15", "0.36", "faint: pruned"):
+    for number in ("0.50", "0.40", "0.30", "0.90", "0.10", "0.20", "0.15", "0.36", "step 2"):
         assert number in said
+    assert "faint: pruned, W = 2" in said and "pruned" not in said, "no path is pruned here"
     assert said.count("nice") == 1 and said.count("barks") == 1
     weights = {text.get_text(): text.get_fontweight() for text in texts(searched())}
     kept = {
@@ -1290,6 +1295,10 @@ def test_a_tree_has_a_probability_on_each_line_and_the_product_in_each_box():
     }
     assert kept == {"nice", "woman", "dog", "has"}, "of all words, a beam of 2 keeps two each time"
     assert "dog has 0.36" in searched().alt
+    lost = tree("The", PAIRS, {"greedy": "nice woman"}, width=1)
+    assert "pruned" not in [text.get_text() for text in texts(lost)]
+    lost = tree("The", PAIRS, {"likeliest": "dog has"}, width=1)
+    assert [text.get_text() for text in texts(lost)].count("pruned") == 1, "told once, at “dog”"
 
 
 def test_trees_that_do_not_fit_are_refused():

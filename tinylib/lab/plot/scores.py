@@ -206,12 +206,18 @@ def _all(numbers: torch.Tensor) -> str:
 
 
 def attention_shapes(
-    T: int, S: int, widths: tuple[int, int], *, masked: int = 0, alt: str = ""
+    T: int,
+    S: int,
+    widths: tuple[int, int],
+    *,
+    masked: int = 0,
+    scaled: bool = True,
+    alt: str = "",
 ) -> Figure:
-    """Scaled dot-product attention as rectangles of the right shape, one cell for each number.
+    """Dot-product attention as rectangles of the right shape, one cell for each number.
 
     T queries meet S keys, the last `masked` of which are hidden; `widths` are those of queries and
-    keys, and of values.
+    keys, and of values. The scores are divided by the root of a width, unless not `scaled`.
     """
     k, v = widths
     if min(T, S, k, v) < 1 or max(T, S, k, v) > 6 or not 0 <= masked < S:
@@ -269,19 +275,16 @@ def attention_shapes(
                 x += gap
             elif i < len(shapes) - 1:
                 arrow(axes, [(x + 2, top + tall / 2), (x + room - 2, top + tall / 2)], SOFT, gap=4)
-                for says, below in (
-                    ("÷ $\\sqrt{d_k}$", -34),
-                    ("mask", -14),
-                    ("softmax", 16),
-                    ("of each row", 34),
-                ):
+                divided = [("÷ $\\sqrt{d_k}$", -34)] if scaled else []
+                for says, below in (*divided, ("mask", -14), ("softmax", 16), ("of each row", 34)):
                     axes.text(x + room / 2, top + tall / 2 + below, says, size=SMALL, **look)
                 x += room
+        after = "Divided by the root of d_k, masked," if scaled else "Masked"
         words = (
             f"Attention as rectangles. {T} queries of {k} numbers times {S} keys, turned upright, "
-            f"are {T} × {S} scores. Divided by the root of d_k, masked, and after the softmax of "
-            f"each row, these are the weights, with {masked} columns hatched. Times {S} values of "
-            f"{v} numbers they are {T} outputs of {v} numbers. The second row is lit throughout."
+            f"are {T} × {S} scores. {after} and after the softmax of each row, these are the "
+            f"weights, with {masked} columns hatched. Times {S} values of {v} "
+            f"numbers they are {T} outputs of {v} numbers. The second row is lit throughout."
         )
         return finish(axes, alt or words)
 

@@ -55,10 +55,11 @@ def tree(
 
     `sentences` holds the words of each, joined by spaces, and the probability of every word; a
     no-break space keeps words in one box. The `paths` are those to mark, by their names, such as
-    "greedy" and "beam". With a `width` the words that a beam search prunes are faint. `glosses` is
-    the English for each beginning, or for each word, and for the root. A sentence with another
-    number of probabilities, or a path that is no sentence, is a ValueError. `start` is the
-    probability of the root, if it is not certain.
+    "greedy" and "beam". With a `width` the words that a beam search prunes are faint, where it
+    prunes a path is told, and the steps are numbered. `glosses` is the English for each beginning,
+    or for each word, and for the root. A sentence with another number of probabilities, or a path
+    that is no sentence, is a ValueError. `start` is the probability of the root, if it is not
+    certain.
     """
     totals = _totals(sentences, start)
     for name, path in paths.items():
@@ -96,13 +97,14 @@ def tree(
         left.append(left[-1] + size + gap)
     across = left[-1] + wide[-1] + MARGIN
     pitch = PITCH + (14 if glosses else 0)
+    top = MARGIN + 22 + (24 if width else 0)  # the middle of the first row
     spots = {}
     for prefix, (step, total) in totals.items():
         below = [row for path, row in rows.items() if path[: len(prefix)] == prefix]
-        y = MARGIN + 22 + pitch * (below[0] + below[-1]) / 2
+        y = top + pitch * (below[0] + below[-1]) / 2
         spots[prefix] = Spot(left[len(prefix) - 1], y, step, total, prefix in kept)
-    middle = MARGIN + 22 + pitch * (len(rows) - 1) / 2
-    height = MARGIN + 22 + pitch * len(rows) + 10 + MARGIN
+    middle = top + pitch * (len(rows) - 1) / 2
+    height = top + pitch * len(rows) + 10 + MARGIN
     looks = curve_looks([*paths])
     marked = {name: tuple(path.split(" ")) for name, path in paths.items()}
     with style():
@@ -124,6 +126,7 @@ def tree(
             text = f"{spot.step:.2f}"
             axes.text(x, y, text, size=SMALL, color=ink, ha="center", va="center", bbox=share)
         place = Bbox.from_bounds(MARGIN, middle - TALL / 2, first, TALL)
+        at: dict[str, Any]
         strong: Any = {"edge": INK, "thick": 2, "weight": "bold"}
         chip(axes, place, root, gloss=glosses.get(root, ""), beside=reached, **strong)
         for prefix, spot in spots.items():
@@ -135,15 +138,25 @@ def tree(
                 {"weight": "bold"} if spot.kept else {"ink": SOFT, "fill": PAPER, "edge": HATCH}
             )
             if own:
-                look |= {"edge": CURVES[own[-1]], "thick": 2}
+                look |= {"edge": CURVES[own[-1]], "thick": 2 if spot.kept else 1}
             chip(axes, place, word, gloss=gloss(prefix), beside=product, **look)
+            above = spots.get(prefix[:-1])
+            if own and not spot.kept and (above is None or above.kept):
+                at = {"size": SMALL, "ha": "center", "va": "center_baseline"}
+                y = spot.y - TALL / 2 - 9
+                axes.text(spot.x + size / 2, y, "pruned", color=CURVES[own[-1]], **at)
+        for step, (x, size) in enumerate(zip(left, wide, strict=True), 1):
+            if width:
+                at = {"size": SMALL, "color": SOFT, "ha": "center", "va": "center_baseline"}
+                axes.text(x + size / 2, MARGIN + 4, f"step {step}", **at)
         x, y = float(MARGIN), height - MARGIN - 4
         for name, hue in ((name, looks[name]) for name in paths):
             axes.plot([x, x + 30], [y, y], color=CURVES[hue], lw=3.4, ls=DASHES[hue])
             axes.text(x + 38, y, name, size=SMALL, va="center_baseline")
             x += 38 + text_width(name, SMALL) + 24
         if width:
-            axes.text(x, y, "faint: pruned", size=SMALL, color=SOFT, va="center_baseline")
+            told = f"faint: pruned, W = {width}"
+            axes.text(x, y, told, size=SMALL, color=SOFT, va="center_baseline")
         told = ", ".join(f"{s} {totals[tuple(s.split(' '))][1]:.3g}" for s in sentences)
         ways = "; ".join(f"{name}: {path}" for name, path in paths.items())
         return finish(axes, f"A tree of what may follow {root}: {told}. Marked: {ways}.")
