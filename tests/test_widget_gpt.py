@@ -415,7 +415,7 @@ def test_a_token_is_followed_from_its_row_to_the_next_token(widget: Locator, var
     best = int(values.logits[t].argmax())
     assert names[best] in told[5] and names[best] in told[6]
     assert f"{100 * float(values.probabilities[t, best]):.1f}\u00a0%" in told[6]
-    assert f"−ln p = {float(values.surprise[t]):.2f} nats is its loss" in told[7]
+    assert f"−log p = {float(values.surprise[t]):.2f} nats is its loss" in told[7]
     token(widget, len(ids) - 1 - variant).click()
     bar.fill("8")
     last = names[int(values.logits[-1].argmax())]

@@ -607,7 +607,8 @@ const STEPS = [
   ({ S, read, alone, inputs: { cached }, code }) => ({
     says:
       (cached && alone
-        ? `Its key and its value are put behind the ${S - 1} that were kept, so that there are ${S}.`
+        ? `Its key and its value are put behind the ${S - 1} that were kept, so that there are ` +
+          `${S}.`
         : cached
           ? `The ${S} keys and values are kept for the steps to come.`
           : `The ${S} keys and values are thrown away after this step.`) +
@@ -643,7 +644,8 @@ const STEPS = [
     return {
       says:
         `Only the vector of ${read} is turned into logits, ${vocabulary.length} of them. By the ` +
-        `model ${called(vocabulary[best[0]])} is the likeliest, with ${percentOf(before[best[0]])}.`,
+        `model ${called(vocabulary[best[0]])} is the likeliest, with ` +
+        `${percentOf(before[best[0]])}.`,
       lit: [characterAt(S - 1)],
       code: code.last,
       table: labelled(told, [

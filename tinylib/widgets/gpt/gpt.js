@@ -552,8 +552,8 @@ const attendStep = (of, begin, line) => (widget) => {
   const lit = [most, t].filter((place) => place >= first).map((place) => cellOf(told, place));
   return {
     says:
-      `${begin(told, layers)} The largest weight is ${short(weight)}, which ${nameOf(head)} gives ` +
-      `to ${most === t ? `${token} itself` : called(names[most])}.`,
+      `${begin(told, layers)} The largest weight is ${short(weight)}, which ${nameOf(head)} ` +
+      `gives to ${most === t ? `${token} itself` : called(names[most])}.`,
     lit,
     moves: most < t && most >= first ? [{ from: cellOf(told, most), to: cellOf(told, t) }] : [],
     code: code[line],
@@ -597,8 +597,8 @@ const STEPS = [
   attendStep(
     (L) => Array.from({ length: L - 2 }, (_, i) => i + 1),
     (_, layers) =>
-      `Blocks ${layers[0]} ${layers.length > 2 ? "to" : "and"} ${layers.at(-1)} do the same, and each reads what the blocks before ` +
-      "it have added.",
+      `Blocks ${layers[0]} ${layers.length > 2 ? "to" : "and"} ${layers.at(-1)} do the same, ` +
+      "and each reads what the blocks before it have added.",
     "block",
   ),
   attendStep(
@@ -656,8 +656,8 @@ const STEPS = [
     return {
       says:
         `The text goes on with ${called(names[t + 1])}, which the model had given ` +
-        `${percentOf(shares(t)[ids[t + 1]])}. So −ln p = ${nats(told.surprise(t + 1))} is its loss ` +
-        "at this place. In training, all places are asked at once.",
+        `${percentOf(shares(t)[ids[t + 1]])}. So −log p = ${nats(told.surprise(t + 1))} is its ` +
+        "loss at this place. In training, all places are asked at once.",
       lit: [cellOf(told, t), cellOf(told, t + 1)],
       code: undefined,
     };

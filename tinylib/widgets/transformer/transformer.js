@@ -779,7 +779,8 @@ const STEPS = [
   ({ english, L, code }) => ({
     says:
       `The encoder has read the ${english.length} words. In each of its ${L} blocks every word ` +
-      "attended to all of them, so that each vector tells of its neighbours, too. This is done once.",
+      "attended to all of them, so that each vector tells of its neighbours, too. " +
+      "This is done once.",
     lit: [wordOf("english")],
     code: code.encode,
   }),
@@ -797,8 +798,8 @@ const STEPS = [
     return {
       says: t
         ? `First the self-attention of block 0: ${fed} attends to the words that are written ` +
-          `already, and the start. The largest weight is ${short(weight)}, which head ${head} gives ` +
-          `to ${most ? said(before[most]) : "the start"}.`
+          `already, and the start. The largest weight is ${short(weight)}, which head ${head} ` +
+          `gives to ${most ? said(before[most]) : "the start"}.`
         : "First the self-attention of block 0. Nothing is written yet, so that the start can " +
           "only attend to itself.",
       lit: [wordOf("french", t), ...(most ? [wordOf("french", most - 1)] : [])],
@@ -846,8 +847,8 @@ const STEPS = [
     const words = likeliest.map((id) => named(id, names));
     return {
       says:
-        `The dot products with the rows of the embedding table are ${whole(names.length)} logits, ` +
-        `and their softmax gives ${words[0] === "the end" ? words[0] : said(words[0])} the ` +
+        `The dot products with the rows of the embedding table are ${whole(names.length)} ` +
+        `logits, and their softmax gives ${words[0] === "the end" ? words[0] : said(words[0])} the ` +
         `probability ${percentOf(shares[0])}.`,
       lit: [wordOf("french", t)],
       code: code.output,
