@@ -848,8 +848,8 @@ const STEPS = [
     return {
       says:
         `The dot products with the rows of the embedding table are ${whole(names.length)} ` +
-        `logits, and their softmax gives ${words[0] === "the end" ? words[0] : said(words[0])} the ` +
-        `probability ${percentOf(shares[0])}.`,
+        `logits, and their softmax gives ${words[0] === "the end" ? words[0] : said(words[0])} ` +
+        `the probability ${percentOf(shares[0])}.`,
       lit: [wordOf("french", t)],
       code: code.output,
       table: {
