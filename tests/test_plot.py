@@ -7,7 +7,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterable
-from functools import cache, partial
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -311,6 +311,10 @@ def through_two_heads() -> Figure:
     return worked_heads(["Ann", "sees", "Bob"], **SEES, H=2, t=1)
 
 
+def four_heads() -> Figure:
+    return sharing(4, (4, 2, 1))
+
+
 def two_averages() -> Figure:
     return averages([(["Ann", "sees", "Bob"], [3, 7])], "sees")
 
@@ -424,7 +428,7 @@ DRAW = {
     "worked_pooling": pooling,
     "worked_heads": through_two_heads,
     "averages": two_averages,
-    "sharing": partial(sharing, 4, (4, 2, 1)),
+    "sharing": four_heads,
     "slices": two_slices,
     "two_scores": two_ways,
     "attention_shapes": rectangles,

@@ -332,7 +332,7 @@ def sharing(H: int, pairs: Sequence[int], *, alt: str = "") -> Figure:
         return finish(
             axes,
             alt
-            or f"{H} queries in a row, {len(pairs)} times. Below them the keys and values that they "
-            f"use: {', then '.join(map(str, pairs))} of each, every one as wide as the queries that "
-            "share it.",
+            or f"{H} queries in a row, {len(pairs)} times. Below them the keys and values that "
+            f"they use: {', then '.join(map(str, pairs))} of each, every one as wide as the "
+            "queries that share it.",
         )
