@@ -44,7 +44,7 @@ from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.blocks import Stage, blocks, walk
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.diagram import KINDS, Arrow, Box, diagram
-from tinylib.lab.plot.heads import averages, slices, worked_heads
+from tinylib.lab.plot.heads import averages, sharing, slices, worked_heads
 from tinylib.lab.plot.matrices import heat, heats, rasters
 from tinylib.lab.plot.mixed import between, dropout, queries_and_keys
 from tinylib.lab.plot.passes import passes
@@ -311,6 +311,10 @@ def through_two_heads() -> Figure:
     return worked_heads(["Ann", "sees", "Bob"], **SEES, H=2, t=1)
 
 
+def four_heads() -> Figure:
+    return sharing(4, (4, 2, 1))
+
+
 def two_averages() -> Figure:
     return averages([(["Ann", "sees", "Bob"], [3, 7])], "sees")
 
@@ -424,6 +428,7 @@ DRAW = {
     "worked_pooling": pooling,
     "worked_heads": through_two_heads,
     "averages": two_averages,
+    "sharing": four_heads,
     "slices": two_slices,
     "two_scores": two_ways,
     "attention_shapes": rectangles,
@@ -2124,6 +2129,17 @@ def test_with_a_cache_each_word_is_read_once():
     for prompt in (0, 4):
         with pytest.raises(ValueError, match="pass 1 to 3 of 4 words"):
             readings(["Your", "journey", "starts", "with"], prompt)
+
+
+def test_shared_keys_are_as_wide_as_the_queries_that_share_them():
+    picture = drawn("sharing")
+    wide = [round(box.get_width()) for box in patches(picture, "FancyBboxPatch")[1:]]
+    one = wide[0]
+    assert len(wide) == 3 * 4 + 2 * (4 + 2 + 1)
+    assert [n for n in wide if n > 3 * one] == [wide[-1]] * 2, "one pair for all four"
+    assert "4, then 2, then 1 of each" in picture.alt
+    with pytest.raises(ValueError, match="3 pairs for 4 queries"):
+        sharing(4, [3])
 
 
 def test_the_rows_of_training_are_the_steps_of_writing_and_neither_sees_what_comes_later():

@@ -31,9 +31,9 @@ class KVCache(NamedTuple):
 class ReservedCache:
     """A :class:`KVCache` in memory that is reserved at once.
 
-    A token's row is written behind the others, and the rows so far are looked
-    at where they lie: nothing is copied. To step back, set ``length`` to the
-    number of tokens that shall be left.
+    A token's row is written behind the others, and what is returned is a view
+    of all rows so far, so that nothing is copied. To step back, set ``length``
+    to the number of tokens that shall be left.
     """
 
     def __init__(self, B: int, max_len: int, like: Float[Tensor, "V D"]):

@@ -18,7 +18,7 @@ from tinylib.lab.plot.attending import attended, both_ways, emerging, hidings
 from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.blocks import blocks, walk
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
-from tinylib.lab.plot.heads import averages, slices, worked_heads
+from tinylib.lab.plot.heads import averages, sharing, slices, worked_heads
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
 from tinylib.lab.plot.mixed import Mixture, between, dropout, queries_and_keys
 from tinylib.lab.plot.passes import passes
@@ -136,6 +136,7 @@ __all__ = [
     "rounded",
     "runs",
     "shade",
+    "sharing",
     "shifted",
     "side_by_side",
     "slices",

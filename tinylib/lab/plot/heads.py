@@ -15,6 +15,7 @@ from tinylib.lab.plot.style import (
     MARGIN,
     MAX_WIDTH,
     PALETTE,
+    PHONE,
     SMALL,
     SOFT,
     TEXT,
@@ -295,3 +296,43 @@ def tint(colour: str) -> tuple[float, float, float]:
     """A pale form of the colour, behind black numbers."""
     r, g, b = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
     return 1 - 0.16 * (1 - r), 1 - 0.16 * (1 - g), 1 - 0.16 * (1 - b)
+
+
+def sharing(H: int, pairs: Sequence[int], *, alt: str = "") -> Figure:
+    """H queries above the keys and values that they use, once for each number of `pairs`.
+
+    A key and its value are as wide as the group of queries that share them. ValueError for a
+    number of pairs that does not divide H.
+    """
+    for n in pairs:
+        if n < 1 or H % n:
+            raise ValueError(f"{n} pairs for {H} queries: pass numbers that divide {H}")
+    names = {H: "multi-head", 1: "multi-query"}
+    titles = [
+        f"{names.get(n, 'grouped-query')}: {n} pair{'s' if n > 1 else ''} of key and value"
+        for n in pairs
+    ]
+    left, tall, gap = MARGIN + 56, 18, 5
+    each = 30 + 3 * (tall + gap) + 14
+    wide = (PHONE - MARGIN - left) / H
+    with style():
+        axes = page(PHONE, 2 * MARGIN + each * len(pairs) - 14)
+        for i, (n, title) in enumerate(zip(pairs, titles, strict=True)):
+            top = MARGIN + each * i
+            axes.text(MARGIN, top + 10, title, size=TEXT, weight="bold", va="center_baseline")
+            for k, (name, role, count) in enumerate(
+                (("queries", "query", H), ("keys", "key", n), ("values", "value", n))
+            ):
+                y, width = top + 28 + k * (tall + gap), wide * H / count
+                look: Any = {"size": SMALL, "color": SOFT, "va": "center_baseline"}
+                axes.text(MARGIN, y + tall / 2, name, **look)
+                for j in range(count):
+                    place = Bbox.from_bounds(left + width * j + 1, y, width - 2, tall)
+                    axes.add_patch(rounded(place, 3, fc=COLOURS[role], ec="none", zorder=2))
+        return finish(
+            axes,
+            alt
+            or f"{H} queries in a row, {len(pairs)} times. Below them the keys and values that "
+            f"they use: {', then '.join(map(str, pairs))} of each, every one as wide as the "
+            "queries that share it.",
+        )
