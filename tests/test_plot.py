@@ -219,8 +219,9 @@ OFFERED = {"river": [2.0, -0.5, 4.0], "fruit": [-2.0, 0.5, -4.0]}
 
 def opened() -> Figure:
     says = {"river": 8.0, "money": -8.5}
-    names = {"title": "Keys", "says_title": "Values"}
-    return queries_and_keys(ASKED, OFFERED, says, hollow={"fruit"}, **names)
+    return queries_and_keys(
+        ASKED, OFFERED, says, title="Keys", says_title="Values", hollow={"fruit"}
+    )
 
 
 PLACED = [[0.0, 1.0], [0.84, 0.54]]
@@ -1066,7 +1067,8 @@ def test_a_layer_is_seen_in_the_plane_of_both_queries():
     axes = opened().drawing.axes[0]
     points = [line for line in axes.get_lines() if line.get_marker() == "o"]
     faces = [line.get_markerfacecolor() for line in points]
-    assert faces == [plot.COLOURS["query"], plot.COLOURS["key"], plot.PAPER], "0, river and the hollow fruit"
+    full = [plot.COLOURS["query"], plot.COLOURS["key"]]
+    assert faces == [*full, plot.PAPER], "0, river and the hollow fruit"
     assert {"← rather for “bat”", "rather for “bank” →", "↑ for both"} <= set(said)
     with pytest.raises(ValueError, match="pass two"):
         queries_and_keys({"bank": [1.0, 0.0]}, OFFERED, {}, title="", says_title="")

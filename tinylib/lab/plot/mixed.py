@@ -169,7 +169,7 @@ def queries_and_keys(
     A dot product with a query is the same in this plane as in all dimensions, because what a key
     has beyond it is at right angles to both. Below, the numbers `says` of some words as bars to
     both sides of 0. `sides` puts a name to the left of its point, above or below it, and the points
-    of the keys `hollow` are rings. Other than two queries, or queries in one line, are a ValueError.
+    of `hollow` are rings. Other than two queries, or queries in one line, are a ValueError.
 
     To the right the first query's score grows more than the second's, and upwards both grow alike.
     """
@@ -204,11 +204,11 @@ def queries_and_keys(
         axes.plot([MARGIN, PHONE - MARGIN], [y0, y0], color=GRID, lw=1, zorder=1)
         axes.plot([x0, x0], [top - 12, below - 54], color=GRID, lw=1, zorder=1)
         one, other = queries
-        for side, name, at in (
+        for edge, name, at in (
             ("left", f"← rather for “{other}”", MARGIN),
             ("right", f"rather for “{one}” →", PHONE - MARGIN),
         ):
-            axes.text(at, below - 38, name, size=SMALL, color=SOFT, ha=side, va="center")
+            axes.text(at, below - 38, name, size=SMALL, color=SOFT, ha=edge, va="center")
         axes.text(x0 + 5, top - 8, "↑ for both", size=SMALL, color=SOFT, va="center")
         axes.plot(x0, y0, marker="o", ms=6, color=COLOURS["query"], mew=0, zorder=2)
         head: Any = {"arrowstyle": "-|>,head_length=6,head_width=3.4", "mutation_scale": 1.2}

@@ -301,9 +301,9 @@ def two_queries() -> Figure:
         return finish(
             axes,
             "One step that reads un (a) and writes bateau (boat), in two ways. Bahdanau: the query "
-            "is the state before the step, d_(t-1). After it has asked, un goes into the GRU with the "
-            "context c_t, and makes d_t. Luong: the GRU reads un and makes d_t before it asks, the "
-            "query is this new state, and c_t goes with it into one more layer with tanh.",
+            "is the state before the step, d_(t-1). After it has asked, un goes into the GRU with "
+            "the context c_t, and makes d_t. Luong: the GRU reads un and makes d_t before it asks, "
+            "the query is this new state, and c_t goes with it into one more layer with tanh.",
         )
 
 
