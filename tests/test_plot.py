@@ -219,7 +219,9 @@ OFFERED = {"river": [2.0, -0.5, 4.0], "fruit": [-2.0, 0.5, -4.0]}
 
 def opened() -> Figure:
     says = {"river": 8.0, "money": -8.5}
-    return queries_and_keys(ASKED, OFFERED, says, title="Keys", says_title="Values")
+    return queries_and_keys(
+        ASKED, OFFERED, says, title="Keys", says_title="Values", hollow={"fruit"}
+    )
 
 
 PLACED = [[0.0, 1.0], [0.84, 0.54]]
@@ -987,6 +989,7 @@ def test_each_way_of_asking_names_its_query_and_where_the_context_goes():
     figure = two_queries()
     said = [text.get_text() for text in texts(figure)]
     assert [said.count(name) for name in ("query", "$c_t$", "GRU", "tanh")] == [2, 2, 2, 1]
+    assert {"after the query", "before the query"} <= {*said}, "when un is read"
     assert "the query is the state before the step" in figure.alt
 
 
@@ -1066,6 +1069,12 @@ def test_a_layer_is_seen_in_the_plane_of_both_queries():
     assert "river (2.0, −0.5), fruit (−2.0, 0.5)" in alt, "the third numbers meet no query"
     said = [text.get_text() for text in texts(opened())]
     assert {"+8.0", "−8.5", "query of “bank”"} <= set(said)
+    axes = opened().drawing.axes[0]
+    points = [line for line in axes.get_lines() if line.get_marker() == "o"]
+    faces = [line.get_markerfacecolor() for line in points]
+    full = [plot.COLOURS["query"], plot.COLOURS["key"]]
+    assert faces == [*full, plot.PAPER], "0, river and the hollow fruit"
+    assert {"← rather for “bat”", "rather for “bank” →", "↑ for both"} <= set(said)
     with pytest.raises(ValueError, match="pass two"):
         queries_and_keys({"bank": [1.0, 0.0]}, OFFERED, {}, title="", says_title="")
     with pytest.raises(ValueError, match="in one line"):

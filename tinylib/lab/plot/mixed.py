@@ -1,6 +1,6 @@
 """Weighted averages as pictures: a mixture among its words, a trained layer opened, and dropout."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -160,6 +160,7 @@ def queries_and_keys(
     *,
     title: str,
     says_title: str,
+    hollow: Collection[str] = (),
     sides: Mapping[str, str] | None = None,
     alt: str = "",
 ) -> Figure:
@@ -167,8 +168,10 @@ def queries_and_keys(
 
     A dot product with a query is the same in this plane as in all dimensions, because what a key
     has beyond it is at right angles to both. Below, the numbers `says` of some words as bars to
-    both sides of 0. `sides` puts a name to the left of its point, above or below it. Other than two
-    queries, or queries in one line, are a ValueError.
+    both sides of 0. `sides` puts a name to the left of its point, above or below it, and the points
+    of `hollow` are rings. Other than two queries, or queries in one line, are a ValueError.
+
+    To the right the first query's score grows more than the second's, and upwards both grow alike.
     """
     if len(queries) != 2:
         raise ValueError(f"{len(queries)} queries: pass two, which make the plane")
@@ -192,14 +195,21 @@ def queries_and_keys(
     x0 = MARGIN + 66 - unit * min(xs)
     top = MARGIN + 60
     y0 = top + unit * max(ys)
-    below = y0 - unit * min(ys) + 44
+    below = y0 - unit * min(ys) + 66
     row, middle = 21, MARGIN + inner / 2 + 30
     most = max(map(abs, says.values()), default=1.0)
     with style():
         axes = page(PHONE, below + 24 + row * len(says) + 10 + MARGIN)
         axes.text(MARGIN, MARGIN + 10, title, size=TITLE, weight="bold", va="center")
         axes.plot([MARGIN, PHONE - MARGIN], [y0, y0], color=GRID, lw=1, zorder=1)
-        axes.plot([x0, x0], [top - 12, below - 32], color=GRID, lw=1, zorder=1)
+        axes.plot([x0, x0], [top - 12, below - 54], color=GRID, lw=1, zorder=1)
+        one, other = queries
+        for edge, name, at in (
+            ("left", f"← rather for “{other}”", MARGIN),
+            ("right", f"rather for “{one}” →", PHONE - MARGIN),
+        ):
+            axes.text(at, below - 38, name, size=SMALL, color=SOFT, ha=edge, va="center")
+        axes.text(x0 + 5, top - 8, "↑ for both", size=SMALL, color=SOFT, va="center")
         axes.plot(x0, y0, marker="o", ms=6, color=COLOURS["query"], mew=0, zorder=2)
         head: Any = {"arrowstyle": "-|>,head_length=6,head_width=3.4", "mutation_scale": 1.2}
         for name, (x, y) in arrows.items():
@@ -212,7 +222,10 @@ def queries_and_keys(
             _label(axes, place, f"query of “{name}”", COLOURS["query"], bold=True)
         for name, (x, y) in points.items():
             spot = (x0 + unit * x, y0 - unit * y)
-            axes.plot(*spot, marker="o", ms=7, color=COLOURS["key"], mec=PAPER, zorder=3)
+            ring = {"mfc": PAPER, "mec": COLOURS["key"], "mew": 1.8, "ms": 6}
+            full = {"color": COLOURS["key"], "mec": PAPER, "ms": 7}
+            look: Any = ring if name in hollow else full
+            axes.plot(*spot, marker="o", zorder=3, **look)
             dx, dy = SIDES[(sides or {}).get(name, "right")]
             shift = dx * (8 + text_width(name, SMALL) / 2)
             _label(axes, (spot[0] + shift, spot[1] + 15 * dy), name, COLOURS["key"])

@@ -296,12 +296,14 @@ def two_queries() -> Figure:
             _word(axes, (said, out_y), "bateau", "boat")
             _word(axes, (old, out_y), "un", "a")
             arrow(axes, [(old + 20, out_y - 10), (gru - 8, y + 15)], gap=1, dash=(0, (3, 2)))
+            when = "before the query" if after else "after the query"
+            axes.text(left + 42, out_y + 3, when, color=SOFT, **small | {"ha": "left"})
         return finish(
             axes,
             "One step that reads un (a) and writes bateau (boat), in two ways. Bahdanau: the query "
-            "is the state before the step, d_(t-1), and the context c_t goes into the GRU, which "
-            "makes d_t. Luong: the GRU makes d_t first, the query is this new state, and the "
-            "context c_t goes with it into one more layer with tanh.",
+            "is the state before the step, d_(t-1). After it has asked, un goes into the GRU with "
+            "the context c_t, and makes d_t. Luong: the GRU reads un and makes d_t before it asks, "
+            "the query is this new state, and c_t goes with it into one more layer with tanh.",
         )
 
 
