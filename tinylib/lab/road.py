@@ -104,7 +104,7 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "What has to surround attention, so that it can be stacked?",
             "a deep stack of attention alone does not learn",
             "residual connections, normalisation, and a layer that works on each word by itself",
-            (35, 25),
+            (40, 25),
         ),
         Milestone(
             "10_transformer",

@@ -372,7 +372,7 @@ def transformer() -> Figure:
 
 
 def add_norm() -> Figure:
-    """Where the norms stand (Vaswani et al. 2017; Xiong et al. 2020) in the layers of a block.
+    """Where the norms stand (Vaswani et al. 2017; Xiong et al. 2020) in the sublayers of a block.
 
     The wide arrows are the way of the x's, on which post-norm puts its norms and pre-norm none.
     """
@@ -401,8 +401,9 @@ def add_norm() -> Figure:
             r"post-norm:  $\mathrm{norm}(x + f(x))$": (0.474, 6.5),
             r"pre-norm:  $x + f(\mathrm{norm}(x))$": (2.064, 6.5),
         },
+        learned="learned matrices",
         alt=(
-            "Diagram of the two layers of a block, from top to bottom, post-norm on the left "
+            "Diagram of the two sublayers of a block, from top to bottom, post-norm on the left "
             "and pre-norm on the right; every arrow carries T by D, and wide arrows mark the way "
             "of x. Post-norm: attention takes x, its output is added to x, and the sum goes "
             "through a norm, which stands on the way of x; then the same with feed-forward. "

@@ -165,6 +165,7 @@ def blocks() -> Figure:
             ("decoder block", ["d look", "d add 1", "cross", "d add 2", "d feed", "d add 3"]),
         ],
         notes={"the encoder's output\ngoes to every\ndecoder block": (e, 4.63)},
+        learned="learned matrices",
         alt=(
             "Diagram of both blocks, from top to bottom; each arrow carries a tensor whose shape "
             "is written on it. Encoder block, on the left: source words (S by D) go into "

@@ -136,12 +136,14 @@ def diagram(
     alt: str,
     repeat: Sequence[tuple[str, Sequence[str]]] = (),
     notes: Mapping[str, tuple[Number, Number]] = MappingProxyType({}),
+    learned: str = KINDS["weight"].name,
 ) -> Figure:
     """A model as boxes on a grid and arrows, the shape of the tensor on every arrow.
 
     `repeat` frames boxes: pairs of a title such as "× N" and their names. Each of `notes` stands
-    around its (column, row). An unknown name or kind, a shape outside the alphabet of axes, or
-    anything that would lie over something else is a ValueError.
+    around its (column, row). The legend calls boxes of the kind "weight" `learned`. An unknown name
+    or kind, a shape outside the alphabet of axes, or anything that would lie over something else is
+    a ValueError.
     """
     flows = [Arrow(*arrow) for arrow in arrows]
     _check_drawing(boxes, flows, [name for _, names in repeat for name in names], alt)
@@ -162,7 +164,8 @@ def diagram(
     inside = Bbox.union(
         [*(box.bounds for box in boxes.values()), *(at for _, at in framed), *reach, *beside]
     )
-    kinds = [kind for key, kind in KINDS.items() if any(box.kind == key for box in boxes.values())]
+    named = KINDS | {"weight": KINDS["weight"]._replace(name=learned)}
+    kinds = [kind for key, kind in named.items() if any(box.kind == key for box in boxes.values())]
     legend = [text_width(kind.name, SMALL) + 54 for kind in kinds]
     width = max(inside.width, sum(legend)) + 4 * MARGIN
     left, top = (inside.x0 + inside.x1 - width) / 2, inside.y0 - 2 * MARGIN
