@@ -147,7 +147,7 @@ def check_positions(offset: int, T: int, max_len: int) -> None:
     if offset < 0 or offset + T > max_len:
         raise ValueError(
             f"positions {offset} to {offset + T - 1} are wanted, the table has "
-            f"0 to {max_len - 1}: shorten the text or learn a longer table"
+            f"0 to {max_len - 1}: shorten the text"
         )
 
 

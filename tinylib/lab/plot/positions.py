@@ -213,8 +213,8 @@ def turns(
             if len(arrows) == 2:
                 a, b = (degrees(atan2(-y, x)) for *_, (x, y) in arrows)
                 low, high = (a, b) if (b - a) % 360 < 180 else (b, a)
-                shaded: Any = {"fc": COLOURS["weight"], "alpha": 0.22, "lw": 0, "zorder": 1.2}
-                axes.add_patch(Wedge((x0, middle), 20, low, high, **shaded))
+                shaded: Any = {"fc": COLOURS["weight"], "alpha": 0.35, "lw": 0, "zorder": 1.2}
+                axes.add_patch(Wedge((x0, middle), 0.8 * DIAL, low, high, **shaded))
             for j, (turn, before, after) in enumerate(arrows):
                 _rotated(axes, (x0, middle), unit, turn, (before, after), 26 + 9 * j)
                 goes = f"goes from {_brackets(before)} to {_brackets(after)}"
