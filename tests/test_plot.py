@@ -47,6 +47,7 @@ from tinylib.lab.plot.diagram import KINDS, Arrow, Box, diagram
 from tinylib.lab.plot.heads import averages, sharing, slices, worked_heads
 from tinylib.lab.plot.matrices import heat, heats, rasters
 from tinylib.lab.plot.mixed import between, dropout, queries_and_keys
+from tinylib.lab.plot.parts import percent
 from tinylib.lab.plot.passes import passes
 from tinylib.lab.plot.positions import Turn, Turned, added, fed, turns
 from tinylib.lab.plot.recurrent import memory, shifted, translator
@@ -1287,6 +1288,7 @@ def test_every_word_that_is_written_is_fed_at_the_next_step():
     assert said.count("le") == said.count("chat") == 2 and said.count("<eos>") == 1
     assert "one vector of 4 numbers" in said and "75 %" in said
     assert said.count("1.00") == 1 + 2 * 3  # of x; the last state and the decoder's first one
+    assert [percent(p) for p in (0.994, 0.996, 1.0)] == ["99 %", "> 99 %", "100 %"]
     dashed = [a for a in patches(spoken(), "FancyArrowPatch") if a.get_linestyle() == "--"]
     assert len(dashed) == 2
     assert "writes le (75 %), chat (100 %), <eos> (50 %)" in spoken().alt

@@ -107,6 +107,11 @@ def written(number: Number, digits: int = 2) -> str:
     return f"{number:z.{digits}f}".replace("-", "\N{MINUS SIGN}")
 
 
+def percent(share: float) -> str:
+    """Rounded, but what is below 1 is never called 100 %, as no share of a softmax is ever 1."""
+    return "> 99 %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"
+
+
 def row(
     axes: Axes,
     at: Pair,

@@ -9,7 +9,7 @@ from matplotlib.transforms import Bbox
 
 from tinylib.lab.plot.diagram import KINDS
 from tinylib.lab.plot.matrices import draw_cell
-from tinylib.lab.plot.parts import arrow
+from tinylib.lab.plot.parts import arrow, percent
 from tinylib.lab.plot.style import (
     COLOURS,
     INK,
@@ -117,7 +117,7 @@ def translator(
             arrow(axes, [(at, y_write + CHIP + 1), (at, y_said - 2)])
             _word(axes, (at, y_said), step.said, said_in)
             small: Any = {"size": SMALL, "ha": "center", "va": "center"}
-            share = f"{100 * step.share:.0f} %"
+            share = percent(step.share)
             axes.text(at, y_said + CHIP + 13, share, color=said_in, **small)
             gloss = y_said + CHIP + 32
             axes.text(at, gloss, step.gloss, color=SOFT, style="italic", **small)
@@ -135,7 +135,7 @@ def translator(
         pointer = f"context $c = h_{len(words)}$"
         look: Any = {"size": TEXT, "ha": "center", "va": "center", "bbox": pill, "zorder": 4}
         axes.text((start + end) / 2 + 12, road, pointer, **look)
-        says = ", ".join(f"{step.said} ({100 * step.share:.0f} %)" for step in steps)
+        says = ", ".join(f"{step.said} ({percent(step.share)})" for step in steps)
         return finish(
             axes,
             f"Two GRUs, step by step. The encoder reads {', '.join(words)}: each word is embedded, "

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.transforms import Bbox
 
-from tinylib.lab.plot.parts import REST, Pair, arrow, chip, row
+from tinylib.lab.plot.parts import REST, Pair, arrow, chip, percent, row
 from tinylib.lab.plot.style import (
     COLOURS,
     MARGIN,
@@ -117,7 +117,7 @@ def unrolled(
             _tower(axes, (middle, at_new), state.tolist(), full)
             arrow(axes, [(middle, at_new + tall), (middle, at_said)], gap=2)
             _word(axes, (middle, at_said), step.said, COLOURS["probability"])
-            under = f"{100 * step.share:.0f} %"
+            under = percent(step.share)
             y = at_said + CHIP + 13
             look = {"size": SMALL, "ha": "center", "va": "center"}
             axes.text(middle, y, under, color=COLOURS["probability"], **look)
@@ -128,7 +128,7 @@ def unrolled(
                 back += [(gap, at_said + CHIP / 2), (gap, at_fed + CHIP / 2)]
                 back.append((middle - edge, at_fed + CHIP / 2))
                 arrow(axes, back, COLOURS["probability"], 1.5, dash="--")
-        says = ", ".join(f"{step.said} ({100 * step.share:.0f} %)" for step in spoken)
+        says = ", ".join(f"{step.said} ({percent(step.share)})" for step in spoken)
         told = (
             f"An encoder and a decoder, step by step. The encoder reads {', '.join(words)}; at "
             f"each word its state, {D} numbers, is made of the word's vector and the state before. "
