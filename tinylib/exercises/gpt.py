@@ -22,7 +22,7 @@ def _long_texts() -> Iterator[tuple[Tensor, int]]:
 
 
 check_windows = Exercise(
-    task="write `def answer(text, T):` that gives what is read and what is to be said, each N×T.",
+    task="write `def answer(text, T):` that returns what is read and the targets, each (N, T).",
     inputs=("text", "T"),
     cases=_long_texts,
     solution="""
