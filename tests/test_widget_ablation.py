@@ -26,6 +26,7 @@ from browsing import (
     problem,
     received,
     settled,
+    until,
     where,
 )
 from node import PAGE, in_node
@@ -181,6 +182,8 @@ def test_the_stored_table_has_a_row_for_each_model() -> None:
 def widget(visit: Visit) -> Locator:
     widget = visit.widget(STEM)
     hold(widget, {"source": SENTENCE, "variant": 0})
+    widget.scroll_into_view_if_needed()  # what is out of sight is not drawn, and says nothing
+    until(widget.locator(".verdict"), "el => el.innerText !== ''")
     return widget
 
 

@@ -749,6 +749,7 @@ chart.style = wordMap.style;
 
 /** What is told of the word that is being written, whichever kind of attention is shown. */
 function followed(widget) {
+  if (!widget.heads) return undefined; // after a reset the first answer chooses them
   const outputs = widget.readOutputs();
   const told = answer(widget, widget.inputs, outputs);
   if (!told) return undefined;

@@ -17,7 +17,7 @@ import { light } from "./explain.js";
 
 const MOVE = 600; // ms: the movement of a step
 const READ = 2400; // ms: what a reader gets for the sentence before Play goes on, at least
-const LETTER = 34; // ms: and for each of its letters
+const PER_LETTER = 34; // ms: and for each of its letters
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
 /** A copy of a cell that can move over the frame. */
@@ -235,7 +235,7 @@ export function journey(widget, { name, steps, flows = [] }) {
         pause();
         set(last);
       } else {
-        rest = setTimeout(() => advance(step + 1), READ + LETTER * says.textContent.length);
+        rest = setTimeout(() => advance(step + 1), READ + PER_LETTER * says.textContent.length);
       }
     });
   }
