@@ -630,6 +630,15 @@ def until(part: Locator, condition: str) -> None:
     part.page.wait_for_function(condition, arg=part.element_handle())
 
 
+def followed_by_hand(widget: Locator) -> Locator:
+    """Begin to follow a word and stop at once: the slider of the steps, which is hidden before."""
+    start, steps = widget.locator(".journey .start"), widget.locator(".journey input[type=range]")
+    start.press("Enter")
+    steps.wait_for()
+    start.press("Enter")
+    return steps
+
+
 # ------------------------------------------------------------------ what a reader's hand does
 
 

@@ -15,6 +15,7 @@ from browsing import (
     button,
     cut_off,
     drawn,
+    followed_by_hand,
     hold,
     in_module,
     inputs_of,
@@ -455,9 +456,7 @@ def test_the_tints_are_what_the_chosen_head_attends_to(widget: Locator) -> None:
 
 def test_a_character_is_followed_with_the_cache_and_without(widget: Locator) -> None:
     """Eight steps with torch's numbers; without the cache they say that all is read again."""
-    start, bar = widget.locator(".journey .start"), widget.locator(".journey input[type=range]")
-    start.press("Enter")
-    start.press("Enter")  # and wait
+    bar = followed_by_hand(widget)
 
     def told() -> list[str]:
         said = []

@@ -12,6 +12,7 @@ from browsing import (
     assert_torch,
     by_link,
     cut_off,
+    followed_by_hand,
     held,
     hold_inputs,
     inputs_of,
@@ -396,9 +397,7 @@ def test_a_token_is_followed_from_its_row_to_the_next_token(widget: Locator, var
     values, names = continued(variant=variant), names_of(variant)
     t = place + variant  # <bos> stands before a story
     token(widget, place).click()
-    start, bar = widget.locator(".journey .start"), widget.locator(".journey input[type=range]")
-    start.press("Enter")
-    start.press("Enter")  # and wait
+    bar = followed_by_hand(widget)
     told = []
     for step in range(1, 9):
         bar.fill(str(step))

@@ -16,6 +16,7 @@ from browsing import (
     by_link,
     cut_off,
     drawn,
+    followed_by_hand,
     inputs_of,
     line,
     page_of,
@@ -505,11 +506,10 @@ def test_a_word_is_followed_through_all_heads(widget: Locator) -> None:
     values, words = seen(SENTENCE, (1, 1, 1, 1), tuple(digits)), words_of(SENTENCE)
     t = words.index("cat", 2)  # it has been said before
     choose(widget, t)
-    widget.locator(".journey .start").press("Enter")
-    widget.locator(".journey .start").press("Enter")  # and wait
+    bar = followed_by_hand(widget)
     told = []
     for step in range(1, 10):
-        widget.locator(".journey input[type=range]").fill(str(step))
+        bar.fill(str(step))
         place, says = widget.locator(".journey .place"), widget.locator(".journey .says")
         assert place.inner_text() == f"step {step} of 9"
         told.append(says.inner_text())
@@ -524,6 +524,6 @@ def test_a_word_is_followed_through_all_heads(widget: Locator) -> None:
     assert told[8].endswith("answers: 3 of 3 are correct. All words do this at once.")
     switch(widget, "after").uncheck()
     assert_torch(widget, STEM)
-    widget.locator(".journey input[type=range]").fill("4")
+    bar.fill("4")
     assert "it is switched off" in widget.locator(".journey .says").inner_text()
     assert "masked_fill" in widget.locator(".journey code").inner_text()

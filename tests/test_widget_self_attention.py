@@ -10,6 +10,7 @@ from browsing import (
     box_of,
     by_link,
     cut_off,
+    followed_by_hand,
     inputs_of,
     on_a_phone,
     page_of,
@@ -148,8 +149,7 @@ def test_its_lines_of_code_are_those_of_the_chapter() -> None:
 
 def steps_of(widget: Locator) -> list[tuple[str, str, dict[str, int]]]:
     """What each step says, its line of code, and what it lights."""
-    widget.locator(".journey .start").click()
-    widget.locator(".journey .start").click()  # and wait
+    followed_by_hand(widget)
     told = []
     for step in range(1, 10):
         widget.locator(".place").filter(has_text=f"step {step} of 9").wait_for()

@@ -15,6 +15,7 @@ from browsing import (
     button,
     cut_off,
     drawn,
+    followed_by_hand,
     hold,
     in_module,
     inputs_of,
@@ -316,9 +317,7 @@ def test_a_word_is_followed_from_the_word_before_it_to_its_probability(widget: L
     """Eight steps with torch's numbers, and the line of tinylib that does each."""
     values = translated(SENTENCE)
     said, english = french(values), tokenise(SENTENCE)
-    start, bar = widget.locator(".journey .start"), widget.locator(".journey input[type=range]")
-    start.press("Enter")
-    start.press("Enter")  # and wait
+    bar = followed_by_hand(widget)
     for t in (1, len(said), 0):  # the end is no word
         words(widget, "French").nth(t).check()
         told, code = [], []
