@@ -796,8 +796,6 @@ page.style = `${TEXT_STYLE}
 .page { min-height: 182px; }
 @container widget (min-width: 860px) {
   .page { min-height: 130px; }
-  /* a button beside the title, until it is under way */
-  .journey:not(.under-way) { position: absolute; top: 7px; right: 16px; border: 0; padding: 0; }
 }
 .t.lit, .candidate.lit { outline: 2px solid var(--accent); outline-offset: -1px; }
 .page:has(.own:focus-visible) { outline: 2px solid var(--accent); outline-offset: 1px; }

@@ -703,8 +703,6 @@ largeMap.style = `
   .candidate { min-height: 25px; }
   .atlas .heads .layers { --map: min(54px, 228px / var(--deep)); row-gap: 4px; }
   .at.note { min-height: 3.2em; }
-  /* a button beside the title, until it is under way */
-  .journey:not(.under-way) { position: absolute; top: 7px; right: 16px; border: 0; padding: 0; }
 }
 `;
 

@@ -191,8 +191,6 @@ crossing.style = `
   .lanes .mixed { padding-bottom: 24px; } /* as high as the keys beside it */
   .said { grid-template-columns: 1.5fr 1fr; align-items: center; }
   .examples .about { flex: 1 0 100%; margin: 2px 0 0; max-width: none; }
-  /* a button beside the states to start from, until it is under way */
-  .journey:not(.under-way) { position: absolute; top: 7px; right: 16px; border: 0; padding: 0; }
   .many.crossing { gap: 0 8px; }
   .many .role { gap: 4px; padding: 4px 7px; }
   .many.crossing .role th[scope=row] { width: 46px; min-width: 46px; }

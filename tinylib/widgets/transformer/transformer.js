@@ -540,8 +540,6 @@ stage.style = `
 .sides { --left: 306px; --right: 1fr; }
 @container widget (min-width: 860px) {
   .side { --label: 9.8em; --number: 52px; }
-  /* a button beside the title, until it is under way */
-  .journey:not(.under-way) { position: absolute; top: 7px; right: 16px; border: 0; padding: 0; }
 }
 .chips .lit { outline: 2px solid var(--accent); outline-offset: 1px; }
 .stage { gap: 6px; }
