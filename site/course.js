@@ -21,6 +21,21 @@ for (const el of scrollers) sized.observe(el);
 // A font that arrives late widens a formula within its box, whose own size stays as it was.
 document.fonts.addEventListener("loadingdone", () => reach(scrollers));
 
+// A link into the page leads to its place while the sections above it are still estimates. What they
+// turn out to be, and widgets that come alive, may push the place away before the browser holds on
+// to it, so for a while it is brought back, until the reader moves.
+const [arrival] = performance.getEntriesByType("navigation");
+if (location.hash && /** @type {PerformanceNavigationTiming} */ (arrival)?.type === "navigate") {
+  const grown = new ResizeObserver(() =>
+    document.querySelector("article :target")?.scrollIntoView({ behavior: "instant" }),
+  );
+  grown.observe(document.querySelector("article"));
+  const stop = () => grown.disconnect();
+  for (const event of ["wheel", "touchstart", "pointerdown", "keydown"])
+    addEventListener(event, stop, { once: true, passive: true });
+  addEventListener("load", () => setTimeout(stop, 3000));
+}
+
 // An answer to a question shows by a sign, too, what its first word says.
 for (const answer of document.querySelectorAll(".predict details")) {
   const said = answer.textContent.slice(answer.querySelector("summary").textContent.length).trim();
