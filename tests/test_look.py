@@ -196,6 +196,11 @@ def test_an_error_is_printed_as_python_prints_it_and_the_code_goes_on(
         fail(ValueError())
     wanted = "AssertionError: the rows do not sum to 1\nKeyError: 'step'\nValueError\n"
     assert capsys.readouterr().out == wanted
+    with raises(ValueError):
+        fail(ValueError("a message that is wider than a page " * 4 + "is broken\nwhere it may"))
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 4 and all(len(line) <= 80 for line in lines)
+    assert lines[-1] == "where it may" and "ValueError: a message" in lines[0]
 
 
 def test_what_should_fail_and_does_not_and_what_fails_otherwise_is_an_error(

@@ -217,7 +217,7 @@ def test_learned_positions_start_small_and_different() -> None:
 )
 def test_there_is_no_row_beyond_the_table(words: int, offset: int, wanted: str) -> None:
     layer = LearnedPositions(13, D)
-    message = rf"positions {wanted} are wanted, the table has 0 to 12: shorten the text"
+    message = rf"positions {wanted} are wanted, the table has 0 to 12: shorten the text or learn"
     with pytest.raises(ValueError, match=message):
         layer(torch.zeros(words, D), offset)
     assert layer(torch.zeros(2, D), 11).shape == (2, D)

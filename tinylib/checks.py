@@ -147,14 +147,14 @@ def check_positions(offset: int, T: int, max_len: int) -> None:
     if offset < 0 or offset + T > max_len:
         raise ValueError(
             f"positions {offset} to {offset + T - 1} are wanted, the table has "
-            f"0 to {max_len - 1}: shorten the text"
+            f"0 to {max_len - 1}: shorten the text or learn a longer table"
         )
 
 
 def check_length(length: int, max_len: int) -> None:
     """ValueError if a text does not fit; an exported graph does not ask."""
     if not torch.compiler.is_compiling() and length > max_len:
-        raise ValueError(f"{length} tokens: the model reads at most {max_len}")
+        raise ValueError(f"{length} tokens: the model reads at most {max_len}; shorten the text")
 
 
 def check_room(prompt: Tensor, length: int, max_len: int, pads: Any) -> None:
@@ -166,7 +166,8 @@ def check_room(prompt: Tensor, length: int, max_len: int, pads: Any) -> None:
         raise ValueError("a prompt is a token or more, after 0 or more pads")
     if T + length - 1 > max_len:
         raise ValueError(
-            f"{T} tokens and {length} more: the model reads at most {max_len}; ask for fewer"
+            f"{T} tokens and {length} more: the model reads at most {max_len}; "
+            f"shorten the prompt or ask for fewer"
         )
 
 

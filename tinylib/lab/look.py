@@ -71,7 +71,7 @@ def capture(model: nn.Module) -> Iterator[dict[str, list[Tensor]]]:
 
 @contextmanager
 def raises(expected: type[Exception]) -> Iterator[None]:
-    """Print the error that the block ends in, as Python would, and go on after the block.
+    """Print the error that the block ends in, in lines of 80, and go on after the block.
 
     It is for code that fails on purpose. If the block raises another error, that one is passed on,
     and if it raises none, an AssertionError says so.
@@ -79,7 +79,8 @@ def raises(expected: type[Exception]) -> Iterator[None]:
     try:
         yield
     except expected as error:
-        print(*format_exception_only(error), sep="", end="")
+        for line in "".join(format_exception_only(error)).splitlines():
+            print(textwrap.fill(line, 80, break_long_words=False, break_on_hyphens=False))
     else:
         raise AssertionError(f"this block should raise {expected.__name__}, but it raised nothing")
 
