@@ -99,7 +99,7 @@ address: ## write the address of _config.yml, and the version, wherever they are
 
 bench: ## measure what tests/bench names, as ratios: make bench [page ...]
 	$(call set_up,_build/.site $(VENV)/.all)
-	@$(in_browser); for bench in $(BENCHES); do \
+	@$(in_whole_browser); for bench in $(BENCHES); do \
 	  PYTHONPATH=.:tests $(BIN)/python tests/bench/$$bench.py || exit 1; \
 	done
 
@@ -117,7 +117,7 @@ graphs-check: ## export every function, and compare with tinylib/widgets/graphs
 
 picture: ## photograph the live widget for the README, and draw the pictures for links
 	$(call set_up,_build/.site $(VENV)/.all)
-	@$(in_browser); $(BIN)/python site/picture.py && $(BIN)/python site/cards.py
+	@$(in_whole_browser); $(BIN)/python site/picture.py && $(BIN)/python site/cards.py
 
 pins: ## write what the direct packages bring into requirements.txt
 	$(call set_up,$(VENV)/.all)
@@ -144,8 +144,10 @@ GRAPHS := $(GIVEN)
 # Lighthouse takes an hour, so it runs only if it is named.
 BENCHES := $(or $(GIVEN),$(filter-out lighthouse,$(basename $(notdir $(wildcard tests/bench/*.py)))))
 
-# Find or fetch a browser, and let what follows know its path.
+# Find or fetch a browser, and let what follows know its path. What is measured or pictured is
+# what a reader's browser does, so there it is one with windows.
 in_browser := CHROMIUM="$$($(BIN)/python tests/chromium.py)" || exit 1; export CHROMIUM
+in_whole_browser := $(subst chromium.py,chromium.py --whole,$(in_browser))
 
 # --- set-up: one environment, grown in two steps -----------------------------------------------
 

@@ -4,6 +4,10 @@
 for each step, and what the steps say goes to _build/browser.log. A step that fails is followed by
 the next one. Each browser draws a page before it is chosen, because a program of the right name
 need not be a browser that starts: Ubuntu's chromium-browser, for example, only points to a snap.
+
+A headless shell, which is Chromium without windows, is chosen first: it draws the same, in half the
+time. With --whole (`make bench`, `make picture`) or with THOROUGH set (`make test-weekly`) the
+browser is one that readers may have.
 """
 
 import base64
@@ -24,11 +28,13 @@ from html import escape
 from pathlib import Path
 
 import playwright
+from amounts import THOROUGH
 from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
 LOG = ROOT / "_build" / "browser.log"
 MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
+SHELLS = ("chromium-headless-shell", "chrome-headless-shell")
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", MAC)
 
 # The last resort, for Linux on x64: a headless Chromium that brings its libraries and a font.
@@ -128,32 +134,50 @@ def starts(path: str) -> bool:
     return True
 
 
-def playwrights_own() -> str | None:
-    """Where Playwright's Chromium is, or would be."""
+def playwrights_own() -> list[str]:
+    """What Playwright has fetched: its headless shell, and its Chromium."""
     try:
         with sync_playwright() as driver:
-            return driver.chromium.executable_path
+            path = Path(driver.chromium.executable_path)
     except Exception as error:
         note(f"Playwright does not start: {error}")
-        return None
+        return []
+    return [str(file) for file in (*shells_beside(path), path) if file.exists()]
 
 
-def there() -> Iterator[str]:
-    """The programs on this machine that may be a browser to test in."""
-    yield from filter(None, map(shutil.which, NAMES))
-    for path in (playwrights_own(), str(UNPACKED / "chromium")):
-        if path and Path(path).exists():
-            yield path
+def shells_beside(chromium: Path) -> Iterator[Path]:
+    """Playwright keeps the shell of a version in a folder beside that of the browser."""
+    for folder in chromium.parents:
+        if folder.name.startswith("chromium-"):
+            of_shell = folder.with_name(folder.name.replace("chromium", "chromium_headless_shell"))
+            for name in ("chrome-headless-shell", "headless_shell"):
+                yield from of_shell.glob(f"*/{name}")
+                yield from of_shell.glob(f"*/{name}.exe")
 
 
-def find_chromium() -> str:
-    """The path of the browser to test in: $CHROMIUM, one on PATH, or one that was fetched."""
+def is_whole(path: str) -> bool:
+    return Path(path).stem not in (*SHELLS, "headless_shell")
+
+
+def there(whole: bool) -> Iterator[str]:
+    """The programs on this machine that may be a browser to test in, a quick one first."""
+    yield from filter(None, map(shutil.which, NAMES if whole else (*SHELLS, *NAMES)))
+    yield from (path for path in playwrights_own() if is_whole(path) or not whole)
+    if (UNPACKED / "chromium").exists():
+        yield str(UNPACKED / "chromium")  # a shell, too, but better than none
+
+
+def find_chromium(whole: bool = THOROUGH) -> str:
+    """The path of the browser to test in: $CHROMIUM, one on PATH, or one that was fetched.
+
+    It has windows if it is to be ``whole``, as a reader's has.
+    """
     lend_node()
     if chosen := os.environ.get("CHROMIUM"):
         if path := shutil.which(chosen):
             return path
         raise LookupError(f"CHROMIUM={chosen} is not a program that can be run.")
-    for path in there():
+    for path in there(whole):
         if starts(path):
             return path
         say(f"{path} does not start as a browser")
@@ -181,31 +205,35 @@ def as_root() -> list[str] | None:
     return None
 
 
-def by_playwright() -> str | None:
+def by_playwright(whole: bool) -> str | None:
     """Playwright's own build, and then, only if it lacks libraries, those too."""
     playwright = [sys.executable, "-m", "playwright"]
     say("fetching Playwright's Chromium")
-    if not run([*playwright, "install", "--no-shell", "chromium"], patience=90):
+    part = "--no-shell" if whole else "--only-shell"
+    if not run([*playwright, "install", part, "chromium"], patience=90):
         return None
-    path = playwrights_own()
+    path = next((path for path in playwrights_own() if is_whole(path) == whole), None)
     if path and not starts(path) and as_root() is not None:
         say("it lacks libraries; installing them by apt-get")
         run([*playwright, "install-deps", "chromium"])
     return path
 
 
-def by_apt() -> str | None:
+def by_apt(whole: bool) -> str | None:
     """The distribution's Chromium. Nothing stops apt-get halfway: its time-outs are its own."""
     root = as_root()
     if root is None or "ID=ubuntu" in os_release():
         return None
-    say("installing the package chromium by apt-get")
+    packages = ("chromium",) if whole else ("chromium-headless-shell", "chromium")
+    say(f"installing the package {packages[0]} by apt-get")
     apt = [*root, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q"]
     for kind in ("http", "https"):
         apt += ["-o", f"Acquire::{kind}::Timeout=20"]
     run([*apt, "update"])  # may fail for a source that we do not need
-    run([*apt, "install", "--yes", "--no-install-recommends", "chromium"])
-    return shutil.which("chromium")
+    for package in packages:  # older releases have no package of the shell
+        if run([*apt, "install", "--yes", "--no-install-recommends", package]):
+            return shutil.which(package)
+    return None
 
 
 def os_release() -> list[str]:
@@ -213,8 +241,9 @@ def os_release() -> list[str]:
     return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
 
 
-def by_npm() -> str | None:
-    """A build for bare servers. Its checksum is pinned here, and none of its scripts is run."""
+def by_npm(whole: bool) -> str | None:
+    """A build for bare servers, which has no windows. Its checksum is pinned here, and none of its
+    scripts is run."""
     npm, node = which("npm"), which("node")
     if (sys.platform, platform.machine()) != ("linux", "x86_64") or not npm or not node:
         return None
@@ -279,20 +308,20 @@ def untar(content: bytes, folder: Path) -> None:
                 target.write_bytes(file.read())
 
 
-def get_chromium() -> str:
+def get_chromium(whole: bool = THOROUGH) -> str:
     """The path of a browser that starts: one that is there, or the first one that can be had."""
     LOG.unlink(missing_ok=True)
     if os.environ.get("CHROMIUM"):
-        if starts(path := find_chromium()):
+        if starts(path := find_chromium(whole)):
             return path
         raise LookupError(f"CHROMIUM={path} does not start as a browser; the log: {LOG}")
     try:
-        return find_chromium()
+        return find_chromium(whole)
     except LookupError:
         say("no browser is here that the tests could use")
     for step in (by_playwright, by_apt, by_npm):
         try:
-            path = step() or ""
+            path = step(whole) or ""
         except (OSError, ValueError, subprocess.SubprocessError, tarfile.TarError) as error:
             note(f"{step.__name__}: {error!r}")
             continue
@@ -304,6 +333,6 @@ def get_chromium() -> str:
 
 if __name__ == "__main__":
     try:
-        print(get_chromium())
+        print(get_chromium(THOROUGH or "--whole" in sys.argv))
     except LookupError as missing:
         sys.exit(str(missing))

@@ -174,7 +174,7 @@ def nothing_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(chromium, "UNPACKED", tmp_path / ".venv" / "it's chromium")
     monkeypatch.setattr(chromium, "MAC", "none")
     monkeypatch.setattr(chromium, "NAMES", ("chromium", "google-chrome"))
-    monkeypatch.setattr(chromium, "playwrights_own", lambda: str(tmp_path / "playwrights"))
+    monkeypatch.setattr(chromium, "playwrights_own", lambda: [str(tmp_path / "playwrights")])
     monkeypatch.delenv("CHROMIUM", raising=False)
     path = tmp_path / "path"
     path.mkdir()
@@ -222,6 +222,25 @@ def test_playwright_may_use_our_node_if_its_own_does_not_start(
     assert os.environ["PLAYWRIGHT_NODEJS_PATH"] == str(ours)
 
 
+def test_a_headless_shell_is_chosen_first_unless_the_whole_browser_is_wanted(
+    nothing_here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chromium, "starts", lambda path: True)
+    fetched = tmp_path / "ms-playwright"
+    of_shell = fetched / "chromium_headless_shell-12" / "chrome-headless-shell-linux64"
+    of_shell.mkdir(parents=True)
+    shell = program(of_shell / "chrome-headless-shell", "exit 0")
+    whole = fetched / "chromium-12" / "chrome-linux64" / "chrome"
+    assert [*chromium.shells_beside(whole)] == [shell]
+    monkeypatch.setattr(chromium, "playwrights_own", lambda: [str(shell), str(whole)])
+    assert chromium.find_chromium(whole=False) == str(shell)
+    assert chromium.find_chromium(whole=True) == str(whole)
+    google = program(nothing_here / "google-chrome", "exit 0")
+    of_debian = program(nothing_here / "chromium-headless-shell", "exit 0")
+    assert chromium.find_chromium(whole=False) == str(of_debian)
+    assert chromium.find_chromium(whole=True) == str(google)
+
+
 STEPS = ("by_playwright", "by_apt", "by_npm")
 
 
@@ -232,8 +251,9 @@ def test_each_step_follows_those_that_failed(
     """They fail in three ways: with nothing, with an error, with a browser that does not start."""
     tried: list[str] = []
 
-    def step(name: str, otherwise: str | None) -> Callable[[], str | None]:
-        def get() -> str | None:
+    def step(name: str, otherwise: str | None) -> Callable[[bool], str | None]:
+        def get(whole: bool) -> str | None:
+            assert not whole
             tried.append(name)
             if name != good and otherwise == "error":
                 raise FileNotFoundError("apt-get")
@@ -247,10 +267,10 @@ def test_each_step_follows_those_that_failed(
     monkeypatch.setattr(chromium, "starts", lambda path: path == "good")
     if good == "none":
         with pytest.raises(LookupError, match="any system:"):
-            chromium.get_chromium()
+            chromium.get_chromium(whole=False)
         assert tried == list(STEPS)
     else:
-        assert chromium.get_chromium() == "good"
+        assert chromium.get_chromium(whole=False) == "good"
         assert tried == list(STEPS[: STEPS.index(good) + 1])
 
 
@@ -280,28 +300,33 @@ def test_apt_get_is_used_where_it_may_be(
     nothing_here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran: list[str] = []
+    missing: list[str] = []
 
     def run(command: Sequence[str]) -> bool:
         ran.append(" ".join(command))
-        return True
+        return command[-1] not in missing
 
     monkeypatch.setattr(chromium, "run", run)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert chromium.by_apt() is None and not ran, "there is no apt-get"
+    assert chromium.by_apt(whole=True) is None and not ran, "there is no apt-get"
     program(nothing_here / "apt-get", "exit 0")
     program(nothing_here / "chromium", "exit 0")
     monkeypatch.setattr(chromium, "os_release", lambda: ["ID=ubuntu", "ID_LIKE=debian"])
-    assert chromium.by_apt() is None and not ran, "Ubuntu's package is a snap"
+    assert chromium.by_apt(whole=True) is None and not ran, "Ubuntu's package is a snap"
     monkeypatch.setattr(chromium, "os_release", lambda: ["ID=debian"])
-    assert chromium.by_apt() == str(nothing_here / "chromium")
+    assert chromium.by_apt(whole=True) == str(nothing_here / "chromium")
     assert ran[0].startswith("env DEBIAN_FRONTEND=noninteractive apt-get")
     assert ran[1].endswith("install --yes --no-install-recommends chromium")
+    shell = program(nothing_here / "chromium-headless-shell", "exit 0")
+    assert chromium.by_apt(whole=False) == str(shell)
+    missing.append("chromium-headless-shell")
+    assert chromium.by_apt(whole=False) == str(nothing_here / "chromium")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert chromium.by_apt() is None, "no root, and no sudo"
+    assert chromium.by_apt(whole=True) is None, "no root, and no sudo"
     sudo = program(nothing_here / "sudo", "exit 1")
-    assert chromium.by_apt() is None, "sudo would ask for a password"
+    assert chromium.by_apt(whole=True) is None, "sudo would ask for a password"
     program(sudo, "exit 0")
-    assert chromium.by_apt() == str(nothing_here / "chromium")
+    assert chromium.by_apt(whole=True) == str(nothing_here / "chromium")
     assert ran[-1].startswith("sudo -n env DEBIAN_FRONTEND")
 
 

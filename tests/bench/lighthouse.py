@@ -42,7 +42,7 @@ def judged(address: str, preset: str) -> dict[str, Any]:
     command.append(f"--only-categories={','.join(CATEGORIES)}")
     if preset == "desktop":
         command.append("--preset=desktop")
-    chosen = os.environ | {"CHROME_PATH": find_chromium()}
+    chosen = os.environ | {"CHROME_PATH": find_chromium(whole=True)}
     run = subprocess.run(command, check=True, capture_output=True, text=True, env=chosen)
     report: dict[str, Any] = json.loads(run.stdout)
     return report

@@ -167,7 +167,8 @@ def report(name: str, rows: list[tuple[str, str]]) -> None:
 
 
 def main() -> None:
-    chromium = find_chromium()  # before Playwright is started, which it does to try a browser
+    # Before Playwright is started, because the search starts it to try a browser.
+    chromium = find_chromium(whole=True)
     with served() as site, sync_playwright() as playwright:
         browser = launch(playwright, chromium)
         print(f"Chromium {browser.version} on {processor().partition(',')[0]}")
