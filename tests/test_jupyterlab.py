@@ -366,7 +366,9 @@ def test_what_was_saved_is_shown_when_it_is_opened_again(translations: Page, lab
     leaves out the state that is saved for it."""
     page = translations
     with page.expect_response(lambda got: got.request.method == "PUT" and SENTENCES in got.url):
-        page.keyboard.press("Control+s")
+        # By its button: a widget that has the focus keeps the keys, and then only what JupyterLab
+        # saves by itself, every two minutes, would be waited for.
+        page.locator(".jp-NotebookPanel-toolbar [data-jp-item-name=save]").click()
     shut_down(page)
     open_notebook(page, lab, SENTENCES)
     vector, tree = page.locator(".frame").nth(0), page.locator(".frame").nth(1)
