@@ -21,9 +21,9 @@ for (const el of scrollers) sized.observe(el);
 // A font that arrives late widens a formula within its box, whose own size stays as it was.
 document.fonts.addEventListener("loadingdone", () => reach(scrollers));
 
-// A link into the page leads to its place while the sections above it are still estimates. What they
-// turn out to be, and widgets that come alive, may push the place away before the browser holds on
-// to it, so for a while it is brought back, until the reader moves.
+// A link into the page leads to its place while the sections above it are still estimates. What
+// they turn out to be, and widgets that come alive, may push the place away before the browser
+// holds on to it, so for a while it is brought back, until the reader moves.
 const [arrival] = performance.getEntriesByType("navigation");
 if (location.hash && /** @type {PerformanceNavigationTiming} */ (arrival)?.type === "navigate") {
   const grown = new ResizeObserver(() =>
