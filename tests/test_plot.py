@@ -2159,7 +2159,8 @@ def test_a_step_computes_longer_than_it_reads_from_the_marked_place_on():
     _, empty, full = picture.drawing.axes
     assert empty.get_xlim() == full.get_xlim() and empty.get_ylim() == full.get_ylim()
     assert [len(axes.patches) for axes in (empty, full)] == [0, 1]
-    assert full.patches[0].get_x() == 8
+    shaded: Any = full.patches[0]
+    assert shaded.get_x() == 8
 
 
 @pytest.mark.parametrize(

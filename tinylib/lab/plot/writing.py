@@ -194,8 +194,8 @@ def bottleneck(
     are a ValueError.
     """
     at, read = read_values(texts, "texts"), dict[str, list[torch.Tensor]]()
-    for title, both in charts.items():
-        read[title] = [read_values(values, title) for values in both]
+    for title, given in charts.items():
+        read[title] = [read_values(values, title) for values in given]
         if any(y.shape != at.shape or not (y > 0).all() or y.isinf().any() for y in read[title]):
             raise ValueError(f"{title!r}: pass {len(at)} finite times above 0, of both")
     if not 1 <= len(read) <= 2:
@@ -227,11 +227,11 @@ def bottleneck(
             if meet is None:
                 said.append("they do not meet")
             else:
-                x, y = meet
-                axes.plot([x, x], [bottom, y], color=SOFT, lw=1, ls=(0, (2, 2)))
-                axes.plot([x], [y], marker="o", ms=5, color=INK)
+                x, high = meet
+                axes.plot([x, x], [bottom, high], color=SOFT, lw=1, ls=(0, (2, 2)))
+                axes.plot([x], [high], marker="o", ms=5, color=INK)
                 note: Any = {"textcoords": "offset points", "size": SMALL, "ha": "right"}
-                axes.annotate(f"{x:.0f} texts", (x, y), (-8, 12), **note)
+                axes.annotate(f"{x:.0f} texts", meet, (-8, 12), **note)
                 said.append(f"equal at {x:.0f} texts")
             if title in fits:
                 full = float(fits[title])
