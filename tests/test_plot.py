@@ -60,7 +60,7 @@ from tinylib.lab.plot.translation import glossed, side_by_side, two_queries
 from tinylib.lab.plot.vectors import plane
 from tinylib.lab.plot.word_by_word import unrolled
 from tinylib.lab.plot.worked import worked_attention, worked_pooling
-from tinylib.lab.plot.writing import draws, readings
+from tinylib.lab.plot.writing import bottleneck, draws, readings
 from tinylib.multi_head_attention import multi_head_attention as multi_head_attention_of
 
 # In one process, so that each picture that all tests look at is drawn once.
@@ -400,6 +400,12 @@ def two_sentences() -> Figure:
     return glossed([("English", "a grey boat".split()), french])
 
 
+def two_limits() -> Figure:
+    """Computing overtakes reading at 2 texts of the first chart, and never in the second."""
+    both = {"empty": ([1.0, 4.0, 16.0], [2.0] * 3), "full": ([1.0, 4.0, 16.0], [2.0, 8.0, 32.0])}
+    return bottleneck([1, 4, 16], both, fits={"full": 8})
+
+
 DRAW = {
     "plane": animals,
     "between": mixed,
@@ -433,6 +439,7 @@ DRAW = {
     "averages": two_averages,
     "sharing": four_heads,
     "slices": two_slices,
+    "bottleneck": two_limits,
     "two_scores": two_ways,
     "attention_shapes": rectangles,
     "charts": small_charts,
@@ -2140,6 +2147,31 @@ def test_with_a_cache_each_word_is_read_once():
     for prompt in (0, 4):
         with pytest.raises(ValueError, match="pass 1 to 3 of 4 words"):
             readings(["Your", "journey", "starts", "with"], prompt)
+
+
+def test_a_step_computes_longer_than_it_reads_from_the_marked_place_on():
+    picture = drawn("bottleneck")
+    assert [text.get_text() for text in texts(picture) if "2 texts" in text.get_text()]
+    assert "empty: computing from 1 to 16, reading from memory from 2 to 2, equal at 2 t" in (
+        picture.alt
+    )
+    assert "from 2 to 32, they do not meet, beyond 8 texts the memory is full." in picture.alt
+    _, empty, full = picture.drawing.axes
+    assert empty.get_xlim() == full.get_xlim() and empty.get_ylim() == full.get_ylim()
+    assert [len(axes.patches) for axes in (empty, full)] == [0, 1]
+    shaded: Any = full.patches[0]
+    assert shaded.get_x() == 8
+
+
+@pytest.mark.parametrize(
+    ("computing", "message"),
+    [([1.0], "'a': pass 2 finite times"), ([0.0, 1.0], "above 0"), ([1.0, torch.inf], "finite")],
+)
+def test_times_that_no_logarithmic_axis_has_are_refused(computing, message):
+    with pytest.raises(ValueError, match=message):
+        bottleneck([1, 2], {"a": (computing, [1.0, 1.0])})
+    with pytest.raises(ValueError, match="0 charts: pass one or two"):
+        bottleneck([1, 2], {})
 
 
 def test_shared_keys_are_as_wide_as_the_queries_that_share_them():
