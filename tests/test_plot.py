@@ -387,7 +387,9 @@ def learning() -> Figure:
 
 
 def sleeping() -> Figure:
-    return passes("the cat sleeps <pad>".split(), "<bos> le chat".split(), "le chat dort".split())
+    return passes(
+        "the cat sleeps <pad>".split(), "<bos> le chat dort".split(), "le chat dort <eos>".split()
+    )
 
 
 def hidden_words() -> Figure:
@@ -2188,12 +2190,13 @@ def test_shared_keys_are_as_wide_as_the_queries_that_share_them():
 def test_the_rows_of_training_are_the_steps_of_writing_and_neither_sees_what_comes_later():
     picture = drawn("passes")
     said = [text.get_text() for text in texts(picture)]
-    assert said.count("new") == 3 and said.count("kept") == 1 + 2
-    assert [said.count(f"step {t}") for t in (1, 2, 3, 4)] == [1, 1, 1, 0]
-    assert said.count(r"$-\ln\,p$") == 3, "a loss for each row"
+    assert said.count("new") == 4 and said.count("kept") == 1 + 2 + 3
+    assert [said.count(f"step {t}") for t in (1, 4, 5)] == [1, 1, 0]
+    assert said.count(r"$-\ln\,p$") == 4, "a loss for each row, <eos> too"
     hatched = [patch for patch in patches(picture, "Rectangle") if patch.get_hatch()]
-    assert len(hatched) == 4 + 3 + 3 + 3 + 1, "padding three times, what comes later, the key"
+    assert len(hatched) == 4 + 6 + 4 + 4 + 1, "padding three times, what comes later, the key"
     assert "le attends to <bos>, le and should give chat" in picture.alt
+    assert "<bos>, le, chat, dort and should give <eos>" in picture.alt
     assert "No word attends to <pad>." in picture.alt
     assert "pad" not in passes(["it", "sleeps"], ["<bos>"], ["il"]).alt
 
