@@ -813,7 +813,9 @@ def test_survivors_are_counted_as_one_sentence_after_the_other_would_be() -> Non
     words = survivors(translator, pairs, group=lambda word, kind: f"{kind} {word}")
     halves = [words[f"negation {word}"] for word in ("ne", "pas")]
     assert found["negation"] == tuple(map(sum, zip(*halves, strict=True)))
-    assert halves[0].largest == halves[0].of > halves[0].two == 0, "the second place replaces the first"
+    assert halves[0].largest == halves[0].of > halves[0].two == 0, (
+        "the second place replaces the first"
+    )
 
 
 def test_another_place_is_a_word_and_not_the_first_choice() -> None:

@@ -125,8 +125,8 @@ def attended(
                 way = [(out_x - 24, gru + 7), (mix_x + 18, gru + 7), (mix_x + 18, turn)]
                 arrow(axes, [*way, (ask_x, turn), (ask_x, y + ROW - 1)], COLOURS["query"])
         told = [_told(source, step, w) for step, w in zip(drawn, shares, strict=True)]
-        words = f"A decoder with attention reads {' '.join(source)}, step by step. Its state is the "
-        words += "query, and goes into the GRU with the context and the word before."
+        words = f"A decoder with attention reads {' '.join(source)}, step by step. Its state is "
+        words += "the query, and goes into the GRU with the context and the word before."
         return finish(axes, f"{words} {' '.join(told)}")
 
 
