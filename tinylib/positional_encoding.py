@@ -5,7 +5,12 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tinylib.attention_scoring import attend, scaled_dot_score
-from tinylib.checks import check_positions, check_rows, check_width
+from tinylib.checks import (
+    check_between,
+    check_positions,
+    check_rows,
+    check_width,
+)
 from tinylib.kv_cache import KVCache
 from tinylib.lab.look import HookPoint
 from tinylib.self_attention import causal_mask
@@ -156,16 +161,18 @@ class PositionalAttention(nn.Module):
     """Causal self-attention with one head that knows where words stand.
 
     ``kind`` is one of :data:`KINDS`. Codes are added to x before the
-    projections, rotations turn q and k after them, the bias (slope 1/2) is
-    added to the scores. ``max_len`` is the length of the learned table. Words
-    may come a few at a time, with the ``cache`` of those before.
+    projections, rotations turn q and k after them, and the bias of ALiBi's
+    ``head`` among eight (slope 1/2 for the first) is added to the scores.
+    ``max_len`` is the length of the learned table. Words may come a few at a
+    time, with the ``cache`` of those before.
     """
 
-    def __init__(self, D: int, kind: str, max_len: int = 16):
+    def __init__(self, D: int, kind: str, max_len: int = 16, head: int = 1):
         super().__init__()
         if kind not in KINDS:
             raise ValueError(f"'{kind}' is none of {', '.join(KINDS)}")
-        self.kind = kind
+        check_between(1, 8, head=head)
+        self.kind, self.head = kind, head
         self.w_q = nn.Linear(D, D, bias=False)
         self.w_k = nn.Linear(D, D, bias=False)
         self.w_v = nn.Linear(D, D, bias=False)
@@ -189,11 +196,13 @@ class PositionalAttention(nn.Module):
             q, k = rotary(q, offset), rotary(k, offset)
         cache = KVCache(k, v) if cache is None else cache.append(k, v)
         mask = causal_mask(offset + T, x.device)[offset:]
-        bias = alibi_bias(8, T, offset + T, offset)[0].to(q)
-        bias = bias * (self.kind == "alibi")
 
         def score(q: Tensor, k: Tensor) -> Tensor:
-            return scaled_dot_score(q, k) + bias
+            e = scaled_dot_score(q, k)
+            if self.kind == "alibi":
+                bias = alibi_bias(8, T, offset + T, offset, x.device)
+                e = e + bias[self.head - 1].to(e)
+            return e
 
         z, weights, _ = attend(q, cache.keys, cache.values, mask, score)
         self.weights(weights)
