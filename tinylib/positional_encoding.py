@@ -5,12 +5,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tinylib.attention_scoring import attend, scaled_dot_score
-from tinylib.checks import (
-    check_between,
-    check_positions,
-    check_rows,
-    check_width,
-)
+from tinylib.checks import check_between, check_positions, check_rows, check_width
 from tinylib.kv_cache import KVCache
 from tinylib.lab.look import HookPoint
 from tinylib.self_attention import causal_mask
@@ -58,11 +53,7 @@ def sinusoidal(
     return code.to(torch.get_default_dtype())
 
 
-def shift_matrix(
-    delta: Count,
-    D: int,
-    base: Number = 10_000.0,
-) -> Float[Tensor, "D D"]:
+def shift_matrix(delta: Count, D: int, base: Number = 10_000.0) -> Float[Tensor, "D D"]:
     r"""$R(\delta)$, with $P_{i+\delta} = R(\delta) P_i$ for every i.
 
     The rotation theorem: δ steps on, each hand has turned by the same angle,
@@ -160,11 +151,10 @@ KINDS = ("none", "sinusoidal", "learned", "rotary", "alibi")
 class PositionalAttention(nn.Module):
     """Causal self-attention with one head that knows where words stand.
 
-    ``kind`` is one of :data:`KINDS`. Codes are added to x before the
-    projections, rotations turn q and k after them, and the bias of ALiBi's
-    ``head`` among eight (slope 1/2 for the first) is added to the scores.
-    ``max_len`` is the length of the learned table. Words may come a few at a
-    time, with the ``cache`` of those before.
+    ``kind`` is one of :data:`KINDS`: codes are added to x before the
+    projections, rotations turn q and k, the bias of ALiBi's ``head`` (of 8)
+    goes to the scores. A learned table has ``max_len`` rows. Words may come
+    a few at a time, with the ``cache`` of those before.
     """
 
     def __init__(self, D: int, kind: str, max_len: int = 16, head: int = 1):
@@ -200,8 +190,7 @@ class PositionalAttention(nn.Module):
         def score(q: Tensor, k: Tensor) -> Tensor:
             e = scaled_dot_score(q, k)
             if self.kind == "alibi":
-                bias = alibi_bias(8, T, offset + T, offset, x.device)
-                e = e + bias[self.head - 1].to(e)
+                e = e + alibi_bias(8, T, offset + T, offset)[self.head - 1].to(e)
             return e
 
         z, weights, _ = attend(q, cache.keys, cache.values, mask, score)
