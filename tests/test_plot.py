@@ -1470,11 +1470,22 @@ def test_dots_lie_beneath_the_curves_and_are_named():
     assert np.allclose(dots.get_xydata(), [[1, 0.7], [3, 1e-3], [9, 1e-7]])
     assert "seen" in [text.get_text() for text in texts(figure)]
     assert figure.alt.endswith("Beneath, 3 dots: seen.")
+    assert {dots.get_zorder() < line.get_zorder() for line in curves} == {True}
     outside = lines(
         [1, 2], {"a": [1.0, 2.0]}, "m", x_name="x", y_name="y", points=([0, 5], [-3, 9], "p")
     ).drawing.axes[1]
     assert outside.get_xlim() == (0, 5)
     assert outside.get_ylim()[0] < -3 and outside.get_ylim()[1] > 9
+
+
+def test_hollow_dots_lie_on_the_curve():
+    points = ([1, 3], [2.0, 4.0], "seen")
+    how: Any = {"x_name": "x", "y_name": "y", "points": points, "hollow": True}
+    figure = lines([1, 2, 3], {"a": [2.0, 3.0, 4.0]}, "m", **how)
+    curve, dots = sorted(axes_lines(figure), key=lambda line: line.get_zorder())
+    assert dots.get_markerfacecolor() == "white" != dots.get_markeredgecolor()
+    assert np.allclose(dots.get_xydata(), curve.get_xydata()[[0, 2]])
+    assert figure.alt.endswith("On them, 2 rings: seen.")
 
 
 def test_logarithmic_axes():
