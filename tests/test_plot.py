@@ -255,7 +255,7 @@ STEPS = [
 
 def spoken() -> Figure:
     x = torch.arange(8.0).view(2, 4)
-    return unrolled(["the", "cat"], x, x.tanh(), STEPS)
+    return unrolled(["the", "cat"], x, x.tanh(), STEPS, again=True)
 
 
 SAID = [
@@ -1301,6 +1301,8 @@ def test_every_word_that_is_written_is_fed_at_the_next_step():
     dashed = [a for a in patches(spoken(), "FancyArrowPatch") if a.get_linestyle() == "--"]
     assert len(dashed) == 2
     assert "writes le (75 %), chat (100 %), <eos> (50 %)" in spoken().alt
+    assert sum(a.get_linewidth() == 0.9 for a in patches(spoken(), "FancyArrowPatch")) == 3
+    assert spoken().alt.endswith("Each of these steps gets the encoder's last state, too.")
     x = torch.zeros(2, 4)
     with pytest.raises(ValueError, match="one each"):
         unrolled(["the"], x, x, STEPS)
