@@ -60,7 +60,7 @@ from tinylib.lab.plot.translation import glossed, side_by_side, two_queries
 from tinylib.lab.plot.vectors import plane
 from tinylib.lab.plot.word_by_word import unrolled
 from tinylib.lab.plot.worked import worked_attention, worked_pooling
-from tinylib.lab.plot.writing import draws, readings
+from tinylib.lab.plot.writing import bottleneck, draws, readings
 from tinylib.multi_head_attention import multi_head_attention as multi_head_attention_of
 
 # In one process, so that each picture that all tests look at is drawn once.
@@ -255,7 +255,7 @@ STEPS = [
 
 def spoken() -> Figure:
     x = torch.arange(8.0).view(2, 4)
-    return unrolled(["the", "cat"], x, x.tanh(), STEPS)
+    return unrolled(["the", "cat"], x, x.tanh(), STEPS, again=True)
 
 
 SAID = [
@@ -387,7 +387,9 @@ def learning() -> Figure:
 
 
 def sleeping() -> Figure:
-    return passes("the cat sleeps <pad>".split(), "<bos> le chat".split(), "le chat dort".split())
+    return passes(
+        "the cat sleeps <pad>".split(), "<bos> le chat dort".split(), "le chat dort <eos>".split()
+    )
 
 
 def hidden_words() -> Figure:
@@ -398,6 +400,12 @@ def hidden_words() -> Figure:
 def two_sentences() -> Figure:
     french = ("French", SPOKEN, ["a", "boat", "grey"], "un bateau gris".split())
     return glossed([("English", "a grey boat".split()), french])
+
+
+def two_limits() -> Figure:
+    """Computing overtakes reading at 2 texts of the first chart, and never in the second."""
+    both = {"empty": ([1.0, 4.0, 16.0], [2.0] * 3), "full": ([1.0, 4.0, 16.0], [2.0, 8.0, 32.0])}
+    return bottleneck([1, 4, 16], both, fits={"full": 8})
 
 
 DRAW = {
@@ -433,6 +441,7 @@ DRAW = {
     "averages": two_averages,
     "sharing": four_heads,
     "slices": two_slices,
+    "bottleneck": two_limits,
     "two_scores": two_ways,
     "attention_shapes": rectangles,
     "charts": small_charts,
@@ -1292,6 +1301,8 @@ def test_every_word_that_is_written_is_fed_at_the_next_step():
     dashed = [a for a in patches(spoken(), "FancyArrowPatch") if a.get_linestyle() == "--"]
     assert len(dashed) == 2
     assert "writes le (75 %), chat (100 %), <eos> (50 %)" in spoken().alt
+    assert sum(a.get_linewidth() == 0.9 for a in patches(spoken(), "FancyArrowPatch")) == 3
+    assert spoken().alt.endswith("Each of these steps gets the encoder's last state, too.")
     x = torch.zeros(2, 4)
     with pytest.raises(ValueError, match="one each"):
         unrolled(["the"], x, x, STEPS)
@@ -1461,11 +1472,22 @@ def test_dots_lie_beneath_the_curves_and_are_named():
     assert np.allclose(dots.get_xydata(), [[1, 0.7], [3, 1e-3], [9, 1e-7]])
     assert "seen" in [text.get_text() for text in texts(figure)]
     assert figure.alt.endswith("Beneath, 3 dots: seen.")
+    assert {dots.get_zorder() < line.get_zorder() for line in curves} == {True}
     outside = lines(
         [1, 2], {"a": [1.0, 2.0]}, "m", x_name="x", y_name="y", points=([0, 5], [-3, 9], "p")
     ).drawing.axes[1]
     assert outside.get_xlim() == (0, 5)
     assert outside.get_ylim()[0] < -3 and outside.get_ylim()[1] > 9
+
+
+def test_hollow_dots_lie_on_the_curve():
+    points = ([1, 3], [2.0, 4.0], "seen")
+    how: Any = {"x_name": "x", "y_name": "y", "points": points, "hollow": True}
+    figure = lines([1, 2, 3], {"a": [2.0, 3.0, 4.0]}, "m", **how)
+    curve, dots = sorted(axes_lines(figure), key=lambda line: line.get_zorder())
+    assert dots.get_markerfacecolor() == "white" != dots.get_markeredgecolor()
+    assert np.allclose(dots.get_xydata(), curve.get_xydata()[[0, 2]])
+    assert figure.alt.endswith("On them, 2 rings: seen.")
 
 
 def test_logarithmic_axes():
@@ -2142,6 +2164,31 @@ def test_with_a_cache_each_word_is_read_once():
             readings(["Your", "journey", "starts", "with"], prompt)
 
 
+def test_a_step_computes_longer_than_it_reads_from_the_marked_place_on():
+    picture = drawn("bottleneck")
+    assert [text.get_text() for text in texts(picture) if "2 texts" in text.get_text()]
+    assert "empty: computing from 1 to 16, reading from memory from 2 to 2, equal at 2 t" in (
+        picture.alt
+    )
+    assert "from 2 to 32, they do not meet, beyond 8 texts the memory is full." in picture.alt
+    _, empty, full = picture.drawing.axes
+    assert empty.get_xlim() == full.get_xlim() and empty.get_ylim() == full.get_ylim()
+    assert [len(axes.patches) for axes in (empty, full)] == [0, 1]
+    shaded: Any = full.patches[0]
+    assert shaded.get_x() == 8
+
+
+@pytest.mark.parametrize(
+    ("computing", "message"),
+    [([1.0], "'a': pass 2 finite times"), ([0.0, 1.0], "above 0"), ([1.0, torch.inf], "finite")],
+)
+def test_times_that_no_logarithmic_axis_has_are_refused(computing, message):
+    with pytest.raises(ValueError, match=message):
+        bottleneck([1, 2], {"a": (computing, [1.0, 1.0])})
+    with pytest.raises(ValueError, match="0 charts: pass one or two"):
+        bottleneck([1, 2], {})
+
+
 def test_shared_keys_are_as_wide_as_the_queries_that_share_them():
     picture = drawn("sharing")
     wide = [round(box.get_width()) for box in patches(picture, "FancyBboxPatch")[1:]]
@@ -2156,12 +2203,13 @@ def test_shared_keys_are_as_wide_as_the_queries_that_share_them():
 def test_the_rows_of_training_are_the_steps_of_writing_and_neither_sees_what_comes_later():
     picture = drawn("passes")
     said = [text.get_text() for text in texts(picture)]
-    assert said.count("new") == 3 and said.count("kept") == 1 + 2
-    assert [said.count(f"step {t}") for t in (1, 2, 3, 4)] == [1, 1, 1, 0]
-    assert said.count(r"$-\ln\,p$") == 3, "a loss for each row"
+    assert said.count("new") == 4 and said.count("kept") == 1 + 2 + 3
+    assert [said.count(f"step {t}") for t in (1, 4, 5)] == [1, 1, 0]
+    assert said.count(r"$-\ln\,p$") == 4, "a loss for each row, <eos> too"
     hatched = [patch for patch in patches(picture, "Rectangle") if patch.get_hatch()]
-    assert len(hatched) == 4 + 3 + 3 + 3 + 1, "padding three times, what comes later, the key"
+    assert len(hatched) == 4 + 6 + 4 + 4 + 1, "padding three times, what comes later, the key"
     assert "le attends to <bos>, le and should give chat" in picture.alt
+    assert "<bos>, le, chat, dort and should give <eos>" in picture.alt
     assert "No word attends to <pad>." in picture.alt
     assert "pad" not in passes(["it", "sleeps"], ["<bos>"], ["il"]).alt
 

@@ -453,6 +453,20 @@ def test_positional_attention_is_a_double_loop(kind: str) -> None:
             exact(output[b, t], alpha @ v[: t + 1], 1e-5)
 
 
+@pytest.mark.parametrize("head", [1, 3, 8])
+def test_a_head_of_alibi_has_its_own_slope(head: int) -> None:
+    torch.manual_seed(0)
+    model, x = PositionalAttention(D, "alibi", head=head), torch.randn(B, T, D)
+    plain = PositionalAttention(D, "none")
+    plain.load_state_dict(model.state_dict())
+    with capture(model) as biased, capture(plain) as unbiased:
+        model(x)
+        plain(x)
+    logs = [inside["weights"][0].log() for inside in (biased, unbiased)]
+    fall = (logs[0] - logs[1])[:, -1].diff()  # of the last word's weights, from key to key
+    exact(fall, torch.full_like(fall, 2.0**-head), 1e-4)
+
+
 @EVERY_KIND
 def test_the_last_word_feels_the_order_of_those_before_it_unless_there_are_no_positions(
     kind: str,
@@ -517,6 +531,8 @@ def test_where_it_runs_is_where_its_words_are() -> None:
 def test_bad_input_is_refused_in_words(unchecked: None) -> None:
     with pytest.raises(ValueError, match="'rotation' is none of none, sinusoidal, learned, rotary"):
         PositionalAttention(D, "rotation")
+    with pytest.raises(ValueError, match="head is 9: make it 1 to 8"):
+        PositionalAttention(D, "alibi", head=9)
     for kind in ("sinusoidal", "rotary"):
         with pytest.raises(ValueError, match="the width is 3: make it even"):
             PositionalAttention(3, kind)(torch.zeros(T, 3))

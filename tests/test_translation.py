@@ -795,18 +795,27 @@ def test_survivors_are_counted_as_one_sentence_after_the_other_would_be() -> Non
             every = range(len(pair.source))
             most = int(rows[t].argmax())
             others = [hide(translator, pair, t, [s]).probability for s in every if s != most]
-            tries: tuple[list[int], ...] = ([most], [*every], [])
-            largest, nothing, before = (hide(translator, pair, t, s).probability for s in tries)
+            both = rows[t].topk(2).indices.tolist()
+            tries: tuple[list[int], ...] = ([most], both, [*every], [])
+            chances = (hide(translator, pair, t, s).probability for s in tries)
+            largest, two, nothing, before = chances
             assert before > 0.5 and min(others) > 0.5  # so any other place is no loss here
-            counts = by_hand.setdefault(kind, [0, 0, 0, 0])
-            for i, chance in enumerate((largest, 1.0, nothing, before)):
+            counts = by_hand.setdefault(kind, [0] * 5)
+            for i, chance in enumerate((largest, two, 1.0, nothing, before)):
                 counts[i] += chance > 0.5
     found = survivors(translator, pairs, size=1)
     assert found.keys() == by_hand.keys()
-    for kind, (largest, another, nothing, of) in by_hand.items():
+    for kind, (largest, two, another, nothing, of) in by_hand.items():
         assert largest <= found[kind].largest <= of and nothing <= found[kind].nothing <= of
+        assert two <= found[kind].two <= of
         assert found[kind].another == another and found[kind].of == of
     assert sum(one.largest for one in found.values()) < sum(one.of for one in found.values()) / 2
+    words = survivors(translator, pairs, group=lambda word, kind: f"{kind} {word}")
+    halves = [words[f"negation {word}"] for word in ("ne", "pas")]
+    assert found["negation"] == tuple(map(sum, zip(*halves, strict=True)))
+    assert halves[0].largest == halves[0].of > halves[0].two == 0, (
+        "the second place replaces the first"
+    )
 
 
 def test_another_place_is_a_word_and_not_the_first_choice() -> None:

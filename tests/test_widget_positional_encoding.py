@@ -280,7 +280,7 @@ def test_a_turned_product_depends_on_the_distance_alone(widget: Locator) -> None
 
 def test_pairs_come_and_go_and_keep_their_numbers(widget: Locator) -> None:
     widget.get_by_label("q of 2, 1", exact=True).fill("-1.25")
-    width = slider(widget, "width k")
+    width = slider(widget, "width d_k")
     for pairs in (4, 1, 2):
         width.fill(str(pairs))
         assert_torch(widget, STEM)

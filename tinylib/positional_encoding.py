@@ -5,7 +5,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tinylib.attention_scoring import attend, scaled_dot_score
-from tinylib.checks import check_positions, check_rows, check_width
+from tinylib.checks import check_between, check_positions, check_rows, check_width
 from tinylib.kv_cache import KVCache
 from tinylib.lab.look import HookPoint
 from tinylib.self_attention import causal_mask
@@ -53,11 +53,7 @@ def sinusoidal(
     return code.to(torch.get_default_dtype())
 
 
-def shift_matrix(
-    delta: Count,
-    D: int,
-    base: Number = 10_000.0,
-) -> Float[Tensor, "D D"]:
+def shift_matrix(delta: Count, D: int, base: Number = 10_000.0) -> Float[Tensor, "D D"]:
     r"""$R(\delta)$, with $P_{i+\delta} = R(\delta) P_i$ for every i.
 
     The rotation theorem: δ steps on, each hand has turned by the same angle,
@@ -155,17 +151,18 @@ KINDS = ("none", "sinusoidal", "learned", "rotary", "alibi")
 class PositionalAttention(nn.Module):
     """Causal self-attention with one head that knows where words stand.
 
-    ``kind`` is one of :data:`KINDS`. Codes are added to x before the
-    projections, rotations turn q and k after them, the bias (slope 1/2) is
-    added to the scores. ``max_len`` is the length of the learned table. Words
-    may come a few at a time, with the ``cache`` of those before.
+    ``kind`` is one of :data:`KINDS`: codes are added to x before the
+    projections, rotations turn q and k, the bias of ALiBi's ``head`` (of 8)
+    goes to the scores. A learned table has ``max_len`` rows. Words may come
+    a few at a time, with the ``cache`` of those before.
     """
 
-    def __init__(self, D: int, kind: str, max_len: int = 16):
+    def __init__(self, D: int, kind: str, max_len: int = 16, head: int = 1):
         super().__init__()
         if kind not in KINDS:
             raise ValueError(f"'{kind}' is none of {', '.join(KINDS)}")
-        self.kind = kind
+        check_between(1, 8, head=head)
+        self.kind, self.head = kind, head
         self.w_q = nn.Linear(D, D, bias=False)
         self.w_k = nn.Linear(D, D, bias=False)
         self.w_v = nn.Linear(D, D, bias=False)
@@ -189,11 +186,12 @@ class PositionalAttention(nn.Module):
             q, k = rotary(q, offset), rotary(k, offset)
         cache = KVCache(k, v) if cache is None else cache.append(k, v)
         mask = causal_mask(offset + T, x.device)[offset:]
-        bias = alibi_bias(8, T, offset + T, offset)[0].to(q)
-        bias = bias * (self.kind == "alibi")
 
         def score(q: Tensor, k: Tensor) -> Tensor:
-            return scaled_dot_score(q, k) + bias
+            e = scaled_dot_score(q, k)
+            if self.kind == "alibi":
+                e = e + alibi_bias(8, T, offset + T, offset)[self.head - 1].to(e)
+            return e
 
         z, weights, _ = attend(q, cache.keys, cache.values, mask, score)
         self.weights(weights)

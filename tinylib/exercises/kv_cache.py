@@ -1,4 +1,4 @@
-"""The exercises of chapter 15: what a cache keeps, what it weighs and what it spares."""
+"""The exercises of chapter 15: what a cache keeps, what it weighs and what it saves."""
 
 from collections.abc import Iterator
 
@@ -73,26 +73,26 @@ check_cache = Exercise(
     cases=_appended_cases,
     solution="""
     def answer(q, k, v, keys, values):
-        T, S = len(k), len(keys)
+        T, n = len(k), len(keys)
         keys, values = torch.cat([keys, k]), torch.cat([values, v])
         scores = q @ keys.T / q.shape[1] ** 0.5
-        past = torch.ones(T, S + T).bool().tril(diagonal=S)
+        past = torch.ones(T, n + T).bool().tril(diagonal=n)
         return scores.masked_fill(~past, -torch.inf).softmax(dim=-1) @ values
     """,
-    insight="With S = 0 it reads a prompt, with T = 1 it writes. These rows are the last T of "
-    "attention over all S + T tokens, and the first S were never made again.",
+    insight="With n = 0 it reads a prompt, with T = 1 it writes. These rows are the last T of "
+    "attention over all n + T tokens, and the first n were never made again.",
     slips="""
-    tril(diagonal=S) → tril()
+    tril(diagonal=n) → tril()
         The mask begins at the left, as if nothing stood before: the first new token saw only the
-        oldest key. It stands at place S, and may see S + 1 keys: shift the diagonal.
-    tril(diagonal=S) → tril(diagonal=S - 1)
+        oldest key. It stands at place n, and may see n + 1 keys: shift the diagonal.
+    tril(diagonal=n) → tril(diagonal=n - 1)
         No new token saw itself. The causal mask allows a token itself, and all before it.
-    tril(diagonal=S) → tril(diagonal=S + 1)
+    tril(diagonal=n) → tril(diagonal=n + 1)
         Each new token saw the one after it. The diagonal is one too high.
-    .tril(diagonal=S) → .triu()
-    .tril(diagonal=S) → .triu(diagonal=S)
+    .tril(diagonal=n) → .triu()
+    .tril(diagonal=n) → .triu(diagonal=n)
         You kept what lies *above* the diagonal: keys that come after the token.
-    .tril(diagonal=S) → .tril(diagonal=S + T)
+    .tril(diagonal=n) → .tril(diagonal=n + T)
         No mask at all. With one new token none is needed; of several, the first must not see the
         others.
     [keys, k] → [k, keys]
@@ -103,7 +103,7 @@ check_cache = Exercise(
         The scale is missing: divide the scores by √k.
     -torch.inf → 0.0
         A score of 0 is no weight of 0: e⁰ is 1. What must not be seen gets −∞.
-    scores.masked_fill(~past, -torch.inf).softmax(dim=-1) → scores.softmax(dim=-1).tril(S)
+    scores.masked_fill(~past, -torch.inf).softmax(dim=-1) → scores.softmax(dim=-1).tril(n)
         You masked after the softmax. The weights that are left sum to less than 1.
     softmax(dim=-1) → softmax(dim=0)
         The softmax ran over the queries. Each query has weights of its own, over the keys.

@@ -210,8 +210,8 @@ check_rotary_step = Exercise(
     cases=_step_cases,
     solution="""
     def answer(q, keys, values):
-        S, k = keys.shape
-        speed = 10_000 ** (-torch.arange(0, k, 2) / k)
+        S, d_k = keys.shape
+        speed = 10_000 ** (-torch.arange(0, d_k, 2) / d_k)
         theta = torch.arange(S)[:, None] * speed
 
         def turn(x, theta):
@@ -220,7 +220,7 @@ check_rotary_step = Exercise(
             pairs = [a * cos - b * sin, a * sin + b * cos]
             return torch.stack(pairs, dim=-1).flatten(-2)
 
-        scores = turn(keys, theta) @ turn(q, theta[-1]) / k**0.5
+        scores = turn(keys, theta) @ turn(q, theta[-1]) / d_k**0.5
         return scores.softmax(-1) @ values
     """,
     insight="Turning q by t and k by s leaves one turn by t − s in each product: the distance "
@@ -240,7 +240,7 @@ check_rotary_step = Exercise(
         The values were turned as well. Rotary positions are for comparing: what is passed on is
         the value as it is.
     a, b = x[..., 0::2], x[..., 1::2] → a, b = x.chunk(2, dim=-1)
-        You paired number j with number j + k/2, as Llama's code does. Here neighbours are a pair:
+        You paired number j with number j + d_k/2, as Llama's code does. Here neighbours are a pair:
         2j and 2j + 1.
     turn(q, theta[-1]) → turn(q, -theta[-1])
         Query and key were turned in opposite directions, so their angles add up instead of
@@ -248,12 +248,12 @@ check_rotary_step = Exercise(
     a * cos - b * sin → a * cos + b * sin
         This is no rotation: it changes lengths. The first number of a pair becomes
         a cos θ − b sin θ.
-    / k**0.5 → / (k / 2) ** 0.5
-        You divided by the root of the number of pairs, k/2. The dot product still adds up k
-        products: divide by √k.
-    / k**0.5 → / 1
-        The scale is missing: divide by √k, as without positions.
-    torch.arange(0, k, 2) → torch.arange(k // 2)
+    / d_k**0.5 → / (d_k / 2) ** 0.5
+        You divided by the root of the number of pairs, d_k/2. The dot product still adds up
+        d_k products: divide by √d_k.
+    / d_k**0.5 → / 1
+        The scale is missing: divide by √d_k, as without positions.
+    torch.arange(0, d_k, 2) → torch.arange(d_k // 2)
         The exponent is j/k, but should be 2j/k: all pairs after the first turn too fast.
     torch.arange(S)[:, None] → torch.arange(S).flip(0)[:, None]
         The positions run backwards. Only the distance counts, but its sign does as well.

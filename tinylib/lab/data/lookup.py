@@ -226,13 +226,14 @@ def examine(model: LookupModel, batch: Lookups) -> dict[str, Tensor]:
 class WordBefore(nn.Module):
     """The digit of the word before, by one head of causal attention: chapter 07's question.
 
-    What the attention knows of order is `kind`, one of `positional_encoding.KINDS`.
+    What the attention knows of order is `kind`, one of `positional_encoding.KINDS`; for ALiBi,
+    `head` says which of eight slopes it has.
     """
 
-    def __init__(self, kind: str, D: int = 32, max_len: int = MAX_LEN):
+    def __init__(self, kind: str, D: int = 32, max_len: int = MAX_LEN, head: int = 1):
         super().__init__()
         self.symbols, self.digits = embeddings(D)
-        self.attention = PositionalAttention(D, kind, max_len)
+        self.attention = PositionalAttention(D, kind, max_len, head)
         self.answer = nn.Linear(D, DIGITS)
 
     def forward(

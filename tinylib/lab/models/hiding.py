@@ -6,7 +6,7 @@ hide(translator, pair, 3, [5])                weights and probability of the fou
 survivors(translator, bilingual().test)       how many words survive hiding, of each class
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -48,10 +48,11 @@ def hide(translator: Translator, pair: Pair, t: int, places: Sequence[int]) -> H
 class Survival(NamedTuple):
     """Of the true words that were the likeliest, how many still are if the decoder may not see …
 
-    … the place with its largest weight, another place drawn at random, or any place at all.
+    … the place with its largest weight, the two largest, another drawn at random, or any at all.
     """
 
     largest: int
+    two: int
     another: int
     nothing: int
     of: int
@@ -65,13 +66,19 @@ def another_place(mask: Tensor, not_at: Tensor, generator: torch.Generator) -> T
 
 @torch.no_grad()
 def survivors(
-    translator: Translator, pairs: Sequence[Pair], size: int = 250, seed: int = 0
+    translator: Translator,
+    pairs: Sequence[Pair],
+    size: int = 250,
+    seed: int = 0,
+    group: Callable[[str, str], str] = lambda word, kind: kind,
 ) -> dict[str, Survival]:
-    """For each class of words: how many are still the likeliest with places hidden, in three ways.
+    """For each class of words: how many are still the likeliest with places hidden, in four ways.
+
+    `group` makes another class of a word and its class.
 
     Places are hidden at every step in turn, and for this step alone. With all of them hidden, the
     context is 0, so that what is still right was written from the decoder's state and the word
-    before. That shows how much of the other two numbers is no merit of the places that remain.
+    before. That shows how much of the other numbers is no merit of the places that remain.
     """
     model, source, target = translator
     generator = torch.Generator().manual_seed(seed)
@@ -84,16 +91,19 @@ def survivors(
         for t in range(wanted.shape[1]):
             with capture(model) as seen:
                 logits, after = model.step(state, token)
-            largest = seen["decoder.weights"][0].argmax(-1)
+            weights = seen["decoder.weights"][0][:, 0]
+            two = weights.topk(min(2, weights.shape[-1]), -1).indices
+            largest = two[:, :1]
             masks = [
                 state.mask.scatter(1, places, False)
-                for places in (largest, another_place(state.mask, largest, generator))
+                for places in (largest, two, another_place(state.mask, largest, generator))
             ]
             masks.append(torch.zeros_like(state.mask))
             blind = [model.step(state._replace(mask=mask), token)[0] for mask in masks]
             before, *behind = (one.argmax(-1) == wanted[:, t] for one in (logits, *blind))
             for b in (before & (t < lengths)).nonzero()[:, 0].tolist():
-                counts = found.setdefault(some[b].classes[t], [0, 0, 0, 0])
+                kind = group(some[b].target[t], some[b].classes[t])
+                counts = found.setdefault(kind, [0] * len(Survival._fields))
                 for i, one in enumerate([*behind, before]):
                     counts[i] += int(one[b])
             state, token = after, wanted[:, t]

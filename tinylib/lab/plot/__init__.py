@@ -10,7 +10,8 @@ The files, by what they draw:
   on their way through a block;
 - `recurrent` and `word_by_word` encoders and decoders over a sentence, `attending` a decoder with
   attention, `sentences` n-grams and trees of words, `translation` sentences with their English,
-  `writing` how a model's text comes about, `passes` what a Transformer's words attend to;
+  `writing` how a model's text comes about and what it costs, `passes` what a Transformer's words
+  attend to;
 - `architecture` models as boxes and arrows, drawn by `diagram`; `parts` and `style` are shared.
 """
 
@@ -63,7 +64,7 @@ from tinylib.lab.plot.translation import glossed, side_by_side, two_queries
 from tinylib.lab.plot.vectors import plane
 from tinylib.lab.plot.word_by_word import WordSaid, unrolled
 from tinylib.lab.plot.worked import worked_attention, worked_pooling
-from tinylib.lab.plot.writing import draws, readings
+from tinylib.lab.plot.writing import bottleneck, draws, readings
 
 __all__ = [
     "COLOURS",
@@ -107,6 +108,7 @@ __all__ = [
     "between",
     "blocks",
     "both_ways",
+    "bottleneck",
     "charts",
     "distributions",
     "draws",

@@ -304,14 +304,15 @@ def transformer() -> Figure:
     """The Transformer (Vaswani et al. 2017, figure 1), from its words down to the next ones."""
     e, d, left, right, wide = 0, 1.423, -0.635, 2.058, 1.09  # two stacks, and the ways round them
     ports = [(-48, "$V$"), (0, "$K$"), (48, "$Q$")]
+    wider = 1.34  # for four words
     boxes: dict[str, Box] = {}
     arrows: list[Arrow] = []
-    for side, x, words, said, shape, via in [
-        ("e", e, "the cat sleeps", "\nself-attention\nhides padding", "S D", left),
-        ("d", d, "<bos> le chat", "\nmasked\nself-attention", "T D", right),
+    for side, x, words, room, said, shape, via in [
+        ("e", e, "the cat sleeps", wide, "\nself-attention\nhides padding", "S D", left),
+        ("d", d, "<bos> le chat dort", wider, "\nmasked\nself-attention", "T D", right),
     ]:
         boxes |= {
-            f"{side} words": Box(words, (x, 0), "data", wide),
+            f"{side} words": Box(words, (x, 0), "data", room),
             f"{side} rows": Box(r"embedding $\cdot\,\sqrt{D}$", (x, 0.82), "weight", wide),
             f"{side} places": Box("add positions", (x, 1.64), width=wide),
             f"{side} look": Box(said, (x, 2.66), "weight", wide, 1.4),
@@ -333,7 +334,7 @@ def transformer() -> Figure:
         "d add 3": Box("add & norm", (d, 8.08), width=wide),
         "linear": Box("linear", (d, 8.9), "weight", wide),
         "softmax": Box("softmax", (d, 9.72), width=wide),
-        "next": Box("le chat dort", (d, 10.54), "data", wide),
+        "next": Box("le chat dort <eos>", (d, 10.54), "data", wider),
     }
     arrows += [
         *within_blocks(left, right),
@@ -349,15 +350,16 @@ def transformer() -> Figure:
             (r"$\times\,N$", ["d look", "d add 1", "cross", "d add 2", "d feed", "d add 3"]),
         ],
         notes={
-            "the last encoder block's\noutput goes to every\ndecoder block": (e, 6.27),
-            "once more the table\nof the embedding": (0.3, 8.9),
+            "from the last block\nto all of the decoder's": (e, 6.27),
+            "the embedding's table": (0.3, 8.9),
+            "$V$ French words": (0.3, 9.72),
             "the word after\neach one above": (0.3, 10.54),
         },
         alt=(
             "Diagram of the Transformer, from its words at the top downwards. On the left the "
             "encoder reads S words, the cat sleeps; on the right the decoder reads the T target "
-            "words so far, <bos> le chat. On either side an embedding, times the square root of "
-            "D, gives vectors (S by D and T by D), to which positions are added. A frame marked "
+            "words so far, <bos> le chat dort. On either side an embedding, times the square root "
+            "of D, gives vectors (S by D and T by D), to which positions are added. A frame marked "
             "times N is a block of the encoder: self-attention, which hides padding and where V, "
             "K and Q all come from above, add & norm, feed-forward, add & norm; a way round leads"
             " into each add & norm from what the layer was given. A second frame marked times N "
@@ -365,8 +367,9 @@ def transformer() -> Figure:
             " Q comes from above (T by D) and whose V and K come from the encoder (S by D), add &"
             " norm, feed-forward, add & norm. What the encoder's last block gives goes into every"
             " block of the decoder. At the bottom a linear layer, once more the table of the "
-            "embedding, makes logits (T by V), and a softmax probabilities, of which each place "
-            "holds the word after the one above: le chat dort."
+            "embedding, makes logits (T by V, where V is the number of French words), and a "
+            "softmax probabilities, of which each place holds the word after the one above: le "
+            "chat dort <eos>."
         ),
     )
 

@@ -60,9 +60,10 @@ def attended(
     """Steps of a decoder with attention, below each other: query, weights, context, word.
 
     `states` (S, D) are the encoder's, and each context is their sum with the step's weights. Of a
-    vector the first 24 numbers are drawn as strips of colour. `before` is the English of the word
-    that the first step is fed. Sizes that do not fit, more than
-    eight source words, or more than four steps are a ValueError.
+    vector the first 24 numbers are drawn as strips of colour. The query is the GRU's state before
+    the step, and goes into the GRU, too. `before` is the English of the word that the first step is
+    fed. Sizes that do not fit, more than eight source words, or more than four steps are a
+    ValueError.
     """
     keys, drawn = read_values(states, "states"), [StepShown(*step) for step in steps]
     if len(keys) != len(source) or len(source) > 8 or not 1 <= len(drawn) <= 4:
@@ -87,6 +88,9 @@ def attended(
         for t, (step, query, weights) in enumerate(zip(drawn, asking, shares, strict=True)):
             y = first + ROW * t
             base, gru = y + STRIP + 20 + BARS, y + 14
+            turn, enters = y - 28, out_x - 14
+            start = (ask_x, turn) if t == 0 else (mix_x + 18, turn)
+            arrow(axes, [start, (enters, turn), (enters, gru - 15)], COLOURS["query"])
             _strip(axes, (ask_x, y), query, float(query.abs().max()), COLOURS["query"])
             ends = (ask_x + 10, y + STRIP / 2), (left - 2, y + STRIP / 2)
             arrow(axes, ends, COLOURS["query"])
@@ -121,7 +125,8 @@ def attended(
                 way = [(out_x - 24, gru + 7), (mix_x + 18, gru + 7), (mix_x + 18, turn)]
                 arrow(axes, [*way, (ask_x, turn), (ask_x, y + ROW - 1)], COLOURS["query"])
         told = [_told(source, step, w) for step, w in zip(drawn, shares, strict=True)]
-        words = f"A decoder with attention reads {' '.join(source)}, step by step."
+        words = f"A decoder with attention reads {' '.join(source)}, step by step. Its state is "
+        words += "the query, and goes into the GRU with the context and the word before."
         return finish(axes, f"{words} {' '.join(told)}")
 
 

@@ -86,6 +86,7 @@ def lines(
     x_name: str,
     y_name: str,
     points: tuple[Values, Values, str] | None = None,
+    hollow: bool = False,
     levels: Mapping[str, Number] = MappingProxyType({}),
     beyond: tuple[Number, str] | None = None,
     marks: Sequence[Number] = (),
@@ -97,11 +98,11 @@ def lines(
 
     A curve of several rows, one for each training, is drawn as their mean, in a pale band from the
     lowest to the highest. `x` is the same for all, or {name: x} with one for each. The y-axis
-    begins at `floor`, if there is one. `points` = (x, y, name) lie beneath them as dots; `levels`
-    are named horizontal lines. `beyond` = (x, name) shades what is to the right of x, and a thin
-    vertical line stands at each of `marks`. `log` names the logarithmic axes: "x", "y" or "xy". A
-    curve whose length is not that of its `x`, or that holds NaN or an infinity, or something not
-    above 0 on a logarithmic axis, is a ValueError.
+    begins at `floor`, if there is one. `points` = (x, y, name) lie beneath them as dots, or on them
+    as rings if `hollow`; `levels` are named horizontal lines. `beyond` = (x, name) shades what is
+    to the right of x, and a thin vertical line stands at each of `marks`. `log` names the
+    logarithmic axes: "x", "y" or "xy". A curve whose length is not that of its `x`, or that holds
+    NaN or an infinity, or something not above 0 on a logarithmic axis, is a ValueError.
     """
     if not 1 <= len(curves) <= len(CURVES):
         raise ValueError(f"{len(curves)} curves: draw between one and {len(CURVES)} in one picture")
@@ -154,7 +155,9 @@ def lines(
         axes.margins(x=0)
         if points:
             dot: Any = {"ls": "", "marker": "o", "ms": 3.6, "mew": 0, "color": SOFT, "alpha": 0.7}
-            axes.plot(*dots, **dot, clip_on=False, zorder=1.5)
+            if hollow:
+                dot |= {"ms": 5.2, "mew": 1.3, "mfc": "white", "color": INK, "alpha": 1}
+            axes.plot(*dots, **dot, clip_on=False, zorder=2.5 if hollow else 1.5)
             name, below = points[2], height - 24
             sheet.text(width - MARGIN, below, name, size=SMALL, ha="right", va="center_baseline")
             sheet.plot(width - MARGIN - text_width(name, SMALL) - 12, below, **dot)
@@ -215,7 +218,8 @@ def lines(
             + (f", the mean of {len(rows[name])}" if name in bands else "")
             for name, y in read.items()
         ]
-        beneath = f" Beneath, {len(dots[0])} dots: {points[2]}." if points else ""
+        lying_there = "On them, {} rings: {}." if hollow else "Beneath, {} dots: {}."
+        beneath = " " + lying_there.format(len(dots[0]), points[2]) if points else ""
         first, last = (f([float(at[i]) for at in along.values()]) for f, i in ((min, 0), (max, -1)))
         span = f"{x_name} from {first:.4g} to {last:.4g}"
         words = f"Line chart, {title}: {y_name} over {span}. {'; '.join(described)}."

@@ -125,6 +125,7 @@ def _told(line: Line) -> str:
 # With and without attention ----------------------------------------------------------------------
 
 CELL, TALL, PANEL, GAP = 34, 26, 330, 24  # pixels: a number, a vector, a panel, between panels
+ROOM = 40  # pixels: a number of a context, which has two decimals
 
 
 LEAVE, REACH, LABEL = 26, 17, 0.7
@@ -224,9 +225,10 @@ def _panel(
                 pill: Any = {"boxstyle": "round,pad=0.1", "fc": PAPER, "ec": "none"}
                 look: Any = {"size": SMALL, "color": COLOURS["weight"], "bbox": pill, "zorder": 3}
                 axes.text(*point, f"{share:.2f}", ha="center", va="center", **look)
-        _state(axes, (x, context_y), contexts[t], SOFT if weights is None else COLOURS["weight"])
+        tone = SOFT if weights is None else COLOURS["weight"]
+        _state(axes, (x, context_y), contexts[t], tone, ROOM)
         name = f"$c_{t + 2}$"
-        axes.text(x - CELL - 5, context_y, name, size=SMALL, ha="right", va="center")
+        axes.text(x - ROOM - 5, context_y, name, size=SMALL, ha="right", va="center")
         arrow(axes, [(x, context_y + TALL / 2), (x, gru_y - 15)], gap=1)
         box = Bbox.from_bounds(x - 24, gru_y - 15, 48, 30)
         axes.add_patch(KINDS["weight"].patch(box))
@@ -237,7 +239,7 @@ def _panel(
         axes.text(d, gru_y + 24, f"$d_{t + 1}$", size=SMALL, ha="center", va="center")
         arrow(axes, [(d + CELL, gru_y), (x - 24, gru_y)], gap=1)
         if weights is not None:
-            asks = [(d, gru_y - TALL / 2), (x - CELL - 22, context_y + 3)]
+            asks = [(d, gru_y - TALL / 2), (x - ROOM - 22, context_y + 3)]
             arrow(axes, asks, COLOURS["query"], 1.6, gap=1, bend=-0.25)
             look = {"size": SMALL, "color": COLOURS["query"], "ha": "center", "va": "center"}
             axes.text(d + 32, gru_y - 34, "query", **look)
@@ -337,9 +339,9 @@ def _word(axes: Axes, at: Pair, word: str, gloss: str = "") -> None:
     chip(axes, Bbox.from_bounds(at[0] - half, at[1] - 13, 2 * half, 26), word, gloss=gloss)
 
 
-def _state(axes: Axes, at: Pair, numbers: Tensor, colour: str) -> None:
-    corner = (at[0] - CELL, at[1] - TALL / 2)
-    row(axes, corner, numbers.tolist(), (CELL, TALL), form=_short, edge=colour, thick=1.7)
+def _state(axes: Axes, at: Pair, numbers: Tensor, colour: str, wide: Number = CELL) -> None:
+    corner = (at[0] - wide, at[1] - TALL / 2)
+    row(axes, corner, numbers.tolist(), (wide, TALL), form=_short, edge=colour, thick=1.7)
 
 
 def _short(number: Number) -> str:

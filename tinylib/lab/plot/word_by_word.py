@@ -45,13 +45,15 @@ def unrolled(
     states: Values,
     written: Sequence[WordSaid | tuple[Any, ...]],
     *,
+    again: bool = False,
     alt: str = "",
 ) -> Figure:
     """An encoder and a decoder, word by word: each vector with its first three numbers.
 
     Of the words `x` are the embeddings and `states` the states after them, a row each. The last
-    state becomes the decoder's first one, and every word that it says is fed to it. A row that is
-    missing or too short, or more than six steps, is a ValueError.
+    state becomes the decoder's first one, and every word that it says is fed to it. With `again`
+    thin arrows show that each of its steps gets the last state, too. A row that is missing or too
+    short, or more than six steps, is a ValueError.
     """
     rows, after = read_values(x, "x"), read_values(states, "states")
     spoken = [WordSaid(*step) for step in written]
@@ -74,7 +76,7 @@ def unrolled(
     at_state = at_x + tall + 20
     road = at_state + tall + 26  # where the one vector goes to the decoder
     at_fed = road + 56
-    at_new = at_fed + CHIP + 20
+    at_new = at_fed + CHIP + (34 if again else 20)
     at_said = at_new + tall + 20
     with style():
         axes = page(right + MARGIN, at_said + CHIP + 46 + MARGIN)
@@ -128,6 +130,8 @@ def unrolled(
                 back += [(gap, at_said + CHIP / 2), (gap, at_fed + CHIP / 2)]
                 back.append((middle - edge, at_fed + CHIP / 2))
                 arrow(axes, back, COLOURS["probability"], 1.5, dash="--")
+        if again:
+            _again(axes, (first, at_fed + CHIP + 13), at_new, len(spoken))
         says = ", ".join(f"{step.said} ({percent(step.share)})" for step in spoken)
         told = (
             f"An encoder and a decoder, step by step. The encoder reads {', '.join(words)}; at "
@@ -136,7 +140,18 @@ def unrolled(
             f"writes {says}. Each word that it has "
             f"written is fed to it at the next step; the first that is fed is {spoken[0].fed}."
         )
+        told += " Each of these steps gets the encoder's last state, too." if again else ""
         return finish(axes, alt or told)
+
+
+def _again(axes: Axes, start: Pair, to: Number, steps: int) -> None:
+    """Thin arrows from the way of the one vector to the right half of every step's state."""
+    (x, y), aside = start, TOWER / 3
+    for t in range(1, steps + 1):
+        arrow(axes, [(x + STEP * t + aside, y), (x + STEP * t + aside, to - 2)], thick=0.9)
+        over: Any = {"color": PAPER, "lw": 5, "zorder": 1.3}  # so that the two lines only cross
+        axes.plot([x + STEP * t - 4, x + STEP * t + 4], [y, y], **over)
+    axes.plot([x, x + STEP * steps + aside], [y, y], color=SOFT, lw=0.9, zorder=1.2)
 
 
 def _width(text: str) -> Number:

@@ -1,16 +1,21 @@
-"""Writing with a model: which token a number u draws, and what is read for each token."""
+"""Writing with a model: which token a number u draws, what is read for each token, how long."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
+import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from matplotlib.transforms import Bbox
 
 from tinylib.lab.plot.diagram import KINDS
-from tinylib.lab.plot.parts import arrow, chip
+from tinylib.lab.plot.parts import SIDE, arrow, charts_beside, chip
 from tinylib.lab.plot.style import (
     COLOURS,
+    CURVES,
+    DASHES,
+    GRID,
     HATCH,
     INK,
     MARGIN,
@@ -171,3 +176,90 @@ def readings(words: Sequence[str], prompt: int, *, alt: str = "") -> Figure:
             f"word, {rows[0]} words in all. With a cache it reads the prompt at once and then each "
             f"new word alone, {rows[1]} words in all; the others are kept.",
         )
+
+
+def bottleneck(
+    texts: Values,
+    charts: Mapping[str, tuple[Values, Values]],
+    *,
+    fits: Mapping[str, Number] = MappingProxyType({}),
+    alt: str = "",
+) -> Figure:
+    """How long a step has to compute and how long to read, over the number of `texts` it continues.
+
+    Each of the one or two `charts` has a title and the milliseconds of both; the step takes the
+    longer one. All axes are logarithmic and the same, and the place from which on computing takes
+    longer is marked. `fits` says up to how many texts there is memory in a chart, and what lies
+    beyond is shaded. Numbers that are not finite and above 0, or not one for each of the `texts`,
+    are a ValueError.
+    """
+    at, read = read_values(texts, "texts"), dict[str, list[torch.Tensor]]()
+    for title, given in charts.items():
+        read[title] = [read_values(values, title) for values in given]
+        if any(y.shape != at.shape or not (y > 0).all() or y.isinf().any() for y in read[title]):
+            raise ValueError(f"{title!r}: pass {len(at)} finite times above 0, of both")
+    if not 1 <= len(read) <= 2:
+        raise ValueError(f"{len(read)} charts: pass one or two")
+    every = torch.cat([y for both in read.values() for y in both])
+    names, told = ("computing", "reading from memory"), []
+    look: Any = [{"color": CURVES[i], "ls": DASHES[i], "lw": 2.2} for i in range(2)]
+    with style():
+        height, x_name = 316, "texts at a time"
+        sheet, each = charts_beside([*read], height, (62, 92), gap=30, x_name=x_name)
+        unit = "milliseconds for one step"
+        sheet.text(MARGIN, MARGIN + 8, unit, size=SMALL, color=SOFT, va="center_baseline")
+        for i, ((title, both), axes) in enumerate(zip(read.items(), each, strict=True)):
+            axes.set_xscale("log", base=2)
+            axes.set_yscale("log")
+            axes.set_xlim(float(at.min()), float(at.max()))
+            axes.set_ylim(float(every.min()) / 1.6, float(every.max()) * 1.6)
+            axes.set_xticks(at.tolist()[::2], [f"{x:g}" for x in at.tolist()[::2]])
+            axes.get_xticklabels()[-1].set_horizontalalignment("right")
+            bottom, top = axes.get_ylim()
+            tens = [10.0**n for n in range(-6, 9) if bottom < 10.0**n < top]
+            axes.set_yticks(tens, [f"{y:g}" if i == 0 else "" for y in tens])
+            axes.minorticks_off()
+            for y, how in zip(both, look, strict=True):
+                axes.plot(at, y, **how)
+            pairs = zip(names, both, strict=True)
+            said = [f"{name} from {y[0]:.3g} to {y[-1]:.3g}" for name, y in pairs]
+            meet = _meeting(at, *both)
+            if meet is None:
+                said.append("they do not meet")
+            else:
+                x, high = meet
+                axes.plot([x, x], [bottom, high], color=SOFT, lw=1, ls=(0, (2, 2)))
+                axes.plot([x], [high], marker="o", ms=5, color=INK)
+                note: Any = {"textcoords": "offset points", "size": SMALL, "ha": "right"}
+                axes.annotate(f"{x:.0f} texts", meet, (-8, 12), **note)
+                said.append(f"equal at {x:.0f} texts")
+            if title in fits:
+                full = float(fits[title])
+                axes.axvspan(full, float(at.max()), color=GRID, alpha=0.6, lw=0, zorder=0.5)
+                said.append(f"beyond {full:.3g} texts the memory is full")
+            told.append(f"{title}: {', '.join(said)}")
+        x0, y0 = float(SIDE), height - MARGIN - 12
+        for name, how in zip(names, look, strict=True):
+            sheet.plot([x0, x0 + 30], [y0, y0], **how)
+            sheet.text(x0 + 38, y0, name, size=SMALL, va="center_baseline")
+            x0 += 38 + text_width(name, SMALL) + 26
+        if fits:
+            sheet.add_patch(Rectangle((x0, y0 - 8), 30, 16, fc=GRID, ec="none", alpha=0.6))
+            sheet.text(x0 + 38, y0, "memory is full", size=SMALL, va="center_baseline")
+        span = f"{at.min():g} to {at.max():g}"
+        return finish(
+            sheet, alt or f"Charts of {unit} over {x_name} from {span}. {'; '.join(told)}."
+        )
+
+
+def _meeting(
+    at: torch.Tensor, computing: torch.Tensor, reading: torch.Tensor
+) -> tuple[float, float] | None:
+    """Where computing begins to take longer, between two points of logarithmic axes."""
+    ahead = (computing / reading).log()
+    for i in range(len(at) - 1):
+        if ahead[i] <= 0 < ahead[i + 1]:
+            part = -ahead[i] / (ahead[i + 1] - ahead[i])
+            x, y = (float(v[i].log().lerp(v[i + 1].log(), part).exp()) for v in (at, computing))
+            return x, y
+    return None

@@ -247,8 +247,8 @@ function likenessPlot(widget) {
       h(
         "p",
         { class: "caption" },
-        h("b", {}, "P", h("sub", {}, "i"), " · P", h("sub", {}, "j")),
-        " by distance j − i",
+        h("b", {}, "P", h("sub", {}, "t"), " · P", h("sub", {}, "s")),
+        " by distance s − t",
       ),
       plot.element,
       says,
@@ -286,9 +286,9 @@ function likenessPlot(widget) {
       const distance = key - query;
       mark(drop, "d", through([[distance, mine[key]], [distance, bottom]])); // prettier-ignore
       marker(distance, mine[key]);
-      const [i, j] = [positionOf(inputs, "query"), positionOf(inputs, "key")];
+      const [t, s] = [positionOf(inputs, "query"), positionOf(inputs, "key")];
       const apart = Math.abs(distance);
-      write(name, `P[${i}] · P[${j}] = `);
+      write(name, `P[${t}] · P[${s}] = `);
       write(product, number(mine[key]));
       mark(product, "data-value", String(mine[key]));
       write(
@@ -299,7 +299,7 @@ function likenessPlot(widget) {
       );
       write(
         legend,
-        `Dots: i = ${i}. Line: i = 0. Move the query or the offset: the dots stay on the line.`,
+        `Dots: t = ${t}. Line: t = 0. Move the query or the offset: the dots stay on the line.`,
       );
     },
   };
@@ -422,7 +422,7 @@ function pairs(widget) {
       [0.2, 0.9],
     ],
   };
-  const part = knob(widget, "pairs", "width k", {
+  const part = knob(widget, "pairs", "width d_k", {
     edits: "q k",
     read: ({ q }) => q.length,
     put: (next, n) => {
