@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 
 import nbformat
 from docutils import nodes  # type: ignore[import-untyped]
-from listings import ANSWER, PRINTS, folded, plain_docstrings, without_captions
+from listings import ANSWER, FIGURES, PRINTS, folded, plain_docstrings, without_captions
 from sphinx.application import Sphinx
 
 
@@ -142,6 +142,8 @@ def fold(cell: nodes.container, what: str | None, lines: int) -> None:
         said = "what it prints"
     elif tagged == "all" and what == PRINTS:
         said = "the library's code"
+    elif tagged == "all" and what == FIGURES:
+        said = "a figure, with its code"
     elif tagged == "all":
         said = f"code: trains or checks what the text reports{length}, with what it prints"
     else:

@@ -115,7 +115,7 @@ def test_out_of_reach_is_said_and_not_a_zero() -> None:
     html = KernelRegressionWidget(X, Y, query=1.5, bandwidth=0.5, kernel=boxcar)._html()
     assert "at x = 1.5 the answer is 2.00" in html
     assert '<th scope="row">point 3</th><td>2.00</td><td>3.00</td><td>0.50</td>' in html
-    assert ">point 1<" not in html
+    assert ">point 1<" not in html and "points of weight 0.00 are left out" in html
 
 
 # ------------------------------------------------------------------ in the page

@@ -514,7 +514,7 @@ legend.style = `
 .legend { display: flex; flex-wrap: wrap; gap: 2px 16px; list-style: none; margin: 0; padding: 0;
   font-size: var(--size-note); color: var(--soft); }
 .legend li { display: flex; gap: 7px; align-items: center; }
-.key { width: 20px; height: 0; border-top: 3px solid var(--text); border-radius: 2px; flex: none; }
+.key { width: 20px; height: 0; border-top: 3px solid var(--blue); border-radius: 2px; flex: none; }
 .key.truth { border-top: 2px dotted var(--soft); }
 .key.kernel { height: 10px; border: 0;
   background: color-mix(in oklab, var(--ground), var(--query) 30%); }

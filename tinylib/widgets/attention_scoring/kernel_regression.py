@@ -122,8 +122,10 @@ class KernelRegressionWidget(LiveWidget):
         rows = torch.stack(columns, -1)
         counts = values["alpha"] >= 0.005
         counts = counts if counts.any() else ~counts
+        left_out = "" if counts.all() else "; points of weight 0.00 are left out"
         return table(
-            f"at x = {query:g} {said} ({name} kernel, bandwidth {self.inputs['bandwidth']:g})",
+            f"at x = {query:g} {said} ({name} kernel, bandwidth {self.inputs['bandwidth']:g})"
+            + left_out,
             rows[counts],
             [f"point {i + 1}" for i in counts.nonzero()[:, 0].tolist()],
             ["x", "y", "weight"],
