@@ -8,7 +8,7 @@ Only JSON and safetensors are read, which hold no code.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,7 @@ def load_gpt2(source: str | Path) -> GPT:
     """
     folder = Path(source)
     if not folder.exists() and isinstance(source, str):
-        folder = fetch(source)
+        folder = fetch(source, FILES)
     if not folder.is_dir():
         there = "is a file: name the folder it lies in" if folder.exists() else "is not there"
         raise FileNotFoundError(f"no folder {folder} to read a GPT-2 from: it {there}")
@@ -249,8 +249,8 @@ def read_json(path: Path) -> dict[str, Any]:
     return found
 
 
-def fetch(name: str) -> Path:
-    """The folder into which `huggingface_hub` has put a repository's config and weights."""
+def fetch(name: str, files: Sequence[str]) -> Path:
+    """The folder into which `huggingface_hub` has put these files of a repository."""
     if not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name) or name.startswith("."):
         raise FileNotFoundError(f"there is no folder {name}, nor is it a name of the hub")
     try:
@@ -260,7 +260,7 @@ def fetch(name: str) -> Path:
             f"there is no folder {name}. To fetch {name} from the hub: pip install huggingface_hub"
         ) from error
     try:
-        return Path(snapshot_download(name, allow_patterns=list(FILES)))
+        return Path(snapshot_download(name, allow_patterns=list(files)))
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise DataError(

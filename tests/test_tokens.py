@@ -1,0 +1,267 @@
+"""Byte pairs: by their definition, beside Hugging Face's tokenizers, and from GPT-2's files."""
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from amounts import many
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tinylib.lab.data.download import DataError
+from tinylib.lab.models import pretrained_tokens
+from tinylib.lab.models.pretrained_tokens import BYTE_OF, load_gpt2_tokens
+from tinylib.tokens import BytePairs, learn_merges, merge, naive_learn, split
+
+ROOT = Path(__file__).resolve().parent.parent
+END = "<|endoftext|>"
+# What texts are made of here: scripts, digits, spaces of all kinds, emoji of several code points,
+# signs that combine, halves of surrogate pairs.
+LETTERS = "the| the|ing|'s|'S|'ll|’s|_|a|B|e\u0301|ß|ŉ|漢字|Привет|한글|ก็|...|—|#".split("|")
+NUMBERS = "12 ٣ \U0001d7d8 Ⅷ ½ ²".split()
+EMOJI = ["😀", "\U0001f468\u200d\U0001f469\u200d\U0001f467", "\U0001f1eb\U0001f1f7"]
+SPACES = [
+    " ",
+    "  ",
+    "\n",
+    "\n\n",
+    "\t",
+    "\r\n",
+    "\x85",
+    "\x1c",
+    "\xa0",
+    "\u2028",
+    "\u200b",
+    "\ufeff",
+]
+PARTS = [*LETTERS, *NUMBERS, *EMOJI, *SPACES, "\x00", END]
+WRITTEN = {byte: char for char, byte in BYTE_OF.items()}
+
+
+def mixed(count: int, seed: int, parts: list[str] = PARTS) -> list[str]:
+    rng = random.Random(seed)
+    return ["".join(rng.choices(parts, k=rng.randint(0, 12))) for _ in range(count)]
+
+
+@pytest.fixture(scope="module")
+def corpus() -> str:
+    files = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "tinylib").glob("*.py"))]
+    return "".join(file.read_text("utf-8") for file in files) + "".join(mixed(300, seed=0))
+
+
+@pytest.fixture(scope="module")
+def pieces(corpus: str) -> BytePairs:
+    return BytePairs.learn(corpus, 700)
+
+
+# --- by the definition -------------------------------------------------------------------------
+
+
+def test_pairs_are_merged_from_left_to_right() -> None:
+    assert merge([1, 1, 1, 1, 1], (1, 1), 9) == [9, 9, 1]
+    assert merge([1, 2, 1, 2, 3, 1], (1, 2), 9) == [9, 9, 3, 1]
+    assert merge([], (1, 2), 9) == [] and merge([1], (1, 1), 9) == [1]
+
+
+def test_the_commonest_pair_is_merged_first_and_of_equals_the_smaller() -> None:
+    # a-b is there three times. Then "abab" holds ab-ab twice, and c-d, of smaller ids, is there
+    # twice as well.
+    assert learn_merges("ababab cdcd", 3) == [(97, 98), (99, 100), (256, 256)]
+    assert learn_merges("yz ab", 1) == [(32, 97)]  # each pair once: the space is the smallest
+    assert learn_merges("", 5) == [] == learn_merges("a", 5) == learn_merges("text", 0)
+    assert learn_merges("aaaa", 9) == [(97, 97), (256, 256)]  # then there is no pair left
+    with pytest.raises(ValueError, match="-1 merges: make it 0 or more"):
+        learn_merges("text", -1)
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=40).map("".join), st.integers(0, 30))
+def test_counting_only_what_changed_finds_the_same_merges(text: str, size: int) -> None:
+    assert learn_merges(text, size) == naive_learn(text, size)
+
+
+def test_on_a_real_text_too(corpus: str) -> None:
+    assert learn_merges(corpus[:20_000], 60) == naive_learn(corpus[:20_000], 60)
+
+
+@given(st.text(st.characters(), max_size=60))
+def test_every_text_comes_back(pieces: BytePairs, text: str) -> None:
+    """Also one with half a surrogate pair, which UTF-8 has no form for."""
+    assert pieces.text(pieces.ids(text)) == text
+    assert "".join(split(text)) == text
+
+
+def test_a_token_does_not_reach_across_pieces(pieces: BytePairs) -> None:
+    words = "To be, or  not: thou'st 42 times"
+    assert split(words) == "To| be|,| or| | not|:| thou|'s|t| 42| times".split("|")
+    cut = [pieces.text([i]) for i in pieces.ids(words)]
+    assert "".join(cut) == words and " be" in cut and ", or" not in cut
+    assert pieces.ids(words) == [i for piece in split(words) for i in pieces.ids_of_piece(piece)]
+
+
+def test_ids_that_break_a_letter_off_are_shown_as_such(pieces: BytePairs) -> None:
+    assert pieces.text([0xE9]) == "\ufffd" and pieces.text(torch.tensor([65, 0xC3])) == "A\ufffd"
+    with pytest.raises(IndexError, match=f"id {len(pieces)} is none of these"):
+        pieces.text([len(pieces)])
+    with pytest.raises(IndexError):
+        pieces.text([-1])
+
+
+def test_a_word_of_any_length_is_cut(pieces: BytePairs) -> None:
+    word = "the" * 20_000
+    assert pieces.text(pieces.ids(word)) == word
+
+
+def test_specials_come_last_and_are_not_read_from_a_text() -> None:
+    tokens = BytePairs([(97, 98)], specials=[END])
+    assert len(tokens) == 258 and tokens.special == {END: 257}
+    assert 257 not in tokens.ids(END) and tokens.text([256, 257]) == "ab" + END
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: BytePairs([(97, 256)]),
+            "merge 0 is of 97 and 256, but there are only ids 0 to 255",
+        ),
+        (lambda: BytePairs([(97, -1)]), "merge 0 is of 97 and -1"),
+        (lambda: BytePairs([(97, 98), (97, 98)]), "merged twice"),
+        (lambda: BytePairs([], b"abc"), "each of the 256 bytes once"),
+    ],
+)
+def test_what_is_no_list_of_merges_is_refused(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+# --- beside Hugging Face's ---------------------------------------------------------------------
+
+
+def name_of(token: bytes) -> str:
+    return "".join(WRITTEN[byte] for byte in token)
+
+
+def as_theirs(pieces: BytePairs, folder: Path) -> Any:
+    """A GPT2Tokenizer of the same merges, in the order of GPT-2's alphabet, saved in the folder."""
+    from transformers import GPT2Tokenizer
+
+    alphabet = list(WRITTEN.values())
+    named = [(name_of(pieces.tokens[a]), name_of(pieces.tokens[b])) for a, b in pieces.merges]
+    vocabulary = {name: i for i, name in enumerate([*alphabet, *map("".join, named), END])}
+    theirs: Any = GPT2Tokenizer(vocab=vocabulary, merges=named)  # type: ignore[arg-type]
+    theirs.save_pretrained(folder)
+    (folder / "vocab.json").write_text(json.dumps(vocabulary, ensure_ascii=False), "utf-8")
+    lines = ["#version: 0.2", *(f"{left} {right}" for left, right in named)]
+    (folder / "merges.txt").write_text("\n".join(lines) + "\n", "utf-8")
+    return theirs
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, pieces: BytePairs) -> Path:
+    return tmp_path_factory.mktemp("gpt2")
+
+
+@pytest.fixture(scope="module")
+def theirs(pieces: BytePairs, folder: Path) -> Any:
+    return as_theirs(pieces, folder)
+
+
+@pytest.mark.parametrize("without", ["tokenizer.json", "vocab.json merges.txt"])
+def test_ids_are_those_of_hugging_faces_tokeniser(
+    theirs: Any, folder: Path, pieces: BytePairs, tmp_path: Path, without: str
+) -> None:
+    for file in folder.iterdir():
+        if file.name not in without.split():
+            (tmp_path / file.name).write_bytes(file.read_bytes())
+    ours = load_gpt2_tokens(tmp_path)
+    assert ours.special == {END: 256 + 700} and len(ours) == len(theirs) == 957
+    for text in mixed(many(10_000, 100_000), seed=1, parts=[p for p in PARTS if p != END]):
+        assert ours.ids(text) == theirs.encode(text, add_special_tokens=False)
+        assert ours.text(ours.ids(text)) == text
+        assert [ours.tokens[i] for i in ours.ids(text)] == [
+            pieces.tokens[i] for i in pieces.ids(text)
+        ]
+
+
+# --- from files --------------------------------------------------------------------------------
+
+
+def spoil(folder: Path, to: Path, **files: Callable[[Any], object]) -> Path:
+    for name in ("vocab", "merges"):
+        file = next(folder.glob(f"{name}.*"))
+        text = file.read_text("utf-8")
+        if name in files:
+            change = files[name]
+            text = json.dumps(change(json.loads(text))) if name == "vocab" else str(change(text))
+        (to / file.name).write_text(text, "utf-8")
+    return to
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"vocab": lambda v: v | {END: 5}}, "ids are not 0 to 956, each once"),
+        ({"vocab": lambda v: v | {END: "956"}}, "ids are not 0 to 956, each once"),
+        ({"vocab": lambda v: {"a": 0}}, "has 1 tokens, too few for 256 bytes and 700"),
+        ({"vocab": lambda v: v | {"!": v["Ġt"], "Ġt": v["!"]}}, "no byte pairs as GPT-2"),
+        ({"vocab": lambda v: v | {"!": 1, '"': 0}, "merges": lambda m: m}, None),
+        ({"merges": lambda m: m.replace("\n", "\nx", 1)}, "no byte pairs|another by the merges"),
+        ({"merges": lambda m: m + "one two three\n"}, r"merge 700 is \['one', 'two', 'three'\]"),
+        ({"merges": lambda m: m + "zzzz qqqq\n"}, "no byte pairs as GPT-2"),
+        ({"merges": lambda m: m[: len(m) // 2]}, "another by the merges|no byte pairs|not of two"),
+    ],
+)
+def test_damaged_files_are_refused(
+    theirs: Any, folder: Path, tmp_path: Path, files: dict[str, Any], message: str | None
+) -> None:
+    spoilt = spoil(folder, tmp_path, **files)
+    if message is None:  # another order of the bytes is not damage
+        assert load_gpt2_tokens(spoilt).text([0, 1]) == '"!'
+    else:
+        with pytest.raises(ValueError, match=message):
+            load_gpt2_tokens(spoilt)
+
+
+def test_a_tokeniser_of_another_kind_is_refused(tmp_path: Path) -> None:
+    for content, message in (
+        ({"model": {"type": "WordPiece", "vocab": {}, "merges": []}}, "not of byte pairs"),
+        ({}, "not of byte pairs"),
+        ({"model": {"type": "BPE", "vocab": []}}, "no vocabulary or no merges"),
+    ):
+        (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+        with pytest.raises(ValueError, match=message):
+            load_gpt2_tokens(tmp_path)
+
+
+def test_what_is_not_there_is_named(tmp_path: Path, theirs: Any, folder: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"there is no .*vocab\.json"):
+        load_gpt2_tokens(tmp_path)
+    (tmp_path / "vocab.json").write_bytes((folder / "vocab.json").read_bytes())
+    with pytest.raises(FileNotFoundError, match=r"there is no .*merges\.txt"):
+        load_gpt2_tokens(tmp_path)
+    with pytest.raises(FileNotFoundError, match="name the folder it lies in"):
+        load_gpt2_tokens(tmp_path / "vocab.json")
+    with pytest.raises(FileNotFoundError, match="is not there"):
+        load_gpt2_tokens(tmp_path / "nothing")
+
+
+def test_a_name_is_fetched_from_the_hub(
+    theirs: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def fetch(name: str, files: Any) -> Path:
+        asked.append((name, set(files)))
+        if name == "nobody/nothing":
+            raise DataError("could not be fetched")
+        return folder
+
+    monkeypatch.setattr(pretrained_tokens, "fetch", fetch)
+    assert len(load_gpt2_tokens("openai-community/gpt2")) == 957
+    assert asked == [("openai-community/gpt2", {"vocab.json", "merges.txt", "tokenizer.json"})]
+    with pytest.raises(DataError):
+        load_gpt2_tokens("nobody/nothing")

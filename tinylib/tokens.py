@@ -1,0 +1,195 @@
+"""Byte-pair encoding: how GPT-2 cuts a text into tokens.
+
+pieces = BytePairs.learn(text, 512)  # 256 bytes, and 512 merges of two pieces
+ids = pieces.ids("To be, or not")    # there is no text that it does not know
+pieces.text(ids)                     # the same text again
+"""
+
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+
+import regex
+from torch import Tensor
+
+Pair = tuple[int, int]
+MOST_KNOWN = 2**16  # pieces whose ids are kept
+
+# GPT-2's pattern: what ends a word in English, words, numbers, signs, spaces.
+# A space belongs to the word after it (Radford et al. 2019, section 2.2).
+SPLIT = regex.compile(
+    r"'s|'t|'re|'ve|'m|'ll|'d"
+    r"| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+)
+
+
+def split(text: str) -> list[str]:
+    """The text in pieces that no token may reach across: words, mostly."""
+    pieces: list[str] = SPLIT.findall(text)
+    return pieces
+
+
+def to_bytes(text: str) -> bytes:
+    """UTF-8, also of half a surrogate pair, which a text may hold by mistake."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def from_bytes(raw: bytes) -> str:
+    """The text again. What is no UTF-8, such as half a letter, becomes U+FFFD."""
+    try:
+        return raw.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return raw.decode("utf-8", "replace")
+
+
+def merge(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
+    """The ids with ``new`` wherever ``pair`` stood, from left to right."""
+    merged: list[int] = []
+    for i in ids:
+        if merged and (merged[-1], i) == pair:
+            merged[-1] = new
+        else:
+            merged.append(i)
+    return merged
+
+
+def count_pairs(words: Mapping[tuple[int, ...], int]) -> Counter[Pair]:
+    """How often each two ids are neighbours, in words that came so often."""
+    counts: Counter[Pair] = Counter()
+    for ids, often in words.items():
+        for pair in pairwise(ids):
+            counts[pair] += often
+    return counts
+
+
+def naive_learn(text: str, size: int) -> list[Pair]:
+    """The pairs to merge, by their definition: count all, merge the commonest.
+
+    Of pairs that came equally often, the one of the smaller ids is merged
+    (Sennrich et al. 2016, algorithm 1, on bytes).
+    """
+    words = Counter(tuple(to_bytes(piece)) for piece in split(text))
+    merges: list[Pair] = []
+    while len(merges) < size and (counts := count_pairs(words)):
+        pair = min(counts, key=lambda pair: (-counts[pair], pair))
+        merged: Counter[tuple[int, ...]] = Counter()
+        for ids, often in words.items():
+            merged[tuple(merge(ids, pair, 256 + len(merges)))] += often
+        words = merged
+        merges.append(pair)
+    return merges
+
+
+def learn_merges(text: str, size: int) -> list[Pair]:
+    """The same pairs as :func:`naive_learn`, counted anew only where one merged.
+
+    ValueError if ``size`` is negative. A short text may have fewer pairs.
+    """
+    if size < 0:
+        raise ValueError(f"{size} merges: make it 0 or more")
+    pieces = Counter(split(text))
+    words, often = [list(to_bytes(piece)) for piece in pieces], [*pieces.values()]
+    counts: Counter[Pair] = Counter()
+    where = defaultdict[Pair, set[int]](set)  # words that a pair may stand in
+
+    def add(w: int, sign: int) -> None:
+        for pair in pairwise(words[w]):
+            counts[pair] += sign * often[w]
+            where[pair].add(w)
+
+    for w in range(len(words)):
+        add(w, +1)
+    queue = [(-count, pair) for pair, count in counts.items()]
+    heapq.heapify(queue)
+    merges: list[Pair] = []
+    while queue and len(merges) < size:
+        count, pair = heapq.heappop(queue)
+        if -count != counts[pair]:
+            continue  # it has been counted anew since
+        new, touched = 256 + len(merges), set[Pair]()
+        for w in where.pop(pair):
+            touched.update(pairwise(words[w]))
+            add(w, -1)
+            words[w] = merge(words[w], pair, new)
+            add(w, +1)
+            touched.update(pairwise(words[w]))
+        for other in touched:
+            if counts[other] > 0:
+                heapq.heappush(queue, (-counts[other], other))
+        merges.append(pair)
+    return merges
+
+
+class BytePairs:
+    """Tokens that are bytes, or two tokens merged, in the order of ``merges``.
+
+    Ids 0 to 255 are the bytes of ``alphabet``, and id 256 + i is merge i, whose
+    two parts have smaller ids. ``specials`` come last. They are signs for a
+    model, such as the end of a text, and no text that is read contains one:
+    there "<|endoftext|>" is a word like others. ``tokens[i]`` holds the bytes of
+    id i. ValueError if a merge is not of two earlier ids or stands there twice.
+    """
+
+    def __init__(
+        self,
+        merges: Iterable[Pair],
+        alphabet: bytes = bytes(range(256)),
+        specials: Iterable[str] = (),
+    ):
+        self.merges = tuple(merges)
+        if sorted(alphabet) != [*range(256)]:
+            raise ValueError("an alphabet holds each of the 256 bytes once")
+        tokens = [bytes([byte]) for byte in alphabet]
+        for left, right in self.merges:
+            if not (0 <= left < len(tokens) and 0 <= right < len(tokens)):
+                raise ValueError(
+                    f"merge {len(tokens) - 256} is of {left} and {right}, "
+                    f"but there are only ids 0 to {len(tokens) - 1} before it"
+                )
+            tokens.append(tokens[left] + tokens[right])
+        self.special = {name: len(tokens) + i for i, name in enumerate(specials)}
+        self.tokens = (*tokens, *map(to_bytes, self.special))
+        self.rank = {pair: 256 + i for i, pair in enumerate(self.merges)}
+        if len(self.rank) < len(self.merges):
+            raise ValueError("a pair is merged twice: give each pair once")
+        self._of_byte = {byte: i for i, byte in enumerate(alphabet)}
+        self._known: dict[str, list[int]] = {}
+
+    @classmethod
+    def learn(cls, text: str, size: int) -> "BytePairs":
+        """The bytes, and at most ``size`` merges of pairs of ``text``."""
+        return cls(learn_merges(text, size))
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def ids_of_piece(self, piece: str) -> list[int]:
+        """Its bytes, of which the pair that was learned first merges, and so on."""
+        ids = [self._of_byte[byte] for byte in to_bytes(piece)]
+        while known := self.rank.keys() & set(pairwise(ids)):
+            pair = min(known, key=self.rank.__getitem__)
+            ids = merge(ids, pair, self.rank[pair])
+        return ids
+
+    def ids(self, text: str) -> list[int]:
+        """The ids of the text's tokens, piece by piece."""
+        ids: list[int] = []
+        for piece in split(text):
+            if piece not in self._known:
+                if len(self._known) >= MOST_KNOWN:
+                    self._known.clear()
+                self._known[piece] = self.ids_of_piece(piece)
+            ids += self._known[piece]
+        return ids
+
+    def text(self, ids: Iterable[int] | Tensor) -> str:
+        """The way back. IndexError if an id is none of these tokens'.
+
+        Ids that break a letter off, as a model may write them, give U+FFFD.
+        """
+        ids = [int(i) for i in ids]
+        for i in ids:
+            if not 0 <= i < len(self):
+                raise IndexError(f"id {i} is none of these {len(self)} tokens'")
+        return from_bytes(b"".join(self.tokens[i] for i in ids))
