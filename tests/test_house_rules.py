@@ -29,7 +29,7 @@ CONCEPTS = """
     checks encoder_decoder decoding seq2seq bleu attention_scoring seq2seq_attention
     attention_cost self_attention fast_attention kv_cache positional_encoding
     multi_head_attention synthesizer normalization feed_forward transformer_block transformer
-    gpt generation
+    tokens gpt inside_gpt generation
 """.split()
 # Concepts that are taught in another chapter's pages.
 WITHOUT_CHAPTER = set(
