@@ -38,7 +38,10 @@ WITHOUT_CHAPTER = set(
     """.split()
 )
 # Of lab, concepts may use what looks into a model or makes it faster, and computes nothing.
-FROM_LAB = {"tinylib.lab.look.HookPoint", "tinylib.lab.fast_modules.fast_modules"}
+FROM_LAB = {
+    *(f"tinylib.lab.look.{name}" for name in ("HookPoint", "capture", "patch")),
+    "tinylib.lab.fast_modules.fast_modules",
+}
 # Chapters that are not about one module.
 WITHOUT_MODULE = {"start", "ten_minutes", "training"}
 # The path that leads through other chapters' widgets; what it shows of its own is the start's.

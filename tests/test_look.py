@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from tinylib.lab import look
 from tinylib.lab.brief import brief
-from tinylib.lab.look import HookPoint, capture, raises, show, source
+from tinylib.lab.look import HookPoint, capture, patch, raises, show, source
 from tinylib.positional_encoding import angles
 from tinylib.self_attention import SelfAttention, self_attention
 
@@ -104,6 +104,79 @@ def test_a_model_without_hook_points_says_what_to_do():
         capture(nn.Linear(2, 3)),
     ):
         pass
+
+
+class Pair(nn.Module):
+    """Returns two tensors, as a block with a cache does."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return x + 1, x
+
+
+class Stack(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(nn.Linear(3, 3) for _ in range(2))
+        self.last = Pair()
+
+    def forward(self, x: Tensor) -> Tensor:
+        for block in self.blocks:
+            x = block(x)
+        y, _ = self.last(x)
+        return y
+
+
+def test_any_module_is_captured_by_its_name_what_it_is_given_too() -> None:
+    model, x = Stack(), torch.randn(2, 3)
+    with capture(model, "blocks.*", "blocks.1:input", "last") as seen:
+        y = model(x)
+    assert [*seen] == ["blocks.0", "blocks.1", "blocks.1:input", "last"]
+    first = model.blocks[0](x)
+    assert torch.equal(seen["blocks.0"][0], first)
+    assert torch.equal(seen["blocks.1:input"][0], first)
+    assert torch.equal(seen["last"][0], y)  # of two tensors the first
+
+
+def test_a_star_is_one_part_of_a_path() -> None:
+    model = nn.Sequential(Stack(), nn.Identity())
+    with capture(model, "*") as seen:
+        model(torch.zeros(1, 3))
+    assert [*seen] == ["0", "1"]
+
+
+def test_patched_places_go_on_with_another_tensor_inside_the_block_alone() -> None:
+    model, x = Stack(), torch.randn(2, 3)
+    before = model(x)
+    with patch(model, {"blocks.0": torch.zeros_like, "last": lambda y: 2 * y}):
+        patched = model(x)
+    assert torch.allclose(patched, 2 * (model.blocks[1](torch.zeros(2, 3)) + 1))
+    with patch(model, {"blocks.1:input": lambda x: 3 * x}):
+        patched = model(x)
+    assert torch.allclose(patched, model.blocks[1](3 * model.blocks[0](x)) + 1)
+    assert torch.equal(model(x), before)
+    with pytest.raises(ZeroDivisionError), patch(model, {"last": lambda y: y / (1 // 0)}):
+        model(x)
+    assert torch.equal(model(x), before)
+
+
+def test_what_is_captured_under_a_patch_is_what_is_gone_on_with() -> None:
+    model = Stack()
+    with patch(model, {"blocks.0": torch.zeros_like}), capture(model, "blocks.1:input") as seen:
+        model(torch.randn(2, 3))
+    assert torch.equal(seen["blocks.1:input"][0], torch.zeros(2, 3))
+
+
+def test_an_unknown_place_and_another_shape_are_refused() -> None:
+    model = Stack()
+    with pytest.raises(ValueError, match=r"no module 'block\.0'; there is, for example, blocks"):
+        capture(model, "block.0").__enter__()
+    with pytest.raises(ValueError, match=r"no module 'blocks\.7'"):
+        patch(model, {"blocks.7": torch.zeros_like}).__enter__()
+    with (
+        pytest.raises(ValueError, match=r"is \[2, 3\], and its patch returned \[3\]"),
+        patch(model, {"blocks.0": lambda x: x[0]}),
+    ):
+        model(torch.zeros(2, 3))
 
 
 def test_source_names_the_file_and_nothing_of_this_machine():

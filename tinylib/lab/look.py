@@ -11,21 +11,29 @@ with capture(model) as seen:
     model(x)
 seen["weights"][0]                                # what passed in the first call
 
+with capture(model, "blocks.*") as seen:          # what these modules return
+    model(x)
+with patch(model, {"blocks.2": torch.zeros_like}):  # ... and what if they returned something else
+    model(x)
+
 with raises(ZeroDivisionError):
     1 / 0                                         # prints: ZeroDivisionError: division by zero
 """
 
 import inspect
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from pathlib import Path
 from traceback import format_exception_only
 from types import ModuleType
 from typing import Any
 
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 
 class HookPoint(nn.Module):
@@ -40,30 +48,112 @@ class HookPoint(nn.Module):
         return len(self._forward_hooks) > 0
 
 
+INPUT = ":input"
+"""After a module's name: what it is given, rather than what it returns."""
+
+
 @contextmanager
-def capture(model: nn.Module) -> Iterator[dict[str, list[Tensor]]]:
-    """Collect what passes through every `HookPoint` of `model` inside the `with` block.
+def capture(model: nn.Module, *names: str) -> Iterator[dict[str, list[Tensor]]]:
+    """Collect what passes through places in `model` inside the `with` block.
 
-    Yields a dictionary from the hook point's path (`"layers.0.weights"`) to a list with one tensor
-    for each call, in order: an empty list means that it was never reached. The tensors are detached
-    copies, so later in-place work does not change them. The hooks are gone after the block, also
-    when it ends in an exception. A model without a `HookPoint` is a ValueError.
+    The places are every `HookPoint`, or those with the given names: `"blocks.2"` is what that
+    module returns, `"blocks.2:input"` what it is given, and `"blocks.*"` stands for each block. Of
+    several tensors it is the first.
+
+    Yields a dictionary from each place to a list with one tensor for each call, in order: an empty
+    list means that it was never reached. The tensors are detached copies, so later in-place work
+    does not change them. The hooks are gone after the block, also when it ends in an exception.
+    ValueError if the model has no such place.
     """
-    named = dict(model.named_modules())
-    points = {name: module for name, module in named.items() if isinstance(module, HookPoint)}
-    if not points:
-        raise ValueError(
-            f"{type(model).__name__} has no HookPoint to capture: "
-            "pass the tensor you want to see through a tinylib.lab.look.HookPoint in its forward"
-        )
-    seen: dict[str, list[Tensor]] = {name: [] for name in points}
+    if names:
+        places = [place for name in names for place in matching(model, name)]
+    else:
+        places = [n for n, module in model.named_modules() if isinstance(module, HookPoint)]
+        if not places:
+            raise ValueError(
+                f"{type(model).__name__} has no HookPoint to capture: "
+                "pass the tensor you want to see through a tinylib.lab.look.HookPoint in its "
+                'forward, or name modules, as in capture(model, "blocks.*")'
+            )
+    seen: dict[str, list[Tensor]] = {place: [] for place in places}
 
-    def keep(name: str) -> Callable[[nn.Module, tuple[Any, ...], Tensor], None]:
-        return lambda module, args, output: seen[name].append(output.detach().clone())
+    def keep(place: str) -> Callable[[Tensor], None]:
+        return lambda x: seen[place].append(x.detach().clone())
 
-    hooks = [point.register_forward_hook(keep(name)) for name, point in points.items()]
-    try:
+    with hooked(model, {place: keep(place) for place in seen}):
         yield seen
+
+
+@contextmanager
+def patch(model: nn.Module, changes: Mapping[str, Callable[[Tensor], Tensor]]) -> Iterator[None]:
+    """Compute with other tensors at places in `model` inside the `with` block.
+
+    Each place, named as in :func:`capture`, has a function, which is given the tensor there and
+    returns the one to go on with. ValueError if the model has no such place, or if the function
+    returns a tensor of another shape.
+    """
+
+    def put(place: str, change: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+        def changed(x: Tensor) -> Tensor:
+            y = change(x)
+            if y.shape != x.shape:
+                raise ValueError(
+                    f"the tensor at {place} is {[*x.shape]}, and its patch returned {[*y.shape]}: "
+                    "return one of the same shape"
+                )
+            return y
+
+        return changed
+
+    wanted = {
+        place: put(place, f) for name, f in changes.items() for place in matching(model, name)
+    }
+    with hooked(model, wanted):
+        yield
+
+
+def matching(model: nn.Module, name: str) -> list[str]:
+    """The places with that name; ValueError, with the nearest names, if there is none."""
+    pattern, where = name.removesuffix(INPUT), INPUT if name.endswith(INPUT) else ""
+    known = [module for module, _ in model.named_modules() if module]
+    found = [module for module in known if fits(module, pattern)]
+    if not found:
+        near = get_close_matches(pattern, known) or known[:3]
+        raise ValueError(
+            f"{type(model).__name__} has no module '{pattern}'; there is, for example, "
+            f"{', '.join(near)}"
+        )
+    return [module + where for module in found]
+
+
+def fits(module: str, pattern: str) -> bool:
+    """Does the path match, part by part? `*` stands for one part, not for `blocks.2.norm`."""
+    parts, wanted = module.split("."), pattern.split(".")
+    return len(parts) == len(wanted) and all(map(fnmatchcase, parts, wanted))
+
+
+@contextmanager
+def hooked(
+    model: nn.Module, functions: Mapping[str, Callable[[Tensor], Tensor | None]]
+) -> Iterator[None]:
+    """Hooks for one `with` block: each gets the tensor at its place and may return another."""
+
+    def first(of: Any, function: Callable[[Tensor], Tensor | None]) -> Any:
+        x, *rest = of if isinstance(of, tuple) else (of,)
+        y = function(x)
+        if y is None:
+            return None
+        return (y, *rest) if isinstance(of, tuple) else y
+
+    def on(place: str, function: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+        module = model.get_submodule(place.removesuffix(INPUT))
+        if place.endswith(INPUT):
+            return module.register_forward_pre_hook(lambda _, given: first(given, function))
+        return module.register_forward_hook(lambda _, given, output: first(output, function))
+
+    hooks = [on(place, function) for place, function in functions.items()]
+    try:
+        yield
     finally:
         for hook in hooks:
             hook.remove()

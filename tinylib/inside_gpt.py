@@ -1,0 +1,197 @@
+"""Inside a GPT: what each part adds to a prediction, and what depends on it.
+
+stream = read_stream(model, tokens)     all that is added to the residual stream
+logit_lens(model, stream)               what each block's stream would predict
+contributions(model, stream)            how much of each logit every part has added
+patch_from(model, tokens, twin, place)  one vector from another text: what changes?
+"""
+
+from collections.abc import Iterable
+from functools import partial
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from tinylib.gpt import GPT
+from tinylib.lab.look import capture, patch
+from tinylib.normalization import LayerNorm
+
+
+class Stream(NamedTuple):
+    r"""$x^N = x^0 + \sum_{l} \big(\sum_h z^{lh} W_o^{lh} + b_o^l + f^l\big)$.
+
+    The residual stream as the sum that it is (Elhage et al. 2021): the
+    embedding, and in each of L blocks what each of H heads and the
+    feed-forward network add at every position.
+    """
+
+    embedding: Float[Tensor, "B T D"]
+    heads: Float[Tensor, "L H B T D"]
+    biases: Float[Tensor, "L D"]  # of the heads' last matrix, 0 if there are none
+    feed_forward: Float[Tensor, "L B T D"]
+
+    def added(self) -> Float[Tensor, "L B T D"]:
+        """What each block adds."""
+        return self.heads.sum(1) + self.biases[:, None, None] + self.feed_forward
+
+    def after(self) -> Float[Tensor, "N B T D"]:
+        """The stream before the first block and after each, N = L + 1 of them."""
+        parts = torch.cat([self.embedding[None], self.added()])
+        return parts.cumsum(0)
+
+
+@torch.no_grad()
+def read_stream(model: GPT, tokens: Int[Tensor, "B T"]) -> Stream:
+    """All parts of the stream, while the model reads a text (in eval mode)."""
+    z, f = "blocks.*.attention.w_o:input", "blocks.*.feed_forward"
+    with capture(model, "dropout", z, f) as seen:
+        model(tokens)
+    written = {name: tensors[0] for name, tensors in seen.items()}
+    heads, biases, feed_forward = [], [], []
+    for i, block in enumerate(model.blocks):
+        w_o, H = block.attention.w_o, block.attention.H
+        of_head = written[f"blocks.{i}.attention.w_o:input"].chunk(H, -1)
+        columns = w_o.weight.chunk(H, 1)
+        pairs = zip(of_head, columns, strict=True)
+        heads.append(torch.stack([z_h @ w_h.T for z_h, w_h in pairs]))
+        none = w_o.weight.new_zeros(len(w_o.weight))
+        biases.append(none if w_o.bias is None else w_o.bias)
+        feed_forward.append(written[f"blocks.{i}.feed_forward"])
+    parts = map(torch.stack, (heads, biases, feed_forward))
+    return Stream(written["dropout"], *parts)
+
+
+@torch.no_grad()
+def logit_lens(model: GPT, stream: Stream) -> Float[Tensor, "N B T V"]:
+    r"""$\mathrm{norm}(x^l)\, E^\top$: what if the model ended after l blocks?
+
+    nostalgebraist 2020, "Interpreting GPT: the logit lens". The last norm and
+    the last table read every block's stream, not only the last one's.
+    """
+    logits: Tensor = model.output(model.norm(stream.after()))
+    return logits
+
+
+@torch.no_grad()
+def contributions(model: GPT, stream: Stream) -> Float[Tensor, "P B T V"]:
+    r"""$(a_p / \sigma)\, \mathrm{diag}(w)\, E^\top$ for each part $a_p$ of the stream.
+
+    The last norm divides the whole stream by one number σ at each position
+    (and a layer norm first takes off the mean). With σ as it is in this run,
+    each logit is a sum of its parts: P = 2 + L (H + 1) of them, which are the
+    embedding; each block's heads, then its feed-forward network; and what all
+    biases make together. Elhage et al. 2021, "direct" contributions.
+    """
+    norm, x = model.norm, stream.after()[-1]
+    each = torch.cat([stream.heads, stream.feed_forward[:, None]], 1).flatten(0, 1)
+    bias = stream.biases.sum(0).expand_as(x)
+    parts = torch.cat([stream.embedding[None], each, bias[None]])
+    if isinstance(norm, LayerNorm):
+        parts, x = (y - y.mean(-1, keepdim=True) for y in (parts, x))
+    sigma = (x.square().mean(-1, keepdim=True) + norm.eps).sqrt()
+    shares = model.output(parts / sigma * norm.weight)
+    if isinstance(norm, LayerNorm):
+        shares[-1] += model.output(norm.bias)
+    return shares
+
+
+# --- what depends on it ------------------------------------------------------
+
+
+class Place(NamedTuple):
+    """One vector inside a GPT, or the same one at several positions.
+
+    ``module`` is a name as :func:`capture` takes it, ``part`` the numbers of
+    its vector (all, or those of one head), ``at`` the positions (all if None).
+    """
+
+    module: str
+    part: slice = slice(None)
+    at: tuple[int, ...] | None = None
+
+    def of(self, x: Float[Tensor, "B T d"]) -> Float[Tensor, "B T d"]:
+        """1 where the place is, 0 elsewhere; IndexError beyond the text."""
+        T = x.shape[1]
+        if self.at and not all(-T <= at < T for at in self.at):
+            raise IndexError(f"positions {self.at} of {T} tokens: there are 0 to {T - 1}")
+        here = torch.zeros_like(x)
+        here[:, slice(None) if self.at is None else list(self.at), self.part] = 1
+        return here
+
+
+def stream_place(blocks: int, *at: int) -> Place:
+    """The residual stream after so many blocks; after 0, it is the embedding."""
+    return Place(f"blocks.{blocks - 1}" if blocks else "dropout", at=at or None)
+
+
+def head_place(model: GPT, block: int, head: int, *at: int) -> Place:
+    """What one head has collected: its part of the last matrix's input."""
+    if not 0 <= head < model.config.H:
+        raise IndexError(f"head {head}: there are 0 to {model.config.H - 1}")
+    d = model.config.D // model.config.H
+    part = slice(head * d, (head + 1) * d)
+    return Place(f"blocks.{block}.attention.w_o:input", part, at or None)
+
+
+@torch.no_grad()
+def patch_from(
+    model: GPT,
+    tokens: Int[Tensor, "B T"],
+    twin: Int[Tensor, "B S"],
+    places: Place | Iterable[Place],
+) -> Float[Tensor, "B T V"]:
+    """The logits for ``tokens``, computed with the twin's vectors at some places.
+
+    Activation patching, or "causal tracing" (Vig et al. 2020; Meng et al.
+    2022). Both texts have the same length. ValueError if they do not.
+    """
+    if tokens.shape != twin.shape:
+        raise ValueError(
+            f"the texts are {[*tokens.shape]} and {[*twin.shape]}: a twin is as "
+            "long, so that each position has its partner"
+        )
+    places = [places] if isinstance(places, Place) else [*places]
+    with capture(model, *{place.module for place in places}) as seen:
+        model(twin)
+    return replaced(model, tokens, [(p, seen[p.module][0]) for p in places])
+
+
+@torch.no_grad()
+def ablate(
+    model: GPT,
+    tokens: Int[Tensor, "B T"],
+    places: Place | Iterable[Place],
+    value: Float[Tensor, "..."] | float = 0.0,
+) -> Float[Tensor, "B T V"]:
+    """The logits for ``tokens`` with ``value`` at some places: 0, or a mean."""
+    places = [places] if isinstance(places, Place) else [*places]
+    return replaced(model, tokens, [(p, torch.as_tensor(value)) for p in places])
+
+
+def replaced(
+    model: GPT, tokens: Int[Tensor, "B T"], values: list[tuple[Place, Tensor]]
+) -> Float[Tensor, "B T V"]:
+    def change(module: str, x: Tensor) -> Tensor:
+        for place, value in values:
+            if place.module == module:
+                x = torch.where(place.of(x) > 0, value, x)
+        return x
+
+    modules = {place.module for place, _ in values}
+    with patch(model, {module: partial(change, module) for module in modules}):
+        logits: Tensor = model(tokens)
+    return logits
+
+
+def way(
+    patched: Float[Tensor, "..."], own: Float[Tensor, "..."], twin: Float[Tensor, "..."]
+) -> Float[Tensor, "..."]:
+    r"""$(d - d_{own}) / (d_{twin} - d_{own})$: how far of the way to the twin's.
+
+    0: the patch changed nothing. 1: the answer is the twin's. d is a logit
+    difference, that of the twin's answer less that of the own one (Wang et al.
+    2023, "Interpretability in the Wild").
+    """
+    return (patched - own) / (twin - own)
