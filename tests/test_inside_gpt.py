@@ -9,14 +9,14 @@ from torch import Tensor
 
 from tinylib.gpt import GPT, GPTConfig
 from tinylib.inside_gpt import (
-    Place,
+    Site,
     ablate,
     contributions,
-    head_place,
+    head_site,
     logit_lens,
     patch_from,
     read_stream,
-    stream_place,
+    stream_site,
     way,
 )
 from tinylib.positional_encoding import rotate
@@ -110,19 +110,19 @@ def test_patches_are_a_forward_pass_by_hand(norm: str, positions: str, bias: boo
         return x
 
     head = slice(d, 2 * d)
-    for key, part, place in (
-        (("stream", 0), slice(None), stream_place(0, *at)),
-        (("stream", 2), slice(None), stream_place(2, *at)),
-        (("z", 1), head, head_place(model, 1, 1, *at)),
-        (("mlp", 0), slice(None), Place("blocks.0.feed_forward", at=at)),
+    for key, part, site in (
+        (("stream", 0), slice(None), stream_site(0, *at)),
+        (("stream", 2), slice(None), stream_site(2, *at)),
+        (("z", 1), head, head_site(model, 1, 1, *at)),
+        (("mlp", 0), slice(None), Site("blocks.0.feed_forward", at=at)),
     ):
         wanted, _ = by_hand(model, tokens, {key: swapped(key, part, other[key])})
-        close(patch_from(model, tokens, twin, place), wanted, 1e-9)
+        close(patch_from(model, tokens, twin, site), wanted, 1e-9)
         wanted, _ = by_hand(model, tokens, {key: swapped(key, part, 0.0)})
-        close(ablate(model, tokens, place), wanted, 1e-9)
+        close(ablate(model, tokens, site), wanted, 1e-9)
         mean = own[key].mean((0, 1))
         wanted, _ = by_hand(model, tokens, {key: swapped(key, part, mean.expand(B, T, -1))})
-        close(ablate(model, tokens, place, mean), wanted, 1e-9)
+        close(ablate(model, tokens, site, mean), wanted, 1e-9)
 
 
 def test_a_whole_stream_is_the_whole_twin_and_several_places_are_patched_at_once() -> None:
@@ -130,28 +130,28 @@ def test_a_whole_stream_is_the_whole_twin_and_several_places_are_patched_at_once
     tokens, twin = texts()
     _, own = by_hand(model, tokens)
     theirs, other = by_hand(model, twin)
-    close(patch_from(model, tokens, twin, stream_place(1)), theirs, 1e-9)
-    close(patch_from(model, tokens, tokens, stream_place(1)), by_hand(model, tokens)[0], 1e-9)
-    places = [head_place(model, 0, 0), head_place(model, 0, 2), Place("blocks.1.feed_forward")]
+    close(patch_from(model, tokens, twin, stream_site(1)), theirs, 1e-9)
+    close(patch_from(model, tokens, tokens, stream_site(1)), by_hand(model, tokens)[0], 1e-9)
+    sites = [head_site(model, 0, 0), head_site(model, 0, 2), Site("blocks.1.feed_forward")]
     d = SMALL.D // H
     z = torch.cat(
         [other["z", 0][..., :d], own["z", 0][..., d : 2 * d], other["z", 0][..., 2 * d :]], -1
     )
     wanted, _ = by_hand(model, tokens, {("z", 0): z, ("mlp", 1): other["mlp", 1]})
-    close(patch_from(model, tokens, twin, places), wanted, 1e-9)
+    close(patch_from(model, tokens, twin, sites), wanted, 1e-9)
 
 
 def test_what_cannot_be_patched_is_refused() -> None:
     model = small()
     tokens, twin = texts()
     with pytest.raises(ValueError, match="a twin is as long"):
-        patch_from(model, tokens, twin[:, 1:], stream_place(1))
+        patch_from(model, tokens, twin[:, 1:], stream_site(1))
     with pytest.raises(IndexError, match="there are 0 to 10"):
-        ablate(model, tokens, stream_place(1, 11))
+        ablate(model, tokens, stream_site(1, 11))
     with pytest.raises(IndexError, match="head 3: there are 0 to 2"):
-        head_place(model, 0, 3)
+        head_site(model, 0, 3)
     with pytest.raises(ValueError, match=r"no module 'blocks\.4'"):
-        ablate(model, tokens, stream_place(5))
+        ablate(model, tokens, stream_site(5))
 
 
 def test_the_way_is_a_share() -> None:

@@ -3,7 +3,7 @@
 stream = read_stream(model, tokens)     all that is added to the residual stream
 logit_lens(model, stream)               what each block's stream would predict
 contributions(model, stream)            how much of each logit every part has added
-patch_from(model, tokens, twin, place)  one vector from another text: what changes?
+patch_from(model, tokens, twin, site)  one vector from another text: what changes?
 """
 
 from collections.abc import Iterable
@@ -100,7 +100,7 @@ def contributions(model: GPT, stream: Stream) -> Float[Tensor, "P B T V"]:
 # --- what depends on it ------------------------------------------------------
 
 
-class Place(NamedTuple):
+class Site(NamedTuple):
     """One vector inside a GPT, or the same one at several positions.
 
     ``module`` is a name as :func:`capture` takes it, ``part`` the numbers of
@@ -112,7 +112,7 @@ class Place(NamedTuple):
     at: tuple[int, ...] | None = None
 
     def of(self, x: Float[Tensor, "B T d"]) -> Float[Tensor, "B T d"]:
-        """1 where the place is, 0 elsewhere; IndexError beyond the text."""
+        """1 where the site is, 0 elsewhere; IndexError beyond the text."""
         T = x.shape[1]
         if self.at and not all(-T <= at < T for at in self.at):
             raise IndexError(f"positions {self.at} of {T} tokens: there are 0 to {T - 1}")
@@ -121,18 +121,18 @@ class Place(NamedTuple):
         return here
 
 
-def stream_place(blocks: int, *at: int) -> Place:
+def stream_site(blocks: int, *at: int) -> Site:
     """The residual stream after so many blocks; after 0, it is the embedding."""
-    return Place(f"blocks.{blocks - 1}" if blocks else "dropout", at=at or None)
+    return Site(f"blocks.{blocks - 1}" if blocks else "dropout", at=at or None)
 
 
-def head_place(model: GPT, block: int, head: int, *at: int) -> Place:
+def head_site(model: GPT, block: int, head: int, *at: int) -> Site:
     """What one head has collected: its part of the last matrix's input."""
     if not 0 <= head < model.config.H:
         raise IndexError(f"head {head}: there are 0 to {model.config.H - 1}")
     d = model.config.D // model.config.H
     part = slice(head * d, (head + 1) * d)
-    return Place(f"blocks.{block}.attention.w_o:input", part, at or None)
+    return Site(f"blocks.{block}.attention.w_o:input", part, at or None)
 
 
 @torch.no_grad()
@@ -140,9 +140,9 @@ def patch_from(
     model: GPT,
     tokens: Int[Tensor, "B T"],
     twin: Int[Tensor, "B S"],
-    places: Place | Iterable[Place],
+    sites: Site | Iterable[Site],
 ) -> Float[Tensor, "B T V"]:
-    """The logits for ``tokens``, computed with the twin's vectors at some places.
+    """The logits for ``tokens``, computed with the twin's vectors at some sites.
 
     Activation patching, or "causal tracing" (Vig et al. 2020; Meng et al.
     2022). Both texts have the same length. ValueError if they do not.
@@ -152,34 +152,34 @@ def patch_from(
             f"the texts are {[*tokens.shape]} and {[*twin.shape]}: a twin is as "
             "long, so that each position has its partner"
         )
-    places = [places] if isinstance(places, Place) else [*places]
-    with capture(model, *{place.module for place in places}) as seen:
+    sites = [sites] if isinstance(sites, Site) else [*sites]
+    with capture(model, *{site.module for site in sites}) as seen:
         model(twin)
-    return replaced(model, tokens, [(p, seen[p.module][0]) for p in places])
+    return replaced(model, tokens, [(p, seen[p.module][0]) for p in sites])
 
 
 @torch.no_grad()
 def ablate(
     model: GPT,
     tokens: Int[Tensor, "B T"],
-    places: Place | Iterable[Place],
+    sites: Site | Iterable[Site],
     value: Float[Tensor, "..."] | float = 0.0,
 ) -> Float[Tensor, "B T V"]:
-    """The logits for ``tokens`` with ``value`` at some places: 0, or a mean."""
-    places = [places] if isinstance(places, Place) else [*places]
-    return replaced(model, tokens, [(p, torch.as_tensor(value)) for p in places])
+    """The logits for ``tokens`` with ``value`` at some sites: 0, or a mean."""
+    sites = [sites] if isinstance(sites, Site) else [*sites]
+    return replaced(model, tokens, [(p, torch.as_tensor(value)) for p in sites])
 
 
 def replaced(
-    model: GPT, tokens: Int[Tensor, "B T"], values: list[tuple[Place, Tensor]]
+    model: GPT, tokens: Int[Tensor, "B T"], values: list[tuple[Site, Tensor]]
 ) -> Float[Tensor, "B T V"]:
     def change(module: str, x: Tensor) -> Tensor:
-        for place, value in values:
-            if place.module == module:
-                x = torch.where(place.of(x) > 0, value, x)
+        for site, value in values:
+            if site.module == module:
+                x = torch.where(site.of(x) > 0, value, x)
         return x
 
-    modules = {place.module for place, _ in values}
+    modules = {site.module for site, _ in values}
     with patch(model, {module: partial(change, module) for module in modules}):
         logits: Tensor = model(tokens)
     return logits
