@@ -45,6 +45,7 @@ from tinylib.lab.plot.blocks import Stage, blocks, walk
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.diagram import KINDS, Arrow, Box, diagram
 from tinylib.lab.plot.heads import averages, sharing, slices, worked_heads
+from tinylib.lab.plot.inside import Hop, lens, route, shares
 from tinylib.lab.plot.matrices import heat, heats, rasters
 from tinylib.lab.plot.mixed import between, dropout, queries_and_keys
 from tinylib.lab.plot.parts import percent
@@ -81,6 +82,23 @@ X = torch.tensor(
 )
 SCORES = X @ X.T
 CAUSAL = SCORES.masked_fill(torch.ones(6, 6).triu(1).bool(), -torch.inf)
+
+
+def way_of_a_fact() -> Figure:
+    text = "the hat lies in the garden . tom ran to the office . where is the hat ? in the".split()
+    hops = [Hop(5, 9, "head 3 of block 0"), Hop(9, 18, "head 1 of block 3")]
+    return route(text, hops, "The way of the garden")
+
+
+def parts_of_a_sum() -> Figure:
+    parts = {"embedding": -0.25, "block 0": 0.5, "block 1": 2.0}
+    return shares(parts, "What speaks for garden", "logit difference")
+
+
+def two_rows() -> Figure:
+    said, p = [["went", "the"], ["to", "garden"]], [[0.3, 1.0], [0.9, 0.7]]
+    rows, right = ["before block 0", "after block 0"], ["to", "garden"]
+    return lens(["ran", "the"], said, p, "What would come next", rows=rows, right=right)
 
 
 def three_lines() -> Figure:
@@ -442,6 +460,9 @@ DRAW = {
     "sharing": four_heads,
     "slices": two_slices,
     "bottleneck": two_limits,
+    "route": way_of_a_fact,
+    "shares": parts_of_a_sum,
+    "lens": two_rows,
     "two_scores": two_ways,
     "attention_shapes": rectangles,
     "charts": small_charts,
@@ -2218,3 +2239,46 @@ def test_the_rows_of_training_are_the_steps_of_writing_and_neither_sees_what_com
 def test_words_that_do_not_fit_together_are_refused(source, fed, said):
     with pytest.raises(ValueError, match="four at most, two alike"):
         passes(["a"] * source, ["b"] * fed, ["c"] * said)
+
+
+# Inside a GPT
+
+
+def test_parts_stand_on_their_side_of_zero_and_their_sum_below() -> None:
+    figure = parts_of_a_sum()
+    bars = [box.get_width() for box in patches(figure, "Rectangle")]
+    assert [width > 0 for width in bars] == [False, True, True, True]
+    assert abs(bars[-1] - sum(bars[:3])) < 0.01
+    written = [text.get_text() for text in texts(figure)]
+    assert written[-2:] == ["logit difference", "2.25"]
+    assert "Their sum, logit difference, is 2.25." in figure.alt
+
+
+def test_a_lens_shades_by_probability_and_marks_what_is_predicted_in_the_end() -> None:
+    figure = two_rows()
+    bold = {text.get_text() for text in texts(figure) if text.get_weight() == "bold"}
+    assert bold == {"What would come next", "to", "garden"}
+    shades = [luminance(box.get_facecolor()) for box in patches(figure, "Rectangle")]
+    assert shades[1] < shades[2] < shades[3] < shades[0]  # of 1.0, 0.9, 0.7 and 0.3
+    assert "before block 0: after ran went 30 %, after the the 100 %" in figure.alt
+
+
+def test_a_route_joins_the_words_of_its_hops() -> None:
+    figure = way_of_a_fact()
+    chips = patches(figure, "FancyBboxPatch")[1:]  # the first is the paper
+    assert len(chips) == 3
+    assert len(patches(figure, "FancyArrowPatch")) == 4  # and one each in the key
+    assert "from garden, word 6, to to, word 10, by head 3 of block 0" in figure.alt
+
+
+def test_what_cannot_be_drawn_of_a_gpt_is_refused() -> None:
+    with pytest.raises(ValueError, match="pass 1 to 40, each a finite number"):
+        shares({"a": torch.inf}, "t", "sum")
+    with pytest.raises(ValueError, match="pass 1 to 40"):
+        shares({}, "t", "sum")
+    with pytest.raises(ValueError, match="probabilities for 1 rows, 2 words"):
+        lens(["a", "b"], [["c"]], [[0.5]], "t", rows=["r"])
+    with pytest.raises(ValueError, match="too many for one picture"):
+        lens(["word"] * 40, [["word"] * 40], [[0.5] * 40], "t", rows=["r"])
+    with pytest.raises(ValueError, match="there are 2 words"):
+        route(["a", "b"], [Hop(0, 2, "x")], "t")

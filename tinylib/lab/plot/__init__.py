@@ -11,7 +11,7 @@ The files, by what they draw:
 - `recurrent` and `word_by_word` encoders and decoders over a sentence, `attending` a decoder with
   attention, `sentences` n-grams and trees of words, `translation` sentences with their English,
   `writing` how a model's text comes about and what it costs, `passes` what a Transformer's words
-  attend to;
+  attend to, `inside` what a GPT's parts add and where a fact goes;
 - `architecture` models as boxes and arrows, drawn by `diagram`; `parts` and `style` are shared.
 """
 
@@ -20,6 +20,7 @@ from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.blocks import blocks, walk
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.heads import averages, sharing, slices, worked_heads
+from tinylib.lab.plot.inside import Hop, lens, route, shares
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
 from tinylib.lab.plot.mixed import Mixture, between, dropout, queries_and_keys
 from tinylib.lab.plot.passes import passes
@@ -89,6 +90,7 @@ __all__ = [
     "Added",
     "Chart",
     "Figure",
+    "Hop",
     "Kept",
     "Mixture",
     "Number",
@@ -121,6 +123,7 @@ __all__ = [
     "heat",
     "heats",
     "hidings",
+    "lens",
     "lines",
     "looking_back",
     "luminance",
@@ -136,8 +139,10 @@ __all__ = [
     "rasters",
     "readings",
     "rounded",
+    "route",
     "runs",
     "shade",
+    "shares",
     "sharing",
     "shifted",
     "side_by_side",
