@@ -2256,7 +2256,7 @@ def test_parts_stand_on_their_side_of_zero_and_their_sum_below() -> None:
 
 def test_a_lens_shades_by_probability_and_marks_what_is_predicted_in_the_end() -> None:
     figure = two_rows()
-    bold = {text.get_text() for text in texts(figure) if text.get_weight() == "bold"}
+    bold = {text.get_text() for text in texts(figure) if text.get_fontweight() == "bold"}
     assert bold == {"What would come next", "to", "garden"}
     shades = [luminance(box.get_facecolor()) for box in patches(figure, "Rectangle")]
     assert shades[1] < shades[2] < shades[3] < shades[0]  # of 1.0, 0.9, 0.7 and 0.3
@@ -2273,7 +2273,7 @@ def test_a_route_joins_the_words_of_its_hops() -> None:
 
 def test_what_cannot_be_drawn_of_a_gpt_is_refused() -> None:
     with pytest.raises(ValueError, match="pass 1 to 40, each a finite number"):
-        shares({"a": torch.inf}, "t", "sum")
+        shares({"a": -torch.inf}, "t", "sum")
     with pytest.raises(ValueError, match="pass 1 to 40"):
         shares({}, "t", "sum")
     with pytest.raises(ValueError, match="probabilities for 1 rows, 2 words"):

@@ -3,7 +3,7 @@ goes from word to word.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from matplotlib.patches import Rectangle
 from matplotlib.transforms import Bbox
@@ -64,7 +64,11 @@ def shares(parts: Mapping[str, Number], title: str, total: str, *, alt: str = ""
             tone = SOFT if last else COLOURS["negative" if number < 0 else "positive"]
             bar = unit * number
             axes.add_patch(Rectangle((zero, y - 7), bar, 14, lw=0, fc=tone))
-            look = {"size": SMALL, "va": "center_baseline", "weight": "bold" if last else "normal"}
+            look: dict[str, Any] = {
+                "size": SMALL,
+                "va": "center_baseline",
+                "weight": "bold" if last else "normal",
+            }
             axes.text(left - 10, y, name, ha="right", **look)
             side = "right" if number < 0 else "left"
             axes.text(zero + bar + (-6 if number < 0 else 6), y, written(number), ha=side, **look)
@@ -119,7 +123,7 @@ def lens(
                 bold = "bold" if right and token == right[j] else "normal"
                 ink = "black" if luminance(fill) > 0.179 else "white"  # as in a heat map
                 spot = (x + wide / 2, y + high / 2)
-                centred = {"ha": "center", "va": "center_baseline"}
+                centred: dict[str, Any] = {"ha": "center", "va": "center_baseline"}
                 axes.text(*spot, token, size=SMALL, color=ink, weight=bold, **centred)
         told = "; ".join(
             f"{label}: "
@@ -167,7 +171,7 @@ def route(words: Sequence[str], hops: Sequence[Hop], title: str, *, alt: str = "
                 chip(axes, place, word, edge=INK, thick=1.6, weight="bold")
             else:
                 middle = ((place.x0 + place.x1) / 2, (place.y0 + place.y1) / 2)
-                centred = {"ha": "center", "va": "center_baseline"}
+                centred: dict[str, Any] = {"ha": "center", "va": "center_baseline"}
                 axes.text(*middle, word, size=TEXT, color=SOFT, **centred)
         for n, hop in enumerate(hops):
             a, b = places[hop.start], places[hop.end]
