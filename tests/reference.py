@@ -78,6 +78,10 @@ NAMES = {
     "gpt.Block": "GPT block (pre-norm Transformer block)",
     "gpt.GPT": "GPT (autoregressive language model)",
     "gpt.next_token_loss": "Next-token loss and perplexity",
+    "inside_gpt.Stream": "Residual stream (sum of all parts)",
+    "inside_gpt.logit_lens": "Logit lens",
+    "inside_gpt.contributions": "Direct contribution to a logit (direct logit attribution)",
+    "inside_gpt.way": "Effect of a patch on the logit difference",
     "generation.apply_temperature": "Temperature of a softmax",
     "generation.top_k": "Top-k sampling",
     "generation.top_p": "Top-p (nucleus) sampling",
@@ -114,7 +118,11 @@ WITHOUT = {
     "It counts, gathers or reserves.": """
         bleu.ngrams bleu.is_ngram bleu.ngram_matches bleu.count bleu.ngram_counts
         attention_cost.flops synthesizer.flops decoding.choose decoding.first_tokens
-        decoding.next_step decoding.at_least_float32 kv_cache.reserve_caches""",
+        decoding.next_step decoding.at_least_float32 kv_cache.reserve_caches
+        inside_gpt.read_stream""",
+    "It names a vector inside a model, or puts another one there.": """
+        inside_gpt.Site inside_gpt.stream_site inside_gpt.head_site inside_gpt.patch_from
+        inside_gpt.ablate inside_gpt.replaced""",
     "It checks arguments.": "checks gpt.check",
 }
 

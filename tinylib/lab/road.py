@@ -125,6 +125,14 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             (70, 45),
         ),
         Milestone(
+            "13_inside_gpt",
+            "Inside a GPT",
+            "How does it come to its answer, and how can we know?",
+            "an attention map shows where a head attends, but not what it takes from there",
+            "a part is replaced by that of another text, and the answer shows what it carried",
+            (50, 40),
+        ),
+        Milestone(
             "14_generation",
             "Generation",
             "Which of the probable tokens should a GPT write?",
@@ -304,6 +312,11 @@ def strokes(stem: str) -> Iterator[str]:
             box(66, 6 + 13 * i, 26 * p, 9, "probability", 0.85)
             for i, p in enumerate((1, 0.6, 0.3, 0.15))
         )
+    elif stem == "13_inside_gpt":
+        yield from (line(10 + 38 * i, 4, 10 + 38 * i, 56, width=1.5) for i in range(3))
+        yield line(10, 48, 10, 36, 48, 36, 48, 18, 86, 18, 86, 8, kind="choice", width=3.5)
+        yield dots(10, 50, 48, 50, 86, 50, kind="word", r=5)
+        yield dots(10, 36, 48, 18, kind="attention", r=4)
     elif stem == "14_generation":
         yield from (
             box(8 + 14 * i, 52 - 38 * p, 10, 38 * p, "probability", 0.85)
