@@ -1,44 +1,43 @@
 """Inside a GPT: what its heads attend to, as numbers."""
 
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
 
 
 def previous_token_score(
     weights: Float[Tensor, "*B H T T"],
 ) -> Float[Tensor, " H"]:
-    r"""$\frac{1}{T-1} \sum_{t \ge 2} \alpha_{t,t-1}$, the mean weight on the token before.
+    r"""$\frac{1}{T-1} \sum_{t=2}^T \alpha_{t,t-1}$: the mean weight on the token before.
 
     Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits":
     near 1 for a *previous-token head*. The mean is over the texts, too. A head
     that attends to all t tokens alike has the mean of 1/t.
     """
     before = weights.diagonal(-1, -2, -1)  # (*B, H, T - 1)
-    return before.mean(-1).flatten(0, -2).mean(0)
+    return before.mean(-1).reshape(-1, weights.shape[-3]).mean(0)
 
 
-def induction_places(tokens: Int[Tensor, "*B T"]) -> Float[Tensor, "*B T T"]:
-    """1 at [t, s] if s follows an earlier place of token t, and else 0.
+def induction_places(tokens: Int[Tensor, "*B T"]) -> Bool[Tensor, "*B T T"]:
+    """True at [t, s] if s follows an earlier place of token t.
 
-    So $w_{s-1} = w_t$ and s - 1 < t: if the text repeats itself, the next
-    token is the one at s.
+    So $w_{s-1} = w_t$ and s ≤ t. If the text repeats itself, the token at s
+    is the one that comes after t, too.
     """
-    same = (tokens[..., :, None] == tokens[..., None, :]).to(torch.float)
-    return torch.nn.functional.pad(same[..., :-1], (1, 0)).tril()
+    same = tokens[..., :, None] == tokens[..., None, :]
+    return nn.functional.pad(same[..., :-1], (1, 0)).tril()
 
 
 def induction_score(
     weights: Float[Tensor, "*B H T T"],
     tokens: Int[Tensor, "*B T"],
 ) -> Float[Tensor, " H"]:
-    r"""Mean over t of $\sum_s \alpha_{ts}\,[w_{s-1} = w_t]$: weight on what came next last time.
+    r"""Mean over t of $\sum_s \alpha_{ts}\,[w_{s-1} = w_t]$: the weight on what came next before.
 
     Olsson et al. 2022, "In-context Learning and Induction Heads", where it is
     called prefix matching: near 1 for an *induction head*. The mean is over
-    the t whose token stands before t, too, in all texts; NaN if there is none.
+    the t whose token also stands before t, in all texts; NaN if there is none.
     """
-    places = induction_places(tokens)[..., None, :, :]
-    found = (weights * places).sum(-1)  # (*B, H, T)
-    asked = places.any(-1)
-    return (found * asked).flatten(0, -3).sum((0, -1)) / asked.sum()
+    places = induction_places(tokens)[..., None, :, :]  # the same for all heads
+    found = weights.masked_fill(~places, 0.0).sum(-1)  # (*B, H, T)
+    asked = places.any(-1).sum()
+    return found.sum(-1).reshape(-1, weights.shape[-3]).sum(0) / asked

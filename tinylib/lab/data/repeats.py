@@ -62,9 +62,7 @@ def repeats(
     return Repeats(piece.gather(1, place % period), place >= period)
 
 
-def limit(
-    T: int = LENGTH, V: int = len(LETTERS), periods: tuple[int, int] = PERIODS
-) -> Limit:
+def limit(T: int = LENGTH, V: int = len(LETTERS), periods: tuple[int, int] = PERIODS) -> Limit:
     r"""$\frac{1}{E[P]} \bigl(\ln N + E[\sum_{i=1}^{P-1} \ln(V-i)]\bigr)$, and 0: the entropy.
 
     One of N periods is drawn, which costs ln N, and each new letter of the piece is one of those
@@ -85,6 +83,6 @@ def text(tokens: Int[Tensor, " T"]) -> str:
 
 def ids(string: str) -> Int[Tensor, "1 T"]:
     """The way back, as a batch of one. ValueError for what is not one of the letters."""
-    if not string or (strange := set(string) - set(LETTERS)):
+    if not string or set(string) - set(LETTERS):
         raise ValueError(f"{string!r}: write with {LETTERS}, capital letters alone")
     return torch.tensor([[LETTERS.index(letter) for letter in string]])

@@ -12,7 +12,6 @@ from math import log
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
@@ -30,8 +29,8 @@ from tinylib.lab.train.run import Fit
 from tinylib.lab.train.schedules import linear
 
 REPEATS = GPTConfig(V=len(LETTERS), max_len=LENGTH, D=64, H=2, layers=2, dropout=0.0, **MODERN)
-STEPS, EVERY, SIZE = 2000, 50, 32
-HOW: dict[str, Any] = {"lr": 1e-3, "schedule": linear(warmup=0.02), "optimiser": adamw}
+STEPS, EVERY, SIZE = 1200, 30, 32
+HOW: dict[str, Any] = {"lr": 2e-3, "schedule": linear(warmup=0.02), "optimiser": adamw}
 DATA = "tinylib.lab.data.repeats.repeats(32, seed=1_000_000 * seed + step)"
 
 
@@ -51,7 +50,14 @@ def trained(
         return repeats(SIZE, 1_000_000 * seed + step).tokens
 
     run = fit(
-        model, next_token_loss, batch, steps, seed=seed, every=steps, checkpoint=checkpoint, **HOW
+        model,
+        next_token_loss,
+        batch,
+        steps,
+        seed=seed,
+        every=-(-steps // 4),
+        checkpoint=checkpoint,
+        **HOW,
     )
     if steps in files:
         weights.save(files[steps], model)
