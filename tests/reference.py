@@ -78,6 +78,8 @@ NAMES = {
     "gpt.Block": "GPT block (pre-norm Transformer block)",
     "gpt.GPT": "GPT (autoregressive language model)",
     "gpt.next_token_loss": "Next-token loss and perplexity",
+    "inside_gpt.previous_token_score": "Previous-token score of a head",
+    "inside_gpt.induction_score": "Induction score of a head (prefix matching)",
     "generation.apply_temperature": "Temperature of a softmax",
     "generation.top_k": "Top-k sampling",
     "generation.top_p": "Top-p (nucleus) sampling",
@@ -114,7 +116,8 @@ WITHOUT = {
     "It counts, gathers or reserves.": """
         bleu.ngrams bleu.is_ngram bleu.ngram_matches bleu.count bleu.ngram_counts
         attention_cost.flops synthesizer.flops decoding.choose decoding.first_tokens
-        decoding.next_step decoding.at_least_float32 kv_cache.reserve_caches""",
+        decoding.next_step decoding.at_least_float32 kv_cache.reserve_caches
+        inside_gpt.induction_places""",
     "It checks arguments.": "checks gpt.check",
 }
 

@@ -13,6 +13,7 @@ from torch import Tensor
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
 from tinylib.inside_gpt import induction_places
 from tinylib.lab.data.repeats import (
+    HELD_OUT,
     LENGTH,
     LETTERS,
     PERIODS,
@@ -174,3 +175,63 @@ def test_both_losses_together_are_the_loss_of_the_training(some: Repeats) -> Non
     assert 0 <= found.right <= 1
     for block in weights_of(model, some.tokens):
         torch.testing.assert_close(block.sum(-1), torch.ones(7, 3, LENGTH))
+
+
+# --- the trained models ------------------------------------------------------------------------
+
+
+def test_the_recipes_record_all_that_the_chapter_reads(tmp_path: Path) -> None:
+    out = recipes.induction(tmp_path / "induction.safetensors", steps=4, every=2)
+    recorded = weights.results("induction")["figures"]
+    assert out.figures.keys() == recorded.keys() and out.figures["steps"] == [0, 2, 4]
+    for layers in ("two_blocks", "one_block"):
+        for found, stored in zip(out.figures[layers], recorded[layers], strict=True):
+            assert found.keys() == stored.keys()
+            assert len(stored["known"]) == len(recorded["steps"])
+            first = stored["known"][0]
+            assert found["known"][0] == pytest.approx(first, abs=1e-3), "before any training"
+            assert first == pytest.approx(math.log(26), abs=0.1)
+    out = recipes.gpt_repeats(tmp_path / "gpt-repeats.safetensors", steps=4)
+    assert out.figures.keys() == weights.results("gpt-repeats")["figures"].keys()
+    assert out.figures["loss"]["known"] != out.figures["packed"]["known"]
+
+
+def test_two_blocks_learn_to_copy_and_one_does_not() -> None:
+    found = weights.results("induction")["figures"]
+    steps, H = found["steps"], found["config"]["H"]
+    for run in found["two_blocks"]:
+        at, known = steps.index(run["phase_change"]), run["known"]
+        assert 0 < run["phase_change"] < steps[-1] / 2
+        assert known[at] < math.log(26) / 2 <= min(known[:at])
+        assert known[-1] < 0.03 and run["ablation"]["whole"]["right"] > 0.99
+        assert max(run["induction"][-1][1]) > 0.95 > 0.3 > max(run["induction"][at - 3][1])
+        assert max(run["previous"][-1][0]) > 0.4 > 0.1 > max(run["previous"][0][0])
+    (alone,) = found["one_block"]
+    assert alone["phase_change"] is None and min(alone["known"]) > 2.3
+    assert max(max(scores[0]) for scores in alone["induction"]) < 0.2
+    assert len(alone["induction"][-1]) == 1 and len(alone["induction"][-1][0]) == H
+
+
+def test_without_the_previous_token_head_nothing_is_found() -> None:
+    for run in weights.results("induction")["figures"]["two_blocks"]:
+        table = run["ablation"]
+        lost = {tuple(one["head"]): one for one in table["heads"]}
+        assert set(lost) == {(0, 0), (0, 1), (1, 0), (1, 1)}
+        without = lost[tuple(table["previous_token_head"])]
+        for how in ("zero", "mean"):
+            assert without[how]["known"] > 10 * table["whole"]["known"]
+            assert max(without[how]["induction"][1]) < max(run["induction"][-1][1])
+            assert table["no_block_0"][how]["known"] > without[how]["known"]
+
+
+def test_the_shipped_model_goes_on_with_any_repeated_piece() -> None:
+    assert weights.shipped("gpt-repeats").stat().st_size < 300_000
+    shipped = load_language_model("gpt-repeats")
+    assert shipped.kind == "characters" and "".join(shipped.tokens.tokens) == LETTERS
+    recorded = weights.manifest()["gpt-repeats"]["figures"]["packed"]
+    found = loss_of(shipped.model, repeats(400, HELD_OUT))
+    assert found.known == pytest.approx(recorded["known"], rel=0.05, abs=1e-3)
+    assert found.right == pytest.approx(recorded["right"], abs=2e-3)
+    for piece in ("CHAPTERONLY", "WITHFUMBLE", "PACKMYBOXWITHVED"):
+        text = "".join(dict.fromkeys(piece))
+        assert next(iter(shipped.predict(text + text[:4]))) == text[4]

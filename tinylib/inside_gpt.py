@@ -10,7 +10,7 @@ def previous_token_score(
     r"""$\frac{1}{T-1} \sum_{t=2}^T \alpha_{t,t-1}$: the mean weight on the token before.
 
     Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits":
-    near 1 for a *previous-token head*. The mean is over the texts, too. A head
+    near 1 for a previous-token head. The mean is over the texts, too. A head
     that attends to all t tokens alike has the mean of 1/t.
     """
     before = weights.diagonal(-1, -2, -1)  # (*B, H, T - 1)
@@ -31,11 +31,12 @@ def induction_score(
     weights: Float[Tensor, "*B H T T"],
     tokens: Int[Tensor, "*B T"],
 ) -> Float[Tensor, " H"]:
-    r"""Mean over t of $\sum_s \alpha_{ts}\,[w_{s-1} = w_t]$: the weight on what came next before.
+    r"""$\frac1N \sum_t \sum_s \alpha_{ts}\,[w_{s-1} = w_t]$: weight on what came next before.
 
     Olsson et al. 2022, "In-context Learning and Induction Heads", where it is
-    called prefix matching: near 1 for an *induction head*. The mean is over
-    the t whose token also stands before t, in all texts; NaN if there is none.
+    called prefix matching: near 1 for an induction head. Only s ≤ t
+    count. The mean is over the N places t, in all texts, whose token stands
+    before t, too; NaN if there is none.
     """
     places = induction_places(tokens)[..., None, :, :]  # the same for all heads
     found = weights.masked_fill(~places, 0.0).sum(-1)  # (*B, H, T)

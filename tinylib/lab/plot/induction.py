@@ -13,6 +13,7 @@ from tinylib.lab.plot.style import (
     DASHES,
     INK,
     MARGIN,
+    PAPER,
     PHONE,
     SMALL,
     SOFT,
@@ -72,6 +73,7 @@ def phase_change(
         left.axhline(float(guess), color=SOFT, lw=1.3, ls=(0, (1, 1.5)), zorder=1.8)
         spot = (float(along[-1]), float(guess))
         label: Any = {"size": SMALL, "color": SOFT, "ha": "right", "va": "bottom"}
+        label["bbox"] = {"fc": PAPER, "ec": "none", "pad": 1}
         left.annotate(
             f"guessing: {guess:.2f} nats", spot, (0, 3), textcoords="offset points", **label
         )
@@ -84,7 +86,7 @@ def phase_change(
         for name, colour, dash, thick in keys:
             sheet.plot([x0, x0 + 30], [y0, y0], color=colour, ls=dash, lw=thick)
             sheet.text(x0 + 38, y0, name, size=SMALL, va="center_baseline")
-            x0 += 38 + text_width(name, SMALL) + 26
+            x0 += 38 + text_width(name, SMALL) + 20
         told = "; ".join(
             f"{name}: loss from {read[0][name][0]:.2f} to {read[0][name][-1]:.2f}, score from "
             f"{read[1][name][0]:.2f} to {read[1][name][-1]:.2f}, "
@@ -132,7 +134,8 @@ def stripe(
         for t, row in enumerate(p.matrix.tolist()):
             for s, weight in enumerate(row):
                 place = (left + s * cell, top + t * cell, cell, cell)
-                draw_cell(axes, place, weight, 1, "", "weight")
+                seen = max(weight, 1e-9) if s <= t else 0  # what is hatched may not be seen
+                draw_cell(axes, place, seen, 1, "", "weight")
         draw_frame(axes, p._replace(rows=[""] * T, cols=[""] * T), (left, top, cell, cell), False)
         look: Any = {"ha": "center", "va": "center_baseline", "size": SMALL}
         for t, letter in enumerate(letters):

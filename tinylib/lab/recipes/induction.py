@@ -29,8 +29,8 @@ from tinylib.lab.train.run import Fit
 from tinylib.lab.train.schedules import linear
 
 REPEATS = GPTConfig(V=len(LETTERS), max_len=LENGTH, D=64, H=2, layers=2, dropout=0.0, **MODERN)
-STEPS, EVERY, SIZE = 1200, 30, 32
-HOW: dict[str, Any] = {"lr": 2e-3, "schedule": linear(warmup=0.02), "optimiser": adamw}
+STEPS, EVERY, SIZE = 1600, 40, 32
+HOW: dict[str, Any] = {"lr": 1e-3, "schedule": linear(warmup=0.02), "optimiser": adamw}
 DATA = "tinylib.lab.data.repeats.repeats(32, seed=1_000_000 * seed + step)"
 
 
@@ -159,8 +159,8 @@ def gpt_repeats(checkpoint: Path, steps: int = STEPS) -> Outcome:
     model, run, _ = trained(2, 0, checkpoint, steps)
     some = repeats(400, HELD_OUT)
     found: dict[str, Any] = {"steps": steps, "limit": limit()._asdict()}
-    for name, one in (("loss", model), ("packed", weights.as_packed(model))):
-        found[name] = loss_of(one, some)._asdict()
+    found["loss"] = loss_of(model, some)._asdict()
+    found["packed"] = loss_of(weights.as_packed(model), some)._asdict()
     return Outcome(
         model,
         run,
