@@ -2250,13 +2250,12 @@ def test_the_phase_change_of_each_training_has_its_colour_in_both_charts():
     assert f"{TRAININGS[1]}: loss from 3.20 to 0.20, score from 0.10 to 0.90" in figure.alt
     assert "phase change at 300" in figure.alt and figure.alt.count("no phase change") == 1
     for axes in figure.drawing.axes[1:]:
-        drawn = {
-            (line.get_color(), line.get_xdata()[0])
-            for line in axes.lines
-            if len(line.get_xdata()) == 2 and line.get_xdata()[0] == line.get_xdata()[1]
-        }
-        curves = [line.get_color() for line in axes.lines if len(line.get_xdata()) == 4]
-        assert drawn == {(curves[0], 200), (curves[1], 300)} and len(set(curves)) == 3
+        lines_of = [
+            (line.get_color(), np.asarray(line.get_xdata()).tolist()) for line in axes.lines
+        ]
+        curves = [colour for colour, along in lines_of if len(along) == 4]
+        upright = [(colour, at[0]) for colour, at in lines_of if len(at) == 2 and at[0] == at[1]]
+        assert upright == [(curves[0], 200), (curves[1], 300)] and len(set(curves)) == 3
     key = [text.get_text() for text in figure.drawing.axes[0].texts]
     assert key[2:] == [*TRAININGS, "phase change"]
 
@@ -2281,7 +2280,7 @@ def test_the_row_of_a_stripe_says_how_much_lies_on_what_followed():
         "The row of letter 6, B, has 0.90 of its weight on what followed B before: C at 3."
     )
     axes = figure.drawing.axes[0]
-    bold = [text.get_text() for text in axes.texts if text.get_weight() == "bold"]
+    bold = [text.get_text() for text in axes.texts if text.get_fontweight() == "bold"]
     assert bold == ["An induction head", "B", "C", "B"], "above the map first, then on its left"
 
 

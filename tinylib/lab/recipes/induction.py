@@ -1,7 +1,7 @@
 """Chapter 13's trainings on strings that repeat themselves: how induction heads come about.
 
-    python -m tinylib.lab.train induction    two blocks, twice, and one block alone; MINUTES minutes
-    python -m tinylib.lab.train gpt-repeats  the first of them, shipped; MINUTE minutes
+    python -m tinylib.lab.train induction    two blocks, twice, and one block alone; 8 minutes
+    python -m tinylib.lab.train gpt-repeats  the first of them, shipped; 4 minutes
 
 The two recipes train the same first model. `induction` keeps it at many steps, and records what
 each head attends to at each of them.
@@ -131,7 +131,7 @@ def ablated(model: GPT, some: Repeats) -> dict[str, Any]:
 
 @recipe("induction")
 def induction(checkpoint: Path, steps: int = STEPS, every: int = EVERY) -> Outcome:
-    """Two blocks learn to copy what came before, one alone cannot; two seeds; MINUTES minutes."""
+    """Two blocks learn to copy what came before, one alone cannot; two seeds; 8 minutes."""
     some, whole = repeats(400, HELD_OUT), Fit()
     runs: dict[int, list[dict[str, Any]]] = {2: [], 1: []}
     for layers, seed in ((2, 0), (2, 1), (1, 0)):
@@ -155,7 +155,7 @@ def induction(checkpoint: Path, steps: int = STEPS, every: int = EVERY) -> Outco
 
 @recipe("gpt-repeats")
 def gpt_repeats(checkpoint: Path, steps: int = STEPS) -> Outcome:
-    """The first of `induction`'s models, with two blocks, shipped; MINUTE minutes."""
+    """The first of `induction`'s models, with two blocks, shipped; 4 minutes."""
     model, run, _ = trained(2, 0, checkpoint, steps)
     some = repeats(400, HELD_OUT)
     found: dict[str, Any] = {"steps": steps, "limit": limit()._asdict()}
