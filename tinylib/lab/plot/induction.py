@@ -140,10 +140,10 @@ def stripe(
         look: Any = {"ha": "center", "va": "center_baseline", "size": SMALL}
         for t, letter in enumerate(letters):
             middle = (t + 0.5) * cell
-            mine = {"color": query, "weight": "bold"} if t == at else {"color": INK}
+            mine: Any = {"color": query, "weight": "bold"} if t == at else {"color": INK}
             axes.text(left - 13, top + middle, letter, **look, **mine)
             tone = query if t in before else key if t in after else INK
-            bold = {"color": tone, "weight": "normal" if tone == INK else "bold"}
+            bold: Any = {"color": tone, "weight": "normal" if tone == INK else "bold"}
             axes.text(left + middle, top - 11, letter, **look, **bold)
         frame: Any = {"fc": "none", "ec": INK, "lw": 1.1}
         axes.add_patch(Rectangle((left, top + at * cell), (at + 1) * cell, cell, **frame))
