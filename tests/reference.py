@@ -82,6 +82,8 @@ NAMES = {
     "inside_gpt.logit_lens": "Logit lens",
     "inside_gpt.contributions": "Direct contribution to a logit (direct logit attribution)",
     "inside_gpt.way": "Effect of a patch on the logit difference",
+    "induction.previous_token_score": "Previous-token score of a head",
+    "induction.induction_score": "Induction score of a head (prefix matching)",
     "generation.apply_temperature": "Temperature of a softmax",
     "generation.top_k": "Top-k sampling",
     "generation.top_p": "Top-p (nucleus) sampling",
@@ -119,7 +121,7 @@ WITHOUT = {
         bleu.ngrams bleu.is_ngram bleu.ngram_matches bleu.count bleu.ngram_counts
         attention_cost.flops synthesizer.flops decoding.choose decoding.first_tokens
         decoding.next_step decoding.at_least_float32 kv_cache.reserve_caches
-        inside_gpt.read_stream""",
+        inside_gpt.read_stream induction.induction_places""",
     "It names a vector inside a model, or puts another one there.": """
         inside_gpt.Site inside_gpt.stream_site inside_gpt.head_site inside_gpt.patch_from
         inside_gpt.ablate inside_gpt.replaced""",

@@ -141,6 +141,16 @@ def test_a_whole_stream_is_the_whole_twin_and_several_places_are_patched_at_once
     close(patch_from(model, tokens, twin, sites), wanted, 1e-9)
 
 
+def test_each_text_of_a_batch_can_have_a_site_of_its_own() -> None:
+    model = small()
+    tokens, twin = texts()
+    sites = [stream_site(1, 4), head_site(model, 1, 2, 9)]
+    rows = [site._replace(texts=slice(i, i + 1)) for i, site in enumerate(sites)]
+    both = patch_from(model, tokens, twin, rows)
+    for i, site in enumerate(sites):
+        close(both[i], patch_from(model, tokens, twin, site)[i], 1e-9)
+
+
 def test_what_cannot_be_patched_is_refused() -> None:
     model = small()
     tokens, twin = texts()

@@ -45,6 +45,7 @@ from tinylib.lab.plot.blocks import Stage, blocks, walk
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.diagram import KINDS, Arrow, Box, diagram
 from tinylib.lab.plot.heads import averages, sharing, slices, worked_heads
+from tinylib.lab.plot.induction import phase_change, stripe
 from tinylib.lab.plot.inside import Hop, lens, route, shares
 from tinylib.lab.plot.matrices import heat, heats, rasters
 from tinylib.lab.plot.mixed import between, dropout, queries_and_keys
@@ -426,7 +427,31 @@ def two_limits() -> Figure:
     return bottleneck([1, 4, 16], both, fits={"full": 8})
 
 
+TRAININGS = ["two blocks, seed 0", "two blocks, seed 1", "one block"]
+
+
+def emerged() -> Figure:
+    steps = [0, 100, 200, 300]
+    losses = [[3.3, 2.5, 0.3, 0.1], [3.2, 3.0, 2.0, 0.2], [3.3, 3.0, 2.8, 2.7]]
+    scores = [[0.1, 0.2, 0.9, 1.0], [0.1, 0.1, 0.4, 0.9], [0.1, 0.1, 0.1, 0.1]]
+    of = [dict(zip(TRAININGS, values, strict=True)) for values in (losses, scores)]
+    marks = dict(zip(TRAININGS, (200, 300, None), strict=True))
+    return phase_change(steps, *of, marks=marks, guess=3.26)
+
+
+def striped(period: int = 4, T: int = 10) -> Figure:
+    """A head that attends to what came after the letter last time, and first to the first."""
+    weights = torch.zeros(T, T)
+    for t in range(T):
+        weights[t, max(0, t - period + 1)] = 0.9
+        weights[t, t] += 0.1
+    letters = [*("ABCDEFGHIJ"[:period] * T)[:T]]
+    return stripe(weights, letters, "An induction head", at=5)
+
+
 DRAW = {
+    "phase_change": emerged,
+    "stripe": striped,
     "plane": animals,
     "between": mixed,
     "queries_and_keys": opened,
@@ -2282,3 +2307,57 @@ def test_what_cannot_be_drawn_of_a_gpt_is_refused() -> None:
         lens(["word"] * 40, [["word"] * 40], [[0.5] * 40], "t", rows=["r"])
     with pytest.raises(ValueError, match="there are 2 words"):
         route(["a", "b"], [Hop(0, 2, "x")], "t")
+
+
+def test_the_phase_change_of_each_training_has_its_colour_in_both_charts():
+    figure = emerged()
+    assert f"{TRAININGS[1]}: loss from 3.20 to 0.20, score from 0.10 to 0.90" in figure.alt
+    assert "phase change at 300" in figure.alt and figure.alt.count("no phase change") == 1
+    for axes in figure.drawing.axes[1:]:
+        lines_of = [
+            (line.get_color(), np.asarray(line.get_xdata()).tolist()) for line in axes.lines
+        ]
+        curves = [colour for colour, along in lines_of if len(along) == 4]
+        upright = [(colour, at[0]) for colour, at in lines_of if len(at) == 2 and at[0] == at[1]]
+        assert upright == [(curves[0], 200), (curves[1], 300)] and len(set(curves)) == 3
+    key = [text.get_text() for text in figure.drawing.axes[0].texts]
+    assert key[2:] == [*TRAININGS, "phase change"]
+
+
+@pytest.mark.parametrize(
+    ("losses", "scores", "marks", "message"),
+    [
+        ({"a": [1, 2]}, {"b": [0, 1]}, {"a": 1}, "the same one to four trainings"),
+        ({}, {}, {}, "the same one to four trainings"),
+        ({"a": [1, 2, 3]}, {"a": [0, 1]}, {"a": 1}, "2 losses and as many scores"),
+        ({"a": [1, 2]}, {"a": [0, 1.5]}, {"a": None}, "scores are from 0 to 1"),
+    ],
+)
+def test_trainings_that_do_not_fit_together_are_refused(losses, scores, marks, message):
+    with pytest.raises(ValueError, match=message):
+        phase_change([0, 10], losses, scores, marks=marks, guess=3)
+
+
+def test_the_row_of_a_stripe_says_how_much_lies_on_what_followed():
+    figure = striped()
+    assert figure.alt.endswith(
+        "The row of letter 6, B, has 0.90 of its weight on what followed B before: C at 3."
+    )
+    axes = figure.drawing.axes[0]
+    bold = [text.get_text() for text in axes.texts if text.get_fontweight() == "bold"]
+    assert bold == ["An induction head", "B", "C", "B"], "above the map first, then on its left"
+
+
+@pytest.mark.parametrize(
+    ("weights", "letters", "at", "message"),
+    [
+        (torch.eye(3), "ABC", 2, "letter 2 has not occurred before"),
+        (torch.eye(3), "ABA", 7, "letter 7 has not occurred before"),
+        (torch.ones(3, 3) / 3, "ABA", 2, "causal weights"),
+        (2 * torch.eye(3), "ABA", 2, r"causal weights in \[0, 1\]"),
+        (torch.eye(31), "A" * 31, 2, "31 letters are too many"),
+    ],
+)
+def test_what_is_no_map_of_a_repeated_text_is_refused(weights, letters, at, message):
+    with pytest.raises(ValueError, match=message):
+        stripe(weights, [*letters], "m", at=at)

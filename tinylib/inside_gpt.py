@@ -104,12 +104,14 @@ class Site(NamedTuple):
     """One vector inside a GPT, or the same one at several positions.
 
     ``module`` is a name as :func:`capture` takes it, ``part`` the numbers of
-    its vector (all, or those of one head), ``at`` the positions (all if None).
+    its vector (all, or those of one head), ``at`` the positions (all if None),
+    and ``texts`` those of the batch.
     """
 
     module: str
     part: slice = slice(None)
     at: tuple[int, ...] | None = None
+    texts: slice = slice(None)
 
     def of(self, x: Float[Tensor, "B T d"]) -> Float[Tensor, "B T d"]:
         """1 where the site is, 0 elsewhere; IndexError beyond the text."""
@@ -117,7 +119,8 @@ class Site(NamedTuple):
         if self.at and not all(-T <= at < T for at in self.at):
             raise IndexError(f"positions {self.at} of {T} tokens: there are 0 to {T - 1}")
         here = torch.zeros_like(x)
-        here[:, slice(None) if self.at is None else list(self.at), self.part] = 1
+        positions = slice(None) if self.at is None else list(self.at)
+        here[self.texts, positions, self.part] = 1
         return here
 
 

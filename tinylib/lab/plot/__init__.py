@@ -9,9 +9,10 @@ The files, by what they draw:
   `positions` codes of positions and rotations, `heads` several averages at once, `blocks` words
   on their way through a block;
 - `recurrent` and `word_by_word` encoders and decoders over a sentence, `attending` a decoder with
-  attention, `sentences` n-grams and trees of words, `translation` sentences with their English,
-  `writing` how a model's text comes about and what it costs, `passes` what a Transformer's words
-  attend to, `inside` what a GPT's parts add and where a fact goes;
+  attention, `inside` what a GPT's parts add and where a fact goes, `induction` heads that copy
+  what came before, `sentences` n-grams and trees of words,
+  `translation` sentences with their English, `writing` how a model's text comes about and what it
+  costs, `passes` what a Transformer's words attend to;
 - `architecture` models as boxes and arrows, drawn by `diagram`; `parts` and `style` are shared.
 """
 
@@ -20,6 +21,7 @@ from tinylib.lab.plot.attention import alignment, maps
 from tinylib.lab.plot.blocks import blocks, walk
 from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
 from tinylib.lab.plot.heads import averages, sharing, slices, worked_heads
+from tinylib.lab.plot.induction import phase_change, stripe
 from tinylib.lab.plot.inside import Hop, lens, route, shares
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
 from tinylib.lab.plot.mixed import Mixture, between, dropout, queries_and_keys
@@ -134,6 +136,7 @@ __all__ = [
     "page",
     "panels",
     "passes",
+    "phase_change",
     "plane",
     "queries_and_keys",
     "rasters",
@@ -148,6 +151,7 @@ __all__ = [
     "side_by_side",
     "slices",
     "softmax_bars",
+    "stripe",
     "style",
     "text_width",
     "translator",
