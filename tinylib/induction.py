@@ -7,7 +7,7 @@ from torch import Tensor, nn
 def previous_token_score(
     weights: Float[Tensor, "*B H T T"],
 ) -> Float[Tensor, " H"]:
-    r"""$\frac{1}{T-1} \sum_{t=2}^T \alpha_{t,t-1}$: the mean weight on the token before.
+    r"""$\frac{1}{T-1} \sum_{t=2}^T \alpha_{t,t-1}$: the weight on the token before.
 
     Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits":
     near 1 for a previous-token head. The mean is over the texts, too. A head
@@ -31,7 +31,7 @@ def induction_score(
     weights: Float[Tensor, "*B H T T"],
     tokens: Int[Tensor, "*B T"],
 ) -> Float[Tensor, " H"]:
-    r"""$\frac1N \sum_t \sum_s \alpha_{ts}\,[w_{s-1} = w_t]$: weight on what came next before.
+    r"""$\frac1N \sum_t \sum_s \alpha_{ts}\,[w_{s-1} = w_t]$: on what came next.
 
     Olsson et al. 2022, "In-context Learning and Induction Heads", where it is
     called prefix matching: near 1 for an induction head. Only s ≤ t

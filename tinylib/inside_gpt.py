@@ -76,7 +76,7 @@ def logit_lens(model: GPT, stream: Stream) -> Float[Tensor, "N B T V"]:
 
 @torch.no_grad()
 def contributions(model: GPT, stream: Stream) -> Float[Tensor, "P B T V"]:
-    r"""$(a_p / \sigma)\, \mathrm{diag}(w)\, E^\top$ for each part $a_p$ of the stream.
+    r"""$\frac{a_p \odot w}{\sigma}\, E^\top$ for each part $a_p$ of the stream.
 
     The last norm divides the whole stream by one number σ at each position
     (and a layer norm first takes off the mean). With σ as it is in this run,
@@ -85,9 +85,9 @@ def contributions(model: GPT, stream: Stream) -> Float[Tensor, "P B T V"]:
     biases make together. Elhage et al. 2021, "direct" contributions.
     """
     norm, x = model.norm, stream.after()[-1]
-    each = torch.cat([stream.heads, stream.feed_forward[:, None]], 1).flatten(0, 1)
+    blocks = torch.cat([stream.heads, stream.feed_forward[:, None]], 1)
     bias = stream.biases.sum(0).expand_as(x)
-    parts = torch.cat([stream.embedding[None], each, bias[None]])
+    parts = torch.stack([stream.embedding, *blocks.flatten(0, 1), bias])
     if isinstance(norm, LayerNorm):
         parts, x = (y - y.mean(-1, keepdim=True) for y in (parts, x))
     sigma = (x.square().mean(-1, keepdim=True) + norm.eps).sqrt()
@@ -117,7 +117,7 @@ class Site(NamedTuple):
         """1 where the site is, 0 elsewhere; IndexError beyond the text."""
         T = x.shape[1]
         if self.at and not all(-T <= at < T for at in self.at):
-            raise IndexError(f"positions {self.at} of {T} tokens: there are 0 to {T - 1}")
+            raise IndexError(f"positions {self.at}: there are 0 to {T - 1}")
         here = torch.zeros_like(x)
         positions = slice(None) if self.at is None else list(self.at)
         here[self.texts, positions, self.part] = 1
@@ -145,15 +145,15 @@ def patch_from(
     twin: Int[Tensor, "B S"],
     sites: Site | Iterable[Site],
 ) -> Float[Tensor, "B T V"]:
-    """The logits for ``tokens``, computed with the twin's vectors at some sites.
+    """The logits for ``tokens``, with the twin's vectors at some sites.
 
     Activation patching, or "causal tracing" (Vig et al. 2020; Meng et al.
     2022). Both texts have the same length. ValueError if they do not.
     """
     if tokens.shape != twin.shape:
         raise ValueError(
-            f"the texts are {[*tokens.shape]} and {[*twin.shape]}: a twin is as "
-            "long, so that each position has its partner"
+            f"the texts are {[*tokens.shape]} and {[*twin.shape]}: a twin "
+            "is as long, so that each position has its partner"
         )
     sites = [sites] if isinstance(sites, Site) else [*sites]
     with capture(model, *{site.module for site in sites}) as seen:
@@ -189,12 +189,14 @@ def replaced(
 
 
 def way(
-    patched: Float[Tensor, "..."], own: Float[Tensor, "..."], twin: Float[Tensor, "..."]
+    patched: Float[Tensor, "..."],
+    own: Float[Tensor, "..."],
+    twin: Float[Tensor, "..."],
 ) -> Float[Tensor, "..."]:
-    r"""$(d - d_{own}) / (d_{twin} - d_{own})$: how far of the way to the twin's.
+    r"""$(d - d_{own}) / (d_{twin} - d_{own})$: how far towards the twin.
 
-    0: the patch changed nothing. 1: the answer is the twin's. d is a logit
-    difference, that of the twin's answer less that of the own one (Wang et al.
-    2023, "Interpretability in the Wild").
+    0: the patch changed nothing; 1: all of it. d is the logit of the twin's
+    answer less that of the own one (Wang et al. 2023, "Interpretability in
+    the Wild").
     """
     return (patched - own) / (twin - own)
