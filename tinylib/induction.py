@@ -7,7 +7,7 @@ from torch import Tensor, nn
 def previous_token_score(
     weights: Float[Tensor, "*B H T T"],
 ) -> Float[Tensor, " H"]:
-    r"""$\frac{1}{T-1} \sum_{t=2}^T \alpha_{t,t-1}$: the weight on the token before.
+    r"""$\frac{1}{T-1} \sum_{t=2}^T \alpha_{t,t-1}$: weight on the token before.
 
     Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits":
     near 1 for a previous-token head. The mean is over the texts, too. A head

@@ -38,8 +38,7 @@ class Stream(NamedTuple):
 
     def after(self) -> Float[Tensor, "N B T D"]:
         """The stream before the first block and after each, N = L + 1 of them."""
-        parts = torch.cat([self.embedding[None], self.added()])
-        return parts.cumsum(0)
+        return torch.cat([self.embedding[None], self.added()]).cumsum(0)
 
 
 @torch.no_grad()
@@ -53,8 +52,7 @@ def read_stream(model: GPT, tokens: Int[Tensor, "B T"]) -> Stream:
     for i, block in enumerate(model.blocks):
         w_o, H = block.attention.w_o, block.attention.H
         of_head = written[f"blocks.{i}.attention.w_o:input"].chunk(H, -1)
-        columns = w_o.weight.chunk(H, 1)
-        pairs = zip(of_head, columns, strict=True)
+        pairs = zip(of_head, w_o.weight.chunk(H, 1), strict=True)
         heads.append(torch.stack([z_h @ w_h.T for z_h, w_h in pairs]))
         none = w_o.weight.new_zeros(len(w_o.weight))
         biases.append(none if w_o.bias is None else w_o.bias)
