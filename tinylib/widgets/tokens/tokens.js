@@ -1,0 +1,592 @@
+import { BytePairs, countEach, fromBytes, learnMerges, split } from "../page/byte_pairs.js";
+import { offers } from "../ui/controls.js";
+import { knob } from "../ui/knobs.js";
+import {
+  columnHeads,
+  h,
+  live,
+  mark,
+  readOnce,
+  stretch,
+  whole,
+  within,
+  write,
+} from "../ui/parts.js";
+import { fillList, freeText } from "../ui/sentences.js";
+
+// ---------------------------------------------------------------- what is computed
+
+const RANKED = 5; // the pair that merges next, and those that it leaves behind
+const known = new Map(); // corpus -> what it taught: a text is typed letter by letter
+const MOST_CORPORA = 8;
+
+function taught(corpus, most) {
+  if (!known.has(corpus)) {
+    if (known.size >= MOST_CORPORA) known.delete(known.keys().next().value);
+    const pieces = countEach(split(corpus));
+    known.set(corpus, { ...learnMerges(corpus, most, RANKED), pieces, after: new Map() });
+  }
+  return known.get(corpus);
+}
+
+const table = (rows) => ({ dims: [rows.length, 2], data: rows.flat() });
+const list = (data) => ({ dims: [data.length], data });
+
+/** What Python does in a kernel, in compute() of tokens.py. */
+export async function program(_run, { corpus, text, merges }, { limits }) {
+  const lesson = taught(fromBytes(corpus), limits.merges[1]);
+  const { rankings, pieces, after } = lesson;
+  const R = Math.min(merges, lesson.merges.length);
+  if (!after.has(R)) after.set(R, new BytePairs(lesson.merges.slice(0, R)));
+  const pairs = after.get(R);
+  const words = [...pieces.keys()].map((piece) => pairs.idsOfPiece(piece));
+  const often = [...pieces.values()];
+  const cut = split(fromBytes(text)).map((piece) => pairs.idsOfPiece(piece));
+  return {
+    available: lesson.merges.length,
+    pairs: table(pairs.merges),
+    counts: list(rankings.slice(0, R).map(([{ count }]) => count)),
+    best: table(rankings[R].map(({ pair }) => pair)),
+    best_counts: list(rankings[R].map(({ count }) => count)),
+    word_counts: list(often),
+    word_sizes: list(words.map((ids) => ids.length)),
+    word_ids: list(words.flat()),
+    corpus_tokens: words.reduce((sum, ids, w) => sum + ids.length * often[w], 0),
+    ids: list(cut.flat()),
+    pieces: list(cut.flatMap((ids, number) => ids.map(() => number))),
+  };
+}
+
+// ---------------------------------------------------------------- what it says
+
+const twos = ({ data }) =>
+  Array.from({ length: data.length / 2 }, (_, i) => [data[2 * i], data[2 * i + 1]]);
+
+const readBy = readOnce(
+  (_widget, { pairs, counts, best, best_counts, word_counts, word_sizes, word_ids, ...more }) => {
+    const { tokens } = new BytePairs(twos(pairs));
+    let end = 0;
+    const words = Array.from(word_sizes.data, (size, w) => {
+      end += size;
+      return {
+        ids: Array.from(word_ids.data.subarray(end - size, end)),
+        count: word_counts.data[w],
+      };
+    });
+    return {
+      tokens,
+      names: tokens.map(tokenName),
+      available: more.available.data[0],
+      merges: twos(pairs).map((pair, i) => ({ pair, count: counts.data[i] })),
+      ranking: twos(best).map((pair, i) => ({ pair, count: best_counts.data[i] })),
+      words,
+      size: more.corpus_tokens.data[0],
+      ids: Array.from(more.ids.data),
+      pieces: more.pieces.data,
+    };
+  },
+);
+
+const SIGN = { " ": "␣", "\n": "↵", "\t": "⇥" };
+
+/** A character on paper: spaces have a sign, and others that are not seen their number. */
+const charName = (char) =>
+  SIGN[char] ??
+  (/[\p{L}\p{N}\p{P}\p{S}]/u.test(char)
+    ? char
+    : /\p{M}/u.test(char)
+      ? `◌${char}`
+      : `U+${char.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`);
+
+/** A token on paper; bytes that are no whole characters are hexadecimal. */
+function tokenName(bytes) {
+  const text = fromBytes(bytes);
+  if (text === undefined)
+    return bytes.map((byte) => byte.toString(16).toUpperCase().padStart(2, "0")).join(" ");
+  return [...text].map((char, i) => (i && /\p{M}/u.test(char) ? char : charName(char))).join("");
+}
+
+const isWhole = (bytes) => fromBytes(bytes) !== undefined;
+
+/** How a token looks: one that was merged has a colour of its own, and the newest has a frame. */
+function looks(id, { tokens, merges }) {
+  const fresh = merges.length && id === 255 + merges.length ? " fresh" : "";
+  const kind = id < 256 ? "" : ` merged h${id % 8}`;
+  return `token${kind}${isWhole(tokens[id]) ? "" : " bytes"}${fresh}`;
+}
+
+/** Show the token `id` in a chip. */
+function fillChip(chip, id, told) {
+  write(chip, told.names[id]);
+  mark(chip, "class", looks(id, told));
+}
+
+/** A chip that is a number of the output `name`. */
+function fillNumber(chip, id, told, name) {
+  fillChip(chip, id, told);
+  mark(chip, "data-output", name);
+  mark(chip, "data-value", String(id));
+}
+
+const times = (count) => (count === 1 ? "once" : count === 2 ? "twice" : `${whole(count)} times`);
+const perToken = (bytes, size) => (size ? (bytes / size).toFixed(2) : "–");
+
+// ---------------------------------------------------------------- the corpus
+
+const inShort = (text) => {
+  const line = text.trim().replace(/\s+/g, " ");
+  return line.length > 44 ? `${line.slice(0, 42)}…` : text.replace(/\n/g, " ");
+};
+
+function corpora(widget) {
+  const texts = widget.spec.facts.corpora;
+  const titles = new Map(Object.entries(texts).map(([title, text]) => [text, title]));
+  const named = (text) => titles.get(text);
+  return offers(widget, "corpus", "or take:", { "a corpus": Object.values(texts) }, undefined, {
+    named,
+  });
+}
+
+const examples = (widget) =>
+  offers(widget, "text", "or take:", widget.spec.facts.texts, undefined, { named: inShort });
+
+/** How many pairs have merged: a slider, steps to and fro, and a button that plays them. */
+function stepper(widget) {
+  let timer = 0;
+  const most = () => readBy(widget).available;
+  const at = () => Math.min(widget.inputs.merges, most());
+  const go = (to, field = Symbol("merge")) =>
+    widget.edit(field, (next) => {
+      next.merges = within(to, [0, most()]);
+    });
+  const stop = () => {
+    clearInterval(timer);
+    timer = 0;
+    write(play, "Play");
+  };
+  const tick = (field) => {
+    if (!play.isConnected || at() >= most()) stop();
+    else go(at() + 1, field);
+    if (at() >= most()) stop();
+  };
+  const press = (label, does) =>
+    h("button", { type: "button", "data-input": "merges", click: does }, label);
+  const play = press("Play", () => {
+    if (timer) {
+      stop();
+      return;
+    }
+    const field = Symbol("play");
+    write(play, "Pause");
+    timer = setInterval(() => tick(field), 900);
+    if (at() >= most()) go(0, field);
+    else tick(field);
+  });
+  play.classList.add("play");
+  play.hidden = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const back = press("Back", () => {
+    stop();
+    go(at() - 1);
+  });
+  const next = press("Next merge", () => {
+    stop();
+    go(at() + 1);
+  });
+  const slider = knob(widget, "merges", "merges", {
+    ends: () => [0, Math.max(1, most())],
+    note: (value) =>
+      value > most()
+        ? `this corpus has only ${most()}, and all are done`
+        : `of ${most()}${most() === widget.spec.limits.merges[1] ? ", where we stop" : ""}`,
+    slide: (to) => {
+      stop();
+      go(to, "merges");
+    },
+  });
+  return {
+    element: h("div", { class: "stepper" }, slider.element, h("div", {}, back, next, play)),
+    reset: stop,
+    update(inputs, outputs) {
+      slider.update(inputs, outputs);
+      back.disabled = at() === 0;
+      next.disabled = play.disabled = at() >= most() && !timer;
+      play.disabled = most() === 0;
+    },
+  };
+}
+
+const plus = () => h("span", { class: "sign" }, "+");
+const arrow = () => h("span", { class: "sign" }, "→");
+const chip = () => h("span");
+
+/** The pair that merged last, and the commonest pairs now, of which the first merges next. */
+function ranking(widget) {
+  const last = h("p", { class: "note last" });
+  const rows = h("ol", { class: "ranking", "aria-label": "the most frequent pairs" });
+  const note = h("p", { class: "note why", role: "status" });
+  const make = () =>
+    h(
+      "li",
+      {},
+      h("span", { class: "pair" }, chip(), plus(), chip(), arrow(), chip()),
+      h("span", { class: "bar", "aria-hidden": "true" }, h("i")),
+      h("b", { "data-output": "best_counts" }),
+    );
+  return {
+    element: h(
+      "section",
+      { class: "column", "data-output": "" },
+      last,
+      h("span", { class: "label" }, "The most frequent pairs now; the first merges next"),
+      rows,
+      note,
+    ),
+    shows: "outputs",
+    update() {
+      const told = readBy(widget);
+      const { merges, ranking: best, names, words } = told;
+      if (merges.length) {
+        const [[left, right], { count }] = [merges.at(-1).pair, merges.at(-1)];
+        const chips = [left, right, 255 + merges.length].map((id) => {
+          const one = chip();
+          fillChip(one, id, told);
+          return one;
+        });
+        last.replaceChildren(
+          `Merge ${merges.length}: `,
+          chips[0],
+          plus(),
+          chips[1],
+          arrow(),
+          chips[2],
+          `, which stood ${times(count)}; its id is ${255 + merges.length}`,
+        );
+      } else {
+        write(last, "Before the first merge, each byte is a token, with the byte as its id.");
+      }
+      const top = best[0]?.count;
+      fillList(rows, best, make, (li, { pair, count }) => {
+        const [left, , right, , both] = li.firstChild.children;
+        fillNumber(left, pair[0], told, "best");
+        fillNumber(right, pair[1], told, "best");
+        write(both, `${names[pair[0]]}${names[pair[1]]}`);
+        mark(both, "class", "token made");
+        const [, bar, number] = li.children;
+        stretch(bar.firstChild, count / top);
+        write(number, `${whole(count)}×`);
+        mark(number, "data-value", String(count));
+      });
+      write(note, why(best, words));
+    },
+  };
+}
+
+/** Why the first of the pairs is the one to merge. */
+function why(best, words) {
+  if (!words.length) return "The corpus is empty: type something that pairs can be counted in.";
+  if (!best.length) return "Each word of the corpus is one token now: no pair is left to merge.";
+  const [{ pair, count }, rival] = best;
+  if (count === 1) return "No pair stands twice any more, so the next merge saves only one token.";
+  if (!rival) return "It is the only pair that is left.";
+  if (rival.count < count)
+    return `It stands ${times(count)}, more often than any other pair, so it merges next.`;
+  const ids = (two) => `(${two.join(", ")})`;
+  return (
+    `Pairs that stand ${times(count)} tie: the smaller ids go first, ` +
+    `${ids(pair)} before ${ids(rival.pair)}.`
+  );
+}
+
+/** The corpus's different words, cut, and how often each of them comes. */
+function words(widget) {
+  const bytes = h("span");
+  const size = h("b", { "data-output": "corpus_tokens" });
+  const mean = h("span");
+  const box = h("ol", {
+    class: "words-cut box",
+    tabindex: "0",
+    "aria-label": "the corpus, cut into tokens",
+  });
+  return {
+    element: h(
+      "section",
+      { class: "column", "data-output": "" },
+      h("span", { class: "label" }, "The corpus, each different word once"),
+      h("p", { class: "note" }, bytes, size, mean),
+      box,
+    ),
+    shows: "outputs",
+    update() {
+      const told = readBy(widget);
+      const total = told.words.reduce(
+        (sum, { ids, count }) => sum + count * ids.reduce((n, id) => n + told.tokens[id].length, 0),
+        0,
+      );
+      write(bytes, `${whole(total)} bytes in `);
+      write(size, `${whole(told.size)} tokens`);
+      mark(size, "data-value", String(told.size));
+      write(mean, `: ${perToken(total, told.size)} bytes per token`);
+      const make = () =>
+        h("li", {}, h("span", { class: "joined" }), h("small", { "data-output": "word_counts" }));
+      fillList(box, told.words, make, (li, { ids, count }) => {
+        const [joined, often] = li.children;
+        fillList(joined, ids, chip, (one, id) => fillNumber(one, id, told, "word_ids"));
+        write(often, count > 1 ? `×${count}` : "");
+        mark(often, "data-value", String(count));
+      });
+    },
+  };
+}
+
+// ---------------------------------------------------------------- the text
+
+/** Of each token that breaks a character off: which one it is a part of. */
+function brokenBy({ ids, tokens }) {
+  const owner = []; // of each byte: its character, and whether that lies in one token
+  const bytes = ids.flatMap((id) => tokens[id]);
+  for (const char of fromBytes(bytes) ?? "") {
+    const { length } = new TextEncoder().encode(char);
+    for (let i = 0; i < length; i += 1) owner.push(char);
+  }
+  let end = 0;
+  return ids.map((id) => {
+    const start = end;
+    end += tokens[id].length;
+    if (isWhole(tokens[id])) return "";
+    return [...new Set(owner.slice(start, end))].map(charName).join(" ");
+  });
+}
+
+/** Put as many of the entries' elements in place as differ from those that are there. */
+function refill(box, keys, make) {
+  const old = box.keys ?? [];
+  let [first, last] = [0, 0];
+  const shorter = Math.min(old.length, keys.length);
+  while (first < shorter && old[first] === keys[first]) first += 1;
+  while (last < shorter - first && old.at(-1 - last) === keys.at(-1 - last)) last += 1;
+  for (let i = old.length - last - 1; i >= first; i -= 1) box.children[i].remove();
+  const fresh = keys.slice(first, keys.length - last).map((_, i) => make(first + i));
+  const before = box.children[first] ?? null;
+  const added = document.createDocumentFragment();
+  added.append(...fresh);
+  box.insertBefore(added, before);
+  box.keys = keys;
+}
+
+/** The text's tokens as chips, each with its id. */
+function chips(widget) {
+  const box = h("ol", {
+    class: "chips box",
+    tabindex: "0",
+    "data-output": "ids",
+    "aria-label": "the text's tokens and their ids",
+  });
+  const amounts = ["characters", "bytes", "tokens", "bytes per token"].map((name) => {
+    const number = h("b");
+    return { number, element: h("span", {}, number, ` ${name}`) };
+  });
+  const note = h("p", { class: "note remark", role: "status" });
+  const blank = h("li", {}, h("b"), h("span"));
+  return {
+    element: h(
+      "section",
+      { class: "column" },
+      h("span", { class: "label" }, "Its tokens, each above its id: a model reads the ids alone"),
+      box,
+      h("p", { class: "amounts", "data-output": "" }, ...amounts.map(({ element }) => element)),
+      h("div", { "data-output": "" }, note),
+    ),
+    shows: "outputs",
+    update() {
+      const told = readBy(widget);
+      const { ids, pieces, tokens, names } = told;
+      const broken = brokenBy(told);
+      const classes = ids.map((id, i) => {
+        const begins = i && pieces[i] !== pieces[i - 1] ? " begins" : "";
+        const goesOn = broken[i] && i && broken[i] === broken[i - 1] ? " goes-on" : "";
+        return `${looks(id, told)}${begins}${goesOn}`;
+      });
+      const keys = ids.map((id, i) => `${id} ${classes[i]} ${broken[i]} ${names[id]}`);
+      refill(box, keys, (i) => {
+        const li = blank.cloneNode(true);
+        li.className = classes[i];
+        li.dataset.value = String(ids[i]);
+        if (broken[i]) li.title = `a part of “${broken[i]}”`;
+        li.firstChild.append(names[ids[i]]);
+        li.lastChild.append(String(ids[i]));
+        return li;
+      });
+      const bytes = ids.flatMap((id) => tokens[id]);
+      const characters = [...(fromBytes(bytes) ?? "")].length;
+      const said = [characters, bytes.length, ids.length].map(whole);
+      [...said, perToken(bytes.length, ids.length)].forEach((n, i) => write(amounts[i].number, n));
+      write(note, remark(told, broken));
+    },
+  };
+}
+
+/** What is worth a look in the text, if anything. */
+function remark({ ids, pieces, ranking: [next], names, tokens }, broken) {
+  if (!ids.length) return "The text is empty: type something to cut.";
+  const at = broken.findIndex(Boolean);
+  if (at >= 0) {
+    const [char] = broken[at].split(" ");
+    const end = broken.findIndex((one, i) => i > at && one !== broken[at]);
+    const parts = ids.slice(at, end < 0 ? ids.length : end);
+    const bytes = parts.reduce((n, id) => n + tokens[id].length, 0);
+    if (!broken[at].includes(" "))
+      return (
+        `“${char}” lies in more than one token, so ${bytes} bytes are shown as hexadecimal ` +
+        "numbers: no token here is a whole character."
+      );
+  }
+  const count = ids.filter(
+    (id, i) =>
+      i && pieces[i] === pieces[i - 1] && ids[i - 1] === next?.pair[0] && id === next?.pair[1],
+  ).length;
+  if (!count) return next ? "The next merge changes nothing in this text." : "";
+  const [left, right] = next.pair.map((id) => names[id]);
+  return `The next merge, ${left} + ${right}, stands ${times(count)} in this text.`;
+}
+
+// ---------------------------------------------------------------- the merges so far
+
+function merged(widget) {
+  const body = h("tbody");
+  const box = h(
+    "div",
+    { class: "box merges", tabindex: "0", role: "group", "aria-label": "all merges so far" },
+    h("table", {}, columnHeads("id", "pair", "token", "stood"), body),
+  );
+  const none = h("p", { class: "note" }, "None yet: press “Next merge”.");
+  const make = () =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }),
+      h("td", {}, chip(), plus(), chip()),
+      h("td", {}, chip()),
+      h("td", { "data-output": "counts" }),
+    );
+  let shown = 0;
+  return {
+    element: h(
+      "section",
+      { class: "column", "data-output": "" },
+      h("span", { class: "label" }, "The merges so far, in the order in which they are applied"),
+      none,
+      box,
+    ),
+    shows: "outputs",
+    update() {
+      const told = readBy(widget);
+      none.hidden = told.merges.length > 0;
+      box.hidden = !told.merges.length;
+      fillList(body, told.merges, make, (tr, { pair, count }, i) => {
+        const [id, two, one, number] = tr.cells;
+        write(id, String(256 + i));
+        fillNumber(two.children[0], pair[0], told, "pairs");
+        fillNumber(two.children[2], pair[1], told, "pairs");
+        fillChip(one.firstChild, 256 + i, told);
+        write(number, `${whole(count)}×`);
+        mark(number, "data-value", String(count));
+      });
+      if (shown === told.merges.length) return;
+      shown = told.merges.length;
+      requestAnimationFrame(() => {
+        box.scrollTop = box.scrollHeight; // the newest is in view
+      });
+    },
+  };
+}
+
+freeText.style += `
+.sides { --left: 1fr; --right: 1fr; }
+textarea.line { min-height: 58px !important; max-height: 84px; }
+`;
+stepper.style = `
+.stepper { display: flex; flex-wrap: wrap; gap: 4px 16px; align-items: center; }
+.stepper .knob { flex: 1 1 240px; --label: 3.6em; --number: 52px; }
+.stepper > div:last-child { display: flex; gap: 6px; }
+.play { min-width: 66px; }
+.play[hidden] { display: none; }
+`;
+ranking.style = `
+.token { display: inline-block; padding: 0 4px; border: 1px solid var(--line); border-radius: 4px;
+  font: var(--size-note)/1.45 var(--mono); overflow-wrap: anywhere; max-width: 100%;
+  background: var(--ground); }
+.token.merged { border-color: color-mix(in oklab, var(--ground), var(--tone) 55%);
+  background: color-mix(in oklab, var(--ground), var(--tone) 18%); }
+.token.bytes { border-style: dashed; }
+.token.fresh { outline: 2px solid var(--accent); outline-offset: 0; }
+.token.made { border-style: dotted; }
+.sign { color: var(--soft); margin: 0 4px; font-size: var(--size-note); }
+.last { max-width: none; line-height: 1.9; }
+.ranking { list-style: none; margin: 0; padding: 0; display: grid; gap: 3px; min-height: 130px;
+  align-content: start; }
+.ranking li { display: grid; grid-template-columns: minmax(150px, max-content) minmax(40px, 1fr) 44px;
+  grid-template-columns: minmax(0, 1.5fr) minmax(40px, 1fr) 44px;
+  gap: 10px; align-items: center; font-size: var(--size-note);
+  font-variant-numeric: tabular-nums; }
+.ranking li b { text-align: right; font-weight: 400; }
+.ranking li:first-child :is(b, .token) { font-weight: 700; }
+.ranking .bar { height: 12px; }
+.ranking .bar i { display: block; height: 100%; min-width: 1px; border-radius: 2px;
+  background: color-mix(in oklab, var(--ground), var(--accent) 30%); }
+.ranking li:first-child .bar i { background: var(--accent); }
+.why { max-width: none; min-height: 3.2em; line-height: 1.5; }
+`;
+words.style = `
+.box { overflow-y: auto; border: 1px solid var(--line); border-radius: 6px; margin: 0; }
+.words-cut { list-style: none; display: flex; flex-wrap: wrap; gap: 6px 12px; padding: 7px 9px;
+  max-height: 118px; align-content: flex-start; }
+.words-cut li { display: flex; gap: 4px; align-items: baseline; min-width: 0; max-width: 100%; }
+.words-cut .joined { display: flex; flex-wrap: wrap; gap: 1px; min-width: 0; }
+.words-cut small { color: var(--soft); font-size: var(--size-small);
+  font-variant-numeric: tabular-nums; }
+`;
+chips.style = `
+.chips { list-style: none; display: flex; flex-wrap: wrap; gap: 5px 2px; padding: 8px 9px;
+  min-height: 60px; max-height: 158px; align-content: flex-start; }
+.chips li { display: grid; justify-items: center; padding: 1px 5px; min-width: 26px; }
+.chips li b { font-weight: 550; font-size: var(--size-text); line-height: 1.3; }
+.chips li span { color: var(--soft); font: var(--size-small)/1.2 var(--mono); }
+.chips .begins { margin-left: 8px; }
+.chips .bytes b { font-weight: 400; font-size: var(--size-note); line-height: 1.5; }
+.chips .goes-on { margin-left: -3px; border-left-color: transparent; border-radius: 0 4px 4px 0; }
+.amounts { display: flex; flex-wrap: wrap; gap: 2px 18px; margin: 2px 0 0; color: var(--soft);
+  font-size: var(--size-note); font-variant-numeric: tabular-nums; }
+.amounts b { color: var(--text); font-weight: 650; }
+.remark { max-width: none; min-height: 3em; line-height: 1.5; }
+`;
+merged.style = `
+.merges { max-height: 172px; }
+.merges[hidden] { display: none; }
+.merges table { width: 100%; }
+.merges thead th { position: sticky; top: 0; background: var(--ground); text-align: left;
+  padding: 3px 9px; z-index: 1; }
+.merges :is(td, tbody th) { padding: 2px 9px; font-size: var(--size-note); text-align: left; }
+.merges :is(thead th, td):last-child { text-align: right; }
+`;
+
+export default live(
+  "Byte pairs, live",
+  (ui) => [
+    ui.sides(
+      ui.boxed(
+        "side",
+        ui.column(ui.use(freeText, "corpus", "Corpus"), ui.use(corpora)),
+        ui.use(stepper),
+        ui.use(ranking),
+        ui.use(words),
+      ),
+      ui.boxed(
+        "side",
+        ui.column(ui.use(freeText, "text", "Text"), ui.use(examples)),
+        ui.use(chips),
+        ui.use(merged),
+      ),
+    ),
+  ],
+  { wide: true },
+);
