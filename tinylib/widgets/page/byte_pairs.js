@@ -60,7 +60,7 @@ export function countEach(entries) {
   return counts;
 }
 
-/** The `most` commonest pairs, as [key, count]; of pairs that come equally often, small ids first. */
+/** The `most` commonest pairs, as [key, count]; of equally frequent ones, small ids first. */
 function commonest(counts, most) {
   const best = [];
   for (const [key, count] of counts) {

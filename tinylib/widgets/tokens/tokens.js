@@ -1,4 +1,11 @@
-import { BytePairs, countEach, fromBytes, learnMerges, split } from "../page/byte_pairs.js";
+import {
+  BytePairs,
+  countEach,
+  fromBytes,
+  learnMerges,
+  split,
+  toBytes,
+} from "../page/byte_pairs.js";
 import { offers } from "../ui/controls.js";
 import { knob } from "../ui/knobs.js";
 import {
@@ -75,7 +82,7 @@ const readBy = readOnce(
     });
     return {
       tokens,
-      names: tokens.map(tokenName),
+      seen: tokens.map(seenAs),
       available: more.available.data[0],
       merges: twos(pairs).map((pair, i) => ({ pair, count: counts.data[i] })),
       ranking: twos(best).map((pair, i) => ({ pair, count: best_counts.data[i] })),
@@ -98,26 +105,46 @@ const charName = (char) =>
       ? `◌${char}`
       : `U+${char.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`);
 
-/** A token on paper; bytes that are no whole characters are hexadecimal. */
+const hex = (byte) => byte.toString(16).toUpperCase().padStart(2, "0");
+
+/** A token on paper; bytes that are no whole character are hexadecimal. */
 function tokenName(bytes) {
-  const text = fromBytes(bytes);
-  if (text === undefined)
-    return bytes.map((byte) => byte.toString(16).toUpperCase().padStart(2, "0")).join(" ");
-  return [...text].map((char, i) => (i && /\p{M}/u.test(char) ? char : charName(char))).join("");
+  const chars = [];
+  for (let at = 0; at < bytes.length;) {
+    const lead = bytes[at];
+    const length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    const char = fromBytes(bytes.slice(at, at + length));
+    chars.push(char ?? lead);
+    at += char === undefined ? 1 : length;
+  }
+  const parts = chars.map((char, i) =>
+    typeof char === "number" ? hex(char) : i && /\p{M}/u.test(char) ? char : charName(char),
+  );
+  return parts.join(chars.some((char) => typeof char === "number") ? " " : "");
 }
 
-const isWhole = (bytes) => fromBytes(bytes) !== undefined;
+const seen = new Map(); // bytes -> how they are written, and whether they are whole characters
+const MOST_SEEN = 4096;
+
+function seenAs(bytes) {
+  const key = String(bytes);
+  if (!seen.has(key)) {
+    if (seen.size >= MOST_SEEN) seen.clear();
+    seen.set(key, { name: tokenName(bytes), broken: fromBytes(bytes) === undefined });
+  }
+  return seen.get(key);
+}
 
 /** How a token looks: one that was merged has a colour of its own, and the newest has a frame. */
-function looks(id, { tokens, merges }) {
+function looks(id, { seen, merges }) {
   const fresh = merges.length && id === 255 + merges.length ? " fresh" : "";
   const kind = id < 256 ? "" : ` merged h${id % 8}`;
-  return `token${kind}${isWhole(tokens[id]) ? "" : " bytes"}${fresh}`;
+  return `token${kind}${seen[id].broken ? " bytes" : ""}${fresh}`;
 }
 
 /** Show the token `id` in a chip. */
 function fillChip(chip, id, told) {
-  write(chip, told.names[id]);
+  write(chip, told.seen[id].name);
   mark(chip, "class", looks(id, told));
 }
 
@@ -197,7 +224,9 @@ function stepper(widget) {
     note: (value) =>
       value > most()
         ? `this corpus has only ${most()}, and all are done`
-        : `of ${most()}${most() === widget.spec.limits.merges[1] ? ", where we stop" : ""}`,
+        : most() === widget.spec.limits.merges[1]
+          ? `of the first ${most()}`
+          : `of ${most()}: then each word is one token`,
     slide: (to) => {
       stop();
       go(to, "merges");
@@ -244,7 +273,7 @@ function ranking(widget) {
     shows: "outputs",
     update() {
       const told = readBy(widget);
-      const { merges, ranking: best, names, words } = told;
+      const { merges, ranking: best, words } = told;
       if (merges.length) {
         const [[left, right], { count }] = [merges.at(-1).pair, merges.at(-1)];
         const chips = [left, right, 255 + merges.length].map((id) => {
@@ -259,7 +288,7 @@ function ranking(widget) {
           chips[1],
           arrow(),
           chips[2],
-          `, which stood ${times(count)}; its id is ${255 + merges.length}`,
+          ` occurred ${times(count)}; its id is ${255 + merges.length}.`,
         );
       } else {
         write(last, "Before the first merge, each byte is a token, with the byte as its id.");
@@ -269,7 +298,7 @@ function ranking(widget) {
         const [left, , right, , both] = li.firstChild.children;
         fillNumber(left, pair[0], told, "best");
         fillNumber(right, pair[1], told, "best");
-        write(both, `${names[pair[0]]}${names[pair[1]]}`);
+        write(both, seenAs(pair.flatMap((id) => told.tokens[id])).name);
         mark(both, "class", "token made");
         const [, bar, number] = li.children;
         stretch(bar.firstChild, count / top);
@@ -286,15 +315,52 @@ function why(best, words) {
   if (!words.length) return "The corpus is empty: type something that pairs can be counted in.";
   if (!best.length) return "Each word of the corpus is one token now: no pair is left to merge.";
   const [{ pair, count }, rival] = best;
-  if (count === 1) return "No pair stands twice any more, so the next merge saves only one token.";
+  if (count === 1) return "No pair occurs twice any more, so the next merge saves only one token.";
   if (!rival) return "It is the only pair that is left.";
   if (rival.count < count)
-    return `It stands ${times(count)}, more often than any other pair, so it merges next.`;
+    return `It occurs ${times(count)}, more often than any other pair, so it merges next.`;
   const ids = (two) => `(${two.join(", ")})`;
   return (
-    `Pairs that stand ${times(count)} tie: the smaller ids go first, ` +
+    `Several pairs occur ${times(count)}: of these the one of the smaller ids goes first, ` +
     `${ids(pair)} before ${ids(rival.pair)}.`
   );
+}
+
+const [MOST_WORDS, MOST_CHIPS] = [24, 100]; // that are shown before the reader asks for more
+
+/**
+ * A box of many things, of which it shows the first ones, and a button that shows all of them:
+ * `shown(count)` says how many of so many are shown.
+ */
+function firstOf(most, content, label, again) {
+  let all = false;
+  const more = h("button", {
+    type: "button",
+    class: "more-of",
+    click: () => {
+      all = true;
+      again();
+      box.focus();
+    },
+  });
+  const box = h(
+    "div",
+    { class: "box", tabindex: "0", role: "group", "aria-label": label },
+    content,
+    more,
+  );
+  return {
+    box,
+    fold() {
+      all = false;
+    },
+    shown(count) {
+      const few = all ? count : Math.min(count, most);
+      more.hidden = few === count;
+      if (few < count) write(more, `Show ${whole(count - few)} more`);
+      return few;
+    },
+  };
 }
 
 /** The corpus's different words, cut, and how often each of them comes. */
@@ -302,11 +368,29 @@ function words(widget) {
   const bytes = h("span");
   const size = h("b", { "data-output": "corpus_tokens" });
   const mean = h("span");
-  const box = h("ol", {
-    class: "words-cut box",
-    tabindex: "0",
-    "aria-label": "the corpus, cut into tokens",
-  });
+  const list = h("ol", { class: "words-cut", "data-output": "word_ids" });
+  const { box, fold, shown } = firstOf(MOST_WORDS, list, "the corpus, cut into tokens", () =>
+    update(),
+  );
+  const update = () => {
+    const told = readBy(widget);
+    const total = told.words.reduce(
+      (sum, { ids, count }) => sum + count * ids.reduce((n, id) => n + told.tokens[id].length, 0),
+      0,
+    );
+    write(bytes, `${whole(total)} bytes in `);
+    write(size, `${whole(told.size)} tokens`);
+    mark(size, "data-value", String(told.size));
+    write(mean, `: ${perToken(total, told.size)} bytes per token`);
+    list.values = told.words.flatMap(({ ids }) => ids);
+    const make = () => h("li", {}, h("span", { class: "joined" }), h("small"));
+    const some = told.words.slice(0, shown(told.words.length));
+    fillList(list, some, make, (li, { ids, count }) => {
+      const [joined, often] = li.children;
+      fillList(joined, ids, chip, (one, id) => fillChip(one, id, told));
+      write(often, count > 1 ? `×${count}` : "");
+    });
+  };
   return {
     element: h(
       "section",
@@ -316,45 +400,25 @@ function words(widget) {
       box,
     ),
     shows: "outputs",
-    update() {
-      const told = readBy(widget);
-      const total = told.words.reduce(
-        (sum, { ids, count }) => sum + count * ids.reduce((n, id) => n + told.tokens[id].length, 0),
-        0,
-      );
-      write(bytes, `${whole(total)} bytes in `);
-      write(size, `${whole(told.size)} tokens`);
-      mark(size, "data-value", String(told.size));
-      write(mean, `: ${perToken(total, told.size)} bytes per token`);
-      const make = () =>
-        h("li", {}, h("span", { class: "joined" }), h("small", { "data-output": "word_counts" }));
-      fillList(box, told.words, make, (li, { ids, count }) => {
-        const [joined, often] = li.children;
-        fillList(joined, ids, chip, (one, id) => fillNumber(one, id, told, "word_ids"));
-        write(often, count > 1 ? `×${count}` : "");
-        mark(often, "data-value", String(count));
-      });
-    },
+    reset: fold,
+    update,
   };
 }
 
 // ---------------------------------------------------------------- the text
 
-/** Of each token that breaks a character off: which one it is a part of. */
+/** Of each token the characters of which it holds a part, but not all. */
 function brokenBy({ ids, tokens }) {
-  const owner = []; // of each byte: its character, and whether that lies in one token
-  const bytes = ids.flatMap((id) => tokens[id]);
-  for (const char of fromBytes(bytes) ?? "") {
-    const { length } = new TextEncoder().encode(char);
-    for (let i = 0; i < length; i += 1) owner.push(char);
-  }
+  const at = ids.flatMap((id, i) => tokens[id].map(() => i)); // the token of each byte
+  const broken = ids.map(() => []);
   let end = 0;
-  return ids.map((id) => {
+  for (const char of fromBytes(ids.flatMap((id) => tokens[id])) ?? "") {
     const start = end;
-    end += tokens[id].length;
-    if (isWhole(tokens[id])) return "";
-    return [...new Set(owner.slice(start, end))].map(charName).join(" ");
-  });
+    end += toBytes(char).length;
+    const [first, last] = [at[start], at[end - 1]];
+    if (first !== last) for (let i = first; i <= last; i += 1) broken[i].push({ char, start });
+  }
+  return broken;
 }
 
 /** Put as many of the entries' elements in place as differ from those that are there. */
@@ -375,18 +439,43 @@ function refill(box, keys, make) {
 
 /** The text's tokens as chips, each with its id. */
 function chips(widget) {
-  const box = h("ol", {
-    class: "chips box",
-    tabindex: "0",
-    "data-output": "ids",
-    "aria-label": "the text's tokens and their ids",
-  });
+  const list = h("ol", { class: "chips", "data-output": "ids" });
+  const { box, fold, shown } = firstOf(MOST_CHIPS, list, "the text's tokens and their ids", () =>
+    update(),
+  );
   const amounts = ["characters", "bytes", "tokens", "bytes per token"].map((name) => {
     const number = h("b");
     return { number, element: h("span", {}, number, ` ${name}`) };
   });
   const note = h("p", { class: "note remark", role: "status" });
   const blank = h("li", {}, h("b"), h("span"));
+  const update = () => {
+    const told = readBy(widget);
+    const { ids, pieces, tokens, seen: names } = told;
+    const broken = brokenBy(told);
+    list.values = ids;
+    const some = ids.slice(0, shown(ids.length));
+    const classes = some.map((id, i) => {
+      const begins = i && pieces[i] !== pieces[i - 1] ? " begins" : "";
+      const goesOn = broken[i - 1]?.at(-1)?.start === (broken[i][0]?.start ?? -1) ? " goes-on" : "";
+      return `${looks(id, told)}${begins}${goesOn}`;
+    });
+    const parts = broken.map((chars) => chars.map(({ char }) => charName(char)).join(" and "));
+    const keys = some.map((id, i) => `${id} ${classes[i]} ${parts[i]} ${names[id].name}`);
+    refill(list, keys, (i) => {
+      const li = blank.cloneNode(true);
+      li.className = classes[i];
+      if (parts[i]) li.title = `a part of ${parts[i]}`;
+      li.firstChild.append(names[ids[i]].name);
+      li.lastChild.append(String(ids[i]));
+      return li;
+    });
+    const bytes = ids.flatMap((id) => tokens[id]);
+    const characters = [...(fromBytes(bytes) ?? "")].length;
+    const said = [characters, bytes.length, ids.length].map(whole);
+    [...said, perToken(bytes.length, ids.length)].forEach((n, i) => write(amounts[i].number, n));
+    write(note, remark(told, broken));
+  };
   return {
     element: h(
       "section",
@@ -397,56 +486,29 @@ function chips(widget) {
       h("div", { "data-output": "" }, note),
     ),
     shows: "outputs",
-    update() {
-      const told = readBy(widget);
-      const { ids, pieces, tokens, names } = told;
-      const broken = brokenBy(told);
-      const classes = ids.map((id, i) => {
-        const begins = i && pieces[i] !== pieces[i - 1] ? " begins" : "";
-        const goesOn = broken[i] && i && broken[i] === broken[i - 1] ? " goes-on" : "";
-        return `${looks(id, told)}${begins}${goesOn}`;
-      });
-      const keys = ids.map((id, i) => `${id} ${classes[i]} ${broken[i]} ${names[id]}`);
-      refill(box, keys, (i) => {
-        const li = blank.cloneNode(true);
-        li.className = classes[i];
-        li.dataset.value = String(ids[i]);
-        if (broken[i]) li.title = `a part of “${broken[i]}”`;
-        li.firstChild.append(names[ids[i]]);
-        li.lastChild.append(String(ids[i]));
-        return li;
-      });
-      const bytes = ids.flatMap((id) => tokens[id]);
-      const characters = [...(fromBytes(bytes) ?? "")].length;
-      const said = [characters, bytes.length, ids.length].map(whole);
-      [...said, perToken(bytes.length, ids.length)].forEach((n, i) => write(amounts[i].number, n));
-      write(note, remark(told, broken));
-    },
+    reset: fold,
+    update,
   };
 }
 
 /** What is worth a look in the text, if anything. */
-function remark({ ids, pieces, ranking: [next], names, tokens }, broken) {
+function remark({ ids, pieces, ranking: [next], seen: names }, broken) {
   if (!ids.length) return "The text is empty: type something to cut.";
-  const at = broken.findIndex(Boolean);
-  if (at >= 0) {
-    const [char] = broken[at].split(" ");
-    const end = broken.findIndex((one, i) => i > at && one !== broken[at]);
-    const parts = ids.slice(at, end < 0 ? ids.length : end);
-    const bytes = parts.reduce((n, id) => n + tokens[id].length, 0);
-    if (!broken[at].includes(" "))
-      return (
-        `“${char}” lies in more than one token, so ${bytes} bytes are shown as hexadecimal ` +
-        "numbers: no token here is a whole character."
-      );
+  const cut = broken.find((chars) => chars.length)?.[0];
+  if (cut) {
+    const over = broken.filter((chars) => chars.some(({ start }) => start === cut.start)).length;
+    return (
+      `“${charName(cut.char)}” has ${toBytes(cut.char).length} bytes, which lie in ${over} ` +
+      "tokens: bytes that are no whole character are shown as hexadecimal numbers."
+    );
   }
   const count = ids.filter(
     (id, i) =>
       i && pieces[i] === pieces[i - 1] && ids[i - 1] === next?.pair[0] && id === next?.pair[1],
   ).length;
   if (!count) return next ? "The next merge changes nothing in this text." : "";
-  const [left, right] = next.pair.map((id) => names[id]);
-  return `The next merge, ${left} + ${right}, stands ${times(count)} in this text.`;
+  const [left, right] = next.pair.map((id) => names[id].name);
+  return `The next merge, ${left} + ${right}, occurs ${times(count)} in this text.`;
 }
 
 // ---------------------------------------------------------------- the merges so far
@@ -456,7 +518,7 @@ function merged(widget) {
   const box = h(
     "div",
     { class: "box merges", tabindex: "0", role: "group", "aria-label": "all merges so far" },
-    h("table", {}, columnHeads("id", "pair", "token", "stood"), body),
+    h("table", {}, columnHeads("id", "pair", "token", "count"), body),
   );
   const none = h("p", { class: "note" }, "None yet: press “Next merge”.");
   const make = () =>
@@ -506,7 +568,7 @@ textarea.line { min-height: 58px !important; max-height: 84px; }
 `;
 stepper.style = `
 .stepper { display: flex; flex-wrap: wrap; gap: 4px 16px; align-items: center; }
-.stepper .knob { flex: 1 1 240px; --label: 3.6em; --number: 52px; }
+.stepper .knob { flex: 1 1 240px; --label: 4.4em; --number: 52px; }
 .stepper > div:last-child { display: flex; gap: 6px; }
 .play { min-width: 66px; }
 .play[hidden] { display: none; }
@@ -522,10 +584,10 @@ ranking.style = `
 .token.made { border-style: dotted; }
 .sign { color: var(--soft); margin: 0 4px; font-size: var(--size-note); }
 .last { max-width: none; line-height: 1.9; }
+.last .token:last-child { margin-right: 4px; }
 .ranking { list-style: none; margin: 0; padding: 0; display: grid; gap: 3px; min-height: 130px;
   align-content: start; }
-.ranking li { display: grid; grid-template-columns: minmax(150px, max-content) minmax(40px, 1fr) 44px;
-  grid-template-columns: minmax(0, 1.5fr) minmax(40px, 1fr) 44px;
+.ranking li { display: grid; grid-template-columns: minmax(0, 1.5fr) minmax(40px, 1fr) 40px;
   gap: 10px; align-items: center; font-size: var(--size-note);
   font-variant-numeric: tabular-nums; }
 .ranking li b { text-align: right; font-weight: 400; }
@@ -535,11 +597,18 @@ ranking.style = `
   background: color-mix(in oklab, var(--ground), var(--accent) 30%); }
 .ranking li:first-child .bar i { background: var(--accent); }
 .why { max-width: none; min-height: 3.2em; line-height: 1.5; }
+@media (max-width: 600px) {
+  .ranking li { grid-template-columns: minmax(0, 3fr) minmax(30px, 1fr) 36px; }
+}
 `;
 words.style = `
-.box { overflow-y: auto; border: 1px solid var(--line); border-radius: 6px; margin: 0; }
+.box { overflow-y: auto; contain: content; border: 1px solid var(--line); border-radius: 6px; margin: 0; }
+.box:has(.words-cut) { max-height: 118px; }
+.box:has(.chips) { min-height: 60px; max-height: 204px; }
+.more-of { margin: 0 9px 8px; }
+.more-of[hidden] { display: none; }
 .words-cut { list-style: none; display: flex; flex-wrap: wrap; gap: 6px 12px; padding: 7px 9px;
-  max-height: 118px; align-content: flex-start; }
+  margin: 0; }
 .words-cut li { display: flex; gap: 4px; align-items: baseline; min-width: 0; max-width: 100%; }
 .words-cut .joined { display: flex; flex-wrap: wrap; gap: 1px; min-width: 0; }
 .words-cut small { color: var(--soft); font-size: var(--size-small);
@@ -547,8 +616,9 @@ words.style = `
 `;
 chips.style = `
 .chips { list-style: none; display: flex; flex-wrap: wrap; gap: 5px 2px; padding: 8px 9px;
-  min-height: 60px; max-height: 158px; align-content: flex-start; }
-.chips li { display: grid; justify-items: center; padding: 1px 5px; min-width: 26px; }
+  margin: 0; }
+.chips li { text-align: center; padding: 1px 5px; min-width: 26px; }
+.chips li :is(b, span) { display: block; }
 .chips li b { font-weight: 550; font-size: var(--size-text); line-height: 1.3; }
 .chips li span { color: var(--soft); font: var(--size-small)/1.2 var(--mono); }
 .chips .begins { margin-left: 8px; }
@@ -560,9 +630,10 @@ chips.style = `
 .remark { max-width: none; min-height: 3em; line-height: 1.5; }
 `;
 merged.style = `
-.merges { max-height: 172px; }
+.merges { max-height: 190px; }
 .merges[hidden] { display: none; }
-.merges table { width: 100%; }
+.merges table { width: 100%; table-layout: fixed; }
+.merges th:first-child { width: 56px; } .merges :is(th, td):last-child { width: 64px; }
 .merges thead th { position: sticky; top: 0; background: var(--ground); text-align: left;
   padding: 3px 9px; z-index: 1; }
 .merges :is(td, tbody th) { padding: 2px 9px; font-size: var(--size-note); text-align: left; }

@@ -207,7 +207,11 @@ class TokensWidget(LiveWidget):
 
 def visible(token: bytes) -> str:
     """A token on paper: spaces show, and bytes that are no whole character are hexadecimal."""
-    text = from_bytes(token)
-    if "\ufffd" in text and token != "\ufffd".encode():
-        return token.hex(" ").upper()
-    return text.replace(" ", "␣").replace("\n", "↵").replace("\t", "⇥")
+    signs = {" ": "␣", "\n": "↵", "\t": "⇥"}
+    chars = token.decode("utf-8", "surrogateescape")
+    broken = ["\udc80" <= char <= "\udcff" for char in chars]  # a byte of no whole character
+    names = [
+        f"{ord(char) - 0xDC00:02X}" if byte else signs.get(char, char)
+        for char, byte in zip(chars, broken, strict=True)
+    ]
+    return (" " if any(broken) else "").join(names)
