@@ -253,6 +253,11 @@ function ranking(widget) {
   const last = h("p", { class: "note last" });
   const rows = h("ol", { class: "ranking", "aria-label": "the most frequent pairs" });
   const note = h("p", { class: "note why", role: "status" });
+  const heading = h(
+    "span",
+    { class: "label" },
+    "The most frequent pairs now; the first merges next",
+  );
   const make = () =>
     h(
       "li",
@@ -262,14 +267,7 @@ function ranking(widget) {
       h("b", { "data-output": "best_counts" }),
     );
   return {
-    element: h(
-      "section",
-      { class: "column", "data-output": "" },
-      last,
-      h("span", { class: "label" }, "The most frequent pairs now; the first merges next"),
-      rows,
-      note,
-    ),
+    element: h("section", { class: "column", "data-output": "" }, last, heading, rows, note),
     shows: "outputs",
     update() {
       const told = readBy(widget);
@@ -294,6 +292,7 @@ function ranking(widget) {
         write(last, "Before the first merge, each byte is a token, with the byte as its id.");
       }
       const top = best[0]?.count;
+      heading.hidden = rows.hidden = !best.length;
       fillList(rows, best, make, (li, { pair, count }) => {
         const [left, , right, , both] = li.firstChild.children;
         fillNumber(left, pair[0], told, "best");
@@ -587,6 +586,7 @@ ranking.style = `
 .last .token:last-child { margin-right: 4px; }
 .ranking { list-style: none; margin: 0; padding: 0; display: grid; gap: 3px; min-height: 130px;
   align-content: start; }
+.ranking[hidden] { display: none; }
 .ranking li { display: grid; grid-template-columns: minmax(0, 1.5fr) minmax(40px, 1fr) 40px;
   gap: 10px; align-items: center; font-size: var(--size-note);
   font-variant-numeric: tabular-nums; }
@@ -630,7 +630,7 @@ chips.style = `
 .remark { max-width: none; min-height: 3em; line-height: 1.5; }
 `;
 merged.style = `
-.merges { max-height: 190px; }
+.merges { max-height: 180px; }
 .merges[hidden] { display: none; }
 .merges table { width: 100%; table-layout: fixed; }
 .merges th:first-child { width: 56px; } .merges :is(th, td):last-child { width: 64px; }
