@@ -602,7 +602,8 @@ ranking.style = `
 }
 `;
 words.style = `
-.box { overflow-y: auto; contain: content; border: 1px solid var(--line); border-radius: 6px; margin: 0; }
+.box { overflow-y: auto; contain: content; border: 1px solid var(--line); border-radius: 6px;
+  margin: 0; }
 .box:has(.words-cut) { max-height: 118px; }
 .box:has(.chips) { min-height: 60px; max-height: 204px; }
 .more-of { margin: 0 9px 8px; }
