@@ -182,7 +182,7 @@ function stepper(widget) {
   let timer = 0;
   const most = () => readBy(widget).available;
   const at = () => Math.min(widget.inputs.merges, most());
-  const go = (to, field = Symbol("merge")) =>
+  const go = (to, field = /** @type {symbol | string} */ (Symbol("merge"))) =>
     widget.edit(field, (next) => {
       next.merges = within(to, [0, most()]);
     });

@@ -24,7 +24,7 @@ from tinylib.widgets.gpt.gpt import STORIES
 
 MOST_MERGES = 100
 MOST_BYTES = 2000
-RANKED = 4  # pairs that are shown beside the next one to merge, and it
+RANKED = 5  # pairs that are shown: the one that merges next, and those that it leaves behind
 
 LOW = "low low low low low lower lower newer newer newer wider wider"
 
@@ -134,7 +134,7 @@ def training(corpus: bytes) -> tuple[list[Pair], list[int], list[Step]]:
             often[tuple(ids)] += count
         counts = count_pairs(often)
         ranking = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
-        steps.append(Step(ranking[: RANKED + 1], words))
+        steps.append(Step(ranking[:RANKED], words))
         if i < len(merges):
             words = [merge(ids, merges[i], 256 + i) for ids in words]
     stood = [step.best[0][1] for step in steps[: len(merges)]]
