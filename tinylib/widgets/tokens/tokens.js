@@ -605,7 +605,7 @@ words.style = `
 .box { overflow-y: auto; contain: content; border: 1px solid var(--line); border-radius: 6px;
   margin: 0; }
 .box:has(.words-cut) { max-height: 118px; }
-.box:has(.chips) { min-height: 60px; max-height: 204px; }
+.box:has(.chips) { min-height: 60px; max-height: 188px; }
 .more-of { margin: 0 9px 8px; }
 .more-of[hidden] { display: none; }
 .words-cut { list-style: none; display: flex; flex-wrap: wrap; gap: 6px 12px; padding: 7px 9px;
