@@ -61,6 +61,22 @@ def random_sentence(rng: np.random.Generator, vocabulary: list[str], least: int,
     return text.replace(" .", ".") if rng.random() < 0.5 else text
 
 
+def random_text(rng: np.random.Generator, most: float) -> str:
+    """Any characters, of all scripts and of none, in no more bytes than ``most``."""
+    pool = [
+        *"aaeelloow  \n\t.,'12é",
+        *"Привет 漢字",
+        "\u200d",
+        "👩",
+        "\ufeff",
+        "\x85",
+        "\x1c",
+        "\x00",
+    ]
+    drawn = "".join(rng.choice(pool, int(rng.integers(0, int(most) + 1))))
+    return drawn.encode()[: int(most)].decode(errors="ignore")
+
+
 def random_inputs(stem: str, size: float, count: int) -> list[dict[str, Any]]:
     """Words or sentences of all lengths, all switches and whole numbers, entries in ±size."""
     widget, rng = WIDGETS[stem], np.random.default_rng(7)
@@ -77,7 +93,10 @@ def random_inputs(stem: str, size: float, count: int) -> list[dict[str, Any]]:
         for name, of in axes.items():
             shape = [int(axis) if axis.isdigit() else sizes[axis] for axis in of.split()]
             low, high = limits.get(name, (-size, size))
-            if name in sentences:
+            if name in widget.texts:
+                inputs[name] = random_text(rng, limits[of][1] if i % 4 == 0 else 40)
+                sizes[of] = len(inputs[name].encode())
+            elif name in sentences:
                 ends = [int(end) for end in limits[of]]
                 inputs[name] = random_sentence(rng, list(sentences[name]), *ends)
                 sizes[of] = len(schema.words_of(sentences[name], inputs[name]))
@@ -423,6 +442,8 @@ ODD: list[Any] = [
         "👩‍🚀" * 8,
         "👩‍🚀" * 9,
         "\u200b",
+        "\ud83d",
+        "x" * 2001,
     ),
     *("\u00a0", "\ufeff", "a\ufeff", "<b>", -50, 50.5, 7, "3", True, False, [[0.5]], {}, [1, 2, 3]),
 ]

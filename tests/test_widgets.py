@@ -138,6 +138,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "positional_encoding": {},
     "seq2seq": dict(source=SENTENCE),
     "time_machine": dict(prompt="ROMEO:"),
+    "tokens": dict(corpus="low lower", text="low 👩‍👩‍👧\n", merges=1),
     "transformer": dict(source="it works ."),
 }
 # Beside what any input of its kind cannot be, which is tried for all widgets at once.
@@ -194,6 +195,11 @@ REFUSED: dict[str, list[tuple[dict[str, Any], str]]] = {
         (dict(source="x" * 25), "25 letters: 24 at most"),
     ],
     "time_machine": [(dict(prompt="é"), "unknown here")],
+    "tokens": [
+        (dict(text="é" * 1001), "text has 2002 bytes: give 0 to 2000"),
+        (dict(corpus=None), "corpus must be a text, as one string"),
+        (dict(text="a\ud83d"), "text holds half a character, U+D83D: take it out"),
+    ],
     "transformer": [(dict(start=[EOS]), "start must lie between 3 and")],
 }
 
@@ -249,6 +255,12 @@ def spoiled(spec: dict[str, Any], name: str, value: Any) -> Iterator[tuple[Any, 
         yield "a " * (most + 1), "has "
         if fewest > 0:
             yield "", "has 0 "
+    elif name in spec.get("texts", ()):
+        _, most = spec["limits"][axes]
+        yield 3, "must be a text"
+        yield ["a"], "must be a text"
+        yield "a" * (most + 1), f"has {most + 1} bytes"
+        yield "\udc00", "holds half a character"
     elif spec["kinds"][name] == "Bool":
         yield 1, "must be True or False"
     else:
@@ -472,6 +484,19 @@ def test_a_changed_file_of_a_graph_is_noticed(tmp_path: Path, monkeypatch: Any) 
     with (tmp_path / "graphs" / "start.onnx").open("ab") as file:
         file.write(b"!")
     assert export.out_of_date(GRAPHS) == ["bleu", "start"]
+
+
+def test_a_widget_of_control_flow_alone_has_no_graph() -> None:
+    """It says so, or its function would be exported; and its page's program is there to compare."""
+    alone = {stem for stem, widget in WIDGETS.items() if not widget.exported}
+    assert alone == {"tokens"} and alone.isdisjoint(GRAPHS)
+    for stem in alone:
+        widget = good(stem)
+        assert widget.spec["graphs"] == [] and not widget.steps and not widget.weights
+        assert "export async function program(" in (HERE / widget.view()).read_text()
+        assert widget.where == "Computed by Python, in the kernel."
+        assert "Computed by Python. It comes alive" in widget._html()
+    assert good("generation").spec["graphs"] and "graphs" not in attention().spec
 
 
 def test_there_are_the_graphs_that_widgets_need_and_no_other() -> None:

@@ -67,7 +67,8 @@ FIRST_EDIT = """async ([el, { box, first }]) => {
     box.value = first;
     box.dispatchEvent(new Event('input', { bubbles: true, composed: true }));
     while (!el.model.settled) await new Promise((done) => setTimeout(done, 1));
-    return [performance.now() - start, said.findLast((text) => text.startsWith("Loading"))];
+    const label = said.findLast((text) => text.startsWith("Loading"));
+    return [performance.now() - start, label ?? "nothing"];
 }"""
 
 

@@ -117,6 +117,14 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
     ),
     "GPT": (
         Milestone(
+            "11_tokens",
+            "Tokens",
+            "What are the units of a text, if every text must have some?",
+            "a list of words never holds all of them, and single characters make long texts",
+            "bytes, of which the most frequent pairs are merged into tokens, again and again",
+            (10, 5),
+        ),
+        Milestone(
             "12_gpt",
             "GPT",
             "What does the decoder learn when it is left alone with text?",
@@ -306,6 +314,11 @@ def strokes(stem: str) -> Iterator[str]:
         yield from (box(8, 42 - 16 * i, 30, 12, "attention", 0.7) for i in range(3))
         yield from (box(58, 42 - 16 * i, 30, 12, "choice", 0.7) for i in range(3))
         yield from (line(38, 16, 48, 16, 48, 48 - 16 * i, 58, 48 - 16 * i) for i in range(3))
+    elif stem == "11_tokens":
+        for row, widths in enumerate(((14, 14, 14, 14, 14), (29, 14, 14, 14), (44, 29))):
+            for i, width in enumerate(widths):
+                x = 10 + sum(widths[:i]) + i
+                yield box(x, 4 + 19 * row, width, 14, "word" if width < 20 else "choice", 0.85)
     elif stem == "12_gpt":
         yield grid(4, 4, 6, 9, "attention", lower=True)
         yield from (

@@ -36,6 +36,11 @@ Sentences, and a trained model that is run step by step, are declared beside ``c
 A step is a typed function of tensors and, first, of ``model`` if it needs one. A widget may let the
 reader choose among several models: then ``weights`` lists their names, its input ``variant`` says
 which one computes, and the page loads each only when it is chosen.
+
+An input may also be a text of any characters, which ``texts`` names: ``compute`` and ``program``
+get its UTF-8 bytes, and the limits of its axis are the bytes that it may have. If what is computed
+is control flow without arithmetic, ``exported`` is False: there is no graph then, ``program`` alone
+computes in the page, loads no runtime, and is compared with ``compute`` as graphs are.
 """
 
 import inspect
@@ -59,7 +64,7 @@ from tinylib.widgets import schema
 HERE = Path(__file__).parent
 Limits = dict[str, tuple[int | float, int | float]]
 STORED = (
-    "Computed by PyTorch. It comes alive on the course's site with JavaScript on, "
+    "Computed by {}. It comes alive on the course's site with JavaScript on, "
     "or in a notebook when the cell is run."
 )
 
@@ -80,13 +85,15 @@ class LiveWidget(anywidget.AnyWidget):
         tuple[str, str, str]
     ]  # an input, and what `make bench page` types there in turn
     steps: ClassVar[Sequence[Callable[..., Any]]] = ()  # what the page's program may call
+    exported: ClassVar[bool] = True  # False: the page's program computes all of it, without graphs
+    texts: ClassVar[Sequence[str]] = ()  # the inputs that are texts of any characters
     weights: ClassVar[str | Sequence[str]] = ""  # the trained model that the steps read, or several
     unstored: ClassVar[Sequence[str]] = ()  # outputs that a page computes when they are asked for
 
     spec = traitlets.Dict().tag(sync=True)
     inputs = traitlets.Dict().tag(sync=True)
     outputs = traitlets.Dict().tag(sync=True)
-    where = traitlets.Unicode("Computed by PyTorch, in the kernel.").tag(sync=True)
+    where = traitlets.Unicode().tag(sync=True)
     asked = traitlets.Int().tag(sync=True)  # the front end numbers the inputs that it sends
     answered = traitlets.Int().tag(sync=True)  # of which inputs the outputs are
     answers = traitlets.Int().tag(sync=True)  # counts results: equal outputs alone send no sign
@@ -101,6 +108,11 @@ class LiveWidget(anywidget.AnyWidget):
     def view(cls) -> str:
         """Its script, from the folder of all widgets: ``gpt/loss_bench.js``."""
         return f"{cls.chapter}/{cls.stem}.js"
+
+    @classmethod
+    def engine(cls) -> str:
+        """What computes in a kernel, as a reader is told: not all control flow needs tensors."""
+        return "PyTorch" if cls.exported else "Python"
 
     @classmethod
     def model(cls, name: str) -> nn.Module:
@@ -150,6 +162,7 @@ class LiveWidget(anywidget.AnyWidget):
         several = not isinstance(self.weights, str)
         more = {
             "sentences": {name: list(words) for name, words in self.sentences().items()},
+            "texts": list(self.texts),
             "vocabularies": {name: list(words) for name, words in self.vocabularies().items()},
             "limits": {name: list(ends) for name, ends in self.limits().items()},
             "graphs": [graph_name(step) for step in self.steps],
@@ -158,9 +171,11 @@ class LiveWidget(anywidget.AnyWidget):
             "facts": self.facts(),
         }
         spec |= {name: value for name, value in more.items() if value}
+        spec |= {} if self.exported else {"graphs": []}
         inputs = schema.plain(spec, ({"words": words} if words else {}) | tensors)
         schema.check(spec, inputs)
-        super().__init__(spec=spec, inputs=inputs, outputs=self._packed(inputs))
+        where = f"Computed by {self.engine()}, in the kernel."
+        super().__init__(spec=spec, inputs=inputs, outputs=self._packed(inputs), where=where)
 
     def values(self) -> dict[str, Tensor]:
         """The results, by name, as torch computes them from ``inputs``."""
@@ -169,7 +184,11 @@ class LiveWidget(anywidget.AnyWidget):
     @classmethod
     def computed(cls, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
         """The results for inputs that can be used, as plain JSON, without a widget."""
-        values = {**inputs, **schema.ids_of(cls.sentences(), inputs)}
+        values = {
+            **inputs,
+            **schema.ids_of(cls.sentences(), inputs),
+            **schema.bytes_of(cls.texts, inputs),
+        }
         tensors = {
             name: torch.tensor(values[name], dtype=dtype_of(kind))
             for name, kind in schema.kinds_of(cls.compute).items()
@@ -227,7 +246,7 @@ class LiveWidget(anywidget.AnyWidget):
         return (
             f'<div class="tl-live" data-widget="{self.stem}" data-view="{self.view()}">\n'
             f"{self.shown(values)}\n"
-            f'<p class="tl-why">{STORED}</p>\n'
+            f'<p class="tl-why">{STORED.format(self.engine())}</p>\n'
             f'<script type="application/json">{text}</script>\n</div>'
         )
 

@@ -69,7 +69,7 @@ def graphs() -> "dict[str, partial[bytes]]":
             own = name if not several or reads_weights(step) else ""
             export = partial(graph, widget, step, own)
             found[graph_name(step, own if several else "")] = export
-        if not widget.steps:
+        if widget.exported and not widget.steps:
             found[widget.stem] = partial(graph, widget, widget.compute)
     return dict(sorted(found.items()))
 

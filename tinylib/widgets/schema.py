@@ -60,7 +60,7 @@ def plain(spec: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, Tensor | np.ndarray | np.generic):
             value = value.tolist()
         try:
-            text = name == "words" or name in spec.get("sentences", ())
+            text = name == "words" or any(name in spec.get(of, ()) for of in ("sentences", "texts"))
             out[name] = value if text else shortest(value, spec["kinds"].get(name, "Float"))
         except (TypeError, ValueError, OverflowError):
             raise BadInput(f"{name} must hold numbers, not {value!r}") from None
@@ -81,6 +81,9 @@ def check(spec: Mapping[str, Any], inputs: Mapping[str, Any]) -> None:
     for name, axes in spec["inputs"].items():
         if name in spec.get("sentences", ()):
             sizes[axes] = len(check_sentence(spec, name, inputs[name]))
+            continue
+        if name in spec.get("texts", ()):
+            sizes[axes] = len(check_text(spec, name, inputs[name]))
             continue
         if spec["kinds"][name] == "Bool":
             if not isinstance(inputs[name], bool):
@@ -139,6 +142,31 @@ def check_sentence(spec: Mapping[str, Any], name: str, text: Any) -> Sequence[st
         if len(word) > MAX_LETTERS:
             raise BadInput(f"{word!r} has {len(word)} letters: {MAX_LETTERS} at most")
     return words
+
+
+def check_text(spec: Mapping[str, Any], name: str, text: Any) -> bytes:
+    """The bytes of a text of any characters, or BadInput.
+
+    Half a surrogate pair is no character, and messages between a page and a kernel cannot hold it.
+    """
+    if not isinstance(text, str):
+        raise BadInput(f"{name} must be a text, as one string")
+    low, high = spec["limits"][spec["inputs"][name]]
+    try:
+        raw = text.encode()
+    except UnicodeEncodeError as error:
+        half = ord(text[error.start])
+        raise BadInput(
+            f"{name} holds half a character, U+{half:04X}: take it out, or put U+FFFD in its place"
+        ) from None
+    if not low <= len(raw) <= high:
+        raise BadInput(f"{name} has {len(raw)} bytes: give {low} to {high}")
+    return raw
+
+
+def bytes_of(texts: Sequence[str], inputs: Mapping[str, Any]) -> dict[str, list[int]]:
+    """Each text of any characters as its UTF-8 bytes."""
+    return {name: list(inputs[name].encode()) for name in texts}
 
 
 def words_of(vocabulary: Sequence[str], text: str) -> list[str]:

@@ -1,7 +1,7 @@
 // Computes a widget's outputs in the page: its torch functions, as ONNX graphs in onnxruntime-web.
 // Loaded on the reader's first sign of interest, and served from the folder of all live files.
 
-import { idsOf } from "./inputs.js";
+import { bytesOf, idsOf } from "./inputs.js";
 
 const HERE = new URL("../", import.meta.url);
 const ORT = new URL("../ort/", HERE).href;
@@ -182,6 +182,7 @@ function needs({ stem, graphs = [stem], plain = [], weights }, { variant }) {
 /** Load all that is needed to compute these inputs; if that fails, the next call tries again. */
 export async function prepare(spec, inputs, report) {
   const { weights, graphs } = needs(spec, inputs);
+  if (!graphs.length) return; // its program computes all of it
   const starting = start();
   starting.catch(() => {}); // the weights may fail first
   const data = weights ? await download(weights, report) : null;
@@ -289,7 +290,7 @@ function shapeOf(value) {
 export async function run(spec, inputs, program, old = () => false, show = (_outputs) => {}) {
   const { graphs, own } = needs(spec, inputs);
   if (!graphs.every((name) => sessions.has(name))) await prepare(spec, inputs);
-  const values = { ...inputs, ...idsOf(spec, inputs) };
+  const values = { ...inputs, ...idsOf(spec, inputs), ...bytesOf(spec, inputs) };
   const started = performance.now();
   const tooOld = new Error("there are newer inputs");
   let [paused, shown] = [started, 0]; // ms: when it paused last, and showed a part of the answer

@@ -4,10 +4,16 @@
   const live = new URL("../", /** @type {HTMLScriptElement} */ (document.currentScript).src).href;
   const STORED =
     "Computed by PyTorch in advance. Change something, and your browser runs the same ";
+  const STORED_BY_PYTHON =
+    "Computed by Python in advance. Change something, and your browser follows the same rules.";
   const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
   const RUNTIME = "the runtime (about 4 MB, once)";
   const HERE = "Computed in this page, by the chapter's PyTorch function.";
+  const HERE_BY_RULES = "Computed in this page, by the chapter's functions, written in JavaScript.";
   const LONG = 80; // ms: after such a run the next one is announced before it holds up the page
+
+  /** Whether any graphs compute the outputs, or the page's program alone. */
+  const runsGraphs = (spec) => spec.graphs?.length !== 0;
 
   /** What anywidget's views expect of a model, for a page without a kernel. */
   class Model {
@@ -94,7 +100,9 @@
   /** Keep `model`'s outputs true to its inputs, and say so when that fails. */
   function computeFor(model, program) {
     const spec = model.get("spec");
-    let [busy, again, ready] = [false, false, false]; // ready: the runtime is there
+    const here = runsGraphs(spec) ? HERE : HERE_BY_RULES;
+    let [busy, again] = [false, false];
+    let ready = !runsGraphs(spec); // the runtime is there
     let latest; // the inputs that are prepared for
     let took = 0; // ms: the last run
     /** @type {(value?: any) => void} */
@@ -160,7 +168,7 @@
             model.set("answered", asked);
             model.set("unfinished", !whole);
             model.set("error", "");
-            model.set("where", HERE);
+            model.set("where", here);
             model.set("answers", {});
           };
           if (took > LONG) {
@@ -206,10 +214,13 @@
     },
     { rootMargin: "100% 0px" },
   );
+  const follow = (el) => {
+    if (runsGraphs(el.model.get("spec"))) near.observe(el);
+  };
   function move() {
     if (moved || /** @type {any} */ (navigator).connection?.saveData) return;
     moved = true;
-    for (const el of document.querySelectorAll(".tl-widget")) near.observe(el);
+    for (const el of document.querySelectorAll(".tl-widget")) follow(el);
   }
   for (const sign of ["scroll", "pointerdown", "keydown"]) {
     addEventListener(sign, move, { once: true, passive: true });
@@ -221,7 +232,9 @@
     const model = new Model({
       ...state,
       outputs: packed(state.outputs),
-      where: `${STORED}${state.spec.weights ? "model" : "function"}.`,
+      where: runsGraphs(state.spec)
+        ? `${STORED}${state.spec.weights ? "model" : "function"}.`
+        : STORED_BY_PYTHON,
       link_id: id,
     });
     const interest = computeFor(model, view.program);
@@ -232,7 +245,7 @@
       el.addEventListener(sign, interest, { once: true, passive: true });
     }
     preview.before(el);
-    if (moved) near.observe(el);
+    if (moved) follow(el);
     try {
       view.default.render({ model, el });
       preview.remove();
@@ -249,13 +262,14 @@
     const stem = preview.dataset.widget;
     counts[stem] = (counts[stem] ?? 0) + 1;
     const why = preview.querySelector(".tl-why");
+    const [computed] = /^[^.]*\./.exec(why.textContent); // “Computed by PyTorch.”
     if (location.protocol === "file:") {
       why.textContent =
-        "Computed by PyTorch. A page opened as a file cannot load the live " +
+        `${computed} A page opened as a file cannot load the live ` +
         "widget: run “make serve” in the course's folder, or read it on its site.";
     } else {
       start(preview, counts[stem] > 1 ? `${stem}-${counts[stem]}` : stem).catch((error) => {
-        const what = "Computed by PyTorch. The live widget could not be loaded";
+        const what = `${computed} The live widget could not be loaded`;
         why.textContent = `${what}: ${error.message}`;
       });
     }

@@ -136,6 +136,12 @@ export function idsOf(spec, inputs) {
   );
 }
 
+const utf8 = new TextEncoder();
+
+/** Each text of any characters as its UTF-8 bytes. */
+export const bytesOf = ({ texts = [] }, inputs) =>
+  Object.fromEntries(texts.map((name) => [name, utf8.encode(inputs[name])]));
+
 /** What is wrong with `inputs`, in words, or "" if nothing is. The same rules as in Python. */
 export function problem(spec, inputs) {
   if (typeof inputs !== "object" || inputs === null) return "There is no state in it.";
@@ -168,6 +174,12 @@ export function problem(spec, inputs) {
       const wrong = sentenceProblem(spec, name, value);
       if (wrong) return wrong;
       sizes[axes] = wordsOf(spec, name, value).length;
+      continue;
+    }
+    if (spec.texts?.includes(name)) {
+      const wrong = freeTextProblem(value, limits[axes]);
+      if (wrong) return wrong;
+      sizes[axes] = utf8.encode(value).length;
       continue;
     }
     if (spec.kinds[name] === "Bool") {
@@ -219,6 +231,16 @@ function sentenceProblem(spec, name, text) {
   }
   const long = words.find((word) => letters(word) > spec.max.letters);
   return long ? `“${clip(long)}” has ${letters(long)} letters: ${spec.max.letters} at most.` : "";
+}
+
+/** Of a text of any characters: half a surrogate pair is none, and UTF-8 has no form for it. */
+function freeTextProblem(text, [low, high]) {
+  if (typeof text !== "string") return "The text is missing.";
+  if (/\p{Surrogate}/u.test(text)) return "The text holds half a character: take it out.";
+  const { length } = utf8.encode(text);
+  if (length < low) return "There is no text: write something.";
+  if (length <= high) return "";
+  return `The text has ${length} bytes, and there is room for ${high}: take ${length - high} out.`;
 }
 
 function textProblem(vocabulary, characters, [low, high]) {

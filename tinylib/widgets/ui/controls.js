@@ -90,7 +90,7 @@ function onOneLine(text) {
 /**
  * Texts to start from, for the input `name`: `groups` are lists of them by their headings.
  * `also(next, widget)` changes what else hangs on the text. A `menu` does not say again which of
- * them it is, where the text itself stands beside it.
+ * them it is, where the text itself stands beside it. In the list a text is `named(text)`.
  */
 export function offers(
   widget,
@@ -98,7 +98,7 @@ export function offers(
   label,
   groups,
   also = (_next, _widget) => {},
-  { menu = false } = {},
+  { menu = false, named = onOneLine } = {},
 ) {
   const texts = Object.values(groups).flat();
   const list = h(
@@ -117,7 +117,7 @@ export function offers(
       h(
         "optgroup",
         { label: title },
-        ...group.map((text) => h("option", { value: text }, onOneLine(text))),
+        ...group.map((text) => h("option", { value: text }, named(text))),
       ),
     ),
   );

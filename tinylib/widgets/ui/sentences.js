@@ -1,6 +1,6 @@
 // Parts for widgets that read and write sentences: a line to type, and words with probabilities.
 
-import { idsOf, isOpen, knows, ofCharacters, ownTokens, wordsOf } from "../page/inputs.js";
+import { bytesOf, idsOf, isOpen, knows, ofCharacters, ownTokens, wordsOf } from "../page/inputs.js";
 import { offers } from "./controls.js";
 import { lines } from "./lines.js";
 import { h, mark, percent, shaded, tint, write } from "./parts.js";
@@ -239,6 +239,55 @@ export function text(widget, name, label, also = (_next, _widget) => {}) {
     },
   };
 }
+/** A box for a text of any characters, `name`; under it how many bytes it has. */
+export function freeText(widget, name, label, rows = 3) {
+  const { spec } = widget;
+  const [, most] = spec.limits[spec.inputs[name]];
+  const count = h("p", { class: "counted", id: `count-${name}` });
+  const wrong = h("p", { class: "problem wrong", role: "alert", id: `wrong-${name}` });
+  const box = h("textarea", {
+    class: "line",
+    rows: String(rows),
+    spellcheck: "false",
+    autocomplete: "off",
+    autocapitalize: "off",
+    "aria-label": label,
+    "aria-describedby": `${wrong.id} ${count.id}`,
+    "data-input": name,
+  });
+  const meant = (typed) => typed.replace(/\p{Surrogate}/gu, "\ufffd"); // half a character
+  const tally = () => {
+    const { length } = bytesOf({ texts: [name] }, { [name]: box.value })[name];
+    const left = most - length;
+    write(count, `${length} of ${most} bytes, ${left < 0 ? `${-left} too many` : `${left} left`}`);
+  };
+  const noMore = (_next) => {};
+  const { reset, follow } = typing(widget, name, box, wrong, noMore, tally, meant);
+  return {
+    element: h(
+      "div",
+      { class: "column" },
+      h(
+        "div",
+        { class: "over" },
+        h("span", { class: "label", "aria-hidden": "true" }, label),
+        count,
+      ),
+      box,
+      wrong,
+    ),
+    shows: "inputs",
+    reset() {
+      reset();
+      tally();
+    },
+    update(inputs) {
+      follow(inputs);
+      tally();
+    },
+  };
+}
+
 text.style = `
 .wrong { position: static; margin-top: 4px; }
 textarea.line { width: 100%; min-height: 84px; max-height: 320px; resize: vertical; font: inherit;
@@ -252,6 +301,11 @@ textarea.line { width: 100%; min-height: 84px; max-height: 320px; resize: vertic
 .known p { margin: 2px 0 0; line-height: 1.6; }
 .counted { margin: 0; font-size: var(--size-small); color: var(--soft);
   font-variant-numeric: tabular-nums; }
+`;
+
+freeText.style = `${text.style}
+.over { display: flex; flex-wrap: wrap; gap: 0 12px; justify-content: space-between;
+  align-items: baseline; }
 `;
 
 /** The true translation of a sentence, if it is one of those that are offered. */

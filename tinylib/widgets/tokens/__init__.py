@@ -1,0 +1,3 @@
+from tinylib.widgets.tokens.tokens import TokensWidget
+
+__all__ = ["TokensWidget"]
