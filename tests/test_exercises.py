@@ -47,12 +47,23 @@ from tinylib.exercises import seq2seq_attention as ex_seq2seq_attention
 from tinylib.feed_forward import gelu_tanh
 from tinylib.generation import Sampling, apply_temperature, generate, sample, top_k, top_p
 from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood, next_token_loss
+from tinylib.inside_gpt import (
+    Site,
+    Stream,
+    ablate,
+    contributions,
+    logit_lens,
+    patch_from,
+    stream_site,
+    way,
+)
 from tinylib.kv_cache import ReservedCache, reserve_caches
 from tinylib.lab.data.batches import pad as padded
 from tinylib.lab.data.corpora import bilingual
 from tinylib.lab.data.lookup import Lookups, role_scores
 from tinylib.lab.data.text import BOS
 from tinylib.lab.models.language import load_language_model, uniform
+from tinylib.lab.look import HookPoint
 from tinylib.lab.models.translation import attention_maps, load_translator
 from tinylib.lab.weights import results
 from tinylib.multi_head_attention import (
@@ -614,6 +625,66 @@ def least_loss(p: torch.Tensor) -> torch.Tensor:
     return share @ torch.stack(entropies).double()
 
 
+def summed_by_blocks(
+    parts: torch.Tensor, w: torch.Tensor, table: torch.Tensor
+) -> tuple[GPT, Stream]:
+    """A GPT that ends in this norm and table, and a stream to which each block adds one part."""
+    V, D = table.shape
+    model = GPT(GPTConfig(V, 9, D, H=1, layers=len(parts) - 1, norm="rms", bias=False))
+    model.norm.eps, first, added = 0.0, parts[:1, None], parts[1:, None, None]
+    model.load_state_dict({"norm.weight": w, "output.weight": table}, strict=False)
+    return model, Stream(first, torch.zeros_like(added)[:, None], torch.zeros(len(added), D), added)
+
+
+def shares_of_parts(parts: torch.Tensor, w: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
+    """The library's, of blocks whose one head adds nothing, with no bias."""
+    of_all = contributions(*summed_by_blocks(parts, w, table))[:, 0, 0]
+    return torch.stack([of_all[0], *of_all[2:-1:2]])
+
+
+def blocks_until_the_word(stream: torch.Tensor, w: torch.Tensor, table: torch.Tensor) -> int:
+    parts = stream.diff(dim=0, prepend=torch.zeros_like(stream[:1]))
+    words = logit_lens(*summed_by_blocks(parts, w, table))[:, 0, 0].argmax(-1).tolist()
+    return len(words) - len([*itertools.takewhile(lambda word: word == words[-1], words[::-1])])
+
+
+class Rest(GPT):
+    """What comes after a stream, as a GPT: a text of zeros has the first stream, one of ones the second."""
+
+    def __init__(
+        self, rest: Callable[[torch.Tensor], torch.Tensor], *streams: torch.Tensor
+    ) -> None:
+        nn.Module.__init__(self)
+        self.rest, self.streams, self.dropout = rest, streams, HookPoint()  # type: ignore[assignment]
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        return self.rest(self.dropout(self.streams[int(tokens[0, 0])][None])[0])[None]
+
+
+def patched_one_by_one(
+    own: torch.Tensor, twin: torch.Tensor, rest: Callable[[torch.Tensor], torch.Tensor]
+) -> torch.Tensor:
+    model, tokens = Rest(rest, own, twin), torch.zeros(1, len(own)).long()
+    sites = [stream_site(0, t) for t in range(len(own))]
+    return torch.stack([patch_from(model, tokens, tokens + 1, site)[0, -1] for site in sites])
+
+
+def ablated_with_the_mean(
+    z: torch.Tensor, reference: torch.Tensor, H: int, h: int, t: int
+) -> torch.Tensor:
+    d, tokens = z.shape[1] // H, torch.zeros(1, len(z)).long()
+    site = Site("dropout", slice(h * d, h * d + d), (t,))
+    return ablate(Rest(lambda x: x, z), tokens, site, reference.mean(0))[0]
+
+
+def ahead(ways: torch.Tensor, block: int, head: int) -> torch.Tensor:
+    """Of the two best heads, the one that is not named is the rival."""
+    mean = ways.mean(0)
+    first, second = mean.flatten().sort(descending=True).values[:2]
+    named = mean[block, head]
+    return named - (second if named == first else first)
+
+
 def loop(text: list[int], times: int) -> int:
     """By a regular expression, read from behind: it tries the shortest first."""
     letters = "".join(chr(ord("a") + token) for token in reversed(text))
@@ -842,6 +913,17 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
         "split": split_in_three,
         "bigram": bigram_loss,
         "entropy": least_loss,
+    },
+    "inside_gpt": {
+        "contributions": shares_of_parts,
+        "lens": blocks_until_the_word,
+        "way": lambda own, twin, patched, a, b: way(
+            patched[:, b] - patched[:, a], own[b] - own[a], twin[b] - twin[a]
+        ),
+        "patch": patched_one_by_one,
+        "mean_ablation": ablated_with_the_mean,
+        "induction": lambda weights, period: weights.diagonal(1 - period, -2, -1)[:, 1:].mean(-1),
+        "control": ahead,
     },
     "generation": {
         "temperature": lambda logits, temperature: apply_temperature(logits, temperature).softmax(
