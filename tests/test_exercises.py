@@ -7,8 +7,10 @@ import importlib
 import itertools
 import json
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,8 +54,10 @@ from tinylib.inside_gpt import (
     Stream,
     ablate,
     contributions,
+    head_site,
     logit_lens,
     patch_from,
+    read_stream,
     stream_site,
     way,
 )
@@ -61,9 +65,11 @@ from tinylib.kv_cache import ReservedCache, reserve_caches
 from tinylib.lab.data.batches import pad as padded
 from tinylib.lab.data.corpora import bilingual
 from tinylib.lab.data.lookup import Lookups, role_scores
+from tinylib.lab.data.stories import stories
 from tinylib.lab.data.text import BOS
+from tinylib.lab.data.twins import twins
+from tinylib.lab.look import HookPoint, capture
 from tinylib.lab.models.language import load_language_model, uniform
-from tinylib.lab.look import HookPoint
 from tinylib.lab.models.translation import attention_maps, load_translator
 from tinylib.lab.weights import results
 from tinylib.multi_head_attention import (
@@ -649,7 +655,7 @@ def blocks_until_the_word(stream: torch.Tensor, w: torch.Tensor, table: torch.Te
 
 
 class Rest(GPT):
-    """What comes after a stream, as a GPT: a text of zeros has the first stream, one of ones the second."""
+    """What comes after a stream, as a GPT: text 0 0 … has the first stream, 1 1 … the second."""
 
     def __init__(
         self, rest: Callable[[torch.Tensor], torch.Tensor], *streams: torch.Tensor
@@ -1384,6 +1390,68 @@ def claims_of_gpt() -> dict[str, list[Any]]:
     }
 
 
+class Inside(NamedTuple):
+    """What patches, zeros and a lens say of stories that differ in one fact from a twin."""
+
+    way: dict[str, float]  # of a patch: the mean over the stories
+    correct: dict[str, float]  # the share of correct answers
+    adds: dict[str, float]  # to the answer's logit, less that of the twin's
+    attends: dict[str, float]  # to the next preposition
+
+
+@cache
+def inside_stories() -> Inside:
+    """Of some fifty stories. The model reads <bos> first, so positions are one larger in it."""
+    model, tokens = language = load_language_model("gpt-stories")
+    pairs = [pair for pair in twins(stories().test[:130]) if len(pair.question.facts) == 1]
+    assert len(pairs) > 40
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for pair in pairs:
+        own, twin = (language.ids(" ".join(words)) for words in (pair.words, pair.twin))
+        answer, other = tokens.ids([pair.answer, pair.other])
+        fact, then, last = pair.fact + 1, pair.next_preposition + 1, len(pair.words)
+
+        def d(logits: torch.Tensor, answer: int = answer, other: int = other) -> torch.Tensor:
+            return logits[0, -1, other] - logits[0, -1, answer]
+
+        sites = {f"fact {n}": stream_site(n, fact) for n in range(4)}
+        sites |= {f"then {n}": stream_site(n, then) for n in range(1, 5)}
+        sites |= {f"last {n}": stream_site(n, last) for n in range(1, 5)}
+        sites |= {f"head {i} 1": head_site(model, i, 1, last) for i in (0, 3)}
+        sites["head 0 3"] = head_site(model, 0, 3, then)
+        with torch.no_grad(), capture(model, "blocks.*.attention.weights") as seen:
+            ends = [d(model(text)) for text in (own, twin)]
+        for name, site in sites.items():
+            found["way", name].append(way(d(patch_from(model, own, twin, site)), *ends).item())
+        for name in ("head 0 1", "head 3 1"):
+            silent = ablate(model, own, sites[name])[0, -1]
+            found["correct", name].append(float(silent.argmax() == answer))
+        stream = read_stream(model, own)
+        for n, row in enumerate(logit_lens(model, stream)[:, 0, -1]):
+            found["correct", f"lens {n}"].append(float(row.argmax() == answer))
+        parts = contributions(model, stream)[1:-1, 0, -1].unflatten(0, (6, 5))
+        for name, part in (("head 3 1", parts[3, 1]), ("network 5", parts[5, 4])):
+            found["adds", name].append((part[answer] - part[other]).item())
+        weights = seen["blocks.3.attention.weights"][0][0, 1, -1]
+        found["attends", "head 3 1"].append(weights[then].item())
+    means: dict[str, dict[str, float]] = defaultdict(dict)
+    for (kind, name), values in found.items():
+        means[kind][name] = float(np.mean(values))
+    return Inside(**means)
+
+
+def claims_of_inside_gpt() -> dict[str, list[Any]]:
+    """Of a trained model: the figures are rounded so far that no processor changes them."""
+    of = inside_stories()
+    return {
+        "q-only-word": [of.way["fact 0"], of.way["then 1"]],
+        "q-zero": [of.way["last 1"]],
+        "q-direct": [of.adds["head 3 1"]],
+        "q-lens": [of.way["then 1"]],
+        "q-amplifier": [of.adds["network 5"], of.adds["head 3 1"], of.way["last 4"]],
+    }
+
+
 def claims_of_generation() -> dict[str, list[Any]]:
     return {"q-nucleus": [0.9]}
 
@@ -1421,6 +1489,7 @@ CLAIMS = {
     "self_attention": claims_of_self_attention,
     "transformer": claims_of_transformer,
     "gpt": claims_of_gpt,
+    "inside_gpt": claims_of_inside_gpt,
     "generation": claims_of_generation,
     "training": claims_of_training,
 }
@@ -1722,6 +1791,45 @@ def test_what_the_questions_of_chapter_08_say_is_true() -> None:
     p_next = torch.full((65,), 1e-30).index_fill(0, torch.tensor(3), 1.0)
     sure_and_wrong = negative_log_likelihood(p_next.log()[None], torch.tensor([4]))
     assert sure_and_wrong.exp().item() > 65
+
+
+def test_what_the_questions_of_inside_gpt_say_is_true() -> None:
+    of = inside_stories()
+    assert max(of.way[f"fact {n}"] for n in (1, 2, 3)) < 0.06
+    assert min(of.way[f"then {n}"] for n in (1, 2, 3)) > 0.85 and abs(of.way["then 4"]) < 0.02
+    assert abs(of.way["last 1"]) < 0.005 and 0.05 < of.way["last 3"] < 0.15
+    assert of.way["last 4"] > 0.98 and abs(of.way["head 0 1"]) < 0.005
+    assert of.way["head 0 3"] > 0.9 and 0.85 < of.way["head 3 1"] < 0.97
+    assert of.attends["head 3 1"] > 0.8
+    assert of.correct["head 0 1"] < 0.02 and 0.35 < of.correct["head 3 1"] < 0.65
+    assert of.correct["lens 3"] < 0.5 and of.correct["lens 4"] > 0.9
+
+
+def test_what_the_first_twin_of_inside_gpt_shows_is_true() -> None:
+    """The answers to what chapter 13 asks the reader to try."""
+    language = load_language_model("gpt-stories")
+    text = (
+        "mary waits in the bedroom . john waits in the hall . the hat is in the cellar . "
+        "mary ran to the cellar . where is the hat ? in the"
+    )
+    words = ["<bos>", *text.split()]
+    own, twin = (language.ids(t) for t in (text, text.replace("cellar", "kitchen", 1)))
+    to, last = words.index("to"), len(words) - 1
+
+    def says(logits: torch.Tensor) -> str:
+        return language.tokens.tokens[int(logits[0, -1].argmax())]
+
+    def patched(site: Site) -> str:
+        return says(patch_from(language.model, own, twin, site))
+
+    assert patched(stream_site(0, words.index("cellar"))) == "kitchen"
+    places = [t for t, word in enumerate(words) if word == "cellar"]
+    for t in (*places, to, last):
+        assert patched(stream_site(1, t)) == ("kitchen" if t == to else "cellar")
+    after = [patched(stream_site(n, last)) for n in range(7)]
+    assert after == 4 * ["cellar"] + 3 * ["kitchen"]
+    site = head_site(language.model, 0, 1, last)
+    assert says(ablate(language.model, own, site)) == "hat" and patched(site) == "cellar"
 
 
 @pytest.mark.parametrize("seed", range(3))

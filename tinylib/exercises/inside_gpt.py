@@ -79,7 +79,7 @@ check_lens = Exercise(
         return blocks
     """,
     insight="σ is positive and the same for all logits of a row, so it changes none of the ranks. "
-    "And a word that a lens does not show may well be in the stream: elsewhere, or in another form.",
+    "A word that the lens does not show can still be in the stream, elsewhere or in another form.",
     slips="""
     return blocks → return (words == words[-1]).nonzero()[0, 0]
         You stopped where the final word is the likeliest for the first time. It may be overtaken
@@ -139,8 +139,8 @@ check_way = Exercise(
 
         return (d(patched) - d(own)) / (d(twin) - d(own))
     """,
-    insight="With a and b exchanged, d changes its sign everywhere, and the way stays the same. Its "
-    "own sign is that of the effect: below 0, the patch has made the own answer more certain.",
+    insight="With a and b exchanged, every d changes its sign and the way stays the same. Its own "
+    "sign matters: below 0, the patch has made the story's answer more certain.",
     slips="""
     (d(patched) - d(own)) → (d(own) - d(patched))
         The sign is wrong: a patch that gives the twin's logits should have the way 1, and has −1.
