@@ -85,17 +85,17 @@ check_lens = Exercise(
         You stopped where the final word is the likeliest for the first time. It may be overtaken
         once more afterwards: count from where it *stays* the likeliest.
     return blocks → return (words == words[-1]).sum()
-        You counted the rows in which the final word is the likeliest. Asked is after how many
-        blocks it is so for good.
+        You counted the rows in which the final word is the likeliest. Return the number of blocks
+        after which it is so for good.
     return blocks → return blocks + 1
         One too many. Row 0 is the stream before the first block, so row n is that after n blocks.
     return blocks → return blocks - 1
-        One too few. This is the number of the block that brought the word, counted from 0, and
-        asked is after how many blocks it is there.
+        One too few. This is the number of the block that brought the word, counted from 0. Return
+        how many blocks the stream has passed when the word is there.
     return blocks → return len(words) - 1 - blocks
         You counted from the end: this many blocks come afterwards.
     return blocks → return words[blocks]
-        This is the word. Asked is after how many blocks it is the likeliest.
+        This is the word. Return the number of blocks after which it is the likeliest.
     (stream * w) @ table.T → stream @ table.T
         The norm's scale w is missing. It is not the same for all D numbers, so it does change
         which word is the likeliest.
@@ -145,8 +145,8 @@ check_way = Exercise(
     (d(patched) - d(own)) → (d(own) - d(patched))
         The sign is wrong: a patch that gives the twin's logits should have the way 1, and has −1.
     (d(patched) - d(own)) → (d(twin) - d(patched))
-        This is the way that is still to go, 1 for a patch that does nothing. Asked is how far
-        the patch has come.
+        This is the way that is still to go, 1 for a patch that does nothing. Return how far the
+        patch has come.
     (d(patched) - d(own)) → (d(patched) - d(own)).abs()
         The sign is lost. A patch can go the wrong way, and then its way is below 0.
     (d(patched) - d(own)) → d(patched)
@@ -226,8 +226,8 @@ check_patch = Exercise(
         The patches pile up: at position t, all positions before it are the twin's, too. Begin
         with a fresh copy for each of them, and replace one vector.
     patched[t] = twin[t] → patched[t:] = twin[t:]
-        You replaced all positions from t on. Then nobody can tell which of them it was: replace
-        one.
+        You replaced all positions from t on, so you cannot tell which of them had the effect:
+        replace one.
     answer(own, twin, rest) → answer(twin, own, rest)
         You put the own vector into the twin's run. That asks another question: whether this
         vector *suffices* to bring the own answer back.
@@ -299,14 +299,14 @@ check_mean_ablation = Exercise(
     slice(h * d, (h + 1) * d) → slice(h, None, H)
         You took every H-th number. Heads stand side by side: head h has the d numbers from h·d on.
     slice(h * d, (h + 1) * d) → slice(None)
-        You ablated all heads at once. One of them is asked about.
+        You ablated all heads at once. Only the D / H numbers of head h are to be replaced.
     """,
 )
 
 
 def _maps_cases() -> Iterator[tuple[Tensor, int]]:
     draw = rounded_normal(137)
-    for H, period, T in ((1, 2, 4), (2, 3, 6), (3, 4, 10), (2, 5, 15)):
+    for H, period, T in ((1, 3, 5), (2, 2, 6), (3, 4, 10), (2, 5, 15)):
         scores = 2 * draw(H, T, T)
         later = torch.ones(T, T).triu(1).bool()
         yield scores.masked_fill(later, -torch.inf).softmax(-1), period
@@ -328,8 +328,8 @@ check_induction = Exercise(
         This is the same token, one round ago. An induction head attends to the token *after* it,
         since that is the one to be said next.
     t - period + 1 → t - 1
-        This is a previous-token score. It is asked how much each position attends to what came
-        after its token the last time.
+        This is a previous-token score. An induction head attends to the token that came after
+        this one *a round ago*.
     t - period + 1 → t - period + 2
         This is two tokens after the last time. The next token is *one* after it.
     t - period + 1 → t
@@ -338,8 +338,8 @@ check_induction = Exercise(
         Row and column have changed places: the query, which comes later, is the row. A causal
         map has only zeros there.
     weights[:, t, t - period + 1] → weights[:, t].amax(dim=-1, keepdim=True)[..., 0]
-        You took the largest weight of each row, wherever it is. Asked is the weight on *one*
-        position.
+        You took the largest weight of each row, wherever it is. Take the weight on *one* position,
+        t − period + 1.
     torch.arange(period, weights.shape[-1]) → torch.arange(period - 1, weights.shape[-1])
         The last position of the first round is among them. Its token has not come before.
     torch.arange(period, weights.shape[-1]) → torch.arange(period, weights.shape[-1] - 1)
@@ -387,7 +387,7 @@ check_control = Exercise(
     mean[block, head] - others.max() → mean[block, head] - mean.max()
         The named head is among its own rivals, so it can never be ahead: leave it out.
     mean[block, head] - others.max() → mean[block, head]
-        This is the way of the named head. Asked is how much more it is than the best other's.
+        This is the way of the named head. Return how much larger it is than the best other's.
     mean[block, head] - others.max() → others.max() - mean[block, head]
         The sign is wrong: if the named head is the best one, it is ahead, and above 0.
     mean[block, head] - others.max() → mean[block, head] / others.max()
