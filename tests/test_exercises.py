@@ -7,8 +7,10 @@ import importlib
 import itertools
 import json
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,11 +49,26 @@ from tinylib.exercises import seq2seq_attention as ex_seq2seq_attention
 from tinylib.feed_forward import gelu_tanh
 from tinylib.generation import Sampling, apply_temperature, generate, sample, top_k, top_p
 from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood, next_token_loss
+from tinylib.inside_gpt import (
+    Site,
+    Stream,
+    ablate,
+    contributions,
+    head_site,
+    logit_lens,
+    patch_from,
+    read_stream,
+    stream_site,
+    way,
+)
 from tinylib.kv_cache import ReservedCache, reserve_caches
 from tinylib.lab.data.batches import pad as padded
 from tinylib.lab.data.corpora import bilingual
 from tinylib.lab.data.lookup import Lookups, role_scores
+from tinylib.lab.data.stories import stories
 from tinylib.lab.data.text import BOS
+from tinylib.lab.data.twins import twins
+from tinylib.lab.look import HookPoint, capture
 from tinylib.lab.models.language import load_language_model, uniform
 from tinylib.lab.models.translation import attention_maps, load_translator
 from tinylib.lab.weights import results
@@ -614,6 +631,66 @@ def least_loss(p: torch.Tensor) -> torch.Tensor:
     return share @ torch.stack(entropies).double()
 
 
+def summed_by_blocks(
+    parts: torch.Tensor, w: torch.Tensor, table: torch.Tensor
+) -> tuple[GPT, Stream]:
+    """A GPT that ends in this norm and table, and a stream to which each block adds one part."""
+    V, D = table.shape
+    model = GPT(GPTConfig(V, 9, D, H=1, layers=len(parts) - 1, norm="rms", bias=False))
+    model.norm.eps, first, added = 0.0, parts[:1, None], parts[1:, None, None]
+    model.load_state_dict({"norm.weight": w, "output.weight": table}, strict=False)
+    return model, Stream(first, torch.zeros_like(added)[:, None], torch.zeros(len(added), D), added)
+
+
+def shares_of_parts(parts: torch.Tensor, w: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
+    """The library's, of blocks whose one head adds nothing, with no bias."""
+    of_all = contributions(*summed_by_blocks(parts, w, table))[:, 0, 0]
+    return torch.stack([of_all[0], *of_all[2:-1:2]])
+
+
+def blocks_until_the_word(stream: torch.Tensor, w: torch.Tensor, table: torch.Tensor) -> int:
+    parts = stream.diff(dim=0, prepend=torch.zeros_like(stream[:1]))
+    words = logit_lens(*summed_by_blocks(parts, w, table))[:, 0, 0].argmax(-1).tolist()
+    return len(words) - len([*itertools.takewhile(lambda word: word == words[-1], words[::-1])])
+
+
+class Rest(GPT):
+    """What comes after a stream, as a GPT: text 0 0 … has the first stream, 1 1 … the second."""
+
+    def __init__(
+        self, rest: Callable[[torch.Tensor], torch.Tensor], *streams: torch.Tensor
+    ) -> None:
+        nn.Module.__init__(self)
+        self.rest, self.streams, self.dropout = rest, streams, HookPoint()  # type: ignore[assignment]
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        return self.rest(self.dropout(self.streams[int(tokens[0, 0])][None])[0])[None]
+
+
+def patched_one_by_one(
+    own: torch.Tensor, twin: torch.Tensor, rest: Callable[[torch.Tensor], torch.Tensor]
+) -> torch.Tensor:
+    model, tokens = Rest(rest, own, twin), torch.zeros(1, len(own)).long()
+    sites = [stream_site(0, t) for t in range(len(own))]
+    return torch.stack([patch_from(model, tokens, tokens + 1, site)[0, -1] for site in sites])
+
+
+def ablated_with_the_mean(
+    z: torch.Tensor, reference: torch.Tensor, H: int, h: int, t: int
+) -> torch.Tensor:
+    d, tokens = z.shape[1] // H, torch.zeros(1, len(z)).long()
+    site = Site("dropout", slice(h * d, h * d + d), (t,))
+    return ablate(Rest(lambda x: x, z), tokens, site, reference.mean(0))[0]
+
+
+def ahead(ways: torch.Tensor, block: int, head: int) -> torch.Tensor:
+    """Of the two best heads, the one that is not named is the rival."""
+    mean = ways.mean(0)
+    first, second = mean.flatten().sort(descending=True).values[:2]
+    named = mean[block, head]
+    return named - (second if named == first else first)
+
+
 def loop(text: list[int], times: int) -> int:
     """By a regular expression, read from behind: it tries the shortest first."""
     letters = "".join(chr(ord("a") + token) for token in reversed(text))
@@ -842,6 +919,17 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
         "split": split_in_three,
         "bigram": bigram_loss,
         "entropy": least_loss,
+    },
+    "inside_gpt": {
+        "contributions": shares_of_parts,
+        "lens": blocks_until_the_word,
+        "way": lambda own, twin, patched, a, b: way(
+            patched[:, b] - patched[:, a], own[b] - own[a], twin[b] - twin[a]
+        ),
+        "patch": patched_one_by_one,
+        "mean_ablation": ablated_with_the_mean,
+        "induction": lambda weights, period: weights.diagonal(1 - period, -2, -1)[:, 1:].mean(-1),
+        "control": ahead,
     },
     "generation": {
         "temperature": lambda logits, temperature: apply_temperature(logits, temperature).softmax(
@@ -1302,6 +1390,68 @@ def claims_of_gpt() -> dict[str, list[Any]]:
     }
 
 
+class Inside(NamedTuple):
+    """What patches, zeros and a lens say of stories that differ in one fact from a twin."""
+
+    way: dict[str, float]  # of a patch: the mean over the stories
+    correct: dict[str, float]  # the share of correct answers
+    adds: dict[str, float]  # to the answer's logit, less that of the twin's
+    attends: dict[str, float]  # to the next preposition
+
+
+@cache
+def inside_stories() -> Inside:
+    """Of two dozen stories. The model reads <bos> first, so positions are one larger in it."""
+    model, tokens = language = load_language_model("gpt-stories")
+    pairs = [pair for pair in twins(stories().test[:65]) if len(pair.question.facts) == 1]
+    assert len(pairs) > 20
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for pair in pairs:
+        own, twin = (language.ids(" ".join(words)) for words in (pair.words, pair.twin))
+        answer, other = map(tokens.tokens.index, (pair.answer, pair.other))
+        fact, then, last = pair.fact + 1, pair.next_preposition + 1, len(pair.words)
+
+        def d(logits: torch.Tensor, answer: int = answer, other: int = other) -> torch.Tensor:
+            return logits[0, -1, other] - logits[0, -1, answer]
+
+        sites = {f"fact {n}": stream_site(n, fact) for n in (0, 1)}
+        sites |= {f"then {n}": stream_site(n, then) for n in (1, 3)}
+        sites |= {f"last {n}": stream_site(n, last) for n in (1, 3, 4)}
+        sites |= {f"head {i} 1": head_site(model, i, 1, last) for i in (0, 3)}
+        sites["head 0 3"] = head_site(model, 0, 3, then)
+        with torch.no_grad(), capture(model, "blocks.*.attention.weights") as seen:
+            ends = [d(model(text)) for text in (own, twin)]
+        for name, site in sites.items():
+            found["way", name].append(way(d(patch_from(model, own, twin, site)), *ends).item())
+        for name in ("head 0 1", "head 3 1"):
+            silent = ablate(model, own, sites[name])[0, -1]
+            found["correct", name].append(float(silent.argmax() == answer))
+        stream = read_stream(model, own)
+        for n, row in enumerate(logit_lens(model, stream)[:, 0, -1]):
+            found["correct", f"lens {n}"].append(float(row.argmax() == answer))
+        parts = contributions(model, stream)[1:-1, 0, -1].unflatten(0, (6, 5))
+        for name, part in (("head 3 1", parts[3, 1]), ("network 5", parts[5, 4])):
+            found["adds", name].append((part[answer] - part[other]).item())
+        weights = seen["blocks.3.attention.weights"][0][0, 1, -1]
+        found["attends", "head 3 1"].append(weights[then].item())
+    means: dict[str, dict[str, float]] = defaultdict(dict)
+    for (kind, name), values in found.items():
+        means[kind][name] = float(np.mean(values))
+    return Inside(**means)
+
+
+def claims_of_inside_gpt() -> dict[str, list[Any]]:
+    """Of a trained model: the figures are rounded so far that no processor changes them."""
+    of = inside_stories()
+    return {
+        "q-only-word": [of.way["fact 0"], of.way["then 1"]],
+        "q-zero": [of.way["last 1"]],
+        "q-direct": [of.adds["head 3 1"]],
+        "q-lens": [of.way["then 1"]],
+        "q-amplifier": [of.adds["network 5"], of.adds["head 3 1"], of.way["last 4"]],
+    }
+
+
 def claims_of_generation() -> dict[str, list[Any]]:
     return {"q-nucleus": [0.9]}
 
@@ -1339,6 +1489,7 @@ CLAIMS = {
     "self_attention": claims_of_self_attention,
     "transformer": claims_of_transformer,
     "gpt": claims_of_gpt,
+    "inside_gpt": claims_of_inside_gpt,
     "generation": claims_of_generation,
     "training": claims_of_training,
 }
@@ -1640,6 +1791,44 @@ def test_what_the_questions_of_chapter_08_say_is_true() -> None:
     p_next = torch.full((65,), 1e-30).index_fill(0, torch.tensor(3), 1.0)
     sure_and_wrong = negative_log_likelihood(p_next.log()[None], torch.tensor([4]))
     assert sure_and_wrong.exp().item() > 65
+
+
+def test_what_the_questions_of_inside_gpt_say_is_true() -> None:
+    of = inside_stories()
+    assert abs(of.way["fact 1"]) < 0.08 and min(of.way["then 1"], of.way["then 3"]) > 0.85
+    assert abs(of.way["last 1"]) < 0.005 and 0.03 < of.way["last 3"] < 0.15
+    assert of.way["last 4"] > 0.98 and abs(of.way["head 0 1"]) < 0.005
+    assert of.way["head 0 3"] > 0.9 and 0.85 < of.way["head 3 1"] < 0.97
+    assert of.attends["head 3 1"] > 0.8
+    assert of.correct["head 0 1"] < 0.02 and 0.35 < of.correct["head 3 1"] < 0.65
+    assert of.correct["lens 3"] < 0.5 and of.correct["lens 4"] > 0.9
+
+
+def test_what_the_first_twin_of_inside_gpt_shows_is_true() -> None:
+    """The answers to what chapter 13 asks the reader to try."""
+    language = load_language_model("gpt-stories")
+    text = (
+        "mary waits in the bedroom . john waits in the hall . the hat is in the cellar . "
+        "mary ran to the cellar . where is the hat ? in the"
+    )
+    words = ["<bos>", *text.split()]
+    own, twin = (language.ids(t) for t in (text, text.replace("cellar", "kitchen", 1)))
+    to, last = words.index("to"), len(words) - 1
+
+    def says(logits: torch.Tensor) -> str:
+        return language.tokens.tokens[int(logits[0, -1].argmax())]
+
+    def patched(site: Site) -> str:
+        return says(patch_from(language.model, own, twin, site))
+
+    assert patched(stream_site(0, words.index("cellar"))) == "kitchen"
+    places = [t for t, word in enumerate(words) if word == "cellar"]
+    for t in (*places, to, last):
+        assert patched(stream_site(1, t)) == ("kitchen" if t == to else "cellar")
+    after = [patched(stream_site(n, last)) for n in range(7)]
+    assert after == 4 * ["cellar"] + 3 * ["kitchen"]
+    site = head_site(language.model, 0, 1, last)
+    assert says(ablate(language.model, own, site)) == "hat" and patched(site) == "cellar"
 
 
 @pytest.mark.parametrize("seed", range(3))
