@@ -6,6 +6,7 @@ pieces.text(ids)                     # the same text again
 """
 
 import heapq
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -193,3 +194,14 @@ class BytePairs:
             if not 0 <= i < len(self):
                 raise IndexError(f"id {i} is none of these {len(self)} tokens'")
         return from_bytes(b"".join(self.tokens[i] for i in ids))
+
+
+def bits_per_byte(loss: float, tokens: int, size: int) -> float:
+    r"""$\frac{N}{B \ln 2}\,\mathcal L$: a loss in nats per token, as bits for each byte of text.
+
+    Gao et al. 2020, section 3.1, for a text of N ``tokens`` and a ``size`` of B
+    bytes. It compares models whatever their tokens are. ValueError if B < 1.
+    """
+    if size < 1:
+        raise ValueError(f"the text has {size} bytes: give it at least 1")
+    return loss * tokens / (size * math.log(2))

@@ -15,6 +15,7 @@ from tinylib.lab.recipes import (
     senses,
     shakespeare,
     stories,
+    tokenisers,
 )
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "senses",
     "shakespeare",
     "stories",
+    "tokenisers",
 ]
