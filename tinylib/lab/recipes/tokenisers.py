@@ -1,6 +1,6 @@
 """The experiment of chapter 11: the same GPT, the same compute, other tokens.
 
-    python -m tinylib.lab.train tokenisers    10 runs on one core; 15 minutes
+    python -m tinylib.lab.train tokenisers    10 runs on one core; 10 minutes
 
 Each model reads Shakespeare in characters, in 512 or in 2048 merges, which are learned on the
 training part alone. Two controls change the context instead: characters with a context as long a
@@ -76,8 +76,8 @@ def per_byte(model: GPT, tokens: Characters | BytePairs, text: str, T: int) -> d
 
 
 @recipe("tokenisers")
-def tokenisers(checkpoint: Path, steps: int = 3000) -> Outcome:
-    """One GPT for Shakespeare in characters, 512 and 2048 merges, at equal compute; 15 minutes."""
+def tokenisers(checkpoint: Path, steps: int = 2000) -> Outcome:
+    """One GPT for Shakespeare in characters, 512 and 2048 merges, at equal compute; 10 minutes."""
     train, valid = tiny_shakespeare()
     merges = learn_merges(train, max(run.merges or 0 for run in RUNS.values()))
     small = SMALL._replace(**MODERN)
