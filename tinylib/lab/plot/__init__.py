@@ -11,7 +11,7 @@ The files, by what they draw:
 - `recurrent` and `word_by_word` encoders and decoders over a sentence, `attending` a decoder with
   attention, `sentences` n-grams and trees of words, `translation` sentences with their English,
   `writing` how a model's text comes about and what it costs, `passes` what a Transformer's words
-  attend to;
+  attend to, `pieces` how a text is cut into tokens and what that changes;
 - `architecture` models as boxes and arrows, drawn by `diagram`; `parts` and `style` are shared.
 """
 
@@ -23,6 +23,7 @@ from tinylib.lab.plot.heads import averages, sharing, slices, worked_heads
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
 from tinylib.lab.plot.mixed import Mixture, between, dropout, queries_and_keys
 from tinylib.lab.plot.passes import passes
+from tinylib.lab.plot.pieces import merging, units, utf8
 from tinylib.lab.plot.positions import Added, Turn, Turned, added, fed, turns
 from tinylib.lab.plot.recurrent import Kept, WrittenStep, memory, shifted, translator
 from tinylib.lab.plot.scores import Chart, attention_shapes, charts, looking_back, two_scores
@@ -127,6 +128,7 @@ __all__ = [
     "maps",
     "matches",
     "memory",
+    "merging",
     "over_words",
     "page",
     "panels",
@@ -150,7 +152,9 @@ __all__ = [
     "turns",
     "two_queries",
     "two_scores",
+    "units",
     "unrolled",
+    "utf8",
     "walk",
     "worked_attention",
     "worked_gru",
