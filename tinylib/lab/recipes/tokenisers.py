@@ -7,6 +7,7 @@ training part alone. Two controls change the context instead: characters with a 
 text as 64 larger tokens, and larger tokens with a context as short a text as 64 characters.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,16 +22,19 @@ from tinylib.lab.models.language import Windows, text_loss
 from tinylib.lab.recipes.language_models import MODERN, MUON, untrained
 from tinylib.lab.recipes.shakespeare import SHAKESPEARE, SMALL
 from tinylib.lab.train.loop import fit
-from tinylib.lab.train.precision import Precision, decide
+from tinylib.lab.train.precision import decide
 from tinylib.lab.train.precision import precision as in_precision
 from tinylib.lab.train.registry import Outcome, recipe
 from tinylib.lab.train.run import Fit
-from tinylib.tokens import BytePairs, bits_per_byte, learn_merges
+from tinylib.tokens import BytePairs, Pair, bits_per_byte, learn_merges, split
 
 BATCH = 768
 """Tokens of a batch, as in chapter 12's other small models: 12 windows of 64."""
 
 SEEDS = (0, 1)
+
+SIZES = (0, 32, 64, 128, 256, 512, 1024, 2048)
+"""Numbers of merges for which the validation split is counted, without a model."""
 
 
 class Run(NamedTuple):
@@ -75,6 +79,20 @@ def per_byte(model: GPT, tokens: Characters | BytePairs, text: str, T: int) -> d
     }
 
 
+def counted(train: str, valid: str, merges: list[Pair]) -> dict[str, Any]:
+    """Without a model: the words of both parts, and the tokens of the validation split."""
+    parts = [[word for piece in split(text) if (word := piece.strip())] for text in (train, valid)]
+    often = Counter(parts[0])
+    words = {
+        "different": len(often),
+        "once": sum(count == 1 for count in often.values()),
+        "valid": len(parts[1]),
+        "valid_unknown": sum(word not in often for word in parts[1]),
+    }
+    sizes = [[size, len(BytePairs(merges[:size]).ids(valid))] for size in SIZES]
+    return {"words": words, "sizes": sizes, "longest": max(map(len, BytePairs(merges).tokens))}
+
+
 @recipe("tokenisers")
 def tokenisers(checkpoint: Path, steps: int = 2000) -> Outcome:
     """One GPT for Shakespeare in characters, 512 and 2048 merges, at equal compute; 10 minutes."""
@@ -97,7 +115,7 @@ def tokenisers(checkpoint: Path, steps: int = 2000) -> Outcome:
                 run = fit(
                     model, loss, windows, count, seed=seed, every=500, checkpoint=path, **MUON
                 )
-            found = {"seed": seed, "V": len(tokens), "T": T, "steps": count}
+            found: dict[str, Any] = {"seed": seed, "V": len(tokens), "T": T, "steps": count}
             found |= {"parameters": sum(p.numel() for p in model.parameters())}
             found |= {"flops_per_token": each, "training_tokens": len(ids)}
             found |= {"valid": per_byte(model, tokens, valid, T)}
@@ -109,7 +127,8 @@ def tokenisers(checkpoint: Path, steps: int = 2000) -> Outcome:
     figures = {
         "budget": budget,
         "tokens_per_batch": BATCH,
-        "precision": Precision(*chosen)._asdict() if chosen else None,
+        "precision": chosen._asdict() if chosen else None,
+        **counted(train, valid, merges),
         "runs": runs,
         "merges": " ".join(f"{left},{right}" for left, right in merges),
     }
