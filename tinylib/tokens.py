@@ -31,12 +31,12 @@ def split(text: str) -> list[str]:
 
 
 def to_bytes(text: str) -> bytes:
-    """UTF-8, also of half a surrogate pair, which a text may hold by mistake."""
+    """UTF-8, also of half a surrogate pair, which a text may hold."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def from_bytes(raw: bytes) -> str:
-    """The text again. What is no UTF-8, such as half a letter, becomes U+FFFD."""
+    """The text again; what is no UTF-8, such as half a letter, is U+FFFD."""
     try:
         return raw.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
@@ -64,7 +64,7 @@ def count_pairs(words: Mapping[tuple[int, ...], int]) -> Counter[Pair]:
 
 
 def naive_learn(text: str, size: int) -> list[Pair]:
-    r"""$\arg\max_{(a, b)} \sum_w n_w\,c_w(a, b)$, merged, and so on: the pairs to merge.
+    r"""$\arg\max_{(a, b)} \sum_w n_w\,c_w(a, b)$, again and again: the merges.
 
     Sennrich et al. 2016, algorithm 1, on bytes: a and b are neighbours c times
     in a word w, which comes n times. Of equals, that of the smaller ids.
@@ -163,7 +163,7 @@ class BytePairs:
         return len(self.tokens)
 
     def ids_of_piece(self, piece: str) -> list[int]:
-        """Its bytes, of which the pair that was learned first merges, and so on."""
+        """Its bytes; of their pairs, the one learned first merges, and so on."""
         ids = [self._of_byte[byte] for byte in to_bytes(piece)]
         while known := self.rank.keys() & set(pairwise(ids)):
             pair = min(known, key=self.rank.__getitem__)
@@ -193,8 +193,8 @@ class BytePairs:
 
 
 def bits_per_byte(loss: float, tokens: int, size: int) -> float:
-    r"""$\frac{N}{B \ln 2}\,\mathcal L$: a loss in nats per token, as bits for each byte of text.
+    r"""$\frac{N}{B \ln 2}\,\mathcal L$, of a loss $\mathcal L$ in nats per token.
 
-    Of N ``tokens`` and B bytes, the ``size`` (Gao et al. 2020, section 3.1).
+    The text has N ``tokens`` and a ``size`` of B bytes (Gao et al. 2020, 3.1).
     """
     return loss * tokens / (size * math.log(2))

@@ -138,7 +138,7 @@ check_merge = Exercise(
     merged.append(ids[i]) → merged.append(ids[0])
         An id that is not merged stays as it is. You wrote the first id of the text.
     return merged → return merged[::-1]
-        The ids stand in reverse order.
+        The ids stand in reverse order: begin at the left.
     == pair → == pair[::-1]
         You merged the pair from right to left. "ab" is not "ba".
     """,
