@@ -117,6 +117,14 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
     ),
     "GPT": (
         Milestone(
+            "11_tokens",
+            "Tokens",
+            "What does a GPT read, if it reads neither letters nor words?",
+            "letters make texts long, and a list of words is never complete",
+            "frequent neighbours are merged, from single bytes up to whole words",
+            (40, 30),
+        ),
+        Milestone(
             "12_gpt",
             "GPT",
             "What does the decoder learn when it is left alone with text?",
@@ -298,6 +306,11 @@ def strokes(stem: str) -> Iterator[str]:
         yield from (box(8, 42 - 16 * i, 30, 12, "attention", 0.7) for i in range(3))
         yield from (box(58, 42 - 16 * i, 30, 12, "choice", 0.7) for i in range(3))
         yield from (line(38, 16, 48, 16, 48, 48 - 16 * i, 58, 48 - 16 * i) for i in range(3))
+    elif stem == "11_tokens":
+        yield from (box(8 + 14 * i, 4, 11, 12, "word", 0.5) for i in range(6))
+        for i, wide in ((0, 25), (2, 11), (3, 11), (4, 25)):
+            yield box(8 + 14 * i, 24, wide, 12, "choice", 0.5)
+        yield box(8, 44, 53, 12, "choice", 0.9) + box(64, 44, 25, 12, "choice", 0.9)
     elif stem == "12_gpt":
         yield grid(4, 4, 6, 9, "attention", lower=True)
         yield from (
