@@ -193,7 +193,7 @@ class BytePairs:
 
 
 def bits_per_byte(loss: float, tokens: int, size: int) -> float:
-    r"""$\frac{N}{B \ln 2}\,\mathcal L$, of a loss $\mathcal L$ in nats per token.
+    r"""$\frac{N}{B \ln 2}\,L$, of a loss L in nats per token.
 
     The text has N ``tokens`` and a ``size`` of B bytes (Gao et al. 2020, 3.1).
     """

@@ -90,7 +90,9 @@ def counted(train: str, valid: str, merges: list[Pair]) -> dict[str, Any]:
         "valid_unknown": sum(word not in often for word in parts[1]),
     }
     sizes = [[size, len(BytePairs(merges[:size]).ids(valid))] for size in SIZES]
-    return {"words": words, "sizes": sizes, "longest": max(map(len, BytePairs(merges).tokens))}
+    ids = BytePairs(merges).ids(train)
+    spaces = ids.count(ord(" "))  # that are tokens by themselves
+    return {"words": words, "sizes": sizes, "all_tokens": len(ids), "lone_spaces": spaces}
 
 
 @recipe("tokenisers")
