@@ -13,6 +13,7 @@ from tinylib.lab.plot.style import (
     INK,
     MARGIN,
     MAX_WIDTH,
+    PHONE,
     SMALL,
     SOFT,
     TEXT,
@@ -144,20 +145,21 @@ def units(rows: Mapping[str, Sequence[Sequence[Number]]], names: Sequence[str]) 
     """Bars of several numbers for each row, one column for each of `names`.
 
     A row holds a few runs, each with one number for each column: the bar is as long as their mean,
-    which is written beside it, and every run has a dot. The lowest mean of a column is in bold.
+    which is written beside it, and every run has a dot. The lowest mean of a column is in bold,
+    and so is what rounds to the same.
     """
     if any(len(run) != len(names) for runs in rows.values() for run in runs):
         raise ValueError(f"each run has one number for each of the {len(names)} columns")
     left = MARGIN + widest([*rows], TEXT) + 18
-    room, line, top = (MAX_WIDTH - MARGIN - left) / len(names), 40, MARGIN + 44
+    room, line, top = (PHONE - MARGIN - left) / len(names), 40, MARGIN + 52
     foot = top + line * len(rows)
-    long = room - 62
+    long = room - 58
     told = []
     with style():
-        axes = page(MAX_WIDTH, foot + MARGIN)
+        axes = page(PHONE, foot + MARGIN)
         for j, name in enumerate(names):
             start = left + room * j
-            axes.text(start, top - 20, name, size=TEXT, va="center_baseline")
+            axes.text(start, top - 12, name, size=SMALL, va="bottom")
             axes.plot([start, start], [top - 4, foot], color=SOFT, lw=0.9)
             means = [sum(run[j] for run in runs) / len(runs) for runs in rows.values()]
             most = max(run[j] for runs in rows.values() for run in runs)
@@ -169,14 +171,14 @@ def units(rows: Mapping[str, Sequence[Sequence[Number]]], names: Sequence[str]) 
                 at = [start + long * run[j] / most for run in runs]
                 dots: Any = {"ls": "", "marker": "o", "ms": 4, "color": INK, "zorder": 3}
                 axes.plot(at, [y] * len(at), **dots)
-                best = "bold" if mean == min(means) else "normal"
+                best = "bold" if f"{mean:.2f}" == f"{min(means):.2f}" else "normal"
                 text: Any = {"size": TEXT, "weight": best, "va": "center_baseline"}
                 axes.text(max(at) + 8, y, f"{mean:.2f}", **text)
-            told.append(f"{name}: " + ", ".join(f"{mean:.2f}" for mean in means))
+            told.append(f"{' '.join(name.split())}: " + ", ".join(f"{mean:.2f}" for mean in means))
         for i, row in enumerate(rows):
             y = top + line * (i + 0.5)
             axes.text(left - 12, y, row, size=TEXT, ha="right", va="center_baseline")
             if i:
-                axes.plot([MARGIN, MAX_WIDTH - MARGIN], [y - line / 2] * 2, color=GRID, lw=0.8)
+                axes.plot([MARGIN, PHONE - MARGIN], [y - line / 2] * 2, color=GRID, lw=0.8)
         listed = ", ".join(rows)
         return finish(axes, f"Bars for {listed}, in this order. {'. '.join(told)}.")
