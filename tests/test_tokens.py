@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tinylib.lab.data.download import DataError
 from tinylib.lab.models import pretrained_tokens
+from tinylib.lab.models.language import LanguageModel
 from tinylib.lab.models.pretrained_tokens import BYTE_OF, load_gpt2_tokens
 from tinylib.lab.recipes import tokenisers
 from tinylib.lab.train.precision import fixed
@@ -288,7 +289,7 @@ def cell(name: str) -> str:
 def test_the_three_lines_of_the_chapter_load_a_gpt2_and_its_tokens_and_write(
     theirs: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As they stand there, after the imports of the cell before, and with `transformers`' files."""
+    """As they stand there, with their imports, and with files that `transformers` has made."""
     import huggingface_hub
     from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -306,10 +307,12 @@ def test_the_three_lines_of_the_chapter_load_a_gpt2_and_its_tokens_and_write(
         return str(folder)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
-    _, fenced, _ = cell("11-real-3").split("```")
-    lines = fenced.removeprefix("python\n").rstrip().splitlines()
-    assert len(lines) == 3
-    exec("\n".join([cell("11-real-2"), *lines]), {})
+    _, fenced, _ = cell("11-real-2").split("```")
+    code = fenced.removeprefix("python\n").rstrip()
+    imports, lines = code.split("\n\n")
+    assert len(lines.splitlines()) == 3
+    assert all(line.startswith("from tinylib.") for line in imports.splitlines())
+    exec(code, {"LanguageModel": LanguageModel})
     ids = theirs.encode("Hello world")
     new = model.generate(torch.tensor([ids]), max_new_tokens=30, do_sample=False)[0, len(ids) :]
     said = theirs.decode([i for i in new.tolist() if i != len(theirs) - 1])
@@ -348,7 +351,7 @@ def test_the_recipe_spends_the_same_on_every_tokeniser(
     train, valid = (" ".join(rng.choices(words, k=k)) + "." for k in (900, 90))
     monkeypatch.setattr(tokenisers, "tiny_shakespeare", lambda: (train, valid))
     monkeypatch.setattr(tokenisers, "SIZES", (0, 3))
-    runs = {"characters": tokenisers.Run(None, 16), "3 merges": tokenisers.Run(3, 24)}
+    runs = {"characters": tokenisers.Cut(None, 16), "3 merges": tokenisers.Cut(3, 24)}
     monkeypatch.setattr(tokenisers, "RUNS", runs)
     with fixed("highest"):
         found = tokenisers.tokenisers(tmp_path / "trial.safetensors", steps=3).figures

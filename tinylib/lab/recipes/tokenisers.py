@@ -1,6 +1,6 @@
 """The experiment of chapter 11: the same GPT, the same compute, other tokens.
 
-    python -m tinylib.lab.train tokenisers    10 runs on one core; 10 minutes
+    python -m tinylib.lab.train tokenisers    10 runs; half an hour on a busy core
 
 Each model reads Shakespeare in characters, in 512 or in 2048 merges, which are learned on the
 training part alone. Two controls change the context instead: characters with a context as long a
@@ -37,7 +37,7 @@ SIZES = (0, 32, 64, 128, 256, 512, 1024, 2048)
 """Numbers of merges for which the validation split is counted, without a model."""
 
 
-class Run(NamedTuple):
+class Cut(NamedTuple):
     """How many merges, None for characters; and the context, in tokens."""
 
     merges: int | None
@@ -45,11 +45,11 @@ class Run(NamedTuple):
 
 
 RUNS = {
-    "characters": Run(None, 64),
-    "512 merges": Run(512, 64),
-    "2048 merges": Run(2048, 64),
-    "characters, long context": Run(None, 192),
-    "2048 merges, short context": Run(2048, 24),
+    "characters": Cut(None, 64),
+    "512 merges": Cut(512, 64),
+    "2048 merges": Cut(2048, 64),
+    "characters, long context": Cut(None, 192),
+    "2048 merges, short context": Cut(2048, 24),
 }
 
 
@@ -97,7 +97,7 @@ def counted(train: str, valid: str, merges: list[Pair]) -> dict[str, Any]:
 
 @recipe("tokenisers")
 def tokenisers(checkpoint: Path, steps: int = 2000) -> Outcome:
-    """One GPT for Shakespeare in characters, 512 and 2048 merges, at equal compute; 10 minutes."""
+    """A GPT for Shakespeare in characters, 512 and 2048 merges, at equal compute; half an hour."""
     train, valid = tiny_shakespeare()
     merges = learn_merges(train, max(run.merges or 0 for run in RUNS.values()))
     small = SMALL._replace(**MODERN)
