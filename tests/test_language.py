@@ -52,7 +52,7 @@ def test_a_model_and_its_tokens_are_stored_and_found_again(
     assert sum(after.predict(text).values()) == pytest.approx(1.0)
     assert list(after.predict(text).values()) == sorted(after.predict(text).values(), reverse=True)
     p = before.model(before.ids(text))[0, -1].softmax(-1).tolist()
-    names = [after.name(i) for i in range(len(tokens))]
+    names = after.names
     assert after.predict(text) == pytest.approx(dict(zip(names, p, strict=True)))
 
 

@@ -409,6 +409,7 @@ def two_limits() -> Figure:
     return bottleneck([1, 4, 16], both, fits={"full": 8})
 
 
+BY_HAND = {"low": 4, "lower": 2, "lowest": 1, "newer": 3}
 DRAW = {
     "plane": animals,
     "between": mixed,
@@ -2226,12 +2227,10 @@ def test_words_that_do_not_fit_together_are_refused(source, fed, said):
 
 # Texts in pieces
 
-BY_HAND = {"low": 4, "lower": 2, "lowest": 1, "newer": 3}
-
 
 def test_the_pairs_that_are_drawn_are_those_that_are_learned():
     said = [text.get_text() for text in texts(drawn("merging"))]
-    bold = [t.get_text() for t in texts(drawn("merging")) if t.get_weight() == "bold"]
+    bold = [t.get_text() for t in texts(drawn("merging")) if t.get_fontweight() == "bold"]
     assert bold == ["l o  7", "lo w  7", "e r  5", "e w  3", "n ew  3", "new er  3"]
     assert {"4 ×", "2 ×", "1 ×", "3 ×", "start", "6", "o w  7", "low er  2"} <= set(said)
     assert drawn("merging").alt.endswith("in these pieces: low; low er; low e s t; newer.")
@@ -2252,7 +2251,7 @@ def test_the_bits_that_are_drawn_make_the_bytes():
     raw = "aé€😀".encode()
     assert bits == "".join(f"{byte:08b}" for byte in raw)
     assert {str(byte) for byte in raw} <= set(said) and "128\u202f512" in said
-    marks = "".join(t.get_text() for t in texts(drawn("utf8")) if t.get_weight() == "bold")
+    marks = "".join(t.get_text() for t in texts(drawn("utf8")) if t.get_fontweight() == "bold")
     assert marks == "0" + "110" + "10" + "1110" + "10" * 2 + "11110" + "10" * 3
 
 
@@ -2260,9 +2259,9 @@ def test_the_mean_of_the_runs_is_written_and_each_run_has_a_dot():
     figure = drawn("units")
     said = {text.get_text(): text for text in texts(figure)}
     assert {"1.55", "2.60", "4.00", "2.00"} <= said.keys()
-    assert said["1.55"].get_weight() == said["2.00"].get_weight() == "bold"
-    assert said["2.60"].get_weight() == said["4.00"].get_weight() == "normal"
+    assert said["1.55"].get_fontweight() == said["2.00"].get_fontweight() == "bold"
+    assert said["2.60"].get_fontweight() == said["4.00"].get_fontweight() == "normal"
     (axes,) = figure.drawing.axes
-    assert sum(len(line.get_xdata()) for line in axes.lines if line.get_marker() == "o") == 6
+    assert sum(np.size(line.get_xdata()) for line in axes.lines if line.get_marker() == "o") == 6
     with pytest.raises(ValueError, match="one number for each of the 2 columns"):
         plot.units({"one": [[1.0]]}, "ab")

@@ -294,8 +294,14 @@ def test_the_three_lines_of_the_chapter_load_a_gpt2_and_its_tokens_and_write(
     from transformers import GPT2Config, GPT2LMHeadModel
 
     torch.manual_seed(0)
-    sizes = {"vocab_size": len(theirs), "n_positions": 64, "n_embd": 16, "n_layer": 2, "n_head": 2}
-    ends = dict.fromkeys(("bos_token_id", "eos_token_id"), len(theirs) - 1)
+    sizes: Any = {
+        "vocab_size": len(theirs),
+        "n_positions": 64,
+        "n_embd": 16,
+        "n_layer": 2,
+        "n_head": 2,
+    }
+    ends: Any = dict.fromkeys(("bos_token_id", "eos_token_id"), len(theirs) - 1)
     model: Any = GPT2LMHeadModel(GPT2Config(**sizes, **ends))
     with torch.no_grad():
         model.transformer.wte.weight.mul_(20)
@@ -354,7 +360,7 @@ def test_the_recipe_spends_the_same_on_every_tokeniser(
     runs = {"characters": tokenisers.Cut(None, 16), "3 merges": tokenisers.Cut(3, 24)}
     monkeypatch.setattr(tokenisers, "RUNS", runs)
     with fixed("highest"):
-        found = tokenisers.tokenisers(tmp_path / "trial.safetensors", steps=3).figures
+        found = tokenisers.tokenisers(tmp_path / "trial.safetensors", steps=3).figures  # type: ignore[call-arg]
     assert [*found["runs"]] == [*runs] and [r["seed"] for r in found["runs"]["3 merges"]] == [0, 1]
     for name, each in found["runs"].items():
         for run in each:

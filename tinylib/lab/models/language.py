@@ -86,6 +86,11 @@ class LanguageModel(NamedTuple):
         except UnicodeDecodeError:
             return "".join(f"\\x{byte:02x}" for byte in token)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All tokens as texts, in the order of their ids."""
+        return tuple(map(self.name, range(len(self.tokens))))
+
     def write(self, text: str, length: int, sampling: Sampling | None = None, seed: int = 1) -> str:
         """How the model goes on with the text, ``length`` tokens or up to the one that ends texts.
 
