@@ -223,7 +223,8 @@ def spoil(folder: Path, to: Path, **files: Callable[[Any], object]) -> Path:
         ({"merges": lambda m: m.replace("\n", "\nx", 1)}, "no byte pairs|another by the merges"),
         ({"merges": lambda m: m + "one two three\n"}, r"merge 700 is \['one', 'two', 'three'\]"),
         ({"merges": lambda m: m + "zzzz qqqq\n"}, "no byte pairs as GPT-2"),
-        ({"merges": lambda m: m[: len(m) // 2]}, "another by the merges|no byte pairs|not of two"),
+        ({"merges": lambda m: m[: len(m) // 2]}, "two others, and no merge makes it|not of two"),
+        ({"merges": lambda m: m[: m.rindex("\n", 0, -1)]}, "two others, and no merge makes it"),
     ],
 )
 def test_damaged_files_are_refused(
