@@ -7,7 +7,7 @@ import importlib
 import itertools
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from functools import cache
@@ -91,6 +91,14 @@ from tinylib.positional_encoding import (
 from tinylib.self_attention import causal_mask, self_attention
 from tinylib.seq2seq import gru_step, masked_loss, teacher_forcing
 from tinylib.seq2seq_attention import Annotations, AttentionDecoder, BidirectionalEncoder
+from tinylib.tokens import (
+    BytePairs,
+    bits_per_byte,
+    count_pairs,
+    from_bytes,
+    merge,
+    to_bytes,
+)
 from tinylib.transformer import Embedding, Transformer
 from tinylib.transformer_block import AddNorm, DecoderBlock, EncoderBlock, TransformerConfig
 
@@ -419,6 +427,44 @@ def both_directions(
     ]
     longest = forward.new_zeros(forward.shape[1], 2 * forward.shape[2])
     return pad_sequence([longest, *rows], batch_first=True)[1:]
+
+
+def characters_so_far(pieces: list[bytes], ids: list[int]) -> list[int]:
+    """Of the library's text, without the marks of what is broken off."""
+    tokens = tokens_of_bytes(pieces)
+    texts = [from_bytes(b"".join(tokens[i] for i in ids[:n])) for n in range(1, len(ids) + 1)]
+    return [len(text.rstrip("\ufffd")) for text in texts]
+
+
+def tokens_of_bytes(pieces: list[bytes]) -> list[bytes]:
+    """The same pieces as the library makes them, by merging bytes."""
+    made = []
+    for piece in pieces:
+        merges = [(piece[0], piece[1])] if len(piece) > 1 else []
+        merges += [(255 + n, byte) for n, byte in enumerate(piece[2:], 1)]
+        made.append(BytePairs(merges).tokens[-1 if merges else piece[0]])
+    return made
+
+
+def pair_to_merge(words: list[tuple[int, ...]], often: list[int]) -> list[int]:
+    counts: Counter[tuple[int, int]] = Counter()
+    for ids, n in zip(words, often, strict=True):
+        counts += count_pairs({ids: n})
+    ranked = sorted(counts, key=lambda pair: (-counts[pair], pair))
+    return [*ranked[0], counts[ranked[0]]]
+
+
+def merged_by_rank(ids: list[int], rank: dict[tuple[int, int], int]) -> list[int]:
+    """Every merge over the whole word, in the order in which they were learned."""
+    for pair in sorted(rank, key=rank.__getitem__):
+        ids = merge(ids, pair, rank[pair])
+    return ids
+
+
+def bits_of_each(losses: torch.Tensor, tokens: torch.Tensor, text: str) -> list[float]:
+    size = len(to_bytes(text))
+    rows = zip(losses.tolist(), tokens.tolist(), strict=True)
+    return [bits_per_byte(loss, n, size) for loss, n in rows]
 
 
 READS_THE_WORDS = {
@@ -930,6 +976,14 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
         "mean_ablation": ablated_with_the_mean,
         "induction": lambda weights, period: weights.diagonal(1 - period, -2, -1)[:, 1:].mean(-1),
         "control": ahead,
+    },
+    "tokens": {
+        "utf8": lambda code: [*chr(code).encode()],
+        "shown": characters_so_far,
+        "merge": merge,
+        "pair": pair_to_merge,
+        "encode": merged_by_rank,
+        "bits": bits_of_each,
     },
     "generation": {
         "temperature": lambda logits, temperature: apply_temperature(logits, temperature).softmax(
@@ -1816,7 +1870,7 @@ def test_what_the_first_twin_of_inside_gpt_shows_is_true() -> None:
     to, last = words.index("to"), len(words) - 1
 
     def says(logits: torch.Tensor) -> str:
-        return language.tokens.tokens[int(logits[0, -1].argmax())]
+        return language.name(int(logits[0, -1].argmax()))
 
     def patched(site: Site) -> str:
         return says(patch_from(language.model, own, twin, site))

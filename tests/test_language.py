@@ -11,6 +11,7 @@ from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood
 from tinylib.lab import weights
 from tinylib.lab.data.text import BOS, Characters, Vocabulary
 from tinylib.lab.models.language import (
+    END,
     LanguageModel,
     Windows,
     load_language_model,
@@ -21,6 +22,7 @@ from tinylib.lab.models.language import (
 from tinylib.lab.recipes import shakespeare
 from tinylib.lab.train.precision import fixed
 from tinylib.lab.train.registry import RECIPES
+from tinylib.tokens import BytePairs
 
 
 def tiny(V: int, seed: int = 0) -> GPT:
@@ -30,11 +32,13 @@ def tiny(V: int, seed: int = 0) -> GPT:
 
 LETTERS = Characters("to be or not")
 WORDS = Vocabulary(["mary", "has", "the", "ball"])
+PIECES = BytePairs.learn("to be or not to be", 4)
+ENDING = BytePairs(PIECES.merges, bytes(reversed(range(256))), [END])
 
 
-@pytest.mark.parametrize("tokens", [LETTERS, WORDS])
+@pytest.mark.parametrize("tokens", [LETTERS, WORDS, PIECES, ENDING])
 def test_a_model_and_its_tokens_are_stored_and_found_again(
-    tokens: Characters | Vocabulary, tmp_path: Path
+    tokens: Characters | Vocabulary | BytePairs, tmp_path: Path
 ) -> None:
     before = LanguageModel(tiny(len(tokens)), tokens)
     path = tmp_path / "model.safetensors"
@@ -42,12 +46,14 @@ def test_a_model_and_its_tokens_are_stored_and_found_again(
     after = load_language_model(str(path))
     assert after.tokens.tokens == tokens.tokens and after.kind == before.kind
     assert not after.model.training
-    text = "to be" if after.kind == "characters" else "mary has"
+    text = "mary has" if after.kind == "words" else "to be"
+    assert after.ids(text).tolist() == before.ids(text).tolist() and after.eos == before.eos
     assert after.predict(text) == before.predict(text)
     assert sum(after.predict(text).values()) == pytest.approx(1.0)
     assert list(after.predict(text).values()) == sorted(after.predict(text).values(), reverse=True)
     p = before.model(before.ids(text))[0, -1].softmax(-1).tolist()
-    assert after.predict(text) == pytest.approx(dict(zip(tokens.tokens, p, strict=True)))
+    names = after.names
+    assert after.predict(text) == pytest.approx(dict(zip(names, p, strict=True)))
 
 
 def test_words_follow_bos_and_characters_nothing() -> None:
@@ -117,6 +123,54 @@ def test_a_model_writes_on_from_a_text() -> None:
     assert len(different) > 1
     with pytest.raises(ValueError, match="the model reads at most"):
         letters.write("ab", 10_000)
+
+
+def saying(tokens: BytePairs, said: list[int]) -> LanguageModel:
+    """A model of which each token surely follows: its position decides alone."""
+    model = GPT(GPTConfig(len(tokens), max_len=16, D=16, H=2, layers=1, dropout=0.0, tied=False))
+    with torch.no_grad():
+        for w in model.parameters():
+            w.zero_()
+        model.norm.weight.fill_(1)
+        model.positions.w_pos.copy_(torch.eye(16))
+        for place, token in enumerate(said):
+            model.output.weight[token, place] = 9
+    return LanguageModel(model.eval(), tokens)
+
+
+def test_pieces_are_written_to_the_length_or_to_the_end_of_the_text() -> None:
+    tokens = BytePairs.learn("hello hello", 4)
+    word, end = tokens.ids("hello"), [257 + len(tokens.merges) - 1]
+    assert len(word) == 1 and tokens.text(word) == "hello"
+    ends = BytePairs(tokens.merges, specials=[END])
+    assert ends.special == {END: end[0]}
+    model = saying(ends, [*word, *word, *end, *word])
+    assert model.write("x", 2) == "hellohello" and model.write("x", 4) == "hellohello"
+    assert saying(tokens, word * 4).write("x", 3) == "hello" * 3
+    accent = list("é".encode())
+    assert saying(tokens, accent).write("x", 2) == "é"
+    assert saying(tokens, accent).write("x", 1) == "\ufffd", "half of it"
+
+
+def test_pieces_know_every_text_but_none_and_another_model() -> None:
+    model = LanguageModel(tiny(len(PIECES)), PIECES)
+    assert model.ids("漢").shape == (1, 3)
+    with pytest.raises(ValueError, match="the text is empty: give the model something"):
+        model.ids("")
+    with pytest.raises(ValueError, match="the model knows 7 tokens, and these are 260: give it"):
+        LanguageModel(tiny(7), PIECES).ids("to")
+
+
+def test_each_piece_has_a_name_of_its_own() -> None:
+    """Half a character by its bytes, and a piece that reads like a special token by its id."""
+    tokens = BytePairs.learn(f"{END} " * 3, 12)
+    twice = BytePairs(tokens.merges, specials=["|>"])
+    assert b"|>" in twice.tokens[:-1]
+    model = LanguageModel(tiny(len(twice)), twice)
+    assert model.name(65) == "A" and model.name(0xE9) == r"\xe9"
+    names = model.predict("to")
+    assert len(names) == len(twice) and sum(names.values()) == pytest.approx(1.0)
+    assert [name for name in names if name.startswith("|> (id ")]
 
 
 def test_windows_are_pieces_of_the_text_and_reach_both_ends() -> None:

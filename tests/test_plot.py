@@ -64,6 +64,7 @@ from tinylib.lab.plot.word_by_word import unrolled
 from tinylib.lab.plot.worked import worked_attention, worked_pooling
 from tinylib.lab.plot.writing import bottleneck, draws, readings
 from tinylib.multi_head_attention import multi_head_attention as multi_head_attention_of
+from tinylib.tokens import BytePairs, from_bytes
 
 # In one process, so that each picture that all tests look at is drawn once.
 pytestmark = pytest.mark.xdist_group("plot")
@@ -449,6 +450,7 @@ def striped(period: int = 4, T: int = 10) -> Figure:
     return stripe(weights, letters, "An induction head", at=5)
 
 
+BY_HAND = {"low": 4, "lower": 2, "lowest": 1, "newer": 3}
 DRAW = {
     "phase_change": emerged,
     "stripe": striped,
@@ -498,6 +500,9 @@ DRAW = {
     "log": lambda: dotted("xy"),
     "rasters": three_rasters,
     "hands": clocks,
+    "merging": lambda: plot.merging(BY_HAND, 6),
+    "utf8": lambda: plot.utf8("aé€😀"),
+    "units": lambda: plot.units({"characters": [[1.5, 2.5], [1.6, 2.7]], "large": [[4, 2]]}, "ab"),
     "heat": lambda: heat(SCORES.softmax(-1), WORDS, WORDS, "Attention weights"),
     "heats": lambda: heats([(CAUSAL, WORDS, WORDS, "Scores"), (X, WORDS, ["1", "2", "3"], "x")]),
     "lines": three_lines,
@@ -2361,3 +2366,45 @@ def test_the_row_of_a_stripe_says_how_much_lies_on_what_followed():
 def test_what_is_no_map_of_a_repeated_text_is_refused(weights, letters, at, message):
     with pytest.raises(ValueError, match=message):
         stripe(weights, [*letters], "m", at=at)
+
+
+# Texts in pieces
+
+
+def test_the_pairs_that_are_drawn_are_those_that_are_learned():
+    said = [text.get_text() for text in texts(drawn("merging"))]
+    bold = [t.get_text() for t in texts(drawn("merging")) if t.get_fontweight() == "bold"]
+    assert bold == ["l o  7", "lo w  7", "e r  5", "e w  3", "n ew  3", "new er  3"]
+    assert {"4 ×", "2 ×", "1 ×", "3 ×", "start", "6", "o w  7", "low er  2"} <= set(said)
+    assert drawn("merging").alt.endswith("in these pieces: low; low er; low e s t; newer.")
+    text = " ".join(" ".join([word] * often) for word, often in BY_HAND.items())
+    by_the_library = BytePairs.learn(text.replace(" ", "|"), 6)  # each word a piece of its own
+    named = [
+        " ".join(from_bytes(by_the_library.tokens[i]) for i in pair)
+        for pair in by_the_library.merges
+    ]
+    assert [pair.rpartition("  ")[0] for pair in bold] == named
+    with pytest.raises(ValueError, match="after 1 merges no pair is left: ask for 1 at most"):
+        plot.merging({"ab": 3}, 2)
+
+
+def test_the_bits_that_are_drawn_make_the_bytes():
+    said = [text.get_text() for text in texts(drawn("utf8"))]
+    bits = "".join(text for text in said if text in "01")
+    raw = "aé€😀".encode()
+    assert bits == "".join(f"{byte:08b}" for byte in raw)
+    assert {str(byte) for byte in raw} <= set(said) and "128\u202f512" in said
+    marks = "".join(t.get_text() for t in texts(drawn("utf8")) if t.get_fontweight() == "bold")
+    assert marks == "0" + "110" + "10" + "1110" + "10" * 2 + "11110" + "10" * 3
+
+
+def test_the_mean_of_the_runs_is_written_and_each_run_has_a_dot():
+    figure = drawn("units")
+    said = {text.get_text(): text for text in texts(figure)}
+    assert {"1.55", "2.60", "4.00", "2.00"} <= said.keys()
+    assert said["1.55"].get_fontweight() == said["2.00"].get_fontweight() == "bold"
+    assert said["2.60"].get_fontweight() == said["4.00"].get_fontweight() == "normal"
+    (axes,) = figure.drawing.axes
+    assert sum(np.size(line.get_xdata()) for line in axes.lines if line.get_marker() == "o") == 6
+    with pytest.raises(ValueError, match="one number for each of the 2 columns"):
+        plot.units({"one": [[1.0]]}, "ab")

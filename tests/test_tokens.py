@@ -1,6 +1,7 @@
 """Byte pairs: by their definition, beside Hugging Face's tokenizers, and from GPT-2's files."""
 
 import json
+import math
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +15,18 @@ from hypothesis import strategies as st
 
 from tinylib.lab.data.download import DataError
 from tinylib.lab.models import pretrained_tokens
+from tinylib.lab.models.language import LanguageModel
 from tinylib.lab.models.pretrained_tokens import BYTE_OF, load_gpt2_tokens
-from tinylib.tokens import BytePairs, learn_merges, merge, naive_learn, split
+from tinylib.lab.recipes import tokenisers
+from tinylib.lab.train.precision import fixed
+from tinylib.tokens import (
+    BytePairs,
+    bits_per_byte,
+    learn_merges,
+    merge,
+    naive_learn,
+    split,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 END = "<|endoftext|>"
@@ -212,7 +223,8 @@ def spoil(folder: Path, to: Path, **files: Callable[[Any], object]) -> Path:
         ({"merges": lambda m: m.replace("\n", "\nx", 1)}, "no byte pairs|another by the merges"),
         ({"merges": lambda m: m + "one two three\n"}, r"merge 700 is \['one', 'two', 'three'\]"),
         ({"merges": lambda m: m + "zzzz qqqq\n"}, "no byte pairs as GPT-2"),
-        ({"merges": lambda m: m[: len(m) // 2]}, "another by the merges|no byte pairs|not of two"),
+        ({"merges": lambda m: m[: len(m) // 2]}, "two others, and no merge makes it|not of two"),
+        ({"merges": lambda m: m[: m.rindex("\n", 0, -1)]}, "two others, and no merge makes it"),
     ],
 )
 def test_damaged_files_are_refused(
@@ -265,3 +277,126 @@ def test_a_name_is_fetched_from_the_hub(
     assert asked == [("openai-community/gpt2", {"vocab.json", "merges.txt", "tokenizer.json"})]
     with pytest.raises(DataError):
         load_gpt2_tokens("nobody/nothing")
+
+
+# --- the chapter's three lines -----------------------------------------------------------------
+
+
+def cell(name: str) -> str:
+    notebook = json.loads((ROOT / "chapters" / "11_tokens.ipynb").read_text("utf-8"))
+    return next("".join(c["source"]) for c in notebook["cells"] if c["id"] == name)
+
+
+def test_the_three_lines_of_the_chapter_load_a_gpt2_and_its_tokens_and_write(
+    theirs: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As they stand there, with their imports, and with files that `transformers` has made."""
+    import huggingface_hub
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    torch.manual_seed(0)
+    sizes: Any = {
+        "vocab_size": len(theirs),
+        "n_positions": 64,
+        "n_embd": 16,
+        "n_layer": 2,
+        "n_head": 2,
+    }
+    ends: Any = dict.fromkeys(("bos_token_id", "eos_token_id"), len(theirs) - 1)
+    model: Any = GPT2LMHeadModel(GPT2Config(**sizes, **ends))
+    with torch.no_grad():
+        model.transformer.wte.weight.mul_(20)
+    model.eval().save_pretrained(folder)
+    asked: list[str] = []
+
+    def snapshot_download(name: str, *, allow_patterns: list[str]) -> str:
+        asked.append(name)
+        return str(folder)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
+    _, fenced, _ = cell("11-real-2").split("```")
+    code = fenced.removeprefix("python\n").rstrip()
+    imports, lines = code.split("\n\n")
+    assert len(lines.splitlines()) == 3
+    assert all(line.startswith("from tinylib.") for line in imports.splitlines())
+    exec(code, {"LanguageModel": LanguageModel})
+    ids = theirs.encode("Hello world")
+    new = model.generate(torch.tensor([ids]), max_new_tokens=30, do_sample=False)[0, len(ids) :]
+    said = theirs.decode([i for i in new.tolist() if i != len(theirs) - 1])
+    assert capsys.readouterr().out == f"{ids} {said}\n"
+    assert asked == ["openai-community/gpt2"] * 2
+
+
+# --- bits per byte, and the recorded experiment -------------------------------------------------
+
+
+def test_a_loss_of_one_bit_for_each_byte_is_one_bit_per_byte() -> None:
+    assert bits_per_byte(math.log(2), 7, 7) == pytest.approx(1)
+    assert bits_per_byte(3 * math.log(2), 5, 30) == pytest.approx(0.5)
+    text, p = "ab", {"a": 0.25, "b": 0.5}  # 2 bits and 1 bit, however they are cut
+    alone = -sum(math.log(p[letter]) for letter in text) / 2
+    assert bits_per_byte(alone, 2, 2) == pytest.approx(1.5)
+    assert bits_per_byte(-math.log(0.25 * 0.5), 1, 2) == pytest.approx(1.5)
+
+
+def test_the_flops_are_those_of_the_matrices_and_of_attention() -> None:
+    """Counted place by place: token t attends to t tokens."""
+    config, T = tokenisers.SMALL._replace(V=11, D=8, H=2, layers=3, bias=False), 5
+    in_blocks = config.layers * 12 * config.D**2
+    forward = sum(
+        2 * in_blocks + 2 * config.V * config.D + config.layers * 4 * config.D * t
+        for t in range(1, T + 1)
+    )
+    assert T * tokenisers.flops(config, T) == 3 * forward
+
+
+def test_the_recipe_spends_the_same_on_every_tokeniser(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(0)
+    words = "the cat and the dog saw a café".split()
+    train, valid = (" ".join(rng.choices(words, k=k)) + "." for k in (900, 90))
+    monkeypatch.setattr(tokenisers, "tiny_shakespeare", lambda: (train, valid))
+    monkeypatch.setattr(tokenisers, "SIZES", (0, 3))
+    runs = {"characters": tokenisers.Cut(None, 16), "3 merges": tokenisers.Cut(3, 24)}
+    monkeypatch.setattr(tokenisers, "RUNS", runs)
+    with fixed("highest"):
+        found = tokenisers.tokenisers(tmp_path / "trial.safetensors", steps=3).figures  # type: ignore[call-arg]
+    assert [*found["runs"]] == [*runs] and [r["seed"] for r in found["runs"]["3 merges"]] == [0, 1]
+    for name, each in found["runs"].items():
+        for run in each:
+            spent = run["steps"] * run["flops_per_token"] * tokenisers.BATCH
+            assert abs(spent / found["budget"] - 1) < 0.35, "whole steps, of which there are 3"
+            assert run["T"] == runs[name].T
+            judged = run["valid"]
+            assert judged["bytes"] == len(valid.encode()) > judged["characters"] == len(valid)
+            total = judged["loss"] * (judged["tokens"] - 1)
+            assert judged["bits_per_byte"] * math.log(2) == pytest.approx(
+                total / (judged["bytes"] - 1), rel=1e-9
+            )
+    assert found["runs"]["characters"][0]["V"] == len(set(train))
+    assert found["runs"]["3 merges"][0]["V"] == 259
+    learned = [tuple(map(int, pair.split(","))) for pair in found["merges"].split(" ")]
+    assert learned == learn_merges(train, 3)
+    assert found["sizes"] == [
+        [0, len(valid.encode())],
+        [3, found["runs"]["3 merges"][0]["valid"]["tokens"]],
+    ]
+    assert found["words"]["different"] == 8 and found["words"]["valid_unknown"] == 0
+
+
+def test_the_recorded_runs_are_those_of_the_recipe() -> None:
+    from tinylib.lab.weights import results
+
+    found = results("tokenisers")["figures"]
+    assert [*found["runs"]] == [*tokenisers.RUNS]
+    for name, each in found["runs"].items():
+        merges, T = tokenisers.RUNS[name]
+        for run in each:
+            spent = run["steps"] * run["flops_per_token"] * tokenisers.BATCH
+            assert abs(spent / found["budget"] - 1) < 0.001 and run["T"] == T
+            assert run["V"] == (65 if merges is None else 256 + merges)
+            assert run["valid"]["bytes"] == run["valid"]["characters"] == 111_540
+    pieces = tokenisers.shakespeares()
+    assert len(pieces) == 256 + 2048 and tokenisers.shakespeares(10).merges == pieces.merges[:10]
+    assert [pieces.tokens[256 + n] for n in range(3)] == [b" t", b"he", b" a"]

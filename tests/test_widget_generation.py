@@ -398,7 +398,7 @@ def test_each_choice_can_be_looked_at(widget: Locator) -> None:
         seen = step_of(widget, place)
         assert received(widget)["at"] == place
         assert inputs_of(widget)["place"] == (0 if place == 23 else place + 1)
-        name = visible(TOKENS.tokens[int(seen.tokens[place])])
+        name = visible(str(TOKENS.tokens[int(seen.tokens[place])]))
         assert own.get_by_role("option", selected=True).get_attribute("aria-label") == name
         before, after = (drawn(widget, f".nexts .bar.{of}") for of in "pq")
         shown = widget.locator(".nexts li").evaluate_all("all => all.map((li) => li.token)")

@@ -58,7 +58,7 @@ def continued(prompt: str = TEXT, story: str = FIRST, variant: int = 0) -> Conti
 
 
 def names_of(variant: int) -> list[str]:
-    return [visible(token) for token in language_model(NAMES[variant]).tokens.tokens]
+    return [visible(token) for token in language_model(NAMES[variant]).names]
 
 
 @torch.no_grad()
@@ -67,7 +67,7 @@ def greedily(prompt: str, count: int) -> str:
     model, tokens = language_model(NAMES[0])
     for _ in range(count):
         logits = model(torch.tensor([tokens.ids(prompt)]))[0, -1]
-        prompt += tokens.tokens[int(logits.argmax())]
+        prompt += str(tokens.tokens[int(logits.argmax())])
     return prompt
 
 
@@ -105,7 +105,7 @@ def test_the_model_chosen_reads_its_own_text() -> None:
     assert values.which == 1 and torch.equal(values.tokens[None], words.ids(FIRST))
     assert values.tokens[0] == BOS
     shares = words.predict(FIRST)
-    for name, share in zip(words.tokens.tokens, values.probabilities[-1].tolist(), strict=True):
+    for name, share in zip(words.names, values.probabilities[-1].tolist(), strict=True):
         assert share == pytest.approx(shares[name], abs=1e-5)
 
 

@@ -1,11 +1,11 @@
 """Byte-pair encoding: how GPT-2 cuts a text into tokens.
 
 pieces = BytePairs.learn(text, 512)  # 256 bytes, and 512 merges of two pieces
-ids = pieces.ids("To be, or not")    # there is no text that it does not know
-pieces.text(ids)                     # the same text again
+pieces.text(pieces.ids("To be"))     # any text, and the same text again
 """
 
 import heapq
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -31,12 +31,12 @@ def split(text: str) -> list[str]:
 
 
 def to_bytes(text: str) -> bytes:
-    """UTF-8, also of half a surrogate pair, which a text may hold by mistake."""
+    """UTF-8, also of half a surrogate pair, which a text may hold."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def from_bytes(raw: bytes) -> str:
-    """The text again. What is no UTF-8, such as half a letter, becomes U+FFFD."""
+    """The text again; what is no UTF-8, such as half a letter, is U+FFFD."""
     try:
         return raw.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
@@ -64,10 +64,10 @@ def count_pairs(words: Mapping[tuple[int, ...], int]) -> Counter[Pair]:
 
 
 def naive_learn(text: str, size: int) -> list[Pair]:
-    """The pairs to merge, by their definition: count all, merge the commonest.
+    r"""$\arg\max_{(a, b)} \sum_w n_w\,c_w(a, b)$, again and again: the merges.
 
-    Of pairs that came equally often, the one of the smaller ids is merged
-    (Sennrich et al. 2016, algorithm 1, on bytes).
+    Sennrich et al. 2016, algorithm 1, on bytes: a and b are neighbours c times
+    in a word w, which comes n times. Of equals, that of the smaller ids.
     """
     words = Counter(tuple(to_bytes(piece)) for piece in split(text))
     merges: list[Pair] = []
@@ -100,8 +100,7 @@ def learn_merges(text: str, size: int) -> list[Pair]:
 
     for w in range(len(words)):
         add(w, +1)
-    queue = [(-count, pair) for pair, count in counts.items()]
-    heapq.heapify(queue)
+    heapq.heapify(queue := [(-count, pair) for pair, count in counts.items()])
     merges: list[Pair] = []
     while queue and len(merges) < size:
         count, pair = heapq.heappop(queue)
@@ -125,10 +124,9 @@ class BytePairs:
     """Tokens that are bytes, or two tokens merged, in the order of ``merges``.
 
     Ids 0 to 255 are the bytes of ``alphabet``, and id 256 + i is merge i, whose
-    two parts have smaller ids. ``specials`` come last. They are signs for a
-    model, such as the end of a text, and no text that is read contains one:
-    there "<|endoftext|>" is a word like others. ``tokens[i]`` holds the bytes of
-    id i. ValueError if a merge is not of two earlier ids or stands there twice.
+    two parts have smaller ids. ``specials`` come last: signs for a model, which
+    no text contains, for there "<|endoftext|>" is a word. ``tokens[i]`` holds
+    the bytes of id i. ValueError unless a merge is of two earlier ids and new.
     """
 
     def __init__(
@@ -165,7 +163,7 @@ class BytePairs:
         return len(self.tokens)
 
     def ids_of_piece(self, piece: str) -> list[int]:
-        """Its bytes, of which the pair that was learned first merges, and so on."""
+        """Its bytes; of their pairs, the one learned first merges, and so on."""
         ids = [self._of_byte[byte] for byte in to_bytes(piece)]
         while known := self.rank.keys() & set(pairwise(ids)):
             pair = min(known, key=self.rank.__getitem__)
@@ -174,7 +172,7 @@ class BytePairs:
 
     def ids(self, text: str) -> list[int]:
         """The ids of the text's tokens, piece by piece."""
-        ids: list[int] = []
+        ids = list[int]()
         for piece in split(text):
             if piece not in self._known:
                 if len(self._known) >= MOST_KNOWN:
@@ -189,7 +187,14 @@ class BytePairs:
         Ids that break a letter off, as a model may write them, give U+FFFD.
         """
         ids = [int(i) for i in ids]
-        for i in ids:
-            if not 0 <= i < len(self):
-                raise IndexError(f"id {i} is none of these {len(self)} tokens'")
+        if wrong := [i for i in ids if not 0 <= i < len(self)]:
+            raise IndexError(f"id {wrong[0]} is none of these {len(self)} tokens'")
         return from_bytes(b"".join(self.tokens[i] for i in ids))
+
+
+def bits_per_byte(loss: float, tokens: int, size: int) -> float:
+    r"""$\frac{N}{B \ln 2}\,L$, of a loss L in nats per token.
+
+    The text has N ``tokens`` and a ``size`` of B bytes (Gao et al. 2020, 3.1).
+    """
+    return loss * tokens / (size * math.log(2))

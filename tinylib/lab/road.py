@@ -119,10 +119,10 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
         Milestone(
             "11_tokens",
             "Tokens",
-            "What are the units of a text, if every text must have some?",
-            "a list of words never holds all of them, and single characters make long texts",
-            "bytes, of which the most frequent pairs are merged into tokens, again and again",
-            (10, 5),
+            "What does a GPT read, if it reads neither letters nor words?",
+            "letters make texts long, and a list of words is never complete",
+            "frequent neighbours are merged, from single bytes up to whole words",
+            (30, 35),
         ),
         Milestone(
             "12_gpt",
@@ -315,10 +315,10 @@ def strokes(stem: str) -> Iterator[str]:
         yield from (box(58, 42 - 16 * i, 30, 12, "choice", 0.7) for i in range(3))
         yield from (line(38, 16, 48, 16, 48, 48 - 16 * i, 58, 48 - 16 * i) for i in range(3))
     elif stem == "11_tokens":
-        for row, widths in enumerate(((14, 14, 14, 14, 14), (29, 14, 14, 14), (44, 29))):
-            for i, width in enumerate(widths):
-                x = 10 + sum(widths[:i]) + i
-                yield box(x, 4 + 19 * row, width, 14, "word" if width < 20 else "choice", 0.85)
+        yield from (box(8 + 14 * i, 4, 11, 12, "word", 0.5) for i in range(6))
+        for i, wide in ((0, 25), (2, 11), (3, 11), (4, 25)):
+            yield box(8 + 14 * i, 24, wide, 12, "choice", 0.5)
+        yield box(8, 44, 53, 12, "choice", 0.9) + box(64, 44, 25, 12, "choice", 0.9)
     elif stem == "12_gpt":
         yield grid(4, 4, 6, 9, "attention", lower=True)
         yield from (

@@ -5,6 +5,7 @@ ids = torch.tensor(shakespeare.tokens.ids(tiny_shakespeare().valid))
 text_loss(shakespeare.model, ids, 256)            nats for each character
 shakespeare.predict("ROMEO:")                     the probability of every next character
 shakespeare.write("ROMEO:", 200, Sampling(0.8))   how it goes on
+LanguageModel(gpt2, gpt2_tokens)                  GPT-2 and its own tokens, from its files
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,64 +19,112 @@ from tinylib.generation import Sampling, generate
 from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood
 from tinylib.lab import devices, weights
 from tinylib.lab.data.text import BOS, EOS, SPECIALS, Characters, Vocabulary
+from tinylib.tokens import BytePairs
 
-KINDS = ("characters", "words")
+KINDS = {"characters": Characters, "words": Vocabulary, "pieces": BytePairs}
+END = "<|endoftext|>"
+"""The special token with which a text of pieces ends, if they have it, as GPT-2's do."""
 
 
 class LanguageModel(NamedTuple):
-    """A GPT and what its tokens stand for: characters, or the words of a vocabulary."""
+    """A GPT and what its tokens are: characters, words of a vocabulary, or pieces of words."""
 
     model: GPT
-    tokens: Characters | Vocabulary
+    tokens: Characters | Vocabulary | BytePairs
 
     @property
     def kind(self) -> str:
-        return "characters" if isinstance(self.tokens, Characters) else "words"
+        return next(kind for kind, known in KINDS.items() if isinstance(self.tokens, known))
+
+    @property
+    def eos(self) -> int | None:
+        """The token that ends a text; characters have none."""
+        if isinstance(self.tokens, BytePairs):
+            return self.tokens.special.get(END)
+        return EOS if isinstance(self.tokens, Vocabulary) else None
 
     def ids(self, text: str) -> Int[Tensor, "1 T"]:
         """A text as the model reads it; words follow <bos>, an unknown one becomes <unk>.
 
-        ValueError if there is no character, or one that is unknown.
+        ValueError if there is no character, or one that is unknown, or if the model has not as
+        many tokens as these are.
         """
-        if isinstance(self.tokens, Characters):
-            ids = self.tokens.ids(text)
-        else:
+        if (V := self.model.config.V) != len(self.tokens):
+            raise ValueError(
+                f"the model knows {V} tokens, and these are {len(self.tokens)}: "
+                "give it those that it was trained with"
+            )
+        if isinstance(self.tokens, Vocabulary):
             ids = [BOS, *self.tokens.ids(text.split())]
+        else:
+            ids = self.tokens.ids(text)
         if not ids:
             raise ValueError("the text is empty: give the model something to go on from")
         return torch.tensor([ids], device=devices.of(self.model))
 
     def predict(self, text: str) -> dict[str, float]:
-        """The probability of each next token, the likeliest first."""
+        """The probability of each next token, the likeliest first.
+
+        A piece that is no text of its own, such as half a character, is named by its bytes, and of
+        two pieces of one name, the less likely one by its id, too.
+        """
         with torch.no_grad():
             p = self.model(self.ids(text))[0, -1].softmax(-1).cpu()
-        order = p.argsort(descending=True, stable=True)
-        return {self.tokens.tokens[int(i)]: p[i].item() for i in order}
+        found: dict[str, float] = {}
+        for i in p.argsort(descending=True, stable=True).tolist():
+            name = self.name(i)
+            found[f"{name} (id {i})" if name in found else name] = p[i].item()
+        return found
+
+    def name(self, i: int) -> str:
+        """The token of that id as a text: a character, a word, or a piece."""
+        token = self.tokens.tokens[i]
+        if isinstance(token, str):
+            return token
+        try:
+            return token.decode()
+        except UnicodeDecodeError:
+            return "".join(f"\\x{byte:02x}" for byte in token)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All tokens as texts, in the order of their ids."""
+        return tuple(map(self.name, range(len(self.tokens))))
 
     def write(self, text: str, length: int, sampling: Sampling | None = None, seed: int = 1) -> str:
-        """How the model goes on with the text, ``length`` tokens or up to <eos>.
+        """How the model goes on with the text, ``length`` tokens or up to the one that ends texts.
 
         :func:`tinylib.generation.generate`, with :func:`uniform` numbers for the draws. Errors
         are those of both.
         """
         ids = self.ids(text)
         u = torch.tensor([uniform(seed, length)], device=ids.device)
-        if isinstance(self.tokens, Characters):
-            return self.tokens.text(generate(self.model, ids, length, sampling, u)[0])
-        new = generate(self.model, ids, length, sampling, u, eos=EOS)[0]
-        return " ".join(self.tokens.words(new.tolist()))
+        new = generate(self.model, ids, length, sampling, u, eos=self.eos)[0].tolist()
+        if isinstance(self.tokens, Vocabulary):
+            return " ".join(self.tokens.words(new))
+        return self.tokens.text(new[: new.index(self.eos)] if self.eos in new else new)
 
 
 def metadata_of(language_model: LanguageModel, **more: Any) -> dict[str, Any]:
     """What a file of weights must say for :func:`load_language_model`."""
     model, tokens = language_model
-    special = 0 if isinstance(tokens, Characters) else len(SPECIALS)
-    return {
-        "config": model.config._asdict(),
-        "kind": language_model.kind,
-        "tokens": list(tokens.tokens[special:]),
-        **more,
-    }
+    known: Any
+    if isinstance(tokens, BytePairs):
+        known = {"merges": tokens.merges, "specials": list(tokens.special)}
+        known["alphabet"] = [token[0] for token in tokens.tokens[:256]]
+    else:
+        known = list(tokens.tokens[len(SPECIALS) if isinstance(tokens, Vocabulary) else 0 :])
+    kind = language_model.kind
+    return {"config": model.config._asdict(), "kind": kind, "tokens": known, **more}
+
+
+def tokens_of(metadata: Mapping[str, Any]) -> Characters | Vocabulary | BytePairs:
+    """The tokens of a file's GPT."""
+    known: Any = metadata["tokens"]
+    if metadata["kind"] == "pieces":
+        merges = [(left, right) for left, right in known["merges"]]
+        return BytePairs(merges, bytes(known["alphabet"]), known["specials"])
+    return Characters(known) if metadata["kind"] == "characters" else Vocabulary(known)
 
 
 def config_of(metadata: Mapping[str, Any]) -> GPTConfig:
@@ -101,12 +150,11 @@ def load_language_model(name: str) -> LanguageModel:
             f"'{name}' is no language model, but one at {len(steps)} steps of its training: "
             "read it with tinylib.lab.models.snapshots.load_snapshots"
         )
-    known = Characters if metadata["kind"] == "characters" else Vocabulary
     model = GPT(config_of(metadata)).eval()
     if wrong := weights.misfit(model, tensors):
         raise ValueError(f"'{name}' does not fit the GPT of its own metadata: {wrong}")
     weights.load_into(model, tensors)
-    return LanguageModel(model, known(metadata["tokens"]))
+    return LanguageModel(model, tokens_of(metadata))
 
 
 def uniform(seed: int, count: int) -> list[float]:

@@ -53,6 +53,12 @@ def load_gpt2_tokens(source: str | Path) -> BytePairs:
         raise ValueError(
             f"{where} has {len(names)} tokens, too few for 256 bytes and {len(merges)} merges"
         )
+    for name in names[256 + len(merges) :]:  # these should be special ones, such as <|endoftext|>
+        if any({name[:n], name[n:]} <= vocabulary.keys() for n in range(1, len(name))):
+            raise ValueError(
+                f"{where}: token {name!r} is made of two others, and no merge makes it: are the "
+                "merges cut short? Fetch both files anew"
+            )
     try:
         alphabet = bytes(BYTE_OF[name] for name in names[:256])
         pairs = [(vocabulary[left], vocabulary[right]) for left, right in merges]

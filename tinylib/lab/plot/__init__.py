@@ -12,7 +12,7 @@ The files, by what they draw:
   attention, `inside` what a GPT's parts add and where a fact goes, `induction` heads that copy
   what came before, `sentences` n-grams and trees of words,
   `translation` sentences with their English, `writing` how a model's text comes about and what it
-  costs, `passes` what a Transformer's words attend to;
+  costs, `passes` what a Transformer's words attend to, `pieces` how a text is cut into tokens;
 - `architecture` models as boxes and arrows, drawn by `diagram`; `parts` and `style` are shared.
 """
 
@@ -26,6 +26,7 @@ from tinylib.lab.plot.inside import Hop, lens, route, shares
 from tinylib.lab.plot.matrices import Panel, heat, heats, rasters
 from tinylib.lab.plot.mixed import Mixture, between, dropout, queries_and_keys
 from tinylib.lab.plot.passes import passes
+from tinylib.lab.plot.pieces import merging, units, utf8
 from tinylib.lab.plot.positions import Added, Turn, Turned, added, fed, turns
 from tinylib.lab.plot.recurrent import Kept, WrittenStep, memory, shifted, translator
 from tinylib.lab.plot.scores import Chart, attention_shapes, charts, looking_back, two_scores
@@ -132,6 +133,7 @@ __all__ = [
     "maps",
     "matches",
     "memory",
+    "merging",
     "over_words",
     "page",
     "panels",
@@ -159,7 +161,9 @@ __all__ = [
     "turns",
     "two_queries",
     "two_scores",
+    "units",
     "unrolled",
+    "utf8",
     "walk",
     "worked_attention",
     "worked_gru",

@@ -16,6 +16,7 @@ from tinylib.lab.recipes import (
     senses,
     shakespeare,
     stories,
+    tokenisers,
 )
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "senses",
     "shakespeare",
     "stories",
+    "tokenisers",
 ]

@@ -233,7 +233,7 @@ class BeamTreeWidget(LiveWidget):
 
     @classmethod
     def sentences(cls) -> dict[str, Sequence[str]]:
-        characters, words = (language_model(name).tokens.tokens for name in MODELS)
+        characters, words = (language_model(name).names for name in MODELS)
         return {"prompt": characters, "story": words}
 
     @classmethod
@@ -279,6 +279,6 @@ class BeamTreeWidget(LiveWidget):
 
 def said(variant: int, ids: Sequence[int]) -> str:
     """What tokens say, up to the end."""
-    names = language_model(list(MODELS)[variant]).tokens.tokens
-    words = [names[i] for i in ids if i != (EOS if variant else ENDLESS)]
+    name = language_model(list(MODELS)[variant]).name
+    words = [name(i) for i in ids if i != (EOS if variant else ENDLESS)]
     return (" " if variant else "").join(words)

@@ -289,7 +289,7 @@ class GenerationWidget(LiveWidget):
         own, metadata = load_language_model(str(file)), weights.load(str(file)).metadata
         if own.kind != "characters":
             raise ValueError(f"{file} reads words: this widget is for a model of characters")
-        opening = metadata.get("opening") or own.tokens.tokens[0]
+        opening = metadata.get("opening") or own.name(0)
 
         @cache
         def in_precision(dtype: torch.dtype) -> Reader:
@@ -307,7 +307,7 @@ class GenerationWidget(LiveWidget):
 
             @classmethod
             def tokens(cls) -> Sequence[str]:
-                return own.tokens.tokens
+                return own.names
 
         Own.__name__ = Own.__qualname__ = cls.__name__
         return Own
@@ -336,7 +336,7 @@ class GenerationWidget(LiveWidget):
     @classmethod
     def tokens(cls) -> Sequence[str]:
         """Its characters."""
-        return language_model(NAME).tokens.tokens
+        return language_model(NAME).names
 
     @classmethod
     def model(cls, name: str) -> nn.Module:

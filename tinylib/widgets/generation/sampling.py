@@ -182,7 +182,7 @@ class SamplingWidget(LiveWidget):
     @classmethod
     def vocabularies(cls) -> dict[str, Sequence[str]]:
         models = (in_precision(name, torch.float64) for name in MODELS)
-        return {model.kind: model.tokens.tokens for model in models}
+        return {model.kind: model.names for model in models}
 
     @classmethod
     def limits(cls) -> Limits:

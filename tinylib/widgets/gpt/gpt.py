@@ -198,7 +198,7 @@ class GPTWidget(LiveWidget):
 
     @classmethod
     def sentences(cls) -> dict[str, Sequence[str]]:
-        characters, words = (language_model(name).tokens.tokens for name in MODELS)
+        characters, words = (language_model(name).names for name in MODELS)
         return {"prompt": characters, "story": words}
 
     @classmethod
@@ -226,7 +226,7 @@ class GPTWidget(LiveWidget):
     def shown(self, values: Mapping[str, Tensor]) -> str:
         """The likeliest of what comes next."""
         variant = self.inputs["variant"]
-        tokens = language_model(list(MODELS)[variant]).tokens.tokens
+        tokens = language_model(list(MODELS)[variant]).names
         text = self.inputs["story" if variant else "prompt"]
         best = values["probabilities"][-1].topk(CANDIDATES)
         names = [visible(tokens[i]) for i in best.indices.tolist()]
