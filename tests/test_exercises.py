@@ -1498,11 +1498,8 @@ def claims_of_inside_gpt() -> dict[str, list[Any]]:
     """Of a trained model: the figures are rounded so far that no processor changes them."""
     of = inside_stories()
     return {
-        "q-only-word": [of.way["fact 0"], of.way["then 1"]],
-        "q-zero": [of.way["last 1"]],
         "q-direct": [of.adds["head 3 1"]],
         "q-lens": [of.way["then 1"]],
-        "q-amplifier": [of.adds["network 5"], of.adds["head 3 1"], of.way["last 4"]],
     }
 
 

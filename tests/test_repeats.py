@@ -237,7 +237,7 @@ def test_without_the_previous_token_head_nothing_is_found() -> None:
 def test_the_shipped_model_goes_on_with_any_repeated_piece() -> None:
     assert weights.shipped("gpt-repeats").stat().st_size < 300_000
     shipped = load_language_model("gpt-repeats")
-    assert shipped.kind == "characters" and "".join(shipped.tokens.tokens) == LETTERS
+    assert shipped.kind == "characters" and "".join(shipped.names) == LETTERS
     recorded = weights.manifest()["gpt-repeats"]["figures"]["packed"]
     found = loss_of(shipped.model, repeats(400, HELD_OUT))
     assert found.known == pytest.approx(recorded["known"], rel=0.05, abs=1e-3)
