@@ -125,6 +125,14 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             (70, 45),
         ),
         Milestone(
+            "13_inside_gpt",
+            "Inside a GPT",
+            "Where inside a GPT stands a fact, and how does it get to the answer?",
+            "attention weights show what a head attends to, not whether the answer needs it",
+            "one vector is replaced by that of another text, and the answer tells what it carried",
+            (5, 0),
+        ),
+        Milestone(
             "14_generation",
             "Generation",
             "Which of the probable tokens should a GPT write?",
@@ -244,6 +252,9 @@ def grid(x: float, y: float, n: int, size: float, kind: str, lower: bool = False
     )
 
 
+PATH = {(3, 1), (2, 3), (1, 3), (0, 5)}  # of a fact: rows are blocks, columns words
+
+
 def strokes(stem: str) -> Iterator[str]:
     if stem == "01_encoder_decoder":
         yield from (box(4 + 10 * i, 8 + 12 * i, 8, 8, "word", 0.8) for i in range(3))
@@ -303,6 +314,12 @@ def strokes(stem: str) -> Iterator[str]:
         yield from (
             box(66, 6 + 13 * i, 26 * p, 9, "probability", 0.85)
             for i, p in enumerate((1, 0.6, 0.3, 0.15))
+        )
+    elif stem == "13_inside_gpt":
+        yield from (
+            box(8 + 14 * j, 4 + 14 * i, 11, 11, "attention", 0.9 if (i, j) in PATH else 0.12)
+            for i in range(4)
+            for j in range(6)
         )
     elif stem == "14_generation":
         yield from (

@@ -1,0 +1,750 @@
+import { idsOf, wordsOf } from "../page/inputs.js";
+import { topK } from "../page/search.js";
+import { BOS } from "../page/translator.js";
+import { percentOf } from "../ui/candidates.js";
+import { action, choice, offers } from "../ui/controls.js";
+import { weightKey } from "../ui/keys.js";
+import {
+  h,
+  live,
+  many,
+  mark,
+  readOnce,
+  results,
+  scroller,
+  shaded,
+  short,
+  stretch,
+  tint,
+  within,
+  write,
+} from "../ui/parts.js";
+import { fillList, text } from "../ui/sentences.js";
+import { called, onward } from "../ui/texts.js";
+
+// As in patching.py: the position for all words, the stream before block 0, parts, and sources.
+const [EVERYWHERE, EMBEDDED] = [-1, -1];
+const [STREAM, FEED_FORWARD, FIRST_HEAD] = [0, 1, 2];
+const [FROM_TWIN, ZEROED] = [0, 1];
+const [OF_PATCHED, OF_STORY, OF_TWIN] = [0, 1, 2]; // the three runs
+
+/** Where something is replaced: there is no head and no network before block 0. */
+const clampedSite = ({ block, part, position, source }, length) => ({
+  block: part === STREAM ? block : Math.max(block, 0),
+  part,
+  position: Math.min(position, length - 1),
+  source,
+});
+
+/** What torch does in a kernel, in compute() of patching.py. */
+export async function program(run, inputs) {
+  const { story, twin } = inputs;
+  const { block, part, position, source } = clampedSite(inputs, story.length);
+  const [tokens, others] = [
+    [BOS, ...story],
+    [BOS, ...twin],
+  ];
+  const at = position === EVERYWHERE ? EVERYWHERE : position + 1;
+  const three = (own, other, from) =>
+    run("patching-three_runs", { own, other, block, part, at, source: from });
+  let logits;
+  if (tokens.length === others.length) {
+    ({ logits } = await three(tokens, others, source));
+  } else {
+    // a story that is patched from itself stays as it is
+    const [one, two] = [
+      (await three(tokens, tokens, FROM_TWIN)).logits,
+      (await three(others, others, FROM_TWIN)).logits,
+    ];
+    const from = OF_TWIN * one.dims[1];
+    const data = new Float32Array([...one.data.subarray(0, from), ...two.data.subarray(from)]);
+    logits = { dims: one.dims, data };
+  }
+  const site = [block, part, position, source];
+  return { tokens, others, site, logits, ...(await run("patching-judge", { runs: logits })) };
+}
+
+// ---------------------------------------------------------------- what came out
+
+const toldBy = readOnce(readRuns);
+
+function readRuns({ spec }, { tokens, others, site, probabilities, answers, differences, moved }) {
+  const vocabulary = spec.sentences.story;
+  const wordsIn = (ids) => Array.from(ids.data.subarray(1), (id) => vocabulary[id]);
+  const [V] = probabilities.shape.slice(1);
+  const [block, part, position, source] = site.data;
+  const [answer, other] = answers.data;
+  const isPair = tokens.data.length === others.data.length;
+  return {
+    words: wordsIn(tokens),
+    others: wordsIn(others),
+    ids: `${tokens.data} ${others.data}`,
+    site: { block, part, position, source },
+    shares: (one) => probabilities.data.subarray(one * V, (one + 1) * V),
+    vocabulary,
+    answer,
+    other,
+    differences: differences.data,
+    moved: moved.data[0],
+    isPair,
+    hasWay: isPair && answer !== other,
+  };
+}
+
+const keyOf = ({ block, part, position, source }) => `${part} ${source} ${block} ${position}`;
+
+/** How far each site that was tried has moved the answer; forgotten when the stories change. */
+function triedBy(widget) {
+  const told = toldBy(widget);
+  if (widget.tried?.ids !== told.ids) widget.tried = { ids: told.ids, ways: new Map() };
+  if (told.hasWay) widget.tried.ways.set(keyOf(told.site), told.moved);
+  return widget.tried.ways;
+}
+
+/** Whether what came out is of the inputs as they are: the answer may still be on its way. */
+function isAnswered({ spec, inputs }, { ids, site, words }) {
+  const { story, twin } = idsOf(spec, inputs);
+  const read = `${[BOS, ...story]} ${[BOS, ...twin]}`;
+  return ids === read && keyOf(site) === keyOf(clampedSite(inputs, words.length));
+}
+
+// ---------------------------------------------------------------- in words
+
+const isHead = (part) => part >= FIRST_HEAD;
+const partName = (part) =>
+  part === STREAM
+    ? "residual stream"
+    : part === FEED_FORWARD
+      ? "feed-forward"
+      : `head ${part - FIRST_HEAD}`;
+
+/** What is replaced, for a sentence. */
+function whatAt({ block, part }) {
+  if (part === STREAM)
+    return block === EMBEDDED ? "the embedding" : `the residual stream after block ${block}`;
+  if (isHead(part)) return `the output of head ${part - FIRST_HEAD} in block ${block}`;
+  return `the output of the feed-forward network in block ${block}`;
+}
+const whereAt = ({ words }, position) =>
+  position === EVERYWHERE
+    ? "at all words"
+    : `at ${called(words[position])}, word ${position + 1} of ${words.length}`;
+
+/** What is done, and what the model says then. */
+function outcome({ site, words, vocabulary, shares }) {
+  const [best] = topK(shares(OF_PATCHED), 1);
+  const done = site.source === ZEROED ? "set to 0" : "taken from the twin";
+  return (
+    `With ${whatAt(site)}, ${whereAt({ words }, site.position)}, ${done}, the story's answer is ` +
+    `${called(vocabulary[best])} (${percentOf(shares(OF_PATCHED)[best])}).`
+  );
+}
+
+/** What the way means; never more than it shows. */
+function meaning({ site, moved, vocabulary, answer, other, shares }) {
+  const several = site.position === EVERYWHERE;
+  const one = several ? "these vectors" : "this one vector";
+  const begin = several ? "These vectors" : "This one vector";
+  const carry = several ? "carry" : "carries";
+  const [best] = topK(shares(OF_PATCHED), 1);
+  if (site.source === ZEROED) {
+    if (best === answer)
+      return Math.abs(moved) < 0.1
+        ? `The answer hardly depends on ${one}.`
+        : `The answer stays, but its lead over ${called(vocabulary[other])} has changed.`;
+    return (
+      `Without ${one} the answer is lost. That alone does not say that the fact stood there: ` +
+      "a 0 is something that later blocks have never seen, and may simply do damage."
+    );
+  }
+  if (moved >= 0.9)
+    return best === other
+      ? `${begin} ${carry} the whole answer from the one story to the other.`
+      : `${begin} ${carry} the whole difference between the two answers, but another word wins.`;
+  if (moved >= 0.5)
+    return `${begin} ${carry} most of the answer, and the rest comes by another way.`;
+  if (moved >= 0.1) return `${begin} ${carry} a small part of the answer.`;
+  if (moved > -0.1) return `Nothing changes: here and now, ${one} ${carry} nothing of the answer.`;
+  return `${begin} move${several ? "" : "s"} it the other way, away from the twin's answer.`;
+}
+
+/** Why there is no way from one answer to another, and what to do; "" if there is one. */
+function noWay({ isPair, words, others, ids, vocabulary, answer, other }) {
+  if (!isPair)
+    return (
+      `The story has ${words.length} word${words.length === 1 ? "" : "s"} and its twin ` +
+      `${others.length}. A vector needs a partner at the same place, so nothing is patched now: ` +
+      "write as many words in both, or press “Copy the story here” and then change a word of " +
+      "the copy."
+    );
+  const [one, two] = [words.join(" "), others.join(" ")];
+  if (one === two && new Set(ids.split(" ")).size === 1)
+    return "The twin is the story itself: change a word of it, so that its answer is another.";
+  if (answer !== other) return "";
+  return (
+    `Both texts are answered by ${called(vocabulary[answer])}, so there is no way from one ` +
+    "answer to another: change a word of the twin, so that its answer is another."
+  );
+}
+
+// ---------------------------------------------------------------- the site
+
+const firstDifference = (one, two) => {
+  const at = one.findIndex((word, i) => word !== two[i]);
+  return at < 0 ? one.length - 1 : at;
+};
+
+/** Twins to begin with. */
+function offeredTwins(widget) {
+  const { twins } = widget.spec.facts;
+  const groups = Object.entries(twins).map(([title, group]) => [title, Object.keys(group)]);
+  return offers(widget, "story", "or begin with:", Object.fromEntries(groups), (next) => {
+    next.twin = Object.values(twins).find((group) => Object.hasOwn(group, next.story))[next.story];
+    next.position = firstDifference(next.story.split(" "), next.twin.split(" "));
+  });
+}
+
+const copyStory = (widget) => ({
+  element: action(widget, "twin", "Copy the story here", (next) => {
+    next.twin = next.story;
+  }),
+  update() {},
+});
+
+function partChoice(widget) {
+  const names = many(FIRST_HEAD + widget.spec.facts.heads, partName);
+  return choice(widget, "part", "What is replaced", names, {
+    edits: "part",
+    read: ({ part }) => part,
+    choose: (part) =>
+      widget.edit(Symbol("part"), (next) => {
+        Object.assign(next, clampedSite({ ...next, part }, Infinity));
+      }),
+  });
+}
+
+const sourceChoice = (widget) =>
+  choice(widget, "source", "What is put there", ["the twin's vector", "0 (ablation)"]);
+
+/** Rows from the last block down to the first, or to the embedding. */
+const blocksOf = ({ spec }, part) => {
+  const { layers } = spec.facts;
+  return many(part === STREAM ? layers + 1 : layers, (i) => layers - 1 - i);
+};
+const rowName = (block, part) =>
+  part !== STREAM ? `block ${block}` : block === EMBEDDED ? "embedding" : `after block ${block}`;
+
+/** Every block and every word: a cell chooses, and is tinted by the way that was found there. */
+function siteMap(widget) {
+  const [head, body] = [h("tr", {}, h("td")), h("tbody")];
+  const pick = (change) => widget.edit(Symbol("site"), (next) => Object.assign(next, change));
+  const positionOf = (cell, { words }) => {
+    const at = [...cell.parentNode.children].indexOf(cell) - 1;
+    return at === words.length ? EVERYWHERE : at;
+  };
+  const click = ({ target }) => {
+    const cell = target.closest("th, td");
+    if (!cell || cell === head.firstChild) return;
+    const told = toldBy(widget);
+    const change = {};
+    if (cell !== cell.parentNode.firstChild) change.position = positionOf(cell, told);
+    if (cell.parentNode !== head) change.block = cell.parentNode.block;
+    pick(change);
+  };
+  const keydown = (event) => {
+    const { words } = toldBy(widget);
+    const { block, part, position } = clampedSite(widget.inputs, words.length);
+    const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+    const column = position === EVERYWHERE ? words.length : position;
+    const [x, y] = { ...by, Home: [-column, 0], End: [words.length - column, 0] }[event.key] ?? [];
+    if (x === undefined) return;
+    event.preventDefault();
+    const rows = blocksOf(widget, part);
+    const to = within(column + x, [0, words.length]);
+    pick({
+      block: within(block + y, [rows.at(-1), rows[0]]),
+      position: to === words.length ? EVERYWHERE : to,
+    });
+  };
+  const table = h(
+    "table",
+    {
+      class: "sites",
+      role: "grid",
+      tabindex: "0",
+      "data-input": "block position",
+      "aria-label": "blocks and words: choose by the arrow keys what is replaced",
+      click,
+      keydown,
+    },
+    h("thead", {}, head),
+    body,
+  );
+  const box = scroller({ class: "map" }, table);
+  const key = weightKey("");
+  key.prepend(h("span", {}, "way:"));
+  let shown = ""; // the cell that was brought into sight
+  const line = () => h("tr", {}, h("th", { scope: "row" }));
+  const heading = () => h("th", { scope: "col" }, h("span"), h("span", { class: "other" }));
+  return {
+    element: results(
+      "column",
+      h(
+        "div",
+        { class: "above" },
+        h("span", { class: "label" }, "Where? Click a cell or a word, or use the arrow keys"),
+        key,
+      ),
+      box,
+    ),
+    update(inputs) {
+      const told = toldBy(widget);
+      const ways = triedBy(widget);
+      const { words, others, isPair } = told;
+      const site = clampedSite(inputs, words.length);
+      const columns = [...words, "all words"];
+      table.style.setProperty("--count", String(columns.length));
+      while (head.children.length > columns.length + 1) head.lastChild.remove();
+      while (head.children.length < columns.length + 1) head.append(heading());
+      const chosen = site.position === EVERYWHERE ? words.length : site.position;
+      columns.forEach((word, i) => {
+        const th = head.children[i + 1];
+        const differs = i < words.length && isPair && word !== others[i];
+        write(th.firstChild, word);
+        write(th.lastChild, differs ? others[i] : "");
+        const kind = i === words.length ? " all" : differs ? " differs" : "";
+        mark(th, "class", `${i === chosen ? "at" : ""}${kind}`.trim());
+      });
+      fillList(body, blocksOf(widget, site.part), line, (tr, block) => {
+        tr.block = block;
+        write(tr.firstChild, rowName(block, site.part));
+        mark(tr.firstChild, "class", block === site.block ? "at" : "");
+        while (tr.children.length > columns.length + 1) tr.lastChild.remove();
+        while (tr.children.length < columns.length + 1)
+          tr.append(h("td", { role: "gridcell" }, h("span")));
+        columns.forEach((word, i) => {
+          const cell = tr.children[i + 1];
+          const position = i === words.length ? EVERYWHERE : i;
+          const moved = ways.get(keyOf({ ...site, block, position }));
+          const here = block === site.block && i === chosen;
+          const kind = moved === undefined ? "" : moved < 0 ? "below" : "tried";
+          mark(cell, "class", `${kind}${here ? " at" : ""}${i === words.length ? " all" : ""}`);
+          mark(cell, "id", `site-${block}-${position}`);
+          mark(cell, "aria-selected", String(here));
+          write(cell.firstChild, moved === undefined ? "" : inOneDigit(moved));
+          tint(cell, within(Math.abs(moved ?? 0), [0, 1]));
+          const found = moved === undefined ? "not tried" : `way ${short(moved)}`;
+          mark(cell, "aria-label", `${word}, ${rowName(block, site.part)}: ${found}`);
+        });
+      });
+      const id = `site-${site.block}-${site.position}`;
+      mark(table, "aria-activedescendant", id);
+      if (shown !== id) {
+        shown = id;
+        const cell = head.children[chosen + 1];
+        const [left, width] = [cell.offsetLeft - head.firstChild.offsetWidth, cell.offsetWidth];
+        const room = box.clientWidth - head.firstChild.offsetWidth;
+        if (left < box.scrollLeft || left + width > box.scrollLeft + room)
+          box.scrollLeft = left - (room - width) / 2;
+      }
+    },
+  };
+}
+
+/** A way in a small cell. */
+const inOneDigit = (moved) => moved.toFixed(1).replace("-0.0", "0.0").replace("-", "−");
+
+/** Buttons that try one site after the other, until all are known or the reader steps in. */
+function tries(widget) {
+  const counted = h("span", { class: "counted-tries", "aria-hidden": "true" });
+  const begun = h("p", { class: "begun", role: "status" });
+  const put = (field, { block, position }) =>
+    widget.edit(field, (next) => Object.assign(next, { block, position }));
+  const make = (label, sitesOf, things) => {
+    let [all, start, running] = [[], undefined, false];
+    const isKnown = (site) => triedBy(widget).has(keyOf(site));
+    const go = h(
+      "button",
+      {
+        type: "button",
+        "data-input": "block position",
+        click() {
+          const told = toldBy(widget);
+          start = clampedSite(widget.inputs, told.words.length);
+          all = sitesOf(start, told);
+          running = true;
+          write(begun, `Trying ${all.length} ${things} …`);
+        },
+      },
+      label,
+    );
+    const job = onward(widget, go, (field) => {
+      const told = toldBy(widget);
+      if (!isAnswered(widget, told)) return false;
+      if (!told.hasWay) return "";
+      const left = all.filter((site) => !isKnown(site));
+      if (left.length) {
+        put(field, left[0]);
+        return true;
+      }
+      put(field, start);
+      return summary(widget, told, all, things);
+    });
+    return {
+      go,
+      halt: job.halt,
+      note: job.note,
+      stop: job.stop,
+      update() {
+        job.update();
+        const { hasWay } = toldBy(widget);
+        mark(go, "aria-disabled", String(!hasWay));
+        go.disabled = !hasWay;
+        if (running && job.halt.hidden) {
+          running = false;
+          write(begun, "");
+        }
+        if (running) {
+          const left = all.filter((site) => !isKnown(site)).length;
+          return `${all.length - left} of ${all.length}`;
+        }
+        return "";
+      },
+    };
+  };
+  const everyWord = ({ words }) => many(words.length, (position) => position);
+  const every = [
+    make(
+      "Try every word",
+      (site, told) => everyWord(told).map((position) => ({ ...site, position })),
+      "words",
+    ),
+    make(
+      "Try every block",
+      (site) =>
+        blocksOf(widget, site.part)
+          .toReversed()
+          .map((block) => ({ ...site, block })),
+      "blocks",
+    ),
+    make(
+      "Try everything",
+      (site, told) =>
+        blocksOf(widget, site.part)
+          .toReversed()
+          .flatMap((block) => everyWord(told).map((position) => ({ ...site, block, position }))),
+      "sites",
+    ),
+  ];
+  return {
+    element: h(
+      "div",
+      { class: "column" },
+      h("div", { class: "tries" }, ...every.flatMap(({ go, halt }) => [go, halt]), counted),
+      begun,
+      ...every.map(({ note }) => note),
+    ),
+    reset: () => every.forEach(({ stop }) => stop()),
+    update() {
+      write(counted, every.map((one) => one.update()).join(""));
+    },
+  };
+}
+
+/** Where the answer was moved at least half of the way, most of it first. */
+function summary(widget, { words }, sites, things) {
+  const ways = triedBy(widget);
+  const found = sites
+    .map((site) => ({ ...site, moved: ways.get(keyOf(site)) }))
+    .filter(({ moved }) => moved >= 0.5)
+    .sort((one, other) => other.moved - one.moved);
+  const nameOf = ({ block, part, position, moved }) =>
+    (things === "blocks"
+      ? rowName(block, part)
+      : `${called(words[position])}, word ${position + 1}` +
+        (things === "words" ? "" : `, ${rowName(block, part)}`)) + `: ${short(moved)}`;
+  const most = found.slice(0, 4).map(nameOf);
+  const more = found.length - most.length;
+  return (
+    `${sites.length} ${things} tried. ` +
+    (found.length
+      ? `At least half of the way at ${most.join("; ")}${more ? `; and ${more} more` : ""}.`
+      : "At none of them does the patch move the answer half of the way.")
+  );
+}
+
+// ---------------------------------------------------------------- the three runs
+
+const WORDS_SHOWN = 4;
+
+/** The likeliest words in the three runs, side by side. */
+function threeRuns(widget) {
+  const names = ["the story", "its twin", "the story, patched"];
+  const order = [OF_STORY, OF_TWIN, OF_PATCHED];
+  const body = h("tbody");
+  const line = () =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }),
+      ...order.map((one) =>
+        h(
+          "td",
+          { class: one === OF_PATCHED ? "patched" : "" },
+          h("span", { class: "bar" }, h("i")),
+          h("span", { class: "share" }),
+        ),
+      ),
+    );
+  const heads = names.map((name, i) =>
+    h("th", { scope: "col", class: order[i] === OF_PATCHED ? "patched" : "" }, name),
+  );
+  const table = h(
+    "table",
+    { class: "runs" },
+    h("caption", {}, "The next word, of each 100"),
+    h("thead", {}, h("tr", {}, h("td"), ...heads)),
+    body,
+  );
+  return {
+    element: results("column", table),
+    shows: "outputs",
+    update() {
+      const { shares, vocabulary, answer, other, isPair } = toldBy(widget);
+      const runs = order.map(shares);
+      const largest = Float32Array.from(runs[0], (_, id) => Math.max(...runs.map((p) => p[id])));
+      const rest = topK(largest, WORDS_SHOWN + 2).filter((id) => id !== answer && id !== other);
+      const ids = [...new Set([answer, other]), ...rest].slice(0, WORDS_SHOWN);
+      table.classList.toggle("unpatched", !isPair);
+      fillList(body, ids, line, (tr, id) => {
+        write(tr.firstChild, vocabulary[id]);
+        order.forEach((one, i) => {
+          const [bar, share] = tr.children[i + 1].children;
+          const p = shares(one)[id];
+          stretch(bar.firstChild, p);
+          write(share, one === OF_PATCHED && !isPair ? "–" : percentOf(p));
+        });
+      });
+    },
+  };
+}
+
+/** How far the patch has moved the answer from the story's to the twin's, drawn and in words. */
+function wayBar(widget) {
+  const number = h("b", { "data-output": "moved" });
+  const [from, to] = [h("span", { class: "end" }), h("span", { class: "end" })];
+  const [fill, dot] = [h("i", { class: "fill" }), h("i", { class: "dot" })];
+  const track = h("span", { class: "track", "aria-hidden": "true" }, fill, dot);
+  const drawn = h("div", { class: "way" }, from, track, to);
+  const difference = h("p", { class: "note sums" });
+  const says = h("p", { class: "note says", "aria-live": "polite" });
+  const title = h("span", { class: "label" }, "How far of the way to the twin's answer? ", number);
+  return {
+    element: results("column moved", title, drawn, difference, says),
+    shows: "outputs",
+    update() {
+      const told = toldBy(widget);
+      const { vocabulary, answer, other, moved, hasWay, differences } = told;
+      mark(number, "data-value", String(moved));
+      write(number, hasWay ? short(moved) : "–");
+      drawn.hidden = difference.hidden = !hasWay;
+      if (!hasWay) {
+        write(says, noWay(told));
+        return;
+      }
+      write(from, vocabulary[answer]);
+      write(to, vocabulary[other]);
+      stretch(fill, within(moved, [0, 1]));
+      stretch(dot, within(moved, [0, 1]), "left");
+      const [patched, own, twin] = differences;
+      write(
+        difference,
+        `Logit of “${vocabulary[other]}” less that of “${vocabulary[answer]}”: ${short(own)} in ` +
+          `the story, ${short(twin)} in its twin, ${short(patched)} patched.`,
+      );
+      write(says, `${outcome(told)} ${meaning(told)}`);
+    },
+  };
+}
+
+// ---------------------------------------------------------------- the same in torch
+
+/** Python that computes the numbers that are shown. */
+export function snippetOf(spec, inputs) {
+  const [story, twin] = ["story", "twin"].map((name) => wordsOf(spec, name, inputs[name]));
+  const site = clampedSite(inputs, story.length);
+  const at = site.position === EVERYWHERE ? "" : `, ${site.position + 1}`;
+  const own = isHead(site.part)
+    ? `head_site(model, ${site.block}, ${site.part - FIRST_HEAD}${at})`
+    : site.part === STREAM
+      ? `stream_site(${site.block + 1}${at})`
+      : `Site("blocks.${site.block}.feed_forward"${at && `, at=(${site.position + 1},)`})`;
+  const patched =
+    site.source === ZEROED ? "ablate(model, story, site)" : "patch_from(model, story, twin, site)";
+  const needed = [own.split("(")[0], patched.split("(")[0], "way"].sort((one, other) =>
+    one.toLowerCase() < other.toLowerCase() ? -1 : 1,
+  );
+  const quoted = (words) => JSON.stringify(words.join(" "));
+  return `from tinylib.inside_gpt import ${needed.join(", ")}
+from tinylib.lab.models.language import load_language_model
+
+stories = load_language_model("${spec.facts.model}")
+model = stories.model
+story = stories.ids(${quoted(story)})
+twin = stories.ids(${quoted(twin)})
+
+# ${whatAt(site)}, ${whereAt({ words: story }, site.position)}${at && "; position 0 is <bos>"}
+site = ${own}
+logits = ${patched}[0, -1], model(story)[0, -1], model(twin)[0, -1]
+answer, other = (z.argmax() for z in logits[1:])
+differences = [(z[other] - z[answer]).item() for z in logits]
+moved = way(*differences) if answer != other else 0.0
+probabilities = [z.softmax(-1) for z in logits]
+
+for name, p in zip(("patched", "story", "twin"), probabilities):
+    shares = [f"{stories.tokens.tokens[i]} {p[i]:.3f}" for i in (answer, other)]
+    print(f"{name:8}", *shares)
+print(f"way {moved:.2f}")
+`;
+}
+
+function copyCode(widget) {
+  const field = h("textarea", {
+    class: "snippet",
+    readonly: true,
+    hidden: true,
+    rows: "6",
+    "aria-label": "these numbers in torch",
+  });
+  const button = h(
+    "button",
+    {
+      type: "button",
+      async click() {
+        const code = snippetOf(widget.spec, widget.inputs);
+        try {
+          await navigator.clipboard.writeText(code);
+          field.hidden = true;
+          widget.say("The code is in the clipboard; it computes the numbers shown here.", "hint");
+        } catch {
+          field.hidden = false;
+          field.value = code;
+          field.select();
+          widget.say("Copy the code above; it computes the numbers shown here.", "hint");
+        }
+      },
+    },
+    "Copy as torch",
+  );
+  return {
+    element: h("div", { class: "column copied" }, button, field),
+    reset() {
+      field.hidden = true;
+    },
+    update(inputs) {
+      button.disabled = !toldBy(widget).isPair;
+      if (!field.hidden) field.value = snippetOf(widget.spec, inputs);
+    },
+  };
+}
+
+siteMap.style = `
+.above { display: flex; flex-wrap: wrap; gap: 2px 16px; justify-content: space-between; }
+.above .ramp-key { margin: 0; }
+.sites { table-layout: fixed; width: 100%; min-width: calc(92px + var(--count) * 26px);
+  cursor: pointer; border-collapse: separate; border-spacing: 0; }
+.sites thead td, .sites tbody th { width: 92px; position: sticky; left: 0; z-index: 1;
+  background: var(--ground); }
+.sites tbody th { max-width: none; padding: 0 8px 0 0; font-size: var(--size-note); }
+.sites thead th { max-width: none; height: 68px; padding: 0 0 4px; vertical-align: bottom;
+  overflow: visible; color: var(--text); font-size: var(--size-note); border-radius: 4px 4px 0 0; }
+.sites thead th span { display: inline-block; writing-mode: vertical-rl; line-height: 1;
+  transform: rotate(180deg); max-height: 62px; overflow: hidden; text-overflow: ellipsis; }
+.sites thead .other:empty { display: none; }
+.sites .differs { font-weight: 650; }
+.sites .differs .other { color: var(--position); margin-left: 1px; }
+.sites thead .all { color: var(--soft); font-style: italic; }
+.sites :is(thead th, tbody th).at { color: var(--accent); font-weight: 650; }
+.sites tbody td { height: 23px; padding: 0; text-align: center; font-size: var(--size-small);
+  border: 1px solid var(--ground);
+  ${shaded("weight")} }
+.sites tbody td:not(.tried, .below) {
+  background: color-mix(in oklab, var(--ground), var(--line) 34%); }
+.sites tbody td.below { ${shaded("negative")} }
+.sites tbody td.all { border-left: 6px solid var(--ground); }
+.sites thead th.all { padding-left: 6px; }
+.sites tbody td.at { outline: 2px solid var(--accent); outline-offset: -2px; border-radius: 3px; }
+.sites tbody td:hover { box-shadow: inset 0 0 0 1px var(--accent); }
+@media (max-width: 600px) {
+  .sites tbody td { height: 26px; }
+  .sites { min-width: calc(84px + var(--count) * 30px); }
+  .sites thead td, .sites tbody th { width: 84px; }
+}
+`;
+tries.style = `
+.tries { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center; }
+.counted-tries { font-size: var(--size-note); color: var(--soft);
+  font-variant-numeric: tabular-nums; }
+.begun { position: absolute; width: 1px; height: 1px; margin: 0; overflow: hidden;
+  clip-path: inset(50%); }
+.told { max-width: none; }
+.told:empty { display: none; }
+`;
+threeRuns.style = `
+.runs { width: 100%; table-layout: fixed; }
+.runs thead td, .runs tbody th { width: 76px; max-width: none; }
+.runs tbody th { color: var(--text); font-weight: 600; font-size: var(--size-note);
+  padding-right: 8px; }
+.runs thead th { text-align: left; max-width: none; white-space: normal; vertical-align: bottom; }
+.runs td { padding: 1px 8px 1px 0; white-space: nowrap; }
+.runs .bar { display: inline-block; vertical-align: middle; width: calc(100% - 58px); height: 14px;
+  border-radius: 3px; background: color-mix(in oklab, var(--ground), var(--line) 34%); }
+.runs .bar i { display: block; height: 100%; border-radius: 3px;
+  background: color-mix(in oklab, var(--ground), var(--text) 42%); }
+.runs .patched .bar i { background: var(--probability); }
+.runs thead .patched { color: var(--text); font-weight: 650; }
+.runs .share { display: inline-block; width: 56px; text-align: right; font-size: var(--size-note); }
+.unpatched .patched .bar { visibility: hidden; }
+`;
+wayBar.style = `
+.way { display: flex; gap: 12px; align-items: center; font-size: var(--size-note); max-width: 62ch;
+  padding-right: 6px; }
+.way[hidden], .sums[hidden] { display: none; }
+.way .end { font-weight: 600; }
+.track { position: relative; flex: 1; height: 8px; border-radius: 4px;
+  background: color-mix(in oklab, var(--ground), var(--line) 60%); }
+.track .fill { position: absolute; inset: 0 auto 0 0; border-radius: 4px;
+  background: var(--weight); }
+.track .dot { position: absolute; top: -4px; width: 16px; height: 16px; margin-left: -8px;
+  border-radius: 50%; background: var(--weight); border: 2px solid var(--ground); }
+.moved b { font-variant-numeric: tabular-nums; }
+.sums { color: var(--soft); }
+.says { min-height: 4.8em; }
+`;
+copyCode.style = `
+.copied { align-items: flex-start; }
+.snippet { width: 100%; font: var(--size-note)/1.4 var(--mono); color: var(--text);
+  background: transparent; border: 1px solid var(--line); border-radius: 6px; padding: 6px 8px; }
+.snippet[hidden] { display: none; }
+.twin-of .known { display: none; }
+.twin-of > button { align-self: flex-start; }
+`;
+
+export default live(
+  "One vector from another story, live",
+  (ui) => [
+    ui.sides(
+      ui.boxed("side", ui.use(text, "story", "Your story"), ui.use(offeredTwins)),
+      ui.boxed(
+        "side twin-of",
+        ui.use(text, "twin", "Its twin, of as many words"),
+        ui.use(copyStory),
+      ),
+    ),
+    ui.row(ui.use(partChoice), ui.use(sourceChoice)),
+    ui.use(siteMap),
+    ui.use(tries),
+    ui.sides(ui.use(wayBar), ui.boxed("side", ui.use(threeRuns), ui.use(copyCode))),
+  ],
+  { wide: true },
+);
