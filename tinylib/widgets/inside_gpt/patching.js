@@ -157,15 +157,19 @@ function meaning({ site, moved, vocabulary, answer, other, shares }) {
       "a 0 is something that later blocks have never seen, and may simply do damage."
     );
   }
-  if (moved >= 0.9)
+  if (moved >= 0.9) {
+    const whole =
+      moved > 1.1 ? "more than the whole" : moved >= 0.97 ? "the whole" : "nearly the whole";
     return best === other
-      ? `${begin} ${carry} the whole answer from the one story to the other.`
-      : `${begin} ${carry} the whole difference between the two answers, but another word wins.`;
-  if (moved >= 0.5)
-    return `${begin} ${carry} most of the answer, and the rest comes by another way.`;
-  if (moved >= 0.1) return `${begin} ${carry} a small part of the answer.`;
-  if (moved > -0.1) return `Nothing changes: here and now, ${one} ${carry} nothing of the answer.`;
-  return `${begin} move${several ? "" : "s"} it the other way, away from the twin's answer.`;
+      ? `${begin} ${carry} ${whole} answer from the one story to the other.`
+      : `${begin} ${carry} ${whole} difference between the two answers, but another word wins.`;
+  }
+  const move = `${begin} move${several ? "" : "s"} it`;
+  if (moved >= 0.5) return `${move} more than half of the way: the rest comes by another path.`;
+  if (moved >= 0.1) return `${move} less than half of the way: most comes by another path.`;
+  if (moved > -0.1)
+    return `Almost nothing changes: here, ${one} ${carry} next to nothing of the answer.`;
+  return `${move} the other way, away from the twin's answer.`;
 }
 
 /** Why there is no way from one answer to another, and what to do; "" if there is one. */
@@ -213,26 +217,30 @@ const copyStory = (widget) => ({
 
 function partChoice(widget) {
   const names = many(FIRST_HEAD + widget.spec.facts.heads, partName);
-  return choice(widget, "part", "What is replaced", names, {
+  const part = choice(widget, "part", "Replace", names, {
     edits: "part",
-    read: ({ part }) => part,
-    choose: (part) =>
+    read: (inputs) => inputs.part,
+    choose: (value) =>
       widget.edit(Symbol("part"), (next) => {
-        Object.assign(next, clampedSite({ ...next, part }, Infinity));
+        Object.assign(next, clampedSite({ ...next, part: value }, Infinity));
       }),
   });
+  mark(part.element, "aria-label", "what is replaced");
+  return part;
 }
 
-const sourceChoice = (widget) =>
-  choice(widget, "source", "What is put there", ["the twin's vector", "0 (ablation)"]);
+function sourceChoice(widget) {
+  const source = choice(widget, "source", "by", ["the twin's vector", "0 (ablation)"]);
+  mark(source.element, "aria-label", "what is put there");
+  return source;
+}
 
 /** Rows from the last block down to the first, or to the embedding. */
 const blocksOf = ({ spec }, part) => {
   const { layers } = spec.facts;
   return many(part === STREAM ? layers + 1 : layers, (i) => layers - 1 - i);
 };
-const rowName = (block, part) =>
-  part !== STREAM ? `block ${block}` : block === EMBEDDED ? "embedding" : `after block ${block}`;
+const rowName = (block) => (block === EMBEDDED ? "embedding" : `block ${block}`);
 
 /** Every block and every word: a cell chooses, and is tinted by the way that was found there. */
 function siteMap(widget) {
@@ -307,6 +315,7 @@ function siteMap(widget) {
       while (head.children.length > columns.length + 1) head.lastChild.remove();
       while (head.children.length < columns.length + 1) head.append(heading());
       const chosen = site.position === EVERYWHERE ? words.length : site.position;
+      write(head.firstChild, site.part === STREAM ? "after" : "in");
       columns.forEach((word, i) => {
         const th = head.children[i + 1];
         const differs = i < words.length && isPair && word !== others[i];
@@ -317,7 +326,7 @@ function siteMap(widget) {
       });
       fillList(body, blocksOf(widget, site.part), line, (tr, block) => {
         tr.block = block;
-        write(tr.firstChild, rowName(block, site.part));
+        write(tr.firstChild, rowName(block));
         mark(tr.firstChild, "class", block === site.block ? "at" : "");
         while (tr.children.length > columns.length + 1) tr.lastChild.remove();
         while (tr.children.length < columns.length + 1)
@@ -327,14 +336,19 @@ function siteMap(widget) {
           const position = i === words.length ? EVERYWHERE : i;
           const moved = ways.get(keyOf({ ...site, block, position }));
           const here = block === site.block && i === chosen;
-          const kind = moved === undefined ? "" : moved < 0 ? "below" : "tried";
-          mark(cell, "class", `${kind}${here ? " at" : ""}${i === words.length ? " all" : ""}`);
+          const kind = moved === undefined ? "" : moved < 0 ? "tried below" : "tried";
+          const least = Math.abs(moved) < 0.05 ? " none" : "";
+          mark(
+            cell,
+            "class",
+            `${kind}${least}${here ? " at" : ""}${i < words.length ? "" : " all"}`,
+          );
           mark(cell, "id", `site-${block}-${position}`);
           mark(cell, "aria-selected", String(here));
           write(cell.firstChild, moved === undefined ? "" : inOneDigit(moved));
           tint(cell, within(Math.abs(moved ?? 0), [0, 1]));
           const found = moved === undefined ? "not tried" : `way ${short(moved)}`;
-          mark(cell, "aria-label", `${word}, ${rowName(block, site.part)}: ${found}`);
+          mark(cell, "aria-label", `${word}, ${rowName(block)}: ${found}`);
         });
       });
       const id = `site-${site.block}-${site.position}`;
@@ -352,7 +366,7 @@ function siteMap(widget) {
 }
 
 /** A way in a small cell. */
-const inOneDigit = (moved) => moved.toFixed(1).replace("-0.0", "0.0").replace("-", "−");
+const inOneDigit = (moved) => (Math.abs(moved) < 0.05 ? "0" : moved.toFixed(1).replace("-", "−"));
 
 /** Buttons that try one site after the other, until all are known or the reader steps in. */
 function tries(widget) {
@@ -440,9 +454,14 @@ function tries(widget) {
     element: h(
       "div",
       { class: "column" },
-      h("div", { class: "tries" }, ...every.flatMap(({ go, halt }) => [go, halt]), counted),
+      h(
+        "div",
+        { class: "tries" },
+        ...every.flatMap(({ go, halt }) => [go, halt]),
+        counted,
+        ...every.map(({ note }) => note),
+      ),
       begun,
-      ...every.map(({ note }) => note),
     ),
     reset: () => every.forEach(({ stop }) => stop()),
     update() {
@@ -451,26 +470,29 @@ function tries(widget) {
   };
 }
 
-/** Where the answer was moved at least half of the way, most of it first. */
+/** Where the answer was moved at least half of the way. */
 function summary(widget, { words }, sites, things) {
   const ways = triedBy(widget);
-  const found = sites
-    .map((site) => ({ ...site, moved: ways.get(keyOf(site)) }))
-    .filter(({ moved }) => moved >= 0.5)
-    .sort((one, other) => other.moved - one.moved);
-  const nameOf = ({ block, part, position, moved }) =>
-    (things === "blocks"
-      ? rowName(block, part)
-      : `${called(words[position])}, word ${position + 1}` +
-        (things === "words" ? "" : `, ${rowName(block, part)}`)) + `: ${short(moved)}`;
-  const most = found.slice(0, 4).map(nameOf);
-  const more = found.length - most.length;
-  return (
-    `${sites.length} ${things} tried. ` +
-    (found.length
-      ? `At least half of the way at ${most.join("; ")}${more ? `; and ${more} more` : ""}.`
-      : "At none of them does the patch move the answer half of the way.")
-  );
+  const wayAt = (site) => ways.get(keyOf(site));
+  const found = sites.filter((site) => wayAt(site) >= 0.5);
+  const begin = `${found.length} of ${sites.length} ${things}`;
+  if (!found.length) return `${begin} move the answer half of the way.`;
+  const several = found.length > 1 ? "move" : "moves";
+  const numbers = found.map((site) => ({ ...site, moved: short(wayAt(site)) }));
+  const nameOf = ({ block, position, moved }) =>
+    things === "blocks"
+      ? `${rowName(block)} ${moved}`
+      : `${called(words[position])} (word ${position + 1}) ${moved}`;
+  const counts = new Map();
+  for (const { position } of found) counts.set(position, (counts.get(position) ?? 0) + 1);
+  const names =
+    things === "sites"
+      ? [...counts].map(([at, n]) => `${n} at ${called(words[at])}, word ${at + 1}`)
+      : numbers.map(nameOf);
+  const most = 5;
+  const more = names.length > most ? ` and ${names.length - most} more` : "";
+  const list = names.slice(0, most).join("; ");
+  return `${begin} ${several} the answer at least half of the way: ${list}${more}.`;
 }
 
 // ---------------------------------------------------------------- the three runs
@@ -562,6 +584,7 @@ function wayBar(widget) {
         `Logit of “${vocabulary[other]}” less that of “${vocabulary[answer]}”: ${short(own)} in ` +
           `the story, ${short(twin)} in its twin, ${short(patched)} patched.`,
       );
+      mark(says, "aria-live", widget.streams ? "off" : "polite");
       write(says, `${outcome(told)} ${meaning(told)}`);
     },
   };
@@ -651,44 +674,69 @@ function copyCode(widget) {
 siteMap.style = `
 .above { display: flex; flex-wrap: wrap; gap: 2px 16px; justify-content: space-between; }
 .above .ramp-key { margin: 0; }
-.sites { table-layout: fixed; width: 100%; min-width: calc(92px + var(--count) * 26px);
-  cursor: pointer; border-collapse: separate; border-spacing: 0; }
-.sites thead td, .sites tbody th { width: 92px; position: sticky; left: 0; z-index: 1;
-  background: var(--ground); }
-.sites tbody th { max-width: none; padding: 0 8px 0 0; font-size: var(--size-note); }
-.sites thead th { max-width: none; height: 68px; padding: 0 0 4px; vertical-align: bottom;
-  overflow: visible; color: var(--text); font-size: var(--size-note); border-radius: 4px 4px 0 0; }
+.sites { --first: 80px; --each: 25px; table-layout: fixed; width: 100%; cursor: pointer;
+  min-width: calc(var(--first) + var(--count) * var(--each)); border-collapse: separate;
+  border-spacing: 0; }
+.sites thead td, .sites tbody th { width: var(--first); max-width: none; position: sticky; left: 0;
+  z-index: 1; background: var(--ground); padding: 0 8px 0 0; font-size: var(--size-note);
+  text-align: right; color: var(--soft); }
+.sites thead td { vertical-align: bottom; }
+.sites thead th { max-width: none; height: 66px; padding: 0 0 4px; vertical-align: bottom;
+  overflow: visible; color: var(--text); font-size: var(--size-note); }
 .sites thead th span { display: inline-block; writing-mode: vertical-rl; line-height: 1;
   transform: rotate(180deg); max-height: 62px; overflow: hidden; text-overflow: ellipsis; }
 .sites thead .other:empty { display: none; }
 .sites .differs { font-weight: 650; }
 .sites .differs .other { color: var(--position); margin-left: 1px; }
-.sites thead .all { color: var(--soft); font-style: italic; }
+.sites thead .all { color: var(--soft); font-style: italic; padding-left: 6px; }
 .sites :is(thead th, tbody th).at { color: var(--accent); font-weight: 650; }
 .sites tbody td { height: 23px; padding: 0; text-align: center; font-size: var(--size-small);
   border: 1px solid var(--ground);
   ${shaded("weight")} }
-.sites tbody td:not(.tried, .below) {
-  background: color-mix(in oklab, var(--ground), var(--line) 34%); }
+.sites tbody td:not(.tried) {
+  background: color-mix(in oklab, var(--ground), var(--line) 40%); }
 .sites tbody td.below { ${shaded("negative")} }
+.sites tbody td.none { color: var(--soft); }
 .sites tbody td.all { border-left: 6px solid var(--ground); }
-.sites thead th.all { padding-left: 6px; }
 .sites tbody td.at { outline: 2px solid var(--accent); outline-offset: -2px; border-radius: 3px; }
 .sites tbody td:hover { box-shadow: inset 0 0 0 1px var(--accent); }
 @media (max-width: 600px) {
-  .sites tbody td { height: 26px; }
-  .sites { min-width: calc(84px + var(--count) * 30px); }
-  .sites thead td, .sites tbody th { width: 84px; }
+  .sites { --each: 30px; }
+  .sites tbody td { height: 27px; }
+}
+@container widget (min-width: 860px) { .frame { gap: 10px; } }
+`;
+offeredTwins.style = `
+.pair { display: grid; gap: 12px 24px; }
+.text-of { position: relative; display: flex; flex-direction: column; gap: 6px; min-width: 0; }
+.text-of > .column { flex-flow: row wrap; justify-content: space-between; }
+.text-of > .column > * { flex: 1 0 100%; min-width: 0; }
+.text-of > .column > :is(.counted, .known:not([open])) { flex: 0 1 auto; }
+.text-of > button { align-self: flex-start; }
+.text-of .counted { padding-top: 3px; }
+@container widget (min-width: 860px) {
+  .pair { grid-template-columns: 1fr 1fr; }
+  .text-of > .column { gap: 6px; }
+  .text-of > :is(.offer, button) { position: absolute; right: 0; top: -5px; }
+  .text-of > .offer { left: 96px; justify-content: flex-end; }
+  .text-of .offer select { flex: 0 1 236px; }
 }
 `;
+partChoice.style = `
+.sentence-of { display: flex; flex-wrap: wrap; gap: 8px 12px; align-items: center; }
+.sentence-of .kind { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center; }
+.sentence-of .kind > .of { font-weight: 600; color: var(--text); }
+.sentence-of .pick { padding-inline: 9px; }
+`;
 tries.style = `
-.tries { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center; }
+.tries { display: flex; flex-wrap: wrap; gap: 4px 8px; align-items: center; }
+.tries .told { flex: 1 1 320px; max-width: none; line-height: 1.35; }
+.tries .told:empty { display: none; }
 .counted-tries { font-size: var(--size-note); color: var(--soft);
   font-variant-numeric: tabular-nums; }
+.counted-tries:empty { display: none; }
 .begun { position: absolute; width: 1px; height: 1px; margin: 0; overflow: hidden;
   clip-path: inset(50%); }
-.told { max-width: none; }
-.told:empty { display: none; }
 `;
 threeRuns.style = `
 .runs { width: 100%; table-layout: fixed; }
@@ -697,17 +745,25 @@ threeRuns.style = `
   padding-right: 8px; }
 .runs thead th { text-align: left; max-width: none; white-space: normal; vertical-align: bottom; }
 .runs td { padding: 1px 8px 1px 0; white-space: nowrap; }
-.runs .bar { display: inline-block; vertical-align: middle; width: calc(100% - 58px); height: 14px;
+.runs .bar { display: inline-block; vertical-align: middle; width: calc(100% - 56px); height: 14px;
   border-radius: 3px; background: color-mix(in oklab, var(--ground), var(--line) 34%); }
 .runs .bar i { display: block; height: 100%; border-radius: 3px;
   background: color-mix(in oklab, var(--ground), var(--text) 42%); }
 .runs .patched .bar i { background: var(--probability); }
 .runs thead .patched { color: var(--text); font-weight: 650; }
-.runs .share { display: inline-block; width: 56px; text-align: right; font-size: var(--size-note); }
+.runs .share { display: inline-block; width: 54px; text-align: right; font-size: var(--size-note); }
 .unpatched .patched .bar { visibility: hidden; }
+@container widget (max-width: 500px) {
+  .runs :is(.bar, .share) { display: block; width: 100%; }
+  .runs .bar { height: 8px; }
+  .runs .share { text-align: left; }
+  .runs td { padding-top: 4px; }
+}
 `;
 wayBar.style = `
-.way { display: flex; gap: 12px; align-items: center; font-size: var(--size-note); max-width: 62ch;
+.judged-of { position: relative; display: flex; flex-direction: column; gap: 6px; }
+.moved { gap: 6px; }
+.way { display: flex; gap: 12px; align-items: center; font-size: var(--size-note);
   padding-right: 6px; }
 .way[hidden], .sums[hidden] { display: none; }
 .way .end { font-weight: 600; }
@@ -718,33 +774,34 @@ wayBar.style = `
 .track .dot { position: absolute; top: -4px; width: 16px; height: 16px; margin-left: -8px;
   border-radius: 50%; background: var(--weight); border: 2px solid var(--ground); }
 .moved b { font-variant-numeric: tabular-nums; }
+.moved .note { line-height: 1.45; }
 .sums { color: var(--soft); }
-.says { min-height: 4.8em; }
+.says { min-height: 4.4em; }
+@container widget (min-width: 860px) {
+  .sides { --left: 1.25fr; --right: 1fr; }
+  .copied > button { position: absolute; right: 0; top: -5px; }
+  .moved > .label { padding-right: 120px; min-height: 24px; }
+}
 `;
 copyCode.style = `
 .copied { align-items: flex-start; }
 .snippet { width: 100%; font: var(--size-note)/1.4 var(--mono); color: var(--text);
   background: transparent; border: 1px solid var(--line); border-radius: 6px; padding: 6px 8px; }
 .snippet[hidden] { display: none; }
-.twin-of .known { display: none; }
-.twin-of > button { align-self: flex-start; }
 `;
 
 export default live(
   "One vector from another story, live",
   (ui) => [
-    ui.sides(
-      ui.boxed("side", ui.use(text, "story", "Your story"), ui.use(offeredTwins)),
-      ui.boxed(
-        "side twin-of",
-        ui.use(text, "twin", "Its twin, of as many words"),
-        ui.use(copyStory),
-      ),
+    ui.boxed(
+      "pair",
+      ui.boxed("text-of", ui.use(text, "story", "Your story"), ui.use(offeredTwins)),
+      ui.boxed("text-of", ui.use(text, "twin", "Its twin, of as many words"), ui.use(copyStory)),
     ),
-    ui.row(ui.use(partChoice), ui.use(sourceChoice)),
+    ui.boxed("sentence-of", ui.use(partChoice), ui.use(sourceChoice)),
     ui.use(siteMap),
     ui.use(tries),
-    ui.sides(ui.use(wayBar), ui.boxed("side", ui.use(threeRuns), ui.use(copyCode))),
+    ui.sides(ui.boxed("judged-of", ui.use(wayBar), ui.use(copyCode)), ui.use(threeRuns)),
   ],
   { wide: true },
 );
