@@ -167,6 +167,8 @@ function meaning({ site, moved, vocabulary, answer, other, shares }) {
   const move = `${begin} move${several ? "" : "s"} it`;
   if (moved >= 0.5) return `${move} more than half of the way: the rest comes by another path.`;
   if (moved >= 0.1) return `${move} less than half of the way: most comes by another path.`;
+  if (Math.abs(moved) < 0.005)
+    return `Nothing changes: here, ${one} ${carry} nothing of the answer.`;
   if (moved > -0.1)
     return `Almost nothing changes: here, ${one} ${carry} next to nothing of the answer.`;
   return `${move} the other way, away from the twin's answer.`;
@@ -501,7 +503,7 @@ const WORDS_SHOWN = 4;
 
 /** The likeliest words in the three runs, side by side. */
 function threeRuns(widget) {
-  const names = ["the story", "its twin", "the story, patched"];
+  const names = ["the story", "its twin", "patched"];
   const order = [OF_STORY, OF_TWIN, OF_PATCHED];
   const body = h("tbody");
   const line = () =>
@@ -524,7 +526,7 @@ function threeRuns(widget) {
   const table = h(
     "table",
     { class: "runs" },
-    h("caption", {}, "The next word, of each 100"),
+    h("caption", {}, "The next word, in each run"),
     h("thead", {}, h("tr", {}, h("td"), ...heads)),
     body,
   );
@@ -674,7 +676,7 @@ function copyCode(widget) {
 siteMap.style = `
 .above { display: flex; flex-wrap: wrap; gap: 2px 16px; justify-content: space-between; }
 .above .ramp-key { margin: 0; }
-.sites { --first: 80px; --each: 25px; table-layout: fixed; width: 100%; cursor: pointer;
+.sites { --first: 88px; --each: 25px; table-layout: fixed; width: 100%; cursor: pointer;
   min-width: calc(var(--first) + var(--count) * var(--each)); border-collapse: separate;
   border-spacing: 0; }
 .sites thead td, .sites tbody th { width: var(--first); max-width: none; position: sticky; left: 0;
