@@ -37,7 +37,6 @@ from tinylib.inside_gpt import (
     head_site,
     patch_from,
     stream_site,
-    way,
 )
 from tinylib.lab.data.stories import stories
 from tinylib.lab.data.twins import Twin, twins
@@ -423,7 +422,7 @@ SITES = [
     inputs(part=HEAD + 1, block=3, position=LAST, source=ZERO),
     inputs(part=HEAD, block=EMBEDDING, position=94),
     inputs(twin=FIRST, position=3),
-    inputs(story='Mary "zebra" is in the hall', twin="mary \\ zebra is in the hall", position=2),
+    inputs(story='Mary "zebra" is in the hall', twin="mary \\ zebra \\ is in the hall", position=2),
 ]
 
 
@@ -456,7 +455,9 @@ def test_the_code_is_put_into_the_clipboard_or_shown(widget: Locator) -> None:
     code = page.evaluate("navigator.clipboard.readText()")
     assert f"stream_site(1, {AT + 1})" in code and FIRST in code
     page.context.clear_permissions()
-    page.evaluate("navigator.clipboard.writeText = () => Promise.reject(new Error('no'))")
+    page.evaluate(
+        "() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }"
+    )
     copy.click()
     field = widget.locator(".snippet")
     field.wait_for()
@@ -465,6 +466,7 @@ def test_the_code_is_put_into_the_clipboard_or_shown(widget: Locator) -> None:
     assert f"stream_site(4, {LAST + 1})" in field.input_value()
     widget.get_by_role("button", name="Reset").click()
     assert not field.is_visible()
+    page.evaluate("() => { delete navigator.clipboard.writeText; }")
 
 
 def test_a_link_restores_the_site(widget: Locator, context: BrowserContext, site: str) -> None:

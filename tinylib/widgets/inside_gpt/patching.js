@@ -759,7 +759,8 @@ threeRuns.style = `
   .runs :is(.bar, .share) { display: block; width: 100%; }
   .runs .bar { height: 8px; }
   .runs .share { text-align: left; }
-  .runs td { padding-top: 4px; }
+  .runs :is(thead td, tbody th) { width: 68px; }
+  .runs td { padding: 4px 4px 0 0; }
 }
 `;
 wayBar.style = `
