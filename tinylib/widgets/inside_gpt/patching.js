@@ -134,10 +134,11 @@ const whereAt = ({ words }, position) =>
 function outcome({ site, words, vocabulary, shares }) {
   const [best] = topK(shares(OF_PATCHED), 1);
   const done = site.source === ZEROED ? "set to 0" : "taken from the twin";
-  return (
-    `With ${whatAt(site)}, ${whereAt({ words }, site.position)}, ${done}, the story's answer is ` +
-    `${called(vocabulary[best])} (${percentOf(shares(OF_PATCHED)[best])}).`
-  );
+  const begin = `With ${whatAt(site)}, ${whereAt({ words }, site.position)}, ${done}, `;
+  const most = shares(OF_PATCHED)[best];
+  if (most - Math.min(...shares(OF_PATCHED)) < 1e-6)
+    return `${begin}all ${vocabulary.length} words are equally likely.`;
+  return `${begin}the story's answer is ${called(vocabulary[best])} (${percentOf(most)}).`;
 }
 
 /** What the way means; never more than it shows. */
@@ -323,6 +324,7 @@ function siteMap(widget) {
         const differs = i < words.length && isPair && word !== others[i];
         write(th.firstChild, word);
         write(th.lastChild, differs ? others[i] : "");
+        mark(th, "aria-label", differs ? `${word}; in the twin ${others[i]}` : word);
         const kind = i === words.length ? " all" : differs ? " differs" : "";
         mark(th, "class", `${i === chosen ? "at" : ""}${kind}`.trim());
       });
@@ -537,7 +539,9 @@ function threeRuns(widget) {
       const { shares, vocabulary, answer, other, isPair } = toldBy(widget);
       const runs = order.map(shares);
       const largest = Float32Array.from(runs[0], (_, id) => Math.max(...runs.map((p) => p[id])));
-      const rest = topK(largest, WORDS_SHOWN + 2).filter((id) => id !== answer && id !== other);
+      const rest = topK(largest, vocabulary.length).filter(
+        (id) => id !== answer && id !== other && !/^<.+>$/.test(vocabulary[id]),
+      );
       const ids = [...new Set([answer, other]), ...rest].slice(0, WORDS_SHOWN);
       table.classList.toggle("unpatched", !isPair);
       fillList(body, ids, line, (tr, id) => {
@@ -676,24 +680,25 @@ function copyCode(widget) {
 siteMap.style = `
 .above { display: flex; flex-wrap: wrap; gap: 2px 16px; justify-content: space-between; }
 .above .ramp-key { margin: 0; }
-.sites { --first: 88px; --each: 25px; table-layout: fixed; width: 100%; cursor: pointer;
-  min-width: calc(var(--first) + var(--count) * var(--each)); border-collapse: separate;
+.sites { --first: 86px; --each: 25px; table-layout: fixed; width: 100%; cursor: pointer;
+  min-width: calc(var(--first) + var(--count) * var(--each) + 6px); border-collapse: separate;
   border-spacing: 0; }
 .sites thead td, .sites tbody th { width: var(--first); max-width: none; position: sticky; left: 0;
   z-index: 1; background: var(--ground); padding: 0 8px 0 0; font-size: var(--size-note);
   text-align: right; color: var(--soft); }
 .sites thead td { vertical-align: bottom; }
-.sites thead th { max-width: none; height: 66px; padding: 0 0 4px; vertical-align: bottom;
+.sites thead th { max-width: none; height: 70px; padding: 0 0 4px; vertical-align: bottom;
   overflow: visible; color: var(--text); font-size: var(--size-note); }
 .sites thead th span { display: inline-block; writing-mode: vertical-rl; line-height: 1;
-  transform: rotate(180deg); max-height: 62px; overflow: hidden; text-overflow: ellipsis; }
+  transform: rotate(180deg); max-height: 66px; overflow: hidden; text-overflow: ellipsis; }
 .sites thead .other:empty { display: none; }
-.sites .differs { font-weight: 650; }
+.sites .differs { font-weight: 650; font-size: var(--size-small); }
 .sites .differs .other { color: var(--position); margin-left: 1px; }
-.sites thead .all { color: var(--soft); font-style: italic; padding-left: 6px; }
+.sites thead .all { color: var(--soft); font-style: italic; padding-left: 6px;
+  width: calc(var(--each) + 6px); }
 .sites :is(thead th, tbody th).at { color: var(--accent); font-weight: 650; }
 .sites tbody td { height: 23px; padding: 0; text-align: center; font-size: var(--size-small);
-  border: 1px solid var(--ground);
+  white-space: nowrap; border: 1px solid var(--ground);
   ${shaded("weight")} }
 .sites tbody td:not(.tried) {
   background: color-mix(in oklab, var(--ground), var(--line) 40%); }
@@ -781,7 +786,7 @@ wayBar.style = `
 .sums { color: var(--soft); }
 .says { min-height: 4.4em; }
 @container widget (min-width: 860px) {
-  .sides { --left: 1.25fr; --right: 1fr; }
+  .sides { --left: 1.1fr; --right: 1fr; }
   .copied > button { position: absolute; right: 0; top: -5px; }
   .moved > .label { padding-right: 120px; min-height: 24px; }
 }
