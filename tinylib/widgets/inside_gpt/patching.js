@@ -566,7 +566,7 @@ function wayBar(widget) {
   const drawn = h("div", { class: "way" }, from, track, to);
   const difference = h("p", { class: "note sums" });
   const says = h("p", { class: "note says", "aria-live": "polite" });
-  const title = h("span", { class: "label" }, "How far of the way to the twin's answer? ", number);
+  const title = h("span", { class: "label" }, "Way to the twin's answer: ", number);
   return {
     element: results("column moved", title, drawn, difference, says),
     shows: "outputs",
@@ -696,7 +696,8 @@ siteMap.style = `
 .sites .differs .other { color: var(--position); margin-left: 1px; }
 .sites thead .all { color: var(--soft); font-style: italic; padding-left: 6px;
   width: calc(var(--each) + 6px); }
-.sites :is(thead th, tbody th).at { color: var(--accent); font-weight: 650; }
+.sites :is(thead th, tbody th).at { color: var(--accent); }
+.sites :is(thead th:not(.all), tbody th).at { font-weight: 650; }
 .sites tbody td { height: 23px; padding: 0; text-align: center; font-size: var(--size-small);
   white-space: nowrap; border: 1px solid var(--ground);
   ${shaded("weight")} }
