@@ -165,9 +165,11 @@ function meaning({ site, moved, vocabulary, answer, other, shares }) {
       ? `${begin} ${carry} ${whole} answer from the one story to the other.`
       : `${begin} ${carry} ${whole} difference between the two answers, but another word wins.`;
   }
-  const move = `${begin} move${several ? "" : "s"} it`;
-  if (moved >= 0.5) return `${move} more than half of the way: the rest comes by another path.`;
-  if (moved >= 0.1) return `${move} less than half of the way: most comes by another path.`;
+  const move = `${begin} move${several ? "" : "s"} the answer`;
+  if (moved >= 0.5)
+    return `${move} more than half of the way: most of what decides the answer is here, not all.`;
+  if (moved >= 0.1)
+    return `${move} less than half of the way: most of what decides the answer is elsewhere.`;
   if (Math.abs(moved) < 0.005)
     return `Nothing changes: here, ${one} ${carry} nothing of the answer.`;
   if (moved > -0.1)
@@ -610,9 +612,7 @@ export function snippetOf(spec, inputs) {
       : `Site("blocks.${site.block}.feed_forward"${at && `, at=(${site.position + 1},)`})`;
   const patched =
     site.source === ZEROED ? "ablate(model, story, site)" : "patch_from(model, story, twin, site)";
-  const needed = [own.split("(")[0], patched.split("(")[0], "way"].sort((one, other) =>
-    one.toLowerCase() < other.toLowerCase() ? -1 : 1,
-  );
+  const needed = [own.split("(")[0], patched.split("(")[0], "way"].sort();
   const quoted = (words) => JSON.stringify(words.join(" "));
   return `from tinylib.inside_gpt import ${needed.join(", ")}
 from tinylib.lab.models.language import load_language_model
