@@ -753,13 +753,13 @@ threeRuns.style = `
   padding-right: 8px; }
 .runs thead th { text-align: left; max-width: none; white-space: normal; vertical-align: bottom; }
 .runs td { padding: 1px 8px 1px 0; white-space: nowrap; }
-.runs .bar { display: inline-block; vertical-align: middle; width: calc(100% - 56px); height: 14px;
+.runs .bar { display: inline-block; vertical-align: middle; width: calc(100% - 62px); height: 14px;
   border-radius: 3px; background: color-mix(in oklab, var(--ground), var(--line) 34%); }
 .runs .bar i { display: block; height: 100%; border-radius: 3px;
   background: color-mix(in oklab, var(--ground), var(--text) 42%); }
 .runs .patched .bar i { background: var(--probability); }
 .runs thead .patched { color: var(--text); font-weight: 650; }
-.runs .share { display: inline-block; width: 54px; text-align: right; font-size: var(--size-note); }
+.runs .share { display: inline-block; width: 58px; text-align: right; font-size: var(--size-note); }
 .unpatched .patched .bar { visibility: hidden; }
 @container widget (max-width: 500px) {
   .runs :is(.bar, .share) { display: block; width: 100%; }
