@@ -456,6 +456,10 @@ function tries(widget) {
       "sites",
     ),
   ];
+  const update = () => write(counted, every.map((one) => one.update()).join(""));
+  // It also ends by a key or a click elsewhere, with no answer that would come after.
+  const ended = new MutationObserver(() => every.every(({ halt }) => halt.hidden) && update());
+  for (const { halt } of every) ended.observe(halt, { attributeFilter: ["hidden"] });
   return {
     element: h(
       "div",
@@ -470,9 +474,7 @@ function tries(widget) {
       begun,
     ),
     reset: () => every.forEach(({ stop }) => stop()),
-    update() {
-      write(counted, every.map((one) => one.update()).join(""));
-    },
+    update,
   };
 }
 
