@@ -304,7 +304,15 @@ def test_a_fault_of_the_exporter_is_refused(
     assert bool(verdict(page, single, right)) == refused
 
 
-CHANGED = ["encoder_decoder", "seq2seq_attention", "heads", "ablation", "gpt", "transformer"]
+CHANGED = [
+    "encoder_decoder",
+    "seq2seq_attention",
+    "heads",
+    "ablation",
+    "gpt",
+    "transformer",
+    "patching",
+]
 
 
 def with_one_off(

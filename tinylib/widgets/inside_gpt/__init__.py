@@ -1,0 +1,3 @@
+from tinylib.widgets.inside_gpt.patching import PatchingWidget
+
+__all__ = ["PatchingWidget"]

@@ -1,0 +1,818 @@
+import { idsOf, wordsOf } from "../page/inputs.js";
+import { topK } from "../page/search.js";
+import { BOS } from "../page/translator.js";
+import { percentOf } from "../ui/candidates.js";
+import { action, choice, offers } from "../ui/controls.js";
+import { weightKey } from "../ui/keys.js";
+import {
+  h,
+  live,
+  many,
+  mark,
+  readOnce,
+  results,
+  scroller,
+  shaded,
+  short,
+  stretch,
+  tint,
+  within,
+  write,
+} from "../ui/parts.js";
+import { fillList, text } from "../ui/sentences.js";
+import { called, onward } from "../ui/texts.js";
+
+// As in patching.py: the position for all words, the stream before block 0, parts, and sources.
+const [EVERYWHERE, EMBEDDED] = [-1, -1];
+const [STREAM, FEED_FORWARD, FIRST_HEAD] = [0, 1, 2];
+const [FROM_TWIN, ZEROED] = [0, 1];
+const [OF_PATCHED, OF_STORY, OF_TWIN] = [0, 1, 2]; // the three runs
+
+/** Where something is replaced: there is no head and no network before block 0. */
+const clampedSite = ({ block, part, position, source }, length) => ({
+  block: part === STREAM ? block : Math.max(block, 0),
+  part,
+  position: Math.min(position, length - 1),
+  source,
+});
+
+/** What torch does in a kernel, in compute() of patching.py. */
+export async function program(run, inputs) {
+  const { story, twin } = inputs;
+  const { block, part, position, source } = clampedSite(inputs, story.length);
+  const [tokens, others] = [
+    [BOS, ...story],
+    [BOS, ...twin],
+  ];
+  const at = position === EVERYWHERE ? EVERYWHERE : position + 1;
+  const three = (own, other, from) =>
+    run("patching-three_runs", { own, other, block, part, at, source: from });
+  let logits;
+  if (tokens.length === others.length) {
+    ({ logits } = await three(tokens, others, source));
+  } else {
+    // a story that is patched from itself stays as it is
+    const [one, two] = [
+      (await three(tokens, tokens, FROM_TWIN)).logits,
+      (await three(others, others, FROM_TWIN)).logits,
+    ];
+    const from = OF_TWIN * one.dims[1];
+    const data = new Float32Array([...one.data.subarray(0, from), ...two.data.subarray(from)]);
+    logits = { dims: one.dims, data };
+  }
+  const site = [block, part, position, source];
+  return { tokens, others, site, logits, ...(await run("patching-judge", { runs: logits })) };
+}
+
+// ---------------------------------------------------------------- what came out
+
+const toldBy = readOnce(readRuns);
+
+function readRuns({ spec }, { tokens, others, site, probabilities, answers, differences, moved }) {
+  const vocabulary = spec.sentences.story;
+  const wordsIn = (ids) => Array.from(ids.data.subarray(1), (id) => vocabulary[id]);
+  const [V] = probabilities.shape.slice(1);
+  const [block, part, position, source] = site.data;
+  const [answer, other] = answers.data;
+  const isPair = tokens.data.length === others.data.length;
+  return {
+    words: wordsIn(tokens),
+    others: wordsIn(others),
+    ids: `${tokens.data} ${others.data}`,
+    site: { block, part, position, source },
+    shares: (one) => probabilities.data.subarray(one * V, (one + 1) * V),
+    vocabulary,
+    answer,
+    other,
+    differences: differences.data,
+    moved: moved.data[0],
+    isPair,
+    hasWay: isPair && answer !== other,
+  };
+}
+
+const keyOf = ({ block, part, position, source }) => `${part} ${source} ${block} ${position}`;
+
+/** How far each site that was tried has moved the answer; forgotten when the stories change. */
+function triedBy(widget) {
+  const told = toldBy(widget);
+  if (widget.tried?.ids !== told.ids) widget.tried = { ids: told.ids, ways: new Map() };
+  if (told.hasWay) widget.tried.ways.set(keyOf(told.site), told.moved);
+  return widget.tried.ways;
+}
+
+/** Whether what came out is of the inputs as they are: the answer may still be on its way. */
+function isAnswered({ spec, inputs }, { ids, site, words }) {
+  const { story, twin } = idsOf(spec, inputs);
+  const read = `${[BOS, ...story]} ${[BOS, ...twin]}`;
+  return ids === read && keyOf(site) === keyOf(clampedSite(inputs, words.length));
+}
+
+// ---------------------------------------------------------------- in words
+
+const isHead = (part) => part >= FIRST_HEAD;
+const partName = (part) =>
+  part === STREAM
+    ? "residual stream"
+    : part === FEED_FORWARD
+      ? "feed-forward"
+      : `head ${part - FIRST_HEAD}`;
+
+/** What is replaced, for a sentence. */
+function whatAt({ block, part }) {
+  if (part === STREAM)
+    return block === EMBEDDED ? "the embedding" : `the residual stream after block ${block}`;
+  if (isHead(part)) return `the output of head ${part - FIRST_HEAD} in block ${block}`;
+  return `the output of the feed-forward network in block ${block}`;
+}
+const whereAt = ({ words }, position) =>
+  position === EVERYWHERE
+    ? "at all words"
+    : `at ${called(words[position])}, word ${position + 1} of ${words.length}`;
+
+/** What is done, and what the model says then. */
+function outcome({ site, words, vocabulary, shares }) {
+  const [best] = topK(shares(OF_PATCHED), 1);
+  const done = site.source === ZEROED ? "set to 0" : "taken from the twin";
+  const begin = `With ${whatAt(site)}, ${whereAt({ words }, site.position)}, ${done}, `;
+  const most = shares(OF_PATCHED)[best];
+  if (most - Math.min(...shares(OF_PATCHED)) < 1e-6)
+    return `${begin}all ${vocabulary.length} words are equally likely.`;
+  return `${begin}the story's answer is ${called(vocabulary[best])} (${percentOf(most)}).`;
+}
+
+/** What the way means; never more than it shows. */
+function meaning({ site, moved, vocabulary, answer, other, shares }) {
+  const several = site.position === EVERYWHERE;
+  const one = several ? "these vectors" : "this one vector";
+  const begin = several ? "These vectors" : "This one vector";
+  const carry = several ? "carry" : "carries";
+  const [best] = topK(shares(OF_PATCHED), 1);
+  if (site.source === ZEROED) {
+    if (best === answer)
+      return Math.abs(moved) < 0.1
+        ? `The answer hardly depends on ${one}.`
+        : `The answer stays, but its lead over ${called(vocabulary[other])} has changed.`;
+    return (
+      `Without ${one} the answer is lost. That alone does not say that the fact stood there: ` +
+      "a 0 is something that later blocks have never seen, and may simply do damage."
+    );
+  }
+  if (moved >= 0.9) {
+    const whole =
+      moved > 1.1 ? "more than the whole" : moved >= 0.97 ? "the whole" : "nearly the whole";
+    return best === other
+      ? `${begin} ${carry} ${whole} answer from the one story to the other.`
+      : `${begin} ${carry} ${whole} difference between the two answers, but another word wins.`;
+  }
+  const move = `${begin} move${several ? "" : "s"} the answer`;
+  if (moved >= 0.5)
+    return `${move} more than half of the way: most of what decides the answer is here, not all.`;
+  if (moved >= 0.1)
+    return `${move} less than half of the way: most of what decides the answer is elsewhere.`;
+  if (Math.abs(moved) < 0.005)
+    return `Nothing changes: here, ${one} ${carry} nothing of the answer.`;
+  if (moved > -0.1)
+    return `Almost nothing changes: here, ${one} ${carry} next to nothing of the answer.`;
+  return `${move} the other way, away from the twin's answer.`;
+}
+
+/** Why there is no way from one answer to another, and what to do; "" if there is one. */
+function noWay({ isPair, words, others, ids, vocabulary, answer, other }) {
+  if (!isPair)
+    return (
+      `The story has ${words.length} word${words.length === 1 ? "" : "s"} and its twin ` +
+      `${others.length}. A vector needs a partner at the same place, so nothing is patched now: ` +
+      "write as many words in both, or press “Copy the story here” and then change a word of " +
+      "the copy."
+    );
+  const [one, two] = [words.join(" "), others.join(" ")];
+  if (one === two && new Set(ids.split(" ")).size === 1)
+    return "The twin is the story itself: change a word of it, so that its answer is another.";
+  if (answer !== other) return "";
+  return (
+    `Both texts are answered by ${called(vocabulary[answer])}, so there is no way from one ` +
+    "answer to another: change a word of the twin, so that its answer is another."
+  );
+}
+
+// ---------------------------------------------------------------- the site
+
+const firstDifference = (one, two) => {
+  const at = one.findIndex((word, i) => word !== two[i]);
+  return at < 0 ? one.length - 1 : at;
+};
+
+/** Twins to begin with. */
+function offeredTwins(widget) {
+  const { twins } = widget.spec.facts;
+  const groups = Object.entries(twins).map(([title, group]) => [title, Object.keys(group)]);
+  return offers(widget, "story", "or begin with:", Object.fromEntries(groups), (next) => {
+    next.twin = Object.values(twins).find((group) => Object.hasOwn(group, next.story))[next.story];
+    next.position = firstDifference(next.story.split(" "), next.twin.split(" "));
+  });
+}
+
+const copyStory = (widget) => ({
+  element: action(widget, "twin", "Copy the story here", (next) => {
+    next.twin = next.story;
+  }),
+  update() {},
+});
+
+function partChoice(widget) {
+  const names = many(FIRST_HEAD + widget.spec.facts.heads, partName);
+  const part = choice(widget, "part", "Replace", names, {
+    edits: "part",
+    read: (inputs) => inputs.part,
+    choose: (value) =>
+      widget.edit(Symbol("part"), (next) => {
+        Object.assign(next, clampedSite({ ...next, part: value }, Infinity));
+      }),
+  });
+  mark(part.element, "aria-label", "what is replaced");
+  return part;
+}
+
+function sourceChoice(widget) {
+  const source = choice(widget, "source", "by", ["the twin's vector", "0 (ablation)"]);
+  mark(source.element, "aria-label", "what is put there");
+  return source;
+}
+
+/** Rows from the last block down to the first, or to the embedding. */
+const blocksOf = ({ spec }, part) => {
+  const { layers } = spec.facts;
+  return many(part === STREAM ? layers + 1 : layers, (i) => layers - 1 - i);
+};
+const rowName = (block) => (block === EMBEDDED ? "embedding" : `block ${block}`);
+
+/** Every block and every word: a cell chooses, and is tinted by the way that was found there. */
+function siteMap(widget) {
+  const [head, body] = [h("tr", {}, h("td")), h("tbody")];
+  const pick = (change) => widget.edit(Symbol("site"), (next) => Object.assign(next, change));
+  const positionOf = (cell, { words }) => {
+    const at = [...cell.parentNode.children].indexOf(cell) - 1;
+    return at === words.length ? EVERYWHERE : at;
+  };
+  const click = ({ target }) => {
+    const cell = target.closest("th, td");
+    if (!cell || cell === head.firstChild) return;
+    const told = toldBy(widget);
+    const change = {};
+    if (cell !== cell.parentNode.firstChild) change.position = positionOf(cell, told);
+    if (cell.parentNode !== head) change.block = cell.parentNode.block;
+    pick(change);
+  };
+  const keydown = (event) => {
+    const { words } = toldBy(widget);
+    const { block, part, position } = clampedSite(widget.inputs, words.length);
+    const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+    const column = position === EVERYWHERE ? words.length : position;
+    const [x, y] = { ...by, Home: [-column, 0], End: [words.length - column, 0] }[event.key] ?? [];
+    if (x === undefined) return;
+    event.preventDefault();
+    const rows = blocksOf(widget, part);
+    const to = within(column + x, [0, words.length]);
+    pick({
+      block: within(block + y, [rows.at(-1), rows[0]]),
+      position: to === words.length ? EVERYWHERE : to,
+    });
+  };
+  const table = h(
+    "table",
+    {
+      class: "sites",
+      role: "grid",
+      tabindex: "0",
+      "data-input": "block position",
+      "aria-label": "blocks and words: choose by the arrow keys what is replaced",
+      click,
+      keydown,
+    },
+    h("thead", {}, head),
+    body,
+  );
+  const box = scroller({ class: "map" }, table);
+  const key = weightKey("");
+  key.prepend(h("span", {}, "way:"));
+  let shown = ""; // the cell that was brought into sight
+  const line = () => h("tr", {}, h("th", { scope: "row" }));
+  const heading = () => h("th", { scope: "col" }, h("span"), h("span", { class: "other" }));
+  return {
+    element: results(
+      "column",
+      h(
+        "div",
+        { class: "above" },
+        h("span", { class: "label" }, "Where? Click a cell or a word, or use the arrow keys"),
+        key,
+      ),
+      box,
+    ),
+    update(inputs) {
+      const told = toldBy(widget);
+      const ways = triedBy(widget);
+      const { words, others, isPair } = told;
+      const site = clampedSite(inputs, words.length);
+      const columns = [...words, "all words"];
+      table.style.setProperty("--count", String(columns.length));
+      while (head.children.length > columns.length + 1) head.lastChild.remove();
+      while (head.children.length < columns.length + 1) head.append(heading());
+      const chosen = site.position === EVERYWHERE ? words.length : site.position;
+      write(head.firstChild, site.part === STREAM ? "after" : "in");
+      columns.forEach((word, i) => {
+        const th = head.children[i + 1];
+        const differs = i < words.length && isPair && word !== others[i];
+        write(th.firstChild, word);
+        write(th.lastChild, differs ? others[i] : "");
+        mark(th, "aria-label", differs ? `${word}; in the twin ${others[i]}` : word);
+        const kind = i === words.length ? " all" : differs ? " differs" : "";
+        mark(th, "class", `${i === chosen ? "at" : ""}${kind}`.trim());
+      });
+      fillList(body, blocksOf(widget, site.part), line, (tr, block) => {
+        tr.block = block;
+        write(tr.firstChild, rowName(block));
+        mark(tr.firstChild, "class", block === site.block ? "at" : "");
+        while (tr.children.length > columns.length + 1) tr.lastChild.remove();
+        while (tr.children.length < columns.length + 1)
+          tr.append(h("td", { role: "gridcell" }, h("span")));
+        columns.forEach((word, i) => {
+          const cell = tr.children[i + 1];
+          const position = i === words.length ? EVERYWHERE : i;
+          const moved = ways.get(keyOf({ ...site, block, position }));
+          const here = block === site.block && i === chosen;
+          const kind = moved === undefined ? "" : moved < 0 ? "tried below" : "tried";
+          const least = Math.abs(moved) < 0.05 ? " none" : "";
+          mark(
+            cell,
+            "class",
+            `${kind}${least}${here ? " at" : ""}${i < words.length ? "" : " all"}`,
+          );
+          mark(cell, "id", `site-${block}-${position}`);
+          mark(cell, "aria-selected", String(here));
+          write(cell.firstChild, moved === undefined ? "" : inOneDigit(moved));
+          tint(cell, within(Math.abs(moved ?? 0), [0, 1]));
+          const found = moved === undefined ? "not tried" : `way ${short(moved)}`;
+          mark(cell, "aria-label", `${word}, ${rowName(block)}: ${found}`);
+        });
+      });
+      const id = `site-${site.block}-${site.position}`;
+      mark(table, "aria-activedescendant", id);
+      if (shown !== id) {
+        shown = id;
+        const cell = head.children[chosen + 1];
+        const [left, width] = [cell.offsetLeft - head.firstChild.offsetWidth, cell.offsetWidth];
+        const room = box.clientWidth - head.firstChild.offsetWidth;
+        if (left < box.scrollLeft || left + width > box.scrollLeft + room)
+          box.scrollLeft = left - (room - width) / 2;
+      }
+    },
+  };
+}
+
+/** A way in a small cell. */
+const inOneDigit = (moved) => (Math.abs(moved) < 0.05 ? "0" : moved.toFixed(1).replace("-", "−"));
+
+/** Buttons that try one site after the other, until all are known or the reader steps in. */
+function tries(widget) {
+  const counted = h("span", { class: "counted-tries", "aria-hidden": "true" });
+  const begun = h("p", { class: "begun", role: "status" });
+  const put = (field, { block, position }) =>
+    widget.edit(field, (next) => Object.assign(next, { block, position }));
+  const make = (label, sitesOf, things) => {
+    let [all, start, running] = [[], undefined, false];
+    const isKnown = (site) => triedBy(widget).has(keyOf(site));
+    const go = h(
+      "button",
+      {
+        type: "button",
+        "data-input": "block position",
+        click() {
+          const told = toldBy(widget);
+          start = clampedSite(widget.inputs, told.words.length);
+          all = sitesOf(start, told);
+          running = true;
+          write(begun, `Trying ${all.length} ${things} …`);
+        },
+      },
+      label,
+    );
+    const job = onward(widget, go, (field) => {
+      const told = toldBy(widget);
+      if (!isAnswered(widget, told)) return false;
+      if (!told.hasWay) return "";
+      const left = all.filter((site) => !isKnown(site));
+      if (left.length) {
+        put(field, left[0]);
+        return true;
+      }
+      put(field, start);
+      return summary(widget, told, all, things);
+    });
+    return {
+      go,
+      halt: job.halt,
+      note: job.note,
+      stop: job.stop,
+      update() {
+        job.update();
+        const { hasWay } = toldBy(widget);
+        mark(go, "aria-disabled", String(!hasWay));
+        go.disabled = !hasWay;
+        if (running && job.halt.hidden) {
+          running = false;
+          write(begun, "");
+        }
+        if (running) {
+          const left = all.filter((site) => !isKnown(site)).length;
+          return `${all.length - left} of ${all.length}`;
+        }
+        return "";
+      },
+    };
+  };
+  const everyWord = ({ words }) => many(words.length, (position) => position);
+  const every = [
+    make(
+      "Try every word",
+      (site, told) => everyWord(told).map((position) => ({ ...site, position })),
+      "words",
+    ),
+    make(
+      "Try every block",
+      (site) =>
+        blocksOf(widget, site.part)
+          .toReversed()
+          .map((block) => ({ ...site, block })),
+      "blocks",
+    ),
+    make(
+      "Try everything",
+      (site, told) =>
+        blocksOf(widget, site.part)
+          .toReversed()
+          .flatMap((block) => everyWord(told).map((position) => ({ ...site, block, position }))),
+      "sites",
+    ),
+  ];
+  const update = () => write(counted, every.map((one) => one.update()).join(""));
+  // It also ends by a key or a click elsewhere, with no answer that would come after.
+  const ended = new MutationObserver(() => every.every(({ halt }) => halt.hidden) && update());
+  for (const { halt } of every) ended.observe(halt, { attributeFilter: ["hidden"] });
+  return {
+    element: h(
+      "div",
+      { class: "column" },
+      h(
+        "div",
+        { class: "tries" },
+        ...every.flatMap(({ go, halt }) => [go, halt]),
+        counted,
+        ...every.map(({ note }) => note),
+      ),
+      begun,
+    ),
+    reset: () => every.forEach(({ stop }) => stop()),
+    update,
+  };
+}
+
+/** Where the answer was moved at least half of the way. */
+function summary(widget, { words }, sites, things) {
+  const ways = triedBy(widget);
+  const wayAt = (site) => ways.get(keyOf(site));
+  const found = sites.filter((site) => wayAt(site) >= 0.5);
+  const begin = `${found.length} of ${sites.length} ${things}`;
+  if (!found.length) return `${begin} move the answer half of the way.`;
+  const several = found.length > 1 ? "move" : "moves";
+  const numbers = found.map((site) => ({ ...site, moved: short(wayAt(site)) }));
+  const nameOf = ({ block, position, moved }) =>
+    things === "blocks"
+      ? `${rowName(block)} ${moved}`
+      : `${called(words[position])} (word ${position + 1}) ${moved}`;
+  const counts = new Map();
+  for (const { position } of found) counts.set(position, (counts.get(position) ?? 0) + 1);
+  const names =
+    things === "sites"
+      ? [...counts].map(([at, n]) => `${n} at ${called(words[at])}, word ${at + 1}`)
+      : numbers.map(nameOf);
+  const most = 5;
+  const more = names.length > most ? ` and ${names.length - most} more` : "";
+  const list = names.slice(0, most).join("; ");
+  return `${begin} ${several} the answer at least half of the way: ${list}${more}.`;
+}
+
+// ---------------------------------------------------------------- the three runs
+
+const WORDS_SHOWN = 4;
+
+/** The likeliest words in the three runs, side by side. */
+function threeRuns(widget) {
+  const names = ["the story", "its twin", "patched"];
+  const order = [OF_STORY, OF_TWIN, OF_PATCHED];
+  const body = h("tbody");
+  const line = () =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }),
+      ...order.map((one) =>
+        h(
+          "td",
+          { class: one === OF_PATCHED ? "patched" : "" },
+          h("span", { class: "bar" }, h("i")),
+          h("span", { class: "share" }),
+        ),
+      ),
+    );
+  const heads = names.map((name, i) =>
+    h("th", { scope: "col", class: order[i] === OF_PATCHED ? "patched" : "" }, name),
+  );
+  const table = h(
+    "table",
+    { class: "runs" },
+    h("caption", {}, "The next word, in each run"),
+    h("thead", {}, h("tr", {}, h("td"), ...heads)),
+    body,
+  );
+  return {
+    element: results("column", table),
+    shows: "outputs",
+    update() {
+      const { shares, vocabulary, answer, other, isPair } = toldBy(widget);
+      const runs = order.map(shares);
+      const largest = Float32Array.from(runs[0], (_, id) => Math.max(...runs.map((p) => p[id])));
+      const rest = topK(largest, vocabulary.length).filter(
+        (id) => id !== answer && id !== other && !/^<.+>$/.test(vocabulary[id]),
+      );
+      const ids = [...new Set([answer, other]), ...rest].slice(0, WORDS_SHOWN);
+      table.classList.toggle("unpatched", !isPair);
+      fillList(body, ids, line, (tr, id) => {
+        write(tr.firstChild, vocabulary[id]);
+        order.forEach((one, i) => {
+          const [bar, share] = tr.children[i + 1].children;
+          const p = shares(one)[id];
+          stretch(bar.firstChild, p);
+          write(share, one === OF_PATCHED && !isPair ? "–" : percentOf(p));
+        });
+      });
+    },
+  };
+}
+
+/** How far the patch has moved the answer from the story's to the twin's, drawn and in words. */
+function wayBar(widget) {
+  const number = h("b", { "data-output": "moved" });
+  const [from, to] = [h("span", { class: "end" }), h("span", { class: "end" })];
+  const [fill, dot] = [h("i", { class: "fill" }), h("i", { class: "dot" })];
+  const track = h("span", { class: "track", "aria-hidden": "true" }, fill, dot);
+  const drawn = h("div", { class: "way" }, from, track, to);
+  const difference = h("p", { class: "note sums" });
+  const says = h("p", { class: "note says", "aria-live": "polite" });
+  const title = h("span", { class: "label" }, "Way to the twin's answer: ", number);
+  return {
+    element: results("column moved", title, drawn, difference, says),
+    shows: "outputs",
+    update() {
+      const told = toldBy(widget);
+      const { vocabulary, answer, other, moved, hasWay, differences } = told;
+      mark(number, "data-value", String(moved));
+      write(number, hasWay ? short(moved) : "–");
+      drawn.hidden = difference.hidden = !hasWay;
+      if (!hasWay) {
+        write(says, noWay(told));
+        return;
+      }
+      write(from, vocabulary[answer]);
+      write(to, vocabulary[other]);
+      stretch(fill, within(moved, [0, 1]));
+      stretch(dot, within(moved, [0, 1]), "left");
+      const [patched, own, twin] = differences;
+      write(
+        difference,
+        `Logit of “${vocabulary[other]}” less that of “${vocabulary[answer]}”: ${short(own)} in ` +
+          `the story, ${short(twin)} in its twin, ${short(patched)} patched.`,
+      );
+      mark(says, "aria-live", widget.streams ? "off" : "polite");
+      write(says, `${outcome(told)} ${meaning(told)}`);
+    },
+  };
+}
+
+// ---------------------------------------------------------------- the same in torch
+
+/** Python that computes the numbers that are shown. */
+export function snippetOf(spec, inputs) {
+  const [story, twin] = ["story", "twin"].map((name) => wordsOf(spec, name, inputs[name]));
+  const site = clampedSite(inputs, story.length);
+  const at = site.position === EVERYWHERE ? "" : `, ${site.position + 1}`;
+  const own = isHead(site.part)
+    ? `head_site(model, ${site.block}, ${site.part - FIRST_HEAD}${at})`
+    : site.part === STREAM
+      ? `stream_site(${site.block + 1}${at})`
+      : `Site("blocks.${site.block}.feed_forward"${at && `, at=(${site.position + 1},)`})`;
+  const patched =
+    site.source === ZEROED ? "ablate(model, story, site)" : "patch_from(model, story, twin, site)";
+  const needed = [own.split("(")[0], patched.split("(")[0], "way"].sort();
+  const quoted = (words) => JSON.stringify(words.join(" "));
+  return `from tinylib.inside_gpt import ${needed.join(", ")}
+from tinylib.lab.models.language import load_language_model
+
+stories = load_language_model("${spec.facts.model}")
+model = stories.model
+story = stories.ids(${quoted(story)})
+twin = stories.ids(${quoted(twin)})
+
+# ${whatAt(site)}, ${whereAt({ words: story }, site.position)}${at && "; position 0 is <bos>"}
+site = ${own}
+logits = ${patched}[0, -1], model(story)[0, -1], model(twin)[0, -1]
+answer, other = (z.argmax() for z in logits[1:])
+differences = [(z[other] - z[answer]).item() for z in logits]
+moved = way(*differences) if answer != other else 0.0
+probabilities = [z.softmax(-1) for z in logits]
+
+for name, p in zip(("patched", "story", "twin"), probabilities):
+    shares = [f"{stories.tokens.tokens[i]} {p[i]:.3f}" for i in (answer, other)]
+    print(f"{name:8}", *shares)
+print(f"way {moved:.2f}")
+`;
+}
+
+function copyCode(widget) {
+  const field = h("textarea", {
+    class: "snippet",
+    readonly: true,
+    hidden: true,
+    rows: "6",
+    "aria-label": "these numbers in torch",
+  });
+  const button = h(
+    "button",
+    {
+      type: "button",
+      async click() {
+        const code = snippetOf(widget.spec, widget.inputs);
+        try {
+          await navigator.clipboard.writeText(code);
+          field.hidden = true;
+          widget.say("The code is in the clipboard; it computes the numbers shown here.", "hint");
+        } catch {
+          field.hidden = false;
+          field.value = code;
+          field.select();
+          widget.say("Copy the code above; it computes the numbers shown here.", "hint");
+        }
+      },
+    },
+    "Copy as torch",
+  );
+  return {
+    element: h("div", { class: "column copied" }, button, field),
+    reset() {
+      field.hidden = true;
+    },
+    update(inputs) {
+      button.disabled = !toldBy(widget).isPair;
+      if (!field.hidden) field.value = snippetOf(widget.spec, inputs);
+    },
+  };
+}
+
+siteMap.style = `
+.above { display: flex; flex-wrap: wrap; gap: 2px 16px; justify-content: space-between; }
+.above .ramp-key { margin: 0; }
+.sites { --first: 86px; --each: 25px; table-layout: fixed; width: 100%; cursor: pointer;
+  min-width: calc(var(--first) + var(--count) * var(--each) + 6px); border-collapse: separate;
+  border-spacing: 0; }
+.sites thead td, .sites tbody th { width: var(--first); max-width: none; position: sticky; left: 0;
+  z-index: 1; background: var(--ground); padding: 0 8px 0 0; font-size: var(--size-note);
+  text-align: right; color: var(--soft); }
+.sites thead td { vertical-align: bottom; }
+.sites thead th { max-width: none; height: 70px; padding: 0 0 4px; vertical-align: bottom;
+  overflow: visible; color: var(--text); font-size: var(--size-note); }
+.sites thead th span { display: inline-block; writing-mode: vertical-rl; line-height: 1;
+  transform: rotate(180deg); max-height: 66px; overflow: hidden; text-overflow: ellipsis; }
+.sites thead .other:empty { display: none; }
+.sites .differs { font-weight: 650; font-size: var(--size-small); }
+.sites .differs .other { color: var(--position); margin-left: 1px; }
+.sites thead .all { color: var(--soft); font-style: italic; padding-left: 6px;
+  width: calc(var(--each) + 6px); }
+.sites :is(thead th, tbody th).at { color: var(--accent); }
+.sites :is(thead th:not(.all), tbody th).at { font-weight: 650; }
+.sites tbody td { height: 23px; padding: 0; text-align: center; font-size: var(--size-small);
+  white-space: nowrap; border: 1px solid var(--ground);
+  ${shaded("weight")} }
+.sites tbody td:not(.tried) {
+  background: color-mix(in oklab, var(--ground), var(--line) 40%); }
+.sites tbody td.below { ${shaded("negative")} }
+.sites tbody td.none { color: var(--soft); }
+.sites tbody td.all { border-left: 6px solid var(--ground); }
+.sites tbody td.at { outline: 2px solid var(--accent); outline-offset: -2px; border-radius: 3px; }
+.sites tbody td:hover { box-shadow: inset 0 0 0 1px var(--accent); }
+@media (max-width: 600px) {
+  .sites { --each: 30px; }
+  .sites tbody td { height: 27px; }
+}
+@container widget (min-width: 860px) { .frame { gap: 10px; } }
+`;
+offeredTwins.style = `
+.pair { display: grid; gap: 12px 24px; }
+.text-of { position: relative; display: flex; flex-direction: column; gap: 6px; min-width: 0; }
+.text-of > .column { flex-flow: row wrap; justify-content: space-between; }
+.text-of > .column > * { flex: 1 0 100%; min-width: 0; }
+.text-of > .column > :is(.counted, .known:not([open])) { flex: 0 1 auto; }
+.text-of > button { align-self: flex-start; }
+.text-of .counted { padding-top: 3px; }
+@container widget (min-width: 860px) {
+  .pair { grid-template-columns: 1fr 1fr; }
+  .text-of > .column { gap: 6px; }
+  .text-of > :is(.offer, button) { position: absolute; right: 0; top: -5px; }
+  .text-of > .offer { left: 96px; justify-content: flex-end; }
+  .text-of .offer select { flex: 0 1 236px; }
+}
+`;
+partChoice.style = `
+.sentence-of { display: flex; flex-wrap: wrap; gap: 8px 12px; align-items: center; }
+.sentence-of .kind { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center; }
+.sentence-of .kind > .of { font-weight: 600; color: var(--text); }
+.sentence-of .pick { padding-inline: 9px; }
+`;
+tries.style = `
+.tries { display: flex; flex-wrap: wrap; gap: 4px 8px; align-items: center; }
+.tries .told { flex: 1 1 320px; max-width: none; line-height: 1.35; }
+.tries .told:empty { display: none; }
+.counted-tries { font-size: var(--size-note); color: var(--soft);
+  font-variant-numeric: tabular-nums; }
+.counted-tries:empty { display: none; }
+.begun { position: absolute; width: 1px; height: 1px; margin: 0; overflow: hidden;
+  clip-path: inset(50%); }
+`;
+threeRuns.style = `
+.runs { width: 100%; table-layout: fixed; }
+.runs thead td, .runs tbody th { width: 76px; max-width: none; }
+.runs tbody th { color: var(--text); font-weight: 600; font-size: var(--size-note);
+  padding-right: 8px; }
+.runs thead th { text-align: left; max-width: none; white-space: normal; vertical-align: bottom; }
+.runs td { padding: 1px 8px 1px 0; white-space: nowrap; }
+.runs .bar { display: inline-block; vertical-align: middle; width: calc(100% - 62px); height: 14px;
+  border-radius: 3px; background: color-mix(in oklab, var(--ground), var(--line) 34%); }
+.runs .bar i { display: block; height: 100%; border-radius: 3px;
+  background: color-mix(in oklab, var(--ground), var(--text) 42%); }
+.runs .patched .bar i { background: var(--probability); }
+.runs thead .patched { color: var(--text); font-weight: 650; }
+.runs .share { display: inline-block; width: 58px; text-align: right; font-size: var(--size-note); }
+.unpatched .patched .bar { visibility: hidden; }
+@container widget (max-width: 500px) {
+  .runs :is(.bar, .share) { display: block; width: 100%; }
+  .runs .bar { height: 8px; }
+  .runs .share { text-align: left; }
+  .runs :is(thead td, tbody th) { width: 68px; }
+  .runs td { padding: 4px 4px 0 0; }
+}
+`;
+wayBar.style = `
+.judged-of { position: relative; display: flex; flex-direction: column; gap: 6px; }
+.moved { gap: 6px; }
+.way { display: flex; gap: 12px; align-items: center; font-size: var(--size-note);
+  padding-right: 6px; }
+.way[hidden], .sums[hidden] { display: none; }
+.way .end { font-weight: 600; }
+.track { position: relative; flex: 1; height: 8px; border-radius: 4px;
+  background: color-mix(in oklab, var(--ground), var(--line) 60%); }
+.track .fill { position: absolute; inset: 0 auto 0 0; border-radius: 4px;
+  background: var(--weight); }
+.track .dot { position: absolute; top: -4px; width: 16px; height: 16px; margin-left: -8px;
+  border-radius: 50%; background: var(--weight); border: 2px solid var(--ground); }
+.moved b { font-variant-numeric: tabular-nums; }
+.moved .note { line-height: 1.45; }
+.sums { color: var(--soft); }
+.says { min-height: 4.4em; }
+@container widget (min-width: 860px) {
+  .sides { --left: 1.1fr; --right: 1fr; }
+  .copied > button { position: absolute; right: 0; top: -5px; }
+  .moved > .label { padding-right: 120px; min-height: 24px; }
+}
+`;
+copyCode.style = `
+.copied { align-items: flex-start; }
+.snippet { width: 100%; font: var(--size-note)/1.4 var(--mono); color: var(--text);
+  background: transparent; border: 1px solid var(--line); border-radius: 6px; padding: 6px 8px; }
+.snippet[hidden] { display: none; }
+`;
+
+export default live(
+  "One vector from another story, live",
+  (ui) => [
+    ui.boxed(
+      "pair",
+      ui.boxed("text-of", ui.use(text, "story", "Your story"), ui.use(offeredTwins)),
+      ui.boxed("text-of", ui.use(text, "twin", "Its twin, of as many words"), ui.use(copyStory)),
+    ),
+    ui.boxed("sentence-of", ui.use(partChoice), ui.use(sourceChoice)),
+    ui.use(siteMap),
+    ui.use(tries),
+    ui.sides(ui.boxed("judged-of", ui.use(wayBar), ui.use(copyCode)), ui.use(threeRuns)),
+  ],
+  { wide: true },
+);
