@@ -125,6 +125,14 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             (70, 45),
         ),
         Milestone(
+            "13_inside_gpt",
+            "Inside a GPT",
+            "Where inside a GPT does its prediction come from?",
+            "attention weights show what is read, and not what the answer depends on",
+            "read what each part adds to the stream, and change one part to see what follows",
+            (5, 0),
+        ),
+        Milestone(
             "14_generation",
             "Generation",
             "Which of the probable tokens should a GPT write?",
@@ -304,6 +312,12 @@ def strokes(stem: str) -> Iterator[str]:
             box(66, 6 + 13 * i, 26 * p, 9, "probability", 0.85)
             for i, p in enumerate((1, 0.6, 0.3, 0.15))
         )
+    elif stem == "13_inside_gpt":
+        yield line(48, 58, 48, 4, width=4)
+        for i, (head, network) in enumerate(((0.3, 0.2), (0.9, 0.4), (0.5, 1))):
+            y = 44 - 17 * i
+            yield box(40 - 34 * head, y, 34 * head, 8, "attention", 0.85)
+            yield box(56, y, 34 * network, 8, "learned", 0.85)
     elif stem == "14_generation":
         yield from (
             box(8 + 14 * i, 52 - 38 * p, 10, 38 * p, "probability", 0.85)

@@ -1,0 +1,64 @@
+// “Copy as torch”: the code that computes what is shown, for the reader's own notebook.
+
+import { h, mark, write } from "./dom.js";
+
+const THANKS = 3000; // ms for which it is said that the code was copied
+
+/**
+ * A button that copies what `code()` is then. Where the browser refuses, the code is shown below
+ * it, selected, until it is out of date, as `follow()` finds. `of` says what the code computes, for
+ * those who do not see where the button stands.
+ */
+export function copyAsTorch(code, of = "") {
+  let soon = 0;
+  const button = h(
+    "button",
+    { type: "button", class: "copy", click: () => copy() },
+    "Copy as torch",
+  );
+  if (of) mark(button, "aria-label", `Copy as torch: ${of}`);
+  const said = h("span", { class: "copied", role: "status" });
+  const box = h("textarea", {
+    class: "snippet",
+    readonly: true,
+    hidden: true,
+    rows: "6",
+    spellcheck: "false",
+    "aria-label": "the code",
+  });
+  const tell = (text) => {
+    clearTimeout(soon);
+    write(said, text);
+    if (text) soon = setTimeout(() => write(said, ""), THANKS);
+  };
+  const copy = async () => {
+    const text = code();
+    try {
+      await navigator.clipboard.writeText(text);
+      box.hidden = true;
+      tell("copied");
+    } catch {
+      // no permission, or not a secure page: let the reader copy it
+      box.value = text;
+      box.hidden = false;
+      box.focus();
+      box.select();
+      tell("Copy what is selected.");
+    }
+  };
+  return {
+    element: h("div", { class: "copying" }, button, said, box),
+    follow() {
+      if (!box.hidden && box.value !== code()) box.hidden = true;
+    },
+  };
+}
+copyAsTorch.style = `
+.copying { display: flex; flex-wrap: wrap; gap: 4px 8px; align-items: center; }
+.copying[hidden] { display: none; }
+.copied { font-size: var(--size-note); color: var(--soft); }
+.snippet { flex: 1 0 100%; width: 100%; resize: vertical; padding: 6px 8px; color: var(--text);
+  font: var(--size-small)/1.5 var(--mono); white-space: pre; overflow: auto;
+  background: var(--ground); border: 1px solid var(--accent); border-radius: 6px; }
+.snippet[hidden] { display: none; }
+`;
