@@ -73,6 +73,7 @@ const readBy = readOnce(({ spec }, outputs) => {
 });
 
 const whenOf = (k) => (k ? `after block ${k - 1}` : "before block 0");
+const rowName = (k) => (k ? `block ${k - 1}` : "embedding"); // shorter
 const headPart = ({ H }, l, head) => 1 + l * (H + 1) + head;
 const networkPart = ({ H }, l) => 1 + l * (H + 1) + H;
 
@@ -97,7 +98,10 @@ function pairOf(widget, { logits }) {
 }
 
 /** With its sign in front. */
-const signed = (value) => (value > 0 ? `+${short(value)}` : short(value));
+const signed = (value) => (value >= 0.005 ? `+${short(value)}` : short(value));
+
+/** With two decimals, however large: what is added up is to agree with its sum. */
+const decimals = (value) => value.toFixed(2).replace("-", "−");
 
 const placeName = ({ names, at, N }) =>
   `${called(names[at])}${at === N - 1 ? ", the last word" : at ? `, word ${at}` : ""}`;
@@ -259,9 +263,11 @@ function lensTable(widget) {
         "tbody",
         {},
         ...many(K, (k) => {
-          const [before, block] = whenOf(k).split(" block");
+          const name = ["when", "brief"].map((kind, i) =>
+            h("span", { class: kind }, [whenOf, rowName][i](k)),
+          );
           return namedRow(
-            [h("span", { class: "when" }, `${before} `), `block${block}`],
+            name,
             many(N, () => []),
           );
         }),
@@ -344,7 +350,7 @@ function cellOfLens(widget) {
       const told = readBy(widget);
       const k = rowOfLens(widget, told);
       const row = told.probabilities(k, told.at);
-      write(title, `Likeliest next word ${whenOf(k)}`);
+      write(title, `Likeliest ${whenOf(k)}`);
       fillList(list, topK(row, LIKELIEST), make, (li, id) => {
         const name = visible(told.vocabulary[id]);
         const unseen = name !== told.vocabulary[id];
@@ -367,14 +373,14 @@ function growth(widget) {
       const told = readBy(widget);
       const { K, at, vocabulary } = told;
       const [final, chosen] = [told.best(K - 1, at), rowOfLens(widget, told)];
-      write(title, `How its choice, ${called(vocabulary[final])}, grows`);
+      write(title, `${called(vocabulary[final])}, block by block`);
       fillList(
         list,
         many(K, (k) => k),
         make,
         (li, k) => {
           const p = told.probabilities(k, at)[final];
-          fillCandidate(li.firstChild, whenOf(k).replace("block ", ""), [p], [percentOf(p)]);
+          fillCandidate(li.firstChild, rowName(k), [p], [percentOf(p)]);
           li.classList.toggle("at", k === chosen);
         },
       );
@@ -399,8 +405,12 @@ function verdict(widget) {
       const truth = groups.find((group) => Object.hasOwn(group, inputs.story))?.[inputs.story];
       write(
         note,
-        `At ${placeName(told)}, the model predicts ${called(vocabulary[final])} (${share}), ` +
-          `which is the likeliest there ${from ? `only ${whenOf(from)}` : "from the start"}.` +
+        `At ${placeName(told)}, the model predicts ${called(vocabulary[final])} (${share}). ` +
+          (from === 0
+            ? "The lens shows it before block 0 already."
+            : from === K - 1
+              ? `The lens shows it only ${whenOf(from)}, the last.`
+              : `The lens shows it ${whenOf(from)}, and from there on.`) +
           (truth && at === N - 1 ? ` By the story it is “${truth}”.` : ""),
       );
     },
@@ -429,9 +439,8 @@ function tokenChoice(widget, key, label) {
   return {
     element: list,
     update(told, id) {
-      write(auto, `${visible(told.vocabulary[id])} (the ${key === "a" ? "first" : "next"} choice)`);
+      write(auto, `${visible(told.vocabulary[id])} (${key === "a" ? "1st" : "2nd"})`);
       list.value = String(widget.pair?.[key] ?? "");
-      for (const option of list.options) option.disabled = false;
     },
   };
 }
@@ -442,25 +451,24 @@ function partsOfLogit(widget) {
   const pickB = tokenChoice(widget, "b", "its rival");
   const copied = copyAsTorch(() => partsCode(widget), "the contributions");
   const table = h("table", { class: "parts-of", "aria-label": "what each part adds" });
-  const total = h("p", { class: "note total" });
-  const largest = h("p", { class: "note largest", "aria-live": "polite" });
+  const total = h("span", { class: "total" });
+  const largest = h("span", { class: "largest" });
   const element = results(
     "column",
     h(
       "div",
       { class: "headed" },
-      h("span", { class: "label" }, "What each part adds to the logit of"),
+      h("span", { class: "label" }, "Added to logit"),
       pickA.element,
-      h("span", { class: "label" }, "less that of"),
+      h("span", { class: "label" }, "−"),
       pickB.element,
       copied.element,
     ),
     table,
-    total,
-    largest,
+    h("p", { class: "note sums", "aria-live": "polite" }, total, " ", largest),
   );
   let size = "";
-  const bar = () => [h("i"), h("span")];
+  const bar = () => [h("span"), h("i")];
   const cellsOfParts = () => [...table.querySelectorAll("td.part")];
   widget.tables.set("parts", () => [cellsOfParts()]);
   function build({ L, H }) {
@@ -509,7 +517,7 @@ function partsOfLogit(widget) {
       const order = many(P, (part) => part).sort((i, j) => Math.abs(adds[j]) - Math.abs(adds[i]));
       const full = Math.max(1, Math.abs(adds[order[0]]));
       cellsOfParts().forEach((td, part) => {
-        const [stick, number] = td.children;
+        const [number, stick] = td.children;
         write(number, signed(adds[part]));
         mark(td, "data-value", String(adds[part]));
         stick.className = adds[part] < 0 ? "less" : "";
@@ -521,9 +529,9 @@ function partsOfLogit(widget) {
       total.values = [sum, logits[a] - logits[b]];
       write(
         total,
-        `All of it together: ${signed(sum)} = ${short(logits[a])} − ` +
-          `${logits[b] < 0 ? `(${short(logits[b])})` : short(logits[b])}, ` +
-          `the logit of ${called(vocabulary[a])} less that of ${called(vocabulary[b])}.`,
+        `Together: ${sum > 0 ? "+" : ""}${decimals(sum)} = ${decimals(logits[a])} − ` +
+          `${logits[b] < 0 ? `(${decimals(logits[b])})` : decimals(logits[b])}, ` +
+          `the logits of ${called(vocabulary[a])} and ${called(vocabulary[b])}.`,
       );
       const names = partNames(told);
       const some = order.slice(0, NAMED).filter((part) => Math.abs(adds[part]) >= 0.005);
@@ -779,13 +787,17 @@ lensTable.style = `${copyAsTorch.style}
   background: var(--ground); padding: 0 8px 0 2px; }
 .lens td[aria-selected=true] { outline: 2px solid var(--accent); outline-offset: -2px; }
 .lens th.lit { box-shadow: inset 0 0 0 2px var(--accent); border-radius: 4px; }
-@media (max-width: 600px) { .lens .when { display: none; } }
+.lens .brief { display: none; }
+@media (max-width: 600px) {
+  .lens .when { display: none; }
+  .lens .brief { display: inline; }
+}
 `;
 growth.style = `
 .stages-of .at { color: var(--accent); }
 .nexts.stages-of { gap: 0; }
-.stages-of .token { font-weight: 400; }
-.stages-of .at .token { font-weight: 700; }
+.stages-of .candidate .token { font-weight: 400; font-size: var(--size-small); }
+.stages-of .at .candidate .token { font-weight: 700; }
 .stages-of .candidate { min-height: 24px; }
 .verdict { max-width: none; }
 `;
@@ -795,45 +807,54 @@ partsOfLogit.style = `
   padding: 1px 4px; max-width: 100%; }
 @media (pointer: coarse) { .headed select { font-size: var(--size-touch); } }
 .parts-of { width: 100%; table-layout: fixed; border-collapse: separate; border-spacing: 2px 1px; }
-.parts-of th { white-space: normal; overflow: visible; line-height: 1.15; max-width: none; }
-.parts-of :is(thead td, tbody th) { width: 68px; }
-.part { position: relative; isolation: isolate; height: 23px; padding: 0; text-align: center;
+.parts-of th { white-space: normal; overflow: visible; line-height: 1.15; max-width: none;
+  padding: 0; }
+.parts-of tbody th { padding-right: 4px; }
+.parts-of :is(thead td, tbody th) { width: 72px; }
+@media (max-width: 600px) { .parts-of :is(thead td, tbody th) { width: 64px; } }
+.part { position: relative; height: 24px; padding: 0 0 6px; text-align: center; line-height: 17px;
   font-size: var(--size-small); border-radius: 3px;
-  background: linear-gradient(var(--line), var(--line)) center / 1px 100% no-repeat,
-  color-mix(in oklab, var(--ground), var(--line) 26%); }
-.part i { position: absolute; z-index: -1; inset: 2px auto 2px 50%;
-  background: color-mix(in oklab, var(--ground), var(--positive) 55%); }
-.part i.less { inset: 2px 50% 2px auto;
-  background: color-mix(in oklab, var(--ground), var(--negative) 55%); }
+  background: color-mix(in oklab, var(--ground), var(--line) 26%); }
+.part i { position: absolute; inset: auto auto 2px 50%; height: 5px; min-width: 1px;
+  background: var(--positive); }
+.part i.less { inset: auto 50% 2px auto; background: var(--negative); }
 .part.large { font-weight: 700; }
-.total, .largest { max-width: none; }
+.sums { max-width: none; }
 .trio { display: grid; gap: 14px 24px; min-width: 0; }
 .trio > * { min-width: 0; }
 .pair { display: grid; gap: 14px 20px; min-width: 0; align-content: start; }
 .pair > * { min-width: 0; }
 @container widget (min-width: 520px) { .pair { grid-template-columns: 1fr 1fr; } }
 @container widget (min-width: 860px) {
-  .trio { grid-template-columns: minmax(0, 1fr) minmax(0, 1.1fr); align-items: start; }
-  .sides { --left: 1.5fr; --right: 1fr; }
-  .pair .candidate { grid-template-columns: 62px 1fr 52px; gap: 6px; }
+  .trio { grid-template-columns: minmax(0, 1fr) minmax(0, 1.25fr); align-items: start; }
+  .pair .candidate { grid-template-columns: 74px 1fr 52px; gap: 6px; padding-left: 0; }
+  /* All of it fits in a window: the offers stand beside the label, the words it knows beside their
+     number. */
+  .frame { gap: 11px; }
+  .story { position: relative; margin-top: 6px; }
+  .story > .column { display: grid; grid-template-columns: auto 1fr; column-gap: 20px; }
+  .story > .column > :not(.counted, .known) { grid-column: 1 / -1; }
+  .story > .offer { position: absolute; top: -7px; right: 0; width: 430px; }
+  .story > .column > .label { min-height: 22px; }
 }
 `;
 
 export default live(
   "The logit lens: what each block would predict, live",
   (ui) => [
-    ui.sides(
+    ui.boxed(
+      "story",
       ui.use(text, "story", "Your story"),
-      ui.boxed(
-        "side",
-        ui.use(beginnings, "story", "stories", (next, { spec }) => {
-          next.at = spec.limits.at[1];
-        }),
-        ui.use(verdict),
-      ),
+      ui.use(beginnings, "story", "stories", (next, { spec }) => {
+        next.at = spec.limits.at[1];
+      }),
     ),
     ui.use(lensTable),
-    ui.boxed("trio", ui.boxed("pair", ui.use(cellOfLens), ui.use(growth)), ui.use(partsOfLogit)),
+    ui.boxed(
+      "trio",
+      ui.boxed("column", ui.boxed("pair", ui.use(cellOfLens), ui.use(growth)), ui.use(verdict)),
+      ui.use(partsOfLogit),
+    ),
     ui.use(way),
   ],
   { wide: true },
