@@ -299,7 +299,7 @@ SENTENCES = sorted(  # texts of characters have tests of their own
 
 def hostile_sentences_stay_text(widget: Locator, stem: str) -> None:
     """One that can be used, and one that is refused with a message."""
-    first_line = widget.locator("input.line").first
+    first_line = widget.locator(":is(input, textarea).line").first
     first_line.fill("<img src=x onerror=alert(1)> </script>")
     assert_torch(widget, stem)
     first_line.fill("<img/src=x/onerror=alert(2)> " + "<b>" * 9)

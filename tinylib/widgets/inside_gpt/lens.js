@@ -771,6 +771,7 @@ cellOfLens.style = candidateList.style;
 lensTable.style = `${copyAsTorch.style}
 .headed { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center; }
 .headed > .copying { margin-left: auto; }
+.headed > .copying:has(.snippet:not([hidden])) { flex: 1 0 100%; }
 .scale { display: flex; gap: 8px; align-items: center; margin: 0; font-size: var(--size-small);
   color: var(--soft); }
 .ramp { width: 56px; height: 10px; border-radius: 3px; border: 1px solid var(--line);
@@ -826,7 +827,8 @@ partsOfLogit.style = `
 .pair > * { min-width: 0; }
 @container widget (min-width: 520px) { .pair { grid-template-columns: 1fr 1fr; } }
 @container widget (min-width: 860px) {
-  .trio { grid-template-columns: minmax(0, 1fr) minmax(0, 1.25fr); align-items: start; }
+  .trio { grid-template-columns: minmax(0, 1fr) minmax(0, 1.3fr); align-items: start; }
+  .trio .headed { gap: 4px 7px; }
   .pair .candidate { grid-template-columns: 74px 1fr 52px; gap: 6px; padding-left: 0; }
   /* All of it fits in a window: the offers stand beside the label, the words it knows beside their
      number. */

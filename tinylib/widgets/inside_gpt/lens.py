@@ -96,7 +96,7 @@ class Read(NamedTuple):
 
 @torch.no_grad()
 def compute(story: Int[Tensor, " S"], at: Int[Tensor, ""]) -> Read:
-    """The model reads <bos> and the story; ``at`` counts from <bos>, and its largest is the last."""
+    """The model reads <bos> and the story; ``at`` counts from <bos>, up to the last."""
     tokens = story.new_tensor([BOS, *story.tolist()])
     place = at.clamp(max=len(tokens) - 1)
     return Read(tokens, place, *look(language_model(NAME).model, tokens, place))

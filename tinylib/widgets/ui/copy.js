@@ -1,8 +1,10 @@
 // “Copy as torch”: the code that computes what is shown, for the reader's own notebook.
 
-import { h, mark, write } from "./dom.js";
+import { h, write } from "./dom.js";
 
 const THANKS = 3000; // ms for which it is said that the code was copied
+
+const COPY = "Copy as torch";
 
 /**
  * A button that copies what `code()` is then. Where the browser refuses, the code is shown below
@@ -11,13 +13,15 @@ const THANKS = 3000; // ms for which it is said that the code was copied
  */
 export function copyAsTorch(code, of = "") {
   let soon = 0;
+  const label = h("span", {}, COPY);
+  const more = of ? [h("span", { class: "spoken-only" }, `: ${of}`)] : [];
   const button = h(
     "button",
     { type: "button", class: "copy", click: () => copy() },
-    "Copy as torch",
+    label,
+    ...more,
   );
-  if (of) mark(button, "aria-label", `Copy as torch: ${of}`);
-  const said = h("span", { class: "copied", role: "status" });
+  const said = h("span", { class: "spoken-only", role: "status" });
   const box = h("textarea", {
     class: "snippet",
     readonly: true,
@@ -26,24 +30,28 @@ export function copyAsTorch(code, of = "") {
     spellcheck: "false",
     "aria-label": "the code",
   });
-  const tell = (text) => {
+  const tell = (seen, spoken) => {
     clearTimeout(soon);
-    write(said, text);
-    if (text) soon = setTimeout(() => write(said, ""), THANKS);
+    write(label, seen);
+    write(said, spoken);
+    soon = setTimeout(() => {
+      write(label, COPY);
+      write(said, "");
+    }, THANKS);
   };
   const copy = async () => {
     const text = code();
     try {
       await navigator.clipboard.writeText(text);
       box.hidden = true;
-      tell("copied");
+      tell("Copied", "The code is in the clipboard.");
     } catch {
       // no permission, or not a secure page: let the reader copy it
       box.value = text;
       box.hidden = false;
       box.focus();
       box.select();
-      tell("Copy what is selected.");
+      tell("Selected", "Copy what is selected.");
     }
   };
   return {
@@ -54,11 +62,12 @@ export function copyAsTorch(code, of = "") {
   };
 }
 copyAsTorch.style = `
-.copying { display: flex; flex-wrap: wrap; gap: 4px 8px; align-items: center; }
-.copying[hidden] { display: none; }
-.copied { font-size: var(--size-note); color: var(--soft); }
+.copying { display: flex; flex-wrap: wrap; gap: 4px 0; align-items: center; position: relative; }
+.copying[hidden], .snippet[hidden] { display: none; }
+.copy { min-width: 120px; }
+.spoken-only { position: absolute; width: 1px; height: 1px; overflow: hidden;
+  clip-path: inset(50%); white-space: nowrap; }
 .snippet { flex: 1 0 100%; width: 100%; resize: vertical; padding: 6px 8px; color: var(--text);
   font: var(--size-small)/1.5 var(--mono); white-space: pre; overflow: auto;
   background: var(--ground); border: 1px solid var(--accent); border-radius: 6px; }
-.snippet[hidden] { display: none; }
 `;

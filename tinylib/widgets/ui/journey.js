@@ -336,6 +336,10 @@ td.lit, .matrix input.lit { box-shadow: inset 0 0 0 2px var(--accent); }
 .ghost { position: absolute; display: grid; place-items: center; font-size: var(--size-note);
   border: 2px solid var(--accent); border-radius: 5px; background: var(--ground);
   font-variant-numeric: tabular-nums; }
+@container widget (min-width: 860px) {
+  .told { position: relative; }
+  .told > .copying:not(:has(.snippet:not([hidden]))) { position: absolute; right: 0; bottom: 0; }
+}
 @container widget (min-width: 860px) { /* a button beside the title, until it is under way */
   .frame > .journey:not(.under-way) { position: absolute; top: 7px; right: 16px; border: 0;
     padding: 0; }
