@@ -256,8 +256,8 @@ def test_the_bars_add_up_to_the_logits(widget: Locator) -> None:
     """Each is the part's own share; their sum, as the page has it, the difference of the logits."""
     for a, b, at in (("", "", 95), ("cellar", "", 95), ("garden", "hall", 95), ("", "", 5)):
         hold(widget, at=at)
-        widget.get_by_role("button", name="Reset").press("Enter")
-        hold(widget, at=at)
+        for label in ("the token", "its rival"):
+            widget.get_by_label(label, exact=True).select_option(value="")
         pair_of(widget, a, b)
         read = lens(STORY, at)
         first, second = best_words(read.logits, 2)
@@ -300,14 +300,21 @@ def test_a_rival_that_is_the_token_itself_gives_way(widget: Locator) -> None:
 # ------------------------------------------------------------------ the same in Python
 
 
+def copies(widget: Locator, what: str) -> Locator:
+    """The button, whose name says for a while that it has copied."""
+    return widget.locator(".copy").filter(has_text=f"({what})")
+
+
 def program_of(button: Locator) -> str:
     """What the button copies."""
     page = button.page
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.evaluate("navigator.clipboard.writeText('nothing yet')")
     button.click()
-    button.get_by_text("Copied").wait_for()
+    button.filter(has_text="Copied").wait_for()
     text: str = page.evaluate("navigator.clipboard.readText()")
+    while text == "nothing yet":
+        text = page.evaluate("navigator.clipboard.readText()")
     return text
 
 
@@ -347,9 +354,7 @@ def test_the_code_of_the_lens_prints_what_is_shown(state: tuple[Locator, Read]) 
     for k in (1, 6):
         cell(widget, k, int(read.place)).click()
         settled(widget)
-        others, numbers = printed(
-            program_of(widget.get_by_role("button", name="Copy as torch: the lens"))
-        )
+        others, numbers = printed(program_of(copies(widget, "the lens")))
         words, shares = zip(*likeliest(widget), strict=True)
         assert [visible(word) for word in re.findall(r"'([^']*)'", others[0])] == list(words)
         assert numbers["likeliest"] == pytest.approx(shares, abs=6e-5)
@@ -362,7 +367,7 @@ def test_the_code_of_the_contributions_prints_what_is_shown(state: tuple[Locator
     widget, _ = state
     for a, b in (("", ""), ("the", "mary")):
         pair_of(widget, a, b)
-        button = widget.get_by_role("button", name="Copy as torch: the contributions")
+        button = copies(widget, "the contributions")
         _, numbers = printed(program_of(button))
         rows = [numbers[f"heads and network of block {i}"] for i in range(L)]
         parts = [*numbers["embedding"], *(one for row in rows for one in row)]
@@ -388,9 +393,7 @@ def test_the_code_of_each_step_prints_its_numbers(state: tuple[Locator, Read]) -
         assert widget.locator(".journey .place").inner_text() == f"step {step} of {2 * L + 4}"
         assert widget.locator(".journey .code code").inner_text()
         shown = [number(text) for text in widget.locator(".stages").evaluate(STAGES)]
-        others, numbers = printed(
-            program_of(widget.get_by_role("button", name="Copy as torch: this step"))
-        )
+        others, numbers = printed(program_of(copies(widget, "this step")))
         found = [one for row in numbers.values() for one in row]
         assert found == pytest.approx(shown, rel=6e-3, abs=0.0051), step
         said = widget.locator(".journey .says").inner_text()
@@ -412,7 +415,7 @@ def test_the_code_of_each_step_prints_its_numbers(state: tuple[Locator, Read]) -
                 assert [label.split(": ")[1].strip("“”") for label in labels] == words
         elif step == 2 * L + 4:
             assert visible(best_words(read.logits, 1)[0]) in said
-    program_again = program_of(widget.get_by_role("button", name="Copy as torch: this step"))
+    program_again = program_of(copies(widget, "this step"))
     assert "softmax" in program_again
 
 
@@ -421,7 +424,7 @@ def test_where_the_browser_refuses_the_code_is_shown_selected(visit: Visit) -> N
     visit.page.evaluate(
         "() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }"
     )
-    widget.get_by_role("button", name="Copy as torch: the lens").click()
+    copies(widget, "the lens").click()
     box = widget.locator(".snippet:visible")
     box.wait_for()
     selected = box.evaluate("e => e.value.slice(e.selectionStart, e.selectionEnd)")

@@ -472,7 +472,7 @@ function partsOfLogit(widget) {
   const cellsOfParts = () => [...table.querySelectorAll("td.part")];
   widget.tables.set("parts", () => [cellsOfParts()]);
   function build({ L, H }) {
-    const heads = [...many(H, (i) => `head ${i}`), "feed-forward"];
+    const heads = [...many(H, (i) => `head ${i}`), "feed-for\u00adward"];
     const partCell = (colspan = false) => h("td", { class: "part", colspan }, ...bar());
     table.replaceChildren(
       columnHeads(null, ...heads),
@@ -482,7 +482,7 @@ function partsOfLogit(widget) {
         h(
           "tr",
           {},
-          h("th", { scope: "row" }, "embedding"),
+          h("th", { scope: "row" }, "embed\u00adding"), // in two, where it is narrow
           partCell(),
           h("td", { colspan: String(H) }),
         ),
@@ -812,7 +812,7 @@ partsOfLogit.style = `
   padding: 0; }
 .parts-of tbody th { padding-right: 4px; }
 .parts-of :is(thead td, tbody th) { width: 72px; }
-@media (max-width: 600px) { .parts-of :is(thead td, tbody th) { width: 64px; } }
+@media (max-width: 600px) { .parts-of :is(thead td, tbody th) { width: 50px; } }
 .part { position: relative; height: 24px; padding: 0 0 6px; text-align: center; line-height: 17px;
   font-size: var(--size-small); border-radius: 3px;
   background: color-mix(in oklab, var(--ground), var(--line) 26%); }

@@ -14,7 +14,7 @@ const COPY = "Copy as torch";
 export function copyAsTorch(code, of = "") {
   let soon = 0;
   const label = h("span", {}, COPY);
-  const more = of ? [h("span", { class: "spoken-only" }, `: ${of}`)] : [];
+  const more = of ? [" ", h("span", { class: "spoken-only" }, `(${of})`)] : [];
   const button = h(
     "button",
     { type: "button", class: "copy", click: () => copy() },
