@@ -1,6 +1,8 @@
 """The lens: each block's word at each position, what adds to a logit, and the same in Python."""
 
+import json
 import re
+from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from functools import cache
@@ -30,7 +32,7 @@ from tinylib.lab.data.text import BOS
 from tinylib.lab.look import capture
 from tinylib.widgets import double_precision
 from tinylib.widgets.gpt.gpt import language_model, questions, visible
-from tinylib.widgets.inside_gpt.lens import NAME, Lens, LensWidget, Read, look
+from tinylib.widgets.inside_gpt.lens import NAME, Inspected, Lens, LensWidget, look
 
 STEM = "lens"
 STORY = next(iter(questions()["the answer needs several facts"]))
@@ -41,8 +43,8 @@ K, L, H = 7, 6, 4
 
 
 @cache
-def lens(story: str = STORY, at: int = 95) -> Read:
-    return Read(**LensWidget(story, at).values())
+def lens(story: str = STORY, at: int = 95) -> Inspected:
+    return Inspected(**LensWidget(story, at).values())
 
 
 def best_words(p: torch.Tensor, count: int) -> list[str]:
@@ -343,13 +345,13 @@ STATES: list[dict[str, Any]] = [
 
 
 @pytest.fixture(params=range(len(STATES)))
-def state(widget: Locator, request: pytest.FixtureRequest) -> Iterator[tuple[Locator, Read]]:
+def state(widget: Locator, request: pytest.FixtureRequest) -> Iterator[tuple[Locator, Inspected]]:
     given = {**START, **STATES[request.param]}
     hold(widget, **given)
     yield widget, lens(**given)
 
 
-def test_the_code_of_the_lens_prints_what_is_shown(state: tuple[Locator, Read]) -> None:
+def test_the_code_of_the_lens_prints_what_is_shown(state: tuple[Locator, Inspected]) -> None:
     widget, read = state
     for k in (1, 6):
         cell(widget, k, int(read.place)).click()
@@ -363,7 +365,9 @@ def test_the_code_of_the_lens_prints_what_is_shown(state: tuple[Locator, Read]) 
         )
 
 
-def test_the_code_of_the_contributions_prints_what_is_shown(state: tuple[Locator, Read]) -> None:
+def test_the_code_of_the_parts_prints_what_is_shown(
+    state: tuple[Locator, Inspected],
+) -> None:
     widget, _ = state
     for a, b in (("", ""), ("the", "mary")):
         pair_of(widget, a, b)
@@ -382,7 +386,7 @@ STAGES = """table => [...table.rows].slice(1).flatMap((row) =>
     [...row.cells].slice(1).map((cell) => cell.textContent).filter(Boolean))"""
 
 
-def test_the_code_of_each_step_prints_its_numbers(state: tuple[Locator, Read]) -> None:
+def test_the_code_of_each_step_prints_its_numbers(state: tuple[Locator, Inspected]) -> None:
     """And its sentence names what the numbers say."""
     widget, read = state
     place = int(read.place)
@@ -452,14 +456,6 @@ def test_a_link_restores_cell_pair_and_step(
     assert says(other, ".says") == said
 
 
-LINK = """async (el, view) => {
-    const host = document.querySelector("script[src*='/host.js']").src;
-    const { writeLink } = await import(new URL('inputs.js', host));
-    const inputs = el.model.get('inputs');
-    location.hash = writeLink('lens', { inputs, query: 0, view }).split('#')[1];
-}"""
-
-
 @pytest.mark.parametrize(
     "view", [{"stage": "x", "pair": "y"}, {"stage": 99, "pair": [999, -1]}, {"pair": {}}]
 )
@@ -468,7 +464,9 @@ def test_a_link_that_names_what_is_not_there_takes_the_first_view(
 ) -> None:
     cell(widget, 1, 9).click()
     pair_of(widget, "mary")
-    widget.evaluate(LINK, view)
+    state = {"inputs": inputs_of(widget), "query": 0, "view": view}
+    text = urlsafe_b64encode(json.dumps(state).encode()).decode().rstrip("=")
+    widget.page.evaluate("hash => { location.hash = hash; }", f"live-{STEM}={text}")
     widget.locator(".total").get_by_text(re.compile("“mary”")).wait_for(state="hidden")
     assert chosen(widget).split("-")[0] == ("6" if view.get("stage") == 99 else "3")
 

@@ -598,8 +598,8 @@ const headsStep = (l) => (widget) => {
   const { head, most, weight, length } = longest;
   return {
     says:
-      `In block ${l}, each of ${H} heads attends to the words up to ${token} and adds a vector to ` +
-      `the stream. Head ${head} adds the longest, ${short(length)}: it attends most to ` +
+      `In block ${l}, each of ${H} heads attends to the words up to ${token} and adds a vector ` +
+      `to the stream. Head ${head} adds the longest, ${short(length)}: it attends most to ` +
       `${most === at ? `${token} itself` : `${called(names[most])}, ${at - most} back`}, with ` +
       `weight ${short(weight)}.`,
     lit: [wordCell(most), partCellOf(headPart(told, l, head)), lensCell(l + 1, at)],
@@ -637,8 +637,8 @@ const networkStep = (l) => (widget) => {
   const next = l + 2 < K ? `If the model ended here, it would predict` : "The lens reads the last:";
   return {
     says:
-      `The feed-forward network of block ${l} reads the stream at ${token} alone and adds a vector ` +
-      `of length ${short(added)}. The stream is now ${short(streams[l + 1])} long. ` +
+      `The feed-forward network of block ${l} reads the stream at ${token} alone and adds a ` +
+      `vector of length ${short(added)}. The stream is now ${short(streams[l + 1])} long. ` +
       `${next} ${best} with ${percentOf(p)}.`,
     lit: [partCellOf(networkPart(told, l)), lensCell(l + 1, at)],
     code: code.forward,
@@ -697,8 +697,8 @@ const logitsStep = (widget) => {
   const best = topK(logits, FINAL);
   return {
     says:
-      `The dot products of that vector with the rows of the embedding table are the logits of all ` +
-      `${vocabulary.length} tokens. After ${token} the largest is that of ` +
+      `The dot products of that vector with the rows of the embedding table are the logits of ` +
+      `all ${vocabulary.length} tokens. After ${token} the largest is that of ` +
       `${called(vocabulary[best[0]])}. As the stream is a sum, so is each logit: the bars above ` +
       "are its terms.",
     lit: [lensCell(K - 1, at)],

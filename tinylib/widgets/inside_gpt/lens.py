@@ -76,7 +76,7 @@ def look(model: GPT, tokens: Int[Tensor, " N"], at: Int[Tensor, ""]) -> Lens:
     )
 
 
-class Read(NamedTuple):
+class Inspected(NamedTuple):
     """Which tokens were read, the position that was asked for, and all that :class:`Lens` tells."""
 
     tokens: Int[Tensor, " N"]
@@ -95,11 +95,11 @@ class Read(NamedTuple):
 
 
 @torch.no_grad()
-def compute(story: Int[Tensor, " S"], at: Int[Tensor, ""]) -> Read:
+def compute(story: Int[Tensor, " S"], at: Int[Tensor, ""]) -> Inspected:
     """The model reads <bos> and the story; ``at`` counts from <bos>, up to the last."""
     tokens = story.new_tensor([BOS, *story.tolist()])
     place = at.clamp(max=len(tokens) - 1)
-    return Read(tokens, place, *look(language_model(NAME).model, tokens, place))
+    return Inspected(tokens, place, *look(language_model(NAME).model, tokens, place))
 
 
 class LensWidget(LiveWidget):
