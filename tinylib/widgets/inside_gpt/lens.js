@@ -771,7 +771,7 @@ cellOfLens.style = candidateList.style;
 lensTable.style = `${copyAsTorch.style}
 .headed { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center; }
 .headed > .copying { margin-left: auto; }
-.headed > .copying:has(.snippet:not([hidden])) { flex: 1 0 100%; }
+.headed > .copying:has(.snippet) { flex: 1 0 100%; }
 .scale { display: flex; gap: 8px; align-items: center; margin: 0; font-size: var(--size-small);
   color: var(--soft); }
 .ramp { width: 56px; height: 10px; border-radius: 3px; border: 1px solid var(--line);

@@ -25,7 +25,6 @@ export function copyAsTorch(code, of = "") {
   const box = h("textarea", {
     class: "snippet",
     readonly: true,
-    hidden: true,
     rows: "6",
     spellcheck: "false",
     "aria-label": "the code",
@@ -43,27 +42,28 @@ export function copyAsTorch(code, of = "") {
     const text = code();
     try {
       await navigator.clipboard.writeText(text);
-      box.hidden = true;
+      box.remove();
       tell("Copied", "The code is in the clipboard.");
     } catch {
       // no permission, or not a secure page: let the reader copy it
       box.value = text;
-      box.hidden = false;
+      element.append(box);
       box.focus();
       box.select();
       tell("Selected", "Copy what is selected.");
     }
   };
+  const element = h("div", { class: "copying" }, button, said);
   return {
-    element: h("div", { class: "copying" }, button, said, box),
+    element,
     follow() {
-      if (!box.hidden && box.value !== code()) box.hidden = true;
+      if (box.isConnected && box.value !== code()) box.remove();
     },
   };
 }
 copyAsTorch.style = `
 .copying { display: flex; flex-wrap: wrap; gap: 4px 0; align-items: center; position: relative; }
-.copying[hidden], .snippet[hidden] { display: none; }
+.copying[hidden] { display: none; }
 .copy { min-width: 120px; }
 .spoken-only { position: absolute; width: 1px; height: 1px; overflow: hidden;
   clip-path: inset(50%); white-space: nowrap; }

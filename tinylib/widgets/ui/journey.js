@@ -338,7 +338,7 @@ td.lit, .matrix input.lit { box-shadow: inset 0 0 0 2px var(--accent); }
   font-variant-numeric: tabular-nums; }
 @container widget (min-width: 860px) {
   .told { position: relative; }
-  .told > .copying:not(:has(.snippet:not([hidden]))) { position: absolute; right: 0; bottom: 0; }
+  .told > .copying:not(:has(.snippet)) { position: absolute; right: 0; bottom: 0; }
 }
 @container widget (min-width: 860px) { /* a button beside the title, until it is under way */
   .frame > .journey:not(.under-way) { position: absolute; top: 7px; right: 16px; border: 0;
