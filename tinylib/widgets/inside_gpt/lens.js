@@ -812,7 +812,7 @@ partsOfLogit.style = `
   padding: 0; }
 .parts-of tbody th { padding-right: 4px; }
 .parts-of :is(thead td, tbody th) { width: 72px; }
-@media (max-width: 600px) { .parts-of :is(thead td, tbody th) { width: 50px; } }
+@media (max-width: 600px) { .parts-of :is(thead td, tbody th) { width: 55px; } }
 .part { position: relative; height: 24px; padding: 0 0 6px; text-align: center; line-height: 17px;
   font-size: var(--size-small); border-radius: 3px;
   background: color-mix(in oklab, var(--ground), var(--line) 26%); }
