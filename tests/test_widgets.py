@@ -423,7 +423,7 @@ def test_a_table_of_one_axis_is_refused_with_a_remedy() -> None:
 def test_the_graphs_were_exported_from_the_sources_as_they_are() -> None:
     """By the hashes of graphs/manifest.json; `make graphs-check` exports them all and compares."""
     assert export.out_of_date(GRAPHS) == [], "run `make graphs` and commit what it writes"
-    assert all(path.stat().st_size < 36_000 for path in export.FOLDER.glob("*.onnx"))
+    assert all(path.stat().st_size < 48_000 for path in export.FOLDER.glob("*.onnx"))
 
 
 @pytest.mark.parametrize("name", GRAPHS if THOROUGH else ["start", "heads-answer"])

@@ -6,12 +6,14 @@
 //   moves,  what goes where: [{ from: { name, row, column }, to: the same }], if anything does
 //   code,   the line of tinylib that does it: { name, line }
 //   table,  rows of numbers shown below the sentence: { labels, rows: [{ name, numbers }] }
+//   torch,  the code that computes these numbers, for the reader to copy
 // }. The numbers are those that torch has sent.
 //
 // One clock runs it: `at` is 0 before the first step, and 2.4 when four tenths of the third step's
 // movement are over. So it can be slid in both directions. Only transform and opacity are animated,
 // and not even these for a reader who wants no motion.
 
+import { copyAsTorch } from "./copy.js";
 import { h, mark, scroller, short, typeset, write } from "./dom.js";
 import { light } from "./explain.js";
 
@@ -115,7 +117,9 @@ export function journey(widget, { name, steps, flows = [] }) {
     { tabindex: "0", role: "group", "aria-label": "the numbers so far; they scroll sideways" },
     table,
   );
-  const told = h("div", { class: "told", "data-output": "" }, says, source, stages);
+  let torch = ""; // the code of this step
+  const copied = copyAsTorch(() => torch, "this step");
+  const told = h("div", { class: "told", "data-output": "" }, says, source, stages, copied.element);
   const controls = h("div", { class: "controls" }, start, back, bar, next, place, close);
   const element = h(
     "div",
@@ -160,8 +164,12 @@ export function journey(widget, { name, steps, flows = [] }) {
       light(widget, [], "lit");
       return;
     }
-    const { says: text, lit, moves = [], code: line, table: rows } = steps[step - 1](widget);
+    const one = steps[step - 1](widget);
+    const { says: text, lit, moves = [], code: line, table: rows } = one;
     typeset(says, text);
+    torch = one.torch ?? "";
+    copied.element.hidden = !torch;
+    copied.follow();
     source.hidden = !line;
     write(origin, line ? `${line.name}: ` : "");
     write(code, line?.line ?? "");
@@ -298,7 +306,7 @@ export function journey(widget, { name, steps, flows = [] }) {
     },
   };
 }
-journey.style = `
+journey.style = `${copyAsTorch.style}
 .frame { position: relative; }
 .journey { border: 1px solid var(--line); border-radius: 8px; padding: 6px 10px;
   background: var(--ground); }
@@ -328,6 +336,10 @@ td.lit, .matrix input.lit { box-shadow: inset 0 0 0 2px var(--accent); }
 .ghost { position: absolute; display: grid; place-items: center; font-size: var(--size-note);
   border: 2px solid var(--accent); border-radius: 5px; background: var(--ground);
   font-variant-numeric: tabular-nums; }
+@container widget (min-width: 860px) {
+  .told { position: relative; }
+  .told > .copying:not(:has(.snippet)) { position: absolute; right: 0; bottom: 0; }
+}
 @container widget (min-width: 860px) { /* a button beside the title, until it is under way */
   .frame > .journey:not(.under-way) { position: absolute; top: 7px; right: 16px; border: 0;
     padding: 0; }

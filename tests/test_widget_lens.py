@@ -1,0 +1,478 @@
+"""The lens: each block's word at each position, what adds to a logit, and the same in Python."""
+
+import json
+import re
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from functools import cache
+from io import StringIO
+from typing import Any
+
+import pytest
+import torch
+from browsing import (
+    Opener,
+    Visit,
+    assert_torch,
+    by_link,
+    cut_off,
+    drawn,
+    followed_by_hand,
+    held,
+    holding,
+    inputs_of,
+    page_of,
+    settled,
+)
+from playwright.sync_api import BrowserContext, Locator
+
+from tinylib.inside_gpt import contributions, logit_lens, read_stream
+from tinylib.lab.data.text import BOS
+from tinylib.lab.look import capture
+from tinylib.widgets import double_precision
+from tinylib.widgets.gpt.gpt import language_model, questions, visible
+from tinylib.widgets.inside_gpt.lens import NAME, Inspected, Lens, LensWidget, look
+
+STEM = "lens"
+STORY = next(iter(questions()["the answer needs several facts"]))
+SHORT = "paul sits in the hall ."
+ANSWERS = {story: answer for group in questions().values() for story, answer in group.items()}
+WORDS = language_model(NAME).tokens.tokens
+K, L, H = 7, 6, 4
+
+
+@cache
+def lens(story: str = STORY, at: int = 95) -> Inspected:
+    return Inspected(**LensWidget(story, at).values())
+
+
+def best_words(p: torch.Tensor, count: int) -> list[str]:
+    return [WORDS[i] for i in p.topk(count).indices.tolist()]
+
+
+# ------------------------------------------------------------------ what is computed
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("N", [1, 2, 13, 96])
+def test_the_exported_step_reads_the_model(N: int) -> None:
+    """Each output against the module's own functions, or the model's, on the whole text."""
+    with double_precision():
+        model = language_model(NAME).model
+        tokens = torch.randint(model.config.V, (N,), generator=torch.Generator().manual_seed(N))
+        stream = read_stream(model, tokens[None])
+        parts = contributions(model, stream)[:, 0]
+        with capture(model, "blocks.*.attention.weights") as seen:
+            logits = model(tokens[None])[0]
+        maps = torch.cat([tables[0] for tables in seen.values()])
+        for at in {0, N // 2, N - 1}:
+            found = look(model, tokens, torch.tensor(at))
+            after = stream.after()[:, 0, at]
+            lengths = [stream.embedding[0, at].norm()]
+            for i in range(L):
+                lengths += [*stream.heads[i, :, 0, at].norm(dim=-1)]
+                lengths.append(stream.feed_forward[i, 0, at].norm())
+            lens = logit_lens(model, stream)[:, 0]
+            wanted = Lens(
+                lens,
+                lens.softmax(-1),
+                lens.softmax(-1).amax(-1),
+                logits[at],
+                parts[:, at],
+                torch.stack([*lengths, torch.tensor(0.0)]),
+                after.norm(dim=-1),
+                maps[:, :, at],
+                stream.embedding[0, at],
+                after[-1].norm() / model.config.D**0.5,
+                model.norm(after[-1]),
+            )
+            for name, theirs in wanted._asdict().items():
+                rough = 1e-4 if name == "sigma" else 1e-9  # σ has a small number in its root
+                ours = getattr(found, name)
+                torch.testing.assert_close(ours, theirs, rtol=rough, atol=1e-9, msg=name)
+            torch.testing.assert_close(found.shares.sum(0), logits[at], rtol=1e-9, atol=1e-9)
+
+
+def test_a_position_beyond_the_story_is_its_last_word() -> None:
+    read = lens(SHORT)
+    assert read.tokens.tolist() == [BOS, *(WORDS.index(word) for word in SHORT.split())]
+    assert read.place == 6
+    torch.testing.assert_close(read.shares, lens(SHORT, 6).shares)
+    assert lens(SHORT, 2).place == 2
+
+
+def test_the_first_story_is_understood_late() -> None:
+    """Some place in the early blocks, the right one only after block 3: what there is to find."""
+    read, answer = lens(), ANSWERS[STORY]
+    said = [best_words(p[-1], 1)[0] for p in read.probabilities]
+    places = {"bedroom", "cellar", "office", "kitchen", "garden", "hall"}
+    assert set(said[1:4]) <= places - {answer}
+    assert said[4:] == [answer] * 3
+    share = read.probabilities[:, -1, WORDS.index(answer)]
+    assert share[3] < 0.3 and share[4] > 0.4 and share[6] > 0.9
+
+
+def test_the_lens_knows_the_answers() -> None:
+    right = [
+        best_words(lens(story).probabilities[-1, -1], 1) == [a] for story, a in ANSWERS.items()
+    ]
+    assert sum(right) >= 6
+
+
+def test_the_stored_table_is_the_lens_at_the_last_words() -> None:
+    html, read = LensWidget(SHORT)._html(), lens(SHORT)
+    for t, word in enumerate(SHORT.split(), 1):
+        assert f'<th scope="col">{word}</th>' in html
+        for p in read.probabilities[:, t]:
+            assert (
+                f"<td>{visible(best_words(p, 1)[0]).replace('<', '&lt;').replace('>', '&gt;')}</td>"
+                in html
+            )
+    assert '<th scope="row">after block 5</th>' in html
+    assert '"lens":' not in html.split('"outputs":')[-1]
+
+
+# ------------------------------------------------------------------ in the page
+
+START = dict(story=STORY, at=95)
+widget = held(STEM, START)
+hold = holding(STEM, START)
+
+
+def grid(widget: Locator) -> Locator:
+    return widget.locator("table.lens")
+
+
+def cell(widget: Locator, k: int, t: int) -> Locator:
+    return widget.locator(f"#lens-{k}-{t}")
+
+
+def says(widget: Locator, name: str) -> str:
+    return widget.locator(name).inner_text().replace("\u00a0", " ")
+
+
+def bars(part: Locator) -> list[tuple[str, float]]:
+    names = part.locator(".token").all_text_contents()
+    shares = part.locator(".bar").evaluate_all("all => all.map((b) => +b.dataset.value)")
+    return list(zip(names, shares, strict=True))
+
+
+def likeliest(widget: Locator) -> list[tuple[str, float]]:
+    return bars(widget.locator(".nexts:not(.stages-of)"))
+
+
+def growth(widget: Locator) -> list[tuple[str, float]]:
+    return bars(widget.locator(".stages-of"))
+
+
+def chosen(widget: Locator) -> str:
+    at = grid(widget).get_attribute("aria-activedescendant")
+    selected = widget.locator(".lens [aria-selected=true]")
+    assert selected.count() == 1 and selected.get_attribute("id") == at
+    return str(at).removeprefix("lens-")
+
+
+def test_each_cell_shows_the_likeliest_word_and_its_probability(widget: Locator) -> None:
+    read = lens()
+    N = len(read.tokens)
+    heads = widget.locator(".lens thead th").all_text_contents()
+    assert heads == [visible(WORDS[i]) for i in read.tokens.tolist()]
+    shown = grid(widget).locator("tbody td").all_text_contents()
+    assert shown == [visible(WORDS[i]) for i in read.probabilities.argmax(-1).flatten().tolist()]
+    labels = grid(widget).locator("tbody td").evaluate_all("all => all.map((c) => c.ariaLabel)")
+    for word, label, p in zip(shown, labels, read.likeliest.flatten().tolist(), strict=True):
+        share = "100 %" if p >= 0.9995 else f"{100 * p:.1f} %"
+        assert label.replace("\u00a0", " ") == f"{word}, {share}"
+    right = widget.locator(".lens-box").evaluate(
+        "e => e.scrollLeft + e.clientWidth - e.scrollWidth"
+    )
+    assert abs(right) <= 1, "the last words are in view"
+    assert cell(widget, 3, N - 1).get_attribute("aria-selected") == "true"
+
+
+def test_a_click_or_the_arrows_choose_a_cell(widget: Locator) -> None:
+    read, N = lens(), len(lens().tokens)
+    assert chosen(widget) == f"3-{N - 1}"
+    cell(widget, 5, N - 4).click()
+    settled(widget)
+    assert chosen(widget) == f"5-{N - 4}" and inputs_of(widget)["at"] == N - 4
+    p = read.probabilities[5, N - 4]
+    assert [word for word, _ in likeliest(widget)] == [visible(w) for w in best_words(p, 6)]
+    assert [share for _, share in likeliest(widget)] == pytest.approx(
+        p.topk(6).values.tolist(), abs=1e-5
+    )
+    final = int(read.probabilities[-1, N - 4].argmax())
+    grown = read.probabilities[:, N - 4, final].tolist()
+    assert [share for _, share in growth(widget)] == pytest.approx(grown, abs=1e-5)
+    assert [name for name, _ in growth(widget)] == ["embedding", *(f"block {i}" for i in range(L))]
+    grid(widget).focus()
+    for key, where in (
+        ("ArrowDown", f"6-{N - 4}"),
+        ("ArrowDown", f"6-{N - 4}"),
+        ("ArrowLeft", f"6-{N - 5}"),
+        ("ArrowUp", f"5-{N - 5}"),
+        ("Home", "5-0"),
+        ("ArrowLeft", "5-0"),
+        ("End", f"5-{N - 1}"),
+    ):
+        widget.page.keyboard.press(key)
+        settled(widget)
+        assert chosen(widget) == where, key
+    assert inputs_of(widget)["at"] == 95, "who looks at the last word goes on so"
+    assert_torch(widget, STEM)
+    widget.get_by_role("button", name="Reset").click()
+    settled(widget)
+    assert chosen(widget) == f"3-{N - 1}"
+
+
+def test_an_edit_is_answered_and_the_last_word_stays_chosen(widget: Locator) -> None:
+    widget.locator("textarea.line").fill(f"{STORY} hall . paul")
+    assert_torch(widget, STEM)
+    assert chosen(widget) == f"3-{len(STORY.split()) + 3}"
+    assert says(widget, ".verdict").startswith("At “paul”, the last word, the model predicts ")
+    widget.locator("select[data-input=story]").select_option(index=2)
+    assert_torch(widget, STEM)
+    story = inputs_of(widget)["story"]
+    answer = ANSWERS[story]
+    assert says(widget, ".verdict").endswith(f"By the story it is “{answer}”.")
+
+
+def test_the_verdict_says_when_the_choice_is_made(widget: Locator) -> None:
+    assert says(widget, ".verdict").endswith(
+        "The lens shows it after block 3, and from there on. By the story it is “hall”."
+    )
+
+
+def number(text: str) -> float:
+    return float(text.replace("−", "-"))
+
+
+def pair_of(widget: Locator, a: str = "", b: str = "") -> None:
+    for label, word in (("the token", a), ("its rival", b)):
+        if word:
+            widget.get_by_label(label, exact=True).select_option(label=word)
+
+
+def test_the_bars_add_up_to_the_logits(widget: Locator) -> None:
+    """Each is the part's own share; their sum, as the page has it, the difference of the logits."""
+    for a, b, at in (("", "", 95), ("cellar", "", 95), ("garden", "hall", 95), ("", "", 5)):
+        hold(widget, at=at)
+        for label in ("the token", "its rival"):
+            widget.get_by_label(label, exact=True).select_option(value="")
+        pair_of(widget, a, b)
+        read = lens(STORY, at)
+        first, second = best_words(read.logits, 2)
+        one = a or first
+        other = b or (first if one != first else second)
+        i, j = WORDS.index(one), WORDS.index(other)
+        adds = read.shares[:, i] - read.shares[:, j]
+        shown = drawn(widget, ".part")
+        torch.testing.assert_close(shown, adds[:-1], rtol=1e-5, atol=1e-4)
+        total, logits = drawn(widget, ".total").tolist()
+        assert total == pytest.approx(float(read.logits[i] - read.logits[j]), abs=1e-4)
+        assert total == pytest.approx(logits, abs=1e-4)
+        said = says(widget, ".total")
+        assert said.endswith(f"the logits of “{one}” and “{other}”.")
+        found = re.match(r"Together: \+?(\S+) = (\S+) − (\(\S+\)|\S+), ", said)
+        assert found, said
+        left, x, y = (number(text.strip("()")) for text in found.groups())
+        assert left == pytest.approx(x - y, abs=0.0151)
+        largest = adds.abs().topk(3).indices.tolist()
+        for part in largest:
+            block, h = divmod(part - 1, H + 1)
+            kind = f"head {h}" if h < H else "the feed-forward network"
+            name = f"{kind} of block {block}"
+            assert (name if part else "the embedding") in says(widget, ".largest")
+        widths = widget.locator(".part i").evaluate_all(
+            "all => all.map((i) => parseFloat(i.style.width))"
+        )
+        wanted = 50 * adds[:-1].abs() / max(1, float(adds.abs().max()))
+        torch.testing.assert_close(torch.tensor(widths), wanted, rtol=0, atol=0.011)
+
+
+def test_a_rival_that_is_the_token_itself_gives_way(widget: Locator) -> None:
+    pair_of(widget, "hall", "hall")
+    assert says(widget, ".total").endswith("the logits of “hall” and “bedroom”.")
+    pair_of(widget, "office", "")
+    pair_of(widget, "", "office")
+    assert says(widget, ".total").endswith("the logits of “office” and “hall”.")
+
+
+# ------------------------------------------------------------------ the same in Python
+
+
+def copies(widget: Locator, what: str) -> Locator:
+    """The button, whose name says for a while that it has copied."""
+    return widget.locator(".copy").filter(has_text=f"({what})")
+
+
+def program_of(button: Locator) -> str:
+    """What the button copies."""
+    page = button.page
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.evaluate("navigator.clipboard.writeText('nothing yet')")
+    button.click()
+    button.filter(has_text="Copied").wait_for()
+    text: str = page.evaluate("navigator.clipboard.readText()")
+    while text == "nothing yet":
+        text = page.evaluate("navigator.clipboard.readText()")
+    return text
+
+
+def printed(program: str) -> tuple[list[str], dict[str, list[float]]]:
+    """What the program prints: lists of numbers by name, and all other lines."""
+    assert max(map(len, program.splitlines())) <= 88
+    out = StringIO()
+    with redirect_stdout(out):
+        exec(compile(program, "snippet", "exec"), {})  # as a reader would run it
+    numbers, others = dict[str, list[float]](), list[str]()
+    for line in out.getvalue().splitlines():
+        name, mark, rest = line.partition(" [")
+        if mark and re.fullmatch(r"[-\d.e, ]+\]", rest):
+            numbers[name] = [float(one) for one in rest.strip("]").split(",")]
+        else:
+            others.append(line)
+    return others, numbers
+
+
+STATES: list[dict[str, Any]] = [
+    {},
+    {"at": 14},
+    {"story": "lucy waits in the zebra .", "at": 3},
+    {"story": max(ANSWERS, key=len), "at": 0},
+]
+
+
+@pytest.fixture(params=range(len(STATES)))
+def state(widget: Locator, request: pytest.FixtureRequest) -> Iterator[tuple[Locator, Inspected]]:
+    given = {**START, **STATES[request.param]}
+    hold(widget, **given)
+    yield widget, lens(**given)
+
+
+def test_the_code_of_the_lens_prints_what_is_shown(state: tuple[Locator, Inspected]) -> None:
+    widget, read = state
+    for k in (1, 6):
+        cell(widget, k, int(read.place)).click()
+        settled(widget)
+        others, numbers = printed(program_of(copies(widget, "the lens")))
+        words, shares = zip(*likeliest(widget), strict=True)
+        assert [visible(word) for word in re.findall(r"'([^']*)'", others[0])] == list(words)
+        assert numbers["likeliest"] == pytest.approx(shares, abs=6e-5)
+        assert numbers["from block to block"] == pytest.approx(
+            [share for _, share in growth(widget)], abs=6e-5
+        )
+
+
+def test_the_code_of_the_parts_prints_what_is_shown(
+    state: tuple[Locator, Inspected],
+) -> None:
+    widget, _ = state
+    for a, b in (("", ""), ("the", "mary")):
+        pair_of(widget, a, b)
+        button = copies(widget, "the contributions")
+        _, numbers = printed(program_of(button))
+        rows = [numbers[f"heads and network of block {i}"] for i in range(L)]
+        parts = [*numbers["embedding"], *(one for row in rows for one in row)]
+        assert parts == pytest.approx(drawn(widget, ".part").tolist(), abs=2e-4)
+        total, logits = drawn(widget, ".total").tolist()
+        assert numbers["sum"] == pytest.approx([total], abs=2e-4)
+        assert numbers["logits"][0] - numbers["logits"][1] == pytest.approx(logits, abs=2e-4)
+        assert numbers["biases"] == [0.0]
+
+
+STAGES = """table => [...table.rows].slice(1).flatMap((row) =>
+    [...row.cells].slice(1).map((cell) => cell.textContent).filter(Boolean))"""
+
+
+def test_the_code_of_each_step_prints_its_numbers(state: tuple[Locator, Inspected]) -> None:
+    """And its sentence names what the numbers say."""
+    widget, read = state
+    place = int(read.place)
+    bar = followed_by_hand(widget)
+    assert bar.get_attribute("max") == str(1 + 2 * L + 3)
+    for step in range(1, 1 + 2 * L + 4):
+        bar.fill(str(step))
+        assert widget.locator(".journey .place").inner_text() == f"step {step} of {2 * L + 4}"
+        assert widget.locator(".journey .code code").inner_text()
+        shown = [number(text) for text in widget.locator(".stages").evaluate(STAGES)]
+        others, numbers = printed(program_of(copies(widget, "this step")))
+        found = [one for row in numbers.values() for one in row]
+        assert found == pytest.approx(shown, rel=6e-3, abs=0.0051), step
+        said = widget.locator(".journey .says").inner_text()
+        if step == 1:
+            assert f"token {place + 1} of {len(read.tokens)}" in said
+        elif step <= 2 * L + 1:
+            block, network = divmod(step - 2, 2)
+            if network:
+                best = visible(others[0])
+                assert best in said and best == visible(
+                    best_words(read.probabilities[block + 1, place], 1)[0]
+                )
+            else:
+                words = [
+                    visible(WORDS[read.tokens[int(t)]]) for t in read.attention[block].argmax(-1)
+                ]
+                assert [visible(word) for word in re.findall(r"'([^']*)'", others[0])] == words
+                labels = widget.locator(".stages thead th").all_inner_texts()
+                assert [label.split(": ")[1].strip("“”") for label in labels] == words
+        elif step == 2 * L + 4:
+            assert visible(best_words(read.logits, 1)[0]) in said
+    program_again = program_of(copies(widget, "this step"))
+    assert "softmax" in program_again
+
+
+def test_where_the_browser_refuses_the_code_is_shown_selected(visit: Visit) -> None:
+    widget = visit.widget(STEM)
+    visit.page.evaluate(
+        "() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }"
+    )
+    copies(widget, "the lens").click()
+    box = widget.locator(".snippet:visible")
+    box.wait_for()
+    selected = box.evaluate("e => e.value.slice(e.selectionStart, e.selectionEnd)")
+    assert selected == box.input_value() and "logit_lens(gpt.model, stream)" in selected
+    cell(widget, 2, len(lens().tokens) - 1).click()
+    box.wait_for(state="hidden")
+
+
+# ------------------------------------------------------------------ links, and narrow pages
+
+
+def test_a_link_restores_cell_pair_and_step(
+    context: BrowserContext, site: str, widget: Locator
+) -> None:
+    cell(widget, 5, 12).click()
+    settled(widget)
+    pair_of(widget, "cellar", "emma")
+    bar = followed_by_hand(widget)
+    bar.fill("4")
+    total, said = says(widget, ".total"), says(widget, ".says")
+    other = by_link(widget, context, site).widget(STEM)
+    assert_torch(other, STEM)
+    assert chosen(other) == "5-12"
+    assert says(other, ".total") == total and total.endswith("of “cellar” and “emma”.")
+    assert says(other, ".says") == said
+
+
+@pytest.mark.parametrize(
+    "view", [{"stage": "x", "pair": "y"}, {"stage": 99, "pair": [999, -1]}, {"pair": {}}]
+)
+def test_a_link_that_names_what_is_not_there_takes_the_first_view(
+    widget: Locator, view: dict[str, Any]
+) -> None:
+    cell(widget, 1, 9).click()
+    pair_of(widget, "mary")
+    state = {"inputs": inputs_of(widget), "query": 0, "view": view}
+    text = urlsafe_b64encode(json.dumps(state).encode()).decode().rstrip("=")
+    widget.page.evaluate("hash => { location.hash = hash; }", f"live-{STEM}={text}")
+    widget.locator(".total").get_by_text(re.compile("“mary”")).wait_for(state="hidden")
+    assert chosen(widget).split("-")[0] == ("6" if view.get("stage") == 99 else "3")
+
+
+def test_a_narrow_page_clips_no_name(opened: Opener) -> None:
+    widget = opened(page_of(STEM), width=375).widget(STEM)
+    hold(widget, story=max(ANSWERS, key=len))
+    parts = widget.locator(":is(.share, .token, .part, .parts-of th, .copy):visible")
+    assert cut_off(parts) == []

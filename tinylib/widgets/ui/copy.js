@@ -1,0 +1,73 @@
+// “Copy as torch”: the code that computes what is shown, for the reader's own notebook.
+
+import { h, write } from "./dom.js";
+
+const THANKS = 3000; // ms for which it is said that the code was copied
+
+const COPY = "Copy as torch";
+
+/**
+ * A button that copies what `code()` is then. Where the browser refuses, the code is shown below
+ * it, selected, until it is out of date, as `follow()` finds. `of` says what the code computes, for
+ * those who do not see where the button stands.
+ */
+export function copyAsTorch(code, of = "") {
+  let soon = 0;
+  const label = h("span", {}, COPY);
+  const more = of ? [" ", h("span", { class: "spoken-only" }, `(${of})`)] : [];
+  const button = h(
+    "button",
+    { type: "button", class: "copy", click: () => copy() },
+    label,
+    ...more,
+  );
+  const said = h("span", { class: "spoken-only", role: "status" });
+  const box = h("textarea", {
+    class: "snippet",
+    readonly: true,
+    rows: "6",
+    spellcheck: "false",
+    "aria-label": "the code",
+  });
+  const tell = (seen, spoken) => {
+    clearTimeout(soon);
+    write(label, seen);
+    write(said, spoken);
+    soon = setTimeout(() => {
+      write(label, COPY);
+      write(said, "");
+    }, THANKS);
+  };
+  const copy = async () => {
+    const text = code();
+    try {
+      await navigator.clipboard.writeText(text);
+      box.remove();
+      tell("Copied", "The code is in the clipboard.");
+    } catch {
+      // no permission, or not a secure page: let the reader copy it
+      box.value = text;
+      element.append(box);
+      box.focus();
+      box.select();
+      tell("Selected", "Copy what is selected.");
+    }
+  };
+  const element = h("div", { class: "copying" }, button, said);
+  return {
+    element,
+    follow() {
+      if (box.isConnected && box.value !== code()) box.remove();
+    },
+  };
+}
+copyAsTorch.style = `
+.copying { display: flex; flex-wrap: wrap; gap: 4px 0; align-items: center; position: relative; }
+.copying[hidden] { display: none; }
+.copy { min-width: 120px; }
+.spoken-only { position: absolute; width: 1px; height: 1px; overflow: hidden;
+  clip-path: inset(50%); white-space: nowrap; }
+.snippet { flex: 1 0 100%; width: 100%; resize: vertical; padding: 6px 8px; color: var(--text);
+  font: var(--size-small)/1.5 var(--mono); white-space: pre; overflow: auto;
+  background: var(--ground); border: 1px solid var(--accent); border-radius: 6px; }
+`;
