@@ -125,7 +125,7 @@ def test_stories_of_different_lengths_are_read_and_not_patched() -> None:
     torch.testing.assert_close(longer["logits"][1], alone["logits"][1])
     words = in_precision(NAME, torch.float32)
     wanted = words.predict(f"{SECOND} kitchen")
-    for token, p in zip(words.tokens.tokens, longer["probabilities"][2].tolist(), strict=True):
+    for token, p in zip(words.names, longer["probabilities"][2].tolist(), strict=True):
         assert p == pytest.approx(wanted[token], abs=1e-5)
     assert longer["moved"] == 0.0
 
