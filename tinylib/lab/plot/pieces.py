@@ -104,18 +104,18 @@ def merging(words: Mapping[str, int], steps: int, *, first: int = 2) -> Figure:
         )
 
 
-BIT, CELL, TIER = 11, 34, 58  # pixels: a bit, the height of a byte, a character's line
+BIT, CELL, TIER = 10, 34, 58  # pixels: a bit, the height of a byte, a character's line
 
 
 def utf8(characters: str) -> Figure:
     """The bytes of each character in UTF-8, bit by bit: the marks, and the bits of its number."""
-    left, wide = MARGIN + 150, 8 * BIT + 22
+    left, wide = MARGIN + 112, 8 * BIT + 8
     with style():
         most = max(len(to_bytes(character)) for character in characters)
-        width = left + most * (wide + 10) + MARGIN
+        width = left + most * (wide + 6) + MARGIN
         axes = page(width, 2 * MARGIN + 30 + TIER * len(characters))
         small: Any = {"size": SMALL, "color": SOFT, "va": "center_baseline"}
-        axes.text(MARGIN, MARGIN + 10, "character, number", **small)
+        axes.text(MARGIN + 36, MARGIN + 10, "number", **small)
         axes.text(left, MARGIN + 10, "bytes: marks, then bits of the number", **small)
         told = []
         for i, character in enumerate(characters):
@@ -124,19 +124,19 @@ def utf8(characters: str) -> Figure:
             middle: Any = {"va": "center_baseline"}
             axes.text(MARGIN + 14, y + CELL / 2, character, size=18, ha="center", **middle)
             number = f"{ord(character):,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
-            axes.text(MARGIN + 42, y + CELL / 2, number, size=TEXT, **middle)
+            axes.text(MARGIN + 36, y + CELL / 2, number, size=TEXT, **middle)
             for k, byte in enumerate(raw):
-                x = left + k * (wide + 10)
+                x = left + k * (wide + 6)
                 marks = 1 if len(raw) == 1 else 2 if k else len(raw) + 1
                 box: Any = {"fc": shade(0.15, 1, "learned"), "lw": 0, "zorder": 1.5}
-                axes.add_patch(Rectangle((x + 9, y + 4), marks * BIT + 2, CELL - 8, **box))
+                axes.add_patch(Rectangle((x + 3, y + 4), marks * BIT + 2, CELL - 8, **box))
                 frame: Any = {"fc": "none", "ec": SOFT, "lw": 1.2}
                 axes.add_patch(Rectangle((x, y), wide, CELL, **frame))
                 for n, bit in enumerate(f"{byte:08b}"):
                     mark = n < marks
                     look: Any = {"size": TEXT, "ha": "center", **middle}
                     look |= {"color": COLOURS["learned"], "weight": "bold"} if mark else {}
-                    axes.text(x + 10 + BIT * (n + 0.5), y + CELL / 2, bit, **look)
+                    axes.text(x + 4 + BIT * (n + 0.5), y + CELL / 2, bit, **look)
                 below = {"ha": "center", **small}
                 axes.text(x + wide / 2, y + CELL + 11, str(byte), **below)
             told.append(f"{character}, number {ord(character)}: {', '.join(map(str, raw))}")
