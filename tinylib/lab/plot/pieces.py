@@ -39,7 +39,7 @@ def merging(words: Mapping[str, int], steps: int, *, first: int = 2) -> Figure:
     """
     cut = {tuple(to_bytes(word)): often for word, often in words.items()}
     tokens = [bytes([byte]) for byte in range(256)]
-    lefts, x = [], MARGIN + 17
+    lefts, x = [], MARGIN + 17.0
     for word in words:
         lefts.append(x)
         x += LETTER * len(word) + 8
