@@ -156,6 +156,7 @@ TESTS = {
     "transformer_block.AddNorm": "test_transformer_block.py::test_where_the_norm_stands",
     "transformer.Embedding": "test_transformer.py::test_an_embedding_is_scaled_and_knows_its_place",
     "gpt.GPT": "test_gpt.py::test_it_is_transformers_gpt2",
+    "inside_gpt.Stream": "test_inside_gpt.py::test_the_stream_is_the_sum_of_its_parts",
     "gpt.next_token_loss": "test_gpt.py::test_the_loss_is_that_of_the_next_tokens",
     "generation.apply_temperature": "test_generation.py::test_temperature_divides_the_logits",
 }

@@ -360,7 +360,7 @@ def test_the_recipe_spends_the_same_on_every_tokeniser(
     train, valid = (" ".join(rng.choices(words, k=k)) + "." for k in (900, 90))
     monkeypatch.setattr(tokenisers, "tiny_shakespeare", lambda: (train, valid))
     monkeypatch.setattr(tokenisers, "SIZES", (0, 3))
-    runs = {"characters": tokenisers.Cut(None, 16), "3 merges": tokenisers.Cut(3, 24)}
+    runs = {"characters": tokenisers.Tokenised(None, 16), "3 merges": tokenisers.Tokenised(3, 24)}
     monkeypatch.setattr(tokenisers, "RUNS", runs)
     with fixed("highest"):
         found = tokenisers.tokenisers(tmp_path / "trial.safetensors", steps=3).figures  # type: ignore[call-arg]

@@ -38,7 +38,7 @@ STEM = "lens"
 STORY = next(iter(questions()["the answer needs several facts"]))
 SHORT = "paul sits in the hall ."
 ANSWERS = {story: answer for group in questions().values() for story, answer in group.items()}
-WORDS = language_model(NAME).tokens.tokens
+WORDS = language_model(NAME).names
 K, L, H = 7, 6, 4
 
 

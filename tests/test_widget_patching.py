@@ -125,7 +125,7 @@ def test_stories_of_different_lengths_are_read_and_not_patched() -> None:
     torch.testing.assert_close(longer["logits"][1], alone["logits"][1])
     words = in_precision(NAME, torch.float32)
     wanted = words.predict(f"{SECOND} kitchen")
-    for token, p in zip(words.tokens.tokens, longer["probabilities"][2].tolist(), strict=True):
+    for token, p in zip(words.names, longer["probabilities"][2].tolist(), strict=True):
         assert p == pytest.approx(wanted[token], abs=1e-5)
     assert longer["moved"] == 0.0
 
@@ -271,9 +271,7 @@ def test_a_cell_a_word_or_a_block_is_chosen_by_a_click_and_by_keys(widget: Locat
 
 
 def test_it_says_in_words_what_the_numbers_say(widget: Locator) -> None:
-    assert "Almost nothing changes: here, this one vector carries next to nothing" in said(
-        widget, "says"
-    )
+    assert "Almost nothing changes: the answer hardly depends on" in said(widget, "says")
     hold(widget, block=EMBEDDING)
     found = said(widget, "says")
     assert found.startswith(
@@ -284,7 +282,7 @@ def test_it_says_in_words_what_the_numbers_say(widget: Locator) -> None:
         "This one vector carries the whole answer from the one story to the other."
     )
     hold(widget, block=0, position=TO - 1)
-    assert "next to nothing" in said(widget, "says") or "Nothing changes" in said(widget, "says")
+    assert "othing changes" in said(widget, "says")
     hold(widget, block=2, position=LAST)
     moved = computed(block=2, position=LAST)["moved"].item()
     wanted = "less than half of the way" if moved >= 0.1 else "Almost nothing changes"

@@ -51,9 +51,9 @@ def read_stream(model: GPT, tokens: Int[Tensor, "B T"]) -> Stream:
     heads, biases, feed_forward = [], [], []
     for i, block in enumerate(model.blocks):
         w_o, H = block.attention.w_o, block.attention.H
-        of_head = written[f"blocks.{i}.attention.w_o:input"].chunk(H, -1)
-        pairs = zip(of_head, w_o.weight.chunk(H, 1), strict=True)
-        heads.append(torch.stack([z_h @ w_h.T for z_h, w_h in pairs]))
+        z_i = written[f"blocks.{i}.attention.w_o:input"].unflatten(-1, (H, -1))
+        w_i = w_o.weight.unflatten(1, (H, -1))
+        heads.append(torch.einsum("BTHd,DHd->HBTD", z_i, w_i))
         none = w_o.weight.new_zeros(len(w_o.weight))
         biases.append(none if w_o.bias is None else w_o.bias)
         feed_forward.append(written[f"blocks.{i}.feed_forward"])
@@ -85,7 +85,8 @@ def contributions(model: GPT, stream: Stream) -> Float[Tensor, "P B T V"]:
     norm, x = model.norm, stream.after()[-1]
     blocks = torch.cat([stream.heads, stream.feed_forward[:, None]], 1)
     bias = stream.biases.sum(0).expand_as(x)
-    parts = torch.stack([stream.embedding, *blocks.flatten(0, 1), bias])
+    each = stream.embedding[None], blocks.flatten(0, 1), bias[None]
+    parts = torch.cat(each)
     if isinstance(norm, LayerNorm):
         parts, x = (y - y.mean(-1, keepdim=True) for y in (parts, x))
     sigma = (x.square().mean(-1, keepdim=True) + norm.eps).sqrt()
@@ -93,9 +94,6 @@ def contributions(model: GPT, stream: Stream) -> Float[Tensor, "P B T V"]:
     if isinstance(norm, LayerNorm):
         shares[-1] += model.output(norm.bias)
     return shares
-
-
-# --- what depends on it ------------------------------------------------------
 
 
 class Site(NamedTuple):

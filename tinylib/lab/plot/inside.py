@@ -98,7 +98,7 @@ def lens(
     if p.shape != (len(rows), len(words)) or [len(row) for row in said] != [len(words)] * len(rows):
         raise ValueError(f"{tuple(p.shape)} probabilities for {len(rows)} rows, {len(words)} words")
     name = widest(rows, SMALL) + 12
-    widths = [1.12 * widest([t for row in said for t in row], SMALL), widest(words, SMALL)]
+    widths = [1.25 * widest([t for row in said for t in row], SMALL), widest(words, SMALL)]
     wide = max(44, max(widths) + 14)  # the right ones are bold, and bold letters wider
     across = MARGIN + name + wide * len(words) + MARGIN
     if across > MAX_WIDTH:

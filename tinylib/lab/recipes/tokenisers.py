@@ -37,7 +37,7 @@ SIZES = (0, 32, 64, 128, 256, 512, 1024, 2048)
 """Numbers of merges for which the validation split is counted, without a model."""
 
 
-class Cut(NamedTuple):
+class Tokenised(NamedTuple):
     """How many merges, None for characters; and the context, in tokens."""
 
     merges: int | None
@@ -45,11 +45,11 @@ class Cut(NamedTuple):
 
 
 RUNS = {
-    "characters": Cut(None, 64),
-    "512 merges": Cut(512, 64),
-    "2048 merges": Cut(2048, 64),
-    "characters, long context": Cut(None, 192),
-    "2048 merges, short context": Cut(2048, 24),
+    "characters": Tokenised(None, 64),
+    "512 merges": Tokenised(512, 64),
+    "2048 merges": Tokenised(2048, 64),
+    "characters, long context": Tokenised(None, 192),
+    "2048 merges, short context": Tokenised(2048, 24),
 }
 
 

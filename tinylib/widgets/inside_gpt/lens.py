@@ -138,7 +138,7 @@ class LensWidget(LiveWidget):
 
     @classmethod
     def sentences(cls) -> dict[str, Sequence[str]]:
-        return {"story": language_model(NAME).tokens.tokens}
+        return {"story": language_model(NAME).names}
 
     @classmethod
     def limits(cls) -> Limits:
@@ -166,7 +166,7 @@ class LensWidget(LiveWidget):
 
     def shown(self, values: Mapping[str, Tensor]) -> str:
         """What each block's stream predicts at the last words."""
-        names = [visible(token) for token in language_model(NAME).tokens.tokens]
+        names = [visible(token) for token in language_model(NAME).names]
         some = values["probabilities"][:, -SHOWN:]
         cells = [[names[i] for i in row] for row in some.argmax(-1).tolist()]
         rows = ["before block 0", *(f"after block {i}" for i in range(len(cells) - 1))]

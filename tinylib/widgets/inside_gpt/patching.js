@@ -171,9 +171,9 @@ function meaning({ site, moved, vocabulary, answer, other, shares }) {
   if (moved >= 0.1)
     return `${move} less than half of the way: most of what decides the answer is elsewhere.`;
   if (Math.abs(moved) < 0.005)
-    return `Nothing changes: here, ${one} ${carry} nothing of the answer.`;
+    return `Nothing changes: the answer does not depend on what differs in ${one}.`;
   if (moved > -0.1)
-    return `Almost nothing changes: here, ${one} ${carry} next to nothing of the answer.`;
+    return `Almost nothing changes: the answer hardly depends on what differs in ${one}.`;
   return `${move} the other way, away from the twin's answer.`;
 }
 

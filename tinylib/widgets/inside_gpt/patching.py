@@ -233,7 +233,7 @@ class PatchingWidget(LiveWidget):
 
     @classmethod
     def sentences(cls) -> dict[str, Sequence[str]]:
-        words = language_model(NAME).tokens.tokens
+        words = language_model(NAME).names
         return {"story": words, "twin": words}
 
     @classmethod
@@ -255,7 +255,7 @@ class PatchingWidget(LiveWidget):
 
     def shown(self, values: Mapping[str, Tensor]) -> str:
         """The likeliest words in the three runs."""
-        tokens = language_model(NAME).tokens.tokens
+        tokens = language_model(NAME).names
         shares = values["probabilities"]
         best = shares.amax(0).topk(4).indices
         columns = ["the story, patched", "the story", "its twin"]
