@@ -2375,7 +2375,7 @@ def test_the_pairs_that_are_drawn_are_those_that_are_learned():
     said = [text.get_text() for text in texts(drawn("merging"))]
     bold = [t.get_text() for t in texts(drawn("merging")) if t.get_fontweight() == "bold"]
     assert bold == ["l o  7", "lo w  7", "e r  5", "e w  3", "n ew  3", "new er  3"]
-    assert {"4 ×", "2 ×", "1 ×", "3 ×", "start", "6", "o w  7", "low er  2"} <= set(said)
+    assert {"4 ×", "2 ×", "1 ×", "3 ×", "0", "6", "o w  7", "low er  2"} <= set(said)
     assert drawn("merging").alt.endswith("in these pieces: low; low er; low e s t; newer.")
     text = " ".join(" ".join([word] * often) for word, often in BY_HAND.items())
     by_the_library = BytePairs.learn(text.replace(" ", "|"), 6)  # each word a piece of its own
@@ -2406,5 +2406,8 @@ def test_the_mean_of_the_runs_is_written_and_each_run_has_a_dot():
     assert said["2.60"].get_fontweight() == said["4.00"].get_fontweight() == "normal"
     (axes,) = figure.drawing.axes
     assert sum(np.size(line.get_xdata()) for line in axes.lines if line.get_marker() == "o") == 6
+    close = plot.units({"far": [[3], [3.01]], "low": [[2], [2]], "near": [[2], [2.04]]}, "a")
+    bold = [t.get_text() for t in texts(close) if t.get_fontweight() == "bold"]
+    assert bold == ["2.00", "2.02"]
     with pytest.raises(ValueError, match="one number for each of the 2 columns"):
         plot.units({"one": [[1.0]]}, "ab")

@@ -115,7 +115,9 @@ def test_a_token_does_not_reach_across_pieces(pieces: BytePairs) -> None:
 
 def test_ids_that_break_a_letter_off_are_shown_as_such(pieces: BytePairs) -> None:
     assert pieces.text([0xE9]) == "\ufffd" and pieces.text(torch.tensor([65, 0xC3])) == "A\ufffd"
-    with pytest.raises(IndexError, match=f"id {len(pieces)} is none of these"):
+    with pytest.raises(
+        IndexError, match=f"id {len(pieces)} is not one of these {len(pieces)} tokens: give 0 to"
+    ):
         pieces.text([len(pieces)])
     with pytest.raises(IndexError):
         pieces.text([-1])

@@ -182,13 +182,13 @@ class BytePairs:
         return ids
 
     def text(self, ids: Iterable[int] | Tensor) -> str:
-        """The way back. IndexError if an id is none of these tokens'.
+        """The way back. IndexError if an id is not one of these tokens.
 
         Ids that break a letter off, as a model may write them, give U+FFFD.
         """
-        ids = [int(i) for i in ids]
-        if wrong := [i for i in ids if not 0 <= i < len(self)]:
-            raise IndexError(f"id {wrong[0]} is none of these {len(self)} tokens'")
+        n, ids = len(self), [int(i) for i in ids]
+        if bad := [i for i in ids if not 0 <= i < n]:
+            raise IndexError(f"id {bad[0]} is not one of these {n} tokens: give 0 to {n - 1}")
         return from_bytes(b"".join(self.tokens[i] for i in ids))
 
 

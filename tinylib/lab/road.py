@@ -122,7 +122,7 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "What does a GPT read, if it reads neither letters nor words?",
             "letters make texts long, and a list of words is never complete",
             "frequent neighbours are merged, from single bytes up to whole words",
-            (30, 35),
+            (35, 35),
         ),
         Milestone(
             "12_gpt",

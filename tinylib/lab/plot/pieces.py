@@ -12,7 +12,6 @@ from tinylib.lab.plot.style import (
     GRID,
     INK,
     MARGIN,
-    MAX_WIDTH,
     PHONE,
     SMALL,
     SOFT,
@@ -27,36 +26,38 @@ from tinylib.lab.plot.style import (
 )
 from tinylib.tokens import count_pairs, from_bytes, merge, to_bytes
 
-LETTER, TALL, LINE = 18, 26, 40  # pixels: a letter's room in a chip, a chip, and a step
+LETTER, TALL, LINE = 14.5, 26, 38  # pixels: a letter's room in a chip, a chip, and a step
+PAIR, BOLD = 70, 20  # pixels: the room of a pair and its count, and more for those in bold
 
 
 def merging(words: Mapping[str, int], steps: int, *, first: int = 2) -> Figure:
     """Byte-pair encoding by hand: words that came so often, and the pair that each step merges.
 
-    Each line has the words in their pieces and the `first` commonest pairs with their counts, of
-    which the one in bold is merged next. ValueError if there are fewer pairs to merge.
+    Each line has the merges so far, the words in their pieces, and the `first` commonest pairs
+    with their counts, of which the one in bold is merged next. ValueError if there are fewer pairs
+    to merge.
     """
     cut = {tuple(to_bytes(word)): often for word, often in words.items()}
     tokens = [bytes([byte]) for byte in range(256)]
-    lefts, x = [], MARGIN + 40
+    lefts, x = [], MARGIN + 17.0
     for word in words:
         lefts.append(x)
-        x += LETTER * len(word) + 24
-    column, last = x + 12, MAX_WIDTH - MARGIN
-    wide = (last - column) / first
+        x += LETTER * len(word) + 8
+    column = x + 2
+    width = max(PHONE, column + PAIR * first + BOLD + MARGIN)
+    wide = (width - MARGIN - column - BOLD) / first
     told = []
     with style():
-        axes = page(MAX_WIDTH, 2 * MARGIN + 22 + LINE * (steps + 1))
+        axes = page(width, 2 * MARGIN + 22 + LINE * (steps + 1))
         small: Any = {"size": SMALL, "color": SOFT, "va": "center_baseline"}
         for left, (word, often) in zip(lefts, words.items(), strict=True):
             axes.text(
                 left + LETTER * len(word) / 2, MARGIN + 12, f"{often} ×", ha="center", **small
             )
-        axes.text(column, MARGIN + 12, "the most frequent pairs", **small)
+        axes.text(column, MARGIN + 12, "most frequent pairs", **small)
         for step in range(steps + 1):
             y = MARGIN + 34 + LINE * step
-            name = "start" if step == 0 else f"{step}"
-            axes.text(MARGIN, y + TALL / 2, name, **small)
+            axes.text(MARGIN, y + TALL / 2, str(step), **small)
             for left, ids in zip(lefts, cut, strict=True):
                 x = left
                 for i in ids:
@@ -69,7 +70,12 @@ def merging(words: Mapping[str, int], steps: int, *, first: int = 2) -> Figure:
                     place = Bbox.from_bounds(x + 1, y, room - 2, TALL)
                     axes.add_patch(rounded(place, 5, **look))
                     middle = (x + room / 2, y + TALL / 2)
-                    look = {"size": TEXT, "ha": "center", "va": "center_baseline", "zorder": 3}
+                    look = {
+                        "size": TEXT - 0.5,
+                        "ha": "center",
+                        "va": "center_baseline",
+                        "zorder": 3,
+                    }
                     axes.text(*middle, text, **look)
                     x += room
             if step == steps:
@@ -81,7 +87,7 @@ def merging(words: Mapping[str, int], steps: int, *, first: int = 2) -> Figure:
             for k, (a, b) in enumerate(ranked):
                 pair = f"{from_bytes(tokens[a])} {from_bytes(tokens[b])}"
                 bold: Any = {"weight": "bold", "color": COLOURS["learned"]} if k == 0 else {}
-                at = column + wide * k
+                at = column + wide * k + BOLD * (k > 0)
                 look = {"size": TEXT, "va": "center_baseline", **bold}
                 axes.text(at, y + TALL / 2, f"{pair}  {counts[a, b]}", **look)
             a, b = ranked[0]
@@ -98,18 +104,18 @@ def merging(words: Mapping[str, int], steps: int, *, first: int = 2) -> Figure:
         )
 
 
-BIT, CELL, TIER = 11, 34, 58  # pixels: a bit, the height of a byte, a character's line
+BIT, CELL, TIER = 10, 34, 58  # pixels: a bit, the height of a byte, a character's line
 
 
 def utf8(characters: str) -> Figure:
     """The bytes of each character in UTF-8, bit by bit: the marks, and the bits of its number."""
-    left, wide = MARGIN + 150, 8 * BIT + 22
+    left, wide = MARGIN + 112, 8 * BIT + 8
     with style():
         most = max(len(to_bytes(character)) for character in characters)
-        width = left + most * (wide + 10) + MARGIN
+        width = left + most * (wide + 6) + MARGIN
         axes = page(width, 2 * MARGIN + 30 + TIER * len(characters))
         small: Any = {"size": SMALL, "color": SOFT, "va": "center_baseline"}
-        axes.text(MARGIN, MARGIN + 10, "character, number", **small)
+        axes.text(MARGIN + 36, MARGIN + 10, "number", **small)
         axes.text(left, MARGIN + 10, "bytes: marks, then bits of the number", **small)
         told = []
         for i, character in enumerate(characters):
@@ -118,19 +124,19 @@ def utf8(characters: str) -> Figure:
             middle: Any = {"va": "center_baseline"}
             axes.text(MARGIN + 14, y + CELL / 2, character, size=18, ha="center", **middle)
             number = f"{ord(character):,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
-            axes.text(MARGIN + 42, y + CELL / 2, number, size=TEXT, **middle)
+            axes.text(MARGIN + 36, y + CELL / 2, number, size=TEXT, **middle)
             for k, byte in enumerate(raw):
-                x = left + k * (wide + 10)
+                x = left + k * (wide + 6)
                 marks = 1 if len(raw) == 1 else 2 if k else len(raw) + 1
                 box: Any = {"fc": shade(0.15, 1, "learned"), "lw": 0, "zorder": 1.5}
-                axes.add_patch(Rectangle((x + 9, y + 4), marks * BIT + 2, CELL - 8, **box))
+                axes.add_patch(Rectangle((x + 3, y + 4), marks * BIT + 2, CELL - 8, **box))
                 frame: Any = {"fc": "none", "ec": SOFT, "lw": 1.2}
                 axes.add_patch(Rectangle((x, y), wide, CELL, **frame))
                 for n, bit in enumerate(f"{byte:08b}"):
                     mark = n < marks
                     look: Any = {"size": TEXT, "ha": "center", **middle}
                     look |= {"color": COLOURS["learned"], "weight": "bold"} if mark else {}
-                    axes.text(x + 10 + BIT * (n + 0.5), y + CELL / 2, bit, **look)
+                    axes.text(x + 4 + BIT * (n + 0.5), y + CELL / 2, bit, **look)
                 below = {"ha": "center", **small}
                 axes.text(x + wide / 2, y + CELL + 11, str(byte), **below)
             told.append(f"{character}, number {ord(character)}: {', '.join(map(str, raw))}")
@@ -146,7 +152,7 @@ def units(rows: Mapping[str, Sequence[Sequence[Number]]], names: Sequence[str]) 
 
     A row holds a few runs, each with one number for each column: the bar is as long as their mean,
     which is written beside it, and every run has a dot. The lowest mean of a column is in bold,
-    and so is what rounds to the same.
+    and so is a mean that is no farther from it than the runs of its row lie apart.
     """
     if any(len(run) != len(names) for runs in rows.values() for run in runs):
         raise ValueError(f"each run has one number for each of the {len(names)} columns")
@@ -171,7 +177,8 @@ def units(rows: Mapping[str, Sequence[Sequence[Number]]], names: Sequence[str]) 
                 at = [start + long * run[j] / most for run in runs]
                 dots: Any = {"ls": "", "marker": "o", "ms": 4, "color": INK, "zorder": 3}
                 axes.plot(at, [y] * len(at), **dots)
-                best = "bold" if f"{mean:.2f}" == f"{min(means):.2f}" else "normal"
+                apart = max(run[j] for run in runs) - min(run[j] for run in runs)
+                best = "bold" if mean - min(means) <= apart else "normal"
                 text: Any = {"size": TEXT, "weight": best, "va": "center_baseline"}
                 axes.text(max(at) + 8, y, f"{mean:.2f}", **text)
             told.append(f"{' '.join(name.split())}: " + ", ".join(f"{mean:.2f}" for mean in means))

@@ -26,10 +26,12 @@ MOST_MERGES = 100
 MOST_BYTES = 2000
 RANKED = 5  # pairs that are shown: the one that merges next, and those that it leaves behind
 
+TEN = "low low low low lower lower lowest newer newer newer"
 LOW = "low low low low low lower lower newer newer newer wider wider"
 
 CORPORA = {
-    "a few words": LOW,
+    "the ten words of the questions": TEN,
+    "twelve words": LOW,
     "Hamlet, by Shakespeare": """\
 To be, or not to be: that is the question:
 Whether 'tis nobler in the mind to suffer
@@ -183,7 +185,7 @@ class TokensWidget(LiveWidget):
     bench = ("text", "How many r are in strawberry?", "How many e are in strawberry?")
 
     def __init__(
-        self, corpus: Any = LOW, text: Any = "lower slower newest", merges: Any = 2, **more: Any
+        self, corpus: Any = TEN, text: Any = "lower slower newest", merges: Any = 0, **more: Any
     ) -> None:
         super().__init__(corpus=corpus, text=text, merges=merges, **more)
 
