@@ -461,9 +461,7 @@ def test_the_code_is_put_into_the_clipboard_or_shown(widget: Locator) -> None:
     field.wait_for()
     assert field.input_value() == code
     cell(widget, 3, LAST).click()
-    assert f"stream_site(4, {LAST + 1})" in field.input_value()
-    widget.get_by_role("button", name="Reset").click()
-    assert not field.is_visible()
+    field.wait_for(state="detached")  # it would compute other numbers than those shown
     page.evaluate("() => { delete navigator.clipboard.writeText; }")
 
 

@@ -3,6 +3,7 @@ import { topK } from "../page/search.js";
 import { BOS } from "../page/translator.js";
 import { percentOf } from "../ui/candidates.js";
 import { action, choice, offers } from "../ui/controls.js";
+import { copyAsTorch } from "../ui/copy.js";
 import { weightKey } from "../ui/keys.js";
 import {
   h,
@@ -640,41 +641,13 @@ print(f"way {moved:.2f}")
 }
 
 function copyCode(widget) {
-  const field = h("textarea", {
-    class: "snippet",
-    readonly: true,
-    hidden: true,
-    rows: "6",
-    "aria-label": "these numbers in torch",
-  });
-  const button = h(
-    "button",
-    {
-      type: "button",
-      async click() {
-        const code = snippetOf(widget.spec, widget.inputs);
-        try {
-          await navigator.clipboard.writeText(code);
-          field.hidden = true;
-          widget.say("The code is in the clipboard; it computes the numbers shown here.", "hint");
-        } catch {
-          field.hidden = false;
-          field.value = code;
-          field.select();
-          widget.say("Copy the code above; it computes the numbers shown here.", "hint");
-        }
-      },
-    },
-    "Copy as torch",
-  );
+  const code = () => snippetOf(widget.spec, widget.inputs);
+  const { element, button, follow } = copyAsTorch(code, "the numbers shown here");
   return {
-    element: h("div", { class: "column copied" }, button, field),
-    reset() {
-      field.hidden = true;
-    },
-    update(inputs) {
+    element: h("div", { class: "column copied" }, element),
+    update() {
       button.disabled = !toldBy(widget).isPair;
-      if (!field.hidden) field.value = snippetOf(widget.spec, inputs);
+      follow();
     },
   };
 }
@@ -790,15 +763,12 @@ wayBar.style = `
 .says { min-height: 4.4em; }
 @container widget (min-width: 860px) {
   .sides { --left: 1.1fr; --right: 1fr; }
-  .copied > button { position: absolute; right: 0; top: -5px; }
+  .copied > .copying:not(:has(.snippet)) { position: absolute; right: 0; top: -5px; }
   .moved > .label { padding-right: 120px; min-height: 24px; }
 }
 `;
-copyCode.style = `
-.copied { align-items: flex-start; }
-.snippet { width: 100%; font: var(--size-note)/1.4 var(--mono); color: var(--text);
-  background: transparent; border: 1px solid var(--line); border-radius: 6px; padding: 6px 8px; }
-.snippet[hidden] { display: none; }
+copyCode.style = `${copyAsTorch.style}
+.copied { align-items: stretch; }
 `;
 
 export default live(

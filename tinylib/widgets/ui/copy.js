@@ -56,6 +56,7 @@ export function copyAsTorch(code, of = "") {
   const element = h("div", { class: "copying" }, button, said);
   return {
     element,
+    button,
     follow() {
       if (box.isConnected && box.value !== code()) box.remove();
     },
