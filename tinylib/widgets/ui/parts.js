@@ -1085,7 +1085,7 @@ ${KNOBS}${CONTROLS}${KEYS}
 .problem:not(:empty, [data-kind=hint])::before { content: "⚠ "; content: "⚠ " / ""; }
 .failure { position: static; }
 .stale ${RESULTS}, [inert] { opacity: .4; }
-.scroll:has(> [inert]), [inert] .scroll { overflow: hidden; } /* nothing in it can be reached to scroll it */
+.scroll:has(> [inert]), [inert] .scroll { overflow: hidden; } /* no way in, so no way to scroll */
 .stale ${RESULTS} ${RESULTS}, [inert] [inert] { opacity: 1; } /* once is enough */
 .busy { position: sticky; top: calc(var(--pst-header-article-height, 0px) + 40px); z-index: 3;
   height: 0; margin-bottom: -14px;
