@@ -79,6 +79,7 @@ export async function program(run, values, spec, partly = (_make) => {}) {
     const [nodes, ids, choices] = [nodesOf(memory, prompt), [...prompt], []];
     for (let n = 0; n < length; n += 1) {
       const node = nodes.at(-1);
+      const isNew = !node.last[cached];
       const last = await lastOf(run, memory, spec, nodes, ids, cached);
       const chosen = await chosenAt(run, node, last, { temperature, k, p }, numbers[n]);
       const token = taken.get(n) ?? chosen.token;
@@ -90,7 +91,7 @@ export async function program(run, values, spec, partly = (_make) => {}) {
       });
       ids.push(token);
       nodes.push(nodeAfter(memory, node, token));
-      each(choices);
+      if (isNew) each(choices); // else the text would shrink to what is remembered, and grow again
     }
     if (memory.written.size > 100) memory.written.clear();
     memory.written.set(key, choices);

@@ -655,7 +655,7 @@ function copyCode(widget) {
 siteMap.style = `
 .above { display: flex; flex-wrap: wrap; gap: 2px 16px; justify-content: space-between; }
 .above .ramp-key { margin: 0; }
-.sites { --first: 86px; --each: 25px; table-layout: fixed; width: 100%; cursor: pointer;
+.sites { --first: 94px; --each: 25px; table-layout: fixed; width: 100%; cursor: pointer;
   min-width: calc(var(--first) + var(--count) * var(--each) + 6px); border-collapse: separate;
   border-spacing: 0; }
 .sites thead td, .sites tbody th { width: var(--first); max-width: none; position: sticky; left: 0;
