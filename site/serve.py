@@ -25,6 +25,7 @@ TYPES = {
     ".woff2": "font/woff2",
     ".wasm": "application/wasm",
     ".onnx": "application/octet-stream",
+    ".gz": "application/octet-stream",
     ".safetensors": "application/octet-stream",
 }
 

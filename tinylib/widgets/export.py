@@ -12,6 +12,7 @@ whose fingerprint has changed are exported again. ``--all`` exports every one of
 
 import argparse
 import ast
+import gzip
 import hashlib
 import importlib
 import importlib.metadata
@@ -40,7 +41,9 @@ from torch import nn
 import tinylib.widgets
 from tinylib.lab.weights import Place, layout, manifest, shipped, write_json
 from tinylib.widgets import HERE, LiveWidget, dtype_of, graph_name, reads_weights
+from tinylib.widgets.export_training import fill_when_run, shorten_names, step_graph
 from tinylib.widgets.schema import MAX_WORDS, axes_of, kinds_of
+from tinylib.widgets.trainer import Trainer
 
 LARGEST = 128  # entries of a constant that may stand in a graph: a clock hand each, of D = 256
 
@@ -71,12 +74,42 @@ def graphs() -> "dict[str, partial[bytes]]":
             found[graph_name(step, own if several else "")] = export
         if widget.exported and not widget.steps:
             found[widget.stem] = partial(graph, widget, widget.compute)
+        if issubclass(widget, Trainer):
+            for form in range(len(widget.forms)):
+                found[f"{widget.stem}-step-{form}"] = partial(step_graph, widget, form)
+                for look in widget.looks:
+                    name = f"{widget.stem}-{look.__name__}-{form}"
+                    found[name] = partial(look_graph, widget, look, form)
+            found |= {name: partial(pool_file, widget, name) for name in widget.pools}
     return dict(sorted(found.items()))
 
 
-def graph(widget: type[LiveWidget], fn: Callable[..., Any], name: str = "") -> bytes:
-    """The ONNX graph of ``fn`` on the weights ``name``, without the notes that exporters leave."""
+def pool_file(widget: type[Trainer], name: str) -> bytes:
+    """What a trainer learns from, gzipped."""
+    return gzip.compress(widget.pools[name](), mtime=0)
+
+
+def look_graph(widget: type[Trainer], look: Callable[..., Any], form: int) -> bytes:
+    """The graph of a trainer's look: as any other's, but all its parameters are one input."""
+    model = onnx.ModelProto.FromString(graph(widget, look, form=form))
+    fill_when_run(model.graph)
+    shorten_names(model.graph)
+    return model.SerializeToString(deterministic=True)
+
+
+def graph(
+    widget: type[LiveWidget], fn: Callable[..., Any], name: str = "", form: int | None = None
+) -> bytes:
+    """The ONNX graph of ``fn`` on the weights ``name``, without the notes that exporters leave.
+
+    A trainer's look reads no weights: what a model of its ``form`` has learned comes in.
+    """
     axes, kinds, outputs = axes_of(fn), kinds_of(fn), axes_of(fn, "return")
+    trainer = widget if form is not None and issubclass(widget, Trainer) else None
+    if trainer:
+        total = trainer.kept(form or 0).layout.total
+        shown = trainer.look_of(fn, form or 0)
+        axes, kinds = {"parameters": str(total), **axes}, {"parameters": "Float", **kinds}
     if both := axes.keys() & outputs.keys():
         raise ValueError(f"{both} go in and come out: a graph needs two names")
     weights = places(widget.model(name), layout(shipped(name))) if name else {}
@@ -89,7 +122,7 @@ def graph(widget: type[LiveWidget], fn: Callable[..., Any], name: str = "") -> b
         if low < high
     }
 
-    wants_model = reads_weights(fn)
+    wants_model = reads_weights(fn) and not trainer
 
     class Graph(nn.Module):
         def __init__(self) -> None:
@@ -98,6 +131,8 @@ def graph(widget: type[LiveWidget], fn: Callable[..., Any], name: str = "") -> b
                 self.model = widget.model(name)
 
         def forward(self, *args: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            if trainer:
+                return tuple(shown(*args))
             return tuple(fn(self.model, *args) if wants_model else fn(*args))
 
     def size(axis: str) -> int:
@@ -177,7 +212,7 @@ def point_at_weights(tensor: onnx.TensorProto, weights: Mapping[str, Place], fil
 
 # --- what a graph was exported from --------------------------------------------------------------
 
-FOLDER = HERE / "graphs"
+FOLDER, POOLS = HERE / "graphs", HERE / "pools"
 MANIFEST = FOLDER / "manifest.json"
 EXPORTERS = ("torch", "onnx", "onnxscript")
 
@@ -189,19 +224,22 @@ def fingerprint(made: "partial[bytes]") -> str:
     widget, this one, and all of tinylib that these import, at any depth. Comments, docstrings and
     blank lines do not count.
     """
-    widget, fn, *rest = made.args
-    parts = [widget.stem, fn.__qualname__]
+    widget, *rest = made.args
+    fn = rest.pop(0) if callable(rest[0]) else made.func
+    parts = [widget.stem, fn.__qualname__, *(str(form) for form in rest if isinstance(form, int))]
     exporter = f"{tinylib.widgets.__name__}.export"  # not __name__, which is __main__ in a script
     for path in sorted(reached(fn.__module__, widget.__module__, exporter)):
         parts += [str(path.relative_to(ROOT).as_posix()), code_of(path)]
-    for name in filter(None, rest):
-        parts += [name, manifest()[name]["sha256"]]
+    for name in rest:
+        if name and isinstance(name, str) and made.func is not pool_file:
+            parts += [name, manifest()[name]["sha256"]]
     for package in EXPORTERS:
         parts += [package, importlib.metadata.version(package).partition("+")[0]]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 ROOT = HERE.parent.parent
+GZIP = b"\x1f\x8b"  # what compressed data begins with
 ROUNDED = (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE)
 
 
@@ -262,12 +300,19 @@ def recorded() -> dict[str, dict[str, str]]:
     return json.loads(MANIFEST.read_text()) if MANIFEST.exists() else {}
 
 
+def file_for(name: str, made: "partial[bytes]") -> Path:
+    """Where a graph stands, that of a training step compressed; or what is learned from."""
+    if made.func is pool_file:
+        return POOLS / f"{name}.gz"
+    return FOLDER / f"{name}.onnx{'.gz' if made.func is step_graph else ''}"
+
+
 def out_of_date(made: Mapping[str, "partial[bytes]"]) -> list[str]:
     """The graphs that were made from something else, or whose file is missing or another one."""
     known = recorded()
 
     def entry(name: str) -> dict[str, str]:
-        path = FOLDER / f"{name}.onnx"
+        path = file_for(name, made[name])
         data = path.read_bytes() if path.exists() else b""
         return {
             "made_from": fingerprint(made[name]),
@@ -294,7 +339,10 @@ def alike(one: bytes, other: bytes) -> bool:
     Tables of angles, for instance, are computed while a graph is exported, and another processor
     has other instructions for a power or a sine.
     """
-    first, second = (onnx.ModelProto.FromString(data) for data in (one, other))
+    plain = [gzip.decompress(data) if data[:2] == GZIP else data for data in (one, other)]
+    if plain[0] == plain[1]:
+        return True
+    first, second = map(onnx.ModelProto.FromString, plain)
     for a, b in zip(tensors(first.graph), tensors(second.graph), strict=False):
         if a.data_type == b.data_type and a.data_type in ROUNDED and not a.external_data:
             x, y = to_array(a), to_array(b)
@@ -320,7 +368,7 @@ def main(arguments: Sequence[str] | None = None) -> str | int:
     names = chosen.names or (list(made) if everything else out_of_date(made))
     changed = []
     for name in names:
-        path, data = FOLDER / f"{name}.onnx", made[name]()
+        path, data = file_for(name, made[name]), made[name]()
         if path.exists() and alike(path.read_bytes(), data):
             data = path.read_bytes()
         else:
@@ -332,7 +380,9 @@ def main(arguments: Sequence[str] | None = None) -> str | int:
             "made_from": fingerprint(made[name]),
             "sha256": hashlib.sha256(data).hexdigest(),
         }
-    stray = [path for path in sorted(FOLDER.glob("*.onnx")) if path.stem not in made]
+    ours = {file_for(name, one) for name, one in made.items()}
+    there = [*sorted(FOLDER.glob("*.onnx*")), *sorted(POOLS.glob("*"))]
+    stray = [path for path in there if path not in ours]
     if chosen.check:
         wrong = [*changed, *(path.stem for path in stray)]
         return f"not what their sources give: {', '.join(wrong)}. Run make graphs" if wrong else 0

@@ -207,7 +207,8 @@ function inTurn(work) {
 }
 
 async function open(name, file, data) {
-  const graph = fetched(new URL(`graphs/${name}.onnx`, HERE));
+  const compressed = STEP.test(name) ? ".gz" : "";
+  const graph = fetched(new URL(`graphs/${name}.onnx${compressed}`, HERE)).then(inflated);
   graph.catch(() => {});
   const ort = await start();
   const failed = (what, remedy) => (error) => {
@@ -229,8 +230,35 @@ async function open(name, file, data) {
   };
 }
 
+/** A training step's graph is long, and its file compressed, unless a server has undone that. */
+const STEP = /-step-\d+$/;
+async function inflated(bytes) {
+  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes;
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+// What a worker that trains needs: graphs without trained weights, tensors, and data to learn from.
+
+/** Load a graph, if it is not there. */
+export const openGraph = (name) => session(name, "", null);
+
+/** A tensor of the runtime that may be given to several graphs. */
+export async function tensorOf(data, dims = [data.length]) {
+  const ort = await start();
+  return new ort.Tensor("float32", data, dims);
+}
+
+/** What a trainer learns from, as bytes; `missing` says what to do if the site has no such file. */
+export async function pool(name, missing = CONNECTION) {
+  const failed = (error) => {
+    throw because(`the data to learn from, ${name}, could not be loaded`, missing, error);
+  };
+  return fetched(new URL(`pools/${name}.gz`, HERE)).then(inflated).catch(failed);
+}
+
 /** What a graph makes of `feeds`: numbers, lists, truth values, or { dims, data } of a graph. */
-async function runGraph(name, feeds) {
+export async function runGraph(name, feeds) {
   const { ort, graph } = await sessions.get(name);
   const given = {};
   for (const { name: input, type } of graph.inputMetadata) {
@@ -312,10 +340,10 @@ export async function run(spec, inputs, program, old = () => false, show = (_out
     undrawn = now;
   };
   try {
-    return sent(
-      spec,
-      await (program ? program(step, values, spec, partly) : step(spec.stem, values)),
-    );
+    const made = await (program
+      ? program(step, values, spec, partly, old)
+      : step(spec.stem, values));
+    return made && sent(spec, made); // a program may find its inputs too old itself: null
   } catch (error) {
     if (error === tooOld) return null;
     throw error;

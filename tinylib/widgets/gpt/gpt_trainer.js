@@ -1,0 +1,312 @@
+import { tellText, textTold, trains } from "../page/trainer.js";
+import { radio } from "../ui/controls.js";
+import { headMaps } from "../ui/heads.js";
+import { h, live, many, mark, results, whole, write } from "../ui/parts.js";
+import { paint } from "../ui/pixels.js";
+import { lossCurve, rates, seeds, setting, trainingBar } from "../ui/training.js";
+
+export const program = trains("gpt/gpt_trainer_task.js");
+
+const CORPORA = ["the course's stories", "Shakespeare", "your own text"];
+const OWN = 2;
+const LAYERS = 4;
+const BITE = 4000; // ms between two looks: each takes as long as some steps
+
+/** A number that names a text, as number_of() of gpt_trainer.py has it. */
+export function numberOf(text) {
+  let found = 0;
+  for (const character of text) found = (found * 31 + character.codePointAt(0)) % 16_000_000;
+  return OWN + found;
+}
+
+/** The text as it can be used, or what is wrong with it. */
+export function usable(text, [fewest, most]) {
+  const clean = text.replace(/\r\n?/g, "\n").replace(/\p{Surrogate}/gu, "\ufffd");
+  const characters = Array.from(clean);
+  const { length } = characters;
+  if (length < fewest) {
+    return {
+      error: `The text has ${whole(length)} characters: give ${whole(fewest)} or more, so that something is left to be held out.`,
+    };
+  }
+  const kinds = new Set(characters.slice(0, most)).size;
+  const notes = [
+    ...(length > most ? [`only its first ${whole(most)} characters are used`] : []),
+    ...(kinds === 1 ? ["it is one character again and again, so there is nothing to learn"] : []),
+    ...(kinds > 127
+      ? [`it has ${whole(kinds)} different characters: the 127 commonest are told apart, all others are one, □`]
+      : []),
+  ];
+  const kept = length > most ? characters.slice(0, most).join("") : clean;
+  return { text: kept, note: notes.length ? `${notes.join("; ")}.` : "" };
+}
+
+/** Which text is learned; the reader's own is pasted, or read from a file. */
+function corpus(widget) {
+  const { facts, stem } = widget.spec;
+  const note = h("p", { class: "note", role: "status" });
+  const wrong = h("p", { class: "problem wrong", role: "alert" });
+  const box = h("textarea", {
+    class: "line",
+    rows: "4",
+    spellcheck: "false",
+    "aria-label": "your own text",
+    placeholder: "Paste a text here: a book, a diary, a program …",
+  });
+  const take = (text) => {
+    const { error, text: kept, note: said } = usable(text, facts.characters);
+    write(wrong, error ?? "");
+    if (error) return;
+    const id = numberOf(kept);
+    tellText(stem, id, kept);
+    if (!widget.model.get("link_id")) widget.model.set("own", kept);
+    write(note, `Your text: ${whole(Array.from(kept).length)} characters. ${said ?? ""}`);
+    widget.edit(Symbol("corpus"), (next) => {
+      next.corpus = id;
+      next.steps = 0;
+    });
+  };
+  const file = h("input", {
+    type: "file",
+    hidden: true,
+    change: async () => {
+      const [chosen] = file.files;
+      file.value = "";
+      if (!chosen) return;
+      const text = await chosen.text();
+      box.value = text.slice(0, 20_000); // what it says is in view; all of it is used
+      take(text);
+    },
+  });
+  const own = h(
+    "div",
+    { class: "column own", hidden: true },
+    box,
+    wrong,
+    h(
+      "div",
+      { class: "bar" },
+      h("button", { type: "button", click: () => take(box.value) }, "Use this text"),
+      h("button", { type: "button", click: () => file.click() }, "Open a text file"),
+      file,
+    ),
+    note,
+  );
+  const picks = CORPORA.map((title, i) => {
+    const button = radio(widget, "corpus", i, {
+      choose: () => {
+        own.hidden = i !== OWN;
+        if (i === OWN) {
+          const told = textTold(stem);
+          if (told) take(told.text);
+          else box.focus();
+          return;
+        }
+        widget.edit(Symbol("corpus"), (next) => {
+          next.corpus = i;
+          next.steps = 0;
+        });
+      },
+    });
+    return { button, element: h("label", { class: "pick" }, button, h("span", {}, title)) };
+  });
+  return {
+    element: h(
+      "div",
+      { class: "column" },
+      h(
+        "div",
+        { class: "choice", role: "radiogroup", "aria-label": "text" },
+        h(
+          "div",
+          { class: "kind" },
+          h("span", { class: "of" }, "text to learn"),
+          h("div", { class: "picks" }, ...picks.map((pick) => pick.element)),
+        ),
+      ),
+      own,
+    ),
+    shows: "inputs",
+    update({ corpus: now }) {
+      picks.forEach(({ button, element }, i) => {
+        button.checked = i === Math.min(now, OWN);
+        element.classList.toggle("chosen", button.checked);
+      });
+      if (now >= OWN) own.hidden = false;
+    },
+  };
+}
+corpus.style = `
+.own textarea { width: 100%; min-height: 90px; max-height: 260px; resize: vertical; font: inherit;
+  font-size: var(--size-touch); color: var(--text); background: transparent;
+  border: 1px solid var(--line); border-radius: 5px; padding: 6px 10px; }
+.own .wrong:empty { display: none; }
+`;
+
+/** What the model has written at each look; a slider goes back to the ones before. */
+function timeline(widget) {
+  const looks = []; // { steps, text, weights }
+  let key = "";
+  let chosen = -1; // -1: the newest
+  const said = h("pre", { class: "written" });
+  const when = h("span", { class: "label" });
+  const slider = h("input", {
+    type: "range",
+    min: "0",
+    max: "0",
+    value: "0",
+    "aria-label": "look back at what it wrote",
+    input: () => {
+      const at = Number(slider.value);
+      chosen = at === looks.length - 1 ? -1 : at;
+      draw();
+    },
+  });
+  const draw = () => {
+    const at = chosen < 0 ? looks.length - 1 : chosen;
+    const { steps, read, written } = looks[at];
+    slider.max = String(looks.length - 1);
+    slider.value = String(at);
+    slider.disabled = looks.length < 2;
+    const after = steps === 0 ? "before training" : `after ${whole(steps)} steps`;
+    mark(slider, "aria-valuetext", after);
+    write(when, `It is given the first characters of the held-out text, and writes, ${after}:`);
+    said.replaceChildren(h("b", {}, read), written);
+  };
+  return {
+    element: results("column", when, said, h("div", { class: "past" }, slider)),
+    shows: "outputs",
+    update(inputs, outputs) {
+      const { seed, rate, form, corpus: text } = inputs;
+      const now = `${seed} ${rate} ${form} ${text}`;
+      const steps = outputs.losses.data.length;
+      const names = Array.from(outputs.names.data, (point) => String.fromCodePoint(point));
+      const spell = ({ data }) => Array.from(data, (id) => names[id] ?? "□").join("");
+      const look = { steps, read: spell(outputs.read), written: spell(outputs.written) };
+      if (now !== key || steps < (looks.at(-1)?.steps ?? 0)) {
+        looks.length = 0;
+        chosen = -1;
+      }
+      key = now;
+      if (looks.at(-1)?.written !== look.written || looks.at(-1)?.read !== look.read)
+        looks.push(look);
+      draw();
+    },
+  };
+}
+timeline.style = `
+.written { margin: 0; padding: 8px 12px; white-space: pre-wrap; overflow-wrap: anywhere;
+  font-family: var(--mono); font-size: var(--size-note); line-height: 1.45; min-height: 9.5em;
+  border: 1px solid var(--line); border-radius: 6px; }
+.written b { color: var(--soft); font-weight: 400; }
+.past input { width: 100%; max-width: 420px; }
+`;
+
+/** The attention of all heads on the text that it is given. */
+function attention(widget) {
+  let head = 0;
+  const part = headMaps({
+    label: "what each head attends to, in the text that it is given",
+    output: "weights",
+    told: (_inputs, { weights: { shape, data } }) => ({
+      L: LAYERS,
+      H: shape[0] / LAYERS,
+      R: shape[1],
+      data,
+    }),
+    chosen: () => head,
+    choose: (i) => {
+      head = i;
+      widget.repaint();
+    },
+    draw(picture, { R, data }, i) {
+      paint(picture.canvas, data.subarray(i * R * R, (i + 1) * R * R), R, {
+        ink: "weight",
+        root: true,
+      });
+    },
+  });
+  return part;
+}
+attention.style = headMaps.style;
+
+const forms = ({ facts }) => facts.training.forms;
+const called = (widget) => (inputs) =>
+  [
+    CORPORA[Math.min(inputs.corpus, OWN)],
+    ...(inputs.form ? [forms(widget.spec)[inputs.form]] : []),
+    ...(inputs.rate === 1 ? [] : [`rate × ${inputs.rate}`]),
+    `seed ${inputs.seed}`,
+  ].join(", ");
+
+const RULES = ["counts of characters", "of pairs", "of triples"];
+
+export default live(
+  "Train a GPT on a text",
+  (ui) => {
+    const { use } = ui;
+    return [
+      use(corpus),
+      ui.knobs(
+        use((own) => setting(own, "form", "model", forms(own.spec))),
+        use((own) => rates(own)),
+        use(seeds),
+      ),
+      use(
+        Object.assign(
+          (own) => {
+            const { facts } = own.spec;
+            const size = facts.T * facts.batch;
+            return trainingBar(own, {
+              bite: BITE,
+              says: (ms) => `, ${whole(Math.round((1000 * size) / ms / 100) * 100)} characters/s`,
+              saved: {
+                metadata: (inputs, outputs, losses) => ({
+                  config: facts.config,
+                  kind: "characters",
+                  tokens: alphabet(outputs, facts.V),
+                  steps_trained: losses.length,
+                }),
+                wrong: ({ tokens }, inputs, outputs) =>
+                  JSON.stringify(tokens) === JSON.stringify(alphabet(outputs, facts.V))
+                    ? ""
+                    : "it was trained on a text of other characters. Choose that text first.",
+                also: ({ corpus: id }) => (id >= OWN ? { text: textTold(own.spec.stem) } : {}),
+                take: async ({ text }) => {
+                  if (text) tellText(own.spec.stem, text.id, text.text);
+                },
+              },
+            });
+          },
+          { style: trainingBar.style },
+        ),
+      ),
+      use(
+        Object.assign(
+          (own) =>
+            lossCurve(own, {
+              top: 5,
+              name: called(own),
+              second: ({ valid }) => valid.data[0],
+              rules: ({ corpus: id }, { ngrams }) => [
+                ...RULES.map((name, i) => [ngrams.data[i], `${name}: ${ngrams.data[i].toFixed(2)}`]),
+                ...(id === 0
+                  ? [[own.spec.facts.limit, `the limit: ${own.spec.facts.limit.toFixed(2)}`]]
+                  : []),
+              ],
+            }),
+          { style: lossCurve.style },
+        ),
+      ),
+      ui.sides(use(timeline), use(attention)),
+    ];
+  },
+  { wide: true },
+);
+
+/** All tokens of the model, as its file names them: where there are fewer characters, fillers. */
+function alphabet(outputs, V) {
+  const names = Array.from(outputs.names.data, (point) => String.fromCodePoint(point));
+  const more = many(V - names.length, (i) => String.fromCodePoint(0xf0000 + i));
+  return [...names, ...more];
+}

@@ -1,0 +1,363 @@
+"""Chapter 12's trainer: a GPT for characters learns a text, the reader's own if they like."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, lru_cache
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+import traitlets
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from tinylib.attention_scoring import dot_score
+from tinylib.generation import sample
+from tinylib.gpt import GPT, Block, GPTConfig, next_token_loss
+from tinylib.kv_cache import KVCache
+from tinylib.lab.data.corpora import tiny_shakespeare
+from tinylib.lab.data.stories import stories
+from tinylib.lab.look import capture
+from tinylib.lab.recipes.language_models import MODERN
+from tinylib.lab.train.functional import AdamW, numbers
+from tinylib.widgets import Limits, table
+from tinylib.widgets.schema import BadInput
+from tinylib.widgets.trainer import Trainer
+
+V = 128
+"""Characters that the model can tell apart: the commonest of the text; others are one, the last."""
+T, BATCH = 64, 12
+CONFIG = GPTConfig(V=V, max_len=T, D=64, H=4, layers=4, dropout=0.0, **MODERN)
+HELD_OUT = 0.1
+"""The share of a text, its end, that the model never learns from."""
+PIECES = 32  # of what is held out, at which the loss is measured
+WRITTEN, PROMPT = 200, 24
+TEMPERATURE = 0.8
+STORIES, SHAKESPEARE, OWN = 0, 1, 2
+TOLD = 3000  # stories
+FEWEST, MOST = 1000, 2_000_000  # characters of a text
+NGRAMS = 3
+UNSEEN = "\N{WHITE SQUARE}"
+
+
+# --- the text ------------------------------------------------------------------------------------
+
+
+@cache
+def story_text() -> str:
+    """Stories of the course's grammar, one on each line."""
+    return "\n".join(" ".join(story.words) for story in stories().train[:TOLD])
+
+
+own_texts: dict[int, str] = {}
+
+
+def text_of(corpus: int) -> str:
+    """The text of that number; a reader's own has the number that :func:`number_of` gives it."""
+    if corpus == STORIES:
+        return story_text()
+    if corpus == SHAKESPEARE:
+        return "".join(tiny_shakespeare())
+    if corpus not in own_texts:
+        raise BadInput("this text is not here any more: paste it again")
+    return own_texts[corpus]
+
+
+def number_of(text: str) -> int:
+    """A number that names a text: always the same, and hardly ever that of another one."""
+    found = 0
+    for character in text:
+        found = (found * 31 + ord(character)) % 16_000_000
+    return OWN + found
+
+
+class Corpus(NamedTuple):
+    """A text as ids: what is learned, what is held out; and the names of the ids."""
+
+    train: Int[Tensor, " N"]
+    valid: Int[Tensor, " M"]
+    names: tuple[str, ...]
+    ngrams: tuple[float, ...]  # nats for each held-out character, by counts of 1, 2, 3 of them
+
+
+@lru_cache(maxsize=2)
+def corpus_of(number: int) -> Corpus:
+    text = text_of(number)
+    counts = Counter(text)
+    common = sorted(counts, key=lambda character: (-counts[character], ord(character)))[: V - 1]
+    names = tuple(sorted(common))
+    ids = {character: i for i, character in enumerate(names)}
+    tokens = [ids.get(character, V - 1) for character in text]
+    cut = len(tokens) - math.floor(len(tokens) * HELD_OUT)
+    train, valid = tokens[:cut], tokens[cut:]
+    ngrams = tuple(ngram_loss(train, valid, n) for n in range(1, NGRAMS + 1))
+    return Corpus(torch.tensor(train), torch.tensor(valid), names, ngrams)
+
+
+def ngram_loss(train: Sequence[int], valid: Sequence[int], n: int) -> float:
+    r"""Nats for each character of ``valid``, by counts of ``train``: of groups of n characters.
+
+    $p_n(c \mid a) = (\#ac + p_{n-1}(c)) / (\#a + 1)$: what has not been seen after a is as
+    probable as after a shorter beginning, and at last each of the V characters is so alike.
+    """
+    seen = [Counter(zip(*(train[i:] for i in range(k)), strict=False)) for k in range(1, n + 1)]
+    before = [Counter(zip(*(train[i:-1] for i in range(k)), strict=False)) for k in range(1, n)]
+    loss = 0.0
+    for at in range(n - 1, len(valid)):
+        p = 1 / V
+        for k in range(1, n + 1):
+            gram = tuple(valid[at - k + 1 : at + 1])
+            total = len(train) if k == 1 else before[k - 2][gram[:-1]]
+            p = (seen[k - 1][gram] + p) / (total + 1)
+        loss -= math.log(p)
+    return loss / (len(valid) - n + 1)
+
+
+@cache
+def story_limit() -> float:
+    """Nats for each character of the held-out stories that no model can do without.
+
+    Their grammar's own probabilities of the words, each of which a space or a new line ends.
+    """
+    told = stories().train[:TOLD]
+    ends = torch.tensor([len(" ".join(story.words)) + 1 for story in told]).cumsum(0)
+    cut = len(story_text()) * (1 - HELD_OUT)
+    held = [story for story, end in zip(told, ends.tolist(), strict=True) if end > cut]
+    nats = -sum(sum(story.log_probs) for story in held)
+    return nats / sum(len(" ".join(story.words)) + 1 for story in held)
+
+
+# --- the model and its forms ---------------------------------------------------------------------
+
+
+class Loss(nn.Module):
+    """A GPT, whose forward pass is that of chapter 12's loss: a batch of texts in, the mean out."""
+
+    def __init__(self, gpt: GPT):
+        super().__init__()
+        self.gpt = gpt
+
+    def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, ""]:
+        return next_token_loss(self.gpt, tokens)
+
+
+class NoResidual(Block):
+    """A block that hands on what its layers say, and not what came in."""
+
+    def forward(self, x: Tensor, *more: Any) -> Any:
+        z, cache = super().forward(x, *more)
+        return z - x, cache
+
+
+def changed(change: Callable[[GPT], None] = lambda gpt: None) -> Loss:
+    gpt = GPT(CONFIG)
+    change(gpt)
+    return Loss(gpt)
+
+
+def unscaled(gpt: GPT) -> None:
+    """The scores are not divided by the root of the width."""
+    for block in gpt.blocks:
+        block.attention.score = dot_score
+
+
+def seeing(gpt: GPT) -> None:
+    """No mask: each place attends to those behind it, too, and so to the answer."""
+    for block in gpt.blocks:
+        block.attention.causal = False
+
+
+def without_residual(gpt: GPT) -> None:
+    for block in gpt.blocks:
+        block.__class__ = NoResidual
+
+
+# --- what is shown -------------------------------------------------------------------------------
+
+
+class Measured(NamedTuple):
+    valid: Float[Tensor, ""]
+
+
+def measure(model: Loss, pieces: Int[Tensor, "32 65"]) -> Measured:
+    """The loss on pieces that are held out."""
+    return Measured(model(pieces))
+
+
+class Written(NamedTuple):
+    """A character drawn, and the cache for the next."""
+
+    drawn: Int[Tensor, ""]
+    now_keys: Float[Tensor, "4 N 64"]
+    now_values: Float[Tensor, "4 N 64"]
+
+
+def write(
+    model: Loss,
+    token: Int[Tensor, " S"],
+    u: Float[Tensor, ""],
+    cached_keys: Float[Tensor, "4 P 64"],
+    cached_values: Float[Tensor, "4 P 64"],
+) -> Written:
+    """S more characters are read, and the next one is drawn."""
+    pairs = zip(cached_keys[:, None], cached_values[:, None], strict=True)
+    logits, seen = model.gpt.read(token[None], tuple(KVCache(*pair) for pair in pairs), last=True)
+    keys, values = (torch.cat(states) for states in zip(*seen, strict=True))
+    return Written(sample(logits[0, -1] / TEMPERATURE, u), keys, values)
+
+
+class Attended(NamedTuple):
+    weights: Float[Tensor, "16 R R"]
+
+
+def attend(model: Loss, read: Int[Tensor, " R"]) -> Attended:
+    """The attention weights of the four heads of all four blocks, as they read a text."""
+    with capture(model.gpt) as seen:
+        model.gpt(read[None])
+    weights = [seen[f"blocks.{i}.attention.weights"][0][0] for i in range(CONFIG.layers)]
+    return Attended(torch.cat(weights))
+
+
+class Trained(NamedTuple):
+    """After so many steps: every batch's loss, that of held-out pieces, a text, and attention.
+
+    ``ngrams`` are the losses of tables that count single characters, pairs and triples.
+    """
+
+    losses: Float[Tensor, " N"]
+    valid: Float[Tensor, ""]
+    ngrams: Float[Tensor, " 3"]
+    names: Int[Tensor, " K"]  # the code points of the characters that have an id
+    read: Int[Tensor, " R"]
+    written: Int[Tensor, " 200"]
+    weights: Float[Tensor, "16 R R"]
+
+
+def compute(
+    steps: Int[Tensor, ""],
+    seed: Int[Tensor, ""],
+    rate: Float[Tensor, ""],
+    form: Int[Tensor, ""],
+    corpus: Int[Tensor, ""],
+) -> Trained:
+    """The text is learned for so many steps, and then continued from where it is held out."""
+    settings = {"seed": int(seed), "rate": float(rate), "form": int(form), "corpus": int(corpus)}
+    run = GPTTrainer.run(int(steps), **settings)
+    parameters = run.state.parameters
+    text = corpus_of(int(corpus))
+    see = GPTTrainer.seen
+    pieces = evenly_spaced(text.valid)
+    read = text.valid[:PROMPT]
+    token, caches, written = read, torch.zeros(2, 4, 0, CONFIG.D), list[Tensor]()
+    for u in [next(draw) for draw in [numbers(int(seed))] for _ in range(WRITTEN)]:
+        said = see(write, int(form), parameters, token, torch.tensor(u), *caches)
+        written.append(said.drawn)
+        token, caches = said.drawn[None], torch.stack([said.now_keys, said.now_values])
+        if caches.shape[2] == T:  # the context is full: its second half is read again
+            token, caches = torch.cat([read, torch.stack(written)])[-T // 2 :], caches[:, :, :0]
+    return Trained(
+        torch.tensor(run.losses),
+        see(measure, int(form), parameters, pieces).valid,
+        torch.tensor(text.ngrams),
+        torch.tensor([ord(character) for character in text.names]),
+        read,
+        torch.stack(written),
+        see(attend, int(form), parameters, read).weights,
+    )
+
+
+def evenly_spaced(valid: Int[Tensor, " M"]) -> Int[Tensor, "32 65"]:
+    """Pieces from all over what is held out; of a short text they overlap."""
+    room = len(valid) - (T + 1)
+    starts = torch.tensor([room * i // (PIECES - 1) for i in range(PIECES)])
+    return valid[starts[:, None] + torch.arange(T + 1)]
+
+
+class GPTTrainer(Trainer):
+    """A seed, a rate, a form of the model and a text in; what it has learned after so many steps.
+
+    The reader's own text is the trait ``own``; ``corpus`` is then its :func:`number_of`.
+    """
+
+    compute = staticmethod(compute)
+    forms: ClassVar[Mapping[str, Callable[[], nn.Module]]] = {
+        "as in the chapter": changed,
+        "without the scale": lambda: changed(unscaled),
+        "without the mask": lambda: changed(seeing),
+        "without residual connections": lambda: changed(without_residual),
+    }
+    looks: ClassVar[Sequence[Callable[..., Any]]] = (measure, write, attend)
+    settings: ClassVar[Sequence[str]] = ("seed", "rate", "form", "corpus")
+    how: ClassVar[AdamW] = AdamW(betas=(0.9, 0.99), weight_decay=0.1)
+    most: ClassVar[int] = 2000
+    full: ClassVar[float] = 8e-3
+    draws: ClassVar[int] = BATCH
+    preview = "valid"
+    pools: ClassVar[Mapping[str, Callable[[], bytes]]] = {"stories": lambda: story_text().encode()}
+
+    own = traitlets.Unicode().tag(sync=True)
+
+    def __init__(
+        self, corpus: Any = STORIES, own: str = "", steps: Any = 0, seed: Any = 1, **more: Any
+    ) -> None:
+        if own:
+            corpus = self.take(own)
+        rest = {"rate": 1, "form": 0, **more}
+        super().__init__(steps=steps, seed=seed, corpus=corpus, **rest)
+        self.own = own
+
+    @classmethod
+    def take(cls, text: str) -> int:
+        """Keep a reader's own text; its number. BadInput if it is too short or too long."""
+        if not FEWEST <= len(text) <= MOST:
+            raise BadInput(f"the text has {len(text)} characters: give {FEWEST} to {MOST}")
+        own_texts[number_of(text)] = text
+        return number_of(text)
+
+    @traitlets.validate("own")
+    def _taken(self, proposal: dict[str, Any]) -> str:
+        if proposal["value"]:
+            self.take(proposal["value"])
+        return str(proposal["value"])
+
+    @classmethod
+    def settings_of(cls) -> dict[str, Any]:
+        return {**super().settings_of(), "corpus": STORIES}
+
+    @classmethod
+    def batch(cls, numbers: list[float], settings: Mapping[str, Any]) -> tuple[Tensor, ...]:
+        """Pieces of the text from anywhere in it."""
+        ids = corpus_of(settings["corpus"]).train
+        starts = torch.tensor([math.floor(u * (len(ids) - T)) for u in numbers])
+        return (ids[starts[:, None] + torch.arange(T + 1)],)
+
+    @classmethod
+    def limits(cls) -> Limits:
+        axes = {"S": (1, T), "P": (0, T), "R": (1, T)}
+        return {**super().limits(), "corpus": (0, OWN + 16_000_000), **axes}
+
+    @classmethod
+    def facts(cls) -> dict[str, Any]:
+        return {
+            **super().facts(),
+            "V": V,
+            "T": T,
+            "batch": BATCH,
+            "heldOut": HELD_OUT,
+            "pieces": PIECES,
+            "prompt": PROMPT,
+            "written": WRITTEN,
+            "characters": [FEWEST, MOST],
+            "limit": round(story_limit(), 4),
+            "config": CONFIG._asdict(),
+            "names": cls.kept(0).layout.names,
+            "shapes": cls.kept(0).layout.shapes,
+        }
+
+    def shown(self, values: Mapping[str, Tensor]) -> str:
+        """How far it has come, beside tables that only count."""
+        counted = values["ngrams"].tolist()
+        cells = [[f"{v:.2f}"] for v in [values["valid"].item(), *counted]]
+        rows = ["this GPT", "counts of characters", "of pairs", "of triples"]
+        steps = self.inputs["steps"]
+        return table(f"after {steps} steps: nats for each held-out character", cells, rows, ["loss"])

@@ -1,0 +1,85 @@
+// A training run outside the page: kept in the browser, or as a file of safetensors.
+
+const [BASE, STORE] = ["tinylib", "runs"];
+
+const store = (mode) =>
+  new Promise((resolve, reject) => {
+    const opening = indexedDB.open(BASE, 1);
+    opening.onupgradeneeded = () => opening.result.createObjectStore(STORE);
+    opening.onerror = () => reject(opening.error);
+    opening.onsuccess = () => {
+      const base = opening.result;
+      const transaction = base.transaction(STORE, mode);
+      transaction.oncomplete = transaction.onabort = () => base.close();
+      resolve(transaction);
+    };
+  });
+
+const done = (transaction, request) =>
+  new Promise((resolve, reject) => {
+    transaction.oncomplete = () => {
+      transaction.db.close();
+      resolve(request.result);
+    };
+    transaction.onabort = transaction.onerror = () => reject(transaction.error ?? request.error);
+  });
+
+/** What is kept under a name, or undefined. */
+export async function kept(name) {
+  const transaction = await store("readonly");
+  return done(transaction, transaction.objectStore(STORE).get(name));
+}
+
+/** Keep a value; what was there before is replaced at once, or not at all. */
+export async function keep(name, value) {
+  const transaction = await store("readwrite");
+  return done(transaction, transaction.objectStore(STORE).put(value, name));
+}
+
+export async function forget(name) {
+  const transaction = await store("readwrite");
+  return done(transaction, transaction.objectStore(STORE).delete(name));
+}
+
+/** A vector of parameters as a file that tinylib.lab.weights.load() reads. */
+export function toSafetensors(vector, names, shapes, metadata) {
+  const header = { __metadata__: { metadata: JSON.stringify(metadata) } };
+  let end = 0;
+  names.forEach((name, i) => {
+    const start = end;
+    end += 4 * shapes[i].reduce((product, n) => product * n, 1);
+    header[name] = { dtype: "F32", shape: shapes[i], data_offsets: [start, end] };
+  });
+  let text = JSON.stringify(header);
+  while (new TextEncoder().encode(text).length % 8) text += " ";
+  const bytes = new TextEncoder().encode(text);
+  const size = new DataView(new ArrayBuffer(8));
+  size.setBigUint64(0, BigInt(bytes.length), true);
+  return new Blob([size.buffer, bytes, vector], { type: "application/octet-stream" });
+}
+
+/** The vector in such a file, and its metadata; an Error says what is wrong with another one. */
+export function fromSafetensors(buffer, names, shapes) {
+  const wrong = (why) => new Error(`This file cannot be used: ${why}. Your run is as it was.`);
+  let header, start;
+  try {
+    start = 8 + Number(new DataView(buffer).getBigUint64(0, true));
+    header = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(buffer.slice(8, start)));
+  } catch {
+    throw wrong("it is no file of safetensors");
+  }
+  const total = shapes.reduce((sum, shape) => sum + shape.reduce((a, b) => a * b, 1), 0);
+  const vector = new Float32Array(total);
+  let end = 0;
+  names.forEach((name, i) => {
+    const { dtype, shape, data_offsets: [first, last] = [0, 0] } = header[name] ?? {};
+    if (dtype !== "F32" || String(shape) !== String(shapes[i]))
+      throw wrong(`it has no ${name} of ${shapes[i].join(" × ") || "one number"} in float32`);
+    const data = buffer.slice(start + first, start + last);
+    if (data.byteLength !== last - first) throw wrong("it is cut short");
+    vector.set(new Float32Array(data), end);
+    end += data.byteLength / 4;
+  });
+  if (!vector.every(Number.isFinite)) throw wrong("it holds numbers that are not finite");
+  return { vector, metadata: JSON.parse(header.__metadata__?.metadata ?? "{}") };
+}

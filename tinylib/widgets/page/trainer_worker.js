@@ -1,0 +1,158 @@
+// Trains in a Web Worker: the chapter's own training step, one graph, again and again.
+// Each message has a `number`; each answer has that of the message it answers.
+
+import { initial, numbers } from "./chance.js";
+import { openGraph, pool, runGraph, tensorOf } from "./engine.js";
+
+const TELL = 100; // ms between two reports of a training
+const SMOOTH = 40; // ms: so often the worker hears messages
+
+let run = { key: "" }; // the training that is kept: its state, and the loss of each step
+let halted = false;
+const texts = new Map(); // number -> a reader's own text
+let turn = Promise.resolve(); // messages are answered one after the other
+
+const acts = {
+  train,
+  text: async ({ id, text }) => void texts.set(id, text),
+  forget: async () => void (run = { key: "" }),
+  state: async () => (run.losses?.length ? stateOf(run) : null),
+  restore: async ({ spec, inputs, saved }) => {
+    run = await begin(spec, inputs, saved);
+    return run.losses.length;
+  },
+};
+
+onmessage = ({ data }) => {
+  if (data.act === "halt") {
+    halted = true;
+    return;
+  }
+  const { number } = data;
+  const part = (made) => postMessage({ number, part: made });
+  const answer = async () => {
+    try {
+      postMessage({ number, result: await acts[data.act](data, part) });
+    } catch (error) {
+      const { message, why, remedy } = error;
+      postMessage({ number, error: { message, why, remedy } });
+    }
+  };
+  turn = turn.then(answer);
+};
+
+/** What a training depends on; its steps do not change what it is. */
+const keyOf = (spec, inputs) =>
+  JSON.stringify(spec.facts.training.settings.map((name) => inputs[name]));
+
+/** Where a training starts, or goes on from what was `saved` of it. */
+async function begin(spec, inputs, saved) {
+  const { fills } = spec.facts.training;
+  const parameters = saved?.parameters ?? initial(fills[inputs.form], inputs.seed);
+  const zeros = () => new Float32Array(parameters.length);
+  return {
+    key: keyOf(spec, inputs),
+    parameters: await tensorOf(parameters),
+    mean: await tensorOf(saved?.mean ?? zeros()),
+    square: await tensorOf(saved?.square ?? zeros()),
+    count: await tensorOf(Float32Array.of(saved?.count ?? 0), []),
+    losses: [...(saved?.losses ?? [])],
+    seen: null, // what its looks showed last
+  };
+}
+
+/** A copy of the whole state, which can be kept and restored. */
+const stateOf = ({ parameters, mean, square, count, losses }) => ({
+  parameters: parameters.data.slice(),
+  mean: mean.data.slice(),
+  square: square.data.slice(),
+  count: count.data[0],
+  losses: [...losses],
+});
+
+/** As Trainer.rate_at has it: up over the warm-up, then in a straight line down to 0. */
+function rateAt({ full, most, warmup }, rate, step) {
+  const share = (step + 0.5) / most;
+  return full * rate * (share < warmup ? share / warmup : 1 - (share - warmup) / (1 - warmup));
+}
+
+async function train({ spec, inputs, task: address, stem }, part) {
+  halted = false;
+  const task = await import(address);
+  const { training } = spec.facts;
+  const tools = { pool, numbers, texts };
+  const context = (await task.context?.(inputs, spec, tools)) ?? {};
+  const graph = `${stem}-step-${inputs.form}`;
+  const look = (name, feeds) => {
+    const own = `${stem}-${name}-${inputs.form}`;
+    return openGraph(own).then(() => runGraph(own, { parameters: run.parameters, ...feeds }));
+  };
+  if (run.key !== keyOf(spec, inputs) || run.losses.length > inputs.steps) {
+    run = await begin(spec, inputs);
+  }
+  if (inputs.steps > run.losses.length) await openGraph(graph);
+  const shown = async () => {
+    run.seen = plain(await task.look({ inputs, context, spec, run, look, numbers }));
+    return { ...lossesOf(run), ...run.seen };
+  };
+  let told = performance.now();
+  let heard = told;
+  part(run.seen ? { ...lossesOf(run), ...run.seen } : await shown());
+  while (run.losses.length < inputs.steps && !halted) {
+    await oneStep(graph, task, { training, inputs, context, spec });
+    const now = performance.now();
+    if (now - told > TELL) {
+      told = now;
+      part(lossesOf(run));
+    }
+    if (now - heard > SMOOTH) {
+      await hear();
+      heard = performance.now();
+    }
+  }
+  return shown();
+}
+
+const lossesOf = ({ losses }) => ({ losses: { dims: [losses.length], data: [...losses] } });
+
+/** Outputs as they can be sent to the page: a runtime's tensor is more than its numbers. */
+const plain = (outputs) =>
+  Object.fromEntries(
+    Object.entries(outputs).map(([name, value]) => [
+      name,
+      value?.dims ? { dims: [...value.dims], data: value.data } : value,
+    ]),
+  );
+
+async function oneStep(graph, task, { training, inputs, context, spec }) {
+  const at = run.losses.length;
+  const next = numbers(inputs.seed, training.batches + at * training.draws);
+  const batch = task.batch(next, { inputs, context, spec });
+  const rate = { dims: [], data: Float32Array.of(rateAt(training, inputs.rate, at)) };
+  const feeds = Object.fromEntries(batch.map((tensor, i) => [`batch_${i}`, tensor]));
+  const { parameters, mean, square, count } = run;
+  const came = await runGraph(graph, { parameters, mean, square, count, rate, ...feeds });
+  const loss = came.loss.data[0];
+  if (!Number.isFinite(loss)) {
+    throw Object.assign(new Error("the loss is no number"), {
+      why: `the loss of step ${at + 1} is no finite number any more, because the steps are too large`,
+      remedy: "Choose a smaller learning rate.",
+    });
+  }
+  run.parameters = came.parameters_after;
+  run.mean = came.mean_after;
+  run.square = came.square_after;
+  run.count = came.count_after;
+  run.losses.push(loss);
+}
+
+/** Let messages in. */
+const hear = () =>
+  new Promise((goOn) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      port1.close();
+      goOn();
+    };
+    port2.postMessage("");
+  });

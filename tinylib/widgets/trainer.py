@@ -1,0 +1,225 @@
+"""Widgets that train: a chapter's own model learns in the page, step by step, or in the kernel.
+
+A trainer is a :class:`~tinylib.widgets.LiveWidget` whose results follow from its inputs alone: so
+many ``steps`` from the parameters that a ``seed`` draws, with the batches of that seed. What it
+has reached it remembers, so that a hundred steps more cost a hundred steps::
+
+    class ColourTrainer(Trainer):
+        forms = {"as in the chapter": net, "without the scale": unscaled}   # forward: batch -> loss
+        looks = (attended,)                           # what else is shown of a trained model
+        most, draws, full = 600, 32 * 24, 0.02        # steps; numbers a batch takes; the rate
+
+        @classmethod
+        def batch(cls, numbers, settings): ...        # tensors, from numbers in (0, 1)
+
+        compute = staticmethod(compute)               # calls cls.run(...), then its looks
+
+In a page a Web Worker does this (``page/trainer_worker.js``). Each form's step is a graph,
+``<stem>-step-<form>``, and so is each look, ``<stem>-<look>-<form>``; of both the first input is
+the vector of all parameters. ``<stem>_task.js`` beside the view makes the batches from the same
+numbers, and calls the looks. Nothing of it is loaded before the reader presses Start.
+"""
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, lru_cache
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from tinylib.lab.train.functional import (
+    BATCHES,
+    AdamW,
+    Fill,
+    Layout,
+    State,
+    Step,
+    drawn,
+    fills,
+    initial,
+    training_step,
+)
+from tinylib.lab.train.schedules import linear
+from tinylib.widgets import Limits, LiveWidget
+
+
+class Run(NamedTuple):
+    """A training so far: what it has learned, and the loss of each batch before its step."""
+
+    state: State
+    losses: tuple[float, ...]
+
+
+class Kept(NamedTuple):
+    """Of one form: its module, and what a training needs of it."""
+
+    net: nn.Module
+    layout: Layout
+    step: Step
+    fills: tuple[Fill, ...]
+
+
+class _Look(nn.Module):
+    """A look as a module, so that the parameters of its model can be given."""
+
+    def __init__(self, net: nn.Module, look: Callable[..., Any]):
+        super().__init__()
+        self.net, self.look = net, look
+
+    def forward(self, *args: Tensor) -> Any:
+        return self.look(self.net, *args)
+
+
+class Trainer(LiveWidget):
+    """A widget that trains a model (see this module's docstring)."""
+
+    exported: ClassVar[bool] = False  # the page's worker runs its graphs, not the page itself
+    forms: ClassVar[Mapping[str, Callable[[], nn.Module]]]
+    looks: ClassVar[Sequence[Callable[..., Any]]] = ()
+    pools: ClassVar[Mapping[str, Callable[[], bytes]]] = {}  # files to learn from, by name
+    settings: ClassVar[Sequence[str]] = ("seed", "rate", "form")
+    how: ClassVar[AdamW] = AdamW()
+    most: ClassVar[int]  # steps of a whole training; the rate falls to 0 until then
+    warmup: ClassVar[float] = 0.05  # the share of them while the rate still rises
+    draws: ClassVar[int]  # numbers that a batch takes
+    full: ClassVar[float]  # the highest rate; the input `rate` multiplies it
+    unstored: ClassVar[Sequence[str]] = ()
+    _runs: ClassVar[dict[Any, Run]]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "compute" in vars(cls):
+            cls._runs = {}
+
+    @classmethod
+    def engine(cls) -> str:
+        return "PyTorch"
+
+    @classmethod
+    def batch(cls, numbers: list[float], settings: Mapping[str, Any]) -> tuple[Tensor, ...]:
+        """What the form's module takes: made of so many ``draws`` numbers in (0, 1)."""
+        raise NotImplementedError(f"{cls.__name__} makes no batches")
+
+    @classmethod
+    def settings_of(cls) -> dict[str, Any]:
+        """Settings of which a graph is exported; a subclass with settings of its own adds them."""
+        return {"seed": 1, "rate": 1.0, "form": 0}
+
+    @classmethod
+    def kept(cls, form: int) -> Kept:
+        return kept(cls, form)
+
+    @classmethod
+    def rate_at(cls, rate: float, step: int) -> float:
+        """The rate of a step: up over the warm-up, then in a straight line down to 0."""
+        return cls.full * rate * linear(cls.warmup)((step + 0.5) / cls.most)
+
+    @classmethod
+    def run(cls, steps: int, **settings: Any) -> Run:
+        """The training after so many steps. One that has come less far goes on."""
+        dtype = torch.get_default_dtype()
+        key = (dtype, *sorted(settings.items()))
+        run = cls._runs.pop(key, None)
+        _, _, step, how = cls.kept(settings["form"])
+        if run is None or len(run.losses) > steps:
+            run = Run(State.start(initial(how, settings["seed"])), ())
+        state, losses = run.state, list(run.losses)
+        with torch.enable_grad():
+            for i in range(len(losses), steps):
+                batch = cls.batch(drawn(settings["seed"], i, cls.draws), settings)
+                rate = torch.tensor(cls.rate_at(settings["rate"], i))
+                loss, state = step(state, rate, *batch)
+                losses.append(loss.item())
+                state = State(*(part.detach() for part in state))
+        run = cls._runs[key] = Run(state, tuple(losses))
+        while len(cls._runs) > 4:  # the one that was used longest ago
+            cls._runs.pop(next(iter(cls._runs)))
+        return run
+
+    @classmethod
+    def seen(
+        cls, look: Callable[..., Any], form: int, parameters: Float[Tensor, " N"], *args: Tensor
+    ) -> Any:
+        """What a look shows of the form's model with these parameters."""
+        return look(filled(cls, form, parameters.dtype, parameters), *args)
+
+    @classmethod
+    def look_of(cls, look: Callable[..., Any], form: int) -> Callable[..., Any]:
+        """The same as a function of the parameters and what else it takes, to be exported."""
+        net, layout, *_ = cls.kept(form)
+        both = _Look(net, look)
+
+        def of(parameters: Tensor, *args: Tensor) -> Any:
+            named = {f"net.{name}": value for name, value in layout.named(parameters).items()}
+            return torch.func.functional_call(both, named, args)
+
+        return of
+
+    def trained(self) -> nn.Module:
+        """The model that the widget shows now, as a module with its parameters."""
+        settings = {name: self.inputs[name] for name in self.settings}
+        run = self.run(self.inputs["steps"], **settings)
+        net = self.forms[list(self.forms)[settings["form"]]]()
+        layout = Layout.of(net)
+        net.load_state_dict(layout.named(run.state.parameters), strict=False)
+        return net
+
+    @classmethod
+    def limits(cls) -> Limits:
+        return {
+            "steps": (0, cls.most),
+            "seed": (1, 99),
+            "rate": (0, 100),
+            "form": (0, len(cls.forms) - 1),
+        }
+
+    @classmethod
+    def facts(cls) -> dict[str, Any]:
+        how = cls.how
+        return {
+            "training": {
+                "settings": list(cls.settings),
+                "most": cls.most,
+                "warmup": cls.warmup,
+                "full": cls.full,
+                "draws": cls.draws,
+                "batches": BATCHES,
+                "betas": how.betas,
+                "forms": list(cls.forms),
+                "fills": [runs_of(cls.kept(i).fills) for i in range(len(cls.forms))],
+            }
+        }
+
+
+@lru_cache(maxsize=1)
+def filled(
+    cls: type[Trainer], form: int, dtype: torch.dtype, parameters: Float[Tensor, " N"]
+) -> nn.Module:
+    """The form's model with these parameters in it; a tensor is known by its identity."""
+    net, layout, *_ = cls.kept(form)
+    own = copy.deepcopy(net).to(dtype)
+    own.load_state_dict(layout.named(parameters), strict=False)
+    return own.eval()
+
+
+def runs_of(how: Sequence[Fill]) -> list[tuple[str, float, int]]:
+    """The same fills as (kind, size, count), where neighbours that are filled alike are one."""
+    found: list[tuple[str, float, int]] = []
+    for fill in how:
+        count = torch.Size(fill.shape).numel()
+        if found and found[-1][:2] == (fill.kind, fill.size):
+            count += found.pop()[2]
+        if count:
+            found.append((fill.kind, fill.size, count))
+    return found
+
+
+@cache
+def kept(cls: type[Trainer], form: int) -> Kept:
+    """What a training of that form needs, made once."""
+    make = list(cls.forms.values())[form]
+    net = make()
+    layout = Layout.of(net)
+    return Kept(net, layout, training_step(net, layout, cls.how), tuple(fills(make)))
