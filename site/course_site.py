@@ -37,6 +37,7 @@ sys.path.append(str(ROOT))  # for around.py: tinylib, which the site needs no to
 NODE_MODULES = SITE / "node_modules"
 WIDGETS = ROOT / "tinylib" / "widgets"
 WEIGHTS = ROOT / "tinylib" / "weights"
+TEXTS = ROOT / "_build" / "texts"  # which site/texts.py has fetched, if it could
 log = logging.getLogger(__name__)
 
 # The CPU backend of onnxruntime-web: the entry, its loader, the runtime.
@@ -172,6 +173,7 @@ def live_folder() -> str:
         digest.update(file.relative_to(WIDGETS).as_posix().encode() + script_text(file).encode())
     for file in sorted([*(WIDGETS / "graphs").glob("*.onnx*"), *(WIDGETS / "pools").glob("*.gz")]):
         digest.update(file.relative_to(WIDGETS).as_posix().encode() + file.read_bytes())
+    digest.update(" ".join(sorted(text.name for text in TEXTS.glob("*.gz"))).encode())
     digest.update(json.dumps(weights()).encode() + (SITE / "lighten.mjs").read_bytes())
     return f"live-{digest.hexdigest()[:8]}"
 
@@ -198,6 +200,8 @@ def copy_browser_parts(app: Sphinx) -> None:
         there.write_text(script_text(script), encoding="utf-8")
     shutil.copytree(WIDGETS / "graphs", live / "graphs")
     shutil.copytree(WIDGETS / "pools", live / "pools")
+    for text in TEXTS.glob("*.gz"):
+        shutil.copy(text, live / "pools")
     (live / "weights.json").write_text(json.dumps(weights()), encoding="utf-8")
     shipped = replace_folder(static / "weights")
     for name in weights():

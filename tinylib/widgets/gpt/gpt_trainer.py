@@ -282,9 +282,9 @@ class GPTTrainer(Trainer):
     compute = staticmethod(compute)
     forms: ClassVar[Mapping[str, Callable[[], nn.Module]]] = {
         "as in the chapter": changed,
-        "without the scale": lambda: changed(unscaled),
-        "without the mask": lambda: changed(seeing),
-        "without residual connections": lambda: changed(without_residual),
+        "no scale": lambda: changed(unscaled),
+        "no mask": lambda: changed(seeing),
+        "no residual": lambda: changed(without_residual),
     }
     looks: ClassVar[Sequence[Callable[..., Any]]] = (measure, write, attend)
     settings: ClassVar[Sequence[str]] = ("seed", "rate", "form", "corpus")

@@ -32,7 +32,7 @@ export const setting = (widget, name, label, entries) =>
 export const rates = (widget, label = "learning rate") =>
   setting(widget, "rate", label, [
     { title: "a tenth", value: 0.1 },
-    { title: "as it should be", value: 1 },
+    { title: "as usual", value: 1 },
     { title: "ten times", value: 10 },
   ]);
 
@@ -328,6 +328,7 @@ function keeper(widget, { metadata, wrong, also, take }, { at, stop, ready }) {
 trainingBar.style = `
 .bar { display: flex; flex-wrap: wrap; gap: 8px 12px; align-items: center; }
 .bar .main { font-weight: 650; min-width: 8.5em; }
+.bar .main[hidden], .there[hidden] { display: none; }
 .far { display: inline-flex; flex-wrap: wrap; gap: 4px 10px; align-items: center;
   font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 .far progress { width: 120px; }
