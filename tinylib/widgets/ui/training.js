@@ -11,6 +11,9 @@ const BITE = 800; // ms of training between two edits of the steps; in a page it
 const SLOW = 350; // ms between two steps that a reader can follow
 const OFTEN = 8000; // ms between two times that a run is kept in the browser
 
+/** @type {(ms: number) => string} */
+const noMore = (_ms) => "";
+
 /** A new training: other settings begin again at step 0. */
 const anew = (next) => {
   next.steps = 0;
@@ -66,7 +69,7 @@ const duration = (ms) => (ms < 100 ? `${ms.toFixed(1)} ms` : `${whole(Math.round
  * the speed means. In a page a run can be kept, saved as a file and loaded again, as `saved` says:
  * { metadata(inputs, outputs), wrong(metadata, inputs), also(inputs), take(kept) }.
  */
-export function trainingBar(widget, { says = (_ms) => "", bite = BITE, saved = undefined } = {}) {
+export function trainingBar(widget, { says = noMore, bite = BITE, saved = undefined } = {}) {
   const { most } = widget.spec.facts.training;
   const { stem } = widget.spec;
   const inPage = Boolean(widget.model.get("link_id"));
@@ -463,7 +466,12 @@ export function gauge(label, { most = 1, goal = undefined } = {}) {
     "div",
     { class: "gauge" },
     h("span", { class: "label" }, label),
-    h("span", { class: "track" }, bar, ...(goal ? [h("u", { style: `left: ${100 * goal}%` })] : [])),
+    h(
+      "span",
+      { class: "track" },
+      bar,
+      ...(goal ? [h("u", { style: `left: ${100 * goal}%` })] : []),
+    ),
     value,
   );
   return {
