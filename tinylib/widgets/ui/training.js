@@ -179,7 +179,8 @@ export function trainingBar(
       far.value = steps;
       const passed = performance.now() - began;
       if (steps > from && began) pace = passed / (steps - from);
-      const speed = running && pace && !slow && !gap ? `, ${duration(pace)} a step${says(pace)}` : "";
+      const speed =
+        running && pace && !slow && !gap ? `, ${duration(pace)} a step${says(pace)}` : "";
       write(told, `step ${whole(steps)} of ${whole(most)}${speed}`);
       if (ready()) {
         // A halt ends it before the steps that were asked for: then those that are there count.
