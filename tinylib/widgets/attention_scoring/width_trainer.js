@@ -278,9 +278,8 @@ function told(widget) {
       const sum = `${figure(now)} − ${near} × ${g.startsWith("−") ? `(${g})` : g}`;
       write(step, `; next step: ${sum} = ${figure(now + by)}`);
       const wide = widget.spec.limits.start[1];
-      const square = "; only its square counts";
       const far = Math.abs(now) > wide ? "; outside the picture" : "";
-      write(where, `${now < 0 ? square : ""}${far}`);
+      write(where, `${far}${now < 0 ? "; only σ² counts" : ""}`);
     },
   };
 }
@@ -289,7 +288,7 @@ landscape.style = `${plane.style}
 .sides { --left: 1.25fr; --right: 1fr; }
 .loss .rule.y.soft b { bottom: auto; top: 1px; }
 .landscape path.hills { --tone: var(--soft); stroke-width: 2.2; }
-.landscape path.trail { --tone: var(--query); stroke-width: 5; opacity: .5; }
+.landscape path.trail { --tone: var(--query); stroke-width: 6; opacity: .6; }
 .landscape path.tangent { --tone: var(--vermilion); stroke-width: 2.5; }
 .landscape path.stride { --tone: var(--blue); stroke-width: 4; }
 .landscape .rule.x.best { border-left: 1.5px dashed var(--soft); }
@@ -320,7 +319,7 @@ told.style = `
   font-variant-numeric: tabular-nums; }
 .told p { margin: 0; min-height: 1.45em; }
 .told b { font-weight: 650; }
-@container widget (min-width: 860px) { .told { grid-template-columns: 1.25fr 1fr; } }
+@container widget (min-width: 860px) { .told { grid-template-columns: 1fr 1fr; } }
 `;
 
 const RATES = [0.1, 1, 5, 10];
