@@ -82,19 +82,20 @@ class State(NamedTuple):
     parameters: Float[Tensor, " N"]
     mean: Float[Tensor, " N"]
     square: Float[Tensor, " N"]
-    count: Float[Tensor, ""]
+    count: Float[Tensor, ""]  # type: ignore[assignment]
 
     @classmethod
     def start(cls, parameters: Float[Tensor, " N"]) -> "State":
-        zero = torch.zeros_like(parameters)
-        return cls(parameters, zero, zero, parameters.new_zeros(()))
+        # Two tensors: one that stood in two places would be taken for one by what traces a step.
+        mean, square = torch.zeros_like(parameters), torch.zeros_like(parameters)
+        return cls(parameters, mean, square, parameters.new_zeros(()))
 
 
 def adamw(
     state: State,
     gradient: Float[Tensor, " N"],
     rate: Float[Tensor, ""],
-    decayed: int,
+    layout: Layout,
     how: AdamW,
 ) -> State:
     r"""$\theta \leftarrow (1 - \eta\lambda)\theta - \eta\,\hat m / (\sqrt{\hat v} + \epsilon)$.
@@ -105,13 +106,16 @@ def adamw(
     """
     parameters, mean, square, count = state
     (beta_1, beta_2), t = how.betas, count + 1
-    length = gradient.square().sum().sqrt()
+    # Summed parameter by parameter, as torch does: one long sum in float32 would be too coarse.
+    length = torch.stack([part.square().sum() for part in gradient.split(layout.sizes)])
+    length = length.sum().sqrt()
     gradient = gradient * (how.clip / (length + 1e-6)).clamp(max=1.0)
     mean = beta_1 * mean + (1 - beta_1) * gradient
     square = beta_2 * square + (1 - beta_2) * gradient.square()
     towards = (mean / (1 - beta_1**t)) / ((square / (1 - beta_2**t)).sqrt() + how.eps)
-    shrunk = parameters[:decayed] * (1 - rate * how.weight_decay)
-    return State(torch.cat([shrunk, parameters[decayed:]]) - rate * towards, mean, square, t)
+    n = layout.decayed
+    shrunk = parameters[:n] * (1 - rate * how.weight_decay)
+    return State(torch.cat([shrunk, parameters[n:]]) - rate * towards, mean, square, t)
 
 
 def sgd(state: State, gradient: Float[Tensor, " N"], rate: Float[Tensor, ""]) -> State:
@@ -141,7 +145,7 @@ def training_step(net: nn.Module, layout: Layout, how: AdamW | SGD) -> Step:
         gradient, value = torch.func.grad_and_value(loss)(state.parameters)
         if isinstance(how, SGD):
             return value, sgd(state, gradient, rate)
-        return value, adamw(state, gradient, rate, layout.decayed, how)
+        return value, adamw(state, gradient, rate, layout, how)
 
     return step
 
@@ -182,7 +186,7 @@ class _Watched(TorchFunctionMode):
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
         named = dict(kwargs or {})
-        tensor = named.get("tensor", args[0] if args else None)
+        tensor: Any = named.get("tensor", args[0] if args else None)
         if func is nn.init.normal_:
             self.seen[tensor.data_ptr()] = "normal", named["std"]
         elif func is nn.init.uniform_:

@@ -177,7 +177,9 @@ class WidthTrainer(Trainer):
     draws: ClassVar[int] = 0  # each step takes all points
     preview = "sigma"
     bench = ("start", "1", "2")
-    unasked = "each loss is a mean over 50 points, each predicted from 49 others: no sum fits a line"
+    unasked = (
+        "each loss is a mean over 50 points, each predicted from 49 others: no sum fits a line"
+    )
 
     def __init__(
         self,
