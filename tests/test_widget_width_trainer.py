@@ -256,7 +256,7 @@ def test_the_first_gradient_in_the_page_is_torchs(widget: Locator, form: int) ->
     state = widget.page.evaluate(
         """async (stem) => {
             const host = document.querySelector("script[src*='/host.js']").src;
-            const { ask } = await import(new URL('trainer.js', host));
+            const { ask } = await import(new URL('../ui/parts.js', host));
             const { parameters, mean, count } = await ask(stem, { act: 'state' });
             return { parameters: [...parameters], mean: [...mean], count };
         }""",
@@ -322,7 +322,7 @@ def test_other_points_are_those_that_python_draws(widget: Locator) -> None:
         "attention_scoring/width_trainer.js",
         """async ({ pointsOf }, { seeds, how, chance }) => {
             const host = document.querySelector("script[src*='/host.js']").src;
-            const { numbers } = await import(new URL('chance.js', host));
+            const { numbers } = await import(new URL('../ui/parts.js', host));
             return seeds.map((seed) => pointsOf(numbers(seed), how));
         }""",
         {

@@ -209,11 +209,7 @@ function fitted(widget) {
     element: h(
       "div",
       { class: "column" },
-      h(
-        "span",
-        { class: "label" },
-        "points to drag, their errors, and the curve",
-      ),
+      h("span", { class: "label" }, "points to drag, their errors, and the curve"),
       drawn.element,
     ),
     reset() {
@@ -233,7 +229,7 @@ function fitted(widget) {
       curve.values = line;
       errors.values = predicted;
       mark(curve, "d", through(places.map((at, i) => [at, line[i]])));
-      const up = ([...predicted].map((to, i) => `M${x[i]} ${y[i]}V${to.toFixed(3)}`));
+      const up = [...predicted].map((to, i) => `M${x[i]} ${y[i]}V${to.toFixed(3)}`);
       mark(errors, "d", up.join(""));
       errors.classList.toggle("own", form === 1);
       const sigma = ballOf(widget, outputs).sigma;

@@ -201,7 +201,7 @@ class WidthTrainer(Trainer):
     @classmethod
     def settings_of(cls) -> dict[str, Any]:
         x, y = points_of(1)
-        return {**super().settings_of(), "start": 1.0, "x": x, "y": y}
+        return {**super().settings_of(), "rate": 0.1, "start": 1.0, "x": x, "y": y}
 
     @classmethod
     def first(cls, settings: Mapping[str, Any]) -> Float[Tensor, " N"]:
