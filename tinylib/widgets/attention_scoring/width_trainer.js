@@ -298,6 +298,7 @@ landscape.style = `${plane.style}
 `;
 fitted.style = `
 .others { align-self: flex-end; }
+.pick { min-width: 36px; }
 .fitted path.kernel { stroke: none; fill: color-mix(in oklab, transparent, var(--query) 22%); }
 .fitted path.truth { stroke: var(--soft); stroke-width: 1.5; stroke-dasharray: 2 5; }
 .fitted path.errors { --tone: var(--vermilion); stroke-width: 1.2; opacity: .7; }

@@ -66,8 +66,8 @@ const duration = (ms) => (ms < 100 ? `${ms.toFixed(1)} ms` : `${whole(Math.round
 
 /**
  * Start, Pause, one step, and back to the beginning; how far it is. `says(steps, ms)` tells what
- * the speed means. With `pause`, each step is seen, so many ms after the one before. In a page a run
- * can be kept, saved as a file and loaded again, as `saved` says:
+ * the speed means. With `pause`, each step is seen, so many ms after the one before. In a page a
+ * run can be kept, saved as a file and loaded again, as `saved` says:
  * { metadata(inputs, outputs), wrong(metadata, inputs), also(inputs), take(kept) }.
  */
 export function trainingBar(
@@ -506,6 +506,7 @@ gauge.style = `
   align-items: center; font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 .gauge .track { position: relative; height: 10px; background: color-mix(in oklab, var(--ground),
   var(--line) 60%); border-radius: 5px; }
-.gauge .track i { display: block; height: 100%; border-radius: 5px; background: var(--probability); }
+.gauge .track i { display: block; height: 100%; border-radius: 5px;
+  background: var(--probability); }
 .gauge .track u { position: absolute; top: -3px; bottom: -3px; border-left: 2px solid var(--text); }
 `;
