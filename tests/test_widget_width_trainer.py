@@ -38,7 +38,7 @@ from tinylib.widgets.attention_scoring.width_trainer import (
     STEP,
     WIDTHS,
     S,
-    Trained,
+    TrainedWidth,
     Width,
     WidthTrainer,
     points_of,
@@ -50,8 +50,8 @@ START: dict[str, Any] = dict(steps=0, seed=2, x=X, y=Y, start=1.0, rate=1.0, for
 FORMS = pytest.mark.parametrize("form", [0, 1])
 
 
-def computed(**changes: Any) -> Trained:
-    return Trained(**WidthTrainer(**START | changes).values())
+def computed(**changes: Any) -> TrainedWidth:
+    return TrainedWidth(**WidthTrainer(**START | changes).values())
 
 
 def loss_of(sigma: torch.Tensor, form: int, x: list[float] = X, y: list[float] = Y) -> torch.Tensor:

@@ -10,7 +10,7 @@ export const program = trains("attention_scoring/width_trainer_task.js");
 const PAUSE = 30; // ms between two steps
 const TOP = 1.4; // of a loss that is drawn
 const REACH = 0.3; // half a tangent's length, where it is level
-const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+const BY_ARROW = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 const NEXT = { PageUp: -1, PageDown: 1 };
 
 const hundredths = (value) => Number(value.toFixed(2));
@@ -89,7 +89,7 @@ function landscape(widget) {
     "aria-valuemin": String(narrow),
     "aria-valuemax": String(wide),
     keydown: (event) => {
-      const [by] = [KEYS[event.key]?.find(Boolean)];
+      const [by] = [BY_ARROW[event.key]?.find(Boolean)];
       const to = { Home: narrow, End: wide }[event.key];
       if (!by && to === undefined) return;
       event.preventDefault();
@@ -190,7 +190,7 @@ function fitted(widget) {
         const { x, y } = widget.inputs;
         const other = NEXT[event.key] && layer.children[i + NEXT[event.key]];
         if (other) /** @type {HTMLElement} */ (other).focus();
-        const by = KEYS[event.key];
+        const by = BY_ARROW[event.key];
         if (!by && !NEXT[event.key]) return;
         event.preventDefault();
         const far = event.shiftKey ? 0.5 : 0.05;

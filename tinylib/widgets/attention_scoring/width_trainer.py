@@ -123,7 +123,7 @@ def survey(model: Width, xs: Float[Tensor, " 50"], ys: Float[Tensor, " 50"]) -> 
     return Landscape(losses, widths[losses.argmin()], losses.min())
 
 
-class Trained(NamedTuple):
+class TrainedWidth(NamedTuple):
     """After so many steps: the loss before each, and what Fitted and Landscape say."""
 
     losses: Float[Tensor, " N"]
@@ -146,7 +146,7 @@ def compute(
     start: Float[Tensor, ""],
     rate: Float[Tensor, ""],
     form: Int[Tensor, ""],
-) -> Trained:
+) -> TrainedWidth:
     """So many steps of gradient descent from the width ``start``."""
     settings = {"seed": int(seed), "rate": float(rate), "form": int(form), "start": float(start)}
     settings |= {"x": x.tolist(), "y": y.tolist()}
@@ -154,7 +154,7 @@ def compute(
     parameters = run.state.parameters
     seen = WidthTrainer.seen(fit, int(form), parameters, x, y)
     tried = WidthTrainer.seen(survey, int(form), parameters, x, y)
-    return Trained(torch.tensor(run.losses), *seen, *tried)
+    return TrainedWidth(torch.tensor(run.losses), *seen, *tried)
 
 
 class WidthTrainer(Trainer):
