@@ -8,7 +8,11 @@ export const program = trains("multi_head_attention/heads_trainer_task.js");
 
 const GUESSING = Math.log(10); // nats: each of ten digits is as likely
 const SETTLED = 0.5; // a head that attends so often to a question's places has found a role
-const BITE = 1500; // ms between two looks
+const BITE = 400; // ms between two looks: a look takes as long as three steps
+const ABOUT = [
+  "Rows attend to columns, which are the same words. In frames: the places that the head’s ",
+  "question asks for.",
+];
 
 const forms = ({ facts }) => facts.training.forms;
 const ANSWERS = ["the correct ones", "those of another sentence"];
@@ -32,21 +36,43 @@ const rolesOf = (questions, { shape, data }, head) =>
 function table(widget) {
   const { questions, words, places, goal } = widget.spec.facts;
   const head = h("tr");
-  const heading = h("thead", {}, head);
+  const heading = h(
+    "thead",
+    {},
+    h(
+      "tr",
+      {},
+      h("th", { scope: "col" }, `correct answers, goal ${100 * goal}\u00a0%`),
+      h("th", { scope: "colgroup" }, "how often a head’s largest weight is on the place asked for"),
+    ),
+    head,
+  );
   const rows = questions.map((question) => {
     const measured = gauge(question, { goal });
     measured.element.dataset.output = "accuracy";
     const row = h("tr", {}, h("th", { scope: "row" }, measured.element));
     return { row, measured };
   });
-  const names = h("ol", { class: "sentence-words", "aria-hidden": "true" });
-  names.append(...words.map((word) => h("li", {}, word)));
-  const drawn = h("tr", { class: "drawn" }, h("th", { scope: "row" }, names));
+  const names = h("ol", { "aria-hidden": "true" }, ...words.map((word) => h("li", {}, word)));
+  const about = h(
+    "div",
+    { class: "about" },
+    h(
+      "div",
+      {},
+      h("b", {}, "Attention weights"),
+      h("p", {}, `in “${words.join(" ")}”.`),
+      h("p", {}, ...ABOUT),
+      weightKey(""),
+    ),
+    names,
+  );
+  const drawn = h("tr", { class: "drawn" }, h("th", { scope: "row" }, about));
   let heads = []; // of each its name, its role, its map
   const build = (H) => {
     heads = many(H, (i) => ({ role: h("span", { class: "role" }), map: pixelMap(), i }));
     head.replaceChildren(
-      h("th", { scope: "col" }, "correct answers, and the goal"),
+      h("td"),
       ...heads.map(({ role, i }) =>
         h(
           "th",
@@ -68,23 +94,7 @@ function table(widget) {
   return {
     element: results(
       "column",
-      h(
-        "table",
-        { class: "roles" },
-        heading,
-        h("tbody", {}, ...rows.map(({ row }) => row), drawn),
-      ),
-      h(
-        "div",
-        { class: "legend" },
-        h(
-          "p",
-          { class: "soft" },
-          "Maps: rows are the words that attend, columns, in the same order, what they attend to; ",
-          "outlined are the places that the head's question asks for, once it has one.",
-        ),
-        weightKey(""),
-      ),
+      h("table", { class: "roles" }, heading, h("tbody", {}, ...rows.map(({ row }) => row), drawn)),
     ),
     shows: "outputs",
     update(_inputs, { accuracy, roles, weights }) {
@@ -119,11 +129,15 @@ function table(widget) {
   };
 }
 table.style = `${pixelMap.style}${gauge.style}
-.roles { width: 100%; table-layout: fixed; border-collapse: separate; border-spacing: 6px 3px;
-  margin: 0 -6px; }
-.roles th { max-width: none; padding: 0; }
-.roles thead th { font-size: var(--size-note); line-height: 1.3; white-space: normal; }
-.roles thead th:first-child { width: 34%; text-align: left; vertical-align: bottom; }
+.roles { --row: 12.5px; display: block; }
+.roles :is(thead, tbody) { display: grid; gap: 4px; }
+.roles tr { display: grid; grid-template-columns: minmax(0, 3fr) repeat(4, minmax(0, 1.75fr));
+  gap: 6px; align-items: center; }
+.roles th { max-width: none; padding: 0; text-align: left; white-space: normal; overflow: visible; }
+.roles thead { margin-bottom: 4px; }
+.roles thead tr { align-items: end; }
+.roles [scope=colgroup] { grid-column: 2 / -1; text-align: center; }
+.roles thead tr + tr th { font-size: var(--size-note); line-height: 1.3; text-align: center; }
 .roles .badge { display: inline-block; min-width: 20px; margin-right: 6px; border-radius: 10px;
   font: 650 var(--size-small)/20px var(--mono); color: var(--text);
   background: color-mix(in oklab, var(--ground), var(--tone) 30%); }
@@ -131,19 +145,26 @@ table.style = `${pixelMap.style}${gauge.style}
 .roles .role { display: block; }
 .roles .role.found { color: var(--text); }
 .roles tbody td { padding: 0; text-align: center; font-size: var(--size-note); border-radius: 4px;
-  height: 24px; }
-.roles tr:not(.drawn) td { ${shaded("probability")} }
-.roles .gauge { grid-template-columns: 4.6em minmax(40px, 1fr) 3.6em; }
-.roles .gauge .label { text-align: left; font-size: var(--size-note); color: var(--text); }
-.roles .gauge b { text-align: right; color: var(--text); }
-.roles .gauge .track u { border-left-color: var(--text); }
-.drawn td { vertical-align: top; }
-.drawn .pixel-map { --gold: var(--text); width: 100%; max-width: 168px; margin: 6px auto 0; }
-.sentence-words { list-style: none; margin: 6px 0 0; padding: 1px 0 0; }
-.sentence-words li { height: 13.83px; line-height: 13.83px; font-size: var(--size-small);
-  color: var(--text); }
-.legend { display: flex; flex-wrap: wrap; gap: 0 24px; }
-.legend p { margin: 0; font-size: var(--size-small); }
+  line-height: 24px; }
+.roles tr:not(.drawn) td[data-output] { ${shaded("probability")} }
+.roles .gauge { grid-template-columns: 4.4em minmax(40px, 1fr) 4.2em; }
+.roles .gauge :is(.label, b) { font-size: var(--size-note); color: var(--text); }
+.roles .gauge b { text-align: right; }
+.roles .drawn { align-items: start; margin-top: 4px; }
+.drawn .pixel-map { --gold: var(--text); width: calc(12 * var(--row)); max-width: 100%;
+  margin: 0 auto; }
+.drawn .about { display: flex; gap: 10px; justify-content: space-between; }
+.drawn .about b { font-size: var(--size-note); color: var(--text); }
+.drawn .about p { margin: 2px 0 0; }
+.drawn ol { list-style: none; margin: 0; padding: 0; text-align: right; }
+.drawn li { height: var(--row); line-height: var(--row); color: var(--text); white-space: nowrap; }
+@container widget (max-width: 700px) {
+  .roles tr { grid-template-columns: repeat(4, minmax(0, 1fr)); gap: 3px; }
+  .roles :is(tbody th, [scope=colgroup]) { grid-column: 1 / -1; text-align: left; }
+  .roles thead tr:first-child > :first-child { grid-column: 1 / -1; }
+  .roles :is(thead td, .badge), .drawn ol { display: none; }
+  .roles tbody { gap: 8px; }
+}
 `;
 
 export default live(
@@ -163,12 +184,13 @@ export default live(
           "side",
           use(
             Object.assign(
-              (own) => lossCurve(own, {
-                top: 3,
-                height: 150,
-                name: called(own),
-                rules: () => [[GUESSING, `guessing: ln 10 = ${GUESSING.toFixed(2)}`]],
-              }),
+              (own) =>
+                lossCurve(own, {
+                  top: 3,
+                  height: 175,
+                  name: called(own),
+                  rules: () => [[GUESSING, `guessing: ln 10 = ${GUESSING.toFixed(2)}`]],
+                }),
               { style: lossCurve.style },
             ),
           ),
