@@ -186,7 +186,9 @@ class HeadsTrainer(Trainer):
     draws: ClassVar[int] = BATCH * EACH
     pools: ClassVar[Mapping[str, Callable[[], bytes]]] = {"lookups": as_bytes}
     preview = "roles"
-    unasked = "each number is of a model after so many steps, or of 128 sentences: no sum fits a line"
+    unasked = (
+        "each number is of a model after so many steps, or of 128 sentences: no sum fits a line"
+    )
 
     def __init__(self, steps: Any = 0, seed: Any = 1, **more: Any) -> None:
         super().__init__(steps=steps, seed=seed, **{"rate": 1, "form": 0, "answers": 0, **more})
