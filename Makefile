@@ -259,6 +259,7 @@ npm_ci = cd site && npm ci $(1) --no-audit --no-fund --loglevel=error >/dev/null
 _build/.site: $(SITE_SOURCES) $(VENV)/.site site/node_modules/.done | $(VENV)/.node
 	@echo 'site: building'
 	@mkdir -p _build && rm -rf _build/html/chapters
+	@$(BIN)/python site/texts.py
 	@$(BIN)/jupyter-book build . -W -n --keep-going --all --quiet > _build/site.log 2>&1 || { \
 	  grep -E 'WARNING|ERROR|Error' _build/site.log || tail -n 30 _build/site.log; \
 	  echo 'site: not built; see the lines above (the whole log: _build/site.log)'; \

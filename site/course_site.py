@@ -37,6 +37,7 @@ sys.path.append(str(ROOT))  # for around.py: tinylib, which the site needs no to
 NODE_MODULES = SITE / "node_modules"
 WIDGETS = ROOT / "tinylib" / "widgets"
 WEIGHTS = ROOT / "tinylib" / "weights"
+TEXTS = ROOT / "_build" / "texts"  # which site/texts.py has fetched, if it could
 log = logging.getLogger(__name__)
 
 # The CPU backend of onnxruntime-web: the entry, its loader, the runtime.
@@ -172,6 +173,7 @@ def live_folder() -> str:
         digest.update(file.relative_to(WIDGETS).as_posix().encode() + script_text(file).encode())
     for file in sorted([*(WIDGETS / "graphs").glob("*.onnx*"), *(WIDGETS / "pools").glob("*.gz")]):
         digest.update(file.relative_to(WIDGETS).as_posix().encode() + file.read_bytes())
+    digest.update(" ".join(sorted(text.name for text in TEXTS.glob("*.gz"))).encode())
     digest.update(json.dumps(weights()).encode() + (SITE / "lighten.mjs").read_bytes())
     return f"live-{digest.hexdigest()[:8]}"
 
@@ -198,6 +200,8 @@ def copy_browser_parts(app: Sphinx) -> None:
         there.write_text(script_text(script), encoding="utf-8")
     shutil.copytree(WIDGETS / "graphs", live / "graphs")
     shutil.copytree(WIDGETS / "pools", live / "pools")
+    for text in TEXTS.glob("*.gz"):
+        shutil.copy(text, live / "pools")
     (live / "weights.json").write_text(json.dumps(weights()), encoding="utf-8")
     shipped = replace_folder(static / "weights")
     for name in weights():
@@ -321,7 +325,10 @@ def slim_page(
     if 'class="katex-error"' in body:
         log.warning("KaTeX could not read a formula (red on the page)", location=pagename)
     if "tl-live" in body:
-        app.add_js_file(f"{live_folder()}/page/host.js", loading_method="defer")
+        there = " ".join(text.stem for text in sorted(TEXTS.glob("*.gz")))
+        host = f"{live_folder()}/page/host.js"
+        named: dict[str, Any] = {"data-texts": there}
+        app.add_js_file(host, loading_method="defer", **named)
     body = FOLD.sub(r'<details class="hide fold"><summary>\1</summary>', body)
     # A word of code needs no element of its own.
     context["body"] = re.sub(r'<span class="pre">([^<]*)</span>', r"\1", body)

@@ -76,12 +76,13 @@ class State(NamedTuple):
     parameters: Float[Tensor, " N"]
     mean: Float[Tensor, " N"]
     square: Float[Tensor, " N"]
-    count: Float[Tensor, ""]
+    count: Float[Tensor, ""]  # type: ignore[assignment]
 
     @classmethod
     def start(cls, parameters: Float[Tensor, " N"]) -> "State":
-        zero = torch.zeros_like(parameters)
-        return cls(parameters, zero, zero, parameters.new_zeros(()))
+        # Two tensors: one that stood in two places would be taken for one by what traces a step.
+        mean, square = torch.zeros_like(parameters), torch.zeros_like(parameters)
+        return cls(parameters, mean, square, parameters.new_zeros(()))
 
 
 def adamw(
@@ -168,7 +169,7 @@ class _Watched(TorchFunctionMode):
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
         named = dict(kwargs or {})
-        tensor = named.get("tensor", args[0] if args else None)
+        tensor: Any = named.get("tensor", args[0] if args else None)
         if func is nn.init.normal_:
             self.seen[tensor.data_ptr()] = "normal", named["std"]
         elif func is nn.init.uniform_:

@@ -2,13 +2,14 @@ import { tellText, textTold, trains } from "../page/trainer.js";
 import { radio } from "../ui/controls.js";
 import { headMaps } from "../ui/heads.js";
 import { h, live, many, mark, results, whole, write } from "../ui/parts.js";
-import { paint } from "../ui/pixels.js";
+import { paint, pixelAt, pixelMap } from "../ui/pixels.js";
+import { called } from "../ui/texts.js";
 import { lossCurve, rates, seeds, setting, trainingBar } from "../ui/training.js";
 
 export const program = trains("gpt/gpt_trainer_task.js");
 
-const CORPORA = ["the course's stories", "Shakespeare", "your own text"];
-const OWN = 2;
+const CORPORA = ["our stories", "Shakespeare", "your own"];
+const [SHAKESPEARE, OWN] = [1, 2];
 const LAYERS = 4;
 const BITE = 4000; // ms between two looks: each takes as long as some steps
 
@@ -34,7 +35,9 @@ export function usable(text, [fewest, most]) {
     ...(length > most ? [`only its first ${whole(most)} characters are used`] : []),
     ...(kinds === 1 ? ["it is one character again and again, so there is nothing to learn"] : []),
     ...(kinds > 127
-      ? [`it has ${whole(kinds)} different characters: the 127 commonest are told apart, all others are one, □`]
+      ? [
+          `it has ${whole(kinds)} different characters: the 127 commonest are told apart, all others are one, □`,
+        ]
       : []),
   ];
   const kept = length > most ? characters.slice(0, most).join("") : clean;
@@ -108,7 +111,13 @@ function corpus(widget) {
         });
       },
     });
-    return { button, element: h("label", { class: "pick" }, button, h("span", {}, title)) };
+    // A kernel can fetch any text, a copy of the site may have been built without one.
+    const there = widget.model.get("texts");
+    const lacks = i === SHAKESPEARE && there && !there.includes("shakespeare");
+    button.disabled = lacks;
+    const about = lacks ? "This copy of the site was built without Shakespeare’s text." : "";
+    const pick = { class: "pick", title: about || false };
+    return { button, element: h("label", pick, button, h("span", {}, title)) };
   });
   return {
     element: h(
@@ -137,6 +146,7 @@ function corpus(widget) {
   };
 }
 corpus.style = `
+.own[hidden] { display: none; }
 .own textarea { width: 100%; min-height: 90px; max-height: 260px; resize: vertical; font: inherit;
   font-size: var(--size-touch); color: var(--text); background: transparent;
   border: 1px solid var(--line); border-radius: 5px; padding: 6px 10px; }
@@ -144,7 +154,7 @@ corpus.style = `
 `;
 
 /** What the model has written at each look; a slider goes back to the ones before. */
-function timeline(widget) {
+function timeline() {
   const looks = []; // { steps, text, weights }
   let key = "";
   let chosen = -1; // -1: the newest
@@ -180,8 +190,7 @@ function timeline(widget) {
       const { seed, rate, form, corpus: text } = inputs;
       const now = `${seed} ${rate} ${form} ${text}`;
       const steps = outputs.losses.data.length;
-      const names = Array.from(outputs.names.data, (point) => String.fromCodePoint(point));
-      const spell = ({ data }) => Array.from(data, (id) => names[id] ?? "□").join("");
+      const spell = (ids) => charactersOf(ids, outputs).join("");
       const look = { steps, read: spell(outputs.read), written: spell(outputs.written) };
       if (now !== key || steps < (looks.at(-1)?.steps ?? 0)) {
         looks.length = 0;
@@ -202,36 +211,79 @@ timeline.style = `
 .past input { width: 100%; max-width: 420px; }
 `;
 
-/** The attention of all heads on the text that it is given. */
+/** The attention of all heads on the text that it is given, and of one of them in large. */
 function attention(widget) {
   let head = 0;
-  const part = headMaps({
+  const large = pixelMap();
+  const name = h("span", { class: "label" });
+  const said = h("p", { class: "note pointed" }, POINT);
+  const drawn = ({ weights: { shape, data } }, i) =>
+    data.subarray(i * shape[1] * shape[1], (i + 1) * shape[1] * shape[1]);
+  const maps = headMaps({
     label: "what each head attends to, in the text that it is given",
     output: "weights",
-    told: (_inputs, { weights: { shape, data } }) => ({
+    told: (_inputs, outputs) => ({
       L: LAYERS,
-      H: shape[0] / LAYERS,
-      R: shape[1],
-      data,
+      H: outputs.weights.shape[0] / LAYERS,
+      R: outputs.weights.shape[1],
+      outputs,
     }),
     chosen: () => head,
     choose: (i) => {
       head = i;
       widget.repaint();
     },
-    draw(picture, { R, data }, i) {
-      paint(picture.canvas, data.subarray(i * R * R, (i + 1) * R * R), R, {
-        ink: "weight",
-        root: true,
-      });
+    draw(picture, { R, outputs }, i) {
+      paint(picture.canvas, drawn(outputs, i), R, { ink: "weight", root: true });
     },
   });
-  return part;
+  const point = (event) => {
+    const outputs = widget.readOutputs();
+    const R = outputs.weights.shape[1];
+    const [row, column] = pixelAt(large.canvas, event);
+    const names = charactersOf(outputs.read, outputs);
+    const weight = drawn(outputs, head)[row * R + column];
+    write(
+      said,
+      `${called(names[row])}, place ${row + 1}, attends to ${called(names[column])},
+      place ${column + 1}: ${weight.toFixed(2)}`,
+    );
+  };
+  large.canvas.addEventListener("pointermove", point);
+  large.canvas.addEventListener("pointerdown", point);
+  large.canvas.addEventListener("pointerleave", () => write(said, POINT));
+  return {
+    element: h(
+      "div",
+      { class: "atlas" },
+      maps.element,
+      h("div", { class: "column large" }, name, large.element, said),
+    ),
+    shows: "outputs",
+    update(inputs, outputs) {
+      maps.update(inputs, outputs);
+      const R = outputs.weights.shape[1];
+      const H = outputs.weights.shape[0] / LAYERS;
+      write(name, `block ${Math.floor(head / H)}, head ${head % H}`);
+      mark(large.canvas, "aria-label", `attention weights of ${name.textContent}`);
+      paint(large.canvas, drawn(outputs, head), R, { ink: "weight", root: true });
+    },
+  };
 }
-attention.style = headMaps.style;
+const POINT = "Each row is a place that attends, each column one that it attends to.";
+attention.style = `${headMaps.style}
+.large .pixel-map { width: min(100%, 190px); }
+.pointed { min-height: 3em; margin: 0; }
+`;
+
+/** The ids as characters; what the model cannot tell apart is one square. */
+function charactersOf({ data }, { names }) {
+  const known = Array.from(names.data, (point) => String.fromCodePoint(point));
+  return Array.from(data, (id) => known[id] ?? "□");
+}
 
 const forms = ({ facts }) => facts.training.forms;
-const called = (widget) => (inputs) =>
+const runName = (widget) => (inputs) =>
   [
     CORPORA[Math.min(inputs.corpus, OWN)],
     ...(inputs.form ? [forms(widget.spec)[inputs.form]] : []),
@@ -241,66 +293,64 @@ const called = (widget) => (inputs) =>
 
 const RULES = ["counts of characters", "of pairs", "of triples"];
 
+/** What keeps the run, and what its speed means in characters. */
+function bar(widget) {
+  const { facts, stem } = widget.spec;
+  const size = facts.T * facts.batch;
+  const per = (ms) => whole(Math.round((10 * size) / ms) * 100);
+  return trainingBar(widget, {
+    bite: BITE,
+    says: (ms) => `, ${per(ms)} characters/s`,
+    saved: {
+      metadata: (_inputs, outputs, losses) => ({
+        config: facts.config,
+        kind: "characters",
+        tokens: alphabet(outputs, facts.V),
+        trained: losses.length,
+      }),
+      wrong: ({ tokens }, _inputs, outputs) =>
+        JSON.stringify(tokens) === JSON.stringify(alphabet(outputs, facts.V))
+          ? ""
+          : "it was trained on a text of other characters. Choose that text first.",
+      also: ({ corpus: id }) => (id >= OWN ? { text: textTold(stem) } : {}),
+      take: async ({ text }) => {
+        if (text) tellText(stem, text.id, text.text);
+      },
+    },
+  });
+}
+bar.style = trainingBar.style;
+
+/** The loss, against tables that count and, for the stories, against what nobody can know. */
+function loss(widget) {
+  const { limit } = widget.spec.facts;
+  return lossCurve(widget, {
+    top: 5,
+    name: runName(widget),
+    height: 176,
+    second: ({ valid }) => valid.data[0],
+    rules: ({ corpus: id }, { ngrams }) => [
+      ...RULES.map((name, i) => [ngrams.data[i], `${name}: ${ngrams.data[i].toFixed(2)}`]),
+      ...(id === 0 ? [[limit, `the limit: ${limit.toFixed(2)}`]] : []),
+    ],
+  });
+}
+loss.style = lossCurve.style;
+
 export default live(
   "Train a GPT on a text",
-  (ui) => {
-    const { use } = ui;
-    return [
-      use(corpus),
-      ui.knobs(
-        use((own) => setting(own, "form", "model", forms(own.spec))),
-        use((own) => rates(own)),
-        use(seeds),
+  (ui) => [
+    ui.sides(
+      ui.column(
+        ui.use(corpus),
+        ui.use((widget) => setting(widget, "form", "model", forms(widget.spec))),
+        ui.use(rates),
+        ui.use(seeds),
       ),
-      use(
-        Object.assign(
-          (own) => {
-            const { facts } = own.spec;
-            const size = facts.T * facts.batch;
-            return trainingBar(own, {
-              bite: BITE,
-              says: (ms) => `, ${whole(Math.round((1000 * size) / ms / 100) * 100)} characters/s`,
-              saved: {
-                metadata: (inputs, outputs, losses) => ({
-                  config: facts.config,
-                  kind: "characters",
-                  tokens: alphabet(outputs, facts.V),
-                  steps_trained: losses.length,
-                }),
-                wrong: ({ tokens }, inputs, outputs) =>
-                  JSON.stringify(tokens) === JSON.stringify(alphabet(outputs, facts.V))
-                    ? ""
-                    : "it was trained on a text of other characters. Choose that text first.",
-                also: ({ corpus: id }) => (id >= OWN ? { text: textTold(own.spec.stem) } : {}),
-                take: async ({ text }) => {
-                  if (text) tellText(own.spec.stem, text.id, text.text);
-                },
-              },
-            });
-          },
-          { style: trainingBar.style },
-        ),
-      ),
-      use(
-        Object.assign(
-          (own) =>
-            lossCurve(own, {
-              top: 5,
-              name: called(own),
-              second: ({ valid }) => valid.data[0],
-              rules: ({ corpus: id }, { ngrams }) => [
-                ...RULES.map((name, i) => [ngrams.data[i], `${name}: ${ngrams.data[i].toFixed(2)}`]),
-                ...(id === 0
-                  ? [[own.spec.facts.limit, `the limit: ${own.spec.facts.limit.toFixed(2)}`]]
-                  : []),
-              ],
-            }),
-          { style: lossCurve.style },
-        ),
-      ),
-      ui.sides(use(timeline), use(attention)),
-    ];
-  },
+      ui.column(ui.use(bar), ui.use(loss)),
+    ),
+    ui.sides(ui.use(timeline), ui.boxed("side", ui.use(attention))),
+  ],
   { wide: true },
 );
 

@@ -1,7 +1,9 @@
 // Brings the widgets of a static page to life. A classic script, so that it also runs, and can say
 // why a widget is not live, when the page was opened as a file.
 (() => {
-  const live = new URL("../", /** @type {HTMLScriptElement} */ (document.currentScript).src).href;
+  const own = /** @type {HTMLScriptElement} */ (document.currentScript);
+  const live = new URL("../", own.src).href;
+  const texts = (own.dataset.texts ?? "").split(" "); // that this copy of the site has
   const STORED =
     "Computed by PyTorch in advance. Change something, and your browser runs the same ";
   const STORED_BY_PYTHON =
@@ -10,10 +12,15 @@
   const RUNTIME = "the runtime (about 4 MB, once)";
   const HERE = "Computed in this page, by the chapter's PyTorch function.";
   const HERE_BY_RULES = "Computed in this page, by the chapter's functions, written in JavaScript.";
+  const STORED_BEFORE_TRAINING =
+    "Computed by PyTorch in advance. Press Start, and your browser trains the model itself.";
+  const HERE_TRAINED = "Trained in this page, by the chapter's own training step.";
   const LONG = 80; // ms: after such a run the next one is announced before it holds up the page
 
   /** Whether any graphs compute the outputs, or the page's program alone. */
   const runsGraphs = (spec) => spec.graphs?.length !== 0;
+  /** Whether it trains: then a worker runs its graphs, and the page none. */
+  const trains = (spec) => Boolean(spec.facts?.training);
 
   /** What anywidget's views expect of a model, for a page without a kernel. */
   class Model {
@@ -100,7 +107,7 @@
   /** Keep `model`'s outputs true to its inputs, and say so when that fails. */
   function computeFor(model, program) {
     const spec = model.get("spec");
-    const here = runsGraphs(spec) ? HERE : HERE_BY_RULES;
+    const here = trains(spec) ? HERE_TRAINED : runsGraphs(spec) ? HERE : HERE_BY_RULES;
     let [busy, again] = [false, false];
     let ready = !runsGraphs(spec); // the runtime is there
     let latest; // the inputs that are prepared for
@@ -232,10 +239,13 @@
     const model = new Model({
       ...state,
       outputs: packed(state.outputs),
-      where: runsGraphs(state.spec)
-        ? `${STORED}${state.spec.weights ? "model" : "function"}.`
-        : STORED_BY_PYTHON,
+      where: trains(state.spec)
+        ? STORED_BEFORE_TRAINING
+        : runsGraphs(state.spec)
+          ? `${STORED}${state.spec.weights ? "model" : "function"}.`
+          : STORED_BY_PYTHON,
       link_id: id,
+      texts,
     });
     const interest = computeFor(model, view.program);
     const el = Object.assign(document.createElement("div"), { model });

@@ -11,6 +11,9 @@ const BITE = 800; // ms of training between two edits of the steps; in a page it
 const SLOW = 350; // ms between two steps that a reader can follow
 const OFTEN = 8000; // ms between two times that a run is kept in the browser
 
+/** @type {(ms: number) => string} */
+const noMore = (_ms) => "";
+
 /** A new training: other settings begin again at step 0. */
 const anew = (next) => {
   next.steps = 0;
@@ -32,7 +35,7 @@ export const setting = (widget, name, label, entries) =>
 export const rates = (widget, label = "learning rate") =>
   setting(widget, "rate", label, [
     { title: "a tenth", value: 0.1 },
-    { title: "as it should be", value: 1 },
+    { title: "as usual", value: 1 },
     { title: "ten times", value: 10 },
   ]);
 
@@ -66,7 +69,7 @@ const duration = (ms) => (ms < 100 ? `${ms.toFixed(1)} ms` : `${whole(Math.round
  * the speed means. In a page a run can be kept, saved as a file and loaded again, as `saved` says:
  * { metadata(inputs, outputs), wrong(metadata, inputs), also(inputs), take(kept) }.
  */
-export function trainingBar(widget, { says = (_ms) => "", bite = BITE, saved = undefined } = {}) {
+export function trainingBar(widget, { says = noMore, bite = BITE, saved = undefined } = {}) {
   const { most } = widget.spec.facts.training;
   const { stem } = widget.spec;
   const inPage = Boolean(widget.model.get("link_id"));
@@ -328,6 +331,7 @@ function keeper(widget, { metadata, wrong, also, take }, { at, stop, ready }) {
 trainingBar.style = `
 .bar { display: flex; flex-wrap: wrap; gap: 8px 12px; align-items: center; }
 .bar .main { font-weight: 650; min-width: 8.5em; }
+.bar .main[hidden], .there[hidden] { display: none; }
 .far { display: inline-flex; flex-wrap: wrap; gap: 4px 10px; align-items: center;
   font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 .far progress { width: 120px; }
@@ -462,7 +466,12 @@ export function gauge(label, { most = 1, goal = undefined } = {}) {
     "div",
     { class: "gauge" },
     h("span", { class: "label" }, label),
-    h("span", { class: "track" }, bar, ...(goal ? [h("u", { style: `left: ${100 * goal}%` })] : [])),
+    h(
+      "span",
+      { class: "track" },
+      bar,
+      ...(goal ? [h("u", { style: `left: ${100 * goal}%` })] : []),
+    ),
     value,
   );
   return {
