@@ -39,8 +39,7 @@ def step_graph(widget: type[Trainer], form: int) -> bytes:
         loss, state = kept.step(State(*tensors[:many]), *tensors[many:])
         return loss, *state
 
-    # Each part a tensor of its own: make_fx would take two that are one for the same input.
-    state = (part.clone() for part in State.start(torch.zeros(kept.layout.total)))
+    state = State.start(torch.zeros(kept.layout.total))
     args = (*state, torch.tensor(0.01), *batch)
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
