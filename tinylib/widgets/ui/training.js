@@ -79,6 +79,7 @@ export function trainingBar(widget, { says = noMore, bite = BITE, saved = undefi
   let from = 0;
   let pace = 0; // ms a step
   let timer = 0;
+  let heard; // the last answer: inputs that were just sent have none yet
 
   const at = () => widget.readOutputs().losses.data.length;
   const ready = () => !widget.behind && !widget.model.get("unfinished");
@@ -174,7 +175,9 @@ export function trainingBar(widget, { says = noMore, bite = BITE, saved = undefi
       if (steps > from && began) pace = passed / (steps - from);
       const speed = running && pace && !slow ? `, ${duration(pace)} a step${says(pace)}` : "";
       write(told, `step ${whole(steps)} of ${whole(most)}${speed}`);
-      if (ready()) {
+      const answer = widget.model.get("answers");
+      if (ready() && heard !== answer) {
+        heard = answer;
         // A halt ends it before the steps that were asked for: then those that are there count.
         if (inputs.steps > steps) widget.model.set("inputs", { ...inputs, steps });
         if (running && inputs.steps === 0 && from > 0) stop();
