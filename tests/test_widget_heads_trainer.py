@@ -1,6 +1,5 @@
 """Heads learn four questions: torch's training, the page's, and what the chapter says of it."""
 
-import base64
 import gzip
 from functools import cache
 from typing import Any
@@ -19,19 +18,17 @@ from browsing import (
     settled,
 )
 from playwright.sync_api import Locator, expect
-from torch import Tensor, nn
+from torch import Tensor
 
 from tinylib.lab.data import lookup
 from tinylib.lab.data.lookup import Lookups, answer_loss, examine
 from tinylib.lab.look import capture
-from tinylib.lab.train.functional import State, drawn, initial, loss_of
-from tinylib.widgets import double_precision
+from tinylib.lab.train.functional import drawn, initial
 from tinylib.widgets.export import POOLS
 from tinylib.widgets.multi_head_attention import HeadsTrainer
 from tinylib.widgets.multi_head_attention.heads_trainer import (
     BATCH,
     EACH,
-    GOAL,
     HELD,
     POOL,
     WORDS,
@@ -42,6 +39,7 @@ from tinylib.widgets.multi_head_attention.heads_trainer import (
     held_out,
     learned,
     measure,
+    renumbered,
 )
 
 STEM = "heads_trainer"
@@ -108,14 +106,19 @@ def test_what_is_held_out_is_not_learned_from() -> None:
     held = held_out()
     assert held.tokens.shape == (HELD, 16) and HELD == 128
 
-    def shape_of(row: Tensor) -> tuple[int, ...]:
-        """The sentence up to the names of its words."""
-        names = {0: 0, **{i: i for i in lookup.OF_BRACKETS.values()}}
-        return tuple(names.setdefault(word, 100 + len(names)) for word in row.tolist())
-
-    known = {shape_of(row) for row in tokens}
-    seen = sum(shape_of(row) in known for row in held.tokens)
-    assert seen == 0
+    names = ["a", "b", "c", "d", "e"]
+    for words in ("a b ( a c ) c", "b ( [ d ] b ) a e"):
+        symbols = [lookup.OF_BRACKETS.get(w) or 20 - names.index(w) for w in words.split()]
+        assert list(renumbered(symbols)) == lookup.encode(words.split())
+    known = {tuple(row) for row in tokens.tolist()}
+    assert {renumbered(row) for row in known} == known, "they are numbered so already"
+    assert known.isdisjoint(map(renumbered, held.tokens.tolist()))
+    assert len({renumbered(row) for row in held.tokens.tolist()}) > HELD - 3
+    for row, digits, places in zip(*held, strict=True):
+        assert digits.min() >= 0 and digits.max() < 10
+        words = [lookup.BRACKETS[i - 1] if i < lookup.FREE else str(i) for i in row.tolist() if i]
+        assert places[: len(words)].tolist() == [list(of) for of in lookup.places(words)]
+        assert (places[len(words) :] == -1).all()
 
 
 def test_the_pool_holds_all_of_it() -> None:
@@ -124,64 +127,6 @@ def test_the_pool_holds_all_of_it() -> None:
 
 
 # ------------------------------------------------------------------ how it is trained
-
-
-def by_torch(form: int, steps: int, answers: int) -> tuple[list[float], dict[str, Tensor]]:
-    """The same training with torch's own AdamW and gradients."""
-    model = begun(form)
-    matrices = [p for p in model.parameters() if p.ndim > 1]
-    groups = [
-        {"params": matrices, "weight_decay": 0.01},
-        {"params": [p for p in model.parameters() if p.ndim < 2], "weight_decay": 0.0},
-    ]
-    learner = torch.optim.AdamW(groups, betas=(0.9, 0.99), eps=1e-7, fused=False, foreach=False)
-    losses = []
-    for i in range(steps):
-        for group in learner.param_groups:
-            group["lr"] = HeadsTrainer.rate_at(1.0, i)
-        loss = model(*batch_of(i, answers=answers))
-        learner.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        learner.step()
-        losses.append(loss.item())
-    return losses, dict(model.named_parameters())
-
-
-@pytest.mark.parametrize(("form", "answers"), [(form, form == 1) for form in FORMS])
-def test_it_is_torchs_own_training(form: int, answers: bool) -> None:
-    run = HeadsTrainer.run(5, **{**SETTINGS, "form": form, "answers": int(answers)})
-    losses, parameters = by_torch(form, 5, int(answers))
-    assert run.losses == pytest.approx(losses, rel=1e-4)
-    found = HeadsTrainer.kept(form).layout.named(run.state.parameters)
-    torch.testing.assert_close(found, {n: p.detach() for n, p in parameters.items()})
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_its_gradient_is_that_of_finite_differences(form: int) -> None:
-    net, layout, step, how = HeadsTrainer.kept(form)
-    batch = batch_of(7)
-    with double_precision():
-        parameters = initial(how, 1).double()
-        net = net.double()
-        try:
-            state = State.start(parameters)
-            mean = step(state, torch.tensor(0.01).double(), *batch)[1].mean
-            gradient = mean / (1 - HeadsTrainer.how.betas[0])
-
-            def loss(x: Tensor) -> float:
-                with torch.no_grad():
-                    return loss_of(net, layout, x, *batch).item()
-
-            some = torch.randperm(layout.total, generator=torch.Generator().manual_seed(3))[:40]
-            for i in [*some.tolist(), layout.total - 1]:
-                h = torch.zeros_like(parameters)
-                h[i] = 1e-5
-                slope = (loss(parameters + h) - loss(parameters - h)) / 2e-5
-                assert gradient[i].item() == pytest.approx(slope, rel=1e-4, abs=1e-8)
-        finally:
-            net.float()
-    assert gradient.norm() < 1, "so it was not scaled down"
 
 
 def test_the_forms_are_what_they_are_called() -> None:
@@ -231,15 +176,16 @@ def test_three_roles_are_found_soon_and_that_of_same_at_once_and_late() -> None:
     accuracy, roles, _ = after(140)
     assert accuracy[[BEFORE, AFTER, PARTNER]].min() > 0.9 and 0.25 < accuracy[SAME] < 0.45
     assert roles[[BEFORE, AFTER, PARTNER]].amax(1).min() > 0.8 and roles[SAME].max() < 0.35
-    accuracy, roles, _ = after(280)
+    accuracy, roles, _ = after(260)
     assert accuracy[SAME] > 0.75 and roles[SAME].max() > 0.75
 
 
 def test_four_heads_learn_all_four_questions() -> None:
-    accuracy, roles, losses = after(800, seed=4)
-    assert accuracy.min() >= GOAL and losses.mean() < 0.06
-    assert roles.amax(1).min() > 0.85
-    assert sorted(roles.argmax(1).tolist()) == [0, 1, 2, 3], "each of them has one"
+    """And each has its own, although a third of the training is still to come."""
+    accuracy, roles, losses = after(1000)
+    assert accuracy.min() >= 0.93 and losses.mean() < 0.06
+    assert roles.amax(1).min() > 0.88
+    assert sorted(roles.argmax(1).tolist()) == [0, 1, 2, 3]
 
 
 def test_fewer_heads_answer_fewer_questions() -> None:
@@ -293,39 +239,6 @@ def test_the_page_makes_the_same_batches(visit: Visit) -> None:
         expected = [*batch_of(step, seed, answers), *held_out()]
         for (dims, data), wanted in zip(tensors, expected, strict=True):
             assert torch.equal(torch.tensor(data).view(dims), wanted)
-
-
-TRAIN = """async ([spec, task, inputs]) => {
-    const host = document.querySelector("script[src*='/host.js']").src;
-    const worker = new Worker(new URL('trainer_worker.js', host), { type: 'module' });
-    const ask = (number, message) => new Promise((resolve, reject) => {
-        worker.addEventListener('message', ({ data }) => {
-            if (data.number !== number || data.part) return;
-            if (data.error) reject(new Error(data.error.message));
-            else resolve(data.result);
-        });
-        worker.postMessage({ ...message, number, stem: spec.stem });
-    });
-    await ask(1, { act: 'train', spec, inputs, task: new URL(`../${task}`, host).href });
-    const { mean, losses } = await ask(2, { act: 'state' });
-    worker.terminate();
-    const bytes = new Uint8Array(mean.buffer);
-    return [losses, btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))];
-}"""
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_the_page_takes_torchs_steps(visit: Visit, form: int) -> None:
-    """The first gradient is torch's, and so are the losses that follow from it."""
-    spec, settings = HeadsTrainer().spec, {**SETTINGS, "form": form}
-    for steps in (1, 4):
-        inputs = {"steps": steps, **settings}
-        losses, mean = visit.page.evaluate(TRAIN, [spec, TASK, inputs])
-        run = HeadsTrainer.run(steps, **settings)
-        assert losses == pytest.approx(run.losses, abs=1e-3)
-        found = torch.frombuffer(bytearray(base64.b64decode(mean)), dtype=torch.float32)
-        off, largest = (found - run.state.mean).abs().max() / 0.1, run.state.mean.abs().max() / 0.1
-        assert off < 1e-6 and off < 1e-4 * largest
 
 
 @pytest.fixture
@@ -386,12 +299,12 @@ def test_each_question_has_a_row_and_each_head_a_column(widget: Locator) -> None
     accuracy, roles = (received(widget)[name] for name in ("accuracy", "roles"))
     rows = widget.locator(".roles tbody tr")
     for q, question in enumerate(lookup.QUESTIONS):
-        told = rows.nth(q).inner_text().split("\n")
-        assert told[0] == question and told[1] == said(accuracy[q])
-        assert told[2:] == [said(share) for share in roles[q]]
+        assert rows.nth(q).locator(".label").text_content() == question
+        told = rows.nth(q).locator(".gauge b, td").all_text_contents()
+        assert told == [said(share) for share in [accuracy[q], *roles[q]]]
     heads = widget.locator(".roles thead tr").nth(1).locator("th")
-    assert [text.split("\n")[-1] for text in heads.all_inner_texts()] == ["no role yet"] * 4
-    assert rows.last.locator("li").all_inner_texts() == list(WORDS)
+    assert heads.locator(".role").all_text_contents() == ["no role yet"] * 4
+    assert rows.last.locator("li").all_text_contents() == list(WORDS)
     assert rows.last.locator("canvas").count() == 4
 
 

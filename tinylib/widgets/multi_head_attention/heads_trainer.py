@@ -60,8 +60,17 @@ def learned() -> tuple[Int[Tensor, "P T"], Int[Tensor, "P T Q"]]:
 
 @cache
 def held_out() -> Lookups:
-    """Sentences that no training has seen, with their symbols and digits."""
-    return lookups(HELD, HELD_OUT)
+    """Sentences with symbols and digits: none is learned from, whatever its words are called."""
+    drawn = lookups(2 * HELD, HELD_OUT)
+    known = {renumbered(row) for row in learned()[0].tolist()}
+    new = [i for i, row in enumerate(drawn.tokens.tolist()) if renumbered(row) not in known]
+    return Lookups(*(part[new[:HELD]] for part in drawn))
+
+
+def renumbered(tokens: Sequence[int]) -> tuple[int, ...]:
+    """Symbols as :func:`~tinylib.lab.data.lookup.encode` would number the words."""
+    numbers = {i: i for i in range(FREE)}
+    return tuple(numbers.setdefault(symbol, len(numbers)) for symbol in tokens)
 
 
 def as_bytes() -> bytes:
@@ -181,7 +190,7 @@ class HeadsTrainer(Trainer):
     looks: ClassVar[Sequence[Callable[..., Any]]] = (measure, attend)
     settings: ClassVar[Sequence[str]] = ("seed", "rate", "form", "answers")
     how: ClassVar[AdamW] = AdamW(weight_decay=0.01)
-    most: ClassVar[int] = 1000
+    most: ClassVar[int] = 1500
     full: ClassVar[float] = 1e-2
     draws: ClassVar[int] = BATCH * EACH
     pools: ClassVar[Mapping[str, Callable[[], bytes]]] = {"lookups": as_bytes}
