@@ -220,15 +220,14 @@ def test_a_steps_graph_is_small_and_keeps_its_constants(stem: str, form: int) ->
     assert file.stat().st_size <= 80_000
     model = onnx.ModelProto.FromString(gzip.decompress(file.read_bytes()))
     onnx.checker.check_model(model)
-    if isinstance(TRAINERS[stem].how, AdamW):
+    if isinstance(how := TRAINERS[stem].how, AdamW):
         scalars = [
             float(value)
             for tensor in model.graph.initializer
             for value in [onnx.numpy_helper.to_array(tensor)]
             if value.size == 1 and value.dtype.kind == "f"
         ]
-        eps = TRAINERS[stem].how.eps
-        assert any(abs(one - eps) < 1e-3 * eps for one in scalars), "eps is in the graph"
+        assert any(abs(one - how.eps) < 1e-3 * how.eps for one in scalars), "eps is in the graph"
 
 
 # ------------------------------------------------------------------ the step, in the page

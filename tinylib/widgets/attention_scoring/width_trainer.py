@@ -148,8 +148,8 @@ def compute(
     form: Int[Tensor, ""],
 ) -> TrainedWidth:
     """So many steps of gradient descent from the width ``start``."""
-    settings = {"seed": int(seed), "rate": float(rate), "form": int(form), "start": float(start)}
-    settings |= {"x": x.tolist(), "y": y.tolist()}
+    settings: dict[str, Any] = {"x": x.tolist(), "y": y.tolist()}
+    settings |= {"seed": int(seed), "rate": float(rate), "form": int(form), "start": float(start)}
     run = WidthTrainer.run(int(steps), **settings)
     parameters = run.state.parameters
     seen = WidthTrainer.seen(fit, int(form), parameters, x, y)
