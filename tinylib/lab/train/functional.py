@@ -70,6 +70,12 @@ class AdamW(NamedTuple):
     clip: float = 1.0
 
 
+class SGD(NamedTuple):
+    """Plain gradient descent has no settings but the rate; its means are the last gradient's."""
+
+    betas: tuple[float, float] = (0.0, 0.0)
+
+
 class State(NamedTuple):
     """What a step changes: parameters, running means of gradient and squared gradient, a count."""
 
@@ -108,6 +114,12 @@ def adamw(
     return State(torch.cat([shrunk, parameters[decayed:]]) - rate * towards, mean, square, t)
 
 
+def sgd(state: State, gradient: Float[Tensor, " N"], rate: Float[Tensor, ""]) -> State:
+    r"""$\theta \leftarrow \theta - \eta g$ (Robbins and Monro 1951)."""
+    parameters = state.parameters - rate * gradient
+    return State(parameters, gradient, gradient.square(), state.count + 1)
+
+
 Step = Callable[..., tuple[Tensor, State]]
 """(state, rate, *batch) -> the batch's loss before the step, and the state after it."""
 
@@ -119,7 +131,7 @@ def loss_of(net: nn.Module, layout: Layout, parameters: Tensor, *batch: Tensor) 
         return torch.func.functional_call(net, layout.named(parameters), batch)
 
 
-def training_step(net: nn.Module, layout: Layout, how: AdamW) -> Step:
+def training_step(net: nn.Module, layout: Layout, how: AdamW | SGD) -> Step:
     """The step that trains ``net``, whose ``forward`` takes a batch and returns its loss."""
 
     def step(state: State, rate: Tensor, *batch: Tensor) -> tuple[Tensor, State]:
@@ -127,6 +139,8 @@ def training_step(net: nn.Module, layout: Layout, how: AdamW) -> Step:
             return loss_of(net, layout, parameters, *batch)
 
         gradient, value = torch.func.grad_and_value(loss)(state.parameters)
+        if isinstance(how, SGD):
+            return value, sgd(state, gradient, rate)
         return value, adamw(state, gradient, rate, layout.decayed, how)
 
     return step

@@ -63,10 +63,14 @@ const duration = (ms) => (ms < 100 ? `${ms.toFixed(1)} ms` : `${whole(Math.round
 
 /**
  * Start, Pause, one step, and back to the beginning; how far it is. `says(steps, ms)` tells what
- * the speed means. In a page a run can be kept, saved as a file and loaded again, as `saved` says:
+ * the speed means. With `pause`, each step is seen, so many ms after the one before. In a page a run
+ * can be kept, saved as a file and loaded again, as `saved` says:
  * { metadata(inputs, outputs), wrong(metadata, inputs), also(inputs), take(kept) }.
  */
-export function trainingBar(widget, { says = (_ms) => "", bite = BITE, saved = undefined } = {}) {
+export function trainingBar(
+  widget,
+  { says = (_ms) => "", bite = BITE, pause: gap = 0, saved = undefined } = {},
+) {
   const { most } = widget.spec.facts.training;
   const { stem } = widget.spec;
   const inPage = Boolean(widget.model.get("link_id"));
@@ -84,7 +88,7 @@ export function trainingBar(widget, { says = (_ms) => "", bite = BITE, saved = u
     began = performance.now();
     widget.send({ ...widget.inputs, steps: Math.min(most, from + count) });
   };
-  const bitten = () => (slow ? 1 : Math.max(1, Math.round(bite / (pace || bite / 2))));
+  const bitten = () => (slow || gap ? 1 : Math.max(1, Math.round(bite / (pace || bite / 2))));
   const run = () => {
     if (!running) return;
     if (at() >= most) stop();
@@ -169,14 +173,14 @@ export function trainingBar(widget, { says = (_ms) => "", bite = BITE, saved = u
       far.value = steps;
       const passed = performance.now() - began;
       if (steps > from && began) pace = passed / (steps - from);
-      const speed = running && pace && !slow ? `, ${duration(pace)} a step${says(pace)}` : "";
+      const speed = running && pace && !slow && !gap ? `, ${duration(pace)} a step${says(pace)}` : "";
       write(told, `step ${whole(steps)} of ${whole(most)}${speed}`);
       if (ready()) {
         // A halt ends it before the steps that were asked for: then those that are there count.
         if (inputs.steps > steps) widget.model.set("inputs", { ...inputs, steps });
         if (running && inputs.steps === 0 && from > 0) stop();
         clearTimeout(timer);
-        if (running) timer = setTimeout(run, slow ? SLOW : 0);
+        if (running) timer = setTimeout(run, slow ? SLOW : gap);
       }
       show();
       keeping?.update(inputs, running);
@@ -359,11 +363,21 @@ function smoothed(losses, span) {
 
 /**
  * The loss against the steps. `rules(inputs, outputs)` are lines across it, [value, name]; `name`
- * of a run says what its settings are: the runs before stay, in grey, with their names.
+ * of a run says what its settings are: the runs before stay, in grey, with their names. `second`
+ * is another loss, called `other`.
  */
 export function lossCurve(
   widget,
-  { top, rules = (_inputs, _outputs) => [], name, height = 190, span = 16, second = undefined },
+  {
+    top,
+    rules = (_inputs, _outputs) => [],
+    name,
+    height = 190,
+    span = 16,
+    second = undefined,
+    other = "held out",
+    title = "loss of each batch, in nats, against the steps",
+  },
 ) {
   const { most, settings } = widget.spec.facts.training;
   const OLD = 3;
@@ -388,7 +402,7 @@ export function lossCurve(
     element: h(
       "div",
       { class: "column", "data-output": "losses" },
-      h("span", { class: "label" }, "loss of each batch, in nats, against the steps"),
+      h("span", { class: "label" }, title),
       drawn.element,
       names,
     ),
@@ -419,7 +433,7 @@ export function lossCurve(
       lines.forEach((line, i) => line(all[i]?.[0] ?? -1, all[i]?.[1] ?? ""));
       const told = [
         ...(points.length ? [[this.called, points.at(-1)[1], "now"]] : []),
-        ...(seconds.length ? [["held out", seconds.at(-1)[1], "second"]] : []),
+        ...(seconds.length ? [[other, seconds.at(-1)[1], "second"]] : []),
         ...old.map((run) => [run.name, run.points.at(-1)[1], "before"]),
       ];
       fillList(
