@@ -86,8 +86,9 @@ class State(NamedTuple):
 
     @classmethod
     def start(cls, parameters: Float[Tensor, " N"]) -> "State":
-        zero = torch.zeros_like(parameters)
-        return cls(parameters, zero, zero, parameters.new_zeros(()))
+        # Two tensors: one that stood in two places would be taken for one by what traces a step.
+        mean, square = torch.zeros_like(parameters), torch.zeros_like(parameters)
+        return cls(parameters, mean, square, parameters.new_zeros(()))
 
 
 def adamw(
