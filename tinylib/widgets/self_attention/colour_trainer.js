@@ -42,8 +42,8 @@ const CHIPS = `
 .chip .letter { display: none; }
 .chip.over .letter { display: inline; }
 @container widget (min-width: 520px) {
-  .chip.over.word .name { display: inline; }
-  .chip.over.word .letter { display: none; }
+  .chip.over.named .name { display: inline; }
+  .chip.over.named .letter { display: none; }
 }
 @container widget (max-width: 420px) {
   .chip:not(.over) .name { display: none; }
@@ -99,7 +99,7 @@ function weight(widget, t, s) {
 /** A sentence: to which words each word attends, and what it says. */
 function sentence(widget) {
   const { colours: names } = widget.spec.facts;
-  const heads = many(8, () => coloured("over word"));
+  const heads = many(8, () => coloured("over named"));
   const rows = many(8, (t) => {
     const chip = coloured();
     const cells = many(8, () => h("td", {}, h("span")));
@@ -130,13 +130,13 @@ function sentence(widget) {
     "p",
     { class: "key" },
     h("span", { class: "gold" }),
-    "the other word of the same colour, whose number is to be said",
+    h("span", {}, "the other word of the colour: its number is to be said"),
   );
   const another = action(widget, "example", "Another sentence", (next) => {
     next.example = (next.example + 1) % (widget.spec.limits.example[1] + 1);
   });
   return {
-    element: h("div", { class: "column reading" }, h("div", { class: "scroll" }, table), key, another),
+    element: h("div", { class: "column reading" }, h("div", { class: "scroll" }, table), h("div", { class: "bar" }, key, another)),
     shows: "outputs",
     update(_inputs, outputs) {
       const [colours, numbers, partners] = ["colours", "numbers", "partners"].map(
@@ -163,8 +163,9 @@ function sentence(widget) {
   };
 }
 sentence.style = `${CHIPS}
-.spoken th[scope=row] { max-width: none; padding-right: 6px; text-align: left; }
-.spoken td span { width: 40px; height: 25px; line-height: 25px; }
+.spoken th[scope=row] { max-width: none; padding-right: 6px; text-align: left;
+  vertical-align: middle; }
+.spoken td span { width: 41px; height: 23px; line-height: 23px; }
 .spoken td { position: relative; }
 .spoken .gold::after, .key .gold { content: ""; position: absolute; inset: -1px;
   border: 3px double var(--text); border-radius: 3px; outline: 1px solid var(--ground);
@@ -178,6 +179,7 @@ sentence.style = `${CHIPS}
   color: var(--soft); }
 .spoken td.says b { font-size: var(--size-note); }
 .reading { gap: 6px; align-items: flex-start; }
+.reading .bar { justify-content: space-between; width: 100%; }
 @container widget (max-width: 520px) {
   .spoken td span { width: 27px; }
   .spoken .says { padding-left: 4px; }
@@ -189,7 +191,7 @@ sentence.style = `${CHIPS}
  * A matrix that is learned, signed. `rows` and `columns` say what stands beside it: "entries" are
  * the colours and numbers of an embedding, "numbers" the four numbers, and "" counts from 1.
  */
-function matrix(widget, name, { title, rows = "entries", columns = "entries", groups = [], made }) {
+function matrix(widget, name, { title, rows = "entries", columns = "entries", groups = [], corner = "", made = undefined }) {
   const { colours } = widget.spec.facts;
   const places = (kind) => (kind === "numbers" ? 4 : 8);
   const chipOf = (kind, i, across) => {
@@ -219,7 +221,7 @@ function matrix(widget, name, { title, rows = "entries", columns = "entries", gr
       h(
         "tr",
         {},
-        h("td"),
+        h("td", { class: "asking" }, corner),
         ...many(places(columns), (j) => h("th", { scope: "col" }, chipOf(columns, j, true))),
       ),
     ),
@@ -256,8 +258,10 @@ function matrix(widget, name, { title, rows = "entries", columns = "entries", gr
   };
 }
 matrix.style = `
-.learned td span, .heat.signed.learned td span { width: 31px; height: 23px; line-height: 23px; }
-.learned th[scope=row] { padding-right: 6px; text-align: right; }
+.heat.signed.learned td span { width: 31px; height: 23px; line-height: 23px; }
+.learned th[scope=row] { padding-right: 6px; text-align: right; vertical-align: middle; }
+.learned .asking { font-size: var(--size-small); color: var(--soft); text-align: right;
+  padding-right: 6px; }
 .learned th[scope=row] .chip { justify-content: flex-end; }
 .learned .groups th { font-size: var(--size-small); padding-bottom: 3px; }
 .learned td.split { border-left: 5px solid var(--ground); }
@@ -291,7 +295,7 @@ function reached(widget) {
       { class: "column", "data-output": "" },
       accuracy.element,
       right.element,
-      h("p", { class: "note soft" }, "The mark is what guessing, and equal weights, would reach."),
+      h("p", { class: "note soft" }, "Marks: by guessing, and if all weights are equal."),
     ),
     shows: "outputs",
     update(_inputs, outputs) {
@@ -316,7 +320,7 @@ function loss(widget) {
   };
   return lossCurve(widget, {
     top: 1.75,
-    height: 150,
+    height: 140,
     name: ({ form, rate, seed }) =>
       [training.forms[form], ...(rate === 1 ? [] : [`rate × ${rate}`]), `seed ${seed}`].join(", "),
     rules: ({ form }) => [[GUESSING, "guessing: ln 4 = 1.39"], ...(limits[form] ?? [])],
@@ -324,7 +328,7 @@ function loss(widget) {
 }
 loss.style = lossCurve.style;
 
-const product = () => [...mathText("W_q W_k"), h("sup", {}, "T"), ": half of a score by half"];
+const product = () => [...mathText("W_q W_k"), h("sup", {}, "T"), ": what scores are made of"];
 
 export default live(
   "Train a head to find the other word of its colour",
@@ -336,6 +340,7 @@ export default live(
         ui.use(bar),
         ui.use(loss),
         ui.use(reached),
+        ui.explanation("Point at a weight, or tap it, and its score is written out here."),
       ),
       ui.boxed(
         "side",
@@ -344,21 +349,21 @@ export default live(
           "matrices",
           ui.use(matrix, "w_qk", {
             title: product(),
-            groups: ["key: its colour", "key: its number"],
+            groups: ["key: colour", "key: number"],
+            corner: "query:",
             made: crossed,
           }),
           ui.use(matrix, "w_v", {
-            title: [...mathText("W_v"), ": what it passes on"],
+            title: [...mathText("W_v"), ": what is passed on"],
             columns: "numbers",
-            groups: ["for the number"],
+            groups: ["for number"],
           }),
         ),
       ),
     ),
-    ui.explanation("Point at a weight, or tap it: its score is written out here."),
     ui.use(
       folded,
-      "W_q and W_k themselves",
+      h("span", {}, ...mathText("W_q and W_k themselves")),
       ui.boxed(
         "matrices",
         ui.use(matrix, "w_q", { title: mathText("W_q"), columns: "" }),
