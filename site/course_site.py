@@ -325,7 +325,10 @@ def slim_page(
     if 'class="katex-error"' in body:
         log.warning("KaTeX could not read a formula (red on the page)", location=pagename)
     if "tl-live" in body:
-        app.add_js_file(f"{live_folder()}/page/host.js", loading_method="defer")
+        there = " ".join(text.stem for text in sorted(TEXTS.glob("*.gz")))
+        host = f"{live_folder()}/page/host.js"
+        named: dict[str, Any] = {"data-texts": there}
+        app.add_js_file(host, loading_method="defer", **named)
     body = FOLD.sub(r'<details class="hide fold"><summary>\1</summary>', body)
     # A word of code needs no element of its own.
     context["body"] = re.sub(r'<span class="pre">([^<]*)</span>', r"\1", body)

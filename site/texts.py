@@ -9,7 +9,6 @@ import ast
 import gzip
 import hashlib
 import os
-import sys
 import urllib.request
 from pathlib import Path
 
@@ -61,4 +60,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

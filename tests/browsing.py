@@ -549,7 +549,8 @@ def assert_torch(widget: Locator, stem: str) -> None:
     """The numbers in the page are torch's for the inputs that the page holds."""
     settled(widget)
     assert problem(widget) == ""
-    widget.locator(".where").filter(has_text=re.compile("^Computed in this page")).wait_for()
+    here = re.compile("^(Computed|Trained) in this page")
+    widget.locator(".where").filter(has_text=here).wait_for()
     given = json.dumps(inputs_of(widget))
 
     def same(name: str, numbers: torch.Tensor) -> None:

@@ -45,6 +45,9 @@ from tinylib.lab.train.functional import (
 from tinylib.lab.train.schedules import linear
 from tinylib.widgets import Limits, LiveWidget
 
+TRAINERS: dict[str, type["Trainer"]] = {}
+"""Every trainer, by its stem."""
+
 
 class Run(NamedTuple):
     """A training so far: what it has learned, and the loss of each batch before its step."""
@@ -94,6 +97,7 @@ class Trainer(LiveWidget):
         super().__init_subclass__(**kwargs)
         if "compute" in vars(cls):
             cls._runs = {}
+            TRAINERS[cls.stem] = cls
 
     @classmethod
     def engine(cls) -> str:
@@ -111,7 +115,7 @@ class Trainer(LiveWidget):
 
     @classmethod
     def kept(cls, form: int) -> Kept:
-        return kept(cls, form)
+        return kept(cls.stem, form)
 
     @classmethod
     def rate_at(cls, rate: float, step: int) -> float:
@@ -152,7 +156,7 @@ class Trainer(LiveWidget):
         cls, look: Callable[..., Any], form: int, parameters: Float[Tensor, " N"], *args: Tensor
     ) -> Any:
         """What a look shows of the form's model with these parameters."""
-        return look(filled(cls, form, parameters.dtype, parameters), *args)
+        return look(filled(cls.stem, form, parameters), *args)
 
     @classmethod
     def look_of(cls, look: Callable[..., Any], form: int) -> Callable[..., Any]:
@@ -204,12 +208,10 @@ class Trainer(LiveWidget):
 
 
 @lru_cache(maxsize=1)
-def filled(
-    cls: type[Trainer], form: int, dtype: torch.dtype, parameters: Float[Tensor, " N"]
-) -> nn.Module:
+def filled(stem: str, form: int, parameters: Float[Tensor, " N"]) -> nn.Module:
     """The form's model with these parameters in it; a tensor is known by its identity."""
-    net, layout, *_ = cls.kept(form)
-    own = copy.deepcopy(net).to(dtype)
+    net, layout, *_ = kept(stem, form)
+    own = copy.deepcopy(net).to(parameters.dtype)
     own.load_state_dict(layout.named(parameters), strict=False)
     return own.eval()
 
@@ -227,8 +229,9 @@ def runs_of(how: Sequence[Fill]) -> list[tuple[str, float, int]]:
 
 
 @cache
-def kept(cls: type[Trainer], form: int) -> Kept:
+def kept(stem: str, form: int) -> Kept:
     """What a training of that form needs, made once."""
+    cls = TRAINERS[stem]
     make = list(cls.forms.values())[form]
     net = make()
     layout = Layout.of(net)

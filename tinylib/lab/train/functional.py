@@ -82,7 +82,7 @@ class State(NamedTuple):
     parameters: Float[Tensor, " N"]
     mean: Float[Tensor, " N"]
     square: Float[Tensor, " N"]
-    count: Float[Tensor, ""]
+    count: Float[Tensor, ""]  # type: ignore[assignment]
 
     @classmethod
     def start(cls, parameters: Float[Tensor, " N"]) -> "State":
@@ -183,7 +183,7 @@ class _Watched(TorchFunctionMode):
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
         named = dict(kwargs or {})
-        tensor = named.get("tensor", args[0] if args else None)
+        tensor: Any = named.get("tensor", args[0] if args else None)
         if func is nn.init.normal_:
             self.seen[tensor.data_ptr()] = "normal", named["std"]
         elif func is nn.init.uniform_:

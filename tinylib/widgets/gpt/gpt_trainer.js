@@ -9,7 +9,7 @@ import { lossCurve, rates, seeds, setting, trainingBar } from "../ui/training.js
 export const program = trains("gpt/gpt_trainer_task.js");
 
 const CORPORA = ["our stories", "Shakespeare", "your own"];
-const OWN = 2;
+const [SHAKESPEARE, OWN] = [1, 2];
 const LAYERS = 4;
 const BITE = 4000; // ms between two looks: each takes as long as some steps
 
@@ -35,7 +35,9 @@ export function usable(text, [fewest, most]) {
     ...(length > most ? [`only its first ${whole(most)} characters are used`] : []),
     ...(kinds === 1 ? ["it is one character again and again, so there is nothing to learn"] : []),
     ...(kinds > 127
-      ? [`it has ${whole(kinds)} different characters: the 127 commonest are told apart, all others are one, □`]
+      ? [
+          `it has ${whole(kinds)} different characters: the 127 commonest are told apart, all others are one, □`,
+        ]
       : []),
   ];
   const kept = length > most ? characters.slice(0, most).join("") : clean;
@@ -109,7 +111,13 @@ function corpus(widget) {
         });
       },
     });
-    return { button, element: h("label", { class: "pick" }, button, h("span", {}, title)) };
+    // A kernel can fetch any text, a copy of the site may have been built without one.
+    const there = widget.model.get("texts");
+    const lacks = i === SHAKESPEARE && there && !there.includes("shakespeare");
+    button.disabled = lacks;
+    const about = lacks ? "This copy of the site was built without Shakespeare’s text." : "";
+    const pick = { class: "pick", title: about || false };
+    return { button, element: h("label", pick, button, h("span", {}, title)) };
   });
   return {
     element: h(
@@ -146,7 +154,7 @@ corpus.style = `
 `;
 
 /** What the model has written at each look; a slider goes back to the ones before. */
-function timeline(widget) {
+function timeline() {
   const looks = []; // { steps, text, weights }
   let key = "";
   let chosen = -1; // -1: the newest
@@ -235,8 +243,11 @@ function attention(widget) {
     const [row, column] = pixelAt(large.canvas, event);
     const names = charactersOf(outputs.read, outputs);
     const weight = drawn(outputs, head)[row * R + column];
-    write(said, `${called(names[row])}, place ${row + 1}, attends to ${called(names[column])},
-      place ${column + 1}: ${weight.toFixed(2)}`);
+    write(
+      said,
+      `${called(names[row])}, place ${row + 1}, attends to ${called(names[column])},
+      place ${column + 1}: ${weight.toFixed(2)}`,
+    );
   };
   large.canvas.addEventListener("pointermove", point);
   large.canvas.addEventListener("pointerdown", point);

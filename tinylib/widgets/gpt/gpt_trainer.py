@@ -14,12 +14,13 @@ from torch import Tensor, nn
 from tinylib.attention_scoring import dot_score
 from tinylib.generation import sample
 from tinylib.gpt import GPT, Block, GPTConfig, next_token_loss
-from tinylib.kv_cache import KVCache
+from tinylib.kv_cache import Cache, KVCache
 from tinylib.lab.data.corpora import tiny_shakespeare
 from tinylib.lab.data.stories import stories
 from tinylib.lab.look import capture
 from tinylib.lab.recipes.language_models import MODERN
 from tinylib.lab.train.functional import AdamW, numbers
+from tinylib.positional_encoding import rotate
 from tinylib.widgets import Limits, table
 from tinylib.widgets.schema import BadInput
 from tinylib.widgets.trainer import Trainer
@@ -142,11 +143,21 @@ class Loss(nn.Module):
 
 
 class NoResidual(Block):
-    """A block that hands on what its layers say, and not what came in."""
+    """A block that adds nothing to what came in: it hands on only what its last layer says."""
 
-    def forward(self, x: Tensor, *more: Any) -> Any:
-        z, cache = super().forward(x, *more)
-        return z - x, cache
+    def forward(
+        self,
+        x: Tensor,
+        cache: Cache | None = None,
+        theta: Tensor | None = None,
+        mask: Tensor | None = None,
+    ) -> tuple[Tensor, KVCache]:
+        q, k, v = self.attention.project(self.attention_norm(x))
+        if theta is not None:
+            q, k = rotate(q, theta), rotate(k, theta)
+        cache = KVCache(k, v) if cache is None else cache.append(k, v)
+        z = self.attention.attend(q, cache.keys, cache.values, mask)
+        return self.feed_forward(self.feed_forward_norm(z)), cache
 
 
 def changed(change: Callable[[GPT], None] = lambda gpt: None) -> Loss:
@@ -360,4 +371,6 @@ class GPTTrainer(Trainer):
         cells = [[f"{v:.2f}"] for v in [values["valid"].item(), *counted]]
         rows = ["this GPT", "counts of characters", "of pairs", "of triples"]
         steps = self.inputs["steps"]
-        return table(f"after {steps} steps: nats for each held-out character", cells, rows, ["loss"])
+        return table(
+            f"after {steps} steps: nats for each held-out character", cells, rows, ["loss"]
+        )

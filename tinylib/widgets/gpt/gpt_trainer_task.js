@@ -87,7 +87,7 @@ function pieces(ids, starts, length) {
 }
 
 /** What is shown: the loss on held-out pieces, a text that it writes, and what its heads do. */
-export async function look({ inputs, context, spec: { facts }, look, numbers, halted }) {
+export async function look({ inputs, context, spec: { facts }, look, numbers }) {
   const { T, pieces: count, prompt, written: length } = facts;
   const { valid, ngrams, names } = context;
   const room = valid.length - (T + 1);

@@ -254,7 +254,9 @@ export async function pool(name, missing = CONNECTION) {
   const failed = (error) => {
     throw because(`the data to learn from, ${name}, could not be loaded`, missing, error);
   };
-  return fetched(new URL(`pools/${name}.gz`, HERE)).then(inflated).catch(failed);
+  return fetched(new URL(`pools/${name}.gz`, HERE))
+    .then(inflated)
+    .catch(failed);
 }
 
 /** What a graph makes of `feeds`: numbers, lists, truth values, or { dims, data } of a graph. */

@@ -1,7 +1,9 @@
 // Brings the widgets of a static page to life. A classic script, so that it also runs, and can say
 // why a widget is not live, when the page was opened as a file.
 (() => {
-  const live = new URL("../", /** @type {HTMLScriptElement} */ (document.currentScript).src).href;
+  const own = /** @type {HTMLScriptElement} */ (document.currentScript);
+  const live = new URL("../", own.src).href;
+  const texts = (own.dataset.texts ?? "").split(" "); // that this copy of the site has
   const STORED =
     "Computed by PyTorch in advance. Change something, and your browser runs the same ";
   const STORED_BY_PYTHON =
@@ -243,6 +245,7 @@
           ? `${STORED}${state.spec.weights ? "model" : "function"}.`
           : STORED_BY_PYTHON,
       link_id: id,
+      texts,
     });
     const interest = computeFor(model, view.program);
     const el = Object.assign(document.createElement("div"), { model });

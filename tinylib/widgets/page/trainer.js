@@ -9,7 +9,9 @@ let asked = 0;
 /** The worker of a widget, started when it is first needed. */
 function workerOf(stem) {
   if (!workers.has(stem)) {
-    const worker = new Worker(new URL("../page/trainer_worker.js", import.meta.url), { type: "module" });
+    const worker = new Worker(new URL("../page/trainer_worker.js", import.meta.url), {
+      type: "module",
+    });
     worker.onmessage = ({ data }) => waiting.get(data.number)?.(data);
     worker.onerror = (event) => {
       workers.delete(stem); // the next request starts another one

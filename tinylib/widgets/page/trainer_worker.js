@@ -7,7 +7,8 @@ import { openGraph, pool, runGraph, tensorOf } from "./engine.js";
 const TELL = 100; // ms between two reports of a training
 const SMOOTH = 40; // ms: so often the worker hears messages
 
-let run = { key: "" }; // the training that is kept: its state, and the loss of each step
+/** @type {any} the training that is kept: its state, and the loss of each step */
+let run = { key: "" };
 let halted = false;
 const texts = new Map(); // number -> a reader's own text
 let turn = Promise.resolve(); // messages are answered one after the other
@@ -133,7 +134,9 @@ async function oneStep(graph, task, { training, inputs, context, spec }) {
   const rate = { dims: [], data: Float32Array.of(rateAt(training, inputs.rate, at)) };
   const feeds = Object.fromEntries(batch.map((tensor, i) => [`batch_${i}`, tensor]));
   const { parameters, mean, square, count } = run;
-  const came = await runGraph(graph, { parameters, mean, square, count, rate, ...feeds });
+  const came = /** @type {any} */ (
+    await runGraph(graph, { parameters, mean, square, count, rate, ...feeds })
+  );
   const loss = came.loss.data[0];
   if (!Number.isFinite(loss)) {
     throw Object.assign(new Error("the loss is no number"), {
@@ -150,7 +153,7 @@ async function oneStep(graph, task, { training, inputs, context, spec }) {
 
 /** Let messages in. */
 const hear = () =>
-  new Promise((goOn) => {
+  new Promise((/** @type {(value?: any) => void} */ goOn) => {
     const { port1, port2 } = new MessageChannel();
     port1.onmessage = () => {
       port1.close();

@@ -11,6 +11,9 @@ const BITE = 800; // ms of training between two edits of the steps; in a page it
 const SLOW = 350; // ms between two steps that a reader can follow
 const OFTEN = 8000; // ms between two times that a run is kept in the browser
 
+/** @type {(ms: number) => string} */
+const noMore = (_ms) => "";
+
 /** A new training: other settings begin again at step 0. */
 const anew = (next) => {
   next.steps = 0;
@@ -69,7 +72,7 @@ const duration = (ms) => (ms < 100 ? `${ms.toFixed(1)} ms` : `${whole(Math.round
  */
 export function trainingBar(
   widget,
-  { says = (_ms) => "", bite = BITE, pause: gap = 0, saved = undefined } = {},
+  { says = noMore, bite = BITE, pause: gap = 0, saved = undefined } = {},
 ) {
   const { most } = widget.spec.facts.training;
   const { stem } = widget.spec;
@@ -477,7 +480,12 @@ export function gauge(label, { most = 1, goal = undefined } = {}) {
     "div",
     { class: "gauge" },
     h("span", { class: "label" }, label),
-    h("span", { class: "track" }, bar, ...(goal ? [h("u", { style: `left: ${100 * goal}%` })] : [])),
+    h(
+      "span",
+      { class: "track" },
+      bar,
+      ...(goal ? [h("u", { style: `left: ${100 * goal}%` })] : []),
+    ),
     value,
   );
   return {

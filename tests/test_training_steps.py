@@ -1,0 +1,278 @@
+"""The steps that widgets train with: torch's own, in Python and in the page."""
+
+import base64
+import gzip
+import itertools
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from amounts import THOROUGH
+from browsing import WIDGETS, Opener, Visit, page_of
+from node import PAGE, in_node
+from torch import nn
+
+from tinylib.lab.train.functional import (
+    BATCHES,
+    AdamW,
+    Fill,
+    Layout,
+    State,
+    adamw,
+    drawn,
+    fills,
+    initial,
+    loss_of,
+    numbers,
+)
+from tinylib.widgets import double_precision, export
+from tinylib.widgets.trainer import Trainer
+
+TRAINERS: dict[str, type[Trainer]] = {
+    stem: widget for stem, widget in WIDGETS.items() if issubclass(widget, Trainer)
+}
+FORMS = [(stem, form) for stem, widget in TRAINERS.items() for form in range(len(widget.forms))]
+each_trainer = pytest.mark.parametrize("stem", sorted(TRAINERS))
+each_form = pytest.mark.parametrize(("stem", "form"), FORMS)
+ONLY = ""  # for conftest: pages with their widgets, and without their text
+
+
+def settings_of(stem: str, form: int = 0) -> dict[str, Any]:
+    return {**TRAINERS[stem].settings_of(), "form": form}
+
+
+def batch_of(stem: str, settings: dict[str, Any], step: int) -> tuple[torch.Tensor, ...]:
+    widget = TRAINERS[stem]
+    return widget.batch(drawn(settings["seed"], step, widget.draws), settings)
+
+
+# ------------------------------------------------------------------ numbers and beginnings
+
+
+def test_numbers_can_be_entered_anywhere() -> None:
+    first = list(itertools.islice(numbers(7), 50))
+    assert list(itertools.islice(numbers(7, 20), 30)) == first[20:]
+    assert len(set(first)) == 50 and all(0 < u < 1 for u in first)
+    assert drawn(7, 3, 5) == list(itertools.islice(numbers(7, BATCHES + 15), 5))
+    with pytest.raises(ValueError, match="seed is 0"):
+        next(numbers(0))
+
+
+def test_the_page_draws_the_same_numbers_and_fills_the_same_parameters() -> None:
+    cases = [[seed, skip] for seed in (1, 7, 99) for skip in (0, 1, 1000, BATCHES + 12_345)]
+    rule = """({ numbers }, [_, [seed, skip]]) => {
+        const next = numbers(seed, skip);
+        return Array.from({ length: 20 }, next);
+    }"""
+    page = in_node(PAGE / "chance.js", rule, None, cases)
+    assert page == [list(itertools.islice(numbers(*case), 20)) for case in cases]
+    how: list[tuple[str, float, int]] = [("normal", 0.02, 501), ("constant", 1, 3)]
+    how.append(("uniform", 0.125, 500))
+    rule = "({ initial }, [how, seed]) => Array.from(initial(how, seed))"
+    shaped = [Fill((count,), kind, float(size)) for kind, size, count in how]
+    for seed, vector in enumerate(in_node(PAGE / "chance.js", rule, how, [1, 2, 3]), 1):
+        own = initial(shaped, seed)
+        torch.testing.assert_close(torch.tensor(vector), own, rtol=0, atol=1e-8)
+
+
+def test_a_model_is_filled_as_its_own_code_says() -> None:
+    class Small(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = nn.Embedding(400, 50)
+            self.linear = nn.Linear(50, 30)
+            self.norm = nn.LayerNorm(30)
+            nn.init.normal_(self.table.weight, std=0.3)
+
+    layout, how = Layout.of(Small()), fills(Small)
+    assert layout.names[:2] == ("table.weight", "linear.weight"), "matrices come first"
+    assert layout.decayed == 400 * 50 + 30 * 50
+    named = layout.named(initial(how, 3))
+    assert named["table.weight"].std().item() == pytest.approx(0.3, rel=0.02)
+    assert named["linear.weight"].abs().max().item() == pytest.approx(50**-0.5, rel=0.01)
+    assert (named["norm.weight"] == 1).all() and (named["norm.bias"] == 0).all()
+    assert torch.equal(layout.vector(named), initial(how, 3))
+    assert not torch.equal(initial(how, 3), initial(how, 4))
+
+
+def test_what_is_filled_in_another_way_is_refused() -> None:
+    class Strange(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = nn.Parameter(torch.arange(4.0))
+
+    with pytest.raises(ValueError, match="w is filled neither"):
+        fills(Strange)
+
+
+# ------------------------------------------------------------------ the step, in Python
+
+
+@each_form
+def test_a_step_is_that_of_torchs_own_loop(stem: str, form: int) -> None:
+    """As in `fit`: backward(), the gradient shortened, torch.optim's step; in float64."""
+    widget, settings = TRAINERS[stem], settings_of(stem, form)
+    with double_precision():
+        net = list(widget.forms.values())[form]().double()
+        layout = Layout.of(net)
+        start = initial(fills(list(widget.forms.values())[form]), settings["seed"])
+        net.load_state_dict(layout.named(start), strict=False)
+        how = widget.how
+        groups: list[dict[str, Any]] = [
+            {"params": [p for p in net.parameters() if p.ndim >= 2]},
+            {"params": [p for p in net.parameters() if p.ndim < 2], "weight_decay": 0.0},
+        ]
+        learner = torch.optim.AdamW(
+            [group for group in groups if group["params"]],
+            betas=how.betas,
+            eps=how.eps,
+            weight_decay=how.weight_decay,
+        )
+        losses = []
+        for i in range(4):
+            for group in learner.param_groups:
+                group["lr"] = widget.rate_at(settings["rate"], i)
+            batch = batch_of(stem, settings, i)
+            loss = net(*batch)
+            learner.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(net.parameters(), how.clip)
+            learner.step()
+            losses.append(loss.item())
+        run = widget.run(4, **settings)
+    assert list(run.losses) == pytest.approx(losses, rel=1e-9)
+    own = layout.vector({name: p.detach() for name, p in net.named_parameters()})
+    torch.testing.assert_close(run.state.parameters, own, rtol=1e-6, atol=1e-9)
+
+
+@each_trainer
+def test_the_gradient_is_that_of_finite_differences(stem: str) -> None:
+    settings = settings_of(stem)
+    with double_precision():
+        net, layout, *_ = TRAINERS[stem].kept(0)
+        net, state = net.double(), TRAINERS[stem].run(1, **settings).state
+        batch = batch_of(stem, settings, 1)
+        at = state.parameters
+
+        def loss(parameters: torch.Tensor) -> torch.Tensor:
+            return loss_of(net, layout, parameters, *batch)
+
+        gradient = torch.func.grad(loss)(at)
+        largest = gradient.abs().max().item()
+        chosen = random.Random(1).sample(range(len(at)), 12)
+        chosen += gradient.abs().topk(4).indices.tolist()
+        for i in chosen:
+            step = torch.zeros_like(at)
+            step[i] = 1e-5
+            slope = (loss(at + step) - loss(at - step)).item() / 2e-5
+            assert slope == pytest.approx(gradient[i].item(), abs=1e-6 * max(1, largest)), i
+        TRAINERS[stem].kept(0).net.float()
+
+
+def test_adamw_by_hand() -> None:
+    """One matrix entry and one bias; the first step goes by the rate, whatever the gradient."""
+    state = State.start(torch.tensor([2.0, 3.0]))
+    how = AdamW(betas=(0.9, 0.99), weight_decay=0.5, clip=100.0)
+    after = adamw(state, torch.tensor([0.5, -4.0]), torch.tensor(0.1), 1, how)
+    assert after.parameters.tolist() == pytest.approx([2 * 0.95 - 0.1, 3.1], abs=1e-6)
+    assert after.mean.tolist() == pytest.approx([0.05, -0.4])
+    assert after.square.tolist() == pytest.approx([0.0025, 0.16])
+    short = adamw(state, torch.tensor([3.0, 4.0]), torch.tensor(0.1), 1, how._replace(clip=1.0))
+    assert short.mean.tolist() == pytest.approx([0.06, 0.08])
+
+
+@each_trainer
+def test_a_run_goes_on_where_it_was(stem: str) -> None:
+    widget, settings = TRAINERS[stem], settings_of(stem)
+    widget._runs.clear()
+    whole = widget.run(4, **settings)
+    widget._runs.clear()
+    widget.run(2, **settings)
+    parts = widget.run(4, **settings)
+    assert parts.losses == whole.losses
+    assert torch.equal(parts.state.parameters, whole.state.parameters)
+    assert widget.run(1, **settings).losses == whole.losses[:1], "and back"
+
+
+@each_trainer
+def test_a_rate_rises_and_falls(stem: str) -> None:
+    widget = TRAINERS[stem]
+    rates = [widget.rate_at(1.0, i) for i in range(widget.most)]
+    assert min(rates) > 0 and max(rates) <= widget.full
+    assert widget.rate_at(0.1, 5) == pytest.approx(0.1 * rates[5])
+
+
+# ------------------------------------------------------------------ the step, as a graph
+
+
+@each_form
+def test_a_steps_graph_is_small_and_keeps_its_constants(stem: str, form: int) -> None:
+    file = export.FOLDER / f"{stem}-step-{form}.onnx.gz"
+    assert file.stat().st_size <= 80_000
+    model = onnx.ModelProto.FromString(gzip.decompress(file.read_bytes()))
+    onnx.checker.check_model(model)
+    if isinstance(TRAINERS[stem].how, AdamW):
+        scalars = [
+            float(value)
+            for tensor in model.graph.initializer
+            for value in [onnx.numpy_helper.to_array(tensor)]
+            if value.size == 1 and value.dtype.kind == "f"
+        ]
+        eps = TRAINERS[stem].how.eps
+        assert any(abs(one - eps) < 1e-3 * eps for one in scalars), "eps is in the graph"
+
+
+# ------------------------------------------------------------------ the step, in the page
+
+RUN = """async ([stem, spec, inputs, task]) => {
+    const host = document.querySelector("script[src*='/host.js']").src;
+    const { ask } = await import(new URL('../ui/parts.js', host));
+    const address = new URL(`../${task}`, host).href;
+    const train = (steps) => ask(stem, { act: 'train', spec, inputs: { ...inputs, steps },
+        task: address });
+    await ask(stem, { act: 'forget' });
+    await train(1);
+    const first = await ask(stem, { act: 'state' });
+    const seen = await train(inputs.steps);
+    const text = (floats) => {
+        const [bytes, parts] = [new Uint8Array(floats.buffer), []];
+        for (let i = 0; i < bytes.length; i += 4096)
+            parts.push(String.fromCharCode(...bytes.subarray(i, i + 4096)));
+        return btoa(parts.join(''));
+    };
+    return { mean: text(first.mean), parameters: text(first.parameters),
+        losses: seen.losses.data };
+}"""
+
+
+def floats(text: str) -> torch.Tensor:
+    return torch.from_numpy(np.frombuffer(base64.b64decode(text), np.float32).copy())
+
+
+def steps_for(stem: str, form: int) -> int:
+    """50, but for a form of a larger model that differs in a line: every step takes a while."""
+    small = TRAINERS[stem].kept(form).layout.total < 50_000
+    return 50 if THOROUGH or small or form == 0 else 5
+
+
+@each_form
+def test_the_page_trains_as_torch_does(stem: str, form: int, opened: Opener) -> None:
+    visit: Visit = opened(page_of(stem))
+    widget, settings = TRAINERS[stem], settings_of(stem, form)
+    steps = steps_for(stem, form)
+    made = widget()
+    inputs = {**made.inputs, **settings, "steps": steps}
+    task = str(Path(widget.view()).with_suffix("")) + "_task.js"
+    page = visit.page.evaluate(RUN, [stem, made.spec, inputs, task])
+    first = widget.run(1, **settings).state
+    beta = getattr(widget.how, "betas", (0.0,))[0]
+    gradient, ours = first.mean / (1 - beta), floats(page["mean"]) / (1 - beta)
+    off, largest = (ours - gradient).abs().max().item(), gradient.abs().max().item()
+    assert off <= 1e-6 and off <= 1e-4 * largest
+    losses = torch.tensor(widget.run(steps, **settings).losses)
+    difference = (torch.tensor(page["losses"]) - losses).abs()
+    assert difference.max().item() <= 1e-3, (difference.argmax().item(), losses[-1].item())
