@@ -83,13 +83,16 @@ export function trainingBar(
   let from = 0;
   let pace = 0; // ms a step
   let timer = 0;
+  let sending = false; // inputs that are being sent are not answered yet, though none is behind
 
   const at = () => widget.readOutputs().losses.data.length;
-  const ready = () => !widget.behind && !widget.model.get("unfinished");
+  const ready = () => !sending && !widget.behind && !widget.model.get("unfinished");
   const advance = (count) => {
     from = at();
     began = performance.now();
+    sending = true;
     widget.send({ ...widget.inputs, steps: Math.min(most, from + count) });
+    sending = false;
   };
   const bitten = () => (slow || gap ? 1 : Math.max(1, Math.round(bite / (pace || bite / 2))));
   const run = () => {
@@ -428,7 +431,8 @@ export function lossCurve(
       const value = second?.(outputs);
       if (value !== undefined && losses.length >= (seconds.at(-1)?.[0] ?? 0)) {
         if (seconds.at(-1)?.[1] !== value) seconds.push([losses.length, value]);
-        mark(drawn.paths.second, "d", through(seconds.map(([x, y]) => [x, Math.min(y, top)])));
+        const far = [...seconds, [losses.length, value]]; // also where it has not changed any more
+        mark(drawn.paths.second, "d", through(far.map(([x, y]) => [x, Math.min(y, top)])));
       } else if (!seconds.length) mark(drawn.paths.second, "d", "M0 0");
       befores.forEach((path, i) => mark(path, "d", through(old[i]?.points ?? [])));
       const all = rules(inputs, outputs).filter(([at]) => at <= top);
