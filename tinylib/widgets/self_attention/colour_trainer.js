@@ -130,7 +130,7 @@ function sentence(widget) {
     "p",
     { class: "key" },
     h("span", { class: "gold" }),
-    h("span", {}, "the other word of the colour: its number is to be said"),
+    h("span", {}, "its partner, the other word of its colour"),
   );
   const another = action(widget, "example", "Another sentence", (next) => {
     next.example = (next.example + 1) % (widget.spec.limits.example[1] + 1);
@@ -258,15 +258,16 @@ function matrix(widget, name, { title, rows = "entries", columns = "entries", gr
   };
 }
 matrix.style = `
-.heat.signed.learned td span { width: 31px; height: 23px; line-height: 23px; }
+.heat.signed.learned td span { width: 29px; height: 22px; line-height: 22px; }
 .learned th[scope=row] { padding-right: 6px; text-align: right; vertical-align: middle; }
 .learned .asking { font-size: var(--size-small); color: var(--soft); text-align: right;
   padding-right: 6px; }
+.learned .chip b { font-size: var(--size-small); }
 .learned th[scope=row] .chip { justify-content: flex-end; }
 .learned .groups th { font-size: var(--size-small); padding-bottom: 3px; }
 .learned td.split { border-left: 5px solid var(--ground); }
 .learned tr.split > * { border-top: 5px solid var(--ground); }
-.matrices { display: flex; flex-wrap: wrap; gap: 10px 22px; align-items: flex-start; }
+.matrices { display: flex; flex-wrap: wrap; gap: 10px 16px; align-items: flex-start; }
 .matrices > * { min-width: 0; }
 @container widget (max-width: 420px) { .heat.signed.learned td span { width: 28px; } }
 `;
@@ -288,14 +289,14 @@ const crossed = (widget, row, column) => {
 /** How much has been learned, measured on sentences that no training draws. */
 function reached(widget) {
   const accuracy = gauge("correct numbers", { goal: 1 / widget.spec.facts.counts[1] });
-  const right = gauge("weight on the right word", { goal: 1 / 7 });
+  const right = gauge("weight on the partner", { goal: 1 / 7 });
   return {
     element: h(
       "div",
       { class: "column", "data-output": "" },
       accuracy.element,
       right.element,
-      h("p", { class: "note soft" }, "Marks: by guessing, and if all weights are equal."),
+      h("p", { class: "note soft" }, "Marks: by guessing, and with equal weights."),
     ),
     shows: "outputs",
     update(_inputs, outputs) {
@@ -309,20 +310,21 @@ reached.style = gauge.style;
 const bar = (widget) => trainingBar(widget, { pause: EYE });
 bar.style = trainingBar.style;
 
+const forms = ({ facts }) => facts.training.forms;
 const GUESSING = Math.log(4);
 
 /** The loss, against guessing; and against what a form cannot do without, if it were simpler. */
 function loss(widget) {
-  const { training, numbered } = widget.spec.facts;
+  const { numbered } = widget.spec.facts;
   const limits = {
     [numbered.itself]: [[0.75 * Math.log(2), "with the colour alone: 0.52"]],
     [numbered.before]: [[0.5 * GUESSING, "if every second word guesses: 0.69"]],
   };
   return lossCurve(widget, {
     top: 1.75,
-    height: 140,
+    height: 125,
     name: ({ form, rate, seed }) =>
-      [training.forms[form], ...(rate === 1 ? [] : [`rate × ${rate}`]), `seed ${seed}`].join(", "),
+      [forms(widget.spec)[form], ...(rate === 1 ? [] : [`rate × ${rate}`]), `seed ${seed}`].join(", "),
     rules: ({ form }) => [[GUESSING, "guessing: ln 4 = 1.39"], ...(limits[form] ?? [])],
   });
 }
@@ -333,14 +335,24 @@ const product = () => [...mathText("W_q W_k"), h("sup", {}, "T"), ": what scores
 export default live(
   "Train a head to find the other word of its colour",
   (ui) => [
+    ui.use((widget) => setting(widget, "form", "model and task", forms(widget.spec))),
     ui.sides(
       ui.column(
-        ui.use((widget) => setting(widget, "form", "model and task", widget.spec.facts.training.forms)),
-        ui.row(ui.use(rates), ui.use(seeds)),
+        ui.use(rates),
+        ui.use(seeds),
         ui.use(bar),
         ui.use(loss),
         ui.use(reached),
         ui.explanation("Point at a weight, or tap it, and its score is written out here."),
+        ui.use(
+          folded,
+          h("span", {}, ...mathText("W_q and W_k themselves")),
+          ui.boxed(
+            "matrices",
+            ui.use(matrix, "w_q", { title: mathText("W_q"), columns: "" }),
+            ui.use(matrix, "w_k", { title: mathText("W_k"), columns: "" }),
+          ),
+        ),
       ),
       ui.boxed(
         "side",
@@ -359,15 +371,6 @@ export default live(
             groups: ["for number"],
           }),
         ),
-      ),
-    ),
-    ui.use(
-      folded,
-      h("span", {}, ...mathText("W_q and W_k themselves")),
-      ui.boxed(
-        "matrices",
-        ui.use(matrix, "w_q", { title: mathText("W_q"), columns: "" }),
-        ui.use(matrix, "w_k", { title: mathText("W_k"), columns: "" }),
       ),
     ),
   ],

@@ -222,7 +222,7 @@ class ColourTrainer(Trainer):
         "only words before": partial(Colours, causal=True),
         "no division by √8": partial(Colours, Unscaled),
         "shuffled answers": Colours,
-        "queries and keys 0 at first": zeroed,
+        "queries, keys 0 at first": zeroed,
     }
     looks: ClassVar[Sequence[Callable[..., Any]]] = (measure, read, matrices)
     how: ClassVar[AdamW] = AdamW(weight_decay=0.0)
