@@ -103,7 +103,8 @@ function sentence(widget) {
   const rows = many(8, (t) => {
     const chip = coloured();
     const cells = many(8, () => h("td", {}, h("span")));
-    const says = h("td", { class: "says" }, h("b"), h("span"));
+    const wanted = h("span", { class: "wanted" });
+    const says = h("td", { class: "says" }, h("b"), h("span"), wanted);
     cells.forEach((cell, s) => asks(widget, cell, () => weight(widget, t, s)));
     return { chip, cells, says, element: h("tr", {}, h("th", { scope: "row" }, chip.element), ...cells, says) };
   });
@@ -119,7 +120,7 @@ function sentence(widget) {
         {},
         h("td"),
         ...heads.map(({ element }) => h("th", { scope: "col" }, element)),
-        h("th", { scope: "col", class: "says" }, "it says"),
+        h("th", { scope: "col", class: "says" }, "says"),
       ),
     ),
     h("tbody", {}, ...rows.map(({ element }) => element)),
@@ -156,7 +157,8 @@ function sentence(widget) {
         const most = logits.indexOf(Math.max(...logits));
         const right = most === numbers[partners[t]];
         write(says.firstChild, `${most}`);
-        write(says.lastChild, right ? "✓" : `✗ not ${numbers[partners[t]]}`);
+        write(says.children[1], right ? "✓" : "✗");
+        write(says.lastChild, right ? "" : `not ${numbers[partners[t]]}`);
         mark(says, "class", right ? "says right" : "says");
       });
     },
@@ -181,9 +183,11 @@ sentence.style = `${CHIPS}
 .reading { gap: 6px; align-items: flex-start; }
 .reading .bar { justify-content: space-between; width: 100%; }
 @container widget (max-width: 520px) {
-  .spoken td span { width: 27px; }
-  .spoken .says { padding-left: 4px; }
+  .spoken td span { width: 26px; }
+  .spoken caption { white-space: normal; }
+  .spoken .says { padding-left: 5px; }
   .spoken td.says span { padding-left: 2px; }
+  .spoken .wanted { display: none; }
 }
 `;
 
@@ -258,8 +262,8 @@ function matrix(widget, name, { title, rows = "entries", columns = "entries", gr
   };
 }
 matrix.style = `
-.heat.signed.learned td span { width: 29px; height: 22px; line-height: 22px; }
-.learned th[scope=row] { padding-right: 6px; text-align: right; vertical-align: middle; }
+.heat.signed.learned td span { width: 30px; height: 22px; line-height: 22px; }
+.learned th[scope=row] { padding-right: 4px; text-align: right; vertical-align: middle; }
 .learned .asking { font-size: var(--size-small); color: var(--soft); text-align: right;
   padding-right: 6px; }
 .learned .chip b { font-size: var(--size-small); }
@@ -289,14 +293,14 @@ const crossed = (widget, row, column) => {
 /** How much has been learned, measured on sentences that no training draws. */
 function reached(widget) {
   const accuracy = gauge("correct numbers", { goal: 1 / widget.spec.facts.counts[1] });
-  const right = gauge("weight on the partner", { goal: 1 / 7 });
+  const right = gauge("weight on partner", { goal: 1 / 7 });
   return {
     element: h(
       "div",
       { class: "column", "data-output": "" },
       accuracy.element,
       right.element,
-      h("p", { class: "note soft" }, "Marks: by guessing, and with equal weights."),
+      h("p", { class: "note soft" }, "Marks: guessing, and equal weights on all others."),
     ),
     shows: "outputs",
     update(_inputs, outputs) {

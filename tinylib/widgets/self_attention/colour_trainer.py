@@ -85,7 +85,9 @@ class Colours(nn.Module):
     that is learned.
     """
 
-    def __init__(self, layer: type[SelfAttention] = SelfAttention, itself: bool = False, **how: Any):
+    def __init__(
+        self, layer: type[SelfAttention] = SelfAttention, itself: bool = False, **how: Any
+    ):
         super().__init__()
         self.attention = layer(D, d_k=WIDTH, d_v=NUMBERS, **how)
         self.register_buffer("one_hot", torch.eye(NUMBERS), persistent=False)
@@ -254,7 +256,12 @@ class ColourTrainer(Trainer):
             "batch": BATCH,
             "tests": TESTS,
             "seeds": {"shown": SHOWN, "tested": TESTED},
-            "numbered": {"itself": ITSELF, "before": BEFORE, "unscaled": UNSCALED, "shuffled": SHUFFLED},
+            "numbered": {
+                "itself": ITSELF,
+                "before": BEFORE,
+                "unscaled": UNSCALED,
+                "shuffled": SHUFFLED,
+            },
         }
 
     def shown(self, values: Mapping[str, Tensor]) -> str:
