@@ -177,11 +177,14 @@ def test_adamw_by_hand() -> None:
     """One matrix entry and one bias; the first step goes by the rate, whatever the gradient."""
     state = State.start(torch.tensor([2.0, 3.0]))
     how = AdamW(betas=(0.9, 0.99), weight_decay=0.5, clip=100.0)
-    after = adamw(state, torch.tensor([0.5, -4.0]), torch.tensor(0.1), 1, how)
+    layout = Layout(("w", "b"), ((1, 1), (1,)), 1)
+    after = adamw(state, torch.tensor([0.5, -4.0]), torch.tensor(0.1), layout, how)
     assert after.parameters.tolist() == pytest.approx([2 * 0.95 - 0.1, 3.1], abs=1e-6)
     assert after.mean.tolist() == pytest.approx([0.05, -0.4])
     assert after.square.tolist() == pytest.approx([0.0025, 0.16])
-    short = adamw(state, torch.tensor([3.0, 4.0]), torch.tensor(0.1), 1, how._replace(clip=1.0))
+    short = adamw(
+        state, torch.tensor([3.0, 4.0]), torch.tensor(0.1), layout, how._replace(clip=1.0)
+    )
     assert short.mean.tolist() == pytest.approx([0.06, 0.08])
 
 

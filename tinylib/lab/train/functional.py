@@ -95,7 +95,7 @@ def adamw(
     state: State,
     gradient: Float[Tensor, " N"],
     rate: Float[Tensor, ""],
-    decayed: int,
+    layout: Layout,
     how: AdamW,
 ) -> State:
     r"""$\theta \leftarrow (1 - \eta\lambda)\theta - \eta\,\hat m / (\sqrt{\hat v} + \epsilon)$.
@@ -106,13 +106,16 @@ def adamw(
     """
     parameters, mean, square, count = state
     (beta_1, beta_2), t = how.betas, count + 1
-    length = gradient.square().sum().sqrt()
+    # Summed parameter by parameter, as torch does: one long sum in float32 would be too coarse.
+    length = torch.stack([part.square().sum() for part in gradient.split(layout.sizes)])
+    length = length.sum().sqrt()
     gradient = gradient * (how.clip / (length + 1e-6)).clamp(max=1.0)
     mean = beta_1 * mean + (1 - beta_1) * gradient
     square = beta_2 * square + (1 - beta_2) * gradient.square()
     towards = (mean / (1 - beta_1**t)) / ((square / (1 - beta_2**t)).sqrt() + how.eps)
-    shrunk = parameters[:decayed] * (1 - rate * how.weight_decay)
-    return State(torch.cat([shrunk, parameters[decayed:]]) - rate * towards, mean, square, t)
+    n = layout.decayed
+    shrunk = parameters[:n] * (1 - rate * how.weight_decay)
+    return State(torch.cat([shrunk, parameters[n:]]) - rate * towards, mean, square, t)
 
 
 def sgd(state: State, gradient: Float[Tensor, " N"], rate: Float[Tensor, ""]) -> State:
@@ -142,7 +145,7 @@ def training_step(net: nn.Module, layout: Layout, how: AdamW | SGD) -> Step:
         gradient, value = torch.func.grad_and_value(loss)(state.parameters)
         if isinstance(how, SGD):
             return value, sgd(state, gradient, rate)
-        return value, adamw(state, gradient, rate, layout.decayed, how)
+        return value, adamw(state, gradient, rate, layout, how)
 
     return step
 
