@@ -10,13 +10,21 @@ export const program = trains("self_attention/colour_trainer_task.js");
 const EYE = 15; // ms between two steps: then each is seen, and all of them take some seconds
 const PALE = 4; // entries below it are shaded less, so that blocks are seen to come up
 const CERTAIN = 9.95; // larger entries have no decimal
-const ROOT = { value: Math.sqrt(8), name: "√8" };
 
 // The colour of a word is a name, too, so that it need not be seen.
 const coloured = (kind = "") => {
-  const [name, letter, number] = [h("span", { class: "name" }), h("span", { class: "letter" }), h("b")];
+  const [name, letter, number] = [
+    h("span", { class: "name" }),
+    h("span", { class: "letter" }),
+    h("b"),
+  ];
   mark(letter, "aria-hidden", "true");
-  return { element: h("span", { class: `chip ${kind}` }, h("i"), name, letter, number), name, letter, number };
+  return {
+    element: h("span", { class: `chip ${kind}` }, h("i"), name, letter, number),
+    name,
+    letter,
+    number,
+  };
 };
 
 /** Let a chip say what it is: a word's colour and number, or only one of them. */
@@ -106,7 +114,12 @@ function sentence(widget) {
     const wanted = h("span", { class: "wanted" });
     const says = h("td", { class: "says" }, h("b"), h("span"), wanted);
     cells.forEach((cell, s) => asks(widget, cell, () => weight(widget, t, s)));
-    return { chip, cells, says, element: h("tr", {}, h("th", { scope: "row" }, chip.element), ...cells, says) };
+    return {
+      chip,
+      cells,
+      says,
+      element: h("tr", {}, h("th", { scope: "row" }, chip.element), ...cells, says),
+    };
   });
   const table = h(
     "table",
@@ -137,14 +150,20 @@ function sentence(widget) {
     next.example = (next.example + 1) % (widget.spec.limits.example[1] + 1);
   });
   return {
-    element: h("div", { class: "column reading" }, h("div", { class: "scroll" }, table), h("div", { class: "bar" }, key, another)),
+    element: h(
+      "div",
+      { class: "column reading" },
+      h("div", { class: "scroll" }, table),
+      h("div", { class: "bar" }, key, another),
+    ),
     shows: "outputs",
     update(_inputs, outputs) {
       const [colours, numbers, partners] = ["colours", "numbers", "partners"].map(
         (name) => outputs[name].data,
       );
       rows.forEach(({ chip, cells, says }, t) => {
-        for (const one of [chip, heads[t]]) say(one, colours[t], names[colours[t]], `${numbers[t]}`);
+        for (const one of [chip, heads[t]])
+          say(one, colours[t], names[colours[t]], `${numbers[t]}`);
         cells.forEach((cell, s) => {
           const value = entry(outputs, "weights", t, s);
           const masked = entry(outputs, "scores", t, s) === -Infinity;
@@ -183,7 +202,9 @@ sentence.style = `${CHIPS}
 .reading { gap: 6px; align-items: flex-start; }
 .reading .bar { justify-content: space-between; width: 100%; }
 @container widget (max-width: 520px) {
-  .spoken td span { width: 26px; }
+  .spoken td span { width: 27px; }
+  .spoken .gold::after { border: 1.5px solid var(--text); outline: 0; }
+  .spoken th[scope=row] { padding-right: 3px; }
   .spoken caption { white-space: normal; }
   .spoken .says { padding-left: 5px; }
   .spoken td.says span { padding-left: 2px; }
@@ -195,7 +216,11 @@ sentence.style = `${CHIPS}
  * A matrix that is learned, signed. `rows` and `columns` say what stands beside it: "entries" are
  * the colours and numbers of an embedding, "numbers" the four numbers, and "" counts from 1.
  */
-function matrix(widget, name, { title, rows = "entries", columns = "entries", groups = [], corner = "", made = undefined }) {
+function matrix(
+  widget,
+  name,
+  { title, rows = "entries", columns = "entries", groups = [], corner = "", made = undefined },
+) {
   const { colours } = widget.spec.facts;
   const places = (kind) => (kind === "numbers" ? 4 : 8);
   const chipOf = (kind, i, across) => {
@@ -267,7 +292,7 @@ matrix.style = `
 .learned .asking { font-size: var(--size-small); color: var(--soft); text-align: right;
   padding-right: 6px; }
 .learned .chip b { font-size: var(--size-small); }
-.learned th[scope=row] .chip { justify-content: flex-end; }
+.learned th[scope=row] .chip { justify-content: flex-end; vertical-align: middle; }
 .learned .groups th { font-size: var(--size-small); padding-bottom: 3px; }
 .learned td.split { border-left: 5px solid var(--ground); }
 .learned tr.split > * { border-top: 5px solid var(--ground); }
@@ -328,7 +353,9 @@ function loss(widget) {
     top: 1.75,
     height: 125,
     name: ({ form, rate, seed }) =>
-      [forms(widget.spec)[form], ...(rate === 1 ? [] : [`rate × ${rate}`]), `seed ${seed}`].join(", "),
+      [forms(widget.spec)[form], ...(rate === 1 ? [] : [`rate × ${rate}`]), `seed ${seed}`].join(
+        ", ",
+      ),
     rules: ({ form }) => [[GUESSING, "guessing: ln 4 = 1.39"], ...(limits[form] ?? [])],
   });
 }

@@ -100,7 +100,7 @@ class Colours(nn.Module):
         self, colours: Int[Tensor, "*B 8"], numbers: Int[Tensor, "*B 8"]
     ) -> Float[Tensor, "*B 8 4"]:
         x = torch.cat([self.one_hot[colours], self.one_hot[numbers]], dim=-1)
-        return self.attention(x, self.mask)
+        return self.attention(x.to(self.attention.w_q.weight.dtype), self.mask)
 
     def forward(
         self,
@@ -206,11 +206,11 @@ def compute(
 
     shown = sentence_of(int(example))
     return Trained(
-        torch.tensor(run.losses),
-        *see(measure, *tests()),
-        *shown,
-        *see(read, shown.colours, shown.numbers),
-        *see(matrices),
+        losses=torch.tensor(run.losses),
+        **see(measure, *tests())._asdict(),
+        **shown._asdict(),
+        **see(read, shown.colours, shown.numbers)._asdict(),
+        **see(matrices)._asdict(),
     )
 
 
