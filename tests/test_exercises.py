@@ -6,6 +6,7 @@ The solutions are those that the chapters show; the slips are one-edit changes o
 import importlib
 import itertools
 import json
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -1399,6 +1400,7 @@ def claims_of_self_attention() -> dict[str, list[Any]]:
     half = once.softmax(-1)[1]
     return {
         "q-longer": [half, 2 * half, twice.softmax(-1)[1], *twice.exp()[1:], twice.exp().sum()],
+        "q-itself": [math.log(4), 3 / 4 * math.log(2)],
         "q-own-score": [scores[3, 3], scores[3, 1], weights[4, 2], JOURNEY[1].norm()],
         "q-mask-zero": [scores[0, 0], zeros[0], zeros[1], 5 * zeros[1]],
     }

@@ -1,3 +1,4 @@
+from tinylib.widgets.self_attention.colour_trainer import ColourTrainer
 from tinylib.widgets.self_attention.self_attention import SelfAttentionWidget
 
-__all__ = ["SelfAttentionWidget"]
+__all__ = ["ColourTrainer", "SelfAttentionWidget"]

@@ -1,0 +1,409 @@
+import { trains } from "../page/trainer.js";
+import { action } from "../ui/controls.js";
+import { asks, rove, sum, weighed } from "../ui/explain.js";
+import { signedKey } from "../ui/keys.js";
+import { folded, h, live, many, mark, mathText, short, tint, write } from "../ui/parts.js";
+import { gauge, lossCurve, rates, seeds, setting, trainingBar } from "../ui/training.js";
+
+export const program = trains("self_attention/colour_trainer_task.js");
+
+const EYE = 15; // ms between two steps: then each is seen, and all of them take some seconds
+const PALE = 4; // entries below it are shaded less, so that blocks are seen to come up
+const CERTAIN = 9.95; // larger entries have no decimal
+
+// The colour of a word is a name, too, so that it need not be seen.
+const coloured = (kind = "") => {
+  const [name, letter, number] = [
+    h("span", { class: "name" }),
+    h("span", { class: "letter" }),
+    h("b"),
+  ];
+  mark(letter, "aria-hidden", "true");
+  return {
+    element: h("span", { class: `chip ${kind}` }, h("i"), name, letter, number),
+    name,
+    letter,
+    number,
+  };
+};
+
+/** Let a chip say what it is: a word's colour and number, or only one of them. */
+function say(chip, colour, name, number) {
+  mark(chip.element, "data-hue", String(colour));
+  write(chip.name, name);
+  write(chip.letter, name.slice(0, 1));
+  write(chip.number, number);
+}
+
+const CHIPS = `
+.chip { display: inline-flex; gap: 5px; align-items: center; color: var(--text);
+  font-size: var(--size-small); line-height: 1.2; --tone: var(--line); }
+.chip[data-hue="0"] { --tone: var(--blue); } .chip[data-hue="1"] { --tone: var(--vermilion); }
+.chip[data-hue="2"] { --tone: var(--green); } .chip[data-hue="3"] { --tone: var(--rose); }
+.chip i { width: 11px; height: 11px; flex: none; border-radius: 50%; background: var(--tone); }
+.chip[data-hue=""] i { display: none; }
+.chip b { font-size: var(--size-note); font-weight: 650; font-variant-numeric: tabular-nums; }
+.chip b:empty { display: none; }
+.chip.over { display: inline-grid; justify-items: center; gap: 2px; padding-bottom: 3px; }
+.chip.over i { width: 100%; min-width: 22px; height: 4px; border-radius: 2px; }
+.chip.over .name { display: none; }
+.chip .letter { display: none; }
+.chip.over .letter { display: inline; }
+@container widget (min-width: 520px) {
+  .chip.over.named .name { display: inline; }
+  .chip.over.named .letter { display: none; }
+}
+@container widget (max-width: 420px) {
+  .chip:not(.over) .name { display: none; }
+  .chip:not(.over) .letter { display: inline; }
+  .chip { gap: 3px; }
+}
+`;
+
+/** An entry of a matrix, in few digits. */
+const brief = (value) =>
+  value
+    .toFixed(Math.abs(value) < CERTAIN ? 1 : 0)
+    .replace(/^-(?=0(\.0)?$)/, "")
+    .replace("-", "−");
+
+const entry = (outputs, name, row, column) => {
+  const { shape, data } = outputs[name];
+  return data[row * shape[1] + column];
+};
+
+/** The words as they stand in the sentence: “blue 2”. */
+const wordOf = (widget, place) => {
+  const { colours, numbers } = widget.readOutputs();
+  return `“${widget.spec.facts.colours[colours.data[place]]} ${numbers.data[place]}”`;
+};
+
+/** The four entries of W_q W_k^T that a score is made of: by colour and number of both words. */
+function partsOf(widget, t, s) {
+  const outputs = widget.readOutputs();
+  const [count] = widget.spec.facts.counts;
+  const ends = (place) => [outputs.colours.data[place], count + outputs.numbers.data[place]];
+  return ends(t).flatMap((row) => ends(s).map((column) => ({ name: "w_qk", row, column })));
+}
+
+/** A weight: the score of two words, as four entries of the matrix, and then the softmax. */
+function weight(widget, t, s) {
+  const outputs = widget.readOutputs();
+  const scores = outputs.scores.data.slice(8 * t, 8 * t + 8);
+  const four = partsOf(widget, t, s);
+  const terms = four.map(({ row, column }) => entry(outputs, "w_qk", row, column));
+  const added = terms.map((term) => short(term)).join(" + ");
+  const plain = widget.inputs.form === widget.spec.facts.numbered.unscaled;
+  const score = plain ? added : `(${added}) / √8`;
+  const [word, other] = [wordOf(widget, t), wordOf(widget, s)];
+  const made =
+    scores[s] === -Infinity
+      ? `${word} must not attend to ${t === s ? "itself" : other}. The weight`
+      : `${word} scores ${other} with ${score} = ${short(scores[s])}. The weight`;
+  const cells = four.flatMap(({ name, row, column }) => widget.cellsOf(name, row, column));
+  return weighed(made, scores, s, cells);
+}
+
+/** A sentence: to which words each word attends, and what it says. */
+function sentence(widget) {
+  const { colours: names } = widget.spec.facts;
+  const heads = many(8, () => coloured("over named"));
+  const rows = many(8, (t) => {
+    const chip = coloured();
+    const cells = many(8, () => h("td", {}, h("span")));
+    const wanted = h("span", { class: "wanted" });
+    const says = h("td", { class: "says" }, h("b"), h("span"), wanted);
+    cells.forEach((cell, s) => asks(widget, cell, () => weight(widget, t, s)));
+    return {
+      chip,
+      cells,
+      says,
+      element: h("tr", {}, h("th", { scope: "row" }, chip.element), ...cells, says),
+    };
+  });
+  const table = h(
+    "table",
+    { class: "heat weight spoken", "data-output": "weights" },
+    h("caption", {}, "attention weights: each row is a word that attends"),
+    h(
+      "thead",
+      {},
+      h(
+        "tr",
+        {},
+        h("td"),
+        ...heads.map(({ element }) => h("th", { scope: "col" }, element)),
+        h("th", { scope: "col", class: "says" }, "says"),
+      ),
+    ),
+    h("tbody", {}, ...rows.map(({ element }) => element)),
+  );
+  widget.tables.set("weights", () => rows.map(({ cells }) => cells));
+  rove(table)();
+  const key = h(
+    "p",
+    { class: "key" },
+    h("span", { class: "gold" }),
+    h("span", {}, "its partner, the other word of its colour"),
+  );
+  const another = action(widget, "example", "Another sentence", (next) => {
+    next.example = (next.example + 1) % (widget.spec.limits.example[1] + 1);
+  });
+  return {
+    element: h(
+      "div",
+      { class: "column reading" },
+      h("div", { class: "scroll" }, table),
+      h("div", { class: "bar" }, key, another),
+    ),
+    shows: "outputs",
+    update(_inputs, outputs) {
+      const [colours, numbers, partners] = ["colours", "numbers", "partners"].map(
+        (name) => outputs[name].data,
+      );
+      rows.forEach(({ chip, cells, says }, t) => {
+        for (const one of [chip, heads[t]])
+          say(one, colours[t], names[colours[t]], `${numbers[t]}`);
+        cells.forEach((cell, s) => {
+          const value = entry(outputs, "weights", t, s);
+          const masked = entry(outputs, "scores", t, s) === -Infinity;
+          mark(cell, "class", masked ? "never" : s === partners[t] ? "gold" : "");
+          mark(cell, "data-value", String(value));
+          write(cell.firstChild, value < 0.005 ? "" : short(value));
+          tint(cell, value);
+        });
+        const logits = many(4, (number) => entry(outputs, "logits", t, number));
+        const most = logits.indexOf(Math.max(...logits));
+        const right = most === numbers[partners[t]];
+        write(says.firstChild, `${most}`);
+        write(says.children[1], right ? "✓" : "✗");
+        write(says.lastChild, right ? "" : `not ${numbers[partners[t]]}`);
+        mark(says, "class", right ? "says right" : "says");
+      });
+    },
+  };
+}
+sentence.style = `${CHIPS}
+.spoken th[scope=row] { max-width: none; padding-right: 6px; text-align: left;
+  vertical-align: middle; }
+.spoken td span { width: 41px; height: 23px; line-height: 23px; }
+.spoken td { position: relative; }
+.spoken .gold::after, .key .gold { content: ""; position: absolute; inset: -1px;
+  border: 3px double var(--text); border-radius: 3px; outline: 1px solid var(--ground);
+  pointer-events: none; }
+.key { margin: 2px 0 0; font-size: var(--size-note); color: var(--soft); display: flex; gap: 8px;
+  align-items: center; }
+.key .gold { position: static; width: 18px; height: 16px; flex: none; }
+.spoken .says { text-align: left; padding-left: 10px; white-space: nowrap; background: none;
+  color: var(--text); }
+.spoken td.says span { display: inline; width: auto; padding-left: 6px; contain: none;
+  color: var(--soft); }
+.spoken td.says b { font-size: var(--size-note); }
+.reading { gap: 6px; align-items: flex-start; }
+.reading .bar { justify-content: space-between; width: 100%; }
+@container widget (max-width: 520px) {
+  .spoken td span { width: 27px; }
+  .spoken .gold::after { border: 1.5px solid var(--text); outline: 0; }
+  .spoken th[scope=row] { padding-right: 3px; }
+  .spoken caption { white-space: normal; }
+  .spoken .says { padding-left: 5px; }
+  .spoken td.says span { padding-left: 2px; }
+  .spoken .wanted { display: none; }
+}
+`;
+
+/**
+ * A matrix that is learned, signed. `rows` and `columns` say what stands beside it: "entries" are
+ * the colours and numbers of an embedding, "numbers" the four numbers, and "" counts from 1.
+ */
+function matrix(
+  widget,
+  name,
+  { title, rows = "entries", columns = "entries", groups = [], corner = "", made = undefined },
+) {
+  const { colours } = widget.spec.facts;
+  const places = (kind) => (kind === "numbers" ? 4 : 8);
+  const chipOf = (kind, i, across) => {
+    const chip = coloured(across ? "over" : "");
+    const isColour = kind === "entries" && i < colours.length;
+    const number = kind === "entries" ? i - colours.length : kind === "numbers" ? i : i + 1;
+    say(chip, isColour ? i : "", isColour ? colours[i] : "", isColour ? "" : `${number}`);
+    return chip.element;
+  };
+  const split = (kind, i) => kind === "entries" && i === colours.length;
+  const cells = many(8, (i) =>
+    many(places(columns), (j) => {
+      const cell = h("td", { class: split(columns, j) ? "split" : "" }, h("span"));
+      if (made) asks(widget, cell, () => made(widget, i, j));
+      return cell;
+    }),
+  );
+  const over = groups.map((text) => h("th", { scope: "colgroup", colspan: "4" }, text));
+  const table = h(
+    "table",
+    { class: "heat signed learned", "data-output": name },
+    h("caption", {}, ...title),
+    h(
+      "thead",
+      {},
+      ...(over.length ? [h("tr", { class: "groups" }, h("td"), ...over)] : []),
+      h(
+        "tr",
+        {},
+        h("td", { class: "asking" }, corner),
+        ...many(places(columns), (j) => h("th", { scope: "col" }, chipOf(columns, j, true))),
+      ),
+    ),
+    h(
+      "tbody",
+      {},
+      ...cells.map((line, i) =>
+        h(
+          "tr",
+          { class: split(rows, i) ? "split" : "" },
+          h("th", { scope: "row" }, chipOf(rows, i, false)),
+          ...line,
+        ),
+      ),
+    ),
+  );
+  widget.tables.set(name, () => cells);
+  if (made) rove(table)();
+  const key = signedKey();
+  return {
+    element: h("div", { class: "scroll" }, table, key.element),
+    shows: "outputs",
+    update(_inputs, outputs) {
+      const { data } = outputs[name];
+      const most = data.reduce((size, value) => Math.max(size, Math.abs(value)), PALE);
+      key.reach(most);
+      cells.flat().forEach((cell, i) => {
+        cell.classList.toggle("below", data[i] < 0);
+        mark(cell, "data-value", String(data[i]));
+        write(cell.firstChild, brief(data[i]));
+        tint(cell, Math.abs(data[i]) / most);
+      });
+    },
+  };
+}
+matrix.style = `
+.heat.signed.learned td span { width: 30px; height: 22px; line-height: 22px; }
+.learned th[scope=row] { padding-right: 4px; text-align: right; vertical-align: middle; }
+.learned .asking { font-size: var(--size-small); color: var(--soft); text-align: right;
+  padding-right: 6px; }
+.learned .chip b { font-size: var(--size-small); }
+.learned th[scope=row] .chip { justify-content: flex-end; vertical-align: middle; }
+.learned .groups th { font-size: var(--size-small); padding-bottom: 3px; }
+.learned td.split { border-left: 5px solid var(--ground); }
+.learned tr.split > * { border-top: 5px solid var(--ground); }
+.matrices { display: flex; flex-wrap: wrap; gap: 10px 16px; align-items: flex-start; }
+.matrices > * { min-width: 0; }
+@container widget (max-width: 420px) { .heat.signed.learned td span { width: 28px; } }
+`;
+
+/** An entry of the product: a row of W_q times a row of W_k. */
+const crossed = (widget, row, column) => {
+  const outputs = widget.readOutputs();
+  const terms = many(8, (i) => [entry(outputs, "w_q", row, i), entry(outputs, "w_k", column, i)]);
+  const lit = [
+    { name: "w_q", row },
+    { name: "w_k", row: column },
+  ];
+  return sum("Its row of W_q times its column’s row of W_k:", terms, undefined, {
+    lit,
+    tones: ["query", "key"],
+  });
+};
+
+/** How much has been learned, measured on sentences that no training draws. */
+function reached(widget) {
+  const accuracy = gauge("correct numbers", { goal: 1 / widget.spec.facts.counts[1] });
+  const right = gauge("weight on partner", { goal: 1 / 7 });
+  return {
+    element: h(
+      "div",
+      { class: "column", "data-output": "" },
+      accuracy.element,
+      right.element,
+      h("p", { class: "note soft" }, "Marks: guessing, and equal weights on all others."),
+    ),
+    shows: "outputs",
+    update(_inputs, outputs) {
+      accuracy.set(outputs.accuracy.data[0]);
+      right.set(outputs.right.data[0]);
+    },
+  };
+}
+reached.style = gauge.style;
+
+const bar = (widget) => trainingBar(widget, { pause: EYE });
+bar.style = trainingBar.style;
+
+const forms = ({ facts }) => facts.training.forms;
+const GUESSING = Math.log(4);
+
+/** The loss, against guessing; and against what a form cannot do without, if it were simpler. */
+function loss(widget) {
+  const { numbered } = widget.spec.facts;
+  const limits = {
+    [numbered.itself]: [[0.75 * Math.log(2), "with the colour alone: 0.52"]],
+    [numbered.before]: [[0.5 * GUESSING, "if every second word guesses: 0.69"]],
+  };
+  return lossCurve(widget, {
+    top: 1.75,
+    height: 125,
+    name: ({ form, rate, seed }) =>
+      [forms(widget.spec)[form], ...(rate === 1 ? [] : [`rate × ${rate}`]), `seed ${seed}`].join(
+        ", ",
+      ),
+    rules: ({ form }) => [[GUESSING, "guessing: ln 4 = 1.39"], ...(limits[form] ?? [])],
+  });
+}
+loss.style = lossCurve.style;
+
+const product = () => [...mathText("W_q W_k"), h("sup", {}, "T"), ": what scores are made of"];
+
+export default live(
+  "Train a head to find the other word of its colour",
+  (ui) => [
+    ui.use((widget) => setting(widget, "form", "model and task", forms(widget.spec))),
+    ui.sides(
+      ui.column(
+        ui.use(rates),
+        ui.use(seeds),
+        ui.use(bar),
+        ui.use(loss),
+        ui.use(reached),
+        ui.explanation("Point at a weight, or tap it, and its score is written out here."),
+        ui.use(
+          folded,
+          h("span", {}, ...mathText("W_q and W_k themselves")),
+          ui.boxed(
+            "matrices",
+            ui.use(matrix, "w_q", { title: mathText("W_q"), columns: "" }),
+            ui.use(matrix, "w_k", { title: mathText("W_k"), columns: "" }),
+          ),
+        ),
+      ),
+      ui.boxed(
+        "side",
+        ui.use(sentence),
+        ui.boxed(
+          "matrices",
+          ui.use(matrix, "w_qk", {
+            title: product(),
+            groups: ["key: colour", "key: number"],
+            corner: "query:",
+            made: crossed,
+          }),
+          ui.use(matrix, "w_v", {
+            title: [...mathText("W_v"), ": what is passed on"],
+            columns: "numbers",
+            groups: ["for number"],
+          }),
+        ),
+      ),
+    ),
+  ],
+  { wide: true },
+);
