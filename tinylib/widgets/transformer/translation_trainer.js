@@ -1,8 +1,9 @@
 import { alignment, common, wrongWords } from "../page/dictionary.js";
 import { gloss } from "../page/gloss.js";
 import { trains } from "../page/trainer.js";
+import { toggle } from "../ui/controls.js";
 import { wordMap } from "../ui/maps.js";
-import { h, live, many, mark, readOnce, results, whole, write } from "../ui/parts.js";
+import { h, live, mark, readOnce, results, whole, write } from "../ui/parts.js";
 import { fillList, heldOut, sentence, translation } from "../ui/sentences.js";
 import { gauge, lossCurve, rates, seeds, setting, trainingBar } from "../ui/training.js";
 
@@ -71,10 +72,9 @@ function french(widget) {
   };
 }
 french.style = `
-.french { display: flex; flex-wrap: wrap; gap: 2px 10px; list-style: none; margin: 0; padding: 0;
-  min-height: 2.8em; line-height: 1.3; }
-.french b { display: block; font-weight: 550; }
-.french i { display: block; font-size: var(--size-small); color: var(--soft); }
+.french { display: flex; flex-wrap: wrap; gap: 4px 10px; list-style: none; margin: 0; padding: 0; }
+.french b { display: block; font-weight: 550; line-height: 1.5; }
+.french i { display: block; font-size: var(--size-small); line-height: 1.25; color: var(--soft); }
 .french .amiss b { text-decoration: underline wavy var(--error) 1.5px; text-underline-offset: 4px;
   text-decoration-skip-ink: none;
   background: color-mix(in oklab, var(--ground), var(--error) 18%); border-radius: 4px; }
@@ -113,6 +113,9 @@ function crossing(widget) {
 }
 crossing.style = `${wordMap.style}
 @container widget (min-width: 860px) {
+  .row > .toggle { align-self: end; }
+  .sides { --left: 1fr; --right: 1.15fr; }
+  .grown { min-height: 500px; }
   .word-map td span { height: 20px; line-height: 20px; }
   .word-map tbody th > :is(button, div) { height: 20px; min-height: 20px; }
 }
@@ -123,15 +126,15 @@ crossing.style = `${wordMap.style}
 const GAUGES = {
   exact: ["translated exactly", { goal: GOAL }],
   bleu: ["BLEU", {}],
-  aligned: ["attends most to the word that it translates", {}],
+  aligned: ["words aligned", {}],
 };
 
 /** How the sentences are translated that the model does not learn from. */
 function heldOutGauges({ spec }) {
   const made = Object.entries(GAUGES).map(([name, [label, more]]) => {
-    const bar = gauge(label, more);
-    mark(bar.element, "data-output", name);
-    return [name, bar];
+    const one = gauge(label, more);
+    mark(one.element, "data-output", name);
+    return [name, one];
   });
   const title = `${spec.facts.sizes.held} held-out sentences, the goal at ${100 * GOAL} %`;
   return {
@@ -139,14 +142,14 @@ function heldOutGauges({ spec }) {
       "div",
       { class: "column" },
       h("span", { class: "label" }, title),
-      ...made.map(([, bar]) => bar.element),
+      ...made.map(([, one]) => one.element),
     ),
     shows: "outputs",
     update(_inputs, outputs) {
-      for (const [name, bar] of made) {
+      for (const [name, one] of made) {
         const [share] = outputs[name].data;
-        bar.element.values = [share];
-        bar.set(share);
+        one.element.values = [share];
+        one.set(share);
       }
     },
   };
@@ -155,7 +158,6 @@ heldOutGauges.style = gauge.style;
 
 // ---------------------------------------------------------------- the run
 
-const PAIRS = ["its own", "that of another"];
 const called = (widget) => (inputs) =>
   [
     widget.spec.facts.training.forms[inputs.form],
@@ -166,23 +168,18 @@ const called = (widget) => (inputs) =>
 
 const bar = Object.assign(
   (widget) => {
-    const { facts } = widget.spec;
-    const [source, target] = [widget.spec.sentences.source, widget.spec.vocabularies.target];
-    return trainingBar(widget, {
-      bite: BITE,
-      says: (ms) => `, ${whole(Math.round((1000 * facts.batch) / ms / 10) * 10)} sentences/s`,
-      saved: {
-        metadata: (_inputs, _outputs, losses) => ({
-          config: facts.config,
-          source_words: source.slice(4),
-          target_words: target.slice(4),
-          steps_trained: losses.length,
-        }),
-      },
-    });
+    const { batch } = widget.spec.facts;
+    const says = (ms) => `, ${whole(Math.round((100 * batch) / ms) * 10)} sentences/s`;
+    return trainingBar(widget, { bite: BITE, says });
   },
   { style: trainingBar.style },
 );
+
+/** Whether each sentence is to become the translation of another one. */
+const shuffling = (widget) =>
+  toggle(widget, "shuffled", "shuffle the translations", (next) => {
+    next.steps = 0;
+  });
 
 const curve = Object.assign(
   (widget) => {
@@ -203,24 +200,25 @@ export default live(
   "Train a Transformer to translate",
   (ui) => {
     const { use } = ui;
-    const pairs = many(2, (value) => ({ title: PAIRS[value], value }));
     return [
       ui.row(
         use((own) => setting(own, "form", "model", own.spec.facts.training.forms)),
-        use((own) => setting(own, "shuffled", "translation that it learns", pairs)),
         use((own) => rates(own)),
-        use(seeds),
+        use(shuffling),
       ),
       use(bar),
       ui.sides(
-        ui.boxed("side", use(curve), use(heldOutGauges)),
         ui.boxed(
           "side",
-          use(sentence, "source", "English sentence", undefined, { ids: false }),
-          use(heldOut, "source"),
-          use(french),
-          use(crossing),
+          ui.column(
+            use(sentence, "source", "English sentence", undefined, { ids: false }),
+            use(heldOut, "source"),
+          ),
+          use(curve),
+          use(heldOutGauges),
+          use(seeds),
         ),
+        ui.boxed("side grown", use(french), use(crossing)),
       ),
     ];
   },

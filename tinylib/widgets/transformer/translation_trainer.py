@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from tinylib.attention_scoring import length_mask
@@ -242,12 +242,12 @@ def compute(
     seed: Int[Tensor, ""],
     rate: Float[Tensor, ""],
     form: Int[Tensor, ""],
-    shuffled: Int[Tensor, ""],
+    shuffled: Bool[Tensor, ""],
     source: Int[Tensor, " S"],
 ) -> Trained:
     """So many steps are trained; then the held-out sentences are translated, and the reader's."""
     settings = {"seed": int(seed), "rate": float(rate), "form": int(form)}
-    run = TranslationTrainer.run(int(steps), **settings, shuffled=int(shuffled))
+    run = TranslationTrainer.run(int(steps), **settings, shuffled=bool(shuffled))
     of, pairs = (int(form), run.state.parameters), held()
     see = TranslationTrainer.seen
     said, _ = written(*of, pairs.source, pairs.lengths, T - 1)
@@ -270,13 +270,13 @@ def compute(
 class TranslationTrainer(Trainer):
     """A seed, a rate, a form of the model and a sentence in; how it is translated after training.
 
-    ``shuffled`` is 1 if each sentence is to learn the translation of another one.
+    If ``shuffled``, each sentence is to become the translation of another one.
     """
 
     compute = staticmethod(compute)
     forms: ClassVar[Mapping[str, Callable[[], nn.Module]]] = {
-        "the chapter's": built,
-        "no causal mask": seeing,
+        "whole": built,
+        "no mask": seeing,
         "no positions": lambda: built(positions=False),
         "no residuals": lambda: built(residual=False),
         "no scale": lambda: built(scaled=False),
@@ -291,14 +291,14 @@ class TranslationTrainer(Trainer):
     preview = "exact"
 
     def __init__(
-        self, source: Any = "the black cat does not see the big dogs .", steps: Any = 0, **more: Any
+        self, source: Any = "the grey dogs never show a church to the friend .", steps: Any = 0, **more: Any
     ) -> None:
-        rest = {"seed": 1, "rate": 1, "form": 0, "shuffled": 0, **more}
+        rest = {"seed": 1, "rate": 1, "form": 0, "shuffled": False, **more}
         super().__init__(source=source, steps=steps, **rest)
 
     @classmethod
     def settings_of(cls) -> dict[str, Any]:
-        return {**super().settings_of(), "shuffled": 0}
+        return {**super().settings_of(), "shuffled": False}
 
     @classmethod
     def batch(cls, numbers: list[float], settings: Mapping[str, Any]) -> tuple[Tensor, ...]:
@@ -318,7 +318,7 @@ class TranslationTrainer(Trainer):
     @classmethod
     def limits(cls) -> Limits:
         axes = {"S": (1, MOST_WORDS), "P": (0, MOST_STEPS - 1), "B": (1, HELD)}
-        return {**super().limits(), "shuffled": (0, 1), **axes}
+        return {**super().limits(), **axes}
 
     @classmethod
     def facts(cls) -> dict[str, Any]:
@@ -330,9 +330,6 @@ class TranslationTrainer(Trainer):
             "dictionary": dictionary()._asdict(),
             "gloss": gloss_book()._asdict(),
             "held_out": dict(list(held_out().items())[:2]),  # the others are too long
-            "config": CONFIG._asdict(),
-            "names": cls.kept(0).layout.names,
-            "shapes": cls.kept(0).layout.shapes,
         }
 
     def shown(self, values: Mapping[str, Tensor]) -> str:

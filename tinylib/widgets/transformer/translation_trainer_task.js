@@ -1,7 +1,7 @@
 // What the worker does for chapter 10's trainer: pairs of sentences, batches, and what the
 // Transformer makes of those that are held out. The same as in translation_trainer.py.
 
-const [BOS, EOS, NO_WORD] = [1, 2, -1];
+const [BOS, EOS, UNK, NO_WORD] = [1, 2, 3, -1];
 let known;
 
 /** The pairs that are learned from, those that are held out, and where their words come from. */
@@ -64,6 +64,12 @@ async function written(look, source, lengths, most, D) {
   return { said, maps };
 }
 
+/** The page sends a sentence as ids; as it stands in the inputs, it is a text. */
+const idsOf = (sentence, names) =>
+  Array.isArray(sentence)
+    ? sentence
+    : sentence.split(" ").map((word) => (names.includes(word) ? names.indexOf(word) : UNK));
+
 /** From the first <eos> on there is no word. */
 function ended(row) {
   const end = row.indexOf(EOS);
@@ -71,7 +77,8 @@ function ended(row) {
 }
 
 /** What is shown: how the held-out sentences are translated, and that of the reader. */
-export async function look({ inputs, context: { valid, origins }, spec: { facts }, look }) {
+export async function look({ inputs, context, spec, look }) {
+  const [{ valid, origins }, { facts, sentences }] = [context, spec];
   const { T, D } = facts.sizes;
   const source = joined(valid.map((pair) => pair.source));
   const lengths = valid.map(({ length }) => length);
@@ -81,15 +88,16 @@ export async function look({ inputs, context: { valid, origins }, spec: { facts 
   const target = joined(valid.map((pair) => pair.target));
   const measured = await look("measure", { source, lengths, target });
   const hits = origins.filter((places, i) => (places >> Number(measured.places.data[i])) & 1);
-  const one = { dims: [1, inputs.source.length], data: inputs.source };
-  const own = await written(look, one, [inputs.source.length], facts.writes, D);
+  const read = idsOf(inputs.source, sentences.source);
+  const one = { dims: [1, read.length], data: read };
+  const own = await written(look, one, [read.length], facts.writes, D);
   return {
     valid: measured.valid,
     exact: judged.exact,
     bleu: judged.bleu,
     aligned: hits.length / origins.filter(Boolean).length,
-    read: inputs.source,
+    read,
     tokens: own.said[0],
-    cross: { dims: [own.said[0].length, inputs.source.length], data: own.maps },
+    cross: { dims: [own.said[0].length, read.length], data: own.maps },
   };
 }
