@@ -72,7 +72,7 @@ function french(widget) {
   };
 }
 french.style = `
-.french { display: flex; flex-wrap: wrap; gap: 4px 10px; list-style: none; margin: 0; padding: 0; }
+.french { display: flex; flex-wrap: wrap; gap: 2px 10px; list-style: none; margin: 0; padding: 0; }
 .french b { display: block; font-weight: 550; line-height: 1.5; }
 .french i { display: block; font-size: var(--size-small); line-height: 1.25; color: var(--soft); }
 .french .amiss b { text-decoration: underline wavy var(--error) 1.5px; text-underline-offset: 4px;
@@ -116,8 +116,8 @@ crossing.style = `${wordMap.style}
   .row > .toggle { align-self: end; }
   .sides { --left: 1fr; --right: 1.15fr; }
   .grown { min-height: 500px; }
-  .word-map td span { height: 20px; line-height: 20px; }
-  .word-map tbody th > :is(button, div) { height: 20px; min-height: 20px; }
+  .word-map td span { height: 19px; line-height: 19px; }
+  .word-map tbody th > :is(button, div) { height: 19px; min-height: 19px; }
 }
 `;
 
