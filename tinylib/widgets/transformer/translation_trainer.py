@@ -68,7 +68,7 @@ def learned() -> Sentences:
 
 
 @cache
-def held() -> Sentences:
+def unseen() -> Sentences:
     return padded(bilingual().test[:HELD])
 
 
@@ -84,7 +84,9 @@ def origins() -> Int[Tensor, "200 15"]:
 
 def pool() -> bytes:
     """Both kinds of pairs, 29 bytes each; then the origins, 2 bytes each."""
-    numbers = [torch.cat([s.source, s.lengths[:, None], s.target], 1) for s in (learned(), held())]
+    numbers = [
+        torch.cat([s.source, s.lengths[:, None], s.target], 1) for s in (learned(), unseen())
+    ]
     words = origins()
     two = torch.stack([words % 256, words // 256], -1)
     return bytes(torch.cat([part.flatten() for part in (*numbers, two)]).tolist())
@@ -195,7 +197,9 @@ def judge(model: Loss, said: Int[Tensor, "200 15"], wanted: Int[Tensor, "200 15"
     Behind its end a sentence is filled up with -1. (No parameter is needed for this.)
     """
     counts = Counts(*(each.sum(0) for each in count(said, wanted, 4)))
-    return Judged((said == wanted).all(-1).double().mean().to(torch.get_default_dtype()), bleu(counts))
+    return Judged(
+        (said == wanted).all(-1).double().mean().to(torch.get_default_dtype()), bleu(counts)
+    )
 
 
 class Trained(NamedTuple):
@@ -248,7 +252,7 @@ def compute(
     """So many steps are trained; then the held-out sentences are translated, and the reader's."""
     settings = {"seed": int(seed), "rate": float(rate), "form": int(form)}
     run = TranslationTrainer.run(int(steps), **settings, shuffled=bool(shuffled))
-    of, pairs = (int(form), run.state.parameters), held()
+    of, pairs = (int(form), run.state.parameters), unseen()
     see = TranslationTrainer.seen
     said, _ = written(*of, pairs.source, pairs.lengths, T - 1)
     judged = see(judge, *of, ended(said), ended(pairs.target[:, 1:]))
@@ -259,7 +263,8 @@ def compute(
     return Trained(
         torch.tensor(run.losses),
         measured.valid,
-        *judged,
+        judged.exact,
+        judged.bleu,
         hit.sum() / (origins() > 0).sum(),
         source,
         one[0, :length],
@@ -291,7 +296,10 @@ class TranslationTrainer(Trainer):
     preview = "exact"
 
     def __init__(
-        self, source: Any = "the grey dogs never show a church to the friend .", steps: Any = 0, **more: Any
+        self,
+        source: Any = "the grey dogs never show a church to the friend .",
+        steps: Any = 0,
+        **more: Any,
     ) -> None:
         rest = {"seed": 1, "rate": 1, "form": 0, "shuffled": False, **more}
         super().__init__(source=source, steps=steps, **rest)
