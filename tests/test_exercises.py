@@ -101,6 +101,8 @@ from tinylib.tokens import (
 )
 from tinylib.transformer import Embedding, Transformer
 from tinylib.transformer_block import AddNorm, DecoderBlock, EncoderBlock, TransformerConfig
+from tinylib.widgets.attention_scoring import WidthTrainer
+from tinylib.widgets.attention_scoring.kernel_regression import truth as kernel_truth
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted(
@@ -1370,9 +1372,16 @@ def claims_of_attention_scoring() -> dict[str, list[Any]]:
     weights = scaled.softmax(0)
     unmasked = torch.tensor([2.0, 1.0, 5.0])
     late, masked = unmasked.softmax(0)[:2], unmasked[:2].softmax(0)
+    torch.manual_seed(0)  # the chapter's points
+    x = (5 * torch.rand(50)).sort().values
+    y = kernel_truth(x) + 0.5 * torch.randn(50)
+    from_1, from_3 = WidthTrainer(x, y).values(), WidthTrainer(x, y, start=3).values()
+    after = [WidthTrainer(x, y, start=3, steps=n).values()["sigma"] for n in (100, 200)]
+    lengths = [0.1 * of["slope"] for of in (from_3, from_1)]
     return {
         "q-mask": [*masked, 0.5, *late, *unmasked[:2].exp(), unmasked.exp().sum()],
         "q-hull": (torch.tensor([3.0, 2]) @ torch.tensor(KEYS_IN_THE_PLANE[:3]).T).tolist(),
+        "q-width": [0.1, from_1["best"], *after, from_3["slope"], from_1["slope"], *lengths],
         "q-112": [0.99, 0.01, *scaled / scaled.sum(), *weights, weights[0] / weights[1]],
     }
 

@@ -31,6 +31,7 @@ from torch import Tensor, nn
 
 from tinylib.lab.train.functional import (
     BATCHES,
+    SGD,
     AdamW,
     Fill,
     Layout,
@@ -83,12 +84,17 @@ class Trainer(LiveWidget):
     looks: ClassVar[Sequence[Callable[..., Any]]] = ()
     pools: ClassVar[Mapping[str, Callable[[], bytes]]] = {}  # files to learn from, by name
     settings: ClassVar[Sequence[str]] = ("seed", "rate", "form")
-    how: ClassVar[AdamW] = AdamW()
+    how: ClassVar[AdamW | SGD] = AdamW()
     most: ClassVar[int]  # steps of a whole training; the rate falls to 0 until then
     warmup: ClassVar[float] = 0.05  # the share of them while the rate still rises
+    steady: ClassVar[bool] = False  # True: the rate neither rises nor falls
     draws: ClassVar[int]  # numbers that a batch takes
     full: ClassVar[float]  # the highest rate; the input `rate` multiplies it
     unstored: ClassVar[Sequence[str]] = ()
+    unasked: ClassVar[str] = (
+        "While a model learns, its numbers change many times a second; how a loss and a gradient "
+        "come about, the chapters write out."
+    )
     _runs: ClassVar[dict[Any, Run]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -118,17 +124,24 @@ class Trainer(LiveWidget):
     @classmethod
     def rate_at(cls, rate: float, step: int) -> float:
         """The rate of a step: up over the warm-up, then in a straight line down to 0."""
+        if cls.steady:
+            return cls.full * rate
         return cls.full * rate * linear(cls.warmup)((step + 0.5) / cls.most)
+
+    @classmethod
+    def first(cls, settings: Mapping[str, Any]) -> Float[Tensor, " N"]:
+        """The parameters before the first step."""
+        return initial(cls.kept(settings["form"]).fills, settings["seed"])
 
     @classmethod
     def run(cls, steps: int, **settings: Any) -> Run:
         """The training after so many steps. One that has come less far goes on."""
         dtype = torch.get_default_dtype()
-        key = (dtype, *sorted(settings.items()))
+        key = (dtype, repr(sorted(settings.items())))  # a setting may be a list
         run = cls._runs.pop(key, None)
-        _, _, step, how = cls.kept(settings["form"])
+        step = cls.kept(settings["form"]).step
         if run is None or len(run.losses) > steps:
-            run = Run(State.start(initial(how, settings["seed"])), ())
+            run = Run(State.start(cls.first(settings)), ())
         state, losses = run.state, list(run.losses)
         with torch.enable_grad():
             for i in range(len(losses), steps):
@@ -187,6 +200,7 @@ class Trainer(LiveWidget):
                 "settings": list(cls.settings),
                 "most": cls.most,
                 "warmup": cls.warmup,
+                "steady": cls.steady,
                 "full": cls.full,
                 "draws": cls.draws,
                 "batches": BATCHES,

@@ -70,6 +70,12 @@ class AdamW(NamedTuple):
     clip: float = 1.0
 
 
+class SGD(NamedTuple):
+    """Plain gradient descent has no settings but the rate; its means are the last gradient's."""
+
+    betas: tuple[float, float] = (0.0, 0.0)
+
+
 class State(NamedTuple):
     """What a step changes: parameters, running means of gradient and squared gradient, a count."""
 
@@ -89,7 +95,7 @@ def adamw(
     state: State,
     gradient: Float[Tensor, " N"],
     rate: Float[Tensor, ""],
-    decayed: int,
+    layout: Layout,
     how: AdamW,
 ) -> State:
     r"""$\theta \leftarrow (1 - \eta\lambda)\theta - \eta\,\hat m / (\sqrt{\hat v} + \epsilon)$.
@@ -100,13 +106,22 @@ def adamw(
     """
     parameters, mean, square, count = state
     (beta_1, beta_2), t = how.betas, count + 1
-    length = gradient.square().sum().sqrt()
+    # Summed parameter by parameter, as torch does: one long sum in float32 would be too coarse.
+    length = torch.stack([part.square().sum() for part in gradient.split(layout.sizes)])
+    length = length.sum().sqrt()
     gradient = gradient * (how.clip / (length + 1e-6)).clamp(max=1.0)
     mean = beta_1 * mean + (1 - beta_1) * gradient
     square = beta_2 * square + (1 - beta_2) * gradient.square()
     towards = (mean / (1 - beta_1**t)) / ((square / (1 - beta_2**t)).sqrt() + how.eps)
-    shrunk = parameters[:decayed] * (1 - rate * how.weight_decay)
-    return State(torch.cat([shrunk, parameters[decayed:]]) - rate * towards, mean, square, t)
+    n = layout.decayed
+    shrunk = parameters[:n] * (1 - rate * how.weight_decay)
+    return State(torch.cat([shrunk, parameters[n:]]) - rate * towards, mean, square, t)
+
+
+def sgd(state: State, gradient: Float[Tensor, " N"], rate: Float[Tensor, ""]) -> State:
+    r"""$\theta \leftarrow \theta - \eta g$ (Robbins and Monro 1951)."""
+    parameters = state.parameters - rate * gradient
+    return State(parameters, gradient, gradient.square(), state.count + 1)
 
 
 Step = Callable[..., tuple[Tensor, State]]
@@ -120,7 +135,7 @@ def loss_of(net: nn.Module, layout: Layout, parameters: Tensor, *batch: Tensor) 
         return torch.func.functional_call(net, layout.named(parameters), batch)
 
 
-def training_step(net: nn.Module, layout: Layout, how: AdamW) -> Step:
+def training_step(net: nn.Module, layout: Layout, how: AdamW | SGD) -> Step:
     """The step that trains ``net``, whose ``forward`` takes a batch and returns its loss."""
 
     def step(state: State, rate: Tensor, *batch: Tensor) -> tuple[Tensor, State]:
@@ -128,7 +143,9 @@ def training_step(net: nn.Module, layout: Layout, how: AdamW) -> Step:
             return loss_of(net, layout, parameters, *batch)
 
         gradient, value = torch.func.grad_and_value(loss)(state.parameters)
-        return value, adamw(state, gradient, rate, layout.decayed, how)
+        if isinstance(how, SGD):
+            return value, sgd(state, gradient, rate)
+        return value, adamw(state, gradient, rate, layout, how)
 
     return step
 

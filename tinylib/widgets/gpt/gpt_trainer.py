@@ -28,7 +28,8 @@ from tinylib.widgets.trainer import Trainer
 V = 128
 """Characters that the model can tell apart: the commonest of the text; others are one, the last."""
 T, BATCH = 64, 12
-CONFIG = GPTConfig(V=V, max_len=T, D=64, H=4, layers=4, dropout=0.0, **MODERN)
+SIZES: dict[str, Any] = {"V": V, "max_len": T, "D": 64, "H": 4, "layers": 4, "dropout": 0.0}
+CONFIG = GPTConfig(**SIZES, activation="gelu", **MODERN)
 HELD_OUT = 0.1
 """The share of a text, its end, that the model never learns from."""
 PIECES = 32  # of what is held out, at which the loss is measured

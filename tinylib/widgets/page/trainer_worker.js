@@ -47,9 +47,10 @@ const keyOf = (spec, inputs) =>
   JSON.stringify(spec.facts.training.settings.map((name) => inputs[name]));
 
 /** Where a training starts, or goes on from what was `saved` of it. */
-async function begin(spec, inputs, saved) {
+async function begin(spec, inputs, saved, task = undefined) {
   const { fills } = spec.facts.training;
-  const parameters = saved?.parameters ?? initial(fills[inputs.form], inputs.seed);
+  const drawn = () => task?.first?.(inputs) ?? initial(fills[inputs.form], inputs.seed);
+  const parameters = saved?.parameters ?? drawn();
   const zeros = () => new Float32Array(parameters.length);
   return {
     key: keyOf(spec, inputs),
@@ -72,7 +73,8 @@ const stateOf = ({ parameters, mean, square, count, losses }) => ({
 });
 
 /** As Trainer.rate_at has it: up over the warm-up, then in a straight line down to 0. */
-function rateAt({ full, most, warmup }, rate, step) {
+function rateAt({ full, most, warmup, steady }, rate, step) {
+  if (steady) return full * rate;
   const share = (step + 0.5) / most;
   return full * rate * (share < warmup ? share / warmup : 1 - (share - warmup) / (1 - warmup));
 }
@@ -89,7 +91,7 @@ async function train({ spec, inputs, task: address, stem }, part) {
     return openGraph(own).then(() => runGraph(own, { parameters: run.parameters, ...feeds }));
   };
   if (run.key !== keyOf(spec, inputs) || run.losses.length > inputs.steps) {
-    run = await begin(spec, inputs);
+    run = await begin(spec, inputs, undefined, task);
   }
   if (inputs.steps > run.losses.length) await openGraph(graph);
   const shown = async () => {

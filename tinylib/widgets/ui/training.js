@@ -66,10 +66,14 @@ const duration = (ms) => (ms < 100 ? `${ms.toFixed(1)} ms` : `${whole(Math.round
 
 /**
  * Start, Pause, one step, and back to the beginning; how far it is. `says(steps, ms)` tells what
- * the speed means. In a page a run can be kept, saved as a file and loaded again, as `saved` says:
+ * the speed means. With `pause`, each step is seen, so many ms after the one before. In a page a
+ * run can be kept, saved as a file and loaded again, as `saved` says:
  * { metadata(inputs, outputs), wrong(metadata, inputs), also(inputs), take(kept) }.
  */
-export function trainingBar(widget, { says = noMore, bite = BITE, saved = undefined } = {}) {
+export function trainingBar(
+  widget,
+  { says = noMore, bite = BITE, pause: gap = 0, saved = undefined } = {},
+) {
   const { most } = widget.spec.facts.training;
   const { stem } = widget.spec;
   const inPage = Boolean(widget.model.get("link_id"));
@@ -88,7 +92,7 @@ export function trainingBar(widget, { says = noMore, bite = BITE, saved = undefi
     began = performance.now();
     widget.send({ ...widget.inputs, steps: Math.min(most, from + count) });
   };
-  const bitten = () => (slow ? 1 : Math.max(1, Math.round(bite / (pace || bite / 2))));
+  const bitten = () => (slow || gap ? 1 : Math.max(1, Math.round(bite / (pace || bite / 2))));
   const run = () => {
     if (!running) return;
     if (at() >= most) stop();
@@ -173,7 +177,8 @@ export function trainingBar(widget, { says = noMore, bite = BITE, saved = undefi
       far.value = steps;
       const passed = performance.now() - began;
       if (steps > from && began) pace = passed / (steps - from);
-      const speed = running && pace && !slow ? `, ${duration(pace)} a step${says(pace)}` : "";
+      const speed =
+        running && pace && !slow && !gap ? `, ${duration(pace)} a step${says(pace)}` : "";
       write(told, `step ${whole(steps)} of ${whole(most)}${speed}`);
       const answer = widget.model.get("answers");
       if (ready() && heard !== answer) {
@@ -182,7 +187,7 @@ export function trainingBar(widget, { says = noMore, bite = BITE, saved = undefi
         if (inputs.steps > steps) widget.model.set("inputs", { ...inputs, steps });
         if (running && inputs.steps === 0 && from > 0) stop();
         clearTimeout(timer);
-        if (running) timer = setTimeout(run, slow ? SLOW : 0);
+        if (running) timer = setTimeout(run, slow ? SLOW : gap);
       }
       show();
       keeping?.update(inputs, running);
@@ -365,11 +370,21 @@ function smoothed(losses, span) {
 
 /**
  * The loss against the steps. `rules(inputs, outputs)` are lines across it, [value, name]; `name`
- * of a run says what its settings are: the runs before stay, in grey, with their names.
+ * of a run says what its settings are: the runs before stay, in grey, with their names. `second`
+ * is another loss, called `other`.
  */
 export function lossCurve(
   widget,
-  { top, rules = (_inputs, _outputs) => [], name, height = 190, span = 16, second = undefined },
+  {
+    top,
+    rules = (_inputs, _outputs) => [],
+    name,
+    height = 190,
+    span = 16,
+    second = undefined,
+    other = "held out",
+    title = "loss of each batch, in nats, against the steps",
+  },
 ) {
   const { most, settings } = widget.spec.facts.training;
   const OLD = 3;
@@ -394,7 +409,7 @@ export function lossCurve(
     element: h(
       "div",
       { class: "column", "data-output": "losses" },
-      h("span", { class: "label" }, "loss of each batch, in nats, against the steps"),
+      h("span", { class: "label" }, title),
       drawn.element,
       names,
     ),
@@ -417,7 +432,8 @@ export function lossCurve(
       const value = second?.(outputs);
       if (value !== undefined && losses.length >= (seconds.at(-1)?.[0] ?? 0)) {
         if (seconds.at(-1)?.[1] !== value) seconds.push([losses.length, value]);
-        mark(drawn.paths.second, "d", through(seconds.map(([x, y]) => [x, Math.min(y, top)])));
+        const far = [...seconds, [losses.length, value]]; // also where it has not changed any more
+        mark(drawn.paths.second, "d", through(far.map(([x, y]) => [x, Math.min(y, top)])));
       } else if (!seconds.length) mark(drawn.paths.second, "d", "M0 0");
       befores.forEach((path, i) => mark(path, "d", through(old[i]?.points ?? [])));
       const all = rules(inputs, outputs).filter(([at]) => at <= top);
@@ -425,7 +441,7 @@ export function lossCurve(
       lines.forEach((line, i) => line(all[i]?.[0] ?? -1, all[i]?.[1] ?? ""));
       const told = [
         ...(points.length ? [[this.called, points.at(-1)[1], "now"]] : []),
-        ...(seconds.length ? [["held out", seconds.at(-1)[1], "second"]] : []),
+        ...(seconds.length ? [[other, seconds.at(-1)[1], "second"]] : []),
         ...old.map((run) => [run.name, run.points.at(-1)[1], "before"]),
       ];
       fillList(
@@ -490,6 +506,7 @@ gauge.style = `
   align-items: center; font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 .gauge .track { position: relative; height: 10px; background: color-mix(in oklab, var(--ground),
   var(--line) 60%); border-radius: 5px; }
-.gauge .track i { display: block; height: 100%; border-radius: 5px; background: var(--probability); }
+.gauge .track i { display: block; height: 100%; border-radius: 5px;
+  background: var(--probability); }
 .gauge .track u { position: absolute; top: -3px; bottom: -3px; border-left: 2px solid var(--text); }
 `;
