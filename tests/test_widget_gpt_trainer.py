@@ -93,6 +93,7 @@ def test_a_text_is_named_alike_in_both() -> None:
         (TEXTS["Chinese"], "different characters: the 127 commonest are told apart"),
         (TEXTS["Russian"], ""),
     ],
+    ids=["none", "short", "5 MB", "one character", "Chinese", "Russian"],
 )
 def test_a_text_that_cannot_be_used_is_told(text: str, said: str) -> None:
     rule = """({ usable }, [limits, text]) => {
@@ -176,7 +177,7 @@ def step(widget: Locator, times: int = 1) -> None:
     for _ in range(times):
         before = inputs_of(widget)["steps"]
         widget.get_by_role("button", name="One step").click()
-        until(widget, f"el.model.get('inputs').steps === {before + 1}")
+        until(widget, f"el => el.model.get('inputs').steps === {before + 1}")
         settled(widget)
 
 
@@ -185,7 +186,7 @@ def losses(widget: Locator) -> list[float]:
 
 
 def open_own(widget: Locator, text: str) -> None:
-    widget.get_by_role("radio").nth(2).check(force=True)
+    widget.get_by_role("radio").nth(2).check()
     widget.get_by_label("your own text").fill(text)
     widget.get_by_role("button", name="Use this text").click()
 
@@ -208,7 +209,7 @@ def test_a_readers_own_text_is_learned(widget: Locator) -> None:
 
 def test_training_starts_pauses_and_begins_again(widget: Locator) -> None:
     widget.get_by_role("button", name="Start training").click()
-    until(widget, "el.model.get('outputs').losses.shape[0] >= 2")
+    until(widget, "el => el.model.get('outputs').losses.shape[0] >= 2")
     widget.get_by_role("button", name="Pause").click()
     settled(widget)
     stopped = losses(widget)
@@ -218,7 +219,7 @@ def test_training_starts_pauses_and_begins_again(widget: Locator) -> None:
     run = GPTTrainer.run(len(stopped), seed=1, rate=1.0, form=0, corpus=STORIES)
     assert stopped == pytest.approx(run.losses, abs=1e-3)
     expect(widget.get_by_role("button", name="Go on")).to_be_visible()
-    widget.get_by_role("radio").nth(4).check(force=True)
+    widget.get_by_role("radio").nth(4).check()
     settled(widget)
     assert losses(widget) == [] and inputs_of(widget)["form"] == 1
     widget.get_by_role("button", name="Reset").click()
@@ -252,7 +253,7 @@ def test_a_saved_file_is_a_language_model_and_can_be_loaded(
     assert len(loaded.predict("the cat is in".replace("c", "k"))) == V
     valid = received(widget)["valid"].item()
     widget.get_by_role("button", name="From the beginning").click()
-    until(widget, "el.model.get('outputs').losses.shape[0] === 0")
+    until(widget, "el => el.model.get('outputs').losses.shape[0] === 0")
     settled(widget)
     assert received(widget)["valid"].item() != pytest.approx(valid, abs=1e-3)
     widget.locator("input[accept='.safetensors']").set_input_files(path)
@@ -302,7 +303,7 @@ def test_a_run_is_kept_for_the_next_visit(browser: Browser, site: str) -> None:
         again = Visit(context, site, page_alone(STEM)).widget(STEM)
         expect(again.locator(".there")).to_contain_text("A run of yours is kept here: step 2")
         again.get_by_role("button", name="Go on with it").click()
-        until(again, "el.model.get('outputs').losses.shape[0] === 2")
+        until(again, "el => el.model.get('outputs').losses.shape[0] === 2")
         settled(again)
         step(again)
         run = GPTTrainer.run(3, seed=1, rate=1.0, form=0, corpus=GPTTrainer.take(text))

@@ -65,12 +65,22 @@ function corpus(widget) {
     ),
     note,
   );
+  let wanted = false; // the reader is about to give a text
+  const follow = () => {
+    const now = wanted ? OWN : Math.min(widget.inputs.corpus, OWN);
+    own.hidden = now !== OWN;
+    picks.forEach(({ button, element }, i) => {
+      button.checked = i === now;
+      element.classList.toggle("chosen", button.checked);
+    });
+  };
   const picks = CORPORA.map((title, i) => {
     const button = radio(widget, "corpus", i, {
       edits: i === OWN ? "" : "corpus", // which text is one's own, the box below says
       choose: () => {
-        own.hidden = i !== OWN;
-        if (i === OWN) {
+        wanted = i === OWN;
+        follow();
+        if (wanted) {
           const told = textTold(stem);
           if (told) take(told.text);
           else box.focus();
@@ -107,13 +117,10 @@ function corpus(widget) {
       own,
     ),
     shows: "inputs",
-    update({ corpus: now }) {
-      picks.forEach(({ button, element }, i) => {
-        button.checked = i === Math.min(now, OWN);
-        element.classList.toggle("chosen", button.checked);
-      });
-      if (now >= OWN) own.hidden = false;
+    reset() {
+      wanted = false;
     },
+    update: follow,
   };
 }
 corpus.style = `
