@@ -7,6 +7,7 @@ import pytest
 import torch
 from browsing import (
     Visit,
+    assert_refused,
     assert_torch,
     box_of,
     button,
@@ -378,6 +379,15 @@ def test_a_ball_outside_the_picture_is_said_to_be(widget: Locator) -> None:
     assert widget.locator(".ball.out").count() == 1
 
 
+def test_the_width_to_start_from_can_be_typed(widget: Locator) -> None:
+    hold(widget, START | {"steps": 3})
+    box = widget.get_by_role("textbox", name="width to start from, typed")
+    box.fill("0.5")
+    assert_torch(widget, STEM)
+    assert inputs_of(widget) == START | {"start": 0.5}
+    assert_refused(widget, box, "4", "σ must lie between 0.02 and 3")
+
+
 def test_points_are_dragged_and_moved_by_keys(widget: Locator) -> None:
     point = widget.locator(".layer .point").nth(10)
     x, y = middle(point)
@@ -397,6 +407,7 @@ def test_points_are_dragged_and_moved_by_keys(widget: Locator) -> None:
 
 
 def test_a_training_under_way_ends_where_a_point_is_taken(widget: Locator) -> None:
+    hold(widget, START | {"start": 3.0, "rate": 0.1})  # where it hardly moves
     button(widget, "Start training").click()
     until(widget, "el => el.model.get('outputs').losses.shape[0] > 1")
     drag(widget.page, middle(widget.locator(".ball")), middle(widget.locator(".plane.landscape")))

@@ -62,7 +62,7 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "How can we find, among many vectors, the one that is needed now?",
             "a plain average counts every vector alike",
             "a score for each vector and a softmax give each one its own weight",
-            (45, 40),
+            (50, 40),
         ),
         Milestone(
             "05_seq2seq_attention",

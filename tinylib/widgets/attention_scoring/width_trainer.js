@@ -1,5 +1,6 @@
 import { numbers } from "../page/chance.js";
 import { trains } from "../page/trainer.js";
+import { numberBox } from "../ui/knobs.js";
 import { h, live, many, mark, results, within, write } from "../ui/parts.js";
 import { dotsAt, drag, plane, through } from "../ui/plot.js";
 import { fillList } from "../ui/sentences.js";
@@ -330,14 +331,29 @@ function learningRates(widget) {
 
 const STARTS = [0.05, 1, 3];
 
-/** Too narrow, as in the chapter, and far too wide. */
-const starts = (widget) =>
-  setting(
-    widget,
-    "start",
-    "start at σ =",
-    STARTS.map((value) => ({ title: String(value), value })),
-  );
+/** Too narrow, as in the chapter, and far too wide; or any other. */
+function starts(widget) {
+  const entries = STARTS.map((value) => ({ title: String(value), value }));
+  const part = setting(widget, "start", "start at σ =", entries);
+  const box = numberBox(widget, "start", {
+    called: "σ",
+    label: "width to start from, typed",
+    step: 0.05,
+    class: "number",
+    put: (next, value) => Object.assign(next, { start: value, steps: 0 }),
+  });
+  return {
+    element: h("div", { class: "starts" }, part.element, box),
+    shows: "inputs",
+    update(inputs) {
+      part.update(inputs);
+      box.follow();
+    },
+  };
+}
+starts.style = `
+.starts { display: flex; gap: 8px; align-items: flex-end; }
+`;
 
 const predictedFrom = (widget) =>
   setting(widget, "form", "each point is predicted", widget.spec.facts.training.forms);
