@@ -1,6 +1,5 @@
 """One sentence and six models: what is computed, marked and written, and which files are loaded."""
 
-import json
 import random
 import re
 from functools import cache
@@ -322,7 +321,7 @@ def test_a_share_is_rounded_as_in_the_chapter(widget: Locator) -> None:
     assert found == [[f"{100 * share:.1f}" for share in EXACT[name]] for name in NAMES]
 
 
-def test_the_page_judges_as_python_does(visit: Visit) -> None:
+def test_the_page_judges_as_python_does() -> None:
     """Held-out sentences with what models made of them, and jumbles of their words."""
     rng, some = random.Random(0), bilingual().test[:100]
     pairs: list[tuple[list[str], list[str]]] = []
@@ -337,10 +336,10 @@ def test_the_page_judges_as_python_does(visit: Visit) -> None:
     found = in_node(PAGE / "dictionary.js", rule, dictionary()._asdict(), pairs)
     assert found == [surplus(*pair) for pair in pairs]
     assert 0.05 < sum(map(any, found)) / len(found) < 0.95
-    spec = json.loads(json.dumps(AblationWidget(SENTENCE).spec))
-    rule = """({ wrongWords }, [spec, pairs]) =>
-        pairs.map(([source, target]) => wrongWords(spec, source, target))"""
-    found = in_module(visit.page, AblationWidget.view(), rule, [spec, pairs])
+    rule = """({ wrongWords }, [{ book, given }, [source, target]]) =>
+        wrongWords(book, given[source.join(" ")], source, target)"""
+    told = {"book": dictionary()._asdict(), "given": GIVEN}
+    found = in_node(PAGE / "dictionary.js", rule, told, pairs)
     assert found == [wrong_words(*pair) for pair in pairs]
 
 

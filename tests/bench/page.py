@@ -173,7 +173,7 @@ def main() -> None:
     with served() as site, sync_playwright() as playwright:
         browser = launch(playwright, chromium)
         print(f"Chromium {browser.version} on {processor().partition(',')[0]}")
-        for stem in sys.argv[1:] or WIDGETS:
+        for stem in sys.argv[1:] or [s for s in WIDGETS if hasattr(WIDGETS[s], "bench")]:
             report(stem, measure(browser, site, edit_of(stem)))
         if not sys.argv[1:]:
             report("generation, writing", written(browser, site))

@@ -91,6 +91,10 @@ class Trainer(LiveWidget):
     draws: ClassVar[int]  # numbers that a batch takes
     full: ClassVar[float]  # the highest rate; the input `rate` multiplies it
     unstored: ClassVar[Sequence[str]] = ()
+    unasked: ClassVar[str] = (
+        "While a model learns, its numbers change many times a second; how a loss and a gradient "
+        "come about, the chapters write out."
+    )
     _runs: ClassVar[dict[Any, Run]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -10,7 +10,7 @@ export const program = trains("attention_scoring/width_trainer_task.js");
 const PAUSE = 30; // ms between two steps
 const TOP = 1.4; // of a loss that is drawn
 const REACH = 0.3; // half a tangent's length, where it is level
-const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+const BY_ARROW = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 const NEXT = { PageUp: -1, PageDown: 1 };
 
 const hundredths = (value) => Number(value.toFixed(2));
@@ -89,7 +89,7 @@ function landscape(widget) {
     "aria-valuemin": String(narrow),
     "aria-valuemax": String(wide),
     keydown: (event) => {
-      const [by] = [KEYS[event.key]?.find(Boolean)];
+      const [by] = [BY_ARROW[event.key]?.find(Boolean)];
       const to = { Home: narrow, End: wide }[event.key];
       if (!by && to === undefined) return;
       event.preventDefault();
@@ -190,7 +190,7 @@ function fitted(widget) {
         const { x, y } = widget.inputs;
         const other = NEXT[event.key] && layer.children[i + NEXT[event.key]];
         if (other) /** @type {HTMLElement} */ (other).focus();
-        const by = KEYS[event.key];
+        const by = BY_ARROW[event.key];
         if (!by && !NEXT[event.key]) return;
         event.preventDefault();
         const far = event.shiftKey ? 0.5 : 0.05;
@@ -209,11 +209,7 @@ function fitted(widget) {
     element: h(
       "div",
       { class: "column" },
-      h(
-        "span",
-        { class: "label" },
-        "points to drag, their errors, and the curve",
-      ),
+      h("span", { class: "label" }, "points to drag, their errors, and the curve"),
       drawn.element,
     ),
     reset() {
@@ -233,7 +229,7 @@ function fitted(widget) {
       curve.values = line;
       errors.values = predicted;
       mark(curve, "d", through(places.map((at, i) => [at, line[i]])));
-      const up = ([...predicted].map((to, i) => `M${x[i]} ${y[i]}V${to.toFixed(3)}`));
+      const up = [...predicted].map((to, i) => `M${x[i]} ${y[i]}V${to.toFixed(3)}`);
       mark(errors, "d", up.join(""));
       errors.classList.toggle("own", form === 1);
       const sigma = ballOf(widget, outputs).sigma;
@@ -278,9 +274,8 @@ function told(widget) {
       const sum = `${figure(now)} − ${near} × ${g.startsWith("−") ? `(${g})` : g}`;
       write(step, `; next step: ${sum} = ${figure(now + by)}`);
       const wide = widget.spec.limits.start[1];
-      const square = "; only its square counts";
       const far = Math.abs(now) > wide ? "; outside the picture" : "";
-      write(where, `${now < 0 ? square : ""}${far}`);
+      write(where, `${far}${now < 0 ? "; only σ² counts" : ""}`);
     },
   };
 }
@@ -289,7 +284,7 @@ landscape.style = `${plane.style}
 .sides { --left: 1.25fr; --right: 1fr; }
 .loss .rule.y.soft b { bottom: auto; top: 1px; }
 .landscape path.hills { --tone: var(--soft); stroke-width: 2.2; }
-.landscape path.trail { --tone: var(--query); stroke-width: 5; opacity: .5; }
+.landscape path.trail { --tone: var(--query); stroke-width: 6; opacity: .6; }
 .landscape path.tangent { --tone: var(--vermilion); stroke-width: 2.5; }
 .landscape path.stride { --tone: var(--blue); stroke-width: 4; }
 .landscape .rule.x.best { border-left: 1.5px dashed var(--soft); }
@@ -303,6 +298,7 @@ landscape.style = `${plane.style}
 `;
 fitted.style = `
 .others { align-self: flex-end; }
+.pick { min-width: 36px; }
 .fitted path.kernel { stroke: none; fill: color-mix(in oklab, transparent, var(--query) 22%); }
 .fitted path.truth { stroke: var(--soft); stroke-width: 1.5; stroke-dasharray: 2 5; }
 .fitted path.errors { --tone: var(--vermilion); stroke-width: 1.2; opacity: .7; }
@@ -320,7 +316,7 @@ told.style = `
   font-variant-numeric: tabular-nums; }
 .told p { margin: 0; min-height: 1.45em; }
 .told b { font-weight: 650; }
-@container widget (min-width: 860px) { .told { grid-template-columns: 1.25fr 1fr; } }
+@container widget (min-width: 860px) { .told { grid-template-columns: 1fr 1fr; } }
 `;
 
 const RATES = [0.1, 1, 5, 10];

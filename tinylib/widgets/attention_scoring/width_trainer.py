@@ -78,7 +78,7 @@ class Width(nn.Module):
 # --- what is shown -------------------------------------------------------------------------------
 
 
-class Fit(NamedTuple):
+class Fitted(NamedTuple):
     """The width now, its loss and the slope there; each point as predicted; the curve."""
 
     sigma: Float[Tensor, ""]
@@ -89,7 +89,7 @@ class Fit(NamedTuple):
     fresh: Float[Tensor, ""]
 
 
-def fit(model: Width, xs: Float[Tensor, " 50"], ys: Float[Tensor, " 50"]) -> Fit:
+def fit(model: Width, xs: Float[Tensor, " 50"], ys: Float[Tensor, " 50"]) -> Fitted:
     r"""The slope is $\frac1S \sum_i 2 (\hat y_i - y_i)\, \partial \hat y_i / \partial \sigma$.
 
     A score $-d^2 / 2\sigma^2$ has the slope $d^2 / \sigma^3$, and a softmax passes on how far that
@@ -105,7 +105,7 @@ def fit(model: Width, xs: Float[Tensor, " 50"], ys: Float[Tensor, " 50"]) -> Fit
     places = ENDS[1] * torch.arange(PLACES) / (PLACES - 1)
     curve = model.weights(places, xs, sigma) @ ys
     fresh = NOISE**2 + (curve - truth(places)).square().mean()
-    return Fit(sigma * 1, (predicted - ys).square().mean(), slope, predicted, curve, fresh)
+    return Fitted(sigma * 1, (predicted - ys).square().mean(), slope, predicted, curve, fresh)
 
 
 class Landscape(NamedTuple):
@@ -123,8 +123,8 @@ def survey(model: Width, xs: Float[Tensor, " 50"], ys: Float[Tensor, " 50"]) -> 
     return Landscape(losses, widths[losses.argmin()], losses.min())
 
 
-class Trained(NamedTuple):
-    """After so many steps: the loss before each, and what Fit and Landscape say."""
+class TrainedWidth(NamedTuple):
+    """After so many steps: the loss before each, and what Fitted and Landscape say."""
 
     losses: Float[Tensor, " N"]
     sigma: Float[Tensor, ""]
@@ -146,15 +146,15 @@ def compute(
     start: Float[Tensor, ""],
     rate: Float[Tensor, ""],
     form: Int[Tensor, ""],
-) -> Trained:
+) -> TrainedWidth:
     """So many steps of gradient descent from the width ``start``."""
-    settings = {"seed": int(seed), "rate": float(rate), "form": int(form), "start": float(start)}
-    settings |= {"x": x.tolist(), "y": y.tolist()}
+    settings: dict[str, Any] = {"x": x.tolist(), "y": y.tolist()}
+    settings |= {"seed": int(seed), "rate": float(rate), "form": int(form), "start": float(start)}
     run = WidthTrainer.run(int(steps), **settings)
     parameters = run.state.parameters
     seen = WidthTrainer.seen(fit, int(form), parameters, x, y)
     tried = WidthTrainer.seen(survey, int(form), parameters, x, y)
-    return Trained(torch.tensor(run.losses), *seen, *tried)
+    return TrainedWidth(torch.tensor(run.losses), *seen, *tried)
 
 
 class WidthTrainer(Trainer):
@@ -190,10 +190,11 @@ class WidthTrainer(Trainer):
         seed: Any = 1,
         **more: Any,
     ) -> None:
-        own_x, own_y = points_of(seed)
+        if x is None and y is None:
+            x, y = points_of(seed)
         x, y = (
-            [round(float(v), 2) for v in (own if given is None else given)]
-            for own, given in ((own_x, x), (own_y, y))
+            given.double().round(decimals=2) if isinstance(given, Tensor) else given
+            for given in (x, y)
         )
         rest = {"rate": 1, "form": 0, **more}
         super().__init__(steps=steps, seed=seed, x=x, y=y, start=start, **rest)
@@ -201,7 +202,7 @@ class WidthTrainer(Trainer):
     @classmethod
     def settings_of(cls) -> dict[str, Any]:
         x, y = points_of(1)
-        return {**super().settings_of(), "start": 1.0, "x": x, "y": y}
+        return {**super().settings_of(), "rate": 0.1, "start": 1.0, "x": x, "y": y}
 
     @classmethod
     def first(cls, settings: Mapping[str, Any]) -> Float[Tensor, " N"]:

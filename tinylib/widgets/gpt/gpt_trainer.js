@@ -1,3 +1,4 @@
+import { numberOf, usable } from "../page/own_text.js";
 import { tellText, textTold, trains } from "../page/trainer.js";
 import { radio } from "../ui/controls.js";
 import { headMaps } from "../ui/heads.js";
@@ -13,37 +14,6 @@ const [SHAKESPEARE, OWN] = [1, 2];
 const LAYERS = 4;
 const BITE = 4000; // ms between two looks: each takes as long as some steps
 
-/** A number that names a text, as number_of() of gpt_trainer.py has it. */
-export function numberOf(text) {
-  let found = 0;
-  for (const character of text) found = (found * 31 + character.codePointAt(0)) % 16_000_000;
-  return OWN + found;
-}
-
-/** The text as it can be used, or what is wrong with it. */
-export function usable(text, [fewest, most]) {
-  const clean = text.replace(/\r\n?/g, "\n").replace(/\p{Surrogate}/gu, "\ufffd");
-  const characters = Array.from(clean);
-  const { length } = characters;
-  if (length < fewest) {
-    return {
-      error: `The text has ${whole(length)} characters: give ${whole(fewest)} or more, so that something is left to be held out.`,
-    };
-  }
-  const kinds = new Set(characters.slice(0, most)).size;
-  const notes = [
-    ...(length > most ? [`only its first ${whole(most)} characters are used`] : []),
-    ...(kinds === 1 ? ["it is one character again and again, so there is nothing to learn"] : []),
-    ...(kinds > 127
-      ? [
-          `it has ${whole(kinds)} different characters: the 127 commonest are told apart, all others are one, □`,
-        ]
-      : []),
-  ];
-  const kept = length > most ? characters.slice(0, most).join("") : clean;
-  return { text: kept, note: notes.length ? `${notes.join("; ")}.` : "" };
-}
-
 /** Which text is learned; the reader's own is pasted, or read from a file. */
 function corpus(widget) {
   const { facts, stem } = widget.spec;
@@ -57,13 +27,13 @@ function corpus(widget) {
     placeholder: "Paste a text here: a book, a diary, a program …",
   });
   const take = (text) => {
-    const { error, text: kept, note: said } = usable(text, facts.characters);
+    const { error, text: kept, length, note: said } = usable(text, facts.characters);
     write(wrong, error ?? "");
     if (error) return;
     const id = numberOf(kept);
     tellText(stem, id, kept);
     if (!widget.model.get("link_id")) widget.model.set("own", kept);
-    write(note, `Your text: ${whole(Array.from(kept).length)} characters. ${said ?? ""}`);
+    write(note, `Your text has ${whole(length)} characters. ${said}`);
     widget.edit(Symbol("corpus"), (next) => {
       next.corpus = id;
       next.steps = 0;
@@ -97,6 +67,7 @@ function corpus(widget) {
   );
   const picks = CORPORA.map((title, i) => {
     const button = radio(widget, "corpus", i, {
+      edits: i === OWN ? "" : "corpus", // which text is one's own, the box below says
       choose: () => {
         own.hidden = i !== OWN;
         if (i === OWN) {

@@ -10,14 +10,14 @@ export function uniform(seed, count) {
 
 /** The same without an end, from its number `skip` on: each call gives the next one. */
 export function numbers(seed, skip = 0) {
-  let state = Number((BigInt(seed) * power(BigInt(SKIPPED + skip))) % BigInt(PRIME));
+  let state = Number((BigInt(seed) * powerOf(BigInt(SKIPPED + skip))) % BigInt(PRIME));
   return () => {
     state = (state * FACTOR) % PRIME; // exact: below 2^53
     return state / PRIME;
   };
 }
 
-function power(exponent) {
+function powerOf(exponent) {
   let [result, base] = [1n, BigInt(FACTOR)];
   for (let left = exponent; left > 0n; left >>= 1n) {
     if (left & 1n) result = (result * base) % BigInt(PRIME);

@@ -157,3 +157,16 @@ export function common(words, others) {
   }
   return kept;
 }
+
+/**
+ * Which French words the grammar would not say: wrong_words() of ablation.py. If the `truth` is
+ * known, those outside a longest common subsequence with it; else what the dictionary finds.
+ */
+export function wrongWords(book, truth, source, target) {
+  if (truth === undefined) {
+    const places = misplaced(book, source, target);
+    return surplus(book, source, target).map((one, t) => one || places[t]);
+  }
+  const kept = common(target, [...truth.split(" "), "<eos>"]);
+  return target.map((word, t) => word !== "<eos>" && !kept.has(t));
+}

@@ -1,4 +1,11 @@
-import { alignment, common, misplaced, missing, strange, surplus } from "../page/dictionary.js";
+import {
+  alignment,
+  common,
+  missing,
+  strange,
+  surplus,
+  wrongWords,
+} from "../page/dictionary.js";
 import { radio } from "../ui/controls.js";
 import { weighed } from "../ui/explain.js";
 import { headMaps } from "../ui/heads.js";
@@ -44,19 +51,13 @@ export async function program(run, { source, variant }, spec) {
     gold: alignment(dictionary, english, french).map((places) =>
       source.map((_, s) => places.includes(s)),
     ),
-    wrong: wrongWords(spec, english, french),
+    wrong: wrongWords(
+      dictionary,
+      translation({ spec }, english.join(" ")),
+      english,
+      french,
+    ),
   };
-}
-
-/** Which French words the grammar would not say: wrong_words() of ablation.py. */
-export function wrongWords(spec, english, french) {
-  const truth = translation({ spec }, english.join(" "));
-  if (truth === undefined) {
-    const places = misplaced(spec.facts.dictionary, english, french);
-    return surplus(spec.facts.dictionary, english, french).map((one, t) => one || places[t]);
-  }
-  const kept = common(french, [...truth.split(" "), "<eos>"]);
-  return french.map((word, t) => word !== "<eos>" && !kept.has(t));
 }
 
 // ---------------------------------------------------------------- what was said

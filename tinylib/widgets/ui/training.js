@@ -66,8 +66,8 @@ const duration = (ms) => (ms < 100 ? `${ms.toFixed(1)} ms` : `${whole(Math.round
 
 /**
  * Start, Pause, one step, and back to the beginning; how far it is. `says(steps, ms)` tells what
- * the speed means. With `pause`, each step is seen, so many ms after the one before. In a page a run
- * can be kept, saved as a file and loaded again, as `saved` says:
+ * the speed means. With `pause`, each step is seen, so many ms after the one before. In a page a
+ * run can be kept, saved as a file and loaded again, as `saved` says:
  * { metadata(inputs, outputs), wrong(metadata, inputs), also(inputs), take(kept) }.
  */
 export function trainingBar(
@@ -83,16 +83,14 @@ export function trainingBar(
   let from = 0;
   let pace = 0; // ms a step
   let timer = 0;
-  let sending = false; // inputs that are being sent are not answered yet, though none is behind
+  let heard; // the last answer: inputs that were just sent have none yet
 
   const at = () => widget.readOutputs().losses.data.length;
-  const ready = () => !sending && !widget.behind && !widget.model.get("unfinished");
+  const ready = () => !widget.behind && !widget.model.get("unfinished");
   const advance = (count) => {
     from = at();
     began = performance.now();
-    sending = true;
     widget.send({ ...widget.inputs, steps: Math.min(most, from + count) });
-    sending = false;
   };
   const bitten = () => (slow || gap ? 1 : Math.max(1, Math.round(bite / (pace || bite / 2))));
   const run = () => {
@@ -179,9 +177,12 @@ export function trainingBar(
       far.value = steps;
       const passed = performance.now() - began;
       if (steps > from && began) pace = passed / (steps - from);
-      const speed = running && pace && !slow && !gap ? `, ${duration(pace)} a step${says(pace)}` : "";
+      const speed =
+        running && pace && !slow && !gap ? `, ${duration(pace)} a step${says(pace)}` : "";
       write(told, `step ${whole(steps)} of ${whole(most)}${speed}`);
-      if (ready()) {
+      const answer = widget.model.get("answers");
+      if (ready() && heard !== answer) {
+        heard = answer;
         // A halt ends it before the steps that were asked for: then those that are there count.
         if (inputs.steps > steps) widget.model.set("inputs", { ...inputs, steps });
         if (running && inputs.steps === 0 && from > 0) stop();
@@ -505,6 +506,7 @@ gauge.style = `
   align-items: center; font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 .gauge .track { position: relative; height: 10px; background: color-mix(in oklab, var(--ground),
   var(--line) 60%); border-radius: 5px; }
-.gauge .track i { display: block; height: 100%; border-radius: 5px; background: var(--probability); }
+.gauge .track i { display: block; height: 100%; border-radius: 5px;
+  background: var(--probability); }
 .gauge .track u { position: absolute; top: -3px; bottom: -3px; border-left: 2px solid var(--text); }
 `;

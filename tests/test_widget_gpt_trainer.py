@@ -1,0 +1,353 @@
+"""Chapter 12's trainer: texts of all kinds, what is written, and runs that are kept."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from browsing import (
+    Opener,
+    Visit,
+    inputs_of,
+    new_context,
+    page_alone,
+    page_of,
+    received,
+    settled,
+    until,
+)
+from node import PAGE, in_node
+from playwright.sync_api import Browser, Locator, expect
+
+from tinylib.lab.models.language import load_language_model
+from tinylib.widgets import HERE, double_precision
+from tinylib.widgets.gpt.gpt_trainer import (
+    FEWEST,
+    MOST,
+    STORIES,
+    GPTTrainer,
+    Loss,
+    V,
+    corpus_of,
+    measure,
+    ngram_loss,
+    number_of,
+    own_texts,
+    story_limit,
+)
+from tinylib.widgets.schema import BadInput
+
+STEM = "gpt_trainer"
+TASK = HERE / "gpt" / "gpt_trainer_task.js"
+ONLY = STEM
+
+
+def russian(length: int) -> str:
+    return ("Мороз и солнце; день чудесный! " * length)[:length]
+
+
+# ------------------------------------------------------------------ texts
+
+
+TEXTS = {
+    "English": "the cat sat on the mat . " * 60,
+    "one character": "a" * 1200,
+    "Russian": russian(1500),
+    "emoji": "to be 👩‍🚀 or not 🙂 to be\n" * 60,
+    "Chinese": "".join(chr(0x4E00 + i * i % 2000) for i in range(1500)),
+}
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_the_page_reads_a_text_as_python_does(kind: str) -> None:
+    text = TEXTS[kind]
+    corpus = corpus_of(GPTTrainer.take(text))
+    rule = """(task, [facts, text]) => {
+        const { train, valid, names, ngrams } = task.idsOf(text, facts);
+        return { train: [...train], valid: [...valid], names, ngrams };
+    }"""
+    (page,) = in_node(TASK, rule, {"V": V, "heldOut": 0.1}, [text])
+    assert page["train"] == corpus.train.tolist() and page["valid"] == corpus.valid.tolist()
+    assert page["names"] == [ord(name) for name in corpus.names]
+    assert page["ngrams"] == pytest.approx(corpus.ngrams, rel=1e-12)
+    assert len(corpus.train) + len(corpus.valid) == len(text)
+
+
+def test_a_text_is_named_alike_in_both() -> None:
+    rng = random.Random(0)
+    texts = [*TEXTS.values(), *("".join(rng.choices("abc é\n猫", k=50)) for _ in range(100))]
+    named = in_node(PAGE / "own_text.js", "({ numberOf }, [, text]) => numberOf(text)", None, texts)
+    assert named == [number_of(text) for text in texts]
+    assert len(set(named)) == len(set(texts)) and min(named) > STORIES
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "The text has 0 characters: give 1,000 or more"),
+        ("a" * 999, "The text has 999 characters: give 1,000 or more"),
+        ("ab" * 2_500_000, "Only its first 2,000,000 characters are used."),
+        ("a" * 1000, "It is one character again and again: there is nothing to learn."),
+        (TEXTS["Chinese"], "different characters: the 127 commonest are told apart"),
+        (TEXTS["Russian"], ""),
+    ],
+)
+def test_a_text_that_cannot_be_used_is_told(text: str, said: str) -> None:
+    rule = """({ usable }, [limits, text]) => {
+        const { error, note, length } = usable(text, limits);
+        return { said: error ?? note, length: length ?? 0 };
+    }"""
+    (told,) = in_node(PAGE / "own_text.js", rule, [FEWEST, MOST], [text])
+    assert said in told["said"] and bool(said) == bool(told["said"])
+    assert told["length"] <= MOST
+
+
+def test_a_kernel_refuses_what_it_cannot_learn() -> None:
+    with pytest.raises(BadInput, match="999 characters: give 1000 to 2000000"):
+        GPTTrainer(own="a" * 999)
+    with pytest.raises(BadInput, match="not here any more: paste it again"):
+        GPTTrainer(corpus=number_of("a text that nobody gave"))
+    text = TEXTS["English"]
+    own_texts.clear()
+    widget = GPTTrainer(own=text)
+    assert widget.inputs["corpus"] == number_of(text)
+    assert widget.values()["names"].tolist() == sorted(map(ord, set(text)))
+
+
+def test_counts_by_hand() -> None:
+    """Of a b a b a, then b: p1 = (2 + 1/128) / 6; after a: (2 + p1) / 3."""
+    train, valid = [0, 1, 0, 1, 0], [0, 1]
+    single = (2 + 1 / V) / 6
+    pair = (2 + single) / 3
+    first = (3 + 1 / V) / 6
+    wanted = -(torch.tensor([first, single], dtype=torch.float64).log().mean()).item()
+    assert ngram_loss(train, valid, 1) == pytest.approx(wanted)
+    assert ngram_loss(train, valid, 2) == pytest.approx(-torch.tensor(pair).log().item(), rel=1e-6)
+
+
+def test_the_stories_have_a_limit_below_all_counts() -> None:
+    counted = corpus_of(STORIES).ngrams
+    assert 0.1 < story_limit() < 0.2 < counted[2] < counted[1] < counted[0]
+
+
+# ------------------------------------------------------------------ what chapter 12 says
+
+
+def smoothed(losses: tuple[float, ...], i: int) -> float:
+    last = losses[max(0, i - 15) : i + 1]
+    return sum(last) / len(last)
+
+
+def test_it_passes_single_characters_pairs_and_triples() -> None:
+    run = GPTTrainer.run(140, seed=1, rate=1.0, form=0, corpus=STORIES)
+    for bound, (low, high) in zip(
+        corpus_of(STORIES).ngrams, ((25, 45), (50, 75), (90, 135)), strict=True
+    ):
+        first = next(i for i in range(140) if smoothed(run.losses, i) < bound)
+        assert low < first < high
+
+
+def test_without_a_mask_it_falls_below_what_can_be_known() -> None:
+    run = GPTTrainer.run(120, seed=1, rate=1.0, form=2, corpus=STORIES)
+    assert smoothed(run.losses, 119) < story_limit()
+
+
+def test_without_residual_connections_it_counts_single_characters() -> None:
+    run = GPTTrainer.run(120, seed=1, rate=1.0, form=3, corpus=STORIES)
+    assert abs(smoothed(run.losses, 119) - corpus_of(STORIES).ngrams[0]) < 0.1
+
+
+# ------------------------------------------------------------------ in the page
+
+
+@pytest.fixture
+def visit(opened: Opener) -> Visit:
+    return opened(page_of(STEM))
+
+
+@pytest.fixture
+def widget(visit: Visit) -> Locator:
+    return visit.widget(STEM)
+
+
+def step(widget: Locator, times: int = 1) -> None:
+    for _ in range(times):
+        before = inputs_of(widget)["steps"]
+        widget.get_by_role("button", name="One step").click()
+        until(widget, f"el.model.get('inputs').steps === {before + 1}")
+        settled(widget)
+
+
+def losses(widget: Locator) -> list[float]:
+    return received(widget)["losses"].tolist()
+
+
+def open_own(widget: Locator, text: str) -> None:
+    widget.get_by_role("radio").nth(2).check(force=True)
+    widget.get_by_label("your own text").fill(text)
+    widget.get_by_role("button", name="Use this text").click()
+
+
+def test_a_readers_own_text_is_learned(widget: Locator) -> None:
+    open_own(widget, "too short")
+    expect(widget.locator(".own .wrong")).to_contain_text("The text has 9 characters")
+    assert inputs_of(widget)["corpus"] == STORIES
+    text = TEXTS["emoji"]
+    open_own(widget, text)
+    settled(widget)
+    assert inputs_of(widget)["corpus"] == GPTTrainer.take(text)
+    step(widget, 2)
+    run = GPTTrainer.run(2, seed=1, rate=1.0, form=0, corpus=number_of(text))
+    assert losses(widget) == pytest.approx(run.losses, abs=1e-4)
+    seen = received(widget)
+    valid = GPTTrainer.computed(inputs_of(widget))["valid"].item()
+    assert seen["valid"].item() == pytest.approx(valid, abs=1e-4)
+
+
+def test_training_starts_pauses_and_begins_again(widget: Locator) -> None:
+    widget.get_by_role("button", name="Start training").click()
+    until(widget, "el.model.get('outputs').losses.shape[0] >= 2")
+    widget.get_by_role("button", name="Pause").click()
+    settled(widget)
+    stopped = losses(widget)
+    assert 2 <= len(stopped) == inputs_of(widget)["steps"]
+    widget.page.wait_for_timeout(400)
+    assert losses(widget) == stopped, "nothing goes on"
+    run = GPTTrainer.run(len(stopped), seed=1, rate=1.0, form=0, corpus=STORIES)
+    assert stopped == pytest.approx(run.losses, abs=1e-3)
+    expect(widget.get_by_role("button", name="Go on")).to_be_visible()
+    widget.get_by_role("radio").nth(4).check(force=True)
+    settled(widget)
+    assert losses(widget) == [] and inputs_of(widget)["form"] == 1
+    widget.get_by_role("button", name="Reset").click()
+    settled(widget)
+    assert inputs_of(widget) == {**GPTTrainer().inputs}
+
+
+def saved_file(widget: Locator, folder: Path) -> Path:
+    widget.get_by_text("Keep this run").click()
+    with widget.page.expect_download() as download:
+        widget.get_by_role("button", name="Save as a file").click()
+    path = folder / download.value.suggested_filename
+    download.value.save_as(path)
+    return path
+
+
+def test_a_saved_file_is_a_language_model_and_can_be_loaded(
+    widget: Locator, tmp_path: Path
+) -> None:
+    step(widget, 3)
+    path = saved_file(widget, tmp_path)
+    assert path.name == "gpt_trainer-3.safetensors"
+    loaded = load_language_model(str(path))
+    corpus = corpus_of(STORIES)
+    run = GPTTrainer.run(3, seed=1, rate=1.0, form=0, corpus=STORIES)
+    pieces = corpus.valid[: 32 * 65].view(32, 65)
+    with torch.no_grad():
+        theirs = measure(Loss(loaded.model), pieces).valid.item()
+    ours = GPTTrainer.seen(measure, 0, run.state.parameters, pieces).valid.item()
+    assert theirs == pytest.approx(ours, abs=1e-4)
+    assert len(loaded.predict("the cat is in".replace("c", "k"))) == V
+    valid = received(widget)["valid"].item()
+    widget.get_by_role("button", name="From the beginning").click()
+    until(widget, "el.model.get('outputs').losses.shape[0] === 0")
+    settled(widget)
+    assert received(widget)["valid"].item() != pytest.approx(valid, abs=1e-3)
+    widget.locator("input[accept='.safetensors']").set_input_files(path)
+    expect(widget.locator(".folded .note")).to_contain_text("is loaded")
+    settled(widget)
+    assert received(widget)["valid"].item() == pytest.approx(valid, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda data: b"no", "it is no file of safetensors"),
+        (lambda data: data[: len(data) // 2], "it is cut short"),
+        (lambda data: data.replace(b"[128,64]", b"[64,128]", 1), "it has no"),
+        (lambda data: data.replace(b'" "', b'"x"', 1).replace(b'\\" \\"', b'\\"x\\"', 1), "other"),
+    ],
+    ids=["another kind", "cut", "another shape", "other characters"],
+)
+def test_a_file_that_does_not_fit_is_refused_and_the_run_stays(
+    widget: Locator, tmp_path: Path, spoil: Any, said: str
+) -> None:
+    step(widget)
+    path = saved_file(widget, tmp_path)
+    bad = tmp_path / "bad.safetensors"
+    bad.write_bytes(spoil(path.read_bytes()))
+    before = losses(widget)
+    widget.locator("input[accept='.safetensors']").set_input_files(bad)
+    note = widget.locator(".folded .note")
+    expect(note).to_contain_text("This file cannot be used")
+    expect(note).to_contain_text(said)
+    expect(note).to_contain_text("Your run is as it was.")
+    assert losses(widget) == before
+
+
+def test_a_run_is_kept_for_the_next_visit(browser: Browser, site: str) -> None:
+    with new_context(browser) as context:
+        visit = Visit(context, site, page_alone(STEM))
+        widget = visit.widget(STEM)
+        text = TEXTS["English"]
+        open_own(widget, text)
+        settled(widget)
+        widget.get_by_text("Keep this run").click()
+        widget.get_by_label("keep it in this browser").check()
+        step(widget, 2)
+        expect(widget.locator(".folded .note")).to_contain_text("Kept in this browser: step 2")
+        before = losses(widget)
+        again = Visit(context, site, page_alone(STEM)).widget(STEM)
+        expect(again.locator(".there")).to_contain_text("A run of yours is kept here: step 2")
+        again.get_by_role("button", name="Go on with it").click()
+        until(again, "el.model.get('outputs').losses.shape[0] === 2")
+        settled(again)
+        step(again)
+        run = GPTTrainer.run(3, seed=1, rate=1.0, form=0, corpus=GPTTrainer.take(text))
+        assert losses(again) == pytest.approx(run.losses, abs=1e-3)
+        assert losses(again)[:2] == pytest.approx(before, abs=1e-6)
+        third = Visit(context, site, page_alone(STEM)).widget(STEM)
+        third.get_by_role("button", name="Forget it").click()
+        expect(third.locator(".there")).to_be_hidden()
+        fourth = Visit(context, site, page_alone(STEM)).widget(STEM)
+        fourth.page.wait_for_timeout(500)
+        expect(fourth.locator(".there")).to_be_hidden()
+
+
+def test_a_full_browser_is_told_and_the_run_goes_on(widget: Locator) -> None:
+    widget.page.evaluate(
+        """() => { IDBObjectStore.prototype.put = () => {
+            throw new DOMException('full', 'QuotaExceededError'); }; }"""
+    )
+    widget.get_by_text("Keep this run").click()
+    step(widget)
+    widget.get_by_label("keep it in this browser").click()
+    note = widget.locator(".folded .note")
+    expect(note).to_contain_text("cannot keep this run: there is no room left")
+    expect(widget.get_by_label("keep it in this browser")).not_to_be_checked()
+    step(widget)
+    assert len(losses(widget)) == 2
+
+
+def test_a_copy_without_shakespeare_says_so(browser: Browser, site: str) -> None:
+    with new_context(browser) as context:
+        context.add_init_script(
+            """addEventListener('readystatechange', () => {
+                const host = document.querySelector("script[src*='/host.js']");
+                if (host) host.dataset.texts = '';
+            }, true);"""
+        )
+        widget = Visit(context, site, page_alone(STEM)).widget(STEM)
+        shakespeare = widget.get_by_role("radio").nth(1)
+        expect(shakespeare).to_be_disabled()
+        assert "without Shakespeare" in (shakespeare.locator("..").get_attribute("title") or "")
+
+
+def test_the_stored_state_is_that_of_an_untrained_model() -> None:
+    with double_precision():
+        html = GPTTrainer()._html()
+    state = json.loads(html.split('<script type="application/json">')[1].split("</script>")[0])
+    assert state["inputs"]["steps"] == 0 and state["outputs"]["losses"] == []
+    assert state["outputs"]["valid"] == pytest.approx(torch.tensor(128.0).log().item(), abs=0.1)

@@ -1,0 +1,336 @@
+"""Heads learn four questions: torch's training, the page's, and what the chapter says of it."""
+
+import gzip
+from functools import cache
+from typing import Any
+
+import pytest
+import torch
+from browsing import (
+    Opener,
+    Visit,
+    assert_torch,
+    button,
+    in_module,
+    inputs_of,
+    page_of,
+    received,
+    settled,
+)
+from playwright.sync_api import Locator, expect
+from torch import Tensor
+
+from tinylib.lab.data import lookup
+from tinylib.lab.data.lookup import Lookups, answer_loss, examine
+from tinylib.lab.look import capture
+from tinylib.lab.train.functional import drawn, initial
+from tinylib.widgets.export import POOLS
+from tinylib.widgets.multi_head_attention import HeadsTrainer
+from tinylib.widgets.multi_head_attention.heads_trainer import (
+    BATCH,
+    EACH,
+    HELD,
+    POOL,
+    WORDS,
+    WORN,
+    Loss,
+    as_bytes,
+    attend,
+    held_out,
+    learned,
+    measure,
+    renumbered,
+)
+
+STEM = "heads_trainer"
+TASK = f"multi_head_attention/{STEM}_task.js"
+FORMS = range(len(HeadsTrainer.forms))
+SETTINGS: dict[str, Any] = {"seed": 1, "rate": 1.0, "form": 0, "answers": 0}
+BEFORE, AFTER, SAME, PARTNER = range(4)
+
+
+def batch_of(step: int = 0, seed: int = 1, answers: int = 0) -> tuple[Tensor, ...]:
+    numbers = drawn(seed, step, HeadsTrainer.draws)
+    return HeadsTrainer.batch(numbers, {**SETTINGS, "answers": answers})
+
+
+def begun(form: int, seed: int = 1) -> Loss:
+    """The form's model with the first parameters of that seed."""
+    model = list(HeadsTrainer.forms.values())[form]()
+    layout, how = HeadsTrainer.kept(form).layout, HeadsTrainer.kept(form).fills
+    model.load_state_dict(layout.named(initial(how, seed)), strict=False)
+    assert isinstance(model, Loss)
+    return model
+
+
+# ------------------------------------------------------------------ what is learned from
+
+
+def test_the_loss_is_the_chapters_own() -> None:
+    tokens, digits, answers = batch_of()
+    model = begun(0)
+    places = torch.full_like(answers, -1)
+    for row, (symbols, found) in enumerate(zip(tokens.tolist(), places, strict=True)):
+        names = {i: bracket for bracket, i in lookup.OF_BRACKETS.items()}
+        words = [names.get(symbol, str(symbol)) for symbol in symbols if symbol]
+        found[: len(words)] = torch.tensor(lookup.places(words))
+        assert 8 <= len(words) <= 16 and tokens[row, len(words) :].sum() == 0
+    batch = Lookups(tokens, digits, places)
+    assert torch.equal(batch.answers.clamp(min=-1), answers)
+    torch.testing.assert_close(model(tokens, digits, answers), answer_loss(model.lookup, batch))
+
+
+def test_words_get_other_symbols_and_digits_each_time() -> None:
+    rows = [tuple(row.tolist()) for step in range(8) for row in batch_of(step)[0]]
+    assert len(set(rows)) > 0.99 * len(rows)
+    digits = torch.cat([batch_of(step)[1].flatten() for step in range(8)])
+    shares = digits.bincount(minlength=10) / len(digits)
+    assert shares.shape == (10,) and (shares - 0.1).abs().max() < 0.02
+
+
+def test_answers_of_another_sentence_say_nothing_of_this_one() -> None:
+    """The places are its own, and the digits those of the next sentence."""
+    tokens, digits, answers = batch_of(answers=1)
+    own = batch_of()
+    assert torch.equal(tokens, own[0]) and torch.equal(digits, own[1])
+    asked = answers >= 0
+    assert torch.equal(asked, own[2] >= 0)
+    assert ((answers == own[2]) & asked).sum() / asked.sum() < 0.15
+    for b, t in ((0, 3), (BATCH - 1, 5)):
+        assert answers[b, t, BEFORE] == digits[(b + 1) % BATCH, t - 1]
+
+
+def test_what_is_held_out_is_not_learned_from() -> None:
+    tokens, places = learned()
+    assert tokens.shape == (POOL, 16) and places.shape == (POOL, 16, 4)
+    held = held_out()
+    assert held.tokens.shape == (HELD, 16) and HELD == 128
+
+    names = ["a", "b", "c", "d", "e"]
+    for words in ("a b ( a c ) c", "b ( [ d ] b ) a e"):
+        symbols = [lookup.OF_BRACKETS.get(w) or 20 - names.index(w) for w in words.split()]
+        assert list(renumbered(symbols)) == lookup.encode(words.split())
+    known = {tuple(row) for row in tokens.tolist()}
+    assert {renumbered(row) for row in known} == known, "they are numbered so already"
+    assert known.isdisjoint(map(renumbered, held.tokens.tolist()))
+    assert len({renumbered(row) for row in held.tokens.tolist()}) > HELD - 3
+    for row, digits, places in zip(*held, strict=True):
+        assert digits.min() >= 0 and digits.max() < 10
+        words = [lookup.BRACKETS[i - 1] if i < lookup.FREE else str(i) for i in row.tolist() if i]
+        assert places[: len(words)].tolist() == [list(of) for of in lookup.places(words)]
+        assert (places[len(words) :] == -1).all()
+
+
+def test_the_pool_holds_all_of_it() -> None:
+    assert gzip.decompress((POOLS / "lookups.gz").read_bytes()) == as_bytes()
+    assert len(as_bytes()) == POOL * 16 * 5 + HELD * 16 * 6
+
+
+# ------------------------------------------------------------------ how it is trained
+
+
+def test_the_forms_are_what_they_are_called() -> None:
+    assert list(HeadsTrainer.forms) == [
+        *("4 heads", "2 heads", "1 head", "4, without the scale", "4, without positions"),
+    ]
+    models = [begun(form).lookup for form in FORMS]
+    assert [model.mixer.H for model in models] == [4, 2, 1, 4, 4]
+    assert [model.ordered for model in models] == [True] * 4 + [False]
+    assert len({HeadsTrainer.kept(form).layout.total for form in FORMS}) == 1
+    tokens, digits, _ = batch_of()
+    with capture(models[0]) as scaled, capture(models[3]) as plain:
+        models[0](tokens, digits)
+        models[3](tokens, digits)
+    four = 4 * scaled["mixer.scores"][0][0, 0, 0, 0]  # the root of a head's 16 numbers
+    torch.testing.assert_close(plain["mixer.scores"][0][0, 0, 0, 0], four)
+
+
+def test_what_is_shown_is_the_chapters_examination() -> None:
+    widget = HeadsTrainer(steps=20, seed=2)
+    values, model = widget.values(), widget.trained()
+    assert isinstance(model, Loss)
+    found = examine(model.lookup, held_out())
+    torch.testing.assert_close(values["accuracy"], found["accuracy"])
+    torch.testing.assert_close(values["roles"], found["roles"].T)
+    tokens, digits = torch.tensor([lookup.encode(WORDS)]), torch.tensor([WORN])
+    with torch.no_grad(), capture(model.lookup) as seen:
+        model.lookup(tokens, digits)
+    torch.testing.assert_close(values["weights"], seen["mixer.weights"][0][0])
+    assert values["losses"].shape == (20,)
+    for look in (measure, attend):
+        assert look in HeadsTrainer.looks
+
+
+# ------------------------------------------------------------------ what is learned
+
+
+@cache
+def after(steps: int, **changes: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """Accuracy, role scores, and the losses of the last batches."""
+    values = HeadsTrainer(steps=steps, **changes).values()
+    return values["accuracy"], values["roles"], values["losses"][-50:]
+
+
+def test_three_roles_are_found_soon_and_that_of_same_at_once_and_late() -> None:
+    """As the chapter's question has it."""
+    accuracy, roles, _ = after(140)
+    assert accuracy[[BEFORE, AFTER, PARTNER]].min() > 0.9 and 0.25 < accuracy[SAME] < 0.45
+    assert roles[[BEFORE, AFTER, PARTNER]].amax(1).min() > 0.8 and roles[SAME].max() < 0.35
+    accuracy, roles, _ = after(260)
+    assert accuracy[SAME] > 0.75 and roles[SAME].max() > 0.75
+
+
+def test_four_heads_learn_all_four_questions() -> None:
+    """And each has its own, although a third of the training is still to come."""
+    accuracy, roles, losses = after(1000)
+    assert accuracy.min() >= 0.93 and losses.mean() < 0.06
+    assert roles.amax(1).min() > 0.88
+    assert sorted(roles.argmax(1).tolist()) == [0, 1, 2, 3]
+
+
+def test_fewer_heads_answer_fewer_questions() -> None:
+    one, _, losses = after(300, form=2)
+    assert one[BEFORE] > 0.8 and one[[AFTER, SAME, PARTNER]].max() < 0.5 and losses.mean() > 1
+    two, _, losses = after(300, form=1)
+    assert two[[BEFORE, AFTER]].min() > 0.9 and two[[SAME, PARTNER]].max() < 0.7
+    assert 0.4 < losses.mean() < 0.7
+
+
+def test_of_other_answers_nothing_is_learned() -> None:
+    accuracy, roles, losses = after(200, answers=1)
+    assert losses.mean() == pytest.approx(torch.tensor(10.0).log().item(), abs=0.03)
+    assert (accuracy - 0.1).abs().max() < 0.07 and roles.max() < 0.6
+
+
+# ------------------------------------------------------------------ in the page
+
+
+def pool_in_page() -> str:
+    return """const host = document.querySelector("script[src*='/host.js']").src;
+        const file = await fetch(new URL('../pools/lookups.gz', host));
+        const stream = file.body.pipeThrough(new DecompressionStream('gzip'));
+        const bytes = new Uint8Array(await new Response(stream).arrayBuffer());"""
+
+
+def test_the_page_makes_the_same_batches(visit: Visit) -> None:
+    facts = HeadsTrainer().spec["facts"]
+    for step, seed, answers in ((0, 1, 0), (3, 7, 1)):
+        made = in_module(
+            visit.page,
+            TASK,
+            f"""async (task, {{ facts, answers, numbers }}) => {{
+                {pool_in_page()}
+                let at = 0;
+                const next = () => numbers[at++];
+                const context = task.parted(bytes, facts);
+                const given = {{ inputs: {{ answers }}, context, spec: {{ facts }} }};
+                const made = task.batch(next, given);
+                const held = Object.values(context.held);
+                return [at, ...[...made, ...held].map(({{ dims, data }}) => [dims, [...data]])];
+            }}""",
+            {
+                "facts": facts,
+                "answers": answers,
+                "numbers": drawn(seed, step, HeadsTrainer.draws),
+            },
+        )
+        used, *tensors = made
+        assert used == HeadsTrainer.draws == BATCH * EACH
+        expected = [*batch_of(step, seed, answers), *held_out()]
+        for (dims, data), wanted in zip(tensors, expected, strict=True):
+            assert torch.equal(torch.tensor(data).view(dims), wanted)
+
+
+@pytest.fixture
+def widget(opened: Opener) -> Locator:
+    return opened(page_of(STEM)).widget(STEM)
+
+
+def steps_of(widget: Locator) -> int:
+    return len(received(widget)["losses"])
+
+
+def test_start_pause_one_step_and_back(widget: Locator) -> None:
+    button(widget, "Start training").click()
+    widget.page.wait_for_function(
+        "el => el.model.get('outputs').losses.shape[0] > 2", arg=widget.element_handle()
+    )
+    button(widget, "Pause").click()
+    settled(widget)
+    done = steps_of(widget)
+    assert done > 2 and inputs_of(widget)["steps"] == done
+    assert_torch(widget, STEM)
+    button(widget, "One step").click()
+    settled(widget)
+    assert steps_of(widget) == done + 1
+    button(widget, "From the beginning").click()
+    settled(widget)
+    assert steps_of(widget) == 0
+    assert_torch(widget, STEM)
+
+
+def test_another_setting_is_another_run_and_the_old_one_stays_in_grey(widget: Locator) -> None:
+    one = button(widget, "One step")
+    for count in (1, 2, 3):
+        one.click()
+        settled(widget)
+        assert steps_of(widget) == count
+    widget.get_by_label("1 head", exact=True).check()
+    settled(widget)
+    assert inputs_of(widget) == {"steps": 0, **SETTINGS, "form": 2}
+    assert received(widget)["roles"].shape == (4, 1)
+    one.click()
+    settled(widget)
+    assert_torch(widget, STEM)
+    runs = widget.locator(".runs li")
+    expect(runs).to_have_count(2)
+    assert runs.nth(0).inner_text().startswith("1 head, seed 1")
+    assert runs.nth(1).inner_text().startswith("4 heads, seed 1")
+    button(widget, "Another beginning").click()
+    widget.get_by_label("those of another sentence").check()
+    one.click()
+    settled(widget)
+    assert inputs_of(widget) == {"steps": 1, **SETTINGS, "form": 2, "seed": 2, "answers": 1}
+    assert_torch(widget, STEM)
+    assert widget.locator(".runs li.now").inner_text().startswith("1 head, other answers, seed 2")
+
+
+def test_each_question_has_a_row_and_each_head_a_column(widget: Locator) -> None:
+    accuracy, roles = (received(widget)[name] for name in ("accuracy", "roles"))
+    rows = widget.locator(".roles tbody tr")
+    for q, question in enumerate(lookup.QUESTIONS):
+        assert rows.nth(q).locator(".label").text_content() == question
+        told = rows.nth(q).locator(".gauge b, td").all_text_contents()
+        assert told == [said(share) for share in [accuracy[q], *roles[q]]]
+    heads = widget.locator(".roles thead tr").nth(1).locator("th")
+    assert heads.locator(".role").all_text_contents() == ["no role yet"] * 4
+    assert rows.last.locator("li").all_text_contents() == list(WORDS)
+    assert rows.last.locator("canvas").count() == 4
+
+
+def said(share: Tensor) -> str:
+    return f"{100 * share.item():.1f}\N{NO-BREAK SPACE}%"
+
+
+def test_a_head_is_named_after_the_question_that_it_has_found(widget: Locator) -> None:
+    """Once most of its largest weights are there; then the places are framed in its map."""
+    shares = [[0.9, 0.1, 0.0, 0.2], [0.0, 0.2, 0.8, 0.1], [0.6, 0.1, 0.1, 0.2], [0.1, 0.1, 0, 0.4]]
+    widget.evaluate(
+        """(el, shares) => {
+            const outputs = el.model.get('outputs');
+            const data = new DataView(Float32Array.from(shares.flat()).buffer);
+            el.model.set('outputs', { ...outputs, roles: { shape: [4, 4], data } });
+            el.model.set('answers', (el.model.get('answers') ?? 0) + 1);
+        }""",
+        shares,
+    )
+    heads = widget.locator(".roles thead tr").nth(1).locator(".role")
+    expect(heads).to_have_text(["before and same", "no role yet", "after", "no role yet"])
+    frames = widget.locator(".roles .drawn svg path")
+    outlined = [
+        (d or "").count("M")
+        for d in frames.evaluate_all("all => all.map((e) => e.getAttribute('d'))")
+    ]
+    places = lookup.places(WORDS)
+    asked = [sum(of[q] >= 0 for of in places) for q in (BEFORE, AFTER, SAME)]
+    assert outlined == [asked[0] + asked[2], 0, asked[1], 0]

@@ -1,0 +1,226 @@
+import { alignment, common, wrongWords } from "../page/dictionary.js";
+import { gloss } from "../page/gloss.js";
+import { trains } from "../page/trainer.js";
+import { toggle } from "../ui/controls.js";
+import { wordMap } from "../ui/maps.js";
+import { h, live, mark, readOnce, results, whole, write } from "../ui/parts.js";
+import { fillList, heldOut, sentence, translation } from "../ui/sentences.js";
+import { gauge, lossCurve, rates, seeds, setting, trainingBar } from "../ui/training.js";
+
+export const program = trains("transformer/translation_trainer_task.js");
+
+const BITE = 1800; // ms between two looks
+const GOAL = 0.8;
+const EOS = 2;
+
+// ---------------------------------------------------------------- the reader's sentence
+
+/** The sentence, its French so far, what is wrong with it, and where each word attends to. */
+const said = readOnce(({ spec }, { read, tokens, cross }) => {
+  const { dictionary: book, gloss: glosses } = spec.facts;
+  const english = Array.from(read.data, (id) => spec.sentences.source[id]);
+  const ids = Array.from(tokens.data).filter((id) => id !== EOS);
+  const french = ids.map((id) => spec.vocabularies.target[id]);
+  const truth = translation({ spec }, english.join(" "));
+  const [wrong, origin] = [
+    wrongWords(book, truth, english, french),
+    alignment(book, english, french),
+  ];
+  const [meant, S] = [gloss(glosses, french), english.length];
+  return {
+    english,
+    truth: truth?.split(" "),
+    ended: ids.length < tokens.data.length,
+    words: french.map((word, t) => ({
+      word,
+      meant: meant[t],
+      wrong: wrong[t],
+      from: english.map((_, s) => (origin[t].includes(s) ? 1 : 0)),
+      shares: cross.data.subarray(t * S, (t + 1) * S),
+    })),
+  };
+});
+
+/** The French as it is now, with its English word for word; wrong words are marked. */
+function french(widget) {
+  const steps = h("span", { class: "label" });
+  const line = h("ol", { class: "french", lang: "fr", "aria-label": "French" });
+  const verdict = h("p", { class: "note", role: "status" });
+  return {
+    element: results("column", steps, line, verdict),
+    shows: "outputs",
+    update(_inputs, { losses }) {
+      const { words, truth, ended } = said(widget);
+      const trained = losses.data.length;
+      write(
+        steps,
+        `In French, ${trained ? `after ${whole(trained)} steps` : "before any training"}:`,
+      );
+      const shown = ended ? words : [...words, { word: "…", meant: "no end" }];
+      fillList(
+        line,
+        shown,
+        () => h("li", {}, h("b"), " ", h("i", { lang: "en" })),
+        (li, { word, meant, wrong }) => {
+          write(li.children[0], word);
+          write(li.children[1], meant);
+          mark(li, "class", wrong ? "amiss" : "");
+        },
+      );
+      verdict.replaceChildren(...judgement(words, truth, ended));
+    },
+  };
+}
+french.style = `
+.french { display: flex; flex-wrap: wrap; gap: 2px 10px; list-style: none; margin: 0; padding: 0; }
+.french b { display: block; font-weight: 550; line-height: 1.5; }
+.french i { display: block; font-size: var(--size-small); line-height: 1.25; color: var(--soft); }
+.french .amiss b { text-decoration: underline wavy var(--error) 1.5px; text-underline-offset: 4px;
+  text-decoration-skip-ink: none;
+  background: color-mix(in oklab, var(--ground), var(--error) 18%); border-radius: 4px; }
+.lost { text-decoration: underline 1.5px; text-underline-offset: 4px; color: var(--text); }
+`;
+
+/** What the grammar says instead, and which of its words are missing. */
+function judgement(words, truth, ended) {
+  const wrong = words.filter((one) => one.wrong).length;
+  if (!truth) {
+    const found = wrong === 1 ? "one word is" : `${wrong || "no"} words are`;
+    return [`By the dictionary ${found} wrong or in the wrong place.`];
+  }
+  const heard = words.map(({ word }) => word);
+  if (ended && heard.join(" ") === truth.join(" ")) return ["Correct, word for word."];
+  const kept = new Set(common(heard, truth).values());
+  const right = truth.map((word, i) => (kept.has(i) ? word : h("span", { class: "lost" }, word)));
+  return ["Correct is: ", h("span", { lang: "fr" }, ...right.flatMap((word) => [word, " "]))];
+}
+
+/** The cross-attention as it grows into the alignment: a row for each French word. */
+function crossing(widget) {
+  const map = wordMap({
+    label: "what each French word attends to",
+    lang: "fr",
+    key: "the English word that it translates",
+  });
+  return {
+    element: map.element,
+    shows: "outputs",
+    update() {
+      const { english, words } = said(widget);
+      map.fill({ title: "What each French word attends to", across: english, rows: words });
+    },
+  };
+}
+crossing.style = `${wordMap.style}
+@container widget (min-width: 860px) {
+  .row > .toggle { align-self: end; }
+  .sides { --left: 1fr; --right: 1.15fr; }
+  .grown { min-height: 500px; }
+  .word-map td span { height: 19px; line-height: 19px; }
+  .word-map tbody th > :is(button, div) { height: 19px; min-height: 19px; }
+}
+`;
+
+// ---------------------------------------------------------------- the held-out sentences
+
+const GAUGES = {
+  exact: ["translated exactly", { goal: GOAL }],
+  bleu: ["BLEU", {}],
+  aligned: ["words aligned", {}],
+};
+
+/** How the sentences are translated that the model does not learn from. */
+function heldOutGauges({ spec }) {
+  const made = Object.entries(GAUGES).map(([name, [label, more]]) => {
+    const one = gauge(label, more);
+    mark(one.element, "data-output", name);
+    return [name, one];
+  });
+  const title = `${spec.facts.sizes.held} held-out sentences, the goal at ${100 * GOAL} %`;
+  return {
+    element: h(
+      "div",
+      { class: "column" },
+      h("span", { class: "label" }, title),
+      ...made.map(([, one]) => one.element),
+    ),
+    shows: "outputs",
+    update(_inputs, outputs) {
+      for (const [name, one] of made) {
+        const [share] = outputs[name].data;
+        one.element.values = [share];
+        one.set(share);
+      }
+    },
+  };
+}
+heldOutGauges.style = gauge.style;
+
+// ---------------------------------------------------------------- the run
+
+const called = (widget) => (inputs) =>
+  [
+    widget.spec.facts.training.forms[inputs.form],
+    ...(inputs.shuffled ? ["shuffled"] : []),
+    ...(inputs.rate === 1 ? [] : [`rate × ${inputs.rate}`]),
+    `seed ${inputs.seed}`,
+  ].join(", ");
+
+const bar = Object.assign(
+  (widget) => {
+    const { batch } = widget.spec.facts;
+    const says = (ms) => `, ${whole(Math.round((100 * batch) / ms) * 10)} sentences/s`;
+    return trainingBar(widget, { bite: BITE, says });
+  },
+  { style: trainingBar.style },
+);
+
+/** Whether each sentence is to become the translation of another one. */
+const shuffling = (widget) =>
+  toggle(widget, "shuffled", "shuffle the translations", (next) => {
+    next.steps = 0;
+  });
+
+const curve = Object.assign(
+  (widget) => {
+    const words = widget.spec.vocabularies.target.length;
+    const uniform = Math.log(words);
+    return lossCurve(widget, {
+      top: 7,
+      height: 150,
+      name: called(widget),
+      second: ({ valid }) => valid.data[0],
+      rules: () => [[uniform, `ln ${words}: all words alike`]],
+    });
+  },
+  { style: lossCurve.style },
+);
+
+export default live(
+  "Train a Transformer to translate",
+  (ui) => {
+    const { use } = ui;
+    return [
+      ui.row(
+        use((own) => setting(own, "form", "model", own.spec.facts.training.forms)),
+        use((own) => rates(own)),
+        use(shuffling),
+      ),
+      use(bar),
+      ui.sides(
+        ui.boxed(
+          "side",
+          ui.column(
+            use(sentence, "source", "English sentence", undefined, { ids: false }),
+            use(heldOut, "source"),
+          ),
+          use(curve),
+          use(heldOutGauges),
+          use(seeds),
+        ),
+        ui.boxed("side grown", use(french), use(crossing)),
+      ),
+    ];
+  },
+  { wide: true },
+);
