@@ -74,8 +74,8 @@ def test_the_page_makes_the_same_batches() -> None:
     settings = [(seed, step, form) for seed in (1, 99) for step in (0, 399) for form in (0, 4)]
     cases = [[drawn(seed, step, ColourTrainer.draws), form] for seed, step, form in settings]
     pages = in_node(TASK, rule, ColourTrainer.facts(), cases)
-    for (numbers, form), page in zip(cases, pages, strict=True):
-        batch = ColourTrainer.batch(numbers, {"form": form})
+    for (seed, step, form), page in zip(settings, pages, strict=True):
+        batch = ColourTrainer.batch(drawn(seed, step, ColourTrainer.draws), {"form": form})
         assert page == [[[*part.shape], part.flatten().tolist()] for part in batch]
 
 

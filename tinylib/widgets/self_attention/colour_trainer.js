@@ -35,8 +35,11 @@ function say(chip, colour, name, number) {
   write(chip.number, number);
 }
 
+/** What a screen reader says, and is not seen. */
+const UNSEEN =
+  "position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);";
 const CHIPS = `
-.chip { display: inline-flex; gap: 5px; align-items: center; color: var(--text);
+.chip { position: relative; display: inline-flex; gap: 5px; align-items: center; color: var(--text);
   font-size: var(--size-small); line-height: 1.2; --tone: var(--line); }
 .chip[data-hue="0"] { --tone: var(--blue); } .chip[data-hue="1"] { --tone: var(--vermilion); }
 .chip[data-hue="2"] { --tone: var(--green); } .chip[data-hue="3"] { --tone: var(--rose); }
@@ -46,16 +49,16 @@ const CHIPS = `
 .chip b:empty { display: none; }
 .chip.over { display: inline-grid; justify-items: center; gap: 2px; padding-bottom: 3px; }
 .chip.over i { width: 100%; min-width: 22px; height: 4px; border-radius: 2px; }
-.chip.over .name { display: none; }
+.chip.over .name { ${UNSEEN} }
 .chip .letter { display: none; }
 .chip.over .letter { display: inline; }
 @container widget (min-width: 520px) {
-  .chip.over.named .name { display: inline; }
+  .chip.over.named .name { position: static; width: auto; height: auto; clip-path: none; }
   .chip.over.named .letter { display: none; }
 }
 @container widget (max-width: 420px) {
-  .chip:not(.over) .name { display: none; }
-  .chip:not(.over) .letter { display: inline; }
+  .chip .name { ${UNSEEN} }
+  .chip .letter { display: inline; }
   .chip { gap: 3px; }
 }
 `;
