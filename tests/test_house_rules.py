@@ -167,7 +167,7 @@ def widget_classes() -> dict[str, str]:
         node.name: path.relative_to(folder).with_suffix("").as_posix()
         for path in WIDGET_MODULES
         for node in tree(path).body
-        if isinstance(node, ast.ClassDef) and node.name.endswith("Widget")
+        if isinstance(node, ast.ClassDef) and node.name.endswith(("Widget", "Trainer"))
     }
 
 
@@ -175,7 +175,7 @@ def widgets_of(chapter: Path) -> set[str]:
     """The widgets that the chapter's cells import, by their modules: gpt/loss_bench."""
     code = "\n".join(cell.source for cell in code_cells(chapter))
     lines = re.findall(r"^from tinylib\.widgets\.[\w.]+ import (.+)", code, flags=re.M)
-    names = re.findall(r"\w+Widget\b", "\n".join(lines))
+    names = re.findall(r"\w+(?:Widget|Trainer)\b", "\n".join(lines))
     return {widget_classes()[name] for name in names}
 
 
