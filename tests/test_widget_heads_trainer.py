@@ -33,7 +33,7 @@ from tinylib.widgets.multi_head_attention.heads_trainer import (
     POOL,
     WORDS,
     WORN,
-    Loss,
+    AnswerLoss,
     as_bytes,
     attend,
     held_out,
@@ -54,12 +54,12 @@ def batch_of(step: int = 0, seed: int = 1, answers: int = 0) -> tuple[Tensor, ..
     return HeadsTrainer.batch(numbers, {**SETTINGS, "answers": answers})
 
 
-def begun(form: int, seed: int = 1) -> Loss:
+def begun(form: int, seed: int = 1) -> AnswerLoss:
     """The form's model with the first parameters of that seed."""
     model = list(HeadsTrainer.forms.values())[form]()
     layout, how = HeadsTrainer.kept(form).layout, HeadsTrainer.kept(form).fills
     model.load_state_dict(layout.named(initial(how, seed)), strict=False)
-    assert isinstance(model, Loss)
+    assert isinstance(model, AnswerLoss)
     return model
 
 
@@ -106,10 +106,11 @@ def test_what_is_held_out_is_not_learned_from() -> None:
     held = held_out()
     assert held.tokens.shape == (HELD, 16) and HELD == 128
 
-    names = ["a", "b", "c", "d", "e"]
-    for words in ("a b ( a c ) c", "b ( [ d ] b ) a e"):
-        symbols = [lookup.OF_BRACKETS.get(w) or 20 - names.index(w) for w in words.split()]
-        assert list(renumbered(symbols)) == lookup.encode(words.split())
+    for text in ("a b ( a c ) c", "b ( [ d ] b ) a e"):
+        symbols = [
+            lookup.OF_BRACKETS.get(word) or 20 - "abcde".index(word) for word in text.split()
+        ]
+        assert list(renumbered(symbols)) == lookup.encode(text.split())
     known = {tuple(row) for row in tokens.tolist()}
     assert {renumbered(row) for row in known} == known, "they are numbered so already"
     assert known.isdisjoint(map(renumbered, held.tokens.tolist()))
@@ -148,7 +149,7 @@ def test_the_forms_are_what_they_are_called() -> None:
 def test_what_is_shown_is_the_chapters_examination() -> None:
     widget = HeadsTrainer(steps=20, seed=2)
     values, model = widget.values(), widget.trained()
-    assert isinstance(model, Loss)
+    assert isinstance(model, AnswerLoss)
     found = examine(model.lookup, held_out())
     torch.testing.assert_close(values["accuracy"], found["accuracy"])
     torch.testing.assert_close(values["roles"], found["roles"].T)

@@ -136,7 +136,7 @@ table.style = `${pixelMap.style}${gauge.style}
 .roles th { max-width: none; padding: 0; text-align: left; white-space: normal; overflow: visible; }
 .roles thead { margin-bottom: 4px; }
 .roles thead tr { align-items: end; }
-.roles [scope=colgroup] { grid-column: 2 / -1; text-align: center; }
+.roles [scope=colgroup] { grid-column: 2 / -1; }
 .roles thead tr + tr th { font-size: var(--size-note); line-height: 1.3; text-align: center; }
 .roles .badge { display: inline-block; min-width: 20px; margin-right: 6px; border-radius: 10px;
   font: 650 var(--size-small)/20px var(--mono); color: var(--text);

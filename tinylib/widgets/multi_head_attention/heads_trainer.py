@@ -83,7 +83,7 @@ def as_bytes() -> bytes:
 # --- the model and its forms ---------------------------------------------------------------------
 
 
-class Loss(nn.Module):
+class AnswerLoss(nn.Module):
     """:func:`tinylib.lab.data.lookup.answer_loss` of a batch, in operations that can be exported.
 
     An answer is −1 where a question has none.
@@ -104,44 +104,46 @@ class Loss(nn.Module):
         return nll.masked_fill(~asked, 0.0).sum() / asked.sum()
 
 
-def heads(H: int = 4, ordered: bool = True, score: Score = scaled_dot_score) -> Loss:
+def heads(H: int = 4, ordered: bool = True, score: Score = scaled_dot_score) -> AnswerLoss:
     """The chapter's model; the heads share its width, so that all have equally many parameters."""
-    return Loss(LookupModel(MultiHeadAttention(D, H, score=score), D, ordered))
+    return AnswerLoss(LookupModel(MultiHeadAttention(D, H, score=score), D, ordered))
 
 
 # --- what is shown -------------------------------------------------------------------------------
 
 
-class Measured(NamedTuple):
+class Examined(NamedTuple):
     accuracy: Float[Tensor, " 4"]
     roles: Float[Tensor, "4 H"]
 
 
 def measure(
-    model: Loss,
+    model: AnswerLoss,
     tokens: Int[Tensor, "128 16"],
     digits: Int[Tensor, "128 16"],
     places: Int[Tensor, "128 16 4"],
-) -> Measured:
+) -> Examined:
     """On held-out sentences, for each question: how many answers are right, and role scores."""
     batch = Lookups(tokens, digits, places)
     with capture(model.lookup) as seen:
         logits = model.lookup(tokens, digits)
-    return Measured(accuracy(logits, batch), role_scores(seen["mixer.weights"][0], batch).T)
+    return Examined(accuracy(logits, batch), role_scores(seen["mixer.weights"][0], batch).T)
 
 
-class Attended(NamedTuple):
+class HeadWeights(NamedTuple):
     weights: Float[Tensor, "H 12 12"]
 
 
-def attend(model: Loss, tokens: Int[Tensor, " 12"], digits: Int[Tensor, " 12"]) -> Attended:
+def attend(
+    model: AnswerLoss, tokens: Int[Tensor, " 12"], digits: Int[Tensor, " 12"]
+) -> HeadWeights:
     """The attention weights of each head in one sentence."""
     with capture(model.lookup) as seen:
         model.lookup(tokens[None], digits[None])
-    return Attended(seen["mixer.weights"][0][0])
+    return HeadWeights(seen["mixer.weights"][0][0])
 
 
-class Trained(NamedTuple):
+class HeadsLearned(NamedTuple):
     """After so many steps: the loss of each batch, and what has been learned.
 
     On held-out sentences: of each question how many answers are right, and how often each head's
@@ -160,12 +162,12 @@ def compute(
     rate: Float[Tensor, ""],
     form: Int[Tensor, ""],
     answers: Int[Tensor, ""],
-) -> Trained:
+) -> HeadsLearned:
     """The heads train for so many steps, and are then examined."""
     settings = {"seed": int(seed), "rate": float(rate), "form": int(form), "answers": int(answers)}
     run = HeadsTrainer.run(int(steps), **settings)
     parameters, see = run.state.parameters, HeadsTrainer.seen
-    return Trained(
+    return HeadsLearned(
         torch.tensor(run.losses),
         *see(measure, int(form), parameters, *held_out()),
         *see(attend, int(form), parameters, torch.tensor(encode(WORDS)), torch.tensor(WORN)),

@@ -1,4 +1,4 @@
-// What the worker does for chapter 08's trainer: sentences, batches, and what is shown of the heads.
+// What the worker does for chapter 08's trainer: batches, and what is shown of the heads.
 // The same as in heads_trainer.py.
 
 const QUESTIONS = 4;
