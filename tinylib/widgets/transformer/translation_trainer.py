@@ -31,7 +31,7 @@ POOL, HELD, BATCH = 8000, 200, 32
 """Pairs that are learned from, pairs of the split *test* that are held out, pairs of a batch."""
 S, T = 12, 16
 """Words of the longest English sentence, and of the longest French one with <bos> and <eos>."""
-MOST_WORDS, MOST_STEPS = S, T - 1  # of a sentence that the reader types, of its translation
+MOST_WORDS, MOST_STEPS = 16, T - 1  # of a sentence that the reader types, of its translation
 
 
 # --- the sentences -------------------------------------------------------------------------------
