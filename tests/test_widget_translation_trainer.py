@@ -42,10 +42,10 @@ from tinylib.widgets.transformer.translation_trainer import (
     BATCH,
     HELD,
     POOL,
-    Loss,
+    Learned,
     S,
     T,
-    Trained,
+    TeacherForced,
     TranslationTrainer,
     ended,
     learned,
@@ -65,8 +65,8 @@ FORMS = list(TranslationTrainer.forms)
 TASK = HERE / "transformer" / "translation_trainer_task.js"
 
 
-def computed(**changes: Any) -> Trained:
-    return Trained(**TranslationTrainer(**START | changes).values())
+def computed(**changes: Any) -> Learned:
+    return Learned(**TranslationTrainer(**START | changes).values())
 
 
 def batch_of(step: int, **changes: Any) -> tuple[torch.Tensor, ...]:
@@ -144,7 +144,7 @@ def test_its_steps_are_those_of_torchs_adamw(form: int) -> None:
     net = list(TranslationTrainer.forms.values())[form]()
     kept = TranslationTrainer.kept(form)
     net.load_state_dict(kept.layout.named(initial(kept.fills, 1)), strict=False)
-    assert isinstance(net, Loss)
+    assert isinstance(net, TeacherForced)
     named = (
         [p for p in net.parameters() if p.ndim >= 2],
         [p for p in net.parameters() if p.ndim < 2],
@@ -199,7 +199,7 @@ def test_each_form_differs_in_what_its_name_says() -> None:
     source, lengths, target = batch_of(0)
     blind = {}
     for name, net in nets.items():
-        assert isinstance(net, Loss)
+        assert isinstance(net, TeacherForced)
         [block] = net.model.decoder.blocks
         changed = torch.cat([target[:, :4], other[:, 4:]], 1).clamp(min=4)
         fed, others = (net.model(source, lengths, f)[:, :4] for f in (target.clamp(min=4), changed))
@@ -214,15 +214,15 @@ def test_each_form_differs_in_what_its_name_says() -> None:
 
 
 @pytest.fixture(scope="module")
-def after() -> Trained:
+def after() -> Learned:
     return computed(steps=300)
 
 
-def test_what_is_measured_is_what_the_courses_own_functions_say(after: Trained) -> None:
+def test_what_is_measured_is_what_the_courses_own_functions_say(after: Learned) -> None:
     english, french = vocabularies()
     trainer = TranslationTrainer(**START | {"steps": 300})
     net = trainer.trained().eval()
-    assert isinstance(net, Loss)
+    assert isinstance(net, TeacherForced)
     pairs = bilingual().test[:HELD]
     told = evaluate(net.model, english, french, pairs)
     assert after.exact.item() == pytest.approx(told["exact_match"])
@@ -236,7 +236,7 @@ def test_what_is_measured_is_what_the_courses_own_functions_say(after: Trained) 
     assert 0 < after.exact < after.bleu < 1
 
 
-def test_bleu_is_that_of_the_corpus(after: Trained) -> None:
+def test_bleu_is_that_of_the_corpus(after: Learned) -> None:
     """The course's own, of the sentences cut where the page stops them."""
     parameters = TranslationTrainer.run(300, **SETTINGS).state.parameters
     said, _ = written(0, parameters, unseen().source, unseen().lengths, T - 1)
@@ -246,10 +246,10 @@ def test_bleu_is_that_of_the_corpus(after: Trained) -> None:
     assert after.bleu.item() == pytest.approx(corpus_bleu(words, labels), rel=1e-4)
 
 
-def test_a_sentence_is_translated_as_greedy_search_does(after: Trained) -> None:
+def test_a_sentence_is_translated_as_greedy_search_does(after: Learned) -> None:
     english, french = vocabularies()
     net = TranslationTrainer(**START | {"steps": 300}).trained().eval()
-    assert isinstance(net, Loss)
+    assert isinstance(net, TeacherForced)
     [said] = Translator(net.model, english, french)([SENTENCE.split()])
     words = french.words(after.tokens.tolist())
     assert words[: T - 1] == said[: T - 1] and after.read.tolist() == english.ids(SENTENCE.split())
@@ -378,7 +378,7 @@ def test_another_sentence_keeps_what_was_learned(widget: Locator) -> None:
     english, _ = vocabularies()
     assert after["read"].tolist() == english.ids(["she", "sleeps", "."])
     assert after["cross"].shape[1] == 3
-    assert "By the dictionary" in widget.locator(".note").all_inner_texts()[0]
+    assert "By the dictionary" in widget.locator(".grown .note").first.inner_text()
 
 
 def test_the_french_is_glossed_and_what_is_wrong_is_marked(widget: Locator) -> None:

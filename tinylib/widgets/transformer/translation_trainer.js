@@ -9,7 +9,7 @@ import { gauge, lossCurve, rates, seeds, setting, trainingBar } from "../ui/trai
 
 export const program = trains("transformer/translation_trainer_task.js");
 
-const BITE = 1800; // ms between two looks
+const BETWEEN_LOOKS = 1800; // ms
 const GOAL = 0.8;
 const EOS = 2;
 
@@ -170,7 +170,7 @@ const bar = Object.assign(
   (widget) => {
     const { batch } = widget.spec.facts;
     const says = (ms) => `, ${whole(Math.round((100 * batch) / ms) * 10)} sentences/s`;
-    return trainingBar(widget, { bite: BITE, says });
+    return trainingBar(widget, { bite: BETWEEN_LOOKS, says });
   },
   { style: trainingBar.style },
 );

@@ -31,7 +31,7 @@ POOL, HELD, BATCH = 8000, 200, 32
 """Pairs that are learned from, pairs of the split *test* that are held out, pairs of a batch."""
 S, T = 12, 16
 """Words of the longest English sentence, and of the longest French one with <bos> and <eos>."""
-MOST_WORDS, MOST_STEPS = S, T - 1  # of a sentence that the reader types, of its translation
+MOST_WORDS, MOST_STEPS = 16, T - 1  # of a sentence that the reader types, of its translation
 
 
 # --- the sentences -------------------------------------------------------------------------------
@@ -46,7 +46,7 @@ def vocabularies() -> tuple[Vocabulary, Vocabulary]:
     return english, french
 
 
-class Sentences(NamedTuple):
+class PaddedPairs(NamedTuple):
     """Pairs as ids, all filled up to one length; ``target`` is <bos>, its words, <eos>."""
 
     source: Int[Tensor, "P 12"]
@@ -54,21 +54,21 @@ class Sentences(NamedTuple):
     target: Int[Tensor, "P 16"]
 
 
-def padded(pairs: Sequence[Pair]) -> Sentences:
+def padded(pairs: Sequence[Pair]) -> PaddedPairs:
     full = ([PAD] * S, [PAD] * (T - 2))  # a pair of full length, so that all are filled up to it
     ids = [*encode(pairs, *vocabularies()), full]
     source, lengths = pad([english for english, _ in ids])
     target, _ = pad([[BOS, *french, EOS] for _, french in ids])
-    return Sentences(source[:-1], lengths[:-1], target[:-1])
+    return PaddedPairs(source[:-1], lengths[:-1], target[:-1])
 
 
 @cache
-def learned() -> Sentences:
+def learned() -> PaddedPairs:
     return padded(bilingual().train[:POOL])
 
 
 @cache
-def unseen() -> Sentences:
+def unseen() -> PaddedPairs:
     return padded(bilingual().test[:HELD])
 
 
@@ -95,7 +95,7 @@ def pool() -> bytes:
 # --- the model and its forms ---------------------------------------------------------------------
 
 
-class Loss(nn.Module):
+class TeacherForced(nn.Module):
     """A Transformer, whose forward pass is the loss of a batch with teacher forcing.
 
     It is ``model(...)`` without :func:`tinylib.checks.check_tokens`, which looks at the values of
@@ -114,12 +114,12 @@ class Loss(nn.Module):
         return masked_loss(logits, target[:, 1:])
 
 
-def built(**change: Any) -> Loss:
+def built(**change: Any) -> TeacherForced:
     english, french = vocabularies()
-    return Loss(Transformer(len(english), len(french), CONFIG._replace(**change)))
+    return TeacherForced(Transformer(len(english), len(french), CONFIG._replace(**change)))
 
 
-def seeing() -> Loss:
+def seeing() -> TeacherForced:
     """No causal mask: in training each word attends to those behind it, and so to the answer."""
     net = built()
     for block in net.model.decoder.blocks:
@@ -130,18 +130,20 @@ def seeing() -> Loss:
 # --- what is shown -------------------------------------------------------------------------------
 
 
-class Encoded(NamedTuple):
+class SourceKeys(NamedTuple):
     keys: Float[Tensor, "B S 32"]
     values: Float[Tensor, "B S 32"]
 
 
-def read(model: Loss, source: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> Encoded:
+def read(
+    model: TeacherForced, source: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]
+) -> SourceKeys:
     """The encoder reads B sentences: keys and values for the decoder's cross-attention."""
     [kept] = model.model.decoder.init_state(model.model.encoder(source, lengths)).sources
-    return Encoded(kept.keys, kept.values)
+    return SourceKeys(kept.keys, kept.values)
 
 
-class Spoken(NamedTuple):
+class NextWords(NamedTuple):
     said: Int[Tensor, " B"]
     now_keys: Float[Tensor, "B N 32"]
     now_values: Float[Tensor, "B N 32"]
@@ -149,14 +151,14 @@ class Spoken(NamedTuple):
 
 
 def speak(
-    model: Loss,
+    model: TeacherForced,
     token: Int[Tensor, " B"],
     lengths: Int[Tensor, " B"],
     keys: Float[Tensor, "B S 32"],
     values: Float[Tensor, "B S 32"],
     cached_keys: Float[Tensor, "B P 32"],
     cached_values: Float[Tensor, "B P 32"],
-) -> Spoken:
+) -> NextWords:
     """The decoder is fed one word: the likeliest next one, its cache, what it attended to."""
     mask = length_mask(lengths, keys.shape[1])
     caches = KVCache(keys, values), KVCache(cached_keys, cached_values)
@@ -166,43 +168,45 @@ def speak(
         )
     [now] = state.caches
     cross = seen["blocks.0.cross.weights"][0][:, 0, 0]
-    return Spoken(logits[:, 0].argmax(-1), now.keys, now.values, cross)
+    return NextWords(logits[:, 0].argmax(-1), now.keys, now.values, cross)
 
 
-class Measured(NamedTuple):
+class Aligned(NamedTuple):
     valid: Float[Tensor, ""]
     places: Int[Tensor, "200 15"]
 
 
 def measure(
-    model: Loss,
+    model: TeacherForced,
     source: Int[Tensor, "200 12"],
     lengths: Int[Tensor, " 200"],
     target: Int[Tensor, "200 16"],
-) -> Measured:
+) -> Aligned:
     """Of the held-out pairs: the loss, and the English word that each word attends to most."""
     with capture(model.model.decoder) as seen:
         loss = model(source, lengths, target)
-    return Measured(loss, seen["blocks.0.cross.weights"][0][:, 0].argmax(-1))
+    return Aligned(loss, seen["blocks.0.cross.weights"][0][:, 0].argmax(-1))
 
 
-class Judged(NamedTuple):
+class Marks(NamedTuple):
     exact: Float[Tensor, ""]
     bleu: Float[Tensor, ""]
 
 
-def judge(model: Loss, said: Int[Tensor, "200 15"], wanted: Int[Tensor, "200 15"]) -> Judged:
+def judge(
+    model: TeacherForced, said: Int[Tensor, "200 15"], wanted: Int[Tensor, "200 15"]
+) -> Marks:
     """How many translations are correct, word for word, and their BLEU as one corpus.
 
     Behind its end a sentence is filled up with -1. (No parameter is needed for this.)
     """
     counts = Counts(*(each.sum(0) for each in count(said, wanted, 4)))
-    return Judged(
+    return Marks(
         (said == wanted).all(-1).double().mean().to(torch.get_default_dtype()), bleu(counts)
     )
 
 
-class Trained(NamedTuple):
+class Learned(NamedTuple):
     """After so many steps: every batch's loss; and of the held-out sentences the loss, how many are
     translated exactly, BLEU, and how many words attend most to the word that they translate.
 
@@ -248,7 +252,7 @@ def compute(
     form: Int[Tensor, ""],
     shuffled: Bool[Tensor, ""],
     source: Int[Tensor, " S"],
-) -> Trained:
+) -> Learned:
     """So many steps are trained; then the held-out sentences are translated, and the reader's."""
     settings = {"seed": int(seed), "rate": float(rate), "form": int(form)}
     run = TranslationTrainer.run(int(steps), **settings, shuffled=bool(shuffled))
@@ -260,7 +264,7 @@ def compute(
     hit = origins() >> measured.places & 1
     one, cross = written(*of, source[None], torch.tensor([len(source)]), MOST_STEPS)
     length = int((ended(one) != NO_WORD).sum()) + 1  # <eos> is shown, too
-    return Trained(
+    return Learned(
         torch.tensor(run.losses),
         measured.valid,
         judged.exact,
