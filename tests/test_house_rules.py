@@ -322,8 +322,8 @@ def test_imports_point_one_way(path: Path) -> None:
     ("package", "allowed"),
     [
         ("matplotlib", PLOTTERS),
-        ("onnx", {"widgets.export"}),
-        ("onnxscript", {"widgets.export"}),
+        ("onnx", {"widgets.export", "widgets.export_training"}),
+        ("onnxscript", {"widgets.export", "widgets.export_training"}),
         ("ipywidgets", set()),  # Colab's and the reader's differ in version: anywidget knows both
         ("anywidget", {"widgets"}),
         ("pooch", {"lab.data.download"}),

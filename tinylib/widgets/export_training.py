@@ -16,7 +16,6 @@ import numpy as np
 import onnx
 import torch
 from onnx.numpy_helper import from_array, to_array
-from onnx_ir.passes.common import DeduplicateInitializersPass
 from onnxscript.optimizer import optimize_ir
 from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -55,7 +54,6 @@ def step_graph(widget: type[Trainer], form: int) -> bytes:
         )
     assert program is not None
     optimize_ir(program.model)
-    DeduplicateInitializersPass(size_limit=2**20)(program.model)
     model = program.model_proto
     fill_when_run(model.graph)
     shorten_names(model.graph)

@@ -1,6 +1,7 @@
 import { numberOf, usable } from "../page/own_text.js";
 import { tellText, textTold, trains } from "../page/trainer.js";
 import { radio } from "../ui/controls.js";
+import { knob } from "../ui/knobs.js";
 import { headMaps } from "../ui/heads.js";
 import { h, live, many, mark, results, whole, write } from "../ui/parts.js";
 import { paint, pixelAt, pixelMap } from "../ui/pixels.js";
@@ -131,38 +132,37 @@ corpus.style = `
 .own .wrong:empty { display: none; }
 `;
 
+const after = (steps) =>
+  steps === 0 ? "before training" : `after ${whole(steps)} step${steps === 1 ? "" : "s"}`;
+
 /** What the model has written at each look; a slider goes back to the ones before. */
-function timeline() {
+function timeline(widget) {
   const looks = []; // { steps, text, weights }
   let key = "";
   let chosen = -1; // -1: the newest
   const said = h("pre", { class: "written" });
   const when = h("span", { class: "label" });
-  const slider = h("input", {
-    type: "range",
-    min: "0",
-    max: "0",
-    value: "0",
-    "aria-label": "look back at what it wrote",
-    input: () => {
-      const at = Number(slider.value);
-      chosen = at === looks.length - 1 ? -1 : at;
+  const at = () => (chosen < 0 ? looks.length - 1 : chosen);
+  const slider = knob(widget, "", "look back", {
+    read: at,
+    ends: () => [0, Math.max(1, looks.length - 1)],
+    slide(to) {
+      chosen = to >= looks.length - 1 ? -1 : to;
       draw();
     },
+    say: (i) => after(looks[Math.min(i, looks.length - 1)].steps),
+    box: false,
   });
   const draw = () => {
-    const at = chosen < 0 ? looks.length - 1 : chosen;
-    const { steps, read, written } = looks[at];
-    slider.max = String(looks.length - 1);
-    slider.value = String(at);
-    slider.disabled = looks.length < 2;
-    const after = steps === 0 ? "before training" : `after ${whole(steps)} steps`;
-    mark(slider, "aria-valuetext", after);
-    write(when, `It is given the first characters of the held-out text, and writes, ${after}:`);
+    const { steps, read, written } = looks[at()];
+    slider.update(widget.inputs);
+    slider.range.disabled = looks.length < 2;
+    const then = after(steps);
+    write(when, `It is given the first characters of the held-out text, and writes, ${then}:`);
     said.replaceChildren(h("b", {}, read), written);
   };
   return {
-    element: results("column", when, said, h("div", { class: "past" }, slider)),
+    element: results("column", when, said, slider.element),
     shows: "outputs",
     update(inputs, outputs) {
       const { seed, rate, form, corpus: text } = inputs;
@@ -186,7 +186,6 @@ timeline.style = `
   font-family: var(--mono); font-size: var(--size-note); line-height: 1.45; min-height: 9.5em;
   border: 1px solid var(--line); border-radius: 6px; }
 .written b { color: var(--soft); font-weight: 400; }
-.past input { width: 100%; max-width: 420px; }
 `;
 
 /** The attention of all heads on the text that it is given, and of one of them in large. */

@@ -218,16 +218,16 @@ def write(
     return Written(sample(logits[0, -1] / TEMPERATURE, u), keys, values)
 
 
-class Attended(NamedTuple):
+class HeadsNow(NamedTuple):
     weights: Float[Tensor, "16 R R"]
 
 
-def attend(model: Loss, read: Int[Tensor, " R"]) -> Attended:
+def attend(model: Loss, read: Int[Tensor, " R"]) -> HeadsNow:
     """The attention weights of the four heads of all four blocks, as they read a text."""
     with capture(model.gpt) as seen:
         model.gpt(read[None])
     weights = [seen[f"blocks.{i}.attention.weights"][0][0] for i in range(CONFIG.layers)]
-    return Attended(torch.cat(weights))
+    return HeadsNow(torch.cat(weights))
 
 
 class Trained(NamedTuple):
@@ -362,7 +362,7 @@ class GPTTrainer(Trainer):
             "characters": [FEWEST, MOST],
             "limit": round(story_limit(), 4),
             "config": CONFIG._asdict(),
-            "names": cls.kept(0).layout.names,
+            "names": [name.removeprefix("gpt.") for name in cls.kept(0).layout.names],
             "shapes": cls.kept(0).layout.shapes,
         }
 

@@ -140,7 +140,7 @@ async function oneStep(graph, task, { training, inputs, context, spec }) {
   const loss = came.loss.data[0];
   if (!Number.isFinite(loss)) {
     throw Object.assign(new Error("the loss is no number"), {
-      why: `the loss of step ${at + 1} is no finite number any more, because the steps are too large`,
+      why: `the loss of step ${at + 1} is not finite any more, because the steps are too large`,
       remedy: "Choose a smaller learning rate.",
     });
   }
