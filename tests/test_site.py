@@ -30,7 +30,6 @@ from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Page, Route
 from refresh import CHAPTERS
 
-
 THEME_PAGES = ["genindex.html", "search.html"]
 AXE = ROOT / "site" / "node_modules" / "axe-core" / "axe.min.js"
 
