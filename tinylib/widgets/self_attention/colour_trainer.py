@@ -232,6 +232,7 @@ class ColourTrainer(Trainer):
     most: ClassVar[int] = 400
     full: ClassVar[float] = 1e-2
     draws: ClassVar[int] = BATCH * EACH
+    unasked: ClassVar[str] = ""  # a weight and an entry of the product can be asked
 
     def __init__(self, steps: Any = 0, example: Any = 0, **more: Any) -> None:
         super().__init__(steps=steps, example=example, **{"seed": 1, "rate": 1, "form": 0, **more})
