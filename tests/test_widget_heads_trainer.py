@@ -1,7 +1,9 @@
 """Heads learn four questions: torch's training, the page's, and what the chapter says of it."""
 
 import gzip
+import subprocess
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from browsing import (
     received,
     settled,
 )
+from node import find_node
 from playwright.sync_api import Locator, expect
 from torch import Tensor
 
@@ -24,6 +27,7 @@ from tinylib.lab.data import lookup
 from tinylib.lab.data.lookup import Lookups, answer_loss, examine
 from tinylib.lab.look import capture
 from tinylib.lab.train.functional import drawn, initial
+from tinylib.widgets import module_text
 from tinylib.widgets.export import POOLS
 from tinylib.widgets.multi_head_attention import HeadsTrainer
 from tinylib.widgets.multi_head_attention.heads_trainer import (
@@ -203,7 +207,14 @@ def test_of_other_answers_nothing_is_learned() -> None:
     assert (accuracy - 0.1).abs().max() < 0.07 and roles.max() < 0.6
 
 
-# ------------------------------------------------------------------ in the page
+# ------------------------------------------------------------------ in a kernel, and in the page
+
+
+def test_in_a_kernel_its_view_is_one_module(tmp_path: Path) -> None:
+    """The shared parts are joined to it, and no name may be declared twice then."""
+    module = tmp_path / "view.mjs"
+    module.write_text(module_text(HeadsTrainer.view()), encoding="utf-8")
+    subprocess.run([find_node(), "--check", module], check=True)
 
 
 def pool_in_page() -> str:

@@ -8,7 +8,7 @@ export const program = trains("multi_head_attention/heads_trainer_task.js");
 
 const GUESSING = Math.log(10); // nats: each of ten digits is as likely
 const SETTLED = 0.5; // a head that attends so often to a question's places has found a role
-const BITE = 400; // ms between two looks: a look takes as long as three steps
+const LOOK_EVERY = 400; // ms between two looks: a look takes as long as three steps
 const ABOUT = [
   "Rows attend to columns, which are the same words. In frames: the places that the head’s ",
   "question asks for.",
@@ -196,7 +196,11 @@ export default live(
           ),
         ),
       ),
-      use(Object.assign((own) => trainingBar(own, { bite: BITE }), { style: trainingBar.style })),
+      use(
+        Object.assign((own) => trainingBar(own, { bite: LOOK_EVERY }), {
+          style: trainingBar.style,
+        }),
+      ),
       use(table),
     ];
   },
