@@ -239,7 +239,7 @@ def fingerprint(made: "partial[bytes]") -> str:
 
 
 ROOT = HERE.parent.parent
-GZIP = b"\x1f\x8b"  # what compressed data begins with
+GZIP, GRAPH = b"\x1f\x8b", b"\x08"  # what compressed data begin with, and a graph
 ROUNDED = (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE)
 
 
@@ -342,6 +342,8 @@ def alike(one: bytes, other: bytes) -> bool:
     plain = [gzip.decompress(data) if data[:2] == GZIP else data for data in (one, other)]
     if plain[0] == plain[1]:
         return True
+    if any(data[:1] != GRAPH for data in plain):  # what is learned from is no graph
+        return False
     first, second = map(onnx.ModelProto.FromString, plain)
     for a, b in zip(tensors(first.graph), tensors(second.graph), strict=False):
         if a.data_type == b.data_type and a.data_type in ROUNDED and not a.external_data:

@@ -13,7 +13,7 @@ export const program = trains("gpt/gpt_trainer_task.js");
 const CORPORA = ["our stories", "Shakespeare", "your own"];
 const [SHAKESPEARE, OWN] = [1, 2];
 const LAYERS = 4;
-const BITE = 4000; // ms between two looks: each takes as long as some steps
+const APART = 4000; // ms between two looks: each takes as long as some steps
 
 /** Which text is learned; the reader's own is pasted, or read from a file. */
 function corpus(widget) {
@@ -276,7 +276,7 @@ function bar(widget) {
   const size = facts.T * facts.batch;
   const per = (ms) => whole(Math.round((10 * size) / ms) * 100);
   return trainingBar(widget, {
-    bite: BITE,
+    bite: APART,
     says: (ms) => `, ${per(ms)} characters/s`,
     saved: {
       metadata: (_inputs, outputs, losses) => ({

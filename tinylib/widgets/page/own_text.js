@@ -1,6 +1,6 @@
 // A reader's own text: whether a model can learn it, and a number that names it.
 
-const OWN = 2; // as in gpt_trainer.py: the numbers before are those of the course's texts
+const FIRST_OWN = 2; // as in gpt_trainer.py: the course's texts have the numbers before
 const NUMBERS = 16_000_000;
 const TOLD_APART = 127;
 
@@ -8,7 +8,7 @@ const TOLD_APART = 127;
 export function numberOf(text) {
   let found = 0;
   for (const character of text) found = (found * 31 + character.codePointAt(0)) % NUMBERS;
-  return OWN + found;
+  return FIRST_OWN + found;
 }
 
 const counted = (number) => number.toLocaleString("en-GB");

@@ -108,7 +108,7 @@ function weight(widget, t, s) {
 }
 
 /** A sentence: to which words each word attends, and what it says. */
-function sentence(widget) {
+function colouredSentence(widget) {
   const { colours: names } = widget.spec.facts;
   const heads = many(8, () => coloured("over named"));
   const rows = many(8, (t) => {
@@ -186,7 +186,7 @@ function sentence(widget) {
     },
   };
 }
-sentence.style = `${CHIPS}
+colouredSentence.style = `${CHIPS}
 .spoken th[scope=row] { max-width: none; padding-right: 6px; text-align: left;
   vertical-align: middle; }
 .spoken td span { width: 41px; height: 23px; line-height: 23px; }
@@ -390,7 +390,7 @@ export default live(
       ),
       ui.boxed(
         "side",
-        ui.use(sentence),
+        ui.use(colouredSentence),
         ui.boxed(
           "matrices",
           ui.use(matrix, "w_qk", {
