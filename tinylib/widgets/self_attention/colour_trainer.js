@@ -364,7 +364,7 @@ function loss(widget) {
 }
 loss.style = lossCurve.style;
 
-const product = () => [...mathText("W_q W_k"), h("sup", {}, "T"), ": what scores are made of"];
+const productTitle = () => [...mathText("W_q W_k"), h("sup", {}, "T"), ": what scores are made of"];
 
 export default live(
   "Train a head to find the other word of its colour",
@@ -394,7 +394,7 @@ export default live(
         ui.boxed(
           "matrices",
           ui.use(matrix, "w_qk", {
-            title: product(),
+            title: productTitle(),
             groups: ["key: colour", "key: number"],
             corner: "query:",
             made: crossed,
