@@ -104,6 +104,7 @@ from tinylib.transformer import Embedding, Transformer
 from tinylib.transformer_block import AddNorm, DecoderBlock, EncoderBlock, TransformerConfig
 from tinylib.widgets.attention_scoring import WidthTrainer
 from tinylib.widgets.attention_scoring.kernel_regression import truth as kernel_truth
+from tinylib.widgets.gpt.gpt_trainer import STORIES, corpus_of
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted(
@@ -1452,6 +1453,9 @@ def claims_of_gpt() -> dict[str, list[Any]]:
         "q-perplexity": [start, 0.65, sure.exp()],
         "q-tied": [(gpt_parameters(*GPT_2, False) - gpt_parameters(*GPT_2, True)) / 1e6],
         "q-first-loss": [start, 0.02],
+        "q-better-than-triples": [
+            corpus_of(STORIES).ngrams[2]
+        ],  # test_widget_gpt_trainer.py: steps
     }
 
 
