@@ -230,7 +230,7 @@ def attend(model: Loss, read: Int[Tensor, " R"]) -> HeadsNow:
     return HeadsNow(torch.cat(weights))
 
 
-class Trained(NamedTuple):
+class TextLearned(NamedTuple):
     """After so many steps: every batch's loss, that of held-out pieces, a text, and attention.
 
     ``ngrams`` are the losses of tables that count single characters, pairs and triples.
@@ -251,7 +251,7 @@ def compute(
     rate: Float[Tensor, ""],
     form: Int[Tensor, ""],
     corpus: Int[Tensor, ""],
-) -> Trained:
+) -> TextLearned:
     """The text is learned for so many steps, and then continued from where it is held out."""
     settings = {"seed": int(seed), "rate": float(rate), "form": int(form), "corpus": int(corpus)}
     run = GPTTrainer.run(int(steps), **settings)
@@ -267,7 +267,7 @@ def compute(
         token, caches = said.drawn[None], torch.stack([said.now_keys, said.now_values])
         if caches.shape[2] == T:  # the context is full: its second half is read again
             token, caches = torch.cat([read, torch.stack(written)])[-T // 2 :], caches[:, :, :0]
-    return Trained(
+    return TextLearned(
         torch.tensor(run.losses),
         see(measure, int(form), parameters, pieces).valid,
         torch.tensor(text.ngrams),

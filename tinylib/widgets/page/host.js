@@ -110,6 +110,7 @@
     const here = trains(spec) ? HERE_TRAINED : runsGraphs(spec) ? HERE : HERE_BY_RULES;
     let [busy, again] = [false, false];
     let ready = !runsGraphs(spec); // the runtime is there
+    let begun = !trains(spec); // the worker of a trainer has what it needs
     let latest; // the inputs that are prepared for
     let took = 0; // ms: the last run
     /** @type {(value?: any) => void} */
@@ -144,6 +145,7 @@
     };
     const fail = (error) => {
       console.info(error);
+      say("");
       model.set("unfinished", false);
       model.set("where", "The results shown are older than what you typed.");
       const { why, remedy } = told(error);
@@ -170,7 +172,10 @@
             }),
           ]);
           if (again) continue;
+          if (!begun) say(`Loading ${RUNTIME}…`);
           const show = (outputs, whole = false) => {
+            if (!begun) say("");
+            begun = true;
             model.set("outputs", outputs);
             model.set("answered", asked);
             model.set("unfinished", !whole);

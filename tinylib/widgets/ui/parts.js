@@ -324,7 +324,7 @@ class Widget {
     const behind = this.late && this.behind && !this.streams;
     const loading = this.model.get("loading");
     this.frame.classList.toggle("stale", behind || Boolean(this.model.get("error")));
-    this.busyLine.hidden = !this.late;
+    this.busyLine.hidden = !this.late || (this.streams && !loading);
     write(this.work, this.progress.hidden ? loading || COMPUTING : "Loading the model");
     write(this.where, loading || (this.late ? COMPUTING : this.model.get("where")));
     if (this.busy === this.late) return;
