@@ -1,11 +1,4 @@
-import {
-  alignment,
-  common,
-  missing,
-  strange,
-  surplus,
-  wrongWords,
-} from "../page/dictionary.js";
+import { alignment, common, missing, strange, surplus, wrongWords } from "../page/dictionary.js";
 import { radio } from "../ui/controls.js";
 import { weighed } from "../ui/explain.js";
 import { headMaps } from "../ui/heads.js";
@@ -51,12 +44,7 @@ export async function program(run, { source, variant }, spec) {
     gold: alignment(dictionary, english, french).map((places) =>
       source.map((_, s) => places.includes(s)),
     ),
-    wrong: wrongWords(
-      dictionary,
-      translation({ spec }, english.join(" ")),
-      english,
-      french,
-    ),
+    wrong: wrongWords(dictionary, translation({ spec }, english.join(" ")), english, french),
   };
 }
 
