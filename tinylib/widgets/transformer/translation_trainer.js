@@ -123,18 +123,18 @@ crossing.style = `${wordMap.style}
 
 // ---------------------------------------------------------------- the held-out sentences
 
-const GAUGES = {
-  exact: ["translated exactly", { goal: GOAL }],
-  bleu: ["BLEU", {}],
-  aligned: ["words aligned", {}],
-};
+const GAUGES = [
+  { name: "exact", label: "translated exactly", goal: GOAL },
+  { name: "bleu", label: "BLEU", goal: undefined },
+  { name: "aligned", label: "words aligned", goal: undefined },
+];
 
 /** How the sentences are translated that the model does not learn from. */
 function heldOutGauges({ spec }) {
-  const made = Object.entries(GAUGES).map(([name, [label, more]]) => {
-    const one = gauge(label, more);
-    mark(one.element, "data-output", name);
-    return [name, one];
+  const made = GAUGES.map(({ name, label, goal }) => {
+    const own = gauge(label, { goal });
+    mark(own.element, "data-output", name);
+    return { name, element: own.element, set: own.set };
   });
   const title = `${spec.facts.sizes.held} held-out sentences, the goal at ${100 * GOAL} %`;
   return {
@@ -142,14 +142,14 @@ function heldOutGauges({ spec }) {
       "div",
       { class: "column" },
       h("span", { class: "label" }, title),
-      ...made.map(([, one]) => one.element),
+      ...made.map(({ element }) => element),
     ),
     shows: "outputs",
     update(_inputs, outputs) {
-      for (const [name, one] of made) {
+      for (const { name, element, set } of made) {
         const [share] = outputs[name].data;
-        one.element.values = [share];
-        one.set(share);
+        /** @type {any} */ (element).values = [share];
+        set(share);
       }
     },
   };
