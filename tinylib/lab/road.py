@@ -112,7 +112,7 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "Can a sentence be translated with nothing but attention?",
             "a recurrent network trains slowly, since each step waits for the one before",
             "a stack of blocks reads all words of a sentence at the same time",
-            (40, 30),
+            (45, 30),
         ),
     ),
     "GPT": (
