@@ -56,6 +56,7 @@ def step_graph(widget: type[Trainer], form: int) -> bytes:
     optimize_ir(program.model)
     model = program.model_proto
     fill_when_run(model.graph)
+    say_once(model.graph)
     shorten_names(model.graph)
     model.ClearField("metadata_props")
     return gzip.compress(model.SerializeToString(deterministic=True), mtime=0)
@@ -78,6 +79,24 @@ def fill_when_run(graph: onnx.GraphProto) -> None:
     for field, entries in (("initializer", others), ("node", nodes)):
         graph.ClearField(field)
         getattr(graph, field).extend(entries)
+
+
+def say_once(graph: onnx.GraphProto) -> None:
+    """Of constants that are equal, hundreds of shapes above all, one is enough."""
+    first: dict[bytes, str] = {}
+    same: dict[str, str] = {}
+    kept: list[onnx.TensorProto] = []
+    for tensor in graph.initializer:
+        nameless = onnx.TensorProto.FromString(tensor.SerializeToString())
+        nameless.ClearField("name")
+        key = nameless.SerializeToString(deterministic=True)
+        if key not in first:
+            kept.append(tensor)
+        same[tensor.name] = first.setdefault(key, tensor.name)
+    graph.ClearField("initializer")
+    graph.initializer.extend(kept)
+    for node in graph.node:
+        node.input[:] = [same.get(name, name) for name in node.input]
 
 
 def shorten_names(graph: onnx.GraphProto) -> None:
