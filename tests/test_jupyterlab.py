@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import re
 import secrets
 import shutil
 import subprocess
@@ -36,6 +37,7 @@ from tinylib.lab.recipes.language_models import untrained as untrained_gpt
 from tinylib.lab.train.run import Fit
 from tinylib.transformer import Transformer
 from tinylib.transformer_block import TransformerConfig
+from tinylib.widgets.self_attention.colour_trainer import ColourTrainer
 from tinylib.widgets.transformer.transformer import MOST_STEPS
 from tinylib.widgets.translator import translator
 
@@ -311,6 +313,22 @@ def test_a_number_is_asked_by_keys_that_are_not_the_notebooks(
     slider.press("ArrowUp")
     assert cells.count() == count
     assert active.evaluate("cell => cell.matches('.jp-mod-active')")
+
+
+def test_torch_trains_in_the_kernel(notebook: Page) -> None:
+    """One step, and then several, until Pause; the losses are those of the class itself."""
+    one = notebook.get_by_role("button", name="One step", exact=True)
+    trainer = notebook.locator(".frame").filter(has=one)
+    pace, now = trainer.locator(".pace"), trainer.locator(".runs .now b")
+    settings = {name: ColourTrainer().inputs[name] for name in ColourTrainer.settings}
+    one.click()
+    expect(pace).to_have_text("step 1 of 400")
+    expect(now).to_have_text(f"{ColourTrainer.run(1, **settings).losses[0]:.3f}")
+    trainer.get_by_role("button", name="Go on").click()
+    expect(pace).to_have_text(re.compile(r"step ([5-9]|\d\d+) of 400"))
+    trainer.get_by_role("button", name="Pause").click()
+    expect(trainer.get_by_role("button", name="Go on")).to_be_visible()
+    expect(trainer.locator(".where")).to_have_text("Computed by PyTorch, in the kernel.")
 
 
 def test_a_restart_of_the_kernel_is_noticed(notebook: Page, widget: Locator) -> None:
