@@ -16,6 +16,7 @@ from browsing import WIDGETS, Opener, Visit, page_of
 from node import PAGE, in_node
 from torch import nn
 
+from tinylib.lab.chance import numbers
 from tinylib.lab.train.functional import (
     BATCHES,
     AdamW,
@@ -27,7 +28,6 @@ from tinylib.lab.train.functional import (
     fills,
     initial,
     loss_of,
-    numbers,
 )
 from tinylib.widgets import double_precision, export
 from tinylib.widgets.trainer import Trainer

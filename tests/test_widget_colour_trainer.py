@@ -209,7 +209,7 @@ def test_it_trains_pauses_and_goes_on(widget: Locator) -> None:
     far(widget, first + 4)
     press(widget, "Pause")
     settled(widget)
-    press(widget, "From the beginning")
+    press(widget, "Back to step 0")
     until(widget, "el => el.model.get('outputs').losses.shape[0] === 0")
     assert_torch(widget, STEM)
 
@@ -239,7 +239,7 @@ def test_another_setting_begins_anew_and_leaves_the_old_curve(widget: Locator) -
     rules = widget.locator(".rule.y:visible b").all_inner_texts()
     assert any("0.52" in text for text in rules) and any("1.39" in text for text in rules)
     assert f"{0.75 * math.log(2):.2f} {math.log(4):.2f}" == "0.52 1.39"
-    press(widget, "Another beginning")
+    press(widget, "Another seed")
     until(widget, "el => el.model.get('outputs').losses.shape[0] === 0")
     assert inputs_of(widget)["seed"] == 2
     assert_torch(widget, STEM)

@@ -252,7 +252,7 @@ def test_a_saved_file_is_a_language_model_and_can_be_loaded(
     assert theirs == pytest.approx(ours, abs=1e-4)
     assert len(loaded.predict("the cat is in".replace("c", "k"))) == V
     valid = received(widget)["valid"].item()
-    widget.get_by_role("button", name="From the beginning").click()
+    widget.get_by_role("button", name="Back to step 0").click()
     until(widget, "el => el.model.get('outputs').losses.shape[0] === 0")
     settled(widget)
     assert received(widget)["valid"].item() != pytest.approx(valid, abs=1e-3)

@@ -275,7 +275,7 @@ def test_start_pause_one_step_and_back(widget: Locator) -> None:
     button(widget, "One step").click()
     settled(widget)
     assert steps_of(widget) == done + 1
-    button(widget, "From the beginning").click()
+    button(widget, "Back to step 0").click()
     settled(widget)
     assert steps_of(widget) == 0
     assert_torch(widget, STEM)
@@ -298,7 +298,7 @@ def test_another_setting_is_another_run_and_the_old_one_stays_in_grey(widget: Lo
     expect(runs).to_have_count(2)
     assert runs.nth(0).inner_text().startswith("1 head, seed 1")
     assert runs.nth(1).inner_text().startswith("4 heads, seed 1")
-    button(widget, "Another beginning").click()
+    button(widget, "Another seed").click()
     widget.get_by_label("those of another sentence").check()
     one.click()
     settled(widget)

@@ -342,7 +342,7 @@ def test_it_runs_pauses_and_goes_back_to_the_beginning(widget: Locator) -> None:
     button(widget, "One step").click()
     until(widget, f"el => el.model.get('outputs').losses.shape[0] === {at + 1}")
     settled(widget)
-    button(widget, "From the beginning").click()
+    button(widget, "Back to step 0").click()
     until(widget, "el => el.model.get('outputs').losses.shape[0] === 0")
     settled(widget)
     assert inputs_of(widget) == START
@@ -361,7 +361,7 @@ def test_another_setting_begins_again_and_leaves_the_old_curve(widget: Locator) 
         now = inputs_of(widget)
         assert now[field] == value and now["steps"] == 0
         hold(widget, now | {"steps": 3})
-    button(widget, "Another beginning").click()
+    button(widget, "Another seed").click()
     settled(widget)
     assert inputs_of(widget)["seed"] == 2 and steps_of(widget) == 0
     names = widget.locator(".runs .before span").all_inner_texts()

@@ -287,7 +287,7 @@ def test_it_runs_pauses_goes_on_and_comes_to_its_end(widget: Locator) -> None:
     button(widget, "Start training").wait_for()
     assert button(widget, "Start training").is_disabled()
     assert_torch(widget, STEM)
-    button(widget, "From the beginning").click()
+    button(widget, "Back to step 0").click()
     until(widget, "el => el.model.get('outputs').losses.shape[0] === 0")
     assert inputs_of(widget) == START
     assert button(widget, "Start training").is_enabled()

@@ -9,6 +9,7 @@ LanguageModel(gpt2, gpt2_tokens)                  GPT-2 and its own tokens, from
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import torch
@@ -18,6 +19,7 @@ from torch import Tensor
 from tinylib.generation import Sampling, generate
 from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood
 from tinylib.lab import devices, weights
+from tinylib.lab.chance import numbers
 from tinylib.lab.data.text import BOS, EOS, SPECIALS, Characters, Vocabulary
 from tinylib.tokens import BytePairs
 
@@ -164,14 +166,7 @@ def uniform(seed: int, count: int) -> list[float]:
     seed (Park et al. 1993; the first eight are left out). ValueError unless
     the seed is one of 1 … 2³¹ - 2.
     """
-    modulus = 2**31 - 1
-    if not 1 <= seed < modulus:
-        raise ValueError(f"seed is {seed}: make it 1 to {modulus - 1}")
-    x, found = seed, []
-    for _ in range(8 + count):
-        x = x * 48271 % modulus
-        found.append(x / modulus)
-    return found[8:]
+    return list(islice(numbers(seed), count))
 
 
 class Windows:

@@ -12,7 +12,7 @@ The widgets that train in a page export `step`. A test compares it with `fit` an
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -22,9 +22,8 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode
 
-from tinylib.lab.models.language import uniform
+from tinylib.lab.chance import numbers
 
-MODULUS, FACTOR, SKIPPED = 2**31 - 1, 48271, 8
 BATCHES = 2**24
 """From which of the numbers on batches are drawn; the ones before are for the parameters."""
 
@@ -151,15 +150,6 @@ def training_step(net: nn.Module, layout: Layout, how: AdamW | SGD) -> Step:
 
 
 # --- numbers that every machine draws alike ------------------------------------------------------
-
-
-def numbers(seed: int, skip: int = 0) -> Iterator[float]:
-    """:func:`tinylib.lab.models.language.uniform` without an end, from its number ``skip`` on."""
-    uniform(seed, 0)  # ValueError for a seed that has no numbers
-    x = seed * pow(FACTOR, SKIPPED + skip, MODULUS) % MODULUS
-    while True:
-        x = x * FACTOR % MODULUS
-        yield x / MODULUS
 
 
 def drawn(seed: int, step: int, count: int) -> list[float]:

@@ -9,7 +9,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tinylib.attention_scoring import gaussian, masked_softmax
-from tinylib.lab.train.functional import SGD, numbers
+from tinylib.lab.chance import numbers
+from tinylib.lab.train.functional import SGD
 from tinylib.widgets import Limits, table
 from tinylib.widgets.attention_scoring.kernel_regression import truth
 from tinylib.widgets.trainer import Trainer

@@ -141,6 +141,11 @@ function timeline(widget) {
   let key = "";
   let chosen = -1; // -1: the newest
   const said = h("pre", { class: "written" });
+  const squares = h("p", { class: "note squares" });
+  const rest = ({ names }) =>
+    names.data.length < widget.spec.facts.V - 1
+      ? "□ is a character that the text does not have."
+      : "□ is any of the rarer characters.";
   const when = h("span", { class: "label" });
   const at = () => (chosen < 0 ? looks.length - 1 : chosen);
   const slider = knob(widget, "", "look back", {
@@ -160,9 +165,10 @@ function timeline(widget) {
     const then = after(steps);
     write(when, `It is given the first characters of the held-out text, and writes, ${then}:`);
     said.replaceChildren(h("b", {}, read), written);
+    write(squares, `${read}${written}`.includes("□") ? rest(widget.readOutputs()) : "");
   };
   return {
-    element: results("column", when, said, slider.element),
+    element: results("column", when, said, squares, slider.element),
     shows: "outputs",
     update(inputs, outputs) {
       const { seed, rate, form, corpus: text } = inputs;
@@ -185,6 +191,7 @@ timeline.style = `
 .written { margin: 0; padding: 8px 12px; white-space: pre-wrap; overflow-wrap: anywhere;
   font-family: var(--mono); font-size: var(--size-note); line-height: 1.45; min-height: 9.5em;
   border: 1px solid var(--line); border-radius: 6px; }
+.squares { margin: 0; min-height: 1.4em; }
 .written b { color: var(--soft); font-weight: 400; }
 `;
 
@@ -211,6 +218,8 @@ function attention(widget) {
       widget.repaint();
     },
     draw(picture, { R, outputs }, i) {
+      const place = `block ${Math.floor(i / 4)}, head ${i % 4}`;
+      mark(picture.canvas, "aria-label", `attention weights of ${place}`);
       paint(picture.canvas, drawn(outputs, i), R, { ink: "weight", root: true });
     },
   });

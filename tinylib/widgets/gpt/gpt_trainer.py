@@ -15,11 +15,12 @@ from tinylib.attention_scoring import dot_score
 from tinylib.generation import sample
 from tinylib.gpt import GPT, Block, GPTConfig, next_token_loss
 from tinylib.kv_cache import Cache, KVCache
+from tinylib.lab.chance import numbers
 from tinylib.lab.data.corpora import tiny_shakespeare
 from tinylib.lab.data.stories import stories
 from tinylib.lab.look import capture
 from tinylib.lab.recipes.language_models import MODERN
-from tinylib.lab.train.functional import AdamW, numbers
+from tinylib.lab.train.functional import AdamW
 from tinylib.positional_encoding import rotate
 from tinylib.widgets import Limits, table
 from tinylib.widgets.schema import BadInput
@@ -187,13 +188,13 @@ def without_residual(gpt: GPT) -> None:
 # --- what is shown -------------------------------------------------------------------------------
 
 
-class Measured(NamedTuple):
+class HeldOutLoss(NamedTuple):
     valid: Float[Tensor, ""]
 
 
-def measure(model: Loss, pieces: Int[Tensor, "32 65"]) -> Measured:
+def measure(model: Loss, pieces: Int[Tensor, "32 65"]) -> HeldOutLoss:
     """The loss on pieces that are held out."""
-    return Measured(model(pieces))
+    return HeldOutLoss(model(pieces))
 
 
 class Written(NamedTuple):

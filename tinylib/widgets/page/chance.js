@@ -2,13 +2,13 @@
 
 const [PRIME, FACTOR, SKIPPED] = [2 ** 31 - 1, 48271, 8];
 
-/** As uniform() of tinylib/lab/models/language.py has them: for a seed always the same. */
+/** The first of numbers(), as uniform() of tinylib/lab/models/language.py has them. */
 export function uniform(seed, count) {
   const next = numbers(seed);
   return Array.from({ length: count }, next);
 }
 
-/** The same without an end, from its number `skip` on: each call gives the next one. */
+/** As in tinylib/lab/chance.py, from its number `skip` on: each call gives the next one. */
 export function numbers(seed, skip = 0) {
   let state = Number((BigInt(seed) * powerOf(BigInt(SKIPPED + skip))) % BigInt(PRIME));
   return () => {

@@ -82,6 +82,7 @@ class Widget {
     this.query = this.start = this.tail ? this.lastRow : query; // the row that the reader looks at
     this.entry = null; // the matrix entry that the slider moves: { name, row, column }
     this.late = this.busy = false; // no answer has come within PROMPT; and the frame says so
+    this.quiet = false;
     this.streams = false; // a part edits step by step, and each answer goes on from the one before
   }
 
@@ -324,7 +325,7 @@ class Widget {
     const behind = this.late && this.behind && !this.streams;
     const loading = this.model.get("loading");
     this.frame.classList.toggle("stale", behind || Boolean(this.model.get("error")));
-    this.busyLine.hidden = !this.late || (this.streams && !loading);
+    this.busyLine.hidden = !this.late || (this.quiet && !loading);
     write(this.work, this.progress.hidden ? loading || COMPUTING : "Loading the model");
     write(this.where, loading || (this.late ? COMPUTING : this.model.get("where")));
     if (this.busy === this.late) return;
@@ -334,8 +335,9 @@ class Widget {
   }
 
   /** Edits follow each other from now on, or no longer: what is shown is true as far as it goes. */
-  stream(on) {
+  stream(on, quiet = false) {
     this.streams = on;
+    this.quiet = on && quiet; // no sign of work over the frame: what changes in it shows enough
     if (!on && !this.behind && !this.model.get("unfinished")) {
       this.rest();
       this.late = false;

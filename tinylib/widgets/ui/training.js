@@ -53,7 +53,7 @@ export function seeds(widget) {
           anew(next);
         }),
     },
-    "Another beginning",
+    "Another seed",
   );
   return {
     element: h("div", { class: "seeds" }, name, button),
@@ -116,7 +116,7 @@ export function trainingBar(
   const start = () => {
     widget.remember(Symbol("training"));
     running = true;
-    widget.stream(true);
+    widget.stream(true, true);
     show();
     run();
   };
@@ -145,7 +145,7 @@ export function trainingBar(
         widget.edit(Symbol("back"), anew);
       },
     },
-    "From the beginning",
+    "Back to step 0",
   );
   const slowly = h("input", {
     type: "checkbox",
