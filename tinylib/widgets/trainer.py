@@ -49,14 +49,14 @@ TRAINERS: dict[str, type["Trainer"]] = {}
 """Every trainer, by its stem."""
 
 
-class Run(NamedTuple):
+class TrainingRun(NamedTuple):
     """A training so far: what it has learned, and the loss of each batch before its step."""
 
     state: State
     losses: tuple[float, ...]
 
 
-class Kept(NamedTuple):
+class FormParts(NamedTuple):
     """Of one form: its module, and what a training needs of it."""
 
     net: nn.Module
@@ -95,7 +95,7 @@ class Trainer(LiveWidget):
         "While a model learns, its numbers change many times a second; how a loss and a gradient "
         "come about, the chapters write out."
     )
-    _runs: ClassVar[dict[Any, Run]]
+    _runs: ClassVar[dict[Any, TrainingRun]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -118,7 +118,7 @@ class Trainer(LiveWidget):
         return {"seed": 1, "rate": 1.0, "form": 0}
 
     @classmethod
-    def kept(cls, form: int) -> Kept:
+    def kept(cls, form: int) -> FormParts:
         return kept(cls.stem, form)
 
     @classmethod
@@ -134,14 +134,14 @@ class Trainer(LiveWidget):
         return initial(cls.kept(settings["form"]).fills, settings["seed"])
 
     @classmethod
-    def run(cls, steps: int, **settings: Any) -> Run:
+    def run(cls, steps: int, **settings: Any) -> TrainingRun:
         """The training after so many steps. One that has come less far goes on."""
         dtype = torch.get_default_dtype()
         key = (dtype, repr(sorted(settings.items())))  # a setting may be a list
         run = cls._runs.pop(key, None)
         step = cls.kept(settings["form"]).step
         if run is None or len(run.losses) > steps:
-            run = Run(State.start(cls.first(settings)), ())
+            run = TrainingRun(State.start(cls.first(settings)), ())
         state, losses = run.state, list(run.losses)
         with torch.enable_grad():
             for i in range(len(losses), steps):
@@ -150,7 +150,7 @@ class Trainer(LiveWidget):
                 loss, state = step(state, rate, *batch)
                 losses.append(loss.item())
                 state = State(*(part.detach() for part in state))
-        run = cls._runs[key] = Run(state, tuple(losses))
+        run = cls._runs[key] = TrainingRun(state, tuple(losses))
         while len(cls._runs) > 4:  # the one that was used longest ago
             cls._runs.pop(next(iter(cls._runs)))
         return run
@@ -233,10 +233,10 @@ def runs_of(how: Sequence[Fill]) -> list[tuple[str, float, int]]:
 
 
 @cache
-def kept(stem: str, form: int) -> Kept:
+def kept(stem: str, form: int) -> FormParts:
     """What a training of that form needs, made once."""
     cls = TRAINERS[stem]
     make = list(cls.forms.values())[form]
     net = make()
     layout = Layout.of(net)
-    return Kept(net, layout, training_step(net, layout, cls.how), tuple(fills(make)))
+    return FormParts(net, layout, training_step(net, layout, cls.how), tuple(fills(make)))

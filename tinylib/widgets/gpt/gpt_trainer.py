@@ -197,7 +197,7 @@ def measure(model: Loss, pieces: Int[Tensor, "32 65"]) -> HeldOutLoss:
     return HeldOutLoss(model(pieces))
 
 
-class Written(NamedTuple):
+class NextCharacter(NamedTuple):
     """A character drawn, and the cache for the next."""
 
     drawn: Int[Tensor, ""]
@@ -211,12 +211,12 @@ def write(
     u: Float[Tensor, ""],
     cached_keys: Float[Tensor, "4 P 64"],
     cached_values: Float[Tensor, "4 P 64"],
-) -> Written:
+) -> NextCharacter:
     """S more characters are read, and the next one is drawn."""
     pairs = zip(cached_keys[:, None], cached_values[:, None], strict=True)
     logits, seen = model.gpt.read(token[None], tuple(KVCache(*pair) for pair in pairs), last=True)
     keys, values = (torch.cat(states) for states in zip(*seen, strict=True))
-    return Written(sample(logits[0, -1] / TEMPERATURE, u), keys, values)
+    return NextCharacter(sample(logits[0, -1] / TEMPERATURE, u), keys, values)
 
 
 class HeadsNow(NamedTuple):

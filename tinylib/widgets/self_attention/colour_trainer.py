@@ -139,17 +139,17 @@ def matrices(model: Colours) -> Matrices:
     return Matrices(w_q, w_k, w_q @ w_k.T, w_v)
 
 
-class Read(NamedTuple):
+class WordsRead(NamedTuple):
     scores: Float[Tensor, "8 8"]
     weights: Float[Tensor, "8 8"]
     logits: Float[Tensor, "8 4"]
 
 
-def read(model: Colours, colours: Int[Tensor, " 8"], numbers: Int[Tensor, " 8"]) -> Read:
+def read(model: Colours, colours: Int[Tensor, " 8"], numbers: Int[Tensor, " 8"]) -> WordsRead:
     """One sentence: to which words each word attends, and the logits of what it says."""
     with capture(model.attention) as seen:
         logits = model.logits(colours[None], numbers[None])
-    return Read(seen["scores"][0][0], seen["weights"][0][0], logits[0])
+    return WordsRead(seen["scores"][0][0], seen["weights"][0][0], logits[0])
 
 
 class Measured(NamedTuple):
@@ -172,7 +172,7 @@ def measure(
     return Measured(said.eq(answers).to(weights.dtype).mean(), right.mean())
 
 
-class Trained(NamedTuple):
+class ColoursLearned(NamedTuple):
     """After so many steps: each batch's loss, a sentence and how it is read, and the matrices."""
 
     losses: Float[Tensor, " N"]
@@ -196,7 +196,7 @@ def compute(
     rate: Float[Tensor, ""],
     form: Int[Tensor, ""],
     example: Int[Tensor, ""],
-) -> Trained:
+) -> ColoursLearned:
     """The task is learned for so many steps, and then a sentence is read."""
     settings = {"seed": int(seed), "rate": float(rate), "form": int(form)}
     run = ColourTrainer.run(int(steps), **settings)
@@ -205,7 +205,7 @@ def compute(
         return ColourTrainer.seen(look, int(form), run.state.parameters, *args)
 
     shown = sentence_of(int(example))
-    return Trained(
+    return ColoursLearned(
         losses=torch.tensor(run.losses),
         **see(measure, *tests())._asdict(),
         **shown._asdict(),
