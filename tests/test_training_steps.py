@@ -4,6 +4,7 @@ import base64
 import gzip
 import itertools
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import onnx
 import pytest
 import torch
 from amounts import THOROUGH
-from browsing import WIDGETS, Opener, Visit, page_of
+from browsing import WIDGETS, Opener, Visit, new_context, page_alone, page_of, until
 from node import PAGE, in_node
+from playwright.sync_api import Browser
 from torch import nn
 
 from tinylib.lab.chance import numbers
@@ -280,3 +282,21 @@ def test_the_page_trains_as_torch_does(stem: str, form: int, opened: Opener) -> 
     losses = torch.tensor(widget.run(steps, **settings).losses)
     difference = (torch.tensor(page["losses"]) - losses).abs()
     assert difference.max().item() <= 1e-3, (difference.argmax().item(), losses[-1].item())
+
+
+LOADED = re.compile("trainer_worker|_task[.]js|-step-|/pools/|/ort/")
+
+
+@each_trainer
+def test_nothing_is_loaded_before_the_reader_starts(stem: str, browser: Browser, site: str) -> None:
+    with new_context(browser) as context:
+        visit = Visit(context, site, page_alone(stem))
+        widget = visit.widget(stem)
+        widget.scroll_into_view_if_needed()
+        widget.dispatch_event("pointerover")
+        visit.page.wait_for_timeout(300)
+        assert [url for url in visit.requests if LOADED.search(url)] == []
+        widget.get_by_role("button", name="One step").click()
+        until(widget, "el => el.model.get('outputs').losses.shape[0] === 1")
+        assert any("-step-0.onnx.gz" in url for url in visit.requests)
+        assert visit.foreign == [] and visit.console == []
