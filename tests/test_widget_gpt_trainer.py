@@ -207,7 +207,12 @@ def test_a_readers_own_text_is_learned(widget: Locator) -> None:
     assert seen["valid"].item() == pytest.approx(valid, abs=1e-4)
 
 
-def test_training_starts_pauses_and_begins_again(widget: Locator) -> None:
+def test_training_starts_pauses_and_begins_again(browser: Browser, site: str) -> None:
+    with new_context(browser) as context:
+        starts_pauses_and_begins_again(Visit(context, site, page_alone(STEM)).widget(STEM))
+
+
+def starts_pauses_and_begins_again(widget: Locator) -> None:
     widget.get_by_role("button", name="Start training").click()
     until(widget, "el => el.model.get('outputs').losses.shape[0] >= 2")
     widget.get_by_role("button", name="Pause").click()

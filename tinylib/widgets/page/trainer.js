@@ -33,9 +33,13 @@ export function ask(stem, message, progress = (_part) => {}) {
   return new Promise((resolve, reject) => {
     waiting.set(number, (answer) => {
       if (answer.of && answer.of !== stem) return;
-      if (answer.error) reject(Object.assign(new Error(answer.error.message), answer.error));
-      else if (answer.part) return progress(answer.part);
-      else resolve(answer.result);
+      try {
+        if (answer.error) reject(Object.assign(new Error(answer.error.message), answer.error));
+        else if (answer.part) return progress(answer.part);
+        else resolve(answer.result);
+      } catch (error) {
+        reject(error); // what shows a part has failed: to wait on would be to wait for ever
+      }
       waiting.delete(number);
     });
     workerOf(stem).postMessage({ ...message, number, stem });
