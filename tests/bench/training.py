@@ -128,7 +128,7 @@ def shakespeare(browser: Browser, site: str) -> None:
         if button.is_disabled():
             print("This copy of the site was built without the text of Shakespeare.")
             return
-        button.check(force=True)
+        button.check()
         host = visit.page.evaluate("document.querySelector(\"script[src*='/host.js']\").src")
         visit.page.wait_for_function("el => el.model.settled", arg=widget.element_handle())
         widget.get_by_role("button", name="Start training").click()

@@ -80,8 +80,8 @@ function corpus(widget) {
       edits: i === OWN ? "" : "corpus", // which text is one's own, the box below says
       choose: () => {
         wanted = i === OWN;
-        follow();
         if (wanted) {
+          follow();
           const told = textTold(stem);
           if (told) take(told.text);
           else box.focus();
