@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import torch
 from browsing import (
-    Visit,
     assert_torch,
     box_of,
     button,
@@ -17,7 +16,6 @@ from browsing import (
     inputs_of,
     line,
     on_a_phone,
-    page_of,
     received,
     settled,
     until,
@@ -428,13 +426,6 @@ def test_a_correct_translation_is_said_to_be_correct(widget: Locator) -> None:
         widget.locator(".gauge[data-output=exact] b").inner_text().replace("\xa0", " ") == "50.0 %"
     )
     assert widget.locator(".french .amiss").count() == 0
-
-
-def test_nothing_is_fetched_before_it_is_used(context: Any, site: str) -> None:
-    visit = Visit(context, site, page_of(STEM))
-    visit.widget(STEM)
-    asked = [url for url in visit.requests if f"{STEM}-" in url or "/pools/" in url]
-    assert not asked
 
 
 def test_it_is_no_higher_than_a_screen_and_fits_a_phone(

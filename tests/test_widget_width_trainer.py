@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 import torch
 from browsing import (
-    Visit,
     assert_refused,
     assert_torch,
     box_of,
@@ -19,7 +18,6 @@ from browsing import (
     inputs_of,
     middle,
     on_a_phone,
-    page_of,
     received,
     settled,
     until,
@@ -415,12 +413,6 @@ def test_a_training_under_way_ends_where_a_point_is_taken(widget: Locator) -> No
     button(widget, "Start training").wait_for()
     assert inputs_of(widget)["steps"] == 0 and steps_of(widget) == 0
     assert_torch(widget, STEM)
-
-
-def test_nothing_is_fetched_before_it_is_used(context: Any, site: str) -> None:
-    visit = Visit(context, site, page_of(STEM))
-    visit.widget(STEM)
-    assert not [url for url in visit.requests if "/graphs/" in url or "/ort/" in url]
 
 
 def fits(page: Page) -> bool:

@@ -137,7 +137,7 @@ const after = (steps) =>
 
 /** What the model has written at each look; a slider goes back to the ones before. */
 function timeline(widget) {
-  const looks = []; // { steps, text, weights }
+  const looks = []; // { steps, read, written }
   let key = "";
   let chosen = -1; // -1: the newest
   const said = h("pre", { class: "written" });
@@ -217,8 +217,8 @@ function attention(widget) {
       head = i;
       widget.repaint();
     },
-    draw(picture, { R, outputs }, i) {
-      const place = `block ${Math.floor(i / 4)}, head ${i % 4}`;
+    draw(picture, { H, R, outputs }, i) {
+      const place = `block ${Math.floor(i / H)}, head ${i % H}`;
       mark(picture.canvas, "aria-label", `attention weights of ${place}`);
       paint(picture.canvas, drawn(outputs, i), R, { ink: "weight", root: true });
     },

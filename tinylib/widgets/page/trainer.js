@@ -1,7 +1,7 @@
 // A trainer's worker, seen from its widget: it trains beside the page, which stays smooth.
 // Where there is a kernel this is not used: torch trains there.
 
-const workers = new Map(); // stem -> { port, texts }
+const workers = new Map(); // stem -> its Worker
 const own = new Map(); // stem -> its reader's own text, as the worker is told it
 const waiting = new Map(); // number of a request -> what to do with its answers
 let asked = 0;

@@ -12,7 +12,7 @@ const SLOW = 350; // ms between two steps that a reader can follow
 const OFTEN = 8000; // ms between two times that a run is kept in the browser
 
 /** @type {(ms: number) => string} */
-const noMore = (_ms) => "";
+const silent = (_ms) => "";
 
 /** A new training: other settings begin again at step 0. */
 const anew = (next) => {
@@ -65,14 +65,14 @@ export function seeds(widget) {
 const duration = (ms) => (ms < 100 ? `${ms.toFixed(1)} ms` : `${whole(Math.round(ms))} ms`);
 
 /**
- * Start, Pause, one step, and back to the beginning; how far it is. `says(steps, ms)` tells what
- * the speed means. With `pause`, each step is seen, so many ms after the one before. In a page a
+ * Start, Pause, one step, and back to the beginning; how far it is. `says(ms)` tells what so
+ * many ms a step mean. With `pause`, each step is seen, so many ms after the one before. In a page a
  * run can be kept, saved as a file and loaded again, as `saved` says:
  * { metadata(inputs, outputs), wrong(metadata, inputs), also(inputs), take(kept) }.
  */
 export function trainingBar(
   widget,
-  { says = noMore, bite = BITE, pause: gap = 0, saved = undefined } = {},
+  { says = silent, bite = BITE, pause: gap = 0, saved = undefined } = {},
 ) {
   const { most } = widget.spec.facts.training;
   const { stem } = widget.spec;
