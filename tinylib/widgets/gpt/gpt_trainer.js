@@ -204,7 +204,7 @@ function attention(widget) {
   const drawn = ({ weights: { shape, data } }, i) =>
     data.subarray(i * shape[1] * shape[1], (i + 1) * shape[1] * shape[1]);
   const maps = headMaps({
-    label: "what each head attends to, in the text that it is given",
+    label: "what each head attends to",
     output: "weights",
     told: (_inputs, outputs) => ({
       L: LAYERS,
