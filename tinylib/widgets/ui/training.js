@@ -66,8 +66,8 @@ const duration = (ms) => (ms < 100 ? `${ms.toFixed(1)} ms` : `${whole(Math.round
 
 /**
  * Start, Pause, one step, and back to the beginning; how far it is. `says(ms)` tells what so
- * many ms a step mean. With `pause`, each step is seen, so many ms after the one before. In a page a
- * run can be kept, saved as a file and loaded again, as `saved` says:
+ * many ms a step mean. With `pause`, each step is seen, so many ms after the one before. In a
+ * page a run can be kept, saved as a file and loaded again, as `saved` says:
  * { metadata(inputs, outputs), wrong(metadata, inputs), also(inputs), take(kept) }.
  */
 export function trainingBar(
