@@ -19,11 +19,15 @@ from playwright.sync_api import Browser
 from torch import nn
 
 from tinylib.lab.chance import numbers
+from tinylib.lab.train import optimisers
 from tinylib.lab.train.functional import (
     BATCHES,
+    SGD,
     AdamW,
     Fill,
     Layout,
+    Muon,
+    Optimiser,
     State,
     adamw,
     drawn,
@@ -32,6 +36,7 @@ from tinylib.lab.train.functional import (
     loss_of,
 )
 from tinylib.widgets import double_precision, export
+from tinylib.widgets.schema import BadInput
 from tinylib.widgets.trainer import Trainer
 
 TRAINERS: dict[str, type[Trainer]] = {
@@ -41,6 +46,10 @@ FORMS = [(stem, form) for stem, widget in TRAINERS.items() for form in range(len
 each_trainer = pytest.mark.parametrize("stem", sorted(TRAINERS))
 each_form = pytest.mark.parametrize(("stem", "form"), FORMS)
 ONLY = ""  # for conftest: pages with their widgets, and without their text
+
+
+def how_of(stem: str, form: int) -> Optimiser:
+    return TRAINERS[stem].other_how.get(form, TRAINERS[stem].how)
 
 
 def settings_of(stem: str, form: int = 0) -> dict[str, Any]:
@@ -114,36 +123,48 @@ def test_what_is_filled_in_another_way_is_refused() -> None:
 # ------------------------------------------------------------------ the step, in Python
 
 
+def learner_of(net: Any, how: Optimiser) -> torch.optim.Optimizer:
+    """The optimiser that a chapter would take, at the rate 1."""
+    if isinstance(how, SGD):
+        return torch.optim.SGD(net.parameters(), lr=1.0)
+    if isinstance(how, Muon):
+        betas, eps = how.rest.betas, how.rest.eps
+        return optimisers.muon(
+            net.gpt, how.share, how.rest_share, how.weight_decay, betas=betas, eps=eps
+        )
+    groups: list[dict[str, Any]] = [
+        {"params": [p for p in net.parameters() if p.ndim >= 2]},
+        {"params": [p for p in net.parameters() if p.ndim < 2], "weight_decay": 0.0},
+    ]
+    groups = [group for group in groups if group["params"]]
+    return torch.optim.AdamW(
+        groups, lr=1.0, betas=how.betas, eps=how.eps, weight_decay=how.weight_decay
+    )
+
+
 @each_form
-def test_a_step_is_that_of_torchs_own_loop(stem: str, form: int) -> None:
+def test_a_step_is_that_of_torchs_own_loop(
+    stem: str, form: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As in `fit`: backward(), the gradient shortened, torch.optim's step; in float64."""
+    monkeypatch.setattr(optimisers, "quick", lambda device: torch.float64)
     widget, settings = TRAINERS[stem], settings_of(stem, form)
     with double_precision():
         net = list(widget.forms.values())[form]().double()
         layout = Layout.of(net)
         net.load_state_dict(layout.named(widget.first(settings).double()), strict=False)
-        how = widget.how
-        groups: list[dict[str, Any]] = [
-            {"params": [p for p in net.parameters() if p.ndim >= 2]},
-            {"params": [p for p in net.parameters() if p.ndim < 2], "weight_decay": 0.0},
-        ]
-        groups = [group for group in groups if group["params"]]
-        learner: torch.optim.Optimizer
-        if isinstance(how, AdamW):
-            learner = torch.optim.AdamW(
-                groups, betas=how.betas, eps=how.eps, weight_decay=how.weight_decay
-            )
-        else:
-            learner = torch.optim.SGD(net.parameters(), lr=widget.full)
+        how = how_of(stem, form)
+        learner = learner_of(net, how)
+        shares = [group["lr"] for group in learner.param_groups]
         losses = []
         for i in range(4):
-            for group in learner.param_groups:
-                group["lr"] = widget.rate_at(settings["rate"], i)
+            for share, group in zip(shares, learner.param_groups, strict=True):
+                group["lr"] = share * widget.rate_at(settings["rate"], i)
             batch = batch_of(stem, settings, i)
             loss = net(*batch)
             learner.zero_grad()
             loss.backward()
-            if isinstance(how, AdamW):
+            if not isinstance(how, SGD):
                 nn.utils.clip_grad_norm_(net.parameters(), how.clip)
             learner.step()
             losses.append(loss.item())
@@ -192,6 +213,26 @@ def test_adamw_by_hand() -> None:
     assert short.mean.tolist() == pytest.approx([0.06, 0.08])
 
 
+def test_a_loss_that_is_not_finite_ends_the_run_and_keeps_what_was_reached() -> None:
+    widget = TRAINERS["gpt_trainer"]
+    settings = {**settings_of("gpt_trainer"), "rate": 100.0}
+    good = widget.run(2, **settings)
+    step = widget.kept(0).step
+
+    def broken(*args: Any) -> Any:
+        loss, state = step(*args)
+        return loss * torch.inf, state
+
+    with pytest.MonkeyPatch.context() as patch:
+        parts = widget.kept(0)._replace(step=broken)
+        patch.setattr(widget, "kept", classmethod(lambda cls, form: parts))
+        with pytest.raises(BadInput, match="loss of step 3 is not finite"):
+            widget.run(5, **settings)
+        with pytest.raises(BadInput, match="step 3"):
+            widget(steps=5, rate=100).values()
+        assert widget.run(2, **settings).losses == good.losses, "it need not be computed again"
+
+
 @each_trainer
 def test_a_run_goes_on_where_it_was(stem: str) -> None:
     widget, settings = TRAINERS[stem], settings_of(stem)
@@ -222,14 +263,15 @@ def test_a_steps_graph_is_small_and_keeps_its_constants(stem: str, form: int) ->
     assert file.stat().st_size <= 80_000
     model = onnx.ModelProto.FromString(gzip.decompress(file.read_bytes()))
     onnx.checker.check_model(model)
-    if isinstance(how := TRAINERS[stem].how, AdamW):
+    if not isinstance(how := how_of(stem, form), SGD):
+        eps = how.rest.eps if isinstance(how, Muon) else how.eps
         scalars = [
             float(value)
             for tensor in model.graph.initializer
             for value in [onnx.numpy_helper.to_array(tensor)]
             if value.size == 1 and value.dtype.kind == "f"
         ]
-        assert any(abs(one - how.eps) < 1e-3 * how.eps for one in scalars), "eps is in the graph"
+        assert any(abs(one - eps) < 1e-3 * eps for one in scalars), "eps is in the graph"
 
 
 # ------------------------------------------------------------------ the step, in the page
@@ -259,6 +301,20 @@ def floats(text: str) -> torch.Tensor:
     return torch.from_numpy(np.frombuffer(base64.b64decode(text), np.float32).copy())
 
 
+def share_of_the_gradient(stem: str, form: int) -> torch.Tensor:
+    """How much of the first gradient is in its mean, which is 0 before."""
+    how, layout = how_of(stem, form), TRAINERS[stem].kept(form).layout
+    if isinstance(how, SGD):
+        return torch.ones(layout.total)
+    if isinstance(how, AdamW):
+        return torch.full((layout.total,), 1 - how.betas[0])
+    matrices = {i for places in layout.in_blocks().values() for i in places}
+    shares = [
+        1 - (how.momentum if i in matrices else how.rest.betas[0]) for i in range(len(layout.sizes))
+    ]
+    return torch.tensor(shares).repeat_interleave(torch.tensor(layout.sizes))
+
+
 def steps_for(stem: str, form: int) -> int:
     """50, but for a form of a larger model that differs in a line: every step takes a while."""
     small = TRAINERS[stem].kept(form).layout.total < 50_000
@@ -275,8 +331,8 @@ def test_the_page_trains_as_torch_does(stem: str, form: int, opened: Opener) -> 
     task = str(Path(widget.view()).with_suffix("")) + "_task.js"
     page = visit.page.evaluate(RUN, [stem, made.spec, inputs, task])
     first = widget.run(1, **settings).state
-    beta = getattr(widget.how, "betas", (0.0,))[0]
-    gradient, ours = first.mean / (1 - beta), floats(page["mean"]) / (1 - beta)
+    kept = share_of_the_gradient(stem, form)
+    gradient, ours = first.mean / kept, floats(page["mean"]) / kept
     off, largest = (ours - gradient).abs().max().item(), gradient.abs().max().item()
     assert off <= 1e-6 and off <= 1e-4 * largest
     losses = torch.tensor(widget.run(steps, **settings).losses)

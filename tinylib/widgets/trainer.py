@@ -31,10 +31,10 @@ from torch import Tensor, nn
 
 from tinylib.lab.train.functional import (
     BATCHES,
-    SGD,
     AdamW,
     Fill,
     Layout,
+    Optimiser,
     State,
     Step,
     drawn,
@@ -44,6 +44,7 @@ from tinylib.lab.train.functional import (
 )
 from tinylib.lab.train.schedules import linear
 from tinylib.widgets import Limits, LiveWidget
+from tinylib.widgets.schema import BadInput
 
 TRAINERS: dict[str, type["Trainer"]] = {}
 """Every trainer, by its stem."""
@@ -84,13 +85,13 @@ class Trainer(LiveWidget):
     looks: ClassVar[Sequence[Callable[..., Any]]] = ()
     pools: ClassVar[Mapping[str, Callable[[], bytes]]] = {}  # files to learn from, by name
     settings: ClassVar[Sequence[str]] = ("seed", "rate", "form")
-    how: ClassVar[AdamW | SGD] = AdamW()
+    how: ClassVar[Optimiser] = AdamW()
+    other_how: ClassVar[Mapping[int, Optimiser]] = {}  # of forms that learn in another way
     most: ClassVar[int]  # steps of a whole training; the rate falls to 0 until then
     warmup: ClassVar[float] = 0.05  # the share of them while the rate still rises
     steady: ClassVar[bool] = False  # True: the rate neither rises nor falls
     draws: ClassVar[int]  # numbers that a batch takes
     full: ClassVar[float]  # the highest rate; the input `rate` multiplies it
-    unstored: ClassVar[Sequence[str]] = ()
     unasked: ClassVar[str] = (
         "While a model learns, its numbers change many times a second; how a loss and a gradient "
         "come about, the chapters write out."
@@ -135,7 +136,10 @@ class Trainer(LiveWidget):
 
     @classmethod
     def run(cls, steps: int, **settings: Any) -> TrainingRun:
-        """The training after so many steps. One that has come less far goes on."""
+        """The training after so many steps. One that has come less far goes on.
+
+        BadInput if a loss is not finite; what was reached until then is kept.
+        """
         dtype = torch.get_default_dtype()
         key = (dtype, repr(sorted(settings.items())))  # a setting may be a list
         run = cls._runs.pop(key, None)
@@ -143,17 +147,24 @@ class Trainer(LiveWidget):
         if run is None or len(run.losses) > steps:
             run = TrainingRun(State.start(cls.first(settings)), ())
         state, losses = run.state, list(run.losses)
-        with torch.enable_grad():
+        try:
             for i in range(len(losses), steps):
                 batch = cls.batch(drawn(settings["seed"], i, cls.draws), settings)
                 rate = torch.tensor(cls.rate_at(settings["rate"], i))
-                loss, state = step(state, rate, *batch)
+                with torch.enable_grad():
+                    loss, after = step(state, rate, *batch)
+                if not loss.isfinite():
+                    raise BadInput(
+                        f"the loss of step {i + 1} is not finite any more, because the steps are "
+                        "too large: choose a smaller learning rate"
+                    )
                 losses.append(loss.item())
-                state = State(*(part.detach() for part in state))
-        run = cls._runs[key] = TrainingRun(state, tuple(losses))
-        while len(cls._runs) > 4:  # the one that was used longest ago
-            cls._runs.pop(next(iter(cls._runs)))
-        return run
+                state = State(*(part.detach() for part in after))
+        finally:
+            cls._runs[key] = TrainingRun(state, tuple(losses))
+            while len(cls._runs) > 4:  # the one that was used longest ago
+                cls._runs.pop(next(iter(cls._runs)))
+        return cls._runs[key]
 
     @classmethod
     def seen(
@@ -178,10 +189,7 @@ class Trainer(LiveWidget):
         """The model that the widget shows now, as a module with its parameters."""
         settings = {name: self.inputs[name] for name in self.settings}
         run = self.run(self.inputs["steps"], **settings)
-        net = self.forms[list(self.forms)[settings["form"]]]()
-        layout = Layout.of(net)
-        net.load_state_dict(layout.named(run.state.parameters), strict=False)
-        return net
+        return copy.deepcopy(filled(self.stem, settings["form"], run.state.parameters)).train()
 
     @classmethod
     def limits(cls) -> Limits:
@@ -194,7 +202,6 @@ class Trainer(LiveWidget):
 
     @classmethod
     def facts(cls) -> dict[str, Any]:
-        how = cls.how
         return {
             "training": {
                 "settings": list(cls.settings),
@@ -204,7 +211,6 @@ class Trainer(LiveWidget):
                 "full": cls.full,
                 "draws": cls.draws,
                 "batches": BATCHES,
-                "betas": how.betas,
                 "forms": list(cls.forms),
                 "fills": [runs_of(cls.kept(i).fills) for i in range(len(cls.forms))],
             }
@@ -239,4 +245,5 @@ def kept(stem: str, form: int) -> FormParts:
     make = list(cls.forms.values())[form]
     net = make()
     layout = Layout.of(net)
-    return FormParts(net, layout, training_step(net, layout, cls.how), tuple(fills(make)))
+    step = training_step(net, layout, cls.other_how.get(form, cls.how))
+    return FormParts(net, layout, step, tuple(fills(make)))

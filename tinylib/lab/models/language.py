@@ -143,6 +143,8 @@ def load_language_model(name: str) -> LanguageModel:
     Errors as in :func:`tinylib.lab.weights.load`; ValueError if the weights are of another kind.
     """
     tensors, metadata = weights.load(name)
+    # A run that a page saved has its optimiser's means beside it.
+    tensors = {of: value for of, value in tensors.items() if not of.startswith("training.")}
     if missing := [key for key in ("config", "kind", "tokens") if key not in metadata]:
         raise ValueError(f"'{name}' is no language model: its metadata lacks {', '.join(missing)}")
     if metadata["kind"] not in KINDS:

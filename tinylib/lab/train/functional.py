@@ -23,6 +23,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode
 
 from tinylib.lab.chance import numbers
+from tinylib.lab.train.optimisers import orthogonal
 
 BATCHES = 2**24
 """From which of the numbers on batches are drawn; the ones before are for the parameters."""
@@ -50,6 +51,14 @@ class Layout(NamedTuple):
     def total(self) -> int:
         return sum(self.sizes)
 
+    def in_blocks(self) -> dict[tuple[int, ...], list[int]]:
+        """The places of the matrices in ``blocks``, for each shape."""
+        found: dict[tuple[int, ...], list[int]] = {}
+        for i, (name, shape) in enumerate(zip(self.names, self.shapes, strict=True)):
+            if "blocks." in name and len(shape) == 2:
+                found.setdefault(shape, []).append(i)
+        return found
+
     def named(self, vector: Float[Tensor, " N"]) -> dict[str, Tensor]:
         """The parameters by name, as views."""
         parts = vector.split(self.sizes)
@@ -72,7 +81,19 @@ class AdamW(NamedTuple):
 class SGD(NamedTuple):
     """Plain gradient descent has no settings but the rate; its means are the last gradient's."""
 
-    betas: tuple[float, float] = (0.0, 0.0)
+
+class Muon(NamedTuple):
+    """Muon for the matrices in ``blocks``, AdamW for the rest; each takes its share of the rate."""
+
+    share: float = 2.5
+    momentum: float = 0.95
+    weight_decay: float = 0.1
+    clip: float = 1.0
+    rest_share: float = 0.5
+    rest: AdamW = AdamW(weight_decay=0.0, clip=math.inf)  # the gradient is short already
+
+
+Optimiser = AdamW | SGD | Muon
 
 
 class State(NamedTuple):
@@ -90,6 +111,15 @@ class State(NamedTuple):
         return cls(parameters, mean, square, parameters.new_zeros(()))
 
 
+def shortened(gradient: Float[Tensor, " N"], layout: Layout, longest: float) -> Float[Tensor, " N"]:
+    """The gradient, scaled down to a length if it is longer, as ``clip_grad_norm_`` does."""
+    if longest == math.inf:
+        return gradient
+    # Summed parameter by parameter, as torch does: one long sum in float32 would be too coarse.
+    length = torch.stack([part.square().sum() for part in gradient.split(layout.sizes)])
+    return gradient * (longest / (length.sum().sqrt() + 1e-6)).clamp(max=1.0)
+
+
 def adamw(
     state: State,
     gradient: Float[Tensor, " N"],
@@ -105,10 +135,7 @@ def adamw(
     """
     parameters, mean, square, count = state
     (beta_1, beta_2), t = how.betas, count + 1
-    # Summed parameter by parameter, as torch does: one long sum in float32 would be too coarse.
-    length = torch.stack([part.square().sum() for part in gradient.split(layout.sizes)])
-    length = length.sum().sqrt()
-    gradient = gradient * (how.clip / (length + 1e-6)).clamp(max=1.0)
+    gradient = shortened(gradient, layout, how.clip)
     mean = beta_1 * mean + (1 - beta_1) * gradient
     square = beta_2 * square + (1 - beta_2) * gradient.square()
     towards = (mean / (1 - beta_1**t)) / ((square / (1 - beta_2**t)).sqrt() + how.eps)
@@ -123,6 +150,34 @@ def sgd(state: State, gradient: Float[Tensor, " N"], rate: Float[Tensor, ""]) ->
     return State(parameters, gradient, gradient.square(), state.count + 1)
 
 
+def muon(
+    state: State,
+    gradient: Float[Tensor, " N"],
+    rate: Float[Tensor, ""],
+    layout: Layout,
+    how: Muon,
+) -> State:
+    r"""$W \leftarrow (1 - \eta\lambda) W - \eta s\,UV^\top$ for each matrix W in ``blocks``.
+
+    Jordan et al. 2024; as :func:`tinylib.lab.train.optimisers.muon` does it, in float32. The
+    matrices of one shape are made orthogonal together. Of them, ``square`` stays AdamW's.
+    """
+    gradient = shortened(gradient, layout, how.clip)
+    rest = adamw(state, gradient, how.rest_share * rate, layout, how.rest)
+    rate, mu = how.share * rate, how.momentum
+    parameters, mean = (list(part.split(layout.sizes)) for part in rest[:2])
+    before, means, slopes = (part.split(layout.sizes) for part in (*state[:2], gradient))
+    for (rows, columns), places in layout.in_blocks().items():
+        G, M = (torch.stack([of[i] for i in places]) for of in (slopes, means))
+        M = mu * M + (1 - mu) * G
+        G = (mu * M + (1 - mu) * G).view(-1, rows, columns)
+        towards = max(1, rows / columns) ** 0.5 * torch.func.vmap(orthogonal)(G)
+        for i, m, way in zip(places, M, towards, strict=True):
+            mean[i] = m
+            parameters[i] = (1 - rate * how.weight_decay) * before[i] - rate * way.reshape(-1)
+    return State(torch.cat(parameters), torch.cat(mean), rest.square, rest.count)
+
+
 Step = Callable[..., tuple[Tensor, State]]
 """(state, rate, *batch) -> the batch's loss before the step, and the state after it."""
 
@@ -134,7 +189,7 @@ def loss_of(net: nn.Module, layout: Layout, parameters: Tensor, *batch: Tensor) 
         return torch.func.functional_call(net, layout.named(parameters), batch)
 
 
-def training_step(net: nn.Module, layout: Layout, how: AdamW | SGD) -> Step:
+def training_step(net: nn.Module, layout: Layout, how: Optimiser) -> Step:
     """The step that trains ``net``, whose ``forward`` takes a batch and returns its loss."""
 
     def step(state: State, rate: Tensor, *batch: Tensor) -> tuple[Tensor, State]:
@@ -144,6 +199,8 @@ def training_step(net: nn.Module, layout: Layout, how: AdamW | SGD) -> Step:
         gradient, value = torch.func.grad_and_value(loss)(state.parameters)
         if isinstance(how, SGD):
             return value, sgd(state, gradient, rate)
+        if isinstance(how, Muon):
+            return value, muon(state, gradient, rate, layout, how)
         return value, adamw(state, gradient, rate, layout, how)
 
     return step

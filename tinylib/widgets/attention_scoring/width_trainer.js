@@ -130,7 +130,8 @@ function landscape(widget) {
       const now = JSON.stringify([inputs.seed, inputs.start, inputs.rate, inputs.form, inputs.x]);
       if (now !== run || steps < (seen.at(-1)?.[0] ?? 0)) seen = [];
       run = now;
-      if (steps !== seen.at(-1)?.[0]) seen.push([steps, at, loss]);
+      if (steps === seen.at(-1)?.[0]) seen.pop(); // of other points, it may have been another loss
+      seen.push([steps, at, loss]);
       const known = steps === inputs.steps && (steps > 0 || outputs.sigma.data[0] === sigma);
       const dots = seen.filter(([, width]) => width <= wide);
       mark(trail, "d", dotsAt(dots.map(([, width, height]) => [width, Math.min(height, TOP)])));
@@ -210,8 +211,9 @@ function fitted(widget) {
     element: h(
       "div",
       { class: "column" },
-      h("span", { class: "label" }, "points to drag, their errors, and the curve"),
+      h("span", { class: "label" }, "points to drag, and the curve"),
       drawn.element,
+      h("p", { class: "note legend" }, ...legend()),
     ),
     reset() {
       widget.point = undefined;
@@ -242,6 +244,12 @@ function fitted(widget) {
   };
 }
 
+const legend = () => [
+  ...[h("u", { class: "dotted" }), "the truth "],
+  ...[h("u", { class: "red" }), "error of a point "],
+  ...[h("u", { class: "round" }), "query of this kernel"],
+];
+
 /** The numbers of the step that comes next, and how near the best width is. */
 function told(widget) {
   const { facts } = widget.spec;
@@ -256,8 +264,8 @@ function told(widget) {
       "told",
       h("p", {}, "slope there ", slope, step),
       h("p", {}, "width ", name("σ"), " = ", sigma, ", its loss ", loss, where),
-      h("p", {}, "best of all widths tried: ", best, ", its loss ", lowest),
-      h("p", {}, "loss to expect on new points: ", fresh),
+      h("p", {}, "best of the widths 0.02, 0.03, … 3: ", best, ", its loss ", lowest),
+      h("p", {}, "on new points, since we know the truth: loss ", fresh),
     ),
     shows: "outputs",
     update({ rate }, outputs) {
@@ -298,9 +306,14 @@ landscape.style = `${plane.style}
 .ball.out::before { opacity: .35; }
 `;
 fitted.style = `
+.legend { margin: 2px 0 0; }
+.legend u { display: inline-block; vertical-align: middle; width: 18px; margin: 0 5px 0 8px;
+  border-top: 2px dotted var(--soft); }
+.legend .red { border-top: 2px solid var(--vermilion); }
+.legend .round { width: 9px; height: 9px; border: 0; border-radius: 50%; background: var(--query); }
 .others { align-self: flex-end; }
 .pick { min-width: 36px; }
-.fitted path.kernel { stroke: none; fill: color-mix(in oklab, transparent, var(--query) 22%); }
+.fitted path.kernel { stroke: none; fill: color-mix(in oklab, transparent, var(--query) 34%); }
 .fitted path.truth { stroke: var(--soft); stroke-width: 1.5; stroke-dasharray: 2 5; }
 .fitted path.errors { --tone: var(--vermilion); stroke-width: 1.2; opacity: .7; }
 .fitted path.curve { stroke-width: 3; }
@@ -360,8 +373,9 @@ const predictedFrom = (widget) =>
 
 function called({ spec: { facts } }) {
   const { forms, full } = facts.training;
-  return ({ start, rate, form }) =>
+  return ({ start, rate, form, seed }) =>
     [
+      ...(seed > 1 ? [`points ${seed}`] : []),
       `from ${hundredths(start)} at rate ${hundredths(full * rate)}`,
       ...(form ? [forms[form]] : []),
     ].join(", ");
@@ -383,6 +397,7 @@ function losses(widget) {
     height: 110,
     name: called(widget),
     title: "loss against the steps; dotted, the loss to expect on new points",
+    last: (outputs) => outputs.loss.data[0],
     second: ({ fresh }) => fresh.data[0],
     other: "new points",
     rules: () => [[noise ** 2, `the noise alone: ${noise ** 2}`]],

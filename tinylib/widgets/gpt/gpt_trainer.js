@@ -5,14 +5,16 @@ import { knob } from "../ui/knobs.js";
 import { headMaps } from "../ui/heads.js";
 import { h, live, many, mark, results, whole, write } from "../ui/parts.js";
 import { paint, pixelAt, pixelMap } from "../ui/pixels.js";
+import { fillList } from "../ui/sentences.js";
 import { called } from "../ui/texts.js";
-import { lossCurve, rates, seeds, setting, trainingBar } from "../ui/training.js";
+import { lossCurve, pastOf, rates, seeds, setting, trainingBar } from "../ui/training.js";
 
 export const program = trains("gpt/gpt_trainer_task.js");
 
 const CORPORA = ["our stories", "Shakespeare", "your own"];
 const [SHAKESPEARE, OWN] = [1, 2];
 const LAYERS = 4;
+const SHOWN = 20_000; // characters of a text that the box shows
 const APART = 4000; // ms between two looks: each takes as long as some steps
 
 /** Which text is learned; the reader's own is pasted, or read from a file. */
@@ -26,6 +28,7 @@ function corpus(widget) {
     spellcheck: "false",
     "aria-label": "your own text",
     placeholder: "Paste a text here: a book, a diary, a program …",
+    input: () => write(wrong, ""),
   });
   const take = (text) => {
     const { error, text: kept, length, note: said } = usable(text, facts.characters);
@@ -48,7 +51,7 @@ function corpus(widget) {
       file.value = "";
       if (!chosen) return;
       const text = await chosen.text();
-      box.value = text.slice(0, 20_000); // what it says is in view; all of it is used
+      box.value = text.slice(0, SHOWN); // what it says is in view; all of it is used
       take(text);
     },
   });
@@ -67,9 +70,17 @@ function corpus(widget) {
     note,
   );
   let wanted = false; // the reader is about to give a text
+  let shown = 0; // the number of the text in the box
   const follow = () => {
+    if (widget.inputs.corpus >= OWN) wanted = false;
     const now = wanted ? OWN : Math.min(widget.inputs.corpus, OWN);
     own.hidden = now !== OWN;
+    widget.lacksText = wanted;
+    const told = textTold(stem);
+    if (now === OWN && told && told.id !== shown) {
+      shown = told.id;
+      box.value ||= told.text.slice(0, SHOWN); // it was kept from another visit
+    }
     picks.forEach(({ button, element }, i) => {
       button.checked = i === now;
       element.classList.toggle("chosen", button.checked);
@@ -81,7 +92,7 @@ function corpus(widget) {
       choose: () => {
         wanted = i === OWN;
         if (wanted) {
-          follow();
+          widget.repaint("inputs");
           const told = textTold(stem);
           if (told) take(told.text);
           else box.focus();
@@ -132,58 +143,94 @@ corpus.style = `
 .own .wrong:empty { display: none; }
 `;
 
-const after = (steps) =>
-  steps === 0 ? "before training" : `after ${whole(steps)} step${steps === 1 ? "" : "s"}`;
+const after = (steps, loaded) => {
+  if (steps === 0) return loaded ? "as it was loaded" : "before training";
+  return `after ${whole(steps)} step${steps === 1 ? "" : "s"}`;
+};
+
+/** The look that the reader goes back to, or the newest: what it wrote, and its weights. */
+const lookOf = (widget) => {
+  const { looks, chosen = -1 } = pastOf(widget);
+  return looks.at(chosen < looks.length ? chosen : -1);
+};
+
+/** Note what is seen now, among what was seen before in this run. */
+function noted(widget, { read, written, weights, ...outputs }) {
+  const { looks, steps, known } = pastOf(widget);
+  const spell = (ids) => charactersOf(ids, outputs);
+  const [given, said] = [spell(read), spell(written)];
+  const last = looks.at(-1);
+  const same = last && String([last.given, last.said]) === String([given, said]);
+  if ((!known && last) || same) return;
+  if (last?.steps === steps) looks.pop(); // it only had another beginning
+  const [count, R] = weights.shape;
+  looks.push({ steps, given, said, heads: count / LAYERS, R, weights: weights.data });
+}
+
+/** What it continues: the reader's own words, or the first of the held-out text. */
+function beginning(widget) {
+  const typing = Symbol("beginning");
+  const given = h("input", {
+    type: "text",
+    maxlength: widget.spec.facts.prompt,
+    spellcheck: "false",
+    autocapitalize: "off",
+    autocomplete: "off",
+    "data-input": "beginning",
+    placeholder: "the held-out text, or yours",
+    input: () =>
+      widget.edit(typing, (next) => {
+        next.beginning = Array.from(given.value, (character) => character.codePointAt(0));
+      }),
+  });
+  return {
+    element: h("label", { class: "given" }, h("span", { class: "label" }, "It continues"), given),
+    shows: "inputs",
+    update(inputs) {
+      const typed = String.fromCodePoint(...inputs.beginning);
+      if (given.getRootNode().activeElement !== given) given.value = typed;
+    },
+  };
+}
+beginning.style = `
+.given { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center; }
+.given input { flex: 1; min-width: 10em; font: inherit; font-size: var(--size-touch);
+  color: var(--text); background: transparent; border: 1px solid var(--line);
+  border-radius: 5px; padding: 3px 10px; }
+`;
 
 /** What the model has written at each look; a slider goes back to the ones before. */
 function timeline(widget) {
-  const looks = []; // { steps, read, written }
-  let key = "";
-  let chosen = -1; // -1: the newest
   const said = h("pre", { class: "written" });
   const squares = h("p", { class: "note squares" });
   const rest = ({ names }) =>
     names.data.length < widget.spec.facts.V - 1
-      ? "□ is a character that the text does not have."
-      : "□ is any of the rarer characters.";
+      ? "□: one of the 128 ids that stands for no character of this text."
+      : "□: any of the rarer characters.";
   const when = h("span", { class: "label" });
-  const at = () => (chosen < 0 ? looks.length - 1 : chosen);
+  const looks = () => pastOf(widget).looks;
   const slider = knob(widget, "", "look back", {
-    read: at,
-    ends: () => [0, Math.max(1, looks.length - 1)],
+    read: () => looks().indexOf(lookOf(widget)),
+    ends: () => [0, Math.max(1, looks().length - 1)],
     slide(to) {
-      chosen = to >= looks.length - 1 ? -1 : to;
-      draw();
+      pastOf(widget).chosen = to >= looks().length - 1 ? -1 : to;
+      widget.repaint("outputs");
     },
-    say: (i) => after(looks[Math.min(i, looks.length - 1)].steps),
+    say: (i) => `step ${whole(looks()[Math.min(i, looks().length - 1)]?.steps ?? 0)}`,
     box: false,
   });
-  const draw = () => {
-    const { steps, read, written } = looks[at()];
-    slider.update(widget.inputs);
-    slider.range.disabled = looks.length < 2;
-    const then = after(steps);
-    write(when, `It is given the first characters of the held-out text, and writes, ${then}:`);
-    said.replaceChildren(h("b", {}, read), written);
-    write(squares, `${read}${written}`.includes("□") ? rest(widget.readOutputs()) : "");
-  };
   return {
     element: results("column", when, said, squares, slider.element),
     shows: "outputs",
     update(inputs, outputs) {
-      const { seed, rate, form, corpus: text } = inputs;
-      const now = `${seed} ${rate} ${form} ${text}`;
-      const steps = outputs.losses.data.length;
-      const spell = (ids) => charactersOf(ids, outputs).join("");
-      const look = { steps, read: spell(outputs.read), written: spell(outputs.written) };
-      if (now !== key || steps < (looks.at(-1)?.steps ?? 0)) {
-        looks.length = 0;
-        chosen = -1;
-      }
-      key = now;
-      if (looks.at(-1)?.written !== look.written || looks.at(-1)?.read !== look.read)
-        looks.push(look);
-      draw();
+      noted(widget, outputs);
+      const look = lookOf(widget);
+      slider.update(inputs);
+      slider.range.disabled = looks().length < 2;
+      if (!look) return;
+      write(when, `What it writes ${after(look.steps, pastOf(widget).loaded)}:`);
+      said.replaceChildren(h("b", {}, look.given.join("")), look.said.join(""));
+      write(squares, `${look.given}${look.said}`.includes("□") ? rest(outputs) : "");
     },
   };
 }
@@ -195,43 +242,36 @@ timeline.style = `
 .written b { color: var(--soft); font-weight: 400; }
 `;
 
-/** The attention of all heads on the text that it is given, and of one of them in large. */
+/** The attention of all heads on what it is given, and of one of them in large. */
 function attention(widget) {
   let head = 0;
   const large = pixelMap();
   const name = h("span", { class: "label" });
   const said = h("p", { class: "note pointed" }, POINT);
-  const drawn = ({ weights: { shape, data } }, i) =>
-    data.subarray(i * shape[1] * shape[1], (i + 1) * shape[1] * shape[1]);
+  const [above, beside] = [h("span", { class: "letters" }), h("span", { class: "letters" })];
+  const drawn = ({ weights, R }, i) => weights.subarray(i * R * R, (i + 1) * R * R);
   const maps = headMaps({
     label: "what each head attends to",
     output: "weights",
-    told: (_inputs, outputs) => ({
-      L: LAYERS,
-      H: outputs.weights.shape[0] / LAYERS,
-      R: outputs.weights.shape[1],
-      outputs,
-    }),
+    told: () => ({ L: LAYERS, H: lookOf(widget).heads, look: lookOf(widget) }),
     chosen: () => head,
     choose: (i) => {
       head = i;
       widget.repaint();
     },
-    draw(picture, { H, R, outputs }, i) {
+    draw(picture, { H, look }, i) {
       const place = `block ${Math.floor(i / H)}, head ${i % H}`;
       mark(picture.canvas, "aria-label", `attention weights of ${place}`);
-      paint(picture.canvas, drawn(outputs, i), R, { ink: "weight", root: true });
+      paint(picture.canvas, drawn(look, i), look.R, { ink: "weight", root: true });
     },
   });
   const point = (event) => {
-    const outputs = widget.readOutputs();
-    const R = outputs.weights.shape[1];
+    const look = lookOf(widget);
     const [row, column] = pixelAt(large.canvas, event);
-    const names = charactersOf(outputs.read, outputs);
-    const weight = drawn(outputs, head)[row * R + column];
+    const weight = drawn(look, head)[row * look.R + column];
     write(
       said,
-      `${called(names[row])}, place ${row + 1}, attends to ${called(names[column])},
+      `${called(look.given[row])}, place ${row + 1}, attends to ${called(look.given[column])},
       place ${column + 1}: ${weight.toFixed(2)}`,
     );
   };
@@ -243,22 +283,36 @@ function attention(widget) {
       "div",
       { class: "atlas" },
       maps.element,
-      h("div", { class: "column large" }, name, large.element, said),
+      h(
+        "div",
+        { class: "column large" },
+        name,
+        h("div", { class: "lettered" }, above, beside, large.element),
+        said,
+      ),
     ),
     shows: "outputs",
     update(inputs, outputs) {
+      const look = lookOf(widget);
+      if (!look) return;
       maps.update(inputs, outputs);
-      const R = outputs.weights.shape[1];
-      const H = outputs.weights.shape[0] / LAYERS;
-      write(name, `block ${Math.floor(head / H)}, head ${head % H}`);
+      write(name, `block ${Math.floor(head / look.heads)}, head ${head % look.heads}`);
       mark(large.canvas, "aria-label", `attention weights of ${name.textContent}`);
-      paint(large.canvas, drawn(outputs, head), R, { ink: "weight", root: true });
+      paint(large.canvas, drawn(look, head), look.R, { ink: "weight", root: true });
+      for (const side of [above, beside]) {
+        fillList(side, look.given, () => h("i"), write);
+      }
     },
   };
 }
 const POINT = "Each row is a place that attends, each column one that it attends to.";
 attention.style = `${headMaps.style}
-.large .pixel-map { width: min(100%, 190px); }
+.lettered { display: grid; grid-template: 13px auto / 13px minmax(0, 220px); }
+.lettered .pixel-map { grid-area: 2 / 2; width: 100%; }
+.letters { display: flex; grid-area: 1 / 2; }
+.letters + .letters { flex-direction: column; grid-area: 2 / 1; }
+.letters i { flex: 1 1 0; min-width: 0; min-height: 0; display: grid; place-items: center;
+  overflow: hidden; font: 9px/1 var(--mono); color: var(--soft); white-space: pre; }
 .pointed { min-height: 3em; margin: 0; }
 `;
 
@@ -286,13 +340,13 @@ function bar(widget) {
   const per = (ms) => whole(Math.round((10 * size) / ms) * 100);
   return trainingBar(widget, {
     bite: APART,
+    lacking: () => (widget.lacksText ? "First use a text" : ""),
     says: (ms) => `, ${per(ms)} characters/s`,
     saved: {
-      metadata: (_inputs, outputs, losses) => ({
+      metadata: (_inputs, outputs) => ({
         config: facts.config,
         kind: "characters",
         tokens: alphabet(outputs, facts.V),
-        trained: losses.length,
       }),
       wrong: ({ tokens }, _inputs, outputs) =>
         JSON.stringify(tokens) === JSON.stringify(alphabet(outputs, facts.V))
@@ -302,6 +356,13 @@ function bar(widget) {
       take: async ({ text }) => {
         if (text) tellText(stem, text.id, text.text);
       },
+      how: [
+        "In Python, ",
+        h("code", {}, "load_language_model(path)"),
+        " of ",
+        h("code", {}, "tinylib.lab.models.language"),
+        " reads such a file.",
+      ],
     },
   });
 }
@@ -313,7 +374,7 @@ function loss(widget) {
   return lossCurve(widget, {
     top: 5,
     name: runName(widget),
-    height: 176,
+    height: 160,
     second: ({ valid }) => valid.data[0],
     rules: ({ corpus: id }, { ngrams }) => [
       ...RULES.map((name, i) => [ngrams.data[i], `${name}: ${ngrams.data[i].toFixed(2)}`]),
@@ -329,13 +390,13 @@ export default live(
     ui.sides(
       ui.column(
         ui.use(corpus),
-        ui.use((widget) => setting(widget, "form", "model", forms(widget.spec))),
+        ui.use((widget) => setting(widget, "form", "model and optimiser", forms(widget.spec))),
         ui.use(rates),
         ui.use(seeds),
       ),
       ui.column(ui.use(bar), ui.use(loss)),
     ),
-    ui.sides(ui.use(timeline), ui.boxed("side", ui.use(attention))),
+    ui.sides(ui.column(ui.use(beginning), ui.use(timeline)), ui.boxed("side", ui.use(attention))),
   ],
   { wide: true },
 );

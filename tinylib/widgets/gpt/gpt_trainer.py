@@ -1,6 +1,7 @@
 """Chapter 12's trainer: a GPT for characters learns a text, the reader's own if they like."""
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
@@ -20,7 +21,7 @@ from tinylib.lab.data.corpora import tiny_shakespeare
 from tinylib.lab.data.stories import stories
 from tinylib.lab.look import capture
 from tinylib.lab.recipes.language_models import MODERN
-from tinylib.lab.train.functional import AdamW
+from tinylib.lab.train.functional import AdamW, Muon, Optimiser
 from tinylib.positional_encoding import rotate
 from tinylib.widgets import Limits, table
 from tinylib.widgets.schema import BadInput
@@ -37,6 +38,7 @@ PIECES = 32  # of what is held out, at which the loss is measured
 WRITTEN, PROMPT = 200, 24
 TEMPERATURE = 0.8
 STORIES, SHAKESPEARE, OWN = 0, 1, 2
+MUON = 4  # the form that learns by it
 TOLD = 3000  # stories
 FEWEST, MOST = 1000, 2_000_000  # characters of a text
 NGRAMS = 3
@@ -252,15 +254,19 @@ def compute(
     rate: Float[Tensor, ""],
     form: Int[Tensor, ""],
     corpus: Int[Tensor, ""],
+    beginning: Int[Tensor, " C"],
 ) -> TextLearned:
-    """The text is learned for so many steps, and then continued from where it is held out."""
+    """The text is learned for so many steps, and then continued from where it is held out.
+
+    Or from a ``beginning`` of the reader's, whose code points are given.
+    """
     settings = {"seed": int(seed), "rate": float(rate), "form": int(form), "corpus": int(corpus)}
     run = GPTTrainer.run(int(steps), **settings)
     parameters = run.state.parameters
     text = corpus_of(int(corpus))
     see = GPTTrainer.seen
     pieces = evenly_spaced(text.valid)
-    read = text.valid[:PROMPT]
+    read = ids_of(beginning.tolist(), text.names) if len(beginning) else text.valid[:PROMPT]
     token, caches, written = read, torch.zeros(2, 4, 0, CONFIG.D), list[Tensor]()
     for u in [next(draw) for draw in [numbers(int(seed))] for _ in range(WRITTEN)]:
         said = see(write, int(form), parameters, token, torch.tensor(u), *caches)
@@ -279,6 +285,12 @@ def compute(
     )
 
 
+def ids_of(points: Sequence[int], names: Sequence[str]) -> Int[Tensor, " R"]:
+    """The ids of characters that are given by their code points."""
+    ids = {ord(name): i for i, name in enumerate(names)}
+    return torch.tensor([ids.get(point, V - 1) for point in points])
+
+
 def evenly_spaced(valid: Int[Tensor, " M"]) -> Int[Tensor, "32 65"]:
     """Pieces from all over what is held out; of a short text they overlap."""
     room = len(valid) - (T + 1)
@@ -289,7 +301,8 @@ def evenly_spaced(valid: Int[Tensor, " M"]) -> Int[Tensor, "32 65"]:
 class GPTTrainer(Trainer):
     """A seed, a rate, a form of the model and a text in; what it has learned after so many steps.
 
-    The reader's own text is the trait ``own``; ``corpus`` is then its :func:`number_of`.
+    The reader's own text is the trait ``own``; ``corpus`` is then its :func:`number_of`. What it
+    continues may be given as a string, ``beginning``, of up to 24 characters.
     """
 
     compute = staticmethod(compute)
@@ -298,10 +311,12 @@ class GPTTrainer(Trainer):
         "no scale": lambda: changed(unscaled),
         "no mask": lambda: changed(seeing),
         "no residual": lambda: changed(without_residual),
+        "Muon, not AdamW": changed,
     }
     looks: ClassVar[Sequence[Callable[..., Any]]] = (measure, write, attend)
     settings: ClassVar[Sequence[str]] = ("seed", "rate", "form", "corpus")
-    how: ClassVar[AdamW] = AdamW(betas=(0.9, 0.99), weight_decay=0.1)
+    how: ClassVar[Optimiser] = AdamW(betas=(0.9, 0.99), weight_decay=0.1)
+    other_how: ClassVar[Mapping[int, Optimiser]] = {MUON: Muon()}
     most: ClassVar[int] = 2000
     full: ClassVar[float] = 8e-3
     draws: ClassVar[int] = BATCH
@@ -315,7 +330,9 @@ class GPTTrainer(Trainer):
     ) -> None:
         if own:
             corpus = self.take(own)
-        rest = {"rate": 1, "form": 0, **more}
+        rest = {"rate": 1, "form": 0, "beginning": [], **more}
+        if isinstance(rest["beginning"], str):
+            rest["beginning"] = [ord(character) for character in rest["beginning"]]
         super().__init__(steps=steps, seed=seed, corpus=corpus, **rest)
         self.own = own
 
@@ -346,8 +363,9 @@ class GPTTrainer(Trainer):
 
     @classmethod
     def limits(cls) -> Limits:
-        axes = {"S": (1, T), "P": (0, T), "R": (1, T)}
-        return {**super().limits(), "corpus": (0, OWN + 16_000_000), **axes}
+        axes = {"S": (1, T), "P": (0, T), "R": (1, T), "C": (0, PROMPT)}
+        own = {"corpus": (0, OWN + 16_000_000), "beginning": (0, sys.maxunicode)}
+        return {**super().limits(), **own, **axes}
 
     @classmethod
     def facts(cls) -> dict[str, Any]:

@@ -93,7 +93,9 @@ export async function look({ inputs, context, spec: { facts }, look, numbers }) 
   const room = valid.length - (T + 1);
   const starts = Array.from({ length: count }, (_, i) => Math.floor((room * i) / (count - 1)));
   const measured = await look("measure", { pieces: pieces(valid, starts, T + 1) });
-  const read = Array.from(valid.subarray(0, prompt));
+  const { beginning } = inputs; // code points
+  const idOf = (point) => (names.includes(point) ? names.indexOf(point) : facts.V - 1);
+  const read = beginning.length ? beginning.map(idOf) : Array.from(valid.subarray(0, prompt));
   const none = { dims: [4, 0, 64], data: new Float32Array(0) };
   let [token, cached_keys, cached_values] = [read, none, none];
   const next = numbers(inputs.seed);

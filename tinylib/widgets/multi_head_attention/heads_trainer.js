@@ -10,8 +10,9 @@ const GUESSING = Math.log(10); // nats: each of ten digits is as likely
 const SETTLED = 0.5; // a head that attends so often to a question's places has found a role
 const LOOK_EVERY = 400; // ms between two looks: a look takes as long as three steps
 const ABOUT = [
-  "Rows attend to columns, which are the same words. In frames: the places that the head’s ",
-  "question asks for.",
+  "Rows attend to columns, which are the same words. A head has a role from 50\u00a0% on, and then ",
+  "frames show the places that its question asks for. A word without such a place may attend ",
+  "anywhere.",
 ];
 
 const forms = ({ facts }) => facts.training.forms;
@@ -187,8 +188,12 @@ export default live(
               (own) =>
                 lossCurve(own, {
                   top: 3,
-                  height: 175,
+                  height: 155,
                   name: called(own),
+                  shares: {
+                    names: own.spec.facts.questions,
+                    read: ({ accuracy }) => [...accuracy.data],
+                  },
                   rules: () => [[GUESSING, `guessing: ln 10 = ${GUESSING.toFixed(2)}`]],
                 }),
               { style: lossCurve.style },

@@ -41,24 +41,36 @@ export async function forget(name) {
   return done(transaction, transaction.objectStore(STORE).delete(name));
 }
 
-/** A vector of parameters as a file that tinylib.lab.weights.load() reads. */
-export function toSafetensors(vector, names, shapes, metadata) {
+const MEANS = { mean: "training.mean", square: "training.square" };
+
+/**
+ * A training's parameters as a file that tinylib.lab.weights.load() reads; the optimiser's means
+ * stand behind them, as two more tensors.
+ */
+export function toSafetensors({ parameters, mean, square }, names, shapes, metadata) {
   const header = { __metadata__: { metadata: JSON.stringify(metadata) } };
   let end = 0;
-  names.forEach((name, i) => {
+  const add = (name, shape) => {
     const start = end;
-    end += 4 * shapes[i].reduce((product, n) => product * n, 1);
-    header[name] = { dtype: "F32", shape: shapes[i], data_offsets: [start, end] };
-  });
+    end += 4 * shape.reduce((product, n) => product * n, 1);
+    header[name] = { dtype: "F32", shape, data_offsets: [start, end] };
+  };
+  names.forEach((name, i) => add(name, shapes[i]));
+  for (const name of Object.values(MEANS)) add(name, [parameters.length]);
   let text = JSON.stringify(header);
   while (new TextEncoder().encode(text).length % 8) text += " ";
   const bytes = new TextEncoder().encode(text);
   const size = new DataView(new ArrayBuffer(8));
   size.setBigUint64(0, BigInt(bytes.length), true);
-  return new Blob([size.buffer, bytes, vector], { type: "application/octet-stream" });
+  return new Blob([size.buffer, bytes, parameters, mean, square], {
+    type: "application/octet-stream",
+  });
 }
 
-/** The vector in such a file, and its metadata; an Error says what is wrong with another one. */
+/**
+ * The vector in such a file, its metadata, and the means if it has them; an Error says what is wrong
+ * with another file.
+ */
 export function fromSafetensors(buffer, names, shapes) {
   const wrong = (why) => new Error(`This file cannot be used: ${why}. Your run is as it was.`);
   let header, start;
@@ -70,16 +82,26 @@ export function fromSafetensors(buffer, names, shapes) {
   }
   const total = shapes.reduce((sum, shape) => sum + shape.reduce((a, b) => a * b, 1), 0);
   const vector = new Float32Array(total);
-  let end = 0;
-  names.forEach((name, i) => {
-    const { dtype, shape, data_offsets: [first, last] = [0, 0] } = header[name] ?? {};
-    if (dtype !== "F32" || String(shape) !== String(shapes[i]))
-      throw wrong(`it has no ${name} of ${shapes[i].join(" × ") || "one number"} in float32`);
+  const read = (name, shape) => {
+    const { dtype, shape: own, data_offsets: [first, last] = [0, 0] } = header[name] ?? {};
+    if (dtype !== "F32" || String(own) !== String(shape))
+      throw wrong(`it has no ${name} of ${shape.join(" × ") || "one number"} in float32`);
     const data = buffer.slice(start + first, start + last);
     if (data.byteLength !== last - first) throw wrong("it is cut short");
-    vector.set(new Float32Array(data), end);
-    end += data.byteLength / 4;
+    return new Float32Array(data);
+  };
+  let end = 0;
+  names.forEach((name, i) => {
+    const data = read(name, shapes[i]);
+    vector.set(data, end);
+    end += data.length;
   });
-  if (!vector.every(Number.isFinite)) throw wrong("it holds numbers that are not finite");
-  return { vector, metadata: JSON.parse(header.__metadata__?.metadata ?? "{}") };
+  const [mean, square] = Object.values(MEANS).map((name) =>
+    header[name] ? read(name, [total]) : null,
+  );
+  for (const part of [vector, mean ?? [], square ?? []]) {
+    if (!part.every(Number.isFinite)) throw wrong("it holds numbers that are not finite");
+  }
+  const metadata = JSON.parse(header.__metadata__?.metadata ?? "{}");
+  return { vector, metadata, means: mean && square ? { mean, square } : undefined };
 }

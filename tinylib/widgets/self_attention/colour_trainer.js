@@ -180,7 +180,7 @@ function colouredSentence(widget) {
         const right = most === numbers[partners[t]];
         write(says.firstChild, `${most}`);
         write(says.children[1], right ? "✓" : "✗");
-        write(says.lastChild, right ? "" : `not ${numbers[partners[t]]}`);
+        write(says.lastChild, right ? "" : `should be ${numbers[partners[t]]}`);
         mark(says, "class", right ? "says right" : "says");
       });
     },
@@ -211,7 +211,8 @@ colouredSentence.style = `${CHIPS}
   .spoken caption { white-space: normal; }
   .spoken .says { padding-left: 5px; }
   .spoken td.says span { padding-left: 2px; }
-  .spoken .wanted { display: none; }
+  .spoken td.says .wanted { display: none; }
+  .spoken td:not(.says) span { font-size: 10px; letter-spacing: -.02em; }
 }
 `;
 
@@ -318,8 +319,11 @@ const crossed = (widget, row, column) => {
   });
 };
 
+const MARKS = "Marks: guessing, and equal weights on all others.";
+
 /** How much has been learned, measured on sentences that no training draws. */
 function reached(widget) {
+  const { tests } = widget.spec.facts;
   const accuracy = gauge("correct numbers", { goal: 1 / widget.spec.facts.counts[1] });
   const right = gauge("weight on partner", { goal: 1 / 7 });
   return {
@@ -328,7 +332,7 @@ function reached(widget) {
       { class: "column", "data-output": "" },
       accuracy.element,
       right.element,
-      h("p", { class: "note soft" }, "Marks: guessing, and equal weights on all others."),
+      h("p", { class: "note soft" }, `On ${tests} sentences that it never learns from. ${MARKS}`),
     ),
     shows: "outputs",
     update(_inputs, outputs) {

@@ -35,7 +35,7 @@ const said = readOnce(({ spec }, { read, tokens, cross }) => {
       word,
       meant: meant[t],
       wrong: wrong[t],
-      from: english.map((_, s) => (origin[t].includes(s) ? 1 : 0)),
+      from: english.map((_, s) => (origin[t].includes(s) && !wrong[t] ? 1 : 0)),
       shares: cross.data.subarray(t * S, (t + 1) * S),
     })),
   };
@@ -57,6 +57,7 @@ function french(widget) {
         `In French, ${trained ? `after ${whole(trained)} steps` : "before any training"}:`,
       );
       const shown = ended ? words : [...words, { word: "…", meant: "no end" }];
+      if (!shown.length) shown.push({ word: "—", meant: "it ends at once" });
       fillList(
         line,
         shown,
@@ -67,7 +68,7 @@ function french(widget) {
           mark(li, "class", wrong ? "amiss" : "");
         },
       );
-      verdict.replaceChildren(...judgement(words, truth, ended));
+      verdict.replaceChildren(...judgement(words, truth, ended), ...hint(widget));
     },
   };
 }
@@ -81,9 +82,17 @@ french.style = `
 .lost { text-decoration: underline 1.5px; text-underline-offset: 4px; color: var(--text); }
 `;
 
+/** What its training sentences had, and the reader's has not. */
+function hint(widget) {
+  const { english } = said(widget);
+  if (english.includes("<unk>")) return [" It does not know all of these words."];
+  return english.at(-1) === "." ? [] : [" All sentences that it learns from end with “.”."];
+}
+
 /** What the grammar says instead, and which of its words are missing. */
 function judgement(words, truth, ended) {
   const wrong = words.filter((one) => one.wrong).length;
+  if (!truth && !words.some(({ meant }) => meant)) return ["There is no French word here."];
   if (!truth) {
     const found = wrong === 1 ? "one word is" : `${wrong || "no"} words are`;
     return [`By the dictionary ${found} wrong or in the wrong place.`];
@@ -100,7 +109,7 @@ function crossing(widget) {
   const map = wordMap({
     label: "what each French word attends to",
     lang: "fr",
-    key: "the English word that it translates",
+    key: "the English word that it translates; ✓ if its largest weight is there",
   });
   return {
     element: map.element,
@@ -112,8 +121,12 @@ function crossing(widget) {
   };
 }
 crossing.style = `${wordMap.style}
+.french { min-height: 7.6em; align-content: flex-start; }
+@container widget (max-width: 859px) { .mapped { min-height: 560px; } }
+@container widget (max-width: 520px) { .word-map td span { width: 18px; font-size: 0; } }
 @container widget (min-width: 860px) {
   .row > .toggle { align-self: end; }
+  input.line { font-size: var(--size-note); }
   .sides { --left: 1fr; --right: 1.15fr; }
   .grown { min-height: 500px; }
   .word-map td span { height: 19px; line-height: 19px; }
@@ -136,7 +149,7 @@ function heldOutGauges({ spec }) {
     mark(own.element, "data-output", name);
     return { name, element: own.element, set: own.set };
   });
-  const title = `${spec.facts.sizes.held} held-out sentences, the goal at ${100 * GOAL} %`;
+  const title = `${spec.facts.sizes.held} held-out sentences; the mark is at ${100 * GOAL}\u00a0%`;
   return {
     element: h(
       "div",
@@ -168,9 +181,7 @@ const called = (widget) => (inputs) =>
 
 const bar = Object.assign(
   (widget) => {
-    const { batch } = widget.spec.facts;
-    const says = (ms) => `, ${whole(Math.round((100 * batch) / ms) * 10)} sentences/s`;
-    return trainingBar(widget, { bite: BETWEEN_LOOKS, says });
+    return trainingBar(widget, { bite: BETWEEN_LOOKS });
   },
   { style: trainingBar.style },
 );
@@ -190,6 +201,7 @@ const curve = Object.assign(
       height: 150,
       name: called(widget),
       second: ({ valid }) => valid.data[0],
+      shares: { names: ["translated exactly"], read: ({ exact }) => [exact.data[0]] },
       rules: () => [[uniform, `ln ${words}: all words alike`]],
     });
   },

@@ -8,7 +8,7 @@ import { forget, fromSafetensors, keep, kept, toSafetensors } from "../page/keep
 import { ask, halt } from "../page/trainer.js";
 
 const BITE = 800; // ms of training between two edits of the steps; in a page it is seen meanwhile
-const SLOW = 350; // ms between two steps that a reader can follow
+const SLOW = 330; // ms between two times that a reader sees, when the training is slowed down
 const OFTEN = 8000; // ms between two times that a run is kept in the browser
 
 /** @type {(ms: number) => string} */
@@ -68,20 +68,23 @@ const duration = (ms) => (ms < 100 ? `${ms.toFixed(1)} ms` : `${whole(Math.round
  * Start, Pause, one step, and back to the beginning; how far it is. `says(ms)` tells what so
  * many ms a step mean. With `pause`, each step is seen, so many ms after the one before. In a
  * page a run can be kept, saved as a file and loaded again, as `saved` says:
- * { metadata(inputs, outputs), wrong(metadata, inputs), also(inputs), take(kept) }.
+ * { metadata(inputs, outputs), wrong(metadata, inputs), also(inputs), take(kept), how }. Nothing
+ * starts while there is something `lacking`, which it says.
  */
 export function trainingBar(
   widget,
-  { says = silent, bite = BITE, pause: gap = 0, saved = undefined } = {},
+  { says = silent, bite = BITE, pause: gap = 0, saved = undefined, lacking = () => "" } = {},
 ) {
   const { most } = widget.spec.facts.training;
   const { stem } = widget.spec;
   const inPage = Boolean(widget.model.get("link_id"));
+  const speeds = gap ? [0, 1] : [0, 10, 1]; // steps each time; 0: as many as it can
   let running = false;
-  let slow = false;
+  let slow = 0; // one of the speeds
   let began = 0; // when the steps that are under way were asked for, and from where
   let from = 0;
   let pace = 0; // ms a step
+  let warm = false; // what the first steps take is mostly loading
   let timer = 0;
   let heard; // the last answer: inputs that were just sent have none yet
 
@@ -92,7 +95,10 @@ export function trainingBar(
     began = performance.now();
     widget.send({ ...widget.inputs, steps: Math.min(most, from + count) });
   };
-  const bitten = () => (slow || gap ? 1 : Math.max(1, Math.round(bite / (pace || bite / 2))));
+  const bitten = () => {
+    if (slow || gap) return slow || 1;
+    return Math.max(1, Math.round(bite / (pace || bite / 2)));
+  };
   const run = () => {
     if (!running) return;
     if (at() >= most) stop();
@@ -103,8 +109,8 @@ export function trainingBar(
     [go.hidden, pause.hidden] = [running, !running];
     if (focused === go && running) pause.focus();
     if (focused === pause && !running) go.focus();
-    go.disabled = one.disabled = at() >= most;
-    write(go, at() > 0 && at() < most ? "Go on" : "Start training");
+    go.disabled = one.disabled = at() >= most || Boolean(lacking());
+    write(go, lacking() || (at() > 0 && at() < most ? "Go on" : "Start training"));
   };
   const stop = () => {
     running = false;
@@ -147,12 +153,20 @@ export function trainingBar(
     },
     "Back to step 0",
   );
-  const slowly = h("input", {
-    type: "checkbox",
-    change: () => {
-      slow = slowly.checked;
+  const names = speeds.map((steps) =>
+    steps ? `${Math.round((1000 * steps) / SLOW)} steps/s` : "full speed",
+  );
+  const speed = h(
+    "select",
+    {
+      "aria-label": "speed",
+      change: () => {
+        slow = speeds[speed.selectedIndex];
+        if (running && inPage) halt(stem); // it need not end what it was to do at once
+      },
     },
-  });
+    ...names.map((name) => h("option", {}, name)),
+  );
   const far = h("progress", { max: String(most), "aria-label": "steps done" });
   const told = h("span", { class: "pace", role: "status" });
   const bar = h(
@@ -162,7 +176,7 @@ export function trainingBar(
     pause,
     one,
     back,
-    h("label", { class: "toggle" }, slowly, h("span", {}, "slowly")),
+    h("span", { class: "offer" }, speed),
     h("span", { class: "far" }, far, told),
   );
   widget.model.on("change:error", () => {
@@ -176,13 +190,14 @@ export function trainingBar(
       const steps = at();
       far.value = steps;
       const passed = performance.now() - began;
-      if (steps > from && began) pace = passed / (steps - from);
+      if (steps > from && warm) pace = passed / (steps - from);
       const speed =
         running && pace && !slow && !gap ? `, ${duration(pace)} a step${says(pace)}` : "";
       write(told, `step ${whole(steps)} of ${whole(most)}${speed}`);
       const answer = widget.model.get("answers");
       if (ready() && heard !== answer) {
         heard = answer;
+        warm ||= steps > 0;
         // A halt ends it before the steps that were asked for: then those that are there count.
         if (inputs.steps > steps) widget.model.set("inputs", { ...inputs, steps });
         if (running && inputs.steps === 0 && from > 0) stop();
@@ -195,8 +210,11 @@ export function trainingBar(
   };
 }
 
-/** Keep a run in the browser, save it as a file, load one: what a page without a kernel offers. */
-function keeper(widget, { metadata, wrong, also, take }, { at, stop, ready }) {
+/**
+ * Keep a run in the browser, save it as a file, load one: what a page without a kernel offers. Both
+ * hold all that a training is, so that it goes on as if it had never been away.
+ */
+function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, ready }) {
   const { stem, facts } = widget.spec;
   let last = 0; // when it was kept
   const note = h("p", { class: "note", role: "status" });
@@ -208,8 +226,12 @@ function keeper(widget, { metadata, wrong, also, take }, { at, stop, ready }) {
     const next = { ...inputs, steps: state.losses.length };
     await ask(stem, { act: "restore", spec: widget.spec, inputs: next, saved: state });
     widget.remember(Symbol("restore"));
+    widget.past = undefined; // the past of another run
     widget.send(next);
+    Object.assign(pastOf(widget), state.past, { stale: widget.model.get("outputs").losses });
   };
+  const settingsOf = (inputs) =>
+    Object.fromEntries(facts.training.settings.map((name) => [name, inputs[name]]));
   const box = h("input", {
     type: "checkbox",
     change: async () => {
@@ -224,7 +246,8 @@ function keeper(widget, { metadata, wrong, also, take }, { at, stop, ready }) {
     try {
       const state = await stateNow();
       if (!state) return;
-      await keep(stem, { ...state, inputs, ...also?.(inputs) });
+      const { measured, shares, looks } = pastOf(widget);
+      await keep(stem, { ...state, inputs, past: { measured, shares, looks }, ...also?.(inputs) });
       say(`Kept in this browser: step ${whole(state.losses.length)}.`);
     } catch (error) {
       box.checked = false;
@@ -241,13 +264,15 @@ function keeper(widget, { metadata, wrong, also, take }, { at, stop, ready }) {
         const state = await stateNow();
         if (!state) return void say("There is nothing to save yet: train some steps first.");
         const { names, shapes } = facts;
-        const about = metadata(widget.inputs, widget.readOutputs(), state.losses);
-        const file = toSafetensors(state.parameters, names, shapes, about);
+        const { count, losses } = state;
+        const training = { ...settingsOf(widget.inputs), count, losses };
+        const about = { ...metadata(widget.inputs, widget.readOutputs()), training };
+        const file = toSafetensors(state, names, shapes, about);
         const name = `${stem}-${state.losses.length}.safetensors`;
         const link = h("a", { href: URL.createObjectURL(file), download: name });
         link.click();
         setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-        say(`Saved as ${name}, which tinylib loads.`);
+        say(`Saved as ${name}.`);
       },
     },
     "Save as a file",
@@ -265,8 +290,16 @@ function keeper(widget, { metadata, wrong, also, take }, { at, stop, ready }) {
         const read = fromSafetensors(await file.arrayBuffer(), names, shapes);
         const why = wrong?.(read.metadata, widget.inputs, widget.readOutputs());
         if (why) throw new Error(`This file cannot be used: ${why} Your run is as it was.`);
-        await restore({ parameters: read.vector, losses: [] }, widget.inputs);
-        say(`${file.name} is loaded: the model goes on from what it has learned, at step 0.`);
+        const { count, losses = [], ...settings } = read.metadata.training ?? {};
+        if (read.means && settings.corpus === widget.inputs.corpus) {
+          const state = { parameters: read.vector, ...read.means, count, losses };
+          await restore(state, { ...widget.inputs, ...settings });
+          say(`${file.name} is loaded: its training goes on at step ${whole(losses.length)}.`);
+        } else {
+          const past = { loaded: true };
+          await restore({ parameters: read.vector, losses: [], past }, widget.inputs);
+          say(`${file.name} is loaded: what it has learned goes on learning this text, at step 0.`);
+        }
       } catch (error) {
         say(error.message);
       }
@@ -326,6 +359,7 @@ function keeper(widget, { metadata, wrong, also, take }, { at, stop, ready }) {
           load,
           chosen,
         ),
+        ...(how ? [h("p", { class: "note" }, ...how)] : []),
         note,
       ),
     ),
@@ -338,19 +372,24 @@ function keeper(widget, { metadata, wrong, also, take }, { at, stop, ready }) {
 
 trainingBar.style = `
 .bar { display: flex; flex-wrap: wrap; gap: 8px 12px; align-items: center; }
-.bar .main { font-weight: 650; min-width: 8.5em; }
+.bar .main { font-weight: 650; min-width: 9.6em; }
 .bar .main[hidden], .there[hidden] { display: none; }
-.far { display: inline-flex; flex-wrap: wrap; gap: 4px 10px; align-items: center;
-  font-size: var(--size-note); font-variant-numeric: tabular-nums; }
-.far progress { width: 120px; }
-.pace { min-width: 17em; }
+.far { display: flex; flex: 1 1 350px; min-width: min(100%, 350px); gap: 4px 10px;
+  align-items: center; font-size: var(--size-note); font-variant-numeric: tabular-nums; }
+.far progress { flex: 1 1 60px; min-width: 60px; max-width: 240px; }
+.pace { flex: 1 0 250px; }
+.bar .offer select { flex: none; }
+@container widget (max-width: 520px) { .far { flex-wrap: wrap; } .pace { min-height: 2.8em; } }
 .there button { margin-left: 4px; }
 .seeds { display: flex; gap: 10px; align-items: center; }
 `;
 
 const SHOWN = 400; // points of a curve: more are not seen
 
-/** The losses as points, each the mean of its neighbours, so that batches do not hide the way. */
+/**
+ * The losses as points: the steps before it, and the mean of it and its neighbours, so that batches
+ * do not hide the way.
+ */
 function smoothed(losses, span) {
   const points = [];
   const stride = Math.max(1, Math.ceil(losses.length / SHOWN));
@@ -363,15 +402,36 @@ function smoothed(losses, span) {
       sum -= losses[start];
       start += 1;
     }
-    if (i % stride === 0 || i === losses.length - 1) points.push([i + 1, sum / (i - start + 1)]);
+    if (i % stride === 0 || i === losses.length - 1) points.push([i, sum / (i - start + 1)]);
   }
   return points;
 }
 
 /**
+ * What the run on show was like before this step: `measured` and `shares` as lossCurve() draws them,
+ * `looks` as a view keeps them. Another run, or one that begins again, has another past.
+ */
+export function pastOf(widget) {
+  const { settings } = widget.spec.facts.training;
+  const key = JSON.stringify(settings.map((one) => widget.inputs[one]));
+  const { losses } = widget.model.get("outputs");
+  const { past } = widget;
+  // Inputs that were just changed have no results yet: those that are shown are of another run.
+  const stale = past && past.key !== key ? losses : past?.stale;
+  const steps = losses === stale ? 0 : losses.shape[0];
+  if (past?.key !== key || steps < past.steps) {
+    widget.past = { key, stale, measured: [], shares: [], looks: [] };
+  }
+  return Object.assign(widget.past, { steps, known: losses !== stale });
+}
+
+const OLD = 3; // runs before that stay in sight: the first one, and the newest
+
+/**
  * The loss against the steps. `rules(inputs, outputs)` are lines across it, [value, name]; `name`
  * of a run says what its settings are: the runs before stay, in grey, with their names. `second`
- * is another loss, called `other`.
+ * is another loss, called `other`; `last`, if a batch is all that there is, that after the last
+ * step. `shares`, { names, read(outputs) }, are drawn from 0 to 100 %.
  */
 export function lossCurve(
   widget,
@@ -381,30 +441,48 @@ export function lossCurve(
     name,
     height = 190,
     span = 16,
+    last = undefined,
     second = undefined,
     other = "held out",
-    title = "loss of each batch, in nats, against the steps",
+    shares = { names: [], read: (_outputs) => [] },
+    title = `mean loss of ${span} batches, in nats`,
   },
 ) {
-  const { most, settings } = widget.spec.facts.training;
-  const OLD = 3;
+  const { most } = widget.spec.facts.training;
+  const shareNames = shares.names.map((_, i) => `share s${i}`);
   const drawn = plane({
-    name: "loss",
+    name: shareNames.length ? "loss shared" : "loss",
     x: [0, most],
     y: [0, top],
     height,
-    ticks: { x: [0, most / 4, most / 2, (3 * most) / 4, most], y: ticksTo(top) },
-    paths: ["before", "before", "before", "second", "now"],
+    paths: ["before", "before", "before", ...shareNames, "second", "now"],
     label: "the loss of each batch against the steps",
   });
+  const percents = shareNames.length ? [0, 50, 100] : [];
+  const marks = percents.map((n) => [drawn.spot("tick percent", `${n}\u00a0%`), (top * n) / 100]);
+  let end = 0; // of the axis of steps, which grows, since most is learned early
+  const reach = (longest) => {
+    const next = [most / 4, most / 2].find((steps) => longest <= steps) ?? most;
+    if (next === end) return;
+    end = next;
+    const ticks = { x: [0, end / 4, end / 2, (3 * end) / 4, end].map(Math.round), y: ticksTo(top) };
+    drawn.reach({ x: [0, end], ticks });
+    for (const [put, height] of marks) put(end, height);
+  };
   const befores = [...drawn.svg.querySelectorAll("path.before")];
   const lines = [];
-  const old = []; // [{ key, name, points }], the newest first
+  let old = []; // [{ key, name, points }], the newest first
+  let [past, called, points] = [undefined, "", []];
   const names = h("ul", { class: "runs" });
-  let key = "";
-  let points = [];
-  let seconds = []; // [step, value] of what is measured now and then
-  const keyOf = (inputs) => JSON.stringify(settings.map((one) => inputs[one]));
+  const low = ([x, y]) => [x, Math.min(y, top)];
+  /** Note what is measured now and then: while a training goes on, it is of some steps before. */
+  const note = (list, value) => {
+    const [steps, before] = list.at(-1) ?? [];
+    const same = JSON.stringify(before) === JSON.stringify(value);
+    if (!past.known || (same && widget.model.get("unfinished"))) return;
+    if (steps === past.steps) list.pop();
+    list.push([past.steps, value]);
+  };
   return {
     element: h(
       "div",
@@ -414,44 +492,53 @@ export function lossCurve(
       names,
     ),
     update(inputs, outputs) {
-      const losses = outputs.losses.data;
-      this.element.values = losses;
-      const now = keyOf(inputs);
-      if (key !== now || losses.length < (points.at(-1)?.[0] ?? 0)) {
-        if (points.length > 1 && key !== now) {
-          old.unshift({ key, name: this.called, points });
-          const others = old.filter((run, i) => i === 0 || run.key !== key).slice(0, OLD);
-          old.splice(0, old.length, ...others.filter((run) => run.key !== now));
-        }
-        seconds = [];
+      this.element.values = outputs.losses.data;
+      const now = pastOf(widget);
+      if (past && now.key !== past.key) {
+        const ended = points.length > 1 ? [{ key: past.key, name: called, points }] : [];
+        old = [...ended, ...old.filter(({ key }) => key !== past.key)];
+        old = old.filter(({ key }) => key !== now.key);
+        if (old.length > OLD) old.splice(OLD - 1, 1);
       }
-      key = now;
-      this.called = name(inputs);
-      points = smoothed(losses, span);
-      mark(drawn.paths.now, "d", through(points.map(([x, y]) => [x, Math.min(y, top)])));
+      past = now;
+      called = name(inputs);
+      points = past.steps ? smoothed(outputs.losses.data, span) : [];
+      if (last && past.steps) points.push([past.steps, last(outputs)]);
+      reach(
+        Math.max(...[points, ...old.map((run) => run.points)].map((of) => of.at(-1)?.[0] ?? 0)),
+      );
+      mark(drawn.paths.now, "d", through(points.map(low)));
       const value = second?.(outputs);
-      if (value !== undefined && losses.length >= (seconds.at(-1)?.[0] ?? 0)) {
-        if (seconds.at(-1)?.[1] !== value) seconds.push([losses.length, value]);
-        const far = [...seconds, [losses.length, value]]; // also where it has not changed any more
-        mark(drawn.paths.second, "d", through(far.map(([x, y]) => [x, Math.min(y, top)])));
-      } else if (!seconds.length) mark(drawn.paths.second, "d", "M0 0");
-      befores.forEach((path, i) => mark(path, "d", through(old[i]?.points ?? [])));
+      if (value !== undefined) note(past.measured, value);
+      mark(drawn.paths.second, "d", through(past.measured.map(low)));
+      if (shareNames.length) note(past.shares, shares.read(outputs));
+      shareNames.forEach((path, i) => {
+        const way = past.shares.map(([steps, all]) => [steps, top * all[i]]);
+        mark(drawn.paths[path], "d", through(way));
+      });
+      befores.forEach((path, i) => mark(path, "d", through((old[i]?.points ?? []).map(low))));
       const all = rules(inputs, outputs).filter(([at]) => at <= top);
       while (lines.length < all.length) lines.push(drawn.rule("y", "soft"));
       lines.forEach((line, i) => line(all[i]?.[0] ?? -1, all[i]?.[1] ?? ""));
+      const figure = (loss) => loss.toFixed(3);
       const told = [
-        ...(points.length ? [[this.called, points.at(-1)[1], "now"]] : []),
-        ...(seconds.length ? [[other, seconds.at(-1)[1], "second"]] : []),
-        ...old.map((run) => [run.name, run.points.at(-1)[1], "before"]),
+        ...(points.length ? [[called, figure(points.at(-1)[1]), "now"]] : []),
+        ...(past.measured.length ? [[other, figure(past.measured.at(-1)[1]), "second"]] : []),
+        ...shares.names.map((of, i) => [
+          of,
+          percent(past.shares.at(-1)?.[1][i] ?? 0),
+          shareNames[i],
+        ]),
+        ...old.map((run) => [run.name, figure(run.points.at(-1)[1]), "before"]),
       ];
       fillList(
         names,
         told,
         () => h("li", {}, h("i"), h("span"), h("b")),
-        (line, [called, loss, kind]) => {
+        (line, [what, value, kind]) => {
           mark(line, "class", kind);
-          write(line.children[1], called);
-          write(line.children[2], loss.toFixed(3));
+          write(line.children[1], what);
+          write(line.children[2], value);
         },
       );
     },
@@ -464,15 +551,27 @@ const ticksTo = (top) => {
 lossCurve.style = `${plane.style}
 .plane.loss { margin-left: 34px; }
 .plane .now { --tone: var(--blue); stroke-width: 2.2; }
+.plane.shared { margin-right: 44px; }
+.plane .percent { transform: translate(6px, -50%); }
 .plane .second { --tone: var(--vermilion); stroke-dasharray: 2 5; }
-.plane .before { --tone: var(--grey); stroke-width: 1.4; opacity: .75; }
+.plane .share { stroke-width: 1.8; }
+:is(.plane, .runs) .s0 { --tone: var(--probability); }
+:is(.plane, .runs) .s1 { --tone: var(--vermilion); }
+:is(.plane, .runs) .s2 { --tone: var(--rose); }
+:is(.plane, .runs) .s3 { --tone: var(--text); }
+.plane .before { --tone: var(--grey); stroke-width: 1.6; }
+.plane .before ~ .before { stroke-dasharray: 8 4; }
+.plane .before ~ .before ~ .before { stroke-dasharray: 2 3; }
 .rule.y.soft { --tone: var(--soft); border-top-width: 1px; }
 .rule.y.soft b { font-weight: 400; font-size: var(--size-small); color: var(--soft); }
 .runs { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap; gap: 2px 18px;
-  font-size: var(--size-note); font-variant-numeric: tabular-nums; min-height: 1.5em; }
+  font-size: var(--size-note); font-variant-numeric: tabular-nums; min-height: 1.6em; }
 .runs li { display: inline-flex; gap: 6px; align-items: center; }
 .runs i { width: 18px; border-top: 2.5px solid var(--grey); }
+.runs .before ~ .before i { border-top-style: dashed; }
+.runs .before ~ .before ~ .before i { border-top-style: dotted; }
 .runs .now i { border-color: var(--blue); }
+.runs .share i { border-color: var(--tone); }
 .runs .second i { border-color: var(--vermilion); border-top-style: dotted; }
 .runs b { font-weight: 600; }
 `;
