@@ -26,7 +26,7 @@ from tinylib.lab.train.functional import (
     AdamW,
     Fill,
     Layout,
-    Muon,
+    MuonAndAdamW,
     Optimiser,
     State,
     adamw,
@@ -127,7 +127,7 @@ def learner_of(net: Any, how: Optimiser) -> torch.optim.Optimizer:
     """The optimiser that a chapter would take, at the rate 1."""
     if isinstance(how, SGD):
         return torch.optim.SGD(net.parameters(), lr=1.0)
-    if isinstance(how, Muon):
+    if isinstance(how, MuonAndAdamW):
         betas, eps = how.rest.betas, how.rest.eps
         return optimisers.muon(
             net.gpt, how.share, how.rest_share, how.weight_decay, betas=betas, eps=eps
@@ -264,7 +264,7 @@ def test_a_steps_graph_is_small_and_keeps_its_constants(stem: str, form: int) ->
     model = onnx.ModelProto.FromString(gzip.decompress(file.read_bytes()))
     onnx.checker.check_model(model)
     if not isinstance(how := how_of(stem, form), SGD):
-        eps = how.rest.eps if isinstance(how, Muon) else how.eps
+        eps = how.rest.eps if isinstance(how, MuonAndAdamW) else how.eps
         scalars = [
             float(value)
             for tensor in model.graph.initializer

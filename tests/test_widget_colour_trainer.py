@@ -262,7 +262,7 @@ def test_a_sentence_is_shown_with_its_partners_and_what_it_says(widget: Locator)
         assert classes.index("gold") == seen["partners"][t] and classes[t] == "never"
         right = bool(said[t] == answers[t])
         text = re.sub(r"\s+", "", row.locator("td.says").inner_text())
-        assert text == (f"{said[t]}✓" if right else f"{said[t]}✗not{answers[t]}")
+        assert text == (f"{said[t]}✓" if right else f"{said[t]}✗shouldbe{answers[t]}")
 
 
 def test_a_weight_lights_the_four_entries_of_its_score(widget: Locator) -> None:

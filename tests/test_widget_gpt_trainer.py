@@ -2,11 +2,13 @@
 
 import json
 import random
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from amounts import THOROUGH
 from browsing import (
     Opener,
     Visit,
@@ -20,12 +22,15 @@ from browsing import (
 )
 from node import PAGE, in_node
 from playwright.sync_api import Browser, Locator, expect
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 
 from tinylib.lab.models.language import load_language_model
 from tinylib.widgets import HERE, double_precision
 from tinylib.widgets.gpt.gpt_trainer import (
     FEWEST,
     MOST,
+    MUON,
     STORIES,
     GPTTrainer,
     Loss,
@@ -160,6 +165,12 @@ def test_without_residual_connections_it_counts_single_characters() -> None:
     assert abs(smoothed(run.losses, 119) - corpus_of(STORIES).ngrams[0]) < 0.1
 
 
+@pytest.mark.skipif(not THOROUGH, reason="weekly: 500 steps take half a minute")
+def test_muon_makes_better_use_of_a_step() -> None:
+    at = [GPTTrainer(steps=250, form=form).values()["valid"].item() for form in (0, MUON)]
+    assert at[0] == pytest.approx(0.42, abs=0.03) and at[1] == pytest.approx(0.35, abs=0.03)
+
+
 # ------------------------------------------------------------------ in the page
 
 
@@ -232,6 +243,116 @@ def starts_pauses_and_begins_again(widget: Locator) -> None:
     assert inputs_of(widget) == {**GPTTrainer().inputs}
 
 
+def test_it_continues_a_beginning_of_the_readers_own(widget: Locator) -> None:
+    step(widget)
+    widget.get_by_label("It continues").fill("where is Ann ☃")
+    settled(widget)
+    points = [ord(character) for character in "where is Ann ☃"]
+    assert inputs_of(widget)["beginning"] == points and len(losses(widget)) == 1
+    seen, ours = received(widget), GPTTrainer.computed(inputs_of(widget))
+    names = [ord(name) for name in corpus_of(STORIES).names]
+    wanted = [names.index(point) if point in names else V - 1 for point in points]
+    assert seen["read"].tolist() == ours["read"].tolist() == wanted and wanted[-1] == V - 1
+    torch.testing.assert_close(seen["weights"], ours["weights"].float(), rtol=0, atol=1e-4)
+    expect(widget.locator(".written b")).to_have_text("where is □nn □")
+    expect(widget.locator(".letters").first).to_have_text("where is □nn □")
+    widget.get_by_role("button", name="Reset").click()
+    settled(widget)
+    expect(widget.get_by_label("It continues")).to_have_value("")
+    kernel = GPTTrainer(steps=1, beginning="where is Ann ☃")
+    assert kernel.inputs["beginning"] == points
+    with pytest.raises(BadInput, match="beginning"):
+        GPTTrainer(beginning="a" * 25)
+
+
+def test_one_looks_back_at_what_was_written_and_at_the_maps(widget: Locator) -> None:
+    map_now = "el => el.shadowRoot.querySelector('.lettered canvas').toDataURL()"
+    seen = []
+    for _ in range(3):
+        seen.append([widget.locator(".written").inner_text(), widget.evaluate(map_now)])
+        step(widget, 2)
+    assert len({one[1] for one in seen}) == 3, "every look has another map"
+    slider = widget.get_by_label("look back")
+    for at, (text, pixels) in enumerate(seen):
+        slider.fill(str(2 * at))
+        assert widget.locator(".written").inner_text() == text
+        assert widget.evaluate(map_now) == pixels
+    expect(widget).to_contain_text("What it writes after 4 steps")
+
+
+def test_without_a_text_of_ones_own_nothing_starts(widget: Locator) -> None:
+    widget.get_by_role("radio").nth(2).check()
+    for name in ("First use a text", "One step"):
+        expect(widget.get_by_role("button", name=name)).to_be_disabled()
+    open_own(widget, "too short")
+    expect(widget.locator(".own .wrong")).to_contain_text("The text has 9 characters")
+    widget.get_by_label("your own text").fill(TEXTS["English"])
+    expect(widget.locator(".own .wrong")).to_be_empty()
+    widget.get_by_role("button", name="Use this text").click()
+    settled(widget)
+    step(widget)
+    assert inputs_of(widget)["corpus"] == number_of(TEXTS["English"])
+    widget.get_by_role("radio").nth(0).check()
+    settled(widget)
+    expect(widget.get_by_role("button", name="Start training")).to_be_enabled()
+
+
+def test_runs_keep_their_names_when_settings_change_at_once(widget: Locator) -> None:
+    runs = widget.locator(".runs li")
+    step(widget, 2)
+    last = losses(widget)[-1]
+    widget.evaluate(
+        """el => { for (const name of ['ten times', 'Another seed', 'no mask'])
+            [...el.shadowRoot.querySelectorAll('label, button')]
+                .find((one) => one.textContent === name).click(); }"""
+    )
+    settled(widget)
+    assert inputs_of(widget) | {"form": 2, "seed": 2, "rate": 10} == inputs_of(widget)
+    expect(runs.filter(has_text="seed 1")).to_have_count(1)
+    expect(runs.filter(has_text="our stories, seed 1")).to_contain_text(f"{last:.3f}")
+    expect(runs.filter(has_text="seed 2")).to_have_count(0)
+    step(widget, 2)
+    for name in ("no scale", "no residual", "no mask", "as in the chapter"):
+        widget.get_by_role("radio", name=name).check()
+        settled(widget)
+        step(widget, 2)
+    expect(runs.last).to_contain_text("our stories, seed 1")  # the first run stays
+    expect(widget.locator(".runs .before")).to_have_count(3)
+
+
+def test_a_training_can_be_slowed_down(widget: Locator) -> None:
+    speed = widget.get_by_label("speed")
+    assert speed.locator("option").all_text_contents() == ["full speed", "30 steps/s", "3 steps/s"]
+    speed.select_option("3 steps/s")
+    widget.get_by_role("button", name="Start training").click()
+    counts = []
+    until(widget, "el => el.model.get('outputs').losses.shape[0] >= 2")
+    for _ in range(4):
+        counts.append(len(losses(widget)))
+        until(widget, f"el => el.model.get('outputs').losses.shape[0] > {counts[-1]}")
+    assert counts == list(range(counts[0], counts[0] + 4)), "each step is seen"
+    widget.get_by_role("button", name="Pause").click()
+
+
+def test_a_tab_that_slept_goes_on_where_it_was(browser: Browser, site: str) -> None:
+    with new_context(browser) as context:
+        visit = Visit(context, site, page_alone(STEM))
+        widget = visit.widget(STEM)
+        widget.get_by_role("button", name="Start training").click()
+        until(widget, "el => el.model.get('outputs').losses.shape[0] >= 2")
+        tools = context.new_cdp_session(visit.page)
+        tools.send("Page.setWebLifecycleState", {"state": "frozen"})
+        time.sleep(1.5)
+        tools.send("Page.setWebLifecycleState", {"state": "active"})
+        before = losses(widget)
+        until(widget, f"el => el.model.get('outputs').losses.shape[0] >= {len(before) + 2}")
+        widget.get_by_role("button", name="Pause").click()
+        settled(widget)
+        run = GPTTrainer.run(len(losses(widget)), seed=1, rate=1.0, form=0, corpus=STORIES)
+        assert losses(widget) == pytest.approx(run.losses, abs=1e-3)
+        assert visit.console == []
+
+
 def saved_file(widget: Locator, folder: Path) -> Path:
     widget.get_by_text("Keep this run").click()
     with widget.page.expect_download() as download:
@@ -257,13 +378,29 @@ def test_a_saved_file_is_a_language_model_and_can_be_loaded(
     assert theirs == pytest.approx(ours, abs=1e-4)
     assert len(loaded.predict("the cat is in".replace("c", "k"))) == V
     valid = received(widget)["valid"].item()
-    widget.get_by_role("button", name="Back to step 0").click()
-    until(widget, "el => el.model.get('outputs').losses.shape[0] === 0")
+    widget.get_by_role("button", name="Another seed").click()
     settled(widget)
-    assert received(widget)["valid"].item() != pytest.approx(valid, abs=1e-3)
-    widget.locator("input[accept='.safetensors']").set_input_files(path)
-    expect(widget.locator(".folded .note")).to_contain_text("is loaded")
+    assert losses(widget) == []
+    load = widget.locator("input[accept='.safetensors']")
+    load.set_input_files(path)
+    note = widget.locator(".folded .note[role=status]")
+    expect(note).to_contain_text("its training goes on at step 3")
+    until(widget, "el => el.model.get('outputs').losses.shape[0] === 3")
     settled(widget)
+    assert inputs_of(widget)["seed"] == 1, "its settings come with it"
+    assert received(widget)["valid"].item() == pytest.approx(valid, abs=1e-5)
+    step(widget)
+    whole = GPTTrainer.run(4, seed=1, rate=1.0, form=0, corpus=STORIES)
+    assert losses(widget) == pytest.approx(whole.losses, abs=1e-4), "as if it had never been away"
+    plain = tmp_path / "plain.safetensors"
+    tensors = {k: v for k, v in load_file(path).items() if not k.startswith("training.")}
+    with safe_open(path, "pt") as file:
+        save_file(tensors, plain, file.metadata())
+    load.set_input_files(plain)
+    expect(note).to_contain_text("goes on learning this text, at step 0")
+    settled(widget)
+    expect(widget).to_contain_text("What it writes as it was loaded")
+    assert losses(widget) == []
     assert received(widget)["valid"].item() == pytest.approx(valid, abs=1e-5)
 
 
@@ -286,7 +423,7 @@ def test_a_file_that_does_not_fit_is_refused_and_the_run_stays(
     bad.write_bytes(spoil(path.read_bytes()))
     before = losses(widget)
     widget.locator("input[accept='.safetensors']").set_input_files(bad)
-    note = widget.locator(".folded .note")
+    note = widget.locator(".folded .note[role=status]")
     expect(note).to_contain_text("This file cannot be used")
     expect(note).to_contain_text(said)
     expect(note).to_contain_text("Your run is as it was.")
@@ -303,7 +440,9 @@ def test_a_run_is_kept_for_the_next_visit(browser: Browser, site: str) -> None:
         widget.get_by_text("Keep this run").click()
         widget.get_by_label("keep it in this browser").check()
         step(widget, 2)
-        expect(widget.locator(".folded .note")).to_contain_text("Kept in this browser: step 2")
+        expect(widget.locator(".folded .note[role=status]")).to_contain_text(
+            "Kept in this browser: step 2"
+        )
         before = losses(widget)
         again = Visit(context, site, page_alone(STEM)).widget(STEM)
         expect(again.locator(".there")).to_contain_text("A run of yours is kept here: step 2")
@@ -330,7 +469,7 @@ def test_a_full_browser_is_told_and_the_run_goes_on(widget: Locator) -> None:
     widget.get_by_text("Keep this run").click()
     step(widget)
     widget.get_by_label("keep it in this browser").click()
-    note = widget.locator(".folded .note")
+    note = widget.locator(".folded .note[role=status]")
     expect(note).to_contain_text("cannot keep this run: there is no room left")
     expect(widget.get_by_label("keep it in this browser")).not_to_be_checked()
     step(widget)

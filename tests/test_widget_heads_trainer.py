@@ -49,7 +49,7 @@ from tinylib.widgets.multi_head_attention.heads_trainer import (
 STEM = "heads_trainer"
 TASK = f"multi_head_attention/{STEM}_task.js"
 FORMS = range(len(HeadsTrainer.forms))
-SETTINGS: dict[str, Any] = {"seed": 1, "rate": 1.0, "form": 0, "answers": 0}
+SETTINGS: dict[str, Any] = {"seed": 2, "rate": 1.0, "form": 0, "answers": 0}
 BEFORE, AFTER, SAME, PARTNER = range(4)
 
 
@@ -295,16 +295,17 @@ def test_another_setting_is_another_run_and_the_old_one_stays_in_grey(widget: Lo
     settled(widget)
     assert_torch(widget, STEM)
     runs = widget.locator(".runs li")
-    expect(runs).to_have_count(2)
-    assert runs.nth(0).inner_text().startswith("1 head, seed 1")
-    assert runs.nth(1).inner_text().startswith("4 heads, seed 1")
+    expect(runs).to_have_count(6)
+    assert runs.nth(0).inner_text().startswith("1 head, seed 2")
+    assert [name.split()[0] for name in runs.all_inner_texts()[1:5]] == [*lookup.QUESTIONS]
+    assert runs.nth(5).inner_text().startswith("4 heads, seed 2")
     button(widget, "Another seed").click()
     widget.get_by_label("those of another sentence").check()
     one.click()
     settled(widget)
-    assert inputs_of(widget) == {"steps": 1, **SETTINGS, "form": 2, "seed": 2, "answers": 1}
+    assert inputs_of(widget) == {"steps": 1, **SETTINGS, "form": 2, "seed": 3, "answers": 1}
     assert_torch(widget, STEM)
-    assert widget.locator(".runs li.now").inner_text().startswith("1 head, other answers, seed 2")
+    assert widget.locator(".runs li.now").inner_text().startswith("1 head, other answers, seed 3")
 
 
 def test_each_question_has_a_row_and_each_head_a_column(widget: Locator) -> None:

@@ -304,10 +304,10 @@ def test_another_setting_begins_again_and_leaves_the_old_curve(widget: Locator) 
         assert now[field] == value and now["steps"] == 0
         hold(widget, now | {"steps": 4})
     names = widget.locator(".runs li").all_inner_texts()
-    assert names[0].startswith("from 3 at rate 0.5, from itself, too")
+    assert names[0].startswith("points 2, from 3 at rate 0.5, from itself, too")
     assert names[1].startswith("new points")
-    assert [name.partition("0.")[0] for name in names[2:]] == ["from 3 at rate "] + [
-        "from 1 at rate "
+    assert [name.partition("0.")[0] for name in names[2:]] == ["points 2, from 3 at rate "] + [
+        "points 2, from 1 at rate "
     ] * 2
 
 

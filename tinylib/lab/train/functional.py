@@ -82,7 +82,7 @@ class SGD(NamedTuple):
     """Plain gradient descent has no settings but the rate; its means are the last gradient's."""
 
 
-class Muon(NamedTuple):
+class MuonAndAdamW(NamedTuple):
     """Muon for the matrices in ``blocks``, AdamW for the rest; each takes its share of the rate."""
 
     share: float = 2.5
@@ -93,7 +93,7 @@ class Muon(NamedTuple):
     rest: AdamW = AdamW(weight_decay=0.0, clip=math.inf)  # the gradient is short already
 
 
-Optimiser = AdamW | SGD | Muon
+Optimiser = AdamW | SGD | MuonAndAdamW
 
 
 class State(NamedTuple):
@@ -155,7 +155,7 @@ def muon(
     gradient: Float[Tensor, " N"],
     rate: Float[Tensor, ""],
     layout: Layout,
-    how: Muon,
+    how: MuonAndAdamW,
 ) -> State:
     r"""$W \leftarrow (1 - \eta\lambda) W - \eta s\,UV^\top$ for each matrix W in ``blocks``.
 
@@ -199,7 +199,7 @@ def training_step(net: nn.Module, layout: Layout, how: Optimiser) -> Step:
         gradient, value = torch.func.grad_and_value(loss)(state.parameters)
         if isinstance(how, SGD):
             return value, sgd(state, gradient, rate)
-        if isinstance(how, Muon):
+        if isinstance(how, MuonAndAdamW):
             return value, muon(state, gradient, rate, layout, how)
         return value, adamw(state, gradient, rate, layout, how)
 

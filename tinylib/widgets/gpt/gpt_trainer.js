@@ -309,10 +309,11 @@ const POINT = "Each row is a place that attends, each column one that it attends
 attention.style = `${headMaps.style}
 .lettered { display: grid; grid-template: 13px auto / 13px minmax(0, 220px); }
 .lettered .pixel-map { grid-area: 2 / 2; width: 100%; }
-.letters { display: flex; grid-area: 1 / 2; }
+.letters { display: flex; grid-area: 1 / 2; font-size: var(--size-small); }
 .letters + .letters { flex-direction: column; grid-area: 2 / 1; }
 .letters i { flex: 1 1 0; min-width: 0; min-height: 0; display: grid; place-items: center;
-  overflow: hidden; font: 9px/1 var(--mono); color: var(--soft); white-space: pre; }
+  overflow: hidden; color: var(--soft); white-space: pre;
+  font-family: var(--mono); font-size: .75em; line-height: 1; }
 .pointed { min-height: 3em; margin: 0; }
 `;
 

@@ -21,7 +21,7 @@ from tinylib.lab.data.corpora import tiny_shakespeare
 from tinylib.lab.data.stories import stories
 from tinylib.lab.look import capture
 from tinylib.lab.recipes.language_models import MODERN
-from tinylib.lab.train.functional import AdamW, Muon, Optimiser
+from tinylib.lab.train.functional import AdamW, MuonAndAdamW, Optimiser
 from tinylib.positional_encoding import rotate
 from tinylib.widgets import Limits, table
 from tinylib.widgets.schema import BadInput
@@ -316,7 +316,7 @@ class GPTTrainer(Trainer):
     looks: ClassVar[Sequence[Callable[..., Any]]] = (measure, write, attend)
     settings: ClassVar[Sequence[str]] = ("seed", "rate", "form", "corpus")
     how: ClassVar[Optimiser] = AdamW(betas=(0.9, 0.99), weight_decay=0.1)
-    other_how: ClassVar[Mapping[int, Optimiser]] = {MUON: Muon()}
+    other_how: ClassVar[Mapping[int, Optimiser]] = {MUON: MuonAndAdamW()}
     most: ClassVar[int] = 2000
     full: ClassVar[float] = 8e-3
     draws: ClassVar[int] = BATCH

@@ -10,8 +10,8 @@ const GUESSING = Math.log(10); // nats: each of ten digits is as likely
 const SETTLED = 0.5; // a head that attends so often to a question's places has found a role
 const LOOK_EVERY = 400; // ms between two looks: a look takes as long as three steps
 const ABOUT = [
-  "Rows attend to columns, which are the same words. A head has a role from 50\u00a0% on, and then ",
-  "frames show the places that its question asks for. A word without such a place may attend ",
+  "Rows attend to columns, which are the same words. A head has a role from 50\u00a0% on, and ",
+  "then frames show the places that its question asks for. A word without such a place may attend ",
   "anywhere.",
 ];
 

@@ -68,8 +68,8 @@ export function toSafetensors({ parameters, mean, square }, names, shapes, metad
 }
 
 /**
- * The vector in such a file, its metadata, and the means if it has them; an Error says what is wrong
- * with another file.
+ * The vector in such a file, its metadata, and the means if it has them; an Error says what is
+ * wrong with another file.
  */
 export function fromSafetensors(buffer, names, shapes) {
   const wrong = (why) => new Error(`This file cannot be used: ${why}. Your run is as it was.`);

@@ -212,7 +212,7 @@ colouredSentence.style = `${CHIPS}
   .spoken .says { padding-left: 5px; }
   .spoken td.says span { padding-left: 2px; }
   .spoken td.says .wanted { display: none; }
-  .spoken td:not(.says) span { font-size: 10px; letter-spacing: -.02em; }
+  .spoken td:not(.says) span { font-size: .75em; }
 }
 `;
 

@@ -226,9 +226,8 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
     const next = { ...inputs, steps: state.losses.length };
     await ask(stem, { act: "restore", spec: widget.spec, inputs: next, saved: state });
     widget.remember(Symbol("restore"));
-    widget.past = undefined; // the past of another run
+    widget.past = newPast(keyOf(widget, next), widget.model.get("outputs").losses, state.past);
     widget.send(next);
-    Object.assign(pastOf(widget), state.past, { stale: widget.model.get("outputs").losses });
   };
   const settingsOf = (inputs) =>
     Object.fromEntries(facts.training.settings.map((name) => [name, inputs[name]]));
@@ -408,22 +407,30 @@ function smoothed(losses, span) {
 }
 
 /**
- * What the run on show was like before this step: `measured` and `shares` as lossCurve() draws them,
- * `looks` as a view keeps them. Another run, or one that begins again, has another past.
+ * What the run on show was like before this step: `measured` and `shares` as lossCurve() draws
+ * them, `looks` as a view keeps them. Another run, or one that begins again, has another past.
  */
 export function pastOf(widget) {
-  const { settings } = widget.spec.facts.training;
-  const key = JSON.stringify(settings.map((one) => widget.inputs[one]));
+  const key = keyOf(widget, widget.inputs);
   const { losses } = widget.model.get("outputs");
   const { past } = widget;
   // Inputs that were just changed have no results yet: those that are shown are of another run.
   const stale = past && past.key !== key ? losses : past?.stale;
   const steps = losses === stale ? 0 : losses.shape[0];
   if (past?.key !== key || steps < past.steps) {
-    widget.past = { key, stale, measured: [], shares: [], looks: [] };
+    widget.past = newPast(key, stale);
   }
   return Object.assign(widget.past, { steps, known: losses !== stale });
 }
+
+/** On what a training depends; its steps do not change what it is. */
+function keyOf(widget, inputs) {
+  return JSON.stringify(widget.spec.facts.training.settings.map((one) => inputs[one]));
+}
+const newPast = (key, stale, more = {}) => ({
+  ...{ key, stale, steps: 0, measured: [], shares: [], looks: [] },
+  ...more,
+});
 
 const OLD = 3; // runs before that stay in sight: the first one, and the newest
 
