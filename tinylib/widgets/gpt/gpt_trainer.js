@@ -155,10 +155,10 @@ const lookOf = (widget) => {
 };
 
 /** Note what is seen now, among what was seen before in this run. */
-function noted(widget, { read, written, weights, ...outputs }) {
+function noted(widget, outputs) {
   const { looks, steps, known } = pastOf(widget);
-  const spell = (ids) => charactersOf(ids, outputs);
-  const [given, said] = [spell(read), spell(written)];
+  const { weights } = outputs;
+  const [given, said] = [outputs.read, outputs.written].map((ids) => charactersOf(ids, outputs));
   const last = looks.at(-1);
   const same = last && String([last.given, last.said]) === String([given, said]);
   if ((!known && last) || same) return;

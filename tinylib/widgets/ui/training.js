@@ -11,7 +11,7 @@ const BITE = 800; // ms of training between two edits of the steps; in a page it
 const SLOW = 330; // ms between two times that a reader sees, when the training is slowed down
 const OFTEN = 8000; // ms between two times that a run is kept in the browser
 
-/** @type {(ms: number) => string} */
+/** @type {(ms?: number) => string} */
 const silent = (_ms) => "";
 
 /** A new training: other settings begin again at step 0. */
@@ -73,7 +73,7 @@ const duration = (ms) => (ms < 100 ? `${ms.toFixed(1)} ms` : `${whole(Math.round
  */
 export function trainingBar(
   widget,
-  { says = silent, bite = BITE, pause: gap = 0, saved = undefined, lacking = () => "" } = {},
+  { says = silent, bite = BITE, pause: gap = 0, saved = undefined, lacking = silent } = {},
 ) {
   const { most } = widget.spec.facts.training;
   const { stem } = widget.spec;
@@ -466,7 +466,10 @@ export function lossCurve(
     label: "the loss of each batch against the steps",
   });
   const percents = shareNames.length ? [0, 50, 100] : [];
-  const marks = percents.map((n) => [drawn.spot("tick percent", `${n}\u00a0%`), (top * n) / 100]);
+  const marks = percents.map((n) => {
+    const put = drawn.spot("tick percent", `${n}\u00a0%`);
+    return () => put(end, (top * n) / 100);
+  });
   let end = 0; // of the axis of steps, which grows, since most is learned early
   const reach = (longest) => {
     const next = [most / 4, most / 2].find((steps) => longest <= steps) ?? most;
@@ -474,7 +477,7 @@ export function lossCurve(
     end = next;
     const ticks = { x: [0, end / 4, end / 2, (3 * end) / 4, end].map(Math.round), y: ticksTo(top) };
     drawn.reach({ x: [0, end], ticks });
-    for (const [put, height] of marks) put(end, height);
+    for (const place of marks) place();
   };
   const befores = [...drawn.svg.querySelectorAll("path.before")];
   const lines = [];
