@@ -261,8 +261,9 @@ def test_a_sentence_is_shown_with_its_partners_and_what_it_says(widget: Locator)
         classes = row.locator("td[data-value]").evaluate_all(marked)
         assert classes.index("gold") == seen["partners"][t] and classes[t] == "never"
         right = bool(said[t] == answers[t])
-        text = re.sub(r"\s+", "", row.locator("td.says").inner_text())
-        assert text == (f"{said[t]}✓" if right else f"{said[t]}✗shouldbe{answers[t]}")
+        text, asked = (re.sub(r"\s+", "", one) for one in row.locator("td.says").all_inner_texts())
+        assert text == (f"{said[t]}✓" if right else f"{said[t]}✗")
+        assert asked == f"{answers[t]}"
 
 
 def test_a_weight_lights_the_four_entries_of_its_score(widget: Locator) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import math
+import re
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from browsing import (
     until,
 )
 from node import in_node
-from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import Browser, Locator, Page, expect
 from torch import nn
 
 from tinylib.bleu import corpus_bleu
@@ -439,3 +440,37 @@ def test_it_is_no_higher_than_a_screen_and_fits_a_phone(
         settled(phone)
         assert visit.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert box_of(phone)["width"] <= 375
+
+
+SAYS = """(el, ids) => {
+    const packed = (shape, data) =>
+        ({ shape, data: new DataView(Float32Array.from(data).buffer) });
+    const outputs = el.model.get('outputs');
+    const [S] = outputs.read.shape;
+    const cross = packed([ids.length, S], Array(ids.length * S).fill(1 / S));
+    el.model.set('outputs', { ...outputs, tokens: packed([ids.length], ids), cross });
+    el.model.set('answers', {});
+}"""
+
+
+def test_what_is_wrong_is_said_whatever_is_written(widget: Locator) -> None:
+    french = vocabularies()[1]
+    for _ in range(2):  # what is shown must not be changed by being shown
+        widget.evaluate(SAYS, [EOS])
+        expect(widget.locator(".french")).to_have_text(re.compile("it ends at once"))
+        expect(widget.locator(".french li")).to_have_count(1)
+    expect(widget).to_contain_text("Correct is: ")
+    widget.get_by_label("English sentence").fill("the boy sees the cat")
+    settled(widget)
+    expect(widget).to_contain_text("All sentences that it learns from end with “.”.")
+    widget.get_by_label("English sentence").fill("the boy sees the cat .")
+    settled(widget)
+    for said, told in (
+        ("", "Nothing translates “the”, “boy”, “sees”, “the”, “cat” and “.”."),
+        ("le garçon voit le chat chat .", "One word is too many or in the wrong place."),
+        ("le garçon voit .", "Nothing translates “cat”."),
+        ("le garçon voit le chat .", "No word is missing, too many, or in the wrong place."),
+    ):
+        widget.evaluate(SAYS, [*french.ids(said.split()), EOS])
+        expect(widget.locator(".side.grown")).to_contain_text(told)
+    assert widget.locator(".failure").inner_text() == ""

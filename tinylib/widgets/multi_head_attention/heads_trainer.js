@@ -190,6 +190,7 @@ export default live(
                   top: 3,
                   height: 155,
                   name: called(own),
+                  title: "mean loss of 16 batches (left), correct answers (right)",
                   shares: {
                     names: own.spec.facts.questions,
                     read: ({ accuracy }) => [...accuracy.data],

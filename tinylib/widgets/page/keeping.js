@@ -41,6 +41,10 @@ export async function forget(name) {
   return done(transaction, transaction.objectStore(STORE).delete(name));
 }
 
+/** How many numbers tensors of these shapes have in all. */
+export const sizeOf = (shapes) =>
+  shapes.reduce((sum, shape) => sum + shape.reduce((a, b) => a * b, 1), 0);
+
 const MEANS = { mean: "training.mean", square: "training.square" };
 
 /**
@@ -80,7 +84,7 @@ export function fromSafetensors(buffer, names, shapes) {
   } catch {
     throw wrong("it is no file of safetensors");
   }
-  const total = shapes.reduce((sum, shape) => sum + shape.reduce((a, b) => a * b, 1), 0);
+  const total = sizeOf(shapes);
   const vector = new Float32Array(total);
   const read = (name, shape) => {
     const { dtype, shape: own, data_offsets: [first, last] = [0, 0] } = header[name] ?? {};

@@ -114,14 +114,15 @@ function colouredSentence(widget) {
   const rows = many(8, (t) => {
     const chip = coloured();
     const cells = many(8, () => h("td", {}, h("span")));
-    const wanted = h("span", { class: "wanted" });
-    const says = h("td", { class: "says" }, h("b"), h("span"), wanted);
+    const wanted = h("td", { class: "says wanted" });
+    const says = h("td", { class: "says" }, h("b"), h("span"));
     cells.forEach((cell, s) => asks(widget, cell, () => weight(widget, t, s)));
     return {
       chip,
       cells,
       says,
-      element: h("tr", {}, h("th", { scope: "row" }, chip.element), ...cells, says),
+      wanted,
+      element: h("tr", {}, h("th", { scope: "row" }, chip.element), ...cells, says, wanted),
     };
   });
   const table = h(
@@ -137,6 +138,7 @@ function colouredSentence(widget) {
         h("td"),
         ...heads.map(({ element }) => h("th", { scope: "col" }, element)),
         h("th", { scope: "col", class: "says" }, "says"),
+        h("th", { scope: "col", class: "says" }, "asked for"),
       ),
     ),
     h("tbody", {}, ...rows.map(({ element }) => element)),
@@ -164,7 +166,7 @@ function colouredSentence(widget) {
       const [colours, numbers, partners] = ["colours", "numbers", "partners"].map(
         (name) => outputs[name].data,
       );
-      rows.forEach(({ chip, cells, says }, t) => {
+      rows.forEach(({ chip, cells, says, wanted }, t) => {
         for (const one of [chip, heads[t]])
           say(one, colours[t], names[colours[t]], `${numbers[t]}`);
         cells.forEach((cell, s) => {
@@ -180,7 +182,7 @@ function colouredSentence(widget) {
         const right = most === numbers[partners[t]];
         write(says.firstChild, `${most}`);
         write(says.children[1], right ? "✓" : "✗");
-        write(says.lastChild, right ? "" : `should be ${numbers[partners[t]]}`);
+        write(wanted, `${numbers[partners[t]]}`);
         mark(says, "class", right ? "says right" : "says");
       });
     },
@@ -201,17 +203,17 @@ colouredSentence.style = `${CHIPS}
   color: var(--text); }
 .spoken td.says span { display: inline; width: auto; padding-left: 6px; contain: none;
   color: var(--soft); }
-.spoken td.says b { font-size: var(--size-note); }
+.spoken td.says b, .spoken .wanted { font-size: var(--size-note); }
+.spoken th.says { white-space: normal; line-height: 1.15; }
 .reading { gap: 6px; align-items: flex-start; }
 .reading .bar { justify-content: space-between; width: 100%; }
 @container widget (max-width: 520px) {
-  .spoken td span { width: 27px; }
+  .spoken td span { width: 24px; }
   .spoken .gold::after { border: 1.5px solid var(--text); outline: 0; }
   .spoken th[scope=row] { padding-right: 3px; }
   .spoken caption { white-space: normal; }
   .spoken .says { padding-left: 5px; }
   .spoken td.says span { padding-left: 2px; }
-  .spoken td.says .wanted { display: none; }
   .spoken td:not(.says) span { font-size: .75em; }
 }
 `;

@@ -1,9 +1,9 @@
-import { alignment, common, wrongWords } from "../page/dictionary.js";
+import { alignment, common, missing, strange, surplus, wrongWords } from "../page/dictionary.js";
 import { gloss } from "../page/gloss.js";
 import { trains } from "../page/trainer.js";
 import { toggle } from "../ui/controls.js";
 import { wordMap } from "../ui/maps.js";
-import { h, live, mark, readOnce, results, whole, write } from "../ui/parts.js";
+import { h, listed, live, mark, readOnce, results, whole, write } from "../ui/parts.js";
 import { fillList, heldOut, sentence, translation } from "../ui/sentences.js";
 import { gauge, lossCurve, rates, seeds, setting, trainingBar } from "../ui/training.js";
 
@@ -27,15 +27,18 @@ const said = readOnce(({ spec }, { read, tokens, cross }) => {
     alignment(book, english, french),
   ];
   const [meant, S] = [gloss(glosses, french), english.length];
+  const extra = surplus(book, english, french);
   return {
     english,
+    unknown: strange(book, english, french).some(Boolean),
+    gone: missing(book, english, french).gone.map((at) => at.map((s) => english[s]).join(" ")),
     truth: truth?.split(" "),
     ended: ids.length < tokens.data.length,
     words: french.map((word, t) => ({
       word,
       meant: meant[t],
       wrong: wrong[t],
-      from: english.map((_, s) => (origin[t].includes(s) && !wrong[t] ? 1 : 0)),
+      from: english.map((_, s) => (origin[t].includes(s) && !extra[t] ? 1 : 0)),
       shares: cross.data.subarray(t * S, (t + 1) * S),
     })),
   };
@@ -50,14 +53,14 @@ function french(widget) {
     element: results("column", steps, line, verdict),
     shows: "outputs",
     update(_inputs, { losses }) {
-      const { words, truth, ended } = said(widget);
+      const { words, ended } = said(widget);
       const trained = losses.data.length;
       write(
         steps,
         `In French, ${trained ? `after ${whole(trained)} steps` : "before any training"}:`,
       );
-      const shown = ended ? words : [...words, { word: "…", meant: "no end" }];
-      if (!shown.length) shown.push({ word: "—", meant: "it ends at once" });
+      const end = ended ? { word: "—", meant: "it ends at once" } : { word: "…", meant: "no end" };
+      const shown = ended && words.length ? words : [...words, end];
       fillList(
         line,
         shown,
@@ -68,7 +71,7 @@ function french(widget) {
           mark(li, "class", wrong ? "amiss" : "");
         },
       );
-      verdict.replaceChildren(...judgement(words, truth, ended), ...hint(widget));
+      verdict.replaceChildren(...judgement(said(widget)), ...hint(said(widget)));
     },
   };
 }
@@ -83,19 +86,21 @@ french.style = `
 `;
 
 /** What its training sentences had, and the reader's has not. */
-function hint(widget) {
-  const { english } = said(widget);
-  if (english.includes("<unk>")) return [" It does not know all of these words."];
+function hint({ english }) {
   return english.at(-1) === "." ? [] : [" All sentences that it learns from end with “.”."];
 }
 
 /** What the grammar says instead, and which of its words are missing. */
-function judgement(words, truth, ended) {
-  const wrong = words.filter((one) => one.wrong).length;
-  if (!truth && !words.some(({ meant }) => meant)) return ["There is no French word here."];
+function judgement({ words, truth, ended, unknown, gone }) {
   if (!truth) {
-    const found = wrong === 1 ? "one word is" : `${wrong || "no"} words are`;
-    return [`By the dictionary ${found} wrong or in the wrong place.`];
+    if (unknown) return ["Not judged: the dictionary does not know all of these words."];
+    const wrong = words.filter((one) => one.wrong).length;
+    const found = wrong === 1 ? "One word is" : `${wrong} words are`;
+    const parts = [
+      ...(wrong ? [`${found} too many or in the wrong place.`] : []),
+      ...(gone.length ? [`Nothing translates ${listed(gone.map((of) => `“${of}”`))}.`] : []),
+    ];
+    return [parts.join(" ") || "No word is missing, too many, or in the wrong place."];
   }
   const heard = words.map(({ word }) => word);
   if (ended && heard.join(" ") === truth.join(" ")) return ["Correct, word for word."];
@@ -200,6 +205,7 @@ const curve = Object.assign(
       top: 7,
       height: 150,
       name: called(widget),
+      title: "mean loss (left), translated exactly (right)",
       second: ({ valid }) => valid.data[0],
       shares: { names: ["translated exactly"], read: ({ exact }) => [exact.data[0]] },
       rules: () => [[uniform, `ln ${words}: all words alike`]],

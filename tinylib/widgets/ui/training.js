@@ -4,7 +4,8 @@ import { choice } from "./controls.js";
 import { h, mark, percent, whole, write } from "./parts.js";
 import { plane, through } from "./plot.js";
 import { fillList } from "./sentences.js";
-import { forget, fromSafetensors, keep, kept, toSafetensors } from "../page/keeping.js";
+import { problem } from "../page/inputs.js";
+import { forget, fromSafetensors, keep, kept, sizeOf, toSafetensors } from "../page/keeping.js";
 import { ask, halt } from "../page/trainer.js";
 
 const BITE = 800; // ms of training between two edits of the steps; in a page it is seen meanwhile
@@ -190,7 +191,7 @@ export function trainingBar(
       const steps = at();
       far.value = steps;
       const passed = performance.now() - began;
-      if (steps > from && warm) pace = passed / (steps - from);
+      if (running && steps > from && warm) pace = passed / (steps - from);
       const speed =
         running && pace && !slow && !gap ? `, ${duration(pace)} a step${says(pace)}` : "";
       write(told, `step ${whole(steps)} of ${whole(most)}${speed}`);
@@ -210,6 +211,17 @@ export function trainingBar(
   };
 }
 
+/** The training in a file, and its inputs, if it is a whole one and goes on with this text. */
+function wholeRun(widget, { vector, means, metadata }) {
+  const { count, losses, ...settings } = metadata.training ?? {};
+  const numbers = Array.isArray(losses) && losses.every(Number.isFinite);
+  if (!means || !numbers || count !== losses.length || settings.corpus !== widget.inputs.corpus)
+    return undefined;
+  const inputs = { ...widget.inputs, ...settings, steps: count };
+  const state = { parameters: vector, ...means, count, losses };
+  return problem(widget.spec, inputs) ? undefined : { state, inputs };
+}
+
 /**
  * Keep a run in the browser, save it as a file, load one: what a page without a kernel offers. Both
  * hold all that a training is, so that it goes on as if it had never been away.
@@ -217,6 +229,7 @@ export function trainingBar(
 function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, ready }) {
   const { stem, facts } = widget.spec;
   let last = 0; // when it was kept
+  let held = { key: "", steps: 0 }; // which run is kept, and how far
   const note = h("p", { class: "note", role: "status" });
   const say = (text) => write(note, text);
   const stateNow = () => ask(stem, { act: "state" });
@@ -234,6 +247,7 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
   const box = h("input", {
     type: "checkbox",
     change: async () => {
+      held = { key: "", steps: 0 };
       if (box.checked) return void keepNow();
       await forget(stem).catch(() => {});
       say("");
@@ -241,13 +255,15 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
   });
   const keepNow = async () => {
     last = performance.now();
-    const inputs = widget.inputs;
+    const { inputs } = widget;
+    const key = keyOf(widget, inputs);
     try {
       const state = await stateNow();
       if (!state) return;
       const { measured, shares, looks } = pastOf(widget);
       await keep(stem, { ...state, inputs, past: { measured, shares, looks }, ...also?.(inputs) });
-      say(`Kept in this browser: step ${whole(state.losses.length)}.`);
+      held = { key, steps: state.losses.length };
+      say(`Kept in this browser: step ${whole(held.steps)}.`);
     } catch (error) {
       box.checked = false;
       const full = error?.name === "QuotaExceededError";
@@ -289,16 +305,15 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
         const read = fromSafetensors(await file.arrayBuffer(), names, shapes);
         const why = wrong?.(read.metadata, widget.inputs, widget.readOutputs());
         if (why) throw new Error(`This file cannot be used: ${why} Your run is as it was.`);
-        const { count, losses = [], ...settings } = read.metadata.training ?? {};
-        if (read.means && settings.corpus === widget.inputs.corpus) {
-          const state = { parameters: read.vector, ...read.means, count, losses };
-          await restore(state, { ...widget.inputs, ...settings });
-          say(`${file.name} is loaded: its training goes on at step ${whole(losses.length)}.`);
-        } else {
-          const past = { loaded: true };
-          await restore({ parameters: read.vector, losses: [], past }, widget.inputs);
-          say(`${file.name} is loaded: what it has learned goes on learning this text, at step 0.`);
-        }
+        const found = wholeRun(widget, read);
+        const past = { loaded: true };
+        const state = found?.state ?? { parameters: read.vector, losses: [], past };
+        await restore(state, found?.inputs ?? widget.inputs);
+        say(
+          found
+            ? `${file.name} is loaded: its training goes on at step ${whole(found.inputs.steps)}.`
+            : `${file.name} is loaded: what it has learned goes on learning this text, at step 0.`,
+        );
       } catch (error) {
         say(error.message);
       }
@@ -308,7 +323,8 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
   const there = h("p", { class: "note there", hidden: true });
   const greet = async () => {
     const found = await kept(stem).catch(() => undefined);
-    if (!found || at() > 0) return;
+    // One of another version of this page may have parameters that do not fit.
+    if (!found || at() > 0 || found.parameters.length !== sizeOf(facts.shapes)) return;
     const end = found.losses.length;
     const loss = found.losses.slice(-20).reduce((a, b) => a + b, 0) / Math.min(20, end || 1);
     there.hidden = false;
@@ -319,9 +335,12 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
         {
           type: "button",
           click: async () => {
-            there.hidden = true;
+            there.replaceChildren("Your run is being loaded …");
             box.checked = true;
-            await restore(found, found.inputs).catch((error) => say(error.message));
+            held = { key: keyOf(widget, found.inputs), steps: end };
+            const next = { ...widget.inputs, ...found.inputs };
+            await restore(found, next).catch((error) => say(error.message));
+            there.hidden = true;
           },
         },
         "Go on with it",
@@ -362,7 +381,14 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
         note,
       ),
     ),
-    update(_inputs, running) {
+    update(inputs, running) {
+      const key = keyOf(widget, inputs);
+      if (box.checked && held.key && key !== held.key) {
+        box.checked = false; // it is not lost for the sake of an experiment
+        const far = whole(held.steps);
+        say(`Your run of ${far} steps stays kept. Tick again to keep this one in its place.`);
+      }
+      if (key === held.key && at() <= held.steps) return;
       const due = performance.now() - last > OFTEN || !running;
       if (box.checked && at() > 0 && ready() && due) keepNow();
     },
@@ -470,9 +496,10 @@ export function lossCurve(
     const put = drawn.spot("tick percent", `${n}\u00a0%`);
     return () => put(end, (top * n) / 100);
   });
+  const round = (steps) => (steps > 200 ? 100 * Math.ceil(steps / 100) : steps);
   let end = 0; // of the axis of steps, which grows, since most is learned early
   const reach = (longest) => {
-    const next = [most / 4, most / 2].find((steps) => longest <= steps) ?? most;
+    const next = [round(most / 4), round(most / 2)].find((steps) => longest <= steps) ?? most;
     if (next === end) return;
     end = next;
     const ticks = { x: [0, end / 4, end / 2, (3 * end) / 4, end].map(Math.round), y: ticksTo(top) };
