@@ -204,7 +204,8 @@ def use_every_widget(visit: Visit) -> None:
             if slider.is_enabled():
                 slider.press("ArrowRight")
         settled(widget)
-        box = widget.get_by_role("textbox").or_(widget.get_by_role("combobox")).first
+        written = widget.get_by_role("textbox").or_(widget.get_by_role("combobox"))
+        box = written.and_(widget.locator("input, textarea")).first
         if not box.count():  # as in a trainer, where all is chosen
             continue
         box.fill("")
@@ -213,6 +214,7 @@ def use_every_widget(visit: Visit) -> None:
         if not problem(widget):  # any text will do, but for one that is too long
             box.fill("none " * 999)
         assert problem(widget) != ""
+        settled(widget)  # what could be used is computed, and pale until then
 
 
 Scheme = Literal["light", "dark"]

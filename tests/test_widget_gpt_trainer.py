@@ -280,7 +280,12 @@ def test_one_looks_back_at_what_was_written_and_at_the_maps(widget: Locator) -> 
     expect(widget).to_contain_text("What it writes after 4 steps")
 
 
-def test_without_a_text_of_ones_own_nothing_starts(widget: Locator) -> None:
+def test_without_a_text_of_ones_own_nothing_starts(browser: Browser, site: str) -> None:
+    with new_context(browser) as context:
+        without_a_text(Visit(context, site, page_alone(STEM)).widget(STEM))
+
+
+def without_a_text(widget: Locator) -> None:
     widget.get_by_role("radio").nth(2).check()
     for name in ("First use a text", "One step"):
         expect(widget.get_by_role("button", name=name)).to_be_disabled()

@@ -377,7 +377,7 @@ def test_another_sentence_keeps_what_was_learned(widget: Locator) -> None:
     english, _ = vocabularies()
     assert after["read"].tolist() == english.ids(["she", "sleeps", "."])
     assert after["cross"].shape[1] == 3
-    assert "By the dictionary" in widget.locator(".grown .note").first.inner_text()
+    assert "no French yet" in widget.locator(".grown .note").first.inner_text()
 
 
 def test_the_french_is_glossed_and_what_is_wrong_is_marked(widget: Locator) -> None:

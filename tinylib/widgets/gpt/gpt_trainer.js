@@ -14,7 +14,7 @@ export const program = trains("gpt/gpt_trainer_task.js");
 const CORPORA = ["our stories", "Shakespeare", "your own"];
 const [SHAKESPEARE, OWN] = [1, 2];
 const LAYERS = 4;
-const SHOWN = 20_000; // characters of a text that the box shows
+const IN_BOX = 20_000; // characters of a text that the box shows
 const APART = 4000; // ms between two looks: each takes as long as some steps
 
 /** Which text is learned; the reader's own is pasted, or read from a file. */
@@ -51,7 +51,7 @@ function corpus(widget) {
       file.value = "";
       if (!chosen) return;
       const text = await chosen.text();
-      box.value = text.slice(0, SHOWN); // what it says is in view; all of it is used
+      box.value = text.slice(0, IN_BOX); // what it says is in view; all of it is used
       take(text);
     },
   });
@@ -79,7 +79,7 @@ function corpus(widget) {
     const told = textTold(stem);
     if (now === OWN && told && told.id !== shown) {
       shown = told.id;
-      box.value ||= told.text.slice(0, SHOWN); // it was kept from another visit
+      box.value ||= told.text.slice(0, IN_BOX); // it was kept from another visit
     }
     picks.forEach(({ button, element }, i) => {
       button.checked = i === now;
@@ -172,7 +172,6 @@ function beginning(widget) {
   const typing = Symbol("beginning");
   const given = h("input", {
     type: "text",
-    maxlength: widget.spec.facts.prompt,
     spellcheck: "false",
     autocapitalize: "off",
     autocomplete: "off",

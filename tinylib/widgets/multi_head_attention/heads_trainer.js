@@ -10,9 +10,8 @@ const GUESSING = Math.log(10); // nats: each of ten digits is as likely
 const SETTLED = 0.5; // a head that attends so often to a question's places has found a role
 const LOOK_EVERY = 400; // ms between two looks: a look takes as long as three steps
 const ABOUT = [
-  "Rows attend to columns, which are the same words. A head has a role from 50\u00a0% on, and ",
-  "then frames show the places that its question asks for. A word without such a place may attend ",
-  "anywhere.",
+  "Rows attend to columns, the same words. From 50\u00a0% on a head has a role, and frames show ",
+  "the places that its question asks for. A word without one may attend anywhere.",
 ];
 
 const forms = ({ facts }) => facts.training.forms;
@@ -130,7 +129,7 @@ function table(widget) {
   };
 }
 table.style = `${pixelMap.style}${gauge.style}
-.roles { --row: 12.5px; display: block; }
+.roles { --row: 12.2px; display: block; }
 .roles :is(thead, tbody) { display: grid; gap: 4px; }
 .roles tr { display: grid; grid-template-columns: minmax(0, 3fr) repeat(4, minmax(0, 1.75fr));
   gap: 6px; align-items: center; }
@@ -188,7 +187,7 @@ export default live(
               (own) =>
                 lossCurve(own, {
                   top: 3,
-                  height: 155,
+                  height: 150,
                   name: called(own),
                   title: "mean loss of 16 batches (left), correct answers (right)",
                   shares: {

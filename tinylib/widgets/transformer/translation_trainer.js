@@ -30,7 +30,7 @@ const said = readOnce(({ spec }, { read, tokens, cross }) => {
   const extra = surplus(book, english, french);
   return {
     english,
-    unknown: strange(book, english, french).some(Boolean),
+    unknown: strange(book, english, french),
     gone: missing(book, english, french).gone.map((at) => at.map((s) => english[s]).join(" ")),
     truth: truth?.split(" "),
     ended: ids.length < tokens.data.length,
@@ -93,7 +93,8 @@ function hint({ english }) {
 /** What the grammar says instead, and which of its words are missing. */
 function judgement({ words, truth, ended, unknown, gone }) {
   if (!truth) {
-    if (unknown) return ["Not judged: the dictionary does not know all of these words."];
+    if (unknown[0]) return ["Not judged: the dictionary does not know all of these words."];
+    if (unknown[1]) return ["What it writes is no French yet."];
     const wrong = words.filter((one) => one.wrong).length;
     const found = wrong === 1 ? "One word is" : `${wrong} words are`;
     const parts = [

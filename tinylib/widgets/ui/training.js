@@ -86,6 +86,7 @@ export function trainingBar(
   let from = 0;
   let pace = 0; // ms a step
   let warm = false; // what the first steps take is mostly loading
+  let wanted = false; // a single step, as soon as what is computed now is there
   let timer = 0;
   let heard; // the last answer: inputs that were just sent have none yet
 
@@ -137,6 +138,7 @@ export function trainingBar(
       click: () => {
         if (running) stop();
         if (ready()) advance(1);
+        else wanted = true;
       },
     },
     "One step",
@@ -204,6 +206,8 @@ export function trainingBar(
         if (running && inputs.steps === 0 && from > 0) stop();
         clearTimeout(timer);
         if (running) timer = setTimeout(run, slow ? SLOW : gap);
+        else if (wanted) timer = setTimeout(advance, 0, 1);
+        wanted = false;
       }
       show();
       keeping?.update(inputs, running);
