@@ -113,6 +113,7 @@ async function train({ spec, inputs, task: address, stem }, part) {
       heard = performance.now();
     }
   }
+  part(lossesOf(run)); // at once, since to look at what has been learned takes a while
   return shown();
 }
 
