@@ -9,7 +9,7 @@ const READ = 1500; // ms in the middle of the screen: then a section counts as v
  * @typedef {{ version: 1, chapters: Record<string, Chapter>, last?: Record<string, string> }} State
  */
 
-let kept = true; // whether this browser keeps anything
+let kept = localStorage instanceof Storage; // or else layout.html has put another in its place
 /** @type {State} */
 let memory = { version: 1, chapters: {} };
 
