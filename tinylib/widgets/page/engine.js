@@ -18,16 +18,60 @@ const [BREATH, PATIENCE, FRAME] = [8, 50, 30]; // ms: see run()
 const because = (why, remedy, cause) => Object.assign(new Error(why, { cause }), { why, remedy });
 const CONNECTION = "Check the connection, then press “Try again”.";
 const AGAIN = "Press “Try again” to fetch it again; if that does not help, reload the page.";
+const ABSENT = "Press “Try again” later; if that does not help, please report it.";
 
-async function fetched(url) {
-  const answer = await fetch(url);
-  if (!answer.ok) throw new Error(`${url} answered ${answer.status}`);
+/** Of what could not be fetched: the server has refused it, or it was not reached. */
+function unloaded(what, error, remedy = undefined) {
+  const [answer] = /the server answered \d+/.exec(error.message) ?? [];
+  const why = `${what} could not be loaded${answer ? `: ${answer}` : ""}`;
+  return because(why, remedy ?? (answer ? ABSENT : CONNECTION), error);
+}
+
+// The smallest module, and one that uses SIMD, as the runtime does.
+const EMPTY = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0);
+const SIMD = Uint8Array.of(
+  ...EMPTY,
+  ...[1, 5, 1, 96, 0, 1, 123], // a function without arguments makes a vector,
+  ...[3, 2, 1, 0],
+  ...[10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11], // of which each byte is the number of bits in 0
+);
+
+/** The runtime is WebAssembly. Where a browser does not run it, to try again is in vain. */
+function assertRunnable() {
+  const refused = (why, remedy) =>
+    Object.assign(
+      because(
+        `WebAssembly, which runs the chapter’s functions, ${why}`,
+        `${remedy}, then reload the page: “Copy link” carries over what you typed. ` +
+          "Text, figures and stored results need no WebAssembly.",
+      ),
+      { final: true },
+    );
+  if (typeof WebAssembly === "undefined") {
+    const settings = "Turn it on in the browser’s settings (a strict security mode turns it off)";
+    throw refused("is turned off in this browser", settings);
+  }
+  try {
+    new WebAssembly.Instance(new WebAssembly.Module(EMPTY));
+  } catch {
+    const who = "an extension or the server’s Content-Security-Policy";
+    throw refused(`is forbidden in this page by ${who}`, "Allow it for this site");
+  }
+  if (!WebAssembly.validate(SIMD)) {
+    throw refused("has no SIMD in this browser, which is too old", "Update the browser");
+  }
+}
+
+async function fetched(url, cache = undefined) {
+  const answer = await fetch(url, { cache });
+  if (!answer.ok) throw new Error(`the server answered ${answer.status} for ${url}`);
   return new Uint8Array(await answer.arrayBuffer());
 }
 
 /** onnxruntime-web, loaded once. After a failure neither it nor the browser forgets: a new try
  * needs a new address. */
-export function start() {
+export async function start() {
+  assertRunnable();
   runtime ??= load().catch(withoutRuntime);
   return runtime;
 }
@@ -35,11 +79,16 @@ export function start() {
 function withoutRuntime(error) {
   runtime = undefined;
   tries += 1;
-  throw because("its runtime could not be loaded", CONNECTION, error);
+  if (/CompileError/.test(error.message)) throw because("its runtime came damaged", AGAIN, error);
+  if (/\bmemory\b/i.test(error.message)) {
+    const remedy = "Close other pages, then press “Try again”.";
+    throw because("the browser has no memory left for its runtime", remedy, error);
+  }
+  throw unloaded("its runtime", error);
 }
 
 async function load() {
-  const binary = fetched(`${ORT}ort-wasm-simd-threaded.wasm`);
+  const binary = fetched(`${ORT}ort-wasm-simd-threaded.wasm`, tries ? "reload" : "default");
   binary.catch(() => {}); // it is awaited below, unless the import fails first
   const anew = tries ? `?try=${tries}` : "";
   const ort = await import(`${ORT}ort.wasm.min.mjs${anew}`);
@@ -99,7 +148,7 @@ async function receive(name, report) {
       report({ loaded, total });
     }
   } catch (error) {
-    throw failed("could not be loaded", CONNECTION, error);
+    throw unloaded(`the model, ${name},`, error);
   }
   if (loaded < total) throw failed(`came cut short: ${loaded} of ${total} bytes`, AGAIN);
   const hash = await digest(data).catch((error) => {
@@ -183,6 +232,7 @@ function needs({ stem, graphs = [stem], plain = [], weights }, { variant }) {
 export async function prepare(spec, inputs, report) {
   const { weights, graphs } = needs(spec, inputs);
   if (!graphs.length) return; // its program computes all of it
+  assertRunnable(); // before the weights are fetched in vain
   const starting = start();
   starting.catch(() => {}); // the weights may fail first
   const data = weights ? await download(weights, report) : null;
@@ -215,7 +265,9 @@ async function open(name, file, data) {
     if (/\bbackend\b/.test(error.message)) withoutRuntime(error); // a part of it is loaded only now
     throw because(`the graph ${name} ${what}`, remedy, error);
   };
-  const bytes = await graph.catch(failed("could not be loaded", CONNECTION));
+  const bytes = await graph.catch((error) => {
+    throw unloaded(`the graph ${name}`, error);
+  });
   const create = () =>
     ort.InferenceSession.create(bytes, {
       executionProviders: ["wasm"],
@@ -250,9 +302,9 @@ export async function tensorOf(data, dims = [data.length]) {
 }
 
 /** What a trainer learns from, as bytes; `missing` says what to do if the site has no such file. */
-export async function pool(name, missing = CONNECTION) {
+export async function pool(name, missing = undefined) {
   const failed = (error) => {
-    throw because(`the data to learn from, ${name}, could not be loaded`, missing, error);
+    throw unloaded(`the data to learn from, ${name},`, error, missing);
   };
   return fetched(new URL(`pools/${name}.gz`, HERE))
     .then(inflated)

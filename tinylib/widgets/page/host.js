@@ -148,7 +148,8 @@
       say("");
       model.set("unfinished", false);
       model.set("where", "The results shown are older than what you typed.");
-      const { why, remedy } = told(error);
+      const { why, remedy, final = false } = told(error);
+      model.set("final", final); // there is nothing to try again
       model.set(
         "error",
         `This page cannot compute now: ${why}. ${remedy} ` +

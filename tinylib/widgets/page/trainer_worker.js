@@ -35,8 +35,8 @@ onmessage = ({ data }) => {
     try {
       postMessage({ number, result: await acts[data.act](data, part) });
     } catch (error) {
-      const { message, why, remedy } = error;
-      postMessage({ number, error: { message, why, remedy } });
+      const { message, why, remedy, final } = error;
+      postMessage({ number, error: { message, why, remedy, final } });
     }
   };
   turn = turn.then(answer);

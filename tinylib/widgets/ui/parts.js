@@ -313,7 +313,7 @@ class Widget {
     } else {
       this.leave(this.againButton);
     }
-    this.againButton.hidden = !why;
+    this.againButton.hidden = !why || Boolean(this.model.get("final"));
     this.showState();
   }
 
