@@ -392,7 +392,7 @@ totals.style = `
   } .totals b { font-size: var(--size-text); } .totals span { font-size: var(--size-small); } }
 `;
 costCurve.style = `${plane.style}
-.cost-plot { user-select: none; }
+.cost-plot { -webkit-user-select: none; user-select: none; }
 .points { position: absolute; inset: 0; }
 .point { position: absolute; width: 0; height: 0; cursor: ew-resize; }
 .beyond .dot { --tone: var(--error); }
