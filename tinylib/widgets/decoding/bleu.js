@@ -1,5 +1,5 @@
 import { askable, asks, expOf, roots, roveLines, sum } from "../ui/explain.js";
-import { h, live, many, mark, results, short, svgPart, write } from "../ui/parts.js";
+import { h, live, many, mark, resized, results, short, svgPart, write } from "../ui/parts.js";
 import { fillList, sentence } from "../ui/sentences.js";
 
 /** The n-grams of a sentence, as texts. */
@@ -52,7 +52,7 @@ function ngramTable(widget) {
       mark(item.lastChild.firstChild, "d", lines.join(""));
     }
   };
-  new ResizeObserver(draw).observe(list);
+  resized(draw, list);
   const line = (name) => h("div", { class: "grams" }, h("span", { class: "of" }, name), h("ul"));
   /** Where the precision of the i-th row comes from: its n-grams that match light up. */
   const rule = (i) => {

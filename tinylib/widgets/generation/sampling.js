@@ -10,6 +10,7 @@ import {
   live,
   mark,
   percent,
+  resized,
   results,
   stretch,
   write,
@@ -390,17 +391,12 @@ function line(widget) {
     ),
   );
   let wide = 640; // pixels
-  new ResizeObserver(
-    ([
-      {
-        contentRect: { width },
-      },
-    ]) => {
-      if (!width || Math.abs(width - wide) < 1) return;
-      wide = width;
-      widget.repaint("outputs");
-    },
-  ).observe(pieces);
+  resized(() => {
+    const width = pieces.clientWidth;
+    if (!width || width === wide) return;
+    wide = width;
+    widget.repaint("outputs");
+  }, pieces);
   return {
     element: h(
       "section",

@@ -12,6 +12,7 @@ import {
   mark,
   namedRow,
   readOnce,
+  resized,
   results,
   scroller,
   shaded,
@@ -293,7 +294,7 @@ function lensTable(widget) {
     else if (left < box.scrollLeft) box.scrollLeft = left;
     else if (right > box.scrollLeft + box.clientWidth) box.scrollLeft = right - box.clientWidth;
   }
-  new ResizeObserver(() => told && find()).observe(box);
+  resized(() => told && find(), box);
 
   return {
     element,

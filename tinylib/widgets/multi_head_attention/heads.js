@@ -11,6 +11,7 @@ import {
   live,
   mark,
   percent,
+  resized,
   results,
   scroller,
   short,
@@ -471,15 +472,14 @@ function stage(widget) {
   );
   let middle; // of the chosen word's column
   let room = 0; // for all words' columns
-  const laidOut = new ResizeObserver(() => {
+  resized(() => {
     const now = box.clientWidth - over.offsetLeft;
     if (middle === undefined || now <= 0 || now === room) return;
     const first = !room;
     room = now;
     widget.repaint("outputs");
     if (first) box.scrollLeft = middle - room / 2; // on a phone this word is out of sight
-  });
-  laidOut.observe(box);
+  }, box);
   return {
     element: h("div", { "data-output": "" }, box),
     shows: "outputs",

@@ -10,6 +10,7 @@ import {
   many,
   mark,
   readOnce,
+  resized,
   results,
   svgPart,
   tint,
@@ -235,7 +236,7 @@ function stage(widget) {
       },
     );
   };
-  new ResizeObserver(() => begun && draw()).observe(paper);
+  resized(() => begun && draw(), paper);
 
   return {
     element: results("column stage", paper, note),

@@ -6,6 +6,7 @@ import {
   many,
   mark,
   percent,
+  resized,
   results,
   shaded,
   short,
@@ -164,7 +165,7 @@ function sideways(label, content, gutter, starts, scrolled) {
     element.classList.toggle("before", box.scrollLeft > 4);
     element.classList.toggle("after", box.scrollLeft + box.clientWidth < box.scrollWidth - 4);
   };
-  new ResizeObserver(edges).observe(box);
+  resized(edges, box);
   const show = (left, right, end = right) =>
     requestAnimationFrame(() => {
       // by then it stands in the page

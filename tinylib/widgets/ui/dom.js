@@ -155,7 +155,19 @@ export function scroller(attributes, ...content) {
     box.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
   const box = h("div", { ...attributes, scroll: fade }, ...content);
   box.classList.add("scroll");
-  const sizes = new ResizeObserver(fade); // asked when they are known: no layout of our own
-  for (const element of [box, ...content]) sizes.observe(element);
+  resized(fade, box, ...content);
   return box;
+}
+
+/**
+ * Call `act` in the frame after one of these elements has got another size. At once, `act` could
+ * change the sizes that the browser is about to report, which Firefox takes for an error.
+ */
+export function resized(act, ...elements) {
+  let asked = 0;
+  const sizes = new ResizeObserver(() => {
+    cancelAnimationFrame(asked);
+    asked = requestAnimationFrame(act);
+  });
+  for (const element of elements) sizes.observe(element);
 }
