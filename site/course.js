@@ -16,7 +16,11 @@ function reach(elements) {
   const scrolls = drawn.map((el) => el.scrollWidth > el.clientWidth);
   drawn.forEach((el, i) => (el.tabIndex = scrolls[i] ? 0 : -1));
 }
-const sized = new ResizeObserver((entries) => reach(entries.map((entry) => entry.target)));
+// In the next frame, since to measure may change sizes that are still to be reported, which Firefox
+// takes for an error.
+const sized = new ResizeObserver((entries) =>
+  requestAnimationFrame(() => reach(entries.map((entry) => entry.target))),
+);
 for (const el of scrollers) sized.observe(el);
 // A font that arrives late widens a formula within its box, whose own size stays as it was.
 document.fonts.addEventListener("loadingdone", () => reach(scrollers));
@@ -27,7 +31,9 @@ document.fonts.addEventListener("loadingdone", () => reach(scrollers));
 const [arrival] = performance.getEntriesByType("navigation");
 if (location.hash && /** @type {PerformanceNavigationTiming} */ (arrival)?.type === "navigate") {
   const grown = new ResizeObserver(() =>
-    document.querySelector("article :target")?.scrollIntoView({ behavior: "instant" }),
+    requestAnimationFrame(() =>
+      document.querySelector("article :target")?.scrollIntoView({ behavior: "instant" }),
+    ),
   );
   grown.observe(document.querySelector("article"));
   const stop = () => grown.disconnect();
@@ -63,18 +69,52 @@ addEventListener("afterprint", () => {
   setTimeout(() => delete document.body.dataset.printing, 100); // after the events of opening
 });
 
-// A formula stands in a page three times, for sight, for screen readers and as it was written. What
-// a search shows of the page has it once.
-// @ts-expect-error: of Sphinx's script, on the page that searches
-const search = typeof Search === "undefined" ? undefined : Search; // eslint-disable-line no-undef
+// What a search shows of a page is its text around the words that were found. Sphinx looks for their
+// stems, as its index has them, but “rotary” does not begin with “rotari”; and it would show a page's
+// menus, and each formula three times: for sight, for screen readers and as it was written.
+// @ts-expect-error: of Sphinx's scripts, on the page that searches
+const [search, Stem] = typeof Search === "undefined" ? [] : [Search, Stemmer]; // eslint-disable-line no-undef
+const TWICE = "script, style, .headerlink, .katex-html, annotation, .fold > summary, .answer-row";
+const [BEFORE, SHOWN] = [120, 240]; // letters
 if (search) {
-  const textOf = search.htmlToText;
-  search.htmlToText = (html, anchor) => {
+  search.makeSearchSummary = (html, stems, anchor) => {
     const page = new DOMParser().parseFromString(html, "text/html");
-    const again = ".onlyprint, .katex-html, annotation, .fold > summary, .answer-row";
-    for (const part of page.querySelectorAll(again)) part.remove();
-    return textOf(page.documentElement.outerHTML, anchor);
+    const article = page.querySelector("article");
+    for (const part of article.querySelectorAll(TWICE)) part.remove();
+    for (const block of article.querySelectorAll("p, div, li, td, th, dt, dd")) block.append(" ");
+    const place = anchor ? page.getElementById(anchor.slice(1)) : undefined;
+    const text = (place ?? article).textContent.replace(/\s+/g, " ").trim();
+    const start = Math.max(0, bestPlace(text, [...stems]) - BEFORE);
+    const summary = document.createElement("p");
+    summary.className = "context";
+    const [before, after] = [start > 0 ? "…" : "", start + SHOWN < text.length ? "…" : ""];
+    summary.textContent = before + text.slice(start, start + SHOWN).trim() + after;
+    return summary;
   };
+}
+
+const stemmer = search && new Stem();
+const known = new Map(); // word -> its stem
+
+/** Where in the text the most of these stems stand close together; 0 if none does. */
+function bestPlace(text, stems) {
+  const words = [...text.matchAll(/[\p{L}\p{N}_]+/gu)].map(({ 0: word, index }) => {
+    if (!known.has(word)) known.set(word, stemmer.stemWord(word.toLowerCase()));
+    return { own: known.get(word), index };
+  });
+  const hits = stems.flatMap((stem) => {
+    const whole = words.filter(({ own }) => own === stem);
+    const found = whole.length ? whole : words.filter(({ own }) => own.includes(stem));
+    return found.map(({ index }) => ({ stem, index }));
+  });
+  const together = ({ index: start }) => {
+    const near = hits.filter(({ index }) => start <= index && index < start + BEFORE);
+    return new Set(near.map(({ stem }) => stem)).size;
+  };
+  const [first, ...others] = hits.sort((one, other) => one.index - other.index);
+  return (
+    others.reduce((best, one) => (together(one) > together(best) ? one : best), first)?.index ?? 0
+  );
 }
 
 // A wide widget lies over the room of the page's contents, which are hidden while it is in sight.

@@ -43,7 +43,20 @@ async function lightStyles() {
       "style", // a formula's colours
     ],
   });
-  writeFileSync(join(pages, "_static", "site.css"), await minified(css, "css"));
+  const light = withAutomaticColours(await minified(css, "css"));
+  writeFileSync(join(pages, "_static", "site.css"), light);
+}
+
+/** Minified styles with the theme "auto", which a page has until its script sets "light" or "dark":
+ * without JavaScript for good. It has the system's colours. */
+function withAutomaticColours(css) {
+  const dark = /[^{};]*\[data-theme=dark\][^{}]*\{[^{}]*\}/g;
+  return css
+    .replace(dark, (rule) => {
+      const own = rule.replaceAll("[data-theme=dark]", "[data-theme=auto]");
+      return `${rule}@media screen and (prefers-color-scheme:dark){${own}}`;
+    })
+    .replaceAll("[data-theme=light]", ":is([data-theme=light],[data-theme=auto])");
 }
 
 /** A theme's script without its look at everything that may scroll, which course.js does better:
@@ -70,8 +83,11 @@ async function lightScripts() {
   const parts = await Promise.all(
     others.toReversed().map((file) => minified(withoutMeasuring(file, read(file)), "js")),
   );
-  const all = [...parts, bundled.outputFiles[0].text].join(";\n");
-  writeFileSync(join(pages, "_static", "site.js"), all);
+  // An error in one part is told, and leaves the others as they are.
+  const all = [...parts, bundled.outputFiles[0].text].map(
+    (part) => `try {\n${part}\n} catch (error) {\n  reportError(error);\n}`,
+  );
+  writeFileSync(join(pages, "_static", "site.js"), all.join("\n"));
 }
 
 const WORKER = "page/trainer_worker.js"; // has no page, so no parts of views either
