@@ -71,8 +71,8 @@ sys.path.insert(0, str(ROOT / "site"))
 
 
 @contextmanager
-def served(folder: Path = BUILT) -> Iterator[str]:
-    """The address of ``folder``, served as ``make serve`` does.
+def served(folder: Path = BUILT, head: str = "") -> Iterator[str]:
+    """The address of ``folder``, served as ``make serve`` does, with ``head`` in each page's head.
 
     ``PAGE?only=STEM`` is that page without its text and other widgets, and ``PAGE?only=`` without
     its text, see ``with_only``.
@@ -82,9 +82,11 @@ def served(folder: Path = BUILT) -> Iterator[str]:
     class WithOnly(Handler):
         def send_head(self) -> Any:
             page, mark, stem = self.path.partition("?only=")
-            if not mark:
+            file = Path(self.translate_path(page))
+            if not mark and not (head and file.suffix == ".html" and file.is_file()):
                 return super().send_head()
-            body = with_only(Path(self.translate_path(page)), stem)
+            body = with_only(file, stem) if mark else file.read_bytes()
+            body = body.replace(b"<head>", b"<head>" + head.encode(), 1)
             self.send_response(200)
             self.send_header("Content-Type", "text/html; charset=utf-8")
             self.send_header("Content-Length", str(len(body)))
