@@ -36,8 +36,8 @@ async function lightStyles() {
   const [{ css }] = await new PurgeCSS().purge({
     content: [...filesIn(pages, ".html"), ...scripts, join(dirname(scripts.at(-1)), "progress.js")],
     css: [{ raw: joinedStyles() }],
-    fontFace: true,
     keyframes: true,
+    safelist: [/^:/], // a state such as :focus-visible, which PurgeCSS takes for a missing element
     dynamicAttributes: [
       ...["data-theme", "data-mode", "open", "hidden", "aria-expanded", "popover"],
       "style", // a formula's colours
