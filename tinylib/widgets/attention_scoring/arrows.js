@@ -320,14 +320,14 @@ function winner() {
 }
 
 field2d.style = `${plane.style}
-.arrows.plane { height: auto !important; aspect-ratio: 1; max-width: 420px; }
+.arrows.plane { height: auto !important; aspect-ratio: 1; max-width: 26.25rem; }
 .arrows path.line { stroke: var(--query); stroke-width: 1; stroke-dasharray: 3 5; opacity: .6; }
 .arrows path.feet { stroke: var(--soft); stroke-width: 1.2; stroke-dasharray: 2 4; }
 .arrows path.asking { stroke: var(--query); stroke-width: 3.5; }
 .arrows path.key-arrow { stroke: var(--key); }
-.rays { margin: 0 0 0 26px; max-width: 400px; font-size: var(--size-small); min-height: 2.9em; }
+.rays { margin: 0 0 0 26px; max-width: 25rem; font-size: var(--size-small); min-height: 2.9em; }
 .tips { position: absolute; inset: 0; pointer-events: none; }
-.tip { position: absolute; width: 30px; height: 30px; margin: -15px; border-radius: 50%;
+.tip { position: absolute; width: 1.875rem; height: 1.875rem; margin: -.9375rem; border-radius: 50%;
   border: 1.5px dashed color-mix(in oklab, transparent, var(--tone) 55%); cursor: grab;
   touch-action: none; pointer-events: auto; }
 .tip:active { cursor: grabbing; }
@@ -342,21 +342,21 @@ field2d.style = `${plane.style}
 `;
 numbers2d.style = `
 .numbers { width: max-content; max-width: 100%; }
-.numbers td { padding: 1px 3px; height: 30px; text-align: right; font-size: var(--size-note); }
+.numbers td { padding: 1px 3px; height: 1.875rem; text-align: right; font-size: var(--size-note); }
 .numbers thead th { text-align: right; padding: 0 5px 2px; max-width: none; }
-.numbers tbody th { font-size: var(--size-note); color: var(--text); max-width: 92px; }
+.numbers tbody th { font-size: var(--size-note); color: var(--text); max-width: 5.75rem; }
 .numbers .asks th { color: var(--query); font-weight: 650; }
-.numbers input.number { width: 58px; }
+.numbers input.number { width: 3.625rem; }
 .numbers .asks input { border-color: var(--query); }
 .numbers tbody + tbody input { border-color: color-mix(in oklab, var(--line), var(--key) 60%); }
-.numbers td[data-output] { width: 68px; min-width: 50px; padding: 1px 6px; }
+.numbers td[data-output] { width: 4.25rem; min-width: 3.125rem; padding: 1px 6px; }
 .numbers .bar { --tone: var(--weight); border: solid var(--ground); border-width: 2px 0;
   background: linear-gradient(to right, color-mix(in oklab, var(--ground),
     var(--tone) 45%) calc(var(--tl-heat, 0) * (100% - 40px)),
     transparent 0) no-repeat padding-box; }
-.numbers td.bar { width: 120px; }
-@media (max-width: 345px) {
-  .numbers input.number { width: 50px; }
+.numbers td.bar { width: 7.5rem; }
+@media (max-width: 21.5625rem) {
+  .numbers input.number { width: 3.125rem; }
   .numbers td[data-output] { padding: 1px 3px; }
 }
 `;

@@ -259,9 +259,9 @@ function verdict() {
 }
 
 sizes.style = `
-@media (pointer: fine) { .matrix { --box: 46px; } }
+@media (pointer: fine) { .matrix { --box: 2.875rem; } }
 .stack { flex: 0 1 auto; min-width: 0; }
-.stack th[scope=row] { width: 50px; min-width: 50px; position: sticky; left: 0; z-index: 1;
+.stack th[scope=row] { width: 3.125rem; min-width: 3.125rem; position: sticky; left: 0; z-index: 1;
   background: var(--ground); }
 .stack table + table { margin-top: 6px; }
 .stack table + table thead { display: none; }
@@ -277,11 +277,11 @@ sizes.style = `
 `;
 comparison.style = `
 .scored { gap: 12px; }
-.scoring { flex: 1 1 200px; min-width: 0; border: 1px solid var(--line); border-radius: 8px;
+.scoring { flex: 1 1 12.5rem; min-width: 0; border: 1px solid var(--line); border-radius: 8px;
   padding: 8px 12px; }
 .scoring table { width: 100%; table-layout: fixed; }
-.scoring thead th:first-child { width: 28px; }
-.scoring thead th:nth-child(2) { width: 62px; }
+.scoring thead th:first-child { width: 1.75rem; }
+.scoring thead th:nth-child(2) { width: 3.875rem; }
 .scoring tfoot th { overflow: visible; }
 .scoring caption { font-weight: 400; color: var(--soft); }
 .scoring caption b { font-weight: 600; color: var(--text); margin-right: 6px; }
@@ -290,8 +290,8 @@ comparison.style = `
 .scoring th, .scoring thead th { text-align: left; max-width: none; }
 .scoring thead th + th { text-align: right; }
 .scoring tbody > tr > * { vertical-align: middle; }
-.scoring td { text-align: right; font-size: var(--size-note); padding: 1px 6px; height: 24px; }
-.scoring .bar { --tone: var(--weight); --number: 46px;
+.scoring td { text-align: right; font-size: var(--size-note); padding: 1px 6px; height: 1.5rem; }
+.scoring .bar { --tone: var(--weight); --number: 2.875rem;
   background: linear-gradient(to right, color-mix(in oklab, var(--ground),
     var(--tone) 45%) calc(var(--tl-heat, 0) * 100%),
     transparent 0) no-repeat 10px center / calc(100% - var(--number) - 10px) 72%; }
@@ -302,9 +302,9 @@ comparison.style = `
 .out b { font-weight: 400; font-variant-numeric: tabular-nums; margin-left: auto; }
 .out i { font-style: normal; font-size: var(--size-small); color: var(--soft); }
 .scored ~ .note { max-width: none; min-height: 3.2em; }
-@media (max-width: 600px) { /* side by side here too, and wide enough to be read */
+@media (max-width: 37.5rem) { /* side by side here too, and wide enough to be read */
   .row.scored { flex-wrap: nowrap; gap: 3px; align-items: stretch; }
-  .scoring { flex: 1 0 128px; padding: 5px; }
+  .scoring { flex: 1 0 8rem; padding: 5px; }
   .scoring caption { white-space: normal; }
   .scoring caption span { display: block; font-size: var(--size-small); white-space: nowrap; }
   .scoring th, .scoring td { font-size: var(--size-small); white-space: normal; overflow: visible; }
@@ -327,11 +327,11 @@ function given(_widget, told, numbers) {
 }
 given.style = `
 .given { display: grid; grid-template-columns: minmax(0, 1fr); gap: 10px; }
-@container widget (min-width: 860px) {
+@container widget (min-width: 53.75rem) {
   .given ~ .knobs { grid-template-columns: 1fr 1fr; gap: 2px 32px; max-width: none;
     --label: 13.5em; }
   .given { gap: 12px 24px; align-items: start;
-    grid-template: auto 1fr / minmax(0, auto) auto minmax(270px, 1fr); }
+    grid-template: auto 1fr / minmax(0, auto) auto minmax(16.875rem, 1fr); }
   .given > .row { display: contents; }
   .given .stack { grid-area: 1 / 1 / 3; }
   .given .stack + .scroll { grid-area: 1 / 2 / 3; }

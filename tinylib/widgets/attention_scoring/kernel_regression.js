@@ -483,22 +483,24 @@ plot.style = `${plane.style}
 .plot path.kernel { stroke: none; fill: color-mix(in oklab, transparent, var(--query) 22%); }
 .plot path.truth { stroke: var(--soft); stroke-width: 1.5; stroke-dasharray: 2 5; }
 .plot path.curve { stroke-width: 3; }
-.query-line { position: absolute; width: 28px; margin-left: -14px; height: 100%; cursor: ew-resize;
+.query-line { position: absolute; width: 1.75rem; margin-left: -.875rem; height: 100%;
+  cursor: ew-resize;
   touch-action: none; pointer-events: none; }
-.query-line::before { content: ""; position: absolute; left: 13px; top: 0; bottom: 0; width: 2px;
+.query-line::before { content: ""; position: absolute; left: .8125rem; top: 0; bottom: 0; width: 2px;
   background: var(--query); }
-.query-line span { position: absolute; top: -13px; left: 1px; width: 26px; height: 26px;
+.query-line span { position: absolute; top: -.8125rem; left: .0625rem; width: 1.625rem; height: 1.625rem;
   border-radius: 13px; text-align: center;
-  line-height: 24px; font-size: var(--size-note); font-style: italic; color: var(--text);
+  line-height: 1.5rem; font-size: var(--size-note); font-style: italic; color: var(--text);
     pointer-events: auto;
   background: color-mix(in oklab, var(--ground), var(--query) 30%);
     border: 1.5px solid var(--query); }
 .query-line:focus-visible { outline: none; }
 .query-line:focus-visible span { outline: 2px solid var(--accent); outline-offset: 2px; }
-.answer { position: absolute; width: 13px; height: 13px; margin: -6.5px; transform: rotate(45deg);
+.answer { position: absolute; width: .8125rem; height: .8125rem; margin: -.40625rem;
+  transform: rotate(45deg);
   background: var(--query); border: 2px solid var(--ground); pointer-events: none; }
 .points-layer { position: absolute; inset: 0; pointer-events: none; }
-.point { position: absolute; width: 28px; height: 28px; margin: -14px; border-radius: 50%;
+.point { position: absolute; width: 1.75rem; height: 1.75rem; margin: -.875rem; border-radius: 50%;
   cursor: grab; touch-action: none; pointer-events: auto; display: grid; place-items: center; }
 .point:active { cursor: grabbing; }
 .dot { border-radius: 50%; border: 1.5px solid var(--weight);
@@ -514,22 +516,23 @@ legend.style = `
 .legend { display: flex; flex-wrap: wrap; gap: 2px 16px; list-style: none; margin: 0; padding: 0;
   font-size: var(--size-note); color: var(--soft); }
 .legend li { display: flex; gap: 7px; align-items: center; }
-.key { width: 20px; height: 0; border-top: 3px solid var(--blue); border-radius: 2px; flex: none; }
+.key { width: 1.25rem; height: 0; border-top: 3px solid var(--blue); border-radius: 2px;
+  flex: none; }
 .key.truth { border-top: 2px dotted var(--soft); }
-.key.kernel { height: 10px; border: 0;
+.key.kernel { height: .625rem; border: 0;
   background: color-mix(in oklab, var(--ground), var(--query) 30%); }
-.key.weight { width: 12px; height: 12px; border: 1.5px solid var(--weight); border-radius: 50%;
+.key.weight { width: .75rem; height: .75rem; border: 1.5px solid var(--weight); border-radius: 50%;
   background: color-mix(in oklab, var(--ground), var(--weight) 60%); }
 `;
 said.style = `
 .queried { display: flex; flex-wrap: wrap; gap: 4px 14px; align-items: baseline; }
-.says { flex: 1 1 260px; min-height: 3.2em; }
+.says { flex: 1 1 16.25rem; min-height: 3.2em; }
 `;
 pointTable.style = `
 .caption { margin: 0; font-size: var(--size-note); color: var(--soft); }
 .caption b { font-weight: 600; color: var(--text); }
 .points { list-style: none; margin: 0 0 6px; padding: 0; display: grid; gap: 5px;
-  grid-template-columns: repeat(auto-fill, minmax(98px, 1fr)); }
+  grid-template-columns: repeat(auto-fill, minmax(6.125rem, 1fr)); }
 .points li { display: grid; grid-template-columns: 1fr 1fr; border: 1px solid var(--line);
   border-radius: 8px; padding: 2px;
   ${shaded("weight")} }
@@ -554,8 +557,8 @@ scene.style = `
 .scene { display: grid; gap: 14px 24px; min-width: 0; }
 .scene > * { min-width: 0; }
 .scene .asking { display: flex; flex-direction: column; gap: 14px; }
-@container widget (min-width: 860px) {
-  .scene { grid-template: auto 1fr / 364px minmax(0, 1fr); }
+@container widget (min-width: 53.75rem) {
+  .scene { grid-template: auto 1fr / 22.75rem minmax(0, 1fr); }
   .scene .plot { grid-area: 1 / 2 / 3; }
   .scene .says { flex-basis: 100%; min-height: 4.8em; }
   .scene .legend { flex-direction: column; }

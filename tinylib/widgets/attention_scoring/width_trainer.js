@@ -298,39 +298,40 @@ landscape.style = `${plane.style}
 .landscape path.stride { --tone: var(--blue); stroke-width: 4; }
 .landscape .rule.x.best { border-left: 1.5px dashed var(--soft); }
 .landscape .rule.x.best b { color: var(--soft); font-weight: 500; }
-.ball { position: absolute; width: 28px; height: 28px; margin: -14px; cursor: ew-resize;
+.ball { position: absolute; width: 1.75rem; height: 1.75rem; margin: -.875rem; cursor: ew-resize;
   touch-action: none; display: grid; place-items: center; border-radius: 50%; }
-.ball::before { content: ""; width: 12px; height: 12px; border-radius: 50%;
+.ball::before { content: ""; width: .75rem; height: .75rem; border-radius: 50%;
   background: var(--query); border: 2px solid var(--ground);
   box-shadow: 0 0 0 1.5px var(--query); }
 .ball.out::before { opacity: .35; }
 `;
 fitted.style = `
 .legend { margin: 2px 0 0; }
-.legend u { display: inline-block; vertical-align: middle; width: 18px; margin: 0 5px 0 8px;
+.legend u { display: inline-block; vertical-align: middle; width: 1.125rem; margin: 0 5px 0 8px;
   border-top: 2px dotted var(--soft); }
 .legend .red { border-top: 2px solid var(--vermilion); }
-.legend .round { width: 9px; height: 9px; border: 0; border-radius: 50%; background: var(--query); }
+.legend .round { width: .5625rem; height: .5625rem; border: 0; border-radius: 50%;
+  background: var(--query); }
 .others { align-self: flex-end; }
-.pick { min-width: 36px; }
+.pick { min-width: 2.25rem; }
 .fitted path.kernel { stroke: none; fill: color-mix(in oklab, transparent, var(--query) 34%); }
 .fitted path.truth { stroke: var(--soft); stroke-width: 1.5; stroke-dasharray: 2 5; }
 .fitted path.errors { --tone: var(--vermilion); stroke-width: 1.2; opacity: .7; }
 .fitted path.curve { stroke-width: 3; }
 .layer { position: absolute; inset: 0; pointer-events: none; }
-.layer .point { position: absolute; width: 24px; height: 24px; margin: -12px; cursor: grab;
+.layer .point { position: absolute; width: 1.5rem; height: 1.5rem; margin: -.75rem; cursor: grab;
   border-radius: 50%; touch-action: none; pointer-events: auto; display: grid;
   place-items: center; }
 .layer .point::before { content: ""; width: 7px; height: 7px; border-radius: 50%;
   background: var(--value); border: 1px solid var(--ground); }
-.layer .point.chosen::before { width: 10px; height: 10px; background: var(--query); }
+.layer .point.chosen::before { width: .625rem; height: .625rem; background: var(--query); }
 `;
 told.style = `
 .told { display: grid; gap: 2px 28px; font-size: var(--size-note);
   font-variant-numeric: tabular-nums; }
 .told p { margin: 0; min-height: 1.45em; }
 .told b { font-weight: 650; }
-@container widget (min-width: 860px) { .told { grid-template-columns: 1fr 1fr; } }
+@container widget (min-width: 53.75rem) { .told { grid-template-columns: 1fr 1fr; } }
 `;
 
 const RATES = [0.1, 1, 5, 10];

@@ -255,7 +255,7 @@ ngramTable.style = `
 .ngrams > li { position: relative; }
 .links { position: absolute; inset: 0; width: 100%; height: 100%; overflow: visible; fill: none;
   pointer-events: none; }
-@media (max-width: 600px) { .links { display: none; } } /* the lines of words are broken there */
+@media (max-width: 37.5rem) { .links { display: none; } } /* the lines of words are broken there */
 .links path { stroke: var(--accent); stroke-width: 1.5; }
 .grams + .grams { padding-top: 16px; }
 .size { margin: 0 0 4px; font-size: var(--size-note); display: flex; flex-wrap: wrap; gap: 0 10px;
@@ -263,7 +263,7 @@ ngramTable.style = `
   border-bottom: 1px solid var(--line); padding-bottom: 3px; font-variant-numeric: tabular-nums; }
 .size b { font-weight: 600; }
 .size .askable, .penalty .askable { font-weight: 400; }
-.grams { display: grid; grid-template-columns: 72px 1fr; gap: 6px; align-items: baseline;
+.grams { display: grid; grid-template-columns: 4.5rem 1fr; gap: 6px; align-items: baseline;
   padding-top: 3px; }
 .of { color: var(--soft); font-size: var(--size-small); }
 .grams ul { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap; gap: 4px 5px;
@@ -282,7 +282,8 @@ whatIsAWord.style = ".note { max-width: none; } .frame > .knob { --label: 12em; 
 totals.style = `
 .penalty { max-width: none; }
 .scores { display: flex; flex-wrap: wrap; gap: 8px 12px; }
-.score { flex: 1 1 220px; border: 1px solid var(--line); border-radius: 8px; padding: 6px 12px 8px;
+.score { flex: 1 1 13.75rem; border: 1px solid var(--line); border-radius: 8px;
+  padding: 6px 12px 8px;
   min-width: 0; }
 .score p { margin: 0; }
 .score .sum { font-size: var(--size-note); font-variant-numeric: tabular-nums;

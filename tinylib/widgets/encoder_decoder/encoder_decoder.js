@@ -104,10 +104,10 @@ verdict.style = `
 .spoken .leads > .lines { display: none; }
 .flow .bend > .knob > .called > :first-child { min-height: 0; }
 .strip > .field { aspect-ratio: 2; }
-@container widget (min-width: 800px) {
-  .ask { grid-template-columns: minmax(0, 1fr) 290px; }
+@container widget (min-width: 50rem) {
+  .ask { grid-template-columns: minmax(0, 1fr) 18.125rem; }
   .flow { grid-template: "hs . hv . hf" auto "s s v f f" auto "m . b . j" auto
-    / minmax(0, 1fr) 44px 240px 44px minmax(0, 1fr); gap: 6px 0; align-items: center; }
+    / minmax(0, 1fr) 2.75rem 15rem 2.75rem minmax(0, 1fr); gap: 6px 0; align-items: center; }
   .flow > .strip, .flow > .spoken { display: contents; }
   .flow > .strip > .caption { grid-area: hs; align-self: end; }
   .flow > .strip > .leads { grid-area: s; }
@@ -121,8 +121,8 @@ verdict.style = `
   .flow > .column:nth-child(4) { grid-area: j; align-self: start; padding-left: 6px; }
   .flow > details { grid-area: m; align-self: start; }
   .flow .leads { display: grid; align-self: center; }
-  .flow > .strip > .leads { grid-template-columns: minmax(0, 1fr) 44px; }
-  .flow > .spoken > .leads { grid-template-columns: 44px minmax(0, 1fr); }
+  .flow > .strip > .leads { grid-template-columns: minmax(0, 1fr) 2.75rem; }
+  .flow > .spoken > .leads { grid-template-columns: 2.75rem minmax(0, 1fr); }
   .flow .leads > .lines, .spoken .leads > .lines { display: block; }
 }
 `;

@@ -274,8 +274,8 @@ others.style = `
 .again { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center; }
 .again .which { font-size: var(--size-note); color: var(--soft); }
 .truth:empty { display: none; }
-.ends tbody th { overflow-wrap: anywhere; min-width: 100px; }
-@media (max-width: 600px) { .ends :is(td, th) { padding-left: 6px; } }
+.ends tbody th { overflow-wrap: anywhere; min-width: 6.25rem; }
+@media (max-width: 37.5rem) { .ends :is(td, th) { padding-left: 6px; } }
 `;
 
 export default live(

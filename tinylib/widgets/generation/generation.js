@@ -350,7 +350,7 @@ function page(widget) {
       { class: "label" },
       "What it writes: click a character, or choose one by the arrow keys",
     ),
-    h("div", { class: "text page" }, before, line),
+    h("div", { class: "text page", dir: "auto" }, before, line),
     note,
   );
   return {
@@ -778,25 +778,26 @@ writer.style = `
 .onward { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center;
   font-size: var(--size-note);
   color: var(--soft); font-variant-numeric: tabular-nums; }
-.main { min-width: 92px; font-weight: 600; border-color: var(--accent); min-height: 32px; }
+.main { min-width: 5.75rem; font-weight: 600; border-color: var(--accent); min-height: 2rem; }
 .main[hidden] { display: none; }
 .main[aria-disabled=true] { opacity: .5; cursor: default; }
 .told:empty { display: none; }
 `;
 paces.style = `${plane.style}
-.pace-plot { max-width: 380px; }
+.pace-plot { max-width: 23.75rem; }
 .pace-plot path { stroke-width: 3; }
 .pace-plot path.without { stroke: var(--vermilion); }
 .pace-plot .tick.x:nth-child(3) { transform: translate(-100%, 3px); }
 .pace { line-height: 1.4; font-size: var(--size-note); }
-.pace::before { content: ""; display: inline-block; width: 9px; height: 9px; border-radius: 50%;
+.pace::before { content: ""; display: inline-block; width: .5625rem; height: .5625rem;
+  border-radius: 50%;
   margin-right: 7px; background: var(--blue); }
 .pace.without::before { background: var(--vermilion); }
 `;
 page.style = `${TEXT_STYLE}
-.page { min-height: 182px; }
-@container widget (min-width: 860px) {
-  .page { min-height: 130px; }
+.page { min-height: 11.375rem; }
+@container widget (min-width: 53.75rem) {
+  .page { min-height: 8.125rem; }
 }
 .t.lit, .candidate.lit { outline: 2px solid var(--accent); outline-offset: -1px; }
 .page:has(.own:focus-visible) { outline: 2px solid var(--accent); outline-offset: 1px; }
@@ -811,13 +812,13 @@ heads.style = `${headMaps.style}
 `;
 candidates.style = `${candidateList.style}
 .cut-mass { min-height: 3.2em; }
-@container widget (min-width: 860px) {
+@container widget (min-width: 53.75rem) {
   .cut-mass { min-height: 1.6em; max-width: none; }
-  .candidate { min-height: 25px; }
+  .candidate { min-height: 1.5625rem; }
 }
 .key { margin: 0; font-size: var(--size-small); color: var(--soft); }
 .key .full { float: right; }
-.key .bar { display: inline-block; width: 22px; height: 8px; vertical-align: baseline; }
+.key .bar { display: inline-block; width: 1.375rem; height: 8px; vertical-align: baseline; }
 .nexts .taken button { border-color: var(--accent); }
 .cut .token { text-decoration: line-through; text-decoration-thickness: 1.5px; color: var(--soft); }
 .nexts .cut .share.q { color: var(--soft); font-style: italic; }
@@ -827,15 +828,15 @@ candidates.style = `${candidateList.style}
 `;
 fall.style = `
 .line { position: relative; padding-top: 9px; }
-.strip { display: flex; height: 26px; border-radius: 4px; overflow: hidden;
+.strip { display: flex; height: 1.625rem; border-radius: 4px; overflow: hidden;
   border: 1px solid var(--line); }
 .strip span { box-shadow: inset -1px 0 var(--ground);
   background: color-mix(in oklab, var(--ground), var(--line) 50%); font-size: var(--size-small);
-  line-height: 25px; text-align: center; overflow: hidden; flex: none; }
+  line-height: 1.5625rem; text-align: center; overflow: hidden; flex: none; }
 .strip .hit { background: color-mix(in oklab, var(--ground), var(--probability) 55%);
   font-weight: 650; }
 .fell { min-height: 3.2em; }
-@container widget (min-width: 860px) { .fell { min-height: 1.6em; max-width: none; } }
+@container widget (min-width: 53.75rem) { .fell { min-height: 1.6em; max-width: none; } }
 .u { position: absolute; top: 0; bottom: -2px; width: 2px; margin-left: -1px;
   background: var(--text); }
 .u::before { content: ""; position: absolute; left: -4px; border: 5px solid transparent;
@@ -846,8 +847,8 @@ tree.style = `
 .column > button { align-self: flex-start; margin-top: 2px; }
 .branches { display: grid; gap: 4px; }
 .branch { display: flex; flex-wrap: wrap; gap: 2px 10px;
-  margin-left: min(calc(18px * var(--depth, 0)), 20%); }
-.branch .begins { flex: 1 1 180px; overflow-wrap: anywhere; }
+  margin-left: min(calc(1.125rem * var(--depth, 0)), 20%); }
+.branch .begins { flex: 1 1 11.25rem; overflow-wrap: anywhere; }
 .branch .sum { color: var(--soft); font-size: var(--size-note); font-variant-numeric: tabular-nums;
   }
 `;

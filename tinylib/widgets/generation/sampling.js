@@ -508,7 +508,7 @@ after.style = `
   .side { display: contents; }
   .side > .explained { order: 1; }
 }
-@container widget (min-width: 860px) {
+@container widget (min-width: 53.75rem) {
   .frame { gap: 9px; }
   .sides { row-gap: 6px; }
   .side { gap: 8px; --label: 7.6em; }
@@ -520,13 +520,13 @@ after.style = `
 own.style = `
 .own[hidden] { display: none; }
 .logits { list-style: none; margin: 4px 0 0; padding: 0; display: grid;
-  grid-template-columns: repeat(auto-fill, minmax(min(100%, 300px), 1fr)); gap: 4px 22px; }
+  grid-template-columns: repeat(auto-fill, minmax(min(100%, 18.75rem), 1fr)); gap: 4px 22px; }
 .logits .called > :first-child { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 `;
 steps.style = `
 .chain { width: 100%; table-layout: fixed; border-collapse: separate; border-spacing: 0; }
 .chain caption { padding-bottom: 2px; }
-.chain thead td { width: 82px; }
+.chain thead td { width: 5.125rem; }
 .chain thead th { max-width: none; text-align: left; padding: 0 0 4px 10px; vertical-align: bottom;
   white-space: normal; }
 .chain thead b { display: block; font-size: var(--size-note); font-weight: 600; color: var(--text);
@@ -536,12 +536,12 @@ steps.style = `
 .chain .unseen th, .chain .others th { font-weight: 400; font-style: italic;
   font-size: var(--size-note);
   color: var(--soft); }
-.chain tbody td { position: relative; height: 24px; padding: 0 0 0 var(--pad);
+.chain tbody td { position: relative; height: 1.5rem; padding: 0 0 0 var(--pad);
   font-size: var(--size-small);
   white-space: nowrap; }
 /* The number stands behind its bar, which leaves it room. */
-.chain { --pad: 10px; --number: 50px; }
-.chain tbody td i { display: inline-block; vertical-align: middle; height: 14px;
+.chain { --pad: 10px; --number: 3.125rem; }
+.chain tbody td i { display: inline-block; vertical-align: middle; height: .875rem;
   width: calc((100% - var(--number)) * var(--length, 0)); min-width: 1px; border-radius: 2px;
   background: color-mix(in oklab, var(--ground), var(--probability) 65%); }
 .chain tbody td span { position: relative; padding-left: 5px; vertical-align: middle; }
@@ -561,7 +561,7 @@ steps.style = `
   font-size: var(--size-small);
   color: var(--soft); }
 .broken-key[hidden] { display: none; }
-.broken-key i { display: block; width: 44px; height: 14px; border-radius: 2px;
+.broken-key i { display: block; width: 2.75rem; height: .875rem; border-radius: 2px;
   background: color-mix(in oklab, var(--ground), var(--probability) 50%); }
 .chain .hit th, .chain .hit td { background: color-mix(in oklab, var(--ground), var(--accent) 13%);
   }
@@ -569,18 +569,18 @@ steps.style = `
 .chain tfoot td { padding: 1px 0 1px 14px; font-size: var(--size-note); }
 .chain tfoot tr:first-child > * { border-top: 1px solid var(--line); padding-top: 4px; }
 .verdict { max-width: none; min-height: 1.45em; }
-@container widget (min-width: 860px) {
-  .chain thead td { width: 78px; }
+@container widget (min-width: 53.75rem) {
+  .chain thead td { width: 4.875rem; }
   .chain { --pad: 6px; }
   .chain thead th { padding-left: 6px; }
   .chain thead b { font-size: var(--size-small); letter-spacing: -.2px; }
-  .chain tbody td { height: 19px; }
+  .chain tbody td { height: 1.1875rem; }
   .chain tfoot td { padding: 0 0 0 10px; }
   .chain tfoot tr > * { line-height: 1.35; }
   .verdict { line-height: 1.45; min-height: 2.9em; }
 }
-@media (max-width: 600px) {
-  .chain thead td { width: 60px; }
+@media (max-width: 37.5rem) {
+  .chain thead td { width: 3.75rem; }
   .chain thead th { padding-left: 2px; } .chain thead b { font-size: var(--size-small);
     letter-spacing: -.2px;
     } .chain thead span { display: none; }
@@ -601,10 +601,10 @@ steps.style = `
 `;
 line.style = `
 .ground { position: relative; }
-.bar { position: relative; height: 34px; border: 1px solid var(--line); border-radius: 4px; }
+.bar { position: relative; height: 2.125rem; border: 1px solid var(--line); border-radius: 4px; }
 .pieces { position: absolute; inset: 0; overflow: hidden; border-radius: 3px; }
 .pieces span { position: absolute; top: 0; bottom: 0; overflow: hidden; text-align: center;
-  line-height: 32px; font-size: var(--size-note); white-space: nowrap; }
+  line-height: 2rem; font-size: var(--size-note); white-space: nowrap; }
 .pieces .even { background: color-mix(in oklab, var(--ground), var(--probability) 32%); }
 .pieces .odd { background: color-mix(in oklab, var(--ground), var(--probability) 16%); }
 .pieces .hit { background: color-mix(in oklab, var(--ground), var(--accent) 40%); font-weight: 650;
@@ -616,7 +616,7 @@ line.style = `
   color: var(--soft); font-variant-numeric: tabular-nums; }
 .typed { display: flex; flex-wrap: wrap; gap: 4px 8px; align-items: baseline; margin-top: 4px;
   font-size: var(--size-note); }
-.typed > [data-output] { flex: 1 1 260px; }
+.typed > [data-output] { flex: 1 1 16.25rem; }
 .lands { margin: 0; max-width: none; min-height: 2.9em; }
 `;
 draws.style = `${folded.style}
@@ -626,29 +626,29 @@ draws.style = `${folded.style}
 .draws { width: 100%; table-layout: fixed; }
 .draws caption { font-weight: 400; font-size: var(--size-note); color: var(--soft);
   white-space: normal; }
-.draws thead td:first-child { width: 82px; }
-.draws thead th { width: 64px; max-width: none; text-align: right; padding: 0; }
+.draws thead td:first-child { width: 5.125rem; }
+.draws thead th { width: 4rem; max-width: none; text-align: right; padding: 0; }
 .draws tbody th { font-size: var(--size-note); color: var(--text); font-weight: 600; padding: 0 4px;
   max-width: none; }
 .draws .unseen th { font-weight: 400; font-style: italic; font-size: var(--size-note);
   color: var(--soft); }
 .draws td { padding: 2px 0; font-size: var(--size-note); text-align: right; }
 .draws .track { padding-left: 10px; }
-.track span { position: relative; display: block; height: 16px; margin-right: 2px;
+.track span { position: relative; display: block; height: 1rem; margin-right: 2px;
   border-radius: 3px; background: color-mix(in oklab, var(--ground), var(--line) 34%); }
 .track i { display: block; height: 100%; border-radius: 3px;
   background: color-mix(in oklab, var(--ground), var(--probability) 60%); }
 .track b { position: absolute; top: -2px; bottom: -2px; width: 3px; margin-left: -1.5px;
   border-radius: 1px; background: var(--text); box-shadow: 0 0 0 1px var(--ground); }
-@container widget (min-width: 860px) {
-  .draws thead td:first-child { width: 78px; }
+@container widget (min-width: 53.75rem) {
+  .draws thead td:first-child { width: 4.875rem; }
   .draws tbody tr > * { padding-block: 1px; line-height: 1.3; }
   .draws .track { padding-left: 6px; }
-  .track span { height: 14px; }
+  .track span { height: .875rem; }
 }
-@media (max-width: 600px) {
-  .draws thead td:first-child { width: 62px; }
-  .draws thead th { width: 66px; } .draws thead th:nth-child(3) { width: 44px; }
+@media (max-width: 37.5rem) {
+  .draws thead td:first-child { width: 3.875rem; }
+  .draws thead th { width: 4.125rem; } .draws thead th:nth-child(3) { width: 2.75rem; }
   .draws .track { padding-left: 4px; }
   .draws tbody th, .draws .unseen th { font-size: var(--size-small); padding: 0 2px 0 0; }
 }

@@ -250,6 +250,7 @@ const THE_END = "The likeliest now is the end: the story is told.";
 function surprises(widget) {
   const line = h("div", {
     class: "text surprise",
+    dir: "auto",
     "data-output": "surprise",
     role: "listbox",
     tabindex: "0",
@@ -379,6 +380,7 @@ function gaze(widget) {
   const label = h("span", { class: "label" });
   const line = h("div", {
     class: "text gazed",
+    dir: "auto",
     role: "listbox",
     tabindex: "0",
     click: ({ target }) => {
@@ -685,23 +687,23 @@ surprises.style = `${TEXT_STYLE}
 .scale { display: flex; gap: 8px; align-items: center; margin: 0; font-size: var(--size-small);
   color: var(--soft); }
 .t.lit, .candidate.lit { outline: 2px solid var(--accent); outline-offset: -1px; }
-.ramp { width: 56px; height: 10px; border-radius: 3px;
+.ramp { width: 3.5rem; height: .625rem; border-radius: 3px;
   background: linear-gradient(to right in oklab, var(--ground), color-mix(in oklab, var(--ground),
   var(--negative) 55%)); border: 1px solid var(--line); }
 .at.note { min-height: 4.8em; }
 `;
 heads.style = headMaps.style;
 largeMap.style = `
-.large .pixel-map { max-width: 240px; cursor: pointer; }
-@container widget (min-width: 860px) {
+.large .pixel-map { max-width: 15rem; cursor: pointer; }
+@container widget (min-width: 53.75rem) {
   /* All of it fits in a window, with a story and six blocks, too. */
   .sides { --right: 1.36fr; }
   .frame { gap: 10px; }
   .side { gap: 9px; }
-  .text { line-height: 24px; padding-block: 3px; }
+  .text { line-height: 1.5rem; padding-block: 3px; }
   .nexts { gap: 1px; }
-  .candidate { min-height: 25px; }
-  .atlas .heads .layers { --map: min(54px, 228px / var(--deep)); row-gap: 4px; }
+  .candidate { min-height: 1.5625rem; }
+  .atlas .heads .layers { --map: min(3.375rem, 14.25rem / var(--deep)); row-gap: 4px; }
   .at.note { min-height: 3.2em; }
 }
 `;

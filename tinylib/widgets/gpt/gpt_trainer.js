@@ -137,7 +137,8 @@ function corpus(widget) {
 }
 corpus.style = `
 .own[hidden] { display: none; }
-.own textarea { width: 100%; min-height: 90px; max-height: 260px; resize: vertical; font: inherit;
+.own textarea { width: 100%; min-height: 5.625rem; max-height: 16.25rem; resize: vertical;
+  font: inherit;
   font-size: var(--size-touch); color: var(--text); background: transparent;
   border: 1px solid var(--line); border-radius: 5px; padding: 6px 10px; }
 .own .wrong:empty { display: none; }
@@ -200,7 +201,7 @@ beginning.style = `
 
 /** What the model has written at each look; a slider goes back to the ones before. */
 function timeline(widget) {
-  const said = h("pre", { class: "written" });
+  const said = h("pre", { class: "written", dir: "auto" });
   const squares = h("p", { class: "note squares" });
   const rest = ({ names }) =>
     names.data.length < widget.spec.facts.V - 1
@@ -306,7 +307,7 @@ function attention(widget) {
 }
 const POINT = "Each row is a place that attends, each column one that it attends to.";
 attention.style = `${headMaps.style}
-.lettered { display: grid; grid-template: 13px auto / 13px minmax(0, 220px); }
+.lettered { display: grid; grid-template: .8125rem auto / .8125rem minmax(0, 13.75rem); }
 .lettered .pixel-map { grid-area: 2 / 2; width: 100%; }
 .letters { display: flex; grid-area: 1 / 2; font-size: var(--size-small); }
 .letters + .letters { flex-direction: column; grid-area: 2 / 1; }

@@ -355,10 +355,10 @@ wordCosts.style = `
 .given b { color: var(--text); font-weight: 600; }
 .costs { list-style: none; margin: 0; padding: 0; display: grid; gap: 6px;
   font-variant-numeric: tabular-nums; }
-.costs li { display: grid; grid-template-columns: minmax(0, 1.5fr) minmax(120px, 1fr) 62px;
+.costs li { display: grid; grid-template-columns: minmax(0, 1.5fr) minmax(7.5rem, 1fr) 3.875rem;
   gap: 4px 14px; align-items: center; }
 .costs .called > :first-child { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.costs .bar { height: 14px; border-radius: 3px; overflow: hidden;
+.costs .bar { height: .875rem; border-radius: 3px; overflow: hidden;
   background: color-mix(in oklab, var(--ground), var(--line) 38%); }
 .costs .bar i { display: block; height: 100%; min-width: 1px; background: var(--probability);
   border-radius: 3px; }
@@ -366,12 +366,13 @@ wordCosts.style = `
   background: repeating-linear-gradient(135deg, var(--error) 0 7px, color-mix(in oklab,
   var(--ground), var(--error) 55%) 7px 12px); }
 .nll { text-align: right; font-weight: 600; }
-@container widget (min-width: 860px) {
-  .costs li { --label: 84px; grid-template-columns: minmax(0, 1fr) 78px 62px; gap: 4px 10px; }
+@container widget (min-width: 53.75rem) {
+  .costs li { --label: 5.25rem; grid-template-columns: minmax(0, 1fr) 4.875rem 3.875rem;
+  gap: 4px 10px; }
 }
-@media (max-width: 600px) {
+@media (max-width: 37.5rem) {
   .costs { gap: 12px; }
-  .costs li { grid-template-columns: minmax(0, 1fr) 58px; align-items: start; }
+  .costs li { grid-template-columns: minmax(0, 1fr) 3.625rem; align-items: start; }
   .costs .knob { grid-area: 1 / 1; } .costs .nll { grid-area: 1 / 2; }
   .costs .bar { grid-column: 1 / -1; }
 }
@@ -388,7 +389,7 @@ totals.style = `
 .totals .formula { color: var(--soft); font-size: var(--size-small); }
 .verdict { max-width: none; min-height: 3.2em; }
 .verdict[data-verdict=endless] { border-left: 3px solid var(--error); padding-left: 10px; }
-@media (max-width: 600px) { .totals { gap: 6px; } .totals div { padding: 5px 8px;
+@media (max-width: 37.5rem) { .totals { gap: 6px; } .totals div { padding: 5px 8px;
   } .totals b { font-size: var(--size-text); } .totals span { font-size: var(--size-small); } }
 `;
 costCurve.style = `${plane.style}
@@ -398,21 +399,21 @@ costCurve.style = `${plane.style}
 .beyond .dot { --tone: var(--error); }
 .name { position: absolute; left: 11px; bottom: 3px; white-space: nowrap;
   font-size: var(--size-note);
-  font-weight: 600; max-width: 220px; overflow: hidden; text-overflow: ellipsis; }
+  font-weight: 600; max-width: 13.75rem; overflow: hidden; text-overflow: ellipsis; }
 .beyond .name { bottom: auto; top: -9px; left: 14px; }
 .late .name { left: auto; right: 2px; bottom: 9px; }
-@media (max-width: 600px) { .name { max-width: 110px; } }
+@media (max-width: 37.5rem) { .name { max-width: 6.875rem; } }
 `;
 bothWays.style = `
 .sides { --left: 1fr; --right: 1fr; }
 .second { border-top: 1px solid var(--line); padding-top: 12px; }
 .begins p { margin: 0; }
 .begins h3 { margin: 0 0 4px; font-size: var(--size-text); font-weight: 650; }
-@container widget (min-width: 860px) { /* beside the first half, as high as it */
+@container widget (min-width: 53.75rem) { /* beside the first half, as high as it */
   .second { border-top: 0; border-left: 1px solid var(--line); padding: 0 0 0 28px;
     align-self: stretch; }
   .second .knob { --label: 1.5em; }
-  .second .logit-plot { height: 190px !important; }
+  .second .logit-plot { height: 11.875rem !important; }
 }
 .cards { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 12px; }
 .card { border: 1px solid var(--line); border-radius: 8px; padding: 7px 12px 8px; display: grid;
@@ -431,7 +432,7 @@ bothWays.style = `
 .lost { position: absolute; left: 1px; top: 1px; padding: 4px 0 4px 6px; color: var(--text);
   background: color-mix(in oklab, var(--ground), var(--error) 18%); /* over the line of x */
   line-height: 1.25; }
-@media (max-width: 600px) { .card { padding: 6px 8px; } .card code { font-size: var(--size-small);
+@media (max-width: 37.5rem) { .card { padding: 6px 8px; } .card code { font-size: var(--size-small);
   } .lost { display: none; } }
 `;
 

@@ -153,7 +153,13 @@ function continuation(widget) {
       h("div", { class: "line" }, when, h("span", { class: "drawn" }, luck, again)),
       h(
         "p",
-        { class: "page-of", "data-output": "", role: "status", "aria-label": "what it writes" },
+        {
+          class: "page-of",
+          dir: "auto",
+          "data-output": "",
+          role: "status",
+          "aria-label": "what it writes",
+        },
         given,
         own,
       ),
@@ -375,37 +381,37 @@ timeSlider.style = `
 /* The stops stand below the track, as wide as it is. */
 .time .knob { max-width: none; grid-template: "label value" auto "track track" auto
   "stops stops" auto "about about" auto / minmax(0, 1fr) 8.5em; }
-@container widget (min-width: 860px) {
+@container widget (min-width: 53.75rem) {
   .frame, .side { gap: 9px; }
   .time .knob { grid-template: "label track value about" auto ". stops . ." auto
-    / auto 1fr 8.5em 68px; }
+    / auto 1fr 8.5em 4.25rem; }
 }
 .line { display: flex; flex-wrap: wrap; gap: 4px 12px; align-items: center;
   justify-content: space-between; }
 .time b { flex: 1; }
-.stops { grid-area: stops; position: relative; height: 28px; margin: 0 8px; } /* half a thumb */
+.stops { grid-area: stops; position: relative; height: 1.75rem; margin: 0 8px; } /* half a thumb */
 .stops button { position: absolute; transform: translateX(-50%); border: 0; padding: 0;
   font-size: var(--size-small); color: var(--soft); font-variant-numeric: tabular-nums; }
 .stops button:first-child { transform: translateX(-8px); text-align: left;
   } .stops button:last-child { transform: translateX(calc(8px - 100%)); text-align: right; }
 .stops .chosen { color: var(--accent); font-weight: 650; }
-.play { min-width: 66px; }
+.play { min-width: 4.125rem; }
 .play[hidden] { display: none; }
-@media (max-width: 600px) { .stops button { font-size: var(--size-small); letter-spacing: -.4px;
+@media (max-width: 37.5rem) { .stops button { font-size: var(--size-small); letter-spacing: -.4px;
   } .stops button:nth-child(even):not(.chosen, :last-child),
   .stops button:nth-last-child(2):not(.chosen), .stops .chosen + button,
   .stops button:has(+ .chosen) { visibility: hidden; } }
 `;
 continuation.style = `
 .sides { --left: 1fr; --right: 1.2fr; }
-textarea.line { min-height: 62px !important; }
+textarea.line { min-height: 3.875rem !important; }
 .drawn { display: flex; gap: 10px; align-items: center; }
 .luck { color: var(--soft); font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 .page-of { margin: 0; padding: 10px 14px; min-height: 11.5em; border: 1px solid var(--line);
   border-radius: 8px; white-space: pre-wrap;
   overflow-wrap: anywhere; font: var(--size-text)/1.5 var(--mono);
   background: color-mix(in oklab, var(--ground), var(--line) 14%); }
-@container widget (min-width: 860px) {
+@container widget (min-width: 53.75rem) {
   .page-of { min-height: 10em; padding-block: 6px; font-size: var(--size-note); }
 }
 .page-of .given { color: var(--soft); }
@@ -418,16 +424,16 @@ nextCharacters.style = `
 .next-table thead th { text-align: left; font-size: var(--size-small); line-height: 1.25;
   white-space: normal;
   vertical-align: bottom; padding: 2px 10px 4px 0; }
-.next-table tr > :first-child { width: 76px; }
+.next-table tr > :first-child { width: 4.75rem; }
 .next-table tbody th { color: var(--text); font-weight: 600; font-size: var(--size-note);
   padding-right: 10px;
   }
 .next-table td { padding: 1px 10px 1px 0; }
-.next-table td .bar { display: inline-block; vertical-align: middle; width: calc(100% - 44px);
-  height: 12px; }
+.next-table td .bar { display: inline-block; vertical-align: middle; width: calc(100% - 2.75rem);
+  height: .75rem; }
 .next-table td i { display: block; height: 100%; min-width: 1px; border-radius: 2px;
   background: var(--tone); }
-.next-table .share { display: inline-block; width: 40px; text-align: right;
+.next-table .share { display: inline-block; width: 2.5rem; text-align: right;
   font-size: var(--size-small); }
 .model { --tone: var(--blue); } .pair { --tone: var(--vermilion);
   } .single { --tone: var(--olive); }
@@ -435,30 +441,31 @@ nextCharacters.style = `
   padding-right: 14px; }
 .next-table .shared th { white-space: normal; line-height: 1.2; text-align: left; padding-top: 5px;
   overflow: visible; }
-@container widget (min-width: 860px) { .next-table tr > :first-child { width: 112px; } }
-@media (max-width: 600px) {
+@container widget (min-width: 53.75rem) { .next-table tr > :first-child { width: 7rem; } }
+@media (max-width: 37.5rem) {
   .next-table .shared th { font-size: var(--size-small); padding-right: 0; }
-  .next-table tr > :first-child { width: 58px; }
+  .next-table tr > :first-child { width: 3.625rem; }
   .next-table td { padding-right: 6px; } .next-table thead th { padding-right: 6px;
     font-size: var(--size-small); }
-  .next-table td .bar { width: calc(100% - 34px); } .next-table .share { width: 32px;
+  .next-table td .bar { width: calc(100% - 2.125rem); } .next-table .share { width: 2rem;
     font-size: var(--size-small); }
 }
 `;
 lossCurve.style = `${plane.style}
 .plane:is(.loss-plot, .spark) svg { overflow: visible; }
-@container widget (min-width: 860px) { .plane.loss-plot { margin-top: 8px; } }
+@container widget (min-width: 53.75rem) { .plane.loss-plot { margin-top: 8px; } }
 .rule.level { --tone: var(--vermilion); }
 .moment { z-index: 1; }
 .moment b { position: absolute; right: 15px; top: 2px; font-size: var(--size-note);
   font-variant-numeric: tabular-nums; padding: 0 3px; border-radius: 4px;
   background: color-mix(in oklab, var(--ground) 75%, transparent); }
 .says { max-width: none; min-height: 1.6em; }
-@media (max-width: 600px) { .rule.level b { white-space: normal; } }
+@media (max-width: 37.5rem) { .rule.level b { white-space: normal; } }
 `;
 abilities.style = `
 .abilities { list-style: none; margin: 4px 0 0; padding: 0; display: grid; gap: 12px; }
-.abilities li { display: grid; grid-template-columns: minmax(0, 1.25fr) minmax(120px, 1fr) 58px;
+.abilities li { display: grid;
+  grid-template-columns: minmax(0, 1.25fr) minmax(7.5rem, 1fr) 3.625rem;
   gap: 4px 18px; align-items: center; }
 .abilities .what b { font-weight: 600; font-size: var(--size-note); display: block; }
 .abilities .about { color: var(--soft); font-size: var(--size-small); line-height: 1.35;
@@ -466,13 +473,13 @@ abilities.style = `
 .plane.spark { margin: 4px 6px; }
 .spark svg { border: 0; }
 .abilities .value { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
-@container widget (min-width: 860px) {
+@container widget (min-width: 53.75rem) {
   .abilities { gap: 8px; }
   .abilities .what { line-height: 1.25; font-size: var(--size-note); }
   .abilities :is(.what b, .about) { display: inline; margin-right: 4px; }
-  .abilities li { grid-template-columns: minmax(0, 2fr) minmax(90px, 1fr) 58px; }
+  .abilities li { grid-template-columns: minmax(0, 2fr) minmax(5.625rem, 1fr) 3.625rem; }
 }
-@media (max-width: 600px) { .abilities li { grid-template-columns: minmax(0, 1fr) 58px;
+@media (max-width: 37.5rem) { .abilities li { grid-template-columns: minmax(0, 1fr) 3.625rem;
   } .spark { grid-column: 1 / -1; grid-row: 2; } }
 `;
 

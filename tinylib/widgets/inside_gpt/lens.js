@@ -775,13 +775,13 @@ lensTable.style = `${copyAsTorch.style}
 .headed > .copying:has(.snippet) { flex: 1 0 100%; }
 .scale { display: flex; gap: 8px; align-items: center; margin: 0; font-size: var(--size-small);
   color: var(--soft); }
-.ramp { width: 56px; height: 10px; border-radius: 3px; border: 1px solid var(--line);
+.ramp { width: 3.5rem; height: .625rem; border-radius: 3px; border: 1px solid var(--line);
   background: linear-gradient(to right in oklab, var(--ground), color-mix(in oklab, var(--ground),
   var(--probability) 80%)); }
 .lens { cursor: pointer; border-collapse: separate; border-spacing: 0; }
 .lens :is(td, th) { font-size: var(--size-small); white-space: nowrap; max-width: none;
-  padding: 0 5px; height: 24px; text-align: center; }
-.lens tbody td { min-width: 40px; border: 1px solid var(--ground); border-radius: 4px;
+  padding: 0 5px; height: 1.5rem; text-align: center; }
+.lens tbody td { min-width: 2.5rem; border: 1px solid var(--ground); border-radius: 4px;
   ${shaded("probability")} }
 .lens thead th { color: var(--text); font-weight: 600; }
 .lens th.at, .lens tr.at th { color: var(--accent); font-weight: 700; }
@@ -790,7 +790,7 @@ lensTable.style = `${copyAsTorch.style}
 .lens td[aria-selected=true] { outline: 2px solid var(--accent); outline-offset: -2px; }
 .lens th.lit { box-shadow: inset 0 0 0 2px var(--accent); border-radius: 4px; }
 .lens .brief { display: none; }
-@media (max-width: 600px) {
+@media (max-width: 37.5rem) {
   .lens .when { display: none; }
   .lens .brief { display: inline; }
 }
@@ -800,21 +800,22 @@ growth.style = `
 .nexts.stages-of { gap: 0; }
 .stages-of .candidate .token { font-weight: 400; font-size: var(--size-small); }
 .stages-of .at .candidate .token { font-weight: 700; }
-.stages-of .candidate { min-height: 24px; }
+.stages-of .candidate { min-height: 1.5rem; }
 .verdict { max-width: none; }
 `;
 partsOfLogit.style = `
 .headed select { font: inherit; font-size: var(--size-note); color: var(--text);
-  background: var(--ground); border: 1px solid var(--line); border-radius: 6px; min-height: 28px;
+  background: var(--ground); border: 1px solid var(--line); border-radius: 6px; min-height: 1.75rem;
   padding: 1px 4px; max-width: 100%; }
 @media (pointer: coarse) { .headed select { font-size: var(--size-touch); } }
 .parts-of { width: 100%; table-layout: fixed; border-collapse: separate; border-spacing: 2px 1px; }
 .parts-of th { white-space: normal; overflow: visible; line-height: 1.15; max-width: none;
   padding: 0; }
 .parts-of tbody th { padding-right: 4px; }
-.parts-of :is(thead td, tbody th) { width: 72px; }
-@media (max-width: 600px) { .parts-of :is(thead td, tbody th) { width: 55px; } }
-.part { position: relative; height: 24px; padding: 0 0 6px; text-align: center; line-height: 17px;
+.parts-of :is(thead td, tbody th) { width: 4.5rem; }
+@media (max-width: 37.5rem) { .parts-of :is(thead td, tbody th) { width: 3.4375rem; } }
+.part { position: relative; height: 1.5rem; padding: 0 0 6px; text-align: center;
+  line-height: 1.0625rem;
   font-size: var(--size-small); border-radius: 3px;
   background: color-mix(in oklab, var(--ground), var(--line) 26%); }
 .part i { position: absolute; inset: auto auto 2px 50%; height: 5px; min-width: 1px;
@@ -826,19 +827,19 @@ partsOfLogit.style = `
 .trio > * { min-width: 0; }
 .pair { display: grid; gap: 14px 20px; min-width: 0; align-content: start; }
 .pair > * { min-width: 0; }
-@container widget (min-width: 520px) { .pair { grid-template-columns: 1fr 1fr; } }
-@container widget (min-width: 860px) {
+@container widget (min-width: 32.5rem) { .pair { grid-template-columns: 1fr 1fr; } }
+@container widget (min-width: 53.75rem) {
   .trio { grid-template-columns: minmax(0, 1fr) minmax(0, 1.3fr); align-items: start; }
   .trio .headed { gap: 4px 7px; }
-  .pair .candidate { grid-template-columns: 74px 1fr 52px; gap: 6px; padding-left: 0; }
+  .pair .candidate { grid-template-columns: 4.625rem 1fr 3.25rem; gap: 6px; padding-left: 0; }
   /* All of it fits in a window: the offers stand beside the label, the words it knows beside their
      number. */
   .frame { gap: 11px; }
   .story { position: relative; margin-top: 6px; }
   .story > .column { display: grid; grid-template-columns: auto 1fr; column-gap: 20px; }
   .story > .column > :not(.counted, .known) { grid-column: 1 / -1; }
-  .story > .offer { position: absolute; top: -7px; right: 0; width: 430px; }
-  .story > .column > .label { min-height: 22px; }
+  .story > .offer { position: absolute; top: -7px; right: 0; width: 26.875rem; }
+  .story > .column > .label { min-height: 1.375rem; }
 }
 `;
 

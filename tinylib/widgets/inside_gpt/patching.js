@@ -655,17 +655,17 @@ function copyCode(widget) {
 siteMap.style = `
 .above { display: flex; flex-wrap: wrap; gap: 2px 16px; justify-content: space-between; }
 .above .ramp-key { margin: 0; }
-.sites { --first: 94px; --each: 25px; table-layout: fixed; width: 100%; cursor: pointer;
+.sites { --first: 5.875rem; --each: 1.5625rem; table-layout: fixed; width: 100%; cursor: pointer;
   min-width: calc(var(--first) + var(--count) * var(--each) + 6px); border-collapse: separate;
   border-spacing: 0; }
 .sites thead td, .sites tbody th { width: var(--first); max-width: none; position: sticky; left: 0;
   z-index: 1; background: var(--ground); padding: 0 8px 0 0; font-size: var(--size-note);
   text-align: right; color: var(--soft); }
 .sites thead td { vertical-align: bottom; }
-.sites thead th { max-width: none; height: 70px; padding: 0 0 4px; vertical-align: bottom;
+.sites thead th { max-width: none; height: 4.375rem; padding: 0 0 4px; vertical-align: bottom;
   overflow: visible; color: var(--text); font-size: var(--size-note); }
 .sites thead th span { display: inline-block; writing-mode: vertical-rl; line-height: 1;
-  transform: rotate(180deg); max-height: 66px; overflow: hidden; text-overflow: ellipsis; }
+  transform: rotate(180deg); max-height: 4.125rem; overflow: hidden; text-overflow: ellipsis; }
 .sites thead .other:empty { display: none; }
 .sites .differs { font-weight: 650; font-size: var(--size-small); }
 .sites .differs .other { color: var(--position); margin-left: 1px; }
@@ -673,7 +673,7 @@ siteMap.style = `
   width: calc(var(--each) + 6px); }
 .sites :is(thead th, tbody th).at { color: var(--accent); }
 .sites :is(thead th:not(.all), tbody th).at { font-weight: 650; }
-.sites tbody td { height: 23px; padding: 0; text-align: center; font-size: var(--size-small);
+.sites tbody td { height: 1.4375rem; padding: 0; text-align: center; font-size: var(--size-small);
   white-space: nowrap; border: 1px solid var(--ground);
   ${shaded("weight")} }
 .sites tbody td:not(.tried) {
@@ -683,11 +683,11 @@ siteMap.style = `
 .sites tbody td.all { border-left: 6px solid var(--ground); }
 .sites tbody td.at { outline: 2px solid var(--accent); outline-offset: -2px; border-radius: 3px; }
 .sites tbody td:hover { box-shadow: inset 0 0 0 1px var(--accent); }
-@media (max-width: 600px) {
-  .sites { --each: 30px; }
-  .sites tbody td { height: 27px; }
+@media (max-width: 37.5rem) {
+  .sites { --each: 1.875rem; }
+  .sites tbody td { height: 1.6875rem; }
 }
-@container widget (min-width: 860px) { .frame { gap: 10px; } }
+@container widget (min-width: 53.75rem) { .frame { gap: 10px; } }
 `;
 offeredTwins.style = `
 .pair { display: grid; gap: 12px 24px; }
@@ -697,12 +697,12 @@ offeredTwins.style = `
 .text-of > .column > :is(.counted, .known:not([open])) { flex: 0 1 auto; }
 .text-of > button { align-self: flex-start; }
 .text-of .counted { padding-top: 3px; }
-@container widget (min-width: 860px) {
+@container widget (min-width: 53.75rem) {
   .pair { grid-template-columns: 1fr 1fr; }
   .text-of > .column { gap: 6px; }
   .text-of > :is(.offer, button) { position: absolute; right: 0; top: -5px; }
-  .text-of > .offer { left: 96px; justify-content: flex-end; }
-  .text-of .offer select { flex: 0 1 236px; }
+  .text-of > .offer { left: 6rem; justify-content: flex-end; }
+  .text-of .offer select { flex: 0 1 14.75rem; }
 }
 `;
 partChoice.style = `
@@ -713,7 +713,7 @@ partChoice.style = `
 `;
 tries.style = `
 .tries { display: flex; flex-wrap: wrap; gap: 4px 8px; align-items: center; }
-.tries .told { flex: 1 1 320px; max-width: none; line-height: 1.35; }
+.tries .told { flex: 1 1 20rem; max-width: none; line-height: 1.35; }
 .tries .told:empty { display: none; }
 .counted-tries { font-size: var(--size-note); color: var(--soft);
   font-variant-numeric: tabular-nums; }
@@ -723,24 +723,26 @@ tries.style = `
 `;
 threeRuns.style = `
 .runs { width: 100%; table-layout: fixed; }
-.runs thead td, .runs tbody th { width: 76px; max-width: none; }
+.runs thead td, .runs tbody th { width: 4.75rem; max-width: none; }
 .runs tbody th { color: var(--text); font-weight: 600; font-size: var(--size-note);
   padding-right: 8px; }
 .runs thead th { text-align: left; max-width: none; white-space: normal; vertical-align: bottom; }
 .runs td { padding: 1px 8px 1px 0; white-space: nowrap; }
-.runs .bar { display: inline-block; vertical-align: middle; width: calc(100% - 62px); height: 14px;
+.runs .bar { display: inline-block; vertical-align: middle; width: calc(100% - 3.875rem);
+  height: .875rem;
   border-radius: 3px; background: color-mix(in oklab, var(--ground), var(--line) 34%); }
 .runs .bar i { display: block; height: 100%; border-radius: 3px;
   background: color-mix(in oklab, var(--ground), var(--text) 42%); }
 .runs .patched .bar i { background: var(--probability); }
 .runs thead .patched { color: var(--text); font-weight: 650; }
-.runs .share { display: inline-block; width: 58px; text-align: right; font-size: var(--size-note); }
+.runs .share { display: inline-block; width: 3.625rem; text-align: right;
+  font-size: var(--size-note); }
 .unpatched .patched .bar { visibility: hidden; }
-@container widget (max-width: 500px) {
+@container widget (max-width: 31.25rem) {
   .runs :is(.bar, .share) { display: block; width: 100%; }
   .runs .bar { height: 8px; }
   .runs .share { text-align: left; }
-  .runs :is(thead td, tbody th) { width: 68px; }
+  .runs :is(thead td, tbody th) { width: 4.25rem; }
   .runs td { padding: 4px 4px 0 0; }
 }
 `;
@@ -755,16 +757,16 @@ wayBar.style = `
   background: color-mix(in oklab, var(--ground), var(--line) 60%); }
 .track .fill { position: absolute; inset: 0 auto 0 0; border-radius: 4px;
   background: var(--weight); }
-.track .dot { position: absolute; top: -4px; width: 16px; height: 16px; margin-left: -8px;
+.track .dot { position: absolute; top: -4px; width: 1rem; height: 1rem; margin-left: -.5rem;
   border-radius: 50%; background: var(--weight); border: 2px solid var(--ground); }
 .moved b { font-variant-numeric: tabular-nums; }
 .moved .note { line-height: 1.45; }
 .sums { color: var(--soft); }
 .says { min-height: 4.4em; }
-@container widget (min-width: 860px) {
+@container widget (min-width: 53.75rem) {
   .sides { --left: 1.1fr; --right: 1fr; }
   .copied > .copying:not(:has(.snippet)) { position: absolute; right: 0; top: -5px; }
-  .moved > .label { padding-right: 120px; min-height: 24px; }
+  .moved > .label { padding-right: 7.5rem; min-height: 1.5rem; }
 }
 `;
 copyCode.style = `${copyAsTorch.style}

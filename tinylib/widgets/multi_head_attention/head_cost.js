@@ -321,7 +321,7 @@ parameterCount.style = `
 .block .sum { margin-top: 2px; }
 .sum .count { font-size: var(--size-text); font-weight: 650; color: var(--accent); }
 .matrices { list-style: none; display: grid;
-  grid-template-columns: repeat(auto-fit, minmax(148px, 1fr)); gap: 4px 12px;
+  grid-template-columns: repeat(auto-fit, minmax(9.25rem, 1fr)); gap: 4px 12px;
   margin: 6px 0 0; padding: 0; font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 .matrices li { display: flex; flex-wrap: wrap; gap: 0 6px; align-items: baseline; }
 .matrices sub { line-height: 0; font-size: var(--size-small); }
@@ -333,16 +333,16 @@ operations.style = `
 .steps { list-style: none; margin: 0; padding: 0; display: grid; gap: 8px;
   font-size: var(--size-note);
   font-variant-numeric: tabular-nums; }
-.steps li { display: grid; grid-template-columns: 66px 1fr auto 62px; gap: 0 10px;
+.steps li { display: grid; grid-template-columns: 4.125rem 1fr auto 3.875rem; gap: 0 10px;
   align-items: baseline; }
 .steps b { font-weight: 600; }
 .steps .what, .steps .formula { color: var(--soft); font-size: var(--size-small); }
 .steps .share { text-align: right; }
-.steps .bar { grid-column: 1 / -1; height: 9px; border-radius: 2px; overflow: hidden;
+.steps .bar { grid-column: 1 / -1; height: .5625rem; border-radius: 2px; overflow: hidden;
   background: color-mix(in oklab, var(--ground), var(--line) 45%); }
 .steps .bar i { display: block; height: 100%; min-width: 1px; background: var(--tone); }
 .steps .formula { grid-column: 1 / -1; }
-@media (max-width: 600px) { .steps .what { grid-column: 1 / -1; grid-row: 3;
+@media (max-width: 37.5rem) { .steps .what { grid-column: 1 / -1; grid-row: 3;
   } .steps .count { grid-column: 3; } }
 .project { --tone: var(--learned); }
 .mix { --tone: color-mix(in oklab, var(--ground), var(--learned) 50%); }
@@ -360,15 +360,15 @@ areas.style = `
   background: color-mix(in oklab, var(--ground), var(--tone) 30%); }
 .areas .learned { --tone: var(--learned); }
 .areas .weights { --tone: var(--weight); }
-@container widget (min-width: 860px) {
+@container widget (min-width: 53.75rem) {
   .areas { --unit: 0.46cqi; }
   /* A knob takes one line: its letter, what that is, the track and the number. */
   .row .knobs > .knob { gap: 0 8px; align-content: center;
-    grid-template: "label about track value" auto / 1em 5.6em minmax(0, 1fr) 68px; }
+    grid-template: "label about track value" auto / 1em 5.6em minmax(0, 1fr) 4.25rem; }
 }
-@media (max-width: 600px) {
+@media (max-width: 37.5rem) {
   .row .knobs > .knob { grid-template: "label about value" auto "track track track" auto
-    / auto minmax(0, 1fr) 68px; }
+    / auto minmax(0, 1fr) 4.25rem; }
   .areas { gap: 4px; }
   .areas .weights { margin-left: 0; white-space: normal; }
 }

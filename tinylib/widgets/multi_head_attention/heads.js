@@ -5,6 +5,7 @@ import { askable, asks, rove } from "../ui/explain.js";
 import { weightKey } from "../ui/keys.js";
 import { journey } from "../ui/journey.js";
 import { numberBox } from "../ui/knobs.js";
+import { letters } from "../ui/look.js";
 import {
   h,
   listed,
@@ -200,11 +201,11 @@ function beyond(widget) {
 beyond.style = `
 .given { display: flex; flex-wrap: wrap; gap: 4px 14px; align-items: end; }
 .given > .column { flex: 1 1 100%; min-width: 0; }
-.given > .offer { flex: 1 1 240px; min-width: 0; }
-@container widget (min-width: 860px) {
-  .given > .column { flex: 1 1 420px; }
-  .given > .offer { flex: 0 1 350px; min-height: 38px; }
-  .given > button { min-height: 38px; }
+.given > .offer { flex: 1 1 15rem; min-width: 0; }
+@container widget (min-width: 53.75rem) {
+  .given > .column { flex: 1 1 26.25rem; }
+  .given > .offer { flex: 0 1 21.875rem; min-height: 2.375rem; }
+  .given > button { min-height: 2.375rem; }
 }
 .beyond { flex: 1 1 100%; color: var(--soft); } .beyond:empty { display: none; }
 `;
@@ -488,7 +489,8 @@ function stage(widget) {
       if (!told) return;
       const { words } = told;
       const [T, chosen] = [words.length, Math.min(widget.query, words.length - 1)];
-      const least = words.map(wide);
+      const scale = letters();
+      const least = words.map((word) => scale * wide(word));
       const spare = (room - least.reduce((sum, width) => sum + width)) / T;
       const widths = least.map((width) => width + within(spare, [0, ROOMY]));
       let right = 0;
@@ -521,7 +523,7 @@ function stage(widget) {
 stage.style = `
 .sr { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
   white-space: nowrap; }
-.stage { --side: 138px; scroll-padding-left: var(--side); }
+.stage { --side: 8.625rem; scroll-padding-left: var(--side); }
 .lanes { table-layout: fixed; width: calc(var(--side) + var(--words)); border-collapse: separate;
   border-spacing: 0; }
 .lanes col:first-child { width: var(--side); }
@@ -530,7 +532,7 @@ stage.style = `
 .lanes thead tr > :first-child { font-size: var(--size-note); line-height: 1.4;
   vertical-align: middle;
   padding: 0 10px 0 0; }
-.lanes thead tr > .hint { line-height: 28px; white-space: nowrap; vertical-align: top;
+.lanes thead tr > .hint { line-height: 1.75rem; white-space: nowrap; vertical-align: top;
   padding-top: 1px; }
 .sky { padding: 0; }
 .sky svg { display: block; overflow: visible; }
@@ -551,7 +553,7 @@ stage.style = `
 .chip.lit { border-color: var(--accent); box-shadow: 0 0 0 2.5px var(--accent); }
 .chip label { position: relative; display: block; cursor: pointer; }
 .chip label span { display: block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap;
-  text-align: center; line-height: 28px;
+  text-align: center; line-height: 1.75rem;
   font-size: var(--size-text); font-weight: 550; color: var(--text); border-radius: 7px 7px 0 0; }
 .chip label:hover span { background: color-mix(in oklab, var(--ground), var(--accent) 14%); }
 .chip input[type=radio] { position: absolute; inset: 0; width: 100%; height: 100%; margin: 0;
@@ -565,17 +567,18 @@ stage.style = `
 .chip .digit:hover { border-color: var(--accent); }
 .lane > * { border-top: 1px solid var(--line); }
 .lanes .lane > th { padding: 4px 8px 4px 0; }
-.lane label { display: flex; gap: 7px; align-items: center; cursor: pointer; min-height: 26px;
+.lane label { display: flex; gap: 7px; align-items: center; cursor: pointer; min-height: 1.625rem;
   color: var(--text); font-size: var(--size-note); }
-input.switch { appearance: none; position: relative; width: 38px; height: 24px; flex: none;
+input.switch { appearance: none; position: relative; width: 2.375rem; height: 1.5rem; flex: none;
   border: 1px solid var(--tone); border-radius: 12px; background: var(--tone);
   cursor: pointer; }
-.switch::after { content: ""; position: absolute; top: 2px; left: 2px; width: 18px; height: 18px;
+.switch::after { content: ""; position: absolute; top: 2px; left: 2px; width: 1.125rem;
+  height: 1.125rem;
   border-radius: 50%; background: var(--ground);
   transform: translateX(14px); }
 .switch:not(:checked) { background: transparent; border-color: var(--soft); }
 .switch:not(:checked)::after { transform: none; background: var(--soft); }
-span.badge { display: inline-block; width: 19px; height: 19px; line-height: 16px;
+span.badge { display: inline-block; width: 1.1875rem; height: 1.1875rem; line-height: 1rem;
   border: 1.5px solid var(--tone); border-radius: 50%;
   background: color-mix(in oklab, var(--ground), var(--tone) 24%); color: var(--text);
     font-size: var(--size-small); font-weight: 650; text-align: center; flex: none; }
@@ -587,8 +590,9 @@ span.badge { display: inline-block; width: 19px; height: 19px; line-height: 16px
 .score { font-size: var(--size-small); color: var(--soft); text-wrap: balance; }
 .lost .score { color: var(--text); font-weight: 650; }
 .lane td { position: relative; text-align: center; padding: 0; }
-.lane td span:first-child { display: block; margin: 0 3px; line-height: 30px; border-radius: 6px;
-  font: 550 var(--size-text)/30px var(--mono); }
+.lane td span:first-child { display: block; margin: 0 3px; line-height: 1.875rem;
+  border-radius: 6px;
+  font: 550 var(--size-text)/1.875rem var(--mono); }
 .lane .none span { color: var(--soft); }
 .lane .right span { background: color-mix(in oklab, var(--ground), var(--tone) 22%); }
 .lane .wrong span { text-decoration: line-through 1.5px;
@@ -599,15 +603,15 @@ span.badge { display: inline-block; width: 19px; height: 19px; line-height: 16px
   .full { transition: width .25s; }
   .switch::after { transition: transform .15s; }
 }
-@container widget (min-width: 860px) {
+@container widget (min-width: 53.75rem) {
   .frame { gap: 10px; }
-  .stage { --side: 252px; }
+  .stage { --side: 15.75rem; }
   .about { display: flex; justify-content: space-between; align-items: center; gap: 8px; }
   .about .bar { display: none; } /* the score says the same */
   .score { white-space: nowrap; }
 }
-@media (max-width: 600px) {
-  .stage { --side: 98px; }
+@media (max-width: 37.5rem) {
+  .stage { --side: 6.125rem; }
   .wordy { display: none; }
   .lanes thead tr > :first-child { font-size: var(--size-small); padding-right: 4px; }
   .score { display: block; min-height: 2.8em; font-size: var(--size-small); line-height: 1.4; }
@@ -661,7 +665,7 @@ function effectOf(questions) {
   );
 }
 effect.style = `
-.effect { flex: 1 1 300px; font-weight: 550; max-width: none; }
+.effect { flex: 1 1 18.75rem; font-weight: 550; max-width: none; }
 .follow { display: flex; flex-wrap: wrap; gap: 4px 14px; align-items: center; }
 .follow .journey:not(.under-way) { border: 0; padding: 0; }
 .follow .journey.under-way { flex: 1 1 100%; min-width: 0; }
@@ -822,9 +826,10 @@ function cards(widget) {
 }
 
 cards.style = `${pixelMap.style}
-.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(205px, 1fr)); gap: 12px 14px;
+.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(12.8125rem, 1fr));
+  gap: 12px 14px;
   margin-top: 4px; }
-.card { display: grid; grid-template-columns: 100px minmax(0, 1fr); gap: 4px 10px;
+.card { display: grid; grid-template-columns: 6.25rem minmax(0, 1fr); gap: 4px 10px;
   align-content: start; min-width: 0; border-top: 3px solid var(--tone); padding-top: 5px;
   font-size: var(--size-note); line-height: 1.4; }
 .card .who { grid-column: 1 / -1; }
@@ -834,8 +839,8 @@ cards.style = `${pixelMap.style}
 .card .says { display: flex; gap: 6px; align-items: center; margin: 4px 0 2px; white-space: nowrap;
   font-size: var(--size-note);
   font-variant-numeric: tabular-nums; }
-.said { width: 30px; border-radius: 7px; text-align: center;
-  font: 650 var(--size-text)/30px var(--mono);
+.said { width: 1.875rem; border-radius: 7px; text-align: center;
+  font: 650 var(--size-text)/1.875rem var(--mono);
   background: color-mix(in oklab, var(--ground), var(--tone) 22%); }
 .said.wrong { text-decoration: line-through 2px;
   background: color-mix(in oklab, var(--ground), var(--error) 22%);

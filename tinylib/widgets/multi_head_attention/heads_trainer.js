@@ -129,7 +129,7 @@ function table(widget) {
   };
 }
 table.style = `${pixelMap.style}${gauge.style}
-.roles { --row: 12.2px; display: block; }
+.roles { --row: .7625rem; display: block; }
 .roles :is(thead, tbody) { display: grid; gap: 4px; }
 .roles tr { display: grid; grid-template-columns: minmax(0, 3fr) repeat(4, minmax(0, 1.75fr));
   gap: 6px; align-items: center; }
@@ -138,16 +138,16 @@ table.style = `${pixelMap.style}${gauge.style}
 .roles thead tr { align-items: end; }
 .roles [scope=colgroup] { grid-column: 2 / -1; }
 .roles thead tr + tr th { font-size: var(--size-note); line-height: 1.3; text-align: center; }
-.roles .badge { display: inline-block; min-width: 20px; margin-right: 6px; border-radius: 10px;
-  font: 650 var(--size-small)/20px var(--mono); color: var(--text);
+.roles .badge { display: inline-block; min-width: 1.25rem; margin-right: 6px; border-radius: 10px;
+  font: 650 var(--size-small)/1.25rem var(--mono); color: var(--text);
   background: color-mix(in oklab, var(--ground), var(--tone) 30%); }
 .roles thead b { color: var(--text); font-weight: 600; }
 .roles .role { display: block; }
 .roles .role.found { color: var(--text); }
 .roles tbody td { padding: 0; text-align: center; font-size: var(--size-note); border-radius: 4px;
-  line-height: 24px; }
+  line-height: 1.5rem; }
 .roles tr:not(.drawn) td[data-output] { ${shaded("probability")} }
-.roles .gauge { grid-template-columns: 4.4em minmax(40px, 1fr) 4.2em; }
+.roles .gauge { grid-template-columns: 4.4em minmax(2.5rem, 1fr) 4.2em; }
 .roles .gauge :is(.label, b) { font-size: var(--size-note); color: var(--text); }
 .roles .gauge b { text-align: right; }
 .roles .drawn { align-items: start; margin-top: 4px; }
@@ -158,7 +158,7 @@ table.style = `${pixelMap.style}${gauge.style}
 .drawn .about p { margin: 2px 0 0; }
 .drawn ol { list-style: none; margin: 0; padding: 0; text-align: right; }
 .drawn li { height: var(--row); line-height: var(--row); color: var(--text); white-space: nowrap; }
-@container widget (max-width: 700px) {
+@container widget (max-width: 43.75rem) {
   .roles tr { grid-template-columns: repeat(4, minmax(0, 1fr)); gap: 3px; }
   .roles :is(tbody th, [scope=colgroup]) { grid-column: 1 / -1; text-align: left; }
   .roles thead tr:first-child > :first-child { grid-column: 1 / -1; }

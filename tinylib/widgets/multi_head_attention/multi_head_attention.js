@@ -504,29 +504,30 @@ walk.style = `${fly.style}
   margin: 8px 0 12px; }
 .walk, .pair { display: grid; gap: 20px 16px; align-items: start; min-width: 0;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, var(--least)), 1fr)); }
-.walk { --cell: 33px; --entry: 33px; --widest: max(154px, 82px + var(--columns) * var(--entry));
-  --least: calc(2 * var(--widest) + 16px); }
+.walk { --cell: 2.0625rem; --entry: 2.0625rem;
+  --widest: max(9.625rem, 5.125rem + var(--columns) * var(--entry));
+  --least: calc(2 * var(--widest) + 1rem); }
 .pair { --least: var(--widest); } /* so there are four in a row, two and two, or one by one */
 .stage { min-width: 0; }
 .stage-name, .stage-shape { margin: 0; font-size: var(--size-note); white-space: nowrap; }
 .stage-shape { color: var(--soft); font-variant-numeric: tabular-nums; }
-.address { display: inline-block; min-height: 22px; margin: 3px 0 8px; padding: 0 6px;
+.address { display: inline-block; min-height: 1.375rem; margin: 3px 0 8px; padding: 0 6px;
   border: 2px solid var(--text); border-radius: 5px; }
 .bands { display: grid; gap: 14px; padding: 1px; width: max-content; max-width: 100%; }
 .band { display: flex; flex-wrap: wrap; gap: 10px 8px; }
-.stage th { font-size: var(--size-small); padding: 0 5px 0 0; min-width: 28px; height: 18px;
-  line-height: 18px;
+.stage th { font-size: var(--size-small); padding: 0 5px 0 0; min-width: 1.75rem; height: 1.125rem;
+  line-height: 1.125rem;
   }
 .stage thead th { text-align: center; padding: 0; }
 .stage thead .corner { text-align: right; padding-right: 5px; }
 .stage .head { font-weight: 600; color: var(--text);
   background: color-mix(in oklab, var(--ground), var(--tone) 26%);
   border: 1px solid var(--ground); border-radius: 4px; }
-.stage tbody td { width: var(--cell); min-width: var(--cell); height: 28px; padding: 0;
+.stage tbody td { width: var(--cell); min-width: var(--cell); height: 1.75rem; padding: 0;
   text-align: center; font-size: var(--size-note); cursor: default; border: 1px solid var(--ground);
   background: color-mix(in oklab, var(--ground), var(--tone) 30%); }
 .stage tbody .first { border-left-width: 3px; }
-.stage td input { display: block; width: 100%; min-height: 26px; padding: 0; text-align: center;
+.stage td input { display: block; width: 100%; min-height: 1.625rem; padding: 0; text-align: center;
   font-size: var(--size-note); border: 0; border-radius: 0;
   font-variant-numeric: tabular-nums; }
 .stage td:focus, .stage td input:focus { outline: none; }
@@ -540,18 +541,18 @@ walk.style = `${fly.style}
 .path { list-style: none; margin: 0; padding: 0; min-height: 6.4em; font-size: var(--size-note);
   line-height: 1.6; font-variant-numeric: tabular-nums; }
 .path.long { min-height: 9.6em; }
-.path li { display: grid; grid-template-columns: 166px 1fr; gap: 0 12px; }
+.path li { display: grid; grid-template-columns: 10.375rem 1fr; gap: 0 12px; }
 .path b, .address, .stage-name b {
   font: 600 var(--size-small)/1.7 var(--mono);
   white-space: nowrap; }
-.hint { flex: 1 1 260px; margin: 0 0 0 8px; min-height: 2.9em; font-size: var(--size-note);
+.hint { flex: 1 1 16.25rem; margin: 0 0 0 8px; min-height: 2.9em; font-size: var(--size-note);
   color: var(--soft); }
-@media (pointer: coarse) { .walk { --entry: 40px; } .x { --cell: 40px; } }
-@media (max-width: 600px) {
+@media (pointer: coarse) { .walk { --entry: 2.5rem; } .x { --cell: 2.5rem; } }
+@media (max-width: 37.5rem) {
   .path { min-height: 13em; }
   .path.long { min-height: 19em; }
   .path li { display: block; }
-  .path span { display: block; padding-left: 17px; }
+  .path span { display: block; padding-left: 1.0625rem; }
 }
 `;
 warning.style = `

@@ -553,24 +553,24 @@ tableMap.style = `
 .explorer, .halves { display: grid; gap: 14px 22px; min-width: 0; }
 .explorer > *, .halves > * { min-width: 0; }
 .explorer > .side { gap: 2px; }
-@container widget (min-width: 620px) {
+@container widget (min-width: 38.75rem) {
   .explorer { grid-template-columns: repeat(2, minmax(0, 1fr)); }
   .explorer > .side { grid-column: 1 / -1; }
 }
-@container widget (min-width: 860px) {
-  .explorer { grid-template-columns: 250px minmax(0, 1.1fr) minmax(0, 1fr); }
+@container widget (min-width: 53.75rem) {
+  .explorer { grid-template-columns: 15.625rem minmax(0, 1.1fr) minmax(0, 1fr); }
   .explorer > .side { grid-column: auto; }
-  .explorer .knob { --label: 6.3em; --number: 58px; gap: 0 8px; }
+  .explorer .knob { --label: 6.3em; --number: 3.625rem; gap: 0 8px; }
   .explorer .formula { min-height: 3.2em; }
   .halves { grid-template-columns: minmax(0, 0.9fr) minmax(0, 1fr); }
 }
 .caption { margin: 0; font-size: var(--size-note); color: var(--soft); }
 .caption b { font-weight: 600; color: var(--text); }
 .soft { font-variant-numeric: tabular-nums; }
-.framed { display: flex; gap: 4px; height: 202px; }
-.gutter { position: relative; flex: none; width: 60px; }
+.framed { display: flex; gap: 4px; height: 12.625rem; }
+.gutter { position: relative; flex: none; width: 3.75rem; }
 .tag { position: absolute; right: 0; transform: translateY(-50%); font-size: var(--size-small);
-  line-height: 16px; padding: 0 5px; border-radius: 4px; font-variant-numeric: tabular-nums;
+  line-height: 1rem; padding: 0 5px; border-radius: 4px; font-variant-numeric: tabular-nums;
   white-space: nowrap; color: var(--text); border: 1px solid var(--tone);
   background: color-mix(in oklab, var(--ground), var(--tone) 30%); }
 .query { --tone: var(--query); }
@@ -584,7 +584,7 @@ tableMap.style = `
 .digits { position: absolute; inset: 0; display: grid; font-size: var(--size-small);
   font-variant-numeric: tabular-nums; pointer-events: none; }
 .digits span { display: grid; place-items: center; min-width: 0; overflow: hidden; }
-@media (max-width: 600px) {
+@media (max-width: 37.5rem) {
   .digits span { font-size: .75em; letter-spacing: -.3px; }
 }
 .axis { display: flex; justify-content: space-between; margin: 0 0 0 64px;
@@ -605,18 +605,18 @@ likenessPlot.style = `${plane.style}
 `;
 clocks.style = `
 .clocks { list-style: none; margin: 4px 0; padding: 0; display: grid;
-  grid-template-columns: repeat(auto-fill, minmax(46px, 1fr)); gap: 2px; }
-.clocks li { display: grid; justify-items: center; max-width: 60px; padding: 3px 0 1px;
+  grid-template-columns: repeat(auto-fill, minmax(2.875rem, 1fr)); gap: 2px; }
+.clocks li { display: grid; justify-items: center; max-width: 3.75rem; padding: 3px 0 1px;
   border: 1px solid transparent; border-radius: 6px;
   font-size: var(--size-small); font-variant-numeric: tabular-nums; color: var(--soft);
     cursor: pointer; }
 .clocks li.chosen { border-color: var(--accent); color: var(--text); }
 .clocks .asked { outline-offset: 1px; border-radius: 3px; }
-.clocks svg { width: 34px; height: 34px; display: block; }
+.clocks svg { width: 2.125rem; height: 2.125rem; display: block; }
 .clocks circle { fill: none; stroke: var(--line); stroke-width: .05; }
 .clocks line { stroke: var(--tone); stroke-width: .13; stroke-linecap: round; }
 .clocks line.key { stroke-width: .1; stroke-dasharray: .2 .17; }
-.swatch { display: inline-block; width: 18px; border-top: 3px solid var(--tone);
+.swatch { display: inline-block; width: 1.125rem; border-top: 3px solid var(--tone);
   vertical-align: middle; margin: 0 4px; }
 .swatch.key { border-top-style: dashed; }
 `;
@@ -624,16 +624,16 @@ turnedPairs.style = `
 .headed { display: flex; flex-direction: column; gap: 8px; border-top: 1px solid var(--line);
   padding-top: 12px; }
 .heading { margin: 0; font-size: var(--size-note); font-weight: 600; }
-.headed .row > .column { flex: 1 1 150px; }
-.headed .row > .knob, .headed .row > .narrow { flex: 1 1 180px; }
+.headed .row > .column { flex: 1 1 9.375rem; }
+.headed .row > .knob, .headed .row > .narrow { flex: 1 1 11.25rem; }
 .headed .row > .knob { grid-template: "label value" auto "track track" auto
-  / minmax(0, 1fr) var(--number, 68px); }
-@container widget (min-width: 860px) { /* beside the clocks */
+  / minmax(0, 1fr) var(--number, 4.25rem); }
+@container widget (min-width: 53.75rem) { /* beside the clocks */
   .halves > .headed { border-top: 0; padding-top: 0; }
 }
-.clocks.turned { grid-template-columns: repeat(auto-fill, 74px); }
+.clocks.turned { grid-template-columns: repeat(auto-fill, 4.625rem); }
 .clocks.turned li { max-width: none; cursor: default; font-size: var(--size-small); }
-.clocks.turned svg { width: 70px; height: 70px; }
+.clocks.turned svg { width: 4.375rem; height: 4.375rem; }
 .clocks.turned line { stroke-width: .09; }
 .clocks.turned line.before { opacity: .4; stroke-width: .07; }
 `;

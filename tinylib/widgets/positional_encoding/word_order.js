@@ -348,7 +348,8 @@ function comparison(widget) {
 lineUp.style = `
 .sides { --left: .5fr; --right: 1fr; }
 .line-up { display: flex; flex-wrap: wrap; gap: 6px; }
-.stands { border: 1px solid var(--line); border-radius: 8px; padding: 3px 10px; min-height: 30px;
+.stands { border: 1px solid var(--line); border-radius: 8px; padding: 3px 10px;
+  min-height: 1.875rem;
   font-weight: 550; cursor: grab;
   -webkit-user-select: none; user-select: none; touch-action: pan-y; max-width: 60vw; overflow: hidden;
     text-overflow: ellipsis; }
@@ -357,20 +358,22 @@ lineUp.style = `
 .sentence > .foot { flex-basis: 100%; }
 `;
 comparison.style = `
-.row > .compared { flex: 1 1 460px; gap: 8px; }
+.row > .compared { flex: 1 1 28.75rem; gap: 8px; }
 .both { display: flex; align-items: flex-end; }
 .vectors { flex: none; }
-.vectors.heat td span { height: 30px; line-height: 30px; }
-.vectors.heat th { padding: 0; height: 30px; max-width: none; overflow: visible; }
+.vectors.heat td span { height: 1.875rem; line-height: 1.875rem; }
+.vectors.heat th { padding: 0; height: 1.875rem; max-width: none; overflow: visible; }
 .vectors.heat td + th { text-align: left; }
-.vectors.heat th button { width: auto; padding: 0 6px; max-width: 84px; font-size: var(--size-note);
+.vectors.heat th button { width: auto; padding: 0 6px; max-width: 5.25rem;
+  font-size: var(--size-note);
   color: var(--text); vertical-align: middle; }
 .vectors.heat .query th button { color: var(--accent); font-weight: 650; }
 .vectors.heat .change { background: none; border: 0; box-shadow: none; color: var(--soft); }
-.vectors.heat .change span { width: auto; min-width: 46px; padding: 0 4px; contain: none;
+.vectors.heat .change span { width: auto; min-width: 2.875rem; padding: 0 4px; contain: none;
   text-align: left; }
 .vectors.heat .change.other { color: var(--text); }
-.ways { flex: 1 1 10px; min-width: 10px; max-width: 120px; height: calc(var(--rows) * 31px);
+.ways { flex: 1 1 .625rem; min-width: .625rem; max-width: 7.5rem;
+  height: calc(var(--rows) * 1.9375rem);
   margin: 0 2px; }
 .ways path { fill: none; stroke: var(--soft); stroke-width: 1.8; vector-effect: non-scaling-stroke;
   opacity: .75; }
@@ -380,24 +383,25 @@ comparison.style = `
 .verdict { border-left: 3px solid var(--line); padding: 2px 10px; min-height: 3.4em; }
 .verdict[data-verdict=same] { border-color: var(--accent); }
 .verdict[data-verdict=other] { border-color: var(--error); }
-@media (max-width: 600px) {
-  .vectors.heat td span { width: 26px; letter-spacing: -.7px; }
-  .vectors.heat th button { padding: 0 3px 0 0; max-width: 45px; font-size: var(--size-small);
-    letter-spacing: -.4px; min-width: 24px; min-height: 24px; }
+@media (max-width: 37.5rem) {
+  .vectors.heat td span { width: 1.625rem; letter-spacing: -.7px; }
+  .vectors.heat th button { padding: 0 3px 0 0; max-width: 2.8125rem; font-size: var(--size-small);
+    letter-spacing: -.4px; min-width: 1.5rem; min-height: 1.5rem; }
   .ways { min-width: 8px; margin: 0; }
   /* the word above what has become of it */
-  .vectors.heat td + th button { display: block; height: 30px; line-height: 16px;
+  .vectors.heat td + th button { display: block; height: 1.875rem; line-height: 1rem;
     padding: 0 0 13px 3px; }
   .vectors.heat td.change { position: relative; width: 0; }
-  .vectors.heat td + th { width: var(--named, 45px); min-width: var(--named, 45px); }
+  .vectors.heat td + th { width: var(--named, 2.8125rem); min-width: var(--named, 2.8125rem); }
   .vectors.heat td.change span { position: absolute; right: 0; bottom: 1px;
-    width: var(--named, 45px); min-width: 0; height: 14px; line-height: 14px; padding: 0 0 0 3px;
+    width: var(--named, 2.8125rem); min-width: 0; height: .875rem; line-height: .875rem;
+    padding: 0 0 0 3px;
     letter-spacing: -.2px; }
 }
-@media (max-width: 350px) {
-  .vectors.heat td span { width: 21px; font-size: .75em; letter-spacing: -.6px; }
-  .vectors.heat th button { max-width: 38px; }
-  .vectors { --named: 40px; }
+@media (max-width: 21.875rem) {
+  .vectors.heat td span { width: 1.3125rem; font-size: .75em; letter-spacing: -.6px; }
+  .vectors.heat th button { max-width: 2.375rem; }
+  .vectors { --named: 2.5rem; }
   .ways { min-width: 6px; margin: 0; }
 }
 `;

@@ -43,20 +43,21 @@ const CHIPS = `
   font-size: var(--size-small); line-height: 1.2; --tone: var(--line); }
 .chip[data-hue="0"] { --tone: var(--blue); } .chip[data-hue="1"] { --tone: var(--vermilion); }
 .chip[data-hue="2"] { --tone: var(--green); } .chip[data-hue="3"] { --tone: var(--rose); }
-.chip i { width: 11px; height: 11px; flex: none; border-radius: 50%; background: var(--tone); }
+.chip i { width: .6875rem; height: .6875rem; flex: none; border-radius: 50%;
+  background: var(--tone); }
 .chip[data-hue=""] i { display: none; }
 .chip b { font-size: var(--size-note); font-weight: 650; font-variant-numeric: tabular-nums; }
 .chip b:empty { display: none; }
 .chip.over { display: inline-grid; justify-items: center; gap: 2px; padding-bottom: 3px; }
-.chip.over i { width: 100%; min-width: 22px; height: 4px; border-radius: 2px; }
+.chip.over i { width: 100%; min-width: 1.375rem; height: 4px; border-radius: 2px; }
 .chip.over .name { ${UNSEEN} }
 .chip .letter { display: none; }
 .chip.over .letter { display: inline; }
-@container widget (min-width: 520px) {
+@container widget (min-width: 32.5rem) {
   .chip.over.named .name { position: static; width: auto; height: auto; clip-path: none; }
   .chip.over.named .letter { display: none; }
 }
-@container widget (max-width: 420px) {
+@container widget (max-width: 26.25rem) {
   .chip .name { ${UNSEEN} }
   .chip .letter { display: inline; }
   .chip { gap: 3px; }
@@ -191,14 +192,14 @@ function colouredSentence(widget) {
 colouredSentence.style = `${CHIPS}
 .spoken th[scope=row] { max-width: none; padding-right: 6px; text-align: left;
   vertical-align: middle; }
-.spoken td span { width: 41px; height: 23px; line-height: 23px; }
+.spoken td span { width: 2.5625rem; height: 1.4375rem; line-height: 1.4375rem; }
 .spoken td { position: relative; }
 .spoken .gold::after, .key .gold { content: ""; position: absolute; inset: -1px;
   border: 3px double var(--text); border-radius: 3px; outline: 1px solid var(--ground);
   pointer-events: none; }
 .key { margin: 2px 0 0; font-size: var(--size-note); color: var(--soft); display: flex; gap: 8px;
   align-items: center; }
-.key .gold { position: static; width: 18px; height: 16px; flex: none; }
+.key .gold { position: static; width: 1.125rem; height: 1rem; flex: none; }
 .spoken .says { text-align: left; padding-left: 10px; white-space: nowrap; background: none;
   color: var(--text); }
 .spoken td.says span { display: inline; width: auto; padding-left: 6px; contain: none;
@@ -207,8 +208,8 @@ colouredSentence.style = `${CHIPS}
 .spoken th.says { white-space: normal; line-height: 1.15; }
 .reading { gap: 6px; align-items: flex-start; }
 .reading .bar { justify-content: space-between; width: 100%; }
-@container widget (max-width: 520px) {
-  .spoken td span { width: 24px; }
+@container widget (max-width: 32.5rem) {
+  .spoken td span { width: 1.5rem; }
   .spoken .gold::after { border: 1.5px solid var(--text); outline: 0; }
   .spoken th[scope=row] { padding-right: 3px; }
   .spoken caption { white-space: normal; }
@@ -293,7 +294,7 @@ function matrix(
   };
 }
 matrix.style = `
-.heat.signed.learned td span { width: 30px; height: 22px; line-height: 22px; }
+.heat.signed.learned td span { width: 1.875rem; height: 1.375rem; line-height: 1.375rem; }
 .learned th[scope=row] { padding-right: 4px; text-align: right; vertical-align: middle; }
 .learned .asking { font-size: var(--size-small); color: var(--soft); text-align: right;
   padding-right: 6px; }
@@ -304,7 +305,7 @@ matrix.style = `
 .learned tr.split > * { border-top: 5px solid var(--ground); }
 .matrices { display: flex; flex-wrap: wrap; gap: 10px 16px; align-items: flex-start; }
 .matrices > * { min-width: 0; }
-@container widget (max-width: 420px) { .heat.signed.learned td span { width: 28px; } }
+@container widget (max-width: 26.25rem) { .heat.signed.learned td span { width: 1.75rem; } }
 `;
 
 /** An entry of the product: a row of W_q times a row of W_k. */

@@ -122,12 +122,12 @@ function crossing(widget, x, roles, switches) {
 crossing.style = `
 .unfold { align-self: flex-start; }
 .plain > .given { order: -2; }
-.crossing.plain > .switches { flex: 0 1 320px; }
+.crossing.plain > .switches { flex: 0 1 20rem; }
 .plain > .role, .plain .toggle, .plain .sign, .frame:has(.plain) :is(.journey, .about) {
   display: none; }
 .crossing { display: flex; flex-wrap: wrap; gap: 14px 18px; align-items: flex-start; }
 .crossing > *, .role > * { min-width: 0; max-width: 100%; }
-.crossing > .switches { flex: 1 1 210px; order: -1; }
+.crossing > .switches { flex: 1 1 13.125rem; order: -1; }
 .switches .narrow:has(:disabled) { display: none; } /* until there is a number to slide */
 .frame:not(:has(input[data-input=causal]:checked)) .lanes .hatched,
 .frame:not(:has(input[data-input=causal]:checked)) .lanes .hatched + span { display: none; }
@@ -161,13 +161,13 @@ crossing.style = `
   .matrix-of { position: relative; }
   .matrix-of caption { position: absolute; left: 0; top: 0; } /* beside the numbers of columns */
   .matrix-of thead :is(th, td) { line-height: 1.6; }
-  .crossing .heat td span, .lanes .heat td span { height: 25px; line-height: 25px; }
-  .crossing .heat th button, .lanes .heat th button { min-height: 24px; padding-block: 0; }
+  .crossing .heat td span, .lanes .heat td span { height: 1.5625rem; line-height: 1.5625rem; }
+  .crossing .heat th button, .lanes .heat th button { min-height: 1.5rem; padding-block: 0; }
   .crossing .ramp-key, .lanes .ramp-key { margin-top: 3px; }
   .crossing .matrix td { padding-block: 0; }
   .narrow > .knob > .called > :first-child { min-height: 1.5em; }
 }
-@container widget (min-width: 860px) {
+@container widget (min-width: 53.75rem) {
   .frame { gap: 14px; padding: 10px 16px; }
   .gaze { flex-basis: auto; margin-right: 6px; }
   .crossing:not(.plain) { display: grid; grid-template-columns: 1fr repeat(3, auto);
@@ -175,39 +175,39 @@ crossing.style = `
   .crossing > .switches { grid-area: 1 / 1; }
   .crossing > .given { grid-area: 2 / 1; padding: 8px 0 14px; justify-self: end; display: flex;
     gap: 10px; align-items: flex-end; }
-  .given .sign { padding-bottom: 30px; }
+  .given .sign { padding-bottom: 1.875rem; }
   .role { display: grid; grid-template-rows: subgrid; grid-row: 1 / 3; gap: 8px; }
-  .role th[scope=row] { width: 58px; min-width: 58px; }
-  .crossing .made td span { height: 26px; line-height: 26px; }
-  .crossing .given td { height: 27px; padding: 0 1px; }
+  .role th[scope=row] { width: 3.625rem; min-width: 3.625rem; }
+  .crossing .made td span { height: 1.625rem; line-height: 1.625rem; }
+  .crossing .given td { height: 1.6875rem; padding: 0 1px; }
   .crossing .given input { display: block; }
-  .crossing .matrix input { min-height: 24px; padding-block: 0; }
+  .crossing .matrix input { min-height: 1.5rem; padding-block: 0; }
   .crossing caption, .lanes caption { padding-bottom: 0; }
   .lanes { gap: 14px 12px; justify-content: space-between; align-items: flex-end; }
-  .lanes .sign { align-self: center; padding-top: 60px; }
-  .crossing .heat th button, .lanes .heat th button { min-height: 24px; padding-block: 0; }
-  .lanes .heat td span { width: 40px; height: 26px; line-height: 26px; }
-  .lanes .heat.signed td span { width: 46px; }
-  .lanes .mixed { padding-bottom: 24px; } /* as high as the keys beside it */
+  .lanes .sign { align-self: center; padding-top: 3.75rem; }
+  .crossing .heat th button, .lanes .heat th button { min-height: 1.5rem; padding-block: 0; }
+  .lanes .heat td span { width: 2.5rem; height: 1.625rem; line-height: 1.625rem; }
+  .lanes .heat.signed td span { width: 2.875rem; }
+  .lanes .mixed { padding-bottom: 1.5rem; } /* as high as the keys beside it */
   .said { grid-template-columns: 1.5fr 1fr; align-items: center; }
   .examples .about { flex: 1 0 100%; margin: 2px 0 0; max-width: none; }
   .many.crossing { gap: 0 8px; }
   .many .role { gap: 4px; padding: 4px 7px; }
-  .many.crossing .role th[scope=row] { width: 46px; min-width: 46px; }
+  .many.crossing .role th[scope=row] { width: 2.875rem; min-width: 2.875rem; }
   .many .matrix-of { position: relative; }
   .many .matrix-of caption { position: absolute; left: 0; top: 0; }
   .many .matrix-of thead :is(th, td) { line-height: 1.2; }
   .many :is(.made, .given) thead :is(th, td) { height: 0; padding: 0; font-size: 0;
     line-height: 0; } /* the columns are those of the matrices above */
-  .many .made td span, .many ~ .lanes .heat td span { height: 23px; line-height: 23px; }
+  .many .made td span, .many ~ .lanes .heat td span { height: 1.4375rem; line-height: 1.4375rem; }
   .many.crossing > .given { padding: 5px 0 5px; }
-  .many .given td { height: 24px; }
+  .many .given td { height: 1.5rem; }
   .many .matrix td { padding: 0 1px; }
   .many .switches .column { flex-flow: row wrap; gap: 2px 8px; }
   .many .switches .narrow { flex: 1 0 100%; }
   .many ~ .lanes { gap: 14px 8px; }
-  .many ~ .lanes .heat td span { width: 34px; }
-  .many ~ .lanes .heat.signed td span { width: 41px; }
+  .many ~ .lanes .heat td span { width: 2.125rem; }
+  .many ~ .lanes .heat.signed td span { width: 2.5625rem; }
   .many ~ .lanes .ramp-key { display: none; }
   .many ~ .lanes .mixed { padding-bottom: 0; }
   /* the rows are those of the scores beside them */
@@ -216,10 +216,10 @@ crossing.style = `
   .sentence:has(~ .many) .gaze { max-width: 12em; }
   .frame:has(.many) { gap: 8px; padding-block: 8px; }
 }
-@container widget (min-width: 930px) { /* the states stand beside the title */
-  .examples { margin: -42px 0 0 172px; }
-  .examples .about { margin-left: -172px; }
-  .frame:has(.many) .examples { margin-top: -36px; }
+@container widget (min-width: 58.125rem) { /* the states stand beside the title */
+  .examples { margin: -2.625rem 0 0 10.75rem; }
+  .examples .about { margin-left: -10.75rem; }
+  .frame:has(.many) .examples { margin-top: -2.25rem; }
 }
 `;
 
@@ -314,7 +314,7 @@ function examples(widget) {
 }
 examples.style = `
 .examples { display: flex; flex-wrap: wrap; gap: 6px 18px; align-items: center; }
-.examples .about { flex: 1 1 300px; line-height: 1.4; }
+.examples .about { flex: 1 1 18.75rem; line-height: 1.4; }
 .examples .kind { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center; }
 `;
 

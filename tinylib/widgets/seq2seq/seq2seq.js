@@ -160,7 +160,7 @@ const logarithm = (value) =>
 
 steps.style = `${candidateList.style}
 .steps { list-style: none; margin: 0; padding: 0; display: grid; gap: 6px;
-  grid-template-columns: repeat(auto-fill, minmax(132px, 1fr)); }
+  grid-template-columns: repeat(auto-fill, minmax(8.25rem, 1fr)); }
 .steps li { border: 1px solid var(--line); border-radius: 8px; padding: 6px 6px 5px; min-width: 0; }
 .steps .yours { border: 2px dashed var(--text); }
 .fed { margin: 0 0 4px; padding: 0 4px; font-size: var(--size-small); color: var(--soft); }
@@ -168,7 +168,7 @@ steps.style = `${candidateList.style}
 .fed b { color: var(--text); font-weight: 550; }
 .fed .askable { color: inherit; font-weight: 400; }
 .next.on-bar { cursor: pointer; display: grid; grid-template-columns: 1fr auto; gap: 0 4px;
-  align-content: center; min-height: 31px; padding: 1px 4px; line-height: 1.15; }
+  align-content: center; min-height: 1.9375rem; padding: 1px 4px; line-height: 1.15; }
 .next .token { order: -1; grid-column: 1 / -1; }
 .next .gloss { font-size: var(--size-small); font-style: italic; font-weight: 400; min-width: 0;
   overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
@@ -180,7 +180,7 @@ steps.style = `${candidateList.style}
 .next.taken { border-color: var(--accent); font-weight: 600; }
 .yours .next.taken { border: 2px dashed var(--text); }
 .legend { margin: 0 0 0 auto; }
-@container widget (min-width: 860px) { .frame { gap: 6px; padding-block: 9px; } }
+@container widget (min-width: 53.75rem) { .frame { gap: 6px; padding-block: 9px; } }
 `;
 
 /** What was chosen belongs to the translation of one sentence: another one is translated afresh. */

@@ -344,13 +344,13 @@ french.style = `
 `;
 attentionMap.style = `${wordMap.style}
 .sides { --right: 1.62fr; }
-@container widget (min-width: 860px) { /* so that the longest sentence of the training fits */
+@container widget (min-width: 53.75rem) { /* so that the longest sentence of the training fits */
   .word-map td { font-size: var(--size-small); }
-  .word-map td span { width: 28px; }
+  .word-map td span { width: 1.75rem; }
 }
 `;
 wordsNext.style = `${candidateList.style}
-.chosen { max-width: 420px; gap: 8px; }
+.chosen { max-width: 26.25rem; gap: 8px; }
 .chosen .label { margin: 0; }
 `;
 

@@ -209,7 +209,7 @@ function stage(widget) {
     },
   });
   const curves = svgPart("svg", { class: "curves", "aria-hidden": "true" });
-  const paper = h("div", { class: "text paper" }, before, line, curves);
+  const paper = h("div", { class: "text paper", dir: "auto" }, before, line, curves);
   const note = h("p", { class: "note looks" });
   const place = (n) => Object.assign(h("span", { role: "option", id: `place-${n}` }), { place: n });
   let begun = false;
@@ -362,7 +362,7 @@ function about(widget) {
 
 stage.style = `${TEXT_STYLE}
 :host { --hero-curve: var(--weight); }
-.paper { position: relative; min-height: 222px; line-height: 25px; padding: 8px 12px;
+.paper { position: relative; min-height: 13.875rem; line-height: 1.5625rem; padding: 8px 12px;
   font-size: var(--size-text); cursor: text; }
 .paper:has(.own:focus-visible) { outline: 2px solid var(--accent); outline-offset: 1px; }
 .own { outline: none; }
@@ -374,7 +374,7 @@ stage.style = `${TEXT_STYLE}
 .paper .unseen { visibility: hidden; }
 .paper .taken { text-decoration: underline dashed 1.5px; text-underline-offset: 4px; }
 .paper .t.line-end { color: color-mix(in oklab, var(--ground), var(--text) 34%); }
-.paper .caret::after { content: ""; display: inline-block; width: 9px; height: 19px;
+.paper .caret::after { content: ""; display: inline-block; width: .5625rem; height: 1.1875rem;
   vertical-align: -4px; background: var(--accent); border-radius: 1px; }
 .paper .t.caret { outline: none; }
 .paper .caret.later { opacity: .35; }
@@ -382,8 +382,8 @@ stage.style = `${TEXT_STYLE}
   pointer-events: none; }
 .curves path { fill: none; stroke: var(--hero-curve); stroke-linecap: round; opacity: .75; }
 .looks { height: 3.2em; overflow: hidden; font-size: var(--size-note); }
-@media (max-width: 600px) {
-  .paper { line-height: 23px; min-height: 204px; }
+@media (max-width: 37.5rem) {
+  .paper { line-height: 1.4375rem; min-height: 12.75rem; }
   .looks { height: 4.8em; }
 }
 @media print { .paper .unseen { visibility: visible; } }
@@ -392,16 +392,16 @@ nexts.style = `${candidateList.style}
 :host { --bar: var(--probability); }
 .nexts-of > .label { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
 .nexts .taken button { border-color: var(--accent); }
-.row > .nexts-of { flex: 0 1 232px; }
-@media (max-width: 600px) { .row > .nexts-of { flex: 1 1 210px; } }
+.row > .nexts-of { flex: 0 1 14.5rem; }
+@media (max-width: 37.5rem) { .row > .nexts-of { flex: 1 1 13.125rem; } }
 `;
 writer.style = `
 .onward { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center; }
-.main { min-width: 112px; font-weight: 600; border-color: var(--accent); min-height: 36px; }
+.main { min-width: 7rem; font-weight: 600; border-color: var(--accent); min-height: 2.25rem; }
 .main[hidden] { display: none; }
 .told:empty { display: none; }
 .controls { align-items: center; }
-textarea.line.line { min-height: 38px; max-height: 120px; }
+textarea.line.line { min-height: 2.375rem; max-height: 7.5rem; }
 .starts { align-items: flex-start; }
 `;
 

@@ -563,13 +563,13 @@ function merged(widget) {
 
 freeText.style += `
 .sides { --left: 1fr; --right: 1fr; }
-textarea.line { min-height: 58px !important; max-height: 84px; }
+textarea.line { min-height: 3.625rem !important; max-height: 5.25rem; }
 `;
 stepper.style = `
 .stepper { display: flex; flex-wrap: wrap; gap: 4px 16px; align-items: center; }
-.stepper .knob { flex: 1 1 240px; --label: 4.4em; --number: 52px; }
+.stepper .knob { flex: 1 1 15rem; --label: 4.4em; --number: 3.25rem; }
 .stepper > div:last-child { display: flex; gap: 6px; }
-.play { min-width: 66px; }
+.play { min-width: 4.125rem; }
 .play[hidden] { display: none; }
 `;
 ranking.style = `
@@ -584,28 +584,28 @@ ranking.style = `
 .sign { color: var(--soft); margin: 0 4px; font-size: var(--size-note); }
 .last { max-width: none; line-height: 1.9; }
 .last .token:last-child { margin-right: 4px; }
-.ranking { list-style: none; margin: 0; padding: 0; display: grid; gap: 3px; min-height: 130px;
+.ranking { list-style: none; margin: 0; padding: 0; display: grid; gap: 3px; min-height: 8.125rem;
   align-content: start; }
 .ranking[hidden] { display: none; }
-.ranking li { display: grid; grid-template-columns: minmax(0, 1.5fr) minmax(40px, 1fr) 40px;
+.ranking li { display: grid; grid-template-columns: minmax(0, 1.5fr) minmax(2.5rem, 1fr) 2.5rem;
   gap: 10px; align-items: center; font-size: var(--size-note);
   font-variant-numeric: tabular-nums; }
 .ranking li b { text-align: right; font-weight: 400; }
 .ranking li:first-child :is(b, .token) { font-weight: 700; }
-.ranking .bar { height: 12px; }
+.ranking .bar { height: .75rem; }
 .ranking .bar i { display: block; height: 100%; min-width: 1px; border-radius: 2px;
   background: color-mix(in oklab, var(--ground), var(--accent) 30%); }
 .ranking li:first-child .bar i { background: var(--accent); }
 .why { max-width: none; min-height: 3.2em; line-height: 1.5; }
-@media (max-width: 600px) {
-  .ranking li { grid-template-columns: minmax(0, 3fr) minmax(30px, 1fr) 36px; }
+@media (max-width: 37.5rem) {
+  .ranking li { grid-template-columns: minmax(0, 3fr) minmax(1.875rem, 1fr) 2.25rem; }
 }
 `;
 words.style = `
 .box { overflow-y: auto; contain: content; border: 1px solid var(--line); border-radius: 6px;
   margin: 0; }
-.box:has(.words-cut) { max-height: 118px; }
-.box:has(.chips) { min-height: 60px; max-height: 188px; }
+.box:has(.words-cut) { max-height: 7.375rem; }
+.box:has(.chips) { min-height: 3.75rem; max-height: 11.75rem; }
 .more-of { margin: 0 9px 8px; }
 .more-of[hidden] { display: none; }
 .words-cut { list-style: none; display: flex; flex-wrap: wrap; gap: 6px 12px; padding: 7px 9px;
@@ -618,7 +618,7 @@ words.style = `
 chips.style = `
 .chips { list-style: none; display: flex; flex-wrap: wrap; gap: 5px 2px; padding: 8px 9px;
   margin: 0; }
-.chips li { text-align: center; padding: 1px 5px; min-width: 26px; }
+.chips li { text-align: center; padding: 1px 5px; min-width: 1.625rem; }
 .chips li :is(b, span) { display: block; }
 .chips li b { font-weight: 550; font-size: var(--size-text); line-height: 1.3; }
 .chips li span { color: var(--soft); font: var(--size-small)/1.2 var(--mono); }
@@ -631,10 +631,10 @@ chips.style = `
 .remark { max-width: none; min-height: 3em; line-height: 1.5; }
 `;
 merged.style = `
-.merges { max-height: 180px; }
+.merges { max-height: 11.25rem; }
 .merges[hidden] { display: none; }
 .merges table { width: 100%; table-layout: fixed; }
-.merges th:first-child { width: 56px; } .merges :is(th, td):last-child { width: 64px; }
+.merges th:first-child { width: 3.5rem; } .merges :is(th, td):last-child { width: 4rem; }
 .merges thead th { position: sticky; top: 0; background: var(--ground); text-align: left;
   padding: 3px 9px; z-index: 1; }
 .merges :is(td, tbody th) { padding: 2px 9px; font-size: var(--size-note); text-align: left; }

@@ -420,8 +420,8 @@ function smallMaps(widget) {
 }
 smallMaps.style = `${headMaps.style}
 .small .count { font-size: var(--size-small); }
-@container widget (min-width: 860px) {
-  .side .heads .layers { --map: 60px; gap: 3px 6px; }
+@container widget (min-width: 53.75rem) {
+  .side .heads .layers { --map: 3.75rem; gap: 3px 6px; }
 }
 `;
 
@@ -474,45 +474,45 @@ function aimOf(widget, { words, variant }, chosen) {
 
 modelTable.style = `
 .sides { --left: 1fr; --right: 1fr; }
-@container widget (min-width: 860px) {
-  .models thead th:nth-child(n) { width: 60px; padding: 0 4px 4px; }
-  .models thead th:nth-child(n):last-child { width: 92px; }
+@container widget (min-width: 53.75rem) {
+  .models thead th:nth-child(n) { width: 3.75rem; padding: 0 4px 4px; }
+  .models thead th:nth-child(n):last-child { width: 5.75rem; }
   .models td:nth-child(n) { padding: 0 4px; }
-  .models label { min-height: 27px; }
+  .models label { min-height: 1.6875rem; }
   .models label span { white-space: nowrap; }
   .models .here { white-space: nowrap; }
   .side { gap: 8px; }
 }
-.models { width: 100%; max-width: 620px; font-size: var(--size-note); }
+.models { width: 100%; max-width: 38.75rem; font-size: var(--size-note); }
 .models caption { white-space: normal; }
 .models thead th { font-size: var(--size-small); line-height: 1.25; text-align: right;
   vertical-align: bottom;
-  white-space: normal; width: 84px; max-width: none; padding: 0 8px 4px; }
+  white-space: normal; width: 5.25rem; max-width: none; padding: 0 8px 4px; }
 .models td { text-align: right; padding: 0 8px; white-space: nowrap; }
 .models tbody td:not(.here) {
   background: color-mix(in oklab, var(--ground), var(--probability) calc(var(--tl-heat, 0) * 38%));
   border: 1px solid var(--ground); }
 .models tbody th { padding: 0; max-width: none; text-align: left; color: var(--text);
   font-size: var(--size-note); }
-.models label { display: flex; gap: 9px; align-items: center; min-height: 30px;
+.models label { display: flex; gap: 9px; align-items: center; min-height: 1.875rem;
   padding: 0 8px 0 4px; cursor: pointer; white-space: normal; line-height: 1.2; }
 .models .chosen th { font-weight: 650; }
 .models .chosen > * { box-shadow: inset 0 1.5px var(--accent), inset 0 -1.5px var(--accent); }
-.models .here { min-width: 74px; }
+.models .here { min-width: 4.625rem; }
 .models .right { font-weight: 650; }
 .models .amiss { color: var(--text);
   background: color-mix(in oklab, var(--ground), var(--error) 26%); }
 .built { max-width: 72ch; }
-@media (max-width: 600px) {
+@media (max-width: 37.5rem) {
   .models { font-size: var(--size-note); }
-  .models thead th { font-size: var(--size-small); padding: 0 5px 4px; width: 53px; }
+  .models thead th { font-size: var(--size-small); padding: 0 5px 4px; width: 3.3125rem; }
   .models td { padding: 0 5px; }
   .models tbody th { font-size: var(--size-note); }
   .models label { gap: 6px; padding: 3px 2px 3px 0; }
-  .models .here { min-width: 0; white-space: normal; width: 52px; }
+  .models .here { min-width: 0; white-space: normal; width: 3.25rem; }
 }
-@media (max-width: 350px) {
-  .models thead th, .models .here { width: 42px; font-size: var(--size-small); }
+@media (max-width: 21.875rem) {
+  .models thead th, .models .here { width: 2.625rem; font-size: var(--size-small); }
   .models thead th { padding: 0 2px 4px; }
   .models td { padding: 0 2px; }
   .models tbody th { font-size: var(--size-small); }

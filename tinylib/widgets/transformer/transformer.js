@@ -386,12 +386,13 @@ function rivals(widget) {
   };
 }
 rivals.style = `
-.rivals summary { cursor: pointer; font-size: var(--size-note); font-weight: 600; min-height: 26px;
+.rivals summary { cursor: pointer; font-size: var(--size-note); font-weight: 600;
+  min-height: 1.625rem;
   width: max-content; max-width: 100%; }
-.rivals table { font-size: var(--size-note); min-width: min(100%, 440px); }
+.rivals table { font-size: var(--size-note); min-width: min(100%, 27.5rem); }
 .rivals :is(td, th) { padding: 3px 0 3px 12px; text-align: right; vertical-align: top; }
 .rivals :is(td, th):first-child { padding-left: 0; text-align: left; }
-.rivals tbody th { max-width: none; white-space: normal; min-width: 180px; color: var(--text);
+.rivals tbody th { max-width: none; white-space: normal; min-width: 11.25rem; color: var(--text);
   font-size: var(--size-note); }
 .rivals tbody tr { border-top: 1px solid var(--line); }
 .rivals .note { margin-top: 6px; }
@@ -537,15 +538,15 @@ function captionOf({ kind, at, english, french, to, head: { layer, head } }, sha
   return `${whose}, head ${head} of block ${layer} attends most to ${most}.`;
 }
 stage.style = `
-.sides { --left: 306px; --right: 1fr; }
-@container widget (min-width: 860px) {
-  .side { --label: 9.8em; --number: 52px; }
+.sides { --left: 19.125rem; --right: 1fr; }
+@container widget (min-width: 53.75rem) {
+  .side { --label: 9.8em; --number: 3.25rem; }
 }
 .chips .lit { outline: 2px solid var(--accent); outline-offset: 1px; }
 .stage { gap: 6px; }
 .chips { display: flex; flex-wrap: wrap; gap: 6px; }
 .chips > div { position: relative; border: 1px solid var(--line); border-radius: 8px;
-  min-width: 34px; text-align: center;
+  min-width: 2.125rem; text-align: center;
   ${shaded("weight")} }
 .chips > div:hover { border-color: var(--accent); }
 .chips .chosen { border-color: var(--accent); box-shadow: 0 0 0 1.5px var(--accent); }
@@ -556,7 +557,7 @@ stage.style = `
 .chips label { display: block; padding: 6px 9px 13px; cursor: pointer; }
 .chips b { display: block; font-weight: 550; line-height: 1.3; }
 .chips span { position: absolute; left: 0; right: 0; bottom: 1px; font-size: var(--size-small);
-  line-height: 13px; font-variant-numeric: tabular-nums; }
+  line-height: .8125rem; font-variant-numeric: tabular-nums; }
 .chips input { position: absolute; inset: 0; width: 100%; height: 100%; margin: 0; opacity: 0;
   cursor: pointer; }
 .chips > div:has(:focus-visible) { outline: 2px solid var(--accent); outline-offset: 2px; }
@@ -625,8 +626,8 @@ function candidates(widget) {
   };
 }
 candidates.style = `${candidateList.style}
-.row > .choices { flex: 1 1 230px; max-width: 420px; gap: 6px; }
-@media (max-width: 600px) { .row > .choices { order: -1; max-width: none; } }
+.row > .choices { flex: 1 1 14.375rem; max-width: 26.25rem; gap: 6px; }
+@media (max-width: 37.5rem) { .row > .choices { order: -1; max-width: none; } }
 .choices .label { margin: 0; }
 .nexts [aria-current=true] { border-color: var(--accent); }
 .nexts [aria-current=true] .token { font-weight: 650; }

@@ -128,15 +128,15 @@ function crossing(widget) {
 }
 crossing.style = `${wordMap.style}
 .french { min-height: 7.6em; align-content: flex-start; }
-@container widget (max-width: 859px) { .mapped { min-height: 560px; } }
-@container widget (max-width: 520px) { .word-map td span { width: 18px; font-size: 0; } }
-@container widget (min-width: 860px) {
+@container widget (max-width: 53.6875rem) { .mapped { min-height: 35rem; } }
+@container widget (max-width: 32.5rem) { .word-map td span { width: 1.125rem; font-size: 0; } }
+@container widget (min-width: 53.75rem) {
   .row > .toggle { align-self: end; }
   input.line { font-size: var(--size-note); }
   .sides { --left: 1fr; --right: 1.15fr; }
-  .grown { min-height: 500px; }
-  .word-map td span { height: 19px; line-height: 19px; }
-  .word-map tbody th > :is(button, div) { height: 19px; min-height: 19px; }
+  .grown { min-height: 31.25rem; }
+  .word-map td span { height: 1.1875rem; line-height: 1.1875rem; }
+  .word-map tbody th > :is(button, div) { height: 1.1875rem; min-height: 1.1875rem; }
 }
 `;
 

@@ -14,6 +14,7 @@ import {
   write,
 } from "./parts.js";
 import { asks, logs, perLength, rove } from "./explain.js";
+import { letters } from "./look.js";
 import { animate, isCalm } from "./motion.js";
 import { fillList } from "./sentences.js";
 
@@ -114,27 +115,28 @@ export const rowOf = (widget, rows) => Math.min(widget.row ?? 0, rows.length - 1
 
 // ---------------------------------------------------------------- the tree
 
-const [GAP, HEIGHT, PITCH, HEAD, ROOT] = [20, 42, 45, 18, 52]; // pixels
-const APART = 22; // between what is kept and what is pruned
+const SIZES = [20, 42, 45, 18, 52, 22]; // pixels; the last is between what is kept and pruned
 const OFFSET = 2.5; // from the middle of two ways where they coincide, to each
 const FAINT = 0.01; // a pruned rival less likely than this is left out
 const [MOVE, PACE] = [420, 1100]; // ms: the way of a box, and from step to step
 
 /** Where a candidate's box stands, and the line that leads to it. */
 function layout(width, alpha) {
-  const wide = alpha > 0 ? 150 : 104; // with a third number, or without
-  const left = (t) => ROOT + GAP + t * (wide + GAP);
-  const top = (c) => HEAD + c * PITCH + (c < width ? 0 : APART);
+  const scale = letters();
+  const [gap, high, pitch, head, first, apart] = SIZES.map((size) => scale * size);
+  const wide = scale * (alpha > 0 ? 150 : 104); // with a third number, or without
+  const left = (t) => first + gap + t * (wide + gap);
+  const top = (c) => head + c * pitch + (c < width ? 0 : apart);
   const line = ({ t, c, parent }, aside) => {
-    const middle = (row) => top(row) + HEIGHT / 2 + aside;
+    const middle = (row) => top(row) + high / 2 + aside;
     const [x, y, from] = [left(t), middle(c), middle(parent?.c ?? 0)];
-    return `M${x - GAP} ${from}C${x - GAP / 2} ${from} ${x - GAP / 2} ${y} ${x} ${y}`;
+    return `M${x - gap} ${from}C${x - gap / 2} ${from} ${x - gap / 2} ${y} ${x} ${y}`;
   };
   const place = ({ t, c }) => `translate(${left(t)}px, ${top(c)}px)`;
-  const origin = ({ parent }) => (parent ? place(parent) : `translate(0, ${HEAD}px)`);
+  const origin = ({ parent }) => (parent ? place(parent) : `translate(0, ${head}px)`);
   /** Lines to these boxes, each so far below the middle as `aside` says of it. */
   const lines = (nodes, aside = (_node) => 0) => nodes.map((n) => line(n, aside(n))).join("");
-  return { wide, left, top, place, origin, lines };
+  return { wide, gap, apart, left, top, place, origin, lines };
 }
 
 /** The first step at which the beam's best sentence and greedy search differ, or -1. */
@@ -270,7 +272,7 @@ export function beamTree(widget, searched) {
     "the steps of beam search, from left to right; it scrolls sideways",
     canvas,
     gutter,
-    () => now.steps.map((_, t) => now.left(t) - GAP / 2),
+    () => now.steps.map((_, t) => now.left(t) - now.gap / 2),
     (from, to) => {
       // the words of the way that is shown, as far as they are cut off
       if (!now) return;
@@ -385,14 +387,14 @@ export function beamTree(widget, searched) {
       const { path } = rows[rowOf(widget, rows)];
       write(root, found.root);
       const placed = layout(width, alpha);
-      const { wide, left, top } = placed;
+      const { wide, apart, left, top } = placed;
       now = { ...found, ...placed, path };
       mark(
         canvas,
         "style",
         `--wide: ${wide}px; width: ${left(steps.length)}px; height: ${top(width + PRUNED)}px`,
       );
-      mark(border, "style", `top: ${top(width) - APART / 2}px`);
+      mark(border, "style", `top: ${top(width) - apart / 2}px`);
       const middles = [0, top(width / 2), top(width + PRUNED / 2)];
       middles.forEach((y, i) => mark(gutter.children[i], "style", `top: ${y}px`));
       fillList(columns, steps, column, (li, candidates, t) => {
@@ -433,7 +435,7 @@ export function beamTree(widget, searched) {
       const fork = forkOf(found);
       if (source !== before.source) view.show(0, 0);
       if (fork >= 0 && (source !== before.source || fork !== before.fork || wide !== before.wide)) {
-        view.show(left(Math.max(0, fork - 1)), left(fork + 1), left(steps.length) + GAP);
+        view.show(left(Math.max(0, fork - 1)), left(fork + 1), left(steps.length) + placed.gap);
       }
       before = { source, fork, wide };
       requestAnimationFrame(view.edges);
@@ -541,13 +543,13 @@ beamTree.style = `
 .sideways { position: relative; border: 1px solid var(--line); border-radius: 8px; overflow: hidden;
   }
 .sideways::before, .sideways::after { content: ""; position: absolute; inset: 0 auto 0 0;
-  width: 28px; z-index: 1; pointer-events: none; opacity: 0;
+  width: 1.75rem; z-index: 1; pointer-events: none; opacity: 0;
   background: linear-gradient(to right, var(--ground), transparent); }
 .sideways::after { inset: 0 0 0 auto;
   background: linear-gradient(to left, var(--ground), transparent); }
 .sideways.before::before, .sideways.after::after { opacity: 1; }
-.sideways::before { left: 50px; }
-.tree { padding: 3px 8px 5px; margin-left: 50px; max-width: calc(100% - 50px);
+.sideways::before { left: 3.125rem; }
+.tree { padding: 3px 8px 5px; margin-left: 3.125rem; max-width: calc(100% - 3.125rem);
   outline-offset: -2px; }
 @supports selector(:has(*)) { /* else the fading edges would lie over the ring */
   .sideways:has(.tree:focus-visible) { outline: 2px solid var(--accent); outline-offset: 1px; }
@@ -563,7 +565,7 @@ path.shown { stroke: var(--accent); stroke-width: 3.5; }
 path.greedy { stroke: var(--vermilion); stroke-width: 3.5; stroke-dasharray: 0.1 7;
   stroke-linecap: round; }
 .growing { display: flex; flex-wrap: wrap; gap: 4px 6px; align-items: center; }
-.growing .play { min-width: 118px; }
+.growing .play { min-width: 7.375rem; }
 .growing .play[hidden] { display: none; }
 .growing .place { color: var(--soft); font-size: var(--size-note); margin-left: 4px;
   font-variant-numeric: tabular-nums; }
@@ -573,12 +575,13 @@ path.greedy { stroke: var(--vermilion); stroke-width: 3.5; stroke-dasharray: 0.1
 .step { position: absolute; top: 0; width: var(--wide); text-align: center;
   font-size: var(--size-small);
   color: var(--soft); }
-.canvas ol ol li, .root { position: absolute; left: 0; top: 0; width: var(--wide); height: 42px;
+.canvas ol ol li, .root { position: absolute; left: 0; top: 0; width: var(--wide); height: 2.625rem;
   padding: 2px 5px; border: 1px solid var(--line); border-radius: 7px; display: flex;
   flex-wrap: wrap; align-content: center; gap: 0 4px; justify-content: space-between;
   line-height: 1.3; font-size: var(--size-note); contain: strict;
   ${shaded("probability")} }
-.root { margin: 0; top: 18px; width: 52px; color: var(--soft); font-size: var(--size-small); }
+.root { margin: 0; top: 1.125rem; width: 3.25rem; color: var(--soft); font-size: var(--size-small);
+  }
 .canvas li b { flex: 0 0 100%; font-weight: 600; overflow: hidden; text-overflow: ellipsis;
   white-space: nowrap; }
 .canvas li span { font-size: var(--size-small); }
@@ -590,13 +593,13 @@ path.greedy { stroke: var(--vermilion); stroke-width: 3.5; stroke-dasharray: 0.1
 .canvas li.shown { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
 .canvas li.shown.greedy { border-left-color: var(--vermilion); }
 .border { position: absolute; left: 0; right: 0; margin: 0; border-top: 1px dashed var(--line); }
-.gutter { position: absolute; inset: 3px auto 5px 0; width: 50px; z-index: 2;
+.gutter { position: absolute; inset: 3px auto 5px 0; width: 3.125rem; z-index: 2;
   border-right: 1px solid var(--line); background: var(--ground); }
 .gutter span { position: absolute; left: 0; right: 0; text-align: center; line-height: 1;
   font-size: var(--size-small); color: var(--soft); }
 .gutter span:not(:first-child) { transform: translateY(-50%); }
 .over { display: flex; flex-wrap: wrap; gap: 4px 18px; align-items: center; }
-.unseen-words { flex: 1 1 240px; min-width: 0; display: flex; gap: 4px 16px;
+.unseen-words { flex: 1 1 15rem; min-width: 0; display: flex; gap: 4px 16px;
   justify-content: space-between; margin: 0; color: var(--soft); font-size: var(--size-note); }
 .unseen-words span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .unseen-words .later { margin-left: auto; }
@@ -604,11 +607,11 @@ path.greedy { stroke: var(--vermilion); stroke-width: 3.5; stroke-dasharray: 0.1
   white-space: nowrap; }
 `;
 beamEnds.style = `
-.sides { --right: 1.9fr; --label: 9.8em; --number: 52px; }
-@container widget (min-width: 860px) { .frame { gap: 12px; } }
-.ends { font-size: var(--size-note); width: 100%; max-width: 620px; }
+.sides { --right: 1.9fr; --label: 9.8em; --number: 3.25rem; }
+@container widget (min-width: 53.75rem) { .frame { gap: 12px; } }
+.ends { font-size: var(--size-note); width: 100%; max-width: 38.75rem; }
 .ends td, .ends th { padding: 2px 0 2px 8px; text-align: right; }
-.ends tr :first-child { padding-left: 0; width: 32px; }
+.ends tr :first-child { padding-left: 0; width: 2rem; }
 .ends td:first-child { line-height: 0; }
 .ends thead th { font-size: var(--size-small); }
 .ends tbody th { max-width: none; white-space: normal; color: var(--text);

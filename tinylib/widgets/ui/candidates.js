@@ -47,8 +47,8 @@ export function fillCandidate(line, name, shares, says, unseen = false, most = 1
 
 candidateList.style = `
 .nexts { list-style: none; margin: 0; padding: 0; display: grid; gap: 2px; }
-.candidate { width: 100%; display: grid; gap: 8px; align-items: center; min-height: 27px;
-  grid-template-columns: 72px 1fr repeat(var(--bars), 56px); padding: 1px 8px 1px 6px;
+.candidate { width: 100%; display: grid; gap: 8px; align-items: center; min-height: 1.6875rem;
+  grid-template-columns: 4.5rem 1fr repeat(var(--bars), 3.5rem); padding: 1px 8px 1px 6px;
   border: 1px solid transparent; border-radius: 6px; font-variant-numeric: tabular-nums; }
 .candidate:disabled { opacity: 1; }
 .candidate .token { font-weight: 600; text-align: right; font-size: var(--size-note);
@@ -56,7 +56,7 @@ candidateList.style = `
 .candidate .token.unseen { font-weight: 400; font-style: italic; color: var(--soft); }
 .bars { display: grid; gap: 2px; border-radius: 3px;
   background: color-mix(in oklab, var(--ground), var(--line) 34%); }
-.bar { height: calc((16px - 2px * var(--bars)) / var(--bars)); border-radius: 2px; max-width: 100%;
+.bar { height: calc((1rem - 2px * var(--bars)) / var(--bars)); border-radius: 2px; max-width: 100%;
   background: var(--bar, var(--probability)); }
 .bar.p:not(:last-child) { background: color-mix(in oklab, var(--ground), var(--text) 42%); }
 .candidate .share { text-align: right; font-size: var(--size-note); white-space: nowrap; }

@@ -181,7 +181,7 @@ export const CONTROLS = `
 /* Segments of one bar; lines between them are drawn by their shadows, also where they wrap. */
 .picks { display: flex; flex-wrap: wrap; width: fit-content; max-width: 100%; overflow: hidden;
   border: 1px solid var(--line); border-radius: 8px; }
-.pick { position: relative; flex: 1 0 auto; max-width: 100%; min-height: 32px; padding: 6px 12px;
+.pick { position: relative; flex: 1 0 auto; max-width: 100%; min-height: 2rem; padding: 6px 12px;
   box-shadow: 1px 0 var(--line), 0 1px var(--line); cursor: pointer; text-align: center;
   font-size: var(--size-note); line-height: 1.25; }
 .pick input[type=radio] { position: absolute; inset: 0; width: 100%; height: 100%; opacity: 0;
@@ -192,20 +192,20 @@ export const CONTROLS = `
   box-shadow: inset 0 -3px var(--accent), 1px 0 var(--line), 0 1px var(--line); }
 .pick:has(:focus-visible) { outline: 2px solid var(--accent); outline-offset: -2px;
   border-radius: 8px; }
-@media (max-width: 600px) { .pick { padding-inline: 6px; } }
+@media (max-width: 37.5rem) { .pick { padding-inline: 6px; } }
 .row > .choice { flex: 0 1 auto; }
-.row > .offer { flex: 1 1 240px; min-width: 0; }
+.row > .offer { flex: 1 1 15rem; min-width: 0; }
 .offer { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center;
   font-size: var(--size-note);
   color: var(--soft); }
 .offer select { font: inherit; color: var(--text); background: var(--ground);
-  border: 1px solid var(--line); border-radius: 6px; min-height: 30px; padding: 2px 6px;
-  flex: 1 1 220px; min-width: 0; max-width: 100%; text-overflow: ellipsis; }
+  border: 1px solid var(--line); border-radius: 6px; min-height: 1.875rem; padding: 2px 6px;
+  flex: 1 1 13.75rem; min-width: 0; max-width: 100%; text-overflow: ellipsis; }
 @media (pointer: coarse) { .offer select { font-size: var(--size-touch); } }
-.toggle { display: inline-flex; gap: 7px; align-items: center; min-height: 28px;
+.toggle { display: inline-flex; gap: 7px; align-items: center; min-height: 1.75rem;
   font-size: var(--size-note);
   cursor: pointer; }
-:is(input[type=checkbox], input[type=radio]) { width: 24px; height: 24px; margin: 0; flex: none;
+:is(input[type=checkbox], input[type=radio]) { width: 1.5rem; height: 1.5rem; margin: 0; flex: none;
   accent-color: var(--accent); }
 .label { margin: 0; }
 `;

@@ -1,8 +1,30 @@
 // What views are built with: elements, text that is set where it changes, and numbers as they are
 // said.
 
-/** No line ends between a number and its unit. */
-const unbroken = (text) => `${text}`.replace(/(\d) (?=(?:%|ms|MB)(?!\w))/g, "$1\u00a0");
+/** Whether a text has letters that are read from right to left, as Hebrew's and Arabic's are. */
+const hasLeftward = (text) =>
+  /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u.test(text);
+
+/**
+ * A text as it is shown: no line ends between a number and its unit, and words in quotes that are
+ * read from right to left do not turn round what stands beside them (U+2068 and U+2069 do that).
+ */
+function unbroken(text) {
+  const whole = `${text}`.replace(/(\d) (?=(?:%|ms|MB)(?!\w))/g, "$1\u00a0");
+  if (!hasLeftward(whole)) return whole;
+  return whole.replace(/“([^“”]+)”/g, (quote, words) =>
+    hasLeftward(words) ? `“\u2068${words}\u2069”` : quote,
+  );
+}
+
+/**
+ * A word or a text of the reader's or a model's is read in the direction of its own letters; tokens
+ * of a text that does so go along with it.
+ */
+function turn(element, text) {
+  if (!hasLeftward(text) || text.includes("“")) return;
+  if (!element.parentElement?.closest("[dir]")) element.dir = "auto";
+}
 
 /** An element: h("td", { class: "n" }, "text", child). Functions become listeners. */
 export function h(tag, attributes = {}, ...children) {
@@ -11,6 +33,8 @@ export function h(tag, attributes = {}, ...children) {
     if (typeof value === "function") element.addEventListener(name, value);
     else if (value !== false) element.setAttribute(name, value === true ? "" : value);
   }
+  if (tag === "textarea" || (tag === "input" && attributes.type === "text")) element.dir = "auto";
+  for (const part of children) if (typeof part === "string") turn(element, part);
   element.append(...children.map((part) => (typeof part === "string" ? unbroken(part) : part)));
   return element;
 }
@@ -62,6 +86,7 @@ export const within = (value, [low, high]) => Math.max(low, Math.min(high, value
 /** Set text or an attribute only where it changes: what is not touched is not laid out again. */
 export function write(element, said) {
   const text = unbroken(said);
+  turn(element, text);
   const { firstChild: node, lastChild } = element;
   if (node?.nodeType === Node.TEXT_NODE && node === lastChild) {
     // cheaper than a new text node

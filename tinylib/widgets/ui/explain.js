@@ -429,7 +429,7 @@ export function explanation(widget, invitation = INVITATION, first = (_widget) =
 }
 explanation.style = `
 .explained { position: sticky; bottom: 8px; z-index: 1; margin: 0; padding: 6px 10px;
-  min-height: calc(3.2em + 14px); border: 1px solid var(--line); border-radius: 8px;
+  min-height: calc(3.2em + .875rem); border: 1px solid var(--line); border-radius: 8px;
   background: var(--ground); font-size: var(--size-note); line-height: 1.6;
   font-variant-numeric: tabular-nums; }
 .explained.idle { position: static; border-color: transparent; padding-inline: 0;

@@ -81,14 +81,14 @@ export function headMaps({ label, output = "", told: read, chosen, choose, draw,
   };
 }
 headMaps.style = `${pixelMap.style}
-.layers { display: grid; gap: 6px; max-width: calc(48px + var(--map, 118px) * var(--heads, 4)); }
-.layer { display: grid; grid-template-columns: 48px repeat(var(--heads), minmax(0, 1fr)); gap: 6px;
+.layers { display: grid; gap: 6px; max-width: calc(3rem + var(--map, 7.375rem) * var(--heads, 4)); }
+.layer { display: grid; grid-template-columns: 3rem repeat(var(--heads), minmax(0, 1fr)); gap: 6px;
   align-items: center; font-size: var(--size-note); color: var(--soft); }
 .layer-name { white-space: nowrap; }
 .heading { text-align: center; font-size: var(--size-small); white-space: nowrap; }
 .heading .ramp-key { flex-wrap: nowrap; gap: 3px; margin: 0; }
-.heading .ramp-key i { flex: 1; width: 20px; }
-.small { cursor: pointer; position: relative; min-height: 24px; }
+.heading .ramp-key i { flex: 1; width: 1.25rem; }
+.small { cursor: pointer; position: relative; min-height: 1.5rem; }
 .small input { position: absolute; inset: 0; width: 100%; height: 100%; margin: 0; opacity: 0;
   cursor: pointer; z-index: 1; }
 .small .pixel-map { border-radius: 4px; overflow: hidden; }
@@ -102,15 +102,15 @@ headMaps.style = `${pixelMap.style}
 /* In two columns the maps are small, and the one that is chosen stands beside them. */
 .atlas { display: grid; grid-template-columns: minmax(0, 1fr); gap: 12px 18px; min-width: 0; }
 .atlas > * { min-width: 0; }
-@container widget (min-width: 860px) {
-  .side .layers { --map: 56px; }
+@container widget (min-width: 53.75rem) {
+  .side .layers { --map: 3.5rem; }
   .atlas { grid-template-columns: auto minmax(0, 1fr); align-items: start; }
-  .atlas .layers { --map: 44px; min-width: calc(48px + var(--map) * var(--heads, 4)); }
+  .atlas .layers { --map: 2.75rem; min-width: calc(3rem + var(--map) * var(--heads, 4)); }
   .atlas .heading .head { display: none; } /* the numbers say enough */
 }
-@media (max-width: 600px) {
+@media (max-width: 37.5rem) {
   .layer { grid-template-columns: repeat(var(--heads), minmax(0, 1fr)); gap: 4px 6px; }
   .layer-name { grid-column: 1 / -1; }
-  .heading > :first-child { grid-column: 1 / -1; max-width: 110px; }
+  .heading > :first-child { grid-column: 1 / -1; max-width: 6.875rem; }
 }
 `;

@@ -316,7 +316,7 @@ journey.style = `${copyAsTorch.style}
 .controls [hidden] { display: none; }
 .journey:not(.under-way) .start { border-color: var(--accent); background: var(--accent);
   color: var(--ground); font-weight: 600; padding: 4px 14px; }
-.controls input[type=range] { flex: 1 1 120px; min-width: 90px; }
+.controls input[type=range] { flex: 1 1 7.5rem; min-width: 5.625rem; }
 .controls .place { font-size: var(--size-note); color: var(--soft);
   font-variant-numeric: tabular-nums; }
 .journey .says { margin: 6px 0 0; min-height: 3.2em; line-height: 1.6; max-width: 90ch;
@@ -336,11 +336,11 @@ td.lit, .matrix input.lit { box-shadow: inset 0 0 0 2px var(--accent); }
 .ghost { position: absolute; display: grid; place-items: center; font-size: var(--size-note);
   border: 2px solid var(--accent); border-radius: 5px; background: var(--ground);
   font-variant-numeric: tabular-nums; }
-@container widget (min-width: 860px) {
+@container widget (min-width: 53.75rem) {
   .told { position: relative; }
   .told > .copying:not(:has(.snippet)) { position: absolute; right: 0; bottom: 0; }
 }
-@container widget (min-width: 860px) { /* a button beside the title, until it is under way */
+@container widget (min-width: 53.75rem) { /* a button beside the title, until it is under way */
   .frame > .journey:not(.under-way) { position: absolute; top: 7px; right: 16px; border: 0;
     padding: 0; }
 }

@@ -24,7 +24,7 @@ export function signedKey() {
 export const KEYS = `
 .ramp-key { display: flex; flex-wrap: wrap; gap: 2px 6px; align-items: center; margin: 6px 0 0;
   color: var(--soft); font-size: var(--size-small); font-variant-numeric: tabular-nums; }
-.ramp-key i { width: 72px; height: 10px; border: 1px solid var(--line); border-radius: 2px;
+.ramp-key i { width: 4.5rem; height: .625rem; border: 1px solid var(--line); border-radius: 2px;
   background: linear-gradient(to right in oklab, var(--ground), var(--weight)); }
 /* where the ink grows with the square root of the weight */
 .ramp-key.root i { background: linear-gradient(to right in oklab, var(--ground),
@@ -34,6 +34,7 @@ export const KEYS = `
 .ramp-key.signed i { background: linear-gradient(to right in oklab,
   color-mix(in oklab, var(--ground), var(--negative) 80%), var(--ground),
   color-mix(in oklab, var(--ground), var(--positive) 80%)); }
-.ramp-key .hatched { width: 18px; height: 12px; margin-left: 8px; border: 1px solid var(--line);
+.ramp-key .hatched { width: 1.125rem; height: .75rem; margin-left: 8px;
+  border: 1px solid var(--line);
   background: var(--hatch); }
 `;

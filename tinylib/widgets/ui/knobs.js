@@ -324,8 +324,8 @@ function nameOf(widget, value) {
 export const KNOBS = `
 /* One row: label, track, value, each in its own column, so that nothing moves with a number. */
 .knob { display: grid; grid-template: "label track value" auto "about says says" auto
-  / minmax(0, var(--label, 9.5em)) minmax(90px, 1fr) var(--number, 68px); gap: 0 12px;
-  align-items: center; min-width: 0; max-width: 640px; font-size: var(--size-note);
+  / minmax(0, var(--label, 9.5em)) minmax(5.625rem, 1fr) var(--number, 4.25rem); gap: 0 12px;
+  align-items: center; min-width: 0; max-width: 40rem; font-size: var(--size-note);
   font-variant-numeric: tabular-nums; }
 .called { display: flex; gap: 8px; align-items: center; font-weight: 600; }
 .knob > .called { display: contents; }
@@ -335,7 +335,7 @@ export const KNOBS = `
 .narrow > .knob > .called > :first-child { min-height: 2.9em; } /* it may be a hint of two lines */
 .knob:has(input:disabled) .called { font-weight: 400; }
 .knob input.number { width: 100%; }
-input.number { min-width: 0; width: 68px; text-align: right; border-color: var(--line);
+input.number { min-width: 0; width: 4.25rem; text-align: right; border-color: var(--line);
   font-variant-numeric: tabular-nums; }
 .knob input[type=range] { grid-area: track; width: 100%; }
 .knob input:disabled { opacity: .55; }
@@ -344,28 +344,29 @@ input.number { min-width: 0; width: 68px; text-align: right; border-color: var(-
 .knob .says { grid-area: says; color: var(--soft); font-size: var(--size-small); line-height: 1.3;
   min-height: 1.3em; }
 .knobs { display: grid; gap: 4px 24px; min-width: 0; }
-.row > .knob { flex: 1 1 300px; }
-.row > .knobs { flex: 1 1 260px; }
+.row > .knob { flex: 1 1 18.75rem; }
+.row > .knobs { flex: 1 1 16.25rem; }
 /* Where there is less room, the track has a line of its own. */
 .row .knobs > .knob, .narrow > .knob { grid-template: "label value" auto "track track" auto
-  "about about" auto "says says" auto / minmax(0, 1fr) var(--number, 68px); align-content: start; }
-@media (max-width: 600px) {
+  "about about" auto "says says" auto / minmax(0, 1fr) var(--number, 4.25rem);
+  align-content: start; }
+@media (max-width: 37.5rem) {
   .knob { grid-template: "label value" auto "track track" auto "about about" auto
-    "says says" auto / minmax(0, 1fr) var(--number, 68px); }
+    "says says" auto / minmax(0, 1fr) var(--number, 4.25rem); }
 }
 /* one that lies over a picture, and points into it from below */
-.pointer input[type=range] { position: absolute; left: -12px; top: 0; width: calc(100% + 24px);
-  height: 60px; margin: 0; appearance: none; background: none; cursor: ew-resize;
+.pointer input[type=range] { position: absolute; left: -.75rem; top: 0; width: calc(100% + 1.5rem);
+  height: 3.75rem; margin: 0; appearance: none; background: none; cursor: ew-resize;
   touch-action: pan-y; }
-.pointer input[type=range]::-webkit-slider-runnable-track { background: none; height: 60px; }
-.pointer input[type=range]::-moz-range-track { background: none; height: 60px; }
-.pointer input[type=range]::-webkit-slider-thumb { appearance: none; width: 24px; height: 60px;
+.pointer input[type=range]::-webkit-slider-runnable-track { background: none; height: 3.75rem; }
+.pointer input[type=range]::-moz-range-track { background: none; height: 3.75rem; }
+.pointer input[type=range]::-webkit-slider-thumb { appearance: none; width: 1.5rem; height: 3.75rem;
   border: 0; background: none;
-  background: radial-gradient(circle at 50% 46px, var(--text) 0 6.5px, transparent 7.5px); }
-.pointer input[type=range]::-moz-range-thumb { width: 24px; height: 60px; border: 0;
+  background: radial-gradient(circle at 50% 2.875rem, var(--text) 0 6.5px, transparent 7.5px); }
+.pointer input[type=range]::-moz-range-thumb { width: 1.5rem; height: 3.75rem; border: 0;
   border-radius: 0;
-  background: radial-gradient(circle at 50% 46px, var(--text) 0 6.5px, transparent 7.5px); }
+  background: radial-gradient(circle at 50% 2.875rem, var(--text) 0 6.5px, transparent 7.5px); }
 .pointer input[type=range]:focus-visible { outline: 2px solid var(--accent); outline-offset: 0;
   border-radius: 6px; }
-input[type=range] { width: 190px; height: 28px; margin: 0; accent-color: var(--accent); }
+input[type=range] { width: 11.875rem; height: 1.75rem; margin: 0; accent-color: var(--accent); }
 `;

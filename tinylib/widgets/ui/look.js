@@ -35,6 +35,9 @@ const luminance = (colour) => {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 };
 
+/** How many times as large as by default, 16 px, the reader has letters: for what is set in px. */
+export const letters = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+
 const isDrawn = (element) => element.checkVisibility?.({ contentVisibilityAuto: true }) ?? true;
 
 /**
@@ -106,9 +109,9 @@ export const LOOK = `
 :host {
   ${variables(([light, dark]) => `light-dark(${light}, ${dark})`)}
   ${Object.entries(PALETTE.sizes)
-    .map(([name, size]) => `--size-${name}: ${size}px;`)
+    .map(([name, size]) => `--size-${name}: ${size / 16}rem;`) // of 16 px, a browser's default
     .join(" ")}
-  --size-touch: 16px; /* of boxes to type in: iOS zooms into smaller letters */
+  --size-touch: 1rem; /* of boxes to type in: iOS zooms into smaller letters */
   --mono: ui-monospace, SFMono-Regular, "SF Mono", Menlo, Consolas, monospace;
   ${PALETTE.spaces.map((space, i) => `--space-${i + 1}: ${space}px;`).join(" ")}
 }

@@ -88,21 +88,21 @@ export function wordMap({
   };
 }
 wordMap.style = `
-.mapped { width: min-content; min-width: min(240px, 100%); max-width: 100%; }
-.mapped .scroll { scroll-padding-left: 110px; }
+.mapped { width: min-content; min-width: min(15rem, 100%); max-width: 100%; }
+.mapped .scroll { scroll-padding-left: 6.875rem; }
 .word-map caption:empty { display: none; }
-.word-map td span { width: 31px; }
+.word-map td span { width: 1.9375rem; }
 .word-map tbody td { position: relative; }
 .word-map .gold::after, .key .gold { content: ""; position: absolute; inset: -1px;
   outline: 1px solid var(--ground); border: 3px double var(--text); border-radius: 3px;
     pointer-events: none; }
 .word-map tbody th, .word-map thead td { position: sticky; left: 0; z-index: 1;
   background: var(--ground); }
-.word-map tbody th { max-width: 130px; padding: 0; }
+.word-map tbody th { max-width: 8.125rem; padding: 0; }
 .word-map tbody th > :is(button, div) { display: flex; align-items: center; gap: 8px;
-  max-width: 130px; height: 28px; min-height: 0; padding: 0 7px 0 0; color: var(--text);
+  max-width: 8.125rem; height: 1.75rem; min-height: 0; padding: 0 7px 0 0; color: var(--text);
   font-size: var(--size-note); }
-.word-map th .sign { min-width: 12px; font-size: var(--size-small); color: var(--soft); }
+.word-map th .sign { min-width: .75rem; font-size: var(--size-small); color: var(--soft); }
 .word-map tbody .query th > button { color: var(--accent); }
 .word-map .sign:empty { display: none; }
 .word-map .sign + span { margin-left: auto; }
@@ -110,16 +110,16 @@ wordMap.style = `
 .word-map thead .long { padding: 4px 0; border-radius: 4px 4px 0 0;
   font-size: var(--size-note);
   ${shaded("weight")} }
-.word-map thead .long span { max-height: 96px; }
+.word-map thead .long span { max-height: 6rem; }
 .key { margin: 4px 0 0; font-size: var(--size-note); color: var(--soft); display: flex; gap: 8px;
   align-items: center; }
 .key[hidden] { display: none; }
-.key .gold { position: static; width: 18px; height: 16px; flex: none; }
-@container widget (min-width: 860px) { /* so that all of it is seen at once */
-  .word-map td span { height: 24px; line-height: 24px; }
-  .word-map tbody th > :is(button, div) { height: 24px; min-height: 24px; }
+.key .gold { position: static; width: 1.125rem; height: 1rem; flex: none; }
+@container widget (min-width: 53.75rem) { /* so that all of it is seen at once */
+  .word-map td span { height: 1.5rem; line-height: 1.5rem; }
+  .word-map tbody th > :is(button, div) { height: 1.5rem; min-height: 1.5rem; }
 }
-@media (max-width: 600px) {
+@media (max-width: 37.5rem) {
   .word-map tbody th > :is(button, div) { gap: 2px; padding-right: 5px; }
 }
 `;

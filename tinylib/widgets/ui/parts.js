@@ -552,7 +552,8 @@ export function folded(_widget, title, part, matters = (_inputs) => false) {
   };
 }
 folded.style = `
-.folded summary { cursor: pointer; font-size: var(--size-note); font-weight: 600; min-height: 26px;
+.folded summary { cursor: pointer; font-size: var(--size-note); font-weight: 600;
+  min-height: 1.625rem;
   width: max-content; max-width: 100%; }
 `;
 
@@ -986,14 +987,15 @@ const STYLE = `${LOOK}
   background: var(--ground); display: flex; flex-direction: column; gap: 14px; }
 .title { margin: 0; font-weight: 650; }
 .row { display: flex; flex-wrap: wrap; gap: 14px 18px; align-items: flex-start; }
-.row > .row, .row > .column, .row > .note { flex: 1 1 210px; min-width: 0; }
+.row > .row, .row > .column, .row > .note { flex: 1 1 13.125rem; min-width: 0; }
 .row > .note { align-self: center; }
-.row > .row { flex-basis: 290px; gap: 14px 16px; }
+.row > .row { flex-basis: 18.125rem; gap: 14px 16px; }
 .column { display: flex; flex-direction: column; gap: 4px; }
 .sides { display: grid; gap: 14px 28px; min-width: 0; }
 .sides > * { min-width: 0; }
 .side { display: flex; flex-direction: column; gap: 14px; }
-@container widget (min-width: 860px) { /* what is changed at the left, what follows at the right */
+@container widget (min-width: 53.75rem) { /* what is changed at the left,
+  what follows at the right */
   .sides { grid-template-columns: minmax(0, var(--left, 1fr)) minmax(0, var(--right, 1.4fr));
     align-items: start; }
 }
@@ -1002,7 +1004,7 @@ sup { font-size: .75em; line-height: 0; white-space: nowrap; }
   font-variant-numeric: tabular-nums; }
 .scroll { overflow-x: auto; max-width: 100%; }
 .scroll.more { mask-image: linear-gradient(to left, transparent, var(--text) 44px); }
-button { font: inherit; font-size: var(--size-note); min-height: 28px; min-width: 28px;
+button { font: inherit; font-size: var(--size-note); min-height: 1.75rem; min-width: 1.75rem;
   padding: 2px 10px;
   cursor: pointer;
   color: var(--text); background: transparent; border: 1px solid var(--line); border-radius: 6px; }
@@ -1011,7 +1013,7 @@ button:disabled { opacity: .45; cursor: default; }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
 input[type=text] { font: inherit; color: var(--text); background: transparent;
   border: 1px solid transparent;
-  border-radius: 5px; min-height: 28px; padding: 2px 4px; }
+  border-radius: 5px; min-height: 1.75rem; padding: 2px 4px; }
 input[type=text]:hover { border-color: var(--line); }
 [aria-invalid=true] { outline: 2px solid var(--error) !important; }
 
@@ -1022,7 +1024,8 @@ input[type=text]:hover { border-color: var(--line); }
   border-radius: 8px; ${shaded("weight")} }
 .word.query { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
 .word input, .pick-word { color: inherit; padding: 2px 3px 2px 8px; font-size: var(--size-text);
-  font-weight: 550; field-sizing: content; min-width: 30px; max-width: 60vw; min-height: 28px; }
+  font-weight: 550; field-sizing: content; min-width: 1.875rem; max-width: 60vw;
+  min-height: 1.75rem; }
 .pick-word { border: 0; text-align: left; }
 .pick-word span { display: block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .word [hidden] { display: none; }
@@ -1030,11 +1033,11 @@ input[type=text]:hover { border-color: var(--line); }
   font-variant-numeric: tabular-nums; }
 .word .weight:empty { display: none; }
 .word > :is(.pick-word, input) { grid-area: 1 / 1; }
-.word > button:not(.pick-word) { grid-area: 1 / 2; border: 0; padding: 0; min-width: 26px;
-  min-height: 24px; color: inherit; }
+.word > button:not(.pick-word) { grid-area: 1 / 2; border: 0; padding: 0; min-width: 1.625rem;
+  min-height: 1.5rem; color: inherit; }
 .word > .rename:not(.weight:empty + *) { grid-area: 2 / 2; }
 .word > .weight:empty ~ .remove { grid-area: 1 / 3; }
-.rename svg { display: block; width: 15px; height: 15px; margin: auto; fill: none;
+.rename svg { display: block; width: .9375rem; height: .9375rem; margin: auto; fill: none;
   stroke: currentColor; stroke-width: 1.3; stroke-linejoin: round; }
 
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
@@ -1042,22 +1045,23 @@ caption { text-align: left; font-size: var(--size-note); font-weight: 600; paddi
   white-space: nowrap; }
 th { font-weight: 400; font-size: var(--size-small); color: var(--soft); text-align: right;
   padding: 0 5px 0 0;
-  max-width: 72px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+  max-width: 4.5rem; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 thead th { text-align: center; padding: 0 0 2px; }
 .matrix td { padding: 1px; }
-.matrix { --box: 43px; }
+.matrix { --box: 2.6875rem; }
 .matrix input { width: var(--box); text-align: right; border-color: var(--line);
   font-size: var(--size-note);
   }
 @supports (field-sizing: content) { /* a number that is longer has room, too */
   .matrix input {
-    width: auto; min-width: max(var(--box), 100%); max-width: 110px; field-sizing: content;
+    width: auto; min-width: max(var(--box), 100%); max-width: 6.875rem; field-sizing: content;
   }
 }
 .matrix input.chosen { border-color: var(--accent); }
-.heat td span { display: block; width: 36px; height: 28px; line-height: 28px; contain: strict;
+.heat td span { display: block; width: 2.25rem; height: 1.75rem; line-height: 1.75rem;
+  contain: strict;
   white-space: nowrap; }
-.heat.signed td span { width: 43px; }
+.heat.signed td span { width: 2.6875rem; }
 .heat td { text-align: center; font-size: var(--size-small); padding: 0;
   border: 1px solid var(--ground);
   ${shaded("weight")} }
@@ -1068,10 +1072,11 @@ thead th { text-align: center; padding: 0 0 2px; }
   vertical-align: bottom; }
 .heat thead th { max-width: none; }
 .heat .long span { display: inline-block; writing-mode: vertical-rl; transform: rotate(180deg);
-  max-height: 76px; overflow: hidden; text-overflow: ellipsis; padding: 0 0 0 2px; line-height: 1.1;
+  max-height: 4.75rem; overflow: hidden; text-overflow: ellipsis; padding: 0 0 0 2px;
+  line-height: 1.1;
     }
 .heat tbody th { padding: 0; }
-.heat tbody th button { border: 0; padding: 0 6px 0 2px; max-width: 72px; overflow: hidden;
+.heat tbody th button { border: 0; padding: 0 6px 0 2px; max-width: 4.5rem; overflow: hidden;
   text-overflow: ellipsis; font-size: var(--size-small); color: var(--soft); text-align: right;
     width: 100%; }
 .heat tr.query td { box-shadow: inset 0 1.5px var(--accent), inset 0 -1.5px var(--accent); }
@@ -1089,28 +1094,28 @@ ${KNOBS}${CONTROLS}${KEYS}
 .stale ${RESULTS}, [inert] { opacity: .4; }
 .scroll:has(> [inert]), [inert] .scroll { overflow: hidden; } /* no way in, so no way to scroll */
 .stale ${RESULTS} ${RESULTS}, [inert] [inert] { opacity: 1; } /* once is enough */
-.busy { position: sticky; top: calc(var(--pst-header-article-height, 0px) + 40px); z-index: 3;
+.busy { position: sticky; top: calc(var(--pst-header-article-height, 0px) + 2.5rem); z-index: 3;
   height: 0; margin-bottom: -14px;
   display: flex; justify-content: flex-end; align-items: flex-start; pointer-events: none;
     } /* nothing moves for it */
 .busy[hidden] { display: none; }
 .busy > div { display: flex; flex-wrap: wrap; gap: 2px 8px; align-items: center; max-width: 100%;
-  margin-top: -22px; padding: 4px 12px; font-size: var(--size-small); background: var(--ground);
+  margin-top: -1.375rem; padding: 4px 12px; font-size: var(--size-small); background: var(--ground);
   border: 1px solid var(--accent); border-radius: 8px; box-shadow: 0 2px 10px var(--line); }
 .busy .what { flex: 1; }
-.turning { width: 13px; height: 13px; flex: none; border: 2px solid var(--line);
+.turning { width: .8125rem; height: .8125rem; flex: none; border: 2px solid var(--line);
   border-top-color: var(--accent); border-radius: 50%; animation: turn 1s linear infinite; }
 @keyframes turn { to { transform: rotate(1turn); } }
 @media (prefers-reduced-motion: reduce) { .turning { animation: none; } }
-.where { color: var(--soft); font-size: var(--size-note); flex: 1 1 220px; }
-@media (max-width: 600px) {
+.where { color: var(--soft); font-size: var(--size-note); flex: 1 1 13.75rem; }
+@media (max-width: 37.5rem) {
   .row > .row > .column { order: -1; }
-  .matrix { --box: 39px; }
+  .matrix { --box: 2.4375rem; }
   .where { flex-basis: 100%; } /* then the buttons stand in one line below it */
 }
 @media (pointer: coarse) {
   input[type=text] { font-size: var(--size-touch) !important; } /* smaller, and iOS zooms */
-  .matrix { --box: 52px; }
+  .matrix { --box: 3.25rem; }
 }
 .foot { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center; }
 progress { flex: 0 0 100%; width: 100%; height: 8px; accent-color: var(--accent); }

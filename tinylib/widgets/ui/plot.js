@@ -61,7 +61,7 @@ export function plane({
   const svg = svgPart("svg", { preserveAspectRatio: "none", "aria-hidden": "true" }, upward);
   const scale = h("div", { "aria-hidden": "true" });
   const told = label ? { role: "group", "aria-label": label } : { "aria-hidden": "true" };
-  const size = { class: `plane ${name}`, style: `height: ${height}px` };
+  const size = { class: `plane ${name}`, style: `height: ${height / 16}rem` };
   const element = h("div", { ...size, ...told }, svg, scale);
 
   const share = (axis, value) => (value - ends[axis][0]) / (ends[axis][1] - ends[axis][0]);
@@ -148,7 +148,7 @@ plane.style = `
   font-variant-numeric: tabular-nums; }
 .plane .tick.x { transform: translate(-50%, 3px); }
 .plane .tick.y { transform: translate(calc(-100% - 6px), -50%); }
-.spot { position: absolute; width: 14px; height: 14px; margin: -7px; border-radius: 50%;
+.spot { position: absolute; width: .875rem; height: .875rem; margin: -.4375rem; border-radius: 50%;
   background: var(--tone, var(--text)); border: 2.5px solid var(--ground);
   box-shadow: 0 0 0 1px var(--tone, var(--text)); }
 .spot.small { width: 6px; height: 6px; margin: -3px; border: 0; box-shadow: none;

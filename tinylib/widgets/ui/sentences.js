@@ -164,7 +164,7 @@ input.line { width: 100%; border-color: var(--line); font-size: var(--size-touch
 .tokens .unknown b::before { content: "⚠ "; content: "⚠ " / ""; }
 .unknown-words:empty { display: none; }
 .known { font-size: var(--size-note); color: var(--soft); }
-.known summary { cursor: pointer; min-height: 24px; width: max-content; max-width: 100%; }
+.known summary { cursor: pointer; min-height: 1.5rem; width: max-content; max-width: 100%; }
 .known p { margin: 2px 0 0; line-height: 1.6; }
 `;
 
@@ -290,14 +290,15 @@ export function freeText(widget, name, label, rows = 3) {
 
 text.style = `
 .wrong { position: static; margin-top: 4px; }
-textarea.line { width: 100%; min-height: 84px; max-height: 320px; resize: vertical; font: inherit;
+textarea.line { width: 100%; min-height: 5.25rem; max-height: 20rem; resize: vertical;
+  font: inherit;
   font-size: var(--size-touch); line-height: 1.5;
   color: var(--text); background: transparent; border: 1px solid var(--line); border-radius: 5px;
     padding: 6px 10px; field-sizing: content; }
-@container widget (min-width: 860px) { textarea.line { min-height: 62px; } }
+@container widget (min-width: 53.75rem) { textarea.line { min-height: 3.875rem; } }
 .unknown-words:empty { display: none; }
 .known { font-size: var(--size-note); color: var(--soft); }
-.known summary { cursor: pointer; min-height: 24px; width: max-content; max-width: 100%; }
+.known summary { cursor: pointer; min-height: 1.5rem; width: max-content; max-width: 100%; }
 .known p { margin: 2px 0 0; line-height: 1.6; }
 .counted { margin: 0; font-size: var(--size-small); color: var(--soft);
   font-variant-numeric: tabular-nums; }
@@ -382,8 +383,9 @@ export function readout(widget, label, ids, probabilities, { vocabulary, gloss, 
   };
 }
 readout.style = `
-.said { list-style: none; margin: 0; padding: 0; display: grid; grid-auto-rows: minmax(26px, 1fr); }
-.said li { display: grid; grid-template-columns: minmax(0, 1.15fr) minmax(0, 1fr) 62px;
+.said { list-style: none; margin: 0; padding: 0; display: grid;
+  grid-auto-rows: minmax(1.625rem, 1fr); }
+.said li { display: grid; grid-template-columns: minmax(0, 1.15fr) minmax(0, 1fr) 3.875rem;
   gap: 8px; align-items: center; border-bottom: 1px solid var(--line); }
 .said:not(.plain) b { padding-left: 6px; }
 .said b { font-weight: 550; }

@@ -403,12 +403,12 @@ trainingBar.style = `
 .bar { display: flex; flex-wrap: wrap; gap: 8px 12px; align-items: center; }
 .bar .main { font-weight: 650; min-width: 9.6em; }
 .bar .main[hidden], .there[hidden] { display: none; }
-.far { display: flex; flex: 1 1 350px; min-width: min(100%, 350px); gap: 4px 10px;
+.far { display: flex; flex: 1 1 21.875rem; min-width: min(100%, 21.875rem); gap: 4px 10px;
   align-items: center; font-size: var(--size-note); font-variant-numeric: tabular-nums; }
-.far progress { flex: 1 1 60px; min-width: 60px; max-width: 240px; }
-.pace { flex: 1 0 250px; }
+.far progress { flex: 1 1 3.75rem; min-width: 3.75rem; max-width: 15rem; }
+.pace { flex: 1 0 15.625rem; }
 .bar .offer select { flex: none; }
-@container widget (max-width: 520px) { .far { flex-wrap: wrap; } .pace { min-height: 2.8em; } }
+@container widget (max-width: 32.5rem) { .far { flex-wrap: wrap; } .pace { min-height: 2.8em; } }
 .there button { margin-left: 4px; }
 .seeds { display: flex; gap: 10px; align-items: center; }
 `;
@@ -590,9 +590,9 @@ const ticksTo = (top) => {
   return Array.from({ length: Math.floor(top / step) + 1 }, (_, i) => i * step);
 };
 lossCurve.style = `${plane.style}
-.plane.loss { margin-left: 34px; }
+.plane.loss { margin-left: 2.125rem; }
 .plane .now { --tone: var(--blue); stroke-width: 2.2; }
-.plane.shared { margin-right: 44px; }
+.plane.shared { margin-right: 2.75rem; }
 .plane .percent { transform: translate(6px, -50%); }
 .plane .second { --tone: var(--vermilion); stroke-dasharray: 2 5; }
 .plane .share { stroke-width: 1.8; }
@@ -608,7 +608,7 @@ lossCurve.style = `${plane.style}
 .runs { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap; gap: 2px 18px;
   font-size: var(--size-note); font-variant-numeric: tabular-nums; min-height: 1.6em; }
 .runs li { display: inline-flex; gap: 6px; align-items: center; }
-.runs i { width: 18px; border-top: 2.5px solid var(--grey); }
+.runs i { width: 1.125rem; border-top: 2.5px solid var(--grey); }
 .runs .before ~ .before i { border-top-style: dashed; }
 .runs .before ~ .before ~ .before i { border-top-style: dotted; }
 .runs .now i { border-color: var(--blue); }
@@ -642,9 +642,9 @@ export function gauge(label, { most = 1, goal = undefined } = {}) {
   };
 }
 gauge.style = `
-.gauge { display: grid; grid-template-columns: minmax(0, 11em) minmax(80px, 1fr) 4em; gap: 10px;
+.gauge { display: grid; grid-template-columns: minmax(0, 11em) minmax(5rem, 1fr) 4em; gap: 10px;
   align-items: center; font-size: var(--size-note); font-variant-numeric: tabular-nums; }
-.gauge .track { position: relative; height: 10px; background: color-mix(in oklab, var(--ground),
+.gauge .track { position: relative; height: .625rem; background: color-mix(in oklab, var(--ground),
   var(--line) 60%); border-radius: 5px; }
 .gauge .track i { display: block; height: 100%; border-radius: 5px;
   background: var(--probability); }

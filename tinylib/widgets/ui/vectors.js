@@ -227,14 +227,14 @@ strips.style = `
 .caption b { font-weight: 600; }
 .read, .strip .soft { color: var(--soft); font-variant-numeric: tabular-nums;
   font-size: var(--size-note); }
-.strips { list-style: none; margin: 0; padding: 0; display: grid; grid-auto-rows: 26px; }
-.strips li { display: grid; grid-template-columns: 82px 1fr; gap: 6px; align-items: center; }
-.strips button { border: 0; padding: 0 4px; min-height: 24px; text-align: right;
+.strips { list-style: none; margin: 0; padding: 0; display: grid; grid-auto-rows: 1.625rem; }
+.strips li { display: grid; grid-template-columns: 5.125rem 1fr; gap: 6px; align-items: center; }
+.strips button { border: 0; padding: 0 4px; min-height: 1.5rem; text-align: right;
   overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .strips .new button::before { content: "● "; content: "● " / "changed: "; }
 .strips .unknown button::before { content: "⚠ "; content: "⚠ " / "unknown: "; }
 .strips .query button { color: var(--accent); font-weight: 650; }
-.field { position: relative; cursor: crosshair; height: 12px; border: 1px solid var(--line);
+.field { position: relative; cursor: crosshair; height: .75rem; border: 1px solid var(--line);
   touch-action: manipulation; }
 .strips .query .field { outline: 2px solid var(--accent); outline-offset: 0; }
 .marker { position: absolute; outline: 1px solid var(--text); pointer-events: none; min-width: 2px;
