@@ -273,7 +273,7 @@ function numbers2d(widget) {
     element: h(
       "div",
       { class: "column" },
-      table,
+      h("div", { class: "scroll" }, table),
       h("div", { class: "foot" }, longer("Double the query", 2), longer("Halve it", 0.5)),
     ),
     update({ words, keys }, outputs) {

@@ -532,7 +532,7 @@ pointTable.style = `
 .caption { margin: 0; font-size: var(--size-note); color: var(--soft); }
 .caption b { font-weight: 600; color: var(--text); }
 .points { list-style: none; margin: 0 0 6px; padding: 0; display: grid; gap: 5px;
-  grid-template-columns: repeat(auto-fill, minmax(6.125rem, 1fr)); }
+  grid-template-columns: repeat(auto-fill, minmax(min(100%, 6.125rem), 1fr)); }
 .points li { display: grid; grid-template-columns: 1fr 1fr; border: 1px solid var(--line);
   border-radius: 8px; padding: 2px;
   ${shaded("weight")} }

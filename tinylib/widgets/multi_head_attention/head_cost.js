@@ -321,7 +321,7 @@ parameterCount.style = `
 .block .sum { margin-top: 2px; }
 .sum .count { font-size: var(--size-text); font-weight: 650; color: var(--accent); }
 .matrices { list-style: none; display: grid;
-  grid-template-columns: repeat(auto-fit, minmax(9.25rem, 1fr)); gap: 4px 12px;
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 9.25rem), 1fr)); gap: 4px 12px;
   margin: 6px 0 0; padding: 0; font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 .matrices li { display: flex; flex-wrap: wrap; gap: 0 6px; align-items: baseline; }
 .matrices sub { line-height: 0; font-size: var(--size-small); }

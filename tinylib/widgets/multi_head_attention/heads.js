@@ -826,7 +826,7 @@ function cards(widget) {
 }
 
 cards.style = `${pixelMap.style}
-.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(12.8125rem, 1fr));
+.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 12.8125rem), 1fr));
   gap: 12px 14px;
   margin-top: 4px; }
 .card { display: grid; grid-template-columns: 6.25rem minmax(0, 1fr); gap: 4px 10px;

@@ -605,7 +605,7 @@ likenessPlot.style = `${plane.style}
 `;
 clocks.style = `
 .clocks { list-style: none; margin: 4px 0; padding: 0; display: grid;
-  grid-template-columns: repeat(auto-fill, minmax(2.875rem, 1fr)); gap: 2px; }
+  grid-template-columns: repeat(auto-fill, minmax(min(100%, 2.875rem), 1fr)); gap: 2px; }
 .clocks li { display: grid; justify-items: center; max-width: 3.75rem; padding: 3px 0 1px;
   border: 1px solid transparent; border-radius: 6px;
   font-size: var(--size-small); font-variant-numeric: tabular-nums; color: var(--soft);

@@ -273,7 +273,7 @@ function comparison(widget) {
     element: h(
       "div",
       { class: "column compared" },
-      h("div", { class: "both", "data-output": "" }, before.element, svg, now.element),
+      h("div", { class: "both scroll", "data-output": "" }, before.element, svg, now.element),
       says,
       h(
         "p",

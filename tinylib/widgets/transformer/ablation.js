@@ -163,7 +163,7 @@ function modelTable(widget) {
     );
     return { button, here, tr };
   });
-  const element = h(
+  const table = h(
     "table",
     { class: "models" },
     caption,
@@ -171,7 +171,7 @@ function modelTable(widget) {
     h("tbody", {}, ...rows.map(({ tr }) => tr)),
   );
   return {
-    element,
+    element: h("div", { class: "scroll" }, table),
     update({ variant }, outputs) {
       const verdicts = remembered(widget, report(widget, outputs));
       rows.forEach(({ button, here, tr }, i) => {

@@ -1121,6 +1121,23 @@ ${KNOBS}${CONTROLS}${KEYS}
 progress { flex: 0 0 100%; width: 100%; height: 8px; accent-color: var(--accent); }
 .amount { color: var(--soft); font-variant-numeric: tabular-nums; }
 .link { width: 100%; border-color: var(--line) !important; }
+@media (max-width: 18rem) { /* very large letters: what cannot be narrower scrolls in the frame */
+  .frame { overflow-x: auto; }
+}
+@media (forced-colors: active) { /* the system's colours, but for shades and bars that are data */
+  :host { --ground: Canvas; --text: CanvasText; --soft: CanvasText; --line: ButtonBorder;
+    --accent: Highlight; --error: CanvasText; }
+  :is([style*="--tl-heat"], [data-value], .bar, .strip, .track, .ramp-key i, .hatched, .never),
+  :is(.bar, .strip, .track) * { forced-color-adjust: none; }
+  :is(.bar, .strip, .track, .ramp-key i) { outline: 1px solid ButtonBorder; }
+  .pick.chosen { forced-color-adjust: none; background: SelectedItem; color: SelectedItemText; }
+  .pick.chosen .about { color: inherit; }
+  :is([aria-pressed=true], [aria-selected=true], .chosen:not(.pick), .query:not([hidden])) {
+    outline: 2px solid Highlight; outline-offset: -2px; }
+  :is(button, input, select, textarea):disabled { color: GrayText; border-color: GrayText;
+    opacity: 1; }
+  .problem { border: 2px solid CanvasText; }
+}
 @media print { /* what only a reader at a screen can use goes; buttons that name a row stay */
   :host { break-inside: avoid; }
   * { print-color-adjust: exact; }

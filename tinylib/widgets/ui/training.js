@@ -406,7 +406,7 @@ trainingBar.style = `
 .far { display: flex; flex: 1 1 21.875rem; min-width: min(100%, 21.875rem); gap: 4px 10px;
   align-items: center; font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 .far progress { flex: 1 1 3.75rem; min-width: 3.75rem; max-width: 15rem; }
-.pace { flex: 1 0 15.625rem; }
+.pace { flex: 1 0 min(15.625rem, 100%); }
 .bar .offer select { flex: none; }
 @container widget (max-width: 32.5rem) { .far { flex-wrap: wrap; } .pace { min-height: 2.8em; } }
 .there button { margin-left: 4px; }
