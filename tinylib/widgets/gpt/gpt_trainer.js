@@ -1,4 +1,4 @@
-import { numberOf, usable } from "../page/own_text.js";
+import { numberOf, textIn, usable } from "../page/own_text.js";
 import { tellText, textTold, trains } from "../page/trainer.js";
 import { radio } from "../ui/controls.js";
 import { knob } from "../ui/knobs.js";
@@ -30,40 +30,96 @@ function corpus(widget) {
     placeholder: "Paste a text here: a book, a diary, a program …",
     input: () => write(wrong, ""),
   });
-  const take = (text) => {
-    const { error, text: kept, length, note: said } = usable(text, facts.characters);
-    write(wrong, error ?? "");
-    if (error) return;
-    const id = numberOf(kept);
-    tellText(stem, id, kept);
-    if (!widget.model.get("link_id")) widget.model.set("own", kept);
-    write(note, `Your text has ${whole(length)} characters. ${said}`);
+  let opened = { text: "", excerpt: "" }; // a text that is longer than the box, and what it shows
+  const show = (text) => {
+    box.value = text.slice(0, IN_BOX).replace(/[\ud800-\udbff]$/, "");
+    opened = { text, excerpt: text.length > IN_BOX ? box.value : "" };
+  };
+  const given = () => (opened.excerpt && box.value === opened.excerpt ? opened.text : box.value);
+  const begin = (id) =>
     widget.edit(Symbol("corpus"), (next) => {
       next.corpus = id;
       next.steps = 0;
     });
+  const use = (id, text) => {
+    tellText(stem, id, text);
+    if (!widget.model.get("link_id")) widget.model.set("own", text);
+    if (id !== widget.inputs.corpus) begin(id);
+    else if (widget.model.get("error"))
+      widget.send(widget.inputs); // now the text is there
+    else leave();
+  };
+  const leave = () => {
+    wanted = false;
+    widget.repaint("inputs");
+  };
+  const take = (text, fill = () => {}) => {
+    const { error, text: kept, length, note: said } = usable(text, facts.characters);
+    write(wrong, error ?? "");
+    if (error) return;
+    fill();
+    const all = text === opened.text && box.value === opened.excerpt;
+    const seen = all
+      ? "The box shows its beginning; all of it is used."
+      : opened.excerpt && "What the box does not show is not used.";
+    if (!all) opened = { text: "", excerpt: "" };
+    const about = [`Your text has ${whole(length)} characters.`, seen, said].filter(Boolean);
+    const id = numberOf(kept);
+    const steps = widget.readOutputs().losses.data.length;
+    const go = () => {
+      write(note, about.join(" "));
+      use(id, kept);
+    };
+    if (id === widget.inputs.corpus || !steps) return go();
+    const stay = () => {
+      write(note, "");
+      leave();
+    };
+    note.replaceChildren(
+      `To learn this text begins at step 0, and the run on show has ${whole(steps)} steps. `,
+      h("button", { type: "button", click: go }, "Begin with this text"),
+      " ",
+      h("button", { type: "button", click: stay }, "Stay with the run"),
+    );
+  };
+  const read = async (chosen) => {
+    try {
+      const text = await textIn(chosen, facts.characters[1]);
+      take(text, () => show(text));
+    } catch (error) {
+      write(wrong, error.message);
+    }
   };
   const file = h("input", {
     type: "file",
     hidden: true,
-    change: async () => {
+    change: () => {
       const [chosen] = file.files;
       file.value = "";
-      if (!chosen) return;
-      const text = await chosen.text();
-      box.value = text.slice(0, IN_BOX); // what it says is in view; all of it is used
-      take(text);
+      if (chosen) read(chosen);
     },
   });
   const own = h(
     "div",
-    { class: "column own", hidden: true },
+    {
+      class: "column own",
+      hidden: true,
+      dragover: (event) => {
+        if (event.dataTransfer.types.includes("Files")) event.preventDefault();
+      },
+      drop: (event) => {
+        const [dropped] = event.dataTransfer.files;
+        if (!dropped) return;
+        event.preventDefault(); // else the browser leaves the page for the file
+        read(dropped);
+      },
+    },
     box,
     wrong,
     h(
       "div",
       { class: "bar" },
-      h("button", { type: "button", click: () => take(box.value) }, "Use this text"),
+      h("button", { type: "button", click: () => take(given()) }, "Use this text"),
       h("button", { type: "button", click: () => file.click() }, "Open a text file"),
       file,
     ),
@@ -79,7 +135,7 @@ function corpus(widget) {
     const told = textTold(stem);
     if (now === OWN && told && told.id !== shown) {
       shown = told.id;
-      box.value ||= told.text.slice(0, IN_BOX); // it was kept from another visit
+      if (!box.value) show(told.text); // it was kept from another visit
     }
     picks.forEach(({ button, element }, i) => {
       button.checked = i === now;
@@ -98,10 +154,8 @@ function corpus(widget) {
           else box.focus();
           return;
         }
-        widget.edit(Symbol("corpus"), (next) => {
-          next.corpus = i;
-          next.steps = 0;
-        });
+        if (i === widget.inputs.corpus) leave();
+        else begin(i);
       },
     });
     // A kernel can fetch any text, a copy of the site may have been built without one.
@@ -171,6 +225,9 @@ function noted(widget, outputs) {
 /** What it continues: the reader's own words, or the first of the held-out text. */
 function beginning(widget) {
   const typing = Symbol("beginning");
+  const [, most] = widget.spec.limits.C;
+  const note = h("p", { class: "note", role: "status" });
+  const typed = () => Array.from(given.value, (character) => character.codePointAt(0));
   const given = h("input", {
     type: "text",
     spellcheck: "false",
@@ -180,15 +237,29 @@ function beginning(widget) {
     placeholder: "the held-out text, or yours",
     input: () =>
       widget.edit(typing, (next) => {
-        next.beginning = Array.from(given.value, (character) => character.codePointAt(0));
+        next.beginning = typed().slice(-most);
       }),
   });
+  const line = h("label", { class: "given" }, h("span", { class: "label" }, "It continues"), given);
   return {
-    element: h("label", { class: "given" }, h("span", { class: "label" }, "It continues"), given),
-    shows: "inputs",
-    update(inputs) {
-      const typed = String.fromCodePoint(...inputs.beginning);
-      if (given.getRootNode().activeElement !== given) given.value = typed;
+    element: h("div", { class: "column" }, line, note),
+    update({ beginning: points }, { names }) {
+      const own = given.getRootNode().activeElement === given;
+      if (!own) given.value = String.fromCodePoint(...points);
+      const cut = own && typed().length > most;
+      const strange = [...new Set(points)].filter((point) => !names.data.includes(point));
+      const some = strange.slice(0, 3).map((point) => called(String.fromCodePoint(point)));
+      write(
+        note,
+        [
+          ...(cut ? [`Only the last ${most} characters are read.`] : []),
+          ...(strange.length
+            ? [
+                `□ stands for what this text does not have: ${some.join(", ")}${strange.length > 3 ? " …" : ""}.`,
+              ]
+            : []),
+        ].join(" "),
+      );
     },
   };
 }

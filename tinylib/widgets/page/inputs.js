@@ -295,11 +295,16 @@ export function writeLink(id, state) {
   return `${location.href.split("#")[0]}#${linkKey(id)}${text}`;
 }
 
+/** Whether the page's address holds a state of this widget. */
+export const linksTo = (id) => location.hash.startsWith(`#${linkKey(id)}`);
+
 /** The state in the page's address, undefined if there are none; throws if they are damaged. */
 export function readLink(id) {
-  const hash = location.hash.slice(1);
-  if (!hash.startsWith(linkKey(id))) return undefined;
-  const text = hash.slice(linkKey(id).length).replaceAll("-", "+").replaceAll("_", "/");
+  if (!linksTo(id)) return undefined;
+  const text = location.hash
+    .slice(1 + linkKey(id).length)
+    .replaceAll("-", "+")
+    .replaceAll("_", "/");
   const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
   return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
 }

@@ -30,16 +30,30 @@ export async function kept(name) {
   return done(transaction, transaction.objectStore(STORE).get(name));
 }
 
-/** Keep a value; what was there before is replaced at once, or not at all. */
-export async function keep(name, value) {
+/** What tells a kept value from those that were kept there before and after it. */
+export const stampOf = (value) => value && (value.stamp ?? "none");
+
+/**
+ * Change what is kept under a name, if that still has the stamp `over`; undefined: if nothing is
+ * kept. Else it stays, and is returned: another tab has kept it meanwhile. It is asked and changed
+ * in one transaction, so no other tab comes between.
+ */
+async function replace(name, over, change) {
   const transaction = await store("readwrite");
-  return done(transaction, transaction.objectStore(STORE).put(value, name));
+  const runs = transaction.objectStore(STORE);
+  const asked = runs.get(name);
+  asked.onsuccess = () => {
+    if (stampOf(asked.result) === over) change(runs);
+  };
+  const found = await done(transaction, asked);
+  return stampOf(found) === over ? undefined : found;
 }
 
-export async function forget(name) {
-  const transaction = await store("readwrite");
-  return done(transaction, transaction.objectStore(STORE).delete(name));
-}
+/** Keep a value in the place of the one of the stamp `over`; what is another one is returned. */
+export const keep = (name, value, over) => replace(name, over, (runs) => runs.put(value, name));
+
+/** Forget the value of the stamp `over`; what is another one stays, and is returned. */
+export const forget = (name, over) => replace(name, over, (runs) => runs.delete(name));
 
 /** How many numbers tensors of these shapes have in all. */
 export const sizeOf = (shapes) =>

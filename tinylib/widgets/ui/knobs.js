@@ -77,6 +77,10 @@ export function numberBox(widget, name, { entry, ...options } = /** @type {any} 
       box.select();
       focus?.();
     },
+    compositionstart: () => {
+      box.dirty = true;
+      box.kept = undefined;
+    },
     input: () => {
       box.dirty = true;
       box.kept = undefined;

@@ -7,11 +7,20 @@
 // It only edits `inputs` and shows `outputs`. Who computes them, torch in a kernel or the exported
 // graph in the page, is the business of the model that it is given (anywidget's, or page/host.js).
 
-import { madeUp, parseBlock, problem, readLink, wordsOf, writeLink } from "../page/inputs.js";
+import {
+  linksTo,
+  madeUp,
+  parseBlock,
+  problem,
+  readLink,
+  wordsOf,
+  writeLink,
+} from "../page/inputs.js";
 import { CONTROLS, choice, offers, toggle } from "./controls.js";
 import {
   columnHeads,
   h,
+  isComposing,
   many,
   mark,
   mathText,
@@ -178,6 +187,14 @@ class Widget {
       this.linkField,
     );
     root.replaceChildren(h("style", {}, STYLE, ...this.styles), this.frame);
+    // What an input method has half composed is nothing yet; all of it is typed when that ends.
+    for (const event of ["input", "keydown"]) {
+      const hold = (typed) => isComposing(typed) && typed.stopPropagation();
+      this.frame.addEventListener(event, hold, true);
+    }
+    this.frame.addEventListener("compositionend", ({ target }) =>
+      target.dispatchEvent(new Event("input", { bubbles: true })),
+    );
     for (const event of ["focusout", "pointerdown"]) {
       this.frame.addEventListener(event, () => {
         this.field = undefined;
@@ -202,9 +219,8 @@ class Widget {
     };
     for (const [event, fn] of Object.entries(this.listeners)) this.model.on(event, fn);
     if (id) {
-      this.followLink = () => this.restore(id);
-      addEventListener("hashchange", this.followLink);
-      this.restore(id);
+      this.leaving = new AbortController();
+      this.arrive(id);
     }
     this.forgetScheme = followScheme(this.el, () => {
       for (const canvas of this.frame.querySelectorAll("canvas")) canvas.again?.();
@@ -218,7 +234,7 @@ class Widget {
     clearTimeout(this.patience);
     clearTimeout(this.soon);
     for (const [event, fn] of Object.entries(this.listeners)) this.model.off(event, fn);
-    if (this.followLink) removeEventListener("hashchange", this.followLink);
+    this.leaving?.abort();
   }
 
   /** Change a copy of the inputs; keep it if it is valid, else say what is wrong, or `tell` it. */
@@ -383,11 +399,15 @@ class Widget {
     this.problemLine.dataset.kind = kind;
   }
 
-  async share(id) {
-    // What the reader looks at.
+  /** What a link holds: the inputs, and what the reader looks at. */
+  state() {
     const view = Object.assign({}, ...this.parts.map((part) => part.saved?.()));
-    const link = writeLink(id, { inputs: this.inputs, query: this.query, view });
-    history.replaceState(null, "", link);
+    return { inputs: this.inputs, query: this.query, view };
+  }
+
+  async share(id) {
+    const link = writeLink(id, this.state());
+    history.replaceState(history.state, "", link);
     try {
       await navigator.clipboard.writeText(link);
       this.say("The link is in the clipboard; it holds your words and numbers.", "hint");
@@ -400,13 +420,61 @@ class Widget {
     }
   }
 
-  restore(id) {
-    let inputs, query, view;
+  /**
+   * Follow the page's address from now on. Each entry of the browser's history remembers during
+   * which visit, of this page or of a link, it was seen: Back to it then brings what was there at
+   * the end of that visit, and not once more what its link says.
+   */
+  arrive(id) {
+    const key = `live-${id}`;
+    const stored = `${key} ${location.pathname}`; // of the last page that was left in this tab
+    const left = new Map(); // visit -> the state in which it was left
+    const enter = (visit) => {
+      this.visit = visit ?? String(Math.random());
+      history.replaceState({ ...history.state, [key]: this.visit }, "");
+    };
+    const { signal } = this.leaving;
+    enter(history.state?.[key]);
+    const [way] = performance.getEntriesByType("navigation");
     try {
-      const state = readLink(id);
+      const { visit, state } = JSON.parse(sessionStorage.getItem(stored)) ?? {};
+      if (visit && /** @type {any} */ (way)?.type === "back_forward") left.set(visit, state);
+    } catch {
+      // this browser keeps nothing
+    }
+    const bring = () => {
+      const state = left.get(this.visit);
+      if (state && !problem(this.spec, state.inputs)) this.hold(state);
+      else this.restore(id);
+    };
+    bring();
+    const follow = () => {
+      const visit = history.state?.[key];
+      if (visit === this.visit) return;
+      const here = visit ?? (linksTo(id) ? undefined : this.visit);
+      left.set(this.visit, this.state());
+      const stays = here === this.visit;
+      enter(here);
+      if (!stays) bring();
+    };
+    addEventListener("popstate", follow, { signal });
+    const keep = () => {
+      if (this.spec.facts?.training) return; // it is not to be trained once more
+      try {
+        sessionStorage.setItem(stored, JSON.stringify({ visit: this.visit, state: this.state() }));
+      } catch {
+        // this browser keeps nothing, or has no room
+      }
+    };
+    addEventListener("pagehide", keep, { signal });
+  }
+
+  restore(id) {
+    let state;
+    try {
+      state = readLink(id);
       if (state === undefined) return;
-      ({ inputs, query, view } = state);
-      const wrong = problem(this.spec, inputs);
+      const wrong = problem(this.spec, state.inputs);
       if (wrong) throw new Error(wrong);
     } catch (error) {
       const why =
@@ -416,11 +484,15 @@ class Widget {
       this.say(`The link to this state is damaged. ${why} Nothing was changed.`);
       return;
     }
+    this.hold(state);
+    // The host still has to take the stored table away; then the widget stands where it stays.
+    requestAnimationFrame(() => this.el.scrollIntoView({ block: "nearest" }));
+  }
+
+  hold({ inputs, query, view }) {
     this.change(inputs, "link");
     this.look(Number.isInteger(query) ? query : 0);
     for (const part of this.parts) part.restore?.(Object(view));
-    // The host still has to take the stored table away; then the widget stands where it stays.
-    requestAnimationFrame(() => this.el.scrollIntoView({ block: "nearest" }));
   }
 
   /** How much of the trained model has been loaded: { loaded, total } in bytes, or null. */
@@ -663,12 +735,9 @@ function wordEditor(widget, weights, follow, lexicon = () => ({ key: "", known: 
       autocapitalize: "off",
       "data-input": "words",
       "aria-label": `word ${i + 1}`,
-      input: (event) => {
-        if (!event.isComposing) use();
-      },
-      compositionend: use,
-      keydown: ({ key, isComposing }) => {
-        if (isComposing || (key !== "Enter" && key !== "Escape")) return;
+      input: use,
+      keydown: ({ key }) => {
+        if (key !== "Enter" && key !== "Escape") return;
         close();
         pick.focus();
       },

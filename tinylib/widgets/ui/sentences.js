@@ -36,10 +36,7 @@ function typing(widget, name, box, wrong, also, typed = () => {}, plain = (text)
     if (!widget.edit(name, put, tell)) kept = widget.inputs[name];
     typed();
   };
-  box.addEventListener("input", (event) => {
-    if (!event.isComposing) use();
-  });
-  box.addEventListener("compositionend", use);
+  box.addEventListener("input", use);
   const reset = () => {
     // show what the widget holds
     kept = widget.inputs[name];

@@ -5,7 +5,15 @@ import { h, mark, percent, whole, write } from "./parts.js";
 import { plane, through } from "./plot.js";
 import { fillList } from "./sentences.js";
 import { problem } from "../page/inputs.js";
-import { forget, fromSafetensors, keep, kept, sizeOf, toSafetensors } from "../page/keeping.js";
+import {
+  forget,
+  fromSafetensors,
+  keep,
+  kept,
+  sizeOf,
+  stampOf,
+  toSafetensors,
+} from "../page/keeping.js";
 import { ask, halt } from "../page/trainer.js";
 
 const BITE = 800; // ms of training between two edits of the steps; in a page it is seen meanwhile
@@ -150,7 +158,7 @@ export function trainingBar(
       "data-input": "steps",
       click: async () => {
         stop();
-        if (inPage) await ask(stem, { act: "forget" });
+        if (inPage) await ask(stem, { act: "forget" }).catch(() => {}); // another worker has no run
         widget.edit(Symbol("back"), anew);
       },
     },
@@ -215,6 +223,8 @@ export function trainingBar(
   };
 }
 
+const stepsOf = ({ losses }) => `${whole(losses.length)} step${losses.length === 1 ? "" : "s"}`;
+
 /** The training in a file, and its inputs, if it is a whole one and goes on with this text. */
 function wholeRun(widget, { vector, means, metadata }) {
   const { count, losses, ...settings } = metadata.training ?? {};
@@ -234,8 +244,13 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
   const { stem, facts } = widget.spec;
   let last = 0; // when it was kept
   let held = { key: "", steps: 0 }; // which run is kept, and how far
+  let known; // the stamp of what is kept, as far as this page has been told
   const note = h("p", { class: "note", role: "status" });
-  const say = (text) => write(note, text);
+  const say = (text, ...buttons) => {
+    if (!buttons.length) write(note, text);
+    else note.replaceChildren(text, ...buttons.flatMap((button) => [" ", button]));
+  };
+  const press = (label, click) => h("button", { type: "button", click }, label);
   const stateNow = () => ask(stem, { act: "state" });
   const restore = async (state, inputs) => {
     stop();
@@ -248,39 +263,69 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
   };
   const settingsOf = (inputs) =>
     Object.fromEntries(facts.training.settings.map((name) => [name, inputs[name]]));
+  const cannot = (error) => {
+    box.checked = false;
+    const full = error?.name === "QuotaExceededError";
+    const why = full ? "there is no room left" : "it does not let this page keep anything";
+    say(`The browser cannot keep this run: ${why}. The run goes on; save it as a file instead.`);
+  };
   const box = h("input", {
     type: "checkbox",
     change: async () => {
       held = { key: "", steps: 0 };
       if (box.checked) return void keepNow();
-      await forget(stem).catch(() => {});
-      say("");
+      try {
+        const other = await forget(stem, known);
+        say(other ? `The run that is kept is another one, of ${stepsOf(other)}: it stays.` : "");
+        if (!other) known = undefined;
+      } catch {
+        say("");
+      }
     },
   });
-  const keepNow = async () => {
+  /** Another run is kept, which the reader has not been asked about: this one waits for a word. */
+  const askFor = (other) => {
+    box.checked = false;
+    const replaceIt = () => {
+      known = stampOf(other);
+      box.checked = true;
+      keepNow();
+    };
+    say(
+      `Another run is kept in this browser, of ${stepsOf(other)}. This one is not kept.`,
+      press("Keep this one in its place", replaceIt),
+      press("Leave that one", () => say("")),
+    );
+  };
+  let keeps = Promise.resolve(); // one at a time: the next one is over the stamp of this one
+  const keepNow = () => {
     last = performance.now();
     const { inputs } = widget;
     const key = keyOf(widget, inputs);
-    try {
-      const state = await stateNow();
-      if (!state) return;
-      const { measured, shares, looks } = pastOf(widget);
-      await keep(stem, { ...state, inputs, past: { measured, shares, looks }, ...also?.(inputs) });
-      held = { key, steps: state.losses.length };
-      say(`Kept in this browser: step ${whole(held.steps)}.`);
-    } catch (error) {
-      box.checked = false;
-      const full = error?.name === "QuotaExceededError";
-      const why = full ? "there is no room left" : "it does not let this page keep anything";
-      say(`The browser cannot keep this run: ${why}. The run goes on; save it as a file instead.`);
-    }
+    keeps = keeps.then(async () => {
+      try {
+        const state = await stateNow();
+        if (!state || !box.checked || key !== keyOf(widget, widget.inputs)) return;
+        const { measured, shares, looks } = pastOf(widget);
+        const past = { measured, shares, looks };
+        const stamp = `${Date.now()} ${Math.random()}`;
+        const run = { ...state, inputs, past, ...also?.(inputs), stamp };
+        const other = await keep(stem, run, known);
+        if (other) return askFor(other);
+        known = stamp;
+        held = { key, steps: state.losses.length };
+        say(`Kept in this browser: step ${whole(held.steps)}.`);
+      } catch (error) {
+        cannot(error);
+      }
+    });
   };
   const save = h(
     "button",
     {
       type: "button",
       click: async () => {
-        const state = await stateNow();
+        const state = await stateNow().catch(() => null);
         if (!state) return void say("There is nothing to save yet: train some steps first.");
         const { names, shapes } = facts;
         const { count, losses } = state;
@@ -328,39 +373,32 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
   const greet = async () => {
     const found = await kept(stem).catch(() => undefined);
     // One of another version of this page may have parameters that do not fit.
-    if (!found || at() > 0 || found.parameters.length !== sizeOf(facts.shapes)) return;
+    there.hidden = !found || at() > 0 || found.parameters.length !== sizeOf(facts.shapes);
+    if (there.hidden) return;
     const end = found.losses.length;
     const loss = found.losses.slice(-20).reduce((a, b) => a + b, 0) / Math.min(20, end || 1);
-    there.hidden = false;
+    const goOn = async () => {
+      there.replaceChildren("Your run is being loaded …");
+      try {
+        const newest = (await kept(stem)) ?? found; // another tab may have trained it on
+        known = stampOf(newest);
+        box.checked = true;
+        held = { key: keyOf(widget, newest.inputs), steps: newest.losses.length };
+        await restore(newest, { ...widget.inputs, ...newest.inputs });
+      } catch (error) {
+        say(error.message);
+      }
+      there.hidden = true;
+    };
+    const forgetIt = async () => {
+      there.hidden = true;
+      if (await forget(stem, stampOf(found)).catch(() => undefined)) greet(); // it is another one
+    };
     there.replaceChildren(
       `A run of yours is kept here: step ${whole(end)}, loss ${loss.toFixed(2)}. `,
-      h(
-        "button",
-        {
-          type: "button",
-          click: async () => {
-            there.replaceChildren("Your run is being loaded …");
-            box.checked = true;
-            held = { key: keyOf(widget, found.inputs), steps: end };
-            const next = { ...widget.inputs, ...found.inputs };
-            await restore(found, next).catch((error) => say(error.message));
-            there.hidden = true;
-          },
-        },
-        "Go on with it",
-      ),
+      press("Go on with it", goOn),
       " ",
-      h(
-        "button",
-        {
-          type: "button",
-          click: () => {
-            there.hidden = true;
-            forget(stem).catch(() => {});
-          },
-        },
-        "Forget it",
-      ),
+      press("Forget it", forgetIt),
     );
   };
   greet();
