@@ -307,6 +307,9 @@ def sized(found: re.Match[str]) -> str:
     return f'{start}width="{width}" height="{height}"{broad}'
 
 
+MATH = re.compile(r'(<(?:span|div) class="math\b[^"]*")')
+
+
 def in_all_pages(style: str) -> bool:
     """Whether site.css, which webpack-macros.html names, has this style sheet."""
     name = Path(style).name
@@ -332,6 +335,8 @@ def slim_page(
     body = FOLD.sub(r'<details class="hide fold"><summary>\1</summary>', body)
     # A word of code needs no element of its own.
     context["body"] = re.sub(r'<span class="pre">([^<]*)</span>', r"\1", body)
+    # A browser that translates the page leaves formulas as they are, like code.
+    context["body"] = MATH.sub(r'\1 translate="no"', context["body"])
     # A picture has its room before it comes.
     context["body"] = SIZED.sub(sized, context["body"])
     # A notebook's own HTML links to notebooks, which become pages.

@@ -1,7 +1,18 @@
 import { madeUp } from "../page/inputs.js";
 import { knob } from "../ui/knobs.js";
 import { asks, numbersIn, rove } from "../ui/explain.js";
-import { columnHeads, h, live, many, mark, scroller, short, tint, write } from "../ui/parts.js";
+import {
+  AS_IS,
+  columnHeads,
+  h,
+  live,
+  many,
+  mark,
+  scroller,
+  short,
+  tint,
+  write,
+} from "../ui/parts.js";
 import { fillList } from "../ui/sentences.js";
 
 /** Numbers about 0 with a spread of 1, always the same for a name: each the sum of four. */
@@ -144,7 +155,7 @@ function comparison(widget) {
     const table = h(
       "table",
       {},
-      h("caption", {}, h("b", {}, name), " ", h("span", {}, ...formulas()[i])),
+      h("caption", {}, h("b", {}, name), " ", h("span", AS_IS, ...formulas()[i])),
       columnHeads("key", "score", "weight ≤ 1"),
       h("tbody"),
       h(
@@ -167,7 +178,7 @@ function comparison(widget) {
       "p",
       { class: "out", "data-output": "output" },
       h("i", {}, "output "),
-      h("b", {}, "(", h("span"), ", ", h("span"), ")"),
+      h("b", AS_IS, "(", h("span"), ", ", h("span"), ")"),
     );
     return h("div", { class: "scoring" }, table, output);
   });
@@ -220,7 +231,7 @@ function comparison(widget) {
         reach[i]();
         set(foot[0].cells[1], top);
         set(foot[1].cells[1], slope.data[i]);
-        [...out.lastChild.children].forEach((span, j) => set(span, output.data[2 * i + j]));
+        out.querySelectorAll("b > span").forEach((span, j) => set(span, output.data[2 * i + j]));
       });
     },
   };

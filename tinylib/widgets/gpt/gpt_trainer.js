@@ -3,7 +3,7 @@ import { tellText, textTold, trains } from "../page/trainer.js";
 import { radio } from "../ui/controls.js";
 import { knob } from "../ui/knobs.js";
 import { headMaps } from "../ui/heads.js";
-import { h, live, many, mark, results, whole, write } from "../ui/parts.js";
+import { AS_IS, h, live, many, mark, results, whole, write } from "../ui/parts.js";
 import { paint, pixelAt, pixelMap } from "../ui/pixels.js";
 import { fillList } from "../ui/sentences.js";
 import { called } from "../ui/texts.js";
@@ -60,7 +60,7 @@ function corpus(widget) {
     fill();
     const all = text === opened.text && box.value === opened.excerpt;
     const seen = all
-      ? "The box shows its beginning; all of it is used."
+      ? "The box shows only its beginning."
       : opened.excerpt && "What the box does not show is not used.";
     if (!all) opened = { text: "", excerpt: "" };
     const about = [`Your text has ${whole(length)} characters.`, seen, said].filter(Boolean);
@@ -272,7 +272,7 @@ beginning.style = `
 
 /** What the model has written at each look; a slider goes back to the ones before. */
 function timeline(widget) {
-  const said = h("pre", { class: "written", dir: "auto" });
+  const said = h("pre", { ...AS_IS, class: "written", dir: "auto" });
   const squares = h("p", { class: "note squares" });
   const rest = ({ names }) =>
     names.data.length < widget.spec.facts.V - 1
@@ -319,7 +319,7 @@ function attention(widget) {
   const large = pixelMap();
   const name = h("span", { class: "label" });
   const said = h("p", { class: "note pointed" }, POINT);
-  const [above, beside] = [h("span", { class: "letters" }), h("span", { class: "letters" })];
+  const [above, beside] = [0, 1].map(() => h("span", { ...AS_IS, class: "letters" }));
   const drawn = ({ weights, R }, i) => weights.subarray(i * R * R, (i + 1) * R * R);
   const maps = headMaps({
     label: "what each head attends to",

@@ -278,7 +278,7 @@
     const stem = preview.dataset.widget;
     counts[stem] = (counts[stem] ?? 0) + 1;
     const why = preview.querySelector(".tl-why");
-    const [computed] = /^[^.]*\./.exec(why.textContent); // “Computed by PyTorch.”
+    const [computed] = why.textContent.split(/(?<=\.)/); // “Computed by PyTorch.”
     if (location.protocol === "file:") {
       why.textContent =
         `${computed} A page opened as a file cannot load the live ` +

@@ -27,7 +27,8 @@ const KINDS = [
   ["RIFF", "an image or a recording"],
   ["\x1f\x8b", "a compressed file"],
 ];
-const PLAIN = "Save it as plain text in UTF-8 in the program that made it, and open that file.";
+const PLAIN =
+  "Choose a file of plain text in UTF-8: most programs can save what they hold as that.";
 
 /** How bytes that begin like these are read; without a mark, as UTF-8. */
 const encodingOf = ([first, second]) =>

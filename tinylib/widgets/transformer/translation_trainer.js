@@ -3,7 +3,7 @@ import { gloss } from "../page/gloss.js";
 import { trains } from "../page/trainer.js";
 import { toggle } from "../ui/controls.js";
 import { wordMap } from "../ui/maps.js";
-import { h, listed, live, mark, readOnce, results, whole, write } from "../ui/parts.js";
+import { AS_IS, h, listed, live, mark, readOnce, results, whole, write } from "../ui/parts.js";
 import { fillList, heldOut, sentence, translation } from "../ui/sentences.js";
 import { gauge, lossCurve, rates, seeds, setting, trainingBar } from "../ui/training.js";
 
@@ -64,7 +64,7 @@ function french(widget) {
       fillList(
         line,
         shown,
-        () => h("li", {}, h("b"), " ", h("i", { lang: "en" })),
+        () => h("li", AS_IS, h("b"), " ", h("i", { lang: "en" })),
         (li, { word, meant, wrong }) => {
           write(li.children[0], word);
           write(li.children[1], meant);

@@ -1,6 +1,6 @@
 // Candidates for what comes next: each a line with its name, a bar for its share, and the share.
 
-import { h, many, mark, percent, stretch, write } from "./parts.js";
+import { AS_IS, h, many, mark, percent, stretch, write } from "./parts.js";
 
 /** In per cent. A softmax gives no 0: one that is stored in the page was rounded to it. */
 export const percentOf = (p) => percent(p || Number.MIN_VALUE);
@@ -19,9 +19,9 @@ export function candidateLine(tag, attributes, { bars = 1, on = false, lang = ""
     tag,
     { ...attributes, class: kind, style: `--bars: ${bars}` },
     ...first,
-    h("span", { class: "token", lang }),
+    h("span", { ...AS_IS, class: "token", lang }),
     h("span", { class: "bars" }, ...each.map((name) => h("i", { class: `bar ${name}` }))),
-    ...each.map((name) => h("span", { class: `share ${name}` })),
+    ...each.map((name) => h("span", { ...AS_IS, class: `share ${name}` })),
   );
 }
 

@@ -26,9 +26,17 @@ function turn(element, text) {
   if (!element.parentElement?.closest("[dir]")) element.dir = "auto";
 }
 
+/**
+ * What a browser that translates the page leaves as it is: for tokens, numbers and symbols, and for
+ * what has children that are found by their places, since it puts elements around texts.
+ */
+export const AS_IS = { translate: "no" };
+const SYMBOLS = new Set(["code", "sub", "sup"]);
+
 /** An element: h("td", { class: "n" }, "text", child). Functions become listeners. */
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
+  if (SYMBOLS.has(tag)) element.translate = false;
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") element.addEventListener(name, value);
     else if (value !== false) element.setAttribute(name, value === true ? "" : value);
@@ -42,6 +50,7 @@ export function h(tag, attributes = {}, ...children) {
 /** An element of a drawing: svgPart("path", { class: "line" }, ...children). */
 export function svgPart(tag, attributes = {}, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  if (tag === "text") element.setAttribute("translate", "no"); // a drawing has no room for elements
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   element.append(...children);
   return element;
@@ -99,7 +108,9 @@ export function write(element, said) {
   }
 }
 export function mark(element, name, value) {
-  if (element.getAttribute(name) !== value) element.setAttribute(name, value);
+  if (element.getAttribute(name) === value) return;
+  element.setAttribute(name, value);
+  if (name === "data-value") element.setAttribute("translate", "no");
 }
 try {
   // a property that children do not inherit is cheaper to change
@@ -123,7 +134,7 @@ export function mathText(text) {
   return text
     .split(/(\w_\w)/)
     .flatMap((bit) =>
-      /^\w_\w$/.test(bit) ? [h("i", {}, bit[0]), h("sub", {}, bit[2])] : [unbroken(bit)],
+      /^\w_\w$/.test(bit) ? [h("i", AS_IS, bit[0]), h("sub", {}, bit[2])] : [unbroken(bit)],
     );
 }
 

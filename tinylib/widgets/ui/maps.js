@@ -1,7 +1,7 @@
 // One head's weights as a table, with words on both axes.
 
 import { asks, rove } from "./explain.js";
-import { h, many, mark, results, scroller, shaded, short, tint, write } from "./parts.js";
+import { AS_IS, h, many, mark, results, scroller, shaded, short, tint, write } from "./parts.js";
 import { topK } from "../page/search.js";
 import { fillList } from "./sentences.js";
 
@@ -35,7 +35,7 @@ export function wordMap({
     );
     const cells = many(columns, () => h("td", {}, h("span")));
     if (made) cells.forEach((cell, s) => asks(null, cell, () => made(t, s)));
-    return h("tr", {}, h("th", { scope: "row" }, name), ...cells);
+    return h("tr", AS_IS, h("th", { scope: "row" }, name), ...cells);
   };
   let columns = 0;
   const reach = made ? rove(table) : () => {};
@@ -50,7 +50,9 @@ export function wordMap({
       keyLine.hidden = !rows.some(({ from }) => from?.includes(1));
       if (columns !== across.length) {
         columns = across.length;
-        const long = across.map(() => h("th", { scope: "col", class: "long" }, h("span")));
+        const long = across.map(() =>
+          h("th", { ...AS_IS, scope: "col", class: "long" }, h("span")),
+        );
         head.replaceChildren(head.firstChild, ...long);
         body.replaceChildren();
       }

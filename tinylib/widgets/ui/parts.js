@@ -18,6 +18,7 @@ import {
 } from "../page/inputs.js";
 import { CONTROLS, choice, offers, toggle } from "./controls.js";
 import {
+  AS_IS,
   columnHeads,
   h,
   isComposing,
@@ -640,7 +641,7 @@ folded.style = `
  */
 function wordEditor(widget, weights, follow, lexicon = () => ({ key: "", known: {} })) {
   const { spec } = widget;
-  const list = h("ol", { class: "words", "aria-label": "words" });
+  const list = h("ol", { ...AS_IS, class: "words", "aria-label": "words" });
   const caption = h("span", { class: "gaze" });
   const addButton = h(
     "button",
@@ -889,7 +890,7 @@ function matrixEditor(widget, name, label) {
       columnHeads(null, ...many(columns, (j) => String(j + 1))),
       h(
         "tbody",
-        {},
+        AS_IS,
         ...many(rows, (i) =>
           namedRow(
             heading(),
@@ -962,7 +963,7 @@ function heatMap(widget, name, label, shading = "weight", made = undefined) {
     table.replaceChildren(
       h("caption", {}, ...mathText(label)),
       columnHeads(null, ...spans()),
-      h("tbody", {}, ...many(rows, (i) => namedRow([head(i)], spans()))),
+      h("tbody", AS_IS, ...many(rows, (i) => namedRow([head(i)], spans()))),
     );
     if (!made) return;
     cells().forEach((line, i) =>
@@ -985,6 +986,7 @@ function heatMap(widget, name, label, shading = "weight", made = undefined) {
       [...table.tHead.rows[0].children].slice(1).forEach((th, j) => {
         write(th.firstChild, across[j]);
         th.classList.toggle("long", axes[1] === "T" && widget.spec.words);
+        th.translate = false;
         mark(th, "title", across[j]);
       });
       let most = 1;

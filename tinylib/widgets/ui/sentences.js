@@ -3,7 +3,7 @@
 import { bytesOf, idsOf, isOpen, knows, ofCharacters, ownTokens, wordsOf } from "../page/inputs.js";
 import { offers } from "./controls.js";
 import { lines } from "./lines.js";
-import { h, mark, percent, shaded, tint, write } from "./parts.js";
+import { AS_IS, h, mark, percent, shaded, tint, write } from "./parts.js";
 
 const quoted = (words) => [...new Set(words)].map((word) => `“${word}”`).join(", ");
 
@@ -68,7 +68,7 @@ export function sentence(
   const open = isOpen(vocabulary);
   const known = open ? [] : ownTokens(vocabulary).sort((a, b) => a.localeCompare(b));
   const offers = h("datalist", { id: `known-${name}` });
-  const tokens = h("ol", { class: "tokens", "aria-label": `${label}: tokens and ids` });
+  const tokens = h("ol", { ...AS_IS, class: "tokens", "aria-label": `${label}: tokens and ids` });
   const unknown = h("p", { class: "note unknown-words", role: "status" });
   const wrong = h("p", { class: "problem wrong", role: "alert", id: `wrong-${name}` });
   const offer = () => {
@@ -141,7 +141,7 @@ function knownWords(known) {
     "details",
     { class: "known" },
     h("summary", {}, `The ${known.length} words it knows`),
-    h("p", {}, known.join(" ")),
+    h("p", AS_IS, known.join(" ")),
   );
 }
 sentence.style = `
@@ -332,7 +332,7 @@ export function glossed(list, words, meant) {
   fillList(
     list,
     words,
-    () => h("li", {}, h("b", { lang: "fr" }), " ", h("i")),
+    () => h("li", AS_IS, h("b", { lang: "fr" }), " ", h("i")),
     (li, word, t) => {
       write(li.children[0], word);
       write(li.children[1], meant[t]);
@@ -365,7 +365,7 @@ export function readout(widget, label, ids, probabilities, { vocabulary, gloss, 
       fillList(
         list,
         words,
-        () => h("li", {}, h("b", { lang: "fr" }), " ", h("i"), " ", h("span")),
+        () => h("li", AS_IS, h("b", { lang: "fr" }), " ", h("i"), " ", h("span")),
         (li, word, t) => {
           write(li.children[0], word);
           write(li.children[1], SIGNS.get(word) ?? meant[t]);

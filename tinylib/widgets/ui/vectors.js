@@ -4,7 +4,7 @@ import { knows } from "../page/inputs.js";
 import { action } from "./controls.js";
 import { knob } from "./knobs.js";
 import { lines } from "./lines.js";
-import { h, mark, short, write } from "./parts.js";
+import { AS_IS, h, mark, short, write } from "./parts.js";
 import { paint, pixelAt } from "./pixels.js";
 import { fillList } from "./sentences.js";
 
@@ -54,7 +54,7 @@ export function strips(widget, name, label, { vocabulary = "", handed = false } 
   const line = lines();
   line.element.classList.add("thick");
   const known = widget.spec.sentences[vocabulary];
-  let [text, before] = ["", /** @type {any} */ (null)]; // of the sentence, and of the one before
+  let [text, before] = [[], /** @type {any} */ (null)]; // words, and numbers of those before
   const list = h("ol", { class: "strips", "data-output": name, "aria-label": label });
   const value = h("span", { class: "read" });
   const fields = new WeakMap(); // li -> its field
@@ -64,11 +64,7 @@ export function strips(widget, name, label, { vocabulary = "", handed = false } 
       shape: [, D],
       data,
     } = shown;
-    write(
-      value,
-      `“${list.children[row].firstChild.textContent}”, entry ${column + 1}: ` +
-        `${short(data[row * D + column])}`,
-    );
+    write(value, `“${text[row]}”, entry ${column + 1}: ` + `${short(data[row * D + column])}`);
   };
   const readChosen = () => read(widget.query, chosen(widget, shown.shape[1]));
   const make = (i) => {
@@ -82,7 +78,7 @@ export function strips(widget, name, label, { vocabulary = "", handed = false } 
     const li = h(
       "li",
       {},
-      h("button", { type: "button", click: () => widget.look(i) }),
+      h("button", { ...AS_IS, type: "button", click: () => widget.look(i) }),
       part.element,
     );
     fields.set(li, part);
@@ -104,9 +100,9 @@ export function strips(widget, name, label, { vocabulary = "", handed = false } 
       } = shown;
       const words = widget.words(widget.spec.outputs[name].split(" ")[0], inputs);
       if (rows !== words.length) return; // the answer is still on its way
-      if (words.join(" ") !== text) {
-        before = text && last;
-        text = words.join(" ");
+      if (words.join(" ") !== text.join(" ")) {
+        before = text.length ? last : null;
+        text = words;
       }
       last = data;
       const changed = (i) =>
