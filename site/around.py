@@ -26,16 +26,17 @@ def number_of(docname: str) -> str:
 
 @cache
 def facts(notebook: Path) -> dict[str, int]:
-    """Of a chapter: the minutes it takes, and how many questions and exercises it has."""
+    """Of a chapter: minutes to read and for the exercises, and how many questions and exercises."""
     from tinylib.lab.road import STOP, WIDGET, minutes  # course_site.py says where it is
 
     widget = STOP if notebook.stem == "ten_minutes" else WIDGET
-    read, _ = minutes(json.loads(notebook.read_text(encoding="utf-8")), widget)
+    read, work = minutes(json.loads(notebook.read_text(encoding="utf-8")), widget)
     cells = nbformat.read(notebook, as_version=4).cells
     prose = "".join(cell.source for cell in cells if cell.cell_type == "markdown")
     answers = [cell for cell in cells if cell.cell_type == "code" and folded(cell.source) == ANSWER]
     return {
-        "minutes": 5 * max(1, round(read / 5)),
+        "minutes": read,
+        "work": work,
         "questions": prose.count('class="predict"'),
         "exercises": len(answers),
     }
@@ -112,7 +113,10 @@ def part(cell: nodes.container, name: str) -> nodes.container | None:
 
 
 def arrange_cells(app: Sphinx, doctree: nodes.document) -> None:
-    """Fold what need not be read, number the figures, and say where an exercise is answered."""
+    """Fold what need not be read, number the figures, and say where an exercise is answered.
+
+    A figure that is folded with its code has no number, so that none is missing in what is read.
+    """
     figures = 0
     places = Places(app)
     for cell in list(doctree.findall(nodes.container)):
@@ -128,8 +132,9 @@ def arrange_cells(app: Sphinx, doctree: nodes.document) -> None:
             offer_to_answer(output, places, app.env.docname)
         for bundle in list(output.findall(nodes.container)):
             if bundle.get("nb_element") == "mime_bundle" and list(bundle.findall(nodes.image)):
-                figures += 1
-                caption(bundle, figures, number_of(app.env.docname))
+                shown = cell.get("hide_mode") not in ("all", "output")
+                figures += shown
+                caption(bundle, figures if shown else None, number_of(app.env.docname))
 
 
 def fold(cell: nodes.container, what: str | None, lines: int) -> None:
@@ -186,14 +191,18 @@ def caption_of(text: str) -> str:
     return said[:1].upper() + said[1:]
 
 
-def caption(bundle: nodes.container, count: int, chapter: str) -> None:
+def caption(bundle: nodes.container, count: int | None, chapter: str) -> None:
     """Make the picture a figure that can be referred to: Figure 6.2, at #figure-2."""
     texts = {part["mime_type"]: part.astext().strip() for part in bundle.children}
-    number = f"{int(chapter)}.{count}" if chapter else f"{count}"
     line = html.escape(caption_of(texts.get("text/plain", "")))
-    close = f"<figcaption><b>Figure {number}</b> {line}</figcaption></figure>"
+    identity = ""
+    if count is not None:
+        number = f"{int(chapter)}.{count}" if chapter else f"{count}"
+        line = f"<b>Figure {number}</b> {line}"
+        identity = f' id="figure-{count}"'
+    close = f"<figcaption>{line}</figcaption></figure>"
     here = bundle.parent.index(bundle)
-    start = f'<figure class="numbered" id="figure-{count}">'
+    start = f'<figure class="numbered"{identity}>'
     bundle.parent.insert(here + 1, nodes.raw("", close, format="html"))
     bundle.parent.insert(here, nodes.raw("", start, format="html"))
 
@@ -356,8 +365,10 @@ def fill_minutes(body: str, known: dict[str, dict[str, int]]) -> str:
     """Write into each element with data-minutes="06_self_attention" how long that chapter takes."""
 
     def fill(found: re.Match[str]) -> str:
-        minutes = known.get(found[3], {}).get("minutes")
-        return f"{found[1]}{minutes} min</{found[2]}>" if minutes else found[0]
+        if not (of := known.get(found[3])):
+            return found[0]
+        work = f", exercises {of['work']} min" if of["work"] else ""
+        return f"{found[1]}{of['minutes']} min{work}</{found[2]}>"
 
     return re.sub(r'(<(\w+)[^>]*\bdata-minutes="(\w+)"[^>]*>)[^<]*</\2>', fill, body)
 

@@ -488,6 +488,22 @@ def test_on_paper_answers_are_open(browser: Browser, site: str) -> None:
         assert fading == 0
 
 
+def test_a_chapter_takes_as_long_wherever_its_minutes_are_said() -> None:
+    """On the first page, in the sidebar of each page, and under the chapter's own title."""
+    road = (BUILT / FIRST).read_text()
+    first = dict(re.findall(r'<p class="takes" data-minutes="(\w+)">(\d+) min', road))
+    assert len(first) == road.count('class="takes"')
+    for path in CHAPTER_PAGES[1:]:
+        html = (BUILT / path).read_text()
+        beside = dict(
+            re.findall(
+                r'<li data-chapter="(\w+)"[^>]*><a.*?<span class="chapter-minutes">(\d+) min', html
+            )
+        )
+        under = re.findall(r'class="chapter-facts">About (\d+) minutes', html)
+        assert under == [beside[Path(path).stem]] and first.items() <= beside.items(), path
+
+
 def test_every_exercise_says_where_it_can_be_answered() -> None:
     for path in CHAPTER_PAGES[1:]:
         html = (BUILT / path).read_text()
@@ -499,17 +515,24 @@ def test_every_exercise_says_where_it_can_be_answered() -> None:
 
 
 @pytest.mark.parametrize("path", CHAPTER_PAGES)
-def test_figures_are_numbered_in_their_order_and_have_a_caption(path: str) -> None:
+def test_figures_are_numbered_as_they_are_seen_and_have_a_caption(path: str) -> None:
+    """One that is folded has no number: with one, a reader would search for it."""
     html = (BUILT / path).read_text()
     captions = re.findall(
-        r'<figure class="numbered" id="figure-(\d+)">.*?<b>Figure ([\d.]+)</b> (.*?)</figcaption>',
+        r'<figure class="numbered"(?: id="figure-(\d+)")?>.*?'
+        r"<figcaption>(?:<b>Figure ([\d.]+)</b> )?(.*?)</figcaption>",
         html,
         flags=re.S,
     )
     chapter = re.match(r"0?(\d+)_", Path(path).stem)
     assert len(captions) == html.count("image-reference")
-    for place, (identity, number, words) in enumerate(captions, 1):
-        assert int(identity) == place and 3 < len(unescape(words)) < 300
+    assert all(3 < len(unescape(words)) < 300 for _, _, words in captions)
+    unseen = re.findall(r'<details class="hide fold">.*?</details>', html, re.S)
+    folded = sum(part.count("image-reference") for part in unseen)
+    seen = [(identity, number) for identity, number, _ in captions if identity or number]
+    assert len(seen) == len(captions) - folded
+    for place, (identity, number) in enumerate(seen, 1):
+        assert int(identity) == place
         assert number == (f"{chapter[1]}.{place}" if chapter else str(place))
 
 

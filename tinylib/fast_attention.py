@@ -24,10 +24,10 @@ def fused_attend(
     mask: Bool[Tensor, "..."] | None = None,
     causal: bool = False,
 ) -> Float[Tensor, "*B T d_v"]:
-    """``attend(q, k, v, mask).output`` by PyTorch's fused kernel.
+    """``attend(q, k, v, mask).output`` by ``scaled_dot_product_attention``.
 
-    It never holds the whole table of weights (Dao et al. 2022): less time,
-    and for long sequences less memory. NaN spreads even from a masked key.
+    Where torch has a fused kernel, the whole table of weights is never held
+    (Dao et al. 2022): less time, and for long sequences less memory. NaN spreads even from a masked key.
     ``causal`` stands for a causal mask, and skips what it forbids: ValueError
     unless T = S and the mask is None.
     """

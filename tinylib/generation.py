@@ -91,7 +91,7 @@ def sample(
     r"""The first i with $\sum_{j \le i} p_j > u$, for a number u in [0, 1).
 
     If u is drawn evenly, each token comes as often as its probability says
-    (inverse transform sampling, Devroye 1986, II.2); one of probability 0
+    (inverse transform sampling, Devroye 1986, III.2); one of probability 0
     never does. u is not checked here, but by :func:`generate`.
     """
     reached = at_least_float32(logits).softmax(-1).cumsum(-1)

@@ -192,7 +192,7 @@ def way(
     r"""$(d - d_{own}) / (d_{twin} - d_{own})$: how far towards the twin.
 
     0: the patch changed nothing; 1: all of it. d is the logit of the twin's
-    answer less that of the own one (Wang et al. 2023, "Interpretability in
-    the Wild").
+    answer less that of the own one (Zhang and Nanda 2024, "Towards Best
+    Practices of Activation Patching in Language Models").
     """
     return (patched - own) / (twin - own)

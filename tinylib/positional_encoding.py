@@ -56,8 +56,8 @@ def sinusoidal(
 def shift_matrix(delta: Count, D: int, base: Number = 10_000.0) -> Float[Tensor, "D D"]:
     r"""$R(\delta)$, with $P_{i+\delta} = R(\delta) P_i$ for every i.
 
-    The rotation theorem: δ steps on, each hand has turned by the same angle,
-    wherever it stood. So R rotates each pair of (interleaved) columns, and
+    δ steps on, each hand has turned by the same angle, wherever it stood
+    (Vaswani et al. 2017, section 3.5). So R rotates each pair of (interleaved) columns, and
     $P_i \cdot P_{i+\delta}$ depends on δ alone.
     """
     theta = angles(1, D, delta, base)[0]
@@ -118,7 +118,7 @@ def rotary(
 
     Rows t = offset, offset + 1, … are turned by their positions. Rotations
     keep lengths, and $\hat{q}_t \cdot \hat{k}_s$ depends on t − s alone. Values
-    are not turned. The pairs are neighbours, as in the paper; Llama's code
+    are not turned. The pairs are neighbours, as in the paper; transformers
     pairs j with j + d_k/2. ValueError if d_k is odd.
     """
     check_rows(x=x)

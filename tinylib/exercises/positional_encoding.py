@@ -240,7 +240,7 @@ check_rotary_step = Exercise(
         The values were turned as well. Rotary positions are for comparing: what is passed on is
         the value as it is.
     a, b = x[..., 0::2], x[..., 1::2] → a, b = x.chunk(2, dim=-1)
-        You paired number j with number j + d_k/2, as Llama's code does. Here neighbours are a pair:
+        You paired number j with number j + d_k/2, as transformers does. Here neighbours are a pair:
         2j and 2j + 1.
     turn(q, theta[-1]) → turn(q, -theta[-1])
         Query and key were turned in opposite directions, so their angles add up instead of

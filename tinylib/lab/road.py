@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from math import ceil, pi, sin
+from math import pi, sin
 from typing import Any, NamedTuple
 
 WORDS, LINES = 220, 15  # that are read in a minute: of prose, and of code
@@ -18,14 +18,13 @@ STARS = {1: 3, 2: 6, 3: 10}  # minutes for an exercise with so many of them
 
 
 class Milestone(NamedTuple):
-    """A chapter; ``minutes`` are those for reading and playing, and those for the exercises."""
+    """A chapter: the site adds how many minutes it takes."""
 
     stem: str
     title: str
     question: str
     before: str
     cure: str
-    minutes: tuple[int, int]
 
 
 ROAD: Mapping[str, Sequence[Milestone]] = {
@@ -36,15 +35,13 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "How does a sentence become a vector, and a vector a sentence?",
             "a network computes with arrays of one fixed shape, but sentences have any length",
             "one half reads word by word into a vector, the other writes word by word out of it",
-            (40, 35),
         ),
         Milestone(
             "02_seq2seq",
             "Sequence to sequence",
             "How is a translation learned?",
-            "a decoder that is wrong once reads its own mistake and goes astray",
-            "in training it is given the correct word before, at every step",
-            (40, 35),
+            "a plain recurrent network overwrites its whole state at every word",
+            "gates decide what is kept, and training feeds the correct words before",
         ),
         Milestone(
             "03_decoding",
@@ -52,7 +49,6 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "How are the words of a translation chosen, and how is it scored?",
             "the likeliest word at each step does not make the likeliest sentence",
             "beam search keeps several beginnings, and BLEU compares the result with a reference",
-            (40, 35),
         ),
     ),
     "Attention": (
@@ -62,15 +58,13 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "How can we find, among many vectors, the one that is needed now?",
             "a plain average counts every vector alike",
             "a score for each vector and a softmax give each one its own weight",
-            (50, 40),
         ),
         Milestone(
             "05_seq2seq_attention",
             "Sequence to sequence with attention",
             "How can the decoder find, at every word, the source words that it needs?",
-            "one vector does not hold a long sentence",
+            "a long new sentence is hard to pack into one vector",
             "the decoder attends to all words of the source again, at each word that it writes",
-            (30, 30),
         ),
         Milestone(
             "06_self_attention",
@@ -78,7 +72,6 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "How can every word learn from all the others, in one step?",
             "a recurrent network has to pass through all words between two that belong together",
             "each word attends to all words of its own sentence at once",
-            (45, 45),
         ),
         Milestone(
             "07_positional_encoding",
@@ -86,7 +79,6 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "How does a model that sees all words at once know their order?",
             "to self-attention, “dog bites man” and “man bites dog” are the same words",
             "each position gets a code of its own, or turns its queries and keys",
-            (45, 45),
         ),
         Milestone(
             "08_multi_head_attention",
@@ -94,7 +86,6 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "How can a word attend to several places for several reasons?",
             "one set of attention weights makes one mixture",
             "several heads attend side by side, each in a part of the vector",
-            (50, 45),
         ),
     ),
     "The Transformer": (
@@ -104,7 +95,6 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "What has to surround attention, so that it can be stacked?",
             "a deep stack of attention alone does not learn",
             "residual connections, normalisation, and a layer that works on each word by itself",
-            (40, 25),
         ),
         Milestone(
             "10_transformer",
@@ -112,7 +102,6 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "Can a sentence be translated with nothing but attention?",
             "a recurrent network trains slowly, since each step waits for the one before",
             "a stack of blocks reads all words of a sentence at the same time",
-            (45, 30),
         ),
     ),
     "GPT": (
@@ -122,7 +111,6 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "What does a GPT read, if it reads neither letters nor words?",
             "letters make texts long, and a list of words is never complete",
             "frequent neighbours are merged, from single bytes up to whole words",
-            (35, 35),
         ),
         Milestone(
             "12_gpt",
@@ -130,7 +118,6 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "What does the decoder learn when it is left alone with text?",
             "translated pairs are rare, and texts without a translation are plenty",
             "the decoder alone predicts the next token of any text",
-            (70, 45),
         ),
         Milestone(
             "13_inside_gpt",
@@ -138,7 +125,6 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "How does it come to its answer, and how can we know?",
             "an attention map shows where a head attends, but not what it takes from there",
             "a part is replaced by that of another text, and the answer shows what it carried",
-            (50, 40),
         ),
         Milestone(
             "14_generation",
@@ -146,7 +132,6 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "Which of the probable tokens should a GPT write?",
             "the likeliest text repeats itself",
             "tokens are drawn by chance, after temperature, top-k or top-p",
-            (50, 35),
         ),
         Milestone(
             "15_kv_cache",
@@ -154,7 +139,6 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "How does it write the five-hundredth token as quickly as the first?",
             "for each new token, the whole text is computed again",
             "keys and values of the tokens before are kept",
-            (40, 30),
         ),
     ),
     "Electives": (
@@ -164,7 +148,6 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "Are queries and keys needed at all?",
             "comparing all words with all others takes time that grows with the square",
             "attention weights from one word alone, and a measurement of what that loses",
-            (10, 5),
         ),
         Milestone(
             "training",
@@ -172,7 +155,6 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "What has changed since GPT-2, and how does a long training get to its end?",
             "a training that takes days loses all if it is stopped on the way",
             "checkpoints, newer parts and newer optimisers, each of them measured",
-            (15, 15),
         ),
     ),
 }
@@ -185,10 +167,10 @@ def milestones() -> list[Milestone]:
 # --- how long it takes -------------------------------------------------------------------------
 
 
-def minutes(notebook: Mapping[str, Any], widget: float = WIDGET) -> tuple[float, float]:
-    """Minutes for a chapter, reckoned from its cells: to read and play, and for its exercises.
+def minutes(notebook: Mapping[str, Any], widget: float = WIDGET) -> tuple[int, int]:
+    """Minutes for a chapter, in fives: to read and play, and for its exercises.
 
-    ``widget`` are those for each widget.
+    They are reckoned from its cells. ``widget`` are those for each widget.
     """
     read = exercises = 0.0
     inside = False  # the section of exercises, whose prose and code belong to their stars
@@ -210,7 +192,7 @@ def minutes(notebook: Mapping[str, Any], widget: float = WIDGET) -> tuple[float,
                 listing = shown.get("text/markdown", "")
                 code += listing if listing.startswith("```python") else ""
             read += len([line for line in code.splitlines() if line.strip()]) / LINES
-    return read, exercises
+    return max(5, 5 * round(read / 5)), 5 * round(exercises / 5)
 
 
 # --- signs: what each chapter is about, in a few strokes ---------------------------------------
@@ -376,7 +358,6 @@ def bend(left: bool) -> str:
 
 def item(one: Milestone, left: bool) -> str:
     number = re.match(r"\d\d", one.stem)
-    play, work = one.minutes
     return f"""\
 <li data-chapter="{one.stem}">{bend(left)}
 <span class="stone" aria-hidden="true">{number[0] if number else "+"}</span>
@@ -385,7 +366,7 @@ def item(one: Milestone, left: bool) -> str:
 <p class="asks">{escape(one.question)}</p>
 <p class="fails"><b>Before:</b> {escape(one.before)}.</p>
 <p class="cures"><b>Cure:</b> {escape(one.cure)}.</p>
-<p class="takes">{play} min, exercises {work} min</p></div>
+<p class="takes" data-minutes="{one.stem}"></p></div>
 </li>"""
 
 
@@ -407,10 +388,3 @@ class Road:
 def road() -> Road:
     """The course as a road, one milestone for each chapter."""
     return Road()
-
-
-def hours() -> tuple[int, int]:
-    """Of all chapters, in whole hours: to read and play, and for the exercises."""
-    both = zip(*(one.minutes for one in milestones()), strict=True)
-    play, work = (ceil(sum(some) / 60) for some in both)
-    return play, work

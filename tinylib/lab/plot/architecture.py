@@ -612,7 +612,7 @@ def paths(n: int = 7, k: int = 3) -> Figure:
     """The longest way from one word to another, in a CNN, an RNN and in self-attention.
 
     n words; a unit of the CNN sees a window of k: its own place and the k - 1 before it. Drawn as
-    in Vaswani et al. 2017, table 1. ValueError unless n and k are 2 or more.
+    in Vaswani et al. 2017, section 4. ValueError unless n and k are 2 or more.
     """
     if n < 2 or k < 2:
         raise ValueError(f"n = {n} and k = {k}: a path needs n ≥ 2 words, a window k ≥ 2")

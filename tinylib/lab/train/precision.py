@@ -107,8 +107,8 @@ class Precision(NamedTuple):
 def in_bf16(loss: Callable[[Model, Data], Tensor]) -> Callable[[Model, Data], Tensor]:
     """The loss with its matrix products in bf16.
 
-    Micikevicius et al. 2018: weights, norms and the loss stay in float32. bf16 has float32's
-    range, so no loss scaling is needed.
+    Weights, norms and the loss stay in float32 (Micikevicius et al. 2018). bf16 has float32's
+    range, so no loss scaling is needed (Kalamkar et al. 2019).
     """
 
     def in_bf16(model: Model, data: Data) -> Tensor:
