@@ -278,7 +278,7 @@ function comparison(widget) {
       h(
         "p",
         { class: "note soft" },
-        "Each query is 8 times its word’s x; its key and its value are x itself. Each x gets a " +
+        "Each query is twice its word’s x; its key and its value are x itself. Each x gets a " +
           "fourth entry, 0, because codes of positions come in pairs.",
       ),
     ),

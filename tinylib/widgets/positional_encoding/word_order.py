@@ -15,7 +15,7 @@ from tinylib.widgets import Limits, LiveWidget, table
 from tinylib.widgets.schema import MAX_WORDS
 
 KINDS = ("none", "sinusoidal", "rotary", "alibi")
-SHARPNESS = 8  # of queries: else all words of small embeddings look alike to them
+SHARPNESS = 2  # of queries: divided by √4, scores are the dot products of x
 
 
 class Shuffled(NamedTuple):
@@ -42,7 +42,7 @@ class Context(NamedTuple):
 
 
 def context(x: Float[Tensor, "T 4"], kind: Int[Tensor, ""]) -> Context:
-    """Self-attention whose keys and values are x itself, and whose queries are 8x."""
+    """Self-attention whose keys and values are x itself, and whose queries are 2x."""
     T, D = x.shape
     one = torch.eye(D, dtype=x.dtype)
 
