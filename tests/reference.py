@@ -56,7 +56,7 @@ NAMES = {
     "self_attention.causal_mask": "Causal mask (look-ahead mask)",
     "positional_encoding.angles": "Angles of positional encoding",
     "positional_encoding.sinusoidal": "Sinusoidal positional encoding",
-    "positional_encoding.shift_matrix": "Rotation theorem of sinusoidal codes (relative positions)",
+    "positional_encoding.shift_matrix": "Rotation of sinusoidal codes (relative positions)",
     "positional_encoding.LearnedPositions": "Learned positional embedding",
     "positional_encoding.rotate": "Rotation of pairs of entries",
     "positional_encoding.rotary": "Rotary positional embedding (RoPE)",
@@ -90,6 +90,7 @@ NAMES = {
     "generation.top_k": "Top-k sampling",
     "generation.top_p": "Top-p (nucleus) sampling",
     "generation.sample": "Inverse transform sampling",
+    "kv_cache.KVCache": "KV cache",
 }
 
 # All other public functions and classes, and why they have no formula of their own.
@@ -97,7 +98,7 @@ WITHOUT = {
     "It holds what functions take or return.": """
         decoding.Decoded decoding.Hypotheses decoding.Extended decoding.Beams bleu.Counts
         seq2seq.Encoding seq2seq.GRUState attention_scoring.Attended attention_cost.Flops
-        seq2seq_attention.Annotations seq2seq_attention.AttentionState kv_cache.KVCache
+        seq2seq_attention.Annotations seq2seq_attention.AttentionState
         kv_cache.ReservedCache kv_cache.Cache transformer_block.TransformerConfig transformer.Memory
         transformer.TransformerState gpt.GPTConfig generation.Sampling""",
     "It gives a function of the page its parameters.": """

@@ -9,9 +9,10 @@ def previous_token_score(
 ) -> Float[Tensor, " H"]:
     r"""$\frac{1}{T-1} \sum_{t=2}^T \alpha_{t,t-1}$: weight on the token before.
 
-    Near 1 for a previous-token head (Elhage et al. 2021, "A Mathematical
-    Framework for Transformer Circuits", without a score). The mean is over the
-    texts, too. A head that attends to all t tokens alike has the mean of 1/t.
+    The score is ours, near 1 for a previous-token head, which is that of
+    Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits".
+    The mean is over the texts, too: of 1/t, for a head that attends to all
+    t tokens alike.
     """
     before = weights.diagonal(-1, -2, -1)  # (*B, H, T - 1)
     return before.mean(-1).reshape(-1, weights.shape[-3]).mean(0)

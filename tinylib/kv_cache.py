@@ -8,7 +8,10 @@ from torch import Tensor, nn
 
 
 class KVCache(NamedTuple):
-    """Keys and values of the tokens so far, for one attention layer."""
+    r"""$K_{\le t} = [K_{<t};\, k_t]$, $V_{\le t} = [V_{<t};\, v_t]$: kept rows.
+
+    Keys and values of the tokens so far, for one attention layer.
+    """
 
     keys: Float[Tensor, "*B S d_k"]
     values: Float[Tensor, "*B S d_k"]

@@ -186,8 +186,8 @@ check_draw = Exercise(
         ends = probs.cumsum(dim=0)
         return (ends <= u[:, None]).sum(dim=1)
     """,
-    insight="All chance now stands in u. The same u draw the same text from the same model, on "
-    "every machine; and if a knob is turned, what changes is due to the knob.",
+    insight="All chance now stands in u. The same u draw the same text from the same model (unless "
+    "two tokens nearly tie); and if a knob is turned, what changes is due to the knob.",
     slips="""
     ends <= u[:, None] → ends < u[:, None]
         What lies exactly on an end belongs to the *next* piece. Else u = 0 may draw a first token

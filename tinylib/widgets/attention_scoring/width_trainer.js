@@ -125,7 +125,7 @@ function landscape(widget) {
       drawn.put(ball, within(at, [0, wide]), Math.min(loss, TOP));
       ball.classList.toggle("out", out);
       mark(ball, "aria-valuenow", String(hundredths(at)));
-      mark(ball, "aria-valuetext", `width ${figure(sigma, 2)}, loss ${figure(loss, 2)}`);
+      mark(ball, "aria-valuetext", `width ${figure(at, 2)}, loss ${figure(loss, 2)}`);
       const steps = stepsDone(outputs);
       const now = JSON.stringify([inputs.seed, inputs.start, inputs.rate, inputs.form, inputs.x]);
       if (now !== run || steps < (seen.at(-1)?.[0] ?? 0)) seen = [];
@@ -284,7 +284,7 @@ function told(widget) {
       write(step, `; next step: ${sum} = ${figure(now + by)}`);
       const wide = widget.spec.limits.start[1];
       const far = Math.abs(now) > wide ? "; outside the picture" : "";
-      write(where, `${far}${now < 0 ? "; only σ² counts" : ""}`);
+      write(where, `${far}${now < 0 ? "; only σ² counts, so the ball is at |σ|" : ""}`);
     },
   };
 }
