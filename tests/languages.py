@@ -112,7 +112,10 @@ LANGUAGES: dict[str, list[tuple[str, str] | tuple[str, str, str]]] = {
         ("Die Straße kostet 5 €.", "die straße kostet 5 € .", "die straße kostet 5 €."),
         ("Ein- und Ausgang", "ein- und ausgang", "ein- und ausgang"),
     ],
-    "Dutch": [("'s avonds eten we foto's", "' s avonds eten we foto 's")],
+    "Dutch": [
+        ("'s avonds eten we foto's", "'s avonds eten we foto 's"),
+        ("ik ga 's avonds in 't huis", "ik ga 's avonds in ' t huis"),
+    ],
     "Swedish": [
         ("”Hej”, sade USA:s kung.", "” hej ” , sade usa:s kung .", "”hej”, sade usa:s kung.")
     ],
@@ -146,7 +149,7 @@ LANGUAGES: dict[str, list[tuple[str, str] | tuple[str, str, str]]] = {
         ),
         (
             "E\u0301te\u0301, quelqu'un a l’œuf.",
-            "été , quelqu'un a l' œuf .",
+            "été , quelqu' un a l' œuf .",
             "été, quelqu'un a l'œuf.",
         ),
         ("Où va-t-il\u202f?", "où va -t-il ?", "où va-t-il?"),
@@ -177,7 +180,7 @@ LANGUAGES: dict[str, list[tuple[str, str] | tuple[str, str, str]]] = {
             "see https://a.org/b?c=d , me@example.org .",
         ),
         ("an e-mail at 10:30 o'clock", "an e-mail at 10:30 o'clock"),
-        ("wait... and “then” what…?", "wait ... and “ then ” what … ?"),
+        ("wait... and “then” what…?", "wait . . . and “ then ” what … ?"),
         ("coo\u0308perate naïvely", "coöperate naïvely", "coöperate naïvely"),
     ],
     # --- signs ----------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from tinylib.lab.data.corpora import (
     tiny_shakespeare,
 )
 from tinylib.lab.data.download import DataError, RemoteFile, data_folder, fetch, text_of
+from tinylib.lab.data.spelling import joined
 from tinylib.lab.data.text import (
     BOS,
     EOS,
@@ -32,7 +33,6 @@ from tinylib.lab.data.text import (
     Characters,
     Vocabulary,
     tokenise,
-    unspaced,
 )
 
 __all__ = [
@@ -58,6 +58,7 @@ __all__ = [
     "encode",
     "fetch",
     "fra_eng",
+    "joined",
     "once",
     "pad",
     "read_pairs",
@@ -68,5 +69,4 @@ __all__ = [
     "text_of",
     "tiny_shakespeare",
     "tokenise",
-    "unspaced",
 ]

@@ -6,16 +6,19 @@ real texts.
 
 import hashlib
 import sys
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+import regex
+
 from tinylib.lab.data.batches import Pair
 from tinylib.lab.data.download import DataError, RemoteFile, data_folder, text_of
 from tinylib.lab.data.grammar import HELD_OUT, Sentence
-from tinylib.lab.data.text import tokenise
+from tinylib.lab.data.text import TOKEN, tokenise
 
 
 class Splits(NamedTuple):
@@ -96,7 +99,7 @@ TINY_SHAKESPEARE = RemoteFile(
 )
 
 
-def read_pairs(text: str, name: str) -> list[Pair]:
+def read_pairs(text: str, name: str, tokenise: Callable[[str], list[str]] = tokenise) -> list[Pair]:
     """The pairs of a text with one on each line, *sentence <tab> translation*, tokenised.
 
     Left out are blank lines, and what follows a second tab, which may be an attribution.
@@ -139,7 +142,22 @@ def fra_eng(max_words: int | None = None, size: int | None = None, seed: int = 0
 
 @lru_cache(maxsize=1)
 def _pairs(file: RemoteFile, folder: Path) -> list[Pair]:
-    return read_pairs(text_of(file), f"{folder / file.name}: {file.member}")
+    return read_pairs(text_of(file), f"{folder / file.name}: {file.member}", as_recorded)
+
+
+_APART = regex.compile(r"(?<=\w-\w|\b(?:z|ç|с|qur|presqu|pessa))(?<!-en-l)'(?!s\b)(?=\w)|(?<=\w)-(?=\s)")
+
+
+def as_recorded(text: str) -> list[str]:
+    """The tokens of a sentence of :func:`fra_eng` as they were when its results were recorded.
+
+    In 59 of its 334 260 sentences :func:`tokenise` now finds others: *va-t'en*, *qur'an* were three
+    tokens then, and a soft hyphen was one of its own. Since a pair more or less changes which pairs
+    are drawn, they stay as they were.
+    """
+    text = unicodedata.normalize("NFC", text).lower().replace("’", "'")
+    tokens: list[str] = TOKEN.findall(_APART.sub(lambda sign: f" {sign[0]} ", text))
+    return tokens
 
 
 def split(

@@ -1,51 +1,113 @@
 """Texts as numbers: words or characters, and the vocabularies that number them."""
 
-import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
+import regex
 from torch import Tensor
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
-_CLITIC = "je|tu|il|elle|on|nous|vous|ils|elles|ce|moi|toi|lui|leur|les|la|le|y|en|ci|là"
 
-_IDEOGRAPHS = (
-    "\u3001-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uff20\U00020000-\U0003ffff"
+# What follows, up to plainly(), stands again in widgets/page/words.js; a test compares both.
+IDEOGRAPHS = (  # of Chinese and Japanese, and their signs
+    r"\u3001-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uff20\uff66-\uff9f"
+    r"\U00020000-\U0003ffff"
 )
-_LETTER = rf"(?:(?![{_IDEOGRAPHS}])\w)"
-_SPACED = re.compile(rf"(?<=[{_IDEOGRAPHS}]) | (?=[{_IDEOGRAPHS}])")
+_SCRIPTS = (
+    "Thai Lao Khmer Myanmar Tai_Le New_Tai_Lue Tai_Tham Tai_Viet Javanese Balinese Yi Bopomofo"
+)
+UNSPACED = "".join(rf"[\p{{Script={name}}}&&\p{{L}}]" for name in _SCRIPTS.split())
+"""The letters of the other scripts that write no spaces between words."""
 
-_TOKEN = re.compile(
+_JOINERS = r"\u200c\u200d"
+_WORD = r"\p{L}\p{M}\p{N}_\u055a-\u055c\u055e\u055f"  # the last are Armenian, as in ինչպե՞ս
+_LETTERS = rf"[[{_WORD}{_JOINERS}]--[{IDEOGRAPHS}{UNSPACED}]]+"
+_EDGE = rf"(?![{_WORD}])"
+_MARKS = rf"[\p{{M}}{_JOINERS}\u0e33\u0eb3\uff9e\uff9f]*"
+_CHARACTER = rf"[{IDEOGRAPHS}{UNSPACED}]{_MARKS}"
+_UNDER = r"\u1039\u17d2\u1a60\u1b44\ua9c0"  # set the next letter under the one before
+_PICTURE = r"\p{Extended_Pictographic}[\p{M}\p{Emoji_Modifier}\U000e0020-\U000e007f]*"
+_PRONOUN = "je|tu|il|elle|on|nous|vous|ils|elles|ce|moi|toi|lui|leur|les|la|le|y|en|ci|là"
+_INVERTED = rf"-(?:t-)?(?:{_PRONOUN}){_EDGE}"
+_ENDING = rf"'(?:s|m|d|re|ve|ll){_EDGE}"
+_ELISION = (
+    r"(?<!')(?:[cçdjlmnst]|qu|jusqu|lorsqu|presqu|puisqu|quelqu|quoiqu)'"
+    r"|(?:v|gl|un|all|dall|dell|nell|sull|quell|bell|sant|quest|com|dov|anch|tutt)'"
+    r"(?=[aeiouàèéìòùh])"
+)
+_WITHIN = (  # between two letters, a part of their word
+    rf"-(?!(?:t-)?(?:{_PRONOUN}){_EDGE})|(?!{_ENDING})'|[\u00b7\u05be]"
+    rf"|(?<=\p{{Hebrew}})[\"\u05f3\u05f4](?=\p{{Hebrew}})|:(?=\p{{L}}{{1,3}}{_EDGE})"
+)
+
+TOKEN = regex.compile(
     rf"""
-      [{_IDEOGRAPHS}]                                                    # 猫: no spaces part them
+      [a-zà-öø-ÿ]++(?=[.,;:!?]?(?:\s|$)) | [.,;:!?](?=\s|$)             # most, found fast
+    | \p{{Regional_Indicator}}{{2}} | {_PICTURE}(?:\u200d{_PICTURE})*    # 🇫🇷, 👩‍🚀
+    | {_CHARACTER}(?:(?<=[{_UNDER}]){_CHARACTER})*              # 猫, น้ำ, ស្រ
+    | https?://[^\s<>"]*[\p{{L}}\p{{N}}/] | (?<![\w.+-])[\w.+-]+@\w+(?:[.-]\w+)+
     | aujourd'hui | o'clock
-    | n't\b | {_LETTER}+?(?=n't\b) | '(?:s|m|d|re|ve|ll)\b                 # is n't, i 'm
-    | (?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quelqu|quoiqu)'          # l' arbre, qu' il
-    | -(?:t-)?(?:{_CLITIC})\b                                       # est -ce, va -t-il
-    | \d+(?:[.,:]\d+)*                                              # 10:30
-    | {_LETTER}+(?:-(?!(?:t-)?(?:{_CLITIC})\b){_LETTER}+)*          # peut-être
-    | [^\w\s]
+    | n't{_EDGE} | {_LETTERS}?(?=n't{_EDGE}) | {_ENDING}                 # is n't, i 'm
+    | {_ELISION}                                                     # l' arbre, qu' il
+    | {_INVERTED}                                                    # est -ce, va -t-il
+    | (?:(?<![^\s(\[])[-+−])?\p{{Nd}}+(?:[.,:'\u066b\u066c]\p{{Nd}}+)*\p{{M}}*   # 10:30, -5
+    | (?![{_JOINERS}]){_LETTERS}(?:(?:{_WITHIN}){_LETTERS})*(?:[\u0f0b\u0f0c]|-(?=\s+\p{{L}}))?
+    | [^{_WORD}{_JOINERS}\s\x1c-\x1f]\p{{M}}*
     """,
-    re.VERBOSE,
+    regex.VERBOSE | regex.V1,
 )
+
+_SPACES = "\t\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+_UNSEEN = regex.compile(r"[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+_MEANT = {
+    " ": _SPACES + "\u202f\u205f\u3000",
+    "\n": "\x0b\x0c\x85\u2028\u2029",
+    "...": "…",
+    "'": "‘’‚‛′",
+    '"': "“”„‟″«»",
+    "-": "‐‑‒–—―−",
+}
+_PLAIN = {sign: plain for plain, signs in _MEANT.items() for sign in signs}
 
 
 def tokenise(text: str) -> list[str]:
     """Lower-case words, with punctuation apart; a text without any gives an empty list.
 
     What is written together but is two words becomes two tokens: *l'arbre* → *l' arbre*,
-    *est-ce* → *est -ce*, *isn't* → *is n't*, *I'm* → *i 'm*. Of Chinese and Japanese, which write
-    no spaces, each character is a token.
+    *est-ce* → *est -ce*, *isn't* → *is n't*, *I'm* → *i 'm*. Any other apostrophe between two
+    letters belongs to their word: *м'яч*, *istanbul'da*. Marks and joiners belong to their letter,
+    so that हिन्दी is one token, and so do those of an emoji.
+
+    Of scripts that write no spaces between words, each character is a token, together with the
+    marks that belong to it: 猫 が, น้ำ (Thai), ស្រ (Khmer), မြ (Burmese); of Tibetan each syllable.
+
+    The text is first normalised (NFC), without characters that are not seen, such as a soft hyphen;
+    ’ becomes ', and İ becomes i. I becomes i in Turkish, too, where ı is meant.
     """
-    text = unicodedata.normalize("NFC", text).lower().replace("’", "'")
-    return _TOKEN.findall(text)
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", _UNSEEN.sub("", text))
+        text = text.replace("İ", "i").replace("’", "'")
+    tokens: list[str] = TOKEN.findall(text.lower())
+    return tokens
 
 
-def unspaced(text: str) -> str:
-    """The text without the spaces beside characters that are tokens of their own."""
-    return _SPACED.sub("", text)
+def plainly(text: str, known: Container[str]) -> str:
+    """The text with plain signs in place of those that a model does not know.
+
+    Word processors and pages write no-break spaces, …, curly quotes and dashes where plain ones
+    are meant. Each such sign that is not in ``known`` is replaced if what is meant is known: a
+    space of any width (a tab, too) by a space, a line separator by a new line, … by three points,
+    ‘ ’ by ', “ ” « » by ", and any dash by -. Characters that are not seen are left out.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+
+    def meant(sign: str) -> str:
+        plain = "" if _UNSEEN.match(sign) else _PLAIN.get(sign, sign)
+        return sign if sign in known or not all(char in known for char in plain) else plain
+
+    return text if text.isascii() and "\t" not in text else "".join(map(meant, text))
 
 
 class Vocabulary:
@@ -131,7 +193,12 @@ class Characters:
         return len(self.tokens)
 
     def ids(self, text: str) -> list[int]:
-        """The id of each character; ValueError, naming it and its place, if one is unknown."""
+        """The id of each character, after :func:`plainly` if not all are known.
+
+        ValueError, naming it and its place, if one is unknown.
+        """
+        if any(character not in self._id for character in text):
+            text = plainly(text, self._id)
         for place, character in enumerate(text):
             if character not in self._id:
                 raise ValueError(

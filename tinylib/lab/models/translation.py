@@ -27,7 +27,8 @@ from tinylib.encoder_decoder import EncoderDecoder
 from tinylib.lab import devices, weights
 from tinylib.lab.data.batches import Pair, pad
 from tinylib.lab.data.gloss import gloss
-from tinylib.lab.data.text import BOS, EOS, UNK, Vocabulary, tokenise, unspaced
+from tinylib.lab.data.spelling import joined
+from tinylib.lab.data.text import BOS, EOS, UNK, Vocabulary, tokenise
 from tinylib.lab.look import HookPoint, capture
 from tinylib.seq2seq import Seq2Seq
 from tinylib.seq2seq_attention import AttentionSeq2Seq
@@ -58,25 +59,6 @@ class Translator(NamedTuple):
     def say(self, text: str, width: int = 4) -> str:
         """The translation of a text as it is written; errors are those of :func:`translate`."""
         return joined(self([tokenise(text)], width)[0])
-
-
-_TIGHT = re.compile(
-    r"""
-      (?<=\w')\ (?=\w)                 # l' arbre
-    | \ (?=['-]\w|n't\b)               # i 'm, est -ce, is n't
-    | \ (?=[.,;:!?%)\]…»”])            # word .
-    | (?<=[(\[«“])\                    # ( word
-    """,
-    re.VERBOSE,
-)
-
-
-def joined(words: Words) -> str:
-    """Tokens as a text: what :func:`tinylib.lab.data.tokenise` has parted is one again.
-
-    No space stands between the characters of a language that writes none.
-    """
-    return unspaced(_TIGHT.sub("", " ".join(words)))
 
 
 SCORES: dict[str, Callable[[int], Score]] = {
