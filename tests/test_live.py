@@ -456,6 +456,8 @@ def test_a_damaged_link_shows_the_chapters_example(opened: Opener, state: str) -
 RUNTIME = "its runtime could not be loaded. Check the connection, then press “Try again”."
 GRAPH = "the graph self_attention"
 MISSING = f"{GRAPH} could not be loaded. Check the connection, then press “Try again”."
+ABSENT = f"{GRAPH} could not be loaded: the server answered 404. Press “Try again” later"
+NO_RUNTIME = "its runtime came damaged. Press “Try again” to fetch it again"
 DAMAGED = f"{GRAPH} came damaged: the runtime cannot read it. Press “Try again” to fetch it again"
 
 
@@ -471,17 +473,21 @@ def failure_of(widget: Locator) -> str:
     [
         ("**/ort/**", None, RUNTIME),
         ("**/ort-wasm-simd-threaded.mjs*", None, RUNTIME),  # asked for by the first graph
-        ("**/*.wasm", None, RUNTIME),
+        ("**/*.wasm", b"<!doctype html>", NO_RUNTIME),
         ("**/engine.js*", None, RUNTIME),
         ("**/*.onnx", None, MISSING),
+        ("**/*.onnx", 404, ABSENT),
         ("**/*.onnx", b"\x08" * 300, DAMAGED),
     ],
 )
 def test_what_does_not_come_loses_nothing_and_can_be_fetched_again(
-    context: BrowserContext, site: str, file: str, body: bytes | None, why: str
+    context: BrowserContext, site: str, file: str, body: bytes | int | None, why: str
 ) -> None:
     def answer(route: Route) -> None:
-        route.fulfill(body=body) if body else route.abort()
+        if isinstance(body, int):
+            route.fulfill(status=body)
+        else:
+            route.fulfill(body=body) if body else route.abort()
 
     context.route(file, answer)
     visit = Visit(context, site, page_alone("self_attention", CHAPTER))
@@ -507,6 +513,28 @@ def test_what_does_not_come_loses_nothing_and_can_be_fetched_again(
     for _ in range(3):
         widget.get_by_role("button", name="Undo").click(force=True)
     assert inputs_of(widget) == before
+
+
+def test_without_webassembly_nothing_is_offered_in_vain(opened: Opener) -> None:
+    """It is turned off, forbidden, or too old; once it is there, the next edit is answered."""
+    widget = opened(CHAPTER).widget(JOURNEY)
+    hindered = [
+        ("WebAssembly.validate = () => false", "has no SIMD in this browser, which is too old"),
+        ("WebAssembly.Instance = () => {}", "is forbidden in this page by an extension"),
+        ("delete window.WebAssembly", "is turned off in this browser"),
+    ]
+    widget.evaluate(
+        "() => { const { validate, Instance } = window.wasm = WebAssembly;"
+        "wasm.restore = () => Object.assign(wasm, { validate, Instance }); }"
+    )
+    for i, (fault, why) in enumerate(hindered):
+        widget.evaluate(fault)
+        entry(widget, "x", "Your", 1).fill(f"{i + 2}")
+        widget.locator(".failure").get_by_text(f"functions, {why}").wait_for()
+        assert not widget.get_by_role("button", name="Try again").is_visible()
+    widget.evaluate("window.WebAssembly = wasm.restore()")
+    entry(widget, "x", "Your", 1).fill("1")
+    assert_torch(widget, "self_attention")
 
 
 def patched(context: BrowserContext, before: str, after: str) -> None:

@@ -146,6 +146,93 @@ def test_what_a_search_shows_has_each_formula_once(context: BrowserContext, site
     assert "06 Self-attention" in page.locator("ul.search").inner_text()
 
 
+# Of words that do not begin with their stems, as “rotary”: those around which a search does not
+# show the page, or shows its menus.
+NOT_SHOWN = """async (path) => {
+    const html = await fetch(path).then((answer) => answer.text());
+    const page = new DOMParser().parseFromString(html, 'text/html');
+    const text = [...page.querySelectorAll('article p, figcaption, td')].map((e) => e.textContent);
+    const wordsOf = (text) => text.toLowerCase().match(/[a-z]{4,}/g) ?? [];
+    const { stemWord } = new Stemmer();
+    const odd = [...new Set(wordsOf(text.join(' ')))].filter((w) => !w.startsWith(stemWord(w)));
+    const wrong = odd.filter((word, i) => {
+        if (i % 3) return false; // each takes its time
+        const stem = stemWord(word);
+        const shown = Search.makeSearchSummary(html, new Set([stem]), '').textContent;
+        const there = wordsOf(shown).some((other) => stemWord(other) === stem);
+        return !there || /Google Colab|Colours:/.test(shown);
+    });
+    return [odd.length, wrong];
+}"""
+
+
+def test_a_search_shows_the_text_around_the_word(context: BrowserContext, site: str) -> None:
+    page = Visit(context, site, "search.html?q=rotary").page
+    count, wrong = page.evaluate(NOT_SHOWN, f"{site}/{CHAPTER}")
+    assert count > 50 and wrong == []
+    page.locator("p.context").first.wait_for()
+    assert all("otary" in text for text in page.locator("p.context").all_inner_texts())
+
+
+STORAGE = """for (const name of ['localStorage', 'sessionStorage', 'indexedDB'])
+    Object.defineProperty(window, name, { configurable: true, get() {
+        throw new DOMException('The operation is insecure.', 'SecurityError');
+    } });"""
+FULL = "Storage.prototype.setItem = () => { throw new DOMException('', 'QuotaExceededError'); };"
+BROKEN = "Object.defineProperty(window, 'ClipboardJS', { set() { throw new Error('broken'); } });"
+
+
+@pytest.mark.parametrize("fault", [STORAGE, FULL, BROKEN], ids=["storage", "full", "broken"])
+def test_a_page_lives_where_the_browser_refuses_something(
+    context: BrowserContext, site: str, fault: str
+) -> None:
+    """Its storage, to read or to fill it; or one of its scripts, which are joined, cannot run."""
+    context.add_init_script(fault)
+    visit = Visit(context, site, CHAPTER)
+    page = visit.page
+    page.locator(".predict details > summary").first.click()
+    kept = "This is kept" if fault is BROKEN else "This browser keeps nothing"
+    said = page.locator("[data-progress=said]").filter(has_text=re.compile(kept))
+    said.wait_for(state="attached")
+    assert "1 answered" in page.locator("[data-questions]").inner_text()
+    page.get_by_role("button", name="More").click()
+    page.get_by_role("button", name="Colours").click()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.keyboard.press("Escape")
+    page.keyboard.press("Control+k")
+    page.locator("dialog input[name=q]").fill("rotary")
+    page.keyboard.press("Enter")
+    page.locator("p.context").first.wait_for()
+    assert [said for said in visit.console if fault is not BROKEN] == []
+
+
+COLOURS = """() => ['body', 'article p', 'article p a', '.highlight .k'].map((place) => {
+    const { color, backgroundColor } = getComputedStyle(document.querySelector(place));
+    return place === 'body' ? backgroundColor : color;
+})"""
+PRESSED = "button:visible:not([popovertarget]), input:visible, select:visible"
+
+
+def test_a_page_without_javascript_has_its_colours_and_no_dead_controls(
+    browser: Browser, site: str
+) -> None:
+    seen = set[str]()
+    for scheme in ("light", "dark"):
+        with browser.new_context(
+            java_script_enabled=False, color_scheme=scheme, viewport={"width": 375, "height": 700}
+        ) as context:
+            page = context.new_page()
+            page.goto(f"{site}/{CHAPTER}")
+            colours = page.evaluate(COLOURS)
+            assert len(set(colours)) == 4, "ground, text, links and code differ"
+            seen |= set(colours)
+            assert page.locator(PRESSED).all() == []
+            page.get_by_role("link", name="Chapters", exact=True).click()
+            assert page.url.endswith("00_start.html#the-road")
+            assert page.locator(PRESSED).all() == []
+    assert len(seen) == 8
+
+
 def test_the_index_leads_to_the_first_chapter_and_has_an_icon() -> None:
     """Without one, a browser that is slow to follow asks for /favicon.ico, which is not there."""
     index = (BUILT / "index.html").read_text()
