@@ -711,6 +711,12 @@ def test_alt_text_says_where_the_extremes_are():
     assert heat([[1.0]], ["a"], ["b"], "m", alt="Mine.").alt == "Mine."
 
 
+def test_what_is_hatched_for_another_reason_is_not_called_minus_infinity():
+    rows = [[0.5, -torch.inf]]
+    assert "masked, −∞" in heat(rows, ["a"], ["b", "c"], "m").alt
+    assert heat(rows, ["a"], ["b", "c"], "m", hatched="no step").alt.endswith("are no step.")
+
+
 def test_weights_have_their_colour_from_0_to_1_and_what_is_masked_is_hatched():
     flat, steep = torch.full((1, 4), 0.25), torch.tensor([[0.75, 0.25, 0, 0]])
     panels = [(p, ["a"], list("wxyz"), "m") for p in (flat, steep, 3 * flat - 1)]

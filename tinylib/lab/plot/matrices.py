@@ -66,15 +66,21 @@ def heats(
     says, and so hatched. With `role` this holds for every matrix, in the colour of that role. In
     any other matrix 0 is white, and what is above and below has a colour each; the strongest stands
     for `limit`, or else for the largest entry of the panel. Every cell has its value written in it;
-    where there are too many columns for that, the colours remain. -inf is hatched. With `one_line`
-    the cells are as narrow as their numbers allow, and panels of one `role` share a key, so that
-    more panels stand side by side; if they do not fit even so, that is a ValueError. So are NaN,
-    +inf, and labels that do not fit the matrix.
+    where there are too many columns for that, the colours remain. -inf is hatched, and its value is
+    written only if it is masked. With `one_line` the cells are as narrow as their numbers allow,
+    and panels of one `role` share a key, so that more panels stand side by side; if they do not fit
+    even so, that is a ValueError. So are NaN, +inf, and labels that do not fit the matrix.
     """
     drawn = [check_panel(*panel) for panel in panels]
     if not drawn:
         raise ValueError("no panel to draw: pass at least one (matrix, rows, cols, title)")
-    texts = [[[_number(x, digits) for x in row] for row in p.matrix.tolist()] for p in drawn]
+    texts = [
+        [
+            ["" if isinf(x) and hatched != "masked" else _number(x, digits) for x in row]
+            for row in p.matrix.tolist()
+        ]
+        for p in drawn
+    ]
     value = max(widest([t for row in rows for t in row], TEXT) for rows in texts) + 12
     label = max(widest(p.cols, SMALL) for p in drawn) + 12
     name = max(widest(p.rows, SMALL) for p in drawn) + 10
@@ -137,7 +143,7 @@ def heats(
             foot_at = (x if one_line else left, top + tall * len(p.rows) + 20)
             if not (one_line and role and p is not drawn[0]):
                 draw_key(axes, foot_at, end, tone, below, hatched if masked else "")
-        return finish(axes, alt or " ".join(_describe(p, digits) for p in drawn))
+        return finish(axes, alt or " ".join(_describe(p, digits, hatched) for p in drawn))
 
 
 def check_panel(values: Values, rows: Sequence[str], cols: Sequence[str], title: str) -> Panel:
@@ -237,7 +243,7 @@ def widest(texts: Sequence[str], points: Number) -> Number:
     return max(text_width(text, points) for text in {max(texts, key=len), *texts[:12]})
 
 
-def _describe(p: Panel, digits: int) -> str:
+def _describe(p: Panel, digits: int, hatched: str) -> str:
     rows, cols, finite = ", ".join(p.rows), ", ".join(p.cols), p.matrix.isfinite()
 
     def entry(index: Tensor) -> str:
@@ -250,7 +256,8 @@ def _describe(p: Panel, digits: int) -> str:
         least = p.matrix.masked_fill(~finite, torch.inf).argmin()
         words += f" Largest {entry(p.matrix.argmax())}; smallest {entry(least)}."
     if not finite.all():
-        words += f" {int((~finite).sum())} of {finite.numel()} entries are masked, −∞."
+        words += f" {int((~finite).sum())} of {finite.numel()} entries are {hatched}"
+        words += ", −∞." if hatched == "masked" else "."
     return words
 
 
