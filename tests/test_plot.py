@@ -712,9 +712,9 @@ def test_alt_text_says_where_the_extremes_are():
 
 
 def test_what_is_hatched_for_another_reason_is_not_called_minus_infinity():
-    rows = [[0.5, -torch.inf]]
-    assert "masked, −∞" in heat(rows, ["a"], ["b", "c"], "m").alt
-    assert heat(rows, ["a"], ["b", "c"], "m", hatched="no step").alt.endswith("are no step.")
+    for rows in ([[0.5, -torch.inf]], [[-torch.inf, -torch.inf]]):
+        assert "masked, −∞" in heat(rows, ["a"], ["b", "c"], "m").alt
+        assert heat(rows, ["a"], ["b", "c"], "m", hatched="no step").alt.endswith("are no step.")
 
 
 def test_weights_have_their_colour_from_0_to_1_and_what_is_masked_is_hatched():

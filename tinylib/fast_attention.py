@@ -27,9 +27,9 @@ def fused_attend(
     """``attend(q, k, v, mask).output`` by ``scaled_dot_product_attention``.
 
     Where torch has a fused kernel, the whole table of weights is never held
-    (Dao et al. 2022): less time, and for long sequences less memory. NaN spreads even from a masked key.
-    ``causal`` stands for a causal mask, and skips what it forbids: ValueError
-    unless T = S and the mask is None.
+    (Dao et al. 2022): less time, and for long sequences less memory. NaN
+    spreads even from a masked key. ``causal`` stands for a causal mask,
+    and skips what it forbids: ValueError unless T = S and the mask is None.
     """
     check_pairs(q, k, v)
     check_equal_widths(q=q, k=k)

@@ -240,7 +240,8 @@ def _number(x: Number, digits: int) -> str:
 
 
 def widest(texts: Sequence[str], points: Number) -> Number:
-    return max(text_width(text, points) for text in {max(texts, key=len), *texts[:12]})
+    some = {max(texts, key=len), *texts[:12]} - {""}
+    return max((text_width(text, points) for text in some), default=0.0)
 
 
 def _describe(p: Panel, digits: int, hatched: str) -> str:
