@@ -13,7 +13,7 @@ import numpy as np
 import traitlets
 from torch import Tensor
 
-from tinylib.lab.data.text import SPECIALS, UNK, tokenise
+from tinylib.lab.data.text import SPECIALS, UNK, plainly, tokenise
 
 MAX_WORDS = 8
 MAX_LETTERS = 24
@@ -61,6 +61,8 @@ def plain(spec: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
             value = value.tolist()
         try:
             text = name == "words" or any(name in spec.get(of, ()) for of in ("sentences", "texts"))
+            if isinstance(value, str) and name in spec.get("sentences", ()):
+                value = plainly(value, spec["sentences"][name])
             out[name] = value if text else shortest(value, spec["kinds"].get(name, "Float"))
         except (TypeError, ValueError, OverflowError):
             raise BadInput(f"{name} must hold numbers, not {value!r}") from None
@@ -177,6 +179,7 @@ def words_of(vocabulary: Sequence[str], text: str) -> list[str]:
     words even where no space parts them from others. A model that has not learned *n't* reads
     *not* for it: *isn't* is *is not*.
     """
+    text = plainly(text, vocabulary)
     if of_characters(vocabulary):
         return list(text)
     if is_open(vocabulary):

@@ -145,7 +145,9 @@ def _pairs(file: RemoteFile, folder: Path) -> list[Pair]:
     return read_pairs(text_of(file), f"{folder / file.name}: {file.member}", as_recorded)
 
 
-_APART = regex.compile(r"(?<=\w-\w|\b(?:z|ç|с|qur|presqu|pessa))(?<!-en-l)'(?!s\b)(?=\w)|(?<=\w)-(?=\s)")
+_APART = regex.compile(
+    r"(?<=\w-\w|\b(?:z|ç|с|qur|presqu|pessa))(?<!-en-l)'(?!s\b)(?=\w)|(?<=\w)-(?=\s)"
+)
 
 
 def as_recorded(text: str) -> list[str]:

@@ -21,6 +21,7 @@ _SCRIPTS = (
 UNSPACED = "".join(rf"[\p{{Script={name}}}&&\p{{L}}]" for name in _SCRIPTS.split())
 """The letters of the other scripts that write no spaces between words."""
 
+_SPACE = r"\s\x1c-\x1f"
 _JOINERS = r"\u200c\u200d"
 _WORD = r"\p{L}\p{M}\p{N}_\u055a-\u055c\u055e\u055f"  # the last are Armenian, as in ինչպե՞ս
 _LETTERS = rf"[[{_WORD}{_JOINERS}]--[{IDEOGRAPHS}{UNSPACED}]]+"
@@ -41,20 +42,22 @@ _WITHIN = (  # between two letters, a part of their word
     rf"-(?!(?:t-)?(?:{_PRONOUN}){_EDGE})|(?!{_ENDING})'|[\u00b7\u05be]"
     rf"|(?<=\p{{Hebrew}})[\"\u05f3\u05f4](?=\p{{Hebrew}})|:(?=\p{{L}}{{1,3}}{_EDGE})"
 )
+_AFTER = rf"(?:[\u0f0b\u0f0c]|-(?=[{_SPACE}]+\p{{L}}))?"  # a Tibetan syllable's, ein- und
 
 TOKEN = regex.compile(
     rf"""
-      [a-zà-öø-ÿ]++(?=[.,;:!?]?(?:\s|$)) | [.,;:!?](?=\s|$)             # most, found fast
+      [a-zà-öø-ÿ]++(?=[.,;:!?]?(?:\s|\Z)) | [.,;:!?](?=\s|\Z)             # most, found fast
     | \p{{Regional_Indicator}}{{2}} | {_PICTURE}(?:\u200d{_PICTURE})*    # 🇫🇷, 👩‍🚀
     | {_CHARACTER}(?:(?<=[{_UNDER}]){_CHARACTER})*              # 猫, น้ำ, ស្រ
-    | https?://[^\s<>"]*[\p{{L}}\p{{N}}/] | (?<![\w.+-])[\w.+-]+@\w+(?:[.-]\w+)+
+    | https?://[^{_SPACE}<>"]*[\p{{L}}\p{{N}}/]
+    | (?<![{_WORD}.+-])[{_WORD}.+-]+@[{_WORD}]+(?:[.-][{_WORD}]+)+
     | aujourd'hui | o'clock
     | n't{_EDGE} | {_LETTERS}?(?=n't{_EDGE}) | {_ENDING}                 # is n't, i 'm
     | {_ELISION}                                                     # l' arbre, qu' il
     | {_INVERTED}                                                    # est -ce, va -t-il
-    | (?:(?<![^\s(\[])[-+−])?\p{{Nd}}+(?:[.,:'\u066b\u066c]\p{{Nd}}+)*\p{{M}}*   # 10:30, -5
-    | (?![{_JOINERS}]){_LETTERS}(?:(?:{_WITHIN}){_LETTERS})*(?:[\u0f0b\u0f0c]|-(?=\s+\p{{L}}))?
-    | [^{_WORD}{_JOINERS}\s\x1c-\x1f]\p{{M}}*
+    | (?:(?<![^{_SPACE}(\[])[-+−])?\p{{Nd}}+(?:[.,:'\u066b\u066c]\p{{Nd}}+)*\p{{M}}*   # 10:30, -5
+    | (?![{_JOINERS}]){_LETTERS}(?:(?:{_WITHIN}){_LETTERS})*{_AFTER}
+    | [^{_WORD}{_JOINERS}{_SPACE}]\p{{M}}*
     """,
     regex.VERBOSE | regex.V1,
 )
@@ -147,7 +150,7 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def __contains__(self, word: str) -> bool:
+    def __contains__(self, word: object) -> bool:
         return word in self._id
 
     def ids(self, words: Iterable[str]) -> list[int]:

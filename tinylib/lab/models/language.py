@@ -20,7 +20,7 @@ from tinylib.generation import Sampling, generate
 from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood
 from tinylib.lab import devices, weights
 from tinylib.lab.chance import numbers
-from tinylib.lab.data.text import BOS, EOS, SPECIALS, Characters, Vocabulary
+from tinylib.lab.data.text import BOS, EOS, SPECIALS, Characters, Vocabulary, plainly
 from tinylib.tokens import BytePairs
 
 KINDS = {"characters": Characters, "words": Vocabulary, "pieces": BytePairs}
@@ -48,6 +48,8 @@ class LanguageModel(NamedTuple):
     def ids(self, text: str) -> Int[Tensor, "1 T"]:
         """A text as the model reads it; words follow <bos>, an unknown one becomes <unk>.
 
+        Signs that it does not know are first read as :func:`tinylib.lab.data.text.plainly` says.
+
         ValueError if there is no character, or one that is unknown, or if the model has not as
         many tokens as these are.
         """
@@ -57,7 +59,7 @@ class LanguageModel(NamedTuple):
                 "give it those that it was trained with"
             )
         if isinstance(self.tokens, Vocabulary):
-            ids = [BOS, *self.tokens.ids(text.split())]
+            ids = [BOS, *self.tokens.ids(plainly(text, self.tokens).split())]
         else:
             ids = self.tokens.ids(text)
         if not ids:

@@ -10,7 +10,6 @@ head = best_head(*transformer, bilingual().valid)         Head(layer=1, head=2)
 attention_maps(*transformer, bilingual().test[:3], head)  where that head looked
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial

@@ -1,6 +1,8 @@
 // What a reader may put into a widget, and how it travels in a link: plain functions, no page.
 // The rules of problem() are those of schema.py; a test feeds both the same inputs.
 
+import { plainly, SPACE, tokenise } from "./words.js";
+
 const letters = (text) => [...text].length;
 const clip = (text) => (text.length > 24 ? `${text.slice(0, 24)}…` : text);
 
@@ -8,7 +10,7 @@ const exactly = (number) => String(number).replace("-", "−");
 
 /** The number that a reader typed, or what is wrong with it; `name` is what it is one of. */
 export function parseNumber(text, [low, high], name = "") {
-  const typed = text.trim().replace("−", "-");
+  const typed = plainly(text, (sign) => sign < "\x7f").trim();
   if (!typed) return { error: "An entry cannot be empty: write a number." };
   if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(typed)) {
     return { error: `“${clip(typed)}” is not a number: write it like 0.43.` };
@@ -41,42 +43,6 @@ export function parseBlock(text, ends) {
   return wrong ?? { rows: rows.map((row) => row.map((cell) => cell.value)) };
 }
 
-// Python's \s, \w and \b, of which JavaScript's differ.
-const SPACE =
-  "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
-// Characters that are words of their own, as in Chinese and Japanese, where no spaces part them.
-const IDEOGRAPHS =
-  "\\u3001-\\u30ff\\u3400-\\u4dbf\\u4e00-\\u9fff" +
-  "\\uf900-\\ufaff\\uff01-\\uff20\\u{20000}-\\u{3ffff}";
-const [W, EDGE] = [`(?:(?![${IDEOGRAPHS}])[\\p{L}\\p{N}_])`, "(?![\\p{L}\\p{N}_])"];
-const CLITIC = "(?:je|tu|il|elle|on|nous|vous|ils|elles|ce|moi|toi|lui|leur|les|la|le|y|en|ci|là)";
-const TOKEN = new RegExp(
-  [
-    `[${IDEOGRAPHS}]`,
-    "aujourd'hui",
-    "o'clock",
-    `n't${EDGE}`,
-    `${W}+?(?=n't${EDGE})`,
-    `'(?:s|m|d|re|ve|ll)${EDGE}`,
-    "(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quelqu|quoiqu)'",
-    `-(?:t-)?${CLITIC}${EDGE}`,
-    "\\p{Nd}+(?:[.,:]\\p{Nd}+)*",
-    `${W}+(?:-(?!(?:t-)?${CLITIC}${EDGE})${W}+)*`,
-    `[^\\p{L}\\p{N}_${SPACE}]`,
-  ].join("|"),
-  "gu",
-);
-
-/** tinylib.lab.data.tokenise, for the page; a test feeds both the same texts. */
-export function tokenise(text) {
-  return text.normalize("NFC").toLowerCase().replaceAll("’", "'").match(TOKEN) ?? [];
-}
-
-const BESIDE = new RegExp(`(?<=[${IDEOGRAPHS}]) | (?=[${IDEOGRAPHS}])`, "gu");
-
-/** tinylib.lab.data.unspaced: without the spaces beside characters that are words of their own. */
-export const unspaced = (text) => text.replace(BESIDE, "");
-
 const GAPS = new RegExp(`[${SPACE}\\ufeff]+`, "u");
 
 /** Whether the vocabulary holds characters alone: each character of a text is then a word. */
@@ -96,6 +62,7 @@ export const ownTokens = (vocabulary) => vocabulary.filter((token) => !/^<.+>$/.
  */
 export function wordsOf(spec, name, text) {
   const vocabulary = spec.sentences[name];
+  text = plainly(text, (sign) => knows(vocabulary, sign));
   if (ofCharacters(vocabulary)) return [...text];
   if (isOpen(vocabulary)) {
     const apart = ownTokens(vocabulary).reduce(

@@ -1,4 +1,4 @@
-import { idsOf, knows, tokenise, unspaced, wordsOf } from "../page/inputs.js";
+import { idsOf, knows, wordsOf } from "../page/inputs.js";
 import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/candidates.js";
 import { action, choice } from "../ui/controls.js";
 import { asks, chance, logs, perLength, rove, weighed } from "../ui/explain.js";
@@ -23,6 +23,7 @@ import { beam, greedy, topK } from "../page/search.js";
 import { fillList, heldOut, sentence, translation } from "../ui/sentences.js";
 import { BOS, EOS } from "../page/translator.js";
 import { nothingWritten, writer } from "../page/writer.js";
+import { spelt, tokenise } from "../page/words.js";
 
 /** What torch does in a kernel, in compute() of transformer.py. */
 export async function program(run, { source, start, width, alpha }, spec) {
@@ -83,27 +84,14 @@ async function beams(run, step, state, fed, room, width, alpha) {
 
 // ---------------------------------------------------------------- French, for a reader
 
-const ELIDED = /^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quelqu|quoiqu)'$/;
 const [THIN, HARD] = ["\u202f", "\u00a0"]; // spaces at which no line ends
 
-/** The space before a token, behind the one before it. */
-function gap(before, token) {
-  if (before === "«") return HARD;
-  if (ELIDED.test(before) || before === "(" || /^(?:-.+|[.,…)])$/.test(token)) return "";
-  return /^[!?;%]$/.test(token) ? THIN : /^[:»]$/.test(token) ? HARD : " ";
-}
-
 /** Tokens as French is written: "l'ami" for "l'" and "ami", "viens-tu ?" with its space. */
-export function joined(tokens) {
-  let [text, quoted] = ["", false];
-  tokens.forEach((token, i) => {
-    const mark = token === '"';
-    const inside = quoted && (tokens[i - 1] === '"' || mark);
-    if (mark) quoted = !quoted;
-    text += (i === 0 || inside ? "" : gap(tokens[i - 1], token)) + token;
-  });
-  return text;
-}
+export const joined = (tokens) =>
+  spelt(tokens)
+    .replace(/(?<=.)([!?;%]+)(?=[^\p{L}\p{N}]|$)/gu, `${THIN}$1`)
+    .replace(/(?<=.) ?(»|:(?= |$))/gu, `${HARD}$1`)
+    .replace(/« ?/gu, `«${HARD}`);
 
 /** The same as whole sentences, which begin with a capital. */
 export const printed = (tokens) =>
@@ -112,21 +100,10 @@ export const printed = (tokens) =>
     (_, end, sign, letter) => end + sign + letter.toUpperCase(),
   );
 
-const [LETTER, CLOSING] = ["[\\p{L}\\p{N}]", "[.,;:!?%)\\]…»”]"];
-const TIGHT = new RegExp(
-  `(?<=${LETTER}') (?=${LETTER})| (?=['-]${LETTER}|n't)| (?=${CLOSING})|(?<=[([«“]) `,
-  "gu",
-);
-
-/**
- * Tokens as another language writes them: joined() of translation.py, without French's own spaces.
- */
-const joinedPlainly = (tokens) => unspaced(tokens.join(" ").replace(TIGHT, ""));
-
 /** The two languages: the course's, or those of a reader's own pairs. */
 const languages = ({ spec }) => spec.facts.languages ?? ["English", "French"];
 const isOwn = ({ spec }) => Boolean(spec.facts.languages);
-const written = (widget, tokens) => (isOwn(widget) ? joinedPlainly(tokens) : printed(tokens));
+const written = (widget, tokens) => (isOwn(widget) ? spelt(tokens) : printed(tokens));
 
 const said = (word) => `“${word}”`;
 const named = (id, names) => (id === EOS ? "the end" : names[id]);
@@ -606,7 +583,7 @@ function candidates(widget) {
       const free = (i) =>
         likeliest[i] !== EOS && likeliest[i] !== told.ids[t] && t < widget.spec.limits.P[1];
       now = { ...told, likeliest, shares, free, logits: row(outputs.logits, 6) };
-      const join = isOwn(widget) ? joinedPlainly : joined;
+      const join = isOwn(widget) ? spelt : joined;
       const before = (t > 3 ? "… " : "") + join(told.french.slice(Math.max(0, t - 3), t));
       write(heading, t ? `After ${said(before)}, what next?` : "How does it begin?");
       fillList(list, likeliest, item, ({ firstChild: button }, id, i) => {

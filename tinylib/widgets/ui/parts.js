@@ -16,6 +16,7 @@ import {
   wordsOf,
   writeLink,
 } from "../page/inputs.js";
+import { plainly } from "../page/words.js";
 import { CONTROLS, choice, offers, toggle } from "./controls.js";
 import {
   AS_IS,
@@ -698,7 +699,9 @@ function wordEditor(widget, weights, follow, lexicon = () => ({ key: "", known: 
   };
   const chip = (i) => {
     const use = () => {
-      const typed = box.value.trim().split(/\s+/);
+      const typed = plainly(box.value, () => false)
+        .trim()
+        .split(/\s+/);
       box.kept = typed[0];
       const done = splice(`word ${i}`, i, 1, ...typed);
       if (!done) box.kept = widget.inputs.words[i];

@@ -1,6 +1,7 @@
 // Parts for widgets that read and write sentences: a line to type, and words with probabilities.
 
 import { bytesOf, idsOf, isOpen, knows, ofCharacters, ownTokens, wordsOf } from "../page/inputs.js";
+import { plainly } from "../page/words.js";
 import { offers } from "./controls.js";
 import { lines } from "./lines.js";
 import { AS_IS, h, mark, percent, shaded, tint, write } from "./parts.js";
@@ -174,14 +175,6 @@ const SIGNS = new Map([
 ]);
 export const visible = (token) => SIGNS.get(token) ?? token;
 
-/** What phones and word processors make of plain quotes and dashes, as a text has them. */
-const plainly = (text, vocabulary) =>
-  text
-    .replace(/\r\n?/g, "\n")
-    .replace(/[‘’–—]/g, (sign) =>
-      knows(vocabulary, sign) ? sign : "‘’".includes(sign) ? "'" : "-",
-    );
-
 /** A box for a longer text, `name`, of characters or of words; under it how many there are. */
 export function text(widget, name, label, also = (_next, _widget) => {}) {
   const { spec } = widget;
@@ -202,7 +195,7 @@ export function text(widget, name, label, also = (_next, _widget) => {}) {
     "data-input": name,
   });
   const tally = () => {
-    const read = wordsOf(spec, name, plainly(box.value, vocabulary));
+    const read = wordsOf(spec, name, box.value);
     const over = read.length - most;
     const lines = characters && box.value.includes("\n") ? " and new lines" : "";
     write(
@@ -213,7 +206,7 @@ export function text(widget, name, label, also = (_next, _widget) => {}) {
     if (!characters) write(unknown, strangers(vocabulary, read));
   };
   const { reset, follow } = typing(widget, name, box, wrong, also, tally, (typed) =>
-    plainly(typed, vocabulary),
+    plainly(typed, (sign) => knows(vocabulary, sign)),
   );
   return {
     element: h(
