@@ -164,11 +164,11 @@ def load_language_model(name: str) -> LanguageModel:
 
 
 def uniform(seed: int, count: int) -> list[float]:
-    r"""$x_{n+1} = 48271\,x_n \bmod (2^{31} - 1)$, divided by the modulus.
+    r"""$(\lfloor z_n / 2^{12} \rfloor + 1/2) / 2^{52}$; $z_n$ mixes $2^{32} s + n\gamma$.
 
-    Numbers in (0, 1) that look like chance, on every machine the same for a
-    seed (Park et al. 1993; the first eight are left out). ValueError unless
-    the seed is one of 1 … 2³¹ - 2.
+    Numbers in (0, 1) that look like chance, on every machine the same for
+    the seed s (SplitMix64, Steele et al. 2014). ValueError unless the seed
+    is one of 1 … 2³¹ - 2.
     """
     return list(islice(numbers(seed), count))
 

@@ -1,6 +1,9 @@
 // Numbers that look like chance.
 
-const [PRIME, FACTOR, SKIPPED] = [2 ** 31 - 1, 48271, 8];
+const [GAMMA, FIRST, SECOND] = [0x9e3779b97f4a7c15n, 0xbf58476d1ce4e5b9n, 0x94d049bb133111ebn];
+
+/** Links and trainings say which generator drew for them. The one before this had no number. */
+export const GENERATOR = 2;
 
 /** The first of numbers(), as uniform() of tinylib/lab/models/language.py has them. */
 export function uniform(seed, count) {
@@ -8,22 +11,18 @@ export function uniform(seed, count) {
   return Array.from({ length: count }, next);
 }
 
+const wrapped = (integer) => BigInt.asUintN(64, integer);
+
 /** As in tinylib/lab/chance.py, from its number `skip` on: each call gives the next one. */
 export function numbers(seed, skip = 0) {
-  let state = Number((BigInt(seed) * powerOf(BigInt(SKIPPED + skip))) % BigInt(PRIME));
+  let state = wrapped((BigInt(seed) << 32n) + BigInt(skip) * GAMMA);
   return () => {
-    state = (state * FACTOR) % PRIME; // exact: below 2^53
-    return state / PRIME;
+    state = wrapped(state + GAMMA);
+    let z = wrapped((state ^ (state >> 30n)) * FIRST);
+    z = wrapped((z ^ (z >> 27n)) * SECOND);
+    z ^= z >> 31n;
+    return (Number(z >> 12n) + 0.5) / 2 ** 52;
   };
-}
-
-function powerOf(exponent) {
-  let [result, base] = [1n, BigInt(FACTOR)];
-  for (let left = exponent; left > 0n; left >>= 1n) {
-    if (left & 1n) result = (result * base) % BigInt(PRIME);
-    base = (base * base) % BigInt(PRIME);
-  }
-  return result;
 }
 
 /** All parameters as one vector, as initial() of tinylib/lab/train/functional.py fills them. */

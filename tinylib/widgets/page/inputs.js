@@ -1,6 +1,7 @@
 // What a reader may put into a widget, and how it travels in a link: plain functions, no page.
 // The rules of problem() are those of schema.py; a test feeds both the same inputs.
 
+import { GENERATOR } from "./chance.js";
 import { plainly, SPACE, tokenise } from "./words.js";
 
 const letters = (text) => [...text].length;
@@ -254,7 +255,7 @@ const linkKey = (id) => `live-${id}=`;
 
 /** The page's address with `state` in it, after the hash. */
 export function writeLink(id, state) {
-  const bytes = new TextEncoder().encode(JSON.stringify(state));
+  const bytes = new TextEncoder().encode(JSON.stringify({ ...state, generator: GENERATOR }));
   const text = btoa(String.fromCharCode(...bytes))
     .replaceAll("+", "-")
     .replaceAll("/", "_")

@@ -1,7 +1,7 @@
 // Trains in a Web Worker: the chapter's own training step, one graph, again and again.
 // Each message has a `number`; each answer has that of the message it answers.
 
-import { initial, numbers } from "./chance.js";
+import { GENERATOR, initial, numbers } from "./chance.js";
 import { openGraph, pool, runGraph, tensorOf } from "./engine.js";
 
 const TELL = 100; // ms between two reports of a training
@@ -59,17 +59,19 @@ async function begin(spec, inputs, saved, task = undefined) {
     square: await tensorOf(saved?.square ?? zeros()),
     count: await tensorOf(Float32Array.of(saved?.count ?? 0), []),
     losses: [...(saved?.losses ?? [])],
+    generator: saved ? saved.generator : GENERATOR, // of its first steps
     seen: null, // what its looks showed last
   };
 }
 
 /** A copy of the whole state, which can be kept and restored. */
-const stateOf = ({ parameters, mean, square, count, losses }) => ({
+const stateOf = ({ parameters, mean, square, count, losses, generator }) => ({
   parameters: parameters.data.slice(),
   mean: mean.data.slice(),
   square: square.data.slice(),
   count: count.data[0],
   losses: [...losses],
+  generator,
 });
 
 /** As Trainer.rate_at has it: up over the warm-up, then in a straight line down to 0. */

@@ -7,6 +7,7 @@
 // It only edits `inputs` and shows `outputs`. Who computes them, torch in a kernel or the exported
 // graph in the page, is the business of the model that it is given (anywidget's, or page/host.js).
 
+import { GENERATOR } from "../page/chance.js";
 import {
   linksTo,
   madeUp,
@@ -66,6 +67,8 @@ export function live(title, build, { query = 0, wide = false } = {}) {
 }
 
 const WAITING = "Still waiting for the new numbers. Is the kernel running?";
+const OLDER =
+  "This link was made with an older generator of random numbers: the same seed draws others now.";
 const COMPUTING = "Computing…";
 const PROMPT = 80; // ms: an answer that comes within them is shown without any sign of work
 
@@ -487,6 +490,7 @@ class Widget {
       return;
     }
     this.hold(state);
+    if ("seed" in state.inputs && state.generator !== GENERATOR) this.say(OLDER, "hint");
     // The host still has to take the stored table away; then the widget stands where it stays.
     requestAnimationFrame(() => this.el.scrollIntoView({ block: "nearest" }));
   }

@@ -4,6 +4,7 @@ import { choice } from "./controls.js";
 import { h, mark, percent, whole, write } from "./parts.js";
 import { plane, through } from "./plot.js";
 import { fillList } from "./sentences.js";
+import { GENERATOR } from "../page/chance.js";
 import { problem } from "../page/inputs.js";
 import {
   forget,
@@ -232,9 +233,15 @@ function wholeRun(widget, { vector, means, metadata }) {
   if (!means || !numbers || count !== losses.length || settings.corpus !== widget.inputs.corpus)
     return undefined;
   const inputs = { ...widget.inputs, ...settings, steps: count };
-  const state = { parameters: vector, ...means, count, losses };
+  const state = { parameters: vector, ...means, count, losses, generator: metadata.generator };
   return problem(widget.spec, inputs) ? undefined : { state, inputs };
 }
+
+/** What to say of a run that was drawn otherwise, at first at least, than a new one would be. */
+const older = ({ generator }) =>
+  generator === GENERATOR
+    ? ""
+    : " It began with an older generator of random numbers; its next batches come from the new one.";
 
 /**
  * Keep a run in the browser, save it as a file, load one: what a page without a kernel offers. Both
@@ -330,7 +337,8 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
         const { names, shapes } = facts;
         const { count, losses } = state;
         const training = { ...settingsOf(widget.inputs), count, losses };
-        const about = { ...metadata(widget.inputs, widget.readOutputs()), training };
+        const { generator } = state;
+        const about = { ...metadata(widget.inputs, widget.readOutputs()), training, generator };
         const file = toSafetensors(state, names, shapes, about);
         const name = `${stem}-${state.losses.length}.safetensors`;
         const link = h("a", { href: URL.createObjectURL(file), download: name });
@@ -355,12 +363,13 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
         const why = wrong?.(read.metadata, widget.inputs, widget.readOutputs());
         if (why) throw new Error(`This file cannot be used: ${why} Your run is as it was.`);
         const found = wholeRun(widget, read);
-        const past = { loaded: true };
-        const state = found?.state ?? { parameters: read.vector, losses: [], past };
+        const fresh = { parameters: read.vector, losses: [], generator: GENERATOR };
+        const state = found?.state ?? { ...fresh, past: { loaded: true } };
         await restore(state, found?.inputs ?? widget.inputs);
         say(
           found
-            ? `${file.name} is loaded: its training goes on at step ${whole(found.inputs.steps)}.`
+            ? `${file.name} is loaded: its training goes on at step ${whole(found.inputs.steps)}.` +
+                older(state)
             : `${file.name} is loaded: what it has learned goes on learning this text, at step 0.`,
         );
       } catch (error) {
@@ -395,7 +404,7 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
       if (await forget(stem, stampOf(found)).catch(() => undefined)) greet(); // it is another one
     };
     there.replaceChildren(
-      `A run of yours is kept here: step ${whole(end)}, loss ${loss.toFixed(2)}. `,
+      `A run of yours is kept here: step ${whole(end)}, loss ${loss.toFixed(2)}.${older(found)} `,
       press("Go on with it", goOn),
       " ",
       press("Forget it", forgetIt),
