@@ -449,6 +449,49 @@ def nudge(widget: Locator, control: Locator) -> None:
                 break
 
 
+# What a browser does that translates the page: around each text, in open shadow roots, too, it puts
+# elements of its own, and again wherever the page writes. The text itself is left as it is, so that
+# tests can read it.
+TRANSLATE = """() => {
+    const seen = new WeakSet();
+    const above = (node) => node.parentElement ?? node.getRootNode().host;
+    const spared = (node) => {
+        for (let e = above(node); e; e = above(e)) {
+            if (e.getAttribute('translate') === 'no' || e.matches('.notranslate, style, script'))
+                return true;
+        }
+        return false;
+    };
+    const wrap = (node) => {
+        if (!node.data || !above(node) || node.parentElement?.closest('font') || spared(node))
+            return;
+        const [outer, inner] = [document.createElement('font'), document.createElement('font')];
+        node.replaceWith(outer);
+        outer.append(inner);
+        inner.append(node.data);
+    };
+    const walk = (root) => {
+        const nodes = [];
+        const { SHOW_TEXT, SHOW_ELEMENT } = NodeFilter;
+        const walker = document.createTreeWalker(root, SHOW_TEXT | SHOW_ELEMENT);
+        for (let n = walker.currentNode; n; n = walker.nextNode()) {
+            if (n.nodeType === Node.TEXT_NODE) nodes.push(n);
+            else if (n.shadowRoot) watch(n.shadowRoot);
+        }
+        nodes.forEach(wrap);
+    };
+    const watch = (root) => {
+        if (seen.has(root)) return;
+        seen.add(root);
+        walk(root);
+        const observer = new MutationObserver((changes) => changes.forEach((change) => {
+            if (change.type === 'characterData') wrap(change.target);
+            change.addedNodes.forEach(walk);
+        }));
+        observer.observe(root, { childList: true, subtree: true, characterData: true });
+    };
+    watch(document);
+}"""
 CHANGED = """async (el, before) => {
     const now = () => JSON.stringify(el.model.get('inputs'));
     const [first, until] = [JSON.stringify(before), Date.now() + 5000];

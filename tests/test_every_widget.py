@@ -18,6 +18,7 @@ from amounts import THOROUGH
 from browsing import (
     BUILT,
     PATIENCE,
+    TRANSLATE,
     WIDGETS,
     Pages,
     Visit,
@@ -123,7 +124,9 @@ def test_torch_follows_every_control(widget: Locator, stem: str) -> None:
 
     Of equal controls, such as the boxes of a matrix, the first is tried, and once a week the last,
     too. Radio buttons come last and are not undone, since they may bring up controls of their own.
+    All the while the browser translates the page.
     """
+    widget.page.evaluate(TRANSLATE)
     first = inputs_of(widget)
     shorten(widget, stem)
     tried = set[tuple[str, str]]()

@@ -166,6 +166,7 @@ def test_a_word_keeps_its_edited_embedding(chapter: Visit, widget: Locator) -> N
 
 def test_a_word_can_be_composed(chapter: Visit, widget: Locator) -> None:
     """As with a Chinese or Japanese keyboard: what is half typed, spaces and all, is not a word."""
+    words = words_of(widget)
     word(widget, 1).focus()
     chapter.page.keyboard.press("Control+a")
     session = chapter.page.context.new_cdp_session(chapter.page)
@@ -174,8 +175,21 @@ def test_a_word_can_be_composed(chapter: Visit, widget: Locator) -> None:
             "Input.imeSetComposition",
             {"text": half, "selectionStart": len(half), "selectionEnd": len(half)},
         )
+        assert words_of(widget) == words
     session.send("Input.insertText", {"text": "你好"})
     assert words_of(widget) == ["你好", "journey", "starts", "with", "one", "step"]
+    box = word(widget, 1)
+    # The Enter that ends a composition, as Safari tells it.
+    box.dispatch_event("keydown", {"key": "Enter", "keyCode": 229, "bubbles": True})
+    assert box.is_visible()
+    number = entry(widget, "x", "one", 3)
+    number.focus()
+    before = inputs_of(widget)["x"]
+    compose = {"text": "1", "selectionStart": 1, "selectionEnd": 1}
+    session.send("Input.imeSetComposition", compose)
+    assert inputs_of(widget)["x"] == before
+    session.send("Input.insertText", {"text": "1.5"})
+    assert inputs_of(widget)["x"][4][2] == 1.5
 
 
 def test_the_chosen_word_and_entry_stay_chosen(widget: Locator) -> None:
@@ -394,6 +408,39 @@ def test_a_link_restores_the_state(
     assert_torch(restored, "self_attention")
     untouched = other.widget(BANK)
     assert inputs_of(untouched)["words"][0] == "the"
+
+
+def test_back_keeps_what_was_edited_since_the_link(context: BrowserContext, site: str) -> None:
+    visit = Visit(context, site, page_alone("", CHAPTER))
+    page, widget, other = visit.page, visit.widget(JOURNEY), visit.widget(BANK)
+
+    def first(one: Locator) -> str:
+        return str(inputs_of(one)["words"][0])
+
+    widget.get_by_role("button", name="Copy link").click()
+    page.wait_for_function("location.hash.length > 1")
+    link, mine = page.url, first(widget)
+    for text in ("our", "your", "his"):
+        word(widget, 1).fill(text)
+    page.evaluate("location.hash = 'elsewhere'")
+    word(other, 1).fill("river")
+    page.go_back()
+    page.wait_for_url(link)
+    assert (first(widget), first(other)) == ("his", "river")
+    page.go_forward()
+    page.wait_for_url("**#elsewhere")
+    assert (first(widget), first(other)) == ("his", "river")
+    page.evaluate(
+        "link => { location.href = link; }", link
+    )  # that one opens it, and Back leaves it
+    until(widget, f"el => el.model.get('inputs').words[0] === {json.dumps(mine)}")
+    assert first(other) == "river"
+    page.go_back()
+    until(widget, "el => el.model.get('inputs').words[0] === 'his'")
+    page.goto(f"{site}/genindex.html")
+    page.go_back()
+    until(visit.widget(JOURNEY), "el => el.model.get('inputs').words[0] === 'his'")
+    assert visit.console == []
 
 
 def test_without_a_clipboard_the_link_can_be_copied_by_hand(

@@ -218,6 +218,97 @@ def test_a_readers_own_text_is_learned(widget: Locator) -> None:
     assert seen["valid"].item() == pytest.approx(valid, abs=1e-4)
 
 
+FRENCH = "Müller – naïve café, déjà vu. " * 40
+UTF8 = "is not a text in UTF-8"
+FILES = {  # what a file holds, and what is said of it
+    "cp1252": (FRENCH.encode("cp1252"), UTF8),
+    "Shift JIS": (("吾輩は猫である。" * 200).encode("shift_jis"), UTF8),
+    "KOI8-R": (russian(1500).encode("koi8-r", "replace"), UTF8),
+    "UTF-16 without its mark": (russian(1500).encode("utf-16-le"), "control character"),
+    "NUL": (b"the cat sat\0 " * 200, "control character U+0000"),
+    "ISO-2022-JP": (("吾輩は猫である。" * 200).encode("iso2022_jp"), "control character U+001B"),
+    "PDF": (b"%PDF-1.4\n" + b"1 0 obj << >> endobj\n" * 100, "is a PDF document"),
+    "docx": (b"PK\x03\x04" + bytes(2000), "is a document of a word processor"),
+    "PNG": (b"\x89PNG\r\n\x1a\n" + bytes(2000), "is an image"),
+    "nothing": (b"", "is empty"),
+    "UTF-8": (("\ufeff" + "to be 🙂\r\n" * 300).encode(), ""),
+    "UTF-16": (("to be 🙂\r\n" * 300).encode("utf-16"), ""),
+    "UTF-16 BE": (b"\xfe\xff" + ("to be 🙂\r\n" * 300).encode("utf-16-be"), ""),
+}
+
+
+def test_a_file_that_is_no_plain_text_is_told(widget: Locator) -> None:
+    widget.get_by_role("radio").nth(2).check()
+    wrong = widget.locator(".own .wrong")
+    for name, (data, said) in FILES.items():
+        file: Any = {"name": name, "mimeType": "", "buffer": data}
+        widget.locator(".own input[type=file]").set_input_files(file)
+        if said:
+            expect(wrong).to_contain_text(said)
+            assert inputs_of(widget)["corpus"] == STORIES and "Choose" in wrong.inner_text()
+        else:
+            number = number_of("to be 🙂\n" * 300)
+            until(widget, f"el => el.model.get('inputs').corpus === {number}")
+            widget.get_by_role("button", name="Reset").click()
+            until(widget, "el => el.model.get('inputs').corpus === 0")
+            widget.get_by_role("radio").nth(2).check()
+
+
+def test_all_of_a_large_file_is_learned_and_no_step_is_lost_unasked(widget: Locator) -> None:
+    text = "the cat sat on the mat . " * 12_000
+    widget.get_by_role("radio").nth(2).check()
+    file: Any = {"name": "cats", "mimeType": "", "buffer": text.encode()}
+    widget.locator(".own input[type=file]").set_input_files(file)
+    number = number_of(text)
+    until(widget, f"el => el.model.get('inputs').corpus === {number}")
+    expect(widget.locator(".own .note")).to_contain_text("The box shows only its beginning.")
+    settled(widget)
+    step(widget)
+    use = widget.get_by_role("button", name="Use this text")
+    use.click()
+    settled(widget)
+    assert inputs_of(widget)["corpus"] == number and len(losses(widget)) == 1
+    widget.get_by_label("your own text").fill(TEXTS["Russian"])
+    use.click()
+    widget.get_by_role("button", name="Stay with the run").click()
+    assert inputs_of(widget)["corpus"] == number and len(losses(widget)) == 1
+    use.click()
+    widget.get_by_role("button", name="Begin with this text").click()
+    settled(widget)
+    assert inputs_of(widget)["corpus"] == number_of(TEXTS["Russian"]) and not losses(widget)
+    beginning = widget.get_by_label("It continues")
+    beginning.fill("день " * 5 + "day")
+    expect(widget.locator(".given + .note")).to_have_text(
+        "Only the last 24 characters are read. "
+        "□ stands for what this text does not have: “d”, “a”, “y”."
+    )
+    assert inputs_of(widget)["beginning"] == [ord(c) for c in ("день " * 5 + "day")[-24:]]
+
+
+def test_two_tabs_keep_each_others_run(browser: Browser, site: str) -> None:
+    with new_context(browser) as context:
+        tabs = [Visit(context, site, page_alone(STEM)).widget(STEM) for _ in range(2)]
+        note = ".folded .note[role=status]"
+        for tab, steps in zip(tabs, (3, 1), strict=True):
+            tab.page.bring_to_front()
+            tab.get_by_text("Keep this run").click()
+            step(tab, steps)
+            tab.get_by_label("keep it in this browser").check()
+            expect(tab.locator(note)).not_to_be_empty()
+        first, second = tabs
+        expect(second.locator(note)).to_contain_text("Another run is kept in this browser")
+        expect(second.locator(note)).to_contain_text("of 3 steps. This one is not kept.")
+        expect(second.get_by_label("keep it in this browser")).not_to_be_checked()
+        second.get_by_role("button", name="Keep this one in its place").click()
+        expect(second.locator(note)).to_have_text("Kept in this browser: step 1.")
+        first.page.bring_to_front()
+        step(first)
+        expect(first.locator(note)).to_contain_text("of 1 step. This one is not kept.")
+        first.get_by_role("button", name="Leave that one").click()
+        third = Visit(context, site, page_alone(STEM)).widget(STEM)
+        expect(third.locator(".there")).to_contain_text("step 1")
+
+
 def test_training_starts_pauses_and_begins_again(browser: Browser, site: str) -> None:
     with new_context(browser) as context:
         starts_pauses_and_begins_again(Visit(context, site, page_alone(STEM)).widget(STEM))
