@@ -393,6 +393,37 @@ DESCRIBED = """() => [...document.querySelectorAll('article img')]
     .map((img) => (img.alt ?? '').split(' ').length)"""
 
 
+# Sizes of the reader's letters and widths of phones, in pixels; the last is as axe judges it.
+PHONES = [(16, 280), (24, 375), (16, 375)]
+if THOROUGH:
+    PHONES = [(20, 320), (24, 320), (32, 375), (24, 667), (32, 1280), (16, 320), *PHONES]
+
+# Fonts that rules name first and the page has not, or could not load, of what it draws with them.
+BROKEN_FONTS = """() => {
+    const faces = [...document.fonts];
+    const rules = (list) => [...list].flatMap((r) => (r.cssRules ? [r, ...rules(r.cssRules)] : r));
+    const sheet = [...document.styleSheets].find(({ href }) => href?.includes('/site.css'));
+    const bare = (family) => family.split(',')[0].replaceAll('"', '').trim();
+    const missing = rules(sheet.cssRules)
+        .filter(({ style }) => /^"?KaTeX/.test(style?.fontFamily))
+        .map(({ style }) => bare(style.fontFamily))
+        .filter((name) => !faces.some(({ family }) => bare(family) === name));
+    return [...missing, ...faces.filter((f) => f.status === 'error').map((f) => f.family)];
+}"""
+
+# The spacing that a reader may set, in the pages and in widgets (WCAG 2.2, 1.4.12).
+SPACED = """() => {
+    const widgets = [...document.querySelectorAll('.tl-widget')].map((w) => w.shadowRoot);
+    for (const root of [document.head, ...widgets]) {
+        const style = document.createElement('style');
+        style.textContent = `* { line-height: 1.5 !important; letter-spacing: 0.12em !important;
+            word-spacing: 0.16em !important; } p { margin-bottom: 2em !important; }`;
+        root.append(style);
+    }
+    return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+}"""
+
+
 @pytest.mark.parametrize("path", PAGES[1:] + THEME_PAGES)
 def test_a_page_on_a_phone(browser: Browser, site: str, path: str) -> None:
     """Nothing moves by itself or is out of reach; pictures are described and keep their shape.
@@ -410,12 +441,18 @@ def test_a_page_on_a_phone(browser: Browser, site: str, path: str) -> None:
         assert visit.page.evaluate(SQUEEZED) == []
         assert all(words >= 5 for words in visit.page.evaluate(DESCRIBED))
         visit.page.add_style_tag(content="section { content-visibility: visible !important }")
-        for width in (320, 375):  # the narrowest phone, too, does not scroll sideways
+        letters = context.new_cdp_session(visit.page)
+        for size, width in PHONES:  # none scrolls sideways
+            letters.send("Page.setFontSizes", {"fontSizes": {"standard": size}})
             visit.page.set_viewport_size({"width": width, "height": 700})
             visit.page.evaluate(DRAWN)
-            assert visit.page.evaluate("document.documentElement.scrollWidth") == width
+            assert visit.page.evaluate("document.documentElement.scrollWidth") == width, size
+            assert visit.page.evaluate(BROKEN_FONTS) == []
         if schemes := schemes_of_today(path, "phone"):
             axe_finds_nothing(visit, 375, schemes)
+        visit.page.evaluate(SPACED)
+        spaced = visit.page.evaluate("document.documentElement.scrollWidth")
+        assert spaced == width, "with the spacing of WCAG 1.4.12"
 
 
 def test_what_is_far_from_the_screen_is_not_measured(context: BrowserContext, site: str) -> None:

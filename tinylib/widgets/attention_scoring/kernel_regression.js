@@ -486,9 +486,10 @@ plot.style = `${plane.style}
 .query-line { position: absolute; width: 1.75rem; margin-left: -.875rem; height: 100%;
   cursor: ew-resize;
   touch-action: none; pointer-events: none; }
-.query-line::before { content: ""; position: absolute; left: .8125rem; top: 0; bottom: 0; width: 2px;
-  background: var(--query); }
-.query-line span { position: absolute; top: -.8125rem; left: .0625rem; width: 1.625rem; height: 1.625rem;
+.query-line::before { content: ""; position: absolute; left: .8125rem; top: 0; bottom: 0;
+  width: 2px; background: var(--query); }
+.query-line span { position: absolute; top: -.8125rem; left: .0625rem;
+  width: 1.625rem; height: 1.625rem;
   border-radius: 13px; text-align: center;
   line-height: 1.5rem; font-size: var(--size-note); font-style: italic; color: var(--text);
     pointer-events: auto;
