@@ -39,7 +39,7 @@ WITHOUT_CHAPTER = set(
 )
 # Of lab, concepts may use what looks into a model or makes it faster, and computes nothing.
 FROM_LAB = {
-    *(f"tinylib.lab.look.{name}" for name in ("HookPoint", "capture", "patch")),
+    *(f"tinylib.lab.look.{name}" for name in ("HookPoint", "capture", "in_eval_mode", "patch")),
     "tinylib.lab.fast_modules.fast_modules",
 }
 # Chapters that are not about one module.

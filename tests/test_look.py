@@ -1,17 +1,36 @@
 """Looking inside: hook points cost nothing and let go, sources come out as they stand."""
 
+import copy
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache
 
 import pytest
 import torch
 from torch import Tensor, nn
 
+from tinylib import inside_gpt
+from tinylib.decoding import beam, greedy
+from tinylib.generation import beam_search, generate
+from tinylib.gpt import GPT, GPTConfig
 from tinylib.lab import look
 from tinylib.lab.brief import brief
+from tinylib.lab.data import lookup, repeats, senses, stories
+from tinylib.lab.data.batches import Pair as SentencePair
+from tinylib.lab.data.batches import pad
+from tinylib.lab.data.text import BOS, EOS, Characters, Vocabulary
 from tinylib.lab.look import HookPoint, capture, patch, raises, show, source
+from tinylib.lab.models import ablation, forcing, hiding, snapshots, translation
+from tinylib.lab.models.encoder_heads import encoder_weights
+from tinylib.lab.models.language import LanguageModel, text_loss
+from tinylib.lab.models.likeliest import likeliest, searches
+from tinylib.lab.recipes import fra_eng, shakespeare
 from tinylib.positional_encoding import angles
 from tinylib.self_attention import SelfAttention, self_attention
+from tinylib.seq2seq import Seq2Seq
+from tinylib.transformer import Transformer
+from tinylib.transformer_block import TransformerConfig
 
 
 class Inner(nn.Module):
@@ -177,6 +196,107 @@ def test_an_unknown_place_and_another_shape_are_refused() -> None:
         patch(model, {"blocks.0": lambda x: x[0]}),
     ):
         model(torch.zeros(2, 3))
+
+
+# --- what looks at a model computes without dropout, and leaves it as it was -------------------
+
+
+@cache
+def looks() -> dict[str, tuple[nn.Module, Callable[[], object]]]:
+    """Every function that looks at a model: a model that drops out, and a call."""
+    torch.manual_seed(0)
+    words = Vocabulary("a b c d .".split())
+    alignment, classes = ((0,), (1,), (2,)), ("noun", "noun", "verb")
+    pairs = [SentencePair(("a", "b", "."), ("c", "d", "."), alignment, classes)]
+    gpt = GPT(GPTConfig(9, max_len=30, D=8, H=2, layers=2, dropout=0.5))
+    config = TransformerConfig(D=8, H=2, F=8, layers=2, dropout=0.5)
+    ours = translation.Translator(Transformer(9, 9, config), words, words)
+    grus = translation.Translator(translation.attention_model(9, 9, 8, "dot"), words, words)
+    plain = translation.Translator(Seq2Seq(9, 9, 8), words, words)
+    ends = copy.deepcopy(ours)  # ends its sentences soon, so that an exact search is quick
+    with torch.no_grad():
+        ends.model.decoder.output.bias[EOS] = 5.0
+    asked, meant = lookup.heads_model(2, 8), senses.SenseModel()
+    others: list[Any] = [asked, meant]
+    for halves in (grus.model, plain.model):  # a GRU of one layer has no dropout of its own
+        others += [halves.encoder, halves.decoder]
+    for part in others:
+        name = "symbols" if part is asked else "embedding"
+        setattr(part, name, nn.Sequential(getattr(part, name), nn.Dropout(0.5)))
+
+    letters, text = Characters("abcdefghi"), torch.tensor([[4, 5, 6, 7]])
+    writer = LanguageModel(gpt, letters)
+    site, stream = inside_gpt.stream_site(1, 0), inside_gpt.read_stream(gpt.eval(), text)
+    repeated = repeats.Repeats(text.repeat(1, 2), torch.tensor([[False] * 4 + [True] * 4]))
+    state, step = ours.model.eval().start(*pad([[4, 5, 6]])), ours.model.step
+    told = [stories.Story(("a", "b"), (), (), (stories.Question("is", 1, ("b",), ()),))]
+    calls: dict[nn.Module, dict[str, Callable[[], object]]] = {
+        gpt: {
+            "predict": lambda: writer.predict("abc"),
+            "write": lambda: writer.write("abc", 9),
+            "generate": lambda: generate(gpt, text, 9),
+            "beam_search": lambda: beam_search(gpt, text[0], 9, 3),
+            "read_stream": lambda: inside_gpt.read_stream(model=gpt, tokens=text),
+            "logit_lens": lambda: inside_gpt.logit_lens(gpt, stream),
+            "contributions": lambda: inside_gpt.contributions(gpt, stream),
+            "patch_from": lambda: inside_gpt.patch_from(gpt, text, text.flip(1), site),
+            "ablate": lambda: inside_gpt.ablate(gpt, text, site),
+            "weights_of": lambda: ablation.weights_of(gpt, text),
+            "mean_outputs": lambda: ablation.mean_outputs(gpt, text),
+            "loss_of": lambda: ablation.loss_of(gpt, repeated),
+            "text_loss": lambda: text_loss(gpt, range(9), 4),
+            "pieces_loss": lambda: shakespeare.pieces_loss(gpt, text),
+            "log_probability": lambda: snapshots.log_probability(gpt, letters, "a", "bc"),
+            "stories.evaluate": lambda: stories.evaluate(gpt, told, words),
+            "stories.answered": lambda: stories.answered(gpt, told, words),
+        },
+        ours.model: {
+            "translate": lambda: ours([["a", "b"]]),
+            "translate by a beam": lambda: ours([["a", "b"]], width=3),
+            "evaluate": lambda: translation.evaluate(*ours, pairs),
+            "all_maps": lambda: translation.all_maps(*ours, pairs),
+            "encoder_weights": lambda: encoder_weights(ours, ["a", "b"]),
+            "forced": lambda: forcing.forced(*ours, pairs),
+            "certainty": lambda: fra_eng.certainty(ours, pairs),
+            "greedy": lambda: greedy(step, state, BOS, EOS, 5),
+            "beam": lambda: beam(step, state, BOS, EOS, 5, 2),
+            "likeliest": lambda: likeliest(step, state, BOS, EOS, 2),
+        },
+        ends.model: {"searches": lambda: searches(ends, pairs, [])},
+        grus.model: {
+            "hide": lambda: hiding.hide(grus, pairs[0], 1, [0]),
+            "survivors": lambda: hiding.survivors(grus, pairs),
+        },
+        plain.model: {
+            "step_by_step": lambda: translation.step_by_step(plain, ["a", "b"], 3),
+            "gates": lambda: forcing.gates(plain.model, text[0], text[0]),
+        },
+        asked: {"lookup.examine": lambda: lookup.examine(asked, lookup.lookups(2, 0))},
+        meant: {"senses.examine": lambda: senses.examine(meant, senses.senses(9, 0))},
+    }
+    return {name: (model, call) for model, by in calls.items() for name, call in by.items()}
+
+
+@pytest.mark.parametrize("name", looks())
+def test_what_looks_at_a_model_leaves_it_as_it_was(name: str) -> None:
+    """The same call gives the same answer, though dropout is on; also after an error."""
+    model, call = looks()[name]
+    for i, module in enumerate(model.modules()):
+        module.training = i % 3 != 2  # a model of which only some parts are trained
+    wanted = [module.training for module in model.modules()]
+    assert repr(call()) == repr(call())
+    assert [module.training for module in model.modules()] == wanted
+
+    def fails(module: nn.Module, given: object) -> None:
+        raise OSError("on purpose")
+
+    hooks = [m.register_forward_pre_hook(fails) for m in model.modules() if not [*m.children()]]
+    with pytest.raises(OSError, match="on purpose"):
+        call()
+    for hook in hooks:
+        hook.remove()
+    assert [module.training for module in model.modules()] == wanted
+    assert torch.is_grad_enabled()
 
 
 def test_source_names_the_file_and_nothing_of_this_machine():

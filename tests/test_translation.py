@@ -189,18 +189,6 @@ def test_a_full_stop_is_no_word_to_know() -> None:
         assert translate_unchecked(*load_translator("bilingual-gru"), [text.split()])[0]
 
 
-def test_translating_leaves_a_model_in_training() -> None:
-    PARROT.model.train()
-    PARROT([["one"]])
-    assert PARROT.model.training
-    with pytest.raises(ValueError, match="width is 0"):
-        PARROT([["one"]], width=0)
-    assert PARROT.model.training
-    PARROT.model.eval()
-    PARROT([["one"]])
-    assert not PARROT.model.training
-
-
 # --- where it looks ----------------------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tinylib.checks import check_finite, check_log_probs, check_positive
+from tinylib.lab.look import in_eval_mode
 
 # A tensor, or a (named) tuple of states. The first axis of every tensor is B.
 State = Any
@@ -29,14 +30,8 @@ class Decoded(NamedTuple):
     log_probs: Float[Tensor, " B"]
 
 
-@torch.no_grad()
-def greedy(
-    step: Step,
-    state: State,
-    bos: int,
-    eos: int,
-    max_len: int,
-) -> Decoded:
+@in_eval_mode
+def greedy(step: Step, state: State, bos: int, eos: int, max_len: int) -> Decoded:
     r"""$y_t = \arg\max_y p(y \mid y_{<t})$: always the likeliest next token.
 
     ``state`` is what ``step`` needs at the start, for B sentences at once. All
@@ -125,7 +120,7 @@ class Beams(NamedTuple):
     scores: Float[Tensor, "B W"]
 
 
-@torch.no_grad()
+@in_eval_mode
 def beam(
     step: Step,
     state: State,

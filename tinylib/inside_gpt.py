@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tinylib.gpt import GPT
-from tinylib.lab.look import capture, patch
+from tinylib.lab.look import capture, in_eval_mode, patch
 from tinylib.normalization import LayerNorm
 
 
@@ -41,7 +41,7 @@ class Stream(NamedTuple):
         return torch.cat([self.embedding[None], self.added()]).cumsum(0)
 
 
-@torch.no_grad()
+@in_eval_mode
 def read_stream(model: GPT, tokens: Int[Tensor, "B T"]) -> Stream:
     """All parts of the stream, while the model reads a text (in eval mode)."""
     z, f = "blocks.*.attention.w_o:input", "blocks.*.feed_forward"
@@ -61,7 +61,7 @@ def read_stream(model: GPT, tokens: Int[Tensor, "B T"]) -> Stream:
     return Stream(written["dropout"], *parts)
 
 
-@torch.no_grad()
+@in_eval_mode
 def logit_lens(model: GPT, stream: Stream) -> Float[Tensor, "N B T V"]:
     r"""$\mathrm{norm}(x^l)\, E^\top$: what if the model ended after l blocks?
 
@@ -72,7 +72,7 @@ def logit_lens(model: GPT, stream: Stream) -> Float[Tensor, "N B T V"]:
     return logits
 
 
-@torch.no_grad()
+@in_eval_mode
 def contributions(model: GPT, stream: Stream) -> Float[Tensor, "P B T V"]:
     r"""$\frac{a_p \odot w}{\sigma}\, E^\top$ for each part $a_p$ of the stream.
 
@@ -134,7 +134,7 @@ def head_site(model: GPT, block: int, head: int, *at: int) -> Site:
     return Site(f"blocks.{block}.attention.w_o:input", part, at or None)
 
 
-@torch.no_grad()
+@in_eval_mode
 def patch_from(
     model: GPT,
     tokens: Int[Tensor, "B T"],
@@ -157,7 +157,7 @@ def patch_from(
     return replaced(model, tokens, [(p, seen[p.module][0]) for p in sites])
 
 
-@torch.no_grad()
+@in_eval_mode
 def ablate(
     model: GPT,
     tokens: Int[Tensor, "B T"],

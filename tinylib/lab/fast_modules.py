@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from torch import nn
 
+from tinylib.lab.look import eval_mode
 from tinylib.normalization import LayerNorm, RMSNorm
 
 PLAIN = nn.Linear, nn.Embedding, LayerNorm, RMSNorm
@@ -19,9 +20,8 @@ def fast_modules(model: nn.Module) -> Iterator[None]:
     attributes, a plain layer is its own forward function (unless it has hooks), and dropout,
     which does nothing in eval mode, is left out. Blocks may be nested.
     """
-    modes = {module: module.training for module in model.modules()}
-    model.eval()
-    for module in modes:
+    modules = [*model.modules()]
+    for module in modules:
         module.__dict__ |= module._parameters | module._modules
         for name, part in module.named_children():
             hooked = part._forward_hooks or part._forward_pre_hooks
@@ -30,9 +30,9 @@ def fast_modules(model: nn.Module) -> Iterator[None]:
             elif isinstance(part, PLAIN) and not hooked:
                 module.__dict__[name] = part.forward
     try:
-        yield
+        with eval_mode(model):
+            yield
     finally:
-        for module, training in modes.items():
-            module.training = training
+        for module in modules:
             for name in module._parameters | module._modules:
                 module.__dict__.pop(name, None)  # a nested block may have removed it

@@ -16,24 +16,32 @@ with capture(model, "blocks.*") as seen:          # what these modules return
 with patch(model, {"blocks.2": torch.zeros_like}):  # ... and what if they returned something else
     model(x)
 
+with eval_mode(model):                            # no dropout, no gradients; then as it was before
+    model(x)
+
 with raises(ZeroDivisionError):
     1 / 0                                         # prints: ZeroDivisionError: division by zero
 """
 
 import inspect
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from functools import wraps
 from pathlib import Path
 from traceback import format_exception_only
 from types import ModuleType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
+import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
+
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
 
 
 class HookPoint(nn.Module):
@@ -50,6 +58,46 @@ class HookPoint(nn.Module):
 
 INPUT = ":input"
 """After a module's name: what it is given, rather than what it returns."""
+
+
+@contextmanager
+def eval_mode(*models: nn.Module) -> Iterator[None]:
+    """Without dropout and without gradients, for as long as the block runs.
+
+    After it, also after an exception, each module of the models is in the mode in which it was.
+    """
+    modes = {module: module.training for model in models for module in model.modules()}
+    try:
+        for model in models:
+            model.eval()
+        with torch.no_grad():
+            yield
+    finally:
+        for module, training in modes.items():
+            module.training = training
+
+
+def in_eval_mode(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
+    """The function, within :func:`eval_mode` of every model among its arguments.
+
+    An argument may also hold a model, as a translator does, or be a method of one, such as `step`.
+    """
+
+    @wraps(function)
+    def looks(*args: Given.args, **more: Given.kwargs) -> Answer:
+        with eval_mode(*models_in((*args, *more.values()))):
+            return function(*args, **more)
+
+    return looks
+
+
+def models_in(given: Iterable[object]) -> Iterator[nn.Module]:
+    """The models among some arguments, those in named tuples, and those that a method is of."""
+    for x in given:
+        if isinstance(x, tuple) and hasattr(x, "_fields"):
+            yield from models_in(x)
+        elif isinstance(model := getattr(x, "__self__", x), nn.Module):
+            yield model
 
 
 @contextmanager

@@ -16,6 +16,8 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, distributed, nn
 
+from tinylib.lab.look import eval_mode
+
 Model = TypeVar("Model", bound=nn.Module)
 Data = TypeVar("Data")
 
@@ -162,10 +164,8 @@ def _tried(
     model: Model, loss: Callable[[Model, Data], Tensor], data: Data, mine: Data, weight: float
 ) -> tuple[bool, bool]:
     """Is the loss of the batch the weighed mean of its parts', and is it the plain one?"""
-    with torch.no_grad(), torch.random.fork_rng(devices=[]):
-        model.eval()
+    with eval_mode(model), torch.random.fork_rng(devices=[]):
         whole, part = mean(float(loss(model, data))), float(loss(model, mine))
-        model.train()
     means = mean(part * weight), mean(part)
     margin = 5e-6 * max(1.0, abs(whole))  # the roundings of bf16 make 2e-7
     by_targets, by_rows = (not abs(whole - value) > margin for value in means)

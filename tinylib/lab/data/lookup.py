@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tinylib.lab import devices
-from tinylib.lab.look import capture
+from tinylib.lab.look import capture, in_eval_mode
 from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.positional_encoding import PositionalAttention, sinusoidal
 from tinylib.synthesizer import DenseSynthesizer
@@ -203,7 +203,7 @@ def role_scores(weights: Float[Tensor, "B H T S"], batch: Lookups) -> Float[Tens
     return hits.sum((0, 2)) / asked.sum((0, 1))
 
 
-@torch.no_grad()
+@in_eval_mode
 def examine(model: LookupModel, batch: Lookups) -> dict[str, Tensor]:
     """Held-out figures: `accuracy` (Q), `roles` (H Q) and `without` (H Q).
 

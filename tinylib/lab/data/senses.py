@@ -23,7 +23,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tinylib.lab.look import capture
+from tinylib.lab.look import capture, in_eval_mode
 from tinylib.self_attention import SelfAttention
 
 # Before the ambiguous word, and after it and "with".
@@ -140,7 +140,7 @@ def sense_loss(model: nn.Module, batch: Senses) -> Float[Tensor, ""]:
     return F.binary_cross_entropy_with_logits(logits[batch.asked], batch.nature[batch.asked])
 
 
-@torch.no_grad()
+@in_eval_mode
 def examine(model: SenseModel, batch: Senses) -> dict[str, float]:
     """The share of correct senses, where one is settled; how often the largest weight is on the
     word that settles it; and how much weight this word has on average."""

@@ -29,7 +29,6 @@ from functools import lru_cache
 from random import Random
 from typing import NamedTuple, no_type_check
 
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
@@ -37,6 +36,7 @@ from tinylib.gpt import negative_log_likelihood
 from tinylib.lab import devices
 from tinylib.lab.data.batches import Batches, pad
 from tinylib.lab.data.text import BOS, EOS, Vocabulary
+from tinylib.lab.look import in_eval_mode
 
 PEOPLE = {
     "mary": "she",
@@ -573,7 +573,7 @@ def evaluate(
     """The same stories with the model's log-probabilities in place of the grammar's.
 
     So ``entropy(evaluate(model, …))`` is the model's loss, its error, and its loss by kind of word.
-    The model reads <bos> and the words, and gives logits (``gpt.eval()`` first, if it drops out).
+    The model reads <bos> and the words, and gives logits.
     """
     return [
         story._replace(log_probs=tuple(nll.neg().tolist()))
@@ -597,7 +597,6 @@ def answered(
     ]
 
 
-@torch.no_grad()
 def _read_by(
     model: Model, stories: Sequence[Story], vocabulary: Vocabulary, size: int
 ) -> Iterator[tuple[Story, Tensor, Tensor]]:
@@ -605,9 +604,14 @@ def _read_by(
     for i in range(0, len(stories), size):
         some = stories[i : i + size]
         tokens, lengths = pad([[BOS, *vocabulary.ids(story.words), EOS] for story in some])
-        logits = model(tokens[:, :-1].to(devices.of(model))).cpu()
+        logits = _logits(model, tokens[:, :-1].to(devices.of(model))).cpu()
         for story, n, row, ids in zip(some, lengths.tolist(), logits, tokens, strict=True):
             yield story, row[: n - 1], ids[1:n]
+
+
+@in_eval_mode
+def _logits(model: Model, tokens: Tensor) -> Tensor:
+    return model(tokens)
 
 
 def ngram_loss(train: Iterable[Story], test: Iterable[Story], n: int, extra: float = 0.01) -> float:

@@ -18,14 +18,14 @@ from torch import Tensor
 
 from tinylib.gpt import GPT
 from tinylib.lab.data.repeats import Repeats
-from tinylib.lab.look import capture, patch
+from tinylib.lab.look import capture, in_eval_mode, patch
 from tinylib.seq2seq import negative_log_likelihood
 
 Head = tuple[int, int]
 """A block and a head of it, both counted from 0."""
 
 
-@torch.no_grad()
+@in_eval_mode
 def weights_of(model: GPT, tokens: Int[Tensor, "B T"]) -> list[Float[Tensor, "B H T T"]]:
     """The attention weights of each block."""
     with capture(model) as seen:
@@ -38,7 +38,7 @@ def outputs(block: int) -> str:
     return f"blocks.{block}.attention.w_o:input"
 
 
-@torch.no_grad()
+@in_eval_mode
 def mean_outputs(model: GPT, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "N H d_v"]:
     """What each head of each of the N blocks says on average, before W_o."""
     places = [outputs(i) for i in range(model.config.layers)]
@@ -82,10 +82,9 @@ class RepeatLoss(NamedTuple):
     right: float
 
 
-@torch.no_grad()
+@in_eval_mode
 def loss_of(model: GPT, batch: Repeats) -> RepeatLoss:
-    """In nats for each letter. The model is left in eval mode."""
-    model.eval()
+    """In nats for each letter."""
     read, said, known = batch.tokens[:, :-1], batch.tokens[:, 1:], batch.known[:, :-1]
     logits = model(read)
     nll = negative_log_likelihood(logits, said)

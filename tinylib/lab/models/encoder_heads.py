@@ -6,16 +6,17 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from tinylib.lab.look import capture
+from tinylib.lab.look import capture, in_eval_mode
 from tinylib.lab.models.translation import Translator, Words
 from tinylib.multi_head_attention import MultiHeadAttention
 
 
+@in_eval_mode
 def encoder_weights(translator: Translator, words: Words) -> Tensor:
     """What the words of a sentence attend to in a Transformer's encoder: (blocks, heads, S, S)."""
     model, source, _ = translator
     ids = torch.tensor([source.ids(words)])
-    with torch.no_grad(), capture(model.encoder) as seen:
+    with capture(model.encoder) as seen:
         model.encoder(ids, torch.tensor([ids.shape[1]]))
     blocks = range(len(model.encoder.blocks))
     return torch.cat([seen[f"blocks.{i}.attention.weights"][0] for i in blocks])

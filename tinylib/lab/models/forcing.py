@@ -19,11 +19,12 @@ from tinylib.encoder_decoder import EncoderDecoder
 from tinylib.lab.data import grammar
 from tinylib.lab.data.batches import Batches, Pair, encode
 from tinylib.lab.data.text import PAD, Vocabulary
+from tinylib.lab.look import in_eval_mode
 from tinylib.lab.models.translation import Words, translate_unchecked
 from tinylib.seq2seq import Seq2Seq
 
 
-@torch.no_grad()
+@in_eval_mode
 def forced(
     model: EncoderDecoder, source: Vocabulary, target: Vocabulary, pairs: Sequence[Pair]
 ) -> list[Words]:
@@ -87,7 +88,7 @@ class Gates(NamedTuple):
     z: Float[Tensor, "T D"]
 
 
-@torch.no_grad()
+@in_eval_mode
 def gates(model: Seq2Seq, source: Int[Tensor, " S"], fed: Int[Tensor, " T"]) -> Gates:
     """The decoder of one layer, fed these words one after another: gru_step with its gate kept."""
     decoder = model.decoder

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from tinylib.lab.data.batches import Pair, pad
 from tinylib.lab.data.text import BOS
-from tinylib.lab.look import capture
+from tinylib.lab.look import capture, in_eval_mode
 from tinylib.lab.models.translation import Translator
 
 
@@ -26,7 +26,7 @@ class Hidden(NamedTuple):
     probability: float
 
 
-@torch.no_grad()
+@in_eval_mode
 def hide(translator: Translator, pair: Pair, t: int, places: Sequence[int]) -> Hidden:
     """Hide source places at the step that writes target word `t`, and only there.
 
@@ -64,7 +64,7 @@ def another_place(mask: Tensor, not_at: Tensor, generator: torch.Generator) -> T
     return drawn.scatter(1, not_at, -1).argmax(-1, keepdim=True)
 
 
-@torch.no_grad()
+@in_eval_mode
 def survivors(
     translator: Translator,
     pairs: Sequence[Pair],

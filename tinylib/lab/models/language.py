@@ -21,6 +21,7 @@ from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood
 from tinylib.lab import devices, weights
 from tinylib.lab.chance import numbers
 from tinylib.lab.data.text import BOS, EOS, SPECIALS, Characters, Vocabulary, plainly
+from tinylib.lab.look import in_eval_mode
 from tinylib.tokens import BytePairs
 
 KINDS = {"characters": Characters, "words": Vocabulary, "pieces": BytePairs}
@@ -66,14 +67,14 @@ class LanguageModel(NamedTuple):
             raise ValueError("the text is empty: give the model something to go on from")
         return torch.tensor([ids], device=devices.of(self.model))
 
+    @in_eval_mode
     def predict(self, text: str) -> dict[str, float]:
         """The probability of each next token, the likeliest first.
 
         A piece that is no text of its own, such as half a character, is named by its bytes, and of
         two pieces of one name, the less likely one by its id, too.
         """
-        with torch.no_grad():
-            p = self.model(self.ids(text))[0, -1].softmax(-1).cpu()
+        p = self.model(self.ids(text))[0, -1].softmax(-1).cpu()
         found: dict[str, float] = {}
         for i in p.argsort(descending=True, stable=True).tolist():
             name = self.name(i)
@@ -192,21 +193,20 @@ class Windows:
         return self.ids[start + torch.arange(self.T + 1)]
 
 
-@torch.no_grad()
+@in_eval_mode
 def text_loss(model: GPT, ids: Sequence[int] | Tensor, T: int, size: int = 32) -> float:
     """The mean of -ln p over a text, in nats for each token, read in pieces of T.
 
     The pieces do not overlap, and what is left over at the end is a shorter one: every token but
     the text's first is predicted once, from those before it in its piece. So the first tokens of
-    a piece have little to go by: a larger T gives a lower loss. The model is left in eval mode.
-    ValueError for less than 2 tokens, or pieces of none.
+    a piece have little to go by: a larger T gives a lower loss. ValueError for less than 2 tokens,
+    or pieces of none.
     """
     ids = torch.as_tensor(ids, device=devices.of(model))
     if T < 1 or size < 1:
         raise ValueError(f"{size} pieces of {T} tokens at a time: both must be 1 or more")
     if len(ids) < 2:
         raise ValueError(f"the text has {len(ids)} tokens: the second is the first to predict")
-    model.eval()
     last = len(ids) - 1
     whole = last - last % T
     rows = [(ids[:whole].view(-1, T), ids[1 : whole + 1].view(-1, T))]

@@ -18,6 +18,7 @@ from tinylib.bleu import count as count_ngrams
 from tinylib.decoding import State, Step, beam, choose, next_step
 from tinylib.lab.data.batches import Pair, pad
 from tinylib.lab.data.text import BOS, EOS
+from tinylib.lab.look import in_eval_mode
 from tinylib.lab.models.translation import Translator
 
 
@@ -29,7 +30,7 @@ class Likeliest(NamedTuple):
     steps: int
 
 
-@torch.no_grad()
+@in_eval_mode
 def likeliest(
     step: Step,
     state: State,
@@ -71,6 +72,7 @@ class Found(NamedTuple):
     said: list[list[str]]
 
 
+@in_eval_mode
 def searches(
     translator: Translator, pairs: Sequence[Pair], widths: Sequence[int], alpha: float = 0.0
 ) -> dict[str, Found]:
@@ -80,8 +82,7 @@ def searches(
     """
     model, source, target = translator
     max_len = 40
-    with torch.no_grad():
-        start = model.start(*pad([source.ids(pair.source) for pair in pairs]))
+    start = model.start(*pad([source.ids(pair.source) for pair in pairs]))
     found = {}
     for width in (1, *widths):
         kept = beam(model.step, start, BOS, EOS, max_len, width, alpha if width > 1 else 0.0)

@@ -20,6 +20,7 @@ from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood
 from tinylib.kv_cache import Caches
 from tinylib.lab import weights
 from tinylib.lab.data.text import Characters
+from tinylib.lab.look import in_eval_mode
 from tinylib.lab.models.language import config_of
 
 
@@ -186,7 +187,7 @@ def choices() -> list[Choice]:
     return found
 
 
-@torch.no_grad()
+@in_eval_mode
 def log_probability(model: GPT, tokens: Characters, before: str, after: str) -> float:
     """ln P of what comes after a text, character by character. ValueError without such a text."""
     if not before:
@@ -229,7 +230,7 @@ class Learnt(NamedTuple):
     text: str  # the beginning of what it wrote
 
 
-@torch.no_grad()
+@in_eval_mode
 def learnt(
     model: GPT,
     tokens: Characters,
@@ -242,7 +243,6 @@ def learnt(
     """What the model can do: on ``pieces`` of T characters, spread over the validation text, and
     in ``texts`` that it writes, of T characters each.
     """
-    model.eval()
     counted = frequencies(torch.tensor(tokens.ids(train)), len(tokens))
     ids = torch.tensor(tokens.ids(valid))
     starts = torch.linspace(0, len(ids) - T - 1, pieces).long()

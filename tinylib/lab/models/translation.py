@@ -11,13 +11,12 @@ attention_maps(*transformer, bilingual().test[:3], head)  where that head looked
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from tinylib.attention_scoring import AdditiveScore, Score, dot_score, scaled_dot_score
 from tinylib.bleu import corpus_bleu
@@ -28,7 +27,7 @@ from tinylib.lab.data.batches import Pair, pad
 from tinylib.lab.data.gloss import gloss
 from tinylib.lab.data.spelling import joined
 from tinylib.lab.data.text import BOS, EOS, UNK, Vocabulary, tokenise
-from tinylib.lab.look import HookPoint, capture
+from tinylib.lab.look import HookPoint, capture, in_eval_mode
 from tinylib.seq2seq import Seq2Seq
 from tinylib.seq2seq_attention import AttentionSeq2Seq
 from tinylib.transformer import Transformer
@@ -159,7 +158,7 @@ class WordByWord(NamedTuple):
     written: list[WordWritten]
 
 
-@torch.no_grad()
+@in_eval_mode
 def step_by_step(translator: Translator, words: Words, most: int = 24) -> WordByWord:
     """A sentence read and translated greedily, by a translator without attention, word by word."""
     model, english, french = translator
@@ -206,6 +205,7 @@ def evaluate(
     }
 
 
+@in_eval_mode
 def translate_unchecked(
     model: EncoderDecoder,
     source: Vocabulary,
@@ -217,17 +217,16 @@ def translate_unchecked(
     """As :func:`translate`, but nothing is refused: held-out sentences are judged as they are."""
     translated: list[list[str]] = [[] for _ in sentences]
     place = devices.of(model)
-    with _evaluating(model):
-        for places in _batches(sentences):
-            ids, lengths = devices.moved(pad([source.ids(sentences[i]) for i in places]), place)
-            state = model.start(ids, lengths)
-            max_len = 2 * ids.shape[1] + 10
-            if width == 1:
-                tokens = greedy(model.step, state, BOS, EOS, max_len).tokens
-            else:
-                tokens = beam(model.step, state, BOS, EOS, max_len, width, alpha).tokens[:, 0]
-            for i, row in zip(places, tokens.tolist(), strict=True):
-                translated[i] = target.words(row)
+    for places in _batches(sentences):
+        ids, lengths = devices.moved(pad([source.ids(sentences[i]) for i in places]), place)
+        state = model.start(ids, lengths)
+        max_len = 2 * ids.shape[1] + 10
+        if width == 1:
+            tokens = greedy(model.step, state, BOS, EOS, max_len).tokens
+        else:
+            tokens = beam(model.step, state, BOS, EOS, max_len, width, alpha).tokens[:, 0]
+        for i, row in zip(places, tokens.tolist(), strict=True):
+            translated[i] = target.words(row)
     return translated
 
 
@@ -245,6 +244,7 @@ FIRST = Head(0, 0)
 """The only one that a decoder with one attention has."""
 
 
+@in_eval_mode
 def all_maps(
     model: EncoderDecoder, source: Vocabulary, target: Vocabulary, pairs: Sequence[Pair]
 ) -> list[Tensor]:
@@ -255,16 +255,15 @@ def all_maps(
     of word t; there is none for <eos>. ValueError for a model without attention.
     """
     maps = [torch.empty(0)] * len(pairs)
-    with _evaluating(model):
-        for places in _batches([pair.source for pair in pairs]):
-            read = pad([source.ids(pairs[place].source) for place in places])
-            fed, _ = pad([[BOS, *target.ids(pairs[place].target)] for place in places])
-            rows = _looks(model, *devices.moved((*read, fed), devices.of(model))).cpu()
-            if not rows.isfinite().all():
-                raise ValueError("the model's weights hold NaN or an infinity: train it anew")
-            for place, table in zip(places, rows, strict=True):
-                pair = pairs[place]
-                maps[place] = table[..., : len(pair.target), : len(pair.source)].clone()
+    for places in _batches([pair.source for pair in pairs]):
+        read = pad([source.ids(pairs[place].source) for place in places])
+        fed, _ = pad([[BOS, *target.ids(pairs[place].target)] for place in places])
+        rows = _looks(model, *devices.moved((*read, fed), devices.of(model))).cpu()
+        if not rows.isfinite().all():
+            raise ValueError("the model's weights hold NaN or an infinity: train it anew")
+        for place, table in zip(places, rows, strict=True):
+            pair = pairs[place]
+            maps[place] = table[..., : len(pair.target), : len(pair.source)].clone()
     return maps
 
 
@@ -364,18 +363,6 @@ def _judged(pairs: Sequence[Pair], maps: Sequence[Tensor]) -> dict[str, list[int
 
 
 # --- how models are run ------------------------------------------------------------------------
-
-
-@contextmanager
-def _evaluating(model: nn.Module) -> Iterator[None]:
-    """Without dropout and without gradients, for as long as the block runs."""
-    training = model.training
-    model.eval()
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        model.train(training)
 
 
 def _batches(sentences: Sequence[Words], size: int = 256) -> Iterator[list[int]]:

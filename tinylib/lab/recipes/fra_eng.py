@@ -23,6 +23,7 @@ from tinylib.lab import devices, weights
 from tinylib.lab.data.batches import Batch, Batches, Pair, encode
 from tinylib.lab.data.corpora import FRA_ENG, RealSplits, fra_eng
 from tinylib.lab.data.text import PAD
+from tinylib.lab.look import in_eval_mode
 from tinylib.lab.models.encoder_heads import encoder_weights, head_off
 from tinylib.lab.models.translation import (
     Translator,
@@ -243,6 +244,7 @@ def fra_eng_transformer(checkpoint: Path) -> Outcome:
     )
 
 
+@in_eval_mode
 def certainty(translator: Translator, pairs: Sequence[Pair]) -> dict[str, float]:
     """How sure the model is of the next word, how often it is right, and -log p of the true one.
 
@@ -251,17 +253,16 @@ def certainty(translator: Translator, pairs: Sequence[Pair]) -> dict[str, float]
     """
     model, source, target = translator
     found, words = torch.zeros(3, dtype=torch.float64), 0
-    with torch.no_grad():
-        for start in range(0, len(pairs), 256):
-            some = encode(pairs[start : start + 256], source, target)
-            batch = devices.moved(Batches.collate(some), devices.of(model))
-            wanted = batch.target[:, 1:]
-            logits = model(batch.source, batch.lengths, batch.target[:, :-1])[wanted != PAD]
-            wanted = wanted[wanted != PAD]
-            best, said = logits.softmax(-1).max(-1)
-            loss = nn.functional.cross_entropy(logits, wanted, reduction="sum")
-            found += torch.stack([best.sum(), (said == wanted).sum(), loss]).cpu()
-            words += len(wanted)
+    for start in range(0, len(pairs), 256):
+        some = encode(pairs[start : start + 256], source, target)
+        batch = devices.moved(Batches.collate(some), devices.of(model))
+        wanted = batch.target[:, 1:]
+        logits = model(batch.source, batch.lengths, batch.target[:, :-1])[wanted != PAD]
+        wanted = wanted[wanted != PAD]
+        best, said = logits.softmax(-1).max(-1)
+        loss = nn.functional.cross_entropy(logits, wanted, reduction="sum")
+        found += torch.stack([best.sum(), (said == wanted).sum(), loss]).cpu()
+        words += len(wanted)
     sure, right, loss = (found / words).tolist()
     return {"sure": sure, "right": right, "loss": loss}
 

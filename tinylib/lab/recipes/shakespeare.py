@@ -29,6 +29,7 @@ from tinylib.gpt import GPT, GPTConfig, next_token_loss
 from tinylib.lab import devices, weights
 from tinylib.lab.data.corpora import TINY_SHAKESPEARE, tiny_shakespeare
 from tinylib.lab.data.text import Characters
+from tinylib.lab.look import in_eval_mode
 from tinylib.lab.models.language import LanguageModel, Windows, metadata_of, text_loss
 from tinylib.lab.models.snapshots import Snapshots, figures
 from tinylib.lab.recipes.language_models import ADAMW, MODERN, MUON, untrained
@@ -61,7 +62,7 @@ def pieces(ids: Tensor, T: int) -> Tensor:
     return ids.unfold(0, T + 1, T)[::EVERY]
 
 
-@torch.no_grad()
+@in_eval_mode
 def pieces_loss(model: GPT, pieces: Tensor, size: int = 32) -> float:
     """The mean of -ln p over these pieces, in nats for each character."""
     parts = pieces.to(devices.of(model)).split(size)

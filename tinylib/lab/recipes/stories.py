@@ -32,7 +32,6 @@ STORIES = GPTConfig(
 
 def story_figures(model: GPT, some: list[Story], vocabulary: Vocabulary) -> dict[str, Any]:
     """How far the model's loss is from the limit, and which questions it answers."""
-    model.eval()
     found, limit = entropy(evaluate(model, some, vocabulary)), entropy(some)
     answers = answered(model, some, vocabulary)
     one = [right for question, right in answers if not question.several]

@@ -20,6 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from tinylib.lab.look import eval_mode
 from tinylib.lab.processes import tensors_in
 
 Description = dict[str, str]
@@ -208,16 +209,12 @@ def first_loss(
     probable, and label smoothing then changes only the gradient.
     """
     trained = [p for p in model.parameters() if p.requires_grad]
-    before = model.training
-    model.eval()
-    try:  # cuDNN's recurrent layers have no gradient in eval mode
-        with torch.backends.cudnn.flags(enabled=False), torch.enable_grad():
-            value = loss(model, data)
-            if not isinstance(value, Tensor) or value.ndim or not value.requires_grad:
-                return None, None  # the first step says what is wrong with it
-            gradients = torch.autograd.grad(value, trained, allow_unused=True)
-    finally:
-        model.train(before)
+    # cuDNN's recurrent layers have no gradient in eval mode
+    with eval_mode(model), torch.backends.cudnn.flags(enabled=False), torch.enable_grad():
+        value = loss(model, data)
+        if not isinstance(value, Tensor) or value.ndim or not value.requires_grad:
+            return None, None  # the first step says what is wrong with it
+        gradients = torch.autograd.grad(value, trained, allow_unused=True)
     parts = [torch.linalg.vector_norm(g).item() for g in gradients if g is not None]
     number, length = value.item(), math.hypot(*parts)
     return (number if math.isfinite(number) else None, length if math.isfinite(length) else None)

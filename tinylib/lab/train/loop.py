@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from tinylib.lab import devices, processes
+from tinylib.lab.look import eval_mode
 from tinylib.lab.train import fingerprint
 from tinylib.lab.train.checkpoint import Checkpoint, alone, copies
 from tinylib.lab.train.optimisers import adamw
@@ -200,10 +201,8 @@ def _finite(number: float, name: str, i: int) -> float:
 
 
 def _validated(model: Model, validate: Callable[[Model], float], steps: int) -> float:
-    model.eval()
-    with torch.no_grad():
+    with eval_mode(model):
         value = processes.mean(float(validate(model)))
-    model.train()
     if not math.isfinite(value):
         raise FloatingPointError(f"validate returned {value} after {steps} steps: look into it")
     return value
