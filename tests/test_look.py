@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import pytest
 import torch

@@ -2,6 +2,7 @@
 
 import math
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -13,10 +14,11 @@ import torch
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
 from refresh import ROOT
+from torch import Tensor
 
 from tinylib.generation import Sampling
 from tinylib.gpt import GPTConfig
-from tinylib.lab import weights
+from tinylib.lab import own, weights
 from tinylib.lab.data.download import DataError
 from tinylib.lab.data.text import tokenise
 from tinylib.lab.models.language import load_language_model, text_loss
@@ -32,6 +34,8 @@ from tinylib.lab.own import (
     train_translator,
 )
 from tinylib.lab.recipes.language_models import MODERN
+from tinylib.lab.train import loop
+from tinylib.lab.train.precision import fixed
 from tinylib.transformer_block import TransformerConfig
 from tinylib.widgets.generation.generation import GenerationWidget
 from tinylib.widgets.transformer.transformer import TransformerWidget
@@ -86,6 +90,37 @@ def translator(pairs: Path) -> OwnModel:
 @pytest.fixture(scope="module")
 def writer(book: Path) -> OwnModel:
     return train_language_model(book, config=TINY, steps=60, show=False)
+
+
+def test_an_interrupted_training_gives_its_model(
+    book: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At 19 of 20 steps, and again while the model is judged."""
+    drawn = own.Windows.__call__
+
+    def draw(windows: own.Windows, step: int) -> Tensor:
+        if step == 19:
+            signal.raise_signal(signal.SIGINT)
+        return drawn(windows, step)
+
+    def judge(*_: object) -> float:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(own.Windows, "__call__", draw)
+    monkeypatch.setattr(loop, "TWICE", 0.0)
+    how: dict[str, Any] = {"config": TINY, "steps": 20, "show": False}
+    with fixed("highest"):  # there is no trial
+        mine = train_language_model(book, **how)
+    assert mine.run.interrupted and mine.figures["steps"] == 19 and mine.figures["loss"] > 0
+    assert mine.model.write("The ", 3) and not mine.model.model.training
+    said = "Interrupted after 19 of 20 steps. The model has its weights after 18 steps, the best"
+    assert said in capsys.readouterr().out
+    monkeypatch.setattr(own, "text_loss", judge)
+    with fixed("highest"):
+        mine = train_language_model(book, **how)
+    assert "loss" not in mine.figures and "loss" not in mine.metadata
+    assert mine.model.write("The ", 3)
+    assert "some of its figures are missing" in capsys.readouterr().out
 
 
 # --- pairs ---------------------------------------------------------------------------------------

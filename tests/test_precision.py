@@ -416,10 +416,10 @@ def test_a_recipe_says_its_precision_and_goes_on_in_it(
         nonlocal steps
         steps += 1
         if steps > 6:
-            raise KeyboardInterrupt
+            raise SystemExit
         return kept(self, step)
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
         patch.setattr(shakespeare.Windows, "__call__", power_cut)
         trained("two.safetensors")
     speeds(monkeypatch, {"highest": 1.0, "bf16": 0.5})

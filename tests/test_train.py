@@ -4,6 +4,7 @@ As a script it trains and is killed, over and over, for `test_kill_9_changes_not
 """
 
 import json
+import math
 import os
 import random
 import re
@@ -30,8 +31,9 @@ from torch import Tensor, nn
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
 from tinylib.lab import weights
 from tinylib.lab.files import InUse, locked
-from tinylib.lab.train import optimisers, progress, registry
-from tinylib.lab.train.loop import fit
+from tinylib.lab.train import loop, optimisers, progress, registry
+from tinylib.lab.train.checkpoint import copies
+from tinylib.lab.train.loop import fit, whole_runs
 from tinylib.lab.train.optimisers import adamw, muon
 from tinylib.lab.train.precision import processor
 from tinylib.lab.train.registry import Outcome, recipe
@@ -993,6 +995,96 @@ def test_in_a_notebook_there_is_a_bar_only_while_it_trains(monkeypatch: pytest.M
     line = f"step 1 of 13: loss {run.losses[0]:.4g}"
     bar = '<progress aria-label="training" max="13" value="{}"></progress> '
     assert bundles[1]["text/html"] == bar.format(1) + line
+
+
+# --- interrupts --------------------------------------------------------------------------------
+
+
+def interrupting(where: str, at: int) -> dict[str, Any]:
+    """Settings with which a real SIGINT comes at step ``at``."""
+    steps = 0
+
+    def data(i: int) -> Pair:
+        if where == "batch" and i == at:
+            signal.raise_signal(signal.SIGINT)
+        return batch(i)
+
+    def optimiser(model: nn.Module, lr: float) -> torch.optim.Optimizer:
+        groups = [{"params": [p]} for p in model.parameters()]
+        learner = torch.optim.SGD(groups, lr)
+        take = learner.step
+
+        def step() -> None:
+            nonlocal steps
+            steps += 1
+            with torch.no_grad():
+                for i, p in enumerate(model.parameters()):
+                    if where == "step" and steps == at and i == 2:
+                        signal.raise_signal(signal.SIGINT)
+                    p -= lr * p.grad  # type: ignore[operator, misc]
+
+        learner.step = step if where == "step" else take  # type: ignore[assignment, method-assign]
+        return learner
+
+    return {"batch": data, "optimiser": optimiser}
+
+
+@pytest.fixture
+def seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No interrupt counts as the second of two."""
+    monkeypatch.setattr(loop, "TWICE", 0.0)
+
+
+@pytest.mark.parametrize(("where", "at", "taken"), [("batch", 11, 11), ("step", 11, 11)])
+def test_an_interrupt_keeps_what_was_trained(
+    where: str, at: int, taken: int, seldom: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A real SIGINT: the weights are those of whole steps, the model is ready, and it is said."""
+    model, other = network(), network()
+    run = trained(model, **interrupting(where, at))
+    wanted = trained(other, **interrupting(where, -1), steps=taken)
+    assert run.interrupted and not model.training and run.losses == wanted.losses
+    assert same(model, other)
+    said = "Interrupted after 11 of 13 steps. The model has its weights after 11 steps.\n"
+    assert capsys.readouterr().out == said
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_after_an_interrupt_the_model_is_the_best_so_far(
+    seldom: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, path, values = network(), tmp_path / "run.safetensors", iter([3.0, 1.0, 2.0])
+    kept: list[dict[str, Tensor]] = []
+
+    def validate(model: nn.Module) -> float:
+        kept.append(copies(model))
+        if len(kept) == 4:
+            raise KeyboardInterrupt  # while it is judged
+        return next(values)
+
+    how: dict[str, Any] = {"checkpoint": path, "validate": validate, "steps": 17}
+    run = trained(model, **how)
+    assert (run.best, len(run.losses), len(run.valid)) == (8, 16, 3)
+    assert all(torch.equal(t, kept[1][name]) for name, t in copies(model).items())
+    assert not model.training
+    assert capsys.readouterr().out == (
+        "Interrupted after 16 of 17 steps. The model has its weights after 8 steps, the best so "
+        f"far; the same call goes on from {path}.\n"
+    )
+    assert trained(network(), **how | {"validate": held_out}).resumed == 12
+
+
+def test_some_interrupts_end_the_program(seldom: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the first step, in a recipe, and the second of two in a row."""
+    with pytest.raises(KeyboardInterrupt):
+        trained(**interrupting("batch", 0))
+    with pytest.raises(KeyboardInterrupt), whole_runs():
+        trained(**interrupting("batch", 3))
+    monkeypatch.setattr(loop, "TWICE", math.inf)
+    monkeypatch.setattr(loop, "_last", -math.inf)
+    assert trained(**interrupting("batch", 3)).interrupted
+    with pytest.raises(KeyboardInterrupt):
+        trained(**interrupting("batch", 3))
 
 
 # --- recipes -----------------------------------------------------------------------------------

@@ -15,7 +15,7 @@
 Both train as the recipes on real data do (:mod:`tinylib.lab.recipes.fra_eng`,
 :mod:`tinylib.lab.recipes.shakespeare`), in minutes on a laptop. With
 ``checkpoint="run.safetensors"`` a training that was interrupted goes on; with ``device="cuda"`` it
-runs on a GPU.
+runs on a GPU. If you interrupt one, you get the model with its best weights so far.
 """
 
 import codecs
@@ -45,7 +45,7 @@ from tinylib.lab.recipes.fra_eng import (
 from tinylib.lab.recipes.language_models import ADAMW, MODERN
 from tinylib.lab.recipes.language_models import untrained as untrained_gpt
 from tinylib.lab.recipes.shakespeare import pieces_loss
-from tinylib.lab.train.loop import fit
+from tinylib.lab.train.loop import fit, unless_interrupted
 from tinylib.lab.train.precision import precision
 from tinylib.lab.train.run import Fit
 from tinylib.transformer_block import TransformerConfig
@@ -127,7 +127,8 @@ def train_translator(
             seed=seed,
             **TRANSFORMER,
         )
-    figures |= {"bleu": figures["test"]["bleu"], "left_out": len(found) - sum(map(len, splits))}
+    figures["left_out"] = len(found) - sum(map(len, splits))
+    bleu = {"bleu": figures["test"]["bleu"]} if "test" in figures else {}
     spread = splits.test[:: -(-len(splits.test) // SHOWN)]
     held_out = {joined(pair.source): joined(pair.target) for pair in spread}
     metadata = {
@@ -136,9 +137,9 @@ def train_translator(
         "target_words": translator.target.tokens[4:],
         "languages": list(languages),
         "held_out": held_out,
-        "bleu": figures["bleu"],
+        **bleu,
     }
-    return OwnModel(translator, run, figures, metadata)
+    return OwnModel(translator, run, figures | bleu, metadata)
 
 
 def pairs_of(pairs: str | Path | Sequence[tuple[str, str]], encoding: str = "utf-8") -> list[Pair]:
@@ -222,23 +223,29 @@ def train_language_model(
             show=show,
             **ADAMW,  # Muon's products cost much time where they have to be in float32
         )
-        loss = text_loss(model, valid, T)
+
+        def judged() -> dict[str, Any]:
+            loss = text_loss(model, valid, T)
+            return {
+                "loss": loss,
+                "bits_per_character": loss / math.log(2),
+                "perplexity": math.exp(loss),
+                "unigram_loss": ngram_loss(text[:end], text[end:], 1, len(tokens)),
+                "bigram_loss": ngram_loss(text[:end], text[end:], 2, len(tokens)),
+            }
+
+        figures = unless_interrupted(judged)
     writer = LanguageModel(model, tokens)
-    figures = {
-        "loss": loss,
-        "bits_per_character": loss / math.log(2),
-        "perplexity": math.exp(loss),
-        "unigram_loss": ngram_loss(text[:end], text[end:], 1, len(tokens)),
-        "bigram_loss": ngram_loss(text[:end], text[end:], 2, len(tokens)),
+    figures |= {
         "characters": [len(train), len(valid)],
         "vocabulary": len(tokens),
         "parameters": sum(p.numel() for p in model.parameters()),
-        "steps": steps,
+        "steps": len(run.losses),
         "seconds": round(run.seconds),
         "precision": chosen._asdict(),
     }
-    opening = text[end : end + 20]
-    return OwnModel(writer, run, figures, metadata_of(writer, opening=opening, loss=loss))
+    about = {"opening": text[end : end + 20]} | {k: figures[k] for k in ("loss",) if k in figures}
+    return OwnModel(writer, run, figures, metadata_of(writer, **about))
 
 
 def _for_device(config: GPTConfig, place: torch.device | None) -> GPTConfig:

@@ -33,7 +33,7 @@ from tinylib.lab.models.translation import (
     translate_unchecked,
 )
 from tinylib.lab.recipes.common import quicker, tokens_per_second, translation_loss, untrained
-from tinylib.lab.train.loop import fit
+from tinylib.lab.train.loop import fit, unless_interrupted
 from tinylib.lab.train.optimisers import adamw
 from tinylib.lab.train.precision import precision
 from tinylib.lab.train.registry import Outcome, recipe
@@ -117,17 +117,24 @@ def on_fra_eng(
             show=show,
             **how,
         )
-    shown = splits.test[:: -(-len(splits.test) // 12)]
-    said = translate_unchecked(*translator, [pair.source for pair in shown])
     return run, {
         "pairs": len(splits.train),
         "held_out": len(splits.test),
         "vocabularies": [len(translator.source), len(translator.target)],
         "parameters": sum(p.numel() for p in translator.model.parameters()),
-        "steps": steps,
+        "steps": len(run.losses),
         "seconds": round(run.seconds),
         "tokens_per_second": tokens_per_second(splits.train, batches.size, run),
         "precision": chosen._asdict(),
+        **unless_interrupted(lambda: _judged(splits, translator)),
+    }
+
+
+def _judged(splits: RealSplits, translator: Translator) -> dict[str, Any]:
+    """How the held-out sentences are translated."""
+    shown = splits.test[:: -(-len(splits.test) // 12)]
+    said = translate_unchecked(*translator, [pair.source for pair in shown])
+    return {
         "test": evaluate(*translator, splits.test),
         "test_beam_4": evaluate(*translator, splits.test, width=4),
         "translations": [

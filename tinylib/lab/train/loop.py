@@ -5,10 +5,14 @@ killed goes on from its checkpoint as if nothing had happened, to the same losse
 """
 
 import math
+import signal
+import threading
 import time
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Iterator, Sized
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from types import FrameType
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -63,6 +67,11 @@ def fit(
 
     The model is left in eval mode, with its best weights if there is a `validate`, else its last.
 
+    So it is, too, if the training is interrupted (Ctrl-C, or Interrupt in a notebook's menu): a
+    sentence says after how many steps, and what has been reached is returned. KeyboardInterrupt is
+    raised if there is no step yet, if the interrupt is the second within :data:`TWICE` seconds, so
+    that a script with several trainings can be ended, and in :func:`whole_runs`.
+
     `device` is where it is trained: "cpu", "cuda", "mps", or "auto" for the accelerator if there
     is one (:mod:`tinylib.lab.devices`). Model and batches are moved there, and the model stays. If
     no device is named, both are left where they are. A checkpoint is the same file on every
@@ -114,24 +123,98 @@ def fit(
         loss = processes.shared(model, loss)
         start = time.perf_counter() - run.seconds
         model.train()
-        while (i := len(run.losses)) < steps and not _stalled(run, patience):
-            for group, top in zip(learner.param_groups, full, strict=True):
-                group["lr"] = top * schedule((i + 0.5) / steps)
-            data = _drawn(batch, seed, i)
-            run.losses.append(_step(model, loss, data, learner, clip, i))
-            if (i + 1) % every == 0 or i + 1 == steps:
-                if validate:
-                    run.valid.append((i + 1, _validated(model, validate, i + 1)))
-                    if run.best == i + 1:
-                        best = copies(model)
-                run.seconds = time.perf_counter() - start
-                if file and processes.rank() == 0:
-                    file.write(model, learner, run, best)
-            tell()
+        try:
+            while (i := len(run.losses)) < steps and not _stalled(run, patience):
+                for group, top in zip(learner.param_groups, full, strict=True):
+                    group["lr"] = top * schedule((i + 0.5) / steps)
+                data = _drawn(batch, seed, i)
+                number = _gradient(model, loss, data, learner, clip, i)
+                with uninterrupted():
+                    learner.step()
+                    run.losses.append(number)
+                if (i + 1) % every == 0 or i + 1 == steps:
+                    if validate:
+                        value = _validated(model, validate, i + 1)
+                        with uninterrupted():
+                            run.valid.append((i + 1, value))
+                            if run.best == i + 1:
+                                best = copies(model)
+                    run.seconds = time.perf_counter() - start
+                    if file and processes.rank() == 0:
+                        file.write(model, learner, run, best)
+                tell()
+        except KeyboardInterrupt:
+            run.seconds = time.perf_counter() - start
+            if _ends_all(run):
+                model.eval()
+                raise
+            run.interrupted = True
+            kept = ", the best so far" if best else ""
+            again = f"; the same call goes on from {path}" if path and path.exists() else ""
+            print(
+                f"Interrupted after {len(run.losses)} of {steps} steps. The model has its weights "
+                f"after {run.best} steps{kept}{again}."
+            )
     if best:
         load_into(model, best)
     model.eval()
     return run
+
+
+# --- interrupts ----------------------------------------------------------------------------------
+
+TWICE = 3.0
+"""An interrupt within so many seconds of the last one is meant for the whole program."""
+
+_last, _whole = -math.inf, False
+
+
+@contextmanager
+def whole_runs() -> Iterator[None]:
+    """Within the block an interrupt ends the program: no training that was cut short is kept."""
+    global _whole
+    before, _whole = _whole, True
+    try:
+        yield
+    finally:
+        _whole = before
+
+
+def _ends_all(run: Fit) -> bool:
+    """Is this interrupt to end more than the training?"""
+    global _last
+    before, _last = _last, time.monotonic()
+    return _whole or processes.number() > 1 or not run.losses or _last - before < TWICE
+
+
+def unless_interrupted(judge: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What ``judge`` says of a trained model; if that is interrupted, nothing, and a sentence."""
+    global _last
+    try:
+        return judge()
+    except KeyboardInterrupt:
+        if _whole:
+            raise
+        _last = time.monotonic()
+        print("Interrupted while the trained model was judged: some of its figures are missing.")
+        return {}
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """An interrupt waits until the end of the block, so that no step is half done."""
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield  # nothing interrupts Python here
+        return
+    waiting: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda *given: waiting.append(given))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if waiting:
+        before(*waiting[0])
 
 
 def _check(
@@ -168,7 +251,7 @@ def _on(place: torch.device, batch: Callable[[int], Data]) -> Callable[[int], Da
     return lambda i: devices.moved(batch(i), place)
 
 
-def _step(
+def _gradient(
     model: Model,
     loss: Callable[[Model, Data], Tensor],
     data: Data,
@@ -176,6 +259,7 @@ def _step(
     clip: float | None,
     i: int,
 ) -> float:
+    """The loss of step i; its gradient, clipped, is left in the parameters."""
     value = loss(model, data)
     if not isinstance(value, Tensor) or value.ndim:
         what = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else value
@@ -187,7 +271,6 @@ def _step(
     value.backward()
     length = nn.utils.clip_grad_norm_(model.parameters(), clip or math.inf)
     _finite(length.item(), "gradient's length", i)
-    learner.step()
     return number
 
 

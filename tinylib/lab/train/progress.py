@@ -119,6 +119,8 @@ class _Notebook:
     def close(self, run: Fit) -> None:
         if run.losses:
             self.draw(run)
+        if run.interrupted:
+            self.stored = {"text/plain": f"{len(run.losses)} of {self.steps} steps"}
         self.bar.update(self.stored, raw=True)
 
 

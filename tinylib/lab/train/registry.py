@@ -14,6 +14,7 @@ from torch import nn
 
 from tinylib.lab import devices, files, processes, weights
 from tinylib.lab.train.checkpoint import alone
+from tinylib.lab.train.loop import whole_runs
 from tinylib.lab.train.precision import SETTINGS, computer, fixed
 from tinylib.lab.train.run import Fit, mean
 
@@ -149,6 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> str | int:
             alone(checkpoint.with_suffix(""), f"The recipe '{options.name}'"),
             fixed(options.precision),
             devices.on(place),
+            whole_runs(),
         ):
             if options.restart:
                 for path in [*checkpoints(options.name), *checkpoints(options.name, "json")]:

@@ -12,13 +12,14 @@ class Fit:
     """A training run: the loss of every step, and (step, value) of every validation.
 
     The first ``resumed`` steps were taken by an earlier call, and come from its checkpoint. If
-    that are all, nothing was trained.
+    that are all, nothing was trained. An ``interrupted`` run has fewer steps than were asked for.
     """
 
     losses: list[float] = field(default_factory=list)
     valid: list[tuple[int, float]] = field(default_factory=list)
     seconds: float = 0.0
     resumed: int = field(default=0, compare=False)
+    interrupted: bool = field(default=False, compare=False)
 
     @property
     def best(self) -> int:
