@@ -10,6 +10,7 @@ from tinylib import checks
 
 ROWS, KEYS = torch.zeros(2, 5, 7), torch.zeros(2, 3, 7)
 TOKENS = torch.tensor([[1, 2, 0], [3, 4, 5]])
+TARGETS = torch.zeros(2, 5, dtype=torch.int64)
 HEADS = torch.zeros(2, 3, 5, 7)
 
 
@@ -38,8 +39,12 @@ CASES = [
     case("check_tokens", TOKENS, torch.tensor([0, 3]), says="lengths in 1 … 3, not [0, 3]"),
     case("check_tokens", TOKENS, torch.tensor([2, 4]), says="not [2, 4]"),
     case("check_tokens", TOKENS[:0], torch.tensor([]), says="at least one sentence"),
-    case("check_targets", ROWS, torch.zeros(2, 5)),
-    case("check_targets", ROWS, torch.zeros(2, 4), says="give one target for each token"),
+    case("check_targets", ROWS, TARGETS),
+    case("check_targets", ROWS, TARGETS + 7, says="token 7 is not among 0 … 6 (V = 7)"),
+    case("check_targets", ROWS, TARGETS - 100, says="token -100 is not among"),
+    case("check_some", torch.tensor([[False, True]])),
+    case("check_some", torch.zeros(2, 3) > 0, says="no word to predict: every target is padding"),
+    case("check_targets", ROWS, TARGETS[:, 1:], says="give one target for each token"),
     case("check_log_probs", ROWS[0], torch.zeros(5) > 0),
     case("check_log_probs", ROWS[0] / 0, torch.ones(5) > 0),
     case("check_log_probs", ROWS[0] / 0, torch.zeros(5) > 0, says="logits hold NaN"),
@@ -81,7 +86,7 @@ CASES = [
     case("check_draws", torch.tensor([[0.0, 1.1]]), 1, 2, says="outside 0 … 1"),
     case("check_draws", torch.tensor([[0.0, torch.nan]]), 1, 2, says="u holds NaN"),
     case("check_not_nan", ROWS),
-    case("check_not_nan", ROWS / 0, says="the logits are NaN: check the model's weights"),
+    case("check_not_nan", ROWS / 0, says="the logits are NaN or +inf: check the model's weights"),
 ]
 
 

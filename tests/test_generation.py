@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from tinylib.checks import check_room
 from tinylib.decoding import greedy
 from tinylib.generation import (
+    Number,
     Sampling,
     apply_temperature,
     beam_search,
@@ -658,3 +659,9 @@ def test_nan_is_told() -> None:
         generate(model, tokens(1, 4), 3)
     with pytest.raises(ValueError, match="NaN"):
         beam_search(model, tokens(4), 3, 2)
+
+
+@pytest.mark.parametrize("zero", [0.0, -0.0, torch.tensor(-0.0)])
+def test_a_temperature_of_zero_has_no_sign(zero: Number) -> None:
+    found = apply_temperature(torch.tensor([[1.0, 3.0, 3.0, -torch.inf]]), zero)
+    assert found.tolist() == [[-math.inf, 0.0, 0.0, -math.inf]]

@@ -1,6 +1,8 @@
 """GPT: transformers' models with our weights, no leak, word by word, the loss by hand."""
 
 import math
+import subprocess
+import sys
 from itertools import pairwise, product
 from typing import Any
 
@@ -9,8 +11,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from peers import as_gpt2, close, drawn, gpt2, randomised
+from refresh import ROOT
 from torch import Tensor, nn
 
+from tinylib import encoder_decoder
 from tinylib.feed_forward import gelu_tanh
 from tinylib.gpt import GPT, Block, GPTConfig, negative_log_likelihood, next_token_loss
 from tinylib.kv_cache import KVCache
@@ -542,3 +546,56 @@ def test_an_empty_text_has_no_logits_and_no_loss(norm: str, positions: str) -> N
     for length in (0, 1):
         with pytest.raises(ValueError, match=f"T = {length}: nothing follows, give T ≥ 2"):
             next_token_loss(model, text(length=length))
+
+
+# --- edges, and torch.compile --------------------------------------------------------------------
+
+
+COMPILED = """
+import torch
+from torch._dynamo import explain
+from tinylib.gpt import GPT, GPTConfig, next_token_loss
+from tinylib.lab.recipes.language_models import MODERN
+from tinylib.seq2seq import teacher_forcing
+from tinylib.transformer import Transformer
+from tinylib.transformer_block import TransformerConfig
+
+torch.set_float32_matmul_precision("medium")
+tokens, lengths = torch.tensor([[1, 2, 3, 4], [3, 4, 0, 0]]), torch.tensor([4, 2])
+small = GPTConfig(5, max_len=8, D=8, H=2, layers=1, dropout=0.0)
+translator = Transformer(5, 5, TransformerConfig(D=8, H=2, F=8, layers=1, dropout=0.0))
+losses = [
+    (next_token_loss, GPT(small), tokens, 0),
+    (next_token_loss, GPT(small._replace(**MODERN)), tokens, 0),
+    (teacher_forcing, translator, tokens, lengths, tokens),
+]
+for loss, *given in losses:
+    torch._dynamo.reset()
+    found = explain(loss)(*given)
+    print(found.graph_count, found.graph_break_count, *found.break_reasons)
+"""
+
+
+def test_a_compiled_loss_is_one_graph() -> None:
+    """Of both forms of GPT, and of a Transformer; in a process without checks of types."""
+    run = [sys.executable, "-W", "ignore", "-c", COMPILED]
+    found = subprocess.run(run, cwd=ROOT, capture_output=True, text=True)
+    assert found.stdout == "1 0\n" * 3, found.stdout + found.stderr[-3000:]
+
+
+def test_a_batch_of_pads_has_no_loss() -> None:
+    with pytest.raises(ValueError, match="no word to predict: every target is padding"):
+        next_token_loss(small(), torch.zeros(2, 4, dtype=torch.int64), pad=0)
+
+
+@pytest.mark.parametrize("token", [-1, SMALL.V, 2**40])
+def test_an_unknown_token_is_named_before_an_accelerator_looks_it_up(
+    token: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, text = small(), torch.tensor([[1, 2, token, 3]])
+    with pytest.raises(ValueError, match=f"token {token} is not among"):
+        model(text)
+    monkeypatch.setattr(encoder_decoder, "on_accelerator", lambda tokens: True)
+    monkeypatch.setattr(model.embedding, "forward", lambda tokens: pytest.fail("looked up"))
+    with pytest.raises(ValueError, match=f"token {token} is not among"):
+        model(text)

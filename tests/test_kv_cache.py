@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import torch
 from peers import randomised
+from torch import Tensor
 
 from tinylib.gpt import GPT, GPTConfig
 from tinylib.kv_cache import KVCache, ReservedCache, reserve_caches
@@ -45,3 +46,21 @@ def test_rows_are_written_in_place() -> None:
     with pytest.raises(ValueError, match="token 6: the cache has room for 5"):
         cache.append(k, v)
     assert cache.length == 3, "nothing is lost"
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        torch.zeros(1, 2, 6),
+        torch.zeros(5, 2, 6),
+        torch.zeros(4, 2, 1),
+        torch.zeros(4, 2, 6, dtype=torch.float64),
+        torch.zeros(4, 2, 6, device="meta"),
+    ],
+)
+def test_a_reserved_cache_takes_only_what_it_is_made_for(x: Tensor, unchecked: None) -> None:
+    cache = ReservedCache(4, 5, torch.zeros(3, 6))
+    with pytest.raises(ValueError, match="but the cache is made for"):
+        cache.append(x, x)
+    assert cache.length == 0
+    cache.append(*[torch.zeros(4, 2, 6, dtype=torch.bfloat16)] * 2)

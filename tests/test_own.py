@@ -10,7 +10,6 @@ from typing import Any
 
 import nbformat
 import pytest
-import torch
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
 from refresh import ROOT
@@ -26,7 +25,6 @@ from tinylib.lab.models.translation import joined, load_translator
 from tinylib.lab.own import (
     LEAST_PAIRS,
     OwnModel,
-    _for_device,
     ngram_loss,
     pairs_of,
     text_in,
@@ -225,12 +223,6 @@ def test_a_language_model_of_ones_own_learns_and_tells_how_well(
     loss = text_loss(again.model, again.tokens.ids(held_out), TINY.max_len)
     assert loss == pytest.approx(figures["loss"])
     assert again.write("Я ", 20, Sampling(0.8)) == writer.model.write("Я ", 20, Sampling(0.8))
-
-
-def test_positions_that_apples_gpu_cannot_compute_are_replaced() -> None:
-    for place in (None, torch.device("cpu"), torch.device("cuda")):
-        assert _for_device(TINY, place) == TINY
-    assert _for_device(TINY, torch.device("mps")) == TINY._replace(positions="learned")
 
 
 def test_ngram_losses_by_hand() -> None:

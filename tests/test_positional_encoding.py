@@ -11,6 +11,7 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from tinylib import positional_encoding
 from tinylib.attention_scoring import scaled_dot_score
@@ -555,3 +556,24 @@ def test_bad_input_is_refused_in_words(unchecked: None) -> None:
     _, seen = learned(torch.zeros(T, D))
     with pytest.raises(ValueError, match="positions 7 to 7 are wanted, the table has 0 to 6"):
         learned(torch.zeros(1, D), seen)
+
+
+class Float64Elsewhere(TorchDispatchMode):
+    """Fails if there is a float64 tensor on another device than the CPU."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        if isinstance(made, torch.Tensor):
+            assert made.dtype != torch.float64 or made.device.type == "cpu"
+        return made
+
+
+def test_angles_need_no_float64_on_a_device_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The meta device in the place of MPS; and the angles are right to the last bits of float32."""
+    wanted = angles(3, 8, 100_000)
+    monkeypatch.setattr(positional_encoding, "WITHOUT_FLOAT64", ["meta"])
+    with Float64Elsewhere():
+        assert rotary(torch.zeros(2, 3, 8, device="meta"), 5).device.type == "meta"
+        alibi_bias(4, 3, 3, device=torch.device("meta"))
+    folded = (wanted % math.tau).float()
+    torch.testing.assert_close(folded.cos().double(), wanted.cos(), atol=3e-7, rtol=0)

@@ -646,3 +646,15 @@ def test_weights_that_are_not_numbers_are_noticed_when_it_writes() -> None:
         greedy(model.step, start, BOS, EOS, 5)
     with pytest.raises(ValueError, match="logits hold NaN"):
         beam(model.step, start, BOS, EOS, 5, width=2)
+
+
+def test_pads_alone_have_no_loss(unchecked: None) -> None:
+    model, (source, lengths, target) = model_of(), sentences()
+    with pytest.raises(ValueError, match="every target is padding"):
+        teacher_forcing(model, source, lengths, torch.zeros_like(target))
+    with pytest.raises(ValueError, match="every target is padding"):
+        masked_loss(torch.zeros(2, 3, 5), torch.zeros(2, 3, dtype=torch.int64))
+    with pytest.raises(ValueError, match="token 999 is not among"):
+        model(source.clamp(min=999), lengths, target)
+    with pytest.raises(ValueError, match="label_smoothing is nan"):
+        teacher_forcing(model, source, lengths, target, label_smoothing=float("nan"))

@@ -43,19 +43,29 @@ def check_tokens(tokens: Tensor, lengths: Tensor) -> None:
     B, S = tokens.shape
     if not B:
         raise ValueError("a batch needs at least one sentence")
+    if torch.compiler.is_compiling():  # a compiled graph does not look at values
+        return
     if lengths.shape != (B,) or not 1 <= lengths.min() <= lengths.max() <= S:
         wanted = f"{B} sentences in {S} columns need {B} lengths in 1 … {S}"
         raise ValueError(f"{wanted}, not {lengths.tolist()}")
 
 
+def check_some(words: Tensor) -> None:
+    """ValueError if none is True: a mean over no words would be NaN."""
+    if not torch.compiler.is_compiling() and not words.any():
+        raise ValueError("there is no word to predict: every target is padding")
+
+
 def check_targets(logits: Tensor, target: Tensor) -> None:
-    """ValueError unless each row of logits has its target."""
+    """ValueError unless each row of logits has its target, one of its V."""
     rows, targets = tuple(logits.shape[:-1]), tuple(target.shape)
     if rows != targets:  # gather would take fewer, and pair them wrongly
         raise ValueError(
             f"logits for tokens of shape {rows}, but targets of shape "
             f"{targets}: give one target for each token"
         )
+    if not torch.compiler.is_compiling():
+        check_known(target, logits.shape[-1])
 
 
 def check_log_probs(log_probs: Tensor, finished: Tensor) -> None:
@@ -180,6 +190,6 @@ def check_draws(u: Tensor | None, B: int, length: int) -> None:
 
 
 def check_not_nan(logits: Tensor) -> None:
-    """ValueError if there is NaN among the logits."""
-    if logits.isnan().any():
-        raise ValueError("the logits are NaN: check the model's weights")
+    """ValueError if there is NaN or +inf among the logits."""
+    if not (logits < torch.inf).all():
+        raise ValueError("the logits are NaN or +inf: check the model's weights")

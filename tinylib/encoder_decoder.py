@@ -1,5 +1,6 @@
 """Encoder–decoder: a sequence is read into a state, another is read out."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -8,6 +9,8 @@ from torch import Tensor, nn
 
 from tinylib.checks import check_known, check_tokens
 from tinylib.lab.look import HookPoint
+
+Table = Callable[[Tensor], Tensor]  # nn.Embedding, for one
 
 
 def embed(
@@ -21,6 +24,25 @@ def embed(
     """
     check_known(tokens, len(w_e))
     return w_e[tokens]
+
+
+def rows_of(table: Table, tokens: Int[Tensor, "*B S"], V: int) -> Float[Tensor, "*B S D"]:
+    """``table(tokens)``. ValueError, as in :func:`embed`, if one is not among V.
+
+    The CPU is asked only if that fails, which is quicker. An accelerator would
+    stop for good (CUDA) or read zeros (MPS), so there it is asked before.
+    """
+    if not torch.compiler.is_compiling() and on_accelerator(tokens):
+        check_known(tokens, V)
+    try:
+        return table(tokens)
+    except IndexError:
+        check_known(tokens, V)
+        raise
+
+
+def on_accelerator(tokens: Tensor) -> bool:
+    return tokens.device.type not in ("cpu", "meta")
 
 
 def recurrent_step(
@@ -125,7 +147,7 @@ class RecurrentEncoder(Encoder):
         tokens: Int[Tensor, "B S"],
         lengths: Int[Tensor, " B"],
     ) -> Float[Tensor, "B D"]:
-        x = self.embedding(tokens)
+        x = rows_of(self.embedding, tokens, self.embedding.num_embeddings)
         h, states = torch.zeros_like(x[:, 0]), []
         w_x, w_h, b = self.w_x.weight.T, self.w_h.weight.T, self.w_h.bias
         for s in range(x.shape[1]):
@@ -157,7 +179,8 @@ class RecurrentDecoder(Decoder):
         tokens: Int[Tensor, "B T"],
         state: Float[Tensor, "B D"],
     ) -> tuple[Float[Tensor, "B T V"], Float[Tensor, "B D"]]:
-        x, states = self.embedding(tokens), []
+        x = rows_of(self.embedding, tokens, self.embedding.num_embeddings)
+        states = []
         w_x, w_h, b = self.w_x.weight.T, self.w_h.weight.T, self.w_h.bias
         for t in range(x.shape[1]):
             state = recurrent_step(x[:, t], state, w_x, w_h, b)

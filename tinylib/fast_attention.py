@@ -71,15 +71,15 @@ def fast_attend(
     Where float32 products may take a quicker format, as after
     ``torch.set_float32_matmul_precision("medium")``, two plain products are
     quicker than the fused kernel, unless a single query asks or there are
-    more scores than :data:`LONG`.
+    more scores than :data:`LONG`. ``torch.compile`` always gets that kernel.
     """
     check_pairs(q, k, v)
     T, S = q.shape[-2], k.shape[-2]
     causal = causal and T > 1  # a single query is the last: it may see all
     if causal and (mask is not None or T != S):
         mask, causal = causal_and(mask, T, S, q.device), False
-    exact = torch.get_float32_matmul_precision() == "highest"
-    if exact or T == 1 or T * S > LONG:
+    fused = torch.compiler.is_compiling() or T == 1 or T * S > LONG
+    if fused or torch.get_float32_matmul_precision() == "highest":
         return fused_attend(q, k, v, mask, causal)
     if causal:
         return short_causal_attend(q, k, v)

@@ -32,7 +32,8 @@ def apply_temperature(
     check_between(0.0, torch.inf, temperature=temperature)
     below = logits - logits.amax(-1, keepdim=True)
     moves = below.isfinite() & (below != 0)
-    return torch.where(moves, below / temperature, below)
+    tau = temperature.abs() if isinstance(temperature, Tensor) else abs(temperature)  # -0 is 0
+    return torch.where(moves, below / tau, below)
 
 
 def top_k(logits: Float[Tensor, "*B V"], k: Count) -> Float[Tensor, "*B V"]:

@@ -6,7 +6,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from tinylib.checks import check_known, check_length, check_positive
+from tinylib.checks import check_length, check_positive, check_some
+from tinylib.encoder_decoder import rows_of
 from tinylib.feed_forward import FeedForward, gelu, gelu_tanh
 from tinylib.kv_cache import Cache, Caches, KVCache
 from tinylib.multi_head_attention import MultiHeadAttention
@@ -153,7 +154,8 @@ class GPT(nn.Module):
         """
         offset = caches[0].length if caches else 0
         x, theta = self.embed(tokens, offset, pads)
-        S, mask, longer = offset + tokens.shape[-1], None, list[KVCache]()
+        S, mask = offset + tokens.shape[-1], None
+        longer: list[KVCache] = []
         if pads is not None:
             mask = torch.arange(S, device=x.device) >= pads[:, None, None]
         for i, block in enumerate(self.blocks):
@@ -163,19 +165,12 @@ class GPT(nn.Module):
         return self.output(x), tuple(longer)
 
     def embed(
-        self,
-        tokens: Int[Tensor, "B T"],
-        offset: int,
-        pads: Int[Tensor, " B"] | None,
+        self, tokens: Int[Tensor, "B T"], offset: int, pads: Int[Tensor, " B"] | None
     ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "T D/2"] | None]:
         """Embeddings with learned positions, or with the angles of rotary."""
         T, config = tokens.shape[-1], self.config
         check_length(offset + T, config.max_len)
-        try:
-            x = self.embedding(tokens)
-        except IndexError:  # which one is it? To ask before takes time
-            check_known(tokens, config.V)
-            raise
+        x = rows_of(self.embedding, tokens, config.V)
         if config.positions == "learned":
             return self.dropout(self.positions(x, offset, pads)), None
         # The same angles for every head; a distance does not mind the pads.
@@ -191,10 +186,14 @@ def next_token_loss(
     r"""$-\frac1N \sum_t \log P(w_{t+1} \mid w_1 \dots w_t)$; its exponential is the perplexity.
 
     The mean of :func:`negative_log_likelihood`. Each token but the last is read, and each but the
-    first is one of the N targets, unless it is ``pad``. ValueError if a text has no second token.
+    first is one of the N targets, unless it is ``pad``. ValueError if a text has no
+    second token, or all targets are pads.
     """
     if (T := tokens.shape[-1]) < 2:
         raise ValueError(f"T = {T}: nothing follows, give T ≥ 2")
     said = tokens[:, 1:]
     nll = negative_log_likelihood(model(tokens[:, :-1]), said)
-    return nll.mean() if pad is None else nll[said != pad].mean()
+    if pad is None:
+        return nll.mean()
+    check_some(words := said != pad)
+    return nll.masked_fill(~words, 0).sum() / words.sum()

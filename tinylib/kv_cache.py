@@ -49,7 +49,14 @@ class ReservedCache:
         k: Float[Tensor, "B T D"],
         v: Float[Tensor, "B T D"],
     ) -> KVCache:
-        """All rows so far, and these T. ValueError if there is no room."""
+        """All rows so far, and these T. ValueError if there is no room for them."""
+        for x in (k, v):
+            fits = (x[:, :1].shape, x.device) == (self.keys[:, :1].shape, self.keys.device)
+            if not fits or torch.promote_types(x.dtype, self.keys.dtype) != self.keys.dtype:
+                there, here = (
+                    f"{[t.shape[0], t.shape[2]]} in {t.dtype} on {t.device}" for t in (self.keys, x)
+                )
+                raise ValueError(f"texts and width are {here}, but the cache is made for {there}")
         start, end = self.length, self.length + k.shape[1]
         room = self.keys.shape[1]
         if end > room:

@@ -1,5 +1,7 @@
 """Where does a word stand? Codes that are added, rotations, and a bias."""
 
+import math
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -12,6 +14,7 @@ from tinylib.self_attention import causal_mask
 
 Count = int | Int[Tensor, ""]
 Number = float | Float[Tensor, ""]
+WITHOUT_FLOAT64 = ["mps"]  # devices
 
 
 def angles(
@@ -25,22 +28,20 @@ def angles(
 
     For the T positions i = offset, offset + 1, …: position i turns D/2 clock
     hands, the first by i radians, each next one more slowly. In float64: in
-    float32, position 10 000 would be wrong in the fourth decimal place.
-    ValueError if D is odd.
+    float32, position 10 000 would be wrong in the fourth decimal place. MPS has
+    no float64: it gets angles from 0 to 2π in float32. ValueError if D is odd.
     """
     if D < 2 or D % 2:
         raise ValueError(f"the width is {D}: make it even, a hand takes two")
-    i = torch.arange(T, dtype=torch.float64, device=device) + offset
-    j = torch.arange(D // 2, dtype=torch.float64, device=device)
-    return i[:, None] / base ** (2 * j / D)
+    there = torch.device("cpu") if device and device.type in WITHOUT_FLOAT64 else device
+    i = torch.arange(T, dtype=torch.float64, device=there) + offset
+    j = torch.arange(D // 2, dtype=torch.float64, device=there)
+    theta = i[:, None] / base ** (2 * j / D)
+    return theta if there == device else (theta % math.tau).float().to(device)
 
 
 def sinusoidal(
-    T: int,
-    D: int,
-    offset: Count = 0,
-    base: Number = 10_000.0,
-    interleaved: bool = True,
+    T: int, D: int, offset: Count = 0, base: Number = 10_000.0, interleaved: bool = True
 ) -> Float[Tensor, "T D"]:
     r"""$P_{i,2j} = \sin\theta_{ij}$, $P_{i,2j+1} = \cos\theta_{ij}$.
 
@@ -117,9 +118,10 @@ def rotary(
     r"""$\hat{x}_t = R(\theta_t)\,x_t$ for queries and keys (Su et al. 2021).
 
     Rows t = offset, offset + 1, … are turned by their positions. Rotations
-    keep lengths, and $\hat{q}_t \cdot \hat{k}_s$ depends on t − s alone. Values
-    are not turned. The pairs are neighbours, as in the paper; transformers
-    pairs j with j + d_k/2. ValueError if d_k is odd.
+    keep lengths, and $\hat{q}_t \cdot \hat{k}_s$ depends on t − s alone, but for
+    roundings, which are coarse in bf16. Values are not turned. The pairs are
+    neighbours, as in the paper; transformers pairs j with j + d_k/2. ValueError
+    if d_k is odd.
     """
     check_rows(x=x)
     T, k = x.shape[-2:]

@@ -8,9 +8,9 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, linear
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from tinylib.checks import check_targets
+from tinylib.checks import check_between, check_known, check_some, check_targets
 from tinylib.decoding import at_least_float32
-from tinylib.encoder_decoder import Decoder, Encoder, EncoderDecoder
+from tinylib.encoder_decoder import Decoder, Encoder, EncoderDecoder, rows_of
 
 
 def gru_step(
@@ -72,12 +72,8 @@ class GRUEncoder(Encoder):
         self.embedding = nn.Embedding(V, D)
         self.gru = nn.GRU(D, D, layers, batch_first=True, dropout=dropout)
 
-    def forward(
-        self,
-        tokens: Int[Tensor, "B S"],
-        lengths: Int[Tensor, " B"],
-    ) -> Encoding:
-        x = self.embedding(tokens)
+    def forward(self, tokens: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> Encoding:
+        x = rows_of(self.embedding, tokens, self.embedding.num_embeddings)
         states, final = read_packed(self.gru, x, lengths)
         return Encoding(states, final.transpose(0, 1))
 
@@ -111,7 +107,7 @@ class GRUDecoder(Decoder):
         state: GRUState,
     ) -> tuple[Float[Tensor, "B T D"], GRUState]:
         """The top layer's state after each token, and the new state."""
-        x = self.embedding(tokens)
+        x = rows_of(self.embedding, tokens, self.embedding.num_embeddings)
         context = state.context[:, None].expand_as(x)
         hidden = state.hidden.transpose(0, 1).contiguous()
         states, hidden = self.gru(torch.cat([x, context], dim=-1), hidden)
@@ -154,7 +150,7 @@ def negative_log_likelihood(
 
     log_softmax subtracts in the exponent, so that nothing becomes log 0. In
     float32 at least: sums of bf16 numbers would be too coarse. ValueError
-    unless there is one target for each row of logits.
+    unless there is one target for each row of logits, and each is known.
     """
     check_targets(logits, target)
     log_probs = at_least_float32(logits).log_softmax(-1)
@@ -168,8 +164,9 @@ def masked_loss(
 
     The mean of :func:`negative_log_likelihood` over all words of the batch;
     what is predicted at pads does not count, neither above nor below the line.
+    ValueError if there is no word.
     """
-    words = target != pad
+    check_some(words := target != pad)
     nll = negative_log_likelihood(logits, target)
     return nll.masked_fill(~words, 0).sum() / words.sum()
 
@@ -190,10 +187,14 @@ def teacher_forcing(
     ``read`` and ``output``, as that of :class:`Seq2Seq`. ``label_smoothing``
     is that of ``cross_entropy``: how much of the target all words share.
     """
+    check_between(0.0, 1.0, label_smoothing=label_smoothing)
     decoder: Any = model.decoder
     state = model.start(source, lengths)
     states, _ = decoder.read(target[:, :-1], state)
     wanted = target[:, 1:]
-    words = wanted != pad
-    logits = decoder.output(states[words])
-    return cross_entropy(logits, wanted[words], label_smoothing=label_smoothing)
+    check_some(words := wanted != pad)
+    if not torch.compiler.is_compiling():  # which keeps the pads: it needs fixed sizes
+        states, wanted = states[words], wanted[words]
+        check_known(wanted, decoder.output.out_features)
+    flat = decoder.output(states).flatten(0, -2), wanted.flatten()
+    return cross_entropy(*flat, ignore_index=pad, label_smoothing=label_smoothing)

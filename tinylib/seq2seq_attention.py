@@ -12,7 +12,7 @@ from tinylib.attention_scoring import (
     length_mask,
     scaled_dot_score,
 )
-from tinylib.encoder_decoder import Decoder, Encoder, EncoderDecoder
+from tinylib.encoder_decoder import Decoder, Encoder, EncoderDecoder, rows_of
 from tinylib.lab.look import HookPoint
 from tinylib.seq2seq import read_packed
 
@@ -58,7 +58,7 @@ class BidirectionalEncoder(Encoder):
         lengths: Int[Tensor, " B"],
     ) -> Annotations:
         B, S = tokens.shape
-        x = self.embedding(tokens)
+        x = rows_of(self.embedding, tokens, self.embedding.num_embeddings)
         states, final = read_packed(self.gru, x, lengths)
         # (L·2, B, D/2) -> (B, L, D): both directions of a layer side by side
         final = final.transpose(0, 1).reshape(B, -1, states.shape[-1])
@@ -122,7 +122,8 @@ class AttentionDecoder(Decoder):
     ) -> tuple[Float[Tensor, "B T D"], AttentionState]:
         """The top layer's state after each token, and the new state."""
         states = []
-        for x in self.embedding(tokens).split(1, dim=1):  # word by word
+        x_all = rows_of(self.embedding, tokens, self.embedding.num_embeddings)
+        for x in x_all.split(1, dim=1):  # word by word
             x = torch.cat([x, self.context(state)], dim=-1)
             hidden = state.hidden.transpose(0, 1).contiguous()
             h, hidden = self.gru(x, hidden)

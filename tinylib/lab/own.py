@@ -20,6 +20,7 @@ runs on a GPU. If you interrupt one, you get the model with its best weights so 
 
 import codecs
 import math
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -191,7 +192,7 @@ def train_language_model(
     in nats, of a model that knows only how often each character, or each pair, comes. DataError for
     a file that cannot be read, and for a text that is too short.
     """
-    text = text_in(file, encoding)
+    text = unicodedata.normalize("NFC", text_in(file, encoding))
     T, end = config.max_len, len(text) * 9 // 10
     if len(text) - end <= T:
         raise DataError(
@@ -201,7 +202,7 @@ def train_language_model(
         )
     tokens = Characters(text)
     train, valid = (torch.tensor(tokens.ids(part)) for part in (text[:end], text[end:]))
-    config = _for_device(config._replace(V=len(tokens)), devices.chosen(device))
+    config = config._replace(V=len(tokens))
     model, windows = untrained_gpt(config, seed), Windows(train, T, size)
     pieces = valid.unfold(0, T + 1, T)
     sample = pieces[:: -(-len(pieces) // 256)]  # spread over all of it
@@ -246,12 +247,6 @@ def train_language_model(
     }
     about = {"opening": text[end : end + 20]} | {k: figures[k] for k in ("loss",) if k in figures}
     return OwnModel(writer, run, figures, metadata_of(writer, **about))
-
-
-def _for_device(config: GPTConfig, place: torch.device | None) -> GPTConfig:
-    """Rotary positions are computed in float64, which Apple's MPS has not: learned ones there."""
-    mps = place is not None and place.type == "mps"
-    return config._replace(positions="learned") if mps else config
 
 
 def ngram_loss(train: str, valid: str, n: int, V: int) -> float:

@@ -148,9 +148,9 @@ def examine(model: SenseModel, batch: Senses) -> dict[str, float]:
         context = model(batch.tokens)
     settled = batch.places >= 0
     right = (context[..., 0] > 0) == (batch.nature > 0.5)
-    found = {"accuracy": right[settled].double().mean().item()}
+    found = {"accuracy": right[settled].cpu().double().mean().item()}
     if not model.even:
         weights, places = seen["attention.weights"][0][settled], batch.places[settled]
-        found["largest"] = (weights.argmax(-1) == places).double().mean().item()
-        found["weight"] = weights.gather(1, places[:, None]).double().mean().item()
+        found["largest"] = (weights.argmax(-1) == places).cpu().double().mean().item()
+        found["weight"] = weights.gather(1, places[:, None]).cpu().double().mean().item()
     return found

@@ -183,10 +183,13 @@ def _not_text(words: Iterable[str]) -> Iterable[str]:
 class Characters:
     """The characters of a text and their ids, both ways. ``tokens[i]`` is the character of id i.
 
-    They stand in the order of their code points. ValueError if there is none.
+    They stand in the order of their code points. A text is read in Unicode's composed form (NFC),
+    so that é is one character, however the text spells it. ValueError if there is none.
     """
 
     def __init__(self, text: Iterable[str]):
+        if isinstance(text, str):
+            text = unicodedata.normalize("NFC", text)
         self.tokens = tuple(sorted(set(text)))
         if not self.tokens:
             raise ValueError("an empty text has no characters: give it some")
@@ -196,10 +199,11 @@ class Characters:
         return len(self.tokens)
 
     def ids(self, text: str) -> list[int]:
-        """The id of each character, after :func:`plainly` if not all are known.
+        """The id of each character, after NFC and, if not all are known, :func:`plainly`.
 
         ValueError, naming it and its place, if one is unknown.
         """
+        text = unicodedata.normalize("NFC", text)
         if any(character not in self._id for character in text):
             text = plainly(text, self._id)
         for place, character in enumerate(text):

@@ -16,6 +16,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from tinylib.checks import check_some
 from tinylib.gpt import GPT
 from tinylib.lab.data.repeats import Repeats
 from tinylib.lab.look import capture, in_eval_mode, patch
@@ -88,5 +89,7 @@ def loss_of(model: GPT, batch: Repeats) -> RepeatLoss:
     read, said, known = batch.tokens[:, :-1], batch.tokens[:, 1:], batch.known[:, :-1]
     logits = model(read)
     nll = negative_log_likelihood(logits, said)
-    right = (logits.argmax(-1) == said)[known].double().mean()
+    check_some(known)
+    check_some(~known)
+    right = (logits.argmax(-1) == said)[known].cpu().double().mean()
     return RepeatLoss(nll[~known].mean().item(), nll[known].mean().item(), right.item())

@@ -194,7 +194,7 @@ def log_probability(model: GPT, tokens: Characters, before: str, after: str) -> 
         raise ValueError("nothing stands before: a model gives its first character no probability")
     ids = torch.tensor([tokens.ids(before + after)])
     nll = negative_log_likelihood(model(ids[:, :-1]), ids[:, 1:])
-    return -nll[0, len(before) - 1 :].sum().item()
+    return -nll[0, len(tokens.ids(before)) - 1 :].sum().item()
 
 
 def agreement(model: GPT, tokens: Characters) -> float:
