@@ -73,6 +73,45 @@ def test_numbers_can_be_entered_anywhere() -> None:
         next(numbers(0))
 
 
+def splitmix64(state: int) -> int:
+    """The number after a state, in whole numbers as Steele et al. (2014) write it."""
+    z = (state + 0x9E3779B97F4A7C15) % 2**64
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    z = (z ^ z >> 27) * 0x94D049BB133111EB % 2**64
+    return z ^ z >> 31
+
+
+def test_the_numbers_are_those_of_splitmix64() -> None:
+    """Python and the page against the definition, and that against its published first numbers."""
+    gamma = 0x9E3779B97F4A7C15
+    published = [6457827717110365317, 3203168211198807973, 9817491932198370423]
+    assert [splitmix64(1_234_567 + n * gamma) for n in range(3)] == published
+    cases = [[s, k] for s in (1, 2, 12, 999, 2**31 - 2) for k in (0, 1, 511, BATCHES, 2**40)]
+    truth = [
+        [((splitmix64((s << 32) + (k + n) * gamma) >> 12) + 0.5) / 2**52 for n in range(3)]
+        for s, k in cases
+    ]
+    assert [list(itertools.islice(numbers(*case), 3)) for case in cases] == truth
+    rule = "({ numbers }, [_, [seed, skip]]) => Array.from({ length: 3 }, numbers(seed, skip))"
+    assert in_node(PAGE / "chance.js", rule, None, cases) == truth
+
+
+@pytest.mark.parametrize("n", [100, 1000, 20_000])
+def test_each_seed_is_another_sample(n: int) -> None:
+    """Seeds 1 … 12, multiples and mirrored ones of seed 1, and one seed's batches and weights."""
+
+    def drawn_by(seed: int, skip: int = 0) -> list[float]:
+        return list(itertools.islice(numbers(seed, skip), n))
+
+    seeds = [*range(1, 13), 2**31 - 2, 2**31 - 3, 48271]
+    streams = [drawn_by(seed) for seed in seeds] + [drawn_by(1, 1), drawn_by(1, BATCHES)]
+    all_drawn = torch.tensor(streams, dtype=torch.float64)
+    assert (all_drawn.corrcoef().fill_diagonal_(0).abs() < 4 / n**0.5).all()
+    twelve = all_drawn[:12]
+    assert (twelve.amax(0) - twelve.amin(0)).min() > 0.3, "the seeds' numbers spread at each place"
+    assert abs(twelve.mean() - 0.5) < 4 * (12 * 12 * n) ** -0.5
+
+
 def test_the_page_draws_the_same_numbers_and_fills_the_same_parameters() -> None:
     cases = [[seed, skip] for seed in (1, 7, 99) for skip in (0, 1, 1000, BATCHES + 12_345)]
     rule = """({ numbers }, [_, [seed, skip]]) => {

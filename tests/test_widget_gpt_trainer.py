@@ -547,6 +547,7 @@ def test_a_run_is_kept_for_the_next_visit(browser: Browser, site: str) -> None:
         before = losses(widget)
         again = Visit(context, site, page_alone(STEM)).widget(STEM)
         expect(again.locator(".there")).to_contain_text("A run of yours is kept here: step 2")
+        expect(again.locator(".there")).not_to_contain_text("older generator")
         again.get_by_role("button", name="Go on with it").click()
         until(again, "el => el.model.get('outputs').losses.shape[0] === 2")
         settled(again)
@@ -561,14 +562,17 @@ def test_a_run_is_kept_for_the_next_visit(browser: Browser, site: str) -> None:
                 const runs = opening.result.transaction('runs', 'readwrite').objectStore('runs');
                 runs.get('gpt_trainer').onsuccess = ({ target }) => {
                     const run = target.result;
-                    if (change === 'input') delete run.inputs.beginning;
-                    else run.parameters = run.parameters.slice(1);
+                    if (change === 'input') {
+                        delete run.inputs.beginning;
+                        delete run.generator;
+                    } else run.parameters = run.parameters.slice(1);
                     runs.put(run, 'gpt_trainer').onsuccess = () => done();
                 };
             };
         })"""
         again.page.evaluate(change, "input")
         older = Visit(context, site, page_alone(STEM)).widget(STEM)
+        expect(older.locator(".there")).to_contain_text("It began with an older generator")
         older.get_by_role("button", name="Go on with it").click()
         until(older, "el => el.model.get('outputs').losses.shape[0] >= 2")
         settled(older)
