@@ -4,6 +4,7 @@ import math
 from random import Random
 
 import pytest
+from amounts import many
 from hypothesis import given
 from hypothesis import strategies as st
 from languages import LANGUAGES
@@ -36,7 +37,7 @@ def test_the_page_reads_and_spells_any_text_as_python_does() -> None:
     parts += ["\u200b", "\u200d", "\u0301", "\ufe0f", "\u00a0", "\x1c", "\ufeff"]
     texts = [
         "".join(rng.choice(parts) + rng.choice(["", " ", " "]) for _ in range(rng.randrange(12)))
-        for _ in range(1_000)
+        for _ in range(many(150, 5_000))
     ]
     ours = [[tokenise(text), joined(tokenise(text))] for text in texts]
     assert in_node(WORDS, READ, None, texts) == ours

@@ -21,7 +21,7 @@ from tinylib.lab import own, weights
 from tinylib.lab.data.download import DataError
 from tinylib.lab.data.text import tokenise
 from tinylib.lab.models.language import load_language_model, text_loss
-from tinylib.lab.models.translation import joined, load_translator
+from tinylib.lab.models.translation import load_translator
 from tinylib.lab.own import (
     LEAST_PAIRS,
     OwnModel,
@@ -188,22 +188,6 @@ def test_a_file_in_another_encoding_is_read_when_it_is_named(tmp_path: Path) -> 
     for encoding in ("cp1252", "utf-16", "utf-8-sig"):
         path.write_bytes("é\r\nà\rb".encode(encoding))
         assert text_in(path, encoding) == "é\nà\nb"
-
-
-@pytest.mark.parametrize(
-    ("text", "words", "again"),
-    [
-        ("我喜欢猫，你呢？", "我 喜 欢 猫 ， 你 呢 ？", "我喜欢猫，你呢？"),
-        ("猫が好きです。", "猫 が 好 き で す 。", "猫が好きです。"),
-        ("Где вокзал?", "где вокзал ?", "где вокзал?"),
-        ("I'm here, isn't it? (Yes)", "i 'm here , is n't it ? ( yes )", None),
-        ("L'arbre est-il là?", "l' arbre est -il là ?", None),
-        ("Guten Tag 😀!", "guten tag 😀 !", "guten tag 😀!"),
-    ],
-)
-def test_words_are_parted_and_joined_again(text: str, words: str, again: str | None) -> None:
-    assert tokenise(text) == words.split()
-    assert joined(tokenise(text)) == (again or text.lower())
 
 
 # --- a text --------------------------------------------------------------------------------------
