@@ -34,19 +34,20 @@ export async function kept(name) {
 export const stampOf = (value) => value && (value.stamp ?? "none");
 
 /**
- * Change what is kept under a name, if that still has the stamp `over`; undefined: if nothing is
- * kept. Else it stays, and is returned: another tab has kept it meanwhile. It is asked and changed
- * in one transaction, so no other tab comes between.
+ * Change what is kept under a name, if nothing is, or what still has the stamp `over`. Else it
+ * stays, and is returned: another tab has kept it meanwhile. It is asked and changed in one
+ * transaction, so no other tab comes between.
  */
 async function replace(name, over, change) {
   const transaction = await store("readwrite");
   const runs = transaction.objectStore(STORE);
   const asked = runs.get(name);
+  const free = () => !asked.result || stampOf(asked.result) === over;
   asked.onsuccess = () => {
-    if (stampOf(asked.result) === over) change(runs);
+    if (free()) change(runs);
   };
-  const found = await done(transaction, asked);
-  return stampOf(found) === over ? undefined : found;
+  await done(transaction, asked);
+  return free() ? undefined : asked.result;
 }
 
 /** Keep a value in the place of the one of the stamp `over`; what is another one is returned. */
