@@ -9,11 +9,12 @@ import subprocess
 import sys
 import threading
 import time
+import unicodedata
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -928,3 +929,16 @@ def test_the_real_shakespeare() -> None:
     assert (len(train), len(valid)) == (1_003_854, 111_540)
     assert len(Characters(train + valid)) == 65 and set(valid) <= set(train)
     assert train.startswith("First Citizen:\nBefore we proceed any further, hear me speak.")
+
+
+def test_a_letter_has_one_spelling_and_an_unknown_one_a_short_message() -> None:
+    for text in ("é", "Å", "가", "ệ", "ё"):
+        spellings = {unicodedata.normalize(form, text) for form in ("NFC", "NFD")}
+        for known, said in product(spellings, spellings):
+            letters = Characters(known + "e")
+            assert letters.text(letters.ids(said)) == unicodedata.normalize("NFC", text)
+    with pytest.raises(
+        ValueError, match="is unknown here: write with 3000 others, such as"
+    ) as found:
+        Characters(map(chr, range(0x4E00, 0x4E00 + 3000))).ids("q")
+    assert len(str(found.value)) < 250

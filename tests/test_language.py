@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -281,3 +282,15 @@ def test_a_file_of_an_older_version_is_read(tmp_path: Path) -> None:
     after = load_language_model(str(path))
     assert after.model.config == before.model.config
     assert after.predict("to be") == before.predict("to be")
+
+
+def test_ids_may_lie_in_a_file_as_nanogpt_writes_them(tmp_path: Path) -> None:
+    (np.arange(60) % 5).astype(np.uint16).tofile(tmp_path / "train.bin")
+    ids = np.memmap(tmp_path / "train.bin", dtype=np.uint16, mode="r")
+    windows, model = Windows(ids, 7, 3), tiny(5)
+    assert windows.ids.data_ptr() == ids.ctypes.data, "not copied"
+    assert windows(0).dtype == torch.int64
+    assert text_loss(model, ids, 7) == text_loss(model, torch.arange(60) % 5, 7)
+    for wrong in (ids.astype(np.float32), ids.reshape(6, 10)):
+        with pytest.raises(ValueError, match="ids are whole numbers in one row, these are"):
+            Windows(wrong, 7, 3)

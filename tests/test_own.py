@@ -188,6 +188,27 @@ def test_a_file_in_another_encoding_is_read_when_it_is_named(tmp_path: Path) -> 
     for encoding in ("cp1252", "utf-16", "utf-8-sig"):
         path.write_bytes("é\r\nà\rb".encode(encoding))
         assert text_in(path, encoding) == "é\nà\nb"
+    with pytest.raises(DataError, match='no encoding is called "latin-0"'):
+        text_in(path, "latin-0")
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    "utf8 UTF-8 utf_8 U8 utf-8 utf-16-le UTF-16BE utf_16_be utf-32-le UTF-32BE".split(),
+)
+def test_a_byte_order_mark_is_no_text(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "marked.txt"
+    path.write_bytes("\ufeffé".encode(encoding))
+    assert text_in(path, encoding) == "é"
+
+
+def test_fields_that_a_spreadsheet_quotes_are_read_as_csv(tmp_path: Path) -> None:
+    path = tmp_path / "excel.tsv"
+    rows = ['"a ""b"" c"\t"d, e"', '5" x\ty', '"Hello\t"Hallo', '"Who?" "I."\tz']
+    path.write_text("\n".join(rows), "utf-8")
+    found = [" ".join(pair.source) + "|" + " ".join(pair.target) for pair in pairs_of(path)]
+    wanted = ['a " b " c|d , e', '5 " x|y', '" hello|" hallo', '" who ? " " i . "|z']
+    assert found == wanted
 
 
 # --- a text --------------------------------------------------------------------------------------

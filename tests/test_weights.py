@@ -17,6 +17,7 @@ from safetensors.torch import load_file
 from safetensors.torch import save as to_bytes
 from torch import nn
 
+from tinylib.gpt import GPT, GPTConfig
 from tinylib.lab import weights
 from tinylib.lab.weights import (
     as_packed,
@@ -494,3 +495,16 @@ def test_a_model_can_be_given_the_numbers_that_its_packed_file_will_have(tmp_pat
     assert as_packed(model) is model and not torch.equal(model.weight, before)
     for name, tensor in load(tmp_path / "packed.safetensors").tensors.items():
         assert torch.equal(model.state_dict()[name], tensor)
+
+
+@pytest.mark.parametrize("before", ["", "_orig_mod.", "module.", "module._orig_mod."])
+def test_a_state_dict_of_a_tied_or_wrapped_model_fits(before: str) -> None:
+    config = GPTConfig(5, max_len=8, D=8, H=2, layers=1)
+    model, other = GPT(config), GPT(config)
+    state = {before + name: tensor for name, tensor in model.state_dict().items()}
+    weights.load_into(other, state)
+    pairs = zip(model.parameters(), other.parameters(), strict=True)
+    assert all(torch.equal(p, q) for p, q in pairs)
+    state[f"{before}output.weight"] = model.output.weight + 1  # an untied model's
+    with pytest.raises(ValueError, match="does not fit this GPT"):
+        weights.load_into(other, state)

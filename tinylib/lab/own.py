@@ -20,6 +20,7 @@ runs on a GPU. If you interrupt one, you get the model with its best weights so 
 
 import codecs
 import math
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
@@ -102,8 +103,10 @@ def train_translator(
     """A Transformer that translates, trained on pairs of sentences of your own.
 
     ``pairs`` is a file with a sentence, a tab and its translation on each line (what follows a
-    second tab is left out), or a list of such twos. ``languages`` are their names, for the widget.
-    Pairs of more than ``max_words`` tokens on either side are left out. By a hash of its source
+    second tab is left out), or a list of such twos. As in CSV, a side of the file that begins and
+    ends with a quotation mark and has only doubled ones inside is read without its outer marks.
+    ``languages`` are their names, for the widget. Pairs of more than ``max_words`` tokens on either
+    side are left out. By a hash of its source
     sentence, 4 % of the pairs are held out for the figures and 2 % to choose the best weights; see
     :func:`tinylib.lab.data.split`. Words that the training pairs have fewer than ``min_count``
     times are unknown to the model. Texts are read in lower case, as :func:`tokenise` parts them.
@@ -143,10 +146,15 @@ def train_translator(
     return OwnModel(translator, run, figures | bleu, metadata)
 
 
+QUOTED = re.compile(r'(?:^|(?<=\t))"((?:[^"\n\t]|"")*)"(?=\t|$)', re.MULTILINE)
+"""A field in quotation marks, as spreadsheets save one that holds a comma or such marks."""
+
+
 def pairs_of(pairs: str | Path | Sequence[tuple[str, str]], encoding: str = "utf-8") -> list[Pair]:
     """The pairs of a file or a list, tokenised. DataError, naming the line or the place."""
     if isinstance(pairs, str | Path):
-        return read_pairs(text_in(pairs, encoding), str(pairs))
+        text = QUOTED.sub(lambda field: field[1].replace('""', '"'), text_in(pairs, encoding))
+        return read_pairs(text, str(pairs))
     found = [Pair(tuple(tokenise(one)), tuple(tokenise(other))) for one, other in pairs]
     for i, pair in enumerate(found):
         if not pair.source or not pair.target:
@@ -268,8 +276,13 @@ def ngram_loss(train: str, valid: str, n: int, V: int) -> float:
 
 # --- files ---------------------------------------------------------------------------------------
 
-MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-"""What files in other encodings begin with."""
+MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+"""What files in other encodings begin with; the longer ones first."""
 
 
 def text_in(file: str | Path, encoding: str = "utf-8") -> str:
@@ -284,7 +297,9 @@ def text_in(file: str | Path, encoding: str = "utf-8") -> str:
         raise DataError(f"{path} {what}: give the path of a text file.")
     data = path.read_bytes()
     try:
-        text = data.decode("utf-8-sig" if encoding == "utf-8" else encoding)
+        text = data.decode(encoding).removeprefix("\ufeff")
+    except LookupError:
+        raise DataError(f'no encoding is called "{encoding}": say for example "utf-8"') from None
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         maybe = next((name for mark, name in MARKS.items() if data.startswith(mark)), "cp1252")

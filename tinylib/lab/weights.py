@@ -127,12 +127,15 @@ def _verified(path: Path, tensors: Tensors, about: Mapping[str, str]) -> dict[st
 def load_into(model: nn.Module, source: str | Path | Tensors) -> dict[str, Any]:
     """Copy a file, shipped weights or a dictionary of tensors into the model; the metadata back.
 
-    ValueError if the names and shapes are not exactly the model's, which then stays as it was.
+    Names may be those of a compiled or otherwise wrapped model, and a tied table may be there under
+    both of its names, as in a ``state_dict``. ValueError if names and shapes are otherwise not
+    exactly the model's, which then stays as it was.
     """
     if isinstance(source, Mapping):
         named, (tensors, metadata) = "the dictionary", Weights(dict(source), {})
     else:
         named, (tensors, metadata) = str(source), load(source)
+    tensors = own_names(model, tensors)
     if wrong := misfit(model, tensors):
         raise ValueError(
             f"{named} does not fit this {type(model).__name__}: {wrong}. "
@@ -142,6 +145,36 @@ def load_into(model: nn.Module, source: str | Path | Tensors) -> dict[str, Any]:
         for name, tensor in tensors_of(model).items():
             tensor.copy_(tensors[name])
     return metadata
+
+
+WRAPPED = ("_orig_mod.", "module.")
+"""What stands in the names of a model that torch.compile or DataParallel has wrapped."""
+
+
+def own_names(model: nn.Module, tensors: Tensors) -> dict[str, Tensor]:
+    """The tensors under the names that :func:`tensors_of` gives to the model's own.
+
+    What stands before names for a wrapper is left out, and so is the second name of a shared
+    tensor, which a ``state_dict`` has, if both hold the same.
+    """
+    known = model.state_dict(keep_vars=True)
+    found: dict[str, Tensor] = {}
+    for name, tensor in tensors.items():
+        bare = name
+        while bare not in known and (wrapped := next((w for w in WRAPPED if w in bare), None)):
+            bare = bare.replace(wrapped, "", 1)
+        found[bare if bare in known and bare not in tensors else name] = tensor
+    first = {id(t): name for name, t in reversed(known.items())}
+    for name, tensor in known.items():
+        other = first[id(tensor)]
+        if (
+            name != other
+            and name in found
+            and other in found
+            and torch.equal(found[name], found[other])
+        ):
+            del found[name]
+    return found
 
 
 def misfit(model: nn.Module | Tensors, tensors: Tensors) -> str:

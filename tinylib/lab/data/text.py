@@ -180,6 +180,10 @@ def _not_text(words: Iterable[str]) -> Iterable[str]:
     return words
 
 
+MOST_SHOWN = 100
+"""No message lists more characters."""
+
+
 class Characters:
     """The characters of a text and their ids, both ways. ``tokens[i]`` is the character of id i.
 
@@ -208,9 +212,12 @@ class Characters:
             text = plainly(text, self._id)
         for place, character in enumerate(text):
             if character not in self._id:
+                known = "".join(self.tokens).strip()
+                if len(known) > MOST_SHOWN:
+                    known = f"{len(self)} others, such as {known[:MOST_SHOWN]} …"
                 raise ValueError(
                     f"{character!r}, character {place + 1} of the text, is unknown here: "
-                    f"write with {''.join(self.tokens).strip()}"
+                    f"write with {known}"
                 )
         return [self._id[character] for character in text]
 

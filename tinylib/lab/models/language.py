@@ -8,10 +8,12 @@ shakespeare.write("ROMEO:", 200, Sampling(0.8))   how it goes on
 LanguageModel(gpt2, gpt2_tokens)                  GPT-2 and its own tokens, from its files
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
@@ -24,6 +26,7 @@ from tinylib.lab.data.text import BOS, EOS, SPECIALS, Characters, Vocabulary, pl
 from tinylib.lab.look import in_eval_mode
 from tinylib.tokens import BytePairs
 
+Ids = Sequence[int] | Tensor | np.ndarray
 KINDS = {"characters": Characters, "words": Vocabulary, "pieces": BytePairs}
 END = "<|endoftext|>"
 """The special token with which a text of pieces ends, if they have it, as GPT-2's do."""
@@ -174,6 +177,21 @@ def uniform(seed: int, count: int) -> list[float]:
     return list(islice(numbers(seed), count))
 
 
+def numbered(ids: Ids) -> Tensor:
+    """Ids as a tensor; an array stays as it is, also a file's (numpy.memmap) of uint16.
+
+    ValueError unless they are whole numbers in one row.
+    """
+    with warnings.catch_warnings():  # a file that is only read cannot be written: nobody does
+        warnings.filterwarnings("ignore", "The given NumPy array is not writable")
+        ids = torch.as_tensor(ids)
+    if ids.ndim != 1 or ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool:
+        raise ValueError(
+            f"ids are whole numbers in one row, these are {ids.dtype} of shape {[*ids.shape]}"
+        )
+    return ids
+
+
 class Windows:
     """Batches of ``size`` pieces of a long text, T + 1 tokens each, from anywhere in it.
 
@@ -181,8 +199,8 @@ class Windows:
     each step. ValueError if the text has no piece so long.
     """
 
-    def __init__(self, ids: Sequence[int] | Tensor, T: int, size: int):
-        self.ids, self.T, self.size = torch.as_tensor(ids), T, size
+    def __init__(self, ids: Ids, T: int, size: int):
+        self.ids, self.T, self.size = numbered(ids), T, size
         if T < 1 or size < 1:
             raise ValueError(f"{size} pieces of {T} tokens: both must be 1 or more")
         if len(self.ids) <= T:
@@ -190,11 +208,11 @@ class Windows:
 
     def __call__(self, step: int) -> Int[Tensor, "B T"]:
         start = torch.randint(len(self.ids) - self.T, (self.size, 1))
-        return self.ids[start + torch.arange(self.T + 1)]
+        return self.ids[start + torch.arange(self.T + 1)].long()
 
 
 @in_eval_mode
-def text_loss(model: GPT, ids: Sequence[int] | Tensor, T: int, size: int = 32) -> float:
+def text_loss(model: GPT, ids: Ids, T: int, size: int = 32) -> float:
     """The mean of -ln p over a text, in nats for each token, read in pieces of T.
 
     The pieces do not overlap, and what is left over at the end is a shorter one: every token but
@@ -202,7 +220,7 @@ def text_loss(model: GPT, ids: Sequence[int] | Tensor, T: int, size: int = 32) -
     a piece have little to go by: a larger T gives a lower loss. ValueError for less than 2 tokens,
     or pieces of none.
     """
-    ids = torch.as_tensor(ids, device=devices.of(model))
+    ids = numbered(ids).long().to(devices.of(model))
     if T < 1 or size < 1:
         raise ValueError(f"{size} pieces of {T} tokens at a time: both must be 1 or more")
     if len(ids) < 2:
