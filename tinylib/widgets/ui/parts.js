@@ -1205,9 +1205,11 @@ progress { flex: 0 0 100%; width: 100%; height: 8px; accent-color: var(--accent)
 @media (forced-colors: active) { /* the system's colours, but for shades and bars that are data */
   :host { --ground: Canvas; --text: CanvasText; --soft: CanvasText; --line: ButtonBorder;
     --accent: Highlight; --error: CanvasText; }
-  :is([style*="--tl-heat"], [data-value], .bar, .strip, .track, .ramp-key i, .hatched, .never),
+  :is([style*="--tl-heat"], [data-value], .bar, .strip, .track, .ramp, .ramp-key i, .hatched, .never),
   :is(.bar, .strip, .track) * { forced-color-adjust: none; }
   :is(.bar, .strip, .track, .ramp-key i) { outline: 1px solid ButtonBorder; }
+  button:not([style*="--tl-heat"], :disabled) { background: ButtonFace !important;
+    color: ButtonText !important; }
   .pick.chosen { forced-color-adjust: none; background: SelectedItem; color: SelectedItemText; }
   .pick.chosen .about { color: inherit; }
   :is([aria-pressed=true], [aria-selected=true], .chosen:not(.pick), .query:not([hidden])) {
