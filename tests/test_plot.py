@@ -6,6 +6,7 @@ import json
 import struct
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterable
 from functools import cache
 from itertools import pairwise
@@ -701,6 +702,26 @@ def test_values_are_written_in_their_cells_with_enough_contrast():
         fills = [mpl.colors.to_rgba(patch.get_facecolor()) for patch in below]
         fill = next(fill for fill in fills if fill[3] == 1)
         assert contrast(cells[written].get_color(), mpl.colors.to_rgb(fill)) >= 4.5
+
+
+def test_words_of_all_scripts_are_drawn_in_fonts_that_have_them(monkeypatch):
+    style: Any = sys.modules["tinylib.lab.plot.style"]
+    assert style.fonts_for("cat, é, α, Ж, שלום, −∞ 50\u00a0%, e\u0301") == (["DejaVu Sans"], set())
+    families, absent = style.fonts_for("𝒳")  # matplotlib itself brings a font that has it
+    assert len(families) == 2 and absent == set()
+    for word in ("漢字", "한국어", "हिन्दी", "தமிழ்", "ไทย", "🙂\ufe0f"):
+        families, absent = style.fonts_for(word)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            softmax_bars([word, "𝒳"], [1.0, 2.0])
+        assert len(said) == bool(absent) and absent <= set(word)
+        assert absent or len(families) > 1
+    usual = [font for font in style.fonts() if font.name == "DejaVu Sans"]
+    monkeypatch.setattr(style, "fonts", lambda: usual)
+    style.font_with.cache_clear()
+    with pytest.warns(UserWarning, match="has 字 漢, so that boxes stand for them: install"):
+        softmax_bars(["漢字", "a"], [1.0, 2.0])
+    style.font_with.cache_clear()
 
 
 def test_alt_text_says_where_the_extremes_are():

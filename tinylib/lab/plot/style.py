@@ -4,9 +4,11 @@ import base64
 import io
 import json
 import re
+import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,15 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Drawing
+from matplotlib.font_manager import (
+    FontEntry,
+    FontProperties,
+    findSystemFonts,
+    fontManager,
+    get_font,
+)
 from matplotlib.patches import FancyBboxPatch
+from matplotlib.text import Text
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import Bbox
 from PIL import Image  # comes with matplotlib, as NumPy does
@@ -114,8 +124,23 @@ def finish(axes: Axes, alt: str) -> Figure:
     """The PNG keeps the 256 commonest colours exactly: a third of the bytes, no visible change."""
     drawing = axes.get_figure(root=True)
     assert drawing is not None
+    absent = set[str]()
+    for text in drawing.findobj(Text):
+        assert isinstance(text, Text)
+        families, without = fonts_for(text.get_text())
+        absent |= without
+        if len(families) > 1:
+            text.set_fontfamily(families)
     canvas = FigureCanvasAgg(drawing)
-    canvas.draw()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        canvas.draw()
+    if absent:
+        warnings.warn(
+            f"no font of this machine has {' '.join(sorted(absent))}, so that boxes stand for "
+            "them: install one that does, such as Noto Sans of that script, and start Python again",
+            stacklevel=2,
+        )
     pixels = np.asarray(canvas.buffer_rgba())
     packed = np.ascontiguousarray(pixels).view(np.uint32)[..., 0]
     colours, where, counts = np.unique(packed, return_inverse=True, return_counts=True)
@@ -137,7 +162,63 @@ def rounded(at: Bbox, radius: Number, **style: Any) -> FancyBboxPatch:
 
 
 def text_width(text: str, points: Number) -> Number:
-    return float(TextPath((0, 0), text, size=points).get_extents().width * 96 / 72)
+    prop = FontProperties(family=fonts_for(text)[0])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        path = TextPath((0, 0), text, size=points, prop=prop)
+    return float(path.get_extents().width * 96 / 72)
+
+
+# Fonts for all scripts ---------------------------------------------------------------------------
+
+
+def fonts_for(text: str) -> tuple[list[str], set[str]]:
+    """The families that draw a text, the usual one first, and the characters that none has.
+
+    Matplotlib takes each character from the first family that has it. Only a character that the
+    usual font lacks is looked for in the other fonts of the machine.
+    """
+    seen = {char for char in text if ord(char) > 127 and char.isprintable()} - VARIANTS
+    found = {char: font_with(char) for char in seen}
+    families = dict.fromkeys([STYLE["font.family"], *filter(None, found.values())])
+    return [*families], {char for char, family in found.items() if not family}
+
+
+VARIANTS = set(map(chr, range(0xFE00, 0xFE10)))  # select a form of the character before
+
+
+@cache
+def font_with(char: str) -> str:
+    """The family of the first font that has this character, or "" if none has."""
+    for font in fonts():
+        try:
+            if get_font(font.fname).get_char_index(ord(char)):
+                return str(font.name)
+        except (OSError, RuntimeError):  # removed meanwhile, or made of pictures
+            continue
+    return ""
+
+
+@cache
+def fonts() -> list[FontEntry]:
+    """All fonts: the usual one, those of Noto Sans, the others. Matplotlib keeps a list of them
+    from its first run, so that those that have been installed since are added here."""
+    known = {font.fname for font in fontManager.ttflist}
+    for path in findSystemFonts():
+        if path not in known:
+            with suppress(OSError, RuntimeError):
+                fontManager.addfont(path)
+    usual = fontManager.findfont(STYLE["font.family"])
+    return sorted(
+        (font for font in fontManager.ttflist if not font.name.startswith("Last Resort")),
+        key=lambda font: (
+            font.fname != usual,
+            not font.name.startswith("Noto Sans") or "Mono" in font.name,
+            font.style != "normal",
+            font.weight not in (400, "normal", "regular"),
+            font.name,
+        ),
+    )
 
 
 # Heat maps ---------------------------------------------------------------------------------------
