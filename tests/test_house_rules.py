@@ -29,12 +29,12 @@ CONCEPTS = """
     checks encoder_decoder decoding seq2seq bleu attention_scoring seq2seq_attention
     attention_cost self_attention fast_attention kv_cache positional_encoding
     multi_head_attention synthesizer normalization feed_forward transformer_block transformer
-    tokens gpt inside_gpt induction generation
+    fast_merges tokens gpt inside_gpt induction generation
 """.split()
 # Concepts that are taught in another chapter's pages.
 WITHOUT_CHAPTER = set(
     """
-    checks bleu attention_cost fast_attention normalization feed_forward induction
+    checks bleu attention_cost fast_attention fast_merges normalization feed_forward induction
     """.split()
 )
 # Of lab, concepts may use what looks into a model or makes it faster, and computes nothing.

@@ -8,12 +8,15 @@ import heapq
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from functools import lru_cache
+from itertools import chain, pairwise
+from typing import no_type_check
 
 import regex
 from torch import Tensor
 
-Pair = tuple[int, int]
+from tinylib.fast_merges import GAP, Pair, Row, merge_all
+
 MOST_KNOWN = 2**16  # pieces whose ids are kept
 
 # GPT-2's pattern: what ends a word in English, words, numbers, signs, spaces.
@@ -88,31 +91,35 @@ def learn_merges(text: str, size: int) -> list[Pair]:
     """
     if size < 0:
         raise ValueError(f"{size} merges: make it 0 or more")
-    pieces = Counter(split(text))
-    words, often = [list(to_bytes(piece)) for piece in pieces], [*pieces.values()]
-    counts: Counter[Pair] = Counter()
-    where = defaultdict[Pair, set[int]](set)  # words that a pair may stand in
+    words = Counter((*to_bytes(piece), GAP) for piece in split(text))
+    row, often = Row(chain(*words)), [n for word, n in words.items() for _ in word]
+    counts, touched = Counter[Pair](), set[Pair]()
+    where = defaultdict[Pair, list[int]](list)  # places where it may begin
 
-    def add(w: int, sign: int) -> None:
-        for pair in pairwise(words[w]):
-            counts[pair] += sign * often[w]
-            where[pair].add(w)
+    @no_type_check  # it is called for each byte
+    def add(i: int, sign: int) -> None:
+        if GAP not in (pair := row.pair(i)):
+            counts[pair] += sign * often[i]
+            where[pair].append(i)
+            touched.add(pair)
 
-    for w in range(len(words)):
-        add(w, +1)
+    for i in range(len(often)):
+        add(i, +1)
     heapq.heapify(queue := [(-count, pair) for pair, count in counts.items()])
     merges: list[Pair] = []
     while queue and len(merges) < size:
         count, pair = heapq.heappop(queue)
         if -count != counts[pair]:
             continue  # it has been counted anew since
-        new, touched = 256 + len(merges), set[Pair]()
-        for w in where.pop(pair):
-            touched.update(pairwise(words[w]))
-            add(w, -1)
-            words[w] = merge(words[w], pair, new)
-            add(w, +1)
-            touched.update(pairwise(words[w]))
+        touched.clear()
+        for i in sorted(where.pop(pair)):
+            if row.pair(i) != pair:
+                continue  # a neighbour has merged since
+            for at in (row.before[i], i, row.after[i]):
+                add(at, -1)
+            row.merge(i, 256 + len(merges))
+            for at in (row.before[i], i):
+                add(at, +1)
         for other in touched:
             if counts[other] > 0:
                 heapq.heappush(queue, (-counts[other], other))
@@ -152,7 +159,7 @@ class BytePairs:
         if len(self.rank) < len(self.merges):
             raise ValueError("a pair is merged twice: give each pair once")
         self._of_byte = {byte: i for i, byte in enumerate(alphabet)}
-        self._known: dict[str, list[int]] = {}
+        self._known = lru_cache(MOST_KNOWN)(self.ids_of_piece)
 
     @classmethod
     def learn(cls, text: str, size: int) -> "BytePairs":
@@ -164,22 +171,11 @@ class BytePairs:
 
     def ids_of_piece(self, piece: str) -> list[int]:
         """Its bytes; of their pairs, the one learned first merges, and so on."""
-        ids = [self._of_byte[byte] for byte in to_bytes(piece)]
-        while known := self.rank.keys() & set(pairwise(ids)):
-            pair = min(known, key=self.rank.__getitem__)
-            ids = merge(ids, pair, self.rank[pair])
-        return ids
+        return merge_all((self._of_byte[byte] for byte in to_bytes(piece)), self.rank)
 
     def ids(self, text: str) -> list[int]:
         """The ids of the text's tokens, piece by piece."""
-        ids = list[int]()
-        for piece in split(text):
-            if piece not in self._known:
-                if len(self._known) >= MOST_KNOWN:
-                    self._known.clear()
-                self._known[piece] = self.ids_of_piece(piece)
-            ids += self._known[piece]
-        return ids
+        return [i for piece in split(text) for i in self._known(piece)]
 
     def text(self, ids: Iterable[int] | Tensor) -> str:
         """The way back. IndexError if an id is not one of these tokens.
