@@ -119,13 +119,14 @@ WITHOUT = {
         self_attention.causal_and fast_attention.fused_attend fast_attention.short_causal_attend
         fast_attention.fast_attend multi_head_attention.fast_multi_head_attention
         multi_head_attention.broadcast_over_heads multi_head_attention.apply_head_mask
-        multi_head_attention.merge_heads tokens.learn_merges""",
+        multi_head_attention.merge_heads tokens.learn_merges fast_merges.merge_all""",
     "It counts, gathers or reserves.": """
         bleu.ngrams bleu.is_ngram bleu.ngram_matches bleu.count bleu.ngram_counts
         tokens.split tokens.to_bytes tokens.from_bytes tokens.merge tokens.count_pairs
         tokens.BytePairs attention_cost.flops synthesizer.flops decoding.choose
         decoding.first_tokens decoding.next_step decoding.at_least_float32
-        kv_cache.reserve_caches
+        kv_cache.reserve_caches fast_merges.Row encoder_decoder.rows_of
+        encoder_decoder.on_accelerator
         inside_gpt.read_stream induction.induction_places""",
     "It names a vector inside a model, or puts another one there.": """
         inside_gpt.Site inside_gpt.stream_site inside_gpt.head_site inside_gpt.patch_from
