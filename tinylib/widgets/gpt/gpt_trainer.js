@@ -248,15 +248,14 @@ function beginning(widget) {
       if (!own) given.value = String.fromCodePoint(...points);
       const cut = own && typed().length > most;
       const strange = [...new Set(points)].filter((point) => !names.data.includes(point));
+      const more = strange.length > 3 ? " …" : "";
       const some = strange.slice(0, 3).map((point) => called(String.fromCodePoint(point)));
       write(
         note,
         [
           ...(cut ? [`Only the last ${most} characters are read.`] : []),
           ...(strange.length
-            ? [
-                `□ stands for what this text does not have: ${some.join(", ")}${strange.length > 3 ? " …" : ""}.`,
-              ]
+            ? [`□ stands for what this text does not have: ${some.join(", ")}${more}.`]
             : []),
         ].join(" "),
       );

@@ -43,10 +43,18 @@ async function replace(name, over, change) {
   const runs = transaction.objectStore(STORE);
   const asked = runs.get(name);
   const free = () => !asked.result || stampOf(asked.result) === over;
+  let failed;
   asked.onsuccess = () => {
-    if (free()) change(runs);
+    try {
+      if (free()) change(runs);
+    } catch (error) {
+      failed = error;
+      transaction.abort();
+    }
   };
-  await done(transaction, asked);
+  await done(transaction, asked).catch((error) => {
+    throw failed ?? error;
+  });
   return free() ? undefined : asked.result;
 }
 

@@ -89,7 +89,7 @@ export function stretch(element, share, side = "width") {
   if (element.style[side] !== length) element.style[side] = length;
 }
 
-/** Whether a key, or what is typed, is still an input method's: Safari says so by the code alone. */
+/** Whether a key, or what is typed, is still an input method's: Safari says so by the code. */
 export const isComposing = (event) => event.isComposing || event.keyCode === 229;
 
 /** The number between two ends that is next to `value`. */
