@@ -50,13 +50,12 @@ class ReservedCache:
         v: Float[Tensor, "B T D"],
     ) -> KVCache:
         """All rows so far, and these T. ValueError if there is no room for them."""
+        there = _made_for(self.keys)
         for x in (k, v):
-            fits = (x[:, :1].shape, x.device) == (self.keys[:, :1].shape, self.keys.device)
-            if not fits or torch.promote_types(x.dtype, self.keys.dtype) != self.keys.dtype:
-                there, here = (
-                    f"{[t.shape[0], t.shape[2]]} in {t.dtype} on {t.device}" for t in (self.keys, x)
-                )
-                raise ValueError(f"texts and width are {here}, but the cache is made for {there}")
+            exact = torch.promote_types(x.dtype, self.keys.dtype) == self.keys.dtype
+            if _made_for(x) != there or not exact:
+                here = f"{_made_for(x)} in {x.dtype}"
+                raise ValueError(f"{here}, but the cache is made for {there} in {self.keys.dtype}")
         start, end = self.length, self.length + k.shape[1]
         room = self.keys.shape[1]
         if end > room:
@@ -64,6 +63,10 @@ class ReservedCache:
         self.keys[:, start:end], self.values[:, start:end] = k, v
         self.length = end
         return KVCache(self.keys[:, :end], self.values[:, :end])
+
+
+def _made_for(x: Float[Tensor, "B T D"]) -> str:
+    return f"{x.shape[0]} texts of width {x.shape[-1]} on {x.device}"
 
 
 @runtime_checkable
