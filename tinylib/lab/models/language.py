@@ -102,15 +102,25 @@ class LanguageModel(NamedTuple):
     def write(self, text: str, length: int, sampling: Sampling | None = None, seed: int = 1) -> str:
         """How the model goes on with the text, ``length`` tokens or up to the one that ends texts.
 
-        :func:`tinylib.generation.generate`, with :func:`uniform` numbers for the draws. Errors
-        are those of both.
+        :func:`tinylib.generation.generate`, with :func:`uniform` numbers for the draws. Of a text
+        that is longer than the model's context only the last ``max_len`` tokens are read, each time
+        all of them, which takes longer than with a cache. Errors are those of both functions.
         """
-        ids = self.ids(text)
+        ids, context = self.ids(text), self.model.config.max_len
+        ids = ids[:, -context:]
         u = torch.tensor([uniform(seed, length)], device=ids.device)
-        new = generate(self.model, ids, length, sampling, u, eos=self.eos)[0].tolist()
+        room = min(length, context + 1 - ids.shape[1])
+        new = generate(self.model, ids, room, sampling, u[:, :room], eos=self.eos)
+        for n in range(room, length):
+            if self.eos is not None and (new == self.eos).any():
+                break
+            window = torch.cat([ids, new], dim=1)[:, -context:]
+            token = generate(self.model, window, 1, sampling, u[:, n : n + 1], eos=self.eos)
+            new = torch.cat([new, token], dim=1)
+        said = new[0].tolist()
         if isinstance(self.tokens, Vocabulary):
-            return " ".join(self.tokens.words(new))
-        return self.tokens.text(new[: new.index(self.eos)] if self.eos in new else new)
+            return " ".join(self.tokens.words(said))
+        return self.tokens.text(said[: said.index(self.eos)] if self.eos in said else said)
 
 
 def metadata_of(language_model: LanguageModel, **more: Any) -> dict[str, Any]:
