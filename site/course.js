@@ -69,11 +69,13 @@ addEventListener("afterprint", () => {
   setTimeout(() => delete document.body.dataset.printing, 100); // after the events of opening
 });
 
-// What a search shows of a page is its text around the words that were found. Sphinx looks for their
-// stems, as its index has them, but “rotary” does not begin with “rotari”; and it would show a page's
-// menus, and each formula three times: for sight, for screen readers and as it was written.
+// What a search shows of a page is its text around the words that were found. Sphinx looks for
+// their stems, as its index has them, but “rotary” does not begin with “rotari”; and it would show
+// a page's menus, and each formula three times: for sight, for screen readers and as it was written.
+/* eslint-disable no-undef */
 // @ts-expect-error: of Sphinx's scripts, on the page that searches
-const [search, Stem] = typeof Search === "undefined" ? [] : [Search, Stemmer]; // eslint-disable-line no-undef
+const [search, Stem] = typeof Search === "undefined" ? [] : [Search, Stemmer];
+/* eslint-enable no-undef */
 const TWICE = "script, style, .headerlink, .katex-html, annotation, .fold > summary, .answer-row";
 const [BEFORE, SHOWN] = [120, 240]; // letters
 if (search) {

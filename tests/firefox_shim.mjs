@@ -3,13 +3,15 @@
 //   NODE_OPTIONS=--import=file:///…/tests/firefox_shim.mjs
 //   playwright.firefox.launch(channel="moz-firefox", executable_path="/usr/bin/firefox-esr")
 //
-// Playwright then asks each new window to emulate media features, by a command that Firefox 153 does
-// not know yet and refuses. In the bundle that Playwright's driver loads, that call asks nothing.
+// Playwright then asks each new window to emulate media features, by a command that Firefox 153
+// does not know yet and refuses. In the bundle that Playwright's driver loads, that call asks
+// nothing.
 
 import fs from "node:fs";
 
-const asks =
-  /await this\._(?:browser\._browserSession|session)\.send\(\s*"emulation\.setMediaFeaturesOverride"/g;
+const session = String.raw`(?:browser\._browserSession|session)`;
+const command = String.raw`\.send\(\s*"emulation\.setMediaFeaturesOverride"`;
+const asks = new RegExp(String.raw`await this\._${session}${command}`, "g");
 const read = fs.readFileSync;
 fs.readFileSync = (file, ...rest) => {
   const content = read(file, ...rest);

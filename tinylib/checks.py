@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from jaxtyping import Int
 from torch import Tensor
+from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
 
 def check_positive(**numbers: int) -> None:
@@ -50,9 +51,14 @@ def check_tokens(tokens: Tensor, lengths: Tensor) -> None:
         raise ValueError(f"{wanted}, not {lengths.tolist()}")
 
 
+def traced() -> bool:
+    """Whether a graph is being made, in which no tensor has values to look at."""
+    return torch.compiler.is_compiling() or get_proxy_mode() is not None
+
+
 def check_some(words: Tensor) -> None:
     """ValueError if none is True: a mean over no words would be NaN."""
-    if not torch.compiler.is_compiling() and not words.any():
+    if not traced() and not words.any():
         raise ValueError("there is no word to predict: every target is padding")
 
 
@@ -64,7 +70,7 @@ def check_targets(logits: Tensor, target: Tensor) -> None:
             f"logits for tokens of shape {rows}, but targets of shape "
             f"{targets}: give one target for each token"
         )
-    if not torch.compiler.is_compiling():
+    if not traced():
         check_known(target, logits.shape[-1])
 
 
@@ -176,8 +182,7 @@ def check_room(prompt: Tensor, length: int, max_len: int, pads: Any) -> None:
         raise ValueError("a prompt is a token or more, after 0 or more pads")
     if T + length - 1 > max_len:
         raise ValueError(
-            f"{T} tokens and {length} more: the model reads at most {max_len}; "
-            f"shorten the prompt or ask for fewer"
+            f"{T} tokens and {length} more: the model reads at most {max_len}; ask for fewer"
         )
 
 

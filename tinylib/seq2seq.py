@@ -52,12 +52,8 @@ def read_packed(
     x: Float[Tensor, "B S D"],
     lengths: Int[Tensor, " B"],
 ) -> tuple[Float[Tensor, "B S _"], Float[Tensor, "L B _"]]:
-    """The GRU's states (0 at pads) and the last ones; pads are never read.
-
-    A packed sequence tells the GRU how long each sentence is.
-    """
-    lengths = lengths.cpu()
-    packed = pack_padded_sequence(x, lengths, True, enforce_sorted=False)
+    """The GRU's states (0 at pads) and the last ones; pads are never read."""
+    packed = pack_padded_sequence(x, lengths.cpu(), True, enforce_sorted=False)
     read, final = gru(packed)
     S = x.shape[1]
     states, _ = pad_packed_sequence(read, batch_first=True, total_length=S)
@@ -72,7 +68,11 @@ class GRUEncoder(Encoder):
         self.embedding = nn.Embedding(V, D)
         self.gru = nn.GRU(D, D, layers, batch_first=True, dropout=dropout)
 
-    def forward(self, tokens: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> Encoding:
+    def forward(
+        self,
+        tokens: Int[Tensor, "B S"],
+        lengths: Int[Tensor, " B"],
+    ) -> Encoding:
         x = rows_of(self.embedding, tokens, self.embedding.num_embeddings)
         states, final = read_packed(self.gru, x, lengths)
         return Encoding(states, final.transpose(0, 1))
@@ -189,8 +189,7 @@ def teacher_forcing(
     """
     check_between(0.0, 1.0, label_smoothing=label_smoothing)
     decoder: Any = model.decoder
-    state = model.start(source, lengths)
-    states, _ = decoder.read(target[:, :-1], state)
+    states, _ = decoder.read(target[:, :-1], model.start(source, lengths))
     wanted = target[:, 1:]
     check_some(words := wanted != pad)
     if not torch.compiler.is_compiling():  # which keeps the pads: it needs fixed sizes

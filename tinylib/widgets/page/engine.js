@@ -33,7 +33,7 @@ const SIMD = Uint8Array.of(
   ...EMPTY,
   ...[1, 5, 1, 96, 0, 1, 123], // a function without arguments makes a vector,
   ...[3, 2, 1, 0],
-  ...[10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11], // of which each byte is the number of bits in 0
+  ...[10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11], // each byte of it a number of bits
 );
 
 /** The runtime is WebAssembly. Where a browser does not run it, to try again is in vain. */

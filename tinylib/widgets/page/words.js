@@ -57,7 +57,9 @@ export function tokenise(text) {
 }
 
 const MEANT = {
-  " ": "\t\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000",
+  " ":
+    "\t\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005" +
+    "\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000",
   "\n": "\x0b\x0c\x85\u2028\u2029",
   "...": "…",
   "'": "‘’‚‛′",
@@ -68,7 +70,7 @@ const PLAIN = new Map(
   Object.entries(MEANT).flatMap(([plain, signs]) => Array.from(signs, (sign) => [sign, plain])),
 );
 
-/** tinylib.lab.data.plainly: the signs that are meant, where `known(sign)` is false of those typed. */
+/** As plainly() in Python: the signs that are meant, where `known` is false of those typed. */
 export const plainly = (text, known) =>
   Array.from(text.replace(/\r\n?/g, "\n"), (sign) => {
     const plain = sign.search(UNSEEN) === 0 ? "" : (PLAIN.get(sign) ?? sign);

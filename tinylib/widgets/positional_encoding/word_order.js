@@ -351,7 +351,8 @@ lineUp.style = `
 .stands { border: 1px solid var(--line); border-radius: 8px; padding: 3px 10px;
   min-height: 1.875rem;
   font-weight: 550; cursor: grab;
-  -webkit-user-select: none; user-select: none; touch-action: pan-y; max-width: 60vw; overflow: hidden;
+  -webkit-user-select: none; user-select: none; touch-action: pan-y;
+  max-width: 60vw; overflow: hidden;
     text-overflow: ellipsis; }
 .stands:active { cursor: grabbing; }
 .stands.query { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }

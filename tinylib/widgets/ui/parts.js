@@ -1205,7 +1205,8 @@ progress { flex: 0 0 100%; width: 100%; height: 8px; accent-color: var(--accent)
 @media (forced-colors: active) { /* the system's colours, but for shades and bars that are data */
   :host { --ground: Canvas; --text: CanvasText; --soft: CanvasText; --line: ButtonBorder;
     --accent: Highlight; --error: CanvasText; }
-  :is([style*="--tl-heat"], [data-value], .bar, .strip, .track, .ramp, .ramp-key i, .hatched, .never),
+  :is([style*="--tl-heat"], [data-value], .bar, .strip, .track),
+  :is(.ramp, .ramp-key i, .hatched, .never),
   :is(.bar, .strip, .track) * { forced-color-adjust: none; }
   :is(.bar, .strip, .track, .ramp-key i) { outline: 1px solid ButtonBorder; }
   button:not([style*="--tl-heat"], :disabled) { background: ButtonFace !important;

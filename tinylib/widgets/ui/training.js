@@ -241,7 +241,7 @@ function wholeRun(widget, { vector, means, metadata }) {
 const older = ({ generator }) =>
   generator === GENERATOR
     ? ""
-    : " It began with an older generator of random numbers; its next batches come from the new one.";
+    : " Its first steps drew their numbers from an older generator; the next ones use the new one.";
 
 /**
  * Keep a run in the browser, save it as a file, load one: what a page without a kernel offers. Both
