@@ -71,7 +71,7 @@ addEventListener("afterprint", () => {
 
 // What a search shows of a page is its text around the words that were found. Sphinx looks for
 // their stems, as its index has them, but “rotary” does not begin with “rotari”; and it would show
-// a page's menus, and each formula three times: for sight, for screen readers and as it was written.
+// a page's menus, and each formula three times: for sight, for screen readers and as written.
 /* eslint-disable no-undef */
 // @ts-expect-error: of Sphinx's scripts, on the page that searches
 const [search, Stem] = typeof Search === "undefined" ? [] : [Search, Stemmer];

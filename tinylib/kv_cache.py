@@ -50,12 +50,13 @@ class ReservedCache:
         v: Float[Tensor, "B T D"],
     ) -> KVCache:
         """All rows so far, and these T. ValueError if there is no room for them."""
-        there = _made_for(self.keys)
+        there, dtype = _made_for(self.keys), self.keys.dtype
         for x in (k, v):
-            exact = torch.promote_types(x.dtype, self.keys.dtype) == self.keys.dtype
+            exact = torch.promote_types(x.dtype, dtype) == dtype
             if _made_for(x) != there or not exact:
                 here = f"{_made_for(x)} in {x.dtype}"
-                raise ValueError(f"{here}, but the cache is made for {there} in {self.keys.dtype}")
+                wanted = f"{there} in {dtype}"
+                raise ValueError(f"{here}, but the cache is made for {wanted}")
         start, end = self.length, self.length + k.shape[1]
         room = self.keys.shape[1]
         if end > room:

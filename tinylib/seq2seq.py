@@ -192,7 +192,7 @@ def teacher_forcing(
     states, _ = decoder.read(target[:, :-1], model.start(source, lengths))
     wanted = target[:, 1:]
     check_some(words := wanted != pad)
-    if not torch.compiler.is_compiling():  # which keeps the pads: it needs fixed sizes
+    if not torch.compiler.is_compiling():  # that needs fixed sizes
         states, wanted = states[words], wanted[words]
         check_known(wanted, decoder.output.out_features)
     flat = decoder.output(states).flatten(0, -2), wanted.flatten()
