@@ -127,14 +127,15 @@ def test_a_model_writes_on_from_a_text() -> None:
 def test_beyond_its_context_a_model_reads_the_last_tokens(positions: str, text: str) -> None:
     config = GPTConfig(3, max_len=7, D=6, H=1, layers=2, dropout=0.0, positions=positions)
     torch.manual_seed(3)
-    writer = LanguageModel(GPT(config).eval(), Characters("abc"))
+    characters = Characters("abc")
+    writer = LanguageModel(GPT(config).eval(), characters)
     for sampling in (None, Sampling(1.5)):
         ids, u = writer.ids(text), uniform(1, 20)
         for n in range(20):
             logits = writer.model(ids[:, -7:])[:, -1]
             token = choose_next(logits, sampling, torch.tensor([u[n]]))
             ids = torch.cat([ids, token[:, None]], dim=1)
-        assert writer.write(text, 20, sampling) == writer.tokens.text(ids[0, len(text) :])
+        assert writer.write(text, 20, sampling) == characters.text(ids[0, len(text) :])
     letters = LanguageModel(GPT(config._replace(max_len=1)).eval(), Characters("abc"))
     assert len(letters.write("abc", 5)) == 5
 
