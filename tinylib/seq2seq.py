@@ -195,5 +195,5 @@ def teacher_forcing(
     if not torch.compiler.is_compiling():  # that needs fixed sizes
         states, wanted = states[words], wanted[words]
         check_known(wanted, decoder.output.out_features)
-    flat = decoder.output(states).flatten(0, -2), wanted.flatten()
-    return cross_entropy(*flat, ignore_index=pad, label_smoothing=label_smoothing)
+    xy = decoder.output(states).flatten(0, -2), wanted.flatten()
+    return cross_entropy(*xy, ignore_index=pad, label_smoothing=label_smoothing)
