@@ -4,8 +4,8 @@
 import { GENERATOR } from "./chance.js";
 import { plainly, SPACE, tokenise } from "./words.js";
 
-const letters = (text) => [...text].length;
-const clip = (text) => (text.length > 24 ? `${text.slice(0, 24)}…` : text);
+const countLetters = (text) => [...text].length;
+const clip = (text) => (countLetters(text) > 24 ? `${[...text].slice(0, 24).join("")}…` : text);
 
 const exactly = (number) => String(number).replace("-", "−");
 
@@ -48,7 +48,7 @@ const GAPS = new RegExp(`[${SPACE}\\ufeff]+`, "u");
 
 /** Whether the vocabulary holds characters alone: each character of a text is then a word. */
 export const ofCharacters = (vocabulary) =>
-  vocabulary.length > 0 && vocabulary.every((token) => letters(token) === 1);
+  vocabulary.length > 0 && vocabulary.every((token) => countLetters(token) === 1);
 
 /** Whether any word will do: the vocabulary has no <unk>. */
 export const isOpen = (vocabulary) => !knows(vocabulary, "<unk>") && !ofCharacters(vocabulary);
@@ -129,8 +129,8 @@ export function problem(spec, inputs) {
       if (!/[\p{L}\p{N}\p{P}\p{S}]/u.test(word))
         return "A word cannot be empty: type some letters.";
       if (/\s/.test(word)) return `“${clip(word)}” is not one word.`;
-      if (letters(word) > spec.max.letters) {
-        return `“${clip(word)}” has ${letters(word)} letters: ${spec.max.letters} at most.`;
+      if (countLetters(word) > spec.max.letters) {
+        return `“${clip(word)}” has ${countLetters(word)} letters: ${spec.max.letters} at most.`;
       }
     }
     sizes.T = words.length;
@@ -197,8 +197,8 @@ function sentenceProblem(spec, name, text) {
         : "";
     return `${words.length} words${apart}: there is room for ${high}.`;
   }
-  const long = words.find((word) => letters(word) > spec.max.letters);
-  return long ? `“${clip(long)}” has ${letters(long)} letters: ${spec.max.letters} at most.` : "";
+  const long = words.find((word) => countLetters(word) > spec.max.letters);
+  return long ? `“${clip(long)}” has ${countLetters(long)} letters: ${spec.max.letters} at most.` : "";
 }
 
 /** Of a text of any characters: half a surrogate pair is none, and UTF-8 has no form for it. */

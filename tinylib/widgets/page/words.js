@@ -48,11 +48,11 @@ const TOKEN = new RegExp(
   ].join("|"),
   "gu",
 );
-const UNSEEN = /[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/gu;
+const INVISIBLE = /[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/gu;
 
 /** tinylib.lab.data.tokenise. */
 export function tokenise(text) {
-  const plain = text.replace(UNSEEN, "").normalize("NFC").replaceAll("İ", "i");
+  const plain = text.replace(INVISIBLE, "").normalize("NFC").replaceAll("İ", "i");
   return plain.replaceAll("’", "'").toLowerCase().match(TOKEN) ?? [];
 }
 
@@ -66,14 +66,14 @@ const MEANT = {
   '"': "“”„‟″«»",
   "-": "‐‑‒–—―−",
 };
-const PLAIN = new Map(
+const PLAIN_SIGNS = new Map(
   Object.entries(MEANT).flatMap(([plain, signs]) => Array.from(signs, (sign) => [sign, plain])),
 );
 
 /** As plainly() in Python: the signs that are meant, where `known` is false of those typed. */
 export const plainly = (text, known) =>
   Array.from(text.replace(/\r\n?/g, "\n"), (sign) => {
-    const plain = sign.search(UNSEEN) === 0 ? "" : (PLAIN.get(sign) ?? sign);
+    const plain = sign.search(INVISIBLE) === 0 ? "" : (PLAIN_SIGNS.get(sign) ?? sign);
     return known(sign) || !Array.from(plain).every(known) ? sign : plain;
   }).join("");
 

@@ -21,7 +21,7 @@ function unbroken(text) {
  * A word or a text of the reader's or a model's is read in the direction of its own letters; tokens
  * of a text that does so go along with it.
  */
-function turn(element, text) {
+function setDirection(element, text) {
   if (!hasLeftward(text) || text.includes("“")) return;
   if (!element.parentElement?.closest("[dir]")) element.dir = "auto";
 }
@@ -42,7 +42,7 @@ export function h(tag, attributes = {}, ...children) {
     else if (value !== false) element.setAttribute(name, value === true ? "" : value);
   }
   if (tag === "textarea" || (tag === "input" && attributes.type === "text")) element.dir = "auto";
-  for (const part of children) if (typeof part === "string") turn(element, part);
+  for (const part of children) if (typeof part === "string") setDirection(element, part);
   element.append(...children.map((part) => (typeof part === "string" ? unbroken(part) : part)));
   return element;
 }
@@ -98,7 +98,7 @@ export const within = (value, [low, high]) => Math.max(low, Math.min(high, value
 /** Set text or an attribute only where it changes: what is not touched is not laid out again. */
 export function write(element, said) {
   const text = unbroken(said);
-  turn(element, text);
+  setDirection(element, text);
   const { firstChild: node, lastChild } = element;
   if (node?.nodeType === Node.TEXT_NODE && node === lastChild) {
     // cheaper than a new text node
