@@ -5,7 +5,7 @@ from itertools import count
 
 import numpy as np
 
-GAMMA, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+GAMMA, MIX_1, MIX_2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 SEEDS = 2**31 - 1  # valid seeds are smaller
 BLOCK = 512  # numbers that are made at once
 
@@ -23,7 +23,7 @@ def numbers(seed: int, skip: int = 0) -> Iterator[float]:
     for start in count(skip + 1, BLOCK):
         n = np.arange(start, start + BLOCK, dtype=np.uint64)
         z = n * np.uint64(GAMMA) + np.uint64(seed << 32)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(FIRST)  # modulo 2^64, as all that is here
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(SECOND)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(MIX_1)  # modulo 2^64, as all that is here
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(MIX_2)
         z ^= z >> np.uint64(31)
         yield from (((z >> np.uint64(12)) + 0.5) / 2**52).tolist()

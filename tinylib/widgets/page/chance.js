@@ -1,6 +1,6 @@
 // Numbers that look like chance.
 
-const [GAMMA, FIRST, SECOND] = [0x9e3779b97f4a7c15n, 0xbf58476d1ce4e5b9n, 0x94d049bb133111ebn];
+const [GAMMA, MIX_1, MIX_2] = [0x9e3779b97f4a7c15n, 0xbf58476d1ce4e5b9n, 0x94d049bb133111ebn];
 
 /** Links and trainings say which generator drew for them. The one before this had no number. */
 export const GENERATOR = 2;
@@ -18,8 +18,8 @@ export function numbers(seed, skip = 0) {
   let state = wrapped((BigInt(seed) << 32n) + BigInt(skip) * GAMMA);
   return () => {
     state = wrapped(state + GAMMA);
-    let z = wrapped((state ^ (state >> 30n)) * FIRST);
-    z = wrapped((z ^ (z >> 27n)) * SECOND);
+    let z = wrapped((state ^ (state >> 30n)) * MIX_1);
+    z = wrapped((z ^ (z >> 27n)) * MIX_2);
     z ^= z >> 31n;
     return (Number(z >> 12n) + 0.5) / 2 ** 52;
   };
