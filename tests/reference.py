@@ -102,8 +102,8 @@ WITHOUT = {
         kv_cache.ReservedCache kv_cache.Cache transformer_block.TransformerConfig transformer.Memory
         transformer.TransformerState gpt.GPTConfig generation.Sampling""",
     "It gives a function of the page its parameters.": """
-        attention_scoring.AdditiveScore self_attention.SelfAttention normalization.LayerNorm
-        normalization.RMSNorm""",
+        encoder_decoder.TokenEmbedding attention_scoring.AdditiveScore self_attention.SelfAttention
+        normalization.LayerNorm normalization.RMSNorm""",
     "It is a network that formulas of the page make up.": """
         encoder_decoder.Encoder encoder_decoder.Decoder encoder_decoder.RecurrentEncoder
         encoder_decoder.RecurrentDecoder seq2seq.GRUEncoder seq2seq.GRUDecoder seq2seq.Seq2Seq
@@ -115,7 +115,8 @@ WITHOUT = {
     "It repeats a step of the page until a text has ended.": """
         decoding.beam generation.choose_next generation.generate generation.beam_search""",
     "It computes a formula of the page faster, or on other inputs.": """
-        bleu.sentence_bleu bleu.corpus_bleu seq2seq.read_packed seq2seq.teacher_forcing
+        bleu.sentence_bleu bleu.corpus_bleu
+        seq2seq.read_packed seq2seq.teacher_forcing
         self_attention.causal_and fast_attention.fused_attend fast_attention.short_causal_attend
         fast_attention.fast_attend multi_head_attention.fast_multi_head_attention
         multi_head_attention.broadcast_over_heads multi_head_attention.apply_head_mask
@@ -125,7 +126,7 @@ WITHOUT = {
         tokens.split tokens.to_bytes tokens.from_bytes tokens.merge tokens.count_pairs
         tokens.BytePairs attention_cost.flops synthesizer.flops decoding.choose
         decoding.first_tokens decoding.next_step decoding.at_least_float32
-        kv_cache.reserve_caches fast_merges.Row encoder_decoder.rows_of
+        kv_cache.reserve_caches fast_merges.Row
         encoder_decoder.on_accelerator
         inside_gpt.read_stream induction.induction_places""",
     "It names a vector inside a model, or puts another one there.": """

@@ -633,7 +633,7 @@ def test_sentences_that_cannot_be_are_refused(unchecked: None) -> None:
     for wrong_target in (target[:2], target[:1], target[0]):
         with pytest.raises(RuntimeError, match="must"):
             model(source, lengths, wrong_target)
-    with pytest.raises(IndexError, match="out of range"):
+    with pytest.raises(ValueError, match=f"is not among 0 … {V_SOURCE - 1} "):
         model(source + V_SOURCE, lengths, target)
 
 

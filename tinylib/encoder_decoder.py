@@ -1,6 +1,5 @@
 """Encoder–decoder: a sequence is read into a state, another is read out."""
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -9,8 +8,6 @@ from torch import Tensor, nn
 
 from tinylib.checks import check_known, check_tokens
 from tinylib.lab.look import HookPoint
-
-Table = Callable[[Tensor], Tensor]  # nn.Embedding, for one
 
 
 def embed(
@@ -26,19 +23,21 @@ def embed(
     return w_e[tokens]
 
 
-def rows_of(table: Table, tokens: Int[Tensor, "*B S"], V: int) -> Float[Tensor, "*B S D"]:
-    """``table(tokens)``. ValueError, as in :func:`embed`, if one is not among V.
+class TokenEmbedding(nn.Embedding):
+    """:func:`embed` as a layer, with the table in ``weight``. ValueError as there.
 
-    The CPU is asked only if that fails, which is quicker. An accelerator would
-    stop for good (CUDA) or read zeros (MPS), so there it is asked before.
+    The CPU is asked only if the look-up fails, which is quicker. An accelerator
+    would stop for good (CUDA) or read zeros (MPS), so there it is asked before.
     """
-    if not torch.compiler.is_compiling() and on_accelerator(tokens):
-        check_known(tokens, V)
-    try:
-        return table(tokens)
-    except IndexError:
-        check_known(tokens, V)
-        raise
+
+    def forward(self, tokens: Int[Tensor, "*B S"]) -> Float[Tensor, "*B S D"]:
+        if not torch.compiler.is_compiling() and on_accelerator(tokens):
+            check_known(tokens, self.num_embeddings)
+        try:
+            return super().forward(tokens)
+        except IndexError:
+            check_known(tokens, self.num_embeddings)
+            raise
 
 
 def on_accelerator(tokens: Tensor) -> bool:
@@ -137,7 +136,7 @@ class RecurrentEncoder(Encoder):
 
     def __init__(self, V: int, D: int):
         super().__init__()
-        self.embedding = nn.Embedding(V, D)
+        self.embedding = TokenEmbedding(V, D)
         self.w_x = nn.Linear(D, D, bias=False)
         self.w_h = nn.Linear(D, D)
         self.states = HookPoint()
@@ -147,7 +146,7 @@ class RecurrentEncoder(Encoder):
         tokens: Int[Tensor, "B S"],
         lengths: Int[Tensor, " B"],
     ) -> Float[Tensor, "B D"]:
-        x = rows_of(self.embedding, tokens, self.embedding.num_embeddings)
+        x = self.embedding(tokens)
         h, states = torch.zeros_like(x[:, 0]), []
         w_x, w_h, b = self.w_x.weight.T, self.w_h.weight.T, self.w_h.bias
         for s in range(x.shape[1]):
@@ -163,7 +162,7 @@ class RecurrentDecoder(Decoder):
 
     def __init__(self, V: int, D: int):
         super().__init__()
-        self.embedding = nn.Embedding(V, D)
+        self.embedding = TokenEmbedding(V, D)
         self.w_x = nn.Linear(D, D, bias=False)
         self.w_h = nn.Linear(D, D)
         self.output = nn.Linear(D, V)
@@ -179,7 +178,7 @@ class RecurrentDecoder(Decoder):
         tokens: Int[Tensor, "B T"],
         state: Float[Tensor, "B D"],
     ) -> tuple[Float[Tensor, "B T V"], Float[Tensor, "B D"]]:
-        x = rows_of(self.embedding, tokens, self.embedding.num_embeddings)
+        x = self.embedding(tokens)
         states = []
         w_x, w_h, b = self.w_x.weight.T, self.w_h.weight.T, self.w_h.bias
         for t in range(x.shape[1]):

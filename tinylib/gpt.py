@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from tinylib.checks import check_length, check_positive, check_some
-from tinylib.encoder_decoder import rows_of
+from tinylib.encoder_decoder import TokenEmbedding
 from tinylib.feed_forward import FeedForward, gelu, gelu_tanh
 from tinylib.kv_cache import Cache, Caches, KVCache
 from tinylib.multi_head_attention import MultiHeadAttention
@@ -111,7 +111,7 @@ class GPT(nn.Module):
         check(config)
         V, D = config.V, config.D
         self.config = config
-        self.embedding = nn.Embedding(V, D)
+        self.embedding = TokenEmbedding(V, D)
         learned = config.positions == "learned"
         self.positions = LearnedPositions(config.max_len if learned else 0, D)
         self.dropout = nn.Dropout(config.dropout)
@@ -170,7 +170,7 @@ class GPT(nn.Module):
         """Embeddings with learned positions, or with the angles of rotary."""
         T, config = tokens.shape[-1], self.config
         check_length(offset + T, config.max_len)
-        x = rows_of(self.embedding, tokens, config.V)
+        x = self.embedding(tokens)
         if config.positions == "learned":
             return self.dropout(self.positions(x, offset, pads)), None
         # The same angles for every head; a distance does not mind the pads.

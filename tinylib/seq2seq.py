@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from tinylib.checks import check_between, check_known, check_some, check_targets
 from tinylib.decoding import at_least_float32
-from tinylib.encoder_decoder import Decoder, Encoder, EncoderDecoder, rows_of
+from tinylib.encoder_decoder import Decoder, Encoder, EncoderDecoder, TokenEmbedding
 
 
 def gru_step(
@@ -65,7 +65,7 @@ class GRUEncoder(Encoder):
 
     def __init__(self, V: int, D: int, layers: int = 1, dropout: float = 0.0):
         super().__init__()
-        self.embedding = nn.Embedding(V, D)
+        self.embedding = TokenEmbedding(V, D)
         self.gru = nn.GRU(D, D, layers, batch_first=True, dropout=dropout)
 
     def forward(
@@ -73,7 +73,7 @@ class GRUEncoder(Encoder):
         tokens: Int[Tensor, "B S"],
         lengths: Int[Tensor, " B"],
     ) -> Encoding:
-        x = rows_of(self.embedding, tokens, self.embedding.num_embeddings)
+        x = self.embedding(tokens)
         states, final = read_packed(self.gru, x, lengths)
         return Encoding(states, final.transpose(0, 1))
 
@@ -94,7 +94,7 @@ class GRUDecoder(Decoder):
 
     def __init__(self, V: int, D: int, layers: int = 1, dropout: float = 0.0):
         super().__init__()
-        self.embedding = nn.Embedding(V, D)
+        self.embedding = TokenEmbedding(V, D)
         self.gru = nn.GRU(2 * D, D, layers, batch_first=True, dropout=dropout)
         self.output = nn.Linear(D, V)
 
@@ -107,7 +107,7 @@ class GRUDecoder(Decoder):
         state: GRUState,
     ) -> tuple[Float[Tensor, "B T D"], GRUState]:
         """The top layer's state after each token, and the new state."""
-        x = rows_of(self.embedding, tokens, self.embedding.num_embeddings)
+        x = self.embedding(tokens)
         context = state.context[:, None].expand_as(x)
         hidden = state.hidden.transpose(0, 1).contiguous()
         states, hidden = self.gru(torch.cat([x, context], dim=-1), hidden)

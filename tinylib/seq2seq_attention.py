@@ -12,7 +12,7 @@ from tinylib.attention_scoring import (
     length_mask,
     scaled_dot_score,
 )
-from tinylib.encoder_decoder import Decoder, Encoder, EncoderDecoder, rows_of
+from tinylib.encoder_decoder import Decoder, Encoder, EncoderDecoder, TokenEmbedding
 from tinylib.lab.look import HookPoint
 from tinylib.seq2seq import read_packed
 
@@ -42,7 +42,7 @@ class BidirectionalEncoder(Encoder):
         super().__init__()
         if D % 2:
             raise ValueError(f"D is {D}: make it even, half for each direction")
-        self.embedding = nn.Embedding(V, D)
+        self.embedding = TokenEmbedding(V, D)
         self.gru = nn.GRU(
             D,
             D // 2,
@@ -58,7 +58,7 @@ class BidirectionalEncoder(Encoder):
         lengths: Int[Tensor, " B"],
     ) -> Annotations:
         B, S = tokens.shape
-        x = rows_of(self.embedding, tokens, self.embedding.num_embeddings)
+        x = self.embedding(tokens)
         states, final = read_packed(self.gru, x, lengths)
         # (L·2, B, D/2) -> (B, L, D): both directions of a layer side by side
         final = final.transpose(0, 1).reshape(B, -1, states.shape[-1])
@@ -95,7 +95,7 @@ class AttentionDecoder(Decoder):
         dropout: float = 0.0,
     ):
         super().__init__()
-        self.embedding = nn.Embedding(V, D)
+        self.embedding = TokenEmbedding(V, D)
         self.w_q = nn.Linear(D, D, bias=False)
         self.w_k = nn.Linear(D, D, bias=False)
         self.score = score
@@ -122,7 +122,7 @@ class AttentionDecoder(Decoder):
     ) -> tuple[Float[Tensor, "B T D"], AttentionState]:
         """The top layer's state after each token, and the new state."""
         states = []
-        x_all = rows_of(self.embedding, tokens, self.embedding.num_embeddings)
+        x_all = self.embedding(tokens)
         for x in x_all.split(1, dim=1):  # word by word
             x = torch.cat([x, self.context(state)], dim=-1)
             hidden = state.hidden.transpose(0, 1).contiguous()

@@ -6,14 +6,14 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from tinylib.attention_scoring import length_mask
-from tinylib.encoder_decoder import Decoder, Encoder, EncoderDecoder, rows_of
+from tinylib.encoder_decoder import Decoder, Encoder, EncoderDecoder, TokenEmbedding
 from tinylib.kv_cache import KVCache
 from tinylib.normalization import LayerNorm
 from tinylib.positional_encoding import sinusoidal
 from tinylib.transformer_block import DecoderBlock, EncoderBlock, TransformerConfig
 
 
-class Embedding(nn.Embedding):
+class Embedding(TokenEmbedding):
     r"""$x_t = \sqrt{D}\,E[w_t] + P_t$ (Vaswani et al. 2017, section 3.4).
 
     The table starts with variance 1/D, so that x has about that of the codes.
@@ -34,7 +34,7 @@ class Embedding(nn.Embedding):
         tokens: Int[Tensor, "B T"],
         offset: int = 0,
     ) -> Float[Tensor, "B T D"]:
-        x = rows_of(super().forward, tokens, self.num_embeddings) * self.embedding_dim**0.5
+        x = super().forward(tokens) * self.embedding_dim**0.5
         if self.positions:
             x = x + sinusoidal(x.shape[-2], x.shape[-1], offset).to(x)
         return self.dropout(x)

@@ -214,7 +214,7 @@ class GPTWidget(LiveWidget):
             "prompts": prompts,
             "stories": questions(),
             "code": {
-                "embed": line_of(GPT.embed, "x = rows_of(self.embedding"),
+                "embed": line_of(GPT.embed, "x = self.embedding("),
                 "attend": line_of(Block.forward, "z = self.attention.attend"),
                 "forward": line_of(Block.forward, "f_x = self.feed_forward"),
                 "block": line_of(GPT.read, "x, cache = block("),

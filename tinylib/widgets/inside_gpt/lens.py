@@ -155,7 +155,7 @@ class LensWidget(LiveWidget):
             "width": config.D,
             "stories": questions(),
             "code": {
-                "embed": line_of(GPT.embed, "x = rows_of(self.embedding"),
+                "embed": line_of(GPT.embed, "x = self.embedding("),
                 "attend": line_of(Block.forward, "z = self.attention.attend"),
                 "forward": line_of(Block.forward, "f_x = self.feed_forward"),
                 "norm": line_of(GPT.read, "x = self.norm("),

@@ -258,7 +258,7 @@ def lines() -> dict[str, dict[str, str]]:
     """The lines of tinylib that the steps of a word go through."""
     return {
         "encode": line_of(TransformerEncoder.forward, "x = block("),
-        "embed": line_of(Embedding.forward, "x = rows_of(super().forward"),
+        "embed": line_of(Embedding.forward, "x = super().forward("),
         "back": line_of(DecoderBlock.forward, "return self.attention.attend"),
         "across": line_of(DecoderBlock.forward, "return self.cross.attend"),
         "forward": line_of(DecoderBlock.forward, "x = self.around_feed_forward"),
