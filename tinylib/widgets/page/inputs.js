@@ -198,7 +198,9 @@ function sentenceProblem(spec, name, text) {
     return `${words.length} words${apart}: there is room for ${high}.`;
   }
   const long = words.find((word) => countLetters(word) > spec.max.letters);
-  return long ? `“${clip(long)}” has ${countLetters(long)} letters: ${spec.max.letters} at most.` : "";
+  return long
+    ? `“${clip(long)}” has ${countLetters(long)} letters: ${spec.max.letters} at most.`
+    : "";
 }
 
 /** Of a text of any characters: half a surrogate pair is none, and UTF-8 has no form for it. */
