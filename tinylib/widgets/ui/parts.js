@@ -1207,7 +1207,8 @@ progress { flex: 0 0 100%; width: 100%; height: 8px; accent-color: var(--accent)
     --accent: Highlight; --error: CanvasText; }
   :is([style*="--tl-heat"], [data-value], .bar, .strip, .track),
   :is(.ramp, .ramp-key i, .hatched, .never),
-  :is(.bar, .strip, .track) * { forced-color-adjust: none; }
+  :is(.bar, .strip, .track) *, :is(b, i, span, u):empty,
+  :is(.spot, .switch, .switch::after) { forced-color-adjust: none; }
   :is(.bar, .strip, .track, .ramp-key i) { outline: 1px solid ButtonBorder; }
   button:not([style*="--tl-heat"], :disabled) { background: ButtonFace !important;
     color: ButtonText !important; }
