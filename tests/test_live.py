@@ -410,6 +410,21 @@ def test_a_link_restores_the_state(
     assert inputs_of(untouched)["words"][0] == "the"
 
 
+@pytest.mark.parametrize("generator", [None, 1, 2])
+def test_a_link_says_where_its_draws_are_of_an_older_generator(
+    opened: Opener, generator: int | None
+) -> None:
+    widget = opened(page_alone("sampling")).widget("sampling")
+    inputs = inputs_of(widget) | {"seed": 7}
+    state = {"inputs": inputs} | ({"generator": generator} if generator else {})
+    text = base64.urlsafe_b64encode(json.dumps(state).encode()).decode().strip("=")
+    widget.page.evaluate("hash => { location.hash = hash; }", f"live-sampling={text}")
+    until(widget, "el => el.model.get('inputs').seed === 7")
+    older = "This link was made with an older generator of random numbers"
+    assert problem(widget).startswith(older) == (generator != 2)
+    assert_torch(widget, "sampling")
+
+
 def test_back_keeps_what_was_edited_since_the_link(context: BrowserContext, site: str) -> None:
     visit = Visit(context, site, page_alone("", CHAPTER))
     page, widget, other = visit.page, visit.widget(JOURNEY), visit.widget(BANK)

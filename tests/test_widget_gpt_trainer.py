@@ -168,7 +168,7 @@ def test_without_residual_connections_it_counts_single_characters() -> None:
 @pytest.mark.skipif(not THOROUGH, reason="weekly: 500 steps take half a minute")
 def test_muon_makes_better_use_of_a_step() -> None:
     at = [GPTTrainer(steps=250, form=form).values()["valid"].item() for form in (0, MUON)]
-    assert at[0] == pytest.approx(0.42, abs=0.03) and at[1] == pytest.approx(0.35, abs=0.03)
+    assert at[0] == pytest.approx(0.41, abs=0.03) and at[1] == pytest.approx(0.35, abs=0.03)
 
 
 # ------------------------------------------------------------------ in the page
@@ -492,6 +492,13 @@ def test_a_saved_file_is_a_language_model_and_can_be_loaded(
     plain = {name: value for name, value in tensors.items() if not name.startswith("training.")}
     with safe_open(path, "pt") as file:
         said = file.metadata()
+    older = {"metadata": said["metadata"].replace(',"generator":2', "")}
+    assert older != said
+    save_file(tensors, tmp_path / "older.safetensors", older)
+    load.set_input_files(tmp_path / "older.safetensors")
+    expect(note).to_contain_text("its training goes on at step 3. Its first steps drew their")
+    expect(note).to_contain_text("numbers from an older generator")
+    settled(widget)
     strange = {"metadata": said["metadata"].replace('"form":0', '"form":99')}
     assert strange != said
     for parts, about in ((plain, said), (tensors, strange)):
@@ -572,7 +579,7 @@ def test_a_run_is_kept_for_the_next_visit(browser: Browser, site: str) -> None:
         })"""
         again.page.evaluate(change, "input")
         older = Visit(context, site, page_alone(STEM)).widget(STEM)
-        expect(older.locator(".there")).to_contain_text("It began with an older generator")
+        expect(older.locator(".there")).to_contain_text("an older generator")
         older.get_by_role("button", name="Go on with it").click()
         until(older, "el => el.model.get('outputs').losses.shape[0] >= 2")
         settled(older)
