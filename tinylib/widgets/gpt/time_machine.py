@@ -148,7 +148,7 @@ class TimeMachineWidget(LiveWidget):
     steps: ClassVar[Sequence[Callable[..., Any]]] = (go_on, compare)
     weights: ClassVar[str] = NAME
 
-    def __init__(self, prompt: str = "ROMEO:\n", step: int | Any = 6, seed: int | Any = 1) -> None:
+    def __init__(self, prompt: str = "ROMEO:\n", step: int | Any = 6, seed: int | Any = 2) -> None:
         super().__init__(prompt=prompt, step=step, seed=seed)
 
     @classmethod
