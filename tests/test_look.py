@@ -344,7 +344,7 @@ def test_a_brief_source_without_types_begins_with_one_line() -> None:
     text = brief(angles, SelfAttention, typed=False).text
     assert "def angles(T, D, offset=0, base=10000.0, device=None):\n    there = " in text
     assert "    def forward(self, x, mask=None):\n" in text
-    assert "raise" not in text and "Float[" not in text and text.count("return i[:, None]") == 1
+    assert "raise" not in text and "Float[" not in text and text.count("theta = i[:, None]") == 1
     compile(text, "brief", "exec")
 
 

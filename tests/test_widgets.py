@@ -176,7 +176,7 @@ REFUSED: dict[str, list[tuple[dict[str, Any], str]]] = {
     ],
     "gpt": [
         (dict(prompt="café"), "prompt has 'é', which is unknown here: write with !"),
-        (dict(prompt="a\tb"), "prompt has '\\t', which is unknown here"),
+        (dict(prompt="a\ab"), "prompt has '\\x07', which is unknown here"),
     ],
     "hero": [
         (dict(prompt="café"), "prompt has 'é', which is unknown here"),

@@ -95,8 +95,8 @@ def gates(model: Seq2Seq, source: Int[Tensor, " S"], fed: Int[Tensor, " T"]) -> 
     state = model.start(source[None], torch.tensor([len(source)]))
     w_x, w_h, b_x, b_h = decoder.gru.all_weights[0]
     h, states, kept = state.hidden[0, 0], [], []
-    for token in fed:
-        x = torch.cat([decoder.embedding(token), state.context[0]])
+    for token, embedded in zip(fed, decoder.embedding(fed), strict=True):
+        x = torch.cat([embedded, state.context[0]])
         _, z, _ = (w_x @ x + b_x + w_h @ h + b_h).chunk(3)
         _, new = decoder.read(token[None, None], state)
         state, h = new, new.hidden[0, 0]
