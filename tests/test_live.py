@@ -414,7 +414,7 @@ def test_a_link_restores_the_state(
 def test_a_link_says_where_its_draws_are_of_an_older_generator(
     opened: Opener, generator: int | None
 ) -> None:
-    widget = opened(page_alone("sampling")).widget("sampling")
+    widget = opened(page_of("sampling")).widget("sampling")
     inputs = inputs_of(widget) | {"seed": 7}
     state = {"inputs": inputs} | ({"generator": generator} if generator else {})
     text = base64.urlsafe_b64encode(json.dumps(state).encode()).decode().strip("=")

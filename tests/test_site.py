@@ -152,7 +152,7 @@ NOT_SHOWN = """async (path) => {
     const html = await fetch(path).then((answer) => answer.text());
     const page = new DOMParser().parseFromString(html, 'text/html');
     const text = [...page.querySelectorAll('article p, figcaption, td')].map((e) => e.textContent);
-    const wordsOf = (text) => text.toLowerCase().match(/[a-z]{4,}/g) ?? [];
+    const wordsOf = (text) => text.toLowerCase().match(/[a-z]{3,}/g) ?? [];
     const { stemWord } = new Stemmer();
     const odd = [...new Set(wordsOf(text.join(' ')))].filter((w) => !w.startsWith(stemWord(w)));
     const wrong = odd.filter((word, i) => {
@@ -299,7 +299,7 @@ def use_every_widget(visit: Visit) -> None:
         if not problem(widget):  # an empty number is one that is half typed
             box.fill("none")
         if not problem(widget):  # any text will do, but for one that is too long
-            box.fill("none " * 999)
+            box.fill("漢字 " * 999)
         assert problem(widget) != ""
         settled(widget)  # what could be used is computed, and pale until then
 

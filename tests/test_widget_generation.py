@@ -341,7 +341,7 @@ def test_what_is_known_is_not_read_again(widget: Locator) -> None:
     warmer = {**START, "temperature": 1.2}
     edited = {**START, "prompt": "ROMEO:\nO"}
     plain = {**START, "seed": 9, "cached": False}
-    fork = {**START, "branches": [[0, 0, 0, 24], [0, 20, 1, 24]], "branch": 1}
+    fork = {**START, "branches": [[0, 0, 0, 24], [0, 20, 2, 24]], "branch": 1}
     texts = [generated("ROMEO:\n", (t, V, 1.0), 5, 24) for t in (1.0, 1.2)]
     all_ = [START, START, warmer, START, edited, fork, plain, plain]
     given = [widget.element_handle(), all_]

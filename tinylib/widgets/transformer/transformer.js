@@ -89,7 +89,7 @@ const [THIN, HARD] = ["\u202f", "\u00a0"]; // spaces at which no line ends
 /** Tokens as French is written: "l'ami" for "l'" and "ami", "viens-tu ?" with its space. */
 export const joined = (tokens) =>
   spelt(tokens)
-    .replace(/(?<=.)([!?;%]+)(?=[^\p{L}\p{N}]|$)/gu, `${THIN}$1`)
+    .replace(/(?<=.)([!?]+|[;%])(?=[^\p{L}\p{N}]|$)/gu, `${THIN}$1`)
     .replace(/(?<=.) ?(»|:(?= |$))/gu, `${HARD}$1`)
     .replace(/« ?/gu, `«${HARD}`);
 
