@@ -151,6 +151,7 @@ def test_what_a_search_shows_has_each_formula_once(context: BrowserContext, site
 NOT_SHOWN = """async (path) => {
     const html = await fetch(path).then((answer) => answer.text());
     const page = new DOMParser().parseFromString(html, 'text/html');
+    for (const formula of page.querySelectorAll('.math, .katex')) formula.remove();
     const text = [...page.querySelectorAll('article p, figcaption, td')].map((e) => e.textContent);
     const wordsOf = (text) => text.toLowerCase().match(/[a-z]{3,}/g) ?? [];
     const { stemWord } = new Stemmer();
@@ -295,11 +296,13 @@ def use_every_widget(visit: Visit) -> None:
         box = written.and_(widget.locator("input, textarea")).first
         if not box.count():  # as in a trainer, where all is chosen
             continue
+        if box.get_attribute("data-input") == "beginning":  # reads the last of any text
+            continue
         box.fill("")
         if not problem(widget):  # an empty number is one that is half typed
             box.fill("none")
         if not problem(widget):  # any text will do, but for one that is too long
-            box.fill("漢字 " * 999)
+            box.fill("none " * 999)
         assert problem(widget) != ""
         settled(widget)  # what could be used is computed, and pale until then
 

@@ -276,7 +276,7 @@ def test_a_weight_lights_the_four_entries_of_its_score(widget: Locator) -> None:
     values = [float(v) for v in lit.evaluate_all("all => all.map((c) => c.dataset.value)")]
     score = sum(values) / 8**0.5
     text = line.inner_text()
-    assert f"/ √8 = {score:.2f}".replace("-", "−") in text and "“blue 0” scores “blue 2”" in text
+    assert f"/ √8 = {score:.2f}".replace("-", "−") in text and "“pink 1” scores “blue 2”" in text
     widget.locator(".spoken tbody tr").first.locator("td[data-value]").first.click()
     assert "must not attend to itself" in line.inner_text()
 
