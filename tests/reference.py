@@ -115,8 +115,7 @@ WITHOUT = {
     "It repeats a step of the page until a text has ended.": """
         decoding.beam generation.choose_next generation.generate generation.beam_search""",
     "It computes a formula of the page faster, or on other inputs.": """
-        bleu.sentence_bleu bleu.corpus_bleu
-        seq2seq.read_packed seq2seq.teacher_forcing
+        bleu.sentence_bleu bleu.corpus_bleu seq2seq.read_packed seq2seq.teacher_forcing
         self_attention.causal_and fast_attention.fused_attend fast_attention.short_causal_attend
         fast_attention.fast_attend multi_head_attention.fast_multi_head_attention
         multi_head_attention.broadcast_over_heads multi_head_attention.apply_head_mask
@@ -126,8 +125,7 @@ WITHOUT = {
         tokens.split tokens.to_bytes tokens.from_bytes tokens.merge tokens.count_pairs
         tokens.BytePairs attention_cost.flops synthesizer.flops decoding.choose
         decoding.first_tokens decoding.next_step decoding.at_least_float32
-        kv_cache.reserve_caches fast_merges.Row
-        encoder_decoder.on_accelerator
+        kv_cache.reserve_caches fast_merges.Row encoder_decoder.on_accelerator
         inside_gpt.read_stream induction.induction_places""",
     "It names a vector inside a model, or puts another one there.": """
         inside_gpt.Site inside_gpt.stream_site inside_gpt.head_site inside_gpt.patch_from
