@@ -179,7 +179,7 @@ def test_a_page_without_javascript_reads_the_text_and_its_last_choice() -> None:
     assert f"“ROMEO:\n{escape(text(seen.tokens))}”" in html
     best = seen.probabilities.topk(8)
     for share, i in zip(best.values.tolist(), best.indices.tolist(), strict=True):
-        assert f'<th scope="col">{visible(TOKENS.tokens[i])}</th>' in html
+        assert f'<th scope="col">{escape(visible(TOKENS.tokens[i]))}</th>' in html
         assert f"<td>{share:.2f}</td>" in html
 
 

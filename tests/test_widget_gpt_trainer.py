@@ -93,7 +93,7 @@ def test_a_text_is_named_alike_in_both() -> None:
     [
         ("", "The text has 0 characters: give 1,000 or more"),
         ("a" * 999, "The text has 999 characters: give 1,000 or more"),
-        ("ab" * 2_500_000, "Only its first 2,000,000 characters are used."),
+        ("ab" * 2_500_000, "Only its first 2,000,000 characters are used, up to “… abab"),
         ("a" * 1000, "It is one character again and again: there is nothing to learn."),
         (TEXTS["Chinese"], "different characters: the 127 commonest are told apart"),
         (TEXTS["Russian"], ""),
