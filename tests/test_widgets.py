@@ -398,6 +398,16 @@ def test_a_kernel_gets_one_module_without_imports() -> None:
     )
 
 
+def test_two_files_of_one_module_share_no_name(tmp_path: Path) -> None:
+    (tmp_path / "part.js").write_text("export function turn() {}\n", encoding="utf-8")
+    view = tmp_path / "view.js"
+    view.write_text('import { other } from "./part.js";\nconst turn = 1;\n', encoding="utf-8")
+    with pytest.raises(ValueError, match=r"part\.js and view\.js both declare turn, .*"):
+        module_text(str(view))
+    view.write_text('import { turn } from "./part.js";\n  const turn = 1;\n', encoding="utf-8")
+    assert "import" not in module_text(str(view))
+
+
 def test_limits_may_be_fractions() -> None:
     """Which of them the run-time check of types looks at is a matter of chance."""
     limits = {"temperature": (0.1, 10), "sharpness": (0.5, 20.5)}
