@@ -587,6 +587,8 @@ def test_prose_shows_on_github_colab_and_the_site(path: Path) -> None:
         )
         images = re.findall(r"!\[[^]]*\]\(([^)]+)\)|<img[^>]*src=[\"']([^\"']+)", cell.source)
         assert not images, f"cell '{cell.id}': figures are outputs of cells, not files: {images}"
+        marked = re.findall(r"<summary>(.*[<`$*].*)</summary>", cell.source)
+        assert not marked, f"cell '{cell.id}': on a phone, the parts of {marked} stand in columns"
 
 
 # --- one place for each fact -------------------------------------------------------------------
