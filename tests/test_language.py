@@ -130,12 +130,12 @@ def test_beyond_its_context_a_model_reads_the_last_tokens(positions: str, text: 
     characters = Characters("abc")
     writer = LanguageModel(GPT(config).eval(), characters)
     for sampling in (None, Sampling(1.5)):
-        ids, u = writer.ids(text), uniform(1, 20)
-        for n in range(20):
+        ids, u = writer.ids(text), uniform(1, 9)
+        for n in range(9):
             logits = writer.model(ids[:, -7:])[:, -1]
             token = choose_next(logits, sampling, torch.tensor([u[n]]))
             ids = torch.cat([ids, token[:, None]], dim=1)
-        assert writer.write(text, 20, sampling) == characters.text(ids[0, len(text) :])
+        assert writer.write(text, 9, sampling) == characters.text(ids[0, len(text) :])
     letters = LanguageModel(GPT(config._replace(max_len=1)).eval(), Characters("abc"))
     assert len(letters.write("abc", 5)) == 5
 
