@@ -331,15 +331,9 @@ OWN_IMPORT = re.compile(
 OWN_DATA = re.compile(r'^import (\w+) from "(\.[\w./]+\.json)" with .*?;$', re.MULTILINE)
 
 
-DECLARED = re.compile(r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)", re.MULTILINE)
-
-
 @cache
 def module_text(view: str) -> str:
-    """``gpt/gpt.js`` and all that it imports as one ES module: hosts load it from a blob.
-
-    The files share one scope there, so a name that two of them declare raises ValueError.
-    """
+    """``gpt/gpt.js`` and all that it imports as one ES module: hosts load it from a blob."""
     texts: dict[Path, str] = {}
 
     def gather(path: Path) -> None:
@@ -354,14 +348,6 @@ def module_text(view: str) -> str:
         )
 
     gather((HERE / view).resolve())
-    owners: dict[str, str] = {}
-    for path, text in texts.items():
-        for name in DECLARED.findall(text):
-            if owners.setdefault(name, path.name) != path.name:
-                raise ValueError(
-                    f"{owners[name]} and {path.name} both declare {name}, and a kernel sends them "
-                    "as one module: rename one"
-                )
     own = texts.pop((HERE / view).resolve())
     shared = [re.sub(r"^export ", "", text, flags=re.MULTILINE) for text in texts.values()]
     return "\n".join([*shared, own])
