@@ -15,7 +15,7 @@ from tinylib.encoder_decoder import (
     embed,
     recurrent_step,
 )
-from tinylib.lab.look import capture
+from tinylib.hooks import capture
 
 B, S, T, D, V_SOURCE, V_TARGET = 2, 5, 3, 7, 11, 13
 

@@ -69,7 +69,7 @@ from tinylib.lab.data.lookup import Lookups, role_scores
 from tinylib.lab.data.stories import stories
 from tinylib.lab.data.text import BOS
 from tinylib.lab.data.twins import twins
-from tinylib.lab.look import HookPoint, capture
+from tinylib.hooks import HookPoint, capture
 from tinylib.lab.models.language import load_language_model, uniform
 from tinylib.lab.models.translation import attention_maps, load_translator
 from tinylib.lab.weights import results

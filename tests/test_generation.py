@@ -29,7 +29,7 @@ from tinylib.gpt import GPT, GPTConfig, next_token_loss
 from tinylib.kv_cache import reserve_caches
 from tinylib.lab import weights
 from tinylib.lab.fast_modules import fast_modules
-from tinylib.lab.look import capture
+from tinylib.hooks import capture
 from tinylib.lab.models.language import uniform
 
 V, LONGEST = 13, 23

@@ -20,7 +20,8 @@ from tinylib.lab.data import lookup, repeats, senses, stories
 from tinylib.lab.data.batches import Pair as SentencePair
 from tinylib.lab.data.batches import pad
 from tinylib.lab.data.text import BOS, EOS, Characters, Vocabulary
-from tinylib.lab.look import HookPoint, capture, patch, raises, show, source
+from tinylib.hooks import HookPoint, capture, patch
+from tinylib.lab.look import raises, show, source
 from tinylib.lab.models import ablation, forcing, hiding, snapshots, translation
 from tinylib.lab.models.encoder_heads import encoder_weights
 from tinylib.lab.models.language import LanguageModel, text_loss

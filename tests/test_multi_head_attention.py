@@ -13,7 +13,7 @@ from peers import products
 from torch import Tensor, nn
 
 from tinylib.attention_scoring import AdditiveScore, attend, dot_score, length_mask
-from tinylib.lab.look import capture
+from tinylib.hooks import capture
 from tinylib.multi_head_attention import (
     MultiHeadAttention,
     fast_multi_head_attention,

@@ -112,7 +112,7 @@ def test_katex_reads_every_formula(page: Path) -> None:
 def test_a_docstring_becomes_a_formula_and_words() -> None:
     text = (
         "$a_t$, $b = a^2$ for $a > 0$ (Ba et al. 2016, eq. 4): always *so* (ValueError if not).\n\n"
-        "Nadaraya 1964; Watson\n1964. See :func:`tinylib.lab.look.record` and ``x``, w_v\n"
+        "Nadaraya 1964; Watson\n1964. See :func:`tinylib.hooks.capture` and ``x``, w_v\n"
         "(*B, T), <pad>; ValueError if not. TypeError for others. $x\\,y$."
     )
     block, words = reference.split(text)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch.nn.functional import scaled_dot_product_attention
 
 from tinylib.attention_scoring import dot_score, length_mask
-from tinylib.lab.look import capture
+from tinylib.hooks import capture
 from tinylib.self_attention import SelfAttention, causal_and, causal_mask, self_attention
 
 B, T, D, K, V = 2, 5, 3, 7, 11

@@ -13,7 +13,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from tinylib import attention_cost
 from tinylib.attention_cost import Flops
 from tinylib.attention_scoring import length_mask
-from tinylib.lab.look import capture
+from tinylib.hooks import capture
 from tinylib.self_attention import causal_mask
 from tinylib.synthesizer import DenseSynthesizer, dense_score, flops, parameters
 

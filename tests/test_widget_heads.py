@@ -28,7 +28,7 @@ from node import PAGE, in_node
 from playwright.sync_api import BrowserContext, Locator
 
 from tinylib.lab.data import lookup
-from tinylib.lab.look import capture
+from tinylib.hooks import capture
 from tinylib.lab.weights import results
 from tinylib.widgets import schema
 from tinylib.widgets.multi_head_attention.heads import (

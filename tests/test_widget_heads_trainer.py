@@ -25,7 +25,7 @@ from torch import Tensor
 
 from tinylib.lab.data import lookup
 from tinylib.lab.data.lookup import Lookups, answer_loss, examine
-from tinylib.lab.look import capture
+from tinylib.hooks import capture
 from tinylib.lab.train.functional import drawn, initial
 from tinylib.widgets import module_text
 from tinylib.widgets.export import POOLS

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tinylib.checks import check_finite, check_log_probs, check_positive
-from tinylib.lab.look import in_eval_mode
+from tinylib.hooks import in_eval_mode
 
 # A tensor, or a (named) tuple of states. The first axis of every tensor is B.
 State = Any

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tinylib.checks import check_known, check_tokens
-from tinylib.lab.look import HookPoint
+from tinylib.hooks import HookPoint
 
 
 def embed(
@@ -131,7 +131,7 @@ class EncoderDecoder(nn.Module):
 class RecurrentEncoder(Encoder):
     """Reads word by word; its encoding (B, D) is the state after the last.
 
-    Look inside with :func:`tinylib.lab.look.record`: ``states`` (B, S, D).
+    Look inside with :func:`tinylib.hooks.capture`: ``states`` (B, S, D).
     """
 
     def __init__(self, V: int, D: int):

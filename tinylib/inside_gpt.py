@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tinylib.gpt import GPT
-from tinylib.lab.look import capture, in_eval_mode, patch
+from tinylib.hooks import capture, in_eval_mode, patch
 from tinylib.normalization import LayerNorm
 
 

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from tinylib.attention_scoring import Attended, Score, attend, scaled_dot_score
 from tinylib.checks import check_head_mask, check_pairs, check_width
 from tinylib.fast_attention import fast_attend
-from tinylib.lab.look import HookPoint
+from tinylib.hooks import HookPoint
 from tinylib.self_attention import causal_and
 
 
@@ -103,7 +103,7 @@ class MultiHeadAttention(nn.Module):
     width d_k and values of width d_v: D / H unless given. ValueError if H does
     not divide D and d_k is not given. If ``causal``, no query looks ahead.
 
-    Look inside with :func:`tinylib.lab.look.record`: ``scores`` and
+    Look inside with :func:`tinylib.hooks.capture`: ``scores`` and
     ``weights`` of each head. Unless they are recorded, no table is made.
     """
 

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from tinylib.attention_scoring import Attended, Score, attend, scaled_dot_score
 from tinylib.checks import check_mask, check_rows, check_widths
-from tinylib.lab.look import HookPoint
+from tinylib.hooks import HookPoint
 
 
 def self_attention(
@@ -61,7 +61,7 @@ class SelfAttention(nn.Module):
 
     Takes (B, T, D) or (T, D), gives (B, T, d_v) or (T, d_v); both widths are D
     unless given. The projections have no bias, as in Vaswani et al. 2017. Look inside
-    with :func:`tinylib.lab.look.record`: ``scores`` and ``weights``.
+    with :func:`tinylib.hooks.capture`: ``scores`` and ``weights``.
     """
 
     def __init__(

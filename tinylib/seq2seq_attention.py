@@ -13,7 +13,7 @@ from tinylib.attention_scoring import (
     scaled_dot_score,
 )
 from tinylib.encoder_decoder import Decoder, Encoder, EncoderDecoder, TokenEmbedding
-from tinylib.lab.look import HookPoint
+from tinylib.hooks import HookPoint
 from tinylib.seq2seq import read_packed
 
 
@@ -82,7 +82,7 @@ class AttentionDecoder(Decoder):
     state. Keys and values: *all* states of the encoder. They are compared by
     ``score``, any function of (q, k): a plain one, or a module with parameters
     of its own such as ``AdditiveScore(D)``. Then a GRU reads the word before
-    beside the context. Look inside with :func:`tinylib.lab.look.record`:
+    beside the context. Look inside with :func:`tinylib.hooks.capture`:
     ``weights`` (B, 1, S), once for every word that is written.
     """
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from tinylib.attention_cost import Flops, Ints
 from tinylib.attention_scoring import Attended, masked_softmax
 from tinylib.checks import check_mask, check_rows, check_widths
-from tinylib.lab.look import HookPoint
+from tinylib.hooks import HookPoint
 from tinylib.multi_head_attention import (
     broadcast_over_heads,
     merge_heads,

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from torch import nn
 
-from tinylib.lab.look import eval_mode
+from tinylib.hooks import eval_mode
 from tinylib.normalization import LayerNorm, RMSNorm
 
 PLAIN = nn.Linear, nn.Embedding, LayerNorm, RMSNorm

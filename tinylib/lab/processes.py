@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, distributed, nn
 
-from tinylib.lab.look import eval_mode
+from tinylib.hooks import eval_mode
 
 Model = TypeVar("Model", bound=nn.Module)
 Data = TypeVar("Data")

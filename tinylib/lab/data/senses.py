@@ -23,7 +23,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tinylib.lab.look import capture, in_eval_mode
+from tinylib.hooks import capture, in_eval_mode
 from tinylib.self_attention import SelfAttention
 
 # Before the ambiguous word, and after it and "with".

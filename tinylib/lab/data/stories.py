@@ -36,7 +36,7 @@ from tinylib.gpt import negative_log_likelihood
 from tinylib.lab import devices
 from tinylib.lab.data.batches import Batches, pad
 from tinylib.lab.data.text import BOS, EOS, Vocabulary
-from tinylib.lab.look import in_eval_mode
+from tinylib.hooks import in_eval_mode
 
 PEOPLE = {
     "mary": "she",

@@ -19,7 +19,7 @@ from torch import Tensor
 from tinylib.checks import check_some
 from tinylib.gpt import GPT
 from tinylib.lab.data.repeats import Repeats
-from tinylib.lab.look import capture, in_eval_mode, patch
+from tinylib.hooks import capture, in_eval_mode, patch
 from tinylib.seq2seq import negative_log_likelihood
 
 Head = tuple[int, int]

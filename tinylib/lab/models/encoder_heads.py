@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from tinylib.lab.look import capture, in_eval_mode
+from tinylib.hooks import capture, in_eval_mode
 from tinylib.lab.models.translation import Translator, Words
 from tinylib.multi_head_attention import MultiHeadAttention
 

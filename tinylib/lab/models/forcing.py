@@ -19,7 +19,7 @@ from tinylib.encoder_decoder import EncoderDecoder
 from tinylib.lab.data import grammar
 from tinylib.lab.data.batches import Batches, Pair, encode
 from tinylib.lab.data.text import PAD, Vocabulary
-from tinylib.lab.look import in_eval_mode
+from tinylib.hooks import in_eval_mode
 from tinylib.lab.models.translation import Words, translate_unchecked
 from tinylib.seq2seq import Seq2Seq
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from tinylib.lab.data.batches import Pair, pad
 from tinylib.lab.data.text import BOS
-from tinylib.lab.look import capture, in_eval_mode
+from tinylib.hooks import capture, in_eval_mode
 from tinylib.lab.models.translation import Translator
 
 

@@ -18,7 +18,7 @@ from tinylib.bleu import count as count_ngrams
 from tinylib.decoding import State, Step, beam, choose, next_step
 from tinylib.lab.data.batches import Pair, pad
 from tinylib.lab.data.text import BOS, EOS
-from tinylib.lab.look import in_eval_mode
+from tinylib.hooks import in_eval_mode
 from tinylib.lab.models.translation import Translator
 
 

@@ -20,7 +20,7 @@ from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood
 from tinylib.kv_cache import Caches
 from tinylib.lab import weights
 from tinylib.lab.data.text import Characters
-from tinylib.lab.look import in_eval_mode
+from tinylib.hooks import in_eval_mode
 from tinylib.lab.models.language import config_of
 
 

@@ -27,7 +27,7 @@ from tinylib.lab.data.batches import Pair, pad
 from tinylib.lab.data.gloss import gloss
 from tinylib.lab.data.spelling import joined
 from tinylib.lab.data.text import BOS, EOS, UNK, Vocabulary, tokenise
-from tinylib.lab.look import HookPoint, capture, in_eval_mode
+from tinylib.hooks import HookPoint, capture, in_eval_mode
 from tinylib.seq2seq import Seq2Seq
 from tinylib.seq2seq_attention import AttentionSeq2Seq
 from tinylib.transformer import Transformer

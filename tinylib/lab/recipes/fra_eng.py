@@ -23,7 +23,7 @@ from tinylib.lab import devices, weights
 from tinylib.lab.data.batches import Batch, Batches, Pair, encode
 from tinylib.lab.data.corpora import FRA_ENG, RealSplits, fra_eng
 from tinylib.lab.data.text import PAD
-from tinylib.lab.look import in_eval_mode
+from tinylib.hooks import in_eval_mode
 from tinylib.lab.models.encoder_heads import encoder_weights, head_off
 from tinylib.lab.models.translation import (
     Translator,

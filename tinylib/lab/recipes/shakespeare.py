@@ -29,7 +29,7 @@ from tinylib.gpt import GPT, GPTConfig, next_token_loss
 from tinylib.lab import devices, weights
 from tinylib.lab.data.corpora import TINY_SHAKESPEARE, tiny_shakespeare
 from tinylib.lab.data.text import Characters
-from tinylib.lab.look import in_eval_mode
+from tinylib.hooks import in_eval_mode
 from tinylib.lab.models.language import LanguageModel, Windows, metadata_of, text_loss
 from tinylib.lab.models.snapshots import Snapshots, figures
 from tinylib.lab.recipes.language_models import ADAMW, MODERN, MUON, untrained

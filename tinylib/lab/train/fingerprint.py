@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tinylib.lab.look import eval_mode
+from tinylib.hooks import eval_mode
 from tinylib.lab.processes import tensors_in
 
 Description = dict[str, str]

@@ -12,7 +12,7 @@ from tinylib.generation import sample
 from tinylib.gpt import GPT
 from tinylib.kv_cache import Caches, KVCache
 from tinylib.lab.data.text import BOS, EOS
-from tinylib.lab.look import capture
+from tinylib.hooks import capture
 from tinylib.lab.models.language import uniform
 from tinylib.widgets import Limits, LiveWidget, table
 from tinylib.widgets.decoding.decoding import (

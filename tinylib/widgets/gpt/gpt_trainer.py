@@ -19,7 +19,7 @@ from tinylib.kv_cache import Cache, KVCache
 from tinylib.lab.chance import numbers
 from tinylib.lab.data.corpora import tiny_shakespeare
 from tinylib.lab.data.stories import stories
-from tinylib.lab.look import capture
+from tinylib.hooks import capture
 from tinylib.lab.recipes.language_models import MODERN
 from tinylib.lab.train.functional import AdamW, MuonAndAdamW, Optimiser
 from tinylib.positional_encoding import rotate

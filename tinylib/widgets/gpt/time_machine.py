@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from tinylib.generation import sample
 from tinylib.gpt import GPT
 from tinylib.kv_cache import Caches, KVCache
-from tinylib.lab.look import capture
+from tinylib.hooks import capture
 from tinylib.lab.models.language import uniform
 from tinylib.lab.models.snapshots import Snapshots, Trained, load_snapshots, overlap
 from tinylib.lab.weights import results

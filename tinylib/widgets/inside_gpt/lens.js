@@ -128,7 +128,7 @@ function pythonOf(widget, names, lines) {
   return [
     ...(lines.some((line) => line.includes("torch.")) ? ["import torch", ""] : []),
     `from tinylib.inside_gpt import ${["read_stream", ...names].sort().join(", ")}`,
-    ...(captures ? ["from tinylib.lab.look import capture"] : []),
+    ...(captures ? ["from tinylib.hooks import capture"] : []),
     "from tinylib.lab.models.language import load_language_model",
     "",
     "",

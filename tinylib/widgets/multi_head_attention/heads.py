@@ -19,7 +19,7 @@ from tinylib.lab.data.lookup import (
     heads_model,
     places,
 )
-from tinylib.lab.look import capture
+from tinylib.hooks import capture
 from tinylib.lab.weights import load, load_into, results
 from tinylib.multi_head_attention import MultiHeadAttention, apply_head_mask, multi_head_attention
 from tinylib.widgets import Limits, LiveWidget, table

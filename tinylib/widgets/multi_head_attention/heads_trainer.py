@@ -26,7 +26,7 @@ from tinylib.lab.data.lookup import (
     role_scores,
     sentence,
 )
-from tinylib.lab.look import capture
+from tinylib.hooks import capture
 from tinylib.lab.train.functional import AdamW
 from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.seq2seq import negative_log_likelihood

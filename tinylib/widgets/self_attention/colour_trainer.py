@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from tinylib.attention_scoring import dot_score
-from tinylib.lab.look import capture
+from tinylib.hooks import capture
 from tinylib.lab.train.functional import AdamW, drawn
 from tinylib.self_attention import SelfAttention, self_attention
 from tinylib.seq2seq import negative_log_likelihood

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from tinylib.decoding import greedy
 from tinylib.lab.data.dictionary import alignment, common, dictionary, misplaced, surplus
 from tinylib.lab.data.text import BOS, EOS
-from tinylib.lab.look import capture
+from tinylib.hooks import capture
 from tinylib.lab.weights import results
 from tinylib.transformer import Transformer
 from tinylib.widgets import Limits, LiveWidget, table

@@ -14,7 +14,7 @@ from tinylib.decoding import beam, greedy
 from tinylib.kv_cache import KVCache
 from tinylib.lab import weights
 from tinylib.lab.data.text import BOS, EOS, UNK
-from tinylib.lab.look import capture
+from tinylib.hooks import capture
 from tinylib.lab.models.translation import Translator, load_translator
 from tinylib.transformer import (
     Embedding,

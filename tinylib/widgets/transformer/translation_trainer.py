@@ -17,7 +17,7 @@ from tinylib.lab.data.corpora import bilingual
 from tinylib.lab.data.dictionary import dictionary
 from tinylib.lab.data.gloss import gloss_book
 from tinylib.lab.data.text import BOS, EOS, PAD, Vocabulary
-from tinylib.lab.look import capture
+from tinylib.hooks import capture
 from tinylib.lab.train.functional import AdamW
 from tinylib.seq2seq import masked_loss
 from tinylib.transformer import Transformer, TransformerState
