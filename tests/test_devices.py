@@ -31,6 +31,7 @@ from tinylib.lab.models.translation import (
     translate_unchecked,
 )
 from tinylib.lab.models.zoo import position_model
+from tinylib.lab.recipes import __main__ as command
 from tinylib.lab.recipes.common import translation_loss, untrained
 from tinylib.lab.recipes.fra_eng import certainty
 from tinylib.lab.recipes.language_models import MODERN, MUON
@@ -335,7 +336,7 @@ def test_a_recipe_is_followed_on_the_device_of_the_command(
     device: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(weights, "FOLDER", tmp_path / "weights")
-    monkeypatch.setattr(registry, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(command, "CACHE", tmp_path / "cache")
     monkeypatch.setattr(registry, "RECIPES", dict(registry.RECIPES))
     seen: list[nn.Module] = []
 
@@ -356,7 +357,7 @@ def test_a_recipe_is_followed_on_the_device_of_the_command(
             attribution="nobody",
         )
 
-    assert registry.main(["tiny-device", "--device", device]) == 0
+    assert command.main(["tiny-device", "--device", device]) == 0
     place = devices.found(device)
     assert devices.of(seen[0]).type == place.type
     record = json.loads((tmp_path / "weights/results/tiny-device.json").read_text())
@@ -369,5 +370,5 @@ def test_a_recipe_is_followed_on_the_device_of_the_command(
 
 def test_the_command_refuses_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
-    found = registry.main(["reversal", "--device", "cuda"])
+    found = command.main(["reversal", "--device", "cuda"])
     assert isinstance(found, str) and found.startswith("there is no device 'cuda' here")

@@ -50,6 +50,7 @@ from tinylib.exercises import seq2seq_attention as ex_seq2seq_attention
 from tinylib.feed_forward import gelu_tanh
 from tinylib.generation import Sampling, apply_temperature, generate, sample, top_k, top_p
 from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood, next_token_loss
+from tinylib.hooks import HookPoint, capture
 from tinylib.inside_gpt import (
     Site,
     Stream,
@@ -69,7 +70,6 @@ from tinylib.lab.data.lookup import Lookups, role_scores
 from tinylib.lab.data.stories import stories
 from tinylib.lab.data.text import BOS
 from tinylib.lab.data.twins import twins
-from tinylib.hooks import HookPoint, capture
 from tinylib.lab.models.language import load_language_model, uniform
 from tinylib.lab.models.translation import attention_maps, load_translator
 from tinylib.lab.weights import results

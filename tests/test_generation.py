@@ -26,10 +26,10 @@ from tinylib.generation import (
     top_p,
 )
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
+from tinylib.hooks import capture
 from tinylib.kv_cache import reserve_caches
 from tinylib.lab import weights
 from tinylib.lab.fast_modules import fast_modules
-from tinylib.hooks import capture
 from tinylib.lab.models.language import uniform
 
 V, LONGEST = 13, 23

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from tinylib import encoder_decoder
 from tinylib.feed_forward import gelu_tanh
 from tinylib.gpt import GPT, Block, GPTConfig, negative_log_likelihood, next_token_loss
-from tinylib.kv_cache import KVCache
 from tinylib.hooks import capture
+from tinylib.kv_cache import KVCache
 from tinylib.multi_head_attention import split_heads
 from tinylib.normalization import LayerNorm, RMSNorm
 from tinylib.positional_encoding import rotary

@@ -14,13 +14,13 @@ from tinylib import inside_gpt
 from tinylib.decoding import beam, greedy
 from tinylib.generation import beam_search, generate
 from tinylib.gpt import GPT, GPTConfig
+from tinylib.hooks import HookPoint, capture, patch
 from tinylib.lab import look
 from tinylib.lab.brief import brief
 from tinylib.lab.data import lookup, repeats, senses, stories
 from tinylib.lab.data.batches import Pair as SentencePair
 from tinylib.lab.data.batches import pad
 from tinylib.lab.data.text import BOS, EOS, Characters, Vocabulary
-from tinylib.hooks import HookPoint, capture, patch
 from tinylib.lab.look import raises, show, source
 from tinylib.lab.models import ablation, forcing, hiding, snapshots, translation
 from tinylib.lab.models.encoder_heads import encoder_weights

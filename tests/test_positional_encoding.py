@@ -15,8 +15,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from tinylib import positional_encoding
 from tinylib.attention_scoring import scaled_dot_score
-from tinylib.kv_cache import KVCache
 from tinylib.hooks import capture
+from tinylib.kv_cache import KVCache
 from tinylib.positional_encoding import (
     KINDS,
     LearnedPositions,

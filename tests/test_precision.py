@@ -22,6 +22,7 @@ from torch import Tensor
 
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
 from tinylib.lab import processes, weights
+from tinylib.lab.recipes import __main__ as command
 from tinylib.lab.recipes import shakespeare
 from tinylib.lab.train import precision as module
 from tinylib.lab.train import registry
@@ -447,9 +448,8 @@ def test_the_command_fixes_the_precision_and_a_restart_measures_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(registry, "RECIPES", {})
-    monkeypatch.setattr(registry, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(command, "CACHE", tmp_path / "cache")
     monkeypatch.setattr(weights, "FOLDER", tmp_path / "weights")
-    monkeypatch.setattr(registry, "import_module", lambda name: None)
     costs = ZEN
 
     @recipe("trial")
@@ -470,7 +470,7 @@ def test_the_command_fixes_the_precision_and_a_restart_measures_again(
     def large(checkpoint: Path) -> Outcome:
         raise AssertionError("not asked for")
 
-    weights.write_json(registry.CACHE / "trial-large.json", {})
+    weights.write_json(command.CACHE / "trial-large.json", {})
 
     def name() -> str:
         record = weights.results("trial")
@@ -479,17 +479,15 @@ def test_the_command_fixes_the_precision_and_a_restart_measures_again(
         found: str = record["figures"]["precision"]["name"]
         return found
 
-    assert registry.main(["trial"]) == 0 and name() == "bf16"
+    assert command.main(["trial"]) == 0 and name() == "bf16"
     assert "precision: bf16, chosen on" in capsys.readouterr().err
     costs = XEON
-    assert registry.main(["trial"]) == 0 and name() == "bf16", "the checkpoint says so"
-    assert registry.main(["trial", "--restart"]) == 0 and name() == "highest"
-    assert (
-        registry.main(["trial", "--restart", "--precision", "medium"]) == 0 and name() == "medium"
-    )
+    assert command.main(["trial"]) == 0 and name() == "bf16", "the checkpoint says so"
+    assert command.main(["trial", "--restart"]) == 0 and name() == "highest"
+    assert command.main(["trial", "--restart", "--precision", "medium"]) == 0 and name() == "medium"
     with pytest.raises(ValueError, match="began in precision 'medium'"):
-        registry.main(["trial", "--precision", "bf16"])
-    assert (registry.CACHE / "trial-large.json").is_file()
+        command.main(["trial", "--precision", "bf16"])
+    assert (command.CACHE / "trial-large.json").is_file()
 
 
 # --- several processes ---------------------------------------------------------------------------

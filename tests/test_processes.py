@@ -22,7 +22,8 @@ from torch import Tensor, nn
 from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood, next_token_loss
 from tinylib.lab import processes, weights
 from tinylib.lab.files import InUse, locked
-from tinylib.lab.train import optimisers, registry
+from tinylib.lab.recipes import __main__ as command
+from tinylib.lab.train import optimisers
 from tinylib.lab.train.loop import fit
 from tinylib.lab.train.optimisers import muon
 from tinylib.lab.train.registry import Outcome, recipe
@@ -135,7 +136,7 @@ def trained(
 
 def work(folder: Path) -> None:
     """One of several processes: it follows a recipe, and notes what it has seen."""
-    registry.CACHE, weights.FOLDER = folder / "cache", folder / "weights"
+    command.CACHE, weights.FOLDER = folder / "cache", folder / "weights"
     rank = int(os.environ["RANK"])
 
     @recipe("trial")
@@ -176,7 +177,7 @@ def work(folder: Path) -> None:
         source = {"licence": "CC0-1.0", "attribution": "nobody"}
         return Outcome(model, run, 0, "noise", {"rank": rank}, {}, **source)
 
-    sys.exit(registry.main(["trial"]))
+    sys.exit(command.main(["trial"]))
 
 
 def test_two_processes_are_one(tmp_path: Path) -> None:

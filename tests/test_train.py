@@ -17,7 +17,6 @@ from contextlib import ExitStack, suppress
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import nbformat
@@ -31,6 +30,7 @@ from torch import Tensor, nn
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
 from tinylib.lab import weights
 from tinylib.lab.files import InUse, locked
+from tinylib.lab.recipes import __main__ as command
 from tinylib.lab.train import loop, optimisers, progress, registry
 from tinylib.lab.train.checkpoint import copies
 from tinylib.lab.train.loop import fit, whole_runs
@@ -1093,10 +1093,8 @@ def test_some_interrupts_end_the_program(seldom: None, monkeypatch: pytest.Monke
 @pytest.fixture
 def recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Recipes of our own, and folders for what they make; yields what a recipe is to do next."""
-    name = "tinylib.lab.recipes"
-    monkeypatch.setitem(sys.modules, name, ModuleType(name))
     monkeypatch.setattr(registry, "RECIPES", {})
-    monkeypatch.setattr(registry, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(command, "CACHE", tmp_path / "cache")
     monkeypatch.setattr(weights, "FOLDER", tmp_path / "weights")
     orders: list[str] = []
 
@@ -1127,7 +1125,7 @@ def recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[st
 
 
 def test_a_recipe_is_recorded(recipes: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert registry.main(["trial"]) == 0
+    assert command.main(["trial"]) == 0
     record = weights.results("trial")
     assert json.loads(capsys.readouterr().out) == record
     run = trained(validate=held_out)
@@ -1151,10 +1149,10 @@ def test_a_recipe_is_recorded(recipes: list[str], capsys: pytest.CaptureFixture[
 def test_a_recipe_ships_its_model_with_licence_and_attribution(recipes: list[str]) -> None:
     recipes.append("ship")
     with pytest.raises(ValueError, match="say its data's licence and attribution"):
-        registry.main(["trial"])
+        command.main(["trial"])
     assert weights.manifest() == {} and not (weights.FOLDER / "results").exists()
     recipes.append("credit")
-    assert registry.main(["trial"]) == 0
+    assert command.main(["trial"]) == 0
     entry = weights.manifest()["trial"]
     assert entry["figures"] == weights.results("trial")["figures"]
     assert (entry["seed"], entry["licence"], entry["attribution"]) == (2, "CC0-1.0", "nobody")
@@ -1169,42 +1167,42 @@ def test_an_interrupted_recipe_says_how_to_go_on(
     recipes: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     recipes.append("interrupt")
-    found = "Interrupted. To go on from the last checkpoint: python -m tinylib.lab.train trial"
-    assert registry.main(["trial"]) == found
+    found = "Interrupted. To go on from the last checkpoint: python -m tinylib.lab.recipes trial"
+    assert command.main(["trial"]) == found
     assert not weights.FOLDER.exists()
-    checkpoint = registry.CACHE / "trial.safetensors"
+    checkpoint = command.CACHE / "trial.safetensors"
     assert len(weights.load(checkpoint).tensors["losses"]) == 4
     recipes.clear()
-    assert registry.main(["trial"]) == 0
+    assert command.main(["trial"]) == 0
     assert weights.results("trial")["loss"] == sum(trained(validate=held_out).losses) / 13
 
     recipes.append("interrupt")
-    assert registry.main(["trial"]) == 0, "it is finished: nothing is trained"
-    assert "Interrupted" in str(registry.main(["trial", "--restart"]))
+    assert command.main(["trial"]) == 0, "it is finished: nothing is trained"
+    assert "Interrupted" in str(command.main(["trial", "--restart"]))
 
 
 def test_a_restart_drops_the_checkpoints_of_its_recipe_only(recipes: list[str]) -> None:
     recipe("trial-large")(registry.RECIPES["another"])
     stems = ("trial", "trial-15000", "trial-large", "trial-large-2", "trials", "another")
     for stem in stems:
-        weights.write(registry.CACHE / f"{stem}.safetensors", b"not a checkpoint")
-    assert registry.main(["trial", "--restart"]) == 0
-    left = {path.stem for path in registry.CACHE.iterdir()}
+        weights.write(command.CACHE / f"{stem}.safetensors", b"not a checkpoint")
+    assert command.main(["trial", "--restart"]) == 0
+    left = {path.stem for path in command.CACHE.iterdir()}
     assert left == set(stems) - {"trial-15000"}, "trial has made its own anew"
-    weights.load(registry.CACHE / "trial.safetensors")
+    weights.load(command.CACHE / "trial.safetensors")
 
 
 def test_a_recipe_that_is_running_is_not_started_again(recipes: list[str]) -> None:
-    with locked(registry.CACHE / "trial", "it"):
+    with locked(command.CACHE / "trial", "it"):
         for arguments in (["trial"], ["trial", "--restart"]):
             found = f"The recipe 'trial' is in use by process {os.getpid()}: wait until it ends."
-            assert registry.main(arguments) == found
+            assert command.main(arguments) == found
     assert not weights.FOLDER.exists()
-    assert registry.main(["trial"]) == 0
+    assert command.main(["trial"]) == 0
 
 
 def test_the_recipes_of_the_course_can_be_listed() -> None:
-    command = [sys.executable, "-m", "tinylib.lab.train", "--list"]
+    command = [sys.executable, "-m", "tinylib.lab.recipes", "--list"]
     run = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     lines = [line.split(maxsplit=1) for line in run.stdout.splitlines()]
     assert {"bilingual-gru", "fra-eng-gru"} <= {line[0] for line in lines}
@@ -1215,9 +1213,9 @@ def test_the_recipes_of_the_course_can_be_listed() -> None:
 def test_the_command_names_its_recipes(
     recipes: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert registry.main(["tria"]) == "There is no recipe 'tria'. There are: another, trial."
-    assert registry.main([]) == "Name a recipe. There are: another, trial."
-    assert registry.main(["--list"]) == 0
+    assert command.main(["tria"]) == "There is no recipe 'tria'. There are: another, trial."
+    assert command.main([]) == "Name a recipe. There are: another, trial."
+    assert command.main(["--list"]) == 0
     assert capsys.readouterr().out.splitlines()[1].split(maxsplit=1) == ["trial", "A trial."]
     with pytest.raises(ValueError, match="two recipes called 'trial'"):
         recipe("trial")(registry.RECIPES["another"])

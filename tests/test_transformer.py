@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from tinylib.attention_scoring import length_mask
 from tinylib.decoding import beam, choose, greedy
-from tinylib.kv_cache import KVCache
 from tinylib.hooks import capture
+from tinylib.kv_cache import KVCache
 from tinylib.lab.weights import load_into, save
 from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.normalization import layer_norm

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from tinylib.attention_scoring import dot_score, length_mask
 from tinylib.feed_forward import FeedForward
-from tinylib.kv_cache import KVCache
 from tinylib.hooks import capture
+from tinylib.kv_cache import KVCache
 from tinylib.multi_head_attention import split_heads
 from tinylib.normalization import layer_norm
 from tinylib.self_attention import causal_mask

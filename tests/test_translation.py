@@ -14,11 +14,11 @@ from torch.utils.flop_counter import FlopCounterMode
 from tinylib.attention_scoring import scaled_dot_score
 from tinylib.bleu import corpus_bleu
 from tinylib.encoder_decoder import Decoder, Encoder, EncoderDecoder
+from tinylib.hooks import HookPoint, capture
 from tinylib.lab import weights
 from tinylib.lab.data.batches import Pair
 from tinylib.lab.data.corpora import RealSplits, Splits, bilingual
 from tinylib.lab.data.text import EOS, UNK, Vocabulary
-from tinylib.hooks import HookPoint, capture
 from tinylib.lab.models.cells import CELLS, BothWays, StartOnly
 from tinylib.lab.models.encoder_heads import encoder_weights, head_off
 from tinylib.lab.models.hiding import another_place, hide, survivors

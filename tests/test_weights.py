@@ -263,7 +263,7 @@ def test_shipped_weights_are_verified(folder: Path) -> None:
     path = weights.ship("trial", nn.Linear(3, 5), ENTRY, {})
     whole = path.read_bytes()
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    again = "python -m tinylib.lab.train trial"
+    again = "python -m tinylib.lab.recipes trial"
     with pytest.raises(ValueError, match=f"sha256 differs .* run `{again}`"):
         load("trial")
     path.unlink()

@@ -27,8 +27,8 @@ from browsing import (
 from node import PAGE, in_node
 from playwright.sync_api import BrowserContext, Locator
 
-from tinylib.lab.data import lookup
 from tinylib.hooks import capture
+from tinylib.lab.data import lookup
 from tinylib.lab.weights import results
 from tinylib.widgets import schema
 from tinylib.widgets.multi_head_attention.heads import (

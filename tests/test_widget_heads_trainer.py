@@ -23,9 +23,9 @@ from node import find_node
 from playwright.sync_api import Locator, expect
 from torch import Tensor
 
+from tinylib.hooks import capture
 from tinylib.lab.data import lookup
 from tinylib.lab.data.lookup import Lookups, answer_loss, examine
-from tinylib.hooks import capture
 from tinylib.lab.train.functional import drawn, initial
 from tinylib.widgets import module_text
 from tinylib.widgets.export import POOLS

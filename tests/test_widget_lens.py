@@ -27,9 +27,9 @@ from browsing import (
 )
 from playwright.sync_api import BrowserContext, Locator
 
+from tinylib.hooks import capture
 from tinylib.inside_gpt import contributions, logit_lens, read_stream
 from tinylib.lab.data.text import BOS
-from tinylib.hooks import capture
 from tinylib.widgets import double_precision
 from tinylib.widgets.gpt.gpt import language_model, questions, visible
 from tinylib.widgets.inside_gpt.lens import NAME, Inspected, Lens, LensWidget, look

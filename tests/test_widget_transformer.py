@@ -27,9 +27,9 @@ from browsing import (
 )
 from playwright.sync_api import BrowserContext, Locator
 
+from tinylib.hooks import capture
 from tinylib.lab.data.corpora import share
 from tinylib.lab.data.text import BOS, EOS, tokenise
-from tinylib.hooks import capture
 from tinylib.lab.models.translation import translate_unchecked
 from tinylib.widgets.seq2seq_attention.seq2seq_attention import held_out
 from tinylib.widgets.transformer.transformer import (

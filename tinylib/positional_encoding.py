@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from tinylib.attention_scoring import attend, scaled_dot_score
 from tinylib.checks import check_between, check_positions, check_rows, check_width
-from tinylib.kv_cache import KVCache
 from tinylib.hooks import HookPoint
+from tinylib.kv_cache import KVCache
 from tinylib.self_attention import causal_mask
 
 Count = int | Int[Tensor, ""]

@@ -1,7 +1,7 @@
 """Where a model is trained: on the CPU, or on an accelerator (a CUDA GPU, or Apple's MPS).
 
     fit(model, loss, batch, steps, device="auto")       in a notebook: the accelerator, if any
-    python -m tinylib.lab.train NAME --device cuda      a recipe
+    python -m tinylib.lab.recipes NAME --device cuda      a recipe
 
 Batches are drawn on the CPU and then moved, so every device sees the same ones. Only the numbers
 of dropout and the roundings differ.

@@ -1,6 +1,6 @@
 """Several processes train one model: each takes its rows of every batch.
 
-    torchrun --nproc-per-node 2 -m tinylib.lab.train NAME
+    torchrun --nproc-per-node 2 -m tinylib.lab.recipes NAME
 
 All begin with the same weights, draw the same batch, and take the same step: the gradients are
 averaged by `DistributedDataParallel`, each weighed by how many targets its process has. In one

@@ -326,7 +326,7 @@ def shipped(name: str | Path) -> Path:
             "A file is named with its ending: name.safetensors"
         )
     entry = known[str(name)]
-    path, again = FOLDER / entry["file"], f"python -m tinylib.lab.train {entry['recipe']}"
+    path, again = FOLDER / entry["file"], f"python -m tinylib.lab.recipes {entry['recipe']}"
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing: install tinylib again, or run `{again}`")
     if sha256(path) != entry["sha256"]:
@@ -366,7 +366,7 @@ def results(name: str) -> dict[str, Any]:
         there = sorted(other.stem for other in path.parent.glob("*.json"))
         raise LookupError(
             f"no results of '{name}' are recorded. There are: {', '.join(there) or 'none yet'}. "
-            f"`python -m tinylib.lab.train {name}` makes them, if there is such a recipe"
+            f"`python -m tinylib.lab.recipes {name}` makes them, if there is such a recipe"
         )
     return _read_json(path)
 

@@ -19,8 +19,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tinylib.lab import devices
 from tinylib.hooks import capture, in_eval_mode
+from tinylib.lab import devices
 from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.positional_encoding import PositionalAttention, sinusoidal
 from tinylib.synthesizer import DenseSynthesizer

@@ -18,8 +18,8 @@ from torch import Tensor
 
 from tinylib.checks import check_some
 from tinylib.gpt import GPT
-from tinylib.lab.data.repeats import Repeats
 from tinylib.hooks import capture, in_eval_mode, patch
+from tinylib.lab.data.repeats import Repeats
 from tinylib.seq2seq import negative_log_likelihood
 
 Head = tuple[int, int]

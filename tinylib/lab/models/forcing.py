@@ -16,10 +16,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tinylib.encoder_decoder import EncoderDecoder
+from tinylib.hooks import in_eval_mode
 from tinylib.lab.data import grammar
 from tinylib.lab.data.batches import Batches, Pair, encode
 from tinylib.lab.data.text import PAD, Vocabulary
-from tinylib.hooks import in_eval_mode
 from tinylib.lab.models.translation import Words, translate_unchecked
 from tinylib.seq2seq import Seq2Seq
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from tinylib.hooks import capture, in_eval_mode
 from tinylib.lab.data.batches import Pair, pad
 from tinylib.lab.data.text import BOS
-from tinylib.hooks import capture, in_eval_mode
 from tinylib.lab.models.translation import Translator
 
 

@@ -16,9 +16,9 @@ from torch import Tensor
 from tinylib.bleu import NO_WORD, Counts, Sentence, bleu
 from tinylib.bleu import count as count_ngrams
 from tinylib.decoding import State, Step, beam, choose, next_step
+from tinylib.hooks import in_eval_mode
 from tinylib.lab.data.batches import Pair, pad
 from tinylib.lab.data.text import BOS, EOS
-from tinylib.hooks import in_eval_mode
 from tinylib.lab.models.translation import Translator
 
 

@@ -17,10 +17,10 @@ from torch.func import functional_call
 
 from tinylib.generation import Sampling, generate
 from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood
+from tinylib.hooks import in_eval_mode
 from tinylib.kv_cache import Caches
 from tinylib.lab import weights
 from tinylib.lab.data.text import Characters
-from tinylib.hooks import in_eval_mode
 from tinylib.lab.models.language import config_of
 
 

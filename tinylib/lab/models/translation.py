@@ -22,12 +22,12 @@ from tinylib.attention_scoring import AdditiveScore, Score, dot_score, scaled_do
 from tinylib.bleu import corpus_bleu
 from tinylib.decoding import beam, greedy
 from tinylib.encoder_decoder import EncoderDecoder
+from tinylib.hooks import HookPoint, capture, in_eval_mode
 from tinylib.lab import devices, weights
 from tinylib.lab.data.batches import Pair, pad
 from tinylib.lab.data.gloss import gloss
 from tinylib.lab.data.spelling import joined
 from tinylib.lab.data.text import BOS, EOS, UNK, Vocabulary, tokenise
-from tinylib.hooks import HookPoint, capture, in_eval_mode
 from tinylib.seq2seq import Seq2Seq
 from tinylib.seq2seq_attention import AttentionSeq2Seq
 from tinylib.transformer import Transformer

@@ -1,7 +1,7 @@
 """The longer trainings, whose results and weights the chapters use, by their data.
 
-    python -m tinylib.lab.train --list  says which there are
-    python -m tinylib.lab.train NAME    runs one
+    python -m tinylib.lab.recipes --list  says which there are
+    python -m tinylib.lab.recipes NAME    runs one
 
 Each module registers its recipes when it is imported.
 """

@@ -1,13 +1,13 @@
 """Trainings on the made-up language `bilingual`.
 
-python -m tinylib.lab.train bilingual-gru          a GRU without attention, shipped; minutes
-python -m tinylib.lab.train bilingual-attention    the same with attention, shipped; minutes
-python -m tinylib.lab.train one-vector             no attention, an encoder both ways; minutes
-python -m tinylib.lab.train bilingual-cells        plain RNN, GRU, GRU and context; 30 minutes
-python -m tinylib.lab.train attention-zoo          nine score functions; 40 minutes
-python -m tinylib.lab.train bilingual-transformer  nothing but attention, shipped; minutes
-python -m tinylib.lab.train bilingual-no-norm      the same without a part, shipped; minutes
-python -m tinylib.lab.train norm-zoo               where to norm, and warm-up; minutes
+python -m tinylib.lab.recipes bilingual-gru          a GRU without attention, shipped; minutes
+python -m tinylib.lab.recipes bilingual-attention    the same with attention, shipped; minutes
+python -m tinylib.lab.recipes one-vector             no attention, an encoder both ways; minutes
+python -m tinylib.lab.recipes bilingual-cells        plain RNN, GRU, GRU and context; 30 minutes
+python -m tinylib.lab.recipes attention-zoo          nine score functions; 40 minutes
+python -m tinylib.lab.recipes bilingual-transformer  nothing but attention, shipped; minutes
+python -m tinylib.lab.recipes bilingual-no-norm      the same without a part, shipped; minutes
+python -m tinylib.lab.recipes norm-zoo               where to norm, and warm-up; minutes
 """
 
 from functools import partial

@@ -1,6 +1,6 @@
 """Is the one vector to blame? Chapter 01's translator again, with another width between its halves.
 
-python -m tinylib.lab.train bottleneck  narrower vectors, a wider model, other seeds; an hour
+python -m tinylib.lab.recipes bottleneck  narrower vectors, a wider model, other seeds; an hour
 """
 
 from functools import partial

@@ -1,10 +1,10 @@
 """Trainings on real sentences, English to French.
 
-python -m tinylib.lab.train fra-eng-gru          without attention; 20 minutes
-python -m tinylib.lab.train fra-eng-attention    and with it; 20 minutes
-python -m tinylib.lab.train smoothing            three amounts of label smoothing; minutes
-python -m tinylib.lab.train fra-eng-transformer  nothing but attention, shipped; 50 minutes
-python -m tinylib.lab.train fra-eng-heads        its encoder's heads, one by one; minutes
+python -m tinylib.lab.recipes fra-eng-gru          without attention; 20 minutes
+python -m tinylib.lab.recipes fra-eng-attention    and with it; 20 minutes
+python -m tinylib.lab.recipes smoothing            three amounts of label smoothing; minutes
+python -m tinylib.lab.recipes fra-eng-transformer  nothing but attention, shipped; 50 minutes
+python -m tinylib.lab.recipes fra-eng-heads        its encoder's heads, one by one; minutes
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,11 +19,11 @@ from torch import nn
 
 from tinylib.bleu import corpus_bleu
 from tinylib.encoder_decoder import EncoderDecoder
+from tinylib.hooks import in_eval_mode
 from tinylib.lab import devices, weights
 from tinylib.lab.data.batches import Batch, Batches, Pair, encode
 from tinylib.lab.data.corpora import FRA_ENG, RealSplits, fra_eng
 from tinylib.lab.data.text import PAD
-from tinylib.hooks import in_eval_mode
 from tinylib.lab.models.encoder_heads import encoder_weights, head_off
 from tinylib.lab.models.translation import (
     Translator,

@@ -1,7 +1,7 @@
 """Chapter 13's trainings on strings that repeat themselves: how induction heads come about.
 
-    python -m tinylib.lab.train induction    two blocks, twice, and one block alone; 8 minutes
-    python -m tinylib.lab.train gpt-repeats  the first of them, shipped; 4 minutes
+    python -m tinylib.lab.recipes induction    two blocks, twice, and one block alone; 8 minutes
+    python -m tinylib.lab.recipes gpt-repeats  the first of them, shipped; 4 minutes
 
 The two recipes train the same first model. `induction` keeps it at many steps, and records what
 each head attends to at each of them.

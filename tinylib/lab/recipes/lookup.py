@@ -1,7 +1,7 @@
 """Trainings of attention that looks for digits.
 
-python -m tinylib.lab.train lookup-heads  four heads look for digits, shipped; a minute
-python -m tinylib.lab.train lookup-zoo    one head, two, eight, a synthesizer; minutes
+python -m tinylib.lab.recipes lookup-heads  four heads look for digits, shipped; a minute
+python -m tinylib.lab.recipes lookup-zoo    one head, two, eight, a synthesizer; minutes
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """Chapter 01's game, letters said backwards or as they came, trained for longer than there.
 
-python -m tinylib.lab.train reversal  a quarter of an hour
+python -m tinylib.lab.recipes reversal  a quarter of an hour
 """
 
 from itertools import product

@@ -1,6 +1,6 @@
 """Chapter 06's trained example: which sense has *bank* here, and which *bat*?
 
-python -m tinylib.lab.train senses  one layer, three numbers wide, shipped; a minute
+python -m tinylib.lab.recipes senses  one layer, three numbers wide, shipped; a minute
 """
 
 from pathlib import Path

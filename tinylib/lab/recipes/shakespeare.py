@@ -1,10 +1,10 @@
 """The trainings of chapter 12, and of the elective chapter on training.
 
-    python -m tinylib.lab.train gpt-shakespeare         GPT-2's form on real text; 2 minutes
-    python -m tinylib.lab.train gpt-shakespeare-modern  today's form on the same; 2 minutes
-    python -m tinylib.lab.train modern-parts            what each of today's parts gains; 8 minutes
-    python -m tinylib.lab.train gpt-shakespeare-page    the one that writes in the page, shipped
-    python -m tinylib.lab.train gpt-snapshots           a very small one at 12 steps, shipped
+    python -m tinylib.lab.recipes gpt-shakespeare         GPT-2's form on real text; 2 minutes
+    python -m tinylib.lab.recipes gpt-shakespeare-modern  today's form on the same; 2 minutes
+    python -m tinylib.lab.recipes modern-parts            what each of today's parts gains; 8 min
+    python -m tinylib.lab.recipes gpt-shakespeare-page    the one that writes in the page, shipped
+    python -m tinylib.lab.recipes gpt-snapshots           a very small one at 12 steps, shipped
 
 The page's took 43 minutes, the snapshots' 6, all on one core, with matrix
 products in bf16 and the rest in float32; the recorded results name the processor. Whether bf16 is
@@ -26,10 +26,10 @@ import torch
 from torch import Tensor
 
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
+from tinylib.hooks import in_eval_mode
 from tinylib.lab import devices, weights
 from tinylib.lab.data.corpora import TINY_SHAKESPEARE, tiny_shakespeare
 from tinylib.lab.data.text import Characters
-from tinylib.hooks import in_eval_mode
 from tinylib.lab.models.language import LanguageModel, Windows, metadata_of, text_loss
 from tinylib.lab.models.snapshots import Snapshots, figures
 from tinylib.lab.recipes.language_models import ADAMW, MODERN, MUON, untrained

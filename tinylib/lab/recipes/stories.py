@@ -1,6 +1,6 @@
 """Chapter 12's training on stories of a grammar, whose entropy is known.
 
-python -m tinylib.lab.train gpt-stories  the language with a known limit, shipped; 25 minutes
+python -m tinylib.lab.recipes gpt-stories  the language with a known limit, shipped; 25 minutes
 """
 
 from functools import partial

@@ -1,6 +1,6 @@
 """The experiment of chapter 11: the same GPT, the same compute, other tokens.
 
-    python -m tinylib.lab.train tokenisers    10 runs; half an hour on a busy core
+    python -m tinylib.lab.recipes tokenisers    10 runs; half an hour on a busy core
 
 Each model reads Shakespeare in characters, in 512 or in 2048 merges, which are learned on the
 training part alone. Two controls change the context instead: characters with a context as long a

@@ -1,9 +1,9 @@
 """Training: one loop for every model of the course, and recipes for what takes longer than a cell.
 
 fit(model, loss, batch, steps=300)                       in a chapter
-python -m tinylib.lab.train bilingual-gru                a recipe of tinylib/lab/recipes
-python -m tinylib.lab.train NAME --device cuda           the same on a GPU
-torchrun --nproc-per-node 2 -m tinylib.lab.train NAME    the same by several processes
+python -m tinylib.lab.recipes bilingual-gru                a recipe of tinylib/lab/recipes
+python -m tinylib.lab.recipes NAME --device cuda           the same on a GPU
+torchrun --nproc-per-node 2 -m tinylib.lab.recipes NAME    the same by several processes
 """
 
 from tinylib.lab.train.checkpoint import Checkpoint

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from tinylib.lab import devices, processes
 from tinylib.hooks import eval_mode
+from tinylib.lab import devices, processes
 from tinylib.lab.train import fingerprint
 from tinylib.lab.train.checkpoint import Checkpoint, alone, copies
 from tinylib.lab.train.optimisers import adamw

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from tinylib.decoding import State, Step, choose, greedy
 from tinylib.generation import sample
 from tinylib.gpt import GPT
+from tinylib.hooks import capture
 from tinylib.kv_cache import Caches, KVCache
 from tinylib.lab.data.text import BOS, EOS
-from tinylib.hooks import capture
 from tinylib.lab.models.language import uniform
 from tinylib.widgets import Limits, LiveWidget, table
 from tinylib.widgets.decoding.decoding import (

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from tinylib.generation import Sampling, choose_next, generate, sample
 from tinylib.gpt import GPT, Block
+from tinylib.hooks import capture
 from tinylib.kv_cache import KVCache
 from tinylib.lab import weights
-from tinylib.hooks import capture
 from tinylib.lab.models.language import load_language_model, uniform
 from tinylib.widgets import Limits, LiveWidget, table
 from tinylib.widgets.gpt.gpt import language_model, visible

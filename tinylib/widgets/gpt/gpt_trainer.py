@@ -15,11 +15,11 @@ from torch import Tensor, nn
 from tinylib.attention_scoring import dot_score
 from tinylib.generation import sample
 from tinylib.gpt import GPT, Block, GPTConfig, next_token_loss
+from tinylib.hooks import capture
 from tinylib.kv_cache import Cache, KVCache
 from tinylib.lab.chance import numbers
 from tinylib.lab.data.corpora import tiny_shakespeare
 from tinylib.lab.data.stories import stories
-from tinylib.hooks import capture
 from tinylib.lab.recipes.language_models import MODERN
 from tinylib.lab.train.functional import AdamW, MuonAndAdamW, Optimiser
 from tinylib.positional_encoding import rotate

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from tinylib.generation import sample
 from tinylib.gpt import GPT
-from tinylib.kv_cache import Caches, KVCache
 from tinylib.hooks import capture
+from tinylib.kv_cache import Caches, KVCache
 from tinylib.lab.models.language import uniform
 from tinylib.lab.models.snapshots import Snapshots, Trained, load_snapshots, overlap
 from tinylib.lab.weights import results

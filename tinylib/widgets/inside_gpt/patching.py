@@ -9,9 +9,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tinylib.gpt import GPT
+from tinylib.hooks import capture, patch
 from tinylib.inside_gpt import way
 from tinylib.lab.data.text import BOS
-from tinylib.hooks import capture, patch
 from tinylib.widgets import Limits, LiveWidget, table
 from tinylib.widgets.gpt.gpt import language_model
 

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from tinylib.hooks import capture
 from tinylib.lab.data.lookup import (
     BRACKETS,
     DIGITS,
@@ -19,7 +20,6 @@ from tinylib.lab.data.lookup import (
     heads_model,
     places,
 )
-from tinylib.hooks import capture
 from tinylib.lab.weights import load, load_into, results
 from tinylib.multi_head_attention import MultiHeadAttention, apply_head_mask, multi_head_attention
 from tinylib.widgets import Limits, LiveWidget, table

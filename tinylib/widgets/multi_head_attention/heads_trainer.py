@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tinylib.attention_scoring import Score, dot_score, scaled_dot_score
+from tinylib.hooks import capture
 from tinylib.lab.data.lookup import (
     ANIMALS,
     DIGITS,
@@ -26,7 +27,6 @@ from tinylib.lab.data.lookup import (
     role_scores,
     sentence,
 )
-from tinylib.hooks import capture
 from tinylib.lab.train.functional import AdamW
 from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.seq2seq import negative_log_likelihood

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from tinylib.attention_scoring import attend
 from tinylib.decoding import greedy
+from tinylib.hooks import capture
 from tinylib.lab.data.dictionary import alignment, dictionary
 from tinylib.lab.data.text import BOS, EOS
-from tinylib.hooks import capture
 from tinylib.seq2seq_attention import AttentionSeq2Seq, AttentionState
 from tinylib.widgets import Limits, table
 from tinylib.widgets.schema import words_of

@@ -8,9 +8,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from tinylib.decoding import greedy
+from tinylib.hooks import capture
 from tinylib.lab.data.dictionary import alignment, common, dictionary, misplaced, surplus
 from tinylib.lab.data.text import BOS, EOS
-from tinylib.hooks import capture
 from tinylib.lab.weights import results
 from tinylib.transformer import Transformer
 from tinylib.widgets import Limits, LiveWidget, table

@@ -11,10 +11,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tinylib.decoding import beam, greedy
+from tinylib.hooks import capture
 from tinylib.kv_cache import KVCache
 from tinylib.lab import weights
 from tinylib.lab.data.text import BOS, EOS, UNK
-from tinylib.hooks import capture
 from tinylib.lab.models.translation import Translator, load_translator
 from tinylib.transformer import (
     Embedding,

@@ -11,13 +11,13 @@ from torch import Tensor, nn
 
 from tinylib.attention_scoring import length_mask
 from tinylib.bleu import NO_WORD, Counts, bleu, count
+from tinylib.hooks import capture
 from tinylib.kv_cache import KVCache
 from tinylib.lab.data.batches import Pair, encode, pad
 from tinylib.lab.data.corpora import bilingual
 from tinylib.lab.data.dictionary import dictionary
 from tinylib.lab.data.gloss import gloss_book
 from tinylib.lab.data.text import BOS, EOS, PAD, Vocabulary
-from tinylib.hooks import capture
 from tinylib.lab.train.functional import AdamW
 from tinylib.seq2seq import masked_loss
 from tinylib.transformer import Transformer, TransformerState
