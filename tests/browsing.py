@@ -32,7 +32,8 @@ from playwright.sync_api import (
     expect,
 )
 
-from tinylib.widgets import LiveWidget, double_precision, export
+from tinylib.live import export
+from tinylib.live.widget import LiveWidget, double_precision
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILT = ROOT / "_build" / "html"
@@ -805,7 +806,7 @@ def in_module(page: Page, view: str, rule: str, given: Any) -> Any:
         f"""async (given) => {{
             const host = document.querySelector("script[src*='/host.js']").src;
             const {{ run }} = await import(new URL('engine.js', host));
-            return ({rule})(await import(new URL('../{view}', host)), given, run);
+            return ({rule})(await import(new URL('../../widgets/{view}', host)), given, run);
         }}""",
         given,
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "tinylib" / "widgets" / "page"  # scripts that need no page
+PAGE = ROOT / "tinylib" / "live" / "page"  # scripts that need no page
 
 
 def find_node() -> str:

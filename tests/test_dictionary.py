@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tinylib.lab.data.corpora import bilingual
 from tinylib.lab.data.dictionary import alignment, dictionary, misplaced, rising
 from tinylib.lab.models.translation import translate
-from tinylib.widgets.translator import translator
+from tinylib.live.translator import translator
 
 
 def aligned(english: str, french: str) -> list[tuple[int, ...]]:

@@ -42,8 +42,8 @@ from browsing import (
 )
 from playwright.sync_api import Browser, BrowserContext, Locator, Route
 
-from tinylib.widgets import schema
-from tinylib.widgets.trainer import Trainer
+from tinylib.live import schema
+from tinylib.live.trainer import Trainer
 
 pytestmark = pytest.mark.parametrize("stem", sorted(WIDGETS))
 GROUPED_BY = "stem"  # for conftest: the tests of one widget share its page

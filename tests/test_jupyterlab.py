@@ -37,11 +37,11 @@ from tinylib.lab.own import OwnModel
 from tinylib.lab.recipes.common import untrained
 from tinylib.lab.recipes.language_models import untrained as untrained_gpt
 from tinylib.lab.train.run import Fit
+from tinylib.live.translator import translator
 from tinylib.transformer import Transformer
 from tinylib.transformer_block import TransformerConfig
 from tinylib.widgets.self_attention.colour_trainer import ColourTrainer
 from tinylib.widgets.transformer.transformer import MOST_STEPS
-from tinylib.widgets.translator import translator
 
 CHAPTER = "06_self_attention.ipynb"
 SENTENCES = "sentences.ipynb"

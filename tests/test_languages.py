@@ -14,7 +14,7 @@ from tinylib.bleu import sentence_bleu
 from tinylib.lab.data.corpora import as_recorded
 from tinylib.lab.data.spelling import joined
 from tinylib.lab.data.text import Characters, Vocabulary, plainly, tokenise
-from tinylib.widgets import schema
+from tinylib.live import schema
 
 WORDS, INPUTS = PAGE / "words.js", PAGE / "inputs.js"
 ROWS = [(name, row) for name, rows in LANGUAGES.items() for row in rows]

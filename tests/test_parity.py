@@ -30,8 +30,9 @@ from node import PAGE, in_node
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from tinylib.lab.weights import layout, load, manifest, packed, save, shipped
-from tinylib.widgets import module_text, schema
-from tinylib.widgets.trainer import Trainer
+from tinylib.live import schema
+from tinylib.live.trainer import Trainer
+from tinylib.live.widget import module_text
 
 INPUTS = PAGE / "inputs.js"
 ENGINE = PAGE / "engine.js"
@@ -124,7 +125,7 @@ def run_in_page(visit: Visit, stem: str, inputs: list[dict[str, Any]]) -> list[d
         """async ([spec, view, all]) => {
             const host = document.querySelector("script[src*='/host.js']").src;
             const { run } = await import(new URL('engine.js', host));
-            const { program } = await import(new URL(`../${view}`, host));
+            const { program } = await import(new URL(`../../widgets/${view}`, host));
             const text = (view) => { // a few at a time: they go through the stack
                 const [bytes, parts] = [new Uint8Array(view.buffer), []];
                 for (let i = 0; i < bytes.length; i += 4096) {
@@ -229,7 +230,7 @@ def run_graph(visit: Visit, graph: bytes, optimise: str, feeds: dict[str, Any]) 
     shape, data = visit.page.evaluate(
         """async ([text, level, feeds]) => {
             const host = document.querySelector("script[src*='/host.js']").src;
-            const ORT = new URL('../../ort/', host).href;
+            const ORT = new URL('../../../ort/', host).href;
             const ort = await import(`${ORT}ort.wasm.min.mjs`);
             Object.assign(ort.env.wasm, { wasmPaths: ORT, numThreads: 1 });
             const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));

@@ -35,9 +35,10 @@ from tinylib.lab.train.functional import (
     initial,
     loss_of,
 )
-from tinylib.widgets import double_precision, export
-from tinylib.widgets.schema import BadInput
-from tinylib.widgets.trainer import Trainer
+from tinylib.live import export
+from tinylib.live.schema import BadInput
+from tinylib.live.trainer import Trainer
+from tinylib.live.widget import double_precision
 
 TRAINERS: dict[str, type[Trainer]] = {
     stem: widget for stem, widget in WIDGETS.items() if issubclass(widget, Trainer)
@@ -318,7 +319,7 @@ def test_a_steps_graph_is_small_and_keeps_its_constants(stem: str, form: int) ->
 RUN = """async ([stem, spec, inputs, task]) => {
     const host = document.querySelector("script[src*='/host.js']").src;
     const { ask } = await import(new URL('../ui/parts.js', host));
-    const address = new URL(`../${task}`, host).href;
+    const address = new URL(`../../widgets/${task}`, host).href;
     const train = (steps) => ask(stem, { act: 'train', spec, inputs: { ...inputs, steps },
         task: address });
     await ask(stem, { act: 'forget' });

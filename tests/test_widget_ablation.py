@@ -39,6 +39,7 @@ from tinylib.lab.data.text import BOS, EOS
 from tinylib.lab.models.translation import all_maps, config_of, translate
 from tinylib.lab.recipes.bilingual import BILINGUAL, WITHOUT
 from tinylib.lab.weights import load, results, shipped
+from tinylib.live.translator import MOST_STEPS, translator
 from tinylib.widgets.seq2seq_attention.seq2seq_attention import held_out
 from tinylib.widgets.transformer.ablation import (
     MODELS,
@@ -48,7 +49,6 @@ from tinylib.widgets.transformer.ablation import (
     common,
     wrong_words,
 )
-from tinylib.widgets.translator import MOST_STEPS, translator
 
 STEM = "ablation"
 NAMES = list(MODELS)

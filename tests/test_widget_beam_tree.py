@@ -255,7 +255,7 @@ def test_only_the_model_that_is_shown_is_loaded(context: Any, site: str) -> None
 COUNTED = """async (el, [view, inputs]) => {
     const host = document.querySelector("script[src*='/host.js']").src;
     const { run } = await import(new URL('engine.js', host));
-    const { program } = await import(new URL(`../${view}`, host));
+    const { program } = await import(new URL(`../../widgets/${view}`, host));
     let rows = 0;
     const counted = (step, ...others) => program((graph, feeds) => {
         if (graph === 'beam_tree-write') rows += feeds.token.length;

@@ -26,6 +26,7 @@ from playwright.sync_api import Locator
 from tinylib.decoding import beam, greedy
 from tinylib.lab.data.gloss import gloss
 from tinylib.lab.data.text import BOS, EOS
+from tinylib.live.translator import MOST_STEPS, trained, translator
 from tinylib.widgets.decoding.decoding import (
     MOST_WIDTH,
     PRUNED,
@@ -34,7 +35,6 @@ from tinylib.widgets.decoding.decoding import (
     consider,
     ends,
 )
-from tinylib.widgets.translator import MOST_STEPS, trained, translator
 
 STEM = "decoding"
 SENTENCE = "some good cows work but he knows them ."

@@ -26,7 +26,8 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from tinylib.lab.models.language import load_language_model
-from tinylib.widgets import HERE, double_precision
+from tinylib.live.schema import BadInput
+from tinylib.live.widget import VIEWS, double_precision
 from tinylib.widgets.gpt.gpt_trainer import (
     FEWEST,
     MOST,
@@ -42,10 +43,9 @@ from tinylib.widgets.gpt.gpt_trainer import (
     own_texts,
     story_limit,
 )
-from tinylib.widgets.schema import BadInput
 
 STEM = "gpt_trainer"
-TASK = HERE / "gpt" / "gpt_trainer_task.js"
+TASK = VIEWS / "gpt" / "gpt_trainer_task.js"
 ONLY = STEM
 
 

@@ -30,7 +30,7 @@ from playwright.sync_api import BrowserContext, Locator
 from tinylib.hooks import capture
 from tinylib.lab.data import lookup
 from tinylib.lab.weights import results
-from tinylib.widgets import schema
+from tinylib.live import schema
 from tinylib.widgets.multi_head_attention.heads import (
     APART,
     NAME,

@@ -27,8 +27,8 @@ from tinylib.hooks import capture
 from tinylib.lab.data import lookup
 from tinylib.lab.data.lookup import Lookups, answer_loss, examine
 from tinylib.lab.train.functional import drawn, initial
-from tinylib.widgets import module_text
-from tinylib.widgets.export import POOLS
+from tinylib.live.export import POOLS
+from tinylib.live.widget import module_text
 from tinylib.widgets.multi_head_attention import HeadsTrainer
 from tinylib.widgets.multi_head_attention.heads_trainer import (
     BATCH,

@@ -31,6 +31,7 @@ from tinylib.hooks import capture
 from tinylib.lab.data.corpora import share
 from tinylib.lab.data.text import BOS, EOS, tokenise
 from tinylib.lab.models.translation import translate_unchecked
+from tinylib.live.translator import translator
 from tinylib.widgets.seq2seq_attention.seq2seq_attention import held_out
 from tinylib.widgets.transformer.transformer import (
     HELD_OUT,
@@ -42,7 +43,6 @@ from tinylib.widgets.transformer.transformer import (
     look,
     read,
 )
-from tinylib.widgets.translator import translator
 
 STEM = "transformer"
 SENTENCE = "My mother was so tired that she went to bed early."

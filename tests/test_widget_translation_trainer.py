@@ -36,7 +36,8 @@ from tinylib.lab.models.translation import (
     evaluate,
 )
 from tinylib.lab.train.functional import AdamW, Layout, State, drawn, initial, training_step
-from tinylib.widgets import HERE, export
+from tinylib.live import export
+from tinylib.live.widget import VIEWS
 from tinylib.widgets.transformer.translation_trainer import (
     BATCH,
     HELD,
@@ -61,7 +62,7 @@ TRUE = "les chiens gris ne montrent jamais d' église à l' ami ."
 START: dict[str, Any] = dict(source=SENTENCE, steps=0, seed=1, rate=1.0, form=0, shuffled=False)
 SETTINGS: dict[str, Any] = dict(seed=1, rate=1.0, form=0, shuffled=False)
 FORMS = list(TranslationTrainer.forms)
-TASK = HERE / "transformer" / "translation_trainer_task.js"
+TASK = VIEWS / "transformer" / "translation_trainer_task.js"
 
 
 def computed(**changes: Any) -> Learned:

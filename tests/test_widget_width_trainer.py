@@ -26,7 +26,7 @@ from playwright.sync_api import Browser, Locator, Page
 
 from tinylib.attention_scoring import kernel_weights
 from tinylib.lab.train.functional import State, drawn, sgd
-from tinylib.widgets import double_precision
+from tinylib.live.widget import double_precision
 from tinylib.widgets.attention_scoring.kernel_regression import truth
 from tinylib.widgets.attention_scoring.width_trainer import (
     ENDS,

@@ -26,21 +26,21 @@ from torch import Tensor
 from tinylib.decoding import beam
 from tinylib.lab.data.text import BOS, EOS, UNK
 from tinylib.lab.weights import Place, layout, load, shipped
-from tinylib.widgets import (
+from tinylib.live import export, schema
+from tinylib.live.trainer import Trainer
+from tinylib.live.translator import MOST_STEPS, trained, translator
+from tinylib.live.widget import (
     HERE,
+    VIEWS,
     LiveWidget,
     double_precision,
-    export,
     module_text,
     reads_weights,
-    schema,
 )
 from tinylib.widgets.encoder_decoder.encoder_decoder import EncoderDecoderWidget
 from tinylib.widgets.self_attention.self_attention import SelfAttentionWidget
 from tinylib.widgets.seq2seq.seq2seq import Seq2SeqWidget
 from tinylib.widgets.start.start import StartWidget
-from tinylib.widgets.trainer import Trainer
-from tinylib.widgets.translator import MOST_STEPS, trained, translator
 
 GRAPHS = export.graphs()
 WIDGETS = {widget.stem: widget for widget in export.widgets()}
@@ -472,7 +472,7 @@ def changed(folder: Path, file: str, old: str, new: str) -> list[str]:
     path.write_text(text.replace(old, new))
     code = """
         import json
-        from tinylib.widgets import export
+        from tinylib.live import export
         print(json.dumps(export.out_of_date(export.graphs())))
     """
     run = [sys.executable, "-c", textwrap.dedent(code)]
@@ -506,7 +506,7 @@ def test_a_widget_of_control_flow_alone_has_no_graph() -> None:
     for stem in alone:
         widget = good(stem)
         assert widget.spec["graphs"] == [] and not widget.steps and not widget.weights
-        assert "export async function program(" in (HERE / widget.view()).read_text()
+        assert "export async function program(" in (VIEWS / widget.view()).read_text()
         assert widget.where == "Computed by Python, in the kernel."
         assert "Computed by Python. It comes alive" in widget._html()
     assert good("generation").spec["graphs"] and "graphs" not in attention().spec
@@ -575,5 +575,5 @@ def test_a_step_may_not_give_back_a_name_that_it_takes() -> None:
 
 
 def test_a_second_widget_is_small() -> None:
-    lines = [(HERE / f"start/start.{ending}").read_text().splitlines() for ending in ("py", "js")]
+    lines = [(VIEWS / f"start/start.{ending}").read_text().splitlines() for ending in ("py", "js")]
     assert sum(map(len, lines)) <= 80  # a third of it says what each number is made of

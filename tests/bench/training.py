@@ -21,7 +21,7 @@ from conftest import find_chromium
 from playwright.sync_api import Browser, Locator, sync_playwright
 
 from tinylib.lab.train.precision import processor
-from tinylib.widgets.trainer import Trainer
+from tinylib.live.trainer import Trainer
 
 TRAINERS: dict[str, type[Trainer]] = {
     stem: widget for stem, widget in WIDGETS.items() if issubclass(widget, Trainer)
@@ -118,8 +118,8 @@ STATE = """async ([stem, host]) => {
 def shakespeare(browser: Browser, site: str) -> None:
     """The loss on all of the held-out part of Shakespeare, as torch finds it, against the time."""
     from tinylib.lab.models.language import text_loss
+    from tinylib.live.trainer import filled
     from tinylib.widgets.gpt.gpt_trainer import SHAKESPEARE, GPTTrainer, T, corpus_of
-    from tinylib.widgets.trainer import filled
 
     with browser.new_context() as context:
         visit = Visit(context, site, page_of("gpt_trainer"))

@@ -12,7 +12,7 @@ def _whole(pattern: str) -> Any:
     return regex.compile(pattern, regex.V1 | regex.DOTALL).fullmatch
 
 
-# The rules stand again, for the page, in widgets/page/words.js; a test compares both.
+# The rules stand again, for the page, in live/page/words.js; a test compares both.
 _CLOSED_BY = dict(zip("\"'“‘„‚”«»‹›", ('"', "'", "”", "’'", "“”", "‘'", "”", *"»«›‹"), strict=True))
 """What opens a quotation, and what closes it then: „ja“ in German, „tak” in Polish."""
 

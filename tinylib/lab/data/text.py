@@ -10,7 +10,7 @@ from torch import Tensor
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
 
-# What follows, up to plainly(), stands again in widgets/page/words.js; a test compares both.
+# What follows, up to plainly(), stands again in live/page/words.js; a test compares both.
 IDEOGRAPHS = (  # of Chinese and Japanese, and their signs
     r"\u3001-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uff20\uff66-\uff9f"
     r"\U00020000-\U0003ffff"

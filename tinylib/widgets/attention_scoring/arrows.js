@@ -1,6 +1,6 @@
-import { choice } from "../ui/controls.js";
-import { asks, rove, wordAt } from "../ui/explain.js";
-import { numberBox } from "../ui/knobs.js";
+import { choice } from "../../live/ui/controls.js";
+import { asks, rove, wordAt } from "../../live/ui/explain.js";
+import { numberBox } from "../../live/ui/knobs.js";
 import {
   columnHeads,
   h,
@@ -12,9 +12,9 @@ import {
   tint,
   within,
   write,
-} from "../ui/parts.js";
-import { drag, plane, through } from "../ui/plot.js";
-import { fillList } from "../ui/sentences.js";
+} from "../../live/ui/parts.js";
+import { drag, plane, through } from "../../live/ui/plot.js";
+import { fillList } from "../../live/ui/sentences.js";
 
 const BY_ARROW = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 const STEP = 0.1; // of the arrow keys; with Shift ten times as far

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tinylib.attention_scoring import Score, dot_score, masked_softmax
-from tinylib.widgets import Limits, LiveWidget, table
+from tinylib.live.widget import Limits, LiveWidget, table
 
 REACH = 3  # how far from the origin the plane goes, each way
 

@@ -1,6 +1,6 @@
-import { madeUp } from "../page/inputs.js";
-import { knob } from "../ui/knobs.js";
-import { asks, numbersIn, rove } from "../ui/explain.js";
+import { madeUp } from "../../live/page/inputs.js";
+import { knob } from "../../live/ui/knobs.js";
+import { asks, numbersIn, rove } from "../../live/ui/explain.js";
 import {
   AS_IS,
   columnHeads,
@@ -12,8 +12,8 @@ import {
   short,
   tint,
   write,
-} from "../ui/parts.js";
-import { fillList } from "../ui/sentences.js";
+} from "../../live/ui/parts.js";
+import { fillList } from "../../live/ui/sentences.js";
 
 /** Numbers about 0 with a spread of 1, always the same for a name: each the sum of four. */
 const madeUpNormal = (name, count) => {

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tinylib.attention_scoring import Score, additive_score, attend, dot_score, scaled_dot_score
-from tinylib.widgets import Limits, LiveWidget, table
+from tinylib.live.widget import Limits, LiveWidget, table
 
 MOST_KEYS = 8
 WIDEST = 16

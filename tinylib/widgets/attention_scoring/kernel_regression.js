@@ -1,9 +1,9 @@
-import { choice } from "../ui/controls.js";
-import { askable, asks, roveLines, sum, weighed } from "../ui/explain.js";
-import { numberBox } from "../ui/knobs.js";
-import { h, listed, live, mark, shaded, short, tint, within, write } from "../ui/parts.js";
-import { drag, plane, through } from "../ui/plot.js";
-import { fillList } from "../ui/sentences.js";
+import { choice } from "../../live/ui/controls.js";
+import { askable, asks, roveLines, sum, weighed } from "../../live/ui/explain.js";
+import { numberBox } from "../../live/ui/knobs.js";
+import { h, listed, live, mark, shaded, short, tint, within, write } from "../../live/ui/parts.js";
+import { drag, plane, through } from "../../live/ui/plot.js";
+import { fillList } from "../../live/ui/sentences.js";
 
 const [STEP_X, STEP_Y] = [0.05, 0.1]; // of the arrow keys; with Shift ten times as far
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };

@@ -15,7 +15,7 @@ from tinylib.attention_scoring import (
     gaussian,
     kernel_weights,
 )
-from tinylib.widgets import Limits, LiveWidget, table
+from tinylib.live.widget import Limits, LiveWidget, table
 
 KERNELS: dict[str, Kernel] = {
     "Gaussian": gaussian,

@@ -1,10 +1,10 @@
-import { numbers } from "../page/chance.js";
-import { trains } from "../page/trainer.js";
-import { numberBox } from "../ui/knobs.js";
-import { h, live, many, mark, results, within, write } from "../ui/parts.js";
-import { dotsAt, drag, plane, through } from "../ui/plot.js";
-import { fillList } from "../ui/sentences.js";
-import { lossCurve, setting, trainingBar } from "../ui/training.js";
+import { numbers } from "../../live/page/chance.js";
+import { trains } from "../../live/page/trainer.js";
+import { numberBox } from "../../live/ui/knobs.js";
+import { h, live, many, mark, results, within, write } from "../../live/ui/parts.js";
+import { dotsAt, drag, plane, through } from "../../live/ui/plot.js";
+import { fillList } from "../../live/ui/sentences.js";
+import { lossCurve, setting, trainingBar } from "../../live/ui/training.js";
 
 export const program = trains("attention_scoring/width_trainer_task.js");
 

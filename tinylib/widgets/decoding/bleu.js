@@ -1,6 +1,6 @@
-import { askable, asks, expOf, roots, roveLines, sum } from "../ui/explain.js";
-import { h, live, many, mark, resized, results, short, svgPart, write } from "../ui/parts.js";
-import { fillList, sentence } from "../ui/sentences.js";
+import { askable, asks, expOf, roots, roveLines, sum } from "../../live/ui/explain.js";
+import { h, live, many, mark, resized, results, short, svgPart, write } from "../../live/ui/parts.js";
+import { fillList, sentence } from "../../live/ui/sentences.js";
 
 /** The n-grams of a sentence, as texts. */
 const gramsOf = (words, n) =>

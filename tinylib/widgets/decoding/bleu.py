@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tinylib.bleu import Counts, bleu, bleu_d2l, brevity_penalty, count, ngram_matches, precision
-from tinylib.widgets import LiveWidget, table
+from tinylib.live.widget import LiveWidget, table
 
 MOST_N = 4
 MOST_WORDS = 16

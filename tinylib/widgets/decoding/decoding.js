@@ -1,9 +1,9 @@
-import { beamEnds, beamTree, candidatesOf, endsOf, grow } from "../ui/beams.js";
-import { live, short } from "../ui/parts.js";
-import { gloss } from "../page/gloss.js";
-import { beam } from "../page/search.js";
-import { sentence } from "../ui/sentences.js";
-import { BOS, EOS, decoder, encode, reading } from "../page/translator.js";
+import { beamEnds, beamTree, candidatesOf, endsOf, grow } from "../../live/ui/beams.js";
+import { live, short } from "../../live/ui/parts.js";
+import { gloss } from "../../live/page/gloss.js";
+import { beam } from "../../live/page/search.js";
+import { sentence } from "../../live/ui/sentences.js";
+import { BOS, EOS, decoder, encode, reading } from "../../live/page/translator.js";
 
 /** What torch does in a kernel, in compute() of decoding.py. */
 export async function program(run, { source, width, alpha }, spec) {

@@ -11,8 +11,7 @@ from torch.nn.functional import pad
 from tinylib.decoding import Hypotheses, State, Step, choose, extend, greedy
 from tinylib.lab.data.gloss import gloss_book
 from tinylib.lab.data.text import BOS, EOS
-from tinylib.widgets import table
-from tinylib.widgets.translator import (
+from tinylib.live.translator import (
     MOST_STEPS,
     TranslatorWidget,
     read,
@@ -20,6 +19,7 @@ from tinylib.widgets.translator import (
     translator,
     write,
 )
+from tinylib.live.widget import table
 
 MOST_WIDTH = 5
 MOST_ALPHA = 1.5

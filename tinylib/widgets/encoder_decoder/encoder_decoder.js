@@ -1,10 +1,10 @@
-import { common, missing, strange, surplus } from "../page/dictionary.js";
-import { gloss } from "../page/gloss.js";
-import { folded, h, listed, live, results, write } from "../ui/parts.js";
-import { greedy } from "../page/search.js";
-import { glossed, heldOut, readout, sentence, translation } from "../ui/sentences.js";
-import { BOS, EOS, decoder, encode, reading, top } from "../page/translator.js";
-import { bentVector, strips } from "../ui/vectors.js";
+import { common, missing, strange, surplus } from "../../live/page/dictionary.js";
+import { gloss } from "../../live/page/gloss.js";
+import { folded, h, listed, live, results, write } from "../../live/ui/parts.js";
+import { greedy } from "../../live/page/search.js";
+import { glossed, heldOut, readout, sentence, translation } from "../../live/ui/sentences.js";
+import { BOS, EOS, decoder, encode, reading, top } from "../../live/page/translator.js";
+import { bentVector, strips } from "../../live/ui/vectors.js";
 
 /** What torch does in a kernel, in compute() of encoder_decoder.py. */
 export async function program(run, { source, by }, spec) {

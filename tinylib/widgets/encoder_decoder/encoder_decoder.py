@@ -11,9 +11,7 @@ from tinylib.decoding import greedy
 from tinylib.lab.data.dictionary import dictionary
 from tinylib.lab.data.gloss import gloss, gloss_book
 from tinylib.lab.data.text import BOS, EOS
-from tinylib.seq2seq import Encoding
-from tinylib.widgets import Limits, table
-from tinylib.widgets.translator import (
+from tinylib.live.translator import (
     MOST_STEPS,
     TranslatorWidget,
     bend,
@@ -22,6 +20,8 @@ from tinylib.widgets.translator import (
     translator,
     write,
 )
+from tinylib.live.widget import Limits, table
+from tinylib.seq2seq import Encoding
 
 HELD_OUT = {
     "of up to nine words": """

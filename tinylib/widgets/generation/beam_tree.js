@@ -1,12 +1,12 @@
-import { beamEnds, beamTree, candidatesOf, endsOf, grow, pathOf } from "../ui/beams.js";
-import { uniform } from "../page/chance.js";
-import { idsOf } from "../page/inputs.js";
-import { redraw } from "../ui/controls.js";
-import { textOfEach } from "../ui/models.js";
-import { h, live, results, short, write } from "../ui/parts.js";
-import { beam } from "../page/search.js";
-import { visible } from "../ui/sentences.js";
-import { BOS, EOS } from "../page/translator.js";
+import { beamEnds, beamTree, candidatesOf, endsOf, grow, pathOf } from "../../live/ui/beams.js";
+import { uniform } from "../../live/page/chance.js";
+import { idsOf } from "../../live/page/inputs.js";
+import { redraw } from "../../live/ui/controls.js";
+import { textOfEach } from "../../live/ui/models.js";
+import { h, live, results, short, write } from "../../live/ui/parts.js";
+import { beam } from "../../live/page/search.js";
+import { visible } from "../../live/ui/sentences.js";
+import { BOS, EOS } from "../../live/page/translator.js";
 
 const ENDLESS = -1; // as in beam_tree.py
 const DRAWN = 2;

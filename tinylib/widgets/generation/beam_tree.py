@@ -14,7 +14,7 @@ from tinylib.hooks import capture
 from tinylib.kv_cache import Caches, KVCache
 from tinylib.lab.data.text import BOS, EOS
 from tinylib.lab.models.language import uniform
-from tinylib.widgets import Limits, LiveWidget, table
+from tinylib.live.widget import Limits, LiveWidget, table
 from tinylib.widgets.decoding.decoding import (
     MOST_ALPHA,
     MOST_WIDTH,

@@ -1,17 +1,17 @@
-import { uniform } from "../page/chance.js";
-import { chosenAt, lastOf, memoryOf, nodeAfter, nodesOf } from "../page/reading.js";
+import { uniform } from "../../live/page/chance.js";
+import { chosenAt, lastOf, memoryOf, nodeAfter, nodesOf } from "../../live/page/reading.js";
 import {
   candidateLine,
   candidateList,
   fillCandidate,
   percentOf,
   scaleFor,
-} from "../ui/candidates.js";
-import { action, radio, redraw } from "../ui/controls.js";
-import { asks, chance } from "../ui/explain.js";
-import { headMaps } from "../ui/heads.js";
-import { journey } from "../ui/journey.js";
-import { drop } from "../ui/motion.js";
+} from "../../live/ui/candidates.js";
+import { action, radio, redraw } from "../../live/ui/controls.js";
+import { asks, chance } from "../../live/ui/explain.js";
+import { headMaps } from "../../live/ui/heads.js";
+import { journey } from "../../live/ui/journey.js";
+import { drop } from "../../live/ui/motion.js";
 import {
   folded,
   h,
@@ -25,11 +25,11 @@ import {
   tint,
   within,
   write,
-} from "../ui/parts.js";
-import { dotsAt, plane } from "../ui/plot.js";
-import { paint } from "../ui/pixels.js";
-import { topK } from "../page/search.js";
-import { fillList, text, visible } from "../ui/sentences.js";
+} from "../../live/ui/parts.js";
+import { dotsAt, plane } from "../../live/ui/plot.js";
+import { paint } from "../../live/ui/pixels.js";
+import { topK } from "../../live/page/search.js";
+import { fillList, text, visible } from "../../live/ui/sentences.js";
 import {
   TEXT_STYLE,
   beginnings,
@@ -41,7 +41,7 @@ import {
   nuclei,
   onward,
   tops,
-} from "../ui/texts.js";
+} from "../../live/ui/texts.js";
 
 // ---------------------------------------------------------------- what is computed
 

@@ -16,7 +16,7 @@ from tinylib.hooks import capture
 from tinylib.kv_cache import KVCache
 from tinylib.lab import weights
 from tinylib.lab.models.language import load_language_model, uniform
-from tinylib.widgets import Limits, LiveWidget, table
+from tinylib.live.widget import Limits, LiveWidget, table
 from tinylib.widgets.gpt.gpt import language_model, visible
 from tinylib.widgets.self_attention.self_attention import line_of
 

@@ -1,7 +1,7 @@
-import { uniform } from "../page/chance.js";
-import { action, choice, redraw } from "../ui/controls.js";
-import { asks, chance, rove, sum } from "../ui/explain.js";
-import { knob } from "../ui/knobs.js";
+import { uniform } from "../../live/page/chance.js";
+import { action, choice, redraw } from "../../live/ui/controls.js";
+import { asks, chance, rove, sum } from "../../live/ui/explain.js";
+import { knob } from "../../live/ui/knobs.js";
 import {
   columnHeads,
   exact,
@@ -14,10 +14,10 @@ import {
   results,
   stretch,
   write,
-} from "../ui/parts.js";
-import { drop } from "../ui/motion.js";
-import { fillList, visible } from "../ui/sentences.js";
-import { called, heats, nuclei, tops } from "../ui/texts.js";
+} from "../../live/ui/parts.js";
+import { drop } from "../../live/ui/motion.js";
+import { fillList, visible } from "../../live/ui/sentences.js";
+import { called, heats, nuclei, tops } from "../../live/ui/texts.js";
 
 const DRAWS = 100; // as in sampling.py
 const SHOWN = 10;

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tinylib.generation import apply_temperature, sample, top_k, top_p
 from tinylib.lab.models.language import uniform
-from tinylib.widgets import Limits, LiveWidget, table
+from tinylib.live.widget import Limits, LiveWidget, table
 from tinylib.widgets.gpt.gpt import MODELS, in_precision, visible
 
 DRAWS = 100

@@ -1,9 +1,9 @@
-import { idsOf } from "../page/inputs.js";
-import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/candidates.js";
-import { asks, chance, logOf, weighed } from "../ui/explain.js";
-import { headMaps } from "../ui/heads.js";
-import { journey } from "../ui/journey.js";
-import { textOfEach } from "../ui/models.js";
+import { idsOf } from "../../live/page/inputs.js";
+import { candidateLine, candidateList, fillCandidate, percentOf } from "../../live/ui/candidates.js";
+import { asks, chance, logOf, weighed } from "../../live/ui/explain.js";
+import { headMaps } from "../../live/ui/heads.js";
+import { journey } from "../../live/ui/journey.js";
+import { textOfEach } from "../../live/ui/models.js";
 import {
   h,
   live,
@@ -15,10 +15,10 @@ import {
   typeset,
   within,
   write,
-} from "../ui/parts.js";
-import { paint, pixelAt, pixelMap } from "../ui/pixels.js";
-import { topK } from "../page/search.js";
-import { fillList, visible } from "../ui/sentences.js";
+} from "../../live/ui/parts.js";
+import { paint, pixelAt, pixelMap } from "../../live/ui/pixels.js";
+import { topK } from "../../live/page/search.js";
+import { fillList, visible } from "../../live/ui/sentences.js";
 import {
   TEXT_STYLE,
   byArrows,
@@ -27,8 +27,8 @@ import {
   attendsMostTo,
   onward,
   tail,
-} from "../ui/texts.js";
-import { BOS } from "../page/translator.js";
+} from "../../live/ui/texts.js";
+import { BOS } from "../../live/page/translator.js";
 
 /** What torch does in a kernel, in compute() of gpt.py. */
 export async function program(run, { prompt, story, variant }) {

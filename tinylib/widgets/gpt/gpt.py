@@ -12,7 +12,7 @@ from tinylib.gpt import GPT, Block, negative_log_likelihood
 from tinylib.hooks import capture
 from tinylib.lab.data.text import BOS
 from tinylib.lab.models.language import LanguageModel, load_language_model
-from tinylib.widgets import Limits, LiveWidget, table
+from tinylib.live.widget import Limits, LiveWidget, table
 from tinylib.widgets.self_attention.self_attention import line_of
 
 MODELS = {

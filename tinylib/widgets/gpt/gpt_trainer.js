@@ -1,13 +1,13 @@
-import { numberOf, textIn, usable } from "../page/own_text.js";
-import { tellText, textTold, trains } from "../page/trainer.js";
-import { radio } from "../ui/controls.js";
-import { knob } from "../ui/knobs.js";
-import { headMaps } from "../ui/heads.js";
-import { AS_IS, h, live, many, mark, results, whole, write } from "../ui/parts.js";
-import { paint, pixelAt, pixelMap } from "../ui/pixels.js";
-import { fillList } from "../ui/sentences.js";
-import { called } from "../ui/texts.js";
-import { lossCurve, pastOf, rates, seeds, setting, trainingBar } from "../ui/training.js";
+import { numberOf, textIn, usable } from "../../live/page/own_text.js";
+import { tellText, textTold, trains } from "../../live/page/trainer.js";
+import { radio } from "../../live/ui/controls.js";
+import { knob } from "../../live/ui/knobs.js";
+import { headMaps } from "../../live/ui/heads.js";
+import { AS_IS, h, live, many, mark, results, whole, write } from "../../live/ui/parts.js";
+import { paint, pixelAt, pixelMap } from "../../live/ui/pixels.js";
+import { fillList } from "../../live/ui/sentences.js";
+import { called } from "../../live/ui/texts.js";
+import { lossCurve, pastOf, rates, seeds, setting, trainingBar } from "../../live/ui/training.js";
 
 export const program = trains("gpt/gpt_trainer_task.js");
 

@@ -22,10 +22,10 @@ from tinylib.lab.data.corpora import tiny_shakespeare
 from tinylib.lab.data.stories import stories
 from tinylib.lab.recipes.language_models import MODERN
 from tinylib.lab.train.functional import AdamW, MuonAndAdamW, Optimiser
+from tinylib.live.schema import BadInput
+from tinylib.live.trainer import Trainer
+from tinylib.live.widget import Limits, table
 from tinylib.positional_encoding import rotate
-from tinylib.widgets import Limits, table
-from tinylib.widgets.schema import BadInput
-from tinylib.widgets.trainer import Trainer
 
 V = 128
 """Characters that the model can tell apart: the commonest of the text; others are one, the last."""

@@ -1,9 +1,9 @@
-import { wordsOf } from "../page/inputs.js";
-import { askable, asks, expOf, logOf, roveLines, sum } from "../ui/explain.js";
-import { knob } from "../ui/knobs.js";
-import { exact, h, live, mark, powerOfTen, stretch, typeset, within, write } from "../ui/parts.js";
-import { drag, plane, through } from "../ui/plot.js";
-import { fillList, sentence } from "../ui/sentences.js";
+import { wordsOf } from "../../live/page/inputs.js";
+import { askable, asks, expOf, logOf, roveLines, sum } from "../../live/ui/explain.js";
+import { knob } from "../../live/ui/knobs.js";
+import { exact, h, live, mark, powerOfTen, stretch, typeset, within, write } from "../../live/ui/parts.js";
+import { drag, plane, through } from "../../live/ui/plot.js";
+import { fillList, sentence } from "../../live/ui/sentences.js";
 
 const TOP = 5; // of the curve's plot, in nats: −log 0.0067
 const OTHERS = 9; // wrong words, with logit 0: as in loss_bench.py

@@ -8,8 +8,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tinylib.gpt import negative_log_likelihood
-from tinylib.widgets import Limits, LiveWidget, table
-from tinylib.widgets.schema import words_of
+from tinylib.live.schema import words_of
+from tinylib.live.widget import Limits, LiveWidget, table
 
 MOST_WORDS = 10
 GRID = 101  # probabilities at which the curve is computed, closer together near 0

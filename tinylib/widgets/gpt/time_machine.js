@@ -1,11 +1,11 @@
-import { uniform } from "../page/chance.js";
-import { offers, redraw } from "../ui/controls.js";
-import { asks, chance, rove, sum } from "../ui/explain.js";
-import { knob } from "../ui/knobs.js";
-import { h, live, mark, percent, stretch, whole, write } from "../ui/parts.js";
-import { plane, through } from "../ui/plot.js";
-import { topK } from "../page/search.js";
-import { fillList, text, visible } from "../ui/sentences.js";
+import { uniform } from "../../live/page/chance.js";
+import { offers, redraw } from "../../live/ui/controls.js";
+import { asks, chance, rove, sum } from "../../live/ui/explain.js";
+import { knob } from "../../live/ui/knobs.js";
+import { h, live, mark, percent, stretch, whole, write } from "../../live/ui/parts.js";
+import { plane, through } from "../../live/ui/plot.js";
+import { topK } from "../../live/page/search.js";
+import { fillList, text, visible } from "../../live/ui/sentences.js";
 
 /** What torch does in a kernel, in compute() of time_machine.py. */
 export async function program(

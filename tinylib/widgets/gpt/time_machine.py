@@ -15,7 +15,7 @@ from tinylib.kv_cache import Caches, KVCache
 from tinylib.lab.models.language import uniform
 from tinylib.lab.models.snapshots import Snapshots, Trained, load_snapshots, overlap
 from tinylib.lab.weights import results
-from tinylib.widgets import Limits, LiveWidget, table
+from tinylib.live.widget import Limits, LiveWidget, table
 
 NAME = "gpt-snapshots"
 MOST_PROMPT = 40  # characters

@@ -1,8 +1,8 @@
-import { topK } from "../page/search.js";
-import { BOS } from "../page/translator.js";
-import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/candidates.js";
-import { copyAsTorch } from "../ui/copy.js";
-import { journey } from "../ui/journey.js";
+import { topK } from "../../live/page/search.js";
+import { BOS } from "../../live/page/translator.js";
+import { candidateLine, candidateList, fillCandidate, percentOf } from "../../live/ui/candidates.js";
+import { copyAsTorch } from "../../live/ui/copy.js";
+import { journey } from "../../live/ui/journey.js";
 import {
   columnHeads,
   h,
@@ -20,9 +20,9 @@ import {
   tint,
   within,
   write,
-} from "../ui/parts.js";
-import { fillList, text, visible } from "../ui/sentences.js";
-import { beginnings, called } from "../ui/texts.js";
+} from "../../live/ui/parts.js";
+import { fillList, text, visible } from "../../live/ui/sentences.js";
+import { beginnings, called } from "../../live/ui/texts.js";
 
 /** What torch does in a kernel, in compute() of lens.py. */
 export async function program(run, { story, at }) {

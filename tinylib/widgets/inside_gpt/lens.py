@@ -11,7 +11,7 @@ from tinylib.gpt import GPT, Block
 from tinylib.hooks import capture
 from tinylib.inside_gpt import Stream, contributions, logit_lens, read_stream
 from tinylib.lab.data.text import BOS
-from tinylib.widgets import Limits, LiveWidget, table
+from tinylib.live.widget import Limits, LiveWidget, table
 from tinylib.widgets.gpt.gpt import language_model, questions, visible
 from tinylib.widgets.self_attention.self_attention import line_of
 

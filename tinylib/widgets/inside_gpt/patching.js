@@ -1,10 +1,10 @@
-import { idsOf, wordsOf } from "../page/inputs.js";
-import { topK } from "../page/search.js";
-import { BOS } from "../page/translator.js";
-import { percentOf } from "../ui/candidates.js";
-import { action, choice, offers } from "../ui/controls.js";
-import { copyAsTorch } from "../ui/copy.js";
-import { weightKey } from "../ui/keys.js";
+import { idsOf, wordsOf } from "../../live/page/inputs.js";
+import { topK } from "../../live/page/search.js";
+import { BOS } from "../../live/page/translator.js";
+import { percentOf } from "../../live/ui/candidates.js";
+import { action, choice, offers } from "../../live/ui/controls.js";
+import { copyAsTorch } from "../../live/ui/copy.js";
+import { weightKey } from "../../live/ui/keys.js";
 import {
   h,
   live,
@@ -19,9 +19,9 @@ import {
   tint,
   within,
   write,
-} from "../ui/parts.js";
-import { fillList, text } from "../ui/sentences.js";
-import { called, onward } from "../ui/texts.js";
+} from "../../live/ui/parts.js";
+import { fillList, text } from "../../live/ui/sentences.js";
+import { called, onward } from "../../live/ui/texts.js";
 
 // As in patching.py: the position for all words, the stream before block 0, parts, and sources.
 const [EVERYWHERE, EMBEDDED] = [-1, -1];

@@ -12,7 +12,7 @@ from tinylib.gpt import GPT
 from tinylib.hooks import capture, patch
 from tinylib.inside_gpt import way
 from tinylib.lab.data.text import BOS
-from tinylib.widgets import Limits, LiveWidget, table
+from tinylib.live.widget import Limits, LiveWidget, table
 from tinylib.widgets.gpt.gpt import language_model
 
 NAME = "gpt-stories"

@@ -1,8 +1,8 @@
-import { toggle } from "../ui/controls.js";
-import { knob, nearestOf } from "../ui/knobs.js";
-import { h, live, mark, percent, stretch, whole, within, write } from "../ui/parts.js";
-import { drag, plane, through } from "../ui/plot.js";
-import { fillList } from "../ui/sentences.js";
+import { toggle } from "../../live/ui/controls.js";
+import { knob, nearestOf } from "../../live/ui/knobs.js";
+import { h, live, mark, percent, stretch, whole, within, write } from "../../live/ui/parts.js";
+import { drag, plane, through } from "../../live/ui/plot.js";
+import { fillList } from "../../live/ui/sentences.js";
 
 // 1 2 3 4 6 8 12 … 8192 12288 16384: where sliders stop.
 const CHOICES = [

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tinylib.attention_cost import Flops, Ints, flops, parameters
-from tinylib.widgets import Limits, LiveWidget, table
+from tinylib.live.widget import Limits, LiveWidget, table
 
 GROUPS = 5  # of three digits: counts up to 10**15
 LENGTHS = [round(2 ** (i / 4)) for i in range(57)]  # 1 … 16384, evenly spread in log T

@@ -1,11 +1,11 @@
-import { wordsOf } from "../page/inputs.js";
-import { nested, places } from "../page/lookup.js";
-import { action, offers } from "../ui/controls.js";
-import { askable, asks, rove } from "../ui/explain.js";
-import { weightKey } from "../ui/keys.js";
-import { journey } from "../ui/journey.js";
-import { numberBox } from "../ui/knobs.js";
-import { letters } from "../ui/look.js";
+import { wordsOf } from "../../live/page/inputs.js";
+import { nested, places } from "../../live/page/lookup.js";
+import { action, offers } from "../../live/ui/controls.js";
+import { askable, asks, rove } from "../../live/ui/explain.js";
+import { weightKey } from "../../live/ui/keys.js";
+import { journey } from "../../live/ui/journey.js";
+import { numberBox } from "../../live/ui/knobs.js";
+import { letters } from "../../live/ui/look.js";
 import {
   h,
   listed,
@@ -19,10 +19,10 @@ import {
   svgPart,
   within,
   write,
-} from "../ui/parts.js";
-import { paint, pixelAt, pixelMap } from "../ui/pixels.js";
-import { topK } from "../page/search.js";
-import { fillList, sentence } from "../ui/sentences.js";
+} from "../../live/ui/parts.js";
+import { paint, pixelAt, pixelMap } from "../../live/ui/pixels.js";
+import { topK } from "../../live/page/search.js";
+import { fillList, sentence } from "../../live/ui/sentences.js";
 
 /** What torch does in a kernel, in compute() of heads.py. */
 export async function program(run, { source, digits, on }, spec) {

@@ -21,9 +21,9 @@ from tinylib.lab.data.lookup import (
     places,
 )
 from tinylib.lab.weights import load, load_into, results
+from tinylib.live.schema import words_of
+from tinylib.live.widget import Limits, LiveWidget, table
 from tinylib.multi_head_attention import MultiHeadAttention, apply_head_mask, multi_head_attention
-from tinylib.widgets import Limits, LiveWidget, table
-from tinylib.widgets.schema import words_of
 from tinylib.widgets.self_attention.self_attention import line_of
 
 NAME = "lookup-heads"

@@ -1,8 +1,8 @@
-import { trains } from "../page/trainer.js";
-import { weightKey } from "../ui/keys.js";
-import { h, listed, live, many, mark, percent, results, shaded, tint, write } from "../ui/parts.js";
-import { paint, pixelMap } from "../ui/pixels.js";
-import { gauge, lossCurve, rates, seeds, setting, trainingBar } from "../ui/training.js";
+import { trains } from "../../live/page/trainer.js";
+import { weightKey } from "../../live/ui/keys.js";
+import { h, listed, live, many, mark, percent, results, shaded, tint, write } from "../../live/ui/parts.js";
+import { paint, pixelMap } from "../../live/ui/pixels.js";
+import { gauge, lossCurve, rates, seeds, setting, trainingBar } from "../../live/ui/training.js";
 
 export const program = trains("multi_head_attention/heads_trainer_task.js");
 

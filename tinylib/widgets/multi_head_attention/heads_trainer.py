@@ -28,10 +28,10 @@ from tinylib.lab.data.lookup import (
     sentence,
 )
 from tinylib.lab.train.functional import AdamW
+from tinylib.live.trainer import Trainer
+from tinylib.live.widget import Limits, table
 from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.seq2seq import negative_log_likelihood
-from tinylib.widgets import Limits, table
-from tinylib.widgets.trainer import Trainer
 
 BATCH, POOL, HELD = 32, 4000, 128  # sentences: of a step, to learn from, and held out
 EACH = 1 + len(ANIMALS) + MAX_LEN

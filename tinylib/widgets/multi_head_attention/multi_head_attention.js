@@ -1,8 +1,8 @@
-import { asks } from "../ui/explain.js";
-import { knob, numberBox } from "../ui/knobs.js";
-import { fly } from "../ui/motion.js";
-import { h, live, mark, scroller, short, write } from "../ui/parts.js";
-import { fillList } from "../ui/sentences.js";
+import { asks } from "../../live/ui/explain.js";
+import { knob, numberBox } from "../../live/ui/knobs.js";
+import { fly } from "../../live/ui/motion.js";
+import { h, live, mark, scroller, short, write } from "../../live/ui/parts.js";
+import { fillList } from "../../live/ui/sentences.js";
 
 const AXES = { B: "sentences B", T: "words T", H: "heads H", k: "head width k" };
 const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };

@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from tinylib.live.widget import Limits, LiveWidget, table
 from tinylib.multi_head_attention import merge_heads, split_heads
-from tinylib.widgets import Limits, LiveWidget, table
 
 
 class Walk(NamedTuple):

@@ -1,9 +1,9 @@
-import { askable, asks, numbersIn, roveLines } from "../ui/explain.js";
-import { knob } from "../ui/knobs.js";
-import { exact, h, live, many, mark, short, svgPart, within, write } from "../ui/parts.js";
-import { paint, pixelAt } from "../ui/pixels.js";
-import { dotsAt, plane, through } from "../ui/plot.js";
-import { fillList } from "../ui/sentences.js";
+import { askable, asks, numbersIn, roveLines } from "../../live/ui/explain.js";
+import { knob } from "../../live/ui/knobs.js";
+import { exact, h, live, many, mark, short, svgPart, within, write } from "../../live/ui/parts.js";
+import { paint, pixelAt } from "../../live/ui/pixels.js";
+import { dotsAt, plane, through } from "../../live/ui/plot.js";
+import { fillList } from "../../live/ui/sentences.js";
 
 const [FEW_ROWS, FEW_COLUMNS] = [10, 8]; // up to here the cells of the map hold their numbers
 

@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from tinylib.live.widget import Limits, LiveWidget, table
 from tinylib.positional_encoding import angles, rotary, sinusoidal
-from tinylib.widgets import Limits, LiveWidget, table
 
 MOST_POSITIONS = 128
 MOST_HANDS = 32

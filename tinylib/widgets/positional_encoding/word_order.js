@@ -1,9 +1,9 @@
-import { choice } from "../ui/controls.js";
-import { asks, numbersIn, rove, wordAt } from "../ui/explain.js";
-import { appear, travel } from "../ui/motion.js";
-import { h, live, mark, short, svgPart, tint, write } from "../ui/parts.js";
-import { drag } from "../ui/plot.js";
-import { fillList } from "../ui/sentences.js";
+import { choice } from "../../live/ui/controls.js";
+import { asks, numbersIn, rove, wordAt } from "../../live/ui/explain.js";
+import { appear, travel } from "../../live/ui/motion.js";
+import { h, live, mark, short, svgPart, tint, write } from "../../live/ui/parts.js";
+import { drag } from "../../live/ui/plot.js";
+import { fillList } from "../../live/ui/sentences.js";
 
 const ROUNDING = 1e-6; // below it, two context vectors are the same
 

@@ -9,10 +9,10 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from tinylib.attention_scoring import Score, scaled_dot_score
+from tinylib.live.schema import MAX_WORDS
+from tinylib.live.widget import Limits, LiveWidget, table
 from tinylib.positional_encoding import alibi_bias, rotary, sinusoidal
 from tinylib.self_attention import self_attention
-from tinylib.widgets import Limits, LiveWidget, table
-from tinylib.widgets.schema import MAX_WORDS
 
 KINDS = ("none", "sinusoidal", "rotary", "alibi")
 SHARPNESS = 2  # of queries: divided by √4, scores are the dot products of x

@@ -1,9 +1,9 @@
-import { trains } from "../page/trainer.js";
-import { action } from "../ui/controls.js";
-import { asks, rove, sum, weighed } from "../ui/explain.js";
-import { signedKey } from "../ui/keys.js";
-import { folded, h, live, many, mark, mathText, short, tint, write } from "../ui/parts.js";
-import { gauge, lossCurve, rates, seeds, setting, trainingBar } from "../ui/training.js";
+import { trains } from "../../live/page/trainer.js";
+import { action } from "../../live/ui/controls.js";
+import { asks, rove, sum, weighed } from "../../live/ui/explain.js";
+import { signedKey } from "../../live/ui/keys.js";
+import { folded, h, live, many, mark, mathText, short, tint, write } from "../../live/ui/parts.js";
+import { gauge, lossCurve, rates, seeds, setting, trainingBar } from "../../live/ui/training.js";
 
 export const program = trains("self_attention/colour_trainer_task.js");
 

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from tinylib.attention_scoring import dot_score
 from tinylib.hooks import capture
 from tinylib.lab.train.functional import AdamW, drawn
+from tinylib.live.trainer import Trainer
+from tinylib.live.widget import Limits, table
 from tinylib.self_attention import SelfAttention, self_attention
 from tinylib.seq2seq import negative_log_likelihood
-from tinylib.widgets import Limits, table
-from tinylib.widgets.trainer import Trainer
 
 COLOURS = "blue", "orange", "green", "pink"
 NUMBERS = 4

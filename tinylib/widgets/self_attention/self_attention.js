@@ -1,8 +1,8 @@
-import { choice } from "../ui/controls.js";
-import { h, many, mark, mathText, short, write } from "../ui/dom.js";
-import { numbersIn, product, softmaxOf, wordAt } from "../ui/explain.js";
-import { journey } from "../ui/journey.js";
-import { live } from "../ui/parts.js";
+import { choice } from "../../live/ui/controls.js";
+import { h, many, mark, mathText, short, write } from "../../live/ui/dom.js";
+import { numbersIn, product, softmaxOf, wordAt } from "../../live/ui/explain.js";
+import { journey } from "../../live/ui/journey.js";
+import { live } from "../../live/ui/parts.js";
 
 const ROOT = { value: Math.sqrt(3), name: "√3" };
 

@@ -1,10 +1,10 @@
-import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/candidates.js";
-import { action, radio } from "../ui/controls.js";
-import { askable, logs, roveLines } from "../ui/explain.js";
-import { h, live, mark, percent, typeset, write } from "../ui/parts.js";
-import { greedy, topK } from "../page/search.js";
-import { fillList, sentence } from "../ui/sentences.js";
-import { BOS, EOS, decoder, encode, reading } from "../page/translator.js";
+import { candidateLine, candidateList, fillCandidate, percentOf } from "../../live/ui/candidates.js";
+import { action, radio } from "../../live/ui/controls.js";
+import { askable, logs, roveLines } from "../../live/ui/explain.js";
+import { h, live, mark, percent, typeset, write } from "../../live/ui/parts.js";
+import { greedy, topK } from "../../live/page/search.js";
+import { fillList, sentence } from "../../live/ui/sentences.js";
+import { BOS, EOS, decoder, encode, reading } from "../../live/page/translator.js";
 
 /** What torch does in a kernel, in compute() of seq2seq.py. */
 export async function program(run, { source, forced }, spec) {

@@ -10,8 +10,8 @@ from torch import Tensor
 from tinylib.decoding import greedy
 from tinylib.lab.data.gloss import gloss_book
 from tinylib.lab.data.text import BOS, EOS
-from tinylib.widgets import Limits, table
-from tinylib.widgets.translator import MOST_STEPS, TranslatorWidget, trained, translator
+from tinylib.live.translator import MOST_STEPS, TranslatorWidget, trained, translator
+from tinylib.live.widget import Limits, table
 
 CANDIDATES = 5
 

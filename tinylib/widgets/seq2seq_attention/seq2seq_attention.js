@@ -1,11 +1,11 @@
-import { alignment, misplaced, missing, surplus } from "../page/dictionary.js";
-import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/candidates.js";
-import { asks, chance, roveLines, weighed } from "../ui/explain.js";
-import { h, listed, live, results, short, write } from "../ui/parts.js";
-import { LEAST, wordMap } from "../ui/maps.js";
-import { greedy, topK } from "../page/search.js";
-import { fillList, heldOut, sentence, translation } from "../ui/sentences.js";
-import { BOS, EOS } from "../page/translator.js";
+import { alignment, misplaced, missing, surplus } from "../../live/page/dictionary.js";
+import { candidateLine, candidateList, fillCandidate, percentOf } from "../../live/ui/candidates.js";
+import { asks, chance, roveLines, weighed } from "../../live/ui/explain.js";
+import { h, listed, live, results, short, write } from "../../live/ui/parts.js";
+import { LEAST, wordMap } from "../../live/ui/maps.js";
+import { greedy, topK } from "../../live/page/search.js";
+import { fillList, heldOut, sentence, translation } from "../../live/ui/sentences.js";
+import { BOS, EOS } from "../../live/page/translator.js";
 
 /** What torch does in a kernel, in compute() of seq2seq_attention.py. */
 export async function program(run, { source }, spec) {

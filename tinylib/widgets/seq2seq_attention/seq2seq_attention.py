@@ -12,10 +12,10 @@ from tinylib.decoding import greedy
 from tinylib.hooks import capture
 from tinylib.lab.data.dictionary import alignment, dictionary
 from tinylib.lab.data.text import BOS, EOS
+from tinylib.live.schema import words_of
+from tinylib.live.translator import MOST_STEPS, TranslatorWidget, gru_layers, translator
+from tinylib.live.widget import Limits, table
 from tinylib.seq2seq_attention import AttentionSeq2Seq, AttentionState
-from tinylib.widgets import Limits, table
-from tinylib.widgets.schema import words_of
-from tinylib.widgets.translator import MOST_STEPS, TranslatorWidget, gru_layers, translator
 
 NAME = "bilingual-attention"
 MOST_WORDS = 17  # as many as the sentences of the *length* split have

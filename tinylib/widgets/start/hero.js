@@ -1,8 +1,8 @@
-import { uniform } from "../page/chance.js";
-import { chosenAt, lastOf, memoryOf, nodeAfter, nodesOf } from "../page/reading.js";
-import { topK } from "../page/search.js";
-import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/candidates.js";
-import { redraw } from "../ui/controls.js";
+import { uniform } from "../../live/page/chance.js";
+import { chosenAt, lastOf, memoryOf, nodeAfter, nodesOf } from "../../live/page/reading.js";
+import { topK } from "../../live/page/search.js";
+import { candidateLine, candidateList, fillCandidate, percentOf } from "../../live/ui/candidates.js";
+import { redraw } from "../../live/ui/controls.js";
 import {
   h,
   listed,
@@ -16,8 +16,8 @@ import {
   tint,
   whole,
   write,
-} from "../ui/parts.js";
-import { fillList, text, visible } from "../ui/sentences.js";
+} from "../../live/ui/parts.js";
+import { fillList, text, visible } from "../../live/ui/sentences.js";
 import {
   TEXT_STYLE,
   beginnings,
@@ -27,7 +27,7 @@ import {
   heats,
   onward,
   tail,
-} from "../ui/texts.js";
+} from "../../live/ui/texts.js";
 
 // ---------------------------------------------------------------- what is computed
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from tinylib.lab.models.language import uniform
-from tinylib.widgets import Limits, LiveWidget, table
+from tinylib.live.widget import Limits, LiveWidget, table
 from tinylib.widgets.generation.generation import GenerationWidget, choose
 from tinylib.widgets.gpt.gpt import visible
 

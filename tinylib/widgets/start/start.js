@@ -1,6 +1,6 @@
-import { many } from "../ui/dom.js";
-import { numbersIn, product, wordAt } from "../ui/explain.js";
-import { live } from "../ui/parts.js";
+import { many } from "../../live/ui/dom.js";
+import { numbersIn, product, wordAt } from "../../live/ui/explain.js";
+import { live } from "../../live/ui/parts.js";
 
 const averaged = product("weights", "x", {
   what: (t, j, widget) =>

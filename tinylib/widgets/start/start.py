@@ -6,8 +6,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tinylib.attention_scoring import attend, dot_score
+from tinylib.live.widget import LiveWidget
 from tinylib.self_attention import causal_mask
-from tinylib.widgets import LiveWidget
 
 
 class Averages(NamedTuple):

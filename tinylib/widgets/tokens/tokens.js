@@ -5,9 +5,9 @@ import {
   learnMerges,
   split,
   toBytes,
-} from "../page/byte_pairs.js";
-import { offers } from "../ui/controls.js";
-import { knob } from "../ui/knobs.js";
+} from "../../live/page/byte_pairs.js";
+import { offers } from "../../live/ui/controls.js";
+import { knob } from "../../live/ui/knobs.js";
 import {
   columnHeads,
   h,
@@ -18,8 +18,8 @@ import {
   whole,
   within,
   write,
-} from "../ui/parts.js";
-import { fillList, freeText } from "../ui/sentences.js";
+} from "../../live/ui/parts.js";
+import { fillList, freeText } from "../../live/ui/sentences.js";
 
 // ---------------------------------------------------------------- what is computed
 

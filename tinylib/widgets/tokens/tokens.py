@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from tinylib.live.widget import Limits, LiveWidget, table
 from tinylib.tokens import (
     BytePairs,
     Pair,
@@ -19,7 +20,6 @@ from tinylib.tokens import (
     split,
     to_bytes,
 )
-from tinylib.widgets import Limits, LiveWidget, table
 from tinylib.widgets.gpt.gpt import STORIES
 
 MOST_MERGES = 100

@@ -1,14 +1,14 @@
-import { alignment, common, missing, strange, surplus, wrongWords } from "../page/dictionary.js";
-import { radio } from "../ui/controls.js";
-import { weighed } from "../ui/explain.js";
-import { headMaps } from "../ui/heads.js";
-import { columnHeads, h, listed, live, mark, results, tint, write } from "../ui/parts.js";
-import { wordMap } from "../ui/maps.js";
-import { paint } from "../ui/pixels.js";
-import { greedy, topK } from "../page/search.js";
-import { fillList, heldOut, sentence, translation } from "../ui/sentences.js";
-import { BOS, EOS } from "../page/translator.js";
-import { nothingWritten } from "../page/writer.js";
+import { alignment, common, missing, strange, surplus, wrongWords } from "../../live/page/dictionary.js";
+import { radio } from "../../live/ui/controls.js";
+import { weighed } from "../../live/ui/explain.js";
+import { headMaps } from "../../live/ui/heads.js";
+import { columnHeads, h, listed, live, mark, results, tint, write } from "../../live/ui/parts.js";
+import { wordMap } from "../../live/ui/maps.js";
+import { paint } from "../../live/ui/pixels.js";
+import { greedy, topK } from "../../live/page/search.js";
+import { fillList, heldOut, sentence, translation } from "../../live/ui/sentences.js";
+import { BOS, EOS } from "../../live/page/translator.js";
+import { nothingWritten } from "../../live/page/writer.js";
 
 /** What torch does in a kernel, in compute() of ablation.py. */
 export async function program(run, { source, variant }, spec) {

@@ -1,9 +1,9 @@
-import { idsOf, knows, wordsOf } from "../page/inputs.js";
-import { candidateLine, candidateList, fillCandidate, percentOf } from "../ui/candidates.js";
-import { action, choice } from "../ui/controls.js";
-import { asks, chance, logs, perLength, rove, weighed } from "../ui/explain.js";
-import { headMaps } from "../ui/heads.js";
-import { journey } from "../ui/journey.js";
+import { idsOf, knows, wordsOf } from "../../live/page/inputs.js";
+import { candidateLine, candidateList, fillCandidate, percentOf } from "../../live/ui/candidates.js";
+import { action, choice } from "../../live/ui/controls.js";
+import { asks, chance, logs, perLength, rove, weighed } from "../../live/ui/explain.js";
+import { headMaps } from "../../live/ui/heads.js";
+import { journey } from "../../live/ui/journey.js";
 import {
   columnHeads,
   h,
@@ -16,14 +16,14 @@ import {
   whole,
   within,
   write,
-} from "../ui/parts.js";
-import { LEAST, wordMap } from "../ui/maps.js";
-import { paint } from "../ui/pixels.js";
-import { beam, greedy, topK } from "../page/search.js";
-import { fillList, heldOut, sentence, translation } from "../ui/sentences.js";
-import { BOS, EOS } from "../page/translator.js";
-import { nothingWritten, writer } from "../page/writer.js";
-import { spelt, tokenise } from "../page/words.js";
+} from "../../live/ui/parts.js";
+import { LEAST, wordMap } from "../../live/ui/maps.js";
+import { paint } from "../../live/ui/pixels.js";
+import { beam, greedy, topK } from "../../live/page/search.js";
+import { fillList, heldOut, sentence, translation } from "../../live/ui/sentences.js";
+import { BOS, EOS } from "../../live/page/translator.js";
+import { nothingWritten, writer } from "../../live/page/writer.js";
+import { spelt, tokenise } from "../../live/page/words.js";
 
 /** What torch does in a kernel, in compute() of transformer.py. */
 export async function program(run, { source, start, width, alpha }, spec) {

@@ -16,6 +16,8 @@ from tinylib.kv_cache import KVCache
 from tinylib.lab import weights
 from tinylib.lab.data.text import BOS, EOS, UNK
 from tinylib.lab.models.translation import Translator, load_translator
+from tinylib.live.translator import TranslatorWidget
+from tinylib.live.widget import Limits, table
 from tinylib.transformer import (
     Embedding,
     Transformer,
@@ -24,11 +26,9 @@ from tinylib.transformer import (
     TransformerState,
 )
 from tinylib.transformer_block import DecoderBlock
-from tinylib.widgets import Limits, table
 from tinylib.widgets.decoding.decoding import MOST_ALPHA, MOST_WIDTH, consider
 from tinylib.widgets.self_attention.self_attention import line_of
 from tinylib.widgets.seq2seq_attention.seq2seq_attention import held_out, likeliest_of
-from tinylib.widgets.translator import TranslatorWidget
 
 NAME = "fra-eng-transformer"
 MOST_WORDS = 20  # of the English, punctuation among them

@@ -1,11 +1,11 @@
-import { alignment, common, missing, strange, surplus, wrongWords } from "../page/dictionary.js";
-import { gloss } from "../page/gloss.js";
-import { trains } from "../page/trainer.js";
-import { toggle } from "../ui/controls.js";
-import { wordMap } from "../ui/maps.js";
-import { AS_IS, h, listed, live, mark, readOnce, results, whole, write } from "../ui/parts.js";
-import { fillList, heldOut, sentence, translation } from "../ui/sentences.js";
-import { gauge, lossCurve, rates, seeds, setting, trainingBar } from "../ui/training.js";
+import { alignment, common, missing, strange, surplus, wrongWords } from "../../live/page/dictionary.js";
+import { gloss } from "../../live/page/gloss.js";
+import { trains } from "../../live/page/trainer.js";
+import { toggle } from "../../live/ui/controls.js";
+import { wordMap } from "../../live/ui/maps.js";
+import { AS_IS, h, listed, live, mark, readOnce, results, whole, write } from "../../live/ui/parts.js";
+import { fillList, heldOut, sentence, translation } from "../../live/ui/sentences.js";
+import { gauge, lossCurve, rates, seeds, setting, trainingBar } from "../../live/ui/training.js";
 
 export const program = trains("transformer/translation_trainer_task.js");
 

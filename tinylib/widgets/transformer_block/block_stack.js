@@ -1,5 +1,5 @@
-import { h, live, mark, short, write } from "../ui/parts.js";
-import { plane, through } from "../ui/plot.js";
+import { h, live, mark, short, write } from "../../live/ui/parts.js";
+import { plane, through } from "../../live/ui/plot.js";
 
 const NORMS = [
   { title: "none", value: 0 },

@@ -8,8 +8,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import layer_norm, normalize
 
+from tinylib.live.widget import Limits, LiveWidget, table
 from tinylib.self_attention import self_attention
-from tinylib.widgets import Limits, LiveWidget, table
 
 MOST_BLOCKS = 12
 NORMS = ("none", "post-norm", "pre-norm")

@@ -241,7 +241,7 @@
 
   async function start(preview, id) {
     const state = JSON.parse(preview.querySelector("script[type='application/json']").textContent);
-    const view = await import(`${live}${preview.dataset.view}`);
+    const view = await import(`${live}../widgets/${preview.dataset.view}`);
     const model = new Model({
       ...state,
       outputs: packed(state.outputs),

@@ -63,7 +63,7 @@ export const halt = (stem) => workers.get(stem)?.postMessage({ act: "halt" });
 export const trains =
   (taskFile) =>
   async (_step, inputs, spec, partly, old = () => false) => {
-    const task = new URL(`../${taskFile}`, import.meta.url).href;
+    const task = new URL(`../../widgets/${taskFile}`, import.meta.url).href;
     let latest; // all outputs, as far as they are known
     const result = await ask(spec.stem, { act: "train", spec, inputs, task }, (part) => {
       if (old()) halt(spec.stem);

@@ -1,6 +1,6 @@
 """Widgets that train: a chapter's own model learns in the page, step by step, or in the kernel.
 
-A trainer is a :class:`~tinylib.widgets.LiveWidget` whose results follow from its inputs alone: so
+A trainer is a :class:`~tinylib.live.widget.LiveWidget` whose results follow from its inputs alone: so
 many ``steps`` from the parameters that a ``seed`` draws, with the batches of that seed. What it
 has reached it remembers, so that a hundred steps more cost a hundred steps::
 
@@ -43,8 +43,8 @@ from tinylib.lab.train.functional import (
     training_step,
 )
 from tinylib.lab.train.schedules import linear
-from tinylib.widgets import Limits, LiveWidget
-from tinylib.widgets.schema import BadInput
+from tinylib.live.schema import BadInput
+from tinylib.live.widget import Limits, LiveWidget
 
 TRAINERS: dict[str, type["Trainer"]] = {}
 """Every trainer, by its stem."""

@@ -20,7 +20,7 @@ from onnxscript.optimizer import optimize_ir
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from tinylib.lab.train.functional import State, drawn
-from tinylib.widgets.trainer import Trainer
+from tinylib.live.trainer import Trainer
 
 FILLED = 128  # entries: a constant of more that are all equal is made when the graph runs
 AFTER = "loss", "parameters_after", "mean_after", "square_after", "count_after"

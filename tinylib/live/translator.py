@@ -9,8 +9,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tinylib.lab.models.translation import Translator, load_translator
+from tinylib.live.widget import Limits, LiveWidget
 from tinylib.seq2seq import Seq2Seq, gru_step
-from tinylib.widgets import Limits, LiveWidget
 
 NAME = "bilingual-gru"
 MOST_WORDS = 16  # of an English sentence

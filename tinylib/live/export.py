@@ -1,4 +1,4 @@
-"""Export what widgets compute to ``graphs/*.onnx``: ``python -m tinylib.widgets.export``.
+"""Export what widgets compute to ``graphs/*.onnx``: ``python -m tinylib.live.export``.
 
 A graph holds no trained weights: it says where in ``weights/<name>.safetensors`` they stand, or,
 if that file is packed, where they stand once it is unpacked.
@@ -40,10 +40,10 @@ from torch import nn
 
 import tinylib.widgets
 from tinylib.lab.weights import Place, layout, manifest, shipped, write_json
-from tinylib.widgets import HERE, LiveWidget, dtype_of, graph_name, reads_weights
-from tinylib.widgets.export_training import fill_when_run, shorten_names, step_graph
-from tinylib.widgets.schema import MAX_WORDS, axes_of, kinds_of
-from tinylib.widgets.trainer import Trainer
+from tinylib.live.export_training import fill_when_run, shorten_names, step_graph
+from tinylib.live.schema import MAX_WORDS, axes_of, kinds_of
+from tinylib.live.trainer import Trainer
+from tinylib.live.widget import HERE, LiveWidget, dtype_of, graph_name, reads_weights
 
 LARGEST = 128  # entries of a constant that may stand in a graph: a clock hand each, of D = 256
 
@@ -51,8 +51,7 @@ LARGEST = 128  # entries of a constant that may stand in a graph: a clock hand e
 def widgets() -> Iterator[type[LiveWidget]]:
     """Every widget class of the package, by stem."""
     for module in pkgutil.walk_packages(tinylib.widgets.__path__, "tinylib.widgets."):
-        if not module.name.endswith(".export"):
-            importlib.import_module(module.name)
+        importlib.import_module(module.name)
 
     def below(cls: type[LiveWidget]) -> Iterator[type[LiveWidget]]:
         for sub in cls.__subclasses__():
@@ -214,6 +213,7 @@ def point_at_weights(tensor: onnx.TensorProto, weights: Mapping[str, Place], fil
 
 FOLDER, POOLS = HERE / "graphs", HERE / "pools"
 MANIFEST = FOLDER / "manifest.json"
+EXPORT = "tinylib.live.export"  # not __name__, which is __main__ in a script
 EXPORTERS = ("torch", "onnx", "onnxscript")
 
 
@@ -227,8 +227,7 @@ def fingerprint(made: "partial[bytes]") -> str:
     widget, *rest = made.args
     fn = rest.pop(0) if callable(rest[0]) else made.func
     parts = [widget.stem, fn.__qualname__, *(str(form) for form in rest if isinstance(form, int))]
-    exporter = f"{tinylib.widgets.__name__}.export"  # not __name__, which is __main__ in a script
-    for path in sorted(reached(fn.__module__, widget.__module__, exporter)):
+    for path in sorted(reached(fn.__module__, widget.__module__, EXPORT)):
         parts += [str(path.relative_to(ROOT).as_posix()), code_of(path)]
     for name in rest:
         if name and isinstance(name, str) and made.func is not pool_file:
@@ -357,7 +356,7 @@ def alike(one: bytes, other: bytes) -> bool:
 def main(arguments: Sequence[str] | None = None) -> str | int:
     """Export what has changed and say what; what it returns is for ``sys.exit``."""
     parser = argparse.ArgumentParser(
-        prog="python -m tinylib.widgets.export", description="Export what widgets compute."
+        prog="python -m tinylib.live.export", description="Export what widgets compute."
     )
     parser.add_argument("names", nargs="*", help="these graphs alone, changed or not")
     parser.add_argument("--all", action="store_true", help="every graph, changed or not")

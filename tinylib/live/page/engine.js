@@ -4,9 +4,9 @@
 import { bytesOf, idsOf } from "./inputs.js";
 
 const HERE = new URL("../", import.meta.url);
-const ORT = new URL("../ort/", HERE).href;
-const WEIGHTS = new URL("../weights/", HERE).href;
-const HASH = new URL("../hash/", HERE).href;
+const ORT = new URL("../../ort/", HERE).href;
+const WEIGHTS = new URL("../../weights/", HERE).href;
+const HASH = new URL("../../hash/", HERE).href;
 
 let runtime; // promise of onnxruntime-web
 let tries = 0;

@@ -1,0 +1,1 @@
+"""The machine behind the widgets: what computes, checks, stores, exports and trains."""
