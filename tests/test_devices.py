@@ -17,7 +17,6 @@ from torch import Tensor, nn
 
 from tinylib.generation import Sampling
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
-from tinylib.lab import devices, processes, weights
 from tinylib.lab.data.batches import Batches, Pair, encode, reversal
 from tinylib.lab.data.lookup import answer_loss, examine, heads_model, lookups
 from tinylib.lab.data.stories import StoryBatches, answered, stories
@@ -37,7 +36,7 @@ from tinylib.lab.recipes.fra_eng import certainty
 from tinylib.lab.recipes.language_models import MODERN, MUON
 from tinylib.lab.recipes.reversal import said_again
 from tinylib.lab.recipes.shakespeare import pieces, pieces_loss
-from tinylib.lab.train import registry
+from tinylib.lab.train import devices, processes, registry, weights
 from tinylib.lab.train.loop import fit
 from tinylib.lab.train.optimisers import adamw, muon
 from tinylib.lab.train.precision import computer, decide, precision, processor

@@ -72,7 +72,7 @@ from tinylib.lab.data.text import BOS
 from tinylib.lab.data.twins import twins
 from tinylib.lab.models.language import load_language_model, uniform
 from tinylib.lab.models.translation import attention_maps, load_translator
-from tinylib.lab.weights import results
+from tinylib.lab.train.weights import results
 from tinylib.multi_head_attention import (
     MultiHeadAttention,
     apply_head_mask,

@@ -15,22 +15,22 @@ import torch
 from refresh import ROOT
 from test_weights import room_for
 
-from tinylib.lab import files, weights
-from tinylib.lab.files import InUse, locked, write
+from tinylib.lab.train import files, weights
+from tinylib.lab.train.files import InUse, locked, write
 
 TIMES, SIZE = 150, 30_000
 
 # What other processes do; `path` and `given` are what they are given.
 WRITES = f"""
 import torch
-from tinylib.lab import weights
+from tinylib.lab.train import weights
 for i in range({TIMES}):
     n = float(int(given) + i)
     weights.save(path, {{"x": torch.full(({SIZE},), n)}}, n=n)
 """
 READS = """
 import json
-from tinylib.lab import weights
+from tinylib.lab.train import weights
 print("reading", flush=True)
 seen, reads = set(), 0
 while (path.parent / "writing").exists():
@@ -42,20 +42,20 @@ print(json.dumps([len(seen), reads]))
 """
 SHIPS = """
 import torch
-from tinylib.lab import weights
+from tinylib.lab.train import weights
 weights.FOLDER = path
 for n in range(20):
     weights.ship(f"{given}-{n}", torch.nn.Linear(2, 3), {"recipe": "trial"}, {})
 """
 HOLDS = """
-from tinylib.lab.files import locked
+from tinylib.lab.train.files import locked
 with locked(path, "it"):
     print("held", flush=True)
     sys.stdin.readline()
 """
 DIES = """
 import os, signal
-from tinylib.lab.files import write
+from tinylib.lab.train.files import write
 fsync = os.fsync
 os.fsync = lambda file: (fsync(file), os.kill(os.getpid(), signal.SIGKILL))
 write(path, b"never there")

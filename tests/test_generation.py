@@ -28,9 +28,9 @@ from tinylib.generation import (
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
 from tinylib.hooks import capture
 from tinylib.kv_cache import reserve_caches
-from tinylib.lab import weights
 from tinylib.lab.fast_modules import fast_modules
 from tinylib.lab.models.language import uniform
+from tinylib.lab.train import weights
 
 V, LONGEST = 13, 23
 SMALL = GPTConfig(V, LONGEST, D=30, H=3, layers=2, dropout=0.0)

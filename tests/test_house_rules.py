@@ -323,7 +323,7 @@ def test_imports_point_one_way(path: Path) -> None:
         ("anywidget", {"live.widget"}),
         ("pooch", {"lab.data.download"}),
         ("huggingface_hub", {"lab.models.pretrained"}),
-        ("safetensors", {"lab.weights"}),
+        ("safetensors", {"lab.train.weights"}),
     ],
 )
 def test_who_imports_what(package: str, allowed: set[str]) -> None:

@@ -9,7 +9,6 @@ import torch
 
 from tinylib.generation import Sampling, choose_next
 from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood
-from tinylib.lab import weights
 from tinylib.lab.data.text import BOS, Characters, Vocabulary
 from tinylib.lab.models.language import (
     END,
@@ -21,6 +20,7 @@ from tinylib.lab.models.language import (
     uniform,
 )
 from tinylib.lab.recipes import shakespeare
+from tinylib.lab.train import weights
 from tinylib.lab.train.precision import fixed
 from tinylib.lab.train.registry import RECIPES
 from tinylib.tokens import BytePairs

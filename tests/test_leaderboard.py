@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from tinylib.lab import weights
 from tinylib.lab.models.leaderboard import (
     MEASURES,
     Measure,
@@ -16,6 +15,7 @@ from tinylib.lab.models.leaderboard import (
 )
 from tinylib.lab.models.translation import CONTENT, load_translator
 from tinylib.lab.table import Table, as_table
+from tinylib.lab.train import weights
 
 MODELS: dict[str, dict[str, Any]] = {
     "old": {"right": 0.5, "size": 1200, "looks": None, "deep": {"seconds": 3.0}},

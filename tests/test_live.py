@@ -38,7 +38,7 @@ from browsing import (
 from playwright.sync_api import Browser, BrowserContext, Locator, Route
 
 from tinylib.lab.data.gloss import gloss
-from tinylib.lab.weights import shipped
+from tinylib.lab.train.weights import shipped
 from tinylib.widgets.encoder_decoder.encoder_decoder import held_out
 
 BANK, JOURNEY = "self_attention", "self_attention-4"  # the chapter's first widget and its last

@@ -17,7 +17,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from tinylib.lab import weights
 from tinylib.lab.data.lookup import (
     ANIMALS,
     BRACKETS,
@@ -46,6 +45,7 @@ from tinylib.lab.data.lookup import (
 )
 from tinylib.lab.recipes import lookup as recipes
 from tinylib.lab.recipes.lookup import LOOKUP_ZOO, looked_up
+from tinylib.lab.train import weights
 from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.positional_encoding import KINDS, sinusoidal
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from tinylib.generation import Sampling
 from tinylib.gpt import GPTConfig
-from tinylib.lab import own, weights
+from tinylib.lab import own
 from tinylib.lab.data.download import DataError
 from tinylib.lab.data.text import tokenise
 from tinylib.lab.models.language import load_language_model, text_loss
@@ -32,7 +32,7 @@ from tinylib.lab.own import (
     train_translator,
 )
 from tinylib.lab.recipes.language_models import MODERN
-from tinylib.lab.train import loop
+from tinylib.lab.train import loop, weights
 from tinylib.lab.train.precision import fixed
 from tinylib.transformer_block import TransformerConfig
 from tinylib.widgets.generation.generation import GenerationWidget

@@ -29,7 +29,7 @@ from browsing import (
 from node import PAGE, in_node
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from tinylib.lab.weights import layout, load, manifest, packed, save, shipped
+from tinylib.lab.train.weights import layout, load, manifest, packed, save, shipped
 from tinylib.live import schema
 from tinylib.live.trainer import Trainer
 from tinylib.live.widget import module_text

@@ -21,11 +21,10 @@ from refresh import ROOT
 from torch import Tensor
 
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
-from tinylib.lab import processes, weights
 from tinylib.lab.recipes import __main__ as command
 from tinylib.lab.recipes import shakespeare
 from tinylib.lab.train import precision as module
-from tinylib.lab.train import registry
+from tinylib.lab.train import processes, registry, weights
 from tinylib.lab.train.loop import fit
 from tinylib.lab.train.optimisers import adamw
 from tinylib.lab.train.precision import (

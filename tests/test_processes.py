@@ -20,10 +20,9 @@ from refresh import ROOT
 from torch import Tensor, nn
 
 from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood, next_token_loss
-from tinylib.lab import processes, weights
-from tinylib.lab.files import InUse, locked
 from tinylib.lab.recipes import __main__ as command
-from tinylib.lab.train import optimisers
+from tinylib.lab.train import optimisers, processes, weights
+from tinylib.lab.train.files import InUse, locked
 from tinylib.lab.train.loop import fit
 from tinylib.lab.train.optimisers import muon
 from tinylib.lab.train.registry import Outcome, recipe

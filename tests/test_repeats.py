@@ -14,7 +14,6 @@ from torch import Tensor
 
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
 from tinylib.induction import induction_places
-from tinylib.lab import weights
 from tinylib.lab.data.repeats import (
     HELD_OUT,
     LENGTH,
@@ -29,6 +28,7 @@ from tinylib.lab.data.repeats import (
 from tinylib.lab.models.ablation import loss_of, mean_outputs, replaced, weights_of
 from tinylib.lab.models.language import load_language_model
 from tinylib.lab.recipes import induction as recipes
+from tinylib.lab.train import weights
 
 
 @given(

@@ -5,7 +5,6 @@ import random
 import pytest
 import torch
 
-from tinylib.lab import weights
 from tinylib.lab.data.senses import (
     AMBIGUOUS,
     MAX_LEN,
@@ -21,6 +20,7 @@ from tinylib.lab.data.senses import (
     sentence,
 )
 from tinylib.lab.recipes.senses import HELD_OUT, rounded, trained
+from tinylib.lab.train import weights
 from tinylib.self_attention import self_attention
 from tinylib.widgets.self_attention import SelfAttentionWidget
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from tinylib.attention_scoring import AdditiveScore, Score, dot_score, scaled_dot_score
 from tinylib.decoding import beam, choose, greedy
 from tinylib.hooks import capture
-from tinylib.lab.weights import load_into, save
+from tinylib.lab.train.weights import load_into, save
 from tinylib.seq2seq import gru_step, masked_loss, teacher_forcing
 from tinylib.seq2seq_attention import (
     AttentionDecoder,

@@ -8,7 +8,6 @@ import torch
 
 from tinylib.generation import sample
 from tinylib.gpt import GPT, GPTConfig
-from tinylib.lab import weights
 from tinylib.lab.data.text import Characters
 from tinylib.lab.models.snapshots import (
     BEGINNINGS,
@@ -25,6 +24,7 @@ from tinylib.lab.models.snapshots import (
     share_of_words,
     words_in,
 )
+from tinylib.lab.train import weights
 
 MODERN = dict(norm="rms", positions="rotary", bias=False)
 TEXT = "ROMEO:\nI am thou art he is, they are.\nI shall; thou shalt, I will wilt hast hath dost "

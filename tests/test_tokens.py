@@ -388,7 +388,7 @@ def test_the_recipe_spends_the_same_on_every_tokeniser(
 
 
 def test_the_recorded_runs_are_those_of_the_recipe() -> None:
-    from tinylib.lab.weights import results
+    from tinylib.lab.train.weights import results
 
     found = results("tokenisers")["figures"]
     assert [*found["runs"]] == [*tokenisers.RUNS]

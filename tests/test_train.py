@@ -28,11 +28,10 @@ from test_weights import room_for
 from torch import Tensor, nn
 
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
-from tinylib.lab import weights
-from tinylib.lab.files import InUse, locked
 from tinylib.lab.recipes import __main__ as command
-from tinylib.lab.train import loop, optimisers, progress, registry
+from tinylib.lab.train import loop, optimisers, progress, registry, weights
 from tinylib.lab.train.checkpoint import copies
+from tinylib.lab.train.files import InUse, locked
 from tinylib.lab.train.loop import fit, whole_runs
 from tinylib.lab.train.optimisers import adamw, muon
 from tinylib.lab.train.precision import processor

@@ -18,7 +18,7 @@ from tinylib.attention_scoring import length_mask
 from tinylib.decoding import beam, choose, greedy
 from tinylib.hooks import capture
 from tinylib.kv_cache import KVCache
-from tinylib.lab.weights import load_into, save
+from tinylib.lab.train.weights import load_into, save
 from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.normalization import layer_norm
 from tinylib.positional_encoding import sinusoidal

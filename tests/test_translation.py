@@ -15,7 +15,6 @@ from tinylib.attention_scoring import scaled_dot_score
 from tinylib.bleu import corpus_bleu
 from tinylib.encoder_decoder import Decoder, Encoder, EncoderDecoder
 from tinylib.hooks import HookPoint, capture
-from tinylib.lab import weights
 from tinylib.lab.data.batches import Pair
 from tinylib.lab.data.corpora import RealSplits, Splits, bilingual
 from tinylib.lab.data.text import EOS, UNK, Vocabulary
@@ -49,6 +48,7 @@ from tinylib.lab.models.zoo import (
 from tinylib.lab.recipes.bilingual import train_bilingual, with_unknown
 from tinylib.lab.recipes.common import tokens_per_second
 from tinylib.lab.recipes.fra_eng import fra_eng_model, on_fra_eng, roles_of_heads
+from tinylib.lab.train import weights
 from tinylib.lab.train.precision import fixed
 from tinylib.lab.train.registry import RECIPES
 from tinylib.lab.train.run import Fit

@@ -18,8 +18,8 @@ from safetensors.torch import save as to_bytes
 from torch import nn
 
 from tinylib.gpt import GPT, GPTConfig
-from tinylib.lab import weights
-from tinylib.lab.weights import (
+from tinylib.lab.train import weights
+from tinylib.lab.train.weights import (
     as_packed,
     layout,
     load,

@@ -30,7 +30,7 @@ from torch.nn import functional as F
 
 from tinylib.lab.data.stories import next_words, read, stories
 from tinylib.lab.data.text import BOS, EOS
-from tinylib.lab.weights import shipped
+from tinylib.lab.train.weights import shipped
 from tinylib.live import schema
 from tinylib.widgets.gpt.gpt import (
     HEADS,

@@ -29,7 +29,7 @@ from playwright.sync_api import BrowserContext, Locator
 
 from tinylib.hooks import capture
 from tinylib.lab.data import lookup
-from tinylib.lab.weights import results
+from tinylib.lab.train.weights import results
 from tinylib.live import schema
 from tinylib.widgets.multi_head_attention.heads import (
     APART,

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from tinylib.decoding import beam
 from tinylib.lab.data.text import BOS, EOS, UNK
-from tinylib.lab.weights import Place, layout, load, shipped
+from tinylib.lab.train.weights import Place, layout, load, shipped
 from tinylib.live import export, schema
 from tinylib.live.trainer import Trainer
 from tinylib.live.translator import MOST_STEPS, trained, translator

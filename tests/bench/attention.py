@@ -20,7 +20,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from tinylib.attention_scoring import attend, length_mask
 from tinylib.fast_attention import fused_attend
 from tinylib.lab.train.precision import processor
-from tinylib.lab.weights import write_json
+from tinylib.lab.train.weights import write_json
 
 BUILD = Path(__file__).resolve().parents[2] / "_build"
 Shape = tuple[int, int, int, int]  # B, H, T = S, k = v

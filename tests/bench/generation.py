@@ -3,7 +3,7 @@
 Speed: tokens a second of processor time on one thread, prompts of 8 tokens read included. Theirs is
 GPT-2 with the very weights of ours, with its cache and without, its attention fused (SDPA). Ours is
 `tinylib.generation.generate` as it comes; with its weights stored column by column
-(`tinylib.lab.weights.store_columns`); in today's form (RMS norm, rotary positions, no biases);
+(`lab.train.weights.store_columns`); in today's form (RMS norm, rotary positions, no biases);
 sampled (temperature, top-k, top-p), as theirs is, too; and without its cache. In a batch the
 prompts have 1 to 8 tokens, with pads before them. Weights are random, and larger than at the start
 of training, since that GPT repeats one token; "same tokens" says which share of the greedy text is
@@ -42,9 +42,9 @@ from tinylib.attention_cost import flops
 from tinylib.generation import Sampling, generate
 from tinylib.gpt import GPT, GPTConfig
 from tinylib.kv_cache import reserve_caches
-from tinylib.lab import weights
 from tinylib.lab.fast_modules import fast_modules
 from tinylib.lab.recipes.language_models import MODERN
+from tinylib.lab.train import weights
 from tinylib.lab.train.precision import processor
 
 BUILD = Path(__file__).resolve().parents[2] / "_build"

@@ -39,10 +39,10 @@ from peers import gpt2
 from torch import Tensor, nn
 
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
-from tinylib.lab import weights
 from tinylib.lab.models.language import Windows, text_loss
 from tinylib.lab.recipes.language_models import ADAMW, MODERN, MUON
 from tinylib.lab.recipes.shakespeare import SAMPLE, SMALL, characters, pieces, pieces_loss
+from tinylib.lab.train import weights
 from tinylib.lab.train.loop import fit
 from tinylib.lab.train.optimisers import adamw
 from tinylib.lab.train.precision import SETTINGS, Precision, decide, precision, processor

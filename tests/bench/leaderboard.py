@@ -25,7 +25,6 @@ from typing import Any
 
 import torch
 
-from tinylib.lab import weights
 from tinylib.lab.data.batches import Batches, Pair, encode
 from tinylib.lab.data.corpora import Splits, bilingual
 from tinylib.lab.data.text import PAD
@@ -41,6 +40,7 @@ from tinylib.lab.models.translation import (
     translate_unchecked,
 )
 from tinylib.lab.recipes.common import quicker, translation_loss
+from tinylib.lab.train import weights
 from tinylib.lab.train.loop import fit
 from tinylib.lab.train.optimisers import adamw
 from tinylib.lab.train.precision import Precision, precision, processor

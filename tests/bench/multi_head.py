@@ -31,7 +31,7 @@ from torch import Tensor, nn
 from translation import peer
 
 from tinylib.lab.train.precision import FLOAT32, decide, precision, processor
-from tinylib.lab.weights import write_json
+from tinylib.lab.train.weights import write_json
 from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.positional_encoding import rotary, sinusoidal
 from tinylib.self_attention import causal_mask

@@ -53,7 +53,7 @@ from tinylib.lab.recipes.fra_eng import (
     train_fra_eng,
 )
 from tinylib.lab.train.precision import Precision, precision, processor
-from tinylib.lab.weights import write_json
+from tinylib.lab.train.weights import write_json
 from tinylib.positional_encoding import sinusoidal
 from tinylib.transformer import Transformer
 from tinylib.transformer_block import TransformerConfig

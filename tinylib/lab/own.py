@@ -30,7 +30,6 @@ from typing import Any, NamedTuple
 import torch
 
 from tinylib.gpt import GPTConfig, next_token_loss
-from tinylib.lab import devices, weights
 from tinylib.lab.data.batches import Pair
 from tinylib.lab.data.corpora import RealSplits, read_pairs, split
 from tinylib.lab.data.download import DataError
@@ -47,6 +46,7 @@ from tinylib.lab.recipes.fra_eng import (
 from tinylib.lab.recipes.language_models import ADAMW, MODERN
 from tinylib.lab.recipes.language_models import untrained as untrained_gpt
 from tinylib.lab.recipes.shakespeare import pieces_loss
+from tinylib.lab.train import devices, weights
 from tinylib.lab.train.loop import fit, unless_interrupted
 from tinylib.lab.train.precision import precision
 from tinylib.lab.train.run import Fit

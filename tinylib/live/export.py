@@ -39,7 +39,7 @@ from onnxscript.optimizer import optimize_ir
 from torch import nn
 
 import tinylib.widgets
-from tinylib.lab.weights import Place, layout, manifest, shipped, write_json
+from tinylib.lab.train.weights import Place, layout, manifest, shipped, write_json
 from tinylib.live.export_training import fill_when_run, shorten_names, step_graph
 from tinylib.live.schema import MAX_WORDS, axes_of, kinds_of
 from tinylib.live.trainer import Trainer

@@ -1,8 +1,8 @@
 """Widgets that train: a chapter's own model learns in the page, step by step, or in the kernel.
 
-A trainer is a :class:`~tinylib.live.widget.LiveWidget` whose results follow from its inputs alone: so
-many ``steps`` from the parameters that a ``seed`` draws, with the batches of that seed. What it
-has reached it remembers, so that a hundred steps more cost a hundred steps::
+A trainer is a :class:`~tinylib.live.widget.LiveWidget` whose results follow from its inputs alone:
+a number of ``steps`` from the parameters that a ``seed`` draws, with the batches of that seed. What
+it has reached it remembers, so that a hundred steps more cost a hundred steps::
 
     class ColourTrainer(Trainer):
         forms = {"as in the chapter": net, "without the scale": unscaled}   # forward: batch -> loss

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tinylib.hooks import capture, in_eval_mode
-from tinylib.lab import devices
+from tinylib.lab.train import devices
 from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.positional_encoding import PositionalAttention, sinusoidal
 from tinylib.synthesizer import DenseSynthesizer

@@ -34,9 +34,9 @@ from torch import Tensor
 
 from tinylib.gpt import negative_log_likelihood
 from tinylib.hooks import in_eval_mode
-from tinylib.lab import devices
 from tinylib.lab.data.batches import Batches, pad
 from tinylib.lab.data.text import BOS, EOS, Vocabulary
+from tinylib.lab.train import devices
 
 PEOPLE = {
     "mary": "she",

@@ -21,9 +21,9 @@ from torch import Tensor
 from tinylib.generation import Sampling, generate
 from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood
 from tinylib.hooks import in_eval_mode
-from tinylib.lab import devices, weights
 from tinylib.lab.chance import numbers
 from tinylib.lab.data.text import BOS, EOS, SPECIALS, Characters, Vocabulary, plainly
+from tinylib.lab.train import devices, weights
 from tinylib.tokens import BytePairs
 
 Ids = Sequence[int] | Tensor | np.ndarray
@@ -156,7 +156,8 @@ def config_of(metadata: Mapping[str, Any]) -> GPTConfig:
 def load_language_model(name: str) -> LanguageModel:
     """The shipped model of that name, or the one in that file, ready to be read with.
 
-    Errors as in :func:`tinylib.lab.weights.load`; ValueError if the weights are of another kind.
+    Errors as in :func:`tinylib.lab.train.weights.load`; ValueError if the weights are of another
+    kind.
     """
     tensors, metadata = weights.load(name)
     # A run that a page saved has its optimiser's means beside it.

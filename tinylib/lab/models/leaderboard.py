@@ -8,8 +8,8 @@ leaderboard("race")       on 15 000 of them, the same time for each, with others
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tinylib.lab import weights
 from tinylib.lab.table import Table
+from tinylib.lab.train import weights
 
 Number = int | float
 

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from tinylib.gpt import GPT, GPTConfig
-from tinylib.lab import weights
 from tinylib.lab.data.download import DataError
+from tinylib.lab.train import weights
 from tinylib.normalization import LayerNorm
 
 CONFIG, WHOLE, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"

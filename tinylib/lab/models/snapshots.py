@@ -19,9 +19,9 @@ from tinylib.generation import Sampling, generate
 from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood
 from tinylib.hooks import in_eval_mode
 from tinylib.kv_cache import Caches
-from tinylib.lab import weights
 from tinylib.lab.data.text import Characters
 from tinylib.lab.models.language import config_of
+from tinylib.lab.train import weights
 
 
 def rows(shape: Sequence[int]) -> int:
@@ -97,7 +97,7 @@ class Trained(NamedTuple):
 def load_snapshots(name: str) -> Trained:
     """The shipped snapshots of that name, or those in a file.
 
-    Errors as in :func:`tinylib.lab.weights.load`; ValueError if it holds one state alone.
+    Errors as in :func:`tinylib.lab.train.weights.load`; ValueError if it holds one state alone.
     """
     tensors, metadata = weights.load(name)
     if missing := [key for key in ("config", "tokens", "steps") if key not in metadata]:

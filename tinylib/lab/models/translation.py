@@ -23,11 +23,11 @@ from tinylib.bleu import corpus_bleu
 from tinylib.decoding import beam, greedy
 from tinylib.encoder_decoder import EncoderDecoder
 from tinylib.hooks import HookPoint, capture, in_eval_mode
-from tinylib.lab import devices, weights
 from tinylib.lab.data.batches import Pair, pad
 from tinylib.lab.data.gloss import gloss
 from tinylib.lab.data.spelling import joined
 from tinylib.lab.data.text import BOS, EOS, UNK, Vocabulary, tokenise
+from tinylib.lab.train import devices, weights
 from tinylib.seq2seq import Seq2Seq
 from tinylib.seq2seq_attention import AttentionSeq2Seq
 from tinylib.transformer import Transformer
@@ -90,7 +90,8 @@ def load_translator(name: str) -> Translator:
 
     One whose metadata has a ``config`` is a :class:`tinylib.transformer.Transformer`, one that
     names a ``score`` is an :func:`attention_model`, any other a :class:`tinylib.seq2seq.Seq2Seq`.
-    Errors as in :func:`tinylib.lab.weights.load`; ValueError if the weights are of another kind.
+    Errors as in :func:`tinylib.lab.train.weights.load`; ValueError if the weights are of another
+    kind.
     """
     metadata = weights.load(name).metadata
     sizes = () if {"config", "design"} & metadata.keys() else ("D", "layers")

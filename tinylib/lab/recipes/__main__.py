@@ -9,8 +9,7 @@ from pathlib import Path
 
 import torch
 
-from tinylib.lab import devices, files, processes
-from tinylib.lab.train import registry
+from tinylib.lab.train import devices, files, processes, registry
 from tinylib.lab.train.checkpoint import alone
 from tinylib.lab.train.loop import whole_runs
 from tinylib.lab.train.precision import SETTINGS, fixed

@@ -20,7 +20,6 @@ from torch import nn
 from tinylib.bleu import corpus_bleu
 from tinylib.encoder_decoder import EncoderDecoder
 from tinylib.hooks import in_eval_mode
-from tinylib.lab import devices, weights
 from tinylib.lab.data.batches import Batch, Batches, Pair, encode
 from tinylib.lab.data.corpora import FRA_ENG, RealSplits, fra_eng
 from tinylib.lab.data.text import PAD
@@ -33,6 +32,7 @@ from tinylib.lab.models.translation import (
     translate_unchecked,
 )
 from tinylib.lab.recipes.common import quicker, tokens_per_second, translation_loss, untrained
+from tinylib.lab.train import devices, weights
 from tinylib.lab.train.loop import fit, unless_interrupted
 from tinylib.lab.train.optimisers import adamw
 from tinylib.lab.train.precision import precision

@@ -16,12 +16,12 @@ from torch import Tensor
 
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
 from tinylib.induction import induction_score, previous_token_score
-from tinylib.lab import weights
 from tinylib.lab.data.repeats import HELD_OUT, LENGTH, LETTERS, Repeats, limit, repeats
 from tinylib.lab.data.text import Characters
 from tinylib.lab.models.ablation import Head, loss_of, mean_outputs, replaced, weights_of
 from tinylib.lab.models.language import LanguageModel, metadata_of
 from tinylib.lab.recipes.language_models import MODERN, untrained
+from tinylib.lab.train import weights
 from tinylib.lab.train.loop import fit
 from tinylib.lab.train.optimisers import adamw
 from tinylib.lab.train.registry import Outcome, recipe

@@ -11,9 +11,9 @@ from torch import nn
 
 from tinylib.decoding import greedy
 from tinylib.encoder_decoder import EncoderDecoder, RecurrentDecoder, RecurrentEncoder
-from tinylib.lab import devices
 from tinylib.lab.data.batches import Batch, repetition, reversal
 from tinylib.lab.data.text import BOS, EOS, PAD
+from tinylib.lab.train import devices
 from tinylib.lab.train.loop import fit
 from tinylib.lab.train.registry import Outcome, recipe
 from tinylib.lab.train.schedules import linear

@@ -27,12 +27,12 @@ from torch import Tensor
 
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
 from tinylib.hooks import in_eval_mode
-from tinylib.lab import devices, weights
 from tinylib.lab.data.corpora import TINY_SHAKESPEARE, tiny_shakespeare
 from tinylib.lab.data.text import Characters
 from tinylib.lab.models.language import LanguageModel, Windows, metadata_of, text_loss
 from tinylib.lab.models.snapshots import Snapshots, figures
 from tinylib.lab.recipes.language_models import ADAMW, MODERN, MUON, untrained
+from tinylib.lab.train import devices, weights
 from tinylib.lab.train.loop import fit
 from tinylib.lab.train.precision import Precision, decide, precision
 from tinylib.lab.train.registry import Outcome, recipe

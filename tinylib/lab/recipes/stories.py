@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
-from tinylib.lab import weights
 from tinylib.lab.data.stories import (
     Story,
     StoryBatches,
@@ -21,6 +20,7 @@ from tinylib.lab.data.stories import (
 from tinylib.lab.data.text import PAD, Vocabulary
 from tinylib.lab.models.language import LanguageModel, metadata_of
 from tinylib.lab.recipes.language_models import MODERN, MUON, untrained
+from tinylib.lab.train import weights
 from tinylib.lab.train.loop import fit
 from tinylib.lab.train.precision import precision
 from tinylib.lab.train.registry import Outcome, recipe

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import torch
 
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
-from tinylib.lab import weights
 from tinylib.lab.data.corpora import tiny_shakespeare
 from tinylib.lab.data.text import Characters
 from tinylib.lab.models.language import Windows, text_loss
 from tinylib.lab.recipes.language_models import MODERN, MUON, untrained
 from tinylib.lab.recipes.shakespeare import SHAKESPEARE, SMALL
+from tinylib.lab.train import weights
 from tinylib.lab.train.loop import fit
 from tinylib.lab.train.precision import decide
 from tinylib.lab.train.precision import precision as in_precision

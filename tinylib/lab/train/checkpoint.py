@@ -11,10 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from tinylib.lab import files, processes, weights
-from tinylib.lab.train import fingerprint
+from tinylib.lab.train import files, fingerprint, processes, weights
 from tinylib.lab.train.run import Fit, reseed
-from tinylib.lab.weights import load_into, tensors_of
+from tinylib.lab.train.weights import load_into, tensors_of
 
 Model = TypeVar("Model", bound=nn.Module)
 Data = TypeVar("Data")

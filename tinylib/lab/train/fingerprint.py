@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from tinylib.hooks import eval_mode
-from tinylib.lab.processes import tensors_in
+from tinylib.lab.train.processes import tensors_in
 
 Description = dict[str, str]
 

@@ -19,14 +19,13 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from tinylib.hooks import eval_mode
-from tinylib.lab import devices, processes
-from tinylib.lab.train import fingerprint
+from tinylib.lab.train import devices, fingerprint, processes
 from tinylib.lab.train.checkpoint import Checkpoint, alone, copies
 from tinylib.lab.train.optimisers import adamw
 from tinylib.lab.train.progress import reporting
 from tinylib.lab.train.run import Fit, reseed
 from tinylib.lab.train.schedules import Schedule, constant
-from tinylib.lab.weights import load_into
+from tinylib.lab.train.weights import load_into
 
 Model = TypeVar("Model", bound=nn.Module)
 Data = TypeVar("Data")
@@ -73,18 +72,18 @@ def fit(
     that a script with several trainings can be ended, and in :func:`whole_runs`.
 
     `device` is where it is trained: "cpu", "cuda", "mps", or "auto" for the accelerator if there
-    is one (:mod:`tinylib.lab.devices`). Model and batches are moved there, and the model stays. If
-    no device is named, both are left where they are. A checkpoint is the same file on every
-    device, and a run that began on one can go on on another.
+    is one (:mod:`tinylib.lab.train.devices`). Model and batches are moved there, and the model
+    stays. If no device is named, both are left where they are. A checkpoint is the same file on
+    every device, and a run that began on one can go on on another.
 
-    If several processes train it (:mod:`tinylib.lab.processes`), each takes its rows of the batch;
-    the first writes the checkpoint and prints the progress.
+    If several processes train it (:mod:`tinylib.lab.train.processes`), each takes its rows of the
+    batch; the first writes the checkpoint and prints the progress.
 
     ValueError for arguments that make no sense, a device that is not there, an empty batch, a loss
     that is not a scalar, a checkpoint that is damaged or of another run. FloatingPointError as
     soon as a loss or a gradient is not finite: the checkpoint stays as it was. OSError if a
-    checkpoint cannot be written: the one before stays. :class:`tinylib.lab.files.InUse` if another
-    process is training with the same checkpoint.
+    checkpoint cannot be written: the one before stays. :class:`tinylib.lab.train.files.InUse` if
+    another process is training with the same checkpoint.
     """
     _check(model, steps, clip, validate, every, patience)
     if place := devices.chosen(device):

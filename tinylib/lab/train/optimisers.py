@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from tinylib.lab import devices, processes
+from tinylib.lab.train import devices, processes
 from tinylib.lab.train.precision import time_in_bf16
 
 

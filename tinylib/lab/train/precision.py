@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 from torch import Tensor, nn
 
-from tinylib.lab import devices, processes, weights
+from tinylib.lab.train import devices, processes, weights
 
 Model = TypeVar("Model", bound=nn.Module)
 Data = TypeVar("Data")

@@ -8,7 +8,7 @@ from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from tinylib.lab import processes
+from tinylib.lab.train import processes
 from tinylib.lab.train.run import Fit, mean
 
 if TYPE_CHECKING:  # neither is needed, nor loaded, outside a notebook

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from tinylib.lab import devices, processes, weights
+from tinylib.lab.train import devices, processes, weights
 from tinylib.lab.train.precision import computer
 from tinylib.lab.train.run import Fit, mean
 

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tinylib.lab import devices
+from tinylib.lab.train import devices
 
 
 @dataclass

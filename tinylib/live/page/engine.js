@@ -169,7 +169,7 @@ async function digest(data) {
 
 /**
  * A packed file's tensors as fp32, one behind the other in the file's order, as unpacked() and
- * layout() of tinylib/lab/weights.py have them: each byte times the scale of its row. Any other
+ * layout() of tinylib/lab/train/weights.py have them: each byte times the scale of its row. Any other
  * file as it is.
  */
 export function unpacked(file) {

@@ -71,7 +71,7 @@ export const sizeOf = (shapes) =>
 const MEANS = { mean: "training.mean", square: "training.square" };
 
 /**
- * A training's parameters as a file that tinylib.lab.weights.load() reads; the optimiser's means
+ * A training's parameters as a file that tinylib.lab.train.weights.load() reads; the optimiser's means
  * stand behind them, as two more tensors.
  */
 export function toSafetensors({ parameters, mean, square }, names, shapes, metadata) {

@@ -14,8 +14,8 @@ from tinylib.generation import Sampling, choose_next, generate, sample
 from tinylib.gpt import GPT, Block
 from tinylib.hooks import capture
 from tinylib.kv_cache import KVCache
-from tinylib.lab import weights
 from tinylib.lab.models.language import load_language_model, uniform
+from tinylib.lab.train import weights
 from tinylib.live.widget import Limits, LiveWidget, table
 from tinylib.widgets.gpt.gpt import language_model, visible
 from tinylib.widgets.self_attention.self_attention import line_of

@@ -14,7 +14,7 @@ from tinylib.hooks import capture
 from tinylib.kv_cache import Caches, KVCache
 from tinylib.lab.models.language import uniform
 from tinylib.lab.models.snapshots import Snapshots, Trained, load_snapshots, overlap
-from tinylib.lab.weights import results
+from tinylib.lab.train.weights import results
 from tinylib.live.widget import Limits, LiveWidget, table
 
 NAME = "gpt-snapshots"

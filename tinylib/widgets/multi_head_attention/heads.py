@@ -20,7 +20,7 @@ from tinylib.lab.data.lookup import (
     heads_model,
     places,
 )
-from tinylib.lab.weights import load, load_into, results
+from tinylib.lab.train.weights import load, load_into, results
 from tinylib.live.schema import words_of
 from tinylib.live.widget import Limits, LiveWidget, table
 from tinylib.multi_head_attention import MultiHeadAttention, apply_head_mask, multi_head_attention

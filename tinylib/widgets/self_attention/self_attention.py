@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tinylib.attention_scoring import attend, dot_score, scaled_dot_score
 from tinylib.lab.data.senses import NUMBER, SenseModel
-from tinylib.lab.weights import load_into
+from tinylib.lab.train.weights import load_into
 from tinylib.live.widget import LiveWidget
 from tinylib.self_attention import causal_mask, self_attention
 

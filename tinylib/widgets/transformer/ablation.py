@@ -11,7 +11,7 @@ from tinylib.decoding import greedy
 from tinylib.hooks import capture
 from tinylib.lab.data.dictionary import alignment, common, dictionary, misplaced, surplus
 from tinylib.lab.data.text import BOS, EOS
-from tinylib.lab.weights import results
+from tinylib.lab.train.weights import results
 from tinylib.live.translator import MOST_STEPS, translator
 from tinylib.live.widget import Limits, LiveWidget, table
 from tinylib.transformer import Transformer

@@ -13,9 +13,9 @@ from torch import Tensor
 from tinylib.decoding import beam, greedy
 from tinylib.hooks import capture
 from tinylib.kv_cache import KVCache
-from tinylib.lab import weights
 from tinylib.lab.data.text import BOS, EOS, UNK
 from tinylib.lab.models.translation import Translator, load_translator
+from tinylib.lab.train import weights
 from tinylib.live.translator import TranslatorWidget
 from tinylib.live.widget import Limits, table
 from tinylib.transformer import (

@@ -15,7 +15,7 @@ from typing import TypeVar
 import torch
 from torch import nn
 
-from tinylib.lab import processes
+from tinylib.lab.train import processes
 
 Data = TypeVar("Data")
 Device = str | torch.device

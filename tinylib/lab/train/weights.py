@@ -20,9 +20,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 
-from tinylib.lab.files import locked, sha256, state, write, write_json
+from tinylib.lab.train.files import locked, sha256, state, write, write_json
 
-FOLDER = Path(__file__).resolve().parent.parent / "weights"
+FOLDER = Path(__file__).resolve().parents[2] / "weights"
 Tensors = Mapping[str, Tensor]
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -38,7 +38,7 @@ def save(path: str | Path, source: nn.Module | Tensors, **metadata: Any) -> None
     """Write a model's tensors, or those of a dictionary, and the metadata as one safetensors file.
 
     The metadata must be what JSON can hold. The file at `path` is replaced in one step
-    (:func:`tinylib.lab.files.write`), and holds a checksum, with which `load` notices damage.
+    (:func:`tinylib.lab.train.files.write`), and holds a checksum, with which `load` notices damage.
     """
     tensors = tensors_of(source) if isinstance(source, nn.Module) else source
     alone = {name: t.detach().cpu().clone().contiguous() for name, t in tensors.items()}
@@ -118,7 +118,7 @@ def _verified(path: Path, tensors: Tensors, about: Mapping[str, str]) -> dict[st
     if not isinstance(metadata, dict) or other:
         raise ValueError(
             f"{path} is damaged, or another program wrote it: its metadata are not those of "
-            "tinylib.lab.weights.save. safetensors.torch.load_file can read its tensors, and "
+            "tinylib.lab.train.weights.save. safetensors.torch.load_file can read its tensors, and "
             "load_into takes them as a dictionary"
         )
     return metadata
