@@ -105,12 +105,14 @@ def plainly(text: str, known: Container[str]) -> str:
     ‘ ’ by ', “ ” « » by ", and any dash by -. Characters that are not seen are left out.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-
-    def meant(sign: str) -> str:
+    if text.isascii() and "\t" not in text:
+        return text
+    meant: dict[int, str] = {}
+    for sign in set(text):
         plain = "" if _UNSEEN.match(sign) else _PLAIN.get(sign, sign)
-        return sign if sign in known or not all(char in known for char in plain) else plain
-
-    return text if text.isascii() and "\t" not in text else "".join(map(meant, text))
+        if sign not in known and all(char in known for char in plain):
+            meant[ord(sign)] = plain
+    return text.translate(meant)
 
 
 class Vocabulary:

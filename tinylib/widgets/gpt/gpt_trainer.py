@@ -19,7 +19,7 @@ from tinylib.hooks import capture
 from tinylib.kv_cache import Cache, KVCache
 from tinylib.lab.chance import numbers
 from tinylib.lab.data.corpora import tiny_shakespeare
-from tinylib.lab.data.stories import stories
+from tinylib.lab.data.stories import first_stories
 from tinylib.lab.recipes.language_models import MODERN
 from tinylib.lab.train.functional import AdamW, MuonAndAdamW, Optimiser
 from tinylib.live.schema import BadInput
@@ -51,7 +51,7 @@ UNSEEN = "\N{WHITE SQUARE}"
 @cache
 def story_text() -> str:
     """Stories of the course's grammar, one on each line."""
-    return "\n".join(" ".join(story.words) for story in stories().train[:TOLD])
+    return "\n".join(" ".join(story.words) for story in first_stories(TOLD))
 
 
 own_texts: dict[int, str] = {}
@@ -124,7 +124,7 @@ def story_limit() -> float:
 
     Their grammar's own probabilities of the words, each of which a space or a new line ends.
     """
-    told = stories().train[:TOLD]
+    told = first_stories(TOLD)
     ends = torch.tensor([len(" ".join(story.words)) + 1 for story in told]).cumsum(0)
     cut = len(story_text()) * (1 - HELD_OUT)
     held = [story for story, end in zip(told, ends.tolist(), strict=True) if end > cut]
