@@ -39,8 +39,8 @@ from tinylib.lab.data.text import BOS, EOS
 from tinylib.lab.models.translation import all_maps, config_of, translate
 from tinylib.lab.recipes.bilingual import BILINGUAL, WITHOUT
 from tinylib.lab.train.weights import load, results, shipped
+from tinylib.live.held_out import held_out
 from tinylib.live.translator import MOST_STEPS, translator
-from tinylib.widgets.seq2seq_attention.seq2seq_attention import held_out
 from tinylib.widgets.transformer.ablation import (
     MODELS,
     SPLITS,

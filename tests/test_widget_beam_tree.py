@@ -24,7 +24,8 @@ from tinylib.generation import Sampling, beam_search, generate
 from tinylib.gpt import negative_log_likelihood
 from tinylib.lab.data.text import EOS
 from tinylib.lab.models.language import uniform
-from tinylib.widgets.decoding.decoding import MOST_WIDTH, PRUNED, ends_of
+from tinylib.live.beam import MOST_WIDTH, PRUNED, ends_of
+from tinylib.live.models import MODELS, language_model
 from tinylib.widgets.generation.beam_tree import (
     DRAWN,
     MOST_LENGTH,
@@ -33,7 +34,6 @@ from tinylib.widgets.generation.beam_tree import (
     said,
     stories,
 )
-from tinylib.widgets.gpt.gpt import MODELS, language_model
 
 STEM = "beam_tree"
 STORY = next(iter(stories()["the answer needs several facts"]))

@@ -26,15 +26,9 @@ from playwright.sync_api import Locator
 from tinylib.decoding import beam, greedy
 from tinylib.lab.data.gloss import gloss
 from tinylib.lab.data.text import BOS, EOS
+from tinylib.live.beam import MOST_WIDTH, PRUNED, consider
 from tinylib.live.translator import MOST_STEPS, trained, translator
-from tinylib.widgets.decoding.decoding import (
-    MOST_WIDTH,
-    PRUNED,
-    DecodingWidget,
-    Tree,
-    consider,
-    ends,
-)
+from tinylib.widgets.decoding.decoding import DecodingWidget, Tree, ends
 
 STEM = "decoding"
 SENTENCE = "some good cows work but he knows them ."

@@ -32,18 +32,8 @@ from tinylib.lab.data.stories import next_words, read, stories
 from tinylib.lab.data.text import BOS, EOS
 from tinylib.lab.train.weights import shipped
 from tinylib.live import schema
-from tinylib.widgets.gpt.gpt import (
-    HEADS,
-    MODELS,
-    PROMPTS,
-    STORIES,
-    Continued,
-    GPTWidget,
-    language_model,
-    look,
-    questions,
-    visible,
-)
+from tinylib.live.models import HEADS, MODELS, STORIES, language_model, questions, visible
+from tinylib.widgets.gpt.gpt import PROMPTS, Continued, GPTWidget, look
 
 STEM = "gpt"
 NAMES = list(MODELS)

@@ -30,8 +30,8 @@ from playwright.sync_api import BrowserContext, Locator
 from tinylib.hooks import capture
 from tinylib.inside_gpt import contributions, logit_lens, read_stream
 from tinylib.lab.data.text import BOS
+from tinylib.live.models import language_model, questions, visible
 from tinylib.live.widget import double_precision
-from tinylib.widgets.gpt.gpt import language_model, questions, visible
 from tinylib.widgets.inside_gpt.lens import NAME, Inspected, Lens, LensWidget, look
 
 STEM = "lens"

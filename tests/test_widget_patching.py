@@ -40,7 +40,7 @@ from tinylib.inside_gpt import (
 )
 from tinylib.lab.data.stories import stories
 from tinylib.lab.data.twins import Twin, twins
-from tinylib.widgets.gpt.gpt import in_precision
+from tinylib.live.models import in_precision
 from tinylib.widgets.inside_gpt.patching import (
     ALL,
     AT,

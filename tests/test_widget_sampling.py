@@ -26,6 +26,7 @@ from playwright.sync_api import Locator
 
 from tinylib.generation import Sampling, sample
 from tinylib.lab.models.language import uniform
+from tinylib.live.models import MODELS, language_model
 from tinylib.widgets.generation.sampling import (
     DRAWS,
     LOGITS,
@@ -35,7 +36,6 @@ from tinylib.widgets.generation.sampling import (
     SamplingWidget,
     distributions,
 )
-from tinylib.widgets.gpt.gpt import MODELS, language_model
 
 STEM = "sampling"
 OWN = len(distributions())

@@ -27,14 +27,9 @@ from tinylib.lab.data.corpora import bilingual
 from tinylib.lab.data.dictionary import alignment, dictionary
 from tinylib.lab.data.text import BOS, EOS
 from tinylib.lab.models.translation import attention_maps
+from tinylib.live.held_out import MOST_WORDS, held_out
 from tinylib.live.translator import MOST_STEPS, translator
-from tinylib.widgets.seq2seq_attention.seq2seq_attention import (
-    MOST_WORDS,
-    NAME,
-    Looked,
-    Seq2SeqAttentionWidget,
-    held_out,
-)
+from tinylib.widgets.seq2seq_attention.seq2seq_attention import NAME, Looked, Seq2SeqAttentionWidget
 
 STEM = "seq2seq_attention"
 SENTENCE = "the black cat does not look at the red cars ."

@@ -31,8 +31,9 @@ from tinylib.hooks import capture
 from tinylib.lab.data.corpora import share
 from tinylib.lab.data.text import BOS, EOS, tokenise
 from tinylib.lab.models.translation import translate_unchecked
+from tinylib.live.cached_transformer import read
+from tinylib.live.held_out import held_out
 from tinylib.live.translator import translator
-from tinylib.widgets.seq2seq_attention.seq2seq_attention import held_out
 from tinylib.widgets.transformer.transformer import (
     HELD_OUT,
     MOST_STEPS,
@@ -41,7 +42,6 @@ from tinylib.widgets.transformer.transformer import (
     TransformerWidget,
     Translated,
     look,
-    read,
 )
 
 STEM = "transformer"

@@ -15,6 +15,7 @@ from tinylib.attention_scoring import (
     gaussian,
     kernel_weights,
 )
+from tinylib.lab.data.curve import truth
 from tinylib.live.widget import Limits, LiveWidget, table
 
 KERNELS: dict[str, Kernel] = {
@@ -43,11 +44,6 @@ class Regression(NamedTuple):
     covered: Bool[Tensor, " 201"]
     reach: Float[Tensor, " 201"]  # K, seen from the query: 1 where it counts most
     truth: Float[Tensor, " 201"]
-
-
-def truth(x: Float[Tensor, "*B"]) -> Float[Tensor, "*B"]:
-    """The function that the chapter's points are drawn from, without their noise."""
-    return 2 * torch.sin(x) + x**0.8
 
 
 def compute(

@@ -10,10 +10,10 @@ from torch import Tensor, nn
 
 from tinylib.attention_scoring import gaussian, masked_softmax
 from tinylib.lab.chance import numbers
+from tinylib.lab.data.curve import truth
 from tinylib.lab.train.functional import SGD
 from tinylib.live.trainer import Trainer
 from tinylib.live.widget import Limits, table
-from tinylib.widgets.attention_scoring.kernel_regression import truth
 
 S = 50
 """Points."""

@@ -14,8 +14,7 @@ from tinylib.hooks import capture
 from tinylib.kv_cache import Caches, KVCache
 from tinylib.lab.data.text import BOS, EOS
 from tinylib.lab.models.language import uniform
-from tinylib.live.widget import Limits, LiveWidget, table
-from tinylib.widgets.decoding.decoding import (
+from tinylib.live.beam import (
     MOST_ALPHA,
     MOST_WIDTH,
     Candidates,
@@ -25,7 +24,8 @@ from tinylib.widgets.decoding.decoding import (
     search,
     weigh,
 )
-from tinylib.widgets.gpt.gpt import MODELS, STORIES, language_model, model_facts
+from tinylib.live.models import MODELS, STORIES, language_model, model_facts
+from tinylib.live.widget import Limits, LiveWidget, table
 
 MOST_LENGTH = 32  # tokens
 DRAWN = 2  # texts that are drawn, beside the searched ones

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from tinylib.generation import apply_temperature, sample, top_k, top_p
 from tinylib.lab.models.language import uniform
+from tinylib.live.models import MODELS, in_precision, visible
 from tinylib.live.widget import Limits, LiveWidget, table
-from tinylib.widgets.gpt.gpt import MODELS, in_precision, visible
 
 DRAWS = 100
 SHOWN = 10  # of the tokens, the likeliest; the others share one bar

@@ -11,9 +11,9 @@ from tinylib.gpt import GPT, Block
 from tinylib.hooks import capture
 from tinylib.inside_gpt import Stream, contributions, logit_lens, read_stream
 from tinylib.lab.data.text import BOS
+from tinylib.live.code_lines import line_of
+from tinylib.live.models import language_model, questions, visible
 from tinylib.live.widget import Limits, LiveWidget, table
-from tinylib.widgets.gpt.gpt import language_model, questions, visible
-from tinylib.widgets.self_attention.self_attention import line_of
 
 NAME = "gpt-stories"
 SHOWN = 6  # words whose way through the blocks is stored as a table

@@ -12,8 +12,8 @@ from tinylib.gpt import GPT
 from tinylib.hooks import capture, patch
 from tinylib.inside_gpt import way
 from tinylib.lab.data.text import BOS
+from tinylib.live.models import language_model
 from tinylib.live.widget import Limits, LiveWidget, table
-from tinylib.widgets.gpt.gpt import language_model
 
 NAME = "gpt-stories"
 ALL = -1  # the position that stands for all words, and <bos>

@@ -21,10 +21,10 @@ from tinylib.lab.data.lookup import (
     places,
 )
 from tinylib.lab.train.weights import load, load_into, results
+from tinylib.live.code_lines import line_of
 from tinylib.live.schema import words_of
 from tinylib.live.widget import Limits, LiveWidget, table
 from tinylib.multi_head_attention import MultiHeadAttention, apply_head_mask, multi_head_attention
-from tinylib.widgets.self_attention.self_attention import line_of
 
 NAME = "lookup-heads"
 SYMBOLS = ("<pad>", *BRACKETS)  # other words are numbered on from here, as they first appear

@@ -1,7 +1,5 @@
 """Chapter 06's widget: self-attention with every word, embedding and weight editable."""
 
-import inspect
-from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -12,6 +10,7 @@ from torch import Tensor
 from tinylib.attention_scoring import attend, dot_score, scaled_dot_score
 from tinylib.lab.data.senses import NUMBER, SenseModel
 from tinylib.lab.train.weights import load_into
+from tinylib.live.code_lines import line_of
 from tinylib.live.widget import LiveWidget
 from tinylib.self_attention import causal_mask, self_attention
 
@@ -43,12 +42,6 @@ def compute(
     seen = self_attention(x, w_q, w_k, w_v, mask, score)
     q, k, v = x @ w_q, x @ w_k, x @ w_v
     return Seen(q, k, v, dot_score(q, k), seen.scores, seen.weights, seen.output)
-
-
-def line_of(fn: Callable[..., Any], part: str) -> dict[str, str]:
-    """The one line of the function's source that holds ``part``, and the function's name."""
-    (line,) = (line for line in inspect.getsource(fn).splitlines() if part in line)
-    return {"name": fn.__name__, "line": line.split("  #")[0].strip()}
 
 
 BANK = {

@@ -9,9 +9,9 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from tinylib.lab.models.language import uniform
-from tinylib.live.widget import Limits, LiveWidget, table
-from tinylib.widgets.generation.generation import GenerationWidget, choose
-from tinylib.widgets.gpt.gpt import visible
+from tinylib.live.models import visible
+from tinylib.live.widget import Limits, table
+from tinylib.live.writing import WritingWidget, choose
 
 HEAD = (1, 3)
 """Layer and head that are shown: it attends to the word before, mostly to its last letters."""
@@ -49,7 +49,7 @@ class HeroText(NamedTuple):
     attention: Float[Tensor, "K S"]
 
 
-class HeroWidget(GenerationWidget):
+class HeroWidget(WritingWidget):
     """A prompt, a temperature and the reader's own choices in; the text that follows out.
 
     The model is chapter 14's. ``length`` characters are drawn at first; ``choices``, if given, has
@@ -69,12 +69,10 @@ class HeroWidget(GenerationWidget):
         choices: Any = None,
     ) -> None:
         choices = [DRAWN] * length if choices is None else choices
-        LiveWidget.__init__(
-            self, prompt=prompt, temperature=temperature, seed=seed, choices=choices
-        )
+        super().__init__(prompt=prompt, temperature=temperature, seed=seed, choices=choices)
 
     @classmethod
-    def compute(  # type: ignore[override]  # of chapter 14's inputs it has three, and one more
+    def compute(
         cls,
         prompt: Int[Tensor, " T"],
         temperature: Float[Tensor, ""],
@@ -107,8 +105,7 @@ class HeroWidget(GenerationWidget):
     @classmethod
     def limits(cls) -> Limits:
         of = super().limits()
-        same = {name: of[name] for name in ("temperature", "seed", *"TRPVLD")}
-        return {**same, "choices": (DRAWN, int(of["V"][1]) - 1), "N": (0, LONGEST)}
+        return {**of, "choices": (DRAWN, int(of["V"][1]) - 1), "N": (0, LONGEST)}
 
     def shown(self, values: Mapping[str, Tensor]) -> str:
         """The text, and the likeliest characters for its next place."""

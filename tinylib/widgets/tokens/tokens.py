@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from tinylib.live.models import STORIES
 from tinylib.live.widget import Limits, LiveWidget, table
 from tinylib.tokens import (
     BytePairs,
@@ -20,7 +21,6 @@ from tinylib.tokens import (
     split,
     to_bytes,
 )
-from tinylib.widgets.gpt.gpt import STORIES
 
 MOST_MERGES = 100
 MOST_BYTES = 2000

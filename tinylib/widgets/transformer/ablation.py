@@ -12,11 +12,11 @@ from tinylib.hooks import capture
 from tinylib.lab.data.dictionary import alignment, common, dictionary, misplaced, surplus
 from tinylib.lab.data.text import BOS, EOS
 from tinylib.lab.train.weights import results
+from tinylib.live.cached_transformer import of_layers, read, state_of
+from tinylib.live.held_out import MOST_WORDS, held_out
 from tinylib.live.translator import MOST_STEPS, translator
 from tinylib.live.widget import Limits, LiveWidget, table
 from tinylib.transformer import Transformer
-from tinylib.widgets.seq2seq_attention.seq2seq_attention import MOST_WORDS, held_out
-from tinylib.widgets.transformer.transformer import of_layers, read, state_of
 
 MODELS = {
     "bilingual-transformer": (

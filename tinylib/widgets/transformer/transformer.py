@@ -12,10 +12,13 @@ from torch import Tensor
 
 from tinylib.decoding import beam, greedy
 from tinylib.hooks import capture
-from tinylib.kv_cache import KVCache
 from tinylib.lab.data.text import BOS, EOS, UNK
 from tinylib.lab.models.translation import Translator, load_translator
 from tinylib.lab.train import weights
+from tinylib.live.beam import MOST_ALPHA, MOST_WIDTH, consider
+from tinylib.live.cached_transformer import maps, of_layers, read, state_of
+from tinylib.live.code_lines import line_of
+from tinylib.live.held_out import held_out, likeliest_of
 from tinylib.live.translator import TranslatorWidget
 from tinylib.live.widget import Limits, table
 from tinylib.transformer import (
@@ -23,12 +26,8 @@ from tinylib.transformer import (
     Transformer,
     TransformerDecoder,
     TransformerEncoder,
-    TransformerState,
 )
 from tinylib.transformer_block import DecoderBlock
-from tinylib.widgets.decoding.decoding import MOST_ALPHA, MOST_WIDTH, consider
-from tinylib.widgets.self_attention.self_attention import line_of
-from tinylib.widgets.seq2seq_attention.seq2seq_attention import held_out, likeliest_of
 
 NAME = "fra-eng-transformer"
 MOST_WORDS = 20  # of the English, punctuation among them
@@ -92,23 +91,6 @@ Thomas a un ami dont la mère est vétérinaire.
 # --- the model, step by step -------------------------------------------------------------------
 
 
-class Encoded(NamedTuple):
-    """The English as each layer of the decoder meets it; and what its words attend to."""
-
-    keys: Float[Tensor, "1 L S D"]
-    values: Float[Tensor, "1 L S D"]
-    encoder: Float[Tensor, "L H S S"]
-    encoder_scores: Float[Tensor, "L H S S"]
-
-
-def read(model: Transformer, source: Int[Tensor, " S"]) -> Encoded:
-    """The encoder reads a sentence, all of it at once."""
-    with capture(model.encoder) as seen:
-        memory = model.encoder(source[None], source.new_full((1,), source.shape[0]))
-    _, sources, _ = model.decoder.init_state(memory)
-    return Encoded(*of_layers(sources), *maps(seen, "attention"))
-
-
 class NextWord(NamedTuple):
     log_probs: Float[Tensor, "B V"]
     now_keys: Float[Tensor, "B L N D"]
@@ -160,33 +142,6 @@ def look(
     own = logits[0].softmax(-1).gather(-1, tokens[:, None])[:, 0]
     tables = *maps(seen, "attention"), *maps(seen, "cross")
     return Mapped(*likeliest_of(logits[0]), own, *tables)
-
-
-def state_of(
-    keys: Tensor, values: Tensor, cached_keys: Tensor, cached_values: Tensor
-) -> TransformerState:
-    """The decoder's state, from tensors with an axis for the layers; no word of it is a pad."""
-
-    def layers(*both: Tensor) -> tuple[KVCache, ...]:
-        return tuple(KVCache(*one) for one in zip(*(x.unbind(1) for x in both), strict=True))
-
-    mask = torch.ones_like(keys[:, 0, :, 0], dtype=torch.bool)
-    return TransformerState(mask, layers(keys, values), layers(cached_keys, cached_values))
-
-
-def of_layers(kept: Sequence[KVCache]) -> tuple[Tensor, Tensor]:
-    """The keys of all layers, and the values, each in one tensor (B, L, S, D)."""
-    keys, values = zip(*kept, strict=True)
-    return torch.stack(keys, 1), torch.stack(values, 1)
-
-
-def maps(seen: Mapping[str, list[Tensor]], kind: str) -> tuple[Tensor, ...]:
-    """The recorded weights of one sentence (L, H, T, S), and scores, of that kind of attention."""
-
-    def recorded(what: str) -> Tensor:
-        return torch.cat([tables[0] for name, tables in seen.items() if f".{kind}.{what}" in name])
-
-    return tuple(map(recorded, ("weights", "scores")))
 
 
 # --- the translation ---------------------------------------------------------------------------

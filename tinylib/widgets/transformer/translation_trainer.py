@@ -19,12 +19,12 @@ from tinylib.lab.data.dictionary import dictionary
 from tinylib.lab.data.gloss import gloss_book
 from tinylib.lab.data.text import BOS, EOS, PAD, Vocabulary
 from tinylib.lab.train.functional import AdamW
+from tinylib.live.held_out import held_out
 from tinylib.live.trainer import Trainer
 from tinylib.live.widget import Limits, table
 from tinylib.seq2seq import masked_loss
 from tinylib.transformer import Transformer, TransformerState
 from tinylib.transformer_block import TransformerConfig
-from tinylib.widgets.seq2seq_attention.seq2seq_attention import held_out
 
 CONFIG = TransformerConfig(D=32, H=1, F=64, layers=1, dropout=0.0, norm="pre")
 POOL, HELD, BATCH = 8000, 200, 32
