@@ -133,7 +133,8 @@ async function lightWidgets() {
 
 /** A view with its imports led to the one file of shared parts, which has to have each of them. */
 function fromShared(name, code, exports) {
-  const imports = /import\s*\{([^}]*)\}\s*from\s*"(?:\.\.?\/)+(?:live\/)?(?:(?:ui|page)\/)?\w+\.js"/g;
+  const imports =
+    /import\s*\{([^}]*)\}\s*from\s*"(?:\.\.?\/)+(?:live\/)?(?:(?:ui|page)\/)?\w+\.js"/g;
   const shared = relative(dirname(name), SHARED);
   return code.replace(imports, (found, names) => {
     for (const one of names.split(",")) {

@@ -26,7 +26,7 @@ from tinylib.lab import road
 # Concept modules in the order in which they are taught, but that seq2seq takes a helper from
 # decoding; each may use only those before it.
 CONCEPTS = """
-    checks encoder_decoder decoding seq2seq bleu attention_scoring seq2seq_attention
+    checks hooks encoder_decoder decoding seq2seq bleu attention_scoring seq2seq_attention
     attention_cost self_attention fast_attention kv_cache positional_encoding
     multi_head_attention synthesizer normalization feed_forward transformer_block transformer
     fast_merges tokens gpt inside_gpt induction generation
@@ -34,14 +34,11 @@ CONCEPTS = """
 # Concepts that are taught in another chapter's pages.
 WITHOUT_CHAPTER = set(
     """
-    checks bleu attention_cost fast_attention fast_merges normalization feed_forward induction
+    checks hooks bleu attention_cost fast_attention fast_merges normalization feed_forward induction
     """.split()
 )
-# Of lab, concepts may use what looks into a model or makes it faster, and computes nothing.
-FROM_LAB = {
-    *(f"tinylib.lab.look.{name}" for name in ("HookPoint", "capture", "in_eval_mode", "patch")),
-    "tinylib.lab.fast_modules.fast_modules",
-}
+# Of lab, concepts may use what makes a model faster, and computes nothing.
+FROM_LAB = {"tinylib.lab.fast_modules.fast_modules"}
 # Chapters that are not about one module.
 WITHOUT_MODULE = {"start", "ten_minutes", "training"}
 # The path that leads through other chapters' widgets; what it shows of its own is the start's.
@@ -309,6 +306,11 @@ def test_imports_point_one_way(path: Path) -> None:
             )
         elif package == "lab":
             assert target in {*CONCEPTS, "lab"}, f"{me} imports {name}: lab may use only concepts"
+        elif package == "live" and me != "live.export":  # which finds the widgets there are
+            assert target in {*CONCEPTS, "lab", "live"}, f"{me} imports {name}, which is above it"
+        elif package == "widgets" and target == "widgets":
+            mine = path.parent.name
+            assert rest.split(".")[1] == mine, f"{me} imports {name}: no widget imports another"
         else:
             assert me, f"tinylib/__init__.py imports {name}: it holds only its docstring"
 

@@ -32,18 +32,15 @@ from torch import Tensor
 from tinylib.generation import Sampling, generate
 from tinylib.gpt import negative_log_likelihood
 from tinylib.lab.models.language import uniform
+from tinylib.live.models import language_model, visible
+from tinylib.live.writing import NAME, Reader, read
 from tinylib.widgets.generation.generation import (
     HEAD,
     MOST_BRANCHES,
-    NAME,
     PROMPTS,
     Generated,
     GenerationWidget,
-    Reader,
-    language_model,
-    read,
     resolve,
-    visible,
 )
 from tinylib.widgets.gpt.gpt import look
 
@@ -118,7 +115,7 @@ def test_without_the_cache_each_text_is_read_whole(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_reader_that_knows_too_much_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tinylib.widgets.generation.generation.MOST_KNOWN", 9)
+    monkeypatch.setattr("tinylib.live.writing.MOST_KNOWN", 9)
     reads = Reader(MODEL)
     with torch.no_grad():
         first = reads(tuple(TOKENS.ids("To be, or")), True)

@@ -23,7 +23,8 @@ from playwright.sync_api import Browser, Locator
 from tinylib.generation import Sampling, generate
 from tinylib.lab.models.language import uniform
 from tinylib.live.models import language_model
-from tinylib.widgets.generation.generation import NAME, GenerationWidget
+from tinylib.live.writing import NAME
+from tinylib.widgets.generation.generation import GenerationWidget
 from tinylib.widgets.gpt.gpt import look
 from tinylib.widgets.start.hero import DRAWN, HEAD, LONGEST, HeroText
 

@@ -169,8 +169,8 @@ async function digest(data) {
 
 /**
  * A packed file's tensors as fp32, one behind the other in the file's order, as unpacked() and
- * layout() of tinylib/lab/train/weights.py have them: each byte times the scale of its row. Any other
- * file as it is.
+ * layout() of tinylib/lab/train/weights.py have them: each byte times the scale of its row. Any
+ * other file as it is.
  */
 export function unpacked(file) {
   const start = 8 + Number(new DataView(file.buffer).getBigUint64(0, true));

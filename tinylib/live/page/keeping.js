@@ -71,8 +71,8 @@ export const sizeOf = (shapes) =>
 const MEANS = { mean: "training.mean", square: "training.square" };
 
 /**
- * A training's parameters as a file that tinylib.lab.train.weights.load() reads; the optimiser's means
- * stand behind them, as two more tensors.
+ * A training's parameters as a file that tinylib.lab.train.weights.load() reads; the optimiser's
+ * means stand behind them, as two more tensors.
  */
 export function toSafetensors({ parameters, mean, square }, names, shapes, metadata) {
   const header = { __metadata__: { metadata: JSON.stringify(metadata) } };

@@ -1,5 +1,15 @@
 import { askable, asks, expOf, roots, roveLines, sum } from "../../live/ui/explain.js";
-import { h, live, many, mark, resized, results, short, svgPart, write } from "../../live/ui/parts.js";
+import {
+  h,
+  live,
+  many,
+  mark,
+  resized,
+  results,
+  short,
+  svgPart,
+  write,
+} from "../../live/ui/parts.js";
 import { fillList, sentence } from "../../live/ui/sentences.js";
 
 /** The n-grams of a sentence, as texts. */

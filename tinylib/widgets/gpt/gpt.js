@@ -1,5 +1,10 @@
 import { idsOf } from "../../live/page/inputs.js";
-import { candidateLine, candidateList, fillCandidate, percentOf } from "../../live/ui/candidates.js";
+import {
+  candidateLine,
+  candidateList,
+  fillCandidate,
+  percentOf,
+} from "../../live/ui/candidates.js";
 import { asks, chance, logOf, weighed } from "../../live/ui/explain.js";
 import { headMaps } from "../../live/ui/heads.js";
 import { journey } from "../../live/ui/journey.js";

@@ -1,7 +1,17 @@
 import { wordsOf } from "../../live/page/inputs.js";
 import { askable, asks, expOf, logOf, roveLines, sum } from "../../live/ui/explain.js";
 import { knob } from "../../live/ui/knobs.js";
-import { exact, h, live, mark, powerOfTen, stretch, typeset, within, write } from "../../live/ui/parts.js";
+import {
+  exact,
+  h,
+  live,
+  mark,
+  powerOfTen,
+  stretch,
+  typeset,
+  within,
+  write,
+} from "../../live/ui/parts.js";
 import { drag, plane, through } from "../../live/ui/plot.js";
 import { fillList, sentence } from "../../live/ui/sentences.js";
 

@@ -1,6 +1,11 @@
 import { topK } from "../../live/page/search.js";
 import { BOS } from "../../live/page/translator.js";
-import { candidateLine, candidateList, fillCandidate, percentOf } from "../../live/ui/candidates.js";
+import {
+  candidateLine,
+  candidateList,
+  fillCandidate,
+  percentOf,
+} from "../../live/ui/candidates.js";
 import { copyAsTorch } from "../../live/ui/copy.js";
 import { journey } from "../../live/ui/journey.js";
 import {

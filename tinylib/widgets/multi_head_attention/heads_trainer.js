@@ -1,6 +1,17 @@
 import { trains } from "../../live/page/trainer.js";
 import { weightKey } from "../../live/ui/keys.js";
-import { h, listed, live, many, mark, percent, results, shaded, tint, write } from "../../live/ui/parts.js";
+import {
+  h,
+  listed,
+  live,
+  many,
+  mark,
+  percent,
+  results,
+  shaded,
+  tint,
+  write,
+} from "../../live/ui/parts.js";
 import { paint, pixelMap } from "../../live/ui/pixels.js";
 import { gauge, lossCurve, rates, seeds, setting, trainingBar } from "../../live/ui/training.js";
 

@@ -1,4 +1,9 @@
-import { candidateLine, candidateList, fillCandidate, percentOf } from "../../live/ui/candidates.js";
+import {
+  candidateLine,
+  candidateList,
+  fillCandidate,
+  percentOf,
+} from "../../live/ui/candidates.js";
 import { action, radio } from "../../live/ui/controls.js";
 import { askable, logs, roveLines } from "../../live/ui/explain.js";
 import { h, live, mark, percent, typeset, write } from "../../live/ui/parts.js";

@@ -1,5 +1,10 @@
 import { alignment, misplaced, missing, surplus } from "../../live/page/dictionary.js";
-import { candidateLine, candidateList, fillCandidate, percentOf } from "../../live/ui/candidates.js";
+import {
+  candidateLine,
+  candidateList,
+  fillCandidate,
+  percentOf,
+} from "../../live/ui/candidates.js";
 import { asks, chance, roveLines, weighed } from "../../live/ui/explain.js";
 import { h, listed, live, results, short, write } from "../../live/ui/parts.js";
 import { LEAST, wordMap } from "../../live/ui/maps.js";

@@ -1,7 +1,12 @@
 import { uniform } from "../../live/page/chance.js";
 import { chosenAt, lastOf, memoryOf, nodeAfter, nodesOf } from "../../live/page/reading.js";
 import { topK } from "../../live/page/search.js";
-import { candidateLine, candidateList, fillCandidate, percentOf } from "../../live/ui/candidates.js";
+import {
+  candidateLine,
+  candidateList,
+  fillCandidate,
+  percentOf,
+} from "../../live/ui/candidates.js";
 import { redraw } from "../../live/ui/controls.js";
 import {
   h,

@@ -1,4 +1,11 @@
-import { alignment, common, missing, strange, surplus, wrongWords } from "../../live/page/dictionary.js";
+import {
+  alignment,
+  common,
+  missing,
+  strange,
+  surplus,
+  wrongWords,
+} from "../../live/page/dictionary.js";
 import { radio } from "../../live/ui/controls.js";
 import { weighed } from "../../live/ui/explain.js";
 import { headMaps } from "../../live/ui/heads.js";

@@ -1,5 +1,10 @@
 import { idsOf, knows, wordsOf } from "../../live/page/inputs.js";
-import { candidateLine, candidateList, fillCandidate, percentOf } from "../../live/ui/candidates.js";
+import {
+  candidateLine,
+  candidateList,
+  fillCandidate,
+  percentOf,
+} from "../../live/ui/candidates.js";
 import { action, choice } from "../../live/ui/controls.js";
 import { asks, chance, logs, perLength, rove, weighed } from "../../live/ui/explain.js";
 import { headMaps } from "../../live/ui/heads.js";

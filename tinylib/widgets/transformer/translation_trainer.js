@@ -1,9 +1,26 @@
-import { alignment, common, missing, strange, surplus, wrongWords } from "../../live/page/dictionary.js";
+import {
+  alignment,
+  common,
+  missing,
+  strange,
+  surplus,
+  wrongWords,
+} from "../../live/page/dictionary.js";
 import { gloss } from "../../live/page/gloss.js";
 import { trains } from "../../live/page/trainer.js";
 import { toggle } from "../../live/ui/controls.js";
 import { wordMap } from "../../live/ui/maps.js";
-import { AS_IS, h, listed, live, mark, readOnce, results, whole, write } from "../../live/ui/parts.js";
+import {
+  AS_IS,
+  h,
+  listed,
+  live,
+  mark,
+  readOnce,
+  results,
+  whole,
+  write,
+} from "../../live/ui/parts.js";
 import { fillList, heldOut, sentence, translation } from "../../live/ui/sentences.js";
 import { gauge, lossCurve, rates, seeds, setting, trainingBar } from "../../live/ui/training.js";
 
