@@ -414,7 +414,7 @@ def test_a_long_computation_is_given_up_for_newer_inputs(visit: Visit, widget: L
             for (steps = 0; steps < 10; steps += 1) {
                 const start = performance.now();
                 while (performance.now() - start < 20);
-                await step('transformer-read', { source: [5] });
+                await step('cached_transformer-read', { source: [5] });
             }
             return program(step, values, spec);
         };

@@ -325,7 +325,7 @@ READS = """async ({ program }, [el, all], run) => {
         const own = [];
         await run(spec, inputs, (step, values, spec) => program((graph, feeds) => {
             const { cached_keys: keys, tokens } = feeds;
-            if (graph === 'generation-read') own.push([keys.dims[0], tokens.length]);
+            if (graph === 'writing-read') own.push([keys.dims[0], tokens.length]);
             return step(graph, feeds);
         }, values, spec));
         reads.push(own);

@@ -1,4 +1,4 @@
-// A GPT in the page that reads texts token by token, over the graph `generation-read`. It remembers
+// A GPT in the page that reads texts token by token, over the graph `writing-read`. It remembers
 // what it has read, so that what a text begins with is not read again.
 
 const MOST_KNOWN = 2000; // tokens of which it is remembered what they led to
@@ -69,7 +69,7 @@ export async function lastOf(run, memory, spec, nodes, ids, cached) {
   let P = 0;
   while (cached && P < nodes.length - 1 && nodes[P].keys) P += 1;
   const started = performance.now();
-  const read = await run("generation-read", {
+  const read = await run("writing-read", {
     tokens: ids.slice(P),
     ...cacheOf(memory, nodes, P, spec),
   });
@@ -95,7 +95,7 @@ export async function lastOf(run, memory, spec, nodes, ids, cached) {
 export async function chosenAt(run, node, { logits }, knobs, u) {
   const drawn = JSON.stringify([knobs, u]);
   if (node.chosen?.drawn !== drawn) {
-    const { processed, adjusted, token } = await run("generation-choose", { logits, ...knobs, u });
+    const { processed, adjusted, token } = await run("writing-choose", { logits, ...knobs, u });
     node.chosen = { drawn, processed, adjusted, token: Number(token.data[0]) };
   }
   return node.chosen;

@@ -9,7 +9,7 @@ import { BOS, EOS, decoder, encode, reading } from "../../live/page/translator.j
 export async function program(run, { source, width, alpha }, spec) {
   const { hidden } = await encode(run, source, spec);
   const [step, start, most] = [decoder(run), reading(hidden), spec.limits.T[1]];
-  const consider = (feeds) => run("decoding-consider", feeds);
+  const consider = (feeds) => run("beam-consider", feeds);
   const { steps, single } = await beam(step, consider, start, BOS, EOS, most, width, alpha);
   return {
     ...candidatesOf(steps),

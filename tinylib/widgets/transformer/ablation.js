@@ -19,7 +19,7 @@ import { nothingWritten } from "../../live/page/writer.js";
 
 /** What torch does in a kernel, in compute() of ablation.py. */
 export async function program(run, { source, variant }, spec) {
-  const { keys, values } = await run("transformer-read", { source });
+  const { keys, values } = await run("cached_transformer-read", { source });
   const [looks, scores] = [[], []];
   const step = async (seen, token) => {
     const spoken = await run("ablation-speak", { token, keys, values, ...seen });

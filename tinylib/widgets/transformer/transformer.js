@@ -32,7 +32,7 @@ import { spelt, tokenise } from "../../live/page/words.js";
 
 /** What torch does in a kernel, in compute() of transformer.py. */
 export async function program(run, { source, start, width, alpha }, spec) {
-  const { keys, values, ...read } = await run("transformer-read", { source });
+  const { keys, values, ...read } = await run("cached_transformer-read", { source });
   const english = { keys, values };
   const step = writer(run, english);
   let [state, fed] = [nothingWritten(spec), BOS];
@@ -72,7 +72,7 @@ async function alone(step, state, fed, room, alpha) {
 
 /** Beam search: the sentences that it ends with, each followed back to the start. */
 async function beams(run, step, state, fed, room, width, alpha) {
-  const consider = (feeds) => run("decoding-consider", feeds);
+  const consider = (feeds) => run("beam-consider", feeds);
   const { steps, single } = await beam(step, consider, state, fed, EOS, room, width, alpha);
   const last = steps.at(-1);
   const found = Array.from({ length: width }, (_, w) => {
