@@ -129,7 +129,7 @@ WITHOUT = {
         inside_gpt.read_stream induction.induction_places""",
     "It names a vector inside a model, or puts another one there.": """
         inside_gpt.Site inside_gpt.stream_site inside_gpt.head_site inside_gpt.patch_from
-        inside_gpt.ablate inside_gpt.replaced""",
+        inside_gpt.ablate inside_gpt.replaced hooks""",
     "It checks arguments.": "checks gpt.check",
 }
 

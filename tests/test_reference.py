@@ -118,7 +118,7 @@ def test_a_docstring_becomes_a_formula_and_words() -> None:
     block, words = reference.split(text)
     assert block == "```math\na_t,\\quad b = a^2\\quad\\text{for}\\quad a > 0\n```"
     assert reference.markdown(words) == (
-        "Always *so*. See `record` and `x`, w\\_v (\\*B, T), \\<pad>. $x\\thinspace y$."
+        "Always *so*. See `capture` and `x`, w\\_v (\\*B, T), \\<pad>. $x\\thinspace y$."
     )
     assert reference.citations(text) == ["Ba et al. 2016, eq. 4", "Nadaraya 1964", "Watson 1964"]
     assert reference.split("``m[s] = s < n``: True for words.") == (

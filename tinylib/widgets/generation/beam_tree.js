@@ -19,8 +19,7 @@ export async function program(run, inputs, spec) {
   const [bos, eos] = [given.at(-1), variant ? EOS : ENDLESS];
   const memory = memoryOf(spec, variant, given);
   memory.read ??= await read(run, spec.facts.models[variant], given);
-  const consider = (feeds) =>
-    run(variant ? "beam-consider" : "beam_tree-consider_endless", feeds);
+  const consider = (feeds) => run(variant ? "beam-consider" : "beam_tree-consider_endless", feeds);
   const pick = (next_log_probs, u) => run("beam_tree-pick", { next_log_probs, u });
   const drawn = drawing(pick, bos, eos, length, uniform(seed, DRAWN * length));
   const step = stepOf(run, memory);
