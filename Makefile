@@ -50,14 +50,14 @@ lab: ## set up all that the chapters need, and open the first of them in Jupyter
 	  $(if $(filter 0,$(shell id -u)),--allow-root)
 
 # Three at a time, also on two cores: browser tests wait more than they compute.
-test: ## run every test: unit, house rules, chapters, the site in a browser
+test: ## run the tests of what has changed since they passed, or with ALL=1 every test
 	$(call set_up,_build/.site $(VENV)/.all site/node_modules/.dev)
 	@$(in_browser); OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 3 \
-	  --dist loadgroup --nbval tests chapters
+	  --dist loadgroup --nbval --run $(if $(ALL),all,changed) tests chapters
 	@echo 'test: modules, house rules, chapters and the site all pass'
 
 test-weekly: ## the same with many more inputs, and every graph exported again
-	@THOROUGH=1 $(MAKE) test
+	@THOROUGH=1 $(MAKE) test ALL=1
 
 test-elsewhere: ## run what computes as on other machines: CPU=avx2 THREADS=2 PART=parity
 	$(call set_up,_build/.site $(VENV)/.all)

@@ -12,6 +12,8 @@ from amounts import many
 from chromium import find_chromium
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
+pytest_plugins = ["unchanged"]  # the option --run of `make test`
+
 if TYPE_CHECKING:  # it reads the built site, which most tests do without
     from browsing import Opener, Pages, Visit
 
