@@ -899,7 +899,7 @@ def test_a_widget_that_cannot_live_leaves_the_stored_table(
 ) -> None:
     with browser.new_context(java_script_enabled=without != "any script") as context:
         if without == "its scripts":
-            context.route("**/_static/live-*/ui/parts.js", lambda route: route.abort())
+            context.route("**/_static/live-*/live/ui/parts.js", lambda route: route.abort())
         page = context.new_page()
         page.goto((BUILT / CHAPTER).as_uri() if without == "a server" else f"{site}/{CHAPTER}")
         stored = page.locator(".tl-live").first
