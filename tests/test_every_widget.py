@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import torch
-from amounts import THOROUGH
+from amounts import THOROUGH, third_of_this_commit
 from browsing import (
     BUILT,
     PATIENCE,
@@ -45,7 +45,8 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Route
 from tinylib.live import schema
 from tinylib.live.trainer import Trainer
 
-pytestmark = pytest.mark.parametrize("stem", sorted(WIDGETS))
+each_widget = pytest.mark.parametrize("stem", sorted(WIDGETS))
+a_third_of_them = pytest.mark.parametrize("stem", third_of_this_commit(WIDGETS))  # it takes long
 GROUPED_BY = "stem"  # for conftest: the tests of one widget share its page
 
 Chapters = dict[str, Pages]
@@ -119,6 +120,7 @@ def open_words(widget: Locator) -> None:
         word(widget, 1)
 
 
+@a_third_of_them
 def test_torch_follows_every_control(widget: Locator, stem: str) -> None:
     """Each kind of control changes what it names; the page shows torch's answer; Undo undoes it.
 
@@ -151,6 +153,7 @@ def test_torch_follows_every_control(widget: Locator, stem: str) -> None:
     assert inputs_of(widget) == first
 
 
+@each_widget
 def test_the_keyboard_reaches_all_of_it(widget: Locator, stem: str) -> None:
     controls_in = "button, input, select, textarea, summary, [tabindex='0']"
     widget.locator(controls_in).locator("visible=true").first.focus()
@@ -176,6 +179,7 @@ ASKABLE = """el => [...el.shadowRoot.querySelectorAll('*')]
     .filter((cell) => cell.made || cell.matches('.askable')).length"""
 
 
+@each_widget
 def test_a_number_that_can_be_asked_is_the_sum_that_is_written_out(
     widget: Locator, stem: str
 ) -> None:
@@ -264,6 +268,7 @@ def short(number: float) -> str:
 SCREENFUL = 800  # pixels: what a window of 1280 × 800 shows
 
 
+@each_widget
 def test_a_control_and_what_it_changes_are_on_one_screen(visit: Visit, stem: str) -> None:
     """The whole widget on a laptop, in each state in which the page shows it first."""
     names = [name for name in visit.widgets() if re.fullmatch(rf"{stem}(-\d+)?", name)]
@@ -274,6 +279,7 @@ def test_a_control_and_what_it_changes_are_on_one_screen(visit: Visit, stem: str
 HOSTILE = "<img src=x onerror=alert(1)> </script>" + "W" * 400
 
 
+@each_widget
 def test_what_cannot_be_used_is_refused_and_lost_only_by_reset(widget: Locator, stem: str) -> None:
     """Of each input one box gets what no input can be. It is told, and nothing else changes."""
     seen = set[str]()
@@ -341,6 +347,7 @@ CUT_OFF = """el => [...el.shadowRoot.querySelectorAll('input[type=text], td span
 PHONE: Any = {"width": 375, "height": 700}
 
 
+@a_third_of_them
 def test_a_link_brings_all_of_it_to_a_phone(
     widget: Locator, stem: str, visit: Visit, browser: Browser
 ) -> None:
@@ -438,6 +445,7 @@ def nothing_is_out_of_reach_or_cut_off(widget: Locator) -> None:
     fits("with long words and numbers")
 
 
+@each_widget
 def test_a_page_without_javascript_has_a_table_of_it(stem: str) -> None:
     html = (BUILT / page_of(stem)).read_text()
     stored = html.split(f'data-widget="{stem}"')[1].split("</div>")[0]
