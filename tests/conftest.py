@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Generator, Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import hypothesis
@@ -10,6 +11,7 @@ import kernels  # noqa: F401 - the kernels of chapters are started once more
 import pytest
 from amounts import many
 from chromium import find_chromium
+from node import Engine
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 pytest_plugins = ["unchanged"]  # the option --run of `make test`
@@ -85,8 +87,18 @@ def widgets_compute_as_for_readers(request: pytest.FixtureRequest) -> None:
     types the tests of the modules check, and test_widgets.py those of the widgets.
     """
     of_a_widget = request.path.name.startswith("test_widget_")
-    if of_a_widget or "chromium_path" in request.fixturenames:
+    if of_a_widget or {"chromium_path", "engine"} & set(request.fixturenames):
         request.getfixturevalue("unchecked")
+
+
+@pytest.fixture(scope="session")
+def engine() -> Iterator[Engine]:
+    """The page's engine in Node, for what needs none of a page but its numbers."""
+    from browsing import BUILT
+
+    [live] = (BUILT / "_static").glob("live-*")
+    with closing(Engine(live)) as engine:
+        yield engine
 
 
 @pytest.fixture(scope="module")

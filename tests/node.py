@@ -44,3 +44,29 @@ def in_node(module: Path, rule: str, given: Any, cases: list[Any]) -> list[Any]:
     results: list[Any] = json.loads(run.stdout)
     assert len(results) == len(cases)
     return results
+
+
+class Engine:
+    """The page's engine in Node: the files of the built site, and the same build of its runtime.
+
+    It starts once, and then runs each widget's graphs and program as a page does.
+    """
+
+    def __init__(self, live: Path) -> None:
+        self.node = subprocess.Popen(
+            [find_node(), str(Path(__file__).with_name("engine.mjs")), f"{live}{os.sep}"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+        )
+
+    def __call__(self, view: str, rule: str, given: Any) -> Any:
+        """What ``rule``, (module, given, run, start) => result, makes of the view's module."""
+        assert self.node.stdin and self.node.stdout
+        print(json.dumps([view, rule, given]), file=self.node.stdin, flush=True)
+        answer = self.node.stdout.readline()
+        assert answer, "Node has ended: what it said stands among the captured output"
+        return json.loads(answer)
+
+    def close(self) -> None:
+        self.node.communicate()

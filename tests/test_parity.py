@@ -7,7 +7,9 @@ import json
 import random
 import re
 import warnings
+from collections.abc import Callable
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +26,10 @@ from browsing import (
     beyond_rounding,
     exact,
     expected,
+    in_module,
     page_of,
 )
-from node import PAGE, in_node
+from node import PAGE, Engine, in_node
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from tinylib.lab.train.weights import layout, load, manifest, packed, save, shipped
@@ -118,37 +121,36 @@ def spec_of(stem: str, inputs: dict[str, Any]) -> dict[str, Any]:
     return json.loads(json.dumps((WIDGETS[stem]() if trains else WIDGETS[stem](**inputs)).spec))
 
 
-def run_in_page(visit: Visit, stem: str, inputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each input's outputs from the page's own engine: the shipped graphs, program and runtime."""
-    spec = spec_of(stem, inputs[0])
-    answers = visit.page.evaluate(
-        """async ([spec, view, all]) => {
-            const host = document.querySelector("script[src*='/host.js']").src;
-            const { run } = await import(new URL('engine.js', host));
-            const { program } = await import(new URL(`../../widgets/${view}`, host));
-            const text = (view) => { // a few at a time: they go through the stack
-                const [bytes, parts] = [new Uint8Array(view.buffer), []];
-                for (let i = 0; i < bytes.length; i += 4096) {
-                    parts.push(String.fromCharCode(...bytes.subarray(i, i + 4096)));
-                }
-                return btoa(parts.join(''));
-            };
-            const answers = [];
-            for (const inputs of all) {
-                const outputs = await run(spec, inputs, program);
-                answers.push(Object.fromEntries(Object.entries(outputs).map(
-                    ([name, { shape, data }]) => [name, { shape, data: text(data) }])));
-            }
-            return answers;
-        }""",
-        [spec, WIDGETS[stem].view(), inputs],
-    )
+# Each input's outputs: the shipped graphs and program, in the page's own engine and runtime.
+RUN = """async ({ program }, [spec, all], run) => {
+    const text = (view) => { // a few at a time: they go through the stack
+        const [bytes, parts] = [new Uint8Array(view.buffer), []];
+        for (let i = 0; i < bytes.length; i += 4096) {
+            parts.push(String.fromCharCode(...bytes.subarray(i, i + 4096)));
+        }
+        return btoa(parts.join(''));
+    };
+    const answers = [];
+    for (const inputs of all) {
+        const outputs = await run(spec, inputs, program);
+        answers.push(Object.fromEntries(Object.entries(outputs).map(
+            ([name, { shape, data }]) => [name, { shape, data: text(data) }])));
+    }
+    return answers;
+}"""
+
+
+def answers(
+    engine: Callable[[str, str, Any], Any], stem: str, inputs: list[dict[str, Any]]
+) -> list[Results]:
+    """Each input's outputs from the page's engine, in Node or in a page."""
 
     def decoded(out: dict[str, Any]) -> torch.Tensor:
         flat = np.frombuffer(base64.b64decode(out["data"]), np.float32)
         return torch.from_numpy(flat.reshape(out["shape"]).copy())
 
-    return [{name: decoded(out) for name, out in answer.items()} for answer in answers]
+    made = engine(WIDGETS[stem].view(), RUN, [spec_of(stem, inputs[0]), inputs])
+    return [{name: decoded(out) for name, out in answer.items()} for answer in made]
 
 
 def sizes_of(stem: str) -> list[float]:
@@ -169,6 +171,8 @@ COUNTS = {  # of inputs; a text that is written token by token takes its time, a
     "transformer": many(8, 60),
     "gpt": many(12, 120),
     "ablation": many(12, 120),
+    "lens": many(12, 120),
+    "patching": many(12, 120),
 }
 
 
@@ -204,14 +208,14 @@ def error_of_probabilities(single: list[Results], right: list[Results]) -> dict[
 @pytest.mark.parametrize(
     ("stem", "size"), [(stem, size) for stem in sorted(ANSWERED) for size in sizes_of(stem)]
 )
-def test_every_graph_computes_what_torch_does(chapter: Visit, stem: str, size: float) -> None:
-    inputs = random_inputs(stem, size, COUNTS.get(stem, many(40, 200)))
+def test_every_graph_computes_what_torch_does(engine: Engine, stem: str, size: float) -> None:
+    inputs = random_inputs(stem, size, COUNTS.get(stem, many(24, 200)))
     right = [exact(stem, given) for given in inputs]
     if stem == "beam_tree":  # where scores are nearly equal, rounding may choose
         kept = [i for i, results in enumerate(right) if decided(results["score"])]
         assert len(kept) >= len(inputs) / 2
         inputs, right = [inputs[i] for i in kept], [right[i] for i in kept]
-    page = run_in_page(chapter, stem, inputs)
+    page = answers(engine, stem, inputs)
     single = [expected(stem, given) for given in inputs]
     least = {}
     if stem == "generation":
@@ -222,30 +226,37 @@ def test_every_graph_computes_what_torch_does(chapter: Visit, stem: str, size: f
     assert beyond_rounding(page, single, right, least) == []
 
 
+@pytest.mark.parametrize("stem", ["self_attention", "bleu", "transformer", "heads", "tokens"])
+def test_a_page_computes_what_its_engine_does_in_node(
+    chapter: Visit, engine: Engine, stem: str
+) -> None:
+    """To the last places of float32: a graph, weights, a program, and a program without a graph."""
+    inputs = random_inputs(stem, 2, 3)
+    page = answers(partial(in_module, chapter.page), stem, inputs)
+    node = answers(engine, stem, inputs)
+    assert beyond_rounding(page, node, node) == []
+
+
 # ------------------------------------------------------------------ what has to be refused
 
 
-def run_graph(visit: Visit, graph: bytes, optimise: str, feeds: dict[str, Any]) -> torch.Tensor:
-    """The one output of any graph, from the runtime that the page has."""
-    shape, data = visit.page.evaluate(
-        """async ([text, level, feeds]) => {
-            const host = document.querySelector("script[src*='/host.js']").src;
-            const ORT = new URL('../../../ort/', host).href;
-            const ort = await import(`${ORT}ort.wasm.min.mjs`);
-            Object.assign(ort.env.wasm, { wasmPaths: ORT, numThreads: 1 });
-            const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-            const session = await ort.InferenceSession.create(bytes,
-                { executionProviders: ['wasm'], graphOptimizationLevel: level });
-            const array = { int64: (data) => BigInt64Array.from(data, BigInt),
-                            float32: (data) => Float32Array.from(data) };
-            const tensor = ([type, dims, data]) => new ort.Tensor(type, array[type](data), dims);
-            const given = Object.fromEntries(
-                Object.entries(feeds).map(([name, feed]) => [name, tensor(feed)]));
-            const [out] = Object.values(await session.run(given));
-            return [[...out.dims], [...out.data]];
-        }""",
-        [base64.b64encode(graph).decode(), optimise, feeds],
-    )
+def run_graph(engine: Engine, graph: bytes, optimise: str, feeds: dict[str, Any]) -> torch.Tensor:
+    """The one output of any graph, from the runtime that a page has."""
+    rule = """async (_, [text, level, feeds], run, start) => {
+        const ort = await start();
+        const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+        const session = await ort.InferenceSession.create(bytes,
+            { executionProviders: ['wasm'], graphOptimizationLevel: level });
+        const array = { int64: (data) => BigInt64Array.from(data, BigInt),
+                        float32: (data) => Float32Array.from(data) };
+        const tensor = ([type, dims, data]) => new ort.Tensor(type, array[type](data), dims);
+        const given = Object.fromEntries(
+            Object.entries(feeds).map(([name, feed]) => [name, tensor(feed)]));
+        const [out] = Object.values(await session.run(given));
+        return [[...out.dims], [...out.data]];
+    }"""
+    given = [base64.b64encode(graph).decode(), optimise, feeds]
+    shape, data = engine(WIDGETS[ONLY].view(), rule, given)
     return torch.tensor(data).view(shape)
 
 
@@ -253,7 +264,7 @@ def verdict(page: torch.Tensor, single: torch.Tensor, right: torch.Tensor) -> li
     return beyond_rounding([{"out": page}], [{"out": single}], [{"out": right}])
 
 
-def test_a_fault_of_the_runtimes_optimiser_is_refused(chapter: Visit) -> None:
+def test_a_fault_of_the_runtimes_optimiser_is_refused(engine: Engine) -> None:
     """From its second level on, onnxruntime computes x.T @ v wrongly for a v of one axis."""
     make, FLOAT = onnx.helper, onnx.TensorProto.FLOAT
     graph = make.make_graph(
@@ -279,14 +290,12 @@ def test_a_fault_of_the_runtimes_optimiser_is_refused(chapter: Visit) -> None:
     own = re.search(r'graphOptimizationLevel: "(\w+)"', ENGINE.read_text())
     assert own and own[1] == "basic", "the level of the page's engine"
     for level in ("disabled", "basic"):
-        assert verdict(run_graph(chapter, data, level, feeds), x.T @ v, right) == []
-    assert verdict(run_graph(chapter, data, "extended", feeds), x.T @ v, right) != []
+        assert verdict(run_graph(engine, data, level, feeds), x.T @ v, right) == []
+    assert verdict(run_graph(engine, data, "extended", feeds), x.T @ v, right) != []
 
 
 @pytest.mark.parametrize(("by_index", "refused"), [(True, True), (False, False)])
-def test_a_fault_of_the_exporter_is_refused(
-    chapter: Visit, by_index: bool, refused: bool, unchecked: None
-) -> None:
+def test_a_fault_of_the_exporter_is_refused(engine: Engine, by_index: bool, refused: bool) -> None:
     """It gets the gradient of F.cross_entropy with class indices wrong; with gather it is right."""
 
     def loss(z: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -305,7 +314,7 @@ def test_a_fault_of_the_exporter_is_refused(
         "z": ["float32", [5, 7], z.flatten().tolist()],
         "y": ["int64", [5], y.tolist()],
     }
-    page = run_graph(chapter, program.model_proto.SerializeToString(), "disabled", feeds)
+    page = run_graph(engine, program.model_proto.SerializeToString(), "disabled", feeds)
     single, right = torch.func.grad(loss)(z, y), torch.func.grad(loss)(z.double(), y)
     assert bool(verdict(page, single, right)) == refused
 
@@ -342,7 +351,7 @@ def test_a_weight_that_is_off_by_a_thousandth_is_refused(stem: str, unchecked: N
     at 0: then the next row is tried, and one of eight has to be noticed.
     """
     widget = WIDGETS[stem]
-    inputs = random_inputs(stem, 2, 4)
+    inputs = random_inputs(stem, 2, many(2, 4))
     if "variant" in inputs[0]:
         inputs = [{**given, "variant": 0} for given in inputs]
     right = [exact(stem, given) for given in inputs]
@@ -402,7 +411,7 @@ def test_the_page_unpacks_weights_bit_by_bit(tmp_path: Path) -> None:
 @pytest.mark.parametrize("stem", sorted(WIDGETS))
 def test_the_page_and_python_refuse_the_same_inputs(stem: str) -> None:
     """The rules of inputs.js and of schema.py, on inputs of which most are a little wrong."""
-    count = many(60, 300)
+    count = many(40, 300)
     good = random_inputs(stem, 2, count)
     rng = random.Random(0)
     spec = spec_of(stem, good[0])
@@ -516,13 +525,9 @@ def test_the_page_and_python_tokenise_alike() -> None:
 
 
 @pytest.mark.parametrize("stem", sorted(WIDGETS))
-def test_the_module_that_a_kernel_sends_is_whole(chapter: Visit, stem: str) -> None:
-    """As notebooks load it, from a blob: no import left, no name twice."""
-    kind = chapter.page.evaluate(
-        """async (text) => {
-            const url = URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
-            return typeof (await import(url)).default.render;
-        }""",
-        module_text(WIDGETS[stem].view()),
-    )
-    assert kind == "function"
+def test_the_module_that_a_kernel_sends_is_whole(engine: Engine, stem: str) -> None:
+    """As notebooks load it, from an address that holds all of it: no import left, no name twice."""
+    view = WIDGETS[stem].view()
+    rule = """async (_, text) => typeof (
+        await import(`data:text/javascript,${encodeURIComponent(text)}`)).default.render"""
+    assert engine(view, rule, module_text(view)) == "function"

@@ -12,7 +12,6 @@ import torch
 from browsing import (
     WIDGETS,
     Opener,
-    Visit,
     assert_torch,
     beyond_rounding,
     by_link,
@@ -21,15 +20,15 @@ from browsing import (
     expected,
     held,
     hold_inputs,
-    in_module,
     inputs_of,
     page_of,
     problem,
     received,
     settled,
 )
+from node import Engine
 from playwright.sync_api import BrowserContext, Locator
-from test_parity import run_in_page
+from test_parity import answers
 
 from tinylib.inside_gpt import (
     Site,
@@ -215,7 +214,7 @@ def run_to_the_end(widget: Locator, name: str) -> str:
     return told(widget)
 
 
-def test_the_page_computes_what_torch_does_with_twins(visit: Visit) -> None:
+def test_the_page_computes_what_torch_does_with_twins(engine: Engine) -> None:
     """Stories of one length: those that test_parity.py draws hardly ever are."""
     rng = random.Random(3)
     words = [w for w in WIDGETS[STEM].sentences()["story"] if not w.startswith("<")]
@@ -229,7 +228,7 @@ def test_the_page_computes_what_torch_does_with_twins(visit: Visit) -> None:
         drawn.append(dict(story=story, twin=twin, **site, source=i % 2))
     right = [exact(STEM, given) for given in drawn]
     single = [expected(STEM, given) for given in drawn]
-    page = run_in_page(visit, STEM, drawn)
+    page = answers(engine, STEM, drawn)
     assert beyond_rounding(page, single, right) == []
     for ours, theirs in zip(page, right, strict=True):
         torch.testing.assert_close(
@@ -425,10 +424,10 @@ SITES = [
 
 
 @pytest.mark.parametrize("given", SITES, ids=range(len(SITES)))
-def test_the_code_that_is_copied_computes_what_is_shown(visit: Visit, given: Any) -> None:
+def test_the_code_that_is_copied_computes_what_is_shown(engine: Engine, given: Any) -> None:
     view, spec = PatchingWidget.view(), json.loads(json.dumps(PatchingWidget(**given).spec))
     rule = "({ snippetOf }, [spec, inputs]) => snippetOf(spec, inputs)"
-    code = in_module(visit.page, view, rule, [spec, given])
+    code = engine(view, rule, [spec, given])
     names: dict[str, Any] = {}
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(code, names)
