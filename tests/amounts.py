@@ -41,7 +41,7 @@ def a_third(names: Collection[str], commit: str, changed: Collection[str] = ()) 
 
 
 def third_of_this_commit(names: Collection[str]) -> list[str]:
-    """A third of the widgets, and each with a file that is not as it was one commit ago.
+    """A third of these widgets or pages, and each with a file that is not as one commit ago.
 
     A run of the same files tries the same ones again, whatever the date is. A thorough run tries
     all.

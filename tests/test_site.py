@@ -3,13 +3,12 @@
 import json
 import re
 import time
-from datetime import date
 from html import unescape
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from amounts import THOROUGH
+from amounts import THOROUGH, git, third_of_this_commit
 from browsing import (
     BUILT,
     CHAPTER,
@@ -59,14 +58,14 @@ SHIFTS = """window.moved = 0;
 def test_a_page_at_a_desk(browser: Browser, site: str, path: str) -> None:
     """Light, quiet and still, it asks nobody else, can be answered, edited and printed.
 
-    Then axe judges it, see ``schemes_of_today``.
+    Then axe judges it, see ``schemes_of_this_commit``.
     """
     with browser.new_context(viewport={"width": 1350, "height": 900}) as context:
         context.set_default_timeout(PATIENCE)
         context.add_init_script(SHIFTS)
         visit = Visit(context, site, path)
         at_a_desk(visit, path)
-        if schemes := schemes_of_today(path, "desk"):
+        if schemes := schemes_of_this_commit(path, "desk"):
             axe_finds_nothing(visit, 1280, schemes)
 
 
@@ -309,21 +308,25 @@ def use_every_widget(visit: Visit) -> None:
 
 Scheme = Literal["light", "dark"]
 SCHEMES: dict[str, list[Scheme]] = {"desk": ["light"], "phone": ["dark"]}
-TODAY = date.today().toordinal()  # asked once: midnight may come between a page's two tests
+JUDGED = third_of_this_commit({Path(path).stem for path in PAGES + THEME_PAGES})
+TURN = int(git("rev-parse", "HEAD") or "0", 16)
 
 
-def schemes_of_today(path: str, place: str) -> list[Scheme]:
+def schemes_of_this_commit(path: str, place: str) -> list[Scheme]:
     """The colours in which axe judges the page in this place: a desk, or a phone.
 
-    A thorough run looks at all four pairs. Otherwise a page is judged in light colours at a desk on
-    one day and in dark ones on a phone on the next. Its neighbours in the list take the other turn,
-    so that a fault of every page is seen on any day.
+    A thorough run looks at all four pairs. Otherwise a page whose turn it is, is judged in light
+    colours at a desk or in dark ones on a phone, as the commit wants it. Its neighbours in the list
+    take the other turn, so that a fault of every page is seen at any commit.
     """
+    stem = Path(path).stem
     if path == PAGES[0]:  # it leads to the first chapter, and has nothing to read
         return []
     if THOROUGH:
         return ["light", "dark"]
-    at_a_desk = (TODAY + (PAGES + THEME_PAGES).index(path)) % 2 == 0
+    if stem not in JUDGED:
+        return []
+    at_a_desk = (TURN + JUDGED.index(stem)) % 2 == 0
     return SCHEMES[place] if at_a_desk == (place == "desk") else []
 
 
@@ -451,7 +454,7 @@ def test_a_page_on_a_phone(browser: Browser, site: str, path: str) -> None:
             visit.page.evaluate(DRAWN)
             assert visit.page.evaluate("document.documentElement.scrollWidth") == width, size
             assert visit.page.evaluate(BROKEN_FONTS) == []
-        if schemes := schemes_of_today(path, "phone"):
+        if schemes := schemes_of_this_commit(path, "phone"):
             axe_finds_nothing(visit, 375, schemes)
         visit.page.evaluate(SPACED)
         spaced = visit.page.evaluate("document.documentElement.scrollWidth")
