@@ -171,8 +171,8 @@ COUNTS = {  # of inputs; a text that is written token by token takes its time, a
     "transformer": many(8, 60),
     "gpt": many(12, 120),
     "ablation": many(12, 120),
-    "lens": many(12, 120),
-    "patching": many(12, 120),
+    "lens": many(12, 200),
+    "patching": many(12, 200),
 }
 
 
