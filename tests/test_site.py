@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from amounts import THOROUGH, git, third_of_this_commit
+from amounts import THOROUGH, git
 from browsing import (
     BUILT,
     CHAPTER,
@@ -308,25 +308,21 @@ def use_every_widget(visit: Visit) -> None:
 
 Scheme = Literal["light", "dark"]
 SCHEMES: dict[str, list[Scheme]] = {"desk": ["light"], "phone": ["dark"]}
-JUDGED = third_of_this_commit({Path(path).stem for path in PAGES + THEME_PAGES})
 TURN = int(git("rev-parse", "HEAD") or "0", 16)
 
 
 def schemes_of_this_commit(path: str, place: str) -> list[Scheme]:
     """The colours in which axe judges the page in this place: a desk, or a phone.
 
-    A thorough run looks at all four pairs. Otherwise a page whose turn it is, is judged in light
-    colours at a desk or in dark ones on a phone, as the commit wants it. Its neighbours in the list
-    take the other turn, so that a fault of every page is seen at any commit.
+    A thorough run looks at all four pairs. Otherwise the commit decides whether a page is judged in
+    light colours at a desk or in dark ones on a phone. Its neighbours in the list take the other
+    turn, so that a fault of every page is seen at any commit.
     """
-    stem = Path(path).stem
     if path == PAGES[0]:  # it leads to the first chapter, and has nothing to read
         return []
     if THOROUGH:
         return ["light", "dark"]
-    if stem not in JUDGED:
-        return []
-    at_a_desk = (TURN + JUDGED.index(stem)) % 2 == 0
+    at_a_desk = (TURN + (PAGES + THEME_PAGES).index(path)) % 2 == 0
     return SCHEMES[place] if at_a_desk == (place == "desk") else []
 
 
