@@ -37,8 +37,8 @@ from tinylib.live.widget import LiveWidget, double_precision
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILT = ROOT / "_build" / "html"
-# A widget lives for seconds in a test: optimising its runtime takes longer than it saves.
-UNOPTIMISED = [] if THOROUGH else ["--js-flags=--liftoff-only"]
+# A widget lives for seconds in most tests: optimising its runtime takes longer than it saves.
+UNOPTIMISED = "--js-flags=--liftoff-only"
 # What the browser does without in a test. WebUIOmnibox… are pages of its address bar, which nobody
 # sees here and which each new window would load: half a second. Of several such lists a browser
 # reads the last, so the others are those of Playwright's own.
@@ -50,7 +50,6 @@ DISABLED = """
     ThirdPartyStoragePartitioning
 """.split()
 FLAGS = [
-    *UNOPTIMISED,
     f"--disable-features={','.join(DISABLED)}",
     "--no-sandbox",
     "--disable-gpu",
@@ -126,8 +125,9 @@ def with_only(page: Path, stem: str) -> bytes:
     return str(html).encode()
 
 
-def launch(playwright: Playwright, chromium_path: str) -> Browser:
-    return playwright.chromium.launch(executable_path=chromium_path, args=FLAGS)
+def launch(playwright: Playwright, chromium_path: str, optimised: bool = THOROUGH) -> Browser:
+    args = FLAGS if optimised else [UNOPTIMISED, *FLAGS]
+    return playwright.chromium.launch(executable_path=chromium_path, args=args)
 
 
 @contextmanager

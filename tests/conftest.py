@@ -9,7 +9,7 @@ import hypothesis
 import jaxtyping
 import kernels  # noqa: F401 - the kernels of chapters are started once more
 import pytest
-from amounts import many
+from amounts import THOROUGH, many
 from chromium import find_chromium
 from node import Engine
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
@@ -110,11 +110,16 @@ def site() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def browser(chromium_path: str) -> "Iterator[Browser]":
+def browser(chromium_path: str, request: pytest.FixtureRequest) -> "Iterator[Browser]":
+    """One that optimises the runtime if the test's file is so long at work that it says OPTIMISED.
+
+    Its pages then take some seconds longer to start, and a training step half of the time.
+    """
     from browsing import launch
 
     with sync_playwright() as playwright:
-        browser = launch(playwright, chromium_path)
+        optimised = THOROUGH or getattr(request.module, "OPTIMISED", False)
+        browser = launch(playwright, chromium_path, optimised)
         yield browser
         browser.close()
 
