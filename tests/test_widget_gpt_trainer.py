@@ -3,6 +3,7 @@
 import json
 import random
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ from tinylib.widgets.gpt.gpt_trainer import (
 STEM = "gpt_trainer"
 TASK = VIEWS / "gpt" / "gpt_trainer_task.js"
 ONLY = STEM
+OPTIMISED = True  # for conftest: a page trains long enough here
 
 
 def russian(length: int) -> str:
@@ -174,14 +176,38 @@ def test_muon_makes_better_use_of_a_step() -> None:
 # ------------------------------------------------------------------ in the page
 
 
-@pytest.fixture
-def visit(opened: Opener) -> Visit:
-    return opened(page_of(STEM))
+def brief(visit: Visit) -> Locator:
+    """The widget, which writes 8 characters whenever it looks: 200 take longer than some steps."""
+    widget = visit.widget(STEM)
+    widget.evaluate("el => { el.model.get('spec').facts.written = 8; }")
+    return widget
 
 
 @pytest.fixture
 def widget(visit: Visit) -> Locator:
-    return visit.widget(STEM)
+    return brief(visit)
+
+
+@pytest.fixture
+def next_visit(opened: Opener) -> Iterator[Visit]:
+    """The page in a second tab, which keeps runs in the same place; in the end, none is kept."""
+    visit = opened(f"{page_of(STEM)}?second")
+    yield visit
+    forget(visit)
+
+
+def forget(visit: Visit) -> None:
+    visit.page.evaluate(
+        """() => new Promise((done) => {
+            const opening = indexedDB.open('tinylib', 1);
+            opening.onupgradeneeded = () => opening.result.createObjectStore('runs');
+            opening.onsuccess = () => {
+                const base = opening.result;
+                base.transaction('runs', 'readwrite').objectStore('runs').clear().onsuccess =
+                    () => { base.close(); done(); };
+            };
+        })"""
+    )
 
 
 def step(widget: Locator, times: int = 1) -> None:
@@ -202,12 +228,18 @@ def open_own(widget: Locator, text: str) -> None:
     widget.get_by_role("button", name="Use this text").click()
 
 
-def test_a_readers_own_text_is_learned(widget: Locator) -> None:
+def test_a_readers_own_text_is_learned_and_nothing_starts_without(widget: Locator) -> None:
+    """This is the first test in the page: the page has been given no text before."""
+    widget.get_by_role("radio").nth(2).check()
+    for name in ("First use a text", "One step"):
+        expect(widget.get_by_role("button", name=name)).to_be_disabled()
     open_own(widget, "too short")
     expect(widget.locator(".own .wrong")).to_contain_text("The text has 9 characters")
     assert inputs_of(widget)["corpus"] == STORIES
     text = TEXTS["emoji"]
-    open_own(widget, text)
+    widget.get_by_label("your own text").fill(text)
+    expect(widget.locator(".own .wrong")).to_be_empty()
+    widget.get_by_role("button", name="Use this text").click()
     settled(widget)
     assert inputs_of(widget)["corpus"] == GPTTrainer.take(text)
     step(widget, 2)
@@ -216,6 +248,9 @@ def test_a_readers_own_text_is_learned(widget: Locator) -> None:
     seen = received(widget)
     valid = GPTTrainer.computed(inputs_of(widget))["valid"].item()
     assert seen["valid"].item() == pytest.approx(valid, abs=1e-4)
+    widget.get_by_role("radio").nth(0).check()
+    settled(widget)
+    expect(widget.get_by_role("button", name="Start training")).to_be_enabled()
 
 
 FRENCH = "Müller – naïve café, déjà vu. " * 40
@@ -285,36 +320,30 @@ def test_all_of_a_large_file_is_learned_and_no_step_is_lost_unasked(widget: Loca
     assert inputs_of(widget)["beginning"] == [ord(c) for c in ("день " * 5 + "day")[-24:]]
 
 
-def test_two_tabs_keep_each_others_run(browser: Browser, site: str) -> None:
-    with new_context(browser) as context:
-        tabs = [Visit(context, site, page_alone(STEM)).widget(STEM) for _ in range(2)]
-        note = ".folded .note[role=status]"
-        for tab, steps in zip(tabs, (2, 1), strict=True):
-            tab.page.bring_to_front()
-            tab.get_by_text("Keep this run").click()
-            step(tab, steps)
-            tab.get_by_label("keep it in this browser").check()
-            expect(tab.locator(note)).not_to_be_empty()
-        first, second = tabs
-        expect(second.locator(note)).to_contain_text("Another run is kept in this browser")
-        expect(second.locator(note)).to_contain_text("of 2 steps. This one is not kept.")
-        expect(second.get_by_label("keep it in this browser")).not_to_be_checked()
-        second.get_by_role("button", name="Keep this one in its place").click()
-        expect(second.locator(note)).to_have_text("Kept in this browser: step 1.")
-        first.page.bring_to_front()
-        step(first)
-        expect(first.locator(note)).to_contain_text("of 1 step. This one is not kept.")
-        first.get_by_role("button", name="Leave that one").click()
-        third = Visit(context, site, page_alone(STEM)).widget(STEM)
-        expect(third.locator(".there")).to_contain_text("step 1")
+def test_two_tabs_keep_each_others_run(visit: Visit, next_visit: Visit) -> None:
+    tabs = [brief(visit), brief(next_visit)]
+    note = ".folded .note[role=status]"
+    for tab, steps in zip(tabs, (2, 1), strict=True):
+        tab.page.bring_to_front()
+        tab.get_by_text("Keep this run").click()
+        step(tab, steps)
+        tab.get_by_label("keep it in this browser").check()
+        expect(tab.locator(note)).not_to_be_empty()
+    first, second = tabs
+    expect(second.locator(note)).to_contain_text("Another run is kept in this browser")
+    expect(second.locator(note)).to_contain_text("of 2 steps. This one is not kept.")
+    expect(second.get_by_label("keep it in this browser")).not_to_be_checked()
+    second.get_by_role("button", name="Keep this one in its place").click()
+    expect(second.locator(note)).to_have_text("Kept in this browser: step 1.")
+    first.page.bring_to_front()
+    step(first)
+    expect(first.locator(note)).to_contain_text("of 1 step. This one is not kept.")
+    first.get_by_role("button", name="Leave that one").click()
+    visit.renew()
+    expect(first.locator(".there")).to_contain_text("step 1")
 
 
-def test_training_starts_pauses_and_begins_again(browser: Browser, site: str) -> None:
-    with new_context(browser) as context:
-        starts_pauses_and_begins_again(Visit(context, site, page_alone(STEM)).widget(STEM))
-
-
-def starts_pauses_and_begins_again(widget: Locator) -> None:
+def test_training_starts_pauses_and_begins_again(widget: Locator) -> None:
     widget.get_by_role("button", name="Start training").press("Enter")  # the page may still move
     until(widget, "el => el.model.get('outputs').losses.shape[0] >= 2")
     widget.get_by_role("button", name="Pause").click()
@@ -356,41 +385,20 @@ def test_it_continues_a_beginning_of_the_readers_own(widget: Locator) -> None:
         GPTTrainer(beginning="a" * 25)
 
 
-def test_one_looks_back_at_what_was_written_and_at_the_maps(widget: Locator) -> None:
+def test_one_looks_back_at_what_was_written_and_at_the_maps(visit: Visit) -> None:
+    widget = visit.widget(STEM)
     map_now = "el => el.shadowRoot.querySelector('.lettered canvas').toDataURL()"
     seen = []
     for _ in range(3):
-        seen.append([widget.locator(".written").inner_text(), widget.evaluate(map_now)])
+        seen.append([widget.locator(".written").text_content(), widget.evaluate(map_now)])
         step(widget, 2)
     assert len({one[1] for one in seen}) == 3, "every look has another map"
     slider = widget.get_by_label("look back")
     for at, (text, pixels) in enumerate(seen):
         slider.fill(str(2 * at))
-        assert widget.locator(".written").inner_text() == text
+        assert widget.locator(".written").text_content() == text
         assert widget.evaluate(map_now) == pixels
     expect(widget).to_contain_text("What it writes after 4 steps")
-
-
-def test_without_a_text_of_ones_own_nothing_starts(browser: Browser, site: str) -> None:
-    with new_context(browser) as context:
-        without_a_text(Visit(context, site, page_alone(STEM)).widget(STEM))
-
-
-def without_a_text(widget: Locator) -> None:
-    widget.get_by_role("radio").nth(2).check()
-    for name in ("First use a text", "One step"):
-        expect(widget.get_by_role("button", name=name)).to_be_disabled()
-    open_own(widget, "too short")
-    expect(widget.locator(".own .wrong")).to_contain_text("The text has 9 characters")
-    widget.get_by_label("your own text").fill(TEXTS["English"])
-    expect(widget.locator(".own .wrong")).to_be_empty()
-    widget.get_by_role("button", name="Use this text").click()
-    settled(widget)
-    step(widget)
-    assert inputs_of(widget)["corpus"] == number_of(TEXTS["English"])
-    widget.get_by_role("radio").nth(0).check()
-    settled(widget)
-    expect(widget.get_by_role("button", name="Start training")).to_be_enabled()
 
 
 def test_runs_keep_their_names_when_settings_change_at_once(widget: Locator) -> None:
@@ -430,23 +438,19 @@ def test_a_training_can_be_slowed_down(widget: Locator) -> None:
     widget.get_by_role("button", name="Pause").click()
 
 
-def test_a_tab_that_slept_goes_on_where_it_was(browser: Browser, site: str) -> None:
-    with new_context(browser) as context:
-        visit = Visit(context, site, page_alone(STEM))
-        widget = visit.widget(STEM)
-        widget.get_by_role("button", name="Start training").press("Enter")
-        until(widget, "el => el.model.get('outputs').losses.shape[0] >= 2")
-        tools = context.new_cdp_session(visit.page)
-        tools.send("Page.setWebLifecycleState", {"state": "frozen"})
-        time.sleep(1.5)
-        tools.send("Page.setWebLifecycleState", {"state": "active"})
-        before = losses(widget)
-        until(widget, f"el => el.model.get('outputs').losses.shape[0] >= {len(before) + 2}")
-        widget.get_by_role("button", name="Pause").click()
-        settled(widget)
-        run = GPTTrainer.run(len(losses(widget)), seed=1, rate=1.0, form=0, corpus=STORIES)
-        assert losses(widget) == pytest.approx(run.losses, abs=1e-3)
-        assert visit.console == []
+def test_a_tab_that_slept_goes_on_where_it_was(widget: Locator) -> None:
+    widget.get_by_role("button", name="Start training").press("Enter")
+    until(widget, "el => el.model.get('outputs').losses.shape[0] >= 2")
+    tools = widget.page.context.new_cdp_session(widget.page)
+    tools.send("Page.setWebLifecycleState", {"state": "frozen"})
+    time.sleep(1.5)
+    tools.send("Page.setWebLifecycleState", {"state": "active"})
+    before = losses(widget)
+    until(widget, f"el => el.model.get('outputs').losses.shape[0] >= {len(before) + 2}")
+    widget.get_by_role("button", name="Pause").click()
+    settled(widget)
+    run = GPTTrainer.run(len(losses(widget)), seed=1, rate=1.0, form=0, corpus=STORIES)
+    assert losses(widget) == pytest.approx(run.losses, abs=1e-3)
 
 
 def saved_file(widget: Locator, folder: Path) -> Path:
@@ -538,93 +542,101 @@ def test_a_file_that_does_not_fit_is_refused_and_the_run_stays(
     assert losses(widget) == before
 
 
-def test_a_run_is_kept_for_the_next_visit(browser: Browser, site: str) -> None:
-    with new_context(browser) as context:
-        visit = Visit(context, site, page_alone(STEM))
-        widget = visit.widget(STEM)
-        text = TEXTS["English"]
-        open_own(widget, text)
-        settled(widget)
-        widget.get_by_text("Keep this run").click()
-        widget.get_by_label("keep it in this browser").check()
-        step(widget, 2)
-        expect(widget.locator(".folded .note[role=status]")).to_contain_text(
-            "Kept in this browser: step 2"
-        )
-        before = losses(widget)
-        again = Visit(context, site, page_alone(STEM)).widget(STEM)
-        expect(again.locator(".there")).to_contain_text("A run of yours is kept here: step 2")
-        expect(again.locator(".there")).not_to_contain_text("older generator")
-        again.get_by_role("button", name="Go on with it").click()
-        until(again, "el => el.model.get('outputs').losses.shape[0] === 2")
-        settled(again)
-        step(again)
-        run = GPTTrainer.run(3, seed=1, rate=1.0, form=0, corpus=GPTTrainer.take(text))
-        assert losses(again) == pytest.approx(run.losses, abs=1e-3)
-        assert losses(again)[:2] == pytest.approx(before, abs=1e-6)
-        # What an earlier version of the page kept may lack an input, or have other parameters.
-        change = """(change) => new Promise((done) => {
-            const opening = indexedDB.open('tinylib', 1);
-            opening.onsuccess = () => {
-                const runs = opening.result.transaction('runs', 'readwrite').objectStore('runs');
-                runs.get('gpt_trainer').onsuccess = ({ target }) => {
-                    const run = target.result;
-                    if (change === 'input') {
-                        delete run.inputs.beginning;
-                        delete run.generator;
-                    } else run.parameters = run.parameters.slice(1);
-                    runs.put(run, 'gpt_trainer').onsuccess = () => done();
-                };
+def test_a_run_is_kept_for_the_next_visit(visit: Visit, next_visit: Visit) -> None:
+    visit.page.bring_to_front()
+    widget = brief(visit)
+    text = TEXTS["English"]
+    open_own(widget, text)
+    settled(widget)
+    widget.get_by_text("Keep this run").click()
+    widget.get_by_label("keep it in this browser").check()
+    step(widget, 2)
+    expect(widget.locator(".folded .note[role=status]")).to_contain_text(
+        "Kept in this browser: step 2"
+    )
+    before = losses(widget)
+    next_visit.page.bring_to_front()
+    next_visit.renew()
+    again = brief(next_visit)
+    expect(again.locator(".there")).to_contain_text("A run of yours is kept here: step 2")
+    expect(again.locator(".there")).not_to_contain_text("older generator")
+    again.get_by_role("button", name="Go on with it").click()
+    until(again, "el => el.model.get('outputs').losses.shape[0] === 2")
+    settled(again)
+    step(again)
+    run = GPTTrainer.run(3, seed=1, rate=1.0, form=0, corpus=GPTTrainer.take(text))
+    assert losses(again) == pytest.approx(run.losses, abs=1e-3)
+    assert losses(again)[:2] == pytest.approx(before, abs=1e-6)
+    # What an earlier version of the page kept may lack an input, or have other parameters.
+    change = """(change) => new Promise((done) => {
+        const opening = indexedDB.open('tinylib', 1);
+        opening.onsuccess = () => {
+            const runs = opening.result.transaction('runs', 'readwrite').objectStore('runs');
+            runs.get('gpt_trainer').onsuccess = ({ target }) => {
+                const run = target.result;
+                if (change === 'input') {
+                    delete run.inputs.beginning;
+                    delete run.generator;
+                } else run.parameters = run.parameters.slice(1);
+                runs.put(run, 'gpt_trainer').onsuccess = () => done();
             };
-        })"""
-        again.page.evaluate(change, "input")
-        older = Visit(context, site, page_alone(STEM)).widget(STEM)
-        expect(older.locator(".there")).to_contain_text("an older generator")
-        older.get_by_role("button", name="Go on with it").click()
-        until(older, "el => el.model.get('outputs').losses.shape[0] >= 2")
-        settled(older)
-        expect(older.locator(".problem:not(:empty)")).to_have_count(0)
-        third = Visit(context, site, page_alone(STEM)).widget(STEM)
-        third.get_by_role("button", name="Forget it").click()
-        expect(third.locator(".there")).to_be_hidden()
-        fourth = Visit(context, site, page_alone(STEM)).widget(STEM)
-        fourth.page.wait_for_timeout(500)
-        expect(fourth.locator(".there")).to_be_hidden()
-        step(older)
-        older.get_by_text("Keep this run").click()
-        kept = older.locator(".folded .note[role=status]")
-        expect(kept).to_contain_text("Kept in this browser: step 4")
-        older.page.evaluate(change, "parameters")
-        fifth = Visit(context, site, page_alone(STEM)).widget(STEM)
-        fifth.page.wait_for_timeout(500)
-        expect(fifth.locator(".there")).to_be_hidden()
+        };
+    })"""
+    again.page.evaluate(change, "input")
+    visit.page.bring_to_front()
+    visit.renew()
+    older = brief(visit)
+    expect(older.locator(".there")).to_contain_text("an older generator")
+    older.get_by_role("button", name="Go on with it").click()
+    until(older, "el => el.model.get('outputs').losses.shape[0] >= 2")
+    settled(older)
+    expect(older.locator(".problem:not(:empty)")).to_have_count(0)
+    next_visit.renew()
+    again.get_by_role("button", name="Forget it").click()
+    expect(again.locator(".there")).to_be_hidden()
+    next_visit.renew()
+    again.page.wait_for_timeout(500)
+    expect(again.locator(".there")).to_be_hidden()
+    step(older)
+    older.get_by_text("Keep this run").click()
+    kept = older.locator(".folded .note[role=status]")
+    expect(kept).to_contain_text("Kept in this browser: step 4")
+    older.page.evaluate(change, "parameters")
+    next_visit.renew()
+    again.page.wait_for_timeout(500)
+    expect(again.locator(".there")).to_be_hidden()
 
 
-def test_a_kept_run_is_not_lost_for_an_experiment(browser: Browser, site: str) -> None:
-    with new_context(browser) as context:
-        widget = Visit(context, site, page_alone(STEM)).widget(STEM)
-        step(widget, 3)
-        widget.get_by_text("Keep this run").click()
-        tick, note = widget.get_by_label("keep it in this browser"), ".folded .note[role=status]"
-        tick.check()
-        expect(widget.locator(note)).to_contain_text("Kept in this browser: step 3")
-        widget.get_by_role("button", name="Back to step 0").click()
-        settled(widget)
-        step(widget)
-        expect(tick).to_be_checked()  # the same run, which has come further before
-        widget.get_by_role("radio", name="no scale").check()
-        settled(widget)
-        expect(tick).not_to_be_checked()
-        expect(widget.locator(note)).to_contain_text("Your run of 3 steps stays kept.")
-        step(widget, 4)
-        again = Visit(context, site, page_alone(STEM)).widget(STEM)
-        expect(again.locator(".there")).to_contain_text("A run of yours is kept here: step 3")
+def test_a_kept_run_is_not_lost_for_an_experiment(visit: Visit) -> None:
+    widget = brief(visit)
+    step(widget, 2)
+    widget.get_by_text("Keep this run").click()
+    tick, note = widget.get_by_label("keep it in this browser"), ".folded .note[role=status]"
+    tick.check()
+    expect(widget.locator(note)).to_contain_text("Kept in this browser: step 2")
+    widget.get_by_role("button", name="Back to step 0").click()
+    settled(widget)
+    step(widget)
+    expect(tick).to_be_checked()  # the same run, which has come further before
+    widget.get_by_role("radio", name="no scale").check()
+    settled(widget)
+    expect(tick).not_to_be_checked()
+    expect(widget.locator(note)).to_contain_text("Your run of 2 steps stays kept.")
+    step(widget, 3)
+    visit.renew()
+    expect(widget.locator(".there")).to_contain_text("A run of yours is kept here: step 2")
+    forget(visit)
 
 
 def test_a_full_browser_is_told_and_the_run_goes_on(widget: Locator) -> None:
     widget.page.evaluate(
-        """() => { IDBObjectStore.prototype.put = () => {
-            throw new DOMException('full', 'QuotaExceededError'); }; }"""
+        """() => {
+            const { put } = IDBObjectStore.prototype;
+            IDBObjectStore.prototype.put = () => { // only once: other tests share the page
+                Object.assign(IDBObjectStore.prototype, { put });
+                throw new DOMException('full', 'QuotaExceededError');
+            };
+        }"""
     )
     widget.get_by_text("Keep this run").click()
     step(widget)
@@ -644,7 +656,7 @@ def test_a_copy_without_shakespeare_says_so(browser: Browser, site: str) -> None
                 if (host) host.dataset.texts = '';
             }, true);"""
         )
-        widget = Visit(context, site, page_alone(STEM)).widget(STEM)
+        widget = brief(Visit(context, site, page_alone(STEM)))
         shakespeare = widget.get_by_role("radio").nth(1)
         expect(shakespeare).to_be_disabled()
         assert "without Shakespeare" in (shakespeare.locator("..").get_attribute("title") or "")
