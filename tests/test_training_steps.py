@@ -356,9 +356,9 @@ def share_of_the_gradient(stem: str, form: int) -> torch.Tensor:
 
 
 def steps_for(stem: str, form: int) -> int:
-    """50, but for a form of a larger model that differs in a line: every step takes a while."""
+    """50, but for a larger model, every step of which takes a while; that once a week."""
     small = TRAINERS[stem].kept(form).layout.total < 50_000
-    return 50 if THOROUGH or small or form == 0 else 5
+    return 50 if THOROUGH or small else 5
 
 
 @each_form
