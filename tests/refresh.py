@@ -20,6 +20,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,7 @@ UNSTABLE = {
 }
 
 
+@cache
 def repository_url() -> str:
     """The repository's address, which stands in _config.yml alone."""
     return yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
