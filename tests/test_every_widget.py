@@ -302,15 +302,10 @@ def test_what_cannot_be_used_is_refused_and_lost_only_by_reset(widget: Locator, 
         assert HOSTILE not in widget.locator(".frame").evaluate(TEXTS)
     settled(widget)
     assert inputs_of(widget) == before
-    if stem in SENTENCES:
+    sentences = WIDGETS[stem].sentences()
+    # Texts of characters have tests of their own.
+    if sentences and not any(map(schema.of_characters, sentences.values())):
         hostile_sentences_stay_text(widget, stem)
-
-
-SENTENCES = sorted(  # texts of characters have tests of their own
-    stem
-    for stem, widget in WIDGETS.items()
-    if widget.sentences() and not any(map(schema.of_characters, widget.sentences().values()))
-)
 
 
 def hostile_sentences_stay_text(widget: Locator, stem: str) -> None:
