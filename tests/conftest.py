@@ -26,7 +26,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 # How long an example takes says more about what else the machine is doing than about the code.
 # The examples are the same in each run, so that a failure can be repeated anywhere.
 hypothesis.settings.register_profile(
-    "course", deadline=None, derandomize=True, max_examples=many(30, 200)
+    "course", deadline=None, derandomize=True, max_examples=many(15, 200)
 )
 hypothesis.settings.load_profile("course")
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -42,7 +42,6 @@ def test_parameters_are_those_that_can_be_counted(
     assert parameters(width, heads, k, v, bias) == counted
 
 
-@settings(max_examples=30)
 @given(t=sizes, s=sizes, width=sizes, heads=sizes, k=sizes, v=sizes, bias=st.booleans())
 def test_flops_are_those_that_can_be_counted(
     t: int, s: int, width: int, heads: int, k: int, v: int, bias: bool

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
@@ -169,7 +169,6 @@ def counted(function: Callable[[], Any]) -> int:
     return counter.get_total_flops()
 
 
-@settings(max_examples=30)
 @given(t=widths, heads=widths, k=widths)
 def test_flops_are_those_that_can_be_counted(t: int, heads: int, k: int) -> None:
     width = heads * k

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from peers import as_torchs, close, drawn, randomised, torchs_layer
 from torch import Tensor, nn
@@ -354,7 +354,6 @@ def test_no_word_sees_a_later_one_in_training_and_in_evaluation(
 
 
 @EVERY_NORM
-@settings(max_examples=30)
 @given(cuts=st.lists(st.integers(0, T), max_size=3), watched=st.booleans())
 def test_a_few_words_at_a_time_are_all_at_once(norm: str, cuts: list[int], watched: bool) -> None:
     """What is handed on are the keys and values of all words so far, the newest last."""
