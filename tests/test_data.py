@@ -100,7 +100,9 @@ def test_sentences_translated_by_hand(everything: list[Pair]) -> None:
         assert translations[english] == french.strip()
 
 
-def test_the_same_seed_gives_the_same_pairs_on_every_machine(splits: Splits) -> None:
+def test_the_same_seed_gives_the_same_pairs_on_every_machine(
+    splits: Splits, unchecked: None
+) -> None:
     found = hashlib.sha256(repr(splits).encode()).hexdigest()
     assert found == "28e60b2347dbb01e688d39f46f5b1d1daef6517be512dead3e0625fc45e1f14c"
     mine, kept = bilingual().train, splits.train[0]
@@ -136,8 +138,8 @@ def test_no_split_has_a_word_that_training_has_not(splits: Splits) -> None:
             assert {word for pair in pairs for word in pair[side]} <= counts.keys()
 
 
-def test_each_of_many_sentences_has_one_translation() -> None:
-    wanted = many(50_000, 200_000)
+def test_each_of_many_sentences_has_one_translation(unchecked: None) -> None:
+    wanted = many(20_000, 200_000)
     random, translations = Random(5), dict[tuple[str, ...], tuple[str, ...]]()
     for _ in range(3 * wanted // 2):
         if len(translations) == wanted:

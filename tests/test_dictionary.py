@@ -75,7 +75,7 @@ def test_a_word_in_the_wrong_place_is_found(english: str, french: str, moved: st
     assert [word for word, bad in zip(words, found, strict=True) if bad] == moved.split()
 
 
-def test_nearly_every_wrong_order_is_found() -> None:
+def test_nearly_every_wrong_order_is_found(unchecked: None) -> None:
     """What a model without positions makes of sentences: all their words, in some other order."""
     pairs = bilingual().test[:250]
     answers = translate(*translator("bilingual-no-positions"), [list(p.source) for p in pairs])

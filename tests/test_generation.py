@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from peers import close, gpt2, randomised, without_cache
 from torch import Tensor, nn
@@ -304,7 +304,6 @@ def caches(model: GPT, B: int) -> Any:
     return reserve_caches(model, B, model.config.max_len)
 
 
-@settings(max_examples=60)
 @given(
     st.sampled_from(FORMS),
     st.integers(1, 3),
@@ -336,7 +335,7 @@ def test_read_in_pieces_is_read_at_once(
         close(torch.cat(found, 1), whole, tolerance)
 
 
-@settings(max_examples=60)
+@pytest.mark.usefixtures("unchecked")
 @given(
     st.sampled_from(FORMS),
     st.lists(st.integers(1, 9), min_size=1, max_size=4),

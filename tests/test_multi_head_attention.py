@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import torch
+from amounts import many
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from peers import products
@@ -373,7 +374,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 @pytest.mark.parametrize("watched", [False, True])
 @pytest.mark.parametrize(("dtype", "tolerance"), FLOATS)
-@settings(max_examples=200)
+@settings(max_examples=many(40, 200))
 @given(case=cases())
 def test_it_is_torchs_module(
     watched: bool, dtype: torch.dtype, tolerance: float, case: Case

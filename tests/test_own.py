@@ -251,7 +251,9 @@ def test_a_text_that_is_too_short_is_refused_in_words(tmp_path: Path) -> None:
 # --- in a notebook -------------------------------------------------------------------------------
 
 
-def test_the_widget_computes_with_ones_own_translator(translator: OwnModel, tmp_path: Path) -> None:
+def test_the_widget_computes_with_ones_own_translator(
+    translator: OwnModel, tmp_path: Path, unchecked: None
+) -> None:
     path = tmp_path / "mine.safetensors"
     translator.save(path)
     Mine = TransformerWidget.of(path)

@@ -185,8 +185,12 @@ def test_both_losses_together_are_the_loss_of_the_training(some: Repeats) -> Non
 # --- the trained models ------------------------------------------------------------------------
 
 
-def test_the_recipes_record_all_that_the_chapter_reads(tmp_path: Path) -> None:
+def test_the_recipes_record_all_that_the_chapter_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unchecked: None
+) -> None:
     short: Any = recipes  # a recipe is only said to take a path
+    ablated, few = recipes.ablated, repeats(20, HELD_OUT)
+    monkeypatch.setattr(recipes, "ablated", lambda model, some: ablated(model, few))
     out = short.induction(tmp_path / "induction.safetensors", steps=4, every=2)
     recorded = weights.results("induction")["figures"]
     assert out.figures.keys() == recorded.keys() and out.figures["steps"] == [0, 2, 4]

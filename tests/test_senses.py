@@ -93,7 +93,7 @@ def test_equal_weights_cannot_give_two_answers() -> None:
     assert torch.allclose(context, context[:, :1].expand_as(context))
 
 
-def test_a_short_training_learns_it() -> None:
+def test_a_short_training_learns_it(unchecked: None) -> None:
     """The loss cannot fall below ln 2 for what nothing settles, three in ten."""
     model, run = trained(None, steps=400, seed=1)
     assert run.losses[0] > 0.6

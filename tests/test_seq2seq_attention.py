@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
@@ -236,7 +236,6 @@ PRECISIONS = pytest.mark.parametrize(
 
 
 @PRECISIONS
-@settings(max_examples=50)
 @given(
     more=st.integers(0, 4),
     seed=st.integers(0, 99),

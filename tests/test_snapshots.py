@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from amounts import many
 
 from tinylib.generation import sample
 from tinylib.gpt import GPT, GPTConfig
@@ -138,9 +139,9 @@ def knowing(model: GPT, *favourites: int) -> GPT:
     return model
 
 
-def test_who_knows_only_characters_agrees_half_the_time() -> None:
+def test_who_knows_only_characters_agrees_half_the_time(unchecked: None) -> None:
     tokens = Characters(TEXT)
-    for seed in range(3):
+    for seed in range(many(1, 3)):
         g = torch.Generator().manual_seed(seed)
         order = torch.randperm(len(tokens), generator=g).tolist()
         model = GPT(config(V=len(tokens), max_len=64, tied=False)).eval()
@@ -166,13 +167,13 @@ def test_who_knows_the_forms_agrees_always() -> None:
     assert agreement(knows, tokens) == 1
 
 
-def test_it_goes_on_from_what_it_wrote() -> None:
+def test_it_goes_on_from_what_it_wrote(unchecked: None) -> None:
     tokens = Characters("abc")
     model = GPT(config(V=3, max_len=64, tied=False)).eval()
     g = torch.Generator().manual_seed(0)
     for p in model.parameters():
         torch.nn.init.normal_(p, std=0.5, generator=g)
-    for seed in range(7):
+    for seed in range(many(3, 7)):
         (written,) = sample_texts(model, tokens, "cab", 31, seed=seed)
         text, chance = "cab", torch.Generator().manual_seed(seed)
         for _ in range(31):
@@ -225,7 +226,7 @@ def test_figures_of_a_model_that_knows_nothing() -> None:
     assert usual["bigram_loss"] < usual["unigram_loss"] < seen.loss
 
 
-def test_known_words_are_those_of_the_training_text() -> None:
+def test_known_words_are_those_of_the_training_text(unchecked: None) -> None:
     tokens = Characters(TEXT)
     model = GPT(config(V=len(tokens), max_len=64, tied=False)).eval()
     knowing(model).output.weight.data[tokens.ids("a "), 0] = 20

@@ -644,7 +644,7 @@ def test_real_sentences_are_trained_on_and_reported(small: Splits, tmp_path: Pat
 @pytest.mark.parametrize(
     "name", ["bilingual-gru", "bilingual-attention", "bilingual-transformer", "bilingual-pre-norm"]
 )
-def test_a_shipped_model_is_as_good_as_recorded(name: str) -> None:
+def test_a_shipped_model_is_as_good_as_recorded(name: str, unchecked: None) -> None:
     translator = load_translator(name)
     figures = weights.results(name)["figures"]
     for split, tolerance in {"test": 0.005, "length": 0.01, "composition": 0.01}.items():
@@ -773,7 +773,7 @@ def test_what_is_hidden_at_one_step_gets_no_weight_and_may_cost_the_word():
     assert blind.probability < 0.05
 
 
-def test_survivors_are_counted_as_one_sentence_after_the_other_would_be() -> None:
+def test_survivors_are_counted_as_one_sentence_after_the_other_would_be(unchecked: None) -> None:
     """A word of a probability above one half is the likeliest; others may be, too."""
     translator = load_translator("bilingual-attention")
     pairs, by_hand = bilingual().test[173:175], dict[str, list[int]]()
