@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import torch
-from refresh import ROOT
+from elsewhere import ROOT
 from torch import Tensor, nn
 
 from tinylib.gpt import GPT, GPTConfig

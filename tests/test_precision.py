@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 import torch
+from elsewhere import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
-from refresh import ROOT
 from torch import Tensor
 
 from tinylib.gpt import GPT, GPTConfig, next_token_loss

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import torch
-from refresh import ROOT
+from elsewhere import ROOT
 from torch import Tensor, nn
 
 from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood, next_token_loss
@@ -179,7 +179,7 @@ def work(folder: Path) -> None:
     sys.exit(command.main(["trial"]))
 
 
-def test_two_processes_are_one(tmp_path: Path) -> None:
+def test_two_processes_are_one(tmp_path: Path, unchecked: None) -> None:
     """Curves, weights, files, also with pads; a loss that no weights make right is refused."""
     command = "-m torch.distributed.run --standalone --nproc-per-node 2".split()
     run = subprocess.run(

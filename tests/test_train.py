@@ -1,6 +1,7 @@
 """Training: by the formula, the same in every run, and exact again after any kill.
 
-As a script it trains and is killed, over and over, for `test_kill_9_changes_nothing`.
+As a script it trains in processes that are killed, for the tests under "two runs at once" and "what
+a kill leaves".
 """
 
 import json
@@ -19,11 +20,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 import torch
-from nbformat.v4 import new_code_cell, new_notebook
-from refresh import ROOT, refresh
+from amounts import THOROUGH, many
+from elsewhere import ROOT
 from test_weights import room_for
 from torch import Tensor, nn
 
@@ -529,38 +529,60 @@ def test_a_flipped_bit_in_a_checkpoint_is_noticed(tmp_path: Path) -> None:
 # --- two runs at once ----------------------------------------------------------------------------
 
 
+# Without a GPU: a process that has asked for one cannot fork.
+ALONE = {
+    **os.environ,
+    "PYTHONPATH": str(ROOT),
+    "OMP_NUM_THREADS": "1",
+    "CUDA_VISIBLE_DEVICES": "",
+}
+
+
+def in_a_child(work: Callable[[], object]) -> int:
+    sys.stdout.flush()
+    if not (child := os.fork()):
+        work()
+        os._exit(0)
+    return child
+
+
+def two_in_turn(path: Path) -> None:
+    """Two processes, one after the other, that say who they are at step 5, and wait for a line."""
+
+    def waiting(i: int) -> Pair:
+        if i == 5:
+            print(os.getpid(), flush=True)
+            sys.stdin.readline()
+        return batch(i)
+
+    trained()  # so that all that training imports is there, in both children, too
+    for _ in range(2):
+        os.waitpid(in_a_child(partial(trained, batch=waiting, checkpoint=path)), 0)
+
+
 def test_a_second_run_of_the_same_checkpoint_is_told_of_the_first(tmp_path: Path) -> None:
     """While the first trains; not after it has ended, nor after it was killed."""
     path, whole = tmp_path / "run.safetensors", network()
     unbroken = trained(whole)
-    code = (
-        "import sys, test_train\n"
-        "def data(i):\n"
-        "    if i == 5:\n"
-        "        print('at work', flush=True)\n"
-        "        sys.stdin.readline()\n"
-        "    return test_train.batch(i)\n"
-        "test_train.trained(batch=data, checkpoint=sys.argv[1])"
-    )
-    for end in ("kill", "go on"):
-        first = subprocess.Popen(
-            [sys.executable, "-c", code, str(path)],
-            env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+    with subprocess.Popen(
+        [sys.executable, __file__, "two in turn", str(path)],
+        env=ALONE,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as both:
         try:
-            assert first.stdout and first.stdout.readline() == "at work\n"
-            with pytest.raises(InUse, match=f"{path} is in use by process {first.pid}: wait"):
-                trained(checkpoint=path)
-            if end == "kill":
-                first.kill()
-            first.communicate("\n")
+            for end in ("kill", "go on"):
+                assert both.stdout
+                first = int(both.stdout.readline())
+                with pytest.raises(InUse, match=f"{path} is in use by process {first}: wait"):
+                    trained(checkpoint=path)
+                if end == "kill":
+                    os.kill(first, signal.SIGKILL)
+                path.touch()
+            both.communicate("\n")
         finally:
-            first.kill()
-            first.wait()
-        path.touch()
+            both.kill()
     model = network()
     run = trained(model, checkpoint=path)
     assert (run.resumed, run.losses) == (13, unbroken.losses)
@@ -740,6 +762,9 @@ def test_two_optimisers_together_are_stored_and_go_on_as_one() -> None:
 # --- what a kill leaves --------------------------------------------------------------------------
 
 
+LONG = many(100, 400)  # steps of the run that is killed by the clock
+
+
 def killed(folder: Path) -> None:
     """Train in processes that are killed, then to the end; the losses go to files in `folder`."""
     fsync = os.fsync
@@ -773,13 +798,6 @@ def killed(folder: Path) -> None:
         end = [w.tolist() for w in model.parameters()]
         (folder / f"{name}.json").write_text(json.dumps([made.losses, made.valid, end]))
 
-    def in_a_child(work: Callable[[], None]) -> int:
-        sys.stdout.flush()
-        if not (child := os.fork()):
-            work()
-            os._exit(0)
-        return child
-
     def status(child: int) -> int:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
@@ -789,16 +807,18 @@ def killed(folder: Path) -> None:
 
     trained()  # so that all that training imports is there, in every child, too
     trained(writer(), batch=windows, **WRITING)
-    for steps in (13, 400):
+    for steps in (13, LONG):
         assert status(in_a_child(partial(run, f"unbroken-{steps}", steps=steps))) == 0
     assert status(in_a_child(partial(write, "gpt"))) == 0
     writes: list[int] = []
     moments: dict[str, Callable[[], None]] = {}
-    for go, data, mark in ((run, batch, ""), (write, windows, "gpt-")):
-        for at in (1, 3, 4, 5, 8, 12):
+    every = (1, 3, 4, 5, 8, 12)
+    some = every if THOROUGH else (3, 5, 12)  # before the first checkpoint, and after two others
+    for go, data, mark, steps in ((run, batch, "", every), (write, windows, "gpt-", some)):
+        for at in steps:
             name = f"{mark}step-{at}"
             moments[name] = partial(go, name, partial(dying, data, at))
-        for n in (1, 2, 4):
+        for n in (1, 2, 4) if steps is every else (2,):
             for what, work in (("half", half), ("whole", die)):
                 name = f"{mark}{what}-{n}"
                 moments[name] = partial(at_the_file, go, name, n, work)
@@ -808,7 +828,7 @@ def killed(folder: Path) -> None:
         assert status(in_a_child(again)) == 0, name
     kills, dice = 0, random.Random(0)
     while True:  # by the clock, wherever it happens to be; later and later, so that it ends
-        child = in_a_child(partial(run, "clock-400", steps=400))
+        child = in_a_child(partial(run, "clock", steps=LONG))
         time.sleep(dice.uniform(0, 0.01 * (kills + 1)))
         os.kill(child, signal.SIGKILL)
         if status(child) == 0:
@@ -820,14 +840,8 @@ def killed(folder: Path) -> None:
 def test_kill_9_changes_nothing(tmp_path: Path) -> None:
     """Not with AdamW, nor with Muon beside it, a GPT and bf16: the same curve, the same weights."""
     made = subprocess.run(
-        [sys.executable, __file__, str(tmp_path)],
-        # Without a GPU: a process that has asked for one cannot fork.
-        env={
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            "OMP_NUM_THREADS": "1",
-            "CUDA_VISIBLE_DEVICES": "",
-        },
+        [sys.executable, __file__, "killed", str(tmp_path)],
+        env=ALONE,
         capture_output=True,
         text=True,
     )
@@ -840,7 +854,7 @@ def test_kill_9_changes_nothing(tmp_path: Path) -> None:
         unbroken = "gpt" if name.startswith("gpt-") else "unbroken-13"
         assert curves[name] == curves[unbroken], name
     assert found["kills"] > 0
-    assert curves["clock-400"] == curves["unbroken-400"]
+    assert curves["clock"] == curves[f"unbroken-{LONG}"]
     assert not list(tmp_path.glob(".*")), "half-written files are gone"
 
 
@@ -939,6 +953,10 @@ def train(steps, **how):
 
 
 def test_in_a_notebook_the_outputs_are_the_same_in_every_run(tmp_path: Path) -> None:
+    import nbformat  # only now: the processes that import this file are slower with them
+    from nbformat.v4 import new_code_cell, new_notebook
+    from refresh import refresh
+
     path = tmp_path / "00_trial.ipynb"
     cells = [
         new_code_cell(IN_A_NOTEBOOK),
@@ -1221,7 +1239,7 @@ def test_the_command_names_its_recipes(
 
 
 if __name__ == "__main__":
-    killed(Path(sys.argv[1]))
+    {"killed": killed, "two in turn": two_in_turn}[sys.argv[1]](Path(sys.argv[2]))
 
 
 def test_a_checkpoint_of_an_older_version_goes_on(tmp_path: Path) -> None:
