@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from amounts import THOROUGH, many
 from browsing import (
     Opener,
     Visit,
@@ -176,6 +177,11 @@ def after(steps: int, **changes: Any) -> tuple[Tensor, Tensor, Tensor]:
     return values["accuracy"], values["roles"], values["losses"][-50:]
 
 
+# In one process, the second goes on from where the first has stopped.
+goes_on = pytest.mark.xdist_group("heads_trainer's run")
+
+
+@goes_on
 def test_three_roles_are_found_soon_and_that_of_same_at_once_and_late() -> None:
     """As the chapter's question has it."""
     accuracy, roles, _ = after(140)
@@ -185,24 +191,25 @@ def test_three_roles_are_found_soon_and_that_of_same_at_once_and_late() -> None:
     assert accuracy[SAME] > 0.75 and roles[SAME].max() > 0.75
 
 
+@goes_on
 def test_four_heads_learn_all_four_questions() -> None:
-    """And each has its own, although a third of the training is still to come."""
-    accuracy, roles, losses = after(1000)
-    assert accuracy.min() >= 0.93 and losses.mean() < 0.06
+    """And each has its own; once a week, as well as when a third of the training is to come."""
+    accuracy, roles, losses = after(many(600, 1000))
+    assert accuracy.min() >= (0.93 if THOROUGH else 0.9) and losses.mean() < 0.06
     assert roles.amax(1).min() > 0.88
     assert sorted(roles.argmax(1).tolist()) == [0, 1, 2, 3]
 
 
 def test_fewer_heads_answer_fewer_questions() -> None:
-    one, _, losses = after(300, form=2)
+    one, _, losses = after(250, form=2)
     assert one[BEFORE] > 0.8 and one[[AFTER, SAME, PARTNER]].max() < 0.5 and losses.mean() > 1
-    two, _, losses = after(300, form=1)
+    two, _, losses = after(200, form=1)
     assert two[[BEFORE, AFTER]].min() > 0.9 and two[[SAME, PARTNER]].max() < 0.7
     assert 0.4 < losses.mean() < 0.7
 
 
 def test_of_other_answers_nothing_is_learned() -> None:
-    accuracy, roles, losses = after(200, answers=1)
+    accuracy, roles, losses = after(150, answers=1)
     assert losses.mean() == pytest.approx(torch.tensor(10.0).log().item(), abs=0.03)
     assert (accuracy - 0.1).abs().max() < 0.07 and roles.max() < 0.6
 

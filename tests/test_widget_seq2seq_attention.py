@@ -6,6 +6,7 @@ from functools import cache
 
 import pytest
 import torch
+from amounts import many
 from browsing import (
     Opener,
     Visit,
@@ -70,14 +71,14 @@ def test_it_writes_what_greedy_search_says_and_shows_where_it_looked(source: str
 
 def test_the_gold_is_that_of_the_grammar() -> None:
     right, splits = 0, bilingual()
-    for pair in splits.test[:60] + splits.length[:60]:
+    for pair in splits.test[: many(20, 60)] + splits.length[: many(20, 60)]:
         values = looked(" ".join(pair.source))
         if french(values) != list(pair.target):
             continue
         right += 1
         gold = [tuple(row.nonzero()[:, 0].tolist()) for row in values.gold]
         assert gold == [*pair.alignment, ()], "and <eos> comes from nowhere"
-    assert right > 90
+    assert right > many(30, 90)
 
 
 def test_what_is_offered_is_held_out() -> None:

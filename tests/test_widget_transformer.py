@@ -102,7 +102,7 @@ def test_what_is_looked_at_again_is_what_was_seen_when_it_was_written(S: int) ->
 
 @pytest.mark.parametrize(("width", "alpha"), [(1, 1.0), (2, 0.0), (4, 1.0), (5, 0.5)])
 def test_it_is_the_search_of_the_library(width: int, alpha: float) -> None:
-    given = list(GIVEN)[:: 4 if width > 1 else 2]
+    given = list(GIVEN)[:: many(8, 4) if width > 1 else many(4, 2)]
     words = [tokenise(source) for source in given]
     said = translate_unchecked(*translator(NAME), words, width, alpha)
     for source, wanted in zip(given, said, strict=True):

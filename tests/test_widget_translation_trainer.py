@@ -213,11 +213,22 @@ def test_each_form_differs_in_what_its_name_says() -> None:
 # ------------------------------------------------------------------ what is shown
 
 
+# In one process, each goes on from where the one before it has stopped.
+goes_on = pytest.mark.xdist_group("translation_trainer's run")
+
+
+@goes_on
+@pytest.mark.parametrize(("steps", "most"), [(100, 0), (200, 0.3)])
+def test_few_sentences_are_correct_after_a_few_steps(steps: int, most: float) -> None:
+    assert computed(steps=steps).exact <= most
+
+
 @pytest.fixture(scope="module")
 def after() -> Learned:
     return computed(steps=300)
 
 
+@goes_on
 def test_what_is_measured_is_what_the_courses_own_functions_say(after: Learned) -> None:
     english, french = vocabularies()
     trainer = TranslationTrainer(**START | {"steps": 300})
@@ -236,6 +247,7 @@ def test_what_is_measured_is_what_the_courses_own_functions_say(after: Learned) 
     assert 0 < after.exact < after.bleu < 1
 
 
+@goes_on
 def test_bleu_is_that_of_the_corpus(after: Learned) -> None:
     """The course's own, of the sentences cut where the page stops them."""
     parameters = TranslationTrainer.run(300, **SETTINGS).state.parameters
@@ -246,6 +258,7 @@ def test_bleu_is_that_of_the_corpus(after: Learned) -> None:
     assert after.bleu.item() == pytest.approx(corpus_bleu(words, labels), rel=1e-4)
 
 
+@goes_on
 def test_a_sentence_is_translated_as_greedy_search_does(after: Learned) -> None:
     english, french = vocabularies()
     net = TranslationTrainer(**START | {"steps": 300}).trained().eval()
@@ -262,21 +275,20 @@ def test_a_sentence_is_translated_as_greedy_search_does(after: Learned) -> None:
     torch.testing.assert_close(after.cross[: len(words)], weights, rtol=1e-3, atol=1e-4)
 
 
+@goes_on
 def test_half_of_the_sentences_are_correct_after_a_fifth_of_the_steps() -> None:
     """What the chapter asks its readers to predict; and, later, the goal of the widget."""
-    assert computed(steps=100).exact == 0
-    assert computed(steps=200).exact < 0.3
     seen = computed(steps=450)
     assert seen.exact > 0.45 and seen.aligned > 0.85 and seen.valid < 0.5
 
 
 def test_without_a_mask_the_loss_is_nearly_0_and_nothing_is_translated() -> None:
-    seen = computed(steps=300, form=FORMS.index("no mask"))
+    seen = computed(steps=270, form=FORMS.index("no mask"))
     assert seen.losses[-20:].mean() < 0.3 and seen.exact == 0
 
 
 def test_shuffled_pairs_teach_french_and_no_translation() -> None:
-    seen = computed(steps=300, shuffled=True)
+    seen = computed(steps=200, shuffled=True)
     assert 2 < seen.losses[-20:].mean() < 3 < math.log(254)
     assert seen.exact == 0 and seen.aligned < 0.25
 

@@ -462,31 +462,38 @@ def test_another_processor_may_round_the_constants_of_a_graph() -> None:
     assert other != committed and not export.alike(committed, other)
 
 
-def changed(folder: Path, file: str, old: str, new: str) -> list[str]:
-    """The graphs that are out of date in a copy of the package with one edit."""
+def changed(folder: Path, file: str, old: str, *news: str) -> list[list[str]]:
+    """The graphs that are out of date in a copy of the package with each of the edits alone."""
     left_out = shutil.ignore_patterns("__pycache__", "*.safetensors")
     shutil.copytree(HERE.parent, folder / "tinylib", ignore=left_out)
     path = folder / "tinylib" / file
     text = path.read_text()
     assert text.count(old) == 1
-    path.write_text(text.replace(old, new))
     code = """
-        import json
+        import json, sys
+        from pathlib import Path
         from tinylib.live import export
-        print(json.dumps(export.out_of_date(export.graphs())))
+        graphs, found, [path, *texts] = export.graphs(), [], json.load(sys.stdin)
+        for text in texts:
+            Path(path).write_text(text)
+            export.code_of.cache_clear()
+            found.append(export.out_of_date(graphs))
+        print(json.dumps(found))
     """
     run = [sys.executable, "-c", textwrap.dedent(code)]
-    output = subprocess.run(run, cwd=folder, check=True, capture_output=True, text=True).stdout
-    found: list[str] = json.loads(output)
+    given = json.dumps([str(path), *(text.replace(old, new) for new in news)])
+    done = subprocess.run(run, cwd=folder, input=given, check=True, capture_output=True, text=True)
+    found: list[list[str]] = json.loads(done.stdout)
     return found
 
 
 def test_a_changed_function_is_noticed_and_a_changed_comment_is_not(tmp_path: Path) -> None:
     scores = "attention_scoring.py", "dot_score(q / q.shape[-1] ** 0.5, k)"
-    found = changed(tmp_path / "code", *scores, "dot_score(q / q.shape[-1] ** 0.51, k)")
+    edits = "dot_score(q / q.shape[-1] ** 0.51, k)", f"{scores[1]}  # as in the paper"
+    found, nothing = changed(tmp_path, *scores, *edits)
     assert {"self_attention", "cached_transformer-read", "gpt-look-gpt-stories"} <= set(found)
     assert "bleu" not in found, "it imports no score, at any depth"
-    assert changed(tmp_path / "words", *scores, f"{scores[1]}  # as in the paper") == []
+    assert nothing == []
 
 
 def test_a_changed_file_of_a_graph_is_noticed(tmp_path: Path, monkeypatch: Any) -> None:
