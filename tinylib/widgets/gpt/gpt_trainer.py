@@ -92,30 +92,37 @@ def corpus_of(number: int) -> Corpus:
     common = sorted(counts, key=lambda character: (-counts[character], ord(character)))[: V - 1]
     names = tuple(sorted(common))
     ids = {character: i for i, character in enumerate(names)}
-    tokens = [ids.get(character, V - 1) for character in text]
+    tokens = torch.tensor([ids.get(character, V - 1) for character in text])
     cut = len(tokens) - math.floor(len(tokens) * HELD_OUT)
     train, valid = tokens[:cut], tokens[cut:]
     ngrams = tuple(ngram_loss(train, valid, n) for n in range(1, NGRAMS + 1))
-    return Corpus(torch.tensor(train), torch.tensor(valid), names, ngrams)
+    return Corpus(train, valid, names, ngrams)
 
 
-def ngram_loss(train: Sequence[int], valid: Sequence[int], n: int) -> float:
+def grams(tokens: Int[Tensor, " N"], k: int) -> Int[Tensor, " M"]:
+    """A number for each group of k neighbours, below V to the power of k."""
+    parts = [tokens[i : len(tokens) - k + 1 + i] * V ** (k - 1 - i) for i in range(k)]
+    return torch.stack(parts).sum(0)
+
+
+def ngram_loss(train: Sequence[int] | Tensor, valid: Sequence[int] | Tensor, n: int) -> float:
     r"""Nats for each character of ``valid``, by counts of ``train``: of groups of n characters.
 
     $p_n(c \mid a) = (\#ac + p_{n-1}(c)) / (\#a + 1)$: what has not been seen after a is as
     probable as after a shorter beginning, and at last each of the V characters is so alike.
     """
-    seen = [Counter(zip(*(train[i:] for i in range(k)), strict=False)) for k in range(1, n + 1)]
-    before = [Counter(zip(*(train[i:-1] for i in range(k)), strict=False)) for k in range(1, n)]
+    learned, held = torch.as_tensor(train), torch.as_tensor(valid)
+    p = torch.full((len(valid) - n + 1,), 1 / V, dtype=torch.float64)
+    total: Tensor | int = len(train)
+    for k in range(1, n + 1):
+        seen = grams(learned, k).bincount(minlength=V**k)
+        p = (seen[grams(held, k)[n - k :]] + p) / (total + 1)
+        seen[grams(learned, k)[-1]] -= 1  # nothing comes after the last one
+        total = seen[grams(held, k)[n - k - 1 : -1]]
     loss = 0.0
-    for at in range(n - 1, len(valid)):
-        p = 1 / V
-        for k in range(1, n + 1):
-            gram = tuple(valid[at - k + 1 : at + 1])
-            total = len(train) if k == 1 else before[k - 2][gram[:-1]]
-            p = (seen[k - 1][gram] + p) / (total + 1)
-        loss -= math.log(p)
-    return loss / (len(valid) - n + 1)
+    for one in p.tolist():
+        loss -= math.log(one)
+    return loss / len(p)
 
 
 @cache
