@@ -814,11 +814,11 @@ def killed(folder: Path) -> None:
     moments: dict[str, Callable[[], None]] = {}
     every = (1, 3, 4, 5, 8, 12)
     some = every if THOROUGH else (3, 5, 12)  # before the first checkpoint, and after two others
-    for go, data, mark, steps in ((run, batch, "", every), (write, windows, "gpt-", some)):
-        for at in steps:
+    for go, data, mark, stops in ((run, batch, "", every), (write, windows, "gpt-", some)):
+        for at in stops:
             name = f"{mark}step-{at}"
             moments[name] = partial(go, name, partial(dying, data, at))
-        for n in (1, 2, 4) if steps is every else (2,):
+        for n in (1, 2, 4) if stops is every else (2,):
             for what, work in (("half", half), ("whole", die)):
                 name = f"{mark}{what}-{n}"
                 moments[name] = partial(at_the_file, go, name, n, work)
