@@ -347,14 +347,14 @@ def _refuse_overlaps(
 ) -> None:
     """Each thing in its own place: text inside its box, labels and arrows clear of all others."""
     place = axes.transData.inverted()
+    extents = {text: text.get_window_extent().transformed(place) for text in axes.texts}
     clashes = []
     for name, box in boxes.items():
         text = next(text for text in axes.texts if text.get_gid() == name)
-        extent = text.get_window_extent().transformed(place)
+        extent = extents[text]
         if extent.x0 < box.bounds.x0 + 4 or extent.x1 > box.bounds.x1 - 4:
             clashes.append(f"the text of {name!r} is wider than its box")
-        for port in axes.texts:
-            at = port.get_window_extent().transformed(place)
+        for port, at in extents.items():
             if port.get_gid() == f"port of {name}" and at.overlaps(extent):
                 clashes.append(f"{port.get_text()!r} lies on the text of {name!r}")
         for flow, way in zip(flows, ways, strict=True):
@@ -365,15 +365,12 @@ def _refuse_overlaps(
         if box.bounds.overlaps(near.bounds):
             clashes.append(f"the box {name!r} lies on {beside!r}")
     for i, label in enumerate(labels):
-        extent, what = (
-            label.get_window_extent().transformed(place),
-            f"the label {label.get_text()!r}",
-        )
+        extent, what = extents[label], f"the label {label.get_text()!r}"
         clashes += [
             f"{what} lies on {n!r}" for n, box in boxes.items() if extent.overlaps(box.bounds)
         ]
         for j, other in enumerate(labels):
-            if i < j and extent.overlaps(other.get_window_extent().transformed(place)):
+            if i < j and extent.overlaps(extents[other]):
                 clashes.append(f"{what} lies on another label")
             if i != j and j < len(ways) and Path(ways[j]).intersects_bbox(extent, filled=False):
                 clashes.append(f"{what} lies on the arrow {flows[j].source} → {flows[j].target}")
