@@ -708,6 +708,24 @@ def middle(place: Locator) -> tuple[float, float]:
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
+# An animation may have ended before a test looks, so the page notes each that begins.
+WATCH_MOTION = """() => {
+    const animate = Element.prototype.animate.ofTheBrowser ?? Element.prototype.animate;
+    window.moved = [];
+    Element.prototype.animate = function (...how) {
+        window.moved.push(this.getAttribute('class') ?? this.localName);
+        return animate.apply(this, how);
+    };
+    Element.prototype.animate.ofTheBrowser = animate;
+}"""
+
+
+def moved(page: Page) -> list[str]:
+    """The classes of all that scripts have animated since ``WATCH_MOTION`` was evaluated."""
+    found: list[str] = page.evaluate("window.moved")
+    return found
+
+
 Point = tuple[float, float]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from browsing import (
+    WATCH_MOTION,
     Visit,
     box_of,
     button,
@@ -14,6 +15,7 @@ from browsing import (
     held,
     holding,
     middle,
+    moved,
     on_a_phone,
     page_alone,
     problem,
@@ -289,12 +291,12 @@ def test_words_and_rows_travel_when_they_are_shuffled(
         widget = Visit(context, site, page_alone(STEM)).widget(STEM)
         hold(widget)
         running = "el.shadowRoot.getAnimations()"
-        moving = f"el => {running}.map(({{ effect }}) => effect.target.className)"
         widget.evaluate(f"el => Promise.all({running}.map((one) => one.finished))")
-        assert widget.evaluate(moving) == []
+        widget.page.evaluate(WATCH_MOTION)
         button(widget, "Reverse").click()
-        moves = widget.evaluate(moving)
-        assert sum("stands" in str(one) for one in moves) == (0 if motion == "reduce" else 6)
+        settled(widget)
+        standing = sum("stands" in one for one in moved(widget.page))
+        assert standing == (0 if motion == "reduce" else 6)
         assert line_up(widget) == WORDS[::-1]
 
 
