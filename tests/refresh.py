@@ -86,10 +86,14 @@ UNSTABLE = {
 }
 
 
-@cache
 def repository_url() -> str:
     """The repository's address, which stands in _config.yml alone."""
-    return yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
+    return url_in((ROOT / "_config.yml").read_text(encoding="utf-8"))
+
+
+@cache  # it is asked for at every chapter, and parsing takes long
+def url_in(config: str) -> str:
+    return yaml.safe_load(config)["repository"]["url"]
 
 
 def course_version() -> str:
