@@ -94,13 +94,11 @@ def test_it_writes_what_generate_writes(prompt: str, knobs: Knobs, seed: int, ca
 
 
 def test_without_the_cache_each_text_is_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tinylib.widgets.generation import generation
-
     def counted(model: Any, tokens: Tensor, *cache: Tensor) -> Any:
         sizes.append((len(tokens), len(cache[0])))
         return read(model, tokens, *cache)
 
-    monkeypatch.setattr(generation, "read", counted)
+    monkeypatch.setattr("tinylib.live.writing.read", counted)
     one, two = tuple(TOKENS.ids("To be, ")), tuple(TOKENS.ids("To be, or"))
     for cached, wanted in ((True, [(7, 0), (2, 7)]), (False, [(7, 0), (9, 0)])):
         sizes: list[tuple[int, int]] = []
