@@ -1497,8 +1497,8 @@ def inside_stories() -> Inside:
         with torch.no_grad(), capture(model, "blocks.*.attention.weights") as seen:
             ends = [d(model(text)) for text in (own, twin)]
         each = [site._replace(texts=slice(i, i + 1)) for i, site in enumerate(sites.values())]
-        texts = (text.expand(len(each), -1) for text in (own, twin))
-        patched = patch_from(model, *texts, each)  # each site in a text of its own
+        own_rows, twin_rows = (text.expand(len(each), -1) for text in (own, twin))
+        patched = patch_from(model, own_rows, twin_rows, each)  # each site in a text of its own
         for name, logits in zip(sites, patched[:, None], strict=True):
             found["way", name].append(way(d(logits), *ends).item())
         for name in ("head 0 1", "head 3 1"):
