@@ -13,7 +13,7 @@ import {
   svgPart,
   write,
 } from "./parts.js";
-import { asks, logs, perLength, rove } from "./explain.js";
+import { explainable, logs, perLength, rove } from "./explain.js";
 import { letters } from "./look.js";
 import { animate, isCalm } from "./motion.js";
 import { fillList } from "./sentences.js";
@@ -297,7 +297,7 @@ export function beamTree(widget, searched) {
     );
   const boxOf = ({ t, c }) => columns.children[t].lastChild.children[c];
   /** log p of all that was said up to a box. */
-  const made = (t, c) => {
+  const explainLogProb = (t, c) => {
     const path = pathTo(now.steps[t][c]).filter(({ ended }) => !ended);
     const says = now.said(path.map(({ token }) => token));
     return logs(`log p of “${says}”:`, path, path.map(boxOf));
@@ -306,7 +306,7 @@ export function beamTree(widget, searched) {
     const parts = [h("b"), h("span"), h("span"), h("span"), h("span", { class: "unseen" })];
     const item = h("li", { tabindex: t || c ? "-1" : "0" }, ...parts);
     item.place = [t, c];
-    asks(widget, item, () => made(t, c));
+    explainable(widget, item, () => explainLogProb(t, c));
     return item;
   };
   columns.addEventListener("keydown", (event) => {
@@ -526,8 +526,8 @@ export function beamEnds(widget, text, searched) {
         ]) {
           // of texts found in another way not every step is known
           mark(cell, "data-value", String(number));
-          if (!by) asks(widget, cell, rule(i, cell));
-          else [cell.made] = [undefined, cell.removeAttribute("tabindex")];
+          if (!by) explainable(widget, cell, rule(i, cell));
+          else [cell.explain] = [undefined, cell.removeAttribute("tabindex")];
         }
       });
       reach();

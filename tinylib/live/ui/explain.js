@@ -6,7 +6,7 @@
 //
 // A rule such as product() is a function (widget, row, column) => what there is to say of that
 // entry, made of the numbers that torch has sent. A table of another form calls
-// `asks(widget, cell, () => ...)` for each of its cells. Pointing at a cell, tapping it or
+// `explainable(widget, cell, () => ...)` for each of its cells. Pointing at a cell, tapping it or
 // moving to it with the arrow keys lights up what it came from and writes out the sum.
 //
 // What a rule returns has a `kind`, a name `what`, and `lit`, the entries to light: { name, row,
@@ -152,12 +152,12 @@ export const weighed = (what, scores, column, cells) => ({
 export const wordAt = (widget, i) => `“${widget.inputs.words?.[i] ?? i + 1}”`;
 
 /**
- * Let this cell be asked; `rule()` is called when it is. Its number is what `worth()` returns, if
- * it is not its data-value.
+ * Make a cell explain its number: when a reader points at it or focuses it, `rule()` returns the
+ * explanation. Its number is its data-value, or what `readValue()` returns, where that is given.
  */
-export function asks(widget, cell, rule, worth = () => Number(cell.dataset.value)) {
-  cell.made = rule;
-  cell.worth = worth;
+export function explainable(widget, cell, rule, readValue = () => Number(cell.dataset.value)) {
+  cell.explain = rule;
+  cell.readValue = readValue;
   if (!cell.matches("button, [role=option]"))
     mark(cell, "tabindex", cell.getAttribute("tabindex") ?? "-1");
 }
@@ -172,14 +172,14 @@ export function rove(table) {
     for (const old of table.querySelectorAll("[tabindex='0']")) old.tabIndex = -1;
     cell.tabIndex = 0;
   };
-  const place = (cell) => (cell?.made ? cell : cell?.querySelector("th > button"));
-  table.addEventListener("focusin", ({ target }) => target.made && stop(target));
+  const place = (cell) => (cell?.explain ? cell : cell?.querySelector("th > button"));
+  table.addEventListener("focusin", ({ target }) => target.explain && stop(target));
   table.addEventListener("keydown", (event) => {
     if (event.target.matches("input")) return; // it has its own keys
     const cell = event.target.closest("td, th");
     const rows = [...table.rows];
     const at = rows.indexOf(cell.parentElement);
-    if (event.key === "Enter" && cell.made) place(rows[at].cells[0])?.click();
+    if (event.key === "Enter" && cell.explain) place(rows[at].cells[0])?.click();
     const arrow = ARROWS[event.key];
     if (!arrow || at < 0) return;
     event.preventDefault();
@@ -191,7 +191,7 @@ export function rove(table) {
     } while (next && !place(next)); // over what cannot be asked
     place(next)?.focus();
   });
-  /** After its cells were made anew: one of them is a stop of Tab. */
+  /** After its cells were built again: one of them is a stop of Tab. */
   return () => {
     const cells = [...table.querySelectorAll("td[tabindex]")];
     if (cells.length && !cells.some((cell) => cell.tabIndex === 0)) cells[0].tabIndex = 0;
@@ -219,10 +219,13 @@ export function roveLines(list) {
   };
 }
 
-/** A number that stands in a sentence, by itself a stop of Tab; `rule` and `worth` as in `asks`. */
-export function askable(widget, rule, worth) {
+/**
+ * A number in a sentence, which is a stop of Tab by itself; `rule` and `readValue` are those of
+ * `explainable`.
+ */
+export function explainableNumber(widget, rule, readValue) {
   const number = h("b", { class: "askable", tabindex: "0" });
-  asks(widget, number, rule, worth);
+  explainable(widget, number, rule, readValue);
   return number;
 }
 
@@ -335,12 +338,12 @@ function adding({ terms, tones = [], by, first = "", figure }) {
 }
 
 /** What is written out: text and elements. */
-function spelledOut(said) {
-  const { kind, what, column, scores, result, unit } = said;
-  const alone = kind === "said" || kind === "match";
-  const name = what ? [h("b", {}, what), alone ? "" : " "] : [];
-  if (alone) return name;
-  if (kind === "softmax" && scores[column] === -Infinity) return [...name, ...sharing(said)];
+function spelledOut(details) {
+  const { kind, what, column, scores, result, unit } = details;
+  const isSentence = kind === "said" || kind === "match";
+  const name = what ? [h("b", {}, what), isSentence ? "" : " "] : [];
+  if (isSentence) return name;
+  if (kind === "softmax" && scores[column] === -Infinity) return [...name, ...sharing(details)];
   const kinds = {
     sum: adding,
     softmax: sharing,
@@ -351,7 +354,7 @@ function spelledOut(said) {
   };
   const tiny = unit === "%" && result < 0.001;
   const text = tiny ? "less than 0.1 %" : unit === "%" ? percent(result) : short(result);
-  return [...name, ...kinds[kind](said), tiny ? "is " : "= ", h("b", { class: "result" }, text)];
+  return [...name, ...kinds[kind](details), tiny ? "is " : "= ", h("b", { class: "result" }, text)];
 }
 
 /**
@@ -366,10 +369,10 @@ export function explanation(widget, invitation = INVITATION, first = (_widget) =
   /** An example, if there is one, and how to ask. */
   const invite = () => {
     const cell = example();
-    const said = cell?.made?.();
-    if (!said || said.missing) return [invitation];
+    const details = cell?.explain?.();
+    if (!details || details.missing) return [invitation];
     return [
-      ...spelledOut({ ...said, result: cell.worth() }),
+      ...spelledOut({ ...details, result: cell.readValue() }),
       h("br"),
       "Point at another number, or tap it, for its sum.",
     ];
@@ -379,23 +382,23 @@ export function explanation(widget, invitation = INVITATION, first = (_widget) =
     asked = cell?.isConnected ? cell : undefined;
     if (!old && !asked && line.firstChild && !example()) return;
     if (old && old !== asked) old.classList.remove("asked");
-    const said = asked?.made();
-    if (said?.missing && wanted !== widget.model.get("outputs")) {
+    const details = asked?.explain();
+    if (details?.missing && wanted !== widget.model.get("outputs")) {
       wanted = widget.model.get("outputs"); // asked for once
       widget.send(widget.inputs);
     }
-    line.explained = said && { ...said, result: asked.worth() };
-    light(widget, said?.lit ?? []);
+    line.explained = details && { ...details, result: asked.readValue() };
+    light(widget, details?.lit ?? []);
     asked?.classList.add("asked");
-    line.classList.toggle("idle", !said);
-    line.replaceChildren(...(said ? spelledOut(line.explained) : invite()));
+    line.classList.toggle("idle", !details);
+    line.replaceChildren(...(details ? spelledOut(line.explained) : invite()));
     // It grows and never shrinks: what stands below may be about to be pressed.
-    if (said) line.style.minHeight = `${line.getBoundingClientRect().height}px`;
+    if (details) line.style.minHeight = `${line.getBoundingClientRect().height}px`;
   };
-  const cellOf = (event) => event.composedPath().find((element) => element.made);
+  const cellOf = (event) => event.composedPath().find((element) => element.explain);
   const inFocus = () => {
     const cell = line.getRootNode().activeElement;
-    return cell?.made ? cell : undefined;
+    return cell?.explain ? cell : undefined;
   };
   const listen = (frame) => {
     frame.addEventListener("pointerover", (event) => {

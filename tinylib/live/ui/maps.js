@@ -1,6 +1,6 @@
 // One head's weights as a table, with words on both axes.
 
-import { asks, rove } from "./explain.js";
+import { explainable, rove } from "./explain.js";
 import { AS_IS, h, many, mark, results, scroller, shaded, short, tint, write } from "./parts.js";
 import { topK } from "../page/search.js";
 import { fillList } from "./sentences.js";
@@ -9,8 +9,9 @@ export const LEAST = 0.005; // what is less reads 0.00, and is left out
 
 /**
  * The weights of words on words; it scrolls sideways, and is called `label`. `pick(t)` chooses a
- * row by its word, if one can be chosen; `key` says what is outlined, if anything is. `made(t, s)`
- * says where an entry comes from, as rules of explain.js do; then the view has `ui.explanation()`.
+ * row by its word, if one can be chosen; `key` says what is outlined, if anything is.
+ * `explain(t, s)` says how an entry was computed, as rules of explain.js do; then the view has
+ * `ui.explanation()`.
  */
 export function wordMap({
   label,
@@ -18,7 +19,7 @@ export function wordMap({
   lang = "",
   key = "",
   pick = undefined,
-  made = null,
+  explain = null,
 }) {
   const [head, body, caption] = [h("tr", {}, h("td")), h("tbody"), h("caption")];
   const parts = [caption, h("thead", {}, head), body];
@@ -34,11 +35,11 @@ export function wordMap({
       h("span", { lang }),
     );
     const cells = many(columns, () => h("td", {}, h("span")));
-    if (made) cells.forEach((cell, s) => asks(null, cell, () => made(t, s)));
+    if (explain) cells.forEach((cell, s) => explainable(null, cell, () => explain(t, s)));
     return h("tr", AS_IS, h("th", { scope: "row" }, name), ...cells);
   };
   let columns = 0;
-  const reach = made ? rove(table) : () => {};
+  const reach = explain ? rove(table) : () => {};
   return {
     element: results("column mapped", scroller(box, table), keyLine),
     /**

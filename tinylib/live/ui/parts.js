@@ -34,7 +34,7 @@ import {
   tint,
   write,
 } from "./dom.js";
-import { asks, explanation, rove } from "./explain.js";
+import { explainable, explanation, rove } from "./explain.js";
 import { KEYS, signedKey, weightKey } from "./keys.js";
 import { KNOBS, entrySlider, everywhere, knob, numberBox, rowsOf } from "./knobs.js";
 import { LOOK, followScheme, shaded } from "./look.js";
@@ -602,9 +602,9 @@ function partsFor(widget) {
     choice: add(choice),
     offers: add(offers),
     toggle: add(toggle),
-    heat: (name, label, shading, made) => {
-      if (made) widget.styles.add(explanation.style);
-      return add(heatMap)(name, label, shading, made);
+    heat: (name, label, shading, explain) => {
+      if (explain) widget.styles.add(explanation.style);
+      return add(heatMap)(name, label, shading, explain);
     },
     explanation: (...args) => {
       widget.styles.add(explanation.style);
@@ -944,9 +944,9 @@ function matrixEditor(widget, name, label) {
 
 /**
  * The output `name` as a table of shaded numbers: "weight" shades 0 to 1, "signed" both ways.
- * `made(widget, row, column)` says where an entry comes from, by a rule of explain.js.
+ * `explain(widget, row, column)` says how an entry was computed, by a rule of explain.js.
  */
-function heatMap(widget, name, label, shading = "weight", made = undefined) {
+function heatMap(widget, name, label, shading = "weight", explain = undefined) {
   const axes = widget.spec.outputs[name].split(" ");
   if (axes.length !== 2)
     throw new Error(`heat("${name}") needs an output of two axes, such as "T 1"`);
@@ -960,10 +960,10 @@ function heatMap(widget, name, label, shading = "weight", made = undefined) {
   const bodyRows = () => [...(table.tBodies[0]?.rows ?? [])]; // none before the first answer
   const cells = () => bodyRows().map((tr) => [...tr.cells].slice(1));
   widget.tables.set(name, cells);
-  const reach = made ? rove(table) : () => {};
+  const reach = explain ? rove(table) : () => {};
   let size = "";
   const build = (rows, columns) => {
-    const tabindex = made ? "-1" : false; // then the arrow keys lead to it
+    const tabindex = explain ? "-1" : false; // roving tabindex: the arrow keys move the focus
     const look = (i) => ({ type: "button", tabindex, click: () => widget.look(i) });
     const head = (i) => (chooses ? h("button", look(i)) : h("span"));
     const spans = () => many(columns, () => [h("span")]);
@@ -972,9 +972,9 @@ function heatMap(widget, name, label, shading = "weight", made = undefined) {
       columnHeads(null, ...spans()),
       h("tbody", AS_IS, ...many(rows, (i) => namedRow([head(i)], spans()))),
     );
-    if (!made) return;
+    if (!explain) return;
     cells().forEach((line, i) =>
-      line.forEach((cell, j) => asks(widget, cell, () => made(widget, i, j))),
+      line.forEach((cell, j) => explainable(widget, cell, () => explain(widget, i, j))),
     );
     reach();
   };

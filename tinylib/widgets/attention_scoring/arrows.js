@@ -1,5 +1,5 @@
 import { choice } from "../../live/ui/controls.js";
-import { asks, rove, wordAt } from "../../live/ui/explain.js";
+import { explainable, rove, wordAt } from "../../live/ui/explain.js";
 import { numberBox } from "../../live/ui/knobs.js";
 import {
   columnHeads,
@@ -230,8 +230,8 @@ function numbers2d(widget) {
     const [score, weight] = ["scores", "weights"].map((name) =>
       h("td", { class: name === "weights" ? "bar" : "", "data-output": name }),
     );
-    asks(widget, score, () => scoreAt(widget, i));
-    asks(widget, weight, () => ({
+    explainable(widget, score, () => scoreAt(widget, i));
+    explainable(widget, weight, () => ({
       kind: "softmax",
       what: `Weight of ${wordAt(widget, i)}:`,
       scores: [...widget.readOutputs().scores.data],

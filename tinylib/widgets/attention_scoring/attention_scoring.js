@@ -1,6 +1,6 @@
 import { madeUp } from "../../live/page/inputs.js";
 import { knob } from "../../live/ui/knobs.js";
-import { asks, numbersIn, rove } from "../../live/ui/explain.js";
+import { explainable, numbersIn, rove } from "../../live/ui/explain.js";
 import {
   AS_IS,
   columnHeads,
@@ -184,8 +184,8 @@ function comparison(widget) {
   });
   const row = (i) => (s) => {
     const [score, weight] = [number("score", "scores"), number("weight bar", "weights")];
-    asks(widget, score, () => scoreOf(widget, i, s));
-    asks(widget, weight, () => weightOf(widget, i, s));
+    explainable(widget, score, () => scoreOf(widget, i, s));
+    explainable(widget, weight, () => weightOf(widget, i, s));
     return h("tr", {}, h("th", { scope: "row" }, String(s + 1)), score, weight);
   };
   const reach = cards.map((card) => rove(card.firstChild));

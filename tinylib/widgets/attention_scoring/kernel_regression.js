@@ -1,5 +1,5 @@
 import { choice } from "../../live/ui/controls.js";
-import { askable, asks, roveLines, sum, weighed } from "../../live/ui/explain.js";
+import { explainable, explainableNumber, roveLines, sum, weighed } from "../../live/ui/explain.js";
 import { numberBox } from "../../live/ui/knobs.js";
 import { h, listed, live, mark, shaded, short, tint, within, write } from "../../live/ui/parts.js";
 import { drag, plane, through } from "../../live/ui/plot.js";
@@ -292,7 +292,7 @@ function said(widget) {
   });
   widget.queryBox = box;
   /** Each weight times the y of its point, those that weigh most first. */
-  const answer = askable(
+  const answer = explainableNumber(
     widget,
     () => {
       const weights = widget.readOutputs().alpha.data;
@@ -411,7 +411,7 @@ function pointTable(widget) {
       return numberBox(widget, name, { entry: i, called: name, label, focus });
     });
     const share = h("span", { class: "share askable", "data-output": "alpha" });
-    asks(widget, share, () => weightOf(widget, i, [pair[0], widget.queryBox]));
+    explainable(widget, share, () => weightOf(widget, i, [pair[0], widget.queryBox]));
     const li = h("li", {}, ...pair, h("span", { class: "of" }, String(i + 1)), share);
     boxes.set(li, pair);
     return li;

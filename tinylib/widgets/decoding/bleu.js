@@ -1,4 +1,11 @@
-import { askable, asks, expOf, roots, roveLines, sum } from "../../live/ui/explain.js";
+import {
+  expOf,
+  explainable,
+  explainableNumber,
+  roots,
+  roveLines,
+  sum,
+} from "../../live/ui/explain.js";
 import {
   h,
   live,
@@ -89,7 +96,7 @@ function ngramTable(widget) {
         { class: "size" },
         h("b", {}, `${i + 1}-grams`),
         " ",
-        askable(widget, () => rule(i)),
+        explainableNumber(widget, () => rule(i)),
       ),
       line("translation"),
       line("reference"),
@@ -107,7 +114,7 @@ function ngramTable(widget) {
         write(li, gram);
         mark(li, "class", !grams.length ? "none" : hit ? "hit" : again ? "miss again" : "miss");
         mark(li, "data-value", String(Number(hit)));
-        if (!grams.length) [li.made] = [undefined, li.removeAttribute("tabindex")];
+        if (!grams.length) [li.explain] = [undefined, li.removeAttribute("tabindex")];
       },
     );
   };
@@ -135,7 +142,7 @@ function ngramTable(widget) {
             const chip = ul.children[place];
             const pair = li.partners.find((two) => two[side] === chip);
             const cells = pair ? [pair[1 - side]] : [];
-            asks(widget, chip, () => ({
+            explainable(widget, chip, () => ({
               kind: "match",
               what: saidOf(gram, side === 0, pair, grams[1 - side]),
               lit: [{ cells }],
@@ -177,7 +184,7 @@ function totals(widget) {
     }));
     return { T: matched.shape[1], S: used.shape[1], BP: penalty.data[0], each };
   };
-  const penalty = askable(widget, () => {
+  const penalty = explainableNumber(widget, () => {
     const { T, S } = counted();
     const grams = widget.frame.querySelectorAll(".ngrams > :first-child .grams li");
     return T < S
@@ -202,7 +209,7 @@ function totals(widget) {
       { class: "score", "data-output": output },
       h("p", { class: "of" }, name),
       h("p", { class: "sum" }),
-      askable(widget, rule),
+      explainableNumber(widget, rule),
     );
   };
   const [standard, d2l] = [

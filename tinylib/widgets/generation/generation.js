@@ -8,7 +8,7 @@ import {
   scaleFor,
 } from "../../live/ui/candidates.js";
 import { action, radio, redraw } from "../../live/ui/controls.js";
-import { asks, chance } from "../../live/ui/explain.js";
+import { chance, explainable } from "../../live/ui/explain.js";
 import { headMaps } from "../../live/ui/heads.js";
 import { journey } from "../../live/ui/journey.js";
 import { drop } from "../../live/ui/motion.js";
@@ -434,7 +434,7 @@ function candidates(widget) {
       const what = `Probability of ${called(vocabulary[id()])} after the knobs:`;
       return chance(what, processed, id(), list.querySelectorAll(".bar.q"));
     };
-    asks(widget, button, rule, () => readBy(widget).after[id()]);
+    explainable(widget, button, rule, () => readBy(widget).after[id()]);
     return h("li", {}, button);
   };
   return {

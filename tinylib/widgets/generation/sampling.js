@@ -1,6 +1,6 @@
 import { uniform } from "../../live/page/chance.js";
 import { action, choice, redraw } from "../../live/ui/controls.js";
-import { asks, chance, rove, sum } from "../../live/ui/explain.js";
+import { chance, explainable, rove, sum } from "../../live/ui/explain.js";
 import { knob } from "../../live/ui/knobs.js";
 import {
   columnHeads,
@@ -283,7 +283,7 @@ function steps(widget) {
   const make = (row) => {
     const cells = STAGES.map((_, i) => {
       const cell = h("td", {}, h("i"), h("span"));
-      asks(widget, cell, () => whence(widget, body, row, i));
+      explainable(widget, cell, () => whence(widget, body, row, i));
       return cell;
     });
     return h("tr", {}, h("th", { scope: "row" }), ...cells);

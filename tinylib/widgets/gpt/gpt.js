@@ -5,7 +5,7 @@ import {
   fillCandidate,
   percentOf,
 } from "../../live/ui/candidates.js";
-import { asks, chance, logOf, weighed } from "../../live/ui/explain.js";
+import { chance, explainable, logOf, weighed } from "../../live/ui/explain.js";
 import { headMaps } from "../../live/ui/heads.js";
 import { journey } from "../../live/ui/journey.js";
 import { textOfEach } from "../../live/ui/models.js";
@@ -142,7 +142,7 @@ function candidates(widget) {
       const id = list.children[place].token;
       return chance(what, logits(N - 1), id, list.querySelectorAll(".bars"));
     };
-    asks(widget, button, rule, () => {
+    explainable(widget, button, rule, () => {
       const { shares, N } = readBy(widget);
       return shares(N - 1)[list.children[place].token];
     });
@@ -315,10 +315,10 @@ function surprises(widget) {
         tint(span, Math.min(1, (surprise ?? 0) / NATS));
         if (surprise === undefined) {
           span.removeAttribute("data-value");
-          span.made = undefined;
+          span.explain = undefined;
         } else {
           mark(span, "data-value", String(surprise));
-          span.made ?? asks(widget, span, rule(span));
+          span.explain ?? explainable(widget, span, rule(span));
         }
         mark(span, "aria-selected", String(t === at));
         mark(span, "aria-label", visible(told.names[t]));
@@ -424,7 +424,7 @@ function gaze(widget) {
       if (!scores) return { kind: "said", what: "The scores are computed …", lit, missing: true };
       return weighed(`Weight that ${one} gives to ${other}:`, scores, t(), lit[0].cells);
     };
-    asks(widget, span, rule, () => rowOf("looks")[t()] ?? 0);
+    explainable(widget, span, rule, () => rowOf("looks")[t()] ?? 0);
     return span;
   };
   let pointed; // the token under the pointer

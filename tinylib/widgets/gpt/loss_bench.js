@@ -1,5 +1,12 @@
 import { wordsOf } from "../../live/page/inputs.js";
-import { askable, asks, expOf, logOf, roveLines, sum } from "../../live/ui/explain.js";
+import {
+  expOf,
+  explainable,
+  explainableNumber,
+  logOf,
+  roveLines,
+  sum,
+} from "../../live/ui/explain.js";
 import { knob } from "../../live/ui/knobs.js";
 import {
   exact,
@@ -80,7 +87,7 @@ function wordCosts(widget) {
       step: 0.01,
     });
     const cost = h("b", { class: "nll askable", "data-output": "nll" });
-    asks(widget, cost, () => rule(row));
+    explainable(widget, cost, () => rule(row));
     const bar = h("span", { class: "bar", "data-output": "" }, h("i"));
     return h("li", {}, knobs[row].element, bar, cost);
   };
@@ -113,7 +120,7 @@ function totals(widget) {
       "div",
       { "data-output": output },
       h("span", {}, label),
-      askable(widget, rule),
+      explainableNumber(widget, rule),
       h("span", { class: "formula" }, formula),
     );
   const costs = () => [...widget.frame.querySelectorAll(".nll")];
@@ -275,7 +282,7 @@ function bothWays(widget) {
       "div",
       { class: `card ${kind}`, "data-output": output },
       h("code", {}, code),
-      askable(widget, rule),
+      explainableNumber(widget, rule),
       h("span"),
     );
   const naive = card("naive", "log_of_softmax", "log(softmax(x))", () => {

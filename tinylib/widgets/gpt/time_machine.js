@@ -1,6 +1,6 @@
 import { uniform } from "../../live/page/chance.js";
 import { offers, redraw } from "../../live/ui/controls.js";
-import { asks, chance, rove, sum } from "../../live/ui/explain.js";
+import { chance, explainable, rove, sum } from "../../live/ui/explain.js";
 import { knob } from "../../live/ui/knobs.js";
 import { h, live, mark, percent, stretch, whole, write } from "../../live/ui/parts.js";
 import { plane, through } from "../../live/ui/plot.js";
@@ -206,11 +206,11 @@ function nextCharacters(widget) {
       const what = `Probability of “${visible(tokens[now.ids[i]])}”:`;
       return chance(what, now.logits, now.ids[i], barsOf(0));
     };
-    asks(widget, cells[0], rule, () => now.columns[0][now.ids[i]]); // the others were counted
+    explainable(widget, cells[0], rule, () => now.columns[0][now.ids[i]]); // the others were counted
     return h("tr", {}, h("th", { scope: "row" }), ...cells);
   };
   [1, 2].forEach((k) => {
-    asks(widget, shared.cells[k], () => {
+    explainable(widget, shared.cells[k], () => {
       const least = Array.from(now.columns[0], (p, id) => Math.min(p, now.columns[k][id]));
       const terms = least.sort((a, b) => b - a).map((share) => [share]);
       const what = "In common: of each character the smaller of both probabilities, added up:";

@@ -1,7 +1,7 @@
 import { wordsOf } from "../../live/page/inputs.js";
 import { nested, places } from "../../live/page/lookup.js";
 import { action, offers } from "../../live/ui/controls.js";
-import { askable, asks, rove } from "../../live/ui/explain.js";
+import { explainable, explainableNumber, rove } from "../../live/ui/explain.js";
 import { weightKey } from "../../live/ui/keys.js";
 import { journey } from "../../live/ui/journey.js";
 import { numberBox } from "../../live/ui/knobs.js";
@@ -381,10 +381,10 @@ function lane(widget, question, q) {
     td.rule = () => answerOf(widget, q, t);
     return td;
   };
-  /** Where there is an answer, it can be asked; what `worth` it is, is its probability. */
+  /** Where there is an answer, its cell explains the probability of that answer. */
   const open = (td, one) => {
-    if (one.asked) asks(widget, td, td.rule, () => td.values[one.said]);
-    else td.made = undefined;
+    if (one.asked) explainable(widget, td, td.rule, () => td.values[one.said]);
+    else td.explain = undefined;
     if (!one.asked) td.removeAttribute("tabindex");
   };
   const fill = ({ words, questions }, chosen) => {
@@ -717,7 +717,7 @@ function weightMap(widget, q) {
       widget.ask(map.element);
     },
   });
-  asks(widget, map.element, () => weightOf(widget, q, ...at));
+  explainable(widget, map.element, () => weightOf(widget, q, ...at));
   return {
     ...map,
     /** After an edit, or another word was chosen: what is pointed at stays, or is the largest. */
@@ -736,7 +736,7 @@ function card(widget, question, q) {
     h(tag),
   );
   let at = [0, 0]; // the weight that is told
-  const weight = askable(widget, () => weightOf(widget, q, ...at));
+  const weight = explainableNumber(widget, () => weightOf(widget, q, ...at));
   const name = h(
     "p",
     { class: "who" },

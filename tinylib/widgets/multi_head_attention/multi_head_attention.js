@@ -1,4 +1,4 @@
-import { asks } from "../../live/ui/explain.js";
+import { explainable } from "../../live/ui/explain.js";
 import { knob, numberBox } from "../../live/ui/knobs.js";
 import { fly } from "../../live/ui/motion.js";
 import { h, live, mark, scroller, short, write } from "../../live/ui/parts.js";
@@ -78,9 +78,9 @@ const indexIn = (shape, place) =>
 /**
  * One stage of the walk, as one table for each of its first axes. `shapeOf(sizes)` is its shape as
  * numbers, `letters` in letters; `box(n)` makes the content of a cell that can be edited, and
- * `made()` is what is said of the number that is lit.
+ * `explain()` is the explanation of the number that is lit.
  */
-function stageOf({ name, letters, shapeOf, made, box = undefined }) {
+function stageOf({ name, letters, shapeOf, explain, box = undefined }) {
   const step = h("b");
   const shape = h("span");
   const address = h("span", { class: "address", "aria-hidden": "true" });
@@ -201,7 +201,7 @@ function stageOf({ name, letters, shapeOf, made, box = undefined }) {
         if (box) {
           target(cell).follow();
         } else {
-          if (!cell.made) asks(null, cell, made);
+          if (!cell.explain) explainable(null, cell, explain);
           write(cell, shown(numbers[i]));
           mark(cell, "data-value", String(numbers[i]));
         }
@@ -271,7 +271,7 @@ function walk(widget, controls) {
   const first = chosen;
   let filled; // the outputs that the stages show
   const path = h("ol", { class: "path", "data-output": "", "aria-label": "where the number goes" });
-  const told = h("div", { class: "explained", role: "status" }, path);
+  const explanationBox = h("div", { class: "explained", role: "status" }, path);
   const grid = h("div", { class: "walk" });
 
   const hint = h("p", { class: "hint", role: "status" }, HINT);
@@ -304,10 +304,10 @@ function walk(widget, controls) {
   const travel = (from, to) => {
     const sizes = sizesOf(widget.inputs);
     const row = sizes.H * sizes.k;
-    const [given, made] = [stages[from].byPlace(), stages[to].byPlace()];
+    const [given, targets] = [stages[from].byPlace(), stages[to].byPlace()];
     const pairs = given.map((cell, place) => [
       cell,
-      made[place],
+      targets[place],
       110 * (sizes.H - 1 - Math.floor((place % row) / sizes.k)),
     ]);
     write(hint, STEPS[stages[to].name](sizes, widget.inputs.untransposed));
@@ -317,32 +317,32 @@ function walk(widget, controls) {
     );
   };
   const steps = [leg("Split", 0, 1), leg("Flatten", 1, 2), leg("Merge", 1, 3)];
-  const made = () => told.explained;
+  const explain = () => explanationBox.explained;
   const stages = [
     stageOf({
       name: "x",
       letters: "B, T, Hk",
       shapeOf: ({ B, T, H, k }) => [B, T, H * k],
-      made,
+      explain,
       box,
     }),
     stageOf({
       name: "split",
       letters: "B, H, T, k",
       shapeOf: ({ B, T, H, k }) => [B, H, T, k],
-      made,
+      explain,
     }),
     stageOf({
       name: "rows",
       letters: "B·H, T, k",
       shapeOf: ({ B, T, H, k }) => [B * H, T, k],
-      made,
+      explain,
     }),
     stageOf({
       name: "merged",
       letters: "B, T, Hk",
       shapeOf: ({ B, T, H, k }) => [B, T, H * k],
-      made,
+      explain,
     }),
   ];
   const pair = (...two) => h("div", { class: "pair" }, ...two.map(({ element }) => element));
@@ -368,7 +368,7 @@ function walk(widget, controls) {
       return at;
     });
     if (!index.every(Boolean)) return;
-    told.explained = { kind: "moved", terms: [[inputs.x[b][t].flat()[c]]] };
+    explanationBox.explained = { kind: "moved", terms: [[inputs.x[b][t].flat()[c]]] };
     path.classList.toggle("long", inputs.untransposed);
     const why = reasons(index, sizes, inputs);
     fillList(
@@ -415,7 +415,7 @@ function walk(widget, controls) {
     element: h(
       "div",
       { class: "column" },
-      h("div", { class: "sides" }, controls.element, told),
+      h("div", { class: "sides" }, controls.element, explanationBox),
       h("div", { class: "steps" }, ...steps, hint),
       grid,
     ),

@@ -1,4 +1,4 @@
-import { askable, asks, numbersIn, roveLines } from "../../live/ui/explain.js";
+import { explainable, explainableNumber, numbersIn, roveLines } from "../../live/ui/explain.js";
 import { knob } from "../../live/ui/knobs.js";
 import { exact, h, live, many, mark, short, svgPart, within, write } from "../../live/ui/parts.js";
 import { paint, pixelAt } from "../../live/ui/pixels.js";
@@ -231,7 +231,7 @@ function likenessPlot(widget) {
   const { line, dots, drop } = plot.paths;
   const marker = plot.spot("marker spot");
   const legend = h("p", { class: "note soft" });
-  const product = askable(widget, () => {
+  const product = explainableNumber(widget, () => {
     const { inputs } = widget;
     return productOf(widget, rowOf(inputs, "query"), rowOf(inputs, "key"));
   });
@@ -340,7 +340,7 @@ function clocks(widget) {
   const note = h("p", { class: "note", "data-output": "" });
   const make = (j) => {
     const [svg, theta] = [dial("key", "query"), h("span", { role: "img" })];
-    asks(widget, theta, () => angleOf(widget, j));
+    explainable(widget, theta, () => angleOf(widget, j));
     return h(
       "li",
       {
@@ -480,8 +480,8 @@ function turnedPairs(widget) {
     h("li", {}, dial("key before", "query before", "key", "query"), h("span", {}, `pair ${i + 1}`));
   widget.tables.set("pairs", () => [[...list.children].map((li) => li.firstChild)]);
   const numbers = {
-    plain: askable(widget, () => pairsOf(widget, false)),
-    turned: askable(widget, () => pairsOf(widget, true)),
+    plain: explainableNumber(widget, () => pairsOf(widget, false)),
+    turned: explainableNumber(widget, () => pairsOf(widget, true)),
     unmoved: h("b"),
   };
   for (const [output, number] of Object.entries(numbers)) number.dataset.output = output;

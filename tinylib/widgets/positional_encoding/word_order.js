@@ -1,5 +1,5 @@
 import { choice } from "../../live/ui/controls.js";
-import { asks, numbersIn, rove, wordAt } from "../../live/ui/explain.js";
+import { explainable, numbersIn, rove, wordAt } from "../../live/ui/explain.js";
 import { appear, travel } from "../../live/ui/motion.js";
 import { h, live, mark, short, svgPart, tint, write } from "../../live/ui/parts.js";
 import { drag } from "../../live/ui/plot.js";
@@ -242,9 +242,9 @@ function comparison(widget) {
     const row = h("tr");
     const head = h("th", { scope: "row" }, look(row));
     const cells = span(0, 4).map(() => h("td", {}, h("span")));
-    cells.forEach((cell, j) => asks(widget, cell, () => entryOf(widget, side, t, j)));
+    cells.forEach((cell, j) => explainable(widget, cell, () => entryOf(widget, side, t, j)));
     const change = h("td", { class: "change", "data-output": "change" }, h("span"));
-    asks(widget, change, () => changeOf(widget, t));
+    explainable(widget, change, () => changeOf(widget, t));
     row.append(...(side === "now" ? [...cells, head, change] : [head, ...cells]));
     return row;
   };

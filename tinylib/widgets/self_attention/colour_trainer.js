@@ -1,6 +1,6 @@
 import { trains } from "../../live/page/trainer.js";
 import { action } from "../../live/ui/controls.js";
-import { asks, rove, sum, weighed } from "../../live/ui/explain.js";
+import { explainable, rove, sum, weighed } from "../../live/ui/explain.js";
 import { signedKey } from "../../live/ui/keys.js";
 import { folded, h, live, many, mark, mathText, short, tint, write } from "../../live/ui/parts.js";
 import { gauge, lossCurve, rates, seeds, setting, trainingBar } from "../../live/ui/training.js";
@@ -117,7 +117,7 @@ function colouredSentence(widget) {
     const cells = many(8, () => h("td", {}, h("span")));
     const wanted = h("td", { class: "says wanted" });
     const says = h("td", { class: "says" }, h("b"), h("span"));
-    cells.forEach((cell, s) => asks(widget, cell, () => weight(widget, t, s)));
+    cells.forEach((cell, s) => explainable(widget, cell, () => weight(widget, t, s)));
     return {
       chip,
       cells,
@@ -226,7 +226,7 @@ colouredSentence.style = `${CHIPS}
 function matrix(
   widget,
   name,
-  { title, rows = "entries", columns = "entries", groups = [], corner = "", made = undefined },
+  { title, rows = "entries", columns = "entries", groups = [], corner = "", explain = undefined },
 ) {
   const { colours } = widget.spec.facts;
   const places = (kind) => (kind === "numbers" ? 4 : 8);
@@ -241,7 +241,7 @@ function matrix(
   const cells = many(8, (i) =>
     many(places(columns), (j) => {
       const cell = h("td", { class: split(columns, j) ? "split" : "" }, h("span"));
-      if (made) asks(widget, cell, () => made(widget, i, j));
+      if (explain) explainable(widget, cell, () => explain(widget, i, j));
       return cell;
     }),
   );
@@ -275,7 +275,7 @@ function matrix(
     ),
   );
   widget.tables.set(name, () => cells);
-  if (made) rove(table)();
+  if (explain) rove(table)();
   const key = signedKey();
   return {
     element: h("div", { class: "scroll" }, table, key.element),
@@ -404,7 +404,7 @@ export default live(
             title: productTitle(),
             groups: ["key: colour", "key: number"],
             corner: "query:",
-            made: crossed,
+            explain: crossed,
           }),
           ui.use(matrix, "w_v", {
             title: [...mathText("W_v"), ": what is passed on"],

@@ -5,7 +5,7 @@ import {
   percentOf,
 } from "../../live/ui/candidates.js";
 import { action, radio } from "../../live/ui/controls.js";
-import { askable, logs, roveLines } from "../../live/ui/explain.js";
+import { explainableNumber, logs, roveLines } from "../../live/ui/explain.js";
 import { h, live, mark, percent, typeset, write } from "../../live/ui/parts.js";
 import { greedy, topK } from "../../live/page/search.js";
 import { fillList, sentence } from "../../live/ui/sentences.js";
@@ -71,7 +71,7 @@ function steps(widget) {
     return candidateLine("label", { class: "next", ...output }, { on: true, lang: "fr", first });
   };
   /** Where log p stands from, after step t: what was taken at each step lights up. */
-  const made = (t) => () => {
+  const explainLogProb = (t) => () => {
     const { taken, taken_probability: p, so_far: soFar } = seen;
     const tokens = Array.from(p.data.subarray(0, t + 1), (probability, i) => ({
       probability,
@@ -94,7 +94,7 @@ function steps(widget) {
         "p",
         { class: "fed" },
         "log p so far ",
-        askable(widget, made(t), () => seen.so_far.data[t]),
+        explainableNumber(widget, explainLogProb(t), () => seen.so_far.data[t]),
       ),
     );
   const reach = roveLines(list);

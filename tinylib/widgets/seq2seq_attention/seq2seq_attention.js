@@ -5,7 +5,7 @@ import {
   fillCandidate,
   percentOf,
 } from "../../live/ui/candidates.js";
-import { asks, chance, roveLines, weighed } from "../../live/ui/explain.js";
+import { chance, explainable, roveLines, weighed } from "../../live/ui/explain.js";
 import { h, listed, live, results, short, write } from "../../live/ui/parts.js";
 import { LEAST, wordMap } from "../../live/ui/maps.js";
 import { greedy, topK } from "../../live/page/search.js";
@@ -260,7 +260,7 @@ function attentionMap(widget) {
       widget.repaint();
       map.show(t, seen[t].most);
     },
-    made(t, s) {
+    explain(t, s) {
       const what = `Weight that ${said(seen[t].word)} gives to ${said(seen.english[s])}:`;
       return weighed(what, seen[t].scores, s, map.cellsOf(t));
     },
@@ -294,7 +294,7 @@ function wordsNext(widget) {
       const what = `Probability of ${said(names[now.ids[i]])} here:`;
       return chance(what, now.logits, i, list.querySelectorAll(".bars"), names.length - 5);
     };
-    asks(widget, line, rule, () => now.values[i]);
+    explainable(widget, line, rule, () => now.values[i]);
     return h("li", {}, line);
   };
   const reach = roveLines(list);

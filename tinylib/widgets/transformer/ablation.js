@@ -440,7 +440,7 @@ function largeMap(widget) {
     label: "the weights of one head",
     lang: "fr",
     key: "where a word comes from, by the dictionary",
-    made(t, s) {
+    explain(t, s) {
       const { words, english, chosen } = now;
       const what = `Weight that ${quoteOf(words[t].word)} gives to ${quoteOf(english[s])}:`;
       return weighed(what, words[t].scores(chosen), s, map.cellsOf(t));

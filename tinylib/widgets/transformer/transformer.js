@@ -6,7 +6,7 @@ import {
   percentOf,
 } from "../../live/ui/candidates.js";
 import { action, choice } from "../../live/ui/controls.js";
-import { asks, chance, logs, perLength, rove, weighed } from "../../live/ui/explain.js";
+import { chance, explainable, logs, perLength, rove, weighed } from "../../live/ui/explain.js";
 import { headMaps } from "../../live/ui/heads.js";
 import { journey } from "../../live/ui/journey.js";
 import {
@@ -291,8 +291,10 @@ function rivals(widget) {
     const [logProb, score] = [h("td"), h("td")];
     // of the others it is not known which words they had to outdo
     if (w === 0)
-      asks(widget, logProb, () => logs(`log p of ${said(now[0].text)}:`, now[0].tokens, [logProb]));
-    asks(widget, score, () => {
+      explainable(widget, logProb, () =>
+        logs(`log p of ${said(now[0].text)}:`, now[0].tokens, [logProb]),
+      );
+    explainable(widget, score, () => {
       const { text, logProb: log, length, alpha } = now[w];
       const what = `Score of ${said(text)}, its log p divided by length to the power α:`;
       return perLength(what, log, length, alpha, [logProb]);
@@ -573,7 +575,7 @@ function candidates(widget) {
       const what = `Probability of ${said(named(now.likeliest[i], names))} here:`;
       return chance(what, now.logits, i, list.querySelectorAll(".bars"), names.length - 5);
     };
-    asks(widget, button, rule, () => now.shares[i]);
+    explainable(widget, button, rule, () => now.shares[i]);
     return h("li", {}, button);
   };
   return {
@@ -689,7 +691,7 @@ function chart(widget) {
     pick(i) {
       if (now.row !== i) choose(widget, { at: { [KINDS[now.kind].from]: i } });
     },
-    made(t, s) {
+    explain(t, s) {
       const { kind, from, to, head } = now;
       const scores = weightsOf(widget.readOutputs()[`${kind}_scores`], head)[t];
       if (scores[s] === -Infinity) {
