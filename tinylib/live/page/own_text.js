@@ -2,7 +2,7 @@
 
 const FIRST_OWN = 2; // as in gpt_trainer.py: the course's texts have the numbers before
 const NUMBERS = 16_000_000;
-const TOLD_APART = 127;
+const MOST_DISTINCT = 127;
 
 /** A number that names a text, as number_of() of gpt_trainer.py has it. */
 export function numberOf(text) {
@@ -95,10 +95,10 @@ export function usable(text, [fewest, most]) {
       ? [`Only its first ${counted(most)} characters are used, up to “${endOf(kept)}”.`]
       : []),
     ...(kinds === 1 ? ["It is one character again and again: there is nothing to learn."] : []),
-    ...(kinds > TOLD_APART
+    ...(kinds > MOST_DISTINCT
       ? [
-          `It has ${counted(kinds)} different characters: the ${TOLD_APART} commonest are told ` +
-            "apart, and all others are one, □.",
+          `It has ${counted(kinds)} different characters: the ${MOST_DISTINCT} commonest are ` +
+            "told apart, and all others are one, □.",
         ]
       : []),
   ];

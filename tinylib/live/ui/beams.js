@@ -147,7 +147,7 @@ const forkOf = ({ rows: [best], greedily }) =>
  * A box that scrolls sideways, with a gutter at its left that does not, and says at its edges that
  * there is more. `show(left, right, end)` brings these pixels into view, up to the end if there is
  * room, unless the reader is busy in the box; `starts()` are places at which it is best cut off,
- * and `scrolled(from, to)` is told which pixels are seen.
+ * and `scrolled(from, to)` gets the range of pixels in view.
  */
 function sideways(label, content, gutter, starts, scrolled) {
   const box = h(

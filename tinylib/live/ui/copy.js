@@ -21,7 +21,7 @@ export function copyAsTorch(code, of = "") {
     label,
     ...more,
   );
-  const said = h("span", { class: "spoken-only", role: "status" });
+  const status = h("span", { class: "spoken-only", role: "status" });
   const box = h("textarea", {
     class: "snippet",
     readonly: true,
@@ -29,13 +29,13 @@ export function copyAsTorch(code, of = "") {
     spellcheck: "false",
     "aria-label": "the code",
   });
-  const tell = (seen, spoken) => {
+  const announce = (seen, spoken) => {
     clearTimeout(soon);
     write(label, seen);
-    write(said, spoken);
+    write(status, spoken);
     soon = setTimeout(() => {
       write(label, COPY);
-      write(said, "");
+      write(status, "");
     }, THANKS);
   };
   const copy = async () => {
@@ -43,17 +43,17 @@ export function copyAsTorch(code, of = "") {
     try {
       await navigator.clipboard.writeText(text);
       box.remove();
-      tell("Copied", "The code is in the clipboard.");
+      announce("Copied", "The code is in the clipboard.");
     } catch {
       // no permission, or not a secure page: let the reader copy it
       box.value = text;
       element.append(box);
       box.focus();
       box.select();
-      tell("Selected", "Copy what is selected.");
+      announce("Selected", "Copy what is selected.");
     }
   };
-  const element = h("div", { class: "copying" }, button, said);
+  const element = h("div", { class: "copying" }, button, status);
   return {
     element,
     button,

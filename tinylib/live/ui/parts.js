@@ -242,11 +242,11 @@ class Widget {
     this.leaving?.abort();
   }
 
-  /** Change a copy of the inputs; keep it if it is valid, else say what is wrong, or `tell` it. */
-  edit(field, mutate, tell) {
+  /** Change a copy of the inputs; keep it if it is valid, else show or `report` what is wrong. */
+  edit(field, mutate, report) {
     const next = copyOf(this.inputs);
     mutate(next);
-    return this.change(next, field, tell);
+    return this.change(next, field, report);
   }
 
   /** Edits of one field are one step to undo, until the reader leaves it or grips it anew. */
@@ -258,10 +258,10 @@ class Widget {
     this.field = field;
   }
 
-  change(next, field, tell) {
+  change(next, field, report) {
     const wrong = problem(this.spec, next);
-    this.say(tell ? "" : wrong);
-    tell?.(wrong);
+    this.say(report ? "" : wrong);
+    report?.(wrong);
     if (wrong) return false;
     if (JSON.stringify(next) !== JSON.stringify(this.inputs)) {
       this.remember(field);

@@ -60,9 +60,9 @@ export function plane({
   const upward = svgPart("g", { transform: "scale(1 -1)" }, lines, ...curves);
   const svg = svgPart("svg", { preserveAspectRatio: "none", "aria-hidden": "true" }, upward);
   const scale = h("div", { "aria-hidden": "true" });
-  const told = label ? { role: "group", "aria-label": label } : { "aria-hidden": "true" };
+  const aria = label ? { role: "group", "aria-label": label } : { "aria-hidden": "true" };
   const size = { class: `plane ${name}`, style: `height: ${height / 16}rem` };
-  const element = h("div", { ...size, ...told }, svg, scale);
+  const element = h("div", { ...size, ...aria }, svg, scale);
 
   const share = (axis, value) => (value - ends[axis][0]) / (ends[axis][1] - ends[axis][0]);
   /** Bring an element to a place; where no x or no y is given, that stays. */

@@ -22,7 +22,7 @@ export function fillList(list, entries, make, fill) {
  */
 function typing(widget, name, box, wrong, also, typed = () => {}, plain = (text) => text) {
   let kept; // the sentence that the box stands for, whatever else is half typed in it
-  const tell = (what) => {
+  const report = (what) => {
     write(wrong, what && `${what} The results, greyed, are still those of before.`);
     mark(box, "aria-invalid", String(Boolean(what)));
     widget.setAside(box, Boolean(what));
@@ -34,7 +34,7 @@ function typing(widget, name, box, wrong, also, typed = () => {}, plain = (text)
       next[name] = text;
       also(next, widget);
     };
-    if (!widget.edit(name, put, tell)) kept = widget.inputs[name];
+    if (!widget.edit(name, put, report)) kept = widget.inputs[name];
     typed();
   };
   box.addEventListener("input", use);
@@ -42,7 +42,7 @@ function typing(widget, name, box, wrong, also, typed = () => {}, plain = (text)
     // show what the widget holds
     kept = widget.inputs[name];
     box.value = kept;
-    tell("");
+    report("");
   };
   return {
     reset,

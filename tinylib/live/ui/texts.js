@@ -122,14 +122,14 @@ export function beginnings(widget, name, groups, also = (_next, _widget) => {}) 
  * Tokens as a line of text, each of which can be tinted: spaces stand, a new line shows its sign.
  * `fill(span, t)` does so, and says what more classes the token has.
  */
-export function fillText(list, told, make, fill) {
-  const own = told.kind === "words" ? "t whole" : "t";
-  fillList(list, told.names.slice(told.first), make, (span, name, i) => {
+export function fillText(list, view, make, fill) {
+  const own = view.kind === "words" ? "t whole" : "t";
+  fillList(list, view.names.slice(view.first), make, (span, name, i) => {
     write(span, name === "\n" ? "↵\n" : name);
     mark(
       span,
       "class",
-      `${own}${name === "\n" ? " line-end" : ""}${fill(span, i + told.first) ?? ""}`,
+      `${own}${name === "\n" ? " line-end" : ""}${fill(span, i + view.first) ?? ""}`,
     );
   });
 }
@@ -147,7 +147,7 @@ export const TEXT_STYLE = `
 .t.later { color: color-mix(in oklab, var(--ground), var(--text) 55%); }
 `;
 
-const LOOKS = 3; // of a head, told in words
+const LOOKS = 3; // weights of a head that are written out
 
 /** What a head attends to most from the token at `at`: names, how far back, and weights. */
 export function attendsMostTo(names, row, at) {

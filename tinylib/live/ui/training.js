@@ -180,7 +180,7 @@ export function trainingBar(
     ...names.map((name) => h("option", {}, name)),
   );
   const far = h("progress", { max: String(most), "aria-label": "steps done" });
-  const told = h("span", { class: "pace", role: "status" });
+  const status = h("span", { class: "pace", role: "status" });
   const bar = h(
     "div",
     { class: "bar" },
@@ -189,7 +189,7 @@ export function trainingBar(
     one,
     back,
     h("span", { class: "offer" }, speed),
-    h("span", { class: "far" }, far, told),
+    h("span", { class: "far" }, far, status),
   );
   widget.model.on("change:error", () => {
     if (widget.model.get("error") && running) stop();
@@ -205,7 +205,7 @@ export function trainingBar(
       if (running && steps > from && warm) pace = passed / (steps - from);
       const speed =
         running && pace && !slow && !gap ? `, ${duration(pace)} a step${says(pace)}` : "";
-      write(told, `step ${whole(steps)} of ${whole(most)}${speed}`);
+      write(status, `step ${whole(steps)} of ${whole(most)}${speed}`);
       const answer = widget.model.get("answers");
       if (ready() && heard !== answer) {
         heard = answer;
@@ -251,7 +251,7 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
   const { stem, facts } = widget.spec;
   let last = 0; // when it was kept
   let held = { key: "", steps: 0 }; // which run is kept, and how far
-  let known; // the stamp of what is kept, as far as this page has been told
+  let known; // the stamp of what is kept, as far as this page knows
   const note = h("p", { class: "note", role: "status" });
   const say = (text, ...buttons) => {
     if (!buttons.length) write(note, text);
@@ -609,7 +609,7 @@ export function lossCurve(
       while (lines.length < all.length) lines.push(drawn.rule("y", "soft"));
       lines.forEach((line, i) => line(all[i]?.[0] ?? -1, all[i]?.[1] ?? ""));
       const figure = (loss) => loss.toFixed(3);
-      const told = [
+      const legend = [
         ...(points.length ? [[called, figure(points.at(-1)[1]), "now"]] : []),
         ...(past.measured.length ? [[other, figure(past.measured.at(-1)[1]), "second"]] : []),
         ...shares.names.map((of, i) => [
@@ -621,7 +621,7 @@ export function lossCurve(
       ];
       fillList(
         names,
-        told,
+        legend,
         () => h("li", {}, h("i"), h("span"), h("b")),
         (line, [what, value, kind]) => {
           mark(line, "class", kind);

@@ -333,8 +333,11 @@ comparison.style = `
 `;
 
 /** The reader's numbers, and in a wide frame beside them the line that explains a result. */
-function given(_widget, told, numbers) {
-  return { element: h("div", { class: "given" }, numbers.element, told.element), update() {} };
+function given(_widget, explanationLine, numbers) {
+  return {
+    element: h("div", { class: "given" }, numbers.element, explanationLine.element),
+    update() {},
+  };
 }
 given.style = `
 .given { display: grid; grid-template-columns: minmax(0, 1fr); gap: 10px; }

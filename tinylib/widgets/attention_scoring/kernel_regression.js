@@ -280,7 +280,7 @@ function weightOf(widget, i, cells) {
   return sum(what, [[all[i]]], undefined, { by, figure, lit: [{ cells }] });
 }
 
-const ALIKE = 1.05; // weights that differ by less are told as alike
+const ALIKE = 1.05; // weights whose ratio is smaller are called equal
 const NAMED = 4; // points at most, if together they have half of the weight
 
 /** The query, and what it is answered, in words. */

@@ -251,7 +251,7 @@ const legend = () => [
 ];
 
 /** The numbers of the step that comes next, and how near the best width is. */
-function told(widget) {
+function stepNumbers(widget) {
   const { facts } = widget.spec;
   const number = (name) => h("b", { "data-output": name });
   const [sigma, loss, slope, best, lowest, fresh] = [
@@ -326,7 +326,7 @@ fitted.style = `
   background: var(--value); border: 1px solid var(--ground); }
 .layer .point.chosen::before { width: .625rem; height: .625rem; background: var(--query); }
 `;
-told.style = `
+stepNumbers.style = `
 .told { display: grid; gap: 2px 28px; font-size: var(--size-note);
   font-variant-numeric: tabular-nums; }
 .told p { margin: 0; min-height: 1.45em; }
@@ -412,7 +412,7 @@ export default live(
     ui.row(ui.use(predictedFrom), ui.use(learningRates), ui.use(starts), ui.use(otherPoints)),
     ui.use(bar),
     ui.sides(ui.use(landscape), ui.use(fitted)),
-    ui.use(told),
+    ui.use(stepNumbers),
     ui.use(losses),
   ],
   { wide: true },

@@ -391,16 +391,16 @@ function heads(widget) {
   return headMaps({
     output: "attention",
     label: `The text before it, ${COLUMNS} characters a row`,
-    told: () => readBy(widget),
+    read: () => readBy(widget),
     chosen: () => headOf(widget),
     choose(i) {
       widget.head = i;
       widget.repaint("outputs");
     },
-    draw({ canvas, fresh }, told, i) {
-      if (!fresh(told)) return;
-      paint(canvas, told.looks(i), COLUMNS, { ink: "weight", root: true });
-      mark(canvas, "aria-label", `weights on ${told.S} characters`);
+    draw({ canvas, fresh }, view, i) {
+      if (!fresh(view)) return;
+      paint(canvas, view.looks(i), COLUMNS, { ink: "weight", root: true });
+      mark(canvas, "aria-label", `weights on ${view.S} characters`);
     },
   });
 }
@@ -563,14 +563,14 @@ function fall(widget) {
 
 // ---------------------------------------------------------------- one step, followed
 
-const SHOWN = 5; // candidates whose numbers are told
+const SHOWN = 5; // candidates whose numbers are shown
 
 /** The character that was read last, what it led to, and what was drawn from that. */
 function followed(widget) {
-  const told = readBy(widget);
-  const { T, S, at, names, before, vocabulary } = told;
+  const view = readBy(widget);
+  const { T, S, at, names, before, vocabulary } = view;
   return {
-    ...told,
+    ...view,
     read: called(names[S - 1]),
     chosen: called(names[T + at]),
     best: topK(before, Math.min(SHOWN, vocabulary.length)),
@@ -640,8 +640,8 @@ const STEPS = [
       },
     };
   },
-  (told) => {
-    const { S, read, vocabulary, best, logits, before, code } = told;
+  (view) => {
+    const { S, read, vocabulary, best, logits, before, code } = view;
     return {
       says:
         `Only the vector of ${read} is turned into logits, ${vocabulary.length} of them. By the ` +
@@ -649,14 +649,14 @@ const STEPS = [
         `${percentOf(before[best[0]])}.`,
       lit: [characterAt(S - 1)],
       code: code.last,
-      table: labelled(told, [
+      table: labelled(view, [
         ["logit", logits],
         ["probability", before],
       ]),
     };
   },
-  (told) => {
-    const { before, after, vocabulary, inputs, code } = told;
+  (view) => {
+    const { before, after, vocabulary, inputs, code } = view;
     const { temperature } = inputs;
     const left = drawable(inputs, after);
     const idle = temperature === 1 && left === vocabulary.length;
@@ -668,7 +668,7 @@ const STEPS = [
           "their probabilities sum to 1 again.",
       lit: [{ name: "next", row: 0, column: 0 }],
       code: code.process,
-      table: labelled(told, [
+      table: labelled(view, [
         ["by the model", before],
         ["after the knobs", after],
       ]),

@@ -42,7 +42,7 @@ function namesOf({ spec }, { which, words }) {
  * All that the outputs say, token by token; null while the answer to another choice still stands.
  * `rows` are the likeliest tokens, and last, if there are more, all others together.
  */
-function told(widget, inputs, outputs) {
+function viewOf(widget, inputs, outputs) {
   const names = namesOf(widget, inputs);
   const V = outputs.ends.data.length;
   if (outputs.shown.data[0] !== inputs.which || V !== names.length) return null;
@@ -184,7 +184,7 @@ const AFTER = ["by the model", "after the temperature", "after top-k", "after to
 /** Where the probability in this row comes from that stands in column `i`, after that step. */
 function whence(widget, body, row, i) {
   const { inputs, spec } = widget;
-  const now = told(widget, inputs, widget.readOutputs());
+  const now = viewOf(widget, inputs, widget.readOutputs());
   if (!now?.rows[row]) return undefined; // the answer is still on its way
   const { V, names, stage, rows, count } = now;
   const { ids, others } = rows[row];
@@ -291,7 +291,7 @@ function steps(widget) {
   return {
     element: results("column", table, broken, says),
     update(inputs, outputs) {
-      const now = told(widget, inputs, outputs);
+      const now = viewOf(widget, inputs, outputs);
       if (!now) return;
       const most = scaleOf(now.rows);
       broken.hidden = !now.rows.some(({ shares }) => shares.some((share) => share > most));
@@ -409,7 +409,7 @@ function line(widget) {
       const { u } = inputs;
       update(inputs, outputs);
       stretch(pin, u, "left");
-      const now = told(widget, inputs, outputs);
+      const now = viewOf(widget, inputs, outputs);
       if (!now) return;
       fillList(
         pieces,
@@ -473,7 +473,7 @@ function draws(widget) {
     element: h("section", { class: "block hundred", "data-output": "" }, unfolds.element, again),
     update(inputs, outputs) {
       write(caption, `With ${DRAWS} numbers u of seed ${inputs.seed}. Bar: drawn; line: expected`);
-      const now = told(widget, inputs, outputs);
+      const now = viewOf(widget, inputs, outputs);
       if (!now) return;
       const rows = now.rows.filter(({ shares }) => shares[3] > 0);
       const most = Math.max(...rows.map(({ expected, drawn }) => Math.max(expected, drawn)));

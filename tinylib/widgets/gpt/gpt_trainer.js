@@ -1,5 +1,5 @@
 import { numberOf, textIn, usable } from "../../live/page/own_text.js";
-import { tellText, textTold, trains } from "../../live/page/trainer.js";
+import { ownTextOf, setOwnText, trains } from "../../live/page/trainer.js";
 import { radio } from "../../live/ui/controls.js";
 import { knob } from "../../live/ui/knobs.js";
 import { headMaps } from "../../live/ui/heads.js";
@@ -42,7 +42,7 @@ function corpus(widget) {
       next.steps = 0;
     });
   const use = (id, text) => {
-    tellText(stem, id, text);
+    setOwnText(stem, id, text);
     if (!widget.model.get("link_id")) widget.model.set("own", text);
     if (id !== widget.inputs.corpus) begin(id);
     else if (widget.model.get("error"))
@@ -132,10 +132,10 @@ function corpus(widget) {
     const now = wanted ? OWN : Math.min(widget.inputs.corpus, OWN);
     own.hidden = now !== OWN;
     widget.lacksText = wanted;
-    const told = textTold(stem);
-    if (now === OWN && told && told.id !== shown) {
-      shown = told.id;
-      if (!box.value) show(told.text); // it was kept from another visit
+    const ownText = ownTextOf(stem);
+    if (now === OWN && ownText && ownText.id !== shown) {
+      shown = ownText.id;
+      if (!box.value) show(ownText.text); // it was kept from another visit
     }
     picks.forEach(({ button, element }, i) => {
       button.checked = i === now;
@@ -149,8 +149,8 @@ function corpus(widget) {
         wanted = i === OWN;
         if (wanted) {
           widget.repaint("inputs");
-          const told = textTold(stem);
-          if (told) take(told.text);
+          const ownText = ownTextOf(stem);
+          if (ownText) take(ownText.text);
           else box.focus();
           return;
         }
@@ -323,7 +323,7 @@ function attention(widget) {
   const maps = headMaps({
     label: "what each head attends to",
     output: "weights",
-    told: () => ({ L: LAYERS, H: lookOf(widget).heads, look: lookOf(widget) }),
+    read: () => ({ L: LAYERS, H: lookOf(widget).heads, look: lookOf(widget) }),
     chosen: () => head,
     choose: (i) => {
       head = i;
@@ -423,9 +423,9 @@ function bar(widget) {
         JSON.stringify(tokens) === JSON.stringify(alphabet(outputs, facts.V))
           ? ""
           : "it was trained on a text of other characters. Choose that text first.",
-      also: ({ corpus: id }) => (id >= OWN ? { text: textTold(stem) } : {}),
+      also: ({ corpus: id }) => (id >= OWN ? { text: ownTextOf(stem) } : {}),
       take: async ({ text }) => {
-        if (text) tellText(stem, text.id, text.text);
+        if (text) setOwnText(stem, text.id, text.text);
       },
       how: [
         "In Python, ",

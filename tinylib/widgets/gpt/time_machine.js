@@ -206,7 +206,7 @@ function nextCharacters(widget) {
       const what = `Probability of “${visible(tokens[now.ids[i]])}”:`;
       return chance(what, now.logits, now.ids[i], barsOf(0));
     };
-    explainable(widget, cells[0], rule, () => now.columns[0][now.ids[i]]); // the others were counted
+    explainable(widget, cells[0], rule, () => now.columns[0][now.ids[i]]); // the rest is counts
     return h("tr", {}, h("th", { scope: "row" }), ...cells);
   };
   [1, 2].forEach((k) => {

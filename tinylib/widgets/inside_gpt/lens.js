@@ -127,7 +127,7 @@ function storyLines(names) {
 
 /** A program that prints what `lines` show of the chosen position. */
 function pythonOf(widget, names, lines) {
-  const told = readBy(widget);
+  const view = readBy(widget);
   const { model } = widget.spec.facts;
   const captures = lines.some((line) => line.includes("capture("));
   return [
@@ -143,10 +143,10 @@ function pythonOf(widget, names, lines) {
     "",
     `gpt = load_language_model("${model}")`,
     "ids = gpt.ids(  # <bos> and the words",
-    ...storyLines(told.names.slice(1)),
+    ...storyLines(view.names.slice(1)),
     ")",
     "stream = read_stream(gpt.model, ids)",
-    `at = ${told.at}  # ${called(told.names[told.at])}`,
+    `at = ${view.at}  # ${called(view.names[view.at])}`,
     ...lines,
     "",
   ].join("\n");
@@ -170,9 +170,9 @@ function lensCode(widget) {
 }
 
 function partsCode(widget) {
-  const told = readBy(widget);
-  const { a, b } = pairOf(widget, told);
-  const words = [a, b].map((id) => JSON.stringify(told.vocabulary[id])).join(", ");
+  const view = readBy(widget);
+  const { a, b } = pairOf(widget, view);
+  const words = [a, b].map((id) => JSON.stringify(view.vocabulary[id])).join(", ");
   return pythonOf(
     widget,
     ["contributions"],
@@ -181,7 +181,7 @@ function partsCode(widget) {
       "parts = contributions(gpt.model, stream)[:, 0, at]",
       "difference = parts[:, a] - parts[:, b]",
       'show("embedding", difference[:1])',
-      `blocks = difference[1:-1].unflatten(0, (${told.L}, ${told.H + 1}))`,
+      `blocks = difference[1:-1].unflatten(0, (${view.L}, ${view.H + 1}))`,
       "for i, block in enumerate(blocks):",
       '    show(f"heads and network of block {i}", block)',
       'show("biases", difference[-1:])',
@@ -209,18 +209,18 @@ function lensTable(widget) {
     "aria-label": "the logit lens: go through its cells by the arrow keys",
     click: ({ target }) => {
       const cell = target.closest("td, th");
-      if (cell?.column !== undefined) goTo(cell.row ?? rowOfLens(widget, told), cell.column);
-      else if (cell?.row !== undefined) goTo(cell.row, told.at);
+      if (cell?.column !== undefined) goTo(cell.row ?? rowOfLens(widget, view), cell.column);
+      else if (cell?.row !== undefined) goTo(cell.row, view.at);
     },
     keydown: (event) => {
-      const k = rowOfLens(widget, told);
+      const k = rowOfLens(widget, view);
       const by = {
-        ArrowLeft: [k, told.at - 1],
-        ArrowRight: [k, told.at + 1],
-        ArrowUp: [k - 1, told.at],
-        ArrowDown: [k + 1, told.at],
+        ArrowLeft: [k, view.at - 1],
+        ArrowRight: [k, view.at + 1],
+        ArrowUp: [k - 1, view.at],
+        ArrowDown: [k + 1, view.at],
         Home: [k, 0],
-        End: [k, told.N - 1],
+        End: [k, view.N - 1],
       }[event.key];
       if (!by || event.altKey || event.ctrlKey || event.metaKey) return;
       event.preventDefault();
@@ -245,18 +245,18 @@ function lensTable(widget) {
     ),
     box,
   );
-  let [told, size, shown] = [/** @type {any} */ (null), "", ""];
+  let [view, size, shown] = [/** @type {any} */ (null), "", ""];
   const heads = () => [...(table.tHead?.rows[0].cells ?? [])].slice(1);
   const cells = () => [...(table.tBodies[0]?.rows ?? [])].map((tr) => [...tr.cells].slice(1));
   widget.tables.set("words", () => [heads()]);
   widget.tables.set("lens", cells);
 
   function goTo(row, column) {
-    widget.stage = within(row, [0, told.K - 1]);
-    const at = within(column, [0, told.N - 1]);
-    if (at !== told.at) {
+    widget.stage = within(row, [0, view.K - 1]);
+    const at = within(column, [0, view.N - 1]);
+    if (at !== view.at) {
       widget.edit("at", (next) => {
-        next.at = at === told.N - 1 ? most : at; // who looks at the last word goes on so
+        next.at = at === view.N - 1 ? most : at; // who looks at the last word goes on so
       });
     }
     widget.repaint("outputs");
@@ -291,15 +291,15 @@ function lensTable(widget) {
 
   /** Bring the chosen column into view: the last words if it is the last. */
   function find() {
-    const th = heads()[told.at];
+    const th = heads()[view.at];
     const first = table.tHead.rows[0].cells[0].offsetWidth;
     if (!box.clientWidth || !th) return;
     const [left, right] = [th.offsetLeft - first, th.offsetLeft + th.offsetWidth];
-    if (told.at === told.N - 1) box.scrollLeft = box.scrollWidth;
+    if (view.at === view.N - 1) box.scrollLeft = box.scrollWidth;
     else if (left < box.scrollLeft) box.scrollLeft = left;
     else if (right > box.scrollLeft + box.clientWidth) box.scrollLeft = right - box.clientWidth;
   }
-  resized(() => told && find(), box);
+  resized(() => view && find(), box);
 
   return {
     element,
@@ -314,18 +314,18 @@ function lensTable(widget) {
       widget.repaint("outputs");
     },
     update() {
-      told = readBy(widget);
-      const { K, N, at, names, vocabulary } = told;
-      if (size !== `${K} ${N}`) build(told);
+      view = readBy(widget);
+      const { K, N, at, names, vocabulary } = view;
+      if (size !== `${K} ${N}`) build(view);
       size = `${K} ${N}`;
-      const row = rowOfLens(widget, told);
+      const row = rowOfLens(widget, view);
       heads().forEach((th, t) => {
         write(th, visible(names[t]));
         th.classList.toggle("at", t === at);
       });
       cells().forEach((line, k) =>
         line.forEach((td, t) => {
-          const [word, share] = [visible(vocabulary[told.best(k, t)]), told.likeliest(k, t)];
+          const [word, share] = [visible(vocabulary[view.best(k, t)]), view.likeliest(k, t)];
           write(td, word);
           tint(td, share);
           mark(td, "data-value", String(share));
@@ -353,13 +353,13 @@ function cellOfLens(widget) {
     element,
     shows: "outputs",
     update() {
-      const told = readBy(widget);
-      const k = rowOfLens(widget, told);
-      const row = told.probabilities(k, told.at);
+      const view = readBy(widget);
+      const k = rowOfLens(widget, view);
+      const row = view.probabilities(k, view.at);
       write(title, `Likeliest ${whenOf(k)}`);
       fillList(list, topK(row, LIKELIEST), make, (li, id) => {
-        const name = visible(told.vocabulary[id]);
-        const unseen = name !== told.vocabulary[id];
+        const name = visible(view.vocabulary[id]);
+        const unseen = name !== view.vocabulary[id];
         fillCandidate(li.firstChild, name, [row[id]], [percentOf(row[id])], unseen);
       });
     },
@@ -376,16 +376,16 @@ function growth(widget) {
     element,
     shows: "outputs",
     update() {
-      const told = readBy(widget);
-      const { K, at, vocabulary } = told;
-      const [final, chosen] = [told.best(K - 1, at), rowOfLens(widget, told)];
+      const view = readBy(widget);
+      const { K, at, vocabulary } = view;
+      const [final, chosen] = [view.best(K - 1, at), rowOfLens(widget, view)];
       write(title, `${called(vocabulary[final])}, block by block`);
       fillList(
         list,
         many(K, (k) => k),
         make,
         (li, k) => {
-          const p = told.probabilities(k, at)[final];
+          const p = view.probabilities(k, at)[final];
           fillCandidate(li.firstChild, rowName(k), [p], [percentOf(p)]);
           li.classList.toggle("at", k === chosen);
         },
@@ -401,17 +401,17 @@ function verdict(widget) {
     element: results("", note),
     shows: "outputs",
     update(inputs) {
-      const told = readBy(widget);
-      const { K, N, at, vocabulary } = told;
-      const final = told.best(K - 1, at);
+      const view = readBy(widget);
+      const { K, N, at, vocabulary } = view;
+      const final = view.best(K - 1, at);
       let from = K - 1;
-      while (from && told.best(from - 1, at) === final) from -= 1;
-      const share = percentOf(told.likeliest(K - 1, at));
+      while (from && view.best(from - 1, at) === final) from -= 1;
+      const share = percentOf(view.likeliest(K - 1, at));
       const groups = Object.values(widget.spec.facts.stories);
       const truth = groups.find((group) => Object.hasOwn(group, inputs.story))?.[inputs.story];
       write(
         note,
-        `At ${placeName(told)}, the model predicts ${called(vocabulary[final])} (${share}). ` +
+        `At ${placeName(view)}, the model predicts ${called(vocabulary[final])} (${share}). ` +
           (from === 0
             ? "The lens shows it before block 0 already."
             : from === K - 1
@@ -444,8 +444,8 @@ function tokenChoice(widget, key, label) {
   );
   return {
     element: list,
-    update(told, id) {
-      write(auto, `${visible(told.vocabulary[id])} (${key === "a" ? "1st" : "2nd"})`);
+    update(view, id) {
+      write(auto, `${visible(view.vocabulary[id])} (${key === "a" ? "1st" : "2nd"})`);
       list.value = String(widget.pair?.[key] ?? "");
     },
   };
@@ -512,14 +512,14 @@ function partsOfLogit(widget) {
       widget.repaint("outputs");
     },
     update() {
-      const told = readBy(widget);
-      const { L, H, P, logits, vocabulary } = told;
-      if (size !== `${L} ${H}`) build(told);
+      const view = readBy(widget);
+      const { L, H, P, logits, vocabulary } = view;
+      if (size !== `${L} ${H}`) build(view);
       size = `${L} ${H}`;
-      const { a, b, first } = pairOf(widget, told);
-      pickA.update(told, first);
-      pickB.update(told, pairOf({ pair: { a } }, told).b);
-      const adds = many(P, (part) => told.share(part, a) - told.share(part, b));
+      const { a, b, first } = pairOf(widget, view);
+      pickA.update(view, first);
+      pickB.update(view, pairOf({ pair: { a } }, view).b);
+      const adds = many(P, (part) => view.share(part, a) - view.share(part, b));
       const order = many(P, (part) => part).sort((i, j) => Math.abs(adds[j]) - Math.abs(adds[i]));
       const full = Math.max(1, Math.abs(adds[order[0]]));
       cellsOfParts().forEach((td, part) => {
@@ -539,7 +539,7 @@ function partsOfLogit(widget) {
           `${logits[b] < 0 ? `(${decimals(logits[b])})` : decimals(logits[b])}, ` +
           `the logits of ${called(vocabulary[a])} and ${called(vocabulary[b])}.`,
       );
-      const names = partNames(told);
+      const names = partNames(view);
       const some = order.slice(0, NAMED).filter((part) => Math.abs(adds[part]) >= 0.005);
       const named = some.map((part) => `${names[part]} (${signed(adds[part])})`);
       write(largest, named.length ? `The most comes from ${listed(named)}.` : "");
@@ -551,9 +551,9 @@ function partsOfLogit(widget) {
 // ---------------------------------------------------------------- one word, followed
 
 function followed(widget) {
-  const told = readBy(widget);
+  const view = readBy(widget);
   const { code, width } = widget.spec.facts;
-  return { ...told, code, width, token: called(told.names[told.at]) };
+  return { ...view, code, width, token: called(view.names[view.at]) };
 }
 
 const wordCell = (t) => ({ name: "words", row: 0, column: t });
@@ -593,12 +593,12 @@ const embedStep = (widget) => {
 };
 
 const headsStep = (l) => (widget) => {
-  const told = followed(widget);
-  const { at, H, names, token, lengths, code } = told;
+  const view = followed(widget);
+  const { at, H, names, token, lengths, code } = view;
   const found = many(H, (head) => {
-    const row = told.looks(l, head);
+    const row = view.looks(l, head);
     const [most] = topK(row, 1);
-    return { head, most, weight: row[most], length: lengths[headPart(told, l, head)] };
+    return { head, most, weight: row[most], length: lengths[headPart(view, l, head)] };
   });
   const [longest] = [...found].sort((one, other) => other.length - one.length);
   const { head, most, weight, length } = longest;
@@ -608,7 +608,7 @@ const headsStep = (l) => (widget) => {
       `to the stream. Head ${head} adds the longest, ${short(length)}: it attends most to ` +
       `${most === at ? `${token} itself` : `${called(names[most])}, ${at - most} back`}, with ` +
       `weight ${short(weight)}.`,
-    lit: [wordCell(most), partCellOf(headPart(told, l, head)), lensCell(l + 1, at)],
+    lit: [wordCell(most), partCellOf(headPart(view, l, head)), lensCell(l + 1, at)],
     moves: most === at ? [] : fly(widget, wordCell(most), lensCell(l + 1, at)),
     code: code.attend,
     table: {
@@ -636,17 +636,17 @@ const headsStep = (l) => (widget) => {
 };
 
 const networkStep = (l) => (widget) => {
-  const told = followed(widget);
-  const { at, K, vocabulary, token, lengths, streams, code } = told;
-  const added = lengths[networkPart(told, l)];
-  const [best, p] = [called(vocabulary[told.best(l + 1, at)]), told.likeliest(l + 1, at)];
+  const view = followed(widget);
+  const { at, K, vocabulary, token, lengths, streams, code } = view;
+  const added = lengths[networkPart(view, l)];
+  const [best, p] = [called(vocabulary[view.best(l + 1, at)]), view.likeliest(l + 1, at)];
   const next = l + 2 < K ? `If the model ended here, it would predict` : "The lens reads the last:";
   return {
     says:
       `The feed-forward network of block ${l} reads the stream at ${token} alone and adds a ` +
       `vector of length ${short(added)}. The stream is now ${short(streams[l + 1])} long. ` +
       `${next} ${best} with ${percentOf(p)}.`,
-    lit: [partCellOf(networkPart(told, l)), lensCell(l + 1, at)],
+    lit: [partCellOf(networkPart(view, l)), lensCell(l + 1, at)],
     code: code.forward,
     table: {
       labels: ["added", "stream before", "stream after", `lens: ${best}`],
@@ -696,7 +696,7 @@ const normStep = (widget) => {
   };
 };
 
-const FINAL = 5; // tokens whose logits are told
+const FINAL = 5; // tokens whose logits are shown
 
 const logitsStep = (widget) => {
   const { at, K, logits, vocabulary, token, code } = followed(widget);
@@ -726,9 +726,9 @@ const logitsStep = (widget) => {
 };
 
 const softmaxStep = (widget) => {
-  const told = followed(widget);
-  const { at, N, K, logits, vocabulary, names, code } = told;
-  const [best, row] = [topK(logits, FINAL), told.probabilities(K - 1, at)];
+  const view = followed(widget);
+  const { at, N, K, logits, vocabulary, names, code } = view;
+  const [best, row] = [topK(logits, FINAL), view.probabilities(K - 1, at)];
   const goesOn = at < N - 1 ? ` The text goes on with ${called(names[at + 1])}.` : "";
   return {
     says:

@@ -67,7 +67,7 @@ export async function program(run, inputs) {
 
 // ---------------------------------------------------------------- what came out
 
-const toldBy = readOnce(readRuns);
+const viewOf = readOnce(readRuns);
 
 function readRuns({ spec }, { tokens, others, site, probabilities, answers, differences, moved }) {
   const vocabulary = spec.sentences.story;
@@ -96,9 +96,9 @@ const keyOf = ({ block, part, position, source }) => `${part} ${source} ${block}
 
 /** How far each site that was tried has moved the answer; forgotten when the stories change. */
 function triedBy(widget) {
-  const told = toldBy(widget);
-  if (widget.tried?.ids !== told.ids) widget.tried = { ids: told.ids, ways: new Map() };
-  if (told.hasWay) widget.tried.ways.set(keyOf(told.site), told.moved);
+  const view = viewOf(widget);
+  if (widget.tried?.ids !== view.ids) widget.tried = { ids: view.ids, ways: new Map() };
+  if (view.hasWay) widget.tried.ways.set(keyOf(view.site), view.moved);
   return widget.tried.ways;
 }
 
@@ -259,14 +259,14 @@ function siteMap(widget) {
   const click = ({ target }) => {
     const cell = target.closest("th, td");
     if (!cell || cell === head.firstChild) return;
-    const told = toldBy(widget);
+    const view = viewOf(widget);
     const change = {};
-    if (cell !== cell.parentNode.firstChild) change.position = positionOf(cell, told);
+    if (cell !== cell.parentNode.firstChild) change.position = positionOf(cell, view);
     if (cell.parentNode !== head) change.block = cell.parentNode.block;
     pick(change);
   };
   const keydown = (event) => {
-    const { words } = toldBy(widget);
+    const { words } = viewOf(widget);
     const { block, part, position } = clampedSite(widget.inputs, words.length);
     const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
     const column = position === EVERYWHERE ? words.length : position;
@@ -312,9 +312,9 @@ function siteMap(widget) {
       box,
     ),
     update(inputs) {
-      const told = toldBy(widget);
+      const view = viewOf(widget);
       const ways = triedBy(widget);
-      const { words, others, isPair } = told;
+      const { words, others, isPair } = view;
       const site = clampedSite(inputs, words.length);
       const columns = [...words, "all words"];
       table.style.setProperty("--count", String(columns.length));
@@ -390,9 +390,9 @@ function tries(widget) {
         type: "button",
         "data-input": "block position",
         click() {
-          const told = toldBy(widget);
-          start = clampedSite(widget.inputs, told.words.length);
-          all = sitesOf(start, told);
+          const view = viewOf(widget);
+          start = clampedSite(widget.inputs, view.words.length);
+          all = sitesOf(start, view);
           running = true;
           write(begun, `Trying ${all.length} ${things} …`);
         },
@@ -400,16 +400,16 @@ function tries(widget) {
       label,
     );
     const job = onward(widget, go, (field) => {
-      const told = toldBy(widget);
-      if (!isAnswered(widget, told)) return false;
-      if (!told.hasWay) return "";
+      const view = viewOf(widget);
+      if (!isAnswered(widget, view)) return false;
+      if (!view.hasWay) return "";
       const left = all.filter((site) => !isKnown(site));
       if (left.length) {
         put(field, left[0]);
         return true;
       }
       put(field, start);
-      return summary(widget, told, all, things);
+      return summary(widget, view, all, things);
     });
     return {
       go,
@@ -418,7 +418,7 @@ function tries(widget) {
       stop: job.stop,
       update() {
         job.update();
-        const { hasWay } = toldBy(widget);
+        const { hasWay } = viewOf(widget);
         mark(go, "aria-disabled", String(!hasWay));
         go.disabled = !hasWay;
         if (running && job.halt.hidden) {
@@ -437,7 +437,7 @@ function tries(widget) {
   const every = [
     make(
       "Try every word",
-      (site, told) => everyWord(told).map((position) => ({ ...site, position })),
+      (site, view) => everyWord(view).map((position) => ({ ...site, position })),
       "words",
     ),
     make(
@@ -450,10 +450,10 @@ function tries(widget) {
     ),
     make(
       "Try everything",
-      (site, told) =>
+      (site, view) =>
         blocksOf(widget, site.part)
           .toReversed()
-          .flatMap((block) => everyWord(told).map((position) => ({ ...site, block, position }))),
+          .flatMap((block) => everyWord(view).map((position) => ({ ...site, block, position }))),
       "sites",
     ),
   ];
@@ -541,7 +541,7 @@ function threeRuns(widget) {
     element: results("column", table),
     shows: "outputs",
     update() {
-      const { shares, vocabulary, answer, other, isPair } = toldBy(widget);
+      const { shares, vocabulary, answer, other, isPair } = viewOf(widget);
       const runs = order.map(shares);
       const largest = Float32Array.from(runs[0], (_, id) => Math.max(...runs.map((p) => p[id])));
       const rest = topK(largest, vocabulary.length).filter(
@@ -576,13 +576,13 @@ function wayBar(widget) {
     element: results("column moved", title, drawn, difference, says),
     shows: "outputs",
     update() {
-      const told = toldBy(widget);
-      const { vocabulary, answer, other, moved, hasWay, differences } = told;
+      const view = viewOf(widget);
+      const { vocabulary, answer, other, moved, hasWay, differences } = view;
       mark(number, "data-value", String(moved));
       write(number, hasWay ? short(moved) : "–");
       drawn.hidden = difference.hidden = !hasWay;
       if (!hasWay) {
-        write(says, noWay(told));
+        write(says, noWay(view));
         return;
       }
       write(from, vocabulary[answer]);
@@ -596,7 +596,7 @@ function wayBar(widget) {
           `the story, ${short(twin)} in its twin, ${short(patched)} patched.`,
       );
       mark(says, "aria-live", widget.streams ? "off" : "polite");
-      write(says, `${outcome(told)} ${meaning(told)}`);
+      write(says, `${outcome(view)} ${meaning(view)}`);
     },
   };
 }
@@ -646,7 +646,7 @@ function copyCode(widget) {
   return {
     element: h("div", { class: "column copied" }, element),
     update() {
-      button.disabled = !toldBy(widget).isPair;
+      button.disabled = !viewOf(widget).isPair;
       follow();
     },
   };

@@ -42,15 +42,15 @@ export async function program(run, { source, digits, on }, spec) {
 function answers(widget, inputs, outputs) {
   const given = widget.model.get("outputs");
   if (widget.given !== given)
-    [widget.given, widget.asked, widget.told] = [given, inputs, undefined];
+    [widget.given, widget.asked, widget.view] = [given, inputs, undefined];
   const words = widget.words("T", widget.asked);
   if (words.length !== outputs.weights.shape[1]) return null;
-  widget.told ??= {
+  widget.view ??= {
     words,
     ...widget.asked,
     questions: questionsOf(widget.spec.facts, widget.asked, outputs),
   };
-  return widget.told;
+  return widget.view;
 }
 
 function questionsOf(
@@ -99,7 +99,7 @@ function questionsOf(
 
 /** Where the weight of head q comes from that word t gives to word s. */
 function weightOf(widget, q, t, s) {
-  const { words, questions } = widget.told;
+  const { words, questions } = widget.view;
   const T = words.length;
   return {
     kind: "softmax",
@@ -114,7 +114,7 @@ function weightOf(widget, q, t, s) {
 
 /** Where the answer to question q for word t comes from: of ten logits, one is the largest. */
 function answerOf(widget, q, t) {
-  const { words, questions } = widget.told;
+  const { words, questions } = widget.view;
   const { name, head, answered, looks, on } = questions[q];
   const { said, logits, most } = answered[t];
   const share = short(looks[t * words.length + most]);
@@ -225,9 +225,9 @@ const wide = (word) =>
   );
 
 /** From the chosen word to what each head attends to: the middle of every column is known. */
-function arcs(told, from, middles) {
+function arcs(view, from, middles) {
   const tops = new Map(); // how many heads attend most to a word
-  return told.questions.map(({ head, on, looks, answered }, q) => {
+  return view.questions.map(({ head, on, looks, answered }, q) => {
     const T = middles.length;
     const { most, asked } = answered[from];
     const rank = tops.get(most) ?? 0;
@@ -270,8 +270,8 @@ function sky() {
   const path = () => svgPart("g", {}, svgPart("path"), svgPart("circle", { r: "3" }));
   const badge = () =>
     svgPart("g", {}, svgPart("circle", { r: String(RADIUS) }), svgPart("text", { dy: "0.35em" }));
-  const draw = (told, chosen, middles) => {
-    const every = arcs(told, chosen, middles);
+  const draw = (view, chosen, middles) => {
+    const every = arcs(view, chosen, middles);
     fillList(bows, every, bow, (g, { drawn, kind }) => {
       mark(g, "class", `paths ${kind}`);
       fillList(g, drawn, path, (one, { d, to, foot, share }) => {
@@ -289,11 +289,11 @@ function sky() {
       if (label) mark(g, "transform", `translate(${label.map((n) => n.toFixed(1))})`);
       write(g.lastChild, String(head));
     });
-    const where = told.questions.map(({ head, answered, looks }) => {
+    const where = view.questions.map(({ head, answered, looks }) => {
       const { most } = answered[chosen];
-      return `head ${head} to ${told.words[most]}, ${short(looks[chosen * middles.length + most])}`;
+      return `head ${head} to ${view.words[most]}, ${short(looks[chosen * middles.length + most])}`;
     });
-    mark(element, "aria-label", `${told.words[chosen]} attends most, in ${where.join("; in ")}`);
+    mark(element, "aria-label", `${view.words[chosen]} attends most, in ${where.join("; in ")}`);
   };
   return { element, draw };
 }
@@ -485,9 +485,9 @@ function stage(widget) {
     element: h("div", { "data-output": "" }, box),
     shows: "outputs",
     update(inputs, outputs) {
-      const told = answers(widget, inputs, outputs);
-      if (!told) return;
-      const { words } = told;
+      const view = answers(widget, inputs, outputs);
+      if (!view) return;
+      const { words } = view;
       const [T, chosen] = [words.length, Math.min(widget.query, words.length - 1)];
       const scale = letters();
       const least = words.map((word) => scale * wide(word));
@@ -510,12 +510,12 @@ function stage(widget) {
       mark(over, "colspan", String(T));
       mark(arched, "width", String(right));
       write(from, `What ${quote(words[chosen])} attends to in each head`);
-      drawSky(told, chosen, middles);
+      drawSky(view, chosen, middles);
       middle = middles[chosen];
       cellsOf(chips, T, (t) => chip(widget, t)).forEach((th, t) =>
         fillChip(th, widget, words[t], t, t === chosen),
       );
-      for (const { fill } of lanes) fill(told, chosen);
+      for (const { fill } of lanes) fill(view, chosen);
       reach();
     },
   };
@@ -627,8 +627,8 @@ function effect(widget) {
     element: line,
     shows: "outputs",
     update(inputs, outputs) {
-      const told = answers(widget, inputs, outputs);
-      if (told) write(line, effectOf(told.questions));
+      const view = answers(widget, inputs, outputs);
+      if (view) write(line, effectOf(view.questions));
     },
   };
 }
@@ -689,11 +689,11 @@ const HOLDS = {
 /** The map of all weights of a head; the pixel that the reader points at is explained. */
 function weightMap(widget, q) {
   let at; // the row and the column of that pixel
-  const T = () => widget.told.words.length;
+  const T = () => widget.view.words.length;
   const point = (row, column) => {
     at = [row, column];
     map.markPixel(row, column);
-    map.element.dataset.value = String(widget.told.questions[q].looks[row * T() + column]);
+    map.element.dataset.value = String(widget.view.questions[q].looks[row * T() + column]);
   };
   const over = (event) => point(...pixelAt(map.canvas, event));
   const map = pixelMap({
@@ -735,7 +735,7 @@ function card(widget, question, q) {
   const [target, heard, digit, verdict, holds] = ["span", "span", "b", "b", "p"].map((tag) =>
     h(tag),
   );
-  let at = [0, 0]; // the weight that is told
+  let at = [0, 0]; // the row and the column of the weight that is shown
   const weight = explainableNumber(widget, () => weightOf(widget, q, ...at));
   const name = h(
     "p",
@@ -816,11 +816,11 @@ function cards(widget) {
     ),
     shows: "outputs",
     update(inputs, outputs) {
-      const told = answers(widget, inputs, outputs);
-      if (!told) return;
-      const t = Math.min(widget.query, told.words.length - 1);
-      write(heading, `What each head finds for ${quote(told.words[t])}, word ${t + 1}:`);
-      for (const { fill } of heads) fill(told, t);
+      const view = answers(widget, inputs, outputs);
+      if (!view) return;
+      const t = Math.min(widget.query, view.words.length - 1);
+      write(heading, `What each head finds for ${quote(view.words[t])}, word ${t + 1}:`);
+      for (const { fill } of heads) fill(view, t);
     },
   };
 }
@@ -859,9 +859,9 @@ cards.style = `${pixelMap.style}
 
 // ---------------------------------------------------------------- one word, step by step
 
-/** What the steps speak of: the chosen word, and what is told of its sentence. */
+/** What the steps describe: the chosen word, and the view of its sentence. */
 function followed(widget) {
-  const { words, digits, questions } = widget.told;
+  const { words, digits, questions } = widget.view;
   const t = Math.min(widget.query, words.length - 1);
   const { code, width } = widget.spec.facts;
   const heads = [...questions].sort((a, b) => a.head - b.head);
@@ -965,8 +965,8 @@ const STEPS = [
   },
 ];
 
-const name = ({ told, query }) =>
-  told ? quote(told.words[Math.min(query, told.words.length - 1)]) : "a word";
+const name = ({ view, query }) =>
+  view ? quote(view.words[Math.min(query, view.words.length - 1)]) : "a word";
 
 export default live(
   "Four heads on your sentence, live",

@@ -113,18 +113,18 @@ const room = ({ inputs, spec: { facts, limits } }) =>
 const wanted = (widget) => Math.min(widget.inputs.choices.length, room(widget));
 
 /** What is shown: of a text that is on its way nothing, as long as it is the one that is shown. */
-function toldBy(widget) {
-  const [now, before] = [readBy(widget), widget.told];
+function viewOf(widget) {
+  const [now, before] = [readBy(widget), widget.view];
   const known = before && now.M < Math.min(before.M, wanted(widget));
   if (now !== before && !(known && before.text.startsWith(now.text))) {
-    widget.told = now;
+    widget.view = now;
     widget.cursor = undefined;
   }
-  return widget.told;
+  return widget.view;
 }
 
 /** The place that the reader looks at: that of the next character, if it is no other. */
-const cursorOf = (widget) => widget.cursor ?? toldBy(widget).M;
+const cursorOf = (widget) => widget.cursor ?? viewOf(widget).M;
 
 function look(widget, cursor) {
   widget.cursor = cursor;
@@ -163,7 +163,7 @@ function player(widget) {
   };
   const step = () => {
     if (!playing || !halt.isConnected) return;
-    const { M } = toldBy(widget);
+    const { M } = viewOf(widget);
     if (cursorOf(widget) >= M) stop();
     else {
       look(widget, cursorOf(widget) + 1);
@@ -178,7 +178,7 @@ function player(widget) {
   return {
     halt,
     begin() {
-      playing &&= widget.history.length === 0 && toldBy(widget).M > 0;
+      playing &&= widget.history.length === 0 && viewOf(widget).M > 0;
       [halt.hidden, widget.go.hidden] = [!playing, playing];
       if (!playing) return;
       widget.cursor = 0;
@@ -206,7 +206,7 @@ function stage(widget) {
     tabindex: "0",
     "aria-label": "what it writes: choose a place by the arrow keys",
     keydown: (event) => {
-      const to = byArrows(event, cursorOf(widget), toldBy(widget).M);
+      const to = byArrows(event, cursorOf(widget), viewOf(widget).M);
       if (to !== undefined) look(widget, to);
     },
     click: ({ target }) => {
@@ -221,7 +221,7 @@ function stage(widget) {
 
   const draw = () => {
     const cursor = cursorOf(widget);
-    const row = toldBy(widget).looks(cursor);
+    const row = viewOf(widget).looks(cursor);
     const spans = [...before.children, ...line.children];
     const best = topK(row, CURVES).filter((t) => row[t] >= LEAST);
     const middle = ({ offsetLeft, offsetWidth, offsetTop, offsetHeight }) => [
@@ -251,11 +251,11 @@ function stage(widget) {
     },
     update({ choices }) {
       if (!begun) {
-        toldBy(widget);
+        viewOf(widget);
         play.begin();
       }
       begun = true;
-      const { names, T, M, looks } = toldBy(widget);
+      const { names, T, M, looks } = viewOf(widget);
       const cursor = cursorOf(widget);
       const row = looks(cursor);
       const heated = (item, t) => {
@@ -302,7 +302,7 @@ function nexts(widget) {
     element: results("column nexts-of", label, list, h("p", { class: "note soft" }, CLICK)),
     shows: "outputs",
     update() {
-      const { shares, vocabulary, tokens, names, M, T } = toldBy(widget);
+      const { shares, vocabulary, tokens, names, M, T } = viewOf(widget);
       const cursor = cursorOf(widget);
       const [row, own] = [shares(cursor), cursor < M ? tokens[cursor] : -1];
       const best = topK(row, CANDIDATES);

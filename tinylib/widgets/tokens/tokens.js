@@ -143,14 +143,14 @@ function looks(id, { seen, merges }) {
 }
 
 /** Show the token `id` in a chip. */
-function fillChip(chip, id, told) {
-  write(chip, told.seen[id].name);
-  mark(chip, "class", looks(id, told));
+function fillChip(chip, id, view) {
+  write(chip, view.seen[id].name);
+  mark(chip, "class", looks(id, view));
 }
 
 /** A chip that is a number of the output `name`. */
-function fillNumber(chip, id, told, name) {
-  fillChip(chip, id, told);
+function fillNumber(chip, id, view, name) {
+  fillChip(chip, id, view);
   mark(chip, "data-output", name);
   mark(chip, "data-value", String(id));
 }
@@ -270,13 +270,13 @@ function ranking(widget) {
     element: h("section", { class: "column", "data-output": "" }, last, heading, rows, note),
     shows: "outputs",
     update() {
-      const told = readBy(widget);
-      const { merges, ranking: best, words } = told;
+      const view = readBy(widget);
+      const { merges, ranking: best, words } = view;
       if (merges.length) {
         const [[left, right], { count }] = [merges.at(-1).pair, merges.at(-1)];
         const chips = [left, right, 255 + merges.length].map((id) => {
           const one = chip();
-          fillChip(one, id, told);
+          fillChip(one, id, view);
           return one;
         });
         last.replaceChildren(
@@ -295,9 +295,9 @@ function ranking(widget) {
       heading.hidden = rows.hidden = !best.length;
       fillList(rows, best, make, (li, { pair, count }) => {
         const [left, , right, , both] = li.firstChild.children;
-        fillNumber(left, pair[0], told, "best");
-        fillNumber(right, pair[1], told, "best");
-        write(both, seenAs(pair.flatMap((id) => told.tokens[id])).name);
+        fillNumber(left, pair[0], view, "best");
+        fillNumber(right, pair[1], view, "best");
+        write(both, seenAs(pair.flatMap((id) => view.tokens[id])).name);
         mark(both, "class", "token made");
         const [, bar, number] = li.children;
         stretch(bar.firstChild, count / top);
@@ -372,21 +372,21 @@ function words(widget) {
     update(),
   );
   const update = () => {
-    const told = readBy(widget);
-    const total = told.words.reduce(
-      (sum, { ids, count }) => sum + count * ids.reduce((n, id) => n + told.tokens[id].length, 0),
+    const view = readBy(widget);
+    const total = view.words.reduce(
+      (sum, { ids, count }) => sum + count * ids.reduce((n, id) => n + view.tokens[id].length, 0),
       0,
     );
     write(bytes, `${whole(total)} bytes in `);
-    write(size, `${whole(told.size)} tokens`);
-    mark(size, "data-value", String(told.size));
-    write(mean, `: ${perToken(total, told.size)} bytes per token`);
-    list.values = told.words.flatMap(({ ids }) => ids);
+    write(size, `${whole(view.size)} tokens`);
+    mark(size, "data-value", String(view.size));
+    write(mean, `: ${perToken(total, view.size)} bytes per token`);
+    list.values = view.words.flatMap(({ ids }) => ids);
     const make = () => h("li", {}, h("span", { class: "joined" }), h("small"));
-    const some = told.words.slice(0, shown(told.words.length));
+    const some = view.words.slice(0, shown(view.words.length));
     fillList(list, some, make, (li, { ids, count }) => {
       const [joined, often] = li.children;
-      fillList(joined, ids, chip, (one, id) => fillChip(one, id, told));
+      fillList(joined, ids, chip, (one, id) => fillChip(one, id, view));
       write(often, count > 1 ? `×${count}` : "");
     });
   };
@@ -449,15 +449,15 @@ function chips(widget) {
   const note = h("p", { class: "note remark", role: "status" });
   const blank = h("li", {}, h("b"), h("span"));
   const update = () => {
-    const told = readBy(widget);
-    const { ids, pieces, tokens, seen: names } = told;
-    const broken = brokenBy(told);
+    const view = readBy(widget);
+    const { ids, pieces, tokens, seen: names } = view;
+    const broken = brokenBy(view);
     list.values = ids;
     const some = ids.slice(0, shown(ids.length));
     const classes = some.map((id, i) => {
       const begins = i && pieces[i] !== pieces[i - 1] ? " begins" : "";
       const goesOn = broken[i - 1]?.at(-1)?.start === (broken[i][0]?.start ?? -1) ? " goes-on" : "";
-      return `${looks(id, told)}${begins}${goesOn}`;
+      return `${looks(id, view)}${begins}${goesOn}`;
     });
     const parts = broken.map((chars) => chars.map(({ char }) => charName(char)).join(" and "));
     const keys = some.map((id, i) => `${id} ${classes[i]} ${parts[i]} ${names[id].name}`);
@@ -473,7 +473,7 @@ function chips(widget) {
     const characters = [...(fromBytes(bytes) ?? "")].length;
     const said = [characters, bytes.length, ids.length].map(whole);
     [...said, perToken(bytes.length, ids.length)].forEach((n, i) => write(amounts[i].number, n));
-    write(note, remark(told, broken));
+    write(note, remark(view, broken));
   };
   return {
     element: h(
@@ -540,20 +540,20 @@ function merged(widget) {
     ),
     shows: "outputs",
     update() {
-      const told = readBy(widget);
-      none.hidden = told.merges.length > 0;
-      box.hidden = !told.merges.length;
-      fillList(body, told.merges, make, (tr, { pair, count }, i) => {
+      const view = readBy(widget);
+      none.hidden = view.merges.length > 0;
+      box.hidden = !view.merges.length;
+      fillList(body, view.merges, make, (tr, { pair, count }, i) => {
         const [id, two, one, number] = tr.cells;
         write(id, String(256 + i));
-        fillNumber(two.children[0], pair[0], told, "pairs");
-        fillNumber(two.children[2], pair[1], told, "pairs");
-        fillChip(one.firstChild, 256 + i, told);
+        fillNumber(two.children[0], pair[0], view, "pairs");
+        fillNumber(two.children[2], pair[1], view, "pairs");
+        fillChip(one.firstChild, 256 + i, view);
         write(number, `${whole(count)}×`);
         mark(number, "data-value", String(count));
       });
-      if (shown === told.merges.length) return;
-      shown = told.merges.length;
+      if (shown === view.merges.length) return;
+      shown = view.merges.length;
       requestAnimationFrame(() => {
         box.scrollTop = box.scrollHeight; // the newest is in view
       });

@@ -251,12 +251,12 @@ function frenchOf(widget) {
   return {
     element,
     update({ variant }, outputs) {
-      const told = report(widget, outputs);
-      const { said, ended, truth, kept } = told;
-      element.classList.toggle("waiting", told.variant !== variant);
+      const view = report(widget, outputs);
+      const { said, ended, truth, kept } = view;
+      element.classList.toggle("waiting", view.variant !== variant);
       write(
         whose,
-        `French, by the model ${widget.spec.facts.models[told.variant].name}`
+        `French, by the model ${widget.spec.facts.models[view.variant].name}`
           .replace("model the", "")
           .replace("  ", " "),
       );
@@ -271,7 +271,7 @@ function frenchOf(widget) {
           else mark(li, "data-value", String(share));
         },
       );
-      truthRow.hidden = !truth || told.right;
+      truthRow.hidden = !truth || view.right;
       fillList(
         truthLine,
         truth ?? [],
@@ -281,7 +281,7 @@ function frenchOf(widget) {
           mark(li, "class", kept.has(i) ? "" : "lost");
         },
       );
-      write(verdict, judgementOf(widget, told));
+      write(verdict, judgementOf(widget, view));
     },
   };
 }
@@ -393,18 +393,18 @@ function smallMaps(widget) {
   } = widget.spec.limits;
   return headMaps({
     label: "What each head attends to in the English",
-    told({ variant }, outputs) {
-      const told = report(widget, outputs);
-      return { ...told, L, H, waiting: told.variant !== variant };
+    read({ variant }, outputs) {
+      const view = report(widget, outputs);
+      return { ...view, L, H, waiting: view.variant !== variant };
     },
     chosen: ({ variant }) => largeHead(widget, variant),
     choose(i) {
       widget.head = i;
       widget.repaint();
     },
-    draw({ canvas, outline, tell, fresh }, { english, words }, i) {
+    draw({ canvas, outline, setCaption, fresh }, { english, words }, i) {
       const { hit, known } = aim(words, i);
-      tell(known ? `${hit} of ${known}` : "");
+      setCaption(known ? `${hit} of ${known}` : "");
       if (!fresh(words)) return;
       const [T, S] = [words.length, english.length];
       paint(
@@ -435,7 +435,7 @@ smallMaps.style = `${headMaps.style}
 /** The map of one head: a row for each French word, its weights, and where it comes from. */
 function largeMap(widget) {
   const note = h("p", { class: "note aimed" });
-  let now; // what is told, and of which head
+  let now; // the view, and which head is shown
   const map = wordMap({
     label: "the weights of one head",
     lang: "fr",
@@ -450,17 +450,17 @@ function largeMap(widget) {
   return {
     element,
     update({ variant }, outputs) {
-      const told = report(widget, outputs);
-      element.classList.toggle("waiting", told.variant !== variant);
-      const chosen = largeHead(widget, told.variant);
-      now = { ...told, chosen };
+      const view = report(widget, outputs);
+      element.classList.toggle("waiting", view.variant !== variant);
+      const chosen = largeHead(widget, view.variant);
+      now = { ...view, chosen };
       const H = widget.spec.limits.H[0];
       map.fill({
         title: `Block ${Math.floor(chosen / H)}, head ${chosen % H}: its weights`,
-        across: told.english,
-        rows: told.words.map(({ word, from, looks }) => ({ word, from, shares: looks(chosen) })),
+        across: view.english,
+        rows: view.words.map(({ word, from, looks }) => ({ word, from, shares: looks(chosen) })),
       });
-      write(note, aimOf(widget, told, chosen));
+      write(note, aimOf(widget, view, chosen));
     },
   };
 }

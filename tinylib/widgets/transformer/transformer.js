@@ -151,22 +151,22 @@ function answer(widget, inputs, outputs) {
       ),
     });
   }
-  const told = translated.get(outputs);
+  const view = translated.get(outputs);
   const kind = widget.kind ?? "cross";
   const at = {
-    french: within(widget.at ?? longest(told), [0, told.ids.length - 1]),
+    french: within(widget.at ?? longest(view), [0, view.ids.length - 1]),
     english: widget.query,
   };
   widget.heads ??= Object.fromEntries(
     Object.keys(KINDS).map((name) => [name, sharpest(outputs[name])]),
   );
   return {
-    ...told,
+    ...view,
     kind,
     at,
     head: widget.heads[kind],
-    from: told[KINDS[kind].from],
-    to: told[KINDS[kind].to],
+    from: view[KINDS[kind].from],
+    to: view[KINDS[kind].to],
     row: at[KINDS[kind].from],
   };
 }
@@ -240,17 +240,17 @@ function french(widget) {
     ),
     shows: "outputs",
     update(inputs, outputs) {
-      const told = answer(widget, inputs, outputs);
-      if (!told) return;
-      write(line, told.ended ? told.text : `${told.text} …`);
+      const view = answer(widget, inputs, outputs);
+      if (!view) return;
+      write(line, view.ended ? view.text : `${view.text} …`);
       const theirs = translation(widget, inputs.source);
-      const same = theirs && written(widget, tokenise(theirs)) === told.text;
+      const same = theirs && written(widget, tokenise(theirs)) === view.text;
       write(
         person,
         same ? "Word for word what a person wrote." : theirs ? `A person wrote: ${theirs}` : "",
       );
-      write(doubt, doubts(widget, told));
-      const words = told.french.slice(0, inputs.start.length);
+      write(doubt, doubts(widget, view));
+      const words = view.french.slice(0, inputs.start.length);
       write(
         begun,
         words.length
@@ -478,10 +478,10 @@ function stage(widget) {
     },
     shows: "outputs",
     update(inputs, outputs) {
-      const told = answer(widget, inputs, outputs);
-      if (!told) return;
+      const view = answer(widget, inputs, outputs);
+      if (!view) return;
       // other words
-      if (now && now.english.join(" ") !== told.english.join(" ")) widget.at = undefined;
+      if (now && now.english.join(" ") !== view.english.join(" ")) widget.at = undefined;
       now = answer(widget, inputs, outputs);
       const { at, kind, row } = now;
       const shares = weightsOf(outputs[kind], now.head)[row];
@@ -582,28 +582,28 @@ function candidates(widget) {
     element: results("column choices", heading, list, own),
     shows: "outputs",
     update(inputs, outputs) {
-      const told = answer(widget, inputs, outputs);
-      if (!told) return;
-      const t = told.at.french;
+      const view = answer(widget, inputs, outputs);
+      if (!view) return;
+      const t = view.at.french;
       const row = ({ data }, size = 5) => [...data.subarray(size * t, size * (t + 1))];
       const [likeliest, shares] = [row(outputs.likeliest), row(outputs.probabilities)];
       const free = (i) =>
-        likeliest[i] !== EOS && likeliest[i] !== told.ids[t] && t < widget.spec.limits.P[1];
-      now = { ...told, likeliest, shares, free, logits: row(outputs.logits, 6) };
+        likeliest[i] !== EOS && likeliest[i] !== view.ids[t] && t < widget.spec.limits.P[1];
+      now = { ...view, likeliest, shares, free, logits: row(outputs.logits, 6) };
       const join = isOwn(widget) ? spelt : joined;
-      const before = (t > 3 ? "… " : "") + join(told.french.slice(Math.max(0, t - 3), t));
+      const before = (t > 3 ? "… " : "") + join(view.french.slice(Math.max(0, t - 3), t));
       write(heading, t ? `After ${said(before)}, what next?` : "How does it begin?");
       fillList(list, likeliest, item, ({ firstChild: button }, id, i) => {
         fillCandidate(button, named(id, names), [shares[i]], [percentOf(shares[i])]);
-        mark(button, "aria-current", String(id === told.ids[t]));
+        mark(button, "aria-current", String(id === view.ids[t]));
         mark(button, "aria-disabled", String(!free(i))); // its probability can still be asked
       });
       const p = outputs.probability.data[t];
       write(
         own,
-        likeliest.includes(told.ids[t])
+        likeliest.includes(view.ids[t])
           ? "Choose another one, and it goes on from there."
-          : `${said(told.french[t])} is not among them: its probability is ` +
+          : `${said(view.french[t])} is not among them: its probability is ` +
               `${percentOf(p).replace("<", "less than")}.`,
       );
     },
@@ -656,7 +656,7 @@ function heads(widget) {
     shows: "outputs",
     ...headMaps({
       label: `All ${L * H} heads`,
-      told: (inputs, outputs) => {
+      read: (inputs, outputs) => {
         const now = answer(widget, inputs, outputs);
         return now && { ...now, L, H, output: now.kind, looks: outputs[now.kind] };
       },
@@ -708,9 +708,9 @@ function chart(widget) {
     element: map.element,
     shows: "outputs",
     update(inputs, outputs) {
-      const told = answer(widget, inputs, outputs);
-      if (!told) return;
-      now = told;
+      const view = answer(widget, inputs, outputs);
+      if (!view) return;
+      now = view;
       const { kind, head, from, to, row } = now;
       const weights = weightsOf(outputs[kind], head);
       map.fill({
@@ -730,20 +730,20 @@ chart.style = wordMap.style;
 
 // ---------------------------------------------------------------- one word, followed
 
-/** What is told of the word that is being written, whichever kind of attention is shown. */
+/** The view of the word that is being written, whichever kind of attention is shown. */
 function followed(widget) {
   if (!widget.heads) return undefined; // after a reset the first answer chooses them
   const outputs = widget.readOutputs();
-  const told = answer(widget, widget.inputs, outputs);
-  if (!told) return undefined;
+  const view = answer(widget, widget.inputs, outputs);
+  if (!view) return undefined;
   const {
     cross: {
       shape: [L],
     },
   } = outputs;
-  const t = told.at.french;
-  const fed = told.before[t] === "the start" ? "the start" : said(told.before[t]);
-  return { ...told, outputs, L, t, fed, code: widget.spec.facts.code };
+  const t = view.at.french;
+  const fed = view.before[t] === "the start" ? "the start" : said(view.before[t]);
+  return { ...view, outputs, L, t, fed, code: widget.spec.facts.code };
 }
 
 /** The largest weight at this word, of all heads of one block. */
@@ -776,9 +776,9 @@ const STEPS = [
     lit: t ? [wordOf("french", t), wordOf("french", t - 1)] : [wordOf("french", 0)],
     code: code.embed,
   }),
-  (told) => {
-    const { before, t, fed, code } = told;
-    const { head, most, weight } = largest(told, "decoder", 0);
+  (view) => {
+    const { before, t, fed, code } = view;
+    const { head, most, weight } = largest(view, "decoder", 0);
     return {
       says: t
         ? `First the self-attention of block 0: ${fed} attends to the words that are written ` +
@@ -791,9 +791,9 @@ const STEPS = [
       code: code.back,
     };
   },
-  (told) => {
-    const { english, t, code } = told;
-    const { head, most, weight } = largest(told, "cross", 0);
+  (view) => {
+    const { english, t, code } = view;
+    const { head, most, weight } = largest(view, "cross", 0);
     return {
       says:
         "Then cross-attention: the query is the decoder's, keys and values are made of the " +
@@ -811,9 +811,9 @@ const STEPS = [
     lit: [wordOf("french", t)],
     code: code.forward,
   }),
-  (told) => {
-    const { english, L, t, code } = told;
-    const { head, most, weight } = largest(told, "cross", L - 1);
+  (view) => {
+    const { english, L, t, code } = view;
+    const { head, most, weight } = largest(view, "cross", L - 1);
     const more = L > 2 ? `Blocks 1 ${L > 3 ? "to" : "and"} ${L - 1} do` : "Block 1 does";
     return {
       says:
@@ -865,15 +865,15 @@ const STEPS = [
     };
   },
 ].map((step) => (widget) => {
-  const told = followed(widget);
-  if (!told) return { says: "The answer is on its way.", lit: [wordOf("french", 0)] };
-  return step({ ...told, inputs: widget.inputs, names: widget.spec.vocabularies.target });
+  const view = followed(widget);
+  if (!view) return { says: "The answer is on its way.", lit: [wordOf("french", 0)] };
+  return step({ ...view, inputs: widget.inputs, names: widget.spec.vocabularies.target });
 });
 
 const name = (widget) => {
-  const told = followed(widget);
-  if (!told) return "a word";
-  return told.ids[told.t] === EOS ? told.french[told.t] : said(told.french[told.t]);
+  const view = followed(widget);
+  if (!view) return "a word";
+  return view.ids[view.t] === EOS ? view.french[view.t] : said(view.french[view.t]);
 };
 /** Other words are not begun as these were. */
 const anew = (next) => {
