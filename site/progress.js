@@ -156,11 +156,11 @@ function show() {
   }
   showAnswers(state);
   showLast(state.last);
-  const said = document.querySelector("[data-progress=said]");
-  if (!said) return;
+  const summary = document.querySelector("[data-progress=said]");
+  if (!summary) return;
   const chapters = Object.values(state.chapters);
   const answered = chapters.reduce((sum, one) => sum + Object.keys(one.answers).length, 0);
-  said.textContent =
+  summary.textContent =
     `${plural(chapters.filter(isDone).length, "chapter")} read, ` +
     `${plural(answered, "question")} answered. ` +
     (kept

@@ -66,7 +66,7 @@ export async function textIn(file, most) {
 
 const CONTROL = /(?![\s\u0080-\u009f])\p{Cc}/u; // tabs, ends of lines and of pages are text
 
-/** The text as it can be used, and what is to be said of it; or what is wrong with it. */
+/** The text as it can be used, and a note on it; or what is wrong with it. */
 export function usable(text, [fewest, most]) {
   const clean = text
     .slice(0, 4 * most) // even of pairs, \r\n or surrogates, more than `most` characters

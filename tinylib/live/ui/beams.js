@@ -82,9 +82,9 @@ export function pathOf(tokens, steps, eos) {
 
 /**
  * What the search ends with, best first, and last what greedy search, `outputs.greedy`, says;
- * `said(tokens)` is a text. And the path of greedy search.
+ * `decode(tokens)` is a text. And the path of greedy search.
  */
-export function endsOf(steps, { width }, outputs, said, eos) {
+export function endsOf(steps, { width }, outputs, decode, eos) {
   const best = steps
     .at(-1)
     .slice(0, width)
@@ -96,8 +96,8 @@ export function endsOf(steps, { width }, outputs, said, eos) {
   return {
     greedily,
     rows: [
-      ...best.map((end) => ({ ...end, text: said(end.path.map(({ token }) => token)) })),
-      { path: greedily, text: said(tokens), by: "greedy", length, logProb, score: null },
+      ...best.map((end) => ({ ...end, text: decode(end.path.map(({ token }) => token)) })),
+      { path: greedily, text: decode(tokens), by: "greedy", length, logProb, score: null },
     ],
   };
 }
@@ -108,10 +108,10 @@ export const rowOf = (widget, rows) => Math.min(widget.row ?? 0, rows.length - 1
 // Both parts below ask `searched(widget, inputs, outputs)` what was found, null while that is on
 // its way:
 // { steps; greedily: the path of greedy search through them, as far as they go; source: what was
-//   searched from; said: what tokens say, as a text; root: its last token; token, text: what they
-//   are called; rows: the texts to choose from, best first: { path, text, by: how it was found,
-//   logProb, length, score }; verdict: what is to be said of them; and, if they are in a foreign
-//   language, gloss: what a text says word for word }.
+//   searched from; decode: a function from tokens to their text; root: the last token of the
+//   source; token, text: what they are called; rows: the texts to choose from, best first:
+//   { path, text, by: how it was found, logProb, length, score }; verdict: a sentence that compares
+//   them; and, if they are in a foreign language, gloss: a text's translation word for word }.
 
 // ---------------------------------------------------------------- the tree
 
@@ -276,9 +276,9 @@ export function beamTree(widget, searched) {
     (from, to) => {
       // the words of the way that is shown, as far as they are cut off
       if (!now) return;
-      const { path, left, wide, said } = now;
+      const { path, left, wide, decode } = now;
       const tokens = (cut) =>
-        said(path.filter((node) => !node.ended && cut(node)).map(({ token }) => token));
+        decode(path.filter((node) => !node.ended && cut(node)).map(({ token }) => token));
       const [first, last] = [
         tokens(({ t }) => left(t) + wide / 2 < from),
         tokens(({ t }) => left(t) + wide / 2 > to),
@@ -296,10 +296,10 @@ export function beamTree(widget, searched) {
       h("ol"),
     );
   const boxOf = ({ t, c }) => columns.children[t].lastChild.children[c];
-  /** log p of all that was said up to a box. */
+  /** log p of all tokens up to a box. */
   const explainLogProb = (t, c) => {
     const path = pathTo(now.steps[t][c]).filter(({ ended }) => !ended);
-    const says = now.said(path.map(({ token }) => token));
+    const says = now.decode(path.map(({ token }) => token));
     return logs(`log p of “${says}”:`, path, path.map(boxOf));
   };
   const box = (t) => (c) => {
@@ -468,12 +468,12 @@ export function beamEnds(widget, text, searched) {
   const reach = rove(table);
   let now; // what was found, and α
   const rule = (i, cell) => () => {
-    const { path, text: said, logProb, length } = now.rows[i];
+    const { path, text: decoded, logProb, length } = now.rows[i];
     const own = path.filter(({ ended }) => !ended);
     return cell.cellIndex === 2
-      ? logs(`log p of “${said}”:`, own, [...cell.parentElement.cells].slice(1, 2))
+      ? logs(`log p of “${decoded}”:`, own, [...cell.parentElement.cells].slice(1, 2))
       : perLength(
-          `Score of “${said}”, its log p divided by length to the power α:`,
+          `Score of “${decoded}”, its log p divided by length to the power α:`,
           logProb,
           length,
           now.alpha,
@@ -511,9 +511,9 @@ export function beamEnds(widget, text, searched) {
       const { rows, verdict: says } = found;
       now = { rows, alpha: inputs.alpha };
       const row = rowOf(widget, rows);
-      fillList(body, rows, line, (tr, { text: said, by, logProb, length, score }, i) => {
+      fillList(body, rows, line, (tr, { text: decoded, by, logProb, length, score }, i) => {
         const [pick, sentence, ...numbers] = tr.children;
-        write(sentence, by ? `${by}: ${said}` : said);
+        write(sentence, by ? `${by}: ${decoded}` : decoded);
         mark(pick.firstChild, "aria-label", `show the path of ${sentence.textContent}`);
         pick.firstChild.checked = i === row;
         [short(logProb), String(length), score === null ? "" : short(score)].forEach((number, k) =>

@@ -2,7 +2,7 @@
 
 import { h, write } from "./dom.js";
 
-const THANKS = 3000; // ms for which it is said that the code was copied
+const THANKS = 3000; // ms for which the button confirms that the code was copied
 
 const COPY = "Copy as torch";
 

@@ -1,5 +1,4 @@
-// What views are built with: elements, text that is set where it changes, and numbers as they are
-// said.
+// What views are built with: elements, text that is set where it changes, and formatted numbers.
 
 /** Whether a text has letters that are read from right to left, as Hebrew's and Arabic's are. */
 const hasLeftward = (text) =>
@@ -96,8 +95,8 @@ export const isComposing = (event) => event.isComposing || event.keyCode === 229
 export const within = (value, [low, high]) => Math.max(low, Math.min(high, value));
 
 /** Set text or an attribute only where it changes: what is not touched is not laid out again. */
-export function write(element, said) {
-  const text = unbroken(said);
+export function write(element, content) {
+  const text = unbroken(content);
   setDirection(element, text);
   const { firstChild: node, lastChild } = element;
   if (node?.nodeType === Node.TEXT_NODE && node === lastChild) {
@@ -171,14 +170,14 @@ export function exact(value) {
 
 /** A number in a table to edit: as in a computed one, as long as this rounds nothing off. */
 export function entryText(value) {
-  const said = short(value);
-  return Number(said.replace("−", "-")) === value ? said : exact(value).replace("-", "−");
+  const text = short(value);
+  return Number(text.replace("−", "-")) === value ? text : exact(value).replace("-", "−");
 }
 
 /** A whole number with its thousands apart: 16,384. */
 export const whole = (value) => value.toLocaleString("en-GB");
 
-/** A share in per cent; 100 is only said of what rounds to 100.0, and 0 only of nothing. */
+/** A share in per cent; only what rounds to 100.0 is shown as 100, and only 0 itself as 0. */
 export function percent(share) {
   if (share === 0) return "0 %";
   if (share < 0.001) return "< 0.1 %";

@@ -61,7 +61,7 @@ export function numberBox(widget, name, { entry, ...options } = /** @type {any} 
     if (value() === undefined) return; // its row is gone, and the box with it
     if (box.dirty && !use(true)) {
       widget.say(
-        `${widget.unsaid?.[0] ?? widget.problemLine.textContent} The entry keeps ${now()}.`,
+        `${widget.pendingMessage?.[0] ?? widget.problemLine.textContent} The entry keeps ${now()}.`,
       );
     }
     box.settle();
@@ -254,11 +254,11 @@ export function knob(widget, name, label, { entry, ...options } = /** @type {any
       mark(range, "max", String(at(high)));
       range.disabled = tied !== undefined || value === undefined;
       range.value = String(at(within(value ?? 0, [low, high])));
-      const said = value === undefined ? "" : (say?.(value, inputs) ?? exact(value));
-      mark(range, "aria-valuetext", said);
+      const valueText = value === undefined ? "" : (say?.(value, inputs) ?? exact(value));
+      mark(range, "aria-valuetext", valueText);
       if (note) write(below, note(value, inputs, widget));
       if (!box) {
-        typeset(shown, said);
+        typeset(shown, valueText);
         return;
       }
       mark(box, "aria-label", `${textOf(named, inputs)}, typed`);

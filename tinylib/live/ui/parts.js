@@ -378,7 +378,7 @@ class Widget {
     if (button.getRootNode().activeElement === button) this.resetButton.focus();
   }
 
-  /** Until the pointer is let go nothing is said: the line would push a button from under it. */
+  /** Until the pointer is let go no message is shown: it would push a button from under it. */
   press() {
     const release = new AbortController();
     this.pressed = true;
@@ -389,7 +389,7 @@ class Widget {
           release.abort();
           this.pressed = false;
           setTimeout(() => {
-            if (this.unsaid) this.say(...this.unsaid);
+            if (this.pendingMessage) this.say(...this.pendingMessage);
           });
         },
         { signal: release.signal },
@@ -398,8 +398,8 @@ class Widget {
   }
 
   say(text, kind = "") {
-    this.unsaid = this.pressed && text ? [text, kind] : undefined;
-    if (this.unsaid) return;
+    this.pendingMessage = this.pressed && text ? [text, kind] : undefined;
+    if (this.pendingMessage) return;
     this.problemLine.textContent = text;
     this.problemLine.dataset.kind = kind;
   }

@@ -127,7 +127,7 @@ export function sentence(
   };
 }
 
-/** What is said of the words that the model does not know, "" if there are none. */
+/** A note on the words that the model does not know, "" if there are none. */
 function strangers(vocabulary, read) {
   const strange = read.filter((word) => !knows(vocabulary, word));
   const [is, it] =
@@ -352,9 +352,9 @@ export function readout(widget, label, ids, probabilities, { vocabulary, gloss, 
     shows: "outputs",
     update(inputs, outputs) {
       const shares = outputs[probabilities].data;
-      const said = [...outputs[ids].data];
-      const words = said.map((id) => names[id]);
-      const [meant, wrong] = [gloss(widget, words), faults(widget, inputs, said)];
+      const tokens = [...outputs[ids].data];
+      const words = tokens.map((id) => names[id]);
+      const [meant, wrong] = [gloss(widget, words), faults(widget, inputs, tokens)];
       fillList(
         list,
         words,

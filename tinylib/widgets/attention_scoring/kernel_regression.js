@@ -284,7 +284,7 @@ const ALIKE = 1.05; // weights whose ratio is smaller are called equal
 const NAMED = 4; // points at most, if together they have half of the weight
 
 /** The query, and what it is answered, in words. */
-function said(widget) {
+function queryAndAnswer(widget) {
   const box = numberBox(widget, "query", {
     called: "x",
     label: "query x, typed",
@@ -525,7 +525,7 @@ legend.style = `
 .key.weight { width: .75rem; height: .75rem; border: 1.5px solid var(--weight); border-radius: 50%;
   background: color-mix(in oklab, var(--ground), var(--weight) 60%); }
 `;
-said.style = `
+queryAndAnswer.style = `
 .queried { display: flex; flex-wrap: wrap; gap: 4px 14px; align-items: baseline; }
 .says { flex: 1 1 16.25rem; min-height: 3.2em; }
 `;
@@ -575,7 +575,7 @@ export default live(
         "asking",
         ui.use(kernelChoice),
         ui.knob("bandwidth", "bandwidth", { scale: "log", step: 0.1 }),
-        ui.use(said),
+        ui.use(queryAndAnswer),
       ),
       ui.use(plot),
       ui.use(legend),

@@ -36,8 +36,8 @@ function partnersOf(ours, theirs, matched, used) {
 
 const often = (count) => (count === 1 ? "once" : count === 2 ? "twice" : `${count} times`);
 
-/** What is said of an n-gram that a reader points at, `ours` or one of the reference. */
-function saidOf(gram, ours, partner, others) {
+/** A description of an n-gram that a reader points at, `ours` or one of the reference. */
+function describeGram(gram, ours, partner, others) {
   const count = others.filter((other) => other === gram).length;
   const other = ours ? "the reference" : "the translation";
   if (partner) return `“${gram}” has a partner in ${other}: it is matched.`;
@@ -144,7 +144,7 @@ function ngramTable(widget) {
             const cells = pair ? [pair[1 - side]] : [];
             explainable(widget, chip, () => ({
               kind: "match",
-              what: saidOf(gram, side === 0, pair, grams[1 - side]),
+              what: describeGram(gram, side === 0, pair, grams[1 - side]),
               lit: [{ cells }],
             }));
           }),

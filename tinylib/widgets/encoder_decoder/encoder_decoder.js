@@ -41,7 +41,7 @@ function compared({ spec }, english, tokens) {
   return { french, truth, faults };
 }
 
-/** What is to be said of a translation. */
+/** The verdict on a translation. */
 function judgement({ spec }, english, { french, truth, faults }) {
   const { dictionary } = spec.facts;
   const wrong = faults.filter(Boolean).length;

@@ -81,7 +81,7 @@ function readingOf(
     logits: (t) => logits.data.subarray(t * V, (t + 1) * V),
     shares: (t) => probabilities.data.subarray(t * V, (t + 1) * V),
     surprise: (t) => (t > 0 ? surprise.data[t - 1] : undefined),
-    said: surprise.data.length,
+    predictions: surprise.data.length,
     loss: loss.data[0],
     perplexity: perplexity.data[0],
     map: (head) => attention.data.subarray(head * N * N, (head + 1) * N * N),
@@ -331,7 +331,7 @@ function surprises(widget) {
   };
 }
 
-/** What the model said to one token. */
+/** The probability that the model gave one token, in words. */
 function surpriseAt(view, t) {
   const { shares, names, vocabulary, ids } = view;
   if (t === 0) return `${called(names[t])} comes first: nothing was said of it.`;
@@ -347,11 +347,11 @@ function surpriseAt(view, t) {
 }
 
 /** The mean over the whole text, and what it means. */
-function meanOf({ said, kind, loss, perplexity, vocabulary }) {
-  if (!said) return "The loss begins with the second character: write one more.";
+function meanOf({ predictions, kind, loss, perplexity, vocabulary }) {
+  if (!predictions) return "The loss begins with the second character: write one more.";
   const [one, after] = kind === "words" ? ["word", ""] : ["character", " after the first"];
   return (
-    `Loss, the mean over the ${said} ${one}${said === 1 ? "" : "s"}${after}: ` +
+    `Loss, the mean over the ${predictions} ${one}${predictions === 1 ? "" : "s"}${after}: ` +
     `${loss.toFixed(3)} nats. ` +
     `Perplexity: e^{${loss.toFixed(3)}} = ${short(perplexity)}. ` +
     `A guess among all ${vocabulary.length}: log ${vocabulary.length} = ` +

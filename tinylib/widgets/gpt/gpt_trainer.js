@@ -54,7 +54,7 @@ function corpus(widget) {
     widget.repaint("inputs");
   };
   const take = (text, fill = () => {}) => {
-    const { error, text: kept, length, note: said } = usable(text, facts.characters);
+    const { error, text: kept, length, note: caution } = usable(text, facts.characters);
     write(wrong, error ?? "");
     if (error) return;
     fill();
@@ -63,7 +63,7 @@ function corpus(widget) {
       ? "The box shows only its beginning."
       : opened.excerpt && "What the box does not show is not used.";
     if (!all) opened = { text: "", excerpt: "" };
-    const about = [`Your text has ${whole(length)} characters.`, seen, said].filter(Boolean);
+    const about = [`Your text has ${whole(length)} characters.`, seen, caution].filter(Boolean);
     const id = numberOf(kept);
     const steps = widget.readOutputs().losses.data.length;
     const go = () => {
@@ -213,13 +213,13 @@ const lookOf = (widget) => {
 function noted(widget, outputs) {
   const { looks, steps, known } = pastOf(widget);
   const { weights } = outputs;
-  const [given, said] = [outputs.read, outputs.written].map((ids) => charactersOf(ids, outputs));
+  const [given, written] = [outputs.read, outputs.written].map((ids) => charactersOf(ids, outputs));
   const last = looks.at(-1);
-  const same = last && String([last.given, last.said]) === String([given, said]);
+  const same = last && String([last.given, last.said]) === String([given, written]);
   if ((!known && last) || same) return;
   if (last?.steps === steps) looks.pop(); // it only had another beginning
   const [count, R] = weights.shape;
-  looks.push({ steps, given, said, heads: count / LAYERS, R, weights: weights.data });
+  looks.push({ steps, given, said: written, heads: count / LAYERS, R, weights: weights.data });
 }
 
 /** What it continues: the reader's own words, or the first of the held-out text. */
@@ -271,7 +271,7 @@ beginning.style = `
 
 /** What the model has written at each look; a slider goes back to the ones before. */
 function timeline(widget) {
-  const said = h("pre", { ...AS_IS, class: "written", dir: "auto" });
+  const writtenBox = h("pre", { ...AS_IS, class: "written", dir: "auto" });
   const squares = h("p", { class: "note squares" });
   const rest = ({ names }) =>
     names.data.length < widget.spec.facts.V - 1
@@ -290,7 +290,7 @@ function timeline(widget) {
     box: false,
   });
   return {
-    element: results("column", when, said, squares, slider.element),
+    element: results("column", when, writtenBox, squares, slider.element),
     shows: "outputs",
     update(inputs, outputs) {
       noted(widget, outputs);
@@ -299,7 +299,7 @@ function timeline(widget) {
       slider.range.disabled = looks().length < 2;
       if (!look) return;
       write(when, `What it writes ${after(look.steps, pastOf(widget).loaded)}:`);
-      said.replaceChildren(h("b", {}, look.given.join("")), look.said.join(""));
+      writtenBox.replaceChildren(h("b", {}, look.given.join("")), look.said.join(""));
       write(squares, `${look.given}${look.said}`.includes("□") ? rest(outputs) : "");
     },
   };
@@ -317,7 +317,7 @@ function attention(widget) {
   let head = 0;
   const large = pixelMap();
   const name = h("span", { class: "label" });
-  const said = h("p", { class: "note pointed" }, POINT);
+  const pointedNote = h("p", { class: "note pointed" }, POINT);
   const [above, beside] = [0, 1].map(() => h("span", { ...AS_IS, class: "letters" }));
   const drawn = ({ weights, R }, i) => weights.subarray(i * R * R, (i + 1) * R * R);
   const maps = headMaps({
@@ -340,14 +340,14 @@ function attention(widget) {
     const [row, column] = pixelAt(large.canvas, event);
     const weight = drawn(look, head)[row * look.R + column];
     write(
-      said,
+      pointedNote,
       `${called(look.given[row])}, place ${row + 1}, attends to ${called(look.given[column])},
       place ${column + 1}: ${weight.toFixed(2)}`,
     );
   };
   large.canvas.addEventListener("pointermove", point);
   large.canvas.addEventListener("pointerdown", point);
-  large.canvas.addEventListener("pointerleave", () => write(said, POINT));
+  large.canvas.addEventListener("pointerleave", () => write(pointedNote, POINT));
   return {
     element: h(
       "div",
@@ -358,7 +358,7 @@ function attention(widget) {
         { class: "column large" },
         name,
         h("div", { class: "lettered" }, above, beside, large.element),
-        said,
+        pointedNote,
       ),
     ),
     shows: "outputs",

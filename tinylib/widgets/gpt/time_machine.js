@@ -26,7 +26,7 @@ export async function program(
   let first; // what the first character is drawn from
   const written = [];
   for (const u of uniform(seed, Number(outputs.written))) {
-    const said = await run("time_machine-go_on", {
+    const output = await run("time_machine-go_on", {
       index: step,
       token,
       u,
@@ -34,12 +34,12 @@ export async function program(
       cached_values,
     });
     if (!first) {
-      const { logits: next_logits, probabilities: next } = said;
+      const { logits: next_logits, probabilities: next } = output;
       const usual = [facts.unigram, facts.bigram[prompt.at(-1)]];
       first = { next_logits, next, ...(await run("time_machine-compare", { p: next, usual })) };
     }
-    token = [Number(said.drawn.data[0])];
-    [cached_keys, cached_values] = [said.now_keys, said.now_values];
+    token = [Number(output.drawn.data[0])];
+    [cached_keys, cached_values] = [output.now_keys, output.now_values];
     written.push(token[0]);
     const begun = written.length === 1; // what is likely after the prompt is known from here on
     partly(() => ({ which: step, given: prompt, ...first, written }), begun);
@@ -206,7 +206,7 @@ function nextCharacters(widget) {
       const what = `Probability of “${visible(tokens[now.ids[i]])}”:`;
       return chance(what, now.logits, now.ids[i], barsOf(0));
     };
-    explainable(widget, cells[0], rule, () => now.columns[0][now.ids[i]]); // the rest is counts
+    explainable(widget, cells[0], rule, () => now.columns[0][now.ids[i]]); // others are counts
     return h("tr", {}, h("th", { scope: "row" }), ...cells);
   };
   [1, 2].forEach((k) => {

@@ -36,8 +36,9 @@ export async function program(run, { source, digits, on }, spec) {
 
 /**
  * What the outputs say, and of which sentence: it may not be the one typed last. Each question has
- * its head and, for every word, an answer: `said`, its `share` of certainty, and, if there is one,
- * the `place` where the correct digit stands. Null if the sentence is not known.
+ * its head and, for every word, an answer: the digit that is `predicted`, its probability as
+ * `share`, and, if there is one, the `place` where the correct digit stands. Null if the sentence
+ * is not known.
  */
 function answers(widget, inputs, outputs) {
   const given = widget.model.get("outputs");
@@ -67,18 +68,18 @@ function questionsOf(
     const answered = Array.from({ length: T }, (_, t) => {
       const row = ({ data }) => data.subarray((q * T + t) * N, (q * T + t + 1) * N);
       const [shares, place] = [row(probabilities), found.data[q * T + t]];
-      const [[said], [before]] = [topK(shares, 1), topK(row(whole), 1)];
+      const [[predicted], [before]] = [topK(shares, 1), topK(row(whole), 1)];
       const [most] = topK(looks.subarray(t * T, (t + 1) * T), 1);
       return {
-        said,
-        share: shares[said],
+        predicted,
+        share: shares[predicted],
         shares,
         logits: row(logits),
         place,
         most,
         asked: place >= 0,
         truth: digits[place],
-        right: said === digits[place],
+        right: predicted === digits[place],
         wasRight: before === digits[place],
       };
     });
@@ -116,16 +117,16 @@ function weightOf(widget, q, t, s) {
 function answerOf(widget, q, t) {
   const { words, questions } = widget.view;
   const { name, head, answered, looks, on } = questions[q];
-  const { said, logits, most } = answered[t];
+  const { predicted, logits, most } = answered[t];
   const share = short(looks[t * words.length + most]);
   return {
     kind: "softmax",
     what:
       `Head ${head} gives ${quote(words[most])} (word ${most + 1}) the weight ${share}` +
       `${on ? "" : ", but is switched off"}. Of the ten logits for the answer to “${name}”, ` +
-      `that of the digit ${said} gets the probability`,
+      `that of the digit ${predicted} gets the probability`,
     scores: [...logits],
-    column: said,
+    column: predicted,
     called: "logit",
     unit: "%",
     lit: [t, most].map((column) => ({ name: "words", row: 0, column })),
@@ -383,7 +384,7 @@ function lane(widget, question, q) {
   };
   /** Where there is an answer, its cell explains the probability of that answer. */
   const open = (td, one) => {
-    if (one.asked) explainable(widget, td, td.rule, () => td.values[one.said]);
+    if (one.asked) explainable(widget, td, td.rule, () => td.values[one.predicted]);
     else td.explain = undefined;
     if (!one.asked) td.removeAttribute("tabindex");
   };
@@ -400,11 +401,11 @@ function lane(widget, question, q) {
     );
     mark(bar, "style", `width: ${asked ? (100 * right) / asked : 0}%`);
     cellsOf(row, words.length, cell).forEach((td, t) => {
-      const { said, shares, truth, ...one } = answered[t];
+      const { predicted, shares, truth, ...one } = answered[t];
       const kind = !one.asked ? "none" : one.right ? "right" : "wrong";
       td.values = shares;
-      open(td, { said, ...one });
-      write(td.firstChild, one.asked ? String(said) : "·");
+      open(td, { predicted, ...one });
+      write(td.firstChild, one.asked ? String(predicted) : "·");
       // a colour is not heard
       write(td.lastChild, kind === "wrong" ? ` is wrong: it is ${truth}` : "");
       mark(td, "class", t === chosen ? `chosen ${kind}` : kind);
@@ -414,8 +415,8 @@ function lane(widget, question, q) {
         `${quote(words[t])}, ${question}: ` +
           {
             none: "no answer",
-            right: `says ${said}, which is correct`,
-            wrong: `says ${said}, but it is ${truth}`,
+            right: `says ${predicted}, which is correct`,
+            wrong: `says ${predicted}, but it is ${truth}`,
           }[kind],
       );
     });
@@ -758,7 +759,7 @@ function card(widget, question, q) {
   );
   const fill = ({ words, questions }, t) => {
     const { on, looks: shares, answered } = questions[q];
-    const { said, share, place, most, asked, right, truth } = answered[t];
+    const { predicted, share, place, most, asked, right, truth } = answered[t];
     const T = words.length;
     element.classList.toggle("off", !on);
     at = [t, most];
@@ -766,7 +767,7 @@ function card(widget, question, q) {
     write(weight, short(shares[t * T + most]));
     mark(weight, "data-value", String(shares[t * T + most]));
     write(heard, on ? "" : ", unheard");
-    write(digit, asked ? String(said) : "–");
+    write(digit, asked ? String(predicted) : "–");
     write(verdict, asked ? `${right ? "✓" : "✗"} ${percent(share)}` : "no answer");
     mark(digit, "class", `said${!asked ? " none" : right ? "" : " wrong"}`);
     write(holds, asked ? HOLDS[question](quote(words[place]), truth) : NONE[question](words[t]));
@@ -877,7 +878,7 @@ const headStep = (h) => (widget) => {
   const seen = followed(widget);
   const { words, digits, questions, heads, t, word, code } = seen;
   const question = heads[h];
-  const { most, asked, place, said } = question.answered[t];
+  const { most, asked, place, predicted } = question.answered[t];
   const T = words.length;
   const row = [...question.looks.subarray(t * T, (t + 1) * T)];
   const answer = { name: "answers", row: questions.indexOf(question), column: t };
@@ -894,7 +895,7 @@ const headStep = (h) => (widget) => {
         ? `This is the word that “${question.name}” asks about, and its value brings the digit ` +
           `${digits[most]} along.`
         : `“${question.name}” asks about ${quote(words[place])} (word ${place + 1}), so the ` +
-          `answer ${said} is made of something else.`;
+          `answer ${predicted} is made of something else.`;
   return {
     says: found + then,
     lit: [wordCell(t), wordCell(most), ...(asked ? [answer] : [])],

@@ -490,7 +490,7 @@ function turnedPairs(widget) {
     write(numbers[output], value.toFixed(3).replace("-", "−"));
     return numbers[output];
   };
-  let said = "";
+  let shownKey = "";
   return {
     element: h(
       "div",
@@ -519,8 +519,8 @@ function turnedPairs(widget) {
       const [row, other] = [rowOf(inputs, "query"), rowOf(inputs, "key")];
       const values = [plain, turned, unmoved].map(({ data: [value] }) => value);
       const key = JSON.stringify([i, j, row, other, values]);
-      if (key === said) return;
-      said = key;
+      if (key === shownKey) return;
+      shownKey = key;
       const focused = Object.values(numbers).find((one) => one.matches(":focus"));
       says.replaceChildren(
         "As they are, q · k = ",

@@ -65,7 +65,7 @@ const CHIPS = `
 `;
 
 /** An entry of a matrix, in few digits. */
-const brief = (value) =>
+const formatEntry = (value) =>
   value
     .toFixed(Math.abs(value) < CERTAIN ? 1 : 0)
     .replace(/^-(?=0(\.0)?$)/, "")
@@ -100,12 +100,12 @@ function weight(widget, t, s) {
   const plain = widget.inputs.form === widget.spec.facts.numbered.unscaled;
   const score = plain ? added : `(${added}) / √8`;
   const [word, other] = [wordOf(widget, t), wordOf(widget, s)];
-  const made =
+  const what =
     scores[s] === -Infinity
       ? `${word} must not attend to ${t === s ? "itself" : other}. The weight`
       : `${word} scores ${other} with ${score} = ${short(scores[s])}. The weight`;
   const cells = four.flatMap(({ name, row, column }) => widget.cellsOf(name, row, column));
-  return weighed(made, scores, s, cells);
+  return weighed(what, scores, s, cells);
 }
 
 /** A sentence: to which words each word attends, and what it says. */
@@ -287,7 +287,7 @@ function matrix(
       cells.flat().forEach((cell, i) => {
         cell.classList.toggle("below", data[i] < 0);
         mark(cell, "data-value", String(data[i]));
-        write(cell.firstChild, brief(data[i]));
+        write(cell.firstChild, formatEntry(data[i]));
         tint(cell, Math.abs(data[i]) / most);
       });
     },

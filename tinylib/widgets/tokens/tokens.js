@@ -471,8 +471,8 @@ function chips(widget) {
     });
     const bytes = ids.flatMap((id) => tokens[id]);
     const characters = [...(fromBytes(bytes) ?? "")].length;
-    const said = [characters, bytes.length, ids.length].map(whole);
-    [...said, perToken(bytes.length, ids.length)].forEach((n, i) => write(amounts[i].number, n));
+    const counts = [characters, bytes.length, ids.length].map(whole);
+    [...counts, perToken(bytes.length, ids.length)].forEach((n, i) => write(amounts[i].number, n));
     write(note, remark(view, broken));
   };
   return {

@@ -55,7 +55,7 @@ export async function program(run, { source, variant }, spec) {
   };
 }
 
-// ---------------------------------------------------------------- what was said
+// ---------------------------------------------------------------- what was predicted
 
 const reported = new WeakMap(); // outputs -> what they say, for all parts that show it
 
@@ -81,13 +81,13 @@ function reportOf(widget, { which, read, tokens, probabilities, cross, scores, g
     looks: (head) => cross.data.subarray((t * L * H + head) * S, (t * L * H + head + 1) * S),
     scores: (head) => scores.data.subarray((t * L * H + head) * S, (t * L * H + head + 1) * S),
   }));
-  const said = words.filter(({ end }) => !end);
+  const predicted = words.filter(({ end }) => !end);
   const truth = translation(widget, english.join(" "))?.split(" ");
   const kept =
     truth &&
     new Set(
       common(
-        said.map(({ word }) => word),
+        predicted.map(({ word }) => word),
         truth,
       ).values(),
     );
@@ -96,22 +96,22 @@ function reportOf(widget, { which, read, tokens, probabilities, cross, scores, g
     : missing(
         spec.facts.dictionary,
         english,
-        said.map(({ word }) => word),
+        predicted.map(({ word }) => word),
       ).gone.length;
-  const faults = said.filter((one) => one.wrong).length;
-  const ended = said.length < words.length;
+  const faults = predicted.filter((one) => one.wrong).length;
+  const ended = predicted.length < words.length;
   const unknown = truth
     ? [0, 0]
     : strange(
         spec.facts.dictionary,
         english,
-        said.map(({ word }) => word),
+        predicted.map(({ word }) => word),
       );
   return {
     variant: which.data[0],
     english,
     words,
-    said,
+    predicted,
     ended,
     truth,
     kept,
@@ -122,7 +122,7 @@ function reportOf(widget, { which, read, tokens, probabilities, cross, scores, g
   };
 }
 
-/** What was said of each sentence, by each model that the reader has tried: for the table. */
+/** The verdict on the sentence, for each model that the reader has tried: for the table. */
 function remembered(widget, { variant, english, right, faults, lost, ended, truth, unknown }) {
   const text = english.join(" ");
   if (widget.tried?.text !== text) widget.tried = { text, verdicts: [] };
@@ -132,7 +132,7 @@ function remembered(widget, { variant, english, right, faults, lost, ended, trut
     lost,
     ended,
     truth: Boolean(truth),
-    judged: !unknown.some(Boolean),
+    scored: !unknown.some(Boolean),
   };
   return widget.tried.verdicts;
 }
@@ -185,9 +185,9 @@ function modelTable(widget) {
         button.checked = i === variant;
         tr.classList.toggle("chosen", i === variant);
         const verdict = verdicts[i];
-        write(here, verdict ? brief(verdict) : "");
+        write(here, verdict ? shortVerdict(verdict) : "");
         const kind =
-          !verdict || brief(verdict) === UNJUDGED
+          !verdict || shortVerdict(verdict) === NOT_SCORED
             ? ""
             : !verdict.right
               ? " amiss"
@@ -200,14 +200,14 @@ function modelTable(widget) {
   };
 }
 
-const UNJUDGED = "not judged";
+const NOT_SCORED = "not judged";
 
 /** A verdict in a word or two, for the table. */
-function brief({ right, faults, lost, ended, truth, judged }) {
+function shortVerdict({ right, faults, lost, ended, truth, scored }) {
   if (right) return truth ? "✓" : "no fault found";
   if (faults) return `${faults} wrong`;
   if (!ended) return "no end";
-  return lost ? `${lost} missing` : judged ? "" : UNJUDGED;
+  return lost ? `${lost} missing` : scored ? "" : NOT_SCORED;
 }
 
 /** How the chosen model is built, and that it was trained so. */
@@ -252,7 +252,7 @@ function frenchOf(widget) {
     element,
     update({ variant }, outputs) {
       const view = report(widget, outputs);
-      const { said, ended, truth, kept } = view;
+      const { predicted, ended, truth, kept } = view;
       element.classList.toggle("waiting", view.variant !== variant);
       write(
         whose,
@@ -262,7 +262,7 @@ function frenchOf(widget) {
       );
       fillList(
         line,
-        ended ? said : [...said, { word: "…" }],
+        ended ? predicted : [...predicted, { word: "…" }],
         () => h("li"),
         (li, { word, wrong, share }) => {
           write(li, word);
@@ -293,27 +293,31 @@ function namesOf(words) {
 }
 
 /** The verdict: what is wrong, what is missing, and who says so. */
-function judgementOf(widget, { english, said, ended, truth, kept, right, faults, lost, unknown }) {
-  const end = ended ? "" : ` It did not end: after ${said.length} words the page stops it.`;
-  const bad = namesOf(said.filter(({ wrong }) => wrong));
+function judgementOf(
+  widget,
+  { english, predicted, ended, truth, kept, right, faults, lost, unknown },
+) {
+  const end = ended ? "" : ` It did not end: after ${predicted.length} words the page stops it.`;
+  const bad = namesOf(predicted.filter(({ wrong }) => wrong));
   if (truth) {
     if (right) return "Word for word what the grammar says.";
     const [strange, absent] = [
-      said.filter((one) => one.wrong).map(({ word }) => word),
+      predicted.filter((one) => one.wrong).map(({ word }) => word),
       truth.filter((_, i) => !kept.has(i)),
     ];
     if (ended && faults && String(strange.sort()) === String(absent.sort())) {
       return (
-        `All its words are the grammar's, but ${faults} of the ${said.length} ` +
+        `All its words are the grammar's, but ${faults} of the ${predicted.length} ` +
         `${faults === 1 ? "stands" : "stand"} in the wrong place${bad}.`
       );
     }
-    if (!said.length) return `It says nothing at all: all ${counted(lost, "word")} are missing.`;
+    if (!predicted.length)
+      return `It says nothing at all: all ${counted(lost, "word")} are missing.`;
     const parts = [
       ...(faults
         ? [
-            `${faults} of its ${counted(said.length, "word")} ${faults === 1 ? "is" : "are"} ` +
-              `wrong${bad}`,
+            `${faults} of its ${counted(predicted.length, "word")} ` +
+              `${faults === 1 ? "is" : "are"} wrong${bad}`,
           ]
         : []),
       ...(lost
@@ -326,14 +330,14 @@ function judgementOf(widget, { english, said, ended, truth, kept, right, faults,
   const {
     facts: { dictionary },
   } = widget.spec;
-  const french = said.map(({ word }) => word);
+  const french = predicted.map(({ word }) => word);
   const left = missing(dictionary, english, french).gone.map((at) =>
     quoteOf(at.map((s) => english[s]).join(" ")),
   );
   const extra = surplus(dictionary, english, french);
   const [many, moved] = [
-    said.filter((one, t) => one.wrong && extra[t]),
-    said.filter((one, t) => one.wrong && !extra[t]),
+    predicted.filter((one, t) => one.wrong && extra[t]),
+    predicted.filter((one, t) => one.wrong && !extra[t]),
   ];
   const parts = [
     ...(many.length ? [`${counted(many.length, "word")} too many${namesOf(many)}.`] : []),
@@ -353,7 +357,7 @@ function judgementOf(widget, { english, said, ended, truth, kept, right, faults,
   }
   const found =
     parts.join(" ") ||
-    (said.length
+    (predicted.length
       ? "No fault is found: no word is missing or too many, and none is in the wrong place."
       : "There is no French to judge.");
   return (

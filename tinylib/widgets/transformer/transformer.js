@@ -45,7 +45,7 @@ export async function program(run, { source, start, width, alpha }, spec) {
     width > 1
       ? await beams(run, step, state, fed, room, width, alpha)
       : await alone(step, state, fed, room, alpha);
-  const said = single.map(({ token }) => token);
+  const greedyTokens = single.map(({ token }) => token);
   const best = found[0].tokens;
   const ends = best.indexOf(EOS) + 1 || best.length;
   const tokens = [...start, ...best.slice(0, ends)];
@@ -57,7 +57,7 @@ export async function program(run, { source, start, width, alpha }, spec) {
     beams: found.map((one) => [...start, ...one.tokens]),
     log_probs: found.map(({ logProb }) => logProb),
     scores: found.map(({ score }) => score),
-    greedy: [...start, ...said],
+    greedy: [...start, ...greedyTokens],
     greedy_log_prob: single.at(-1).soFar,
   };
 }
@@ -110,7 +110,7 @@ const languages = ({ spec }) => spec.facts.languages ?? ["English", "French"];
 const isOwn = ({ spec }) => Boolean(spec.facts.languages);
 const written = (widget, tokens) => (isOwn(widget) ? spelt(tokens) : printed(tokens));
 
-const said = (word) => `“${word}”`;
+const quote = (word) => `“${word}”`;
 const named = (id, names) => (id === EOS ? "the end" : names[id]);
 
 // ---------------------------------------------------------------- what was translated
@@ -213,7 +213,7 @@ function choose(widget, what) {
 
 // ---------------------------------------------------------------- the French
 
-/** The French as it is printed, and what is to be said of it. */
+/** The French as it is printed, and notes on it. */
 function french(widget) {
   const line = h("p", { class: "french", lang: isOwn(widget) ? "" : "fr" });
   const [person, doubt, begun] = ["person", "doubt", "begun"].map((kind) =>
@@ -254,7 +254,7 @@ function french(widget) {
       write(
         begun,
         words.length
-          ? `You made it begin with ${said(written(widget, words))}; the rest is its own.`
+          ? `You made it begin with ${quote(written(widget, words))}; the rest is its own.`
           : "",
       );
       free.hidden = !words.length;
@@ -292,11 +292,11 @@ function rivals(widget) {
     // of the others it is not known which words they had to outdo
     if (w === 0)
       explainable(widget, logProb, () =>
-        logs(`log p of ${said(now[0].text)}:`, now[0].tokens, [logProb]),
+        logs(`log p of ${quote(now[0].text)}:`, now[0].tokens, [logProb]),
       );
     explainable(widget, score, () => {
       const { text, logProb: log, length, alpha } = now[w];
-      const what = `Score of ${said(text)}, its log p divided by length to the power α:`;
+      const what = `Score of ${quote(text)}, its log p divided by length to the power α:`;
       return perLength(what, log, length, alpha, [logProb]);
     });
     return h("tr", {}, h("th", { scope: "row", lang: isOwn(widget) ? "" : "fr" }), logProb, score);
@@ -513,11 +513,11 @@ function captionOf({ kind, at, english, french, to, head: { layer, head } }, sha
   const [best] = topK(shares, 1);
   const whose =
     kind === "encoder"
-      ? `Reading ${said(english[at.english])}`
+      ? `Reading ${quote(english[at.english])}`
       : at.french === french.length - 1 && french[at.french] === "the end"
         ? "Ending the sentence"
-        : `Writing ${said(french[at.french])}`;
-  const where = to[best] === "the start" ? to[best] : said(to[best]);
+        : `Writing ${quote(french[at.french])}`;
+  const where = to[best] === "the start" ? to[best] : quote(to[best]);
   const most = `${where}, ${short(shares[best])}`;
   return `${whose}, head ${head} of block ${layer} attends most to ${most}.`;
 }
@@ -572,7 +572,7 @@ function candidates(widget) {
     const attributes = { type: "button", "data-input": "start", click };
     const button = candidateLine("button", attributes, { on: true, lang });
     const rule = () => {
-      const what = `Probability of ${said(named(now.likeliest[i], names))} here:`;
+      const what = `Probability of ${quote(named(now.likeliest[i], names))} here:`;
       return chance(what, now.logits, i, list.querySelectorAll(".bars"), names.length - 5);
     };
     explainable(widget, button, rule, () => now.shares[i]);
@@ -592,7 +592,7 @@ function candidates(widget) {
       now = { ...view, likeliest, shares, free, logits: row(outputs.logits, 6) };
       const join = isOwn(widget) ? spelt : joined;
       const before = (t > 3 ? "… " : "") + join(view.french.slice(Math.max(0, t - 3), t));
-      write(heading, t ? `After ${said(before)}, what next?` : "How does it begin?");
+      write(heading, t ? `After ${quote(before)}, what next?` : "How does it begin?");
       fillList(list, likeliest, item, ({ firstChild: button }, id, i) => {
         fillCandidate(button, named(id, names), [shares[i]], [percentOf(shares[i])]);
         mark(button, "aria-current", String(id === view.ids[t]));
@@ -603,7 +603,7 @@ function candidates(widget) {
         own,
         likeliest.includes(view.ids[t])
           ? "Choose another one, and it goes on from there."
-          : `${said(view.french[t])} is not among them: its probability is ` +
+          : `${quote(view.french[t])} is not among them: its probability is ` +
               `${percentOf(p).replace("<", "less than")}.`,
       );
     },
@@ -696,11 +696,11 @@ function chart(widget) {
       const scores = weightsOf(widget.readOutputs()[`${kind}_scores`], head)[t];
       if (scores[s] === -Infinity) {
         const what =
-          `${said(to[s])} is written only after ${said(from[t])}: the causal mask makes its ` +
+          `${quote(to[s])} is written only after ${quote(from[t])}: the causal mask makes its ` +
           "score −∞, so that its weight is 0.";
         return { kind: "said", what, lit: [{ cells: map.cellsOf(t) }] };
       }
-      const what = `Weight that ${said(from[t])} gives to ${said(to[s])}:`;
+      const what = `Weight that ${quote(from[t])} gives to ${quote(to[s])}:`;
       return weighed(what, scores, s, map.cellsOf(t));
     },
   });
@@ -742,7 +742,7 @@ function followed(widget) {
     },
   } = outputs;
   const t = view.at.french;
-  const fed = view.before[t] === "the start" ? "the start" : said(view.before[t]);
+  const fed = view.before[t] === "the start" ? "the start" : quote(view.before[t]);
   return { ...view, outputs, L, t, fed, code: widget.spec.facts.code };
 }
 
@@ -770,7 +770,7 @@ const STEPS = [
   }),
   ({ french, t, fed, code }) => ({
     says:
-      `To write ${t === french.length - 1 ? french[t] : said(french[t])}, word ${t + 1}, the ` +
+      `To write ${t === french.length - 1 ? french[t] : quote(french[t])}, word ${t + 1}, the ` +
       `decoder is fed the word before it: ${fed}. Its row of the embedding table, times √D, plus ` +
       "the code of its position is the vector that we follow.",
     lit: t ? [wordOf("french", t), wordOf("french", t - 1)] : [wordOf("french", 0)],
@@ -783,7 +783,7 @@ const STEPS = [
       says: t
         ? `First the self-attention of block 0: ${fed} attends to the words that are written ` +
           `already, and the start. The largest weight is ${short(weight)}, which head ${head} ` +
-          `gives to ${most ? said(before[most]) : "the start"}.`
+          `gives to ${most ? quote(before[most]) : "the start"}.`
         : "First the self-attention of block 0. Nothing is written yet, so that the start can " +
           "only attend to itself.",
       lit: [wordOf("french", t), ...(most ? [wordOf("french", most - 1)] : [])],
@@ -798,7 +798,7 @@ const STEPS = [
       says:
         "Then cross-attention: the query is the decoder's, keys and values are made of the " +
         `encoder's vectors. The largest weight is ${short(weight)}, which head ${head} gives to ` +
-        `${said(english[most])}.`,
+        `${quote(english[most])}.`,
       lit: [wordOf("english", most), wordOf("french", t)],
       moves: [{ from: wordOf("english", most), to: wordOf("french", t) }],
       code: code.across,
@@ -819,7 +819,7 @@ const STEPS = [
       says:
         (L > 1 ? `${more} the same three things. ` : "This decoder has no further block. ") +
         `In the last cross-attention the largest weight is ${short(weight)}, which head ${head} ` +
-        `gives to ${said(english[most])}.`,
+        `gives to ${quote(english[most])}.`,
       lit: [wordOf("english", most), wordOf("french", t)],
       moves: [{ from: wordOf("english", most), to: wordOf("french", t) }],
       code: code.block,
@@ -832,7 +832,7 @@ const STEPS = [
     return {
       says:
         `The dot products with the rows of the embedding table are ${whole(names.length)} ` +
-        `logits, and their softmax gives ${words[0] === "the end" ? words[0] : said(words[0])} ` +
+        `logits, and their softmax gives ${words[0] === "the end" ? words[0] : quote(words[0])} ` +
         `the probability ${percentOf(shares[0])}.`,
       lit: [wordOf("french", t)],
       code: code.output,
@@ -853,7 +853,7 @@ const STEPS = [
         : inputs.width > 1
           ? "Beam search, which compares whole sentences, takes"
           : "Greedy search takes the likeliest,";
-    const word = ids[t] === EOS ? french[t] : said(french[t]);
+    const word = ids[t] === EOS ? french[t] : quote(french[t]);
     return {
       says:
         `${who} ${word} (${p}). ` +
@@ -873,7 +873,7 @@ const STEPS = [
 const name = (widget) => {
   const view = followed(widget);
   if (!view) return "a word";
-  return view.ids[view.t] === EOS ? view.french[view.t] : said(view.french[view.t]);
+  return view.ids[view.t] === EOS ? view.french[view.t] : quote(view.french[view.t]);
 };
 /** Other words are not begun as these were. */
 const anew = (next) => {

@@ -33,7 +33,7 @@ const EOS = 2;
 // ---------------------------------------------------------------- the reader's sentence
 
 /** The sentence, its French so far, what is wrong with it, and where each word attends to. */
-const said = readOnce(({ spec }, { read, tokens, cross }) => {
+const viewOf = readOnce(({ spec }, { read, tokens, cross }) => {
   const { dictionary: book, gloss: glosses } = spec.facts;
   const english = Array.from(read.data, (id) => spec.sentences.source[id]);
   const ids = Array.from(tokens.data).filter((id) => id !== EOS);
@@ -70,7 +70,7 @@ function french(widget) {
     element: results("column", steps, line, verdict),
     shows: "outputs",
     update(_inputs, { losses }) {
-      const { words, ended } = said(widget);
+      const { words, ended } = viewOf(widget);
       const trained = losses.data.length;
       write(
         steps,
@@ -88,7 +88,7 @@ function french(widget) {
           mark(li, "class", wrong ? "amiss" : "");
         },
       );
-      verdict.replaceChildren(...judgement(said(widget)), ...hint(said(widget)));
+      verdict.replaceChildren(...judgement(viewOf(widget)), ...hint(viewOf(widget)));
     },
   };
 }
@@ -138,7 +138,7 @@ function crossing(widget) {
     element: map.element,
     shows: "outputs",
     update() {
-      const { english, words } = said(widget);
+      const { english, words } = viewOf(widget);
       map.fill({ title: "What each French word attends to", across: english, rows: words });
     },
   };
@@ -167,7 +167,7 @@ const GAUGES = [
 
 /** How the sentences are translated that the model does not learn from. */
 function heldOutGauges({ spec }) {
-  const made = GAUGES.map(({ name, label, goal }) => {
+  const gauges = GAUGES.map(({ name, label, goal }) => {
     const own = gauge(label, { goal });
     mark(own.element, "data-output", name);
     return { name, element: own.element, set: own.set };
@@ -178,11 +178,11 @@ function heldOutGauges({ spec }) {
       "div",
       { class: "column" },
       h("span", { class: "label" }, title),
-      ...made.map(({ element }) => element),
+      ...gauges.map(({ element }) => element),
     ),
     shows: "outputs",
     update(_inputs, outputs) {
-      for (const { name, element, set } of made) {
+      for (const { name, element, set } of gauges) {
         const [share] = outputs[name].data;
         /** @type {any} */ (element).values = [share];
         set(share);
