@@ -147,12 +147,12 @@ export const TEXT_STYLE = `
 .t.later { color: color-mix(in oklab, var(--ground), var(--text) 55%); }
 `;
 
-const LOOKS = 3; // weights of a head that are written out
+const MOST_WEIGHTS = 3; // weights of a head that are written out
 
 /** What a head attends to most from the token at `at`: names, how far back, and weights. */
 export function attendsMostTo(names, row, at) {
   const where = (t) =>
     `${called(names[t])}${t === at ? " itself" : ` ${at - t} back`}: ${short(row[t])}`;
-  const best = topK(row, LOOKS).filter((t) => row[t] >= 0.005);
+  const best = topK(row, MOST_WEIGHTS).filter((t) => row[t] >= 0.005);
   return `It attends most to ${best.map(where).join(", ")}.`;
 }

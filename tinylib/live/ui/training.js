@@ -313,8 +313,8 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
       try {
         const state = await stateNow();
         if (!state || !box.checked || key !== keyOf(widget, widget.inputs)) return;
-        const { measured, shares, looks } = pastOf(widget);
-        const past = { measured, shares, looks };
+        const { measured, shares, snapshots } = pastOf(widget);
+        const past = { measured, shares, looks: snapshots }; // kept runs have this key
         const stamp = `${Date.now()} ${Math.random()}`;
         const run = { ...state, inputs, past, ...also?.(inputs), stamp };
         const other = await keep(stem, run, known);
@@ -485,7 +485,7 @@ function smoothed(losses, span) {
 
 /**
  * What the run on show was like before this step: `measured` and `shares` as lossCurve() draws
- * them, `looks` as a view keeps them. Another run, or one that begins again, has another past.
+ * them, `snapshots` as a view keeps them. Another run, or one that begins again, has another past.
  */
 export function pastOf(widget) {
   const key = keyOf(widget, widget.inputs);
@@ -504,8 +504,8 @@ export function pastOf(widget) {
 function keyOf(widget, inputs) {
   return JSON.stringify(widget.spec.facts.training.settings.map((one) => inputs[one]));
 }
-const newPast = (key, stale, more = {}) => ({
-  ...{ key, stale, steps: 0, measured: [], shares: [], looks: [] },
+const newPast = (key, stale, { looks: snapshots = [], ...more } = /** @type {any} */ ({})) => ({
+  ...{ key, stale, steps: 0, measured: [], shares: [], snapshots },
   ...more,
 });
 

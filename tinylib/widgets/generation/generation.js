@@ -157,7 +157,7 @@ function readingOf({ spec }, outputs) {
     logits: outputs.logits.data,
     processed: outputs.processed.data,
     after: outputs.adjusted.data,
-    looks: (head) => attention.data.subarray(head * S, (head + 1) * S),
+    attentionRow: (head) => attention.data.subarray(head * S, (head + 1) * S),
     branch: (i) => Array.from(texts.data.subarray(i * W, (i + 1) * W)).filter((id) => id >= 0),
     totals: totals.data,
   };
@@ -359,9 +359,9 @@ function page(widget) {
       widget.head = undefined;
     },
     update() {
-      const { names, T, S, H, at, looks } = readBy(widget);
+      const { names, T, S, H, at, attentionRow } = readBy(widget);
       const head = headOf(widget);
-      const row = looks(head);
+      const row = attentionRow(head);
       const heated = (item, t) => {
         tint(item, t < S ? Math.sqrt(row[t]) : 0);
         return t === T + at ? " at" : t === S - 1 ? " from" : t > S ? " later" : "";
@@ -399,7 +399,7 @@ function heads(widget) {
     },
     draw({ canvas, fresh }, view, i) {
       if (!fresh(view)) return;
-      paint(canvas, view.looks(i), COLUMNS, { ink: "weight", root: true });
+      paint(canvas, view.attentionRow(i), COLUMNS, { ink: "weight", root: true });
       mark(canvas, "aria-label", `weights on ${view.S} characters`);
     },
   });
@@ -617,10 +617,10 @@ const STEPS = [
     lit: [characterAt(S - 1)],
     code: code.append,
   }),
-  ({ L, H, S, names, read, looks, code }) => {
+  ({ L, H, S, names, read, attentionRow, code }) => {
     const found = Array.from({ length: L * H }, (_, head) => {
-      const [most] = topK(looks(head), 1);
-      return { head, most, weight: looks(head)[most] };
+      const [most] = topK(attentionRow(head), 1);
+      return { head, most, weight: attentionRow(head)[most] };
     }).sort((a, b) => b.weight - a.weight);
     const [{ head, most, weight }] = found;
     const whose = (i) => `block ${Math.floor(i / H)}, head ${i % H}`;

@@ -85,7 +85,8 @@ function readingOf(
     loss: loss.data[0],
     perplexity: perplexity.data[0],
     map: (head) => attention.data.subarray(head * N * N, (head + 1) * N * N),
-    looks: (head, t) => attention.data.subarray((head * N + t) * N, (head * N + t) * N + t + 1),
+    attentionRow: (head, t) =>
+      attention.data.subarray((head * N + t) * N, (head * N + t) * N + t + 1),
     // a page does not store them
     scores: (head, t) => scores?.data.subarray((head * N + t) * N, (head * N + t) * N + t + 1),
   };
@@ -424,7 +425,7 @@ function gaze(widget) {
       if (!scores) return { kind: "said", what: "The scores are computed …", lit, missing: true };
       return weighed(`Weight that ${one} gives to ${other}:`, scores, t(), lit[0].cells);
     };
-    explainable(widget, span, rule, () => rowOf("looks")[t()] ?? 0);
+    explainable(widget, span, rule, () => rowOf("attentionRow")[t()] ?? 0);
     return span;
   };
   let pointed; // the token under the pointer
@@ -434,7 +435,7 @@ function gaze(widget) {
   };
   const describePointed = (view) => {
     const [head, at] = [headOf(widget, view), lookedAt(widget, view)];
-    const row = view.looks(head, at);
+    const row = view.attentionRow(head, at);
     const s = pointed === undefined ? undefined : pointed + view.first;
     if (s !== undefined) {
       write(
@@ -453,7 +454,7 @@ function gaze(widget) {
       const view = readBy(widget);
       element.classList.toggle("waiting", view.variant !== variant);
       const [head, at] = [headOf(widget, view), lookedAt(widget, view)];
-      const row = view.looks(head, at);
+      const row = view.attentionRow(head, at);
       write(
         label,
         `From ${called(view.names[at])}, block ${Math.floor(head / view.H)}, head ` +
@@ -540,7 +541,7 @@ const cellOf = ({ first }, t) => ({ name: "text", row: 0, column: t - first });
 /** What each of these heads attends to most from the token; the largest weight comes first. */
 function favourites(view, heads) {
   const found = heads.map((head) => {
-    const row = view.looks(head, view.t);
+    const row = view.attentionRow(head, view.t);
     const [most] = topK(row, 1);
     return { head, most, weight: row[most] };
   });

@@ -203,23 +203,23 @@ const after = (steps, loaded) => {
   return `after ${whole(steps)} step${steps === 1 ? "" : "s"}`;
 };
 
-/** The look that the reader goes back to, or the newest: what it wrote, and its weights. */
+/** The snapshot that the reader goes back to, or the newest: what it wrote, and its weights. */
 const lookOf = (widget) => {
-  const { looks, chosen = -1 } = pastOf(widget);
-  return looks.at(chosen < looks.length ? chosen : -1);
+  const { snapshots, chosen = -1 } = pastOf(widget);
+  return snapshots.at(chosen < snapshots.length ? chosen : -1);
 };
 
 /** Note what is seen now, among what was seen before in this run. */
 function noted(widget, outputs) {
-  const { looks, steps, known } = pastOf(widget);
+  const { snapshots, steps, known } = pastOf(widget);
   const { weights } = outputs;
   const [given, written] = [outputs.read, outputs.written].map((ids) => charactersOf(ids, outputs));
-  const last = looks.at(-1);
+  const last = snapshots.at(-1);
   const same = last && String([last.given, last.said]) === String([given, written]);
   if ((!known && last) || same) return;
-  if (last?.steps === steps) looks.pop(); // it only had another beginning
+  if (last?.steps === steps) snapshots.pop(); // it only had another beginning
   const [count, R] = weights.shape;
-  looks.push({ steps, given, said: written, heads: count / LAYERS, R, weights: weights.data });
+  snapshots.push({ steps, given, said: written, heads: count / LAYERS, R, weights: weights.data });
 }
 
 /** What it continues: the reader's own words, or the first of the held-out text. */
@@ -278,15 +278,15 @@ function timeline(widget) {
       ? "□: one of the 128 ids that stands for no character of this text."
       : "□: any of the rarer characters.";
   const when = h("span", { class: "label" });
-  const looks = () => pastOf(widget).looks;
+  const snapshots = () => pastOf(widget).snapshots;
   const slider = knob(widget, "", "look back", {
-    read: () => looks().indexOf(lookOf(widget)),
-    ends: () => [0, Math.max(1, looks().length - 1)],
+    read: () => snapshots().indexOf(lookOf(widget)),
+    ends: () => [0, Math.max(1, snapshots().length - 1)],
     slide(to) {
-      pastOf(widget).chosen = to >= looks().length - 1 ? -1 : to;
+      pastOf(widget).chosen = to >= snapshots().length - 1 ? -1 : to;
       widget.repaint("outputs");
     },
-    say: (i) => `step ${whole(looks()[Math.min(i, looks().length - 1)]?.steps ?? 0)}`,
+    say: (i) => `step ${whole(snapshots()[Math.min(i, snapshots().length - 1)]?.steps ?? 0)}`,
     box: false,
   });
   return {
@@ -296,7 +296,7 @@ function timeline(widget) {
       noted(widget, outputs);
       const look = lookOf(widget);
       slider.update(inputs);
-      slider.range.disabled = looks().length < 2;
+      slider.range.disabled = snapshots().length < 2;
       if (!look) return;
       write(when, `What it writes ${after(look.steps, pastOf(widget).loaded)}:`);
       writtenBox.replaceChildren(h("b", {}, look.given.join("")), look.said.join(""));

@@ -71,7 +71,7 @@ const readBy = readOnce(({ spec }, outputs) => {
     share: (part, id) => shares.data[part * V + id],
     lengths: lengths.data,
     streams: streams.data,
-    looks: (l, head) => cut(attention, l * H + head, N).subarray(0, at + 1),
+    attentionRow: (l, head) => cut(attention, l * H + head, N).subarray(0, at + 1),
     embedding: embedding.data,
     sigma: sigma.data[0],
     normed: normed.data,
@@ -596,7 +596,7 @@ const headsStep = (l) => (widget) => {
   const view = followed(widget);
   const { at, H, names, token, lengths, code } = view;
   const found = many(H, (head) => {
-    const row = view.looks(l, head);
+    const row = view.attentionRow(l, head);
     const [most] = topK(row, 1);
     return { head, most, weight: row[most], length: lengths[headPart(view, l, head)] };
   });

@@ -64,12 +64,12 @@ function questionsOf(
   } = probabilities;
   return questions.map((name, q) => {
     const ofHead = ({ data }) => data.subarray(head[q] * T * T, (head[q] + 1) * T * T);
-    const looks = ofHead(weights);
+    const headWeights = ofHead(weights);
     const answered = Array.from({ length: T }, (_, t) => {
       const row = ({ data }) => data.subarray((q * T + t) * N, (q * T + t + 1) * N);
       const [shares, place] = [row(probabilities), found.data[q * T + t]];
       const [[predicted], [before]] = [topK(shares, 1), topK(row(whole), 1)];
-      const [most] = topK(looks.subarray(t * T, (t + 1) * T), 1);
+      const [most] = topK(headWeights.subarray(t * T, (t + 1) * T), 1);
       return {
         predicted,
         share: shares[predicted],
@@ -88,7 +88,7 @@ function questionsOf(
       name,
       head: head[q],
       on: on[head[q]] === 1,
-      looks,
+      weights: headWeights,
       scores: ofHead(scores),
       answered,
       asked: asked.length,
@@ -116,9 +116,9 @@ function weightOf(widget, q, t, s) {
 /** Where the answer to question q for word t comes from: of ten logits, one is the largest. */
 function answerOf(widget, q, t) {
   const { words, questions } = widget.view;
-  const { name, head, answered, looks, on } = questions[q];
+  const { name, head, answered, weights, on } = questions[q];
   const { predicted, logits, most } = answered[t];
-  const share = short(looks[t * words.length + most]);
+  const share = short(weights[t * words.length + most]);
   return {
     kind: "softmax",
     what:
@@ -228,7 +228,7 @@ const wide = (word) =>
 /** From the chosen word to what each head attends to: the middle of every column is known. */
 function arcs(view, from, middles) {
   const tops = new Map(); // how many heads attend most to a word
-  return view.questions.map(({ head, on, looks, answered }, q) => {
+  return view.questions.map(({ head, on, weights, answered }, q) => {
     const T = middles.length;
     const { most, asked } = answered[from];
     const rank = tops.get(most) ?? 0;
@@ -237,7 +237,7 @@ function arcs(view, from, middles) {
     const drawn = [];
     let label; // where its number stands
     for (let s = 0; s < T; s += 1) {
-      const share = looks[from * T + s];
+      const share = weights[from * T + s];
       if (share < LEAST) continue;
       const [x, to] = [middles[from] + shift, middles[s] + shift];
       const reach = Math.abs(to - x);
@@ -290,9 +290,10 @@ function sky() {
       if (label) mark(g, "transform", `translate(${label.map((n) => n.toFixed(1))})`);
       write(g.lastChild, String(head));
     });
-    const where = view.questions.map(({ head, answered, looks }) => {
+    const where = view.questions.map(({ head, answered, weights }) => {
       const { most } = answered[chosen];
-      return `head ${head} to ${view.words[most]}, ${short(looks[chosen * middles.length + most])}`;
+      const share = short(weights[chosen * middles.length + most]);
+      return `head ${head} to ${view.words[most]}, ${share}`;
     });
     mark(element, "aria-label", `${view.words[chosen]} attends most, in ${where.join("; in ")}`);
   };
@@ -431,7 +432,7 @@ function cellsOf(row, count, make) {
   return [...row.children].slice(1);
 }
 
-/** The words with their digits, what looks where from the chosen one, and all the answers. */
+/** The words with their digits, the attention from the chosen one, and all the answers. */
 function stage(widget) {
   const { element: arched, draw: drawSky } = sky();
   const from = h("th", { scope: "row" });
@@ -694,7 +695,7 @@ function weightMap(widget, q) {
   const point = (row, column) => {
     at = [row, column];
     map.markPixel(row, column);
-    map.element.dataset.value = String(widget.view.questions[q].looks[row * T() + column]);
+    map.element.dataset.value = String(widget.view.questions[q].weights[row * T() + column]);
   };
   const over = (event) => point(...pixelAt(map.canvas, event));
   const map = pixelMap({
@@ -758,7 +759,7 @@ function card(widget, question, q) {
     ),
   );
   const fill = ({ words, questions }, t) => {
-    const { on, looks: shares, answered } = questions[q];
+    const { on, weights: shares, answered } = questions[q];
     const { predicted, share, place, most, asked, right, truth } = answered[t];
     const T = words.length;
     element.classList.toggle("off", !on);
@@ -787,13 +788,13 @@ const LEGEND =
   "answer. A click on a row chooses its word.";
 
 /** What each head does on sentences that it was not trained on: to be unfolded. */
-function onHeldOut({ questions, head, looks, accuracy, without }) {
+function onHeldOut({ questions, head, looks: hits, accuracy, without }) {
   const line = (question, q) =>
     h(
       "p",
       {},
       `Head ${head[q]}, ${question}: its largest weight falls on the place of the answer in ` +
-        `${percent(looks[q])} of the cases. Of the answers ${percent(accuracy[q])} are correct ` +
+        `${percent(hits[q])} of the cases. Of the answers ${percent(accuracy[q])} are correct ` +
         `with it, and ${percent(without[q])} without it.`,
     );
   return h(
@@ -880,7 +881,7 @@ const headStep = (h) => (widget) => {
   const question = heads[h];
   const { most, asked, place, predicted } = question.answered[t];
   const T = words.length;
-  const row = [...question.looks.subarray(t * T, (t + 1) * T)];
+  const row = [...question.weights.subarray(t * T, (t + 1) * T)];
   const answer = { name: "answers", row: questions.indexOf(question), column: t };
   const found =
     `Head ${question.head} compares its slice of the query of ${word} with the keys of all ` +

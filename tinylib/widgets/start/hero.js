@@ -52,9 +52,9 @@ export async function program(run, values, spec, partly = (_make) => {}) {
   const outputs = () => {
     const [K, S] = [rows.length, T + rows.length - 1];
     const [probabilities, attention] = [new Float32Array(K * V), new Float32Array(K * S)];
-    rows.forEach(({ shares, looks }, n) => {
+    rows.forEach(({ shares, attentionRow }, n) => {
       probabilities.set(shares, n * V);
-      attention.set(looks, n * S);
+      attention.set(attentionRow, n * S);
     });
     return {
       given: prompt,
@@ -73,8 +73,8 @@ export async function program(run, values, spec, partly = (_make) => {}) {
       numbers[n],
     );
     const from = facts.head * (T + n);
-    const looks = last.attention.data.subarray(from, from + T + n);
-    rows.push({ shares: adjusted.data, looks });
+    const attentionRow = last.attention.data.subarray(from, from + T + n);
+    rows.push({ shares: adjusted.data, attentionRow });
     if (n === M) break;
     ids.push(choices[n] === DRAWN ? token : choices[n]);
     nodes.push(nodeAfter(memory, node, ids.at(-1)));
@@ -101,7 +101,7 @@ function readingOf({ spec }, { given, tokens, probabilities, attention }) {
     text: names.join(""),
     prompt: names.slice(0, T).join(""),
     shares: (n) => probabilities.data.subarray(n * V, (n + 1) * V),
-    looks: (n) => attention.data.subarray(n * S, n * S + T + n),
+    attentionRow: (n) => attention.data.subarray(n * S, n * S + T + n),
   };
 }
 
@@ -221,7 +221,7 @@ function stage(widget) {
 
   const draw = () => {
     const cursor = cursorOf(widget);
-    const row = viewOf(widget).looks(cursor);
+    const row = viewOf(widget).attentionRow(cursor);
     const spans = [...before.children, ...line.children];
     const best = topK(row, CURVES).filter((t) => row[t] >= LEAST);
     const middle = ({ offsetLeft, offsetWidth, offsetTop, offsetHeight }) => [
@@ -255,9 +255,9 @@ function stage(widget) {
         play.begin();
       }
       begun = true;
-      const { names, T, M, looks } = viewOf(widget);
+      const { names, T, M, attentionRow } = viewOf(widget);
       const cursor = cursorOf(widget);
-      const row = looks(cursor);
+      const row = attentionRow(cursor);
       const heated = (item, t) => {
         tint(item, t < row.length ? Math.sqrt(row[t]) : 0);
         const own = t >= T && t < T + M && choices[t - T] >= 0 ? " taken" : "";

@@ -136,7 +136,7 @@ function seenAs(bytes) {
 }
 
 /** How a token looks: one that was merged has a colour of its own, and the newest has a frame. */
-function looks(id, { seen, merges }) {
+function chipClass(id, { seen, merges }) {
   const fresh = merges.length && id === 255 + merges.length ? " fresh" : "";
   const kind = id < 256 ? "" : ` merged h${id % 8}`;
   return `token${kind}${seen[id].broken ? " bytes" : ""}${fresh}`;
@@ -145,7 +145,7 @@ function looks(id, { seen, merges }) {
 /** Show the token `id` in a chip. */
 function fillChip(chip, id, view) {
   write(chip, view.seen[id].name);
-  mark(chip, "class", looks(id, view));
+  mark(chip, "class", chipClass(id, view));
 }
 
 /** A chip that is a number of the output `name`. */
@@ -457,7 +457,7 @@ function chips(widget) {
     const classes = some.map((id, i) => {
       const begins = i && pieces[i] !== pieces[i - 1] ? " begins" : "";
       const goesOn = broken[i - 1]?.at(-1)?.start === (broken[i][0]?.start ?? -1) ? " goes-on" : "";
-      return `${looks(id, view)}${begins}${goesOn}`;
+      return `${chipClass(id, view)}${begins}${goesOn}`;
     });
     const parts = broken.map((chars) => chars.map(({ char }) => charName(char)).join(" and "));
     const keys = some.map((id, i) => `${id} ${classes[i]} ${parts[i]} ${names[id].name}`);

@@ -20,10 +20,10 @@ import { nothingWritten } from "../../live/page/writer.js";
 /** What torch does in a kernel, in compute() of ablation.py. */
 export async function program(run, { source, variant }, spec) {
   const { keys, values } = await run("cached_transformer-read", { source });
-  const [looks, scores] = [[], []];
+  const [weights, scores] = [[], []];
   const step = async (seen, token) => {
     const spoken = await run("ablation-speak", { token, keys, values, ...seen });
-    looks.push(...spoken.cross.data);
+    weights.push(...spoken.cross.data);
     scores.push(...spoken.scores.data);
     return {
       logProbs: spoken.log_probs,
@@ -46,7 +46,7 @@ export async function program(run, { source, variant }, spec) {
     read: source,
     tokens,
     probabilities: steps.map(({ logProbs, token }) => Math.exp(logProbs[token])),
-    cross: { dims: [tokens.length, L, H, source.length], data: looks },
+    cross: { dims: [tokens.length, L, H, source.length], data: weights },
     scores: { dims: [tokens.length, L, H, source.length], data: scores },
     gold: alignment(dictionary, english, french).map((places) =>
       source.map((_, s) => places.includes(s)),
@@ -78,7 +78,7 @@ function reportOf(widget, { which, read, tokens, probabilities, cross, scores, g
     share: probabilities.data[t],
     wrong: wrong.data[t] === 1,
     from: gold.data.subarray(t * S, (t + 1) * S),
-    looks: (head) => cross.data.subarray((t * L * H + head) * S, (t * L * H + head + 1) * S),
+    attentionRow: (head) => cross.data.subarray((t * L * H + head) * S, (t * L * H + head + 1) * S),
     scores: (head) => scores.data.subarray((t * L * H + head) * S, (t * L * H + head + 1) * S),
   }));
   const predicted = words.filter(({ end }) => !end);
@@ -376,7 +376,8 @@ function aim(words, head) {
   const known = words.filter(({ from }) => from.includes(1));
   return {
     known: known.length,
-    hit: known.filter(({ from, looks }) => from[topK(looks(head), 1)[0]] === 1).length,
+    hit: known.filter(({ from, attentionRow }) => from[topK(attentionRow(head), 1)[0]] === 1)
+      .length,
   };
 }
 
@@ -413,7 +414,7 @@ function smallMaps(widget) {
       const [T, S] = [words.length, english.length];
       paint(
         canvas,
-        words.flatMap(({ looks }) => [...looks(i)]),
+        words.flatMap(({ attentionRow }) => [...attentionRow(i)]),
         S,
         { ink: "weight" },
       );
@@ -462,7 +463,11 @@ function largeMap(widget) {
       map.fill({
         title: `Block ${Math.floor(chosen / H)}, head ${chosen % H}: its weights`,
         across: view.english,
-        rows: view.words.map(({ word, from, looks }) => ({ word, from, shares: looks(chosen) })),
+        rows: view.words.map(({ word, from, attentionRow }) => ({
+          word,
+          from,
+          shares: attentionRow(chosen),
+        })),
       });
       write(note, aimOf(widget, view, chosen));
     },

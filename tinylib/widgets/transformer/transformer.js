@@ -658,13 +658,13 @@ function heads(widget) {
       label: `All ${L * H} heads`,
       read: (inputs, outputs) => {
         const now = answer(widget, inputs, outputs);
-        return now && { ...now, L, H, output: now.kind, looks: outputs[now.kind] };
+        return now && { ...now, L, H, output: now.kind, weights: outputs[now.kind] };
       },
       chosen: ({ head: { layer, head } }) => layer * H + head,
       choose: (i) => choose(widget, { head: { layer: Math.floor(i / H), head: i % H } }),
-      draw({ canvas, markRow, fresh }, { looks, row, to }, i) {
-        const rows = weightsOf(looks, { layer: Math.floor(i / H), head: i % H });
-        if (fresh(looks)) {
+      draw({ canvas, markRow, fresh }, { weights, row, to }, i) {
+        const rows = weightsOf(weights, { layer: Math.floor(i / H), head: i % H });
+        if (fresh(weights)) {
           paint(
             canvas,
             rows.flatMap((shares) => [...shares]),

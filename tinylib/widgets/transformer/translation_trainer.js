@@ -26,7 +26,7 @@ import { gauge, lossCurve, rates, seeds, setting, trainingBar } from "../../live
 
 export const program = trains("transformer/translation_trainer_task.js");
 
-const BETWEEN_LOOKS = 1800; // ms
+const LOOK_EVERY_MS = 1800; // ms
 const GOAL = 0.8;
 const EOS = 2;
 
@@ -204,7 +204,7 @@ const called = (widget) => (inputs) =>
 
 const bar = Object.assign(
   (widget) => {
-    return trainingBar(widget, { bite: BETWEEN_LOOKS });
+    return trainingBar(widget, { bite: LOOK_EVERY_MS });
   },
   { style: trainingBar.style },
 );
