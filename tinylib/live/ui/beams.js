@@ -354,11 +354,11 @@ export function beamTree(widget, searched) {
       const time = { duration: MOVE };
       if (to !== from + 1) return;
       for (const node of steps[to - 1]) {
-        const way = [
+        const keyframes = [
           { transform: origin(node), opacity: 0 },
           { transform: place(node), opacity: 1 },
         ];
-        animate(boxOf(node), way, time);
+        animate(boxOf(node), keyframes, time);
       }
       const pruned = (steps[to - 2] ?? []).filter(({ kept }) => !kept);
       const fades = widget.grown === undefined ? [] : pruned;

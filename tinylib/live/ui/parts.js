@@ -9,8 +9,8 @@
 
 import { GENERATOR } from "../page/chance.js";
 import {
+  hashedNumbers,
   linksTo,
-  madeUp,
   parseBlock,
   problem,
   readLink,
@@ -440,10 +440,11 @@ class Widget {
     };
     const { signal } = this.leaving;
     enter(history.state?.[key]);
-    const [way] = performance.getEntriesByType("navigation");
+    const [navigationEntry] = performance.getEntriesByType("navigation");
     try {
       const { visit, state } = JSON.parse(sessionStorage.getItem(stored)) ?? {};
-      if (visit && /** @type {any} */ (way)?.type === "back_forward") left.set(visit, state);
+      if (visit && /** @type {any} */ (navigationEntry)?.type === "back_forward")
+        left.set(visit, state);
     } catch {
       // this browser keeps nothing
     }
@@ -660,7 +661,7 @@ function wordEditor(widget, weights, follow, lexicon = () => ({ key: "", known: 
   const embedding = (name, axes, word) => [
     ...(rows.get(placeOf(name, word)) ??
       lexicon().known[name]?.[word] ??
-      madeUp(word, Number(axes.split(" ")[1]))),
+      hashedNumbers(word, Number(axes.split(" ")[1]))),
   ];
   /** Put `words` in the place of `count` words from `at` on; what is chosen stays chosen. */
   const splice = (field, at, count, ...words) => {

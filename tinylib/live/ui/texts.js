@@ -39,7 +39,7 @@ export function byArrows(event, at, last) {
  * steps in: by Stop, a key, the text, or any edit. Each `step(field)` makes an edit of that field;
  * it returns `false` to wait for an answer that is not there yet, or says why it ends, as a text.
  */
-export function onward(widget, go, step) {
+export function autoContinue(widget, go, step) {
   let job = null; // what it is doing: { field, inputs: those that it made last, seen: outputs }
   let doneWith = ""; // the inputs of which the note tells
   const now = () => JSON.stringify(widget.inputs);

@@ -601,8 +601,8 @@ export function lossCurve(
       mark(drawn.paths.second, "d", through(past.measured.map(low)));
       if (shareNames.length) note(past.shares, shares.read(outputs));
       shareNames.forEach((path, i) => {
-        const way = past.shares.map(([steps, all]) => [steps, top * all[i]]);
-        mark(drawn.paths[path], "d", through(way));
+        const curve = past.shares.map(([steps, all]) => [steps, top * all[i]]);
+        mark(drawn.paths[path], "d", through(curve));
       });
       befores.forEach((path, i) => mark(path, "d", through((old[i]?.points ?? []).map(low))));
       const all = rules(inputs, outputs).filter(([at]) => at <= top);

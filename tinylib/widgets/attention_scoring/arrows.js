@@ -115,9 +115,9 @@ function field2d(widget) {
   write(query.named, "query");
   const names = [];
   const make = (i) => {
-    const made = tip(widget, at, "keys", `key ${i}`, (inputs) => inputs.keys[i]);
-    names[i] = made.named;
-    return made.element;
+    const drawnTip = tip(widget, at, "keys", `key ${i}`, (inputs) => inputs.keys[i]);
+    names[i] = drawnTip.named;
+    return drawnTip.element;
   };
   element.append(tips, query.element);
   const rays = h("p", { class: "soft rays" });
@@ -202,15 +202,15 @@ function numbers2d(widget) {
       }),
     );
   const row = (name, own, ...rest) => {
-    const made = h(
+    const line = h(
       "tr",
       {},
       h("th", { scope: "row" }, name),
       ...own.map((box) => h("td", {}, box)),
       ...rest,
     );
-    boxes.set(made, own);
-    return made;
+    boxes.set(line, own);
+    return line;
   };
   const ofQuery = row(
     "query",

@@ -1,4 +1,4 @@
-import { madeUp } from "../../live/page/inputs.js";
+import { hashedNumbers } from "../../live/page/inputs.js";
 import { knob } from "../../live/ui/knobs.js";
 import { explainable, numbersIn, rove } from "../../live/ui/explain.js";
 import {
@@ -16,8 +16,8 @@ import {
 import { fillList } from "../../live/ui/sentences.js";
 
 /** Numbers about 0 with a spread of 1, always the same for a name: each the sum of four. */
-const madeUpNormal = (name, count) => {
-  const uniform = madeUp(name, 4 * count);
+const hashedNormal = (name, count) => {
+  const uniform = hashedNumbers(name, 4 * count);
   return Array.from({ length: count }, (_, j) => {
     const sum = uniform.slice(4 * j, 4 * j + 4).reduce((a, b) => a + b, 0);
     return Number(((sum - 1.98) * Math.sqrt(3)).toFixed(1));
@@ -25,8 +25,8 @@ const madeUpNormal = (name, count) => {
 };
 
 /** As AdditiveScore(k) begins: within ±1/√k, the narrower the more entries there are. */
-const madeUpWeights = (count) =>
-  madeUp("w", count).map((u, j) => Number(((2 * u - 1) / Math.sqrt(j + 1)).toFixed(1)));
+const hashedWeights = (count) =>
+  hashedNumbers("w", count).map((u, j) => Number(((2 * u - 1) / Math.sqrt(j + 1)).toFixed(1)));
 
 /** How wide query and keys are, and how many keys there are. What is cut off is kept for later. */
 function sizes(widget) {
@@ -36,17 +36,17 @@ function sizes(widget) {
   } = widget.spec.limits;
   const kept = new Map(); // "keys 2" -> all entries that this row ever had
   const keep = (name, row) => kept.set(name, [...row, ...(kept.get(name) ?? []).slice(row.length)]);
-  const grown = (name, size, made) => {
+  const grown = (name, size, hashed) => {
     const row = (kept.get(name) ?? []).slice(0, size);
-    return [...row, ...made.slice(row.length, size)];
+    return [...row, ...hashed.slice(row.length, size)];
   };
-  const key = (s, k) => grown(`keys ${s}`, k, madeUpNormal(`key ${s}`, widest));
+  const key = (s, k) => grown(`keys ${s}`, k, hashedNormal(`key ${s}`, widest));
   const width = knob(widget, "width", "width of query and keys", {
     edits: "query keys w",
     read: ({ query }) => query.length,
     put(next, k) {
-      next.query = grown("query", k, madeUpNormal("query", widest));
-      next.w = grown("w", k, madeUpWeights(widest));
+      next.query = grown("query", k, hashedNormal("query", widest));
+      next.w = grown("w", k, hashedWeights(widest));
       next.keys = next.keys.map((_, s) => key(s, k));
     },
     ends: [narrowest, widest],
@@ -68,7 +68,7 @@ function sizes(widget) {
         }
         widget.edit(Symbol("add"), (next) => {
           next.keys.push(key(S, k));
-          next.values.push(grown(`values ${S}`, 2, madeUpNormal(`value ${S}`, 2)));
+          next.values.push(grown(`values ${S}`, 2, hashedNormal(`value ${S}`, 2)));
         });
       },
     },

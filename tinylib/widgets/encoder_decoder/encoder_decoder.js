@@ -4,7 +4,7 @@ import { folded, h, listed, live, results, write } from "../../live/ui/parts.js"
 import { greedy } from "../../live/page/search.js";
 import { glossed, heldOut, readout, sentence, translation } from "../../live/ui/sentences.js";
 import { BOS, EOS, decoder, encode, reading, top } from "../../live/page/translator.js";
-import { bentVector, strips } from "../../live/ui/vectors.js";
+import { editableVector, strips } from "../../live/ui/vectors.js";
 
 /** What torch does in a kernel, in compute() of encoder_decoder.py. */
 export async function program(run, { source, by }, spec) {
@@ -136,8 +136,8 @@ export default live(
         vocabulary: "source",
         handed: true,
       }),
-      ui.use(bentVector, "vector", "One vector", {
-        bend: "by",
+      ui.use(editableVector, "vector", "One vector", {
+        delta: "by",
         from: "states",
         first: FIRST,
       }),

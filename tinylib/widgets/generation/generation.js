@@ -39,7 +39,7 @@ import {
   heats,
   attendsMostTo,
   nuclei,
-  onward,
+  autoContinue,
   tops,
 } from "../../live/ui/texts.js";
 
@@ -166,8 +166,8 @@ function readingOf({ spec }, outputs) {
 const one = (length) => [[0, 0, 0, length]]; // the text as it is drawn, and no other branch
 const lengthOf = ({ branches, branch }) => branches[Math.min(branch, branches.length - 1)][3];
 
-/** What is changed for all the text: the other branches are of one that is no more. */
-function anew(next) {
+/** After a change that concerns the whole text, the other branches are out of date. */
+function resetBranches(next) {
   [next.branches, next.branch] = [one(lengthOf(next)), 0];
 }
 
@@ -191,7 +191,7 @@ function isWhole(widget) {
 function luck(widget) {
   const label = h("span");
   return {
-    element: h("div", { class: "luck" }, label, redraw(widget, "New draw", anew)),
+    element: h("div", { class: "luck" }, label, redraw(widget, "New draw", resetBranches)),
     shows: "inputs",
     update({ seed }) {
       write(label, `draw ${seed}`);
@@ -212,7 +212,7 @@ function writer(widget) {
   };
   const attributes = { type: "button", class: "main", "data-input": "branches", click: begin };
   const go = h("button", attributes, "Write on");
-  const written = onward(widget, go, (field) => {
+  const written = autoContinue(widget, go, (field) => {
     if (!isWhole(widget)) return false;
     const length = wanted(widget) + 1;
     const { T, N } = readBy(widget);
@@ -574,7 +574,7 @@ function followed(widget) {
     read: called(names[S - 1]),
     chosen: called(names[T + at]),
     best: topK(before, Math.min(SHOWN, vocabulary.length)),
-    alone: S > T, // else the prompt is read, all at once
+    afterPrompt: S > T, // else the prompt is read, all at once
     inputs: widget.inputs,
     code: widget.spec.facts.code,
   };
@@ -587,10 +587,10 @@ const labelled = ({ best, vocabulary }, rows) => ({
 });
 
 const STEPS = [
-  ({ S, read, chosen, alone, inputs: { cached }, code }) => ({
+  ({ S, read, chosen, afterPrompt, inputs: { cached }, code }) => ({
     says:
       `${chosen} is chosen from what follows ${read}, character ${S}. ` +
-      (cached && alone
+      (cached && afterPrompt
         ? `The model is fed ${read} alone: the ${S - 1} before it were read in earlier steps.`
         : cached
           ? `This is the first step, so the prompt is read: all ${S} characters at once.`
@@ -598,16 +598,16 @@ const STEPS = [
     lit: [characterAt(S - 1)],
     code: code.read,
   }),
-  ({ S, L, read, alone, inputs: { cached }, code }) => ({
+  ({ S, L, read, afterPrompt, inputs: { cached }, code }) => ({
     says:
       `In each of the ${L} blocks ${read} gets a query, a key and a value` +
-      (cached && alone ? "." : `, and so does each of the ${S - 1} characters before it.`),
+      (cached && afterPrompt ? "." : `, and so does each of the ${S - 1} characters before it.`),
     lit: [characterAt(S - 1)],
     code: code.project,
   }),
-  ({ S, read, alone, inputs: { cached }, code }) => ({
+  ({ S, read, afterPrompt, inputs: { cached }, code }) => ({
     says:
-      (cached && alone
+      (cached && afterPrompt
         ? `Its key and its value are put behind the ${S - 1} that were kept, so that there are ` +
           `${S}.`
         : cached
@@ -677,10 +677,10 @@ const STEPS = [
   ({ at, tokens, vocabulary, after, chosen, T, inputs: { seed }, code }) => {
     const u = uniform(seed, at + 1)[at];
     const own = after[tokens[at]];
-    const alone = after.some((share) => share === 1);
+    const certain = after.some((share) => share === 1);
     return {
       says:
-        (alone
+        (certain
           ? "There is nothing to draw, because only the likeliest is left. "
           : `A random number between 0 and 1 falls on one of them: u = ${u.toFixed(4)}. `) +
         (own
@@ -860,16 +860,16 @@ export default live(
       ui.boxed(
         "side",
         ui.column(
-          ui.use(text, "prompt", "Prompt", anew),
-          ui.use(beginnings, "prompt", "prompts", anew),
+          ui.use(text, "prompt", "Prompt", resetBranches),
+          ui.use(beginnings, "prompt", "prompts", resetBranches),
         ),
         ui.knobs(
-          ui.knob("temperature", "temperature", { step: 0.05, also: anew, note: heats }),
+          ui.knob("temperature", "temperature", { step: 0.05, also: resetBranches, note: heats }),
           ui.knob("k", "top-k", {
-            also: anew,
+            also: resetBranches,
             note: (k, _, { spec }) => tops(k, spec.limits.V[1]),
           }),
-          ui.knob("p", "top-p", { step: 0.01, also: anew, note: nuclei }),
+          ui.knob("p", "top-p", { step: 0.01, also: resetBranches, note: nuclei }),
         ),
         ui.row(ui.use(writer), ui.use(luck)),
         ui.use(page),

@@ -182,7 +182,7 @@ function keepLogits(next, at, count, length) {
 const AFTER = ["by the model", "after the temperature", "after top-k", "after top-p"];
 
 /** Where the probability in this row comes from that stands in column `i`, after that step. */
-function whence(widget, body, row, i) {
+function explainShare(widget, body, row, i) {
   const { inputs, spec } = widget;
   const now = viewOf(widget, inputs, widget.readOutputs());
   if (!now?.rows[row]) return undefined; // the answer is still on its way
@@ -283,7 +283,7 @@ function steps(widget) {
   const make = (row) => {
     const cells = STAGES.map((_, i) => {
       const cell = h("td", {}, h("i"), h("span"));
-      explainable(widget, cell, () => whence(widget, body, row, i));
+      explainable(widget, cell, () => explainShare(widget, body, row, i));
       return cell;
     });
     return h("tr", {}, h("th", { scope: "row" }), ...cells);

@@ -30,7 +30,7 @@ import {
   called,
   fillText,
   attendsMostTo,
-  onward,
+  autoContinue,
   tail,
 } from "../../live/ui/texts.js";
 import { BOS } from "../../live/page/translator.js";
@@ -211,7 +211,7 @@ function writer(widget) {
       left = SEVERAL[kindOf(widget)];
     },
   });
-  const written = onward(widget, several, (field) => {
+  const written = autoContinue(widget, several, (field) => {
     const view = readBy(widget);
     if (left === 0) return "";
     if (!isCurrent(widget, view)) return false;

@@ -275,7 +275,7 @@ function costCurve(widget) {
 }
 
 /** log(softmax(x)) and log_softmax(x) side by side: numbers, and where the first one ends. */
-function bothWays(widget) {
+function logSoftmaxes(widget) {
   const [low, high] = widget.spec.limits.x;
   const card = (kind, output, code, rule) =>
     h(
@@ -421,7 +421,7 @@ costCurve.style = `${plane.style}
 .late .name { left: auto; right: 2px; bottom: 9px; }
 @media (max-width: 37.5rem) { .name { max-width: 6.875rem; } }
 `;
-bothWays.style = `
+logSoftmaxes.style = `
 .sides { --left: 1fr; --right: 1fr; }
 .second { border-top: 1px solid var(--line); padding-top: 12px; }
 .begins p { margin: 0; }
@@ -480,7 +480,7 @@ export default live(
           ),
         },
         ui.knob("x", "x", { named: "x, the right word’s logit" }),
-        ui.use(bothWays),
+        ui.use(logSoftmaxes),
         ui.explanation(),
       ),
     ),

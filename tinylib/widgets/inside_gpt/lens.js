@@ -769,10 +769,10 @@ const nameOfIt = (widget) =>
   widget.model.get("outputs") ? called(readBy(widget).names[readBy(widget).at]) : "a word";
 
 /** Follow the chosen word through all blocks. */
-const way = (widget) =>
+const wordJourney = (widget) =>
   journey(widget, { name: nameOfIt, steps: stepsOf(widget.spec.facts.layers) });
 
-way.style = journey.style;
+wordJourney.style = journey.style;
 cellOfLens.style = candidateList.style;
 lensTable.style = `${copyAsTorch.style}
 .headed { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center; }
@@ -864,7 +864,7 @@ export default live(
       ui.boxed("column", ui.boxed("pair", ui.use(cellOfLens), ui.use(growth)), ui.use(verdict)),
       ui.use(partsOfLogit),
     ),
-    ui.use(way),
+    ui.use(wordJourney),
   ],
   { wide: true },
 );

@@ -21,13 +21,13 @@ import {
   write,
 } from "../../live/ui/parts.js";
 import { fillList, text } from "../../live/ui/sentences.js";
-import { called, onward } from "../../live/ui/texts.js";
+import { autoContinue, called } from "../../live/ui/texts.js";
 
 // As in patching.py: the position for all words, the stream before block 0, parts, and sources.
 const [EVERYWHERE, EMBEDDED] = [-1, -1];
 const [STREAM, FEED_FORWARD, FIRST_HEAD] = [0, 1, 2];
-const [FROM_TWIN, ZEROED] = [0, 1];
-const [OF_PATCHED, OF_STORY, OF_TWIN] = [0, 1, 2]; // the three runs
+const [FROM_CORRUPTED, ZEROED] = [0, 1];
+const [PATCHED_RUN, CLEAN_RUN, CORRUPTED_RUN] = [0, 1, 2]; // the three runs
 
 /** Where something is replaced: there is no head and no network before block 0. */
 const clampedSite = ({ block, part, position, source }, length) => ({
@@ -39,11 +39,11 @@ const clampedSite = ({ block, part, position, source }, length) => ({
 
 /** What torch does in a kernel, in compute() of patching.py. */
 export async function program(run, inputs) {
-  const { story, twin } = inputs;
+  const { story, twin: corrupted } = inputs;
   const { block, part, position, source } = clampedSite(inputs, story.length);
   const [tokens, others] = [
     [BOS, ...story],
-    [BOS, ...twin],
+    [BOS, ...corrupted],
   ];
   const at = position === EVERYWHERE ? EVERYWHERE : position + 1;
   const three = (own, other, from) =>
@@ -54,10 +54,10 @@ export async function program(run, inputs) {
   } else {
     // a story that is patched from itself stays as it is
     const [one, two] = [
-      (await three(tokens, tokens, FROM_TWIN)).logits,
-      (await three(others, others, FROM_TWIN)).logits,
+      (await three(tokens, tokens, FROM_CORRUPTED)).logits,
+      (await three(others, others, FROM_CORRUPTED)).logits,
     ];
-    const from = OF_TWIN * one.dims[1];
+    const from = CORRUPTED_RUN * one.dims[1];
     const data = new Float32Array([...one.data.subarray(0, from), ...two.data.subarray(from)]);
     logits = { dims: one.dims, data };
   }
@@ -88,24 +88,24 @@ function readRuns({ spec }, { tokens, others, site, probabilities, answers, diff
     differences: differences.data,
     moved: moved.data[0],
     isPair,
-    hasWay: isPair && answer !== other,
+    isMeasurable: isPair && answer !== other,
   };
 }
 
 const keyOf = ({ block, part, position, source }) => `${part} ${source} ${block} ${position}`;
 
-/** How far each site that was tried has moved the answer; forgotten when the stories change. */
+/** What each site that was tried has recovered; forgotten when the stories change. */
 function triedBy(widget) {
   const view = viewOf(widget);
-  if (widget.tried?.ids !== view.ids) widget.tried = { ids: view.ids, ways: new Map() };
-  if (view.hasWay) widget.tried.ways.set(keyOf(view.site), view.moved);
-  return widget.tried.ways;
+  if (widget.tried?.ids !== view.ids) widget.tried = { ids: view.ids, recovered: new Map() };
+  if (view.isMeasurable) widget.tried.recovered.set(keyOf(view.site), view.moved);
+  return widget.tried.recovered;
 }
 
 /** Whether what came out is of the inputs as they are: the answer may still be on its way. */
 function isAnswered({ spec, inputs }, { ids, site, words }) {
-  const { story, twin } = idsOf(spec, inputs);
-  const read = `${[BOS, ...story]} ${[BOS, ...twin]}`;
+  const { story, twin: corrupted } = idsOf(spec, inputs);
+  const read = `${[BOS, ...story]} ${[BOS, ...corrupted]}`;
   return ids === read && keyOf(site) === keyOf(clampedSite(inputs, words.length));
 }
 
@@ -133,22 +133,22 @@ const whereAt = ({ words }, position) =>
 
 /** What is done, and what the model says then. */
 function outcome({ site, words, vocabulary, shares }) {
-  const [best] = topK(shares(OF_PATCHED), 1);
+  const [best] = topK(shares(PATCHED_RUN), 1);
   const done = site.source === ZEROED ? "set to 0" : "taken from the twin";
   const begin = `With ${whatAt(site)}, ${whereAt({ words }, site.position)}, ${done}, `;
-  const most = shares(OF_PATCHED)[best];
-  if (most - Math.min(...shares(OF_PATCHED)) < 1e-6)
+  const most = shares(PATCHED_RUN)[best];
+  if (most - Math.min(...shares(PATCHED_RUN)) < 1e-6)
     return `${begin}all ${vocabulary.length} words are equally likely.`;
   return `${begin}the story's answer is ${called(vocabulary[best])} (${percentOf(most)}).`;
 }
 
-/** What the way means; never more than it shows. */
+/** What the recovered logit difference means; never more than it shows. */
 function meaning({ site, moved, vocabulary, answer, other, shares }) {
   const several = site.position === EVERYWHERE;
   const one = several ? "these vectors" : "this one vector";
   const begin = several ? "These vectors" : "This one vector";
   const carry = several ? "carry" : "carries";
-  const [best] = topK(shares(OF_PATCHED), 1);
+  const [best] = topK(shares(PATCHED_RUN), 1);
   if (site.source === ZEROED) {
     if (best === answer)
       return Math.abs(moved) < 0.1
@@ -178,8 +178,8 @@ function meaning({ site, moved, vocabulary, answer, other, shares }) {
   return `${move} the other way, away from the twin's answer.`;
 }
 
-/** Why there is no way from one answer to another, and what to do; "" if there is one. */
-function noWay({ isPair, words, others, ids, vocabulary, answer, other }) {
+/** Why no recovered logit difference is defined, and what to do; "" if one is. */
+function whyUnmeasurable({ isPair, words, others, ids, vocabulary, answer, other }) {
   if (!isPair)
     return (
       `The story has ${words.length} word${words.length === 1 ? "" : "s"} and its twin ` +
@@ -204,12 +204,12 @@ const firstDifference = (one, two) => {
   return at < 0 ? one.length - 1 : at;
 };
 
-/** Twins to begin with. */
-function offeredTwins(widget) {
-  const { twins } = widget.spec.facts;
-  const groups = Object.entries(twins).map(([title, group]) => [title, Object.keys(group)]);
+/** Pairs of stories to begin with. */
+function offeredPairs(widget) {
+  const { twins: pairs } = widget.spec.facts;
+  const groups = Object.entries(pairs).map(([title, group]) => [title, Object.keys(group)]);
   return offers(widget, "story", "or begin with:", Object.fromEntries(groups), (next) => {
-    next.twin = Object.values(twins).find((group) => Object.hasOwn(group, next.story))[next.story];
+    next.twin = Object.values(pairs).find((group) => Object.hasOwn(group, next.story))[next.story];
     next.position = firstDifference(next.story.split(" "), next.twin.split(" "));
   });
 }
@@ -248,7 +248,7 @@ const blocksOf = ({ spec }, part) => {
 };
 const rowName = (block) => (block === EMBEDDED ? "embedding" : `block ${block}`);
 
-/** Every block and every word: a cell chooses, and is tinted by the way that was found there. */
+/** Every block and every word: a cell chooses a site, and is tinted by what was recovered there. */
 function siteMap(widget) {
   const [head, body] = [h("tr", {}, h("td")), h("tbody")];
   const pick = (change) => widget.edit(Symbol("site"), (next) => Object.assign(next, change));
@@ -313,7 +313,7 @@ function siteMap(widget) {
     ),
     update(inputs) {
       const view = viewOf(widget);
-      const ways = triedBy(widget);
+      const recovered = triedBy(widget);
       const { words, others, isPair } = view;
       const site = clampedSite(inputs, words.length);
       const columns = [...words, "all words"];
@@ -341,7 +341,7 @@ function siteMap(widget) {
         columns.forEach((word, i) => {
           const cell = tr.children[i + 1];
           const position = i === words.length ? EVERYWHERE : i;
-          const moved = ways.get(keyOf({ ...site, block, position }));
+          const moved = recovered.get(keyOf({ ...site, block, position }));
           const here = block === site.block && i === chosen;
           const kind = moved === undefined ? "" : moved < 0 ? "tried below" : "tried";
           const least = Math.abs(moved) < 0.05 ? " none" : "";
@@ -372,7 +372,7 @@ function siteMap(widget) {
   };
 }
 
-/** A way in a small cell. */
+/** A recovered logit difference in a small cell. */
 const inOneDigit = (moved) => (Math.abs(moved) < 0.05 ? "0" : moved.toFixed(1).replace("-", "−"));
 
 /** Buttons that try one site after the other, until all are known or the reader steps in. */
@@ -399,10 +399,10 @@ function tries(widget) {
       },
       label,
     );
-    const job = onward(widget, go, (field) => {
+    const job = autoContinue(widget, go, (field) => {
       const view = viewOf(widget);
       if (!isAnswered(widget, view)) return false;
-      if (!view.hasWay) return "";
+      if (!view.isMeasurable) return "";
       const left = all.filter((site) => !isKnown(site));
       if (left.length) {
         put(field, left[0]);
@@ -418,9 +418,9 @@ function tries(widget) {
       stop: job.stop,
       update() {
         job.update();
-        const { hasWay } = viewOf(widget);
-        mark(go, "aria-disabled", String(!hasWay));
-        go.disabled = !hasWay;
+        const { isMeasurable } = viewOf(widget);
+        mark(go, "aria-disabled", String(!isMeasurable));
+        go.disabled = !isMeasurable;
         if (running && job.halt.hidden) {
           running = false;
           write(begun, "");
@@ -481,13 +481,13 @@ function tries(widget) {
 
 /** Where the answer was moved at least half of the way. */
 function summary(widget, { words }, sites, things) {
-  const ways = triedBy(widget);
-  const wayAt = (site) => ways.get(keyOf(site));
-  const found = sites.filter((site) => wayAt(site) >= 0.5);
+  const recovered = triedBy(widget);
+  const recoveredAt = (site) => recovered.get(keyOf(site));
+  const found = sites.filter((site) => recoveredAt(site) >= 0.5);
   const begin = `${found.length} of ${sites.length} ${things}`;
   if (!found.length) return `${begin} move the answer half of the way.`;
   const several = found.length > 1 ? "move" : "moves";
-  const numbers = found.map((site) => ({ ...site, moved: short(wayAt(site)) }));
+  const numbers = found.map((site) => ({ ...site, moved: short(recoveredAt(site)) }));
   const nameOf = ({ block, position, moved }) =>
     things === "blocks"
       ? `${rowName(block)} ${moved}`
@@ -511,7 +511,7 @@ const WORDS_SHOWN = 4;
 /** The likeliest words in the three runs, side by side. */
 function threeRuns(widget) {
   const names = ["the story", "its twin", "patched"];
-  const order = [OF_STORY, OF_TWIN, OF_PATCHED];
+  const order = [CLEAN_RUN, CORRUPTED_RUN, PATCHED_RUN];
   const body = h("tbody");
   const line = () =>
     h(
@@ -521,14 +521,14 @@ function threeRuns(widget) {
       ...order.map((one) =>
         h(
           "td",
-          { class: one === OF_PATCHED ? "patched" : "" },
+          { class: one === PATCHED_RUN ? "patched" : "" },
           h("span", { class: "bar" }, h("i")),
           h("span", { class: "share" }),
         ),
       ),
     );
   const heads = names.map((name, i) =>
-    h("th", { scope: "col", class: order[i] === OF_PATCHED ? "patched" : "" }, name),
+    h("th", { scope: "col", class: order[i] === PATCHED_RUN ? "patched" : "" }, name),
   );
   const table = h(
     "table",
@@ -555,7 +555,7 @@ function threeRuns(widget) {
           const [bar, share] = tr.children[i + 1].children;
           const p = shares(one)[id];
           stretch(bar.firstChild, p);
-          write(share, one === OF_PATCHED && !isPair ? "–" : percentOf(p));
+          write(share, one === PATCHED_RUN && !isPair ? "–" : percentOf(p));
         });
       });
     },
@@ -563,7 +563,7 @@ function threeRuns(widget) {
 }
 
 /** How far the patch has moved the answer from the story's to the twin's, drawn and in words. */
-function wayBar(widget) {
+function recoveredBar(widget) {
   const number = h("b", { "data-output": "moved" });
   const [from, to] = [h("span", { class: "end" }), h("span", { class: "end" })];
   const [fill, dot] = [h("i", { class: "fill" }), h("i", { class: "dot" })];
@@ -577,23 +577,23 @@ function wayBar(widget) {
     shows: "outputs",
     update() {
       const view = viewOf(widget);
-      const { vocabulary, answer, other, moved, hasWay, differences } = view;
+      const { vocabulary, answer, other, moved, isMeasurable, differences } = view;
       mark(number, "data-value", String(moved));
-      write(number, hasWay ? short(moved) : "–");
-      drawn.hidden = difference.hidden = !hasWay;
-      if (!hasWay) {
-        write(says, noWay(view));
+      write(number, isMeasurable ? short(moved) : "–");
+      drawn.hidden = difference.hidden = !isMeasurable;
+      if (!isMeasurable) {
+        write(says, whyUnmeasurable(view));
         return;
       }
       write(from, vocabulary[answer]);
       write(to, vocabulary[other]);
       stretch(fill, within(moved, [0, 1]));
       stretch(dot, within(moved, [0, 1]), "left");
-      const [patched, own, twin] = differences;
+      const [patched, own, corrupted] = differences;
       write(
         difference,
         `Logit of “${vocabulary[other]}” less that of “${vocabulary[answer]}”: ${short(own)} in ` +
-          `the story, ${short(twin)} in its twin, ${short(patched)} patched.`,
+          `the story, ${short(corrupted)} in its twin, ${short(patched)} patched.`,
       );
       mark(says, "aria-live", widget.streams ? "off" : "polite");
       write(says, `${outcome(view)} ${meaning(view)}`);
@@ -605,7 +605,7 @@ function wayBar(widget) {
 
 /** Python that computes the numbers that are shown. */
 export function snippetOf(spec, inputs) {
-  const [story, twin] = ["story", "twin"].map((name) => wordsOf(spec, name, inputs[name]));
+  const [story, corrupted] = ["story", "twin"].map((name) => wordsOf(spec, name, inputs[name]));
   const site = clampedSite(inputs, story.length);
   const at = site.position === EVERYWHERE ? "" : `, ${site.position + 1}`;
   const own = isHead(site.part)
@@ -623,7 +623,7 @@ from tinylib.lab.models.language import load_language_model
 stories = load_language_model("${spec.facts.model}")
 model = stories.model
 story = stories.ids(${quoted(story)})
-twin = stories.ids(${quoted(twin)})
+twin = stories.ids(${quoted(corrupted)})
 
 # ${whatAt(site)}, ${whereAt({ words: story }, site.position)}${at && "; position 0 is <bos>"}
 site = ${own}
@@ -689,7 +689,7 @@ siteMap.style = `
 }
 @container widget (min-width: 53.75rem) { .frame { gap: 10px; } }
 `;
-offeredTwins.style = `
+offeredPairs.style = `
 .pair { display: grid; gap: 12px 24px; }
 .text-of { position: relative; display: flex; flex-direction: column; gap: 6px; min-width: 0; }
 .text-of > .column { flex-flow: row wrap; justify-content: space-between; }
@@ -746,7 +746,7 @@ threeRuns.style = `
   .runs td { padding: 4px 4px 0 0; }
 }
 `;
-wayBar.style = `
+recoveredBar.style = `
 .judged-of { position: relative; display: flex; flex-direction: column; gap: 6px; }
 .moved { gap: 6px; }
 .way { display: flex; gap: 12px; align-items: center; font-size: var(--size-note);
@@ -778,13 +778,13 @@ export default live(
   (ui) => [
     ui.boxed(
       "pair",
-      ui.boxed("text-of", ui.use(text, "story", "Your story"), ui.use(offeredTwins)),
+      ui.boxed("text-of", ui.use(text, "story", "Your story"), ui.use(offeredPairs)),
       ui.boxed("text-of", ui.use(text, "twin", "Its twin, of as many words"), ui.use(copyStory)),
     ),
     ui.boxed("sentence-of", ui.use(partChoice), ui.use(sourceChoice)),
     ui.use(siteMap),
     ui.use(tries),
-    ui.sides(ui.boxed("judged-of", ui.use(wayBar), ui.use(copyCode)), ui.use(threeRuns)),
+    ui.sides(ui.boxed("judged-of", ui.use(recoveredBar), ui.use(copyCode)), ui.use(threeRuns)),
   ],
   { wide: true },
 );

@@ -138,8 +138,8 @@ const quote = (word) => `“${word}”`;
 
 // ---------------------------------------------------------------- the sentence
 
-/** Words that stay keep the digits that they wear; a new word draws one. */
-function wear(next, { inputs: { source, digits }, spec }) {
+/** Words that stay keep their digits; a new word gets a random one. */
+function keepDigits(next, { inputs: { source, digits }, spec }) {
   const [was, now] = [source, next.source].map((text) => wordsOf(spec, "source", text));
   const least = Math.min(was.length, now.length);
   let [first, last] = [0, 0];
@@ -154,7 +154,7 @@ function wear(next, { inputs: { source, digits }, spec }) {
 const draw = () => Math.floor(10 * Math.random());
 
 const offered = (widget) =>
-  offers(widget, "source", "or one of these:", widget.spec.facts.offered, wear);
+  offers(widget, "source", "or one of these:", widget.spec.facts.offered, keepDigits);
 
 /** Other digits at one touch. */
 const dice = (widget) => ({
@@ -164,8 +164,8 @@ const dice = (widget) => ({
   update() {},
 });
 
-/** What in the sentence the model has never seen the like of, if anything is. */
-function beyond(widget) {
+/** A note where the sentence is unlike those of the training: too short, say, or unbalanced. */
+function trainingLimits(widget) {
   const {
     words: [shortest],
     pairs: [fewest, most],
@@ -180,13 +180,13 @@ function beyond(widget) {
       const brackets = places(words)
         .map(([, , , partner], t) => [t, partner])
         .filter(([t]) => isBracket(words[t]));
-      const alone = brackets.some(([, partner]) => partner < 0);
+      const unpaired = brackets.some(([, partner]) => partner < 0);
       const gaps = brackets.map(([t, partner]) => partner - t).filter((gap) => gap > 0);
       const odd = [];
       if (words.length < shortest) odd.push(`fewer than ${shortest} words`);
-      if (!alone && gaps.length < fewest) odd.push("no brackets");
+      if (!unpaired && gaps.length < fewest) odd.push("no brackets");
       if (gaps.length > most) odd.push(`more than ${most} pairs of brackets`);
-      if (alone) odd.push("a bracket that has no partner");
+      if (unpaired) odd.push("a bracket that has no partner");
       else if (!nested(words)) odd.push("brackets inside others of their own kind");
       if (gaps.some((gap) => gap > apart)) odd.push(`a pair more than ${apart} places apart`);
       write(
@@ -199,7 +199,7 @@ function beyond(widget) {
     },
   };
 }
-beyond.style = `
+trainingLimits.style = `
 .given { display: flex; flex-wrap: wrap; gap: 4px 14px; align-items: end; }
 .given > .column { flex: 1 1 100%; min-width: 0; }
 .given > .offer { flex: 1 1 15rem; min-width: 0; }
@@ -264,7 +264,7 @@ function arcs(view, from, middles) {
  * The arcs above the words, each with a point where it lands and, if it is strong, its head's
  * number.
  */
-function sky() {
+function arcDrawing() {
   const [bows, badges] = [svgPart("g"), svgPart("g")];
   const element = svgPart("svg", { height: String(TALL), role: "img" }, bows, badges);
   const bow = () => svgPart("g");
@@ -300,7 +300,7 @@ function sky() {
   return { element, draw };
 }
 
-/** A word, to be chosen, and the digit that it wears, to be changed. */
+/** A word, to be chosen, and its digit, to be changed. */
 function chip(widget, t) {
   const choose = () => {
     if (widget.query !== t) widget.look(t);
@@ -344,7 +344,7 @@ function fillChip(th, widget, word, t, isChosen) {
 }
 
 /** A question's row: the switch of its head, how many answers are correct, and all of them. */
-function lane(widget, question, q) {
+function headRow(widget, question, q) {
   const head = widget.spec.facts.head[q];
   const power = h("input", {
     type: "checkbox",
@@ -434,7 +434,7 @@ function cellsOf(row, count, make) {
 
 /** The words with their digits, the attention from the chosen one, and all the answers. */
 function stage(widget) {
-  const { element: arched, draw: drawSky } = sky();
+  const { element: arched, draw: drawArcs } = arcDrawing();
   const from = h("th", { scope: "row" });
   const over = h("td", { class: "sky" }, arched);
   const chips = h(
@@ -450,20 +450,20 @@ function stage(widget) {
       "digit",
     ),
   );
-  const lanes = widget.spec.facts.questions.map((question, q) => lane(widget, question, q));
+  const headRows = widget.spec.facts.questions.map((question, q) => headRow(widget, question, q));
   const columns = h("colgroup");
   const table = h(
     "table",
     { class: "lanes" },
     columns,
     h("thead", {}, h("tr", {}, from, over), chips),
-    h("tbody", { "data-output": "probabilities" }, ...lanes.map(({ row }) => row)),
+    h("tbody", { "data-output": "probabilities" }, ...headRows.map(({ row }) => row)),
   );
   const reach = rove(table);
   const ofWords = (part) => [...chips.children].slice(1).map((th) => th.querySelector(part));
   widget.tables.set("words", () => [ofWords(".chip")]);
   widget.tables.set("digits", () => [ofWords(".digit")]);
-  widget.tables.set("answers", () => lanes.map(({ row }) => [...row.cells].slice(1)));
+  widget.tables.set("answers", () => headRows.map(({ row }) => [...row.cells].slice(1)));
   const box = scroller(
     {
       class: "stage",
@@ -512,12 +512,12 @@ function stage(widget) {
       mark(over, "colspan", String(T));
       mark(arched, "width", String(right));
       write(from, `What ${quote(words[chosen])} attends to in each head`);
-      drawSky(view, chosen, middles);
+      drawArcs(view, chosen, middles);
       middle = middles[chosen];
       cellsOf(chips, T, (t) => chip(widget, t)).forEach((th, t) =>
         fillChip(th, widget, words[t], t, t === chosen),
       );
-      for (const { fill } of lanes) fill(view, chosen);
+      for (const { fill } of headRows) fill(view, chosen);
       reach();
     },
   };
@@ -975,10 +975,10 @@ export default live(
   (ui) => [
     ui.boxed(
       "given",
-      ui.use(sentence, "source", "Your sentence", wear),
+      ui.use(sentence, "source", "Your sentence", keepDigits),
       ui.use(offered),
       ui.use(dice),
-      ui.use(beyond),
+      ui.use(trainingLimits),
     ),
     ui.use(stage),
     ui.boxed("follow", ui.use(effect), ui.use(journey, { name, steps: STEPS })),

@@ -258,7 +258,7 @@ function likenessPlot(widget) {
     update(inputs, outputs) {
       if (late(inputs, outputs)) return;
       const {
-        likeness: { data: mine },
+        likeness: { data: products },
         from_zero: { data: zero },
       } = outputs;
       const [T, top] = [inputs.positions, inputs.hands];
@@ -280,17 +280,17 @@ function likenessPlot(widget) {
         });
         const both = Array.from({ length: 2 * T - 1 }, (_, i) => left + i);
         mark(line, "d", through(both.map((distance) => [distance, zero[Math.abs(distance)]])));
-        dots.values = mine;
-        mark(dots, "d", dotsAt(Array.from(mine, (value, row) => [row - query, value])));
+        dots.values = products;
+        mark(dots, "d", dotsAt(Array.from(products, (value, row) => [row - query, value])));
       }
       const distance = key - query;
-      mark(drop, "d", through([[distance, mine[key]], [distance, bottom]])); // prettier-ignore
-      marker(distance, mine[key]);
+      mark(drop, "d", through([[distance, products[key]], [distance, bottom]])); // prettier-ignore
+      marker(distance, products[key]);
       const [t, s] = [positionOf(inputs, "query"), positionOf(inputs, "key")];
       const apart = Math.abs(distance);
       write(name, `P[${t}] · P[${s}] = `);
-      write(product, number(mine[key]));
-      mark(product, "data-value", String(mine[key]));
+      write(product, number(products[key]));
+      mark(product, "data-value", String(products[key]));
       write(
         more,
         apart

@@ -267,7 +267,7 @@ function comparison(widget) {
         tint(cell, Math.abs(value) / most);
       });
     };
-  const way = () => svgPart("path");
+  const makePath = () => svgPart("path");
   let drawn = ""; // the order that the lines lead to
   return {
     element: h(
@@ -308,7 +308,7 @@ function comparison(widget) {
       now.reach();
       mark(svg, "viewBox", `0 0 1 ${T}`);
       mark(svg, "style", `--rows:${T}`);
-      fillList(svg, [...order], way, (path, word, t) => {
+      fillList(svg, [...order], makePath, (path, word, t) => {
         const same = change[t] < ROUNDING;
         mark(path, "d", `M0 ${word + 0.5}C.5 ${word + 0.5} .5 ${t + 0.5} 1 ${t + 0.5}`);
         mark(path, "class", `${same ? "same" : "other"}${word === widget.query ? " query" : ""}`);

@@ -93,8 +93,8 @@ function crossing(widget, x, roles, switches) {
     "div",
     { class: "crossing" },
     part("given", x, sign("· W →")),
-    ...roles.map(([tone, matrix, made]) =>
-      h("div", { class: `role of-${tone}` }, part("matrix-of", matrix), part("made", made)),
+    ...roles.map(([tone, matrix, projected]) =>
+      h("div", { class: `role of-${tone}` }, part("matrix-of", matrix), part("made", projected)),
     ),
     part("switches", switches), // last, as Tab goes: they move what was touched before
   );
@@ -231,7 +231,7 @@ const sign = (...lines) =>
  * Scores, weights and context vectors from left to right, their rows in one line: the heads of the
  * last table's columns are as high as the words are long above the others.
  */
-function lanes(widget, scores, weights, context) {
+function attentionSteps(widget, scores, weights, context) {
   const factor = sign("× V →");
   const strut = h("span", { class: "long strut", "aria-hidden": "true" }, h("span"));
   return {
@@ -536,7 +536,7 @@ export default live(
         ),
       ),
       ui.use(
-        lanes,
+        attentionSteps,
         ui.heat("scores", "scores, before the softmax", "signed", either(likeness, score)),
         ui.heat("weights", "weights: each row sums to 1", "weight", weight),
         ui.heat("context", "context vectors Z", "signed", either(averaged, mixed)),

@@ -25,12 +25,12 @@ import {
 import { fillList, text, visible } from "../../live/ui/sentences.js";
 import {
   TEXT_STYLE,
+  autoContinue,
   beginnings,
   byArrows,
   called,
   fillText,
   heats,
-  onward,
   tail,
 } from "../../live/ui/texts.js";
 
@@ -131,8 +131,8 @@ function look(widget, cursor) {
   widget.repaint("outputs");
 }
 
-/** All is drawn anew: what the reader has taken is of a text that is no more. */
-function anew(next) {
+/** Draw every character again: what the reader has chosen belonged to the previous text. */
+function redrawAll(next) {
   next.choices = next.choices.map(() => DRAWN);
 }
 
@@ -329,8 +329,8 @@ function writer(widget) {
     "Keep writing",
   );
   widget.go = go;
-  const draw = redraw(widget, "Another text", anew);
-  const written = onward(widget, go, (field) => {
+  const draw = redraw(widget, "Another text", redrawAll);
+  const written = autoContinue(widget, go, (field) => {
     const { M, prompt } = readBy(widget);
     if (prompt !== widget.inputs.prompt || M !== wanted(widget)) return false;
     const { choices } = widget.inputs;
@@ -412,7 +412,7 @@ textarea.line.line { min-height: 2.375rem; max-height: 7.5rem; }
 
 export default live("A small GPT that writes in this page", (ui) => {
   const [paper, bars, goOn] = [ui.use(stage), ui.use(nexts), ui.use(writer)];
-  const knob = ui.knob("temperature", "temperature", { step: 0.05, also: anew, note: heats });
+  const knob = ui.knob("temperature", "temperature", { step: 0.05, also: redrawAll, note: heats });
   return [
     ui.row(paper, bars),
     ui.row(goOn, knob),

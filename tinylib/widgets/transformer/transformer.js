@@ -44,7 +44,7 @@ export async function program(run, { source, start, width, alpha }, spec) {
   const { found, single } =
     width > 1
       ? await beams(run, step, state, fed, room, width, alpha)
-      : await alone(step, state, fed, room, alpha);
+      : await greedySearch(step, state, fed, room, alpha);
   const greedyTokens = single.map(({ token }) => token);
   const best = found[0].tokens;
   const ends = best.indexOf(EOS) + 1 || best.length;
@@ -62,8 +62,8 @@ export async function program(run, { source, start, width, alpha }, spec) {
   };
 }
 
-/** Greedy search, told as a beam of one. */
-async function alone(step, state, fed, room, alpha) {
+/** Greedy search, with its result in the form of a beam of width 1. */
+async function greedySearch(step, state, fed, room, alpha) {
   const single = await greedy(step, state, fed, EOS, room);
   const { soFar } = single.at(-1);
   const score = soFar / single.length ** alpha;
@@ -875,17 +875,19 @@ const name = (widget) => {
   if (!view) return "a word";
   return view.ids[view.t] === EOS ? view.french[view.t] : quote(view.french[view.t]);
 };
-/** Other words are not begun as these were. */
-const anew = (next) => {
+/** Another sentence has another translation: its start is not forced. */
+const clearStart = (next) => {
   next.start = [];
 };
 
 /**
  * The line to type in, and what else there is to translate: of the course's pairs or of one's own.
  */
-const typed = (widget) => sentence(widget, "source", `${languages(widget)[0]} sentence`, anew);
+const typed = (widget) =>
+  sentence(widget, "source", `${languages(widget)[0]} sentence`, clearStart);
 typed.style = sentence.style;
-const offered = (widget) => heldOut(widget, "source", isOwn(widget) ? "" : " from Tatoeba", anew);
+const offered = (widget) =>
+  heldOut(widget, "source", isOwn(widget) ? "" : " from Tatoeba", clearStart);
 
 export default live(
   "Translate and look inside, live",
