@@ -70,7 +70,7 @@ const WAITING = "Still waiting for the new numbers. Is the kernel running?";
 const OLDER =
   "This link was made with an older generator of random numbers: the same seed draws others now.";
 const COMPUTING = "Computing…";
-const PROMPT = 80; // ms: an answer that comes within them is shown without any sign of work
+const BUSY_AFTER_MS = 80; // an answer that comes earlier is shown without any sign of work
 
 /**
  * What shows results has an attribute data-output, and is greyed while it is out of date. If it
@@ -95,7 +95,7 @@ class Widget {
     this.tail = query === -1; // then whoever looks at the last row goes on to look at the last
     this.query = this.start = this.tail ? this.lastRow : query; // the row that the reader looks at
     this.entry = null; // the matrix entry that the slider moves: { name, row, column }
-    this.late = this.busy = false; // no answer has come within PROMPT; and the frame says so
+    this.late = this.busy = false; // no answer has come within BUSY_AFTER_MS; and the frame shows it
     this.quiet = false;
     this.streams = false; // a part edits step by step, and each answer goes on from the one before
   }
@@ -215,11 +215,11 @@ class Widget {
       // Only the page host has these: what it loads, and how much of that is there; that an answer
       // will take its time; and why there is none.
       "change:loading": () => {
-        if (this.behind) this.expect();
+        if (this.behind) this.awaitAnswer();
         this.showState();
       },
       "change:progress": () => this.showProgress(this.model.get("progress")),
-      "change:slow": () => this.beLate(),
+      "change:slow": () => this.showBusy(),
       "change:error": () => this.fail(this.model.get("error")),
     };
     for (const [event, fn] of Object.entries(this.listeners)) this.model.on(event, fn);
@@ -295,32 +295,32 @@ class Widget {
     }
     this.model.set("inputs", copyOf(inputs));
     this.model.set("asked", this.sent + 1);
-    this.expect();
+    this.awaitAnswer();
     this.model.save_changes();
   }
 
   /** An answer is due: if none comes soon, the reader sees that what is shown is out of date. */
-  expect() {
-    if (!this.late) this.soon ??= setTimeout(() => this.beLate(), PROMPT);
+  awaitAnswer() {
+    if (!this.late) this.soon ??= setTimeout(() => this.showBusy(), BUSY_AFTER_MS);
   }
 
-  beLate() {
+  showBusy() {
     this.late = true;
     this.showState();
   }
 
   /** An answer has come, or none will: the wait is over. */
-  rest() {
+  stopWaiting() {
     clearTimeout(this.soon);
     this.soon = undefined;
   }
 
   answered() {
     clearTimeout(this.patience);
-    this.rest();
+    this.stopWaiting();
     if (this.problemLine.textContent === WAITING) this.say("");
     if (!this.behind && !this.model.get("unfinished") && !this.streams) this.late = false;
-    else this.expect();
+    else this.awaitAnswer();
     this.showState();
     this.repaint("outputs");
   }
@@ -329,7 +329,7 @@ class Widget {
   fail(why) {
     write(this.failureLine, why);
     if (why) {
-      this.rest();
+      this.stopWaiting();
       this.late = false;
     } else {
       this.leave(this.againButton);
@@ -360,7 +360,7 @@ class Widget {
     this.streams = on;
     this.quiet = on && quiet; // no sign of work over the frame: what changes in it shows enough
     if (!on && !this.behind && !this.model.get("unfinished")) {
-      this.rest();
+      this.stopWaiting();
       this.late = false;
     }
     this.showState();

@@ -17,15 +17,15 @@ import {
 } from "../page/keeping.js";
 import { ask, halt } from "../page/trainer.js";
 
-const BITE = 800; // ms of training between two edits of the steps; in a page it is seen meanwhile
-const SLOW = 330; // ms between two times that a reader sees, when the training is slowed down
-const OFTEN = 8000; // ms between two times that a run is kept in the browser
+const CHUNK_MS = 800; // of training between two edits of the steps; a page shows it meanwhile
+const SLOW_MS = 330; // between two steps or chunks of steps, when the training is slowed down
+const SAVE_EVERY_MS = 8000; // between two times that a run is kept in the browser
 
 /** @type {(ms?: number) => string} */
 const silent = (_ms) => "";
 
 /** A new training: other settings begin again at step 0. */
-const anew = (next) => {
+const restart = (next) => {
   next.steps = 0;
 };
 
@@ -36,7 +36,7 @@ export const setting = (widget, name, label, entries) =>
     choose: (value) =>
       widget.edit(Symbol(name), (next) => {
         next[name] = value;
-        anew(next);
+        restart(next);
       }),
     read: (inputs) => inputs[name],
   });
@@ -60,7 +60,7 @@ export function seeds(widget) {
       click: () =>
         widget.edit(Symbol("seed"), (next) => {
           next.seed = (next.seed % widget.spec.limits.seed[1]) + 1;
-          anew(next);
+          restart(next);
         }),
     },
     "Another seed",
@@ -83,7 +83,7 @@ const duration = (ms) => (ms < 100 ? `${ms.toFixed(1)} ms` : `${whole(Math.round
  */
 export function trainingBar(
   widget,
-  { says = silent, bite = BITE, pause: gap = 0, saved = undefined, lacking = silent } = {},
+  { says = silent, chunkMs = CHUNK_MS, pause: gap = 0, saved = undefined, lacking = silent } = {},
 ) {
   const { most } = widget.spec.facts.training;
   const { stem } = widget.spec;
@@ -106,14 +106,14 @@ export function trainingBar(
     began = performance.now();
     widget.send({ ...widget.inputs, steps: Math.min(most, from + count) });
   };
-  const bitten = () => {
+  const chunkSize = () => {
     if (slow || gap) return slow || 1;
-    return Math.max(1, Math.round(bite / (pace || bite / 2)));
+    return Math.max(1, Math.round(chunkMs / (pace || chunkMs / 2)));
   };
   const run = () => {
     if (!running) return;
     if (at() >= most) stop();
-    else advance(bitten());
+    else advance(chunkSize());
   };
   const show = () => {
     const focused = bar.getRootNode().activeElement;
@@ -160,13 +160,13 @@ export function trainingBar(
       click: async () => {
         stop();
         if (inPage) await ask(stem, { act: "forget" }).catch(() => {}); // another worker has no run
-        widget.edit(Symbol("back"), anew);
+        widget.edit(Symbol("back"), restart);
       },
     },
     "Back to step 0",
   );
   const names = speeds.map((steps) =>
-    steps ? `${Math.round((1000 * steps) / SLOW)} steps/s` : "full speed",
+    steps ? `${Math.round((1000 * steps) / SLOW_MS)} steps/s` : "full speed",
   );
   const speed = h(
     "select",
@@ -214,7 +214,7 @@ export function trainingBar(
         if (inputs.steps > steps) widget.model.set("inputs", { ...inputs, steps });
         if (running && inputs.steps === 0 && from > 0) stop();
         clearTimeout(timer);
-        if (running) timer = setTimeout(run, slow ? SLOW : gap);
+        if (running) timer = setTimeout(run, slow ? SLOW_MS : gap);
         else if (wanted) timer = setTimeout(advance, 0, 1);
         wanted = false;
       }
@@ -440,7 +440,7 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
         say(`Your run of ${far} steps stays kept. Tick again to keep this one in its place.`);
       }
       if (key === held.key && at() <= held.steps) return;
-      const due = performance.now() - last > OFTEN || !running;
+      const due = performance.now() - last > SAVE_EVERY_MS || !running;
       if (box.checked && at() > 0 && ready() && due) keepNow();
     },
   };

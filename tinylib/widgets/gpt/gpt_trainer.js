@@ -15,7 +15,7 @@ const CORPORA = ["our stories", "Shakespeare", "your own"];
 const [SHAKESPEARE, OWN] = [1, 2];
 const LAYERS = 4;
 const IN_BOX = 20_000; // characters of a text that the box shows
-const APART = 4000; // ms between two looks: each takes as long as some steps
+const LOOK_EVERY_MS = 4000; // ms between two looks: each takes as long as some steps
 
 /** Which text is learned; the reader's own is pasted, or read from a file. */
 function corpus(widget) {
@@ -410,7 +410,7 @@ function bar(widget) {
   const size = facts.T * facts.batch;
   const per = (ms) => whole(Math.round((10 * size) / ms) * 100);
   return trainingBar(widget, {
-    bite: APART,
+    chunkMs: LOOK_EVERY_MS,
     lacking: () => (widget.lacksText ? "First use a text" : ""),
     says: (ms) => `, ${per(ms)} characters/s`,
     saved: {

@@ -19,7 +19,7 @@ export const program = trains("multi_head_attention/heads_trainer_task.js");
 
 const GUESSING = Math.log(10); // nats: each of ten digits is as likely
 const SETTLED = 0.5; // a head that attends so often to a question's places has found a role
-const LOOK_EVERY = 400; // ms between two looks: a look takes as long as three steps
+const LOOK_EVERY_MS = 400; // ms between two looks: a look takes as long as three steps
 const ABOUT = [
   "Rows attend to columns, the same words. From 50\u00a0% on a head has a role, and frames show ",
   "the places that its question asks for. A word without one may attend anywhere.",
@@ -213,7 +213,7 @@ export default live(
         ),
       ),
       use(
-        Object.assign((own) => trainingBar(own, { bite: LOOK_EVERY }), {
+        Object.assign((own) => trainingBar(own, { chunkMs: LOOK_EVERY_MS }), {
           style: trainingBar.style,
         }),
       ),

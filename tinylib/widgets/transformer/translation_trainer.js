@@ -204,7 +204,7 @@ const called = (widget) => (inputs) =>
 
 const bar = Object.assign(
   (widget) => {
-    return trainingBar(widget, { bite: LOOK_EVERY_MS });
+    return trainingBar(widget, { chunkMs: LOOK_EVERY_MS });
   },
   { style: trainingBar.style },
 );
