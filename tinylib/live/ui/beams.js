@@ -2,16 +2,16 @@
 
 import {
   columnHeads,
+  format,
   h,
-  many,
-  mark,
   percent,
   resized,
   results,
+  setAttribute,
+  setText,
   shaded,
-  short,
   svgPart,
-  write,
+  times,
 } from "./parts.js";
 import { explainable, logs, perLength, rove } from "./explain.js";
 import { letters } from "./look.js";
@@ -43,7 +43,7 @@ export function grow({ width }, outputs, names, eos) {
   for (let t = 0; t < T; t += 1) {
     const at = (name, c) => outputs[name].data[t * C + c];
     steps.push(
-      many(C, (c) => {
+      times(C, (c) => {
         const parent = steps[t - 1]?.[at("parent", c)] ?? null;
         return {
           t,
@@ -197,7 +197,7 @@ function stepper(widget, count, show) {
   const stop = () => {
     clearInterval(timer);
     timer = 0;
-    write(play, "Watch it grow");
+    setText(play, "Watch it grow");
   };
   const button = (sign, label, click) =>
     h("button", { type: "button", "aria-label": label, title: label, click }, sign);
@@ -215,7 +215,7 @@ function stepper(widget, count, show) {
         return;
       }
       if (now() === count()) go(1);
-      write(play, "Pause");
+      setText(play, "Pause");
       timer = setInterval(() => {
         if (play.isConnected) go(now() + 1);
         if (now() === count()) stop();
@@ -226,7 +226,7 @@ function stepper(widget, count, show) {
   const place = h("span", { class: "place", role: "status" });
   const follow = () => {
     [back.disabled, next.disabled] = [now() <= 1, now() >= count()];
-    write(place, widget.grown ? `step ${now()} of ${count()}` : `all ${count()} steps`);
+    setText(place, widget.grown ? `step ${now()} of ${count()}` : `all ${count()} steps`);
   };
   stop();
   return {
@@ -283,8 +283,8 @@ export function beamTree(widget, searched) {
         tokens(({ t }) => left(t) + wide / 2 < from),
         tokens(({ t }) => left(t) + wide / 2 > to),
       ];
-      write(earlier, first && `← earlier: ${first}`);
-      write(later, last && `later: ${last} →`);
+      setText(earlier, first && `← earlier: ${first}`);
+      setText(later, last && `later: ${last} →`);
     },
   );
   let before = {}; // what was shown last
@@ -340,10 +340,10 @@ export function beamTree(widget, searched) {
       }
     });
     const all = steps.flat().filter((node) => seen(node) && !faint(node));
-    mark(paths.kept, "d", lines(all.filter(({ kept }) => kept)));
-    mark(paths.pruned, "d", lines(all.filter(({ kept }) => !kept)));
-    mark(paths.shown, "d", lines(path.filter(seen), beside(-OFFSET)));
-    mark(paths.greedy, "d", lines(greedily.filter(seen), beside(OFFSET)));
+    setAttribute(paths.kept, "d", lines(all.filter(({ kept }) => kept)));
+    setAttribute(paths.pruned, "d", lines(all.filter(({ kept }) => !kept)));
+    setAttribute(paths.shown, "d", lines(path.filter(seen), beside(-OFFSET)));
+    setAttribute(paths.greedy, "d", lines(greedily.filter(seen), beside(OFFSET)));
   };
   const growth = stepper(
     widget,
@@ -385,35 +385,35 @@ export function beamTree(widget, searched) {
       const { width, alpha } = inputs;
       const { steps, greedily, rows, source } = found;
       const { path } = rows[rowOf(widget, rows)];
-      write(root, found.root);
+      setText(root, found.root);
       const placed = layout(width, alpha);
       const { wide, apart, left, top } = placed;
       now = { ...found, ...placed, path };
-      mark(
+      setAttribute(
         canvas,
         "style",
         `--wide: ${wide}px; width: ${left(steps.length)}px; height: ${top(width + PRUNED)}px`,
       );
-      mark(border, "style", `top: ${top(width) - apart / 2}px`);
+      setAttribute(border, "style", `top: ${top(width) - apart / 2}px`);
       const middles = [0, top(width / 2), top(width + PRUNED / 2)];
-      middles.forEach((y, i) => mark(gutter.children[i], "style", `top: ${y}px`));
+      middles.forEach((y, i) => setAttribute(gutter.children[i], "style", `top: ${y}px`));
       fillList(columns, steps, column, (li, candidates, t) => {
-        mark(li.firstChild, "style", `left: ${left(t)}px`);
+        setAttribute(li.firstChild, "style", `left: ${left(t)}px`);
         fillList(li.lastChild, candidates, box(t), (item, node) => {
           const { probability, logProb, score, kept, ended, parent } = node;
           const [name, p, log, by, unseen] = item.children;
-          write(name, ended ? "ended" : node.word);
-          write(p, ended ? "" : percent(probability || Number.MIN_VALUE));
-          write(log, short(logProb));
-          write(by, alpha > 0 ? short(score) : "");
-          write(unseen, `, ${kept ? "kept" : "pruned"}, after ${parent?.word ?? found.root}`);
-          mark(item, "data-value", String(logProb));
-          mark(
+          setText(name, ended ? "ended" : node.word);
+          setText(p, ended ? "" : percent(probability || Number.MIN_VALUE));
+          setText(log, format(logProb));
+          setText(by, alpha > 0 ? format(score) : "");
+          setText(unseen, `, ${kept ? "kept" : "pruned"}, after ${parent?.word ?? found.root}`);
+          setAttribute(item, "data-value", String(logProb));
+          setAttribute(
             item,
             "style",
             `--tl-heat: ${ended ? 0 : probability.toFixed(3)}; transform: ${placed.place(node)}`,
           );
-          mark(
+          setAttribute(
             item,
             "class",
             [
@@ -439,7 +439,7 @@ export function beamTree(widget, searched) {
       }
       before = { source, fork, wide };
       requestAnimationFrame(view.edges);
-      write(
+      setText(
         legend,
         `Each box has a ${found.token}, its probability and log p of the ${found.text} so far` +
           (alpha > 0
@@ -513,28 +513,28 @@ export function beamEnds(widget, text, searched) {
       const row = rowOf(widget, rows);
       fillList(body, rows, line, (tr, { text: decoded, by, logProb, length, score }, i) => {
         const [pick, sentence, ...numbers] = tr.children;
-        write(sentence, by ? `${by}: ${decoded}` : decoded);
-        mark(pick.firstChild, "aria-label", `show the path of ${sentence.textContent}`);
+        setText(sentence, by ? `${by}: ${decoded}` : decoded);
+        setAttribute(pick.firstChild, "aria-label", `show the path of ${sentence.textContent}`);
         pick.firstChild.checked = i === row;
-        [short(logProb), String(length), score === null ? "" : short(score)].forEach((number, k) =>
-          write(numbers[k], number),
+        [format(logProb), String(length), score === null ? "" : format(score)].forEach(
+          (number, k) => setText(numbers[k], number),
         );
-        mark(tr, "data-value", String(logProb));
+        setAttribute(tr, "data-value", String(logProb));
         for (const [cell, number] of [
           [numbers[0], logProb],
           [numbers[2], score],
         ]) {
           // of texts found in another way not every step is known
-          mark(cell, "data-value", String(number));
+          setAttribute(cell, "data-value", String(number));
           if (!by) explainable(widget, cell, rule(i, cell));
           else [cell.explain] = [undefined, cell.removeAttribute("tabindex")];
         }
       });
       reach();
       table.classList.toggle("plain", inputs.alpha === 0); // then the score is log p
-      write(gloss, found.gloss ? `Word for word: ${found.gloss(rows[row].text)}` : "");
+      setText(gloss, found.gloss ? `Word for word: ${found.gloss(rows[row].text)}` : "");
       gloss.hidden = !found.gloss;
-      write(verdict, says);
+      setText(verdict, says);
     },
   };
 }

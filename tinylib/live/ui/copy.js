@@ -1,6 +1,6 @@
 // “Copy as torch”: the code that computes what is shown, for the reader's own notebook.
 
-import { h, write } from "./dom.js";
+import { h, setText } from "./dom.js";
 
 const THANKS = 3000; // ms for which the button confirms that the code was copied
 
@@ -31,11 +31,11 @@ export function copyAsTorch(code, of = "") {
   });
   const announce = (seen, spoken) => {
     clearTimeout(soon);
-    write(label, seen);
-    write(status, spoken);
+    setText(label, seen);
+    setText(status, spoken);
     soon = setTimeout(() => {
-      write(label, COPY);
-      write(status, "");
+      setText(label, COPY);
+      setText(status, "");
     }, THANKS);
   };
   const copy = async () => {

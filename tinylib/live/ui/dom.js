@@ -56,7 +56,7 @@ export function svgPart(tag, attributes = {}, ...children) {
 }
 
 /** So many, each made of its number, counted from 0. */
-export const many = (count, make) => Array.from({ length: count }, (_, i) => make(i));
+export const times = (count, make) => Array.from({ length: count }, (_, i) => make(i));
 
 /** What `read(widget, outputs)` makes of a widget's outputs: once for all parts that show it. */
 export function readOnce(read) {
@@ -83,7 +83,7 @@ export const namedRow = (name, cells) =>
   h("tr", {}, h("th", { scope: "row" }, ...name), ...cells.map((cell) => h("td", {}, ...cell)));
 
 /** How long a bar is, or how far to the right a mark on it, as a share of all that there is. */
-export function stretch(element, share, side = "width") {
+export function setLength(element, share, side = "width") {
   const length = `${(100 * share).toFixed(2)}%`;
   if (element.style[side] !== length) element.style[side] = length;
 }
@@ -95,7 +95,7 @@ export const isComposing = (event) => event.isComposing || event.keyCode === 229
 export const within = (value, [low, high]) => Math.max(low, Math.min(high, value));
 
 /** Set text or an attribute only where it changes: what is not touched is not laid out again. */
-export function write(element, content) {
+export function setText(element, content) {
   const text = unbroken(content);
   setDirection(element, text);
   const { firstChild: node, lastChild } = element;
@@ -106,7 +106,7 @@ export function write(element, content) {
     element.textContent = text;
   }
 }
-export function mark(element, name, value) {
+export function setAttribute(element, name, value) {
   if (element.getAttribute(name) === value) return;
   element.setAttribute(name, value);
   if (name === "data-value") element.setAttribute("translate", "no");
@@ -122,7 +122,7 @@ try {
 } catch {
   /* registered by another widget of the page, or not known to this browser */
 }
-export function tint(element, share) {
+export function setHeat(element, share) {
   const heat = share.toFixed(3);
   if (element.style.getPropertyValue("--tl-heat") !== heat)
     element.style.setProperty("--tl-heat", heat);
@@ -151,7 +151,7 @@ export const powerOfTen = (number) =>
   number.replace(/e([+-])(\d+)$/, (_, sign, power) => ` × 10^{${sign === "-" ? "−" : ""}${power}}`);
 
 /** A number as a heat map shows it: about three digits, and ±∞ by its sign. */
-export function short(value) {
+export function format(value) {
   if (Math.abs(value) === Infinity) return value > 0 ? "∞" : "−∞";
   if (value === 0) return "0"; // unlike 0.00, which is rounded
   const size = Math.abs(value);
@@ -163,15 +163,15 @@ export function short(value) {
 }
 
 /** A number as an editor shows it: four decimals at most, or four digits of a very small one. */
-export function exact(value) {
+export function formatExact(value) {
   const small = value !== 0 && Math.abs(value) < 1e-3;
   return String(Number(small ? value.toPrecision(4) : value.toFixed(4)));
 }
 
 /** A number in a table to edit: as in a computed one, as long as this rounds nothing off. */
 export function entryText(value) {
-  const text = short(value);
-  return Number(text.replace("−", "-")) === value ? text : exact(value).replace("-", "−");
+  const text = format(value);
+  return Number(text.replace("−", "-")) === value ? text : formatExact(value).replace("-", "−");
 }
 
 /** A whole number with its thousands apart: 16,384. */

@@ -18,7 +18,7 @@
 // result is written in per cent if its `unit` is "%". Where what is needed has not been computed
 // yet, `missing` is true, and the answer is asked for.
 
-import { h, mark, percent, short, typeset } from "./dom.js";
+import { format, h, percent, setAttribute, typeset } from "./dom.js";
 import { rowsOf } from "./knobs.js";
 
 const INVITATION =
@@ -159,7 +159,7 @@ export function explainable(widget, cell, rule, readValue = () => Number(cell.da
   cell.explain = rule;
   cell.readValue = readValue;
   if (!cell.matches("button, [role=option]"))
-    mark(cell, "tabindex", cell.getAttribute("tabindex") ?? "-1");
+    setAttribute(cell, "tabindex", cell.getAttribute("tabindex") ?? "-1");
 }
 
 /**
@@ -241,14 +241,14 @@ export function light(widget, lit, kind = "source") {
 }
 
 /** A number that stands behind a sign: a negative one is in brackets. */
-const bracketed = (value, figure = short) => figure(value).replace(/^−.*/, "($&)");
+const bracketed = (value, figure = format) => figure(value).replace(/^−.*/, "($&)");
 
-const number = (value, tone = "", figure = short) =>
+const number = (value, tone = "", figure = format) =>
   h("span", { class: tone ? `factor of-${tone}` : "factor" }, bracketed(value, figure));
 
 const power = (score) => {
   const element = h("span", { class: "factor" });
-  typeset(element, `e^{${short(score)}}`);
+  typeset(element, `e^{${format(score)}}`);
   return element;
 };
 
@@ -285,11 +285,11 @@ function sharing({ scores, column, others = 0, called = "score" }) {
   const { shown, more } = someOf(scores, column, others);
   const powers = shown.map((score) => power(score - shift));
   return [
-    ...(shift ? [`each ${called} less the largest, ${short(shift)}: `] : []),
+    ...(shift ? [`each ${called} less the largest, ${format(shift)}: `] : []),
     power(scores[column] - shift),
     " / (",
     ...between([...powers, ...andMore(more)], " + "),
-    `) = ${short(exps[column])} / ${short(total)} `,
+    `) = ${format(exps[column])} / ${format(total)} `,
   ];
 }
 
@@ -299,9 +299,9 @@ function stably({ scores, column }) {
   const total = scores.reduce((all, score) => all + Math.exp(score - most), 0);
   const { shown, more } = someOf(scores, column, 0);
   return [
-    `${short(scores[column])} − ${bracketed(most)} − log(`,
+    `${format(scores[column])} − ${bracketed(most)} − log(`,
     ...between([...shown.map((score) => power(score - most)), ...andMore(more)], " + "),
-    `) = ${short(scores[column] - most)} − ${bracketed(Math.log(total))} `,
+    `) = ${format(scores[column] - most)} − ${bracketed(Math.log(total))} `,
   ];
 }
 
@@ -309,7 +309,7 @@ function stably({ scores, column }) {
 function multiplied({ factors }) {
   const parts = factors.map(({ top, bottom, root }) => {
     const element = h("span", { class: "factor" });
-    const fraction = bottom ? `${top}/${bottom}` : short(top);
+    const fraction = bottom ? `${top}/${bottom}` : format(top);
     typeset(element, root === 1 ? fraction : `(${fraction})^{1/${root}}`);
     return element;
   });
@@ -353,7 +353,7 @@ function spelledOut(details) {
     roots: multiplied,
   };
   const tiny = unit === "%" && result < 0.001;
-  const text = tiny ? "less than 0.1 %" : unit === "%" ? percent(result) : short(result);
+  const text = tiny ? "less than 0.1 %" : unit === "%" ? percent(result) : format(result);
   return [...name, ...kinds[kind](details), tiny ? "is " : "= ", h("b", { class: "result" }, text)];
 }
 

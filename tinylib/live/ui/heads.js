@@ -1,7 +1,7 @@
 // All heads of a model as small maps, layer by layer, one of which is chosen.
 
 import { weightKey } from "./keys.js";
-import { h, many, mark, results, write } from "./parts.js";
+import { h, results, setAttribute, setText, times } from "./parts.js";
 import { pixelMap } from "./pixels.js";
 
 /** A head's picture: a canvas, a row that is marked in it, outlined pixels, and a line below. */
@@ -24,9 +24,9 @@ function pictureOf(i, H, choose) {
     set(chosen, says = "") {
       radio.checked = chosen;
       this.element.classList.toggle("chosen", chosen);
-      mark(radio, "aria-label", says ? `${name}: ${says}` : name);
+      setAttribute(radio, "aria-label", says ? `${name}: ${says}` : name);
     },
-    setCaption: (text) => write(count, text),
+    setCaption: (text) => setText(count, text),
     /** Whether it has not been drawn for just this yet. */
     fresh(...key) {
       const same = key.every((part, at) => part === drawn[at]);
@@ -51,9 +51,9 @@ export function headMaps({ label, output = "", read, chosen, choose, draw, ...ot
   const key = weightKey("");
   let [pictures, shape] = [[], ""];
   const build = (L, H) => {
-    pictures = many(L * H, (i) => pictureOf(i, H, choose));
-    const names = many(H, (i) => h("span", {}, h("span", { class: "head" }, "head "), String(i)));
-    const layers = many(L, (l) => [
+    pictures = times(L * H, (i) => pictureOf(i, H, choose));
+    const names = times(H, (i) => h("span", {}, h("span", { class: "head" }, "head "), String(i)));
+    const layers = times(L, (l) => [
       h("span", { class: "layer-name" }, `block ${l}`),
       ...pictures.slice(l * H, (l + 1) * H).map((one) => one.element),
     ]);

@@ -14,7 +14,7 @@
 // and not even these for a reader who wants no motion.
 
 import { copyAsTorch } from "./copy.js";
-import { h, mark, scroller, short, typeset, write } from "./dom.js";
+import { format, h, scroller, setAttribute, setText, typeset } from "./dom.js";
 import { light } from "./explain.js";
 
 const MOVE = 600; // ms: the movement of a step
@@ -153,7 +153,7 @@ export function journey(widget, { name, steps, flows = [] }) {
     moved?.set(step ? 1 - (step - at) : 0);
     bar.value = String(at);
     const follow = `Follow ${name(widget)}${at < last ? "" : " again"}`;
-    write(start, playing ? "Pause" : at > 0 && at < last ? "Play on" : follow);
+    setText(start, playing ? "Pause" : at > 0 && at < last ? "Play on" : follow);
     back.disabled = at <= 0;
     next.disabled = at >= last;
   }
@@ -171,8 +171,8 @@ export function journey(widget, { name, steps, flows = [] }) {
       close.hidden =
         step === 0;
     element.classList.toggle("under-way", step > 0);
-    write(place, `step ${step} of ${last}`);
-    mark(bar, "aria-valuetext", `step ${step} of ${last}`);
+    setText(place, `step ${step} of ${last}`);
+    setAttribute(bar, "aria-valuetext", `step ${step} of ${last}`);
     if (!step) {
       light(widget, [], "lit");
       return;
@@ -184,8 +184,8 @@ export function journey(widget, { name, steps, flows = [] }) {
     copied.element.hidden = !torch;
     copied.follow();
     source.hidden = !line;
-    write(origin, line ? `${line.name}: ` : "");
-    write(code, line?.line ?? "");
+    setText(origin, line ? `${line.name}: ` : "");
+    setText(code, line?.line ?? "");
     light(widget, lit, "lit");
     fill(rows);
     if (!still.matches) {
@@ -198,7 +198,7 @@ export function journey(widget, { name, steps, flows = [] }) {
     stages.hidden = !content;
     if (!content) return;
     const { labels, rows } = content;
-    const cells = (line) => line.map((value) => h("td", {}, value === null ? "" : short(value)));
+    const cells = (line) => line.map((value) => h("td", {}, value === null ? "" : format(value)));
     table.replaceChildren(
       h(
         "thead",

@@ -24,15 +24,15 @@ import {
   columnHeads,
   h,
   isComposing,
-  many,
-  mark,
+  times,
+  setAttribute,
   mathText,
   namedRow,
   entryText,
-  short,
+  format,
   svgPart,
-  tint,
-  write,
+  setHeat,
+  setText,
 } from "./dom.js";
 import { explainable, explanation, rove } from "./explain.js";
 import { KEYS, signedKey, weightKey } from "./keys.js";
@@ -95,7 +95,7 @@ class Widget {
     this.tail = query === -1; // then whoever looks at the last row goes on to look at the last
     this.query = this.start = this.tail ? this.lastRow : query; // the row that the reader looks at
     this.entry = null; // the matrix entry that the slider moves: { name, row, column }
-    this.late = this.busy = false; // no answer has come within BUSY_AFTER_MS; and the frame shows it
+    this.late = this.busy = false; // no answer came within BUSY_AFTER_MS; the frame shows it
     this.quiet = false;
     this.streams = false; // a part edits step by step, and each answer goes on from the one before
   }
@@ -327,7 +327,7 @@ class Widget {
 
   /** Say why there are no new outputs; "" when there are. */
   fail(why) {
-    write(this.failureLine, why);
+    setText(this.failureLine, why);
     if (why) {
       this.stopWaiting();
       this.late = false;
@@ -347,12 +347,12 @@ class Widget {
     const loading = this.model.get("loading");
     this.frame.classList.toggle("stale", behind || Boolean(this.model.get("error")));
     this.busyLine.hidden = !this.late || (this.quiet && !loading);
-    write(this.work, this.progress.hidden ? loading || COMPUTING : "Loading the model");
-    write(this.where, loading || (this.late ? COMPUTING : this.model.get("where")));
+    setText(this.work, this.progress.hidden ? loading || COMPUTING : "Loading the model");
+    setText(this.where, loading || (this.late ? COMPUTING : this.model.get("where")));
     if (this.busy === this.late) return;
     this.busy = this.late;
     for (const result of this.frame.querySelectorAll(RESULTS))
-      mark(result, "aria-busy", String(this.busy));
+      setAttribute(result, "aria-busy", String(this.busy));
   }
 
   /** Edits follow each other from now on, or no longer: what is shown is true as far as it goes. */
@@ -509,7 +509,7 @@ class Widget {
     this.showState();
     if (!progress) return;
     [this.progress.max, this.progress.value] = [total, loaded];
-    write(this.amount, `${(loaded / 1e6).toFixed(1)} of ${(total / 1e6).toFixed(1)} MB`);
+    setText(this.amount, `${(loaded / 1e6).toFixed(1)} of ${(total / 1e6).toFixed(1)} MB`);
   }
 
   /** The cells that show an input or an output: all, or those of a row, a column or an entry. */
@@ -564,7 +564,7 @@ class Widget {
   /** The labels of an axis: words where it counts words, else 1, 2, 3. */
   labels(axis, size) {
     const words = this.words(axis);
-    return words?.length === size ? words : many(size, (i) => String(i + 1));
+    return words?.length === size ? words : times(size, (i) => String(i + 1));
   }
 }
 
@@ -811,21 +811,21 @@ function wordEditor(widget, weights, follow, lexicon = () => ({ key: "", known: 
         }
         box.kept = word;
         fit(box);
-        write(pick.firstChild, word);
+        setText(pick.firstChild, word);
         box.hidden = i !== edited;
         pick.hidden = i === edited;
-        if (row) mark(pick, "aria-pressed", String(i === widget.query));
+        if (row) setAttribute(pick, "aria-pressed", String(i === widget.query));
         pick.tabIndex = i === widget.query ? 0 : -1;
-        mark(pencil, "aria-label", `rename ${word}`);
-        mark(remove, "aria-label", `remove ${word}`);
+        setAttribute(pencil, "aria-label", `rename ${word}`);
+        setAttribute(remove, "aria-label", `remove ${word}`);
         remove.disabled = words.length === 1;
         if (row) {
-          write(weight, short(row[i]));
-          tint(li, row[i]);
+          setText(weight, format(row[i]));
+          setHeat(li, row[i]);
           li.classList.toggle("query", i === widget.query);
         }
       });
-      write(
+      setText(
         caption,
         weights ? `How much “${words[widget.query]}” attends to each word:` : "Words:",
       );
@@ -895,14 +895,14 @@ function matrixEditor(widget, name, label) {
     const heading = () => (flat ? mathText(label) : []);
     table.replaceChildren(
       ...(flat ? [] : [h("caption", {}, ...mathText(label))]),
-      columnHeads(null, ...many(columns, (j) => String(j + 1))),
+      columnHeads(null, ...times(columns, (j) => String(j + 1))),
       h(
         "tbody",
         AS_IS,
-        ...many(rows, (i) =>
+        ...times(rows, (i) =>
           namedRow(
             heading(),
-            many(columns, (j) => [box(i, j)]),
+            times(columns, (j) => [box(i, j)]),
           ),
         ),
       ),
@@ -922,13 +922,13 @@ function matrixEditor(widget, name, label) {
       matrix.forEach((values, i) => {
         const [head, ...cells] = table.tBodies[0].rows[i].children;
         if (!flat) {
-          write(head, labels[i]);
-          mark(head, "title", labels[i]);
+          setText(head, labels[i]);
+          setAttribute(head, "title", labels[i]);
         }
         values.forEach((_, j) => {
           const input = cells[j].firstChild;
           input.follow();
-          mark(
+          setAttribute(
             input,
             "aria-label",
             flat ? `${name} ${j + 1}` : `${name} of ${labels[i]}, ${j + 1}`,
@@ -967,11 +967,11 @@ function heatMap(widget, name, label, shading = "weight", explain = undefined) {
     const tabindex = explain ? "-1" : false; // roving tabindex: the arrow keys move the focus
     const look = (i) => ({ type: "button", tabindex, click: () => widget.look(i) });
     const head = (i) => (chooses ? h("button", look(i)) : h("span"));
-    const spans = () => many(columns, () => [h("span")]);
+    const spans = () => times(columns, () => [h("span")]);
     table.replaceChildren(
       h("caption", {}, ...mathText(label)),
       columnHeads(null, ...spans()),
-      h("tbody", AS_IS, ...many(rows, (i) => namedRow([head(i)], spans()))),
+      h("tbody", AS_IS, ...times(rows, (i) => namedRow([head(i)], spans()))),
     );
     if (!explain) return;
     cells().forEach((line, i) =>
@@ -992,10 +992,10 @@ function heatMap(widget, name, label, shading = "weight", explain = undefined) {
       size = `${rows} ${columns}`;
       const [across, down] = [widget.labels(axes[1], columns), widget.labels(axes[0], rows)];
       [...table.tHead.rows[0].children].slice(1).forEach((th, j) => {
-        write(th.firstChild, across[j]);
+        setText(th.firstChild, across[j]);
         th.classList.toggle("long", axes[1] === "T" && widget.spec.words);
         th.translate = false;
-        mark(th, "title", across[j]);
+        setAttribute(th, "title", across[j]);
       });
       let most = 1;
       if (shading === "signed") {
@@ -1003,20 +1003,20 @@ function heatMap(widget, name, label, shading = "weight", explain = undefined) {
         scale.reach(most);
       }
       [...table.tBodies[0].rows].forEach((tr, i) => {
-        write(tr.children[0].firstChild, down[i]);
-        mark(tr.children[0], "title", down[i]);
+        setText(tr.children[0].firstChild, down[i]);
+        setAttribute(tr.children[0], "title", down[i]);
         tr.classList.toggle("query", chooses && i === widget.query);
         for (let j = 0; j < columns; j += 1) {
           const [cell, value] = [tr.children[j + 1], data[i * columns + j]];
           const hidden = shading === "weight" && never(value);
-          write(cell.firstChild, hidden ? "" : short(value));
-          mark(cell, "data-value", String(value));
+          setText(cell.firstChild, hidden ? "" : format(value));
+          setAttribute(cell, "data-value", String(value));
           const kind = never(value) ? "never" : value < 0 ? "below" : "above";
           if (!cell.classList.contains(kind)) {
             cell.classList.remove("never", "below", "above");
             cell.classList.add(kind);
           }
-          tint(cell, Number.isFinite(value) ? Math.abs(value) / most : 0);
+          setHeat(cell, Number.isFinite(value) ? Math.abs(value) / most : 0);
         }
       });
     },
@@ -1043,12 +1043,12 @@ function mixture(widget, weights, result, of = (_widget) => "") {
         .map((share, i) => ({ share, word: words[i] }))
         .filter(({ share }) => share >= 0.005)
         .sort((a, b) => b.share - a.share)
-        .map(({ share, word }) => `${short(share)} × ${name ? `${name}(${word})` : word}`);
+        .map(({ share, word }) => `${format(share)} × ${name ? `${name}(${word})` : word}`);
       line.replaceChildren(
         h("b", {}, `“${words[widget.query]}” becomes `),
         terms.join(" + "),
         row(shares).some((share) => share > 0 && share < 0.005) ? " + …" : "",
-        ` = (${row(mixed).map(short).join(", ")})`,
+        ` = (${row(mixed).map(format).join(", ")})`,
       );
     },
   };

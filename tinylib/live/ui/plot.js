@@ -1,6 +1,6 @@
 // A plane with axes: curves, what stands at a place in it, lines across it, and what is dragged.
 
-import { h, mark, svgPart, write } from "./parts.js";
+import { h, setAttribute, setText, svgPart } from "./parts.js";
 import { fillList } from "./sentences.js";
 
 /**
@@ -78,21 +78,25 @@ export function plane({
   const reach = (now) => {
     ends = { x: now.x ?? ends.x, y: now.y ?? ends.y };
     const [[left, right], [bottom, top]] = [ends.x, ends.y];
-    mark(svg, "viewBox", `${left} ${-top} ${right - left} ${top - bottom}`);
+    setAttribute(svg, "viewBox", `${left} ${-top} ${right - left} ${top - bottom}`);
     const all = ["x", "y"].flatMap((axis) =>
       (now.ticks?.[axis] ?? []).map((tick) => [axis, ...[tick].flat()]),
     );
     const at = (axis) =>
       now.grid?.[axis] ?? all.filter(([own]) => own === axis).map(([, value]) => value);
     const upright = at("x").map((value) => `M${value} ${bottom}V${top}`);
-    mark(lines, "d", [...upright, ...at("y").map((v) => `M${left} ${v}H${right}`)].join(""));
+    setAttribute(
+      lines,
+      "d",
+      [...upright, ...at("y").map((v) => `M${left} ${v}H${right}`)].join(""),
+    );
     fillList(
       scale,
       all,
       () => h("span"),
       (span, [axis, value, text = String(value)]) => {
-        mark(span, "class", `tick ${axis}`);
-        write(span, text.replace("-", "−"));
+        setAttribute(span, "class", `tick ${axis}`);
+        setText(span, text.replace("-", "−"));
         put(span, axis === "x" ? value : left, axis === "x" ? bottom : value);
       },
     );
@@ -128,7 +132,7 @@ export function plane({
         line.hidden = !(share(axis, to) >= 0 && share(axis, to) <= 1);
         line.classList.toggle("late", axis === "x" && share("x", to) > 0.5);
         put(line, axis === "x" ? to : undefined, axis === "y" ? to : undefined);
-        write(line.firstChild, name);
+        setText(line.firstChild, name);
       };
       set(value, text);
       element.append(line);

@@ -4,7 +4,7 @@ import { bytesOf, idsOf, isOpen, knows, ofCharacters, ownTokens, wordsOf } from 
 import { plainly } from "../page/words.js";
 import { offers } from "./controls.js";
 import { lines } from "./lines.js";
-import { AS_IS, h, mark, percent, shaded, tint, write } from "./parts.js";
+import { AS_IS, h, percent, setAttribute, setHeat, setText, shaded } from "./parts.js";
 
 const quoted = (words) => [...new Set(words)].map((word) => `“${word}”`).join(", ");
 
@@ -23,8 +23,8 @@ export function fillList(list, entries, make, fill) {
 function typing(widget, name, box, wrong, also, typed = () => {}, plain = (text) => text) {
   let kept; // the sentence that the box stands for, whatever else is half typed in it
   const report = (what) => {
-    write(wrong, what && `${what} The results, greyed, are still those of before.`);
-    mark(box, "aria-invalid", String(Boolean(what)));
+    setText(wrong, what && `${what} The results, greyed, are still those of before.`);
+    setAttribute(box, "aria-invalid", String(Boolean(what)));
     widget.setAside(box, Boolean(what));
   };
   const use = () => {
@@ -117,12 +117,12 @@ export function sentence(
         () => h("li", {}, h("b"), " ", h("span")),
         (li, word, i) => {
           const strange = !knows(vocabulary, word);
-          write(li.children[0], word);
-          write(li.children[1], strange ? `<unk> ${ids[i]}` : String(ids[i]));
+          setText(li.children[0], word);
+          setText(li.children[1], strange ? `<unk> ${ids[i]}` : String(ids[i]));
           li.classList.toggle("unknown", strange);
         },
       );
-      write(unknown, strangers(vocabulary, read));
+      setText(unknown, strangers(vocabulary, read));
     },
   };
 }
@@ -198,12 +198,12 @@ export function text(widget, name, label, also = (_next, _widget) => {}) {
     const read = wordsOf(spec, name, box.value);
     const over = read.length - most;
     const lines = characters && box.value.includes("\n") ? " and new lines" : "";
-    write(
+    setText(
       count,
       `${read.length} of ${most} ${characters ? "characters" : "words"}${lines}, ` +
         `${over > 0 ? `${over} too many` : `${-over} left`}`,
     );
-    if (!characters) write(unknown, strangers(vocabulary, read));
+    if (!characters) setText(unknown, strangers(vocabulary, read));
   };
   const { reset, follow } = typing(widget, name, box, wrong, also, tally, (typed) =>
     plainly(typed, (sign) => knows(vocabulary, sign)),
@@ -249,7 +249,10 @@ export function freeText(widget, name, label, rows = 3) {
   const tally = () => {
     const { length } = bytesOf({ texts: [name] }, { [name]: box.value })[name];
     const left = most - length;
-    write(count, `${length} of ${most} bytes, ${left < 0 ? `${-left} too many` : `${left} left`}`);
+    setText(
+      count,
+      `${length} of ${most} bytes, ${left < 0 ? `${-left} too many` : `${left} left`}`,
+    );
   };
   const noMore = (_next) => {};
   const { reset, follow } = typing(widget, name, box, wrong, noMore, tally, meant);
@@ -327,8 +330,8 @@ export function glossed(list, words, meant) {
     words,
     () => h("li", AS_IS, h("b", { lang: "fr" }), " ", h("i")),
     (li, word, t) => {
-      write(li.children[0], word);
-      write(li.children[1], meant[t]);
+      setText(li.children[0], word);
+      setText(li.children[1], meant[t]);
     },
   );
 }
@@ -360,12 +363,12 @@ export function readout(widget, label, ids, probabilities, { vocabulary, gloss, 
         words,
         () => h("li", AS_IS, h("b", { lang: "fr" }), " ", h("i"), " ", h("span")),
         (li, word, t) => {
-          write(li.children[0], word);
-          write(li.children[1], SIGNS.get(word) ?? meant[t]);
-          write(li.children[2], percent(shares[t] || Number.MIN_VALUE));
+          setText(li.children[0], word);
+          setText(li.children[1], SIGNS.get(word) ?? meant[t]);
+          setText(li.children[2], percent(shares[t] || Number.MIN_VALUE));
           li.classList.toggle("faulty", Boolean(wrong[t]));
-          mark(li, "data-value", String(shares[t]));
-          tint(li.children[2], shares[t]);
+          setAttribute(li, "data-value", String(shares[t]));
+          setHeat(li.children[2], shares[t]);
         },
       );
       fan.toEach(words.length);

@@ -1,7 +1,7 @@
 // The parts of a widget that trains: what starts and stops it, its loss as a curve, and keeping it.
 
 import { choice } from "./controls.js";
-import { h, mark, percent, whole, write } from "./parts.js";
+import { h, percent, setAttribute, setText, whole } from "./parts.js";
 import { plane, through } from "./plot.js";
 import { fillList } from "./sentences.js";
 import { GENERATOR } from "../page/chance.js";
@@ -68,7 +68,7 @@ export function seeds(widget) {
   return {
     element: h("div", { class: "seeds" }, name, button),
     shows: "inputs",
-    update: ({ seed }) => write(name, `seed ${seed}`),
+    update: ({ seed }) => setText(name, `seed ${seed}`),
   };
 }
 
@@ -121,7 +121,7 @@ export function trainingBar(
     if (focused === go && running) pause.focus();
     if (focused === pause && !running) go.focus();
     go.disabled = one.disabled = at() >= most || Boolean(lacking());
-    write(go, lacking() || (at() > 0 && at() < most ? "Go on" : "Start training"));
+    setText(go, lacking() || (at() > 0 && at() < most ? "Go on" : "Start training"));
   };
   const stop = () => {
     running = false;
@@ -205,7 +205,7 @@ export function trainingBar(
       if (running && steps > from && warm) pace = passed / (steps - from);
       const speed =
         running && pace && !slow && !gap ? `, ${duration(pace)} a step${says(pace)}` : "";
-      write(status, `step ${whole(steps)} of ${whole(most)}${speed}`);
+      setText(status, `step ${whole(steps)} of ${whole(most)}${speed}`);
       const answer = widget.model.get("answers");
       if (ready() && heard !== answer) {
         heard = answer;
@@ -254,7 +254,7 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
   let known; // the stamp of what is kept, as far as this page knows
   const note = h("p", { class: "note", role: "status" });
   const say = (text, ...buttons) => {
-    if (!buttons.length) write(note, text);
+    if (!buttons.length) setText(note, text);
     else note.replaceChildren(text, ...buttons.flatMap((button) => [" ", button]));
   };
   const press = (label, click) => h("button", { type: "button", click }, label);
@@ -595,16 +595,18 @@ export function lossCurve(
       reach(
         Math.max(...[points, ...old.map((run) => run.points)].map((of) => of.at(-1)?.[0] ?? 0)),
       );
-      mark(drawn.paths.now, "d", through(points.map(low)));
+      setAttribute(drawn.paths.now, "d", through(points.map(low)));
       const value = second?.(outputs);
       if (value !== undefined) note(past.measured, value);
-      mark(drawn.paths.second, "d", through(past.measured.map(low)));
+      setAttribute(drawn.paths.second, "d", through(past.measured.map(low)));
       if (shareNames.length) note(past.shares, shares.read(outputs));
       shareNames.forEach((path, i) => {
         const curve = past.shares.map(([steps, all]) => [steps, top * all[i]]);
-        mark(drawn.paths[path], "d", through(curve));
+        setAttribute(drawn.paths[path], "d", through(curve));
       });
-      befores.forEach((path, i) => mark(path, "d", through((old[i]?.points ?? []).map(low))));
+      befores.forEach((path, i) =>
+        setAttribute(path, "d", through((old[i]?.points ?? []).map(low))),
+      );
       const all = rules(inputs, outputs).filter(([at]) => at <= top);
       while (lines.length < all.length) lines.push(drawn.rule("y", "soft"));
       lines.forEach((line, i) => line(all[i]?.[0] ?? -1, all[i]?.[1] ?? ""));
@@ -624,9 +626,9 @@ export function lossCurve(
         legend,
         () => h("li", {}, h("i"), h("span"), h("b")),
         (line, [what, value, kind]) => {
-          mark(line, "class", kind);
-          write(line.children[1], what);
-          write(line.children[2], value);
+          setAttribute(line, "class", kind);
+          setText(line.children[1], what);
+          setText(line.children[2], value);
         },
       );
     },
@@ -684,7 +686,7 @@ export function gauge(label, { most = 1, goal = undefined } = {}) {
     element,
     set(share) {
       bar.style.width = `${(100 * Math.min(1, share / most)).toFixed(1)}%`;
-      write(value, percent(share));
+      setText(value, percent(share));
     },
   };
 }

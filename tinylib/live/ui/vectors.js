@@ -4,7 +4,7 @@ import { knows } from "../page/inputs.js";
 import { action } from "./controls.js";
 import { knob } from "./knobs.js";
 import { lines } from "./lines.js";
-import { AS_IS, h, mark, short, write } from "./parts.js";
+import { AS_IS, format, h, setAttribute, setText } from "./parts.js";
 import { paint, pixelAt } from "./pixels.js";
 import { fillList } from "./sentences.js";
 
@@ -64,7 +64,7 @@ export function strips(widget, name, label, { vocabulary = "", handed = false } 
       shape: [, D],
       data,
     } = shown;
-    write(value, `“${text[row]}”, entry ${column + 1}: ` + `${short(data[row * D + column])}`);
+    setText(value, `“${text[row]}”, entry ${column + 1}: ` + `${format(data[row * D + column])}`);
   };
   const readChosen = () => read(widget.query, chosen(widget, shown.shape[1]));
   const make = (i) => {
@@ -114,12 +114,12 @@ export function strips(widget, name, label, { vocabulary = "", handed = false } 
       );
       fillList(list, words, make, (li, word, i) => {
         const { canvas, point } = fields.get(li);
-        write(li.firstChild, word);
+        setText(li.firstChild, word);
         li.classList.toggle("query", i === widget.query);
         li.classList.toggle("new", changed(i));
         li.classList.toggle("unknown", Boolean(known) && !knows(known, word));
-        mark(li.firstChild, "aria-pressed", String(i === widget.query));
-        mark(canvas, "aria-label", `${label}: ${D} numbers for “${word}”`);
+        setAttribute(li.firstChild, "aria-pressed", String(i === widget.query));
+        setAttribute(canvas, "aria-label", `${label}: ${D} numbers for “${word}”`);
         paint(canvas, data.subarray(i * D, (i + 1) * D), D, { most });
         point(chosen(widget, D));
       });
@@ -146,7 +146,7 @@ export function editableVector(widget, name, label, { delta, from, first = 1 }) 
   );
   element.dataset.output = name;
   let shown;
-  const read = (entry) => write(value, `entry ${entry + 1}: ${short(shown[entry])}`);
+  const read = (entry) => setText(value, `entry ${entry + 1}: ${format(shown[entry])}`);
   const which = knob(widget, "", `which of the ${D} numbers:`, {
     read: () => chosen(widget, D) + 1,
     slide: (value) => choose(widget, value - 1),
@@ -164,8 +164,8 @@ export function editableVector(widget, name, label, { delta, from, first = 1 }) 
     limits: [-1, 1], // a state is made by tanh and by means of such numbers
     step: 0.01,
     say: (value, inputs) =>
-      short(value) +
-      (inputs[delta][chosen(widget, D)] ? ` (was ${short(original[chosen(widget, D)])})` : ""),
+      format(value) +
+      (inputs[delta][chosen(widget, D)] ? ` (was ${format(original[chosen(widget, D)])})` : ""),
   });
   const back = action(
     widget,
@@ -202,16 +202,16 @@ export function editableVector(widget, name, label, { delta, from, first = 1 }) 
       } = outputs[from];
       original = data.subarray((rows - 1) * D, rows * D);
       paint(canvas, shown, width);
-      mark(canvas, "aria-label", `${label}: ${D} numbers`);
+      setAttribute(canvas, "aria-label", `${label}: ${D} numbers`);
       const entry = chosen(widget, D);
       point(entry);
       read(entry);
       which.update(inputs);
       size.update(inputs);
-      mark(which.range, "aria-valuetext", `entry ${entry + 1}, ${short(shown[entry])}`);
+      setAttribute(which.range, "aria-valuetext", `entry ${entry + 1}, ${format(shown[entry])}`);
       const changed = inputs[delta].filter(Boolean).length;
       back.disabled = changed === 0;
-      write(count, changed ? `${changed} of ${D} numbers changed` : "");
+      setText(count, changed ? `${changed} of ${D} numbers changed` : "");
     },
   };
 }

@@ -4,14 +4,14 @@ import { explainable, numbersIn, rove } from "../../live/ui/explain.js";
 import {
   AS_IS,
   columnHeads,
+  format,
   h,
   live,
-  many,
-  mark,
   scroller,
-  short,
-  tint,
-  write,
+  setAttribute,
+  setHeat,
+  setText,
+  times,
 } from "../../live/ui/parts.js";
 import { fillList } from "../../live/ui/sentences.js";
 
@@ -99,7 +99,7 @@ function sizes(widget) {
       keys.forEach((row, s) => keep(`keys ${s}`, row));
       values.forEach((row, s) => keep(`values ${s}`, row));
       width.update(inputs);
-      write(remove, `Remove key ${keys.length}`);
+      setText(remove, `Remove key ${keys.length}`);
       remove.disabled = keys.length === 1;
     },
   };
@@ -142,7 +142,7 @@ function weightOf(widget, i, s) {
   return {
     kind: "softmax",
     what: `Weight of key ${s + 1}${divided}:`,
-    scores: many(columns, (j) => at(i, j) / temperature),
+    scores: times(columns, (j) => at(i, j) / temperature),
     column: s,
     lit: [{ name: "scores", row: i }],
   };
@@ -194,9 +194,9 @@ function comparison(widget) {
   widget.tables.set("scores", column(1));
   widget.tables.set("weights", column(2));
   const set = (cell, value, share) => {
-    write(cell, short(value));
-    mark(cell, "data-value", String(value));
-    if (share !== undefined) tint(cell, share);
+    setText(cell, format(value));
+    setAttribute(cell, "data-value", String(value));
+    if (share !== undefined) setHeat(cell, share);
   };
   return {
     element: scroller({ class: "row scored", "data-output": "" }, ...cards),
@@ -251,19 +251,19 @@ function verdict() {
       const [key, root] = [dots.indexOf(largest.data[1]), Math.sqrt(k)];
       const same =
         k > 1 && Math.abs(temperature - root) < 0.051
-          ? ` At temperature ${short(temperature)}, about √${k}, the dot product weighs as the ` +
+          ? ` At temperature ${format(temperature)}, about √${k}, the dot product weighs as the ` +
             `scaled one does at temperature 1.`
           : "";
-      write(
+      setText(
         line,
         S === 1
           ? "One key alone has the weight 1, whatever its score."
-          : `The dot product gives key ${key + 1} the weight ${short(dots[key])}; divided by ` +
-              `√${k}${root % 1 ? ` = ${short(root)}` : ` = ${root}`}, ` +
-              `the same score makes ${short(weights.data[2 * S + key])}. The slope of the ` +
+          : `The dot product gives key ${key + 1} the weight ${format(dots[key])}; divided by ` +
+              `√${k}${root % 1 ? ` = ${format(root)}` : ` = ${root}`}, ` +
+              `the same score makes ${format(weights.data[2 * S + key])}. The slope of the ` +
               `softmax, by which a weight still follows what goes in, is ` +
-              `${short(slope.data[1])} and ${short(slope.data[2])}.${same} In each card, the key ` +
-              `with the largest weight is bold.`,
+              `${format(slope.data[1])} and ${format(slope.data[2])}.${same} In each card, the ` +
+              `key with the largest weight is bold.`,
       );
     },
   };

@@ -7,21 +7,21 @@ import {
   sum,
 } from "../../live/ui/explain.js";
 import {
+  format,
   h,
   live,
-  many,
-  mark,
   resized,
   results,
-  short,
+  setAttribute,
+  setText,
   svgPart,
-  write,
+  times,
 } from "../../live/ui/parts.js";
 import { fillList, sentence } from "../../live/ui/sentences.js";
 
 /** The n-grams of a sentence, as texts. */
 const gramsOf = (words, n) =>
-  many(Math.max(0, words.length - n + 1), (i) => words.slice(i, i + n).join(" "));
+  times(Math.max(0, words.length - n + 1), (i) => words.slice(i, i + n).join(" "));
 
 /** The places of each two n-grams that match: the first of ours and the first like it of theirs. */
 function partnersOf(ours, theirs, matched, used) {
@@ -66,7 +66,7 @@ function ngramTable(widget) {
       const lines = (item.partners ?? []).map(
         ([one, other]) => `M${end(one, "bottom")}L${end(other, "top")}`,
       );
-      mark(item.lastChild.firstChild, "d", lines.join(""));
+      setAttribute(item.lastChild.firstChild, "d", lines.join(""));
     }
   };
   resized(draw, list);
@@ -111,9 +111,13 @@ function ngramTable(widget) {
         const hit = grams.length > 0 && matched[i] > 0;
         // Equal to one that matched: the other sentence does not hold it this often.
         const again = !hit && grams.some((other, j) => other === gram && matched[j] > 0);
-        write(li, gram);
-        mark(li, "class", !grams.length ? "none" : hit ? "hit" : again ? "miss again" : "miss");
-        mark(li, "data-value", String(Number(hit)));
+        setText(li, gram);
+        setAttribute(
+          li,
+          "class",
+          !grams.length ? "none" : hit ? "hit" : again ? "miss again" : "miss",
+        );
+        setAttribute(li, "data-value", String(Number(hit)));
         if (!grams.length) [li.explain] = [undefined, li.removeAttribute("tabindex")];
       },
     );
@@ -150,13 +154,13 @@ function ngramTable(widget) {
           }),
         );
         const [m, total] = [matches.data[i], totals.data[i]];
-        write(
+        setText(
           head.lastChild,
           total
-            ? `p${SMALL[i]} = ${m} of ${total} matched = ${short(precisions.data[i])}`
+            ? `p${SMALL[i]} = ${m} of ${total} matched = ${format(precisions.data[i])}`
             : `p${SMALL[i]} = 0: the translation is too short to have any`,
         );
-        mark(head.lastChild, "data-value", String(precisions.data[i]));
+        setAttribute(head.lastChild, "data-value", String(precisions.data[i]));
       });
       reach();
       requestAnimationFrame(draw);
@@ -230,8 +234,8 @@ function totals(widget) {
   const fill = (element, formula, value) => {
     const [, line, result] = element.children;
     line.replaceChildren(...formula, " =");
-    write(result, value.toFixed(4));
-    mark(result, "data-value", String(value));
+    setText(result, value.toFixed(4));
+    setAttribute(result, "data-value", String(value));
   };
   return {
     element: results(
@@ -242,10 +246,10 @@ function totals(widget) {
     shows: "outputs",
     update({ N }, outputs) {
       const { T, S, each } = counted();
-      const BP = short(outputs.penalty.data[0]);
-      write(penalty, `brevity penalty = exp(min(0, 1 − ${S}/${T})) = ${BP}:`);
-      mark(penalty, "data-value", String(outputs.penalty.data[0]));
-      write(
+      const BP = format(outputs.penalty.data[0]);
+      setText(penalty, `brevity penalty = exp(min(0, 1 − ${S}/${T})) = ${BP}:`);
+      setAttribute(penalty, "data-value", String(outputs.penalty.data[0]));
+      setText(
         why,
         T < S
           ? `the translation is ${S - T} ${S - T === 1 ? "word" : "words"} shorter.`

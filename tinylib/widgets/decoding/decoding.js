@@ -1,5 +1,5 @@
 import { beamEnds, beamTree, candidatesOf, endsOf, grow } from "../../live/ui/beams.js";
-import { live, short } from "../../live/ui/parts.js";
+import { format, live } from "../../live/ui/parts.js";
 import { gloss } from "../../live/page/gloss.js";
 import { beam } from "../../live/page/search.js";
 import { sentence } from "../../live/ui/sentences.js";
@@ -52,7 +52,7 @@ function comparison(best, single, greedily, T) {
   const kept = greedily.filter((node) => node.kept).length;
   return (
     `The beam's best is ${best.logProb > single.logProb ? "likelier" : "less likely"} than what ` +
-    `greedy search says: log p ${short(best.logProb)} against ${short(single.logProb)}. ` +
+    `greedy search says: log p ${format(best.logProb)} against ${format(single.logProb)}. ` +
     (kept < T
       ? `The beam pruned greedy search's words at step ${kept + 1}.`
       : "Greedy search's sentence is also among those that are kept to the end.")

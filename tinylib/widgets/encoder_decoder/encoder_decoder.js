@@ -1,6 +1,6 @@
 import { common, missing, strange, surplus } from "../../live/page/dictionary.js";
 import { gloss } from "../../live/page/gloss.js";
-import { folded, h, listed, live, results, write } from "../../live/ui/parts.js";
+import { folded, h, listed, live, results, setText } from "../../live/ui/parts.js";
 import { greedy } from "../../live/page/search.js";
 import { glossed, heldOut, readout, sentence, translation } from "../../live/ui/sentences.js";
 import { BOS, EOS, decoder, encode, reading, top } from "../../live/page/translator.js";
@@ -77,7 +77,7 @@ function verdict(widget) {
     update(inputs, outputs) {
       const english = widget.words("S", inputs);
       const found = compared(widget, english, outputs.tokens.data);
-      write(says, judgement(widget, english, found));
+      setText(says, judgement(widget, english, found));
       right.hidden = !found.truth || found.truth.join(" ") === found.french.join(" ");
       if (!right.hidden) glossed(words, found.truth, meanings(widget, found.truth));
     },

@@ -3,7 +3,7 @@ import { uniform } from "../../live/page/chance.js";
 import { idsOf } from "../../live/page/inputs.js";
 import { redraw } from "../../live/ui/controls.js";
 import { textOfEach } from "../../live/ui/models.js";
-import { h, live, results, short, write } from "../../live/ui/parts.js";
+import { format, h, live, results, setText } from "../../live/ui/parts.js";
 import { beam } from "../../live/page/search.js";
 import { visible } from "../../live/ui/sentences.js";
 import { BOS, EOS } from "../../live/page/translator.js";
@@ -222,10 +222,10 @@ function compared(found, single, drawn, greedily, T) {
     best.text === single.text
       ? "The beam's best is the greedy text. "
       : `The beam's best is ${best.logProb > single.logProb ? "likelier" : "less likely"} than ` +
-        `the greedy text: log p ${short(best.logProb)} against ` +
-        short(single.logProb) +
+        `the greedy text: log p ${format(best.logProb)} against ` +
+        format(single.logProb) +
         (kept < T ? `; the greedy text was pruned at step ${kept + 1}. ` : ". ");
-  const both = drawn.map(({ logProb }) => short(logProb)).join(" and ");
+  const both = drawn.map(({ logProb }) => format(logProb)).join(" and ");
   return (
     beside +
     (drawn.every(({ logProb }) => logProb < best.logProb)
@@ -244,7 +244,7 @@ function others(widget) {
   return {
     element: results("column", h("div", { class: "again" }, again, which), truth),
     update(inputs, outputs) {
-      write(which, `Drawn at temperature 1, with the numbers of seed ${inputs.seed}.`);
+      setText(which, `Drawn at temperature 1, with the numbers of seed ${inputs.seed}.`);
       const { facts } = widget.spec;
       const answer =
         inputs.variant &&
@@ -252,7 +252,7 @@ function others(widget) {
           inputs.story
         ];
       const found = searched(widget, inputs, outputs);
-      write(truth, answer && found ? correctness(answer, found.rows) : "");
+      setText(truth, answer && found ? correctness(answer, found.rows) : "");
     },
   };
 }

@@ -14,17 +14,17 @@ import { journey } from "../../live/ui/journey.js";
 import { drop } from "../../live/ui/motion.js";
 import {
   folded,
+  format,
   h,
   live,
-  mark,
   percent,
   readOnce,
   results,
-  short,
-  stretch,
-  tint,
+  setAttribute,
+  setHeat,
+  setLength,
+  setText,
   within,
-  write,
 } from "../../live/ui/parts.js";
 import { dotsAt, plane } from "../../live/ui/plot.js";
 import { paint } from "../../live/ui/pixels.js";
@@ -194,7 +194,7 @@ function luck(widget) {
     element: h("div", { class: "luck" }, label, redraw(widget, "New draw", resetBranches)),
     shows: "inputs",
     update({ seed }) {
-      write(label, `draw ${seed}`);
+      setText(label, `draw ${seed}`);
     },
   };
 }
@@ -238,8 +238,8 @@ function writer(widget) {
     reset: () => written.stop(),
     update(inputs) {
       const { T, N } = readBy(widget);
-      write(count, `${T} + ${N} of ${maxLen} characters, ${maxLen - T - N} left`);
-      mark(go, "aria-disabled", String(T + N >= maxLen)); // it keeps the focus, and says why
+      setText(count, `${T} + ${N} of ${maxLen} characters, ${maxLen - T - N} left`);
+      setAttribute(go, "aria-disabled", String(T + N >= maxLen)); // it keeps the focus
       if (written.update() && asked && !widget.model.get("link_id")) {
         // of a kernel only this is known
         memoryOf(spec).pace[inputs.cached].set(T + N, performance.now() - asked);
@@ -291,10 +291,10 @@ function paces(widget) {
       });
       times.forEach((entries, i) => {
         const dots = entries.map(([length, ms]) => [length, Math.min(most, ms)]);
-        mark(plot.paths[lines[i]], "d", dotsAt(dots));
+        setAttribute(plot.paths[lines[i]], "d", dotsAt(dots));
         const recent = entries.slice(-RECENT).map(([, ms]) => ms);
         const mean = recent.reduce((total, ms) => total + ms, 0) / recent.length;
-        write(
+        setText(
           says[i],
           recent.length
             ? `${names[i]}: ${mean.toFixed(1)} ms, ${(1000 / mean).toFixed(0)} a second`
@@ -363,17 +363,17 @@ function page(widget) {
       const head = headOf(widget);
       const row = attentionRow(head);
       const heated = (item, t) => {
-        tint(item, t < S ? Math.sqrt(row[t]) : 0);
+        setHeat(item, t < S ? Math.sqrt(row[t]) : 0);
         return t === T + at ? " at" : t === S - 1 ? " from" : t > S ? " later" : "";
       };
       fillText(before, { names: names.slice(0, T), first: 0 }, plain, heated);
       fillText(line, { names: names.slice(T), first: 0 }, option, (item, n) => {
-        mark(item, "aria-selected", String(n === at));
-        mark(item, "aria-label", visible(names[T + n]));
+        setAttribute(item, "aria-selected", String(n === at));
+        setAttribute(item, "aria-label", visible(names[T + n]));
         return heated(item, T + n);
       });
-      mark(line, "aria-activedescendant", `written-${at}`);
-      write(
+      setAttribute(line, "aria-activedescendant", `written-${at}`);
+      setText(
         note,
         `Tinted: what block ${Math.floor(head / H)}, head ${head % H} attends to when ` +
           `${called(names[T + at])} is chosen, ` +
@@ -400,7 +400,7 @@ function heads(widget) {
     draw({ canvas, fresh }, view, i) {
       if (!fresh(view)) return;
       paint(canvas, view.attentionRow(i), COLUMNS, { ink: "weight", root: true });
-      mark(canvas, "aria-label", `weights on ${view.S} characters`);
+      setAttribute(canvas, "aria-label", `weights on ${view.S} characters`);
     },
   });
 }
@@ -458,20 +458,20 @@ function candidates(widget) {
       const own = tokens[at];
       const best = topK(before, CANDIDATES);
       if (!best.includes(own)) best[CANDIDATES - 1] = own;
-      write(label, `${called(names[T + at])}, character ${at + 1}, was chosen from`);
+      setText(label, `${called(names[T + at])}, character ${at + 1}, was chosen from`);
       const most = scaleFor(best.flatMap((id) => [before[id], after[id]]));
-      write(full, `full bar: ${100 * most} %`);
+      setText(full, `full bar: ${100 * most} %`);
       fillList(list, best, make, (li, id) => {
         li.token = id;
         const [name, shares] = [visible(vocabulary[id]), [before[id], after[id]]];
         const says = [percentOf(before[id]), after[id] ? percent(after[id]) : "cut"];
         fillCandidate(li.firstChild, name, shares, says, name !== vocabulary[id], most);
-        mark(li, "class", `${after[id] ? "" : "cut"}${id === own ? " taken" : ""}`);
-        mark(li.firstChild, "aria-pressed", String(id === own));
+        setAttribute(li, "class", `${after[id] ? "" : "cut"}${id === own ? " taken" : ""}`);
+        setAttribute(li.firstChild, "aria-pressed", String(id === own));
       });
       const left = drawable(widget.inputs, after);
       const gone = before.reduce((mass, share, id) => (after[id] ? mass : mass + share), 0);
-      write(
+      setText(
         cut,
         left === vocabulary.length
           ? `All ${left} characters may be drawn.`
@@ -534,24 +534,24 @@ function fall(widget) {
       });
       const hit = pieces.findLast(({ start }) => start <= u * end);
       fillList(strip, pieces, make, (span, { id, share }) => {
-        stretch(span, share);
-        write(
+        setLength(span, share);
+        setText(
           span,
           share > 0.035
             ? visible(vocabulary[id]).replace("space", "␣").replace("new line", "↵")
             : "",
         );
-        mark(span, "class", id === hit.id ? "hit" : "");
+        setAttribute(span, "class", id === hit.id ? "hit" : "");
       });
-      mark(arrow, "style", `left: ${(100 * u).toFixed(2)}%`);
-      mark(arrow, "data-value", String(Math.fround(u)));
+      setAttribute(arrow, "style", `left: ${(100 * u).toFixed(2)}%`);
+      setAttribute(arrow, "data-value", String(Math.fround(u)));
       const again = fallen !== undefined && fallen !== u && !widget.streams;
       fallen = u;
       if (again) drop(arrow, strip.querySelector(".hit"));
       const [from, to] = [hit.start, hit.start + hit.share].map((number) => number.toFixed(3));
       const fell =
         `u = ${u.toFixed(4)} fell on ${called(vocabulary[hit.id])}, from ${from} to ` + `${to}`;
-      write(
+      setText(
         note,
         tokens[at] === hit.id
           ? `${fell}.`
@@ -627,7 +627,7 @@ const STEPS = [
     return {
       says:
         `The query of ${read} meets all ${S} keys, none of which comes later, so that no mask is ` +
-        `needed. The largest weight is ${short(weight)}, which ${whose(head)} gives to ` +
+        `needed. The largest weight is ${format(weight)}, which ${whose(head)} gives to ` +
         `${most === S - 1 ? `${read} itself` : called(names[most])}.`,
       lit: [characterAt(most), characterAt(S - 1)],
       moves: most < S - 1 ? [{ from: characterAt(most), to: characterAt(S - 1) }] : [],
@@ -753,13 +753,13 @@ function tree(widget) {
           .join("")
           .replaceAll("\n", "↵");
         label.style.setProperty("--depth", depthOf(branches, i));
-        write(begins, `${i ? `${i}, from character ${from + 1}` : "as drawn"}: “${words}…”`);
-        write(
+        setText(begins, `${i ? `${i}, from character ${from + 1}` : "as drawn"}: “${words}…”`);
+        setText(
           sum,
           `−log p = ${total.toFixed(1)} over ${ids.length}, ` +
-            `${short(total / Math.max(1, ids.length))} each`,
+            `${format(total / Math.max(1, ids.length))} each`,
         );
-        mark(sum, "data-value", String(total));
+        setAttribute(sum, "data-value", String(total));
       });
     },
   };

@@ -10,16 +10,16 @@ import { headMaps } from "../../live/ui/heads.js";
 import { journey } from "../../live/ui/journey.js";
 import { textOfEach } from "../../live/ui/models.js";
 import {
+  format,
   h,
   live,
-  mark,
   readOnce,
   results,
-  short,
-  tint,
+  setAttribute,
+  setHeat,
+  setText,
   typeset,
   within,
-  write,
 } from "../../live/ui/parts.js";
 import { paint, pixelAt, pixelMap } from "../../live/ui/pixels.js";
 import { topK } from "../../live/page/search.js";
@@ -168,11 +168,11 @@ function candidates(widget) {
         const name = visible(vocabulary[id]);
         fillCandidate(button, name, [row[id]], [percentOf(row[id])], name !== vocabulary[id]);
         // that of what cannot be written can still be asked
-        mark(button, "aria-disabled", String(isSpecial(vocabulary[id])));
-        mark(button, "data-input", TEXTS[inputs.variant]);
+        setAttribute(button, "aria-disabled", String(isSpecial(vocabulary[id])));
+        setAttribute(button, "data-input", TEXTS[inputs.variant]);
       });
       const truth = trueAnswer(widget, inputs);
-      write(
+      setText(
         answer,
         truth && isCurrent(widget, read)
           ? `By the story it is “${truth}”: the model gives that ` +
@@ -239,8 +239,8 @@ function writer(widget) {
     ),
     reset: () => written.stop(),
     update({ variant }) {
-      write(several, `Write ${SEVERAL[kindOf(widget)]} more`);
-      for (const button of [one, several]) mark(button, "data-input", TEXTS[variant]);
+      setText(several, `Write ${SEVERAL[kindOf(widget)]} more`);
+      for (const button of [one, several]) setAttribute(button, "data-input", TEXTS[variant]);
       written.update();
     },
   };
@@ -313,19 +313,19 @@ function surprises(widget) {
       const at = lookedAt(widget, view);
       fillText(line, view, make, (span, t) => {
         const surprise = view.surprise(t);
-        tint(span, Math.min(1, (surprise ?? 0) / NATS));
+        setHeat(span, Math.min(1, (surprise ?? 0) / NATS));
         if (surprise === undefined) {
           span.removeAttribute("data-value");
           span.explain = undefined;
         } else {
-          mark(span, "data-value", String(surprise));
+          setAttribute(span, "data-value", String(surprise));
           span.explain ?? explainable(widget, span, rule(span));
         }
-        mark(span, "aria-selected", String(t === at));
-        mark(span, "aria-label", visible(view.names[t]));
+        setAttribute(span, "aria-selected", String(t === at));
+        setAttribute(span, "aria-label", visible(view.names[t]));
         return t === at ? " at" : "";
       });
-      mark(line, "aria-activedescendant", `token-${at - view.first}`);
+      setAttribute(line, "aria-activedescendant", `token-${at - view.first}`);
       typeset(note, surpriseAt(view, at));
       typeset(mean, meanOf(view));
     },
@@ -354,7 +354,7 @@ function meanOf({ predictions, kind, loss, perplexity, vocabulary }) {
   return (
     `Loss, the mean over the ${predictions} ${one}${predictions === 1 ? "" : "s"}${after}: ` +
     `${loss.toFixed(3)} nats. ` +
-    `Perplexity: e^{${loss.toFixed(3)}} = ${short(perplexity)}. ` +
+    `Perplexity: e^{${loss.toFixed(3)}} = ${format(perplexity)}. ` +
     `A guess among all ${vocabulary.length}: log ${vocabulary.length} = ` +
     `${Math.log(vocabulary.length).toFixed(2)} nats.`
   );
@@ -438,7 +438,7 @@ function gaze(widget) {
     const row = view.attentionRow(head, at);
     const s = pointed === undefined ? undefined : pointed + view.first;
     if (s !== undefined) {
-      write(
+      setText(
         note,
         s > at
           ? `${called(view.names[s])} stands later: no head attends to it from there.`
@@ -446,7 +446,7 @@ function gaze(widget) {
       );
       return;
     }
-    write(note, attendsMostTo(view.names, row, at));
+    setText(note, attendsMostTo(view.names, row, at));
   };
   return {
     element,
@@ -455,16 +455,20 @@ function gaze(widget) {
       element.classList.toggle("waiting", view.variant !== variant);
       const [head, at] = [headOf(widget, view), lookedAt(widget, view)];
       const row = view.attentionRow(head, at);
-      write(
+      setText(
         label,
         `From ${called(view.names[at])}, block ${Math.floor(head / view.H)}, head ` +
           `${head % view.H} attends to`,
       );
-      mark(line, "aria-label", "your text, tinted by the weights: go through it by the arrow keys");
+      setAttribute(
+        line,
+        "aria-label",
+        "your text, tinted by the weights: go through it by the arrow keys",
+      );
       fillText(line, view, make, (span, t) => {
-        mark(span, "aria-selected", String(t - view.first === pointed));
-        mark(span, "aria-label", visible(view.names[t]));
-        tint(span, t > at ? 0 : Math.sqrt(row[t]));
+        setAttribute(span, "aria-selected", String(t - view.first === pointed));
+        setAttribute(span, "aria-label", visible(view.names[t]));
+        setHeat(span, t > at ? 0 : Math.sqrt(row[t]));
         return t === at ? " at" : t > at ? " later" : "";
       });
       describePointed(view);
@@ -491,7 +495,7 @@ function heads(widget) {
       markRow(lookedAt(widget, view), N, N);
       if (!fresh(view.ids)) return;
       paint(canvas, view.map(i), N, { ink: "weight", root: true });
-      mark(canvas, "aria-label", `weights, ${N} by ${N}`);
+      setAttribute(canvas, "aria-label", `weights, ${N} by ${N}`);
     },
     reset() {
       widget.heads = undefined;
@@ -516,10 +520,10 @@ function largeMap(widget) {
       element.classList.toggle("waiting", view.variant !== variant);
       const [head, { H, N }] = [headOf(widget, view), view];
       const name = `Block ${Math.floor(head / H)}, head ${head % H}`;
-      write(title, name);
+      setText(title, name);
       map.markRow(lookedAt(widget, view), N, N);
       paint(map.canvas, view.map(head), N, { ink: "weight", root: true });
-      mark(map.canvas, "aria-label", `${name}: weights, ${N} by ${N}`);
+      setAttribute(map.canvas, "aria-label", `${name}: weights, ${N} by ${N}`);
     },
   };
 }
@@ -560,7 +564,7 @@ const attendStep = (of, begin, line) => (widget) => {
   const lit = [most, t].filter((place) => place >= first).map((place) => cellOf(view, place));
   return {
     says:
-      `${begin(view, layers)} The largest weight is ${short(weight)}, which ${nameOf(head)} ` +
+      `${begin(view, layers)} The largest weight is ${format(weight)}, which ${nameOf(head)} ` +
       `gives to ${most === t ? `${token} itself` : called(names[most])}.`,
     lit,
     moves: most < t && most >= first ? [{ from: cellOf(view, most), to: cellOf(view, t) }] : [],

@@ -3,7 +3,16 @@ import { ownTextOf, setOwnText, trains } from "../../live/page/trainer.js";
 import { radio } from "../../live/ui/controls.js";
 import { knob } from "../../live/ui/knobs.js";
 import { headMaps } from "../../live/ui/heads.js";
-import { AS_IS, h, live, many, mark, results, whole, write } from "../../live/ui/parts.js";
+import {
+  AS_IS,
+  h,
+  live,
+  results,
+  setAttribute,
+  setText,
+  times,
+  whole,
+} from "../../live/ui/parts.js";
 import { paint, pixelAt, pixelMap } from "../../live/ui/pixels.js";
 import { fillList } from "../../live/ui/sentences.js";
 import { called } from "../../live/ui/texts.js";
@@ -28,7 +37,7 @@ function corpus(widget) {
     spellcheck: "false",
     "aria-label": "your own text",
     placeholder: "Paste a text here: a book, a diary, a program …",
-    input: () => write(wrong, ""),
+    input: () => setText(wrong, ""),
   });
   let opened = { text: "", excerpt: "" }; // a text that is longer than the box, and what it shows
   const show = (text) => {
@@ -55,7 +64,7 @@ function corpus(widget) {
   };
   const take = (text, fill = () => {}) => {
     const { error, text: kept, length, note: caution } = usable(text, facts.characters);
-    write(wrong, error ?? "");
+    setText(wrong, error ?? "");
     if (error) return;
     fill();
     const all = text === opened.text && box.value === opened.excerpt;
@@ -67,12 +76,12 @@ function corpus(widget) {
     const id = numberOf(kept);
     const steps = widget.readOutputs().losses.data.length;
     const go = () => {
-      write(note, about.join(" "));
+      setText(note, about.join(" "));
       use(id, kept);
     };
     if (id === widget.inputs.corpus || !steps) return go();
     const stay = () => {
-      write(note, "");
+      setText(note, "");
       leave();
     };
     note.replaceChildren(
@@ -87,7 +96,7 @@ function corpus(widget) {
       const text = await textIn(chosen, facts.characters[1]);
       take(text, () => show(text));
     } catch (error) {
-      write(wrong, error.message);
+      setText(wrong, error.message);
     }
   };
   const file = h("input", {
@@ -250,7 +259,7 @@ function beginning(widget) {
       const strange = [...new Set(points)].filter((point) => !names.data.includes(point));
       const more = strange.length > 3 ? " …" : "";
       const some = strange.slice(0, 3).map((point) => called(String.fromCodePoint(point)));
-      write(
+      setText(
         note,
         [
           ...(cut ? [`Only the last ${most} characters are read.`] : []),
@@ -298,9 +307,9 @@ function timeline(widget) {
       slider.update(inputs);
       slider.range.disabled = snapshots().length < 2;
       if (!look) return;
-      write(when, `What it writes ${after(look.steps, pastOf(widget).loaded)}:`);
+      setText(when, `What it writes ${after(look.steps, pastOf(widget).loaded)}:`);
       writtenBox.replaceChildren(h("b", {}, look.given.join("")), look.said.join(""));
-      write(squares, `${look.given}${look.said}`.includes("□") ? rest(outputs) : "");
+      setText(squares, `${look.given}${look.said}`.includes("□") ? rest(outputs) : "");
     },
   };
 }
@@ -331,7 +340,7 @@ function attention(widget) {
     },
     draw(picture, { H, look }, i) {
       const place = `block ${Math.floor(i / H)}, head ${i % H}`;
-      mark(picture.canvas, "aria-label", `attention weights of ${place}`);
+      setAttribute(picture.canvas, "aria-label", `attention weights of ${place}`);
       paint(picture.canvas, drawn(look, i), look.R, { ink: "weight", root: true });
     },
   });
@@ -339,7 +348,7 @@ function attention(widget) {
     const look = lookOf(widget);
     const [row, column] = pixelAt(large.canvas, event);
     const weight = drawn(look, head)[row * look.R + column];
-    write(
+    setText(
       pointedNote,
       `${called(look.given[row])}, place ${row + 1}, attends to ${called(look.given[column])},
       place ${column + 1}: ${weight.toFixed(2)}`,
@@ -347,7 +356,7 @@ function attention(widget) {
   };
   large.canvas.addEventListener("pointermove", point);
   large.canvas.addEventListener("pointerdown", point);
-  large.canvas.addEventListener("pointerleave", () => write(pointedNote, POINT));
+  large.canvas.addEventListener("pointerleave", () => setText(pointedNote, POINT));
   return {
     element: h(
       "div",
@@ -366,11 +375,11 @@ function attention(widget) {
       const look = lookOf(widget);
       if (!look) return;
       maps.update(inputs, outputs);
-      write(name, `block ${Math.floor(head / look.heads)}, head ${head % look.heads}`);
-      mark(large.canvas, "aria-label", `attention weights of ${name.textContent}`);
+      setText(name, `block ${Math.floor(head / look.heads)}, head ${head % look.heads}`);
+      setAttribute(large.canvas, "aria-label", `attention weights of ${name.textContent}`);
       paint(large.canvas, drawn(look, head), look.R, { ink: "weight", root: true });
       for (const side of [above, beside]) {
-        fillList(side, look.given, () => h("i"), write);
+        fillList(side, look.given, () => h("i"), setText);
       }
     },
   };
@@ -475,6 +484,6 @@ export default live(
 /** All tokens of the model, as its file names them: where there are fewer characters, fillers. */
 function alphabet(outputs, V) {
   const names = Array.from(outputs.names.data, (point) => String.fromCodePoint(point));
-  const more = many(V - names.length, (i) => String.fromCodePoint(0xf0000 + i));
+  const more = times(V - names.length, (i) => String.fromCodePoint(0xf0000 + i));
   return [...names, ...more];
 }

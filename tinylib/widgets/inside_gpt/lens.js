@@ -10,21 +10,21 @@ import { copyAsTorch } from "../../live/ui/copy.js";
 import { journey } from "../../live/ui/journey.js";
 import {
   columnHeads,
+  format,
   h,
   listed,
   live,
-  many,
-  mark,
   namedRow,
   readOnce,
   resized,
   results,
   scroller,
+  setAttribute,
+  setHeat,
+  setText,
   shaded,
-  short,
-  tint,
+  times,
   within,
-  write,
 } from "../../live/ui/parts.js";
 import { fillList, text, visible } from "../../live/ui/sentences.js";
 import { beginnings, called } from "../../live/ui/texts.js";
@@ -85,8 +85,8 @@ const networkPart = ({ H }, l) => 1 + l * (H + 1) + H;
 
 /** The parts' names, in torch's order. */
 function partNames({ L, H }) {
-  const each = many(L, (l) => [
-    ...many(H, (i) => `head ${i} of block ${l}`),
+  const each = times(L, (l) => [
+    ...times(H, (i) => `head ${i} of block ${l}`),
     `the feed-forward network of block ${l}`,
   ]);
   return ["the embedding", ...each.flat(), "the biases"];
@@ -104,7 +104,7 @@ function pairOf(widget, { logits }) {
 }
 
 /** With its sign in front. */
-const signed = (value) => (value >= 0.005 ? `+${short(value)}` : short(value));
+const signed = (value) => (value >= 0.005 ? `+${format(value)}` : format(value));
 
 /** With two decimals, however large: what is added up is to agree with its sum. */
 const decimals = (value) => value.toFixed(2).replace("-", "−");
@@ -264,17 +264,17 @@ function lensTable(widget) {
 
   function build({ K, N }) {
     table.replaceChildren(
-      columnHeads(null, ...many(N, () => [])),
+      columnHeads(null, ...times(N, () => [])),
       h(
         "tbody",
         {},
-        ...many(K, (k) => {
+        ...times(K, (k) => {
           const name = ["when", "brief"].map((kind, i) =>
             h("span", { class: kind }, [whenOf, rowName][i](k)),
           );
           return namedRow(
             name,
-            many(N, () => []),
+            times(N, () => []),
           );
         }),
       ),
@@ -284,7 +284,7 @@ function lensTable(widget) {
     cells().forEach((line, k) =>
       line.forEach((td, t) => {
         Object.assign(td, { row: k, column: t, id: `lens-${k}-${t}` });
-        mark(td, "role", "gridcell");
+        setAttribute(td, "role", "gridcell");
       }),
     );
   }
@@ -320,22 +320,22 @@ function lensTable(widget) {
       size = `${K} ${N}`;
       const row = rowOfLens(widget, view);
       heads().forEach((th, t) => {
-        write(th, visible(names[t]));
+        setText(th, visible(names[t]));
         th.classList.toggle("at", t === at);
       });
       cells().forEach((line, k) =>
         line.forEach((td, t) => {
           const [word, share] = [visible(vocabulary[view.best(k, t)]), view.likeliest(k, t)];
-          write(td, word);
-          tint(td, share);
-          mark(td, "data-value", String(share));
-          mark(td, "aria-label", `${word}, ${percentOf(share)}`);
-          mark(td, "aria-selected", String(k === row && t === at));
+          setText(td, word);
+          setHeat(td, share);
+          setAttribute(td, "data-value", String(share));
+          setAttribute(td, "aria-label", `${word}, ${percentOf(share)}`);
+          setAttribute(td, "aria-selected", String(k === row && t === at));
           td.classList.toggle("at", t === at);
         }),
       );
       [...table.tBodies[0].rows].forEach((tr, k) => tr.classList.toggle("at", k === row));
-      mark(table, "aria-activedescendant", `lens-${row}-${at}`);
+      setAttribute(table, "aria-activedescendant", `lens-${row}-${at}`);
       copied.follow();
       if (shown !== `${N} ${at}`) requestAnimationFrame(find);
       shown = `${N} ${at}`;
@@ -356,7 +356,7 @@ function cellOfLens(widget) {
       const view = readBy(widget);
       const k = rowOfLens(widget, view);
       const row = view.probabilities(k, view.at);
-      write(title, `Likeliest ${whenOf(k)}`);
+      setText(title, `Likeliest ${whenOf(k)}`);
       fillList(list, topK(row, LIKELIEST), make, (li, id) => {
         const name = visible(view.vocabulary[id]);
         const unseen = name !== view.vocabulary[id];
@@ -379,10 +379,10 @@ function growth(widget) {
       const view = readBy(widget);
       const { K, at, vocabulary } = view;
       const [final, chosen] = [view.best(K - 1, at), rowOfLens(widget, view)];
-      write(title, `${called(vocabulary[final])}, block by block`);
+      setText(title, `${called(vocabulary[final])}, block by block`);
       fillList(
         list,
-        many(K, (k) => k),
+        times(K, (k) => k),
         make,
         (li, k) => {
           const p = view.probabilities(k, at)[final];
@@ -409,7 +409,7 @@ function verdict(widget) {
       const share = percentOf(view.likeliest(K - 1, at));
       const groups = Object.values(widget.spec.facts.stories);
       const truth = groups.find((group) => Object.hasOwn(group, inputs.story))?.[inputs.story];
-      write(
+      setText(
         note,
         `At ${placeName(view)}, the model predicts ${called(vocabulary[final])} (${share}). ` +
           (from === 0
@@ -445,7 +445,7 @@ function tokenChoice(widget, key, label) {
   return {
     element: list,
     update(view, id) {
-      write(auto, `${visible(view.vocabulary[id])} (${key === "a" ? "1st" : "2nd"})`);
+      setText(auto, `${visible(view.vocabulary[id])} (${key === "a" ? "1st" : "2nd"})`);
       list.value = String(widget.pair?.[key] ?? "");
     },
   };
@@ -478,7 +478,7 @@ function partsOfLogit(widget) {
   const cellsOfParts = () => [...table.querySelectorAll("td.part")];
   widget.tables.set("parts", () => [cellsOfParts()]);
   function build({ L, H }) {
-    const heads = [...many(H, (i) => `head ${i}`), "feed-for\u00adward"];
+    const heads = [...times(H, (i) => `head ${i}`), "feed-for\u00adward"];
     const partCell = (colspan = false) => h("td", { class: "part", colspan }, ...bar());
     table.replaceChildren(
       columnHeads(null, ...heads),
@@ -492,8 +492,8 @@ function partsOfLogit(widget) {
           partCell(),
           h("td", { colspan: String(H) }),
         ),
-        ...many(L, (l) =>
-          h("tr", {}, h("th", { scope: "row" }, `block ${l}`), ...many(H + 1, () => partCell())),
+        ...times(L, (l) =>
+          h("tr", {}, h("th", { scope: "row" }, `block ${l}`), ...times(H + 1, () => partCell())),
         ),
       ),
     );
@@ -519,21 +519,21 @@ function partsOfLogit(widget) {
       const { a, b, first } = pairOf(widget, view);
       pickA.update(view, first);
       pickB.update(view, pairOf({ pair: { a } }, view).b);
-      const adds = many(P, (part) => view.share(part, a) - view.share(part, b));
-      const order = many(P, (part) => part).sort((i, j) => Math.abs(adds[j]) - Math.abs(adds[i]));
+      const adds = times(P, (part) => view.share(part, a) - view.share(part, b));
+      const order = times(P, (part) => part).sort((i, j) => Math.abs(adds[j]) - Math.abs(adds[i]));
       const full = Math.max(1, Math.abs(adds[order[0]]));
       cellsOfParts().forEach((td, part) => {
         const [number, stick] = td.children;
-        write(number, signed(adds[part]));
-        mark(td, "data-value", String(adds[part]));
+        setText(number, signed(adds[part]));
+        setAttribute(td, "data-value", String(adds[part]));
         stick.className = adds[part] < 0 ? "less" : "";
         stick.style.width = `${((50 * Math.abs(adds[part])) / full).toFixed(2)}%`;
         td.classList.toggle("large", order.indexOf(part) < NAMED);
       });
       const sum = adds.reduce((all, one) => all + one, 0);
-      mark(total, "data-value", String(sum));
+      setAttribute(total, "data-value", String(sum));
       total.values = [sum, logits[a] - logits[b]];
-      write(
+      setText(
         total,
         `Together: ${sum > 0 ? "+" : ""}${decimals(sum)} = ${decimals(logits[a])} − ` +
           `${logits[b] < 0 ? `(${decimals(logits[b])})` : decimals(logits[b])}, ` +
@@ -542,7 +542,7 @@ function partsOfLogit(widget) {
       const names = partNames(view);
       const some = order.slice(0, NAMED).filter((part) => Math.abs(adds[part]) >= 0.005);
       const named = some.map((part) => `${names[part]} (${signed(adds[part])})`);
-      write(largest, named.length ? `The most comes from ${listed(named)}.` : "");
+      setText(largest, named.length ? `The most comes from ${listed(named)}.` : "");
       copied.follow();
     },
   };
@@ -573,11 +573,11 @@ const embedStep = (widget) => {
   return {
     says:
       `We follow ${token}, token ${at + 1} of ${N}. Its row of the embedding table, a vector of ` +
-      `${width} numbers, begins the residual stream. The vector's length is ${short(lengths[0])}.`,
+      `${width} numbers, begins the residual stream. The vector's length is ${format(lengths[0])}.`,
     lit: [wordCell(at), lensCell(0, at)],
     code: code.embed,
     table: {
-      labels: [...many(NUMBERS, (i) => String(i + 1)), "length"],
+      labels: [...times(NUMBERS, (i) => String(i + 1)), "length"],
       rows: [{ name: "embedding", numbers: [...embedding.slice(0, NUMBERS), lengths[0]] }],
     },
     torch: pythonOf(
@@ -595,7 +595,7 @@ const embedStep = (widget) => {
 const headsStep = (l) => (widget) => {
   const view = followed(widget);
   const { at, H, names, token, lengths, code } = view;
-  const found = many(H, (head) => {
+  const found = times(H, (head) => {
     const row = view.attentionRow(l, head);
     const [most] = topK(row, 1);
     return { head, most, weight: row[most], length: lengths[headPart(view, l, head)] };
@@ -605,9 +605,9 @@ const headsStep = (l) => (widget) => {
   return {
     says:
       `In block ${l}, each of ${H} heads attends to the words up to ${token} and adds a vector ` +
-      `to the stream. Head ${head} adds the longest, ${short(length)}: it attends most to ` +
+      `to the stream. Head ${head} adds the longest, ${format(length)}: it attends most to ` +
       `${most === at ? `${token} itself` : `${called(names[most])}, ${at - most} back`}, with ` +
-      `weight ${short(weight)}.`,
+      `weight ${format(weight)}.`,
     lit: [wordCell(most), partCellOf(headPart(view, l, head)), lensCell(l + 1, at)],
     moves: most === at ? [] : fly(widget, wordCell(most), lensCell(l + 1, at)),
     code: code.attend,
@@ -644,7 +644,7 @@ const networkStep = (l) => (widget) => {
   return {
     says:
       `The feed-forward network of block ${l} reads the stream at ${token} alone and adds a ` +
-      `vector of length ${short(added)}. The stream is now ${short(streams[l + 1])} long. ` +
+      `vector of length ${format(added)}. The stream is now ${format(streams[l + 1])} long. ` +
       `${next} ${best} with ${percentOf(p)}.`,
     lit: [partCellOf(networkPart(view, l)), lensCell(l + 1, at)],
     code: code.forward,
@@ -675,11 +675,12 @@ const normStep = (widget) => {
   return {
     says:
       `The last norm divides the stream at ${token} by σ, its length over √${width}, and takes ` +
-      `each entry times a learned number: ${short(streams[K - 1])} / √${width} = ${short(sigma)}.`,
+      `each entry times a learned number: ` +
+      `${format(streams[K - 1])} / √${width} = ${format(sigma)}.`,
     lit: [lensCell(K - 1, at)],
     code: code.norm,
     table: {
-      labels: ["stream's length", "σ", ...many(NUMBERS, (i) => String(i + 1))],
+      labels: ["stream's length", "σ", ...times(NUMBERS, (i) => String(i + 1))],
       rows: [{ name: "last norm", numbers: [streams[K - 1], sigma, ...normed.slice(0, NUMBERS)] }],
     },
     torch: pythonOf(
@@ -759,7 +760,7 @@ const softmaxStep = (widget) => {
 
 const stepsOf = (layers) => [
   embedStep,
-  ...many(layers, (l) => [headsStep(l), networkStep(l)]).flat(),
+  ...times(layers, (l) => [headsStep(l), networkStep(l)]).flat(),
   normStep,
   logitsStep,
   softmaxStep,

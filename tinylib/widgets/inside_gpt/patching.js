@@ -6,19 +6,19 @@ import { action, choice, offers } from "../../live/ui/controls.js";
 import { copyAsTorch } from "../../live/ui/copy.js";
 import { weightKey } from "../../live/ui/keys.js";
 import {
+  format,
   h,
   live,
-  many,
-  mark,
   readOnce,
   results,
   scroller,
+  setAttribute,
+  setHeat,
+  setLength,
+  setText,
   shaded,
-  short,
-  stretch,
-  tint,
+  times,
   within,
-  write,
 } from "../../live/ui/parts.js";
 import { fillList, text } from "../../live/ui/sentences.js";
 import { autoContinue, called } from "../../live/ui/texts.js";
@@ -222,7 +222,7 @@ const copyStory = (widget) => ({
 });
 
 function partChoice(widget) {
-  const names = many(FIRST_HEAD + widget.spec.facts.heads, partName);
+  const names = times(FIRST_HEAD + widget.spec.facts.heads, partName);
   const part = choice(widget, "part", "Replace", names, {
     edits: "part",
     read: (inputs) => inputs.part,
@@ -231,20 +231,20 @@ function partChoice(widget) {
         Object.assign(next, clampedSite({ ...next, part: value }, Infinity));
       }),
   });
-  mark(part.element, "aria-label", "what is replaced");
+  setAttribute(part.element, "aria-label", "what is replaced");
   return part;
 }
 
 function sourceChoice(widget) {
   const source = choice(widget, "source", "by", ["the twin's vector", "0 (ablation)"]);
-  mark(source.element, "aria-label", "what is put there");
+  setAttribute(source.element, "aria-label", "what is put there");
   return source;
 }
 
 /** Rows from the last block down to the first, or to the embedding. */
 const blocksOf = ({ spec }, part) => {
   const { layers } = spec.facts;
-  return many(part === STREAM ? layers + 1 : layers, (i) => layers - 1 - i);
+  return times(part === STREAM ? layers + 1 : layers, (i) => layers - 1 - i);
 };
 const rowName = (block) => (block === EMBEDDED ? "embedding" : `block ${block}`);
 
@@ -321,20 +321,20 @@ function siteMap(widget) {
       while (head.children.length > columns.length + 1) head.lastChild.remove();
       while (head.children.length < columns.length + 1) head.append(heading());
       const chosen = site.position === EVERYWHERE ? words.length : site.position;
-      write(head.firstChild, site.part === STREAM ? "after" : "in");
+      setText(head.firstChild, site.part === STREAM ? "after" : "in");
       columns.forEach((word, i) => {
         const th = head.children[i + 1];
         const differs = i < words.length && isPair && word !== others[i];
-        write(th.firstChild, word);
-        write(th.lastChild, differs ? others[i] : "");
-        mark(th, "aria-label", differs ? `${word}; in the twin ${others[i]}` : word);
+        setText(th.firstChild, word);
+        setText(th.lastChild, differs ? others[i] : "");
+        setAttribute(th, "aria-label", differs ? `${word}; in the twin ${others[i]}` : word);
         const kind = i === words.length ? " all" : differs ? " differs" : "";
-        mark(th, "class", `${i === chosen ? "at" : ""}${kind}`.trim());
+        setAttribute(th, "class", `${i === chosen ? "at" : ""}${kind}`.trim());
       });
       fillList(body, blocksOf(widget, site.part), line, (tr, block) => {
         tr.block = block;
-        write(tr.firstChild, rowName(block));
-        mark(tr.firstChild, "class", block === site.block ? "at" : "");
+        setText(tr.firstChild, rowName(block));
+        setAttribute(tr.firstChild, "class", block === site.block ? "at" : "");
         while (tr.children.length > columns.length + 1) tr.lastChild.remove();
         while (tr.children.length < columns.length + 1)
           tr.append(h("td", { role: "gridcell" }, h("span")));
@@ -345,21 +345,21 @@ function siteMap(widget) {
           const here = block === site.block && i === chosen;
           const kind = moved === undefined ? "" : moved < 0 ? "tried below" : "tried";
           const least = Math.abs(moved) < 0.05 ? " none" : "";
-          mark(
+          setAttribute(
             cell,
             "class",
             `${kind}${least}${here ? " at" : ""}${i < words.length ? "" : " all"}`,
           );
-          mark(cell, "id", `site-${block}-${position}`);
-          mark(cell, "aria-selected", String(here));
-          write(cell.firstChild, moved === undefined ? "" : inOneDigit(moved));
-          tint(cell, within(Math.abs(moved ?? 0), [0, 1]));
-          const found = moved === undefined ? "not tried" : `way ${short(moved)}`;
-          mark(cell, "aria-label", `${word}, ${rowName(block)}: ${found}`);
+          setAttribute(cell, "id", `site-${block}-${position}`);
+          setAttribute(cell, "aria-selected", String(here));
+          setText(cell.firstChild, moved === undefined ? "" : inOneDigit(moved));
+          setHeat(cell, within(Math.abs(moved ?? 0), [0, 1]));
+          const found = moved === undefined ? "not tried" : `way ${format(moved)}`;
+          setAttribute(cell, "aria-label", `${word}, ${rowName(block)}: ${found}`);
         });
       });
       const id = `site-${site.block}-${site.position}`;
-      mark(table, "aria-activedescendant", id);
+      setAttribute(table, "aria-activedescendant", id);
       if (shown !== id) {
         shown = id;
         const cell = head.children[chosen + 1];
@@ -394,7 +394,7 @@ function tries(widget) {
           start = clampedSite(widget.inputs, view.words.length);
           all = sitesOf(start, view);
           running = true;
-          write(begun, `Trying ${all.length} ${things} …`);
+          setText(begun, `Trying ${all.length} ${things} …`);
         },
       },
       label,
@@ -419,11 +419,11 @@ function tries(widget) {
       update() {
         job.update();
         const { isMeasurable } = viewOf(widget);
-        mark(go, "aria-disabled", String(!isMeasurable));
+        setAttribute(go, "aria-disabled", String(!isMeasurable));
         go.disabled = !isMeasurable;
         if (running && job.halt.hidden) {
           running = false;
-          write(begun, "");
+          setText(begun, "");
         }
         if (running) {
           const left = all.filter((site) => !isKnown(site)).length;
@@ -433,7 +433,7 @@ function tries(widget) {
       },
     };
   };
-  const everyWord = ({ words }) => many(words.length, (position) => position);
+  const everyWord = ({ words }) => times(words.length, (position) => position);
   const every = [
     make(
       "Try every word",
@@ -457,7 +457,7 @@ function tries(widget) {
       "sites",
     ),
   ];
-  const update = () => write(counted, every.map((one) => one.update()).join(""));
+  const update = () => setText(counted, every.map((one) => one.update()).join(""));
   // It also ends by a key or a click elsewhere, with no answer that would come after.
   const ended = new MutationObserver(() => every.every(({ halt }) => halt.hidden) && update());
   for (const { halt } of every) ended.observe(halt, { attributeFilter: ["hidden"] });
@@ -487,7 +487,7 @@ function summary(widget, { words }, sites, things) {
   const begin = `${found.length} of ${sites.length} ${things}`;
   if (!found.length) return `${begin} move the answer half of the way.`;
   const several = found.length > 1 ? "move" : "moves";
-  const numbers = found.map((site) => ({ ...site, moved: short(recoveredAt(site)) }));
+  const numbers = found.map((site) => ({ ...site, moved: format(recoveredAt(site)) }));
   const nameOf = ({ block, position, moved }) =>
     things === "blocks"
       ? `${rowName(block)} ${moved}`
@@ -550,12 +550,12 @@ function threeRuns(widget) {
       const ids = [...new Set([answer, other]), ...rest].slice(0, WORDS_SHOWN);
       table.classList.toggle("unpatched", !isPair);
       fillList(body, ids, line, (tr, id) => {
-        write(tr.firstChild, vocabulary[id]);
+        setText(tr.firstChild, vocabulary[id]);
         order.forEach((one, i) => {
           const [bar, share] = tr.children[i + 1].children;
           const p = shares(one)[id];
-          stretch(bar.firstChild, p);
-          write(share, one === PATCHED_RUN && !isPair ? "–" : percentOf(p));
+          setLength(bar.firstChild, p);
+          setText(share, one === PATCHED_RUN && !isPair ? "–" : percentOf(p));
         });
       });
     },
@@ -578,25 +578,25 @@ function recoveredBar(widget) {
     update() {
       const view = viewOf(widget);
       const { vocabulary, answer, other, moved, isMeasurable, differences } = view;
-      mark(number, "data-value", String(moved));
-      write(number, isMeasurable ? short(moved) : "–");
+      setAttribute(number, "data-value", String(moved));
+      setText(number, isMeasurable ? format(moved) : "–");
       drawn.hidden = difference.hidden = !isMeasurable;
       if (!isMeasurable) {
-        write(says, whyUnmeasurable(view));
+        setText(says, whyUnmeasurable(view));
         return;
       }
-      write(from, vocabulary[answer]);
-      write(to, vocabulary[other]);
-      stretch(fill, within(moved, [0, 1]));
-      stretch(dot, within(moved, [0, 1]), "left");
+      setText(from, vocabulary[answer]);
+      setText(to, vocabulary[other]);
+      setLength(fill, within(moved, [0, 1]));
+      setLength(dot, within(moved, [0, 1]), "left");
       const [patched, own, corrupted] = differences;
-      write(
+      setText(
         difference,
-        `Logit of “${vocabulary[other]}” less that of “${vocabulary[answer]}”: ${short(own)} in ` +
-          `the story, ${short(corrupted)} in its twin, ${short(patched)} patched.`,
+        `Logit of “${vocabulary[other]}” less that of “${vocabulary[answer]}”: ${format(own)} in ` +
+          `the story, ${format(corrupted)} in its twin, ${format(patched)} patched.`,
       );
-      mark(says, "aria-live", widget.streams ? "off" : "polite");
-      write(says, `${outcome(view)} ${meaning(view)}`);
+      setAttribute(says, "aria-live", widget.streams ? "off" : "polite");
+      setText(says, `${outcome(view)} ${meaning(view)}`);
     },
   };
 }

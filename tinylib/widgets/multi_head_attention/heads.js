@@ -7,18 +7,18 @@ import { journey } from "../../live/ui/journey.js";
 import { numberBox } from "../../live/ui/knobs.js";
 import { letters } from "../../live/ui/look.js";
 import {
+  format,
   h,
   listed,
   live,
-  mark,
   percent,
   resized,
   results,
   scroller,
-  short,
+  setAttribute,
+  setText,
   svgPart,
   within,
-  write,
 } from "../../live/ui/parts.js";
 import { paint, pixelAt, pixelMap } from "../../live/ui/pixels.js";
 import { topK } from "../../live/page/search.js";
@@ -118,7 +118,7 @@ function answerOf(widget, q, t) {
   const { words, questions } = widget.view;
   const { name, head, answered, weights, on } = questions[q];
   const { predicted, logits, most } = answered[t];
-  const share = short(weights[t * words.length + most]);
+  const share = format(weights[t * words.length + most]);
   return {
     kind: "softmax",
     what:
@@ -189,7 +189,7 @@ function trainingLimits(widget) {
       if (unpaired) odd.push("a bracket that has no partner");
       else if (!nested(words)) odd.push("brackets inside others of their own kind");
       if (gaps.some((gap) => gap > apart)) odd.push(`a pair more than ${apart} places apart`);
-      write(
+      setText(
         line,
         odd.length
           ? `The model was not trained on sentences like this one, with ${listed(odd)}. It may ` +
@@ -274,28 +274,32 @@ function arcDrawing() {
   const draw = (view, chosen, middles) => {
     const every = arcs(view, chosen, middles);
     fillList(bows, every, bow, (g, { drawn, kind }) => {
-      mark(g, "class", `paths ${kind}`);
+      setAttribute(g, "class", `paths ${kind}`);
       fillList(g, drawn, path, (one, { d, to, foot, share }) => {
         const [line, end] = one.children;
-        mark(line, "d", d);
-        mark(line, "stroke-width", (1 + 4 * share).toFixed(2));
-        mark(end, "cx", String(to));
-        mark(end, "cy", String(foot));
-        mark(one, "opacity", (0.25 + 0.75 * share).toFixed(3));
+        setAttribute(line, "d", d);
+        setAttribute(line, "stroke-width", (1 + 4 * share).toFixed(2));
+        setAttribute(end, "cx", String(to));
+        setAttribute(end, "cy", String(foot));
+        setAttribute(one, "opacity", (0.25 + 0.75 * share).toFixed(3));
       });
     });
     fillList(badges, every, badge, (g, { head, label, kind }) => {
-      mark(g, "class", `badge ${kind}`);
-      mark(g, "visibility", label ? "visible" : "hidden");
-      if (label) mark(g, "transform", `translate(${label.map((n) => n.toFixed(1))})`);
-      write(g.lastChild, String(head));
+      setAttribute(g, "class", `badge ${kind}`);
+      setAttribute(g, "visibility", label ? "visible" : "hidden");
+      if (label) setAttribute(g, "transform", `translate(${label.map((n) => n.toFixed(1))})`);
+      setText(g.lastChild, String(head));
     });
     const where = view.questions.map(({ head, answered, weights }) => {
       const { most } = answered[chosen];
-      const share = short(weights[chosen * middles.length + most]);
+      const share = format(weights[chosen * middles.length + most]);
       return `head ${head} to ${view.words[most]}, ${share}`;
     });
-    mark(element, "aria-label", `${view.words[chosen]} attends most, in ${where.join("; in ")}`);
+    setAttribute(
+      element,
+      "aria-label",
+      `${view.words[chosen]} attends most, in ${where.join("; in ")}`,
+    );
   };
   return { element, draw };
 }
@@ -335,11 +339,11 @@ function fillChip(th, widget, word, t, isChosen) {
     },
     digit,
   ] = th.firstChild.children;
-  write(text, word);
-  mark(text, "title", word);
+  setText(text, word);
+  setAttribute(text, "title", word);
   radio.checked = isChosen;
-  mark(th, "class", isChosen ? "chosen" : "");
-  mark(digit, "aria-label", `digits ${t + 1}: ${word}`);
+  setAttribute(th, "class", isChosen ? "chosen" : "");
+  setAttribute(digit, "aria-label", `digits ${t + 1}: ${word}`);
   if (t < widget.inputs.digits.length) digit.follow();
 }
 
@@ -394,23 +398,23 @@ function headRow(widget, question, q) {
     power.checked = on;
     row.classList.toggle("off", !on);
     row.classList.toggle("lost", right < wasRight);
-    write(
+    setText(
       score,
       !asked
         ? "nothing to answer"
         : `${right} of ${asked}${right === wasRight ? " correct" : `, was ${wasRight}`}`,
     );
-    mark(bar, "style", `width: ${asked ? (100 * right) / asked : 0}%`);
+    setAttribute(bar, "style", `width: ${asked ? (100 * right) / asked : 0}%`);
     cellsOf(row, words.length, cell).forEach((td, t) => {
       const { predicted, shares, truth, ...one } = answered[t];
       const kind = !one.asked ? "none" : one.right ? "right" : "wrong";
       td.values = shares;
       open(td, { predicted, ...one });
-      write(td.firstChild, one.asked ? String(predicted) : "·");
+      setText(td.firstChild, one.asked ? String(predicted) : "·");
       // a colour is not heard
-      write(td.lastChild, kind === "wrong" ? ` is wrong: it is ${truth}` : "");
-      mark(td, "class", t === chosen ? `chosen ${kind}` : kind);
-      mark(
+      setText(td.lastChild, kind === "wrong" ? ` is wrong: it is ${truth}` : "");
+      setAttribute(td, "class", t === chosen ? `chosen ${kind}` : kind);
+      setAttribute(
         td,
         "title",
         `${quote(words[t])}, ${question}: ` +
@@ -505,13 +509,13 @@ function stage(widget) {
         [0, ...widths],
         () => h("col"),
         (col, width, i) => {
-          if (i) mark(col, "style", `width: ${width}px`);
+          if (i) setAttribute(col, "style", `width: ${width}px`);
         },
       );
-      mark(table, "style", `--words: ${right}px`);
-      mark(over, "colspan", String(T));
-      mark(arched, "width", String(right));
-      write(from, `What ${quote(words[chosen])} attends to in each head`);
+      setAttribute(table, "style", `--words: ${right}px`);
+      setAttribute(over, "colspan", String(T));
+      setAttribute(arched, "width", String(right));
+      setText(from, `What ${quote(words[chosen])} attends to in each head`);
       drawArcs(view, chosen, middles);
       middle = middles[chosen];
       cellsOf(chips, T, (t) => chip(widget, t)).forEach((th, t) =>
@@ -630,7 +634,7 @@ function effect(widget) {
     shows: "outputs",
     update(inputs, outputs) {
       const view = answers(widget, inputs, outputs);
-      if (view) write(line, effectOf(view.questions));
+      if (view) setText(line, effectOf(view.questions));
     },
   };
 }
@@ -764,17 +768,17 @@ function card(widget, question, q) {
     const T = words.length;
     element.classList.toggle("off", !on);
     at = [t, most];
-    write(target, `attends most to ${quote(words[most])}, `);
-    write(weight, short(shares[t * T + most]));
-    mark(weight, "data-value", String(shares[t * T + most]));
-    write(heard, on ? "" : ", unheard");
-    write(digit, asked ? String(predicted) : "–");
-    write(verdict, asked ? `${right ? "✓" : "✗"} ${percent(share)}` : "no answer");
-    mark(digit, "class", `said${!asked ? " none" : right ? "" : " wrong"}`);
-    write(holds, asked ? HOLDS[question](quote(words[place]), truth) : NONE[question](words[t]));
+    setText(target, `attends most to ${quote(words[most])}, `);
+    setText(weight, format(shares[t * T + most]));
+    setAttribute(weight, "data-value", String(shares[t * T + most]));
+    setText(heard, on ? "" : ", unheard");
+    setText(digit, asked ? String(predicted) : "–");
+    setText(verdict, asked ? `${right ? "✓" : "✗"} ${percent(share)}` : "no answer");
+    setAttribute(digit, "class", `said${!asked ? " none" : right ? "" : " wrong"}`);
+    setText(holds, asked ? HOLDS[question](quote(words[place]), truth) : NONE[question](words[t]));
     if (canvas.values !== shares) paint(canvas, shares, T, { ink: "weight" });
-    mark(canvas, "aria-label", `the weights of head ${head}, ${T} × ${T}`);
-    mark(map, "aria-label", `weights of head ${head}; the arrow keys go through them`);
+    setAttribute(canvas, "aria-label", `the weights of head ${head}, ${T} × ${T}`);
+    setAttribute(map, "aria-label", `weights of head ${head}; the arrow keys go through them`);
     const places = answered.map((one) => words.map((_, s) => one.asked && one.place === s));
     marks.outline(places, T, T);
     marks.markRow(t, T, T);
@@ -821,7 +825,7 @@ function cards(widget) {
       const view = answers(widget, inputs, outputs);
       if (!view) return;
       const t = Math.min(widget.query, view.words.length - 1);
-      write(heading, `What each head finds for ${quote(view.words[t])}, word ${t + 1}:`);
+      setText(heading, `What each head finds for ${quote(view.words[t])}, word ${t + 1}:`);
       for (const { fill } of heads) fill(view, t);
     },
   };
@@ -886,7 +890,7 @@ const headStep = (h) => (widget) => {
   const found =
     `Head ${question.head} compares its slice of the query of ${word} with the keys of all ` +
     `words, and gives ${quote(words[most])} (word ${most + 1}) its largest weight, ` +
-    `${short(row[most])}. `;
+    `${format(row[most])}. `;
   const then = !question.on
     ? "But it is switched off: its output is replaced by zeros, so that nothing of it is heard."
     : !asked

@@ -1,7 +1,7 @@
 import { explainable } from "../../live/ui/explain.js";
 import { knob, numberBox } from "../../live/ui/knobs.js";
 import { fly } from "../../live/ui/motion.js";
-import { h, live, mark, scroller, short, write } from "../../live/ui/parts.js";
+import { format, h, live, scroller, setAttribute, setText } from "../../live/ui/parts.js";
 import { fillList } from "../../live/ui/sentences.js";
 
 const AXES = { B: "sentences B", T: "words T", H: "heads H", k: "head width k" };
@@ -21,7 +21,8 @@ const HINT =
 
 const count = (size) => Array.from({ length: size }, (_, i) => i);
 
-const shown = (value) => (Number.isInteger(value) ? String(value).replace("-", "−") : short(value));
+const shown = (value) =>
+  Number.isInteger(value) ? String(value).replace("-", "−") : format(value);
 
 /**
  * How large x is. Its numbers are counted through; those that the reader wrote stay at their
@@ -182,8 +183,8 @@ function stageOf({ name, letters, shapeOf, explain, box = undefined }) {
       const size = Object.values(sizes).join();
       if (built !== size) build(sizes);
       built = size;
-      write(step, code);
-      write(shape, `(${letters}) = (${shapeOf(sizes).join(", ")})`);
+      setText(step, code);
+      setText(shape, `(${letters}) = (${shapeOf(sizes).join(", ")})`);
       const { T, H, k } = sizes;
       const row = H * k;
       at = [];
@@ -202,15 +203,15 @@ function stageOf({ name, letters, shapeOf, explain, box = undefined }) {
           target(cell).follow();
         } else {
           if (!cell.explain) explainable(null, cell, explain);
-          write(cell, shown(numbers[i]));
-          mark(cell, "data-value", String(numbers[i]));
+          setText(cell, shown(numbers[i]));
+          setAttribute(cell, "data-value", String(numbers[i]));
         }
       });
       for (const grid of grids) {
         grid.forEach((line, t) => {
           const words = new Set(line.map(({ place }) => Math.floor(place / row) % T));
           const head = line[0].parentElement.firstChild;
-          write(head, [...words].join(", "));
+          setText(head, [...words].join(", "));
           head.classList.toggle("strange", words.size > 1 || !words.has(t));
         });
       }
@@ -220,7 +221,7 @@ function stageOf({ name, letters, shapeOf, explain, box = undefined }) {
     /** Light the number that comes from this place of x; `index` is where it stands here. */
     light(place, index) {
       const [old, cell] = [element.querySelector(".lit"), at[place]];
-      write(address, index ? `${name}[${index.join(", ")}]` : "");
+      setText(address, index ? `${name}[${index.join(", ")}]` : "");
       if (!cell) return;
       if (old && old !== cell) {
         old.classList.remove("lit", "source");
@@ -310,7 +311,7 @@ function walk(widget, controls) {
       targets[place],
       110 * (sizes.H - 1 - Math.floor((place % row) / sizes.k)),
     ]);
-    write(hint, STEPS[stages[to].name](sizes, widget.inputs.untransposed));
+    setText(hint, STEPS[stages[to].name](sizes, widget.inputs.untransposed));
     fly(
       grid,
       pairs.filter((pair) => pair[1]),
@@ -376,8 +377,8 @@ function walk(widget, controls) {
       stages,
       () => h("li", {}, h("b"), " ", h("span")),
       (li, { name }, i) => {
-        write(li.firstChild, `${i ? "→ " : ""}${name}[${index[i].join(", ")}]`);
-        write(li.lastChild, why[i]);
+        setText(li.firstChild, `${i ? "→ " : ""}${name}[${index[i].join(", ")}]`);
+        setText(li.lastChild, why[i]);
       },
     );
   };
@@ -421,13 +422,13 @@ function walk(widget, controls) {
     ),
     reset() {
       chosen = first;
-      write(hint, HINT);
+      setText(hint, HINT);
     },
     update(inputs, outputs) {
       const sizes = sizesOf(inputs);
       const { B, T, H, k } = sizes;
       const [x, split, rows, merged] = stages;
-      mark(grid, "style", `--columns: ${H * k}`);
+      setAttribute(grid, "style", `--columns: ${H * k}`);
       x.fill(sizes, [], count(B * T * H * k), "x");
       const given = widget.model.get("outputs");
       if (given !== filled && outputs.split.shape.join() === [B, H, T, k].join()) {
@@ -480,7 +481,7 @@ function warning() {
     update(inputs) {
       const { T, H } = sizesOf(inputs);
       const same = H === 1 ? "With one head" : T === 1 ? "With one word" : "";
-      write(
+      setText(
         line,
         !inputs.untransposed
           ? ""

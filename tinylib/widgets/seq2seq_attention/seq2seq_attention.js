@@ -6,7 +6,7 @@ import {
   percentOf,
 } from "../../live/ui/candidates.js";
 import { chance, explainable, roveLines, weighed } from "../../live/ui/explain.js";
-import { h, listed, live, results, short, write } from "../../live/ui/parts.js";
+import { format, h, listed, live, results, setText } from "../../live/ui/parts.js";
 import { LEAST, wordMap } from "../../live/ui/maps.js";
 import { greedy, topK } from "../../live/page/search.js";
 import { fillList, heldOut, sentence, translation } from "../../live/ui/sentences.js";
@@ -136,10 +136,10 @@ function french(widget) {
       const off = faults(widget, english, words);
       spell(line, english, words, off);
       if (!ended) line.append(" …");
-      write(ending, ended ? "" : endless(english, words));
-      write(marked, off.includes(true) ? "Wavy lines mark words too many or out of place." : "");
+      setText(ending, ended ? "" : endless(english, words));
+      setText(marked, off.includes(true) ? "Wavy lines mark words too many or out of place." : "");
       const truth = translation(widget, inputs.source);
-      write(
+      setText(
         compared,
         truth === text
           ? "Word for word what the grammar says."
@@ -147,7 +147,7 @@ function french(widget) {
             ? `The grammar says: ${truth}`
             : "",
       );
-      write(
+      setText(
         left,
         leftOut(
           missing(
@@ -158,7 +158,7 @@ function french(widget) {
           english,
         ),
       );
-      write(verdict, judgement(english, words));
+      setText(verdict, judgement(english, words));
     },
   };
 }
@@ -314,11 +314,11 @@ function wordsNext(widget) {
       const { english, rows } = written(widget, inputs, outputs);
       const t = chosenRow(widget, rows);
       const { word, ended, shares, from, known, right } = rows[t];
-      write(heading, quote(word));
+      setText(heading, quote(word));
       const terms = topK(shares, shares.length)
         .filter((s) => shares[s] >= LEAST)
-        .map((s) => `${short(shares[s])} × ${english[s]}`);
-      write(
+        .map((s) => `${format(shares[s])} × ${english[s]}`);
+      setText(
         looked,
         ` was written from ${terms.slice(0, 4).join(" + ")}${terms.length > 4 ? " + … " : ". "}` +
           (right

@@ -12,15 +12,15 @@ import {
   h,
   listed,
   live,
-  many,
-  mark,
   readOnce,
   resized,
   results,
+  setAttribute,
+  setHeat,
+  setText,
   svgPart,
-  tint,
+  times,
   whole,
-  write,
 } from "../../live/ui/parts.js";
 import { fillList, text, visible } from "../../live/ui/sentences.js";
 import {
@@ -140,7 +140,7 @@ const FIRST = 24; // characters that another prompt begins with
 
 /** Another prompt: a few characters, and then the reader lets it write on. */
 function begin(next) {
-  next.choices = many(FIRST, () => DRAWN);
+  next.choices = times(FIRST, () => DRAWN);
 }
 
 // ---------------------------------------------------------------- the stored text is played
@@ -236,8 +236,8 @@ function stage(widget) {
       (path, t) => {
         const [left, top] = middle(spans[t]);
         const lift = Math.min(y, top) - 16 - Math.min(60, Math.abs(x - left) / 2);
-        mark(path, "d", `M${x} ${y - 9} Q${(x + left) / 2} ${lift} ${left} ${top - 9}`);
-        mark(path, "stroke-width", (1 + 5 * row[t]).toFixed(2));
+        setAttribute(path, "d", `M${x} ${y - 9} Q${(x + left) / 2} ${lift} ${left} ${top - 9}`);
+        setAttribute(path, "stroke-width", (1 + 5 * row[t]).toFixed(2));
       },
     );
   };
@@ -259,7 +259,7 @@ function stage(widget) {
       const cursor = cursorOf(widget);
       const row = attentionRow(cursor);
       const heated = (item, t) => {
-        tint(item, t < row.length ? Math.sqrt(row[t]) : 0);
+        setHeat(item, t < row.length ? Math.sqrt(row[t]) : 0);
         const own = t >= T && t < T + M && choices[t - T] >= 0 ? " taken" : "";
         const later = play.hides() ? " unseen" : " later";
         return `${own}${t === T + cursor ? " at" : t > T + cursor ? later : ""}`;
@@ -267,13 +267,13 @@ function stage(widget) {
       fillText(before, { names: names.slice(0, T), first: 0 }, () => h("span"), heated);
       const written = [...names.slice(T, T + M), ""]; // and the place of the next one
       fillText(line, { names: written, first: 0 }, place, (item, n) => {
-        mark(item, "aria-selected", String(n === cursor));
-        mark(item, "aria-label", n === M ? "the next character" : visible(written[n]));
+        setAttribute(item, "aria-selected", String(n === cursor));
+        setAttribute(item, "aria-label", n === M ? "the next character" : visible(written[n]));
         return `${heated(item, T + n)}${n === M ? " caret" : ""}`;
       });
-      mark(line, "aria-activedescendant", `place-${cursor}`);
+      setAttribute(line, "aria-activedescendant", `place-${cursor}`);
       const most = topK(row, CURVES).filter((t) => row[t] >= LEAST);
-      write(
+      setText(
         note,
         `Curves: before the next character, one part of the model attends most to ` +
           `${listed([...new Set(most.map((t) => called(names[t])))])}.`,
@@ -307,13 +307,13 @@ function nexts(widget) {
       const [row, own] = [shares(cursor), cursor < M ? tokens[cursor] : -1];
       const best = topK(row, CANDIDATES);
       if (own >= 0 && !best.includes(own)) best[CANDIDATES - 1] = own;
-      write(label, `After “${tail({ names, kind: "", first: 0 }, T + cursor, 11)}” comes`);
+      setText(label, `After “${tail({ names, kind: "", first: 0 }, T + cursor, 11)}” comes`);
       fillList(list, best, make, (li, id) => {
         li.token = id;
         const name = visible(vocabulary[id]);
         const line = li.firstChild;
         fillCandidate(line, name, [row[id]], [percentOf(row[id])], name !== vocabulary[id]);
-        mark(li, "class", id === own ? "taken" : "");
+        setAttribute(li, "class", id === own ? "taken" : "");
       });
     },
   };

@@ -12,12 +12,12 @@ import {
   columnHeads,
   h,
   live,
-  mark,
   readOnce,
-  stretch,
+  setAttribute,
+  setLength,
+  setText,
   whole,
   within,
-  write,
 } from "../../live/ui/parts.js";
 import { fillList, freeText } from "../../live/ui/sentences.js";
 
@@ -144,18 +144,19 @@ function chipClass(id, { seen, merges }) {
 
 /** Show the token `id` in a chip. */
 function fillChip(chip, id, view) {
-  write(chip, view.seen[id].name);
-  mark(chip, "class", chipClass(id, view));
+  setText(chip, view.seen[id].name);
+  setAttribute(chip, "class", chipClass(id, view));
 }
 
 /** A chip that is a number of the output `name`. */
 function fillNumber(chip, id, view, name) {
   fillChip(chip, id, view);
-  mark(chip, "data-output", name);
-  mark(chip, "data-value", String(id));
+  setAttribute(chip, "data-output", name);
+  setAttribute(chip, "data-value", String(id));
 }
 
-const times = (count) => (count === 1 ? "once" : count === 2 ? "twice" : `${whole(count)} times`);
+const timesInWords = (count) =>
+  count === 1 ? "once" : count === 2 ? "twice" : `${whole(count)} times`;
 const perToken = (bytes, size) => (size ? (bytes / size).toFixed(2) : "–");
 
 // ---------------------------------------------------------------- the corpus
@@ -189,7 +190,7 @@ function stepper(widget) {
   const stop = () => {
     clearInterval(timer);
     timer = 0;
-    write(play, "Play");
+    setText(play, "Play");
   };
   const tick = (field) => {
     if (!play.isConnected || at() >= most()) stop();
@@ -204,7 +205,7 @@ function stepper(widget) {
       return;
     }
     const field = Symbol("play");
-    write(play, "Pause");
+    setText(play, "Pause");
     timer = setInterval(() => tick(field), 900);
     if (at() >= most()) go(0, field);
     else tick(field);
@@ -286,10 +287,10 @@ function ranking(widget) {
           chips[1],
           arrow(),
           chips[2],
-          ` occurred ${times(count)}; its id is ${255 + merges.length}.`,
+          ` occurred ${timesInWords(count)}; its id is ${255 + merges.length}.`,
         );
       } else {
-        write(last, "Before the first merge, each byte is a token, with the byte as its id.");
+        setText(last, "Before the first merge, each byte is a token, with the byte as its id.");
       }
       const top = best[0]?.count;
       heading.hidden = rows.hidden = !best.length;
@@ -297,14 +298,14 @@ function ranking(widget) {
         const [left, , right, , both] = li.firstChild.children;
         fillNumber(left, pair[0], view, "best");
         fillNumber(right, pair[1], view, "best");
-        write(both, seenAs(pair.flatMap((id) => view.tokens[id])).name);
-        mark(both, "class", "token made");
+        setText(both, seenAs(pair.flatMap((id) => view.tokens[id])).name);
+        setAttribute(both, "class", "token made");
         const [, bar, number] = li.children;
-        stretch(bar.firstChild, count / top);
-        write(number, `${whole(count)}×`);
-        mark(number, "data-value", String(count));
+        setLength(bar.firstChild, count / top);
+        setText(number, `${whole(count)}×`);
+        setAttribute(number, "data-value", String(count));
       });
-      write(note, why(best, words));
+      setText(note, why(best, words));
     },
   };
 }
@@ -317,10 +318,10 @@ function why(best, words) {
   if (count === 1) return "No pair occurs twice any more, so the next merge saves only one token.";
   if (!rival) return "It is the only pair that is left.";
   if (rival.count < count)
-    return `It occurs ${times(count)}, more often than any other pair, so it merges next.`;
+    return `It occurs ${timesInWords(count)}, more often than any other pair, so it merges next.`;
   const ids = (two) => `(${two.join(", ")})`;
   return (
-    `Several pairs occur ${times(count)}: of these the one of the smaller ids goes first, ` +
+    `Several pairs occur ${timesInWords(count)}: of these the one of the smaller ids goes first, ` +
     `${ids(pair)} before ${ids(rival.pair)}.`
   );
 }
@@ -356,7 +357,7 @@ function firstOf(most, content, label, again) {
     shown(count) {
       const few = all ? count : Math.min(count, most);
       more.hidden = few === count;
-      if (few < count) write(more, `Show ${whole(count - few)} more`);
+      if (few < count) setText(more, `Show ${whole(count - few)} more`);
       return few;
     },
   };
@@ -377,17 +378,17 @@ function words(widget) {
       (sum, { ids, count }) => sum + count * ids.reduce((n, id) => n + view.tokens[id].length, 0),
       0,
     );
-    write(bytes, `${whole(total)} bytes in `);
-    write(size, `${whole(view.size)} tokens`);
-    mark(size, "data-value", String(view.size));
-    write(mean, `: ${perToken(total, view.size)} bytes per token`);
+    setText(bytes, `${whole(total)} bytes in `);
+    setText(size, `${whole(view.size)} tokens`);
+    setAttribute(size, "data-value", String(view.size));
+    setText(mean, `: ${perToken(total, view.size)} bytes per token`);
     list.values = view.words.flatMap(({ ids }) => ids);
     const make = () => h("li", {}, h("span", { class: "joined" }), h("small"));
     const some = view.words.slice(0, shown(view.words.length));
     fillList(list, some, make, (li, { ids, count }) => {
       const [joined, often] = li.children;
       fillList(joined, ids, chip, (one, id) => fillChip(one, id, view));
-      write(often, count > 1 ? `×${count}` : "");
+      setText(often, count > 1 ? `×${count}` : "");
     });
   };
   return {
@@ -472,8 +473,10 @@ function chips(widget) {
     const bytes = ids.flatMap((id) => tokens[id]);
     const characters = [...(fromBytes(bytes) ?? "")].length;
     const counts = [characters, bytes.length, ids.length].map(whole);
-    [...counts, perToken(bytes.length, ids.length)].forEach((n, i) => write(amounts[i].number, n));
-    write(note, remark(view, broken));
+    [...counts, perToken(bytes.length, ids.length)].forEach((n, i) =>
+      setText(amounts[i].number, n),
+    );
+    setText(note, remark(view, broken));
   };
   return {
     element: h(
@@ -507,7 +510,7 @@ function remark({ ids, pieces, ranking: [next], seen: names }, broken) {
   ).length;
   if (!count) return next ? "The next merge changes nothing in this text." : "";
   const [left, right] = next.pair.map((id) => names[id].name);
-  return `The next merge, ${left} + ${right}, occurs ${times(count)} in this text.`;
+  return `The next merge, ${left} + ${right}, occurs ${timesInWords(count)} in this text.`;
 }
 
 // ---------------------------------------------------------------- the merges so far
@@ -545,12 +548,12 @@ function merged(widget) {
       box.hidden = !view.merges.length;
       fillList(body, view.merges, make, (tr, { pair, count }, i) => {
         const [id, two, one, number] = tr.cells;
-        write(id, String(256 + i));
+        setText(id, String(256 + i));
         fillNumber(two.children[0], pair[0], view, "pairs");
         fillNumber(two.children[2], pair[1], view, "pairs");
         fillChip(one.firstChild, 256 + i, view);
-        write(number, `${whole(count)}×`);
-        mark(number, "data-value", String(count));
+        setText(number, `${whole(count)}×`);
+        setAttribute(number, "data-value", String(count));
       });
       if (shown === view.merges.length) return;
       shown = view.merges.length;

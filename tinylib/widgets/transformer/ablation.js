@@ -9,7 +9,16 @@ import {
 import { radio } from "../../live/ui/controls.js";
 import { weighed } from "../../live/ui/explain.js";
 import { headMaps } from "../../live/ui/heads.js";
-import { columnHeads, h, listed, live, mark, results, tint, write } from "../../live/ui/parts.js";
+import {
+  columnHeads,
+  h,
+  listed,
+  live,
+  results,
+  setAttribute,
+  setHeat,
+  setText,
+} from "../../live/ui/parts.js";
 import { wordMap } from "../../live/ui/maps.js";
 import { paint } from "../../live/ui/pixels.js";
 import { greedy, topK } from "../../live/page/search.js";
@@ -157,7 +166,7 @@ function modelTable(widget) {
     const button = radio(widget, "variant", i);
     const cells = exact.map((share, split) => {
       const cell = h("td", {}, percent[split]);
-      tint(cell, share);
+      setHeat(cell, share);
       return cell;
     });
     const here = h("td", { class: "here" });
@@ -185,7 +194,7 @@ function modelTable(widget) {
         button.checked = i === variant;
         tr.classList.toggle("chosen", i === variant);
         const verdict = verdicts[i];
-        write(here, verdict ? shortVerdict(verdict) : "");
+        setText(here, verdict ? shortVerdict(verdict) : "");
         const kind =
           !verdict || shortVerdict(verdict) === NOT_SCORED
             ? ""
@@ -194,7 +203,7 @@ function modelTable(widget) {
               : verdict.truth
                 ? " right"
                 : "";
-        mark(here, "class", `here${kind}`);
+        setAttribute(here, "class", `here${kind}`);
       });
     },
   };
@@ -218,7 +227,7 @@ function construction(widget) {
     shows: "inputs",
     update({ variant }) {
       const { built } = widget.spec.facts.models[variant];
-      write(
+      setText(
         line,
         variant === 0
           ? built
@@ -254,7 +263,7 @@ function frenchOf(widget) {
       const view = report(widget, outputs);
       const { predicted, ended, truth, kept } = view;
       element.classList.toggle("waiting", view.variant !== variant);
-      write(
+      setText(
         whose,
         `French, by the model ${widget.spec.facts.models[view.variant].name}`
           .replace("model the", "")
@@ -265,10 +274,10 @@ function frenchOf(widget) {
         ended ? predicted : [...predicted, { word: "…" }],
         () => h("li"),
         (li, { word, wrong, share }) => {
-          write(li, word);
-          mark(li, "class", wrong ? "amiss" : "");
+          setText(li, word);
+          setAttribute(li, "class", wrong ? "amiss" : "");
           if (share === undefined) li.removeAttribute("data-value");
-          else mark(li, "data-value", String(share));
+          else setAttribute(li, "data-value", String(share));
         },
       );
       truthRow.hidden = !truth || view.right;
@@ -277,11 +286,11 @@ function frenchOf(widget) {
         truth ?? [],
         () => h("li"),
         (li, word, i) => {
-          write(li, word);
-          mark(li, "class", kept.has(i) ? "" : "lost");
+          setText(li, word);
+          setAttribute(li, "class", kept.has(i) ? "" : "lost");
         },
       );
-      write(verdict, judgementOf(widget, view));
+      setText(verdict, judgementOf(widget, view));
     },
   };
 }
@@ -418,7 +427,7 @@ function smallMaps(widget) {
         S,
         { ink: "weight" },
       );
-      mark(canvas, "aria-label", `weights, ${T} French by ${S} English words`);
+      setAttribute(canvas, "aria-label", `weights, ${T} French by ${S} English words`);
       outline(
         words.map(({ from }) => from),
         T,
@@ -469,7 +478,7 @@ function largeMap(widget) {
           shares: attentionRow(chosen),
         })),
       });
-      write(note, aimOf(widget, view, chosen));
+      setText(note, aimOf(widget, view, chosen));
     },
   };
 }

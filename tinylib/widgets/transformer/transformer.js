@@ -11,16 +11,16 @@ import { headMaps } from "../../live/ui/heads.js";
 import { journey } from "../../live/ui/journey.js";
 import {
   columnHeads,
+  format,
   h,
   live,
-  mark,
   results,
+  setAttribute,
+  setHeat,
+  setText,
   shaded,
-  short,
-  tint,
   whole,
   within,
-  write,
 } from "../../live/ui/parts.js";
 import { LEAST, wordMap } from "../../live/ui/maps.js";
 import { paint } from "../../live/ui/pixels.js";
@@ -242,16 +242,16 @@ function french(widget) {
     update(inputs, outputs) {
       const view = answer(widget, inputs, outputs);
       if (!view) return;
-      write(line, view.ended ? view.text : `${view.text} …`);
+      setText(line, view.ended ? view.text : `${view.text} …`);
       const theirs = translation(widget, inputs.source);
       const same = theirs && written(widget, tokenise(theirs)) === view.text;
-      write(
+      setText(
         person,
         same ? "Word for word what a person wrote." : theirs ? `A person wrote: ${theirs}` : "",
       );
-      write(doubt, doubts(widget, view));
+      setText(doubt, doubts(widget, view));
       const words = view.french.slice(0, inputs.start.length);
-      write(
+      setText(
         begun,
         words.length
           ? `You made it begin with ${quote(written(widget, words))}; the rest is its own.`
@@ -351,16 +351,16 @@ function rivals(widget) {
         };
       });
       fillList(body, now, line, (tr, { text: sentence, logProb, score }) => {
-        write(tr.children[0], sentence);
+        setText(tr.children[0], sentence);
         [logProb, score].forEach((number, i) => {
-          write(tr.children[i + 1], short(number));
-          mark(tr.children[i + 1], "data-value", String(number));
+          setText(tr.children[i + 1], format(number));
+          setAttribute(tr.children[i + 1], "data-value", String(number));
         });
       });
       reach();
       const greedily = text(single.data);
-      const than = [log_probs, greedy_log_prob].map(({ data: [first] }) => short(first));
-      write(
+      const than = [log_probs, greedy_log_prob].map(({ data: [first] }) => format(first));
+      setText(
         verdict,
         greedily === now[0].text
           ? "Greedy search says the same as the best of them."
@@ -414,11 +414,11 @@ function line(widget, side, lang, label) {
     fillList(list, words, chip, (one, word, i) => {
       const [radio, text, note] = one.firstChild.children;
       radio.checked = i === chosen;
-      mark(radio, "aria-label", notes[i] ? `${word}, ${notes[i]}` : word);
-      write(text, word);
-      write(note, notes[i] ?? "");
-      mark(one, "class", `${i === chosen ? "chosen " : ""}${kind(i)}`);
-      tint(one, shares[i] ?? 0);
+      setAttribute(radio, "aria-label", notes[i] ? `${word}, ${notes[i]}` : word);
+      setText(text, word);
+      setText(note, notes[i] ?? "");
+      setAttribute(one, "class", `${i === chosen ? "chosen " : ""}${kind(i)}`);
+      setHeat(one, shares[i] ?? 0);
     });
   return { element: list, fill };
 }
@@ -486,7 +486,7 @@ function stage(widget) {
       const { at, kind, row } = now;
       const shares = weightsOf(outputs[kind], now.head)[row];
       const looked = (side) => (KINDS[kind].to === side ? [...shares] : []);
-      const numbers = (list) => list.map((share) => (share < LEAST ? "" : short(share)));
+      const numbers = (list) => list.map((share) => (share < LEAST ? "" : format(share)));
       const onEnglish = looked("english");
       const reads = kind === "encoder";
       english.fill(now.english, reads ? at.english : -1, onEnglish, numbers(onEnglish), () => "");
@@ -503,8 +503,8 @@ function stage(widget) {
       steps.forEach((button, i) => {
         button.disabled = i < 2 ? t === 0 : t === now.ids.length - 1;
       });
-      write(count, `${t + 1} of ${now.ids.length}`);
-      write(caption, captionOf(now, [...shares]));
+      setText(count, `${t + 1} of ${now.ids.length}`);
+      setText(caption, captionOf(now, [...shares]));
     },
   };
 }
@@ -518,7 +518,7 @@ function captionOf({ kind, at, english, french, to, head: { layer, head } }, sha
         ? "Ending the sentence"
         : `Writing ${quote(french[at.french])}`;
   const where = to[best] === "the start" ? to[best] : quote(to[best]);
-  const most = `${where}, ${short(shares[best])}`;
+  const most = `${where}, ${format(shares[best])}`;
   return `${whose}, head ${head} of block ${layer} attends most to ${most}.`;
 }
 stage.style = `
@@ -592,14 +592,14 @@ function candidates(widget) {
       now = { ...view, likeliest, shares, free, logits: row(outputs.logits, 6) };
       const join = isOwn(widget) ? spelt : joined;
       const before = (t > 3 ? "… " : "") + join(view.french.slice(Math.max(0, t - 3), t));
-      write(heading, t ? `After ${quote(before)}, what next?` : "How does it begin?");
+      setText(heading, t ? `After ${quote(before)}, what next?` : "How does it begin?");
       fillList(list, likeliest, item, ({ firstChild: button }, id, i) => {
         fillCandidate(button, named(id, names), [shares[i]], [percentOf(shares[i])]);
-        mark(button, "aria-current", String(id === view.ids[t]));
-        mark(button, "aria-disabled", String(!free(i))); // its probability can still be asked
+        setAttribute(button, "aria-current", String(id === view.ids[t]));
+        setAttribute(button, "aria-disabled", String(!free(i))); // it can still be explained
       });
       const p = outputs.probability.data[t];
-      write(
+      setText(
         own,
         likeliest.includes(view.ids[t])
           ? "Choose another one, and it goes on from there."
@@ -641,7 +641,7 @@ function kinds(widget) {
       const now = answer(widget, inputs, outputs);
       if (!now) return;
       tabs.update(inputs);
-      write(about, `The ${KINDS[now.kind].about}: each row is a word, with what it attends to.`);
+      setText(about, `The ${KINDS[now.kind].about}: each row is a word, with what it attends to.`);
     },
   };
 }
@@ -672,10 +672,10 @@ function heads(widget) {
             { ink: "weight" },
           );
         }
-        mark(canvas, "aria-hidden", "true"); // the radio says what there is to be seen
+        setAttribute(canvas, "aria-hidden", "true"); // the radio says what there is to be seen
         markRow(row, rows.length, to.length);
         const [most] = topK(rows[row], 1);
-        return `attends most to ${to[most]}, ${short(rows[row][most])}`;
+        return `attends most to ${to[most]}, ${format(rows[row][most])}`;
       },
     }),
   };
@@ -782,7 +782,7 @@ const STEPS = [
     return {
       says: t
         ? `First the self-attention of block 0: ${fed} attends to the words that are written ` +
-          `already, and the start. The largest weight is ${short(weight)}, which head ${head} ` +
+          `already, and the start. The largest weight is ${format(weight)}, which head ${head} ` +
           `gives to ${most ? quote(before[most]) : "the start"}.`
         : "First the self-attention of block 0. Nothing is written yet, so that the start can " +
           "only attend to itself.",
@@ -797,7 +797,7 @@ const STEPS = [
     return {
       says:
         "Then cross-attention: the query is the decoder's, keys and values are made of the " +
-        `encoder's vectors. The largest weight is ${short(weight)}, which head ${head} gives to ` +
+        `encoder's vectors. The largest weight is ${format(weight)}, which head ${head} gives to ` +
         `${quote(english[most])}.`,
       lit: [wordOf("english", most), wordOf("french", t)],
       moves: [{ from: wordOf("english", most), to: wordOf("french", t) }],
@@ -818,7 +818,7 @@ const STEPS = [
     return {
       says:
         (L > 1 ? `${more} the same three things. ` : "This decoder has no further block. ") +
-        `In the last cross-attention the largest weight is ${short(weight)}, which head ${head} ` +
+        `In the last cross-attention the largest weight is ${format(weight)}, which head ${head} ` +
         `gives to ${quote(english[most])}.`,
       lit: [wordOf("english", most), wordOf("french", t)],
       moves: [{ from: wordOf("english", most), to: wordOf("french", t) }],

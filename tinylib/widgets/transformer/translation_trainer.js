@@ -15,11 +15,11 @@ import {
   h,
   listed,
   live,
-  mark,
   readOnce,
   results,
+  setAttribute,
+  setText,
   whole,
-  write,
 } from "../../live/ui/parts.js";
 import { fillList, heldOut, sentence, translation } from "../../live/ui/sentences.js";
 import { gauge, lossCurve, rates, seeds, setting, trainingBar } from "../../live/ui/training.js";
@@ -72,7 +72,7 @@ function french(widget) {
     update(_inputs, { losses }) {
       const { words, ended } = viewOf(widget);
       const trained = losses.data.length;
-      write(
+      setText(
         steps,
         `In French, ${trained ? `after ${whole(trained)} steps` : "before any training"}:`,
       );
@@ -83,9 +83,9 @@ function french(widget) {
         shown,
         () => h("li", AS_IS, h("b"), " ", h("i", { lang: "en" })),
         (li, { word, meant, wrong }) => {
-          write(li.children[0], word);
-          write(li.children[1], meant);
-          mark(li, "class", wrong ? "amiss" : "");
+          setText(li.children[0], word);
+          setText(li.children[1], meant);
+          setAttribute(li, "class", wrong ? "amiss" : "");
         },
       );
       verdict.replaceChildren(...judgement(viewOf(widget)), ...hint(viewOf(widget)));
@@ -169,7 +169,7 @@ const GAUGES = [
 function heldOutGauges({ spec }) {
   const gauges = GAUGES.map(({ name, label, goal }) => {
     const own = gauge(label, { goal });
-    mark(own.element, "data-output", name);
+    setAttribute(own.element, "data-output", name);
     return { name, element: own.element, set: own.set };
   });
   const title = `${spec.facts.sizes.held} held-out sentences; the mark is at ${100 * GOAL}\u00a0%`;
