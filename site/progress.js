@@ -19,7 +19,7 @@ function load() {
     const stored = localStorage.getItem(KEY);
     if (stored) memory = checked(JSON.parse(stored));
   } catch {
-    // none, or one that cannot be read: it begins anew
+    // none, or one that cannot be read: it starts empty
   }
   return memory;
 }

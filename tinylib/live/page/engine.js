@@ -101,7 +101,7 @@ async function load() {
 
 // ---------------------------------------------------------------- trained weights
 
-/** A file of weights, fetched once for all widgets of the page; after a failure, anew. */
+/** A file of weights, fetched once for all widgets of the page; after a failure, once more. */
 function download(name, report) {
   if (!downloads.has(name)) {
     const own = { reports: new Set(), progress: null };

@@ -4,14 +4,14 @@
 //
 //   ui.heat("scores", "scores", "signed", product("q", "k", { turned: true }))
 //
-// A rule such as product() is a function (widget, row, column) => what there is to say of that
-// entry, made of the numbers that torch has sent. A table of another form calls
+// A rule such as product() is a function (widget, row, column) => the explanation of that entry,
+// made of the numbers that torch has sent. A table of another form calls
 // `explainable(widget, cell, () => ...)` for each of its cells. Pointing at a cell, tapping it or
 // moving to it with the arrow keys lights up what it came from and writes out the sum.
 //
 // What a rule returns has a `kind`, a name `what`, and `lit`, the entries to light: { name, row,
 // column }, or { cells }, the elements themselves. The kinds are "sum", of the products `terms`;
-// "softmax", the share of number `column` of `scores`, the last of which may stand for so many
+// "softmax", the share of number `column` of `scores`, the last of which may stand for several
 // `others` together, and "log_softmax", its logarithm; "log", log p, or −log p if `less`; "exp", e
 // to the `exponent`; "roots", a product of fractions, of each of which a root is taken; and, of
 // sentences alone, "said" and "match", whose cell has a partner, which is lit, or has none. The
@@ -91,7 +91,7 @@ export function softmaxOf(scores, { what } = /** @type {any} */ ({})) {
 
 /**
  * A probability: e to the logit of number `column` over the sum for all, of which the last may
- * stand for so many `others`.
+ * stand for several `others`.
  */
 export const chance = (what, logits, column, cells, others = 0) => ({
   ...weighed(what, logits, column, cells),
@@ -252,10 +252,10 @@ const power = (score) => {
   return element;
 };
 
-/** A list with something between each two of its entries. */
+/** A list with the separator `what` between its entries. */
 const between = (parts, what) => parts.flatMap((part, i) => (i ? [what, part] : [part]));
 
-const [MOST, FEW] = [9, 5]; // of more terms than so many, so few are written out
+const [MOST, FEW] = [9, 5]; // of more than MOST terms only FEW are written out
 const [HIGH, LOW] = [9, -1]; // the powers of e beyond them say nothing to a reader
 const MANY = 1e4; // nor does a sum from here on, of which only one digit is written
 

@@ -4,7 +4,7 @@
 import { parseNumber } from "../page/inputs.js";
 import { formatExact, h, mathText, setAttribute, setText, typeset, within } from "./dom.js";
 
-/** Between which ends an entry lies that has no limits of its own. */
+/** The default limits of an entry. */
 export const everywhere = ({ spec: { max } }) => [-max.entry, max.entry];
 
 /** The rows of the input `name`; a vector is its own one row. */

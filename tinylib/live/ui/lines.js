@@ -3,7 +3,7 @@
 import { setAttribute, svgPart } from "./parts.js";
 
 /**
- * Lines between a list of so many rows and one place beside its middle: from the last row to the
+ * Lines between the rows of a list and one place beside its middle: from the last row to the
  * place, or from the place to every row. The drawing is stretched to the list's height.
  */
 export function lines() {

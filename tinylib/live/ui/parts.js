@@ -249,7 +249,7 @@ class Widget {
     return this.change(next, field, report);
   }
 
-  /** Edits of one field are one step to undo, until the reader leaves it or grips it anew. */
+  /** Edits of one field are one step to undo, until the reader leaves it or grips it again. */
   remember(field) {
     if (field !== this.field) {
       this.history.push(this.inputs);
@@ -366,7 +366,7 @@ class Widget {
     this.showState();
   }
 
-  /** Results that are not of what stands in `line` are greyed, and not to be used. */
+  /** Grey the results while the text in `line` is unusable: they belong to an older text. */
   setAside(line, unusable) {
     this.unusable[unusable ? "add" : "delete"](line);
     for (const result of this.frame.querySelectorAll(`${RESULTS}, .tokens`))

@@ -43,13 +43,13 @@ export function pixelMap(attributes = {}) {
   return {
     canvas,
     element: h("span", { ...attributes, class: "pixel-map" }, canvas, overlay),
-    /** Mark this row of so many, of which each has so many pixels. */
+    /** Mark this one of `rows` rows, each of which has `columns` pixels. */
     markRow(row, rows, columns) {
       setAttribute(overlay, "viewBox", `0 0 ${columns} ${rows}`);
       setAttribute(cursor, "y", String(row));
       setAttribute(cursor, "width", String(columns));
     },
-    /** Outline the pixel that the reader points at; needs one of the others before. */
+    /** Outline the pixel that the reader points at; call `markRow` or `outline` before. */
     markPixel(row, column) {
       setAttribute(pixel, "y", String(row));
       setAttribute(pixel, "x", String(column));

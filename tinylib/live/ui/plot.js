@@ -39,10 +39,10 @@ export const dotsAt = (points) =>
   points.map((point) => `M${point.map(digits).join(" ")}h0`).join("") || "M0 0";
 
 /**
- * A plane from `x` to `x` and `y` to `y`, each [low, high], so many pixels high. `ticks` has for
- * each axis the numbers beside it, or [number, text]; `grid` too, where lines go through the plane:
- * where the ticks are, if it is left out. `paths` names curves; their coordinates are those of the
- * plane. It has the class `name`, and is hidden from those who cannot see it if it has no `label`.
+ * A plane whose axes have the ends `x` and `y`, each [low, high]; it is `height` px high. `ticks`
+ * has for each axis the numbers beside it, or [number, text]; `grid` too, where lines go through
+ * the plane: where the ticks are, if it is left out. `paths` names curves; their coordinates are
+ * those of the plane. It has the class `name`, and is hidden from screen readers without a `label`.
  */
 export function plane({
   name,

@@ -16,7 +16,7 @@ export function fillList(list, entries, make, fill) {
 }
 
 /**
- * Makes `box` edit the sentence `name`, and `wrong` tell what is wrong with what stands there.
+ * Makes `box` edit the sentence `name`, and `wrong` show the error in its text, if there is one.
  * `also(next, widget)` changes what else hangs on its words, `typed()` does what else there is to
  * do when the reader types, and `plain(text)` is what is meant by what is typed.
  */

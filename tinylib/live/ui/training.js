@@ -75,8 +75,8 @@ export function seeds(widget) {
 const duration = (ms) => (ms < 100 ? `${ms.toFixed(1)} ms` : `${whole(Math.round(ms))} ms`);
 
 /**
- * Start, Pause, one step, and back to the beginning; how far it is. `says(ms)` tells what so
- * many ms a step mean. With `pause`, each step is seen, so many ms after the one before. In a
+ * Start, Pause, one step, and back to the beginning; how far it is. `says(ms)` puts the time of a
+ * step in other words. With `pause`, each step is seen, `pause` ms after the one before. In a
  * page a run can be kept, saved as a file and loaded again, as `saved` says:
  * { metadata(inputs, outputs), wrong(metadata, inputs), also(inputs), take(kept), how }. Nothing
  * starts while there is something `lacking`, which it says.

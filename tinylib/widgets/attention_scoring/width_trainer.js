@@ -49,7 +49,7 @@ function otherPoints(widget) {
   return { element: h("div", { class: "others" }, button), shows: "inputs", update() {} };
 }
 
-/** What one width is worth, and where the ball is: before the first step, where it was put. */
+/** The loss of one width, and where the ball is: before the first step, where it was put. */
 function ballOf({ inputs, spec: { facts } }, outputs) {
   const { data } = outputs.landscape;
   if (inputs.steps === 0) {

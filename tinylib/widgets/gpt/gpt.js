@@ -43,7 +43,7 @@ export async function program(run, { prompt, story, variant }) {
 
 const TEXTS = ["prompt", "story"]; // what each model reads
 const CANDIDATES = 10;
-const NATS = 5; // a surprise of so many nats, or more, has the full tint
+const NATS = 5; // the surprise from which on a token has the full tint
 const SEVERAL = { characters: 40, words: 12 }; // written by one press
 
 // ---------------------------------------------------------------- what was read

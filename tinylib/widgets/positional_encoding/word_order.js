@@ -171,7 +171,7 @@ const KINDS = {
   alibi: "ALiBi, a bias",
 };
 
-/** What attention is told about where words stand. */
+/** Which positional encoding attention uses. */
 const positionKind = (widget) =>
   choice(
     widget,

@@ -329,8 +329,8 @@ function why(best, words) {
 const [MOST_WORDS, MOST_CHIPS] = [24, 100]; // that are shown before the reader asks for more
 
 /**
- * A box of many things, of which it shows the first ones, and a button that shows all of them:
- * `shown(count)` says how many of so many are shown.
+ * A box that shows only the first items of a long list, and a button that shows all of them:
+ * `shown(count)` is how many of `count` items are shown.
  */
 function firstOf(most, content, label, again) {
   let all = false;
@@ -493,7 +493,7 @@ function chips(widget) {
   };
 }
 
-/** What is worth a look in the text, if anything. */
+/** A remark on something noticeable in the text, if there is any. */
 function remark({ ids, pieces, ranking: [next], seen: names }, broken) {
   if (!ids.length) return "The text is empty: type something to cut.";
   const cut = broken.find((chars) => chars.length)?.[0];

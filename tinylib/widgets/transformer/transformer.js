@@ -262,7 +262,7 @@ function french(widget) {
   };
 }
 
-/** Why this translation may be worth little. */
+/** Why this translation may be bad. */
 function doubts({ spec }, { english, ids, ended }) {
   const strange = !english.some(
     (word) => /[\p{L}\p{N}]/u.test(word) && knows(spec.sentences.source, word),
