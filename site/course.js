@@ -44,8 +44,8 @@ if (location.hash && /** @type {PerformanceNavigationTiming} */ (arrival)?.type 
 
 // An answer to a question shows by a sign, too, what its first word says.
 for (const answer of document.querySelectorAll(".predict details")) {
-  const said = answer.textContent.slice(answer.querySelector("summary").textContent.length).trim();
-  answer.classList.add(/^(Right|Correct)\b/.test(said) ? "right" : "wrong");
+  const text = answer.textContent.slice(answer.querySelector("summary").textContent.length).trim();
+  answer.classList.add(/^(Right|Correct)\b/.test(text) ? "right" : "wrong");
 }
 
 // On paper everything is open, and in light colours even if the page is read in dark ones.

@@ -19,7 +19,7 @@ function load() {
     const stored = localStorage.getItem(KEY);
     if (stored) memory = checked(JSON.parse(stored));
   } catch {
-    // none, or one that cannot be read: it begins anew
+    // none, or one that cannot be read: it starts empty
   }
   return memory;
 }
@@ -67,7 +67,7 @@ const sections = [
 const isChapter = document.querySelector(`li[data-chapter="${stem}"]`) !== null;
 
 /** @param {State} state @returns {Chapter} */
-const mine = (state) => (state.chapters[stem] ??= { sections: [], of: 0, answers: {} });
+const chapterOf = (state) => (state.chapters[stem] ??= { sections: [], of: 0, answers: {} });
 const headingOf = (el) => el.querySelector("h1, h2").textContent.replace(/#$/, "").trim();
 
 // ------------------------------------------------------------ sections that have been read
@@ -75,7 +75,7 @@ const headingOf = (el) => el.querySelector("h1, h2").textContent.replace(/#$/, "
 const waiting = new Map();
 function visited(section) {
   keep((state) => {
-    const chapter = mine(state);
+    const chapter = chapterOf(state);
     chapter.of = sections.length;
     if (!chapter.sections.includes(section.id)) chapter.sections.push(section.id);
     const heading = headingOf(section);
@@ -105,7 +105,7 @@ for (const answers of questions) {
     answer.addEventListener("toggle", () => {
       if (!answer.open || document.body.dataset.printing) return;
       if (load().chapters[stem]?.answers[answer.name]?.includes(i)) return;
-      keep((state) => (mine(state).answers[answer.name] ??= []).push(i));
+      keep((state) => (chapterOf(state).answers[answer.name] ??= []).push(i));
     }),
   );
 }
@@ -156,11 +156,11 @@ function show() {
   }
   showAnswers(state);
   showLast(state.last);
-  const said = document.querySelector("[data-progress=said]");
-  if (!said) return;
+  const summary = document.querySelector("[data-progress=said]");
+  if (!summary) return;
   const chapters = Object.values(state.chapters);
   const answered = chapters.reduce((sum, one) => sum + Object.keys(one.answers).length, 0);
-  said.textContent =
+  summary.textContent =
     `${plural(chapters.filter(isDone).length, "chapter")} read, ` +
     `${plural(answered, "question")} answered. ` +
     (kept
@@ -187,7 +187,7 @@ function showLast(last) {
 // ------------------------------------------------------------ as a file
 
 const panel = document.querySelector(".progress-panel");
-const told = document.querySelector("[data-progress=told]");
+const statusLine = document.querySelector("[data-progress=told]");
 const chooser = /** @type {HTMLInputElement} */ (panel?.querySelector("input[type=file]"));
 
 const actions = {
@@ -198,7 +198,7 @@ const actions = {
     link.download = "road-to-gpt-progress.json";
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-    told.textContent = "Saved to your downloads.";
+    statusLine.textContent = "Saved to your downloads.";
   },
   load() {
     chooser.click();
@@ -206,7 +206,7 @@ const actions = {
   forget() {
     memory = { version: 1, chapters: {} };
     keep((state) => Object.assign(state, { chapters: {}, last: undefined }));
-    told.textContent = "Forgotten.";
+    statusLine.textContent = "Forgotten.";
   },
 };
 panel?.addEventListener("click", ({ target }) => {
@@ -218,9 +218,10 @@ chooser?.addEventListener("change", async () => {
   try {
     const found = checked(JSON.parse(await file.text()));
     keep((state) => merge(state, found));
-    told.textContent = "Loaded and added to what was here.";
+    statusLine.textContent = "Loaded and added to what was here.";
   } catch (error) {
-    told.textContent = `${file.name} could not be loaded: ${error.message}. Nothing has changed.`;
+    statusLine.textContent =
+      `${file.name} could not be loaded: ${error.message}. ` + "Nothing has changed.";
   }
 });
 

@@ -161,7 +161,7 @@ def test_the_keyboard_reaches_all_of_it(widget: Locator, stem: str) -> None:
 
 
 ASK = """el => JSON.stringify([...el.shadowRoot.querySelectorAll('*')]
-    .filter((cell) => cell.made && cell.checkVisibility())
+    .filter((cell) => cell.explain && cell.checkVisibility())
     .map((cell) => {
         // a click on a button would do what it is for, too
         if (cell.matches('button')) cell.dispatchEvent(new Event('focusin', { bubbles: true }));
@@ -169,14 +169,14 @@ ASK = """el => JSON.stringify([...el.shadowRoot.querySelectorAll('*')]
         const line = el.shadowRoot.querySelector('.explained');
         const lit = el.shadowRoot.querySelectorAll('.source').length;
         const scores = line.explained.scores?.map((e) => e === -Infinity ? 'masked' : e);
-        const value = String(cell.worth());
+        const value = String(cell.readValue());
         const said = line.textContent.replace(/\\s/g, ' '); // a unit does not break from its number
         return { ...line.explained, scores, lit, said, value };
     }))"""
 
 
 ASKABLE = """el => [...el.shadowRoot.querySelectorAll('*')]
-    .filter((cell) => cell.made || cell.matches('.askable')).length"""
+    .filter((cell) => cell.explain || cell.matches('.askable')).length"""
 
 
 @each_widget

@@ -80,7 +80,7 @@ function commonest(counts, most) {
 }
 
 /**
- * The pairs to merge, at most `size`: the commonest, again and again, counted anew only where one
+ * The pairs to merge, at most `size`: always the commonest, counted again only where one
  * merged. `rankings[i]` are the `ranked` commonest pairs before merge i, as { pair, count }; there
  * is one more ranking than merges.
  */

@@ -57,7 +57,7 @@ export function alignment(book, source, target) {
   });
 }
 
-/** Which French words say once more what the English has said already, or never says. */
+/** Which French words repeat a meaning of the English, or have one that it does not have. */
 export function surplus(book, source, target) {
   const places = placesOf(entriesOf(book, source));
   const turns = {};

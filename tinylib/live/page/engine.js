@@ -14,7 +14,7 @@ const sessions = new Map(); // graph -> promise of a session
 const downloads = new Map(); // weights -> { data: promise of bytes, progress, reports }
 const [BREATH, PATIENCE, FRAME] = [8, 50, 30]; // ms: see run()
 
-/** What the reader is to be told of an error: what is wrong, and what to do about it. */
+/** The message for an error: what is wrong, and what to do about it. */
 const because = (why, remedy, cause) => Object.assign(new Error(why, { cause }), { why, remedy });
 const CONNECTION = "Check the connection, then press “Try again”.";
 const AGAIN = "Press “Try again” to fetch it again; if that does not help, reload the page.";
@@ -90,9 +90,9 @@ function withoutRuntime(error) {
 async function load() {
   const binary = fetched(`${ORT}ort-wasm-simd-threaded.wasm`, tries ? "reload" : "default");
   binary.catch(() => {}); // it is awaited below, unless the import fails first
-  const anew = tries ? `?try=${tries}` : "";
-  const ort = await import(`${ORT}ort.wasm.min.mjs${anew}`);
-  ort.env.wasm.wasmPaths = { mjs: `${ORT}ort-wasm-simd-threaded.mjs${anew}` };
+  const cacheBuster = tries ? `?try=${tries}` : "";
+  const ort = await import(`${ORT}ort.wasm.min.mjs${cacheBuster}`);
+  ort.env.wasm.wasmPaths = { mjs: `${ORT}ort-wasm-simd-threaded.mjs${cacheBuster}` };
   ort.env.wasm.wasmBinary = await binary;
   ort.env.wasm.numThreads = 1;
   ort.env.logLevel = "error";
@@ -101,15 +101,15 @@ async function load() {
 
 // ---------------------------------------------------------------- trained weights
 
-/** A file of weights, fetched once for all widgets of the page; after a failure, anew. */
+/** A file of weights, fetched once for all widgets of the page; after a failure, once more. */
 function download(name, report) {
   if (!downloads.has(name)) {
     const own = { reports: new Set(), progress: null };
-    const tell = (progress) => {
+    const reportAll = (progress) => {
       own.progress = progress;
       own.reports.forEach((report) => report(progress));
     };
-    own.data = receive(name, tell).then((file) => {
+    own.data = receive(name, reportAll).then((file) => {
       [own.progress, own.reports] = [null, new Set()]; // there is nothing more to report
       return unpacked(file);
     });
@@ -366,7 +366,7 @@ function shapeOf(value) {
  *
  * A program that takes long pauses now and then, so that the page can be used meanwhile. If the
  * inputs are no longer the newest, as `old()` tells, it is given up: null. What it has by then it
- * may offer by `partly(make)`: now and then, or `now`, `show` is told the outputs that `make()`
+ * may offer by `partly(make)`: now and then, or `now`, `show` gets the outputs that `make()`
  * makes, and the page draws those of `now` before the program goes on.
  */
 export async function run(spec, inputs, program, old = () => false, show = (_outputs) => {}) {
@@ -394,10 +394,10 @@ export async function run(spec, inputs, program, old = () => false, show = (_out
     undrawn = now;
   };
   try {
-    const made = await (program
+    const computed = await (program
       ? program(step, values, spec, partly, old)
       : step(spec.stem, values));
-    return made && sent(spec, made); // a program may find its inputs too old itself: null
+    return computed && sent(spec, computed); // a program may find its inputs too old itself: null
   } catch (error) {
     if (error === tooOld) return null;
     throw error;

@@ -81,7 +81,7 @@
     });
 
   /** An error, or what it is to the reader: what is wrong, and what to do about it. */
-  const told = (error) =>
+  const describeError = (error) =>
     error.why
       ? error
       : {
@@ -148,7 +148,7 @@
       say("");
       model.set("unfinished", false);
       model.set("where", "The results shown are older than what you typed.");
-      const { why, remedy, final = false } = told(error);
+      const { why, remedy, final = false } = describeError(error);
       model.set("final", final); // there is nothing to try again
       model.set(
         "error",

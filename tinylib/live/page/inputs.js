@@ -242,7 +242,7 @@ function shapeOf(value) {
 }
 
 /** A made-up embedding for a word that the example does not know: always the same for a word. */
-export function madeUp(word, width) {
+export function hashedNumbers(word, width) {
   let hash = 2166136261; // FNV-1a, then one xorshift a number
   for (const char of word) hash = Math.imul(hash ^ char.codePointAt(0), 16777619);
   return Array.from({ length: width }, () => {

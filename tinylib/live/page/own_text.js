@@ -2,7 +2,7 @@
 
 const FIRST_OWN = 2; // as in gpt_trainer.py: the course's texts have the numbers before
 const NUMBERS = 16_000_000;
-const TOLD_APART = 127;
+const MOST_DISTINCT = 127;
 
 /** A number that names a text, as number_of() of gpt_trainer.py has it. */
 export function numberOf(text) {
@@ -66,7 +66,7 @@ export async function textIn(file, most) {
 
 const CONTROL = /(?![\s\u0080-\u009f])\p{Cc}/u; // tabs, ends of lines and of pages are text
 
-/** The text as it can be used, and what is to be said of it; or what is wrong with it. */
+/** The text as it can be used, and a note on it; or what is wrong with it. */
 export function usable(text, [fewest, most]) {
   const clean = text
     .slice(0, 4 * most) // even of pairs, \r\n or surrogates, more than `most` characters
@@ -95,10 +95,10 @@ export function usable(text, [fewest, most]) {
       ? [`Only its first ${counted(most)} characters are used, up to “${endOf(kept)}”.`]
       : []),
     ...(kinds === 1 ? ["It is one character again and again: there is nothing to learn."] : []),
-    ...(kinds > TOLD_APART
+    ...(kinds > MOST_DISTINCT
       ? [
-          `It has ${counted(kinds)} different characters: the ${TOLD_APART} commonest are told ` +
-            "apart, and all others are one, □.",
+          `It has ${counted(kinds)} different characters: the ${MOST_DISTINCT} commonest are ` +
+            "told apart, and all others are one, □.",
         ]
       : []),
   ];

@@ -2,7 +2,7 @@
 // Where there is a kernel this is not used: torch trains there.
 
 const workers = new Map(); // stem -> its Worker
-const own = new Map(); // stem -> its reader's own text, as the worker is told it
+const own = new Map(); // stem -> its reader's own text, as the worker gets it
 const waiting = new Map(); // number of a request -> what to do with its answers
 let asked = 0;
 
@@ -27,7 +27,7 @@ function workerOf(stem) {
   return workers.get(stem);
 }
 
-/** Ask the worker for something; `progress` is told what it answers before it is done. */
+/** Ask the worker for something; `progress` gets what it answers before it is done. */
 export function ask(stem, message, progress = (_part) => {}) {
   const number = (asked += 1);
   return new Promise((resolve, reject) => {
@@ -46,12 +46,12 @@ export function ask(stem, message, progress = (_part) => {}) {
   });
 }
 
-/** A reader's own text, by a number that names it. */
-export function tellText(stem, id, text) {
+/** Store a reader's own text, by a number that names it. */
+export function setOwnText(stem, id, text) {
   own.set(stem, { id, text });
   workers.get(stem)?.postMessage({ act: "text", id, text });
 }
-export const textTold = (stem) => own.get(stem);
+export const ownTextOf = (stem) => own.get(stem);
 
 /** A training under way stops after the step that is being computed, and answers with it. */
 export const halt = (stem) => workers.get(stem)?.postMessage({ act: "halt" });

@@ -4,7 +4,7 @@
 import { GENERATOR, initial, numbers } from "./chance.js";
 import { openGraph, pool, runGraph, tensorOf } from "./engine.js";
 
-const TELL = 100; // ms between two reports of a training
+const REPORT_MS = 100; // ms between two reports of a training
 const SMOOTH = 40; // ms: so often the worker hears messages
 
 /** @type {any} the training that is kept: its state, and the loss of each step */
@@ -30,7 +30,7 @@ onmessage = ({ data }) => {
     return;
   }
   const { number } = data;
-  const part = (made) => postMessage({ number, part: made });
+  const part = (outputs) => postMessage({ number, part: outputs });
   const answer = async () => {
     try {
       postMessage({ number, result: await acts[data.act](data, part) });
@@ -100,14 +100,14 @@ async function train({ spec, inputs, task: address, stem }, part) {
     run.seen = plain(await task.look({ inputs, context, spec, run, look, numbers }));
     return { ...lossesOf(run), ...run.seen };
   };
-  let told = performance.now();
-  let heard = told;
+  let reported = performance.now();
+  let heard = reported;
   part(run.seen ? { ...lossesOf(run), ...run.seen } : await shown());
   while (run.losses.length < inputs.steps && !halted) {
     await oneStep(graph, task, { training, inputs, context, spec });
     const now = performance.now();
-    if (now - told > TELL) {
-      told = now;
+    if (now - reported > REPORT_MS) {
+      reported = now;
       part(lossesOf(run));
     }
     if (now - heard > SMOOTH) {

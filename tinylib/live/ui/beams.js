@@ -2,18 +2,18 @@
 
 import {
   columnHeads,
+  format,
   h,
-  many,
-  mark,
   percent,
   resized,
   results,
+  setAttribute,
+  setText,
   shaded,
-  short,
   svgPart,
-  write,
+  times,
 } from "./parts.js";
-import { asks, logs, perLength, rove } from "./explain.js";
+import { explainable, logs, perLength, rove } from "./explain.js";
 import { letters } from "./look.js";
 import { animate, isCalm } from "./motion.js";
 import { fillList } from "./sentences.js";
@@ -43,7 +43,7 @@ export function grow({ width }, outputs, names, eos) {
   for (let t = 0; t < T; t += 1) {
     const at = (name, c) => outputs[name].data[t * C + c];
     steps.push(
-      many(C, (c) => {
+      times(C, (c) => {
         const parent = steps[t - 1]?.[at("parent", c)] ?? null;
         return {
           t,
@@ -82,9 +82,9 @@ export function pathOf(tokens, steps, eos) {
 
 /**
  * What the search ends with, best first, and last what greedy search, `outputs.greedy`, says;
- * `said(tokens)` is a text. And the path of greedy search.
+ * `decode(tokens)` is a text. And the path of greedy search.
  */
-export function endsOf(steps, { width }, outputs, said, eos) {
+export function endsOf(steps, { width }, outputs, decode, eos) {
   const best = steps
     .at(-1)
     .slice(0, width)
@@ -96,8 +96,8 @@ export function endsOf(steps, { width }, outputs, said, eos) {
   return {
     greedily,
     rows: [
-      ...best.map((end) => ({ ...end, text: said(end.path.map(({ token }) => token)) })),
-      { path: greedily, text: said(tokens), by: "greedy", length, logProb, score: null },
+      ...best.map((end) => ({ ...end, text: decode(end.path.map(({ token }) => token)) })),
+      { path: greedily, text: decode(tokens), by: "greedy", length, logProb, score: null },
     ],
   };
 }
@@ -108,10 +108,10 @@ export const rowOf = (widget, rows) => Math.min(widget.row ?? 0, rows.length - 1
 // Both parts below ask `searched(widget, inputs, outputs)` what was found, null while that is on
 // its way:
 // { steps; greedily: the path of greedy search through them, as far as they go; source: what was
-//   searched from; said: what tokens say, as a text; root: its last token; token, text: what they
-//   are called; rows: the texts to choose from, best first: { path, text, by: how it was found,
-//   logProb, length, score }; verdict: what is to be said of them; and, if they are in a foreign
-//   language, gloss: what a text says word for word }.
+//   searched from; decode: a function from tokens to their text; root: the last token of the
+//   source; token, text: what they are called; rows: the texts to choose from, best first:
+//   { path, text, by: how it was found, logProb, length, score }; verdict: a sentence that compares
+//   them; and, if they are in a foreign language, gloss: a text's translation word for word }.
 
 // ---------------------------------------------------------------- the tree
 
@@ -147,7 +147,7 @@ const forkOf = ({ rows: [best], greedily }) =>
  * A box that scrolls sideways, with a gutter at its left that does not, and says at its edges that
  * there is more. `show(left, right, end)` brings these pixels into view, up to the end if there is
  * room, unless the reader is busy in the box; `starts()` are places at which it is best cut off,
- * and `scrolled(from, to)` is told which pixels are seen.
+ * and `scrolled(from, to)` gets the range of pixels in view.
  */
 function sideways(label, content, gutter, starts, scrolled) {
   const box = h(
@@ -197,7 +197,7 @@ function stepper(widget, count, show) {
   const stop = () => {
     clearInterval(timer);
     timer = 0;
-    write(play, "Watch it grow");
+    setText(play, "Watch it grow");
   };
   const button = (sign, label, click) =>
     h("button", { type: "button", "aria-label": label, title: label, click }, sign);
@@ -215,7 +215,7 @@ function stepper(widget, count, show) {
         return;
       }
       if (now() === count()) go(1);
-      write(play, "Pause");
+      setText(play, "Pause");
       timer = setInterval(() => {
         if (play.isConnected) go(now() + 1);
         if (now() === count()) stop();
@@ -226,7 +226,7 @@ function stepper(widget, count, show) {
   const place = h("span", { class: "place", role: "status" });
   const follow = () => {
     [back.disabled, next.disabled] = [now() <= 1, now() >= count()];
-    write(place, widget.grown ? `step ${now()} of ${count()}` : `all ${count()} steps`);
+    setText(place, widget.grown ? `step ${now()} of ${count()}` : `all ${count()} steps`);
   };
   stop();
   return {
@@ -276,15 +276,15 @@ export function beamTree(widget, searched) {
     (from, to) => {
       // the words of the way that is shown, as far as they are cut off
       if (!now) return;
-      const { path, left, wide, said } = now;
+      const { path, left, wide, decode } = now;
       const tokens = (cut) =>
-        said(path.filter((node) => !node.ended && cut(node)).map(({ token }) => token));
+        decode(path.filter((node) => !node.ended && cut(node)).map(({ token }) => token));
       const [first, last] = [
         tokens(({ t }) => left(t) + wide / 2 < from),
         tokens(({ t }) => left(t) + wide / 2 > to),
       ];
-      write(earlier, first && `← earlier: ${first}`);
-      write(later, last && `later: ${last} →`);
+      setText(earlier, first && `← earlier: ${first}`);
+      setText(later, last && `later: ${last} →`);
     },
   );
   let before = {}; // what was shown last
@@ -296,17 +296,17 @@ export function beamTree(widget, searched) {
       h("ol"),
     );
   const boxOf = ({ t, c }) => columns.children[t].lastChild.children[c];
-  /** log p of all that was said up to a box. */
-  const made = (t, c) => {
+  /** log p of all tokens up to a box. */
+  const explainLogProb = (t, c) => {
     const path = pathTo(now.steps[t][c]).filter(({ ended }) => !ended);
-    const says = now.said(path.map(({ token }) => token));
+    const says = now.decode(path.map(({ token }) => token));
     return logs(`log p of “${says}”:`, path, path.map(boxOf));
   };
   const box = (t) => (c) => {
     const parts = [h("b"), h("span"), h("span"), h("span"), h("span", { class: "unseen" })];
     const item = h("li", { tabindex: t || c ? "-1" : "0" }, ...parts);
     item.place = [t, c];
-    asks(widget, item, () => made(t, c));
+    explainable(widget, item, () => explainLogProb(t, c));
     return item;
   };
   columns.addEventListener("keydown", (event) => {
@@ -340,10 +340,10 @@ export function beamTree(widget, searched) {
       }
     });
     const all = steps.flat().filter((node) => seen(node) && !faint(node));
-    mark(paths.kept, "d", lines(all.filter(({ kept }) => kept)));
-    mark(paths.pruned, "d", lines(all.filter(({ kept }) => !kept)));
-    mark(paths.shown, "d", lines(path.filter(seen), beside(-OFFSET)));
-    mark(paths.greedy, "d", lines(greedily.filter(seen), beside(OFFSET)));
+    setAttribute(paths.kept, "d", lines(all.filter(({ kept }) => kept)));
+    setAttribute(paths.pruned, "d", lines(all.filter(({ kept }) => !kept)));
+    setAttribute(paths.shown, "d", lines(path.filter(seen), beside(-OFFSET)));
+    setAttribute(paths.greedy, "d", lines(greedily.filter(seen), beside(OFFSET)));
   };
   const growth = stepper(
     widget,
@@ -354,11 +354,11 @@ export function beamTree(widget, searched) {
       const time = { duration: MOVE };
       if (to !== from + 1) return;
       for (const node of steps[to - 1]) {
-        const way = [
+        const keyframes = [
           { transform: origin(node), opacity: 0 },
           { transform: place(node), opacity: 1 },
         ];
-        animate(boxOf(node), way, time);
+        animate(boxOf(node), keyframes, time);
       }
       const pruned = (steps[to - 2] ?? []).filter(({ kept }) => !kept);
       const fades = widget.grown === undefined ? [] : pruned;
@@ -385,35 +385,35 @@ export function beamTree(widget, searched) {
       const { width, alpha } = inputs;
       const { steps, greedily, rows, source } = found;
       const { path } = rows[rowOf(widget, rows)];
-      write(root, found.root);
+      setText(root, found.root);
       const placed = layout(width, alpha);
       const { wide, apart, left, top } = placed;
       now = { ...found, ...placed, path };
-      mark(
+      setAttribute(
         canvas,
         "style",
         `--wide: ${wide}px; width: ${left(steps.length)}px; height: ${top(width + PRUNED)}px`,
       );
-      mark(border, "style", `top: ${top(width) - apart / 2}px`);
+      setAttribute(border, "style", `top: ${top(width) - apart / 2}px`);
       const middles = [0, top(width / 2), top(width + PRUNED / 2)];
-      middles.forEach((y, i) => mark(gutter.children[i], "style", `top: ${y}px`));
+      middles.forEach((y, i) => setAttribute(gutter.children[i], "style", `top: ${y}px`));
       fillList(columns, steps, column, (li, candidates, t) => {
-        mark(li.firstChild, "style", `left: ${left(t)}px`);
+        setAttribute(li.firstChild, "style", `left: ${left(t)}px`);
         fillList(li.lastChild, candidates, box(t), (item, node) => {
           const { probability, logProb, score, kept, ended, parent } = node;
           const [name, p, log, by, unseen] = item.children;
-          write(name, ended ? "ended" : node.word);
-          write(p, ended ? "" : percent(probability || Number.MIN_VALUE));
-          write(log, short(logProb));
-          write(by, alpha > 0 ? short(score) : "");
-          write(unseen, `, ${kept ? "kept" : "pruned"}, after ${parent?.word ?? found.root}`);
-          mark(item, "data-value", String(logProb));
-          mark(
+          setText(name, ended ? "ended" : node.word);
+          setText(p, ended ? "" : percent(probability || Number.MIN_VALUE));
+          setText(log, format(logProb));
+          setText(by, alpha > 0 ? format(score) : "");
+          setText(unseen, `, ${kept ? "kept" : "pruned"}, after ${parent?.word ?? found.root}`);
+          setAttribute(item, "data-value", String(logProb));
+          setAttribute(
             item,
             "style",
             `--tl-heat: ${ended ? 0 : probability.toFixed(3)}; transform: ${placed.place(node)}`,
           );
-          mark(
+          setAttribute(
             item,
             "class",
             [
@@ -439,7 +439,7 @@ export function beamTree(widget, searched) {
       }
       before = { source, fork, wide };
       requestAnimationFrame(view.edges);
-      write(
+      setText(
         legend,
         `Each box has a ${found.token}, its probability and log p of the ${found.text} so far` +
           (alpha > 0
@@ -468,12 +468,12 @@ export function beamEnds(widget, text, searched) {
   const reach = rove(table);
   let now; // what was found, and α
   const rule = (i, cell) => () => {
-    const { path, text: said, logProb, length } = now.rows[i];
+    const { path, text: decoded, logProb, length } = now.rows[i];
     const own = path.filter(({ ended }) => !ended);
     return cell.cellIndex === 2
-      ? logs(`log p of “${said}”:`, own, [...cell.parentElement.cells].slice(1, 2))
+      ? logs(`log p of “${decoded}”:`, own, [...cell.parentElement.cells].slice(1, 2))
       : perLength(
-          `Score of “${said}”, its log p divided by length to the power α:`,
+          `Score of “${decoded}”, its log p divided by length to the power α:`,
           logProb,
           length,
           now.alpha,
@@ -511,30 +511,30 @@ export function beamEnds(widget, text, searched) {
       const { rows, verdict: says } = found;
       now = { rows, alpha: inputs.alpha };
       const row = rowOf(widget, rows);
-      fillList(body, rows, line, (tr, { text: said, by, logProb, length, score }, i) => {
+      fillList(body, rows, line, (tr, { text: decoded, by, logProb, length, score }, i) => {
         const [pick, sentence, ...numbers] = tr.children;
-        write(sentence, by ? `${by}: ${said}` : said);
-        mark(pick.firstChild, "aria-label", `show the path of ${sentence.textContent}`);
+        setText(sentence, by ? `${by}: ${decoded}` : decoded);
+        setAttribute(pick.firstChild, "aria-label", `show the path of ${sentence.textContent}`);
         pick.firstChild.checked = i === row;
-        [short(logProb), String(length), score === null ? "" : short(score)].forEach((number, k) =>
-          write(numbers[k], number),
+        [format(logProb), String(length), score === null ? "" : format(score)].forEach(
+          (number, k) => setText(numbers[k], number),
         );
-        mark(tr, "data-value", String(logProb));
+        setAttribute(tr, "data-value", String(logProb));
         for (const [cell, number] of [
           [numbers[0], logProb],
           [numbers[2], score],
         ]) {
           // of texts found in another way not every step is known
-          mark(cell, "data-value", String(number));
-          if (!by) asks(widget, cell, rule(i, cell));
-          else [cell.made] = [undefined, cell.removeAttribute("tabindex")];
+          setAttribute(cell, "data-value", String(number));
+          if (!by) explainable(widget, cell, rule(i, cell));
+          else [cell.explain] = [undefined, cell.removeAttribute("tabindex")];
         }
       });
       reach();
       table.classList.toggle("plain", inputs.alpha === 0); // then the score is log p
-      write(gloss, found.gloss ? `Word for word: ${found.gloss(rows[row].text)}` : "");
+      setText(gloss, found.gloss ? `Word for word: ${found.gloss(rows[row].text)}` : "");
       gloss.hidden = !found.gloss;
-      write(verdict, says);
+      setText(verdict, says);
     },
   };
 }

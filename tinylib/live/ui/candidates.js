@@ -1,6 +1,6 @@
 // Candidates for what comes next: each a line with its name, a bar for its share, and the share.
 
-import { AS_IS, h, many, mark, percent, stretch, write } from "./parts.js";
+import { AS_IS, h, percent, setAttribute, setLength, setText, times } from "./parts.js";
 
 /** In per cent. A softmax gives no 0: one that is stored in the page was rounded to it. */
 export const percentOf = (p) => percent(p || Number.MIN_VALUE);
@@ -14,7 +14,7 @@ export const candidateList = (label) => h("ol", { class: "nexts", "aria-label": 
  */
 export function candidateLine(tag, attributes, { bars = 1, on = false, lang = "", first = [] }) {
   const kind = `candidate${on ? " on-bar" : ""} ${attributes.class ?? ""}`.trim();
-  const each = many(bars, (i) => ["p", "q"][i]);
+  const each = times(bars, (i) => ["p", "q"][i]);
   return h(
     tag,
     { ...attributes, class: kind, style: `--bars: ${bars}` },
@@ -35,13 +35,13 @@ export const scaleFor = (shares) =>
  */
 export function fillCandidate(line, name, shares, says, unseen = false, most = 1) {
   const [token, bars, ...texts] = [...line.children].slice(-2 - shares.length);
-  write(token, name);
-  mark(token, "class", unseen ? "token unseen" : "token");
+  setText(token, name);
+  setAttribute(token, "class", unseen ? "token unseen" : "token");
   shares.forEach((share, i) => {
     const bar = bars.children[i];
-    stretch(bar, share / most);
-    mark(bar, "data-value", String(share));
-    write(texts[i], says[i]);
+    setLength(bar, share / most);
+    setAttribute(bar, "data-value", String(share));
+    setText(texts[i], says[i]);
   });
 }
 

@@ -1,8 +1,8 @@
 // “Copy as torch”: the code that computes what is shown, for the reader's own notebook.
 
-import { h, write } from "./dom.js";
+import { h, setText } from "./dom.js";
 
-const THANKS = 3000; // ms for which it is said that the code was copied
+const THANKS = 3000; // ms for which the button confirms that the code was copied
 
 const COPY = "Copy as torch";
 
@@ -21,7 +21,7 @@ export function copyAsTorch(code, of = "") {
     label,
     ...more,
   );
-  const said = h("span", { class: "spoken-only", role: "status" });
+  const status = h("span", { class: "spoken-only", role: "status" });
   const box = h("textarea", {
     class: "snippet",
     readonly: true,
@@ -29,13 +29,13 @@ export function copyAsTorch(code, of = "") {
     spellcheck: "false",
     "aria-label": "the code",
   });
-  const tell = (seen, spoken) => {
+  const announce = (seen, spoken) => {
     clearTimeout(soon);
-    write(label, seen);
-    write(said, spoken);
+    setText(label, seen);
+    setText(status, spoken);
     soon = setTimeout(() => {
-      write(label, COPY);
-      write(said, "");
+      setText(label, COPY);
+      setText(status, "");
     }, THANKS);
   };
   const copy = async () => {
@@ -43,17 +43,17 @@ export function copyAsTorch(code, of = "") {
     try {
       await navigator.clipboard.writeText(text);
       box.remove();
-      tell("Copied", "The code is in the clipboard.");
+      announce("Copied", "The code is in the clipboard.");
     } catch {
       // no permission, or not a secure page: let the reader copy it
       box.value = text;
       element.append(box);
       box.focus();
       box.select();
-      tell("Selected", "Copy what is selected.");
+      announce("Selected", "Copy what is selected.");
     }
   };
-  const element = h("div", { class: "copying" }, button, said);
+  const element = h("div", { class: "copying" }, button, status);
   return {
     element,
     button,

@@ -1,5 +1,4 @@
-// What views are built with: elements, text that is set where it changes, and numbers as they are
-// said.
+// What views are built with: elements, text that is set where it changes, and formatted numbers.
 
 /** Whether a text has letters that are read from right to left, as Hebrew's and Arabic's are. */
 const hasLeftward = (text) =>
@@ -57,7 +56,7 @@ export function svgPart(tag, attributes = {}, ...children) {
 }
 
 /** So many, each made of its number, counted from 0. */
-export const many = (count, make) => Array.from({ length: count }, (_, i) => make(i));
+export const times = (count, make) => Array.from({ length: count }, (_, i) => make(i));
 
 /** What `read(widget, outputs)` makes of a widget's outputs: once for all parts that show it. */
 export function readOnce(read) {
@@ -84,7 +83,7 @@ export const namedRow = (name, cells) =>
   h("tr", {}, h("th", { scope: "row" }, ...name), ...cells.map((cell) => h("td", {}, ...cell)));
 
 /** How long a bar is, or how far to the right a mark on it, as a share of all that there is. */
-export function stretch(element, share, side = "width") {
+export function setLength(element, share, side = "width") {
   const length = `${(100 * share).toFixed(2)}%`;
   if (element.style[side] !== length) element.style[side] = length;
 }
@@ -96,8 +95,8 @@ export const isComposing = (event) => event.isComposing || event.keyCode === 229
 export const within = (value, [low, high]) => Math.max(low, Math.min(high, value));
 
 /** Set text or an attribute only where it changes: what is not touched is not laid out again. */
-export function write(element, said) {
-  const text = unbroken(said);
+export function setText(element, content) {
+  const text = unbroken(content);
   setDirection(element, text);
   const { firstChild: node, lastChild } = element;
   if (node?.nodeType === Node.TEXT_NODE && node === lastChild) {
@@ -107,7 +106,7 @@ export function write(element, said) {
     element.textContent = text;
   }
 }
-export function mark(element, name, value) {
+export function setAttribute(element, name, value) {
   if (element.getAttribute(name) === value) return;
   element.setAttribute(name, value);
   if (name === "data-value") element.setAttribute("translate", "no");
@@ -123,7 +122,7 @@ try {
 } catch {
   /* registered by another widget of the page, or not known to this browser */
 }
-export function tint(element, share) {
+export function setHeat(element, share) {
   const heat = share.toFixed(3);
   if (element.style.getPropertyValue("--tl-heat") !== heat)
     element.style.setProperty("--tl-heat", heat);
@@ -152,7 +151,7 @@ export const powerOfTen = (number) =>
   number.replace(/e([+-])(\d+)$/, (_, sign, power) => ` × 10^{${sign === "-" ? "−" : ""}${power}}`);
 
 /** A number as a heat map shows it: about three digits, and ±∞ by its sign. */
-export function short(value) {
+export function format(value) {
   if (Math.abs(value) === Infinity) return value > 0 ? "∞" : "−∞";
   if (value === 0) return "0"; // unlike 0.00, which is rounded
   const size = Math.abs(value);
@@ -164,21 +163,21 @@ export function short(value) {
 }
 
 /** A number as an editor shows it: four decimals at most, or four digits of a very small one. */
-export function exact(value) {
+export function formatExact(value) {
   const small = value !== 0 && Math.abs(value) < 1e-3;
   return String(Number(small ? value.toPrecision(4) : value.toFixed(4)));
 }
 
 /** A number in a table to edit: as in a computed one, as long as this rounds nothing off. */
 export function entryText(value) {
-  const said = short(value);
-  return Number(said.replace("−", "-")) === value ? said : exact(value).replace("-", "−");
+  const text = format(value);
+  return Number(text.replace("−", "-")) === value ? text : formatExact(value).replace("-", "−");
 }
 
 /** A whole number with its thousands apart: 16,384. */
 export const whole = (value) => value.toLocaleString("en-GB");
 
-/** A share in per cent; 100 is only said of what rounds to 100.0, and 0 only of nothing. */
+/** A share in per cent; only what rounds to 100.0 is shown as 100, and only 0 itself as 0. */
 export function percent(share) {
   if (share === 0) return "0 %";
   if (share < 0.001) return "< 0.1 %";

@@ -4,21 +4,21 @@
 //
 //   ui.heat("scores", "scores", "signed", product("q", "k", { turned: true }))
 //
-// A rule such as product() is a function (widget, row, column) => what there is to say of that
-// entry, made of the numbers that torch has sent. A table of another form calls
-// `asks(widget, cell, () => ...)` for each of its cells. Pointing at a cell, tapping it or
+// A rule such as product() is a function (widget, row, column) => the explanation of that entry,
+// made of the numbers that torch has sent. A table of another form calls
+// `explainable(widget, cell, () => ...)` for each of its cells. Pointing at a cell, tapping it or
 // moving to it with the arrow keys lights up what it came from and writes out the sum.
 //
 // What a rule returns has a `kind`, a name `what`, and `lit`, the entries to light: { name, row,
 // column }, or { cells }, the elements themselves. The kinds are "sum", of the products `terms`;
-// "softmax", the share of number `column` of `scores`, the last of which may stand for so many
+// "softmax", the share of number `column` of `scores`, the last of which may stand for several
 // `others` together, and "log_softmax", its logarithm; "log", log p, or −log p if `less`; "exp", e
 // to the `exponent`; "roots", a product of fractions, of each of which a root is taken; and, of
 // sentences alone, "said" and "match", whose cell has a partner, which is lit, or has none. The
 // result is written in per cent if its `unit` is "%". Where what is needed has not been computed
 // yet, `missing` is true, and the answer is asked for.
 
-import { h, mark, percent, short, typeset } from "./dom.js";
+import { format, h, percent, setAttribute, typeset } from "./dom.js";
 import { rowsOf } from "./knobs.js";
 
 const INVITATION =
@@ -91,7 +91,7 @@ export function softmaxOf(scores, { what } = /** @type {any} */ ({})) {
 
 /**
  * A probability: e to the logit of number `column` over the sum for all, of which the last may
- * stand for so many `others`.
+ * stand for several `others`.
  */
 export const chance = (what, logits, column, cells, others = 0) => ({
   ...weighed(what, logits, column, cells),
@@ -152,14 +152,14 @@ export const weighed = (what, scores, column, cells) => ({
 export const wordAt = (widget, i) => `“${widget.inputs.words?.[i] ?? i + 1}”`;
 
 /**
- * Let this cell be asked; `rule()` is called when it is. Its number is what `worth()` returns, if
- * it is not its data-value.
+ * Make a cell explain its number: when a reader points at it or focuses it, `rule()` returns the
+ * explanation. Its number is its data-value, or what `readValue()` returns, where that is given.
  */
-export function asks(widget, cell, rule, worth = () => Number(cell.dataset.value)) {
-  cell.made = rule;
-  cell.worth = worth;
+export function explainable(widget, cell, rule, readValue = () => Number(cell.dataset.value)) {
+  cell.explain = rule;
+  cell.readValue = readValue;
   if (!cell.matches("button, [role=option]"))
-    mark(cell, "tabindex", cell.getAttribute("tabindex") ?? "-1");
+    setAttribute(cell, "tabindex", cell.getAttribute("tabindex") ?? "-1");
 }
 
 /**
@@ -172,14 +172,14 @@ export function rove(table) {
     for (const old of table.querySelectorAll("[tabindex='0']")) old.tabIndex = -1;
     cell.tabIndex = 0;
   };
-  const place = (cell) => (cell?.made ? cell : cell?.querySelector("th > button"));
-  table.addEventListener("focusin", ({ target }) => target.made && stop(target));
+  const place = (cell) => (cell?.explain ? cell : cell?.querySelector("th > button"));
+  table.addEventListener("focusin", ({ target }) => target.explain && stop(target));
   table.addEventListener("keydown", (event) => {
     if (event.target.matches("input")) return; // it has its own keys
     const cell = event.target.closest("td, th");
     const rows = [...table.rows];
     const at = rows.indexOf(cell.parentElement);
-    if (event.key === "Enter" && cell.made) place(rows[at].cells[0])?.click();
+    if (event.key === "Enter" && cell.explain) place(rows[at].cells[0])?.click();
     const arrow = ARROWS[event.key];
     if (!arrow || at < 0) return;
     event.preventDefault();
@@ -191,7 +191,7 @@ export function rove(table) {
     } while (next && !place(next)); // over what cannot be asked
     place(next)?.focus();
   });
-  /** After its cells were made anew: one of them is a stop of Tab. */
+  /** After its cells were built again: one of them is a stop of Tab. */
   return () => {
     const cells = [...table.querySelectorAll("td[tabindex]")];
     if (cells.length && !cells.some((cell) => cell.tabIndex === 0)) cells[0].tabIndex = 0;
@@ -219,10 +219,13 @@ export function roveLines(list) {
   };
 }
 
-/** A number that stands in a sentence, by itself a stop of Tab; `rule` and `worth` as in `asks`. */
-export function askable(widget, rule, worth) {
+/**
+ * A number in a sentence, which is a stop of Tab by itself; `rule` and `readValue` are those of
+ * `explainable`.
+ */
+export function explainableNumber(widget, rule, readValue) {
   const number = h("b", { class: "askable", tabindex: "0" });
-  asks(widget, number, rule, worth);
+  explainable(widget, number, rule, readValue);
   return number;
 }
 
@@ -238,21 +241,21 @@ export function light(widget, lit, kind = "source") {
 }
 
 /** A number that stands behind a sign: a negative one is in brackets. */
-const bracketed = (value, figure = short) => figure(value).replace(/^−.*/, "($&)");
+const bracketed = (value, figure = format) => figure(value).replace(/^−.*/, "($&)");
 
-const number = (value, tone = "", figure = short) =>
+const number = (value, tone = "", figure = format) =>
   h("span", { class: tone ? `factor of-${tone}` : "factor" }, bracketed(value, figure));
 
 const power = (score) => {
   const element = h("span", { class: "factor" });
-  typeset(element, `e^{${short(score)}}`);
+  typeset(element, `e^{${format(score)}}`);
   return element;
 };
 
-/** A list with something between each two of its entries. */
+/** A list with the separator `what` between its entries. */
 const between = (parts, what) => parts.flatMap((part, i) => (i ? [what, part] : [part]));
 
-const [MOST, FEW] = [9, 5]; // of more terms than so many, so few are written out
+const [MOST, FEW] = [9, 5]; // of more than MOST terms only FEW are written out
 const [HIGH, LOW] = [9, -1]; // the powers of e beyond them say nothing to a reader
 const MANY = 1e4; // nor does a sum from here on, of which only one digit is written
 
@@ -282,11 +285,11 @@ function sharing({ scores, column, others = 0, called = "score" }) {
   const { shown, more } = someOf(scores, column, others);
   const powers = shown.map((score) => power(score - shift));
   return [
-    ...(shift ? [`each ${called} less the largest, ${short(shift)}: `] : []),
+    ...(shift ? [`each ${called} less the largest, ${format(shift)}: `] : []),
     power(scores[column] - shift),
     " / (",
     ...between([...powers, ...andMore(more)], " + "),
-    `) = ${short(exps[column])} / ${short(total)} `,
+    `) = ${format(exps[column])} / ${format(total)} `,
   ];
 }
 
@@ -296,9 +299,9 @@ function stably({ scores, column }) {
   const total = scores.reduce((all, score) => all + Math.exp(score - most), 0);
   const { shown, more } = someOf(scores, column, 0);
   return [
-    `${short(scores[column])} − ${bracketed(most)} − log(`,
+    `${format(scores[column])} − ${bracketed(most)} − log(`,
     ...between([...shown.map((score) => power(score - most)), ...andMore(more)], " + "),
-    `) = ${short(scores[column] - most)} − ${bracketed(Math.log(total))} `,
+    `) = ${format(scores[column] - most)} − ${bracketed(Math.log(total))} `,
   ];
 }
 
@@ -306,7 +309,7 @@ function stably({ scores, column }) {
 function multiplied({ factors }) {
   const parts = factors.map(({ top, bottom, root }) => {
     const element = h("span", { class: "factor" });
-    const fraction = bottom ? `${top}/${bottom}` : short(top);
+    const fraction = bottom ? `${top}/${bottom}` : format(top);
     typeset(element, root === 1 ? fraction : `(${fraction})^{1/${root}}`);
     return element;
   });
@@ -335,12 +338,12 @@ function adding({ terms, tones = [], by, first = "", figure }) {
 }
 
 /** What is written out: text and elements. */
-function spelledOut(said) {
-  const { kind, what, column, scores, result, unit } = said;
-  const alone = kind === "said" || kind === "match";
-  const name = what ? [h("b", {}, what), alone ? "" : " "] : [];
-  if (alone) return name;
-  if (kind === "softmax" && scores[column] === -Infinity) return [...name, ...sharing(said)];
+function spelledOut(details) {
+  const { kind, what, column, scores, result, unit } = details;
+  const isSentence = kind === "said" || kind === "match";
+  const name = what ? [h("b", {}, what), isSentence ? "" : " "] : [];
+  if (isSentence) return name;
+  if (kind === "softmax" && scores[column] === -Infinity) return [...name, ...sharing(details)];
   const kinds = {
     sum: adding,
     softmax: sharing,
@@ -350,8 +353,8 @@ function spelledOut(said) {
     roots: multiplied,
   };
   const tiny = unit === "%" && result < 0.001;
-  const text = tiny ? "less than 0.1 %" : unit === "%" ? percent(result) : short(result);
-  return [...name, ...kinds[kind](said), tiny ? "is " : "= ", h("b", { class: "result" }, text)];
+  const text = tiny ? "less than 0.1 %" : unit === "%" ? percent(result) : format(result);
+  return [...name, ...kinds[kind](details), tiny ? "is " : "= ", h("b", { class: "result" }, text)];
 }
 
 /**
@@ -366,10 +369,10 @@ export function explanation(widget, invitation = INVITATION, first = (_widget) =
   /** An example, if there is one, and how to ask. */
   const invite = () => {
     const cell = example();
-    const said = cell?.made?.();
-    if (!said || said.missing) return [invitation];
+    const details = cell?.explain?.();
+    if (!details || details.missing) return [invitation];
     return [
-      ...spelledOut({ ...said, result: cell.worth() }),
+      ...spelledOut({ ...details, result: cell.readValue() }),
       h("br"),
       "Point at another number, or tap it, for its sum.",
     ];
@@ -379,23 +382,23 @@ export function explanation(widget, invitation = INVITATION, first = (_widget) =
     asked = cell?.isConnected ? cell : undefined;
     if (!old && !asked && line.firstChild && !example()) return;
     if (old && old !== asked) old.classList.remove("asked");
-    const said = asked?.made();
-    if (said?.missing && wanted !== widget.model.get("outputs")) {
+    const details = asked?.explain();
+    if (details?.missing && wanted !== widget.model.get("outputs")) {
       wanted = widget.model.get("outputs"); // asked for once
       widget.send(widget.inputs);
     }
-    line.explained = said && { ...said, result: asked.worth() };
-    light(widget, said?.lit ?? []);
+    line.explained = details && { ...details, result: asked.readValue() };
+    light(widget, details?.lit ?? []);
     asked?.classList.add("asked");
-    line.classList.toggle("idle", !said);
-    line.replaceChildren(...(said ? spelledOut(line.explained) : invite()));
+    line.classList.toggle("idle", !details);
+    line.replaceChildren(...(details ? spelledOut(line.explained) : invite()));
     // It grows and never shrinks: what stands below may be about to be pressed.
-    if (said) line.style.minHeight = `${line.getBoundingClientRect().height}px`;
+    if (details) line.style.minHeight = `${line.getBoundingClientRect().height}px`;
   };
-  const cellOf = (event) => event.composedPath().find((element) => element.made);
+  const cellOf = (event) => event.composedPath().find((element) => element.explain);
   const inFocus = () => {
     const cell = line.getRootNode().activeElement;
-    return cell?.made ? cell : undefined;
+    return cell?.explain ? cell : undefined;
   };
   const listen = (frame) => {
     frame.addEventListener("pointerover", (event) => {

@@ -1,7 +1,7 @@
 // All heads of a model as small maps, layer by layer, one of which is chosen.
 
 import { weightKey } from "./keys.js";
-import { h, many, mark, results, write } from "./parts.js";
+import { h, results, setAttribute, setText, times } from "./parts.js";
 import { pixelMap } from "./pixels.js";
 
 /** A head's picture: a canvas, a row that is marked in it, outlined pixels, and a line below. */
@@ -20,13 +20,13 @@ function pictureOf(i, H, choose) {
   return {
     ...map,
     element: h("label", { class: "small", title: name }, radio, map.element, count),
-    /** Say whether it is the chosen one, and what is to be said of it. */
+    /** Set whether it is the chosen one, and its description for screen readers. */
     set(chosen, says = "") {
       radio.checked = chosen;
       this.element.classList.toggle("chosen", chosen);
-      mark(radio, "aria-label", says ? `${name}: ${says}` : name);
+      setAttribute(radio, "aria-label", says ? `${name}: ${says}` : name);
     },
-    tell: (text) => write(count, text),
+    setCaption: (text) => setText(count, text),
     /** Whether it has not been drawn for just this yet. */
     fresh(...key) {
       const same = key.every((part, at) => part === drawn[at]);
@@ -37,23 +37,23 @@ function pictureOf(i, H, choose) {
 }
 
 /**
- * A small picture for each block and head. `told(inputs, outputs)` is what was read, with L layers
- * of H heads, or null; together the pictures show its `output`, or the one that is given, or "",
- * which is parts of one. `chosen(told)` is the number of the head, `choose(i)` takes another one;
- * and `draw(picture, told, i)` draws on its canvas, and may return what is to be said of it. If
- * `told` is `waiting`, it is of what is no more. Among the others, `more` stands between the label
- * and the pictures, and `reset` is that of the part.
+ * A small picture for each block and head. `read(inputs, outputs)` returns the view that they show,
+ * with L layers of H heads, or null; together the pictures show its `output`, or the one that is
+ * given, or "", which is parts of one. `chosen(view)` is the number of the head, `choose(i)` takes
+ * another one; and `draw(picture, view, i)` draws on its canvas, and may return a description for
+ * screen readers. If a view is `waiting`, it is that of older inputs. Among the others, `more`
+ * stands between the label and the pictures, and `reset` is that of the part.
  */
-export function headMaps({ label, output = "", told: read, chosen, choose, draw, ...others }) {
+export function headMaps({ label, output = "", read, chosen, choose, draw, ...others }) {
   const box = h("div", { class: "layers", role: "radiogroup", "aria-label": "heads" });
   const title = h("span", { class: "label" }, label);
   const element = results("column heads", title, ...(others.more ?? []), box);
   const key = weightKey("");
   let [pictures, shape] = [[], ""];
   const build = (L, H) => {
-    pictures = many(L * H, (i) => pictureOf(i, H, choose));
-    const names = many(H, (i) => h("span", {}, h("span", { class: "head" }, "head "), String(i)));
-    const layers = many(L, (l) => [
+    pictures = times(L * H, (i) => pictureOf(i, H, choose));
+    const names = times(H, (i) => h("span", {}, h("span", { class: "head" }, "head "), String(i)));
+    const layers = times(L, (l) => [
       h("span", { class: "layer-name" }, `block ${l}`),
       ...pictures.slice(l * H, (l + 1) * H).map((one) => one.element),
     ]);
@@ -68,14 +68,14 @@ export function headMaps({ label, output = "", told: read, chosen, choose, draw,
     element,
     reset: others.reset,
     update(inputs, outputs) {
-      const told = read(inputs, outputs);
-      if (!told) return;
-      const { L, H } = told;
-      box.dataset.output = told.output ?? output;
-      element.classList.toggle("waiting", Boolean(told.waiting));
+      const view = read(inputs, outputs);
+      if (!view) return;
+      const { L, H } = view;
+      box.dataset.output = view.output ?? output;
+      element.classList.toggle("waiting", Boolean(view.waiting));
       if (shape !== `${L} ${H}`) build(L, H);
       shape = `${L} ${H}`;
-      pictures.forEach((picture, i) => picture.set(i === chosen(told), draw(picture, told, i)));
+      pictures.forEach((picture, i) => picture.set(i === chosen(view), draw(picture, view, i)));
       key.classList.toggle("root", Boolean(pictures[0]?.canvas.root));
     },
   };

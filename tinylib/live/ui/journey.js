@@ -14,7 +14,7 @@
 // and not even these for a reader who wants no motion.
 
 import { copyAsTorch } from "./copy.js";
-import { h, mark, scroller, short, typeset, write } from "./dom.js";
+import { format, h, scroller, setAttribute, setText, typeset } from "./dom.js";
 import { light } from "./explain.js";
 
 const MOVE = 600; // ms: the movement of a step
@@ -38,11 +38,11 @@ function movement(widget, layer, moves) {
   const animations = [];
   const cells = ({ name, row, column }) => widget.cellsOf(name, row, column);
   for (const { from, to } of moves) {
-    const [given, made] = [cells(from), cells(to)];
-    if (!made.length) continue;
+    const [given, targets] = [cells(from), cells(to)];
+    if (!targets.length) continue;
     given.forEach((cell, i) => {
       const { ghost, box } = ghostOf(cell, layer);
-      const goal = made[Math.min(i, made.length - 1)].getBoundingClientRect();
+      const goal = targets[Math.min(i, targets.length - 1)].getBoundingClientRect();
       layer.append(ghost);
       const [x, y] = [goal.left - box.left, goal.top - box.top];
       const there = `translate(${x}px, ${y}px)`;
@@ -58,7 +58,7 @@ function movement(widget, layer, moves) {
         ),
       );
     });
-    for (const cell of made) {
+    for (const cell of targets) {
       animations.push(
         (cell.firstElementChild ?? cell).animate(
           [{ opacity: 0.15 }, { opacity: 0.15, offset: 0.75 }, { opacity: 1 }],
@@ -119,13 +119,20 @@ export function journey(widget, { name, steps, flows = [] }) {
   );
   let torch = ""; // the code of this step
   const copied = copyAsTorch(() => torch, "this step");
-  const told = h("div", { class: "told", "data-output": "" }, says, source, stages, copied.element);
+  const stepBox = h(
+    "div",
+    { class: "told", "data-output": "" },
+    says,
+    source,
+    stages,
+    copied.element,
+  );
   const controls = h("div", { class: "controls" }, start, back, bar, next, place, close);
   const element = h(
     "div",
     { class: "journey", role: "group", "aria-label": "follow one word", keydown: keys },
     controls,
-    told,
+    stepBox,
   );
 
   function keys(event) {
@@ -142,24 +149,30 @@ export function journey(widget, { name, steps, flows = [] }) {
   function set(moment) {
     at = Math.max(0, Math.min(last, moment));
     const step = Math.ceil(at);
-    if (step !== shown) tell(step);
+    if (step !== shown) showStep(step);
     moved?.set(step ? 1 - (step - at) : 0);
     bar.value = String(at);
     const follow = `Follow ${name(widget)}${at < last ? "" : " again"}`;
-    write(start, playing ? "Pause" : at > 0 && at < last ? "Play on" : follow);
+    setText(start, playing ? "Pause" : at > 0 && at < last ? "Play on" : follow);
     back.disabled = at <= 0;
     next.disabled = at >= last;
   }
 
   /** Light and say what this step does; 0 is before the first. */
-  function tell(step) {
+  function showStep(step) {
     moved?.end();
     moved = undefined;
     shown = step;
-    told.hidden = bar.hidden = back.hidden = next.hidden = place.hidden = close.hidden = step === 0;
+    stepBox.hidden =
+      bar.hidden =
+      back.hidden =
+      next.hidden =
+      place.hidden =
+      close.hidden =
+        step === 0;
     element.classList.toggle("under-way", step > 0);
-    write(place, `step ${step} of ${last}`);
-    mark(bar, "aria-valuetext", `step ${step} of ${last}`);
+    setText(place, `step ${step} of ${last}`);
+    setAttribute(bar, "aria-valuetext", `step ${step} of ${last}`);
     if (!step) {
       light(widget, [], "lit");
       return;
@@ -171,8 +184,8 @@ export function journey(widget, { name, steps, flows = [] }) {
     copied.element.hidden = !torch;
     copied.follow();
     source.hidden = !line;
-    write(origin, line ? `${line.name}: ` : "");
-    write(code, line?.line ?? "");
+    setText(origin, line ? `${line.name}: ` : "");
+    setText(code, line?.line ?? "");
     light(widget, lit, "lit");
     fill(rows);
     if (!still.matches) {
@@ -185,7 +198,7 @@ export function journey(widget, { name, steps, flows = [] }) {
     stages.hidden = !content;
     if (!content) return;
     const { labels, rows } = content;
-    const cells = (line) => line.map((value) => h("td", {}, value === null ? "" : short(value)));
+    const cells = (line) => line.map((value) => h("td", {}, value === null ? "" : format(value)));
     table.replaceChildren(
       h(
         "thead",
@@ -295,7 +308,7 @@ export function journey(widget, { name, steps, flows = [] }) {
       pause();
       const goal = Number.isInteger(step) ? step : 0;
       if (widget.behind)
-        at = goal; // it is told when its numbers have come
+        at = goal; // it is described when its numbers have come
       else set(goal);
     },
     update(inputs, outputs) {

@@ -1,6 +1,6 @@
 // What the colours of a table of numbers say: printed beneath it.
 
-import { h, short } from "./dom.js";
+import { format, h } from "./dom.js";
 
 /** The key of weights, 0 to 1 for all of them; `masked` says what is hatched. */
 export function weightKey(masked = "masked") {
@@ -15,8 +15,8 @@ export function signedKey() {
   return {
     element: h("p", { class: "ramp-key signed", "aria-hidden": "true" }, low, h("i"), high),
     reach(most) {
-      low.textContent = short(-most);
-      high.textContent = short(most);
+      low.textContent = format(-most);
+      high.textContent = format(most);
     },
   };
 }

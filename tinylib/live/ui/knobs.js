@@ -2,9 +2,9 @@
 // them; one that only changes what is looked at has none.
 
 import { parseNumber } from "../page/inputs.js";
-import { exact, h, mark, mathText, typeset, within, write } from "./dom.js";
+import { formatExact, h, mathText, setAttribute, setText, typeset, within } from "./dom.js";
 
-/** Between which ends an entry lies that has no limits of its own. */
+/** The default limits of an entry. */
 export const everywhere = ({ spec: { max } }) => [-max.entry, max.entry];
 
 /** The rows of the input `name`; a vector is its own one row. */
@@ -37,7 +37,7 @@ export function numberBox(widget, name, { entry, ...options } = /** @type {any} 
     limits = widget.spec.limits?.[name],
     called = "",
     step: by = 0.1,
-    form = exact,
+    form = formatExact,
     label,
     focus,
     ...more
@@ -61,7 +61,7 @@ export function numberBox(widget, name, { entry, ...options } = /** @type {any} 
     if (value() === undefined) return; // its row is gone, and the box with it
     if (box.dirty && !use(true)) {
       widget.say(
-        `${widget.unsaid?.[0] ?? widget.problemLine.textContent} The entry keeps ${now()}.`,
+        `${widget.pendingMessage?.[0] ?? widget.problemLine.textContent} The entry keeps ${now()}.`,
       );
     }
     box.settle();
@@ -249,22 +249,22 @@ export function knob(widget, name, label, { entry, ...options } = /** @type {any
       const text = textOf(label, inputs);
       if (title.dataset.name !== text) title.replaceChildren(...mathText(text));
       title.dataset.name = text;
-      mark(range, "aria-label", `${textOf(named, inputs)}${about && `, ${about}`}`);
-      mark(range, "min", String(at(low)));
-      mark(range, "max", String(at(high)));
+      setAttribute(range, "aria-label", `${textOf(named, inputs)}${about && `, ${about}`}`);
+      setAttribute(range, "min", String(at(low)));
+      setAttribute(range, "max", String(at(high)));
       range.disabled = tied !== undefined || value === undefined;
       range.value = String(at(within(value ?? 0, [low, high])));
-      const said = value === undefined ? "" : (say?.(value, inputs) ?? exact(value));
-      mark(range, "aria-valuetext", said);
-      if (note) write(below, note(value, inputs, widget));
+      const valueText = value === undefined ? "" : (say?.(value, inputs) ?? formatExact(value));
+      setAttribute(range, "aria-valuetext", valueText);
+      if (note) setText(below, note(value, inputs, widget));
       if (!box) {
-        typeset(shown, said);
+        typeset(shown, valueText);
         return;
       }
-      mark(box, "aria-label", `${textOf(named, inputs)}, typed`);
+      setAttribute(box, "aria-label", `${textOf(named, inputs)}, typed`);
       box.disabled = range.disabled;
       if (tied === undefined) box.follow();
-      else box.value = exact(tied);
+      else box.value = formatExact(tied);
     },
   };
 }
@@ -308,7 +308,7 @@ export function entrySlider(widget) {
     update(inputs, outputs) {
       update(inputs, outputs);
       if (part.range.disabled) part.range.removeAttribute("data-input");
-      else mark(part.range, "data-input", widget.entry.name);
+      else setAttribute(part.range, "data-input", widget.entry.name);
     },
   };
 }

@@ -1,9 +1,9 @@
 // Lines that lead from the rows of a list to one place beside them, or from there to the rows.
 
-import { mark, svgPart } from "./parts.js";
+import { setAttribute, svgPart } from "./parts.js";
 
 /**
- * Lines between a list of so many rows and one place beside its middle: from the last row to the
+ * Lines between the rows of a list and one place beside its middle: from the last row to the
  * place, or from the place to every row. The drawing is stretched to the list's height.
  */
 export function lines() {
@@ -15,8 +15,8 @@ export function lines() {
   );
   const curve = (start, end) => `M0,${start}C.5,${start} .5,${end} 1,${end}`;
   const draw = (rows, curves) => {
-    mark(element, "viewBox", `0 0 1 ${rows}`);
-    mark(path, "d", curves.join(""));
+    setAttribute(element, "viewBox", `0 0 1 ${rows}`);
+    setAttribute(path, "d", curves.join(""));
   };
   return {
     element,

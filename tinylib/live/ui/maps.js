@@ -1,7 +1,18 @@
 // One head's weights as a table, with words on both axes.
 
-import { asks, rove } from "./explain.js";
-import { AS_IS, h, many, mark, results, scroller, shaded, short, tint, write } from "./parts.js";
+import { explainable, rove } from "./explain.js";
+import {
+  AS_IS,
+  format,
+  h,
+  results,
+  scroller,
+  setAttribute,
+  setHeat,
+  setText,
+  shaded,
+  times,
+} from "./parts.js";
 import { topK } from "../page/search.js";
 import { fillList } from "./sentences.js";
 
@@ -9,8 +20,9 @@ export const LEAST = 0.005; // what is less reads 0.00, and is left out
 
 /**
  * The weights of words on words; it scrolls sideways, and is called `label`. `pick(t)` chooses a
- * row by its word, if one can be chosen; `key` says what is outlined, if anything is. `made(t, s)`
- * says where an entry comes from, as rules of explain.js do; then the view has `ui.explanation()`.
+ * row by its word, if one can be chosen; `key` says what is outlined, if anything is.
+ * `explain(t, s)` says how an entry was computed, as rules of explain.js do; then the view has
+ * `ui.explanation()`.
  */
 export function wordMap({
   label,
@@ -18,7 +30,7 @@ export function wordMap({
   lang = "",
   key = "",
   pick = undefined,
-  made = null,
+  explain = null,
 }) {
   const [head, body, caption] = [h("tr", {}, h("td")), h("tbody"), h("caption")];
   const parts = [caption, h("thead", {}, head), body];
@@ -33,12 +45,12 @@ export function wordMap({
       h("span", { class: "sign" }),
       h("span", { lang }),
     );
-    const cells = many(columns, () => h("td", {}, h("span")));
-    if (made) cells.forEach((cell, s) => asks(null, cell, () => made(t, s)));
+    const cells = times(columns, () => h("td", {}, h("span")));
+    if (explain) cells.forEach((cell, s) => explainable(null, cell, () => explain(t, s)));
     return h("tr", AS_IS, h("th", { scope: "row" }, name), ...cells);
   };
   let columns = 0;
-  const reach = made ? rove(table) : () => {};
+  const reach = explain ? rove(table) : () => {};
   return {
     element: results("column mapped", scroller(box, table), keyLine),
     /**
@@ -46,7 +58,7 @@ export function wordMap({
      * row may stand `from`, which places are outlined, and `seen`, how many are not out of reach.
      */
     fill({ title, across, rows, chosen = -1 }) {
-      write(caption, title);
+      setText(caption, title);
       keyLine.hidden = !rows.some(({ from }) => from?.includes(1));
       if (columns !== across.length) {
         columns = across.length;
@@ -57,26 +69,26 @@ export function wordMap({
         body.replaceChildren();
       }
       across.forEach((word, s) => {
-        write(head.children[s + 1].firstChild, word);
-        tint(head.children[s + 1], rows[chosen]?.shares[s] ?? 0);
+        setText(head.children[s + 1].firstChild, word);
+        setHeat(head.children[s + 1], rows[chosen]?.shares[s] ?? 0);
       });
       fillList(body, rows, line(columns), (tr, { word, shares, from, seen = columns }, t) => {
         const [{ firstChild: name }, ...cells] = tr.children;
         const right = from?.[topK(shares, 1)[0]] === 1;
         const sign = right ? "✓" : from?.includes(1) ? "✗" : "";
-        write(name.firstChild, sign);
-        mark(name.firstChild, "class", sign === "✗" ? "sign astray" : "sign");
-        write(name.lastChild, word);
-        if (pick) mark(name, "aria-pressed", String(t === chosen));
-        mark(tr, "class", t === chosen ? "query" : "");
+        setText(name.firstChild, sign);
+        setAttribute(name.firstChild, "class", sign === "✗" ? "sign astray" : "sign");
+        setText(name.lastChild, word);
+        if (pick) setAttribute(name, "aria-pressed", String(t === chosen));
+        setAttribute(tr, "class", t === chosen ? "query" : "");
         cells.forEach((cell, s) => {
           const [value, kind] = [shares[s], s >= seen ? "never" : from?.[s] ? "gold" : ""];
-          mark(cell, "class", kind);
+          setAttribute(cell, "class", kind);
           if (cell.shown === value) return;
           cell.shown = value;
-          write(cell.firstChild, value < LEAST ? "" : short(value));
-          mark(cell, "data-value", String(value));
-          tint(cell, value);
+          setText(cell.firstChild, value < LEAST ? "" : format(value));
+          setAttribute(cell, "data-value", String(value));
+          setHeat(cell, value);
         });
       });
       reach();

@@ -1,7 +1,7 @@
 // A choice among trained models, each with a text of its own: for widgets with several weights.
 
 import { choice } from "./controls.js";
-import { h, write } from "./parts.js";
+import { h, setText } from "./parts.js";
 import { text } from "./sentences.js";
 import { beginnings } from "./texts.js";
 
@@ -27,7 +27,7 @@ function chooser(widget) {
     update(inputs) {
       picks.update(inputs);
       const { layers, heads, parameters, about } = models[inputs.variant];
-      write(
+      setText(
         note,
         `${about} ${(parameters / 1e6).toFixed(1)} million parameters in ${layers} blocks of ` +
           `${heads} heads.`,

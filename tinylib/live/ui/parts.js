@@ -9,8 +9,8 @@
 
 import { GENERATOR } from "../page/chance.js";
 import {
+  hashedNumbers,
   linksTo,
-  madeUp,
   parseBlock,
   problem,
   readLink,
@@ -24,17 +24,17 @@ import {
   columnHeads,
   h,
   isComposing,
-  many,
-  mark,
+  times,
+  setAttribute,
   mathText,
   namedRow,
   entryText,
-  short,
+  format,
   svgPart,
-  tint,
-  write,
+  setHeat,
+  setText,
 } from "./dom.js";
-import { asks, explanation, rove } from "./explain.js";
+import { explainable, explanation, rove } from "./explain.js";
 import { KEYS, signedKey, weightKey } from "./keys.js";
 import { KNOBS, entrySlider, everywhere, knob, numberBox, rowsOf } from "./knobs.js";
 import { LOOK, followScheme, shaded } from "./look.js";
@@ -70,7 +70,7 @@ const WAITING = "Still waiting for the new numbers. Is the kernel running?";
 const OLDER =
   "This link was made with an older generator of random numbers: the same seed draws others now.";
 const COMPUTING = "Computing…";
-const PROMPT = 80; // ms: an answer that comes within them is shown without any sign of work
+const BUSY_AFTER_MS = 80; // an answer that comes earlier is shown without any sign of work
 
 /**
  * What shows results has an attribute data-output, and is greyed while it is out of date. If it
@@ -95,7 +95,7 @@ class Widget {
     this.tail = query === -1; // then whoever looks at the last row goes on to look at the last
     this.query = this.start = this.tail ? this.lastRow : query; // the row that the reader looks at
     this.entry = null; // the matrix entry that the slider moves: { name, row, column }
-    this.late = this.busy = false; // no answer has come within PROMPT; and the frame says so
+    this.late = this.busy = false; // no answer came within BUSY_AFTER_MS; the frame shows it
     this.quiet = false;
     this.streams = false; // a part edits step by step, and each answer goes on from the one before
   }
@@ -215,11 +215,11 @@ class Widget {
       // Only the page host has these: what it loads, and how much of that is there; that an answer
       // will take its time; and why there is none.
       "change:loading": () => {
-        if (this.behind) this.expect();
+        if (this.behind) this.awaitAnswer();
         this.showState();
       },
       "change:progress": () => this.showProgress(this.model.get("progress")),
-      "change:slow": () => this.beLate(),
+      "change:slow": () => this.showBusy(),
       "change:error": () => this.fail(this.model.get("error")),
     };
     for (const [event, fn] of Object.entries(this.listeners)) this.model.on(event, fn);
@@ -242,14 +242,14 @@ class Widget {
     this.leaving?.abort();
   }
 
-  /** Change a copy of the inputs; keep it if it is valid, else say what is wrong, or `tell` it. */
-  edit(field, mutate, tell) {
+  /** Change a copy of the inputs; keep it if it is valid, else show or `report` what is wrong. */
+  edit(field, mutate, report) {
     const next = copyOf(this.inputs);
     mutate(next);
-    return this.change(next, field, tell);
+    return this.change(next, field, report);
   }
 
-  /** Edits of one field are one step to undo, until the reader leaves it or grips it anew. */
+  /** Edits of one field are one step to undo, until the reader leaves it or grips it again. */
   remember(field) {
     if (field !== this.field) {
       this.history.push(this.inputs);
@@ -258,10 +258,10 @@ class Widget {
     this.field = field;
   }
 
-  change(next, field, tell) {
+  change(next, field, report) {
     const wrong = problem(this.spec, next);
-    this.say(tell ? "" : wrong);
-    tell?.(wrong);
+    this.say(report ? "" : wrong);
+    report?.(wrong);
     if (wrong) return false;
     if (JSON.stringify(next) !== JSON.stringify(this.inputs)) {
       this.remember(field);
@@ -295,41 +295,41 @@ class Widget {
     }
     this.model.set("inputs", copyOf(inputs));
     this.model.set("asked", this.sent + 1);
-    this.expect();
+    this.awaitAnswer();
     this.model.save_changes();
   }
 
   /** An answer is due: if none comes soon, the reader sees that what is shown is out of date. */
-  expect() {
-    if (!this.late) this.soon ??= setTimeout(() => this.beLate(), PROMPT);
+  awaitAnswer() {
+    if (!this.late) this.soon ??= setTimeout(() => this.showBusy(), BUSY_AFTER_MS);
   }
 
-  beLate() {
+  showBusy() {
     this.late = true;
     this.showState();
   }
 
   /** An answer has come, or none will: the wait is over. */
-  rest() {
+  stopWaiting() {
     clearTimeout(this.soon);
     this.soon = undefined;
   }
 
   answered() {
     clearTimeout(this.patience);
-    this.rest();
+    this.stopWaiting();
     if (this.problemLine.textContent === WAITING) this.say("");
     if (!this.behind && !this.model.get("unfinished") && !this.streams) this.late = false;
-    else this.expect();
+    else this.awaitAnswer();
     this.showState();
     this.repaint("outputs");
   }
 
   /** Say why there are no new outputs; "" when there are. */
   fail(why) {
-    write(this.failureLine, why);
+    setText(this.failureLine, why);
     if (why) {
-      this.rest();
+      this.stopWaiting();
       this.late = false;
     } else {
       this.leave(this.againButton);
@@ -347,12 +347,12 @@ class Widget {
     const loading = this.model.get("loading");
     this.frame.classList.toggle("stale", behind || Boolean(this.model.get("error")));
     this.busyLine.hidden = !this.late || (this.quiet && !loading);
-    write(this.work, this.progress.hidden ? loading || COMPUTING : "Loading the model");
-    write(this.where, loading || (this.late ? COMPUTING : this.model.get("where")));
+    setText(this.work, this.progress.hidden ? loading || COMPUTING : "Loading the model");
+    setText(this.where, loading || (this.late ? COMPUTING : this.model.get("where")));
     if (this.busy === this.late) return;
     this.busy = this.late;
     for (const result of this.frame.querySelectorAll(RESULTS))
-      mark(result, "aria-busy", String(this.busy));
+      setAttribute(result, "aria-busy", String(this.busy));
   }
 
   /** Edits follow each other from now on, or no longer: what is shown is true as far as it goes. */
@@ -360,13 +360,13 @@ class Widget {
     this.streams = on;
     this.quiet = on && quiet; // no sign of work over the frame: what changes in it shows enough
     if (!on && !this.behind && !this.model.get("unfinished")) {
-      this.rest();
+      this.stopWaiting();
       this.late = false;
     }
     this.showState();
   }
 
-  /** Results that are not of what stands in `line` are greyed, and not to be used. */
+  /** Grey the results while the text in `line` is unusable: they belong to an older text. */
   setAside(line, unusable) {
     this.unusable[unusable ? "add" : "delete"](line);
     for (const result of this.frame.querySelectorAll(`${RESULTS}, .tokens`))
@@ -378,7 +378,7 @@ class Widget {
     if (button.getRootNode().activeElement === button) this.resetButton.focus();
   }
 
-  /** Until the pointer is let go nothing is said: the line would push a button from under it. */
+  /** Until the pointer is let go no message is shown: it would push a button from under it. */
   press() {
     const release = new AbortController();
     this.pressed = true;
@@ -389,7 +389,7 @@ class Widget {
           release.abort();
           this.pressed = false;
           setTimeout(() => {
-            if (this.unsaid) this.say(...this.unsaid);
+            if (this.pendingMessage) this.say(...this.pendingMessage);
           });
         },
         { signal: release.signal },
@@ -398,8 +398,8 @@ class Widget {
   }
 
   say(text, kind = "") {
-    this.unsaid = this.pressed && text ? [text, kind] : undefined;
-    if (this.unsaid) return;
+    this.pendingMessage = this.pressed && text ? [text, kind] : undefined;
+    if (this.pendingMessage) return;
     this.problemLine.textContent = text;
     this.problemLine.dataset.kind = kind;
   }
@@ -440,10 +440,11 @@ class Widget {
     };
     const { signal } = this.leaving;
     enter(history.state?.[key]);
-    const [way] = performance.getEntriesByType("navigation");
+    const [navigationEntry] = performance.getEntriesByType("navigation");
     try {
       const { visit, state } = JSON.parse(sessionStorage.getItem(stored)) ?? {};
-      if (visit && /** @type {any} */ (way)?.type === "back_forward") left.set(visit, state);
+      if (visit && /** @type {any} */ (navigationEntry)?.type === "back_forward")
+        left.set(visit, state);
     } catch {
       // this browser keeps nothing
     }
@@ -508,7 +509,7 @@ class Widget {
     this.showState();
     if (!progress) return;
     [this.progress.max, this.progress.value] = [total, loaded];
-    write(this.amount, `${(loaded / 1e6).toFixed(1)} of ${(total / 1e6).toFixed(1)} MB`);
+    setText(this.amount, `${(loaded / 1e6).toFixed(1)} of ${(total / 1e6).toFixed(1)} MB`);
   }
 
   /** The cells that show an input or an output: all, or those of a row, a column or an entry. */
@@ -563,7 +564,7 @@ class Widget {
   /** The labels of an axis: words where it counts words, else 1, 2, 3. */
   labels(axis, size) {
     const words = this.words(axis);
-    return words?.length === size ? words : many(size, (i) => String(i + 1));
+    return words?.length === size ? words : times(size, (i) => String(i + 1));
   }
 }
 
@@ -602,9 +603,9 @@ function partsFor(widget) {
     choice: add(choice),
     offers: add(offers),
     toggle: add(toggle),
-    heat: (name, label, shading, made) => {
-      if (made) widget.styles.add(explanation.style);
-      return add(heatMap)(name, label, shading, made);
+    heat: (name, label, shading, explain) => {
+      if (explain) widget.styles.add(explanation.style);
+      return add(heatMap)(name, label, shading, explain);
     },
     explanation: (...args) => {
       widget.styles.add(explanation.style);
@@ -660,7 +661,7 @@ function wordEditor(widget, weights, follow, lexicon = () => ({ key: "", known: 
   const embedding = (name, axes, word) => [
     ...(rows.get(placeOf(name, word)) ??
       lexicon().known[name]?.[word] ??
-      madeUp(word, Number(axes.split(" ")[1]))),
+      hashedNumbers(word, Number(axes.split(" ")[1]))),
   ];
   /** Put `words` in the place of `count` words from `at` on; what is chosen stays chosen. */
   const splice = (field, at, count, ...words) => {
@@ -810,21 +811,21 @@ function wordEditor(widget, weights, follow, lexicon = () => ({ key: "", known: 
         }
         box.kept = word;
         fit(box);
-        write(pick.firstChild, word);
+        setText(pick.firstChild, word);
         box.hidden = i !== edited;
         pick.hidden = i === edited;
-        if (row) mark(pick, "aria-pressed", String(i === widget.query));
+        if (row) setAttribute(pick, "aria-pressed", String(i === widget.query));
         pick.tabIndex = i === widget.query ? 0 : -1;
-        mark(pencil, "aria-label", `rename ${word}`);
-        mark(remove, "aria-label", `remove ${word}`);
+        setAttribute(pencil, "aria-label", `rename ${word}`);
+        setAttribute(remove, "aria-label", `remove ${word}`);
         remove.disabled = words.length === 1;
         if (row) {
-          write(weight, short(row[i]));
-          tint(li, row[i]);
+          setText(weight, format(row[i]));
+          setHeat(li, row[i]);
           li.classList.toggle("query", i === widget.query);
         }
       });
-      write(
+      setText(
         caption,
         weights ? `How much “${words[widget.query]}” attends to each word:` : "Words:",
       );
@@ -894,14 +895,14 @@ function matrixEditor(widget, name, label) {
     const heading = () => (flat ? mathText(label) : []);
     table.replaceChildren(
       ...(flat ? [] : [h("caption", {}, ...mathText(label))]),
-      columnHeads(null, ...many(columns, (j) => String(j + 1))),
+      columnHeads(null, ...times(columns, (j) => String(j + 1))),
       h(
         "tbody",
         AS_IS,
-        ...many(rows, (i) =>
+        ...times(rows, (i) =>
           namedRow(
             heading(),
-            many(columns, (j) => [box(i, j)]),
+            times(columns, (j) => [box(i, j)]),
           ),
         ),
       ),
@@ -921,13 +922,13 @@ function matrixEditor(widget, name, label) {
       matrix.forEach((values, i) => {
         const [head, ...cells] = table.tBodies[0].rows[i].children;
         if (!flat) {
-          write(head, labels[i]);
-          mark(head, "title", labels[i]);
+          setText(head, labels[i]);
+          setAttribute(head, "title", labels[i]);
         }
         values.forEach((_, j) => {
           const input = cells[j].firstChild;
           input.follow();
-          mark(
+          setAttribute(
             input,
             "aria-label",
             flat ? `${name} ${j + 1}` : `${name} of ${labels[i]}, ${j + 1}`,
@@ -944,9 +945,9 @@ function matrixEditor(widget, name, label) {
 
 /**
  * The output `name` as a table of shaded numbers: "weight" shades 0 to 1, "signed" both ways.
- * `made(widget, row, column)` says where an entry comes from, by a rule of explain.js.
+ * `explain(widget, row, column)` says how an entry was computed, by a rule of explain.js.
  */
-function heatMap(widget, name, label, shading = "weight", made = undefined) {
+function heatMap(widget, name, label, shading = "weight", explain = undefined) {
   const axes = widget.spec.outputs[name].split(" ");
   if (axes.length !== 2)
     throw new Error(`heat("${name}") needs an output of two axes, such as "T 1"`);
@@ -960,21 +961,21 @@ function heatMap(widget, name, label, shading = "weight", made = undefined) {
   const bodyRows = () => [...(table.tBodies[0]?.rows ?? [])]; // none before the first answer
   const cells = () => bodyRows().map((tr) => [...tr.cells].slice(1));
   widget.tables.set(name, cells);
-  const reach = made ? rove(table) : () => {};
+  const reach = explain ? rove(table) : () => {};
   let size = "";
   const build = (rows, columns) => {
-    const tabindex = made ? "-1" : false; // then the arrow keys lead to it
+    const tabindex = explain ? "-1" : false; // roving tabindex: the arrow keys move the focus
     const look = (i) => ({ type: "button", tabindex, click: () => widget.look(i) });
     const head = (i) => (chooses ? h("button", look(i)) : h("span"));
-    const spans = () => many(columns, () => [h("span")]);
+    const spans = () => times(columns, () => [h("span")]);
     table.replaceChildren(
       h("caption", {}, ...mathText(label)),
       columnHeads(null, ...spans()),
-      h("tbody", AS_IS, ...many(rows, (i) => namedRow([head(i)], spans()))),
+      h("tbody", AS_IS, ...times(rows, (i) => namedRow([head(i)], spans()))),
     );
-    if (!made) return;
+    if (!explain) return;
     cells().forEach((line, i) =>
-      line.forEach((cell, j) => asks(widget, cell, () => made(widget, i, j))),
+      line.forEach((cell, j) => explainable(widget, cell, () => explain(widget, i, j))),
     );
     reach();
   };
@@ -991,10 +992,10 @@ function heatMap(widget, name, label, shading = "weight", made = undefined) {
       size = `${rows} ${columns}`;
       const [across, down] = [widget.labels(axes[1], columns), widget.labels(axes[0], rows)];
       [...table.tHead.rows[0].children].slice(1).forEach((th, j) => {
-        write(th.firstChild, across[j]);
+        setText(th.firstChild, across[j]);
         th.classList.toggle("long", axes[1] === "T" && widget.spec.words);
         th.translate = false;
-        mark(th, "title", across[j]);
+        setAttribute(th, "title", across[j]);
       });
       let most = 1;
       if (shading === "signed") {
@@ -1002,20 +1003,20 @@ function heatMap(widget, name, label, shading = "weight", made = undefined) {
         scale.reach(most);
       }
       [...table.tBodies[0].rows].forEach((tr, i) => {
-        write(tr.children[0].firstChild, down[i]);
-        mark(tr.children[0], "title", down[i]);
+        setText(tr.children[0].firstChild, down[i]);
+        setAttribute(tr.children[0], "title", down[i]);
         tr.classList.toggle("query", chooses && i === widget.query);
         for (let j = 0; j < columns; j += 1) {
           const [cell, value] = [tr.children[j + 1], data[i * columns + j]];
           const hidden = shading === "weight" && never(value);
-          write(cell.firstChild, hidden ? "" : short(value));
-          mark(cell, "data-value", String(value));
+          setText(cell.firstChild, hidden ? "" : format(value));
+          setAttribute(cell, "data-value", String(value));
           const kind = never(value) ? "never" : value < 0 ? "below" : "above";
           if (!cell.classList.contains(kind)) {
             cell.classList.remove("never", "below", "above");
             cell.classList.add(kind);
           }
-          tint(cell, Number.isFinite(value) ? Math.abs(value) / most : 0);
+          setHeat(cell, Number.isFinite(value) ? Math.abs(value) / most : 0);
         }
       });
     },
@@ -1042,12 +1043,12 @@ function mixture(widget, weights, result, of = (_widget) => "") {
         .map((share, i) => ({ share, word: words[i] }))
         .filter(({ share }) => share >= 0.005)
         .sort((a, b) => b.share - a.share)
-        .map(({ share, word }) => `${short(share)} × ${name ? `${name}(${word})` : word}`);
+        .map(({ share, word }) => `${format(share)} × ${name ? `${name}(${word})` : word}`);
       line.replaceChildren(
         h("b", {}, `“${words[widget.query]}” becomes `),
         terms.join(" + "),
         row(shares).some((share) => share > 0 && share < 0.005) ? " + …" : "",
-        ` = (${row(mixed).map(short).join(", ")})`,
+        ` = (${row(mixed).map(format).join(", ")})`,
       );
     },
   };

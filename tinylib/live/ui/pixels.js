@@ -1,7 +1,7 @@
 // A matrix of numbers as a small picture: each is a pixel, and its size is how much ink there is.
 
 import { inkOf } from "./look.js";
-import { h, mark, svgPart, within } from "./parts.js";
+import { h, setAttribute, svgPart, within } from "./parts.js";
 
 // little-endian, as all that browsers run on
 const packed = (ink) => (ink[2] << 16) | (ink[1] << 8) | ink[0];
@@ -43,24 +43,24 @@ export function pixelMap(attributes = {}) {
   return {
     canvas,
     element: h("span", { ...attributes, class: "pixel-map" }, canvas, overlay),
-    /** Mark this row of so many, of which each has so many pixels. */
+    /** Mark this one of `rows` rows, each of which has `columns` pixels. */
     markRow(row, rows, columns) {
-      mark(overlay, "viewBox", `0 0 ${columns} ${rows}`);
-      mark(cursor, "y", String(row));
-      mark(cursor, "width", String(columns));
+      setAttribute(overlay, "viewBox", `0 0 ${columns} ${rows}`);
+      setAttribute(cursor, "y", String(row));
+      setAttribute(cursor, "width", String(columns));
     },
-    /** Outline the pixel that the reader points at; needs one of the others before. */
+    /** Outline the pixel that the reader points at; call `markRow` or `outline` before. */
     markPixel(row, column) {
-      mark(pixel, "y", String(row));
-      mark(pixel, "x", String(column));
+      setAttribute(pixel, "y", String(row));
+      setAttribute(pixel, "x", String(column));
       if (!pixel.isConnected) overlay.append(pixel);
     },
     /** Outline those pixels for which `marks`, by row and column, is not 0. */
     outline(marks, rows, columns) {
       const square = (row, column) => (marks[row][column] ? `M${column},${row}h1v1h-1z` : "");
       const squares = marks.flatMap((line, row) => Array.from(line, (_, at) => square(row, at)));
-      mark(overlay, "viewBox", `0 0 ${columns} ${rows}`);
-      mark(gold, "d", squares.join(""));
+      setAttribute(overlay, "viewBox", `0 0 ${columns} ${rows}`);
+      setAttribute(gold, "d", squares.join(""));
     },
   };
 }

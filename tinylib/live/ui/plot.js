@@ -1,6 +1,6 @@
 // A plane with axes: curves, what stands at a place in it, lines across it, and what is dragged.
 
-import { h, mark, svgPart, write } from "./parts.js";
+import { h, setAttribute, setText, svgPart } from "./parts.js";
 import { fillList } from "./sentences.js";
 
 /**
@@ -39,10 +39,10 @@ export const dotsAt = (points) =>
   points.map((point) => `M${point.map(digits).join(" ")}h0`).join("") || "M0 0";
 
 /**
- * A plane from `x` to `x` and `y` to `y`, each [low, high], so many pixels high. `ticks` has for
- * each axis the numbers beside it, or [number, text]; `grid` too, where lines go through the plane:
- * where the ticks are, if it is left out. `paths` names curves; their coordinates are those of the
- * plane. It has the class `name`, and is hidden from those who cannot see it if it has no `label`.
+ * A plane whose axes have the ends `x` and `y`, each [low, high]; it is `height` px high. `ticks`
+ * has for each axis the numbers beside it, or [number, text]; `grid` too, where lines go through
+ * the plane: where the ticks are, if it is left out. `paths` names curves; their coordinates are
+ * those of the plane. It has the class `name`, and is hidden from screen readers without a `label`.
  */
 export function plane({
   name,
@@ -60,9 +60,9 @@ export function plane({
   const upward = svgPart("g", { transform: "scale(1 -1)" }, lines, ...curves);
   const svg = svgPart("svg", { preserveAspectRatio: "none", "aria-hidden": "true" }, upward);
   const scale = h("div", { "aria-hidden": "true" });
-  const told = label ? { role: "group", "aria-label": label } : { "aria-hidden": "true" };
+  const aria = label ? { role: "group", "aria-label": label } : { "aria-hidden": "true" };
   const size = { class: `plane ${name}`, style: `height: ${height / 16}rem` };
-  const element = h("div", { ...size, ...told }, svg, scale);
+  const element = h("div", { ...size, ...aria }, svg, scale);
 
   const share = (axis, value) => (value - ends[axis][0]) / (ends[axis][1] - ends[axis][0]);
   /** Bring an element to a place; where no x or no y is given, that stays. */
@@ -78,21 +78,25 @@ export function plane({
   const reach = (now) => {
     ends = { x: now.x ?? ends.x, y: now.y ?? ends.y };
     const [[left, right], [bottom, top]] = [ends.x, ends.y];
-    mark(svg, "viewBox", `${left} ${-top} ${right - left} ${top - bottom}`);
+    setAttribute(svg, "viewBox", `${left} ${-top} ${right - left} ${top - bottom}`);
     const all = ["x", "y"].flatMap((axis) =>
       (now.ticks?.[axis] ?? []).map((tick) => [axis, ...[tick].flat()]),
     );
     const at = (axis) =>
       now.grid?.[axis] ?? all.filter(([own]) => own === axis).map(([, value]) => value);
     const upright = at("x").map((value) => `M${value} ${bottom}V${top}`);
-    mark(lines, "d", [...upright, ...at("y").map((v) => `M${left} ${v}H${right}`)].join(""));
+    setAttribute(
+      lines,
+      "d",
+      [...upright, ...at("y").map((v) => `M${left} ${v}H${right}`)].join(""),
+    );
     fillList(
       scale,
       all,
       () => h("span"),
       (span, [axis, value, text = String(value)]) => {
-        mark(span, "class", `tick ${axis}`);
-        write(span, text.replace("-", "−"));
+        setAttribute(span, "class", `tick ${axis}`);
+        setText(span, text.replace("-", "−"));
         put(span, axis === "x" ? value : left, axis === "x" ? bottom : value);
       },
     );
@@ -128,7 +132,7 @@ export function plane({
         line.hidden = !(share(axis, to) >= 0 && share(axis, to) <= 1);
         line.classList.toggle("late", axis === "x" && share("x", to) > 0.5);
         put(line, axis === "x" ? to : undefined, axis === "y" ? to : undefined);
-        write(line.firstChild, name);
+        setText(line.firstChild, name);
       };
       set(value, text);
       element.append(line);

@@ -4,7 +4,7 @@ import { bytesOf, idsOf, isOpen, knows, ofCharacters, ownTokens, wordsOf } from 
 import { plainly } from "../page/words.js";
 import { offers } from "./controls.js";
 import { lines } from "./lines.js";
-import { AS_IS, h, mark, percent, shaded, tint, write } from "./parts.js";
+import { AS_IS, h, percent, setAttribute, setHeat, setText, shaded } from "./parts.js";
 
 const quoted = (words) => [...new Set(words)].map((word) => `“${word}”`).join(", ");
 
@@ -16,15 +16,15 @@ export function fillList(list, entries, make, fill) {
 }
 
 /**
- * Makes `box` edit the sentence `name`, and `wrong` tell what is wrong with what stands there.
+ * Makes `box` edit the sentence `name`, and `wrong` show the error in its text, if there is one.
  * `also(next, widget)` changes what else hangs on its words, `typed()` does what else there is to
  * do when the reader types, and `plain(text)` is what is meant by what is typed.
  */
 function typing(widget, name, box, wrong, also, typed = () => {}, plain = (text) => text) {
   let kept; // the sentence that the box stands for, whatever else is half typed in it
-  const tell = (what) => {
-    write(wrong, what && `${what} The results, greyed, are still those of before.`);
-    mark(box, "aria-invalid", String(Boolean(what)));
+  const report = (what) => {
+    setText(wrong, what && `${what} The results, greyed, are still those of before.`);
+    setAttribute(box, "aria-invalid", String(Boolean(what)));
     widget.setAside(box, Boolean(what));
   };
   const use = () => {
@@ -34,7 +34,7 @@ function typing(widget, name, box, wrong, also, typed = () => {}, plain = (text)
       next[name] = text;
       also(next, widget);
     };
-    if (!widget.edit(name, put, tell)) kept = widget.inputs[name];
+    if (!widget.edit(name, put, report)) kept = widget.inputs[name];
     typed();
   };
   box.addEventListener("input", use);
@@ -42,7 +42,7 @@ function typing(widget, name, box, wrong, also, typed = () => {}, plain = (text)
     // show what the widget holds
     kept = widget.inputs[name];
     box.value = kept;
-    tell("");
+    report("");
   };
   return {
     reset,
@@ -117,17 +117,17 @@ export function sentence(
         () => h("li", {}, h("b"), " ", h("span")),
         (li, word, i) => {
           const strange = !knows(vocabulary, word);
-          write(li.children[0], word);
-          write(li.children[1], strange ? `<unk> ${ids[i]}` : String(ids[i]));
+          setText(li.children[0], word);
+          setText(li.children[1], strange ? `<unk> ${ids[i]}` : String(ids[i]));
           li.classList.toggle("unknown", strange);
         },
       );
-      write(unknown, strangers(vocabulary, read));
+      setText(unknown, strangers(vocabulary, read));
     },
   };
 }
 
-/** What is said of the words that the model does not know, "" if there are none. */
+/** A note on the words that the model does not know, "" if there are none. */
 function strangers(vocabulary, read) {
   const strange = read.filter((word) => !knows(vocabulary, word));
   const [is, it] =
@@ -198,12 +198,12 @@ export function text(widget, name, label, also = (_next, _widget) => {}) {
     const read = wordsOf(spec, name, box.value);
     const over = read.length - most;
     const lines = characters && box.value.includes("\n") ? " and new lines" : "";
-    write(
+    setText(
       count,
       `${read.length} of ${most} ${characters ? "characters" : "words"}${lines}, ` +
         `${over > 0 ? `${over} too many` : `${-over} left`}`,
     );
-    if (!characters) write(unknown, strangers(vocabulary, read));
+    if (!characters) setText(unknown, strangers(vocabulary, read));
   };
   const { reset, follow } = typing(widget, name, box, wrong, also, tally, (typed) =>
     plainly(typed, (sign) => knows(vocabulary, sign)),
@@ -249,7 +249,10 @@ export function freeText(widget, name, label, rows = 3) {
   const tally = () => {
     const { length } = bytesOf({ texts: [name] }, { [name]: box.value })[name];
     const left = most - length;
-    write(count, `${length} of ${most} bytes, ${left < 0 ? `${-left} too many` : `${left} left`}`);
+    setText(
+      count,
+      `${length} of ${most} bytes, ${left < 0 ? `${-left} too many` : `${left} left`}`,
+    );
   };
   const noMore = (_next) => {};
   const { reset, follow } = typing(widget, name, box, wrong, noMore, tally, meant);
@@ -327,8 +330,8 @@ export function glossed(list, words, meant) {
     words,
     () => h("li", AS_IS, h("b", { lang: "fr" }), " ", h("i")),
     (li, word, t) => {
-      write(li.children[0], word);
-      write(li.children[1], meant[t]);
+      setText(li.children[0], word);
+      setText(li.children[1], meant[t]);
     },
   );
 }
@@ -352,20 +355,20 @@ export function readout(widget, label, ids, probabilities, { vocabulary, gloss, 
     shows: "outputs",
     update(inputs, outputs) {
       const shares = outputs[probabilities].data;
-      const said = [...outputs[ids].data];
-      const words = said.map((id) => names[id]);
-      const [meant, wrong] = [gloss(widget, words), faults(widget, inputs, said)];
+      const tokens = [...outputs[ids].data];
+      const words = tokens.map((id) => names[id]);
+      const [meant, wrong] = [gloss(widget, words), faults(widget, inputs, tokens)];
       fillList(
         list,
         words,
         () => h("li", AS_IS, h("b", { lang: "fr" }), " ", h("i"), " ", h("span")),
         (li, word, t) => {
-          write(li.children[0], word);
-          write(li.children[1], SIGNS.get(word) ?? meant[t]);
-          write(li.children[2], percent(shares[t] || Number.MIN_VALUE));
+          setText(li.children[0], word);
+          setText(li.children[1], SIGNS.get(word) ?? meant[t]);
+          setText(li.children[2], percent(shares[t] || Number.MIN_VALUE));
           li.classList.toggle("faulty", Boolean(wrong[t]));
-          mark(li, "data-value", String(shares[t]));
-          tint(li.children[2], shares[t]);
+          setAttribute(li, "data-value", String(shares[t]));
+          setHeat(li.children[2], shares[t]);
         },
       );
       fan.toEach(words.length);

@@ -2,7 +2,7 @@
 // choose from.
 
 import { offers } from "./controls.js";
-import { exact, h, mark, shaded, short, within, write } from "./parts.js";
+import { format, formatExact, h, setAttribute, setText, shaded, within } from "./parts.js";
 import { topK } from "../page/search.js";
 import { fillList, visible } from "./sentences.js";
 
@@ -24,7 +24,7 @@ export const nuclei = (p) =>
     ? "all may stay"
     : p === 0
       ? "only the likeliest"
-      : `the fewest with ${exact(100 * p)} % together`;
+      : `the fewest with ${formatExact(100 * p)} % together`;
 
 /** Where the arrow keys lead from `at`, of places up to `last`; undefined if it is another key. */
 export function byArrows(event, at, last) {
@@ -39,7 +39,7 @@ export function byArrows(event, at, last) {
  * steps in: by Stop, a key, the text, or any edit. Each `step(field)` makes an edit of that field;
  * it returns `false` to wait for an answer that is not there yet, or says why it ends, as a text.
  */
-export function onward(widget, go, step) {
+export function autoContinue(widget, go, step) {
   let job = null; // what it is doing: { field, inputs: those that it made last, seen: outputs }
   let doneWith = ""; // the inputs of which the note tells
   const now = () => JSON.stringify(widget.inputs);
@@ -59,7 +59,7 @@ export function onward(widget, go, step) {
     job = null;
     widget.stream(false);
     doneWith = now();
-    write(note, why);
+    setText(note, why);
     show();
   };
   const stepsIn = (event) => {
@@ -82,7 +82,7 @@ export function onward(widget, go, step) {
     for (const event of ["keydown", "focusin"]) widget.frame.addEventListener(event, stepsIn);
     job = { field: Symbol("write on"), inputs: now() };
     widget.stream(true);
-    write(note, "");
+    setText(note, "");
     show();
     goOn();
   });
@@ -92,7 +92,7 @@ export function onward(widget, go, step) {
     stop,
     /** What goes on after an answer; true if it is a new one. */
     update() {
-      if (!job && note.textContent && now() !== doneWith) write(note, "");
+      if (!job && note.textContent && now() !== doneWith) setText(note, "");
       if (!job || job.seen === widget.model.get("outputs")) return false;
       job.seen = widget.model.get("outputs");
       setTimeout(goOn); // the reader sees each one, and can step in
@@ -122,14 +122,14 @@ export function beginnings(widget, name, groups, also = (_next, _widget) => {}) 
  * Tokens as a line of text, each of which can be tinted: spaces stand, a new line shows its sign.
  * `fill(span, t)` does so, and says what more classes the token has.
  */
-export function fillText(list, told, make, fill) {
-  const own = told.kind === "words" ? "t whole" : "t";
-  fillList(list, told.names.slice(told.first), make, (span, name, i) => {
-    write(span, name === "\n" ? "↵\n" : name);
-    mark(
+export function fillText(list, view, make, fill) {
+  const own = view.kind === "words" ? "t whole" : "t";
+  fillList(list, view.names.slice(view.first), make, (span, name, i) => {
+    setText(span, name === "\n" ? "↵\n" : name);
+    setAttribute(
       span,
       "class",
-      `${own}${name === "\n" ? " line-end" : ""}${fill(span, i + told.first) ?? ""}`,
+      `${own}${name === "\n" ? " line-end" : ""}${fill(span, i + view.first) ?? ""}`,
     );
   });
 }
@@ -147,12 +147,12 @@ export const TEXT_STYLE = `
 .t.later { color: color-mix(in oklab, var(--ground), var(--text) 55%); }
 `;
 
-const LOOKS = 3; // of a head, told in words
+const MOST_WEIGHTS = 3; // weights of a head that are written out
 
 /** What a head attends to most from the token at `at`: names, how far back, and weights. */
 export function attendsMostTo(names, row, at) {
   const where = (t) =>
-    `${called(names[t])}${t === at ? " itself" : ` ${at - t} back`}: ${short(row[t])}`;
-  const best = topK(row, LOOKS).filter((t) => row[t] >= 0.005);
+    `${called(names[t])}${t === at ? " itself" : ` ${at - t} back`}: ${format(row[t])}`;
+  const best = topK(row, MOST_WEIGHTS).filter((t) => row[t] >= 0.005);
   return `It attends most to ${best.map(where).join(", ")}.`;
 }

@@ -1,7 +1,7 @@
 // The parts of a widget that trains: what starts and stops it, its loss as a curve, and keeping it.
 
 import { choice } from "./controls.js";
-import { h, mark, percent, whole, write } from "./parts.js";
+import { h, percent, setAttribute, setText, whole } from "./parts.js";
 import { plane, through } from "./plot.js";
 import { fillList } from "./sentences.js";
 import { GENERATOR } from "../page/chance.js";
@@ -17,15 +17,15 @@ import {
 } from "../page/keeping.js";
 import { ask, halt } from "../page/trainer.js";
 
-const BITE = 800; // ms of training between two edits of the steps; in a page it is seen meanwhile
-const SLOW = 330; // ms between two times that a reader sees, when the training is slowed down
-const OFTEN = 8000; // ms between two times that a run is kept in the browser
+const CHUNK_MS = 800; // of training between two edits of the steps; a page shows it meanwhile
+const SLOW_MS = 330; // between two steps or chunks of steps, when the training is slowed down
+const SAVE_EVERY_MS = 8000; // between two times that a run is kept in the browser
 
 /** @type {(ms?: number) => string} */
 const silent = (_ms) => "";
 
 /** A new training: other settings begin again at step 0. */
-const anew = (next) => {
+const restart = (next) => {
   next.steps = 0;
 };
 
@@ -36,7 +36,7 @@ export const setting = (widget, name, label, entries) =>
     choose: (value) =>
       widget.edit(Symbol(name), (next) => {
         next[name] = value;
-        anew(next);
+        restart(next);
       }),
     read: (inputs) => inputs[name],
   });
@@ -60,7 +60,7 @@ export function seeds(widget) {
       click: () =>
         widget.edit(Symbol("seed"), (next) => {
           next.seed = (next.seed % widget.spec.limits.seed[1]) + 1;
-          anew(next);
+          restart(next);
         }),
     },
     "Another seed",
@@ -68,22 +68,22 @@ export function seeds(widget) {
   return {
     element: h("div", { class: "seeds" }, name, button),
     shows: "inputs",
-    update: ({ seed }) => write(name, `seed ${seed}`),
+    update: ({ seed }) => setText(name, `seed ${seed}`),
   };
 }
 
 const duration = (ms) => (ms < 100 ? `${ms.toFixed(1)} ms` : `${whole(Math.round(ms))} ms`);
 
 /**
- * Start, Pause, one step, and back to the beginning; how far it is. `says(ms)` tells what so
- * many ms a step mean. With `pause`, each step is seen, so many ms after the one before. In a
+ * Start, Pause, one step, and back to the beginning; how far it is. `says(ms)` puts the time of a
+ * step in other words. With `pause`, each step is seen, `pause` ms after the one before. In a
  * page a run can be kept, saved as a file and loaded again, as `saved` says:
  * { metadata(inputs, outputs), wrong(metadata, inputs), also(inputs), take(kept), how }. Nothing
  * starts while there is something `lacking`, which it says.
  */
 export function trainingBar(
   widget,
-  { says = silent, bite = BITE, pause: gap = 0, saved = undefined, lacking = silent } = {},
+  { says = silent, chunkMs = CHUNK_MS, pause: gap = 0, saved = undefined, lacking = silent } = {},
 ) {
   const { most } = widget.spec.facts.training;
   const { stem } = widget.spec;
@@ -106,14 +106,14 @@ export function trainingBar(
     began = performance.now();
     widget.send({ ...widget.inputs, steps: Math.min(most, from + count) });
   };
-  const bitten = () => {
+  const chunkSize = () => {
     if (slow || gap) return slow || 1;
-    return Math.max(1, Math.round(bite / (pace || bite / 2)));
+    return Math.max(1, Math.round(chunkMs / (pace || chunkMs / 2)));
   };
   const run = () => {
     if (!running) return;
     if (at() >= most) stop();
-    else advance(bitten());
+    else advance(chunkSize());
   };
   const show = () => {
     const focused = bar.getRootNode().activeElement;
@@ -121,7 +121,7 @@ export function trainingBar(
     if (focused === go && running) pause.focus();
     if (focused === pause && !running) go.focus();
     go.disabled = one.disabled = at() >= most || Boolean(lacking());
-    write(go, lacking() || (at() > 0 && at() < most ? "Go on" : "Start training"));
+    setText(go, lacking() || (at() > 0 && at() < most ? "Go on" : "Start training"));
   };
   const stop = () => {
     running = false;
@@ -160,13 +160,13 @@ export function trainingBar(
       click: async () => {
         stop();
         if (inPage) await ask(stem, { act: "forget" }).catch(() => {}); // another worker has no run
-        widget.edit(Symbol("back"), anew);
+        widget.edit(Symbol("back"), restart);
       },
     },
     "Back to step 0",
   );
   const names = speeds.map((steps) =>
-    steps ? `${Math.round((1000 * steps) / SLOW)} steps/s` : "full speed",
+    steps ? `${Math.round((1000 * steps) / SLOW_MS)} steps/s` : "full speed",
   );
   const speed = h(
     "select",
@@ -180,7 +180,7 @@ export function trainingBar(
     ...names.map((name) => h("option", {}, name)),
   );
   const far = h("progress", { max: String(most), "aria-label": "steps done" });
-  const told = h("span", { class: "pace", role: "status" });
+  const status = h("span", { class: "pace", role: "status" });
   const bar = h(
     "div",
     { class: "bar" },
@@ -189,7 +189,7 @@ export function trainingBar(
     one,
     back,
     h("span", { class: "offer" }, speed),
-    h("span", { class: "far" }, far, told),
+    h("span", { class: "far" }, far, status),
   );
   widget.model.on("change:error", () => {
     if (widget.model.get("error") && running) stop();
@@ -205,7 +205,7 @@ export function trainingBar(
       if (running && steps > from && warm) pace = passed / (steps - from);
       const speed =
         running && pace && !slow && !gap ? `, ${duration(pace)} a step${says(pace)}` : "";
-      write(told, `step ${whole(steps)} of ${whole(most)}${speed}`);
+      setText(status, `step ${whole(steps)} of ${whole(most)}${speed}`);
       const answer = widget.model.get("answers");
       if (ready() && heard !== answer) {
         heard = answer;
@@ -214,7 +214,7 @@ export function trainingBar(
         if (inputs.steps > steps) widget.model.set("inputs", { ...inputs, steps });
         if (running && inputs.steps === 0 && from > 0) stop();
         clearTimeout(timer);
-        if (running) timer = setTimeout(run, slow ? SLOW : gap);
+        if (running) timer = setTimeout(run, slow ? SLOW_MS : gap);
         else if (wanted) timer = setTimeout(advance, 0, 1);
         wanted = false;
       }
@@ -251,10 +251,10 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
   const { stem, facts } = widget.spec;
   let last = 0; // when it was kept
   let held = { key: "", steps: 0 }; // which run is kept, and how far
-  let known; // the stamp of what is kept, as far as this page has been told
+  let known; // the stamp of what is kept, as far as this page knows
   const note = h("p", { class: "note", role: "status" });
   const say = (text, ...buttons) => {
-    if (!buttons.length) write(note, text);
+    if (!buttons.length) setText(note, text);
     else note.replaceChildren(text, ...buttons.flatMap((button) => [" ", button]));
   };
   const press = (label, click) => h("button", { type: "button", click }, label);
@@ -313,8 +313,8 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
       try {
         const state = await stateNow();
         if (!state || !box.checked || key !== keyOf(widget, widget.inputs)) return;
-        const { measured, shares, looks } = pastOf(widget);
-        const past = { measured, shares, looks };
+        const { measured, shares, snapshots } = pastOf(widget);
+        const past = { measured, shares, looks: snapshots }; // kept runs have this key
         const stamp = `${Date.now()} ${Math.random()}`;
         const run = { ...state, inputs, past, ...also?.(inputs), stamp };
         const other = await keep(stem, run, known);
@@ -440,7 +440,7 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
         say(`Your run of ${far} steps stays kept. Tick again to keep this one in its place.`);
       }
       if (key === held.key && at() <= held.steps) return;
-      const due = performance.now() - last > OFTEN || !running;
+      const due = performance.now() - last > SAVE_EVERY_MS || !running;
       if (box.checked && at() > 0 && ready() && due) keepNow();
     },
   };
@@ -485,7 +485,7 @@ function smoothed(losses, span) {
 
 /**
  * What the run on show was like before this step: `measured` and `shares` as lossCurve() draws
- * them, `looks` as a view keeps them. Another run, or one that begins again, has another past.
+ * them, `snapshots` as a view keeps them. Another run, or one that begins again, has another past.
  */
 export function pastOf(widget) {
   const key = keyOf(widget, widget.inputs);
@@ -504,8 +504,8 @@ export function pastOf(widget) {
 function keyOf(widget, inputs) {
   return JSON.stringify(widget.spec.facts.training.settings.map((one) => inputs[one]));
 }
-const newPast = (key, stale, more = {}) => ({
-  ...{ key, stale, steps: 0, measured: [], shares: [], looks: [] },
+const newPast = (key, stale, { looks: snapshots = [], ...more } = /** @type {any} */ ({})) => ({
+  ...{ key, stale, steps: 0, measured: [], shares: [], snapshots },
   ...more,
 });
 
@@ -595,21 +595,23 @@ export function lossCurve(
       reach(
         Math.max(...[points, ...old.map((run) => run.points)].map((of) => of.at(-1)?.[0] ?? 0)),
       );
-      mark(drawn.paths.now, "d", through(points.map(low)));
+      setAttribute(drawn.paths.now, "d", through(points.map(low)));
       const value = second?.(outputs);
       if (value !== undefined) note(past.measured, value);
-      mark(drawn.paths.second, "d", through(past.measured.map(low)));
+      setAttribute(drawn.paths.second, "d", through(past.measured.map(low)));
       if (shareNames.length) note(past.shares, shares.read(outputs));
       shareNames.forEach((path, i) => {
-        const way = past.shares.map(([steps, all]) => [steps, top * all[i]]);
-        mark(drawn.paths[path], "d", through(way));
+        const curve = past.shares.map(([steps, all]) => [steps, top * all[i]]);
+        setAttribute(drawn.paths[path], "d", through(curve));
       });
-      befores.forEach((path, i) => mark(path, "d", through((old[i]?.points ?? []).map(low))));
+      befores.forEach((path, i) =>
+        setAttribute(path, "d", through((old[i]?.points ?? []).map(low))),
+      );
       const all = rules(inputs, outputs).filter(([at]) => at <= top);
       while (lines.length < all.length) lines.push(drawn.rule("y", "soft"));
       lines.forEach((line, i) => line(all[i]?.[0] ?? -1, all[i]?.[1] ?? ""));
       const figure = (loss) => loss.toFixed(3);
-      const told = [
+      const legend = [
         ...(points.length ? [[called, figure(points.at(-1)[1]), "now"]] : []),
         ...(past.measured.length ? [[other, figure(past.measured.at(-1)[1]), "second"]] : []),
         ...shares.names.map((of, i) => [
@@ -621,12 +623,12 @@ export function lossCurve(
       ];
       fillList(
         names,
-        told,
+        legend,
         () => h("li", {}, h("i"), h("span"), h("b")),
         (line, [what, value, kind]) => {
-          mark(line, "class", kind);
-          write(line.children[1], what);
-          write(line.children[2], value);
+          setAttribute(line, "class", kind);
+          setText(line.children[1], what);
+          setText(line.children[2], value);
         },
       );
     },
@@ -684,7 +686,7 @@ export function gauge(label, { most = 1, goal = undefined } = {}) {
     element,
     set(share) {
       bar.style.width = `${(100 * Math.min(1, share / most)).toFixed(1)}%`;
-      write(value, percent(share));
+      setText(value, percent(share));
     },
   };
 }

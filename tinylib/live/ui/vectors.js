@@ -4,7 +4,7 @@ import { knows } from "../page/inputs.js";
 import { action } from "./controls.js";
 import { knob } from "./knobs.js";
 import { lines } from "./lines.js";
-import { AS_IS, h, mark, short, write } from "./parts.js";
+import { AS_IS, format, h, setAttribute, setText } from "./parts.js";
 import { paint, pixelAt } from "./pixels.js";
 import { fillList } from "./sentences.js";
 
@@ -64,7 +64,7 @@ export function strips(widget, name, label, { vocabulary = "", handed = false } 
       shape: [, D],
       data,
     } = shown;
-    write(value, `“${text[row]}”, entry ${column + 1}: ` + `${short(data[row * D + column])}`);
+    setText(value, `“${text[row]}”, entry ${column + 1}: ` + `${format(data[row * D + column])}`);
   };
   const readChosen = () => read(widget.query, chosen(widget, shown.shape[1]));
   const make = (i) => {
@@ -114,12 +114,12 @@ export function strips(widget, name, label, { vocabulary = "", handed = false } 
       );
       fillList(list, words, make, (li, word, i) => {
         const { canvas, point } = fields.get(li);
-        write(li.firstChild, word);
+        setText(li.firstChild, word);
         li.classList.toggle("query", i === widget.query);
         li.classList.toggle("new", changed(i));
         li.classList.toggle("unknown", Boolean(known) && !knows(known, word));
-        mark(li.firstChild, "aria-pressed", String(i === widget.query));
-        mark(canvas, "aria-label", `${label}: ${D} numbers for “${word}”`);
+        setAttribute(li.firstChild, "aria-pressed", String(i === widget.query));
+        setAttribute(canvas, "aria-label", `${label}: ${D} numbers for “${word}”`);
         paint(canvas, data.subarray(i * D, (i + 1) * D), D, { most });
         point(chosen(widget, D));
       });
@@ -130,11 +130,11 @@ export function strips(widget, name, label, { vocabulary = "", handed = false } 
 }
 
 /**
- * The output `name` (D) as a block of cells, and two sliders: which entry, and the value to bend it
- * to. The input `bend` holds by how much each differs from the last row of `from`; `first` is the
- * entry, counted from 1, that is chosen at the start.
+ * The output `name` (D) as a block of cells, and two sliders: which entry, and its new value. The
+ * input that `delta` names holds the difference of each entry from the last row of `from`; `first`
+ * is the entry, counted from 1, that is chosen at the start.
  */
-export function bentVector(widget, name, label, { bend, from, first = 1 }) {
+export function editableVector(widget, name, label, { delta, from, first = 1 }) {
   const D = widget.spec.limits.D[0];
   let width = Math.min(12, D); // cells in a row, all rows full
   while (D % width) width -= 1;
@@ -146,33 +146,33 @@ export function bentVector(widget, name, label, { bend, from, first = 1 }) {
   );
   element.dataset.output = name;
   let shown;
-  const read = (entry) => write(value, `entry ${entry + 1}: ${short(shown[entry])}`);
+  const read = (entry) => setText(value, `entry ${entry + 1}: ${format(shown[entry])}`);
   const which = knob(widget, "", `which of the ${D} numbers:`, {
     read: () => chosen(widget, D) + 1,
     slide: (value) => choose(widget, value - 1),
     ends: [1, D],
     say: String,
   });
-  let straight; // the last row, unbent
-  const size = knob(widget, bend, "its value:", {
-    read: (inputs) => straight[chosen(widget, D)] + inputs[bend][chosen(widget, D)],
+  let original; // the last row, unchanged
+  const size = knob(widget, delta, "its value:", {
+    read: (inputs) => original[chosen(widget, D)] + inputs[delta][chosen(widget, D)],
     put(next, value) {
       const entry = chosen(widget, D);
-      next[bend][entry] = Number((value - straight[entry]).toFixed(4));
+      next[delta][entry] = Number((value - original[entry]).toFixed(4));
     },
-    field: () => `${bend} ${chosen(widget, D)}`,
+    field: () => `${delta} ${chosen(widget, D)}`,
     limits: [-1, 1], // a state is made by tanh and by means of such numbers
     step: 0.01,
     say: (value, inputs) =>
-      short(value) +
-      (inputs[bend][chosen(widget, D)] ? ` (was ${short(straight[chosen(widget, D)])})` : ""),
+      format(value) +
+      (inputs[delta][chosen(widget, D)] ? ` (was ${format(original[chosen(widget, D)])})` : ""),
   });
   const back = action(
     widget,
-    bend,
+    delta,
     "Put all numbers back",
     (next) => {
-      next[bend].fill(0);
+      next[delta].fill(0);
     },
     { goes: true },
   );
@@ -200,18 +200,18 @@ export function bentVector(widget, name, label, { bend, from, first = 1 }) {
         shape: [rows],
         data,
       } = outputs[from];
-      straight = data.subarray((rows - 1) * D, rows * D);
+      original = data.subarray((rows - 1) * D, rows * D);
       paint(canvas, shown, width);
-      mark(canvas, "aria-label", `${label}: ${D} numbers`);
+      setAttribute(canvas, "aria-label", `${label}: ${D} numbers`);
       const entry = chosen(widget, D);
       point(entry);
       read(entry);
       which.update(inputs);
       size.update(inputs);
-      mark(which.range, "aria-valuetext", `entry ${entry + 1}, ${short(shown[entry])}`);
-      const bent = inputs[bend].filter(Boolean).length;
-      back.disabled = bent === 0;
-      write(count, bent ? `${bent} of ${D} numbers changed` : "");
+      setAttribute(which.range, "aria-valuetext", `entry ${entry + 1}, ${format(shown[entry])}`);
+      const changed = inputs[delta].filter(Boolean).length;
+      back.disabled = changed === 0;
+      setText(count, changed ? `${changed} of ${D} numbers changed` : "");
     },
   };
 }
@@ -238,7 +238,7 @@ strips.style = `
 .leads > .lines { display: none; }
 ${lines.style}
 `;
-bentVector.style = `
+editableVector.style = `
 .strip > .field { height: auto; border: 4px solid var(--learned);
   border-radius: 6px; overflow: hidden; }
 .strip > .field .marker { outline-width: 2px; outline-offset: -1px; }

@@ -1,17 +1,17 @@
 import { choice } from "../../live/ui/controls.js";
-import { asks, rove, wordAt } from "../../live/ui/explain.js";
+import { explainable, rove, wordAt } from "../../live/ui/explain.js";
 import { numberBox } from "../../live/ui/knobs.js";
 import {
   columnHeads,
+  format,
   h,
   live,
-  mark,
+  setAttribute,
+  setHeat,
+  setText,
   shaded,
-  short,
   svgPart,
-  tint,
   within,
-  write,
 } from "../../live/ui/parts.js";
 import { drag, plane, through } from "../../live/ui/plot.js";
 import { fillList } from "../../live/ui/sentences.js";
@@ -21,7 +21,7 @@ const STEP = 0.1; // of the arrow keys; with Shift ten times as far
 const DOT = 0; // the number of the dot product among the scores
 
 const hundredths = (value) => Number(value.toFixed(2));
-const coordinates = (vector) => vector.map((value) => short(value)).join(", ");
+const coordinates = (vector) => vector.map((value) => format(value)).join(", ");
 
 /** The line of an arrow from the origin, and its two barbs, as the attribute d of a path. */
 function arrowTo([x, y]) {
@@ -109,15 +109,15 @@ function field2d(widget) {
   const keys = svgPart("g");
   svg.firstChild.insertBefore(keys, paths.asking);
   svg.dataset.output = "";
-  mark(paths.feet, "data-output", "feet");
+  setAttribute(paths.feet, "data-output", "feet");
   const tips = h("div", { class: "tips" });
   const query = tip(widget, at, "query", "query", (inputs) => inputs.query);
-  write(query.named, "query");
+  setText(query.named, "query");
   const names = [];
   const make = (i) => {
-    const made = tip(widget, at, "keys", `key ${i}`, (inputs) => inputs.keys[i]);
-    names[i] = made.named;
-    return made.element;
+    const drawnTip = tip(widget, at, "keys", `key ${i}`, (inputs) => inputs.keys[i]);
+    names[i] = drawnTip.named;
+    return drawnTip.element;
   };
   element.append(tips, query.element);
   const rays = h("p", { class: "soft rays" });
@@ -125,47 +125,47 @@ function field2d(widget) {
     element: h("div", {}, element, rays),
     update({ words, query: q, keys: given, score }, { weights, feet }) {
       const known = weights.data.length === given.length; // else the answer is still on its way
-      mark(paths.asking, "d", arrowTo(q));
+      setAttribute(paths.asking, "d", arrowTo(q));
       put(query.element, ...q);
       place(query.named, [q[1], -q[0]], far); // at its side: a key's name may stand beyond its tip
       const text = `(${coordinates(q)})`;
-      mark(query.element, "aria-label", "query");
-      mark(query.element, "aria-valuenow", String(q[0]));
-      mark(query.element, "aria-valuetext", text);
+      setAttribute(query.element, "aria-label", "query");
+      setAttribute(query.element, "aria-valuenow", String(q[0]));
+      setAttribute(query.element, "aria-valuetext", text);
       const length = Math.hypot(...q);
       const ahead = q.map((value) => (2 * far * value) / (length || 1));
       const lies = score === DOT && length > 0.05;
-      write(
+      setText(
         rays,
         "Drag the tips, or move them with the arrow keys. " +
           (score === DOT
             ? "A dotted line leads from each key to its shadow on the line of the query."
             : "A dotted line leads from each key to the query: the shorter, the higher the score."),
       );
-      mark(paths.line, "d", lies ? through([ahead.map((value) => -value), ahead]) : "M0 0");
+      setAttribute(paths.line, "d", lies ? through([ahead.map((value) => -value), ahead]) : "M0 0");
       fillList(
         keys,
         given,
         () => svgPart("path", { class: "key-arrow" }),
-        (path, key) => mark(path, "d", arrowTo(key)),
+        (path, key) => setAttribute(path, "d", arrowTo(key)),
       );
       fillList(tips, given, make, (element, key, i) => {
         put(element, ...key);
         place(names[i], key, far);
-        const share = known ? `, weight ${short(weights.data[i])}` : "";
-        mark(element, "aria-label", `key of ${words[i]}`);
-        mark(element, "aria-valuenow", String(key[0]));
-        mark(element, "aria-valuetext", `(${coordinates(key)})${share}`);
+        const share = known ? `, weight ${format(weights.data[i])}` : "";
+        setAttribute(element, "aria-label", `key of ${words[i]}`);
+        setAttribute(element, "aria-valuenow", String(key[0]));
+        setAttribute(element, "aria-valuetext", `(${coordinates(key)})${share}`);
         if (!known) return;
-        write(names[i], `${words[i]} ${short(weights.data[i])}`);
-        tint(names[i], weights.data[i]);
+        setText(names[i], `${words[i]} ${format(weights.data[i])}`);
+        setHeat(names[i], weights.data[i]);
         const thick = `${(1.5 + 5.5 * weights.data[i]).toFixed(2)}px`;
         if (keys.children[i].style.strokeWidth !== thick)
           keys.children[i].style.strokeWidth = thick;
       });
       if (!known) return;
       const from = (i) => [feet.data[2 * i], feet.data[2 * i + 1]];
-      mark(paths.feet, "d", given.map((key, i) => through([key, from(i)])).join(""));
+      setAttribute(paths.feet, "d", given.map((key, i) => through([key, from(i)])).join(""));
       paths.feet.values = feet.data;
     },
   };
@@ -202,15 +202,15 @@ function numbers2d(widget) {
       }),
     );
   const row = (name, own, ...rest) => {
-    const made = h(
+    const line = h(
       "tr",
       {},
       h("th", { scope: "row" }, name),
       ...own.map((box) => h("td", {}, box)),
       ...rest,
     );
-    boxes.set(made, own);
-    return made;
+    boxes.set(line, own);
+    return line;
   };
   const ofQuery = row(
     "query",
@@ -230,8 +230,8 @@ function numbers2d(widget) {
     const [score, weight] = ["scores", "weights"].map((name) =>
       h("td", { class: name === "weights" ? "bar" : "", "data-output": name }),
     );
-    asks(widget, score, () => scoreAt(widget, i));
-    asks(widget, weight, () => ({
+    explainable(widget, score, () => scoreAt(widget, i));
+    explainable(widget, weight, () => ({
       kind: "softmax",
       what: `Weight of ${wordAt(widget, i)}:`,
       scores: [...widget.readOutputs().scores.data],
@@ -281,16 +281,16 @@ function numbers2d(widget) {
       const { scores, weights } = outputs;
       const known = scores.data.length === keys.length;
       fillList(body, keys, make, (tr, _, i) => {
-        write(tr.cells[0], words[i]);
-        mark(tr.cells[0], "title", words[i]);
+        setText(tr.cells[0], words[i]);
+        setAttribute(tr.cells[0], "title", words[i]);
         for (const box of boxes.get(tr)) box.follow();
         if (!known) return;
         [scores, weights].forEach((output, j) => {
           const cell = tr.cells[3 + j];
-          write(cell, short(output.data[i]));
-          mark(cell, "data-value", String(output.data[i]));
+          setText(cell, format(output.data[i]));
+          setAttribute(cell, "data-value", String(output.data[i]));
         });
-        tint(tr.cells[4], weights.data[i]);
+        setHeat(tr.cells[4], weights.data[i]);
       });
       reach();
     },
@@ -308,12 +308,12 @@ function winner() {
       const [first, second] = order.map((i) => `“${words[i]}”`);
       const most = data[order[0]];
       const how = score === DOT ? "reaches farthest along the query" : "is nearest to the query";
-      const next = second && `, and ${second} ${short(data[order[1]])}`;
-      write(
+      const next = second && `, and ${second} ${format(data[order[1]])}`;
+      setText(
         line,
         second && most - data[order[1]] < 0.005
           ? `The query cannot decide between ${first} and ${second}.`
-          : `${first} ${how} and gets the weight ${short(most)}${next ?? ""}.`,
+          : `${first} ${how} and gets the weight ${format(most)}${next ?? ""}.`,
       );
     },
   };

@@ -1,23 +1,23 @@
-import { madeUp } from "../../live/page/inputs.js";
+import { hashedNumbers } from "../../live/page/inputs.js";
 import { knob } from "../../live/ui/knobs.js";
-import { asks, numbersIn, rove } from "../../live/ui/explain.js";
+import { explainable, numbersIn, rove } from "../../live/ui/explain.js";
 import {
   AS_IS,
   columnHeads,
+  format,
   h,
   live,
-  many,
-  mark,
   scroller,
-  short,
-  tint,
-  write,
+  setAttribute,
+  setHeat,
+  setText,
+  times,
 } from "../../live/ui/parts.js";
 import { fillList } from "../../live/ui/sentences.js";
 
 /** Numbers about 0 with a spread of 1, always the same for a name: each the sum of four. */
-const madeUpNormal = (name, count) => {
-  const uniform = madeUp(name, 4 * count);
+const hashedNormal = (name, count) => {
+  const uniform = hashedNumbers(name, 4 * count);
   return Array.from({ length: count }, (_, j) => {
     const sum = uniform.slice(4 * j, 4 * j + 4).reduce((a, b) => a + b, 0);
     return Number(((sum - 1.98) * Math.sqrt(3)).toFixed(1));
@@ -25,8 +25,8 @@ const madeUpNormal = (name, count) => {
 };
 
 /** As AdditiveScore(k) begins: within ±1/√k, the narrower the more entries there are. */
-const madeUpWeights = (count) =>
-  madeUp("w", count).map((u, j) => Number(((2 * u - 1) / Math.sqrt(j + 1)).toFixed(1)));
+const hashedWeights = (count) =>
+  hashedNumbers("w", count).map((u, j) => Number(((2 * u - 1) / Math.sqrt(j + 1)).toFixed(1)));
 
 /** How wide query and keys are, and how many keys there are. What is cut off is kept for later. */
 function sizes(widget) {
@@ -36,17 +36,17 @@ function sizes(widget) {
   } = widget.spec.limits;
   const kept = new Map(); // "keys 2" -> all entries that this row ever had
   const keep = (name, row) => kept.set(name, [...row, ...(kept.get(name) ?? []).slice(row.length)]);
-  const grown = (name, size, made) => {
+  const grown = (name, size, hashed) => {
     const row = (kept.get(name) ?? []).slice(0, size);
-    return [...row, ...made.slice(row.length, size)];
+    return [...row, ...hashed.slice(row.length, size)];
   };
-  const key = (s, k) => grown(`keys ${s}`, k, madeUpNormal(`key ${s}`, widest));
+  const key = (s, k) => grown(`keys ${s}`, k, hashedNormal(`key ${s}`, widest));
   const width = knob(widget, "width", "width of query and keys", {
     edits: "query keys w",
     read: ({ query }) => query.length,
     put(next, k) {
-      next.query = grown("query", k, madeUpNormal("query", widest));
-      next.w = grown("w", k, madeUpWeights(widest));
+      next.query = grown("query", k, hashedNormal("query", widest));
+      next.w = grown("w", k, hashedWeights(widest));
       next.keys = next.keys.map((_, s) => key(s, k));
     },
     ends: [narrowest, widest],
@@ -68,7 +68,7 @@ function sizes(widget) {
         }
         widget.edit(Symbol("add"), (next) => {
           next.keys.push(key(S, k));
-          next.values.push(grown(`values ${S}`, 2, madeUpNormal(`value ${S}`, 2)));
+          next.values.push(grown(`values ${S}`, 2, hashedNormal(`value ${S}`, 2)));
         });
       },
     },
@@ -99,7 +99,7 @@ function sizes(widget) {
       keys.forEach((row, s) => keep(`keys ${s}`, row));
       values.forEach((row, s) => keep(`values ${s}`, row));
       width.update(inputs);
-      write(remove, `Remove key ${keys.length}`);
+      setText(remove, `Remove key ${keys.length}`);
       remove.disabled = keys.length === 1;
     },
   };
@@ -142,7 +142,7 @@ function weightOf(widget, i, s) {
   return {
     kind: "softmax",
     what: `Weight of key ${s + 1}${divided}:`,
-    scores: many(columns, (j) => at(i, j) / temperature),
+    scores: times(columns, (j) => at(i, j) / temperature),
     column: s,
     lit: [{ name: "scores", row: i }],
   };
@@ -184,8 +184,8 @@ function comparison(widget) {
   });
   const row = (i) => (s) => {
     const [score, weight] = [number("score", "scores"), number("weight bar", "weights")];
-    asks(widget, score, () => scoreOf(widget, i, s));
-    asks(widget, weight, () => weightOf(widget, i, s));
+    explainable(widget, score, () => scoreOf(widget, i, s));
+    explainable(widget, weight, () => weightOf(widget, i, s));
     return h("tr", {}, h("th", { scope: "row" }, String(s + 1)), score, weight);
   };
   const reach = cards.map((card) => rove(card.firstChild));
@@ -194,9 +194,9 @@ function comparison(widget) {
   widget.tables.set("scores", column(1));
   widget.tables.set("weights", column(2));
   const set = (cell, value, share) => {
-    write(cell, short(value));
-    mark(cell, "data-value", String(value));
-    if (share !== undefined) tint(cell, share);
+    setText(cell, format(value));
+    setAttribute(cell, "data-value", String(value));
+    if (share !== undefined) setHeat(cell, share);
   };
   return {
     element: scroller({ class: "row scored", "data-output": "" }, ...cards),
@@ -251,19 +251,19 @@ function verdict() {
       const [key, root] = [dots.indexOf(largest.data[1]), Math.sqrt(k)];
       const same =
         k > 1 && Math.abs(temperature - root) < 0.051
-          ? ` At temperature ${short(temperature)}, about √${k}, the dot product weighs as the ` +
+          ? ` At temperature ${format(temperature)}, about √${k}, the dot product weighs as the ` +
             `scaled one does at temperature 1.`
           : "";
-      write(
+      setText(
         line,
         S === 1
           ? "One key alone has the weight 1, whatever its score."
-          : `The dot product gives key ${key + 1} the weight ${short(dots[key])}; divided by ` +
-              `√${k}${root % 1 ? ` = ${short(root)}` : ` = ${root}`}, ` +
-              `the same score makes ${short(weights.data[2 * S + key])}. The slope of the ` +
+          : `The dot product gives key ${key + 1} the weight ${format(dots[key])}; divided by ` +
+              `√${k}${root % 1 ? ` = ${format(root)}` : ` = ${root}`}, ` +
+              `the same score makes ${format(weights.data[2 * S + key])}. The slope of the ` +
               `softmax, by which a weight still follows what goes in, is ` +
-              `${short(slope.data[1])} and ${short(slope.data[2])}.${same} In each card, the key ` +
-              `with the largest weight is bold.`,
+              `${format(slope.data[1])} and ${format(slope.data[2])}.${same} In each card, the ` +
+              `key with the largest weight is bold.`,
       );
     },
   };
@@ -333,8 +333,11 @@ comparison.style = `
 `;
 
 /** The reader's numbers, and in a wide frame beside them the line that explains a result. */
-function given(_widget, told, numbers) {
-  return { element: h("div", { class: "given" }, numbers.element, told.element), update() {} };
+function given(_widget, explanationLine, numbers) {
+  return {
+    element: h("div", { class: "given" }, numbers.element, explanationLine.element),
+    update() {},
+  };
 }
 given.style = `
 .given { display: grid; grid-template-columns: minmax(0, 1fr); gap: 10px; }

@@ -1,7 +1,17 @@
 import { choice } from "../../live/ui/controls.js";
-import { askable, asks, roveLines, sum, weighed } from "../../live/ui/explain.js";
+import { explainable, explainableNumber, roveLines, sum, weighed } from "../../live/ui/explain.js";
 import { numberBox } from "../../live/ui/knobs.js";
-import { h, listed, live, mark, shaded, short, tint, within, write } from "../../live/ui/parts.js";
+import {
+  format,
+  h,
+  listed,
+  live,
+  setAttribute,
+  setHeat,
+  setText,
+  shaded,
+  within,
+} from "../../live/ui/parts.js";
 import { drag, plane, through } from "../../live/ui/plot.js";
 import { fillList } from "../../live/ui/sentences.js";
 
@@ -11,7 +21,7 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowD
 const hundredths = (value) => Number(value.toFixed(2));
 
 /** A weight in words: what is more than nothing never reads 0.00. */
-const weighs = (share) => (share > 0 && share < 0.005 ? "<0.01" : short(share));
+const weighs = (share) => (share > 0 && share < 0.005 ? "<0.01" : format(share));
 
 /** Move a point of the widget; its numbers stay within their ends. */
 function movePoint(widget, i, x, y) {
@@ -162,11 +172,11 @@ function plot(widget) {
       if (!covered.data[i]) return "";
       return covered.data[i - 1] ? to(y, i) : `M${place(y, i)}h0`; // h0: one alone is a dot
     });
-    mark(curve, "d", steps.join(""));
+    setAttribute(curve, "d", steps.join(""));
     if (!truth.hasAttribute("d"))
-      mark(truth, "d", through(Array.from(real.data, (y, i) => [places[i], y])));
+      setAttribute(truth, "d", through(Array.from(real.data, (y, i) => [places[i], y])));
     const heights = Array.from(reach.data, (K, i) => to(bottom + 0.2 * (top - bottom) * K, i));
-    mark(kernel, "d", `M${left} ${bottom}${heights.join("")}L${right} ${bottom}Z`);
+    setAttribute(kernel, "d", `M${left} ${bottom}${heights.join("")}L${right} ${bottom}Z`);
   };
 
   drag(
@@ -185,9 +195,9 @@ function plot(widget) {
       const below = [];
       fillList(points, x, make, (point, _, i) => {
         put(point, x[i], y[i]);
-        mark(point, "aria-label", `point ${i + 1}`);
-        mark(point, "aria-valuenow", String(x[i]));
-        mark(
+        setAttribute(point, "aria-label", `point ${i + 1}`);
+        setAttribute(point, "aria-valuenow", String(x[i]));
+        setAttribute(
           point,
           "aria-valuetext",
           `x ${coordinate(x[i])}, y ` +
@@ -200,13 +210,13 @@ function plot(widget) {
         point.classList.toggle("away", alpha[i] === 0);
         const size = `${(9 + 15 * Math.sqrt(alpha[i])).toFixed(1)}px`;
         const dot = point.firstChild;
-        mark(dot, "data-value", String(alpha[i]));
+        setAttribute(dot, "data-value", String(alpha[i]));
         if (dot.style.width !== size) dot.style.width = dot.style.height = size;
-        tint(dot, Math.min(1, 0.2 + 2.5 * alpha[i]));
+        setHeat(dot, Math.min(1, 0.2 + 2.5 * alpha[i]));
       });
       put(query, inputs.query, top);
-      mark(query, "aria-valuenow", String(inputs.query));
-      mark(query, "aria-valuetext", coordinate(inputs.query));
+      setAttribute(query, "aria-valuenow", String(inputs.query));
+      setAttribute(query, "aria-valuetext", coordinate(inputs.query));
       answer.hidden = !outputs.reached.data[0];
       put(answer, inputs.query, within(outputs.answer.data[0], [bottom, top]));
       const given = widget.model.get("outputs");
@@ -267,7 +277,7 @@ function weightOf(widget, i, cells) {
     );
   const all = from.map(KERNELS[kernel]);
   if (!all[i]) {
-    const far = `${short(Math.abs(from[i]))} bandwidths from x, where K is 0`;
+    const far = `${format(Math.abs(from[i]))} bandwidths from x, where K is 0`;
     return {
       kind: "said",
       what: `Point ${i + 1} is ${far}, so it has no weight.`,
@@ -275,16 +285,16 @@ function weightOf(widget, i, cells) {
     };
   }
   const total = all.reduce((mass, K) => mass + K, 0);
-  const figure = (K) => (Number.isInteger(K) ? String(K) : short(K));
+  const figure = (K) => (Number.isInteger(K) ? String(K) : format(K));
   const by = { value: total, name: figure(total) };
   return sum(what, [[all[i]]], undefined, { by, figure, lit: [{ cells }] });
 }
 
-const ALIKE = 1.05; // weights that differ by less are told as alike
+const ALIKE = 1.05; // weights whose ratio is smaller are called equal
 const NAMED = 4; // points at most, if together they have half of the weight
 
 /** The query, and what it is answered, in words. */
-function said(widget) {
+function queryAndAnswer(widget) {
   const box = numberBox(widget, "query", {
     called: "x",
     label: "query x, typed",
@@ -292,7 +302,7 @@ function said(widget) {
   });
   widget.queryBox = box;
   /** Each weight times the y of its point, those that weigh most first. */
-  const answer = askable(
+  const answer = explainableNumber(
     widget,
     () => {
       const weights = widget.readOutputs().alpha.data;
@@ -331,7 +341,7 @@ function said(widget) {
     }
     const points = `${all ? "all " : ""}${alpha.length} points`;
     if (largest < ALIKE * smallest)
-      return `nearly the mean of ${points}: each weighs about ${short(1 / alpha.length)}`;
+      return `nearly the mean of ${points}: each weighs about ${format(1 / alpha.length)}`;
     let sum = 0;
     const most = alpha.filter(({ share }) => {
       const take = sum < 0.5;
@@ -339,11 +349,11 @@ function said(widget) {
       return take;
     });
     if (most.length > NAMED)
-      return `from ${points}, none of which weighs more than ${short(largest)}`;
+      return `from ${points}, none of which weighs more than ${format(largest)}`;
     const point = most.length === 1 ? "point" : "points";
     return (
       `mostly from ${point} ` +
-      `${listed(most.map(({ i, share }) => `${i + 1} (${short(share)})`))}`
+      `${listed(most.map(({ i, share }) => `${i + 1} (${format(share)})`))}`
     );
   };
   return {
@@ -362,9 +372,9 @@ function said(widget) {
         .sort((a, b) => b.share - a.share);
       const reached = Boolean(outputs.reached.data[0]);
       answer.hidden = !reached;
-      write(answer, reached ? short(outputs.answer.data[0]) : "");
-      write(before, `At x = ${coordinate(inputs.query)} ${reached ? "the answer is " : ""}`);
-      write(after, `${reached ? ", " : ""}${why(alpha, data.length)}${reached ? "." : ""}`);
+      setText(answer, reached ? format(outputs.answer.data[0]) : "");
+      setText(before, `At x = ${coordinate(inputs.query)} ${reached ? "the answer is " : ""}`);
+      setText(after, `${reached ? ", " : ""}${why(alpha, data.length)}${reached ? "." : ""}`);
     },
   };
 }
@@ -411,7 +421,7 @@ function pointTable(widget) {
       return numberBox(widget, name, { entry: i, called: name, label, focus });
     });
     const share = h("span", { class: "share askable", "data-output": "alpha" });
-    asks(widget, share, () => weightOf(widget, i, [pair[0], widget.queryBox]));
+    explainable(widget, share, () => weightOf(widget, i, [pair[0], widget.queryBox]));
     const li = h("li", {}, ...pair, h("span", { class: "of" }, String(i + 1)), share);
     boxes.set(li, pair);
     return li;
@@ -467,12 +477,12 @@ function pointTable(widget) {
         boxes.get(li).forEach((box) => box.follow());
         li.classList.toggle("chosen", i === pointOf(widget));
         if (alpha.length !== x.length) return;
-        write(li.lastChild, weighs(alpha[i]));
-        mark(li.lastChild, "data-value", String(alpha[i]));
-        tint(li, Math.min(1, 2 * alpha[i]));
+        setText(li.lastChild, weighs(alpha[i]));
+        setAttribute(li.lastChild, "data-value", String(alpha[i]));
+        setHeat(li, Math.min(1, 2 * alpha[i]));
       });
       reach();
-      write(remove, `Remove point ${pointOf(widget) + 1}`);
+      setText(remove, `Remove point ${pointOf(widget) + 1}`);
       remove.disabled = x.length === 1;
     },
   };
@@ -525,7 +535,7 @@ legend.style = `
 .key.weight { width: .75rem; height: .75rem; border: 1.5px solid var(--weight); border-radius: 50%;
   background: color-mix(in oklab, var(--ground), var(--weight) 60%); }
 `;
-said.style = `
+queryAndAnswer.style = `
 .queried { display: flex; flex-wrap: wrap; gap: 4px 14px; align-items: baseline; }
 .says { flex: 1 1 16.25rem; min-height: 3.2em; }
 `;
@@ -575,7 +585,7 @@ export default live(
         "asking",
         ui.use(kernelChoice),
         ui.knob("bandwidth", "bandwidth", { scale: "log", step: 0.1 }),
-        ui.use(said),
+        ui.use(queryAndAnswer),
       ),
       ui.use(plot),
       ui.use(legend),

@@ -1,7 +1,7 @@
 import { numbers } from "../../live/page/chance.js";
 import { trains } from "../../live/page/trainer.js";
 import { numberBox } from "../../live/ui/knobs.js";
-import { h, live, many, mark, results, within, write } from "../../live/ui/parts.js";
+import { h, live, results, setAttribute, setText, times, within } from "../../live/ui/parts.js";
 import { dotsAt, drag, plane, through } from "../../live/ui/plot.js";
 import { fillList } from "../../live/ui/sentences.js";
 import { lossCurve, setting, trainingBar } from "../../live/ui/training.js";
@@ -21,7 +21,7 @@ const stepsDone = (outputs) => outputs.losses.data.length;
 
 /** The points of a seed, as points_of() of width_trainer.py has them. */
 export function pointsOf(next, { noise, ends, heights, S }) {
-  const x = many(S, () => ends[1] * next()).sort((a, b) => a - b);
+  const x = times(S, () => ends[1] * next()).sort((a, b) => a - b);
   const y = x.map((at) => {
     const error = Math.sqrt(-2 * Math.log(next())) * Math.cos(2 * Math.PI * next());
     return within(2 * Math.sin(at) + at ** 0.8 + noise * error, heights);
@@ -49,7 +49,7 @@ function otherPoints(widget) {
   return { element: h("div", { class: "others" }, button), shows: "inputs", update() {} };
 }
 
-/** What one width is worth, and where the ball is: before the first step, where it was put. */
+/** The loss of one width, and where the ball is: before the first step, where it was put. */
 function ballOf({ inputs, spec: { facts } }, outputs) {
   const { data } = outputs.landscape;
   if (inputs.steps === 0) {
@@ -117,15 +117,15 @@ function landscape(widget) {
       const { data } = outputs.landscape;
       drawn.svg.values = data;
       const widths = Array.from(data, (_, i) => facts.narrow + i * facts.step);
-      mark(hills, "d", through(widths.map((width, i) => [width, Math.min(data[i], TOP)])));
+      setAttribute(hills, "d", through(widths.map((width, i) => [width, Math.min(data[i], TOP)])));
       best(outputs.best.data[0], `best: ${figure(outputs.best.data[0], 2)}`);
       const { sigma, loss } = ballOf(widget, outputs);
       const at = Math.abs(sigma);
       const out = at > wide;
       drawn.put(ball, within(at, [0, wide]), Math.min(loss, TOP));
       ball.classList.toggle("out", out);
-      mark(ball, "aria-valuenow", String(hundredths(at)));
-      mark(ball, "aria-valuetext", `width ${figure(at, 2)}, loss ${figure(loss, 2)}`);
+      setAttribute(ball, "aria-valuenow", String(hundredths(at)));
+      setAttribute(ball, "aria-valuetext", `width ${figure(at, 2)}, loss ${figure(loss, 2)}`);
       const steps = stepsDone(outputs);
       const now = JSON.stringify([inputs.seed, inputs.start, inputs.rate, inputs.form, inputs.x]);
       if (now !== run || steps < (seen.at(-1)?.[0] ?? 0)) seen = [];
@@ -134,17 +134,21 @@ function landscape(widget) {
       seen.push([steps, at, loss]);
       const known = steps === inputs.steps && (steps > 0 || outputs.sigma.data[0] === sigma);
       const dots = seen.filter(([, width]) => width <= wide);
-      mark(trail, "d", dotsAt(dots.map(([, width, height]) => [width, Math.min(height, TOP)])));
+      setAttribute(
+        trail,
+        "d",
+        dotsAt(dots.map(([, width, height]) => [width, Math.min(height, TOP)])),
+      );
       const g = outputs.slope.data[0] * Math.sign(sigma);
       const reach = REACH / Math.hypot(1, g);
       const line = [-reach, reach].map((by) => [at + by, loss + by * g]);
-      mark(tangent, "d", known && !out ? through(line) : "M0 0");
+      setAttribute(tangent, "d", known && !out ? through(line) : "M0 0");
       const to = within(at - facts.training.full * inputs.rate * g, [0, wide]);
       const level = [
         [at, loss],
         [to, loss],
       ];
-      mark(stride, "d", known && !out ? through(level) : "M0 0");
+      setAttribute(stride, "d", known && !out ? through(level) : "M0 0");
     },
   };
 }
@@ -163,8 +167,8 @@ function fitted(widget) {
     label: "points and curve",
   });
   const { kernel, truth, errors, curve } = drawn.paths;
-  const places = many(101, (i) => (right * i) / 100);
-  mark(truth, "d", through(places.map((x) => [x, 2 * Math.sin(x) + x ** 0.8])));
+  const places = times(101, (i) => (right * i) / 100);
+  setAttribute(truth, "d", through(places.map((x) => [x, 2 * Math.sin(x) + x ** 0.8])));
   curve.dataset.output = "curve";
   errors.dataset.output = "predicted";
   const touch = (i) => {
@@ -224,22 +228,26 @@ function fitted(widget) {
         drawn.put(point, x[i], y[i]);
         point.tabIndex = i === chosen ? 0 : -1;
         point.classList.toggle("chosen", i === chosen);
-        mark(point, "aria-valuenow", String(x[i]));
-        mark(point, "aria-valuetext", minus(`x ${hundredths(x[i])}, y ${hundredths(y[i])}`));
+        setAttribute(point, "aria-valuenow", String(x[i]));
+        setAttribute(
+          point,
+          "aria-valuetext",
+          minus(`x ${hundredths(x[i])}, y ${hundredths(y[i])}`),
+        );
       });
       const { data: line } = outputs.curve;
       const { data: predicted } = outputs.predicted;
       curve.values = line;
       errors.values = predicted;
-      mark(curve, "d", through(places.map((at, i) => [at, line[i]])));
+      setAttribute(curve, "d", through(places.map((at, i) => [at, line[i]])));
       const up = [...predicted].map((to, i) => `M${x[i]} ${y[i]}V${to.toFixed(3)}`);
-      mark(errors, "d", up.join(""));
+      setAttribute(errors, "d", up.join(""));
       errors.classList.toggle("own", form === 1);
       const sigma = ballOf(widget, outputs).sigma;
       const K = (at) => Math.exp(-(((at - x[chosen]) / sigma) ** 2) / 2);
-      const fine = many(401, (i) => (right * i) / 400);
+      const fine = times(401, (i) => (right * i) / 400);
       const hill = fine.map((at) => [at, bottom + 0.25 * (top - bottom) * K(at)]);
-      mark(kernel, "d", `${through([[left, bottom], ...hill, [right, bottom]])}Z`);
+      setAttribute(kernel, "d", `${through([[left, bottom], ...hill, [right, bottom]])}Z`);
     },
   };
 }
@@ -251,7 +259,7 @@ const legend = () => [
 ];
 
 /** The numbers of the step that comes next, and how near the best width is. */
-function told(widget) {
+function stepNumbers(widget) {
   const { facts } = widget.spec;
   const number = (name) => h("b", { "data-output": name });
   const [sigma, loss, slope, best, lowest, fresh] = [
@@ -272,8 +280,8 @@ function told(widget) {
       const values = { sigma, loss, slope, best, lowest, fresh };
       for (const [key, element] of Object.entries(values)) {
         const [value] = outputs[key].data;
-        write(element, figure(value, key === "best" ? 2 : 3));
-        mark(element, "data-value", String(value));
+        setText(element, figure(value, key === "best" ? 2 : 3));
+        setAttribute(element, "data-value", String(value));
       }
       const [now] = outputs.sigma.data;
       const eta = facts.training.full * rate;
@@ -281,10 +289,10 @@ function told(widget) {
       const near = hundredths(eta);
       const g = figure(outputs.slope.data[0]);
       const sum = `${figure(now)} − ${near} × ${g.startsWith("−") ? `(${g})` : g}`;
-      write(step, `; next step: ${sum} = ${figure(now + by)}`);
+      setText(step, `; next step: ${sum} = ${figure(now + by)}`);
       const wide = widget.spec.limits.start[1];
       const far = Math.abs(now) > wide ? "; outside the picture" : "";
-      write(where, `${far}${now < 0 ? "; only σ² counts, so the ball is at |σ|" : ""}`);
+      setText(where, `${far}${now < 0 ? "; only σ² counts, so the ball is at |σ|" : ""}`);
     },
   };
 }
@@ -326,7 +334,7 @@ fitted.style = `
   background: var(--value); border: 1px solid var(--ground); }
 .layer .point.chosen::before { width: .625rem; height: .625rem; background: var(--query); }
 `;
-told.style = `
+stepNumbers.style = `
 .told { display: grid; gap: 2px 28px; font-size: var(--size-note);
   font-variant-numeric: tabular-nums; }
 .told p { margin: 0; min-height: 1.45em; }
@@ -412,7 +420,7 @@ export default live(
     ui.row(ui.use(predictedFrom), ui.use(learningRates), ui.use(starts), ui.use(otherPoints)),
     ui.use(bar),
     ui.sides(ui.use(landscape), ui.use(fitted)),
-    ui.use(told),
+    ui.use(stepNumbers),
     ui.use(losses),
   ],
   { wide: true },

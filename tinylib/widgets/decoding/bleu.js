@@ -1,20 +1,27 @@
-import { askable, asks, expOf, roots, roveLines, sum } from "../../live/ui/explain.js";
 import {
+  expOf,
+  explainable,
+  explainableNumber,
+  roots,
+  roveLines,
+  sum,
+} from "../../live/ui/explain.js";
+import {
+  format,
   h,
   live,
-  many,
-  mark,
   resized,
   results,
-  short,
+  setAttribute,
+  setText,
   svgPart,
-  write,
+  times,
 } from "../../live/ui/parts.js";
 import { fillList, sentence } from "../../live/ui/sentences.js";
 
 /** The n-grams of a sentence, as texts. */
 const gramsOf = (words, n) =>
-  many(Math.max(0, words.length - n + 1), (i) => words.slice(i, i + n).join(" "));
+  times(Math.max(0, words.length - n + 1), (i) => words.slice(i, i + n).join(" "));
 
 /** The places of each two n-grams that match: the first of ours and the first like it of theirs. */
 function partnersOf(ours, theirs, matched, used) {
@@ -29,8 +36,8 @@ function partnersOf(ours, theirs, matched, used) {
 
 const often = (count) => (count === 1 ? "once" : count === 2 ? "twice" : `${count} times`);
 
-/** What is said of an n-gram that a reader points at, `ours` or one of the reference. */
-function saidOf(gram, ours, partner, others) {
+/** A description of an n-gram that a reader points at, `ours` or one of the reference. */
+function describeGram(gram, ours, partner, others) {
   const count = others.filter((other) => other === gram).length;
   const other = ours ? "the reference" : "the translation";
   if (partner) return `“${gram}” has a partner in ${other}: it is matched.`;
@@ -59,7 +66,7 @@ function ngramTable(widget) {
       const lines = (item.partners ?? []).map(
         ([one, other]) => `M${end(one, "bottom")}L${end(other, "top")}`,
       );
-      mark(item.lastChild.firstChild, "d", lines.join(""));
+      setAttribute(item.lastChild.firstChild, "d", lines.join(""));
     }
   };
   resized(draw, list);
@@ -89,7 +96,7 @@ function ngramTable(widget) {
         { class: "size" },
         h("b", {}, `${i + 1}-grams`),
         " ",
-        askable(widget, () => rule(i)),
+        explainableNumber(widget, () => rule(i)),
       ),
       line("translation"),
       line("reference"),
@@ -104,10 +111,14 @@ function ngramTable(widget) {
         const hit = grams.length > 0 && matched[i] > 0;
         // Equal to one that matched: the other sentence does not hold it this often.
         const again = !hit && grams.some((other, j) => other === gram && matched[j] > 0);
-        write(li, gram);
-        mark(li, "class", !grams.length ? "none" : hit ? "hit" : again ? "miss again" : "miss");
-        mark(li, "data-value", String(Number(hit)));
-        if (!grams.length) [li.made] = [undefined, li.removeAttribute("tabindex")];
+        setText(li, gram);
+        setAttribute(
+          li,
+          "class",
+          !grams.length ? "none" : hit ? "hit" : again ? "miss again" : "miss",
+        );
+        setAttribute(li, "data-value", String(Number(hit)));
+        if (!grams.length) [li.explain] = [undefined, li.removeAttribute("tabindex")];
       },
     );
   };
@@ -135,21 +146,21 @@ function ngramTable(widget) {
             const chip = ul.children[place];
             const pair = li.partners.find((two) => two[side] === chip);
             const cells = pair ? [pair[1 - side]] : [];
-            asks(widget, chip, () => ({
+            explainable(widget, chip, () => ({
               kind: "match",
-              what: saidOf(gram, side === 0, pair, grams[1 - side]),
+              what: describeGram(gram, side === 0, pair, grams[1 - side]),
               lit: [{ cells }],
             }));
           }),
         );
         const [m, total] = [matches.data[i], totals.data[i]];
-        write(
+        setText(
           head.lastChild,
           total
-            ? `p${SMALL[i]} = ${m} of ${total} matched = ${short(precisions.data[i])}`
+            ? `p${SMALL[i]} = ${m} of ${total} matched = ${format(precisions.data[i])}`
             : `p${SMALL[i]} = 0: the translation is too short to have any`,
         );
-        mark(head.lastChild, "data-value", String(precisions.data[i]));
+        setAttribute(head.lastChild, "data-value", String(precisions.data[i]));
       });
       reach();
       requestAnimationFrame(draw);
@@ -177,7 +188,7 @@ function totals(widget) {
     }));
     return { T: matched.shape[1], S: used.shape[1], BP: penalty.data[0], each };
   };
-  const penalty = askable(widget, () => {
+  const penalty = explainableNumber(widget, () => {
     const { T, S } = counted();
     const grams = widget.frame.querySelectorAll(".ngrams > :first-child .grams li");
     return T < S
@@ -202,7 +213,7 @@ function totals(widget) {
       { class: "score", "data-output": output },
       h("p", { class: "of" }, name),
       h("p", { class: "sum" }),
-      askable(widget, rule),
+      explainableNumber(widget, rule),
     );
   };
   const [standard, d2l] = [
@@ -223,8 +234,8 @@ function totals(widget) {
   const fill = (element, formula, value) => {
     const [, line, result] = element.children;
     line.replaceChildren(...formula, " =");
-    write(result, value.toFixed(4));
-    mark(result, "data-value", String(value));
+    setText(result, value.toFixed(4));
+    setAttribute(result, "data-value", String(value));
   };
   return {
     element: results(
@@ -235,10 +246,10 @@ function totals(widget) {
     shows: "outputs",
     update({ N }, outputs) {
       const { T, S, each } = counted();
-      const BP = short(outputs.penalty.data[0]);
-      write(penalty, `brevity penalty = exp(min(0, 1 − ${S}/${T})) = ${BP}:`);
-      mark(penalty, "data-value", String(outputs.penalty.data[0]));
-      write(
+      const BP = format(outputs.penalty.data[0]);
+      setText(penalty, `brevity penalty = exp(min(0, 1 − ${S}/${T})) = ${BP}:`);
+      setAttribute(penalty, "data-value", String(outputs.penalty.data[0]));
+      setText(
         why,
         T < S
           ? `the translation is ${S - T} ${S - T === 1 ? "word" : "words"} shorter.`

@@ -1,5 +1,5 @@
 import { beamEnds, beamTree, candidatesOf, endsOf, grow } from "../../live/ui/beams.js";
-import { live, short } from "../../live/ui/parts.js";
+import { format, live } from "../../live/ui/parts.js";
 import { gloss } from "../../live/page/gloss.js";
 import { beam } from "../../live/page/search.js";
 import { sentence } from "../../live/ui/sentences.js";
@@ -25,19 +25,19 @@ function searched(widget, inputs, outputs) {
   const names = widget.spec.vocabularies.target;
   const steps = grow(inputs, outputs, names, EOS);
   if (!steps) return null;
-  const said = (ids) =>
+  const decode = (ids) =>
     ids
       .filter((id) => id !== EOS)
       .map((id) => names[id])
       .join(" ");
-  const { greedily, rows } = endsOf(steps, inputs, outputs, said, EOS);
-  const verdict = judged(rows[0], rows.at(-1), greedily, steps.length);
+  const { greedily, rows } = endsOf(steps, inputs, outputs, decode, EOS);
+  const verdict = comparison(rows[0], rows.at(-1), greedily, steps.length);
   return {
     steps,
     greedily,
     rows,
     verdict,
-    said,
+    decode,
     source: inputs.source,
     gloss: (text) => gloss(widget.spec.facts, text.split(" ").filter(Boolean)).join(" "),
     root: names[BOS],
@@ -47,12 +47,12 @@ function searched(widget, inputs, outputs) {
 }
 
 /** The beam's best sentence beside that of greedy search. */
-function judged(best, single, greedily, T) {
+function comparison(best, single, greedily, T) {
   if (best.text === single.text) return "Greedy search says the same sentence.";
   const kept = greedily.filter((node) => node.kept).length;
   return (
     `The beam's best is ${best.logProb > single.logProb ? "likelier" : "less likely"} than what ` +
-    `greedy search says: log p ${short(best.logProb)} against ${short(single.logProb)}. ` +
+    `greedy search says: log p ${format(best.logProb)} against ${format(single.logProb)}. ` +
     (kept < T
       ? `The beam pruned greedy search's words at step ${kept + 1}.`
       : "Greedy search's sentence is also among those that are kept to the end.")

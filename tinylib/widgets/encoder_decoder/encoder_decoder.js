@@ -1,10 +1,10 @@
 import { common, missing, strange, surplus } from "../../live/page/dictionary.js";
 import { gloss } from "../../live/page/gloss.js";
-import { folded, h, listed, live, results, write } from "../../live/ui/parts.js";
+import { folded, h, listed, live, results, setText } from "../../live/ui/parts.js";
 import { greedy } from "../../live/page/search.js";
 import { glossed, heldOut, readout, sentence, translation } from "../../live/ui/sentences.js";
 import { BOS, EOS, decoder, encode, reading, top } from "../../live/page/translator.js";
-import { bentVector, strips } from "../../live/ui/vectors.js";
+import { editableVector, strips } from "../../live/ui/vectors.js";
 
 /** What torch does in a kernel, in compute() of encoder_decoder.py. */
 export async function program(run, { source, by }, spec) {
@@ -41,7 +41,7 @@ function compared({ spec }, english, tokens) {
   return { french, truth, faults };
 }
 
-/** What is to be said of a translation. */
+/** The verdict on a translation. */
 function judgement({ spec }, english, { french, truth, faults }) {
   const { dictionary } = spec.facts;
   const wrong = faults.filter(Boolean).length;
@@ -77,7 +77,7 @@ function verdict(widget) {
     update(inputs, outputs) {
       const english = widget.words("S", inputs);
       const found = compared(widget, english, outputs.tokens.data);
-      write(says, judgement(widget, english, found));
+      setText(says, judgement(widget, english, found));
       right.hidden = !found.truth || found.truth.join(" ") === found.french.join(" ");
       if (!right.hidden) glossed(words, found.truth, meanings(widget, found.truth));
     },
@@ -136,8 +136,8 @@ export default live(
         vocabulary: "source",
         handed: true,
       }),
-      ui.use(bentVector, "vector", "One vector", {
-        bend: "by",
+      ui.use(editableVector, "vector", "One vector", {
+        delta: "by",
         from: "states",
         first: FIRST,
       }),

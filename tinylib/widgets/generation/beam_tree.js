@@ -3,7 +3,7 @@ import { uniform } from "../../live/page/chance.js";
 import { idsOf } from "../../live/page/inputs.js";
 import { redraw } from "../../live/ui/controls.js";
 import { textOfEach } from "../../live/ui/models.js";
-import { h, live, results, short, write } from "../../live/ui/parts.js";
+import { format, h, live, results, setText } from "../../live/ui/parts.js";
 import { beam } from "../../live/page/search.js";
 import { visible } from "../../live/ui/sentences.js";
 import { BOS, EOS } from "../../live/page/translator.js";
@@ -119,18 +119,18 @@ function stepOf(run, { nodes, read: { keys, values } }) {
   };
   /** Read tokens that are not known yet, all as far from the start. */
   const readAll = async (rows) => {
-    const said = await run("beam_tree-write", {
+    const output = await run("beam_tree-write", {
       token: rows.map(({ token }) => token),
       keys,
       values,
       cached_keys: cacheOf(rows, "keys"),
       cached_values: cacheOf(rows, "values"),
     });
-    const [V, M] = [said.log_probs.dims[1], said.now_keys.dims[2]];
+    const [V, M] = [output.log_probs.dims[1], output.now_keys.dims[2]];
     rows.forEach((node, b) => {
-      node.logProbs = said.log_probs.data.slice(b * V, (b + 1) * V);
+      node.logProbs = output.log_probs.data.slice(b * V, (b + 1) * V);
       for (const name of ["keys", "values"]) {
-        const all = said[`now_${name}`].data;
+        const all = output[`now_${name}`].data;
         node[name] = new Float32Array(L * D);
         for (let l = 0; l < L; l += 1) {
           const last = ((b * L + l) * M + M - 1) * D;
@@ -168,19 +168,19 @@ function searched(widget, inputs, outputs) {
   const names = spec.sentences[TEXTS[variant]].map(visible);
   const steps = grow(inputs, outputs, names, eos);
   if (!steps) return null;
-  const said = (ids) =>
+  const decode = (ids) =>
     wordsOut(
       spec.sentences[TEXTS[variant]],
       variant,
       ids.filter((id) => id !== eos),
     );
-  const { greedily, rows } = endsOf(steps, inputs, outputs, said, eos);
+  const { greedily, rows } = endsOf(steps, inputs, outputs, decode, eos);
   const N = outputs.drawn.shape[1];
   outputs.drawn_log_prob.data.forEach((logProb, r) => {
     const ids = [...outputs.drawn.data.subarray(r * N, (r + 1) * N)];
     rows.push({
       path: pathOf(ids, steps, eos),
-      text: said(ids),
+      text: decode(ids),
       by: "drawn",
       length: outputs.drawn_length.data[r],
       logProb,
@@ -199,7 +199,7 @@ function searched(widget, inputs, outputs) {
     greedily,
     rows,
     verdict,
-    said,
+    decode,
     source: `${variant} ${inputs[TEXTS[variant]]}`,
     root: names[given.at(-1)],
     token: variant ? "word" : "character",
@@ -222,10 +222,10 @@ function compared(found, single, drawn, greedily, T) {
     best.text === single.text
       ? "The beam's best is the greedy text. "
       : `The beam's best is ${best.logProb > single.logProb ? "likelier" : "less likely"} than ` +
-        `the greedy text: log p ${short(best.logProb)} against ` +
-        short(single.logProb) +
+        `the greedy text: log p ${format(best.logProb)} against ` +
+        format(single.logProb) +
         (kept < T ? `; the greedy text was pruned at step ${kept + 1}. ` : ". ");
-  const both = drawn.map(({ logProb }) => short(logProb)).join(" and ");
+  const both = drawn.map(({ logProb }) => format(logProb)).join(" and ");
   return (
     beside +
     (drawn.every(({ logProb }) => logProb < best.logProb)
@@ -244,7 +244,7 @@ function others(widget) {
   return {
     element: results("column", h("div", { class: "again" }, again, which), truth),
     update(inputs, outputs) {
-      write(which, `Drawn at temperature 1, with the numbers of seed ${inputs.seed}.`);
+      setText(which, `Drawn at temperature 1, with the numbers of seed ${inputs.seed}.`);
       const { facts } = widget.spec;
       const answer =
         inputs.variant &&
@@ -252,13 +252,13 @@ function others(widget) {
           inputs.story
         ];
       const found = searched(widget, inputs, outputs);
-      write(truth, answer && found ? judgedBy(answer, found.rows) : "");
+      setText(truth, answer && found ? correctness(answer, found.rows) : "");
     },
   };
 }
 
 /** Which texts begin with the true answer, as far as they are long enough to tell. */
-function judgedBy(answer, rows) {
+function correctness(answer, rows) {
   const right = (row) => `${row.text} `.startsWith(`${answer} `);
   const [best, single, ...drawn] = [rows[0], ...rows.slice(-1 - DRAWN)];
   const yes = (row) => (right(row) ? "right" : "not so");

@@ -8,23 +8,23 @@ import {
   scaleFor,
 } from "../../live/ui/candidates.js";
 import { action, radio, redraw } from "../../live/ui/controls.js";
-import { asks, chance } from "../../live/ui/explain.js";
+import { chance, explainable } from "../../live/ui/explain.js";
 import { headMaps } from "../../live/ui/heads.js";
 import { journey } from "../../live/ui/journey.js";
 import { drop } from "../../live/ui/motion.js";
 import {
   folded,
+  format,
   h,
   live,
-  mark,
   percent,
   readOnce,
   results,
-  short,
-  stretch,
-  tint,
+  setAttribute,
+  setHeat,
+  setLength,
+  setText,
   within,
-  write,
 } from "../../live/ui/parts.js";
 import { dotsAt, plane } from "../../live/ui/plot.js";
 import { paint } from "../../live/ui/pixels.js";
@@ -39,7 +39,7 @@ import {
   heats,
   attendsMostTo,
   nuclei,
-  onward,
+  autoContinue,
   tops,
 } from "../../live/ui/texts.js";
 
@@ -157,7 +157,7 @@ function readingOf({ spec }, outputs) {
     logits: outputs.logits.data,
     processed: outputs.processed.data,
     after: outputs.adjusted.data,
-    looks: (head) => attention.data.subarray(head * S, (head + 1) * S),
+    attentionRow: (head) => attention.data.subarray(head * S, (head + 1) * S),
     branch: (i) => Array.from(texts.data.subarray(i * W, (i + 1) * W)).filter((id) => id >= 0),
     totals: totals.data,
   };
@@ -166,8 +166,8 @@ function readingOf({ spec }, outputs) {
 const one = (length) => [[0, 0, 0, length]]; // the text as it is drawn, and no other branch
 const lengthOf = ({ branches, branch }) => branches[Math.min(branch, branches.length - 1)][3];
 
-/** What is changed for all the text: the other branches are of one that is no more. */
-function anew(next) {
+/** After a change that concerns the whole text, the other branches are out of date. */
+function resetBranches(next) {
   [next.branches, next.branch] = [one(lengthOf(next)), 0];
 }
 
@@ -191,10 +191,10 @@ function isWhole(widget) {
 function luck(widget) {
   const label = h("span");
   return {
-    element: h("div", { class: "luck" }, label, redraw(widget, "New draw", anew)),
+    element: h("div", { class: "luck" }, label, redraw(widget, "New draw", resetBranches)),
     shows: "inputs",
     update({ seed }) {
-      write(label, `draw ${seed}`);
+      setText(label, `draw ${seed}`);
     },
   };
 }
@@ -212,7 +212,7 @@ function writer(widget) {
   };
   const attributes = { type: "button", class: "main", "data-input": "branches", click: begin };
   const go = h("button", attributes, "Write on");
-  const written = onward(widget, go, (field) => {
+  const written = autoContinue(widget, go, (field) => {
     if (!isWhole(widget)) return false;
     const length = wanted(widget) + 1;
     const { T, N } = readBy(widget);
@@ -238,8 +238,8 @@ function writer(widget) {
     reset: () => written.stop(),
     update(inputs) {
       const { T, N } = readBy(widget);
-      write(count, `${T} + ${N} of ${maxLen} characters, ${maxLen - T - N} left`);
-      mark(go, "aria-disabled", String(T + N >= maxLen)); // it keeps the focus, and says why
+      setText(count, `${T} + ${N} of ${maxLen} characters, ${maxLen - T - N} left`);
+      setAttribute(go, "aria-disabled", String(T + N >= maxLen)); // it keeps the focus
       if (written.update() && asked && !widget.model.get("link_id")) {
         // of a kernel only this is known
         memoryOf(spec).pace[inputs.cached].set(T + N, performance.now() - asked);
@@ -291,10 +291,10 @@ function paces(widget) {
       });
       times.forEach((entries, i) => {
         const dots = entries.map(([length, ms]) => [length, Math.min(most, ms)]);
-        mark(plot.paths[lines[i]], "d", dotsAt(dots));
+        setAttribute(plot.paths[lines[i]], "d", dotsAt(dots));
         const recent = entries.slice(-RECENT).map(([, ms]) => ms);
         const mean = recent.reduce((total, ms) => total + ms, 0) / recent.length;
-        write(
+        setText(
           says[i],
           recent.length
             ? `${names[i]}: ${mean.toFixed(1)} ms, ${(1000 / mean).toFixed(0)} a second`
@@ -359,21 +359,21 @@ function page(widget) {
       widget.head = undefined;
     },
     update() {
-      const { names, T, S, H, at, looks } = readBy(widget);
+      const { names, T, S, H, at, attentionRow } = readBy(widget);
       const head = headOf(widget);
-      const row = looks(head);
+      const row = attentionRow(head);
       const heated = (item, t) => {
-        tint(item, t < S ? Math.sqrt(row[t]) : 0);
+        setHeat(item, t < S ? Math.sqrt(row[t]) : 0);
         return t === T + at ? " at" : t === S - 1 ? " from" : t > S ? " later" : "";
       };
       fillText(before, { names: names.slice(0, T), first: 0 }, plain, heated);
       fillText(line, { names: names.slice(T), first: 0 }, option, (item, n) => {
-        mark(item, "aria-selected", String(n === at));
-        mark(item, "aria-label", visible(names[T + n]));
+        setAttribute(item, "aria-selected", String(n === at));
+        setAttribute(item, "aria-label", visible(names[T + n]));
         return heated(item, T + n);
       });
-      mark(line, "aria-activedescendant", `written-${at}`);
-      write(
+      setAttribute(line, "aria-activedescendant", `written-${at}`);
+      setText(
         note,
         `Tinted: what block ${Math.floor(head / H)}, head ${head % H} attends to when ` +
           `${called(names[T + at])} is chosen, ` +
@@ -391,16 +391,16 @@ function heads(widget) {
   return headMaps({
     output: "attention",
     label: `The text before it, ${COLUMNS} characters a row`,
-    told: () => readBy(widget),
+    read: () => readBy(widget),
     chosen: () => headOf(widget),
     choose(i) {
       widget.head = i;
       widget.repaint("outputs");
     },
-    draw({ canvas, fresh }, told, i) {
-      if (!fresh(told)) return;
-      paint(canvas, told.looks(i), COLUMNS, { ink: "weight", root: true });
-      mark(canvas, "aria-label", `weights on ${told.S} characters`);
+    draw({ canvas, fresh }, view, i) {
+      if (!fresh(view)) return;
+      paint(canvas, view.attentionRow(i), COLUMNS, { ink: "weight", root: true });
+      setAttribute(canvas, "aria-label", `weights on ${view.S} characters`);
     },
   });
 }
@@ -434,7 +434,7 @@ function candidates(widget) {
       const what = `Probability of ${called(vocabulary[id()])} after the knobs:`;
       return chance(what, processed, id(), list.querySelectorAll(".bar.q"));
     };
-    asks(widget, button, rule, () => readBy(widget).after[id()]);
+    explainable(widget, button, rule, () => readBy(widget).after[id()]);
     return h("li", {}, button);
   };
   return {
@@ -458,20 +458,20 @@ function candidates(widget) {
       const own = tokens[at];
       const best = topK(before, CANDIDATES);
       if (!best.includes(own)) best[CANDIDATES - 1] = own;
-      write(label, `${called(names[T + at])}, character ${at + 1}, was chosen from`);
+      setText(label, `${called(names[T + at])}, character ${at + 1}, was chosen from`);
       const most = scaleFor(best.flatMap((id) => [before[id], after[id]]));
-      write(full, `full bar: ${100 * most} %`);
+      setText(full, `full bar: ${100 * most} %`);
       fillList(list, best, make, (li, id) => {
         li.token = id;
         const [name, shares] = [visible(vocabulary[id]), [before[id], after[id]]];
         const says = [percentOf(before[id]), after[id] ? percent(after[id]) : "cut"];
         fillCandidate(li.firstChild, name, shares, says, name !== vocabulary[id], most);
-        mark(li, "class", `${after[id] ? "" : "cut"}${id === own ? " taken" : ""}`);
-        mark(li.firstChild, "aria-pressed", String(id === own));
+        setAttribute(li, "class", `${after[id] ? "" : "cut"}${id === own ? " taken" : ""}`);
+        setAttribute(li.firstChild, "aria-pressed", String(id === own));
       });
       const left = drawable(widget.inputs, after);
       const gone = before.reduce((mass, share, id) => (after[id] ? mass : mass + share), 0);
-      write(
+      setText(
         cut,
         left === vocabulary.length
           ? `All ${left} characters may be drawn.`
@@ -534,24 +534,24 @@ function fall(widget) {
       });
       const hit = pieces.findLast(({ start }) => start <= u * end);
       fillList(strip, pieces, make, (span, { id, share }) => {
-        stretch(span, share);
-        write(
+        setLength(span, share);
+        setText(
           span,
           share > 0.035
             ? visible(vocabulary[id]).replace("space", "␣").replace("new line", "↵")
             : "",
         );
-        mark(span, "class", id === hit.id ? "hit" : "");
+        setAttribute(span, "class", id === hit.id ? "hit" : "");
       });
-      mark(arrow, "style", `left: ${(100 * u).toFixed(2)}%`);
-      mark(arrow, "data-value", String(Math.fround(u)));
+      setAttribute(arrow, "style", `left: ${(100 * u).toFixed(2)}%`);
+      setAttribute(arrow, "data-value", String(Math.fround(u)));
       const again = fallen !== undefined && fallen !== u && !widget.streams;
       fallen = u;
       if (again) drop(arrow, strip.querySelector(".hit"));
       const [from, to] = [hit.start, hit.start + hit.share].map((number) => number.toFixed(3));
       const fell =
         `u = ${u.toFixed(4)} fell on ${called(vocabulary[hit.id])}, from ${from} to ` + `${to}`;
-      write(
+      setText(
         note,
         tokens[at] === hit.id
           ? `${fell}.`
@@ -563,18 +563,18 @@ function fall(widget) {
 
 // ---------------------------------------------------------------- one step, followed
 
-const SHOWN = 5; // candidates whose numbers are told
+const SHOWN = 5; // candidates whose numbers are shown
 
 /** The character that was read last, what it led to, and what was drawn from that. */
 function followed(widget) {
-  const told = readBy(widget);
-  const { T, S, at, names, before, vocabulary } = told;
+  const view = readBy(widget);
+  const { T, S, at, names, before, vocabulary } = view;
   return {
-    ...told,
+    ...view,
     read: called(names[S - 1]),
     chosen: called(names[T + at]),
     best: topK(before, Math.min(SHOWN, vocabulary.length)),
-    alone: S > T, // else the prompt is read, all at once
+    afterPrompt: S > T, // else the prompt is read, all at once
     inputs: widget.inputs,
     code: widget.spec.facts.code,
   };
@@ -587,10 +587,10 @@ const labelled = ({ best, vocabulary }, rows) => ({
 });
 
 const STEPS = [
-  ({ S, read, chosen, alone, inputs: { cached }, code }) => ({
+  ({ S, read, chosen, afterPrompt, inputs: { cached }, code }) => ({
     says:
       `${chosen} is chosen from what follows ${read}, character ${S}. ` +
-      (cached && alone
+      (cached && afterPrompt
         ? `The model is fed ${read} alone: the ${S - 1} before it were read in earlier steps.`
         : cached
           ? `This is the first step, so the prompt is read: all ${S} characters at once.`
@@ -598,16 +598,16 @@ const STEPS = [
     lit: [characterAt(S - 1)],
     code: code.read,
   }),
-  ({ S, L, read, alone, inputs: { cached }, code }) => ({
+  ({ S, L, read, afterPrompt, inputs: { cached }, code }) => ({
     says:
       `In each of the ${L} blocks ${read} gets a query, a key and a value` +
-      (cached && alone ? "." : `, and so does each of the ${S - 1} characters before it.`),
+      (cached && afterPrompt ? "." : `, and so does each of the ${S - 1} characters before it.`),
     lit: [characterAt(S - 1)],
     code: code.project,
   }),
-  ({ S, read, alone, inputs: { cached }, code }) => ({
+  ({ S, read, afterPrompt, inputs: { cached }, code }) => ({
     says:
-      (cached && alone
+      (cached && afterPrompt
         ? `Its key and its value are put behind the ${S - 1} that were kept, so that there are ` +
           `${S}.`
         : cached
@@ -617,17 +617,17 @@ const STEPS = [
     lit: [characterAt(S - 1)],
     code: code.append,
   }),
-  ({ L, H, S, names, read, looks, code }) => {
+  ({ L, H, S, names, read, attentionRow, code }) => {
     const found = Array.from({ length: L * H }, (_, head) => {
-      const [most] = topK(looks(head), 1);
-      return { head, most, weight: looks(head)[most] };
+      const [most] = topK(attentionRow(head), 1);
+      return { head, most, weight: attentionRow(head)[most] };
     }).sort((a, b) => b.weight - a.weight);
     const [{ head, most, weight }] = found;
     const whose = (i) => `block ${Math.floor(i / H)}, head ${i % H}`;
     return {
       says:
         `The query of ${read} meets all ${S} keys, none of which comes later, so that no mask is ` +
-        `needed. The largest weight is ${short(weight)}, which ${whose(head)} gives to ` +
+        `needed. The largest weight is ${format(weight)}, which ${whose(head)} gives to ` +
         `${most === S - 1 ? `${read} itself` : called(names[most])}.`,
       lit: [characterAt(most), characterAt(S - 1)],
       moves: most < S - 1 ? [{ from: characterAt(most), to: characterAt(S - 1) }] : [],
@@ -640,8 +640,8 @@ const STEPS = [
       },
     };
   },
-  (told) => {
-    const { S, read, vocabulary, best, logits, before, code } = told;
+  (view) => {
+    const { S, read, vocabulary, best, logits, before, code } = view;
     return {
       says:
         `Only the vector of ${read} is turned into logits, ${vocabulary.length} of them. By the ` +
@@ -649,14 +649,14 @@ const STEPS = [
         `${percentOf(before[best[0]])}.`,
       lit: [characterAt(S - 1)],
       code: code.last,
-      table: labelled(told, [
+      table: labelled(view, [
         ["logit", logits],
         ["probability", before],
       ]),
     };
   },
-  (told) => {
-    const { before, after, vocabulary, inputs, code } = told;
+  (view) => {
+    const { before, after, vocabulary, inputs, code } = view;
     const { temperature } = inputs;
     const left = drawable(inputs, after);
     const idle = temperature === 1 && left === vocabulary.length;
@@ -668,7 +668,7 @@ const STEPS = [
           "their probabilities sum to 1 again.",
       lit: [{ name: "next", row: 0, column: 0 }],
       code: code.process,
-      table: labelled(told, [
+      table: labelled(view, [
         ["by the model", before],
         ["after the knobs", after],
       ]),
@@ -677,10 +677,10 @@ const STEPS = [
   ({ at, tokens, vocabulary, after, chosen, T, inputs: { seed }, code }) => {
     const u = uniform(seed, at + 1)[at];
     const own = after[tokens[at]];
-    const alone = after.some((share) => share === 1);
+    const certain = after.some((share) => share === 1);
     return {
       says:
-        (alone
+        (certain
           ? "There is nothing to draw, because only the likeliest is left. "
           : `A random number between 0 and 1 falls on one of them: u = ${u.toFixed(4)}. `) +
         (own
@@ -753,13 +753,13 @@ function tree(widget) {
           .join("")
           .replaceAll("\n", "↵");
         label.style.setProperty("--depth", depthOf(branches, i));
-        write(begins, `${i ? `${i}, from character ${from + 1}` : "as drawn"}: “${words}…”`);
-        write(
+        setText(begins, `${i ? `${i}, from character ${from + 1}` : "as drawn"}: “${words}…”`);
+        setText(
           sum,
           `−log p = ${total.toFixed(1)} over ${ids.length}, ` +
-            `${short(total / Math.max(1, ids.length))} each`,
+            `${format(total / Math.max(1, ids.length))} each`,
         );
-        mark(sum, "data-value", String(total));
+        setAttribute(sum, "data-value", String(total));
       });
     },
   };
@@ -860,16 +860,16 @@ export default live(
       ui.boxed(
         "side",
         ui.column(
-          ui.use(text, "prompt", "Prompt", anew),
-          ui.use(beginnings, "prompt", "prompts", anew),
+          ui.use(text, "prompt", "Prompt", resetBranches),
+          ui.use(beginnings, "prompt", "prompts", resetBranches),
         ),
         ui.knobs(
-          ui.knob("temperature", "temperature", { step: 0.05, also: anew, note: heats }),
+          ui.knob("temperature", "temperature", { step: 0.05, also: resetBranches, note: heats }),
           ui.knob("k", "top-k", {
-            also: anew,
+            also: resetBranches,
             note: (k, _, { spec }) => tops(k, spec.limits.V[1]),
           }),
-          ui.knob("p", "top-p", { step: 0.01, also: anew, note: nuclei }),
+          ui.knob("p", "top-p", { step: 0.01, also: resetBranches, note: nuclei }),
         ),
         ui.row(ui.use(writer), ui.use(luck)),
         ui.use(page),

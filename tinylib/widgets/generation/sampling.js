@@ -1,19 +1,19 @@
 import { uniform } from "../../live/page/chance.js";
 import { action, choice, redraw } from "../../live/ui/controls.js";
-import { asks, chance, rove, sum } from "../../live/ui/explain.js";
+import { chance, explainable, rove, sum } from "../../live/ui/explain.js";
 import { knob } from "../../live/ui/knobs.js";
 import {
   columnHeads,
-  exact,
   folded,
+  formatExact,
   h,
   live,
-  mark,
   percent,
   resized,
   results,
-  stretch,
-  write,
+  setAttribute,
+  setLength,
+  setText,
 } from "../../live/ui/parts.js";
 import { drop } from "../../live/ui/motion.js";
 import { fillList, visible } from "../../live/ui/sentences.js";
@@ -42,7 +42,7 @@ function namesOf({ spec }, { which, words }) {
  * All that the outputs say, token by token; null while the answer to another choice still stands.
  * `rows` are the likeliest tokens, and last, if there are more, all others together.
  */
-function told(widget, inputs, outputs) {
+function viewOf(widget, inputs, outputs) {
   const names = namesOf(widget, inputs);
   const V = outputs.ends.data.length;
   if (outputs.shown.data[0] !== inputs.which || V !== names.length) return null;
@@ -136,7 +136,7 @@ function after(widget) {
     shows: "inputs",
     update({ which, words }) {
       const one = widget.spec.facts.distributions[which];
-      write(
+      setText(
         line,
         one
           ? `After “${one.prompt.replaceAll("\n", "↵")}” the model gives each of its ` +
@@ -182,9 +182,9 @@ function keepLogits(next, at, count, length) {
 const AFTER = ["by the model", "after the temperature", "after top-k", "after top-p"];
 
 /** Where the probability in this row comes from that stands in column `i`, after that step. */
-function whence(widget, body, row, i) {
+function explainShare(widget, body, row, i) {
   const { inputs, spec } = widget;
-  const now = told(widget, inputs, widget.readOutputs());
+  const now = viewOf(widget, inputs, widget.readOutputs());
   if (!now?.rows[row]) return undefined; // the answer is still on its way
   const { V, names, stage, rows, count } = now;
   const { ids, others } = rows[row];
@@ -202,7 +202,7 @@ function whence(widget, body, row, i) {
       ? `because top-k cut ${others ? "them" : "it"} already`
       : i === 2
         ? `because ${others ? "they are" : "it is"} not among the k = ${inputs.k} likeliest`
-        : `because the likelier tokens together reach p = ${exact(inputs.p)}`;
+        : `because the likelier tokens together reach p = ${formatExact(inputs.p)}`;
     return { kind: "said", what: `${what} is 0, ${why}.`, lit: [{ cells: cells(i) }] };
   }
   if (others) {
@@ -283,7 +283,7 @@ function steps(widget) {
   const make = (row) => {
     const cells = STAGES.map((_, i) => {
       const cell = h("td", {}, h("i"), h("span"));
-      asks(widget, cell, () => whence(widget, body, row, i));
+      explainable(widget, cell, () => explainShare(widget, body, row, i));
       return cell;
     });
     return h("tr", {}, h("th", { scope: "row" }), ...cells);
@@ -291,13 +291,13 @@ function steps(widget) {
   return {
     element: results("column", table, broken, says),
     update(inputs, outputs) {
-      const now = told(widget, inputs, outputs);
+      const now = viewOf(widget, inputs, outputs);
       if (!now) return;
       const most = scaleOf(now.rows);
       broken.hidden = !now.rows.some(({ shares }) => shares.some((share) => share > most));
       fillList(body, now.rows, make, (tr, { name, unseen, others, hit, shares, left }) => {
-        write(tr.firstChild, name);
-        mark(
+        setText(tr.firstChild, name);
+        setAttribute(
           tr,
           "class",
           [hit && "hit", unseen && "unseen", others && "others"].filter(Boolean).join(" "),
@@ -311,12 +311,12 @@ function steps(widget) {
           const drawn = Math.min(1, length).toFixed(3);
           if (bar.style.getPropertyValue("--length") !== drawn)
             bar.style.setProperty("--length", drawn);
-          mark(bar, "class", length > 1 ? "broken" : "");
+          setAttribute(bar, "class", length > 1 ? "broken" : "");
           // the cut went through the middle of them
           const some = others && share > 0 && left[i] < left[0];
-          mark(cell, "class", cut ? "cut" : share === 0 ? "gone" : some ? "noted" : "");
-          mark(cell, "data-value", String(share));
-          write(
+          setAttribute(cell, "class", cut ? "cut" : share === 0 ? "gone" : some ? "noted" : "");
+          setAttribute(cell, "data-value", String(share));
+          setText(
             text,
             cut
               ? "cut"
@@ -330,14 +330,14 @@ function steps(widget) {
       feet.forEach((tr, row) =>
         STAGES.forEach((_, i) => {
           const value = [now.count, now.mass, now.entropy][row][i];
-          mark(tr.children[i + 1], "data-value", String(value));
-          write(
+          setAttribute(tr.children[i + 1], "data-value", String(value));
+          setText(
             tr.children[i + 1],
             row === 0 ? String(value) : row === 1 ? (i === 0 ? "" : percent(value)) : nats(value),
           );
         }),
       );
-      write(says, summary(now));
+      setText(says, summary(now));
     },
   };
 }
@@ -408,25 +408,25 @@ function line(widget) {
     update(inputs, outputs) {
       const { u } = inputs;
       update(inputs, outputs);
-      stretch(pin, u, "left");
-      const now = told(widget, inputs, outputs);
+      setLength(pin, u, "left");
+      const now = viewOf(widget, inputs, outputs);
       if (!now) return;
       fillList(
         pieces,
         now.segments,
         () => h("span"),
         (piece, { id, name, from, to }, i) => {
-          mark(
+          setAttribute(
             piece,
             "style",
             `left: ${(100 * from).toFixed(3)}%; width: ${(100 * (to - from)).toFixed(3)}%`,
           );
-          mark(
+          setAttribute(
             piece,
             "class",
             [i % 2 ? "odd" : "even", id === now.hit?.id && "hit"].filter(Boolean).join(" "),
           );
-          write(piece, (to - from) * wide > 8 * [...name].length + 5 ? name : "");
+          setText(piece, (to - from) * wide > 8 * [...name].length + 5 ? name : "");
         },
       );
       const { hit } = now;
@@ -435,11 +435,11 @@ function line(widget) {
         drop(pin, pieces.querySelector(".hit"));
       }
       if (hit)
-        write(
+        setText(
           says,
-          `falls on ${called(namesOf(widget, inputs)[hit.id])}, from ${exact(hit.from)} to ` +
-            `${exact(hit.to)}: the first token whose probability, added to all before it, lies ` +
-            `above u.`,
+          `falls on ${called(namesOf(widget, inputs)[hit.id])}, from ${formatExact(hit.from)} to ` +
+            `${formatExact(hit.to)}: the first token whose probability, added to all before it, ` +
+            `lies above u.`,
         );
     },
   };
@@ -472,8 +472,11 @@ function draws(widget) {
   return {
     element: h("section", { class: "block hundred", "data-output": "" }, unfolds.element, again),
     update(inputs, outputs) {
-      write(caption, `With ${DRAWS} numbers u of seed ${inputs.seed}. Bar: drawn; line: expected`);
-      const now = told(widget, inputs, outputs);
+      setText(
+        caption,
+        `With ${DRAWS} numbers u of seed ${inputs.seed}. Bar: drawn; line: expected`,
+      );
+      const now = viewOf(widget, inputs, outputs);
       if (!now) return;
       const rows = now.rows.filter(({ shares }) => shares[3] > 0);
       const most = Math.max(...rows.map(({ expected, drawn }) => Math.max(expected, drawn)));
@@ -483,14 +486,14 @@ function draws(widget) {
         make,
         (tr, { name, unseen, others, left: remaining, expected, drawn }) => {
           const [token, track, came, should] = tr.children;
-          write(token, others ? othersOf(remaining[3]) : name);
-          mark(tr, "class", unseen || others ? "unseen" : "");
+          setText(token, others ? othersOf(remaining[3]) : name);
+          setAttribute(tr, "class", unseen || others ? "unseen" : "");
           const [bar, tick] = track.firstChild.children;
-          stretch(bar, drawn / most);
-          stretch(tick, expected / most, "left");
-          write(came, String(drawn));
-          mark(came, "data-value", String(drawn));
-          write(should, expected.toFixed(1));
+          setLength(bar, drawn / most);
+          setLength(tick, expected / most, "left");
+          setText(came, String(drawn));
+          setAttribute(came, "data-value", String(drawn));
+          setText(should, expected.toFixed(1));
         },
       );
     },

@@ -5,21 +5,21 @@ import {
   fillCandidate,
   percentOf,
 } from "../../live/ui/candidates.js";
-import { asks, chance, logOf, weighed } from "../../live/ui/explain.js";
+import { chance, explainable, logOf, weighed } from "../../live/ui/explain.js";
 import { headMaps } from "../../live/ui/heads.js";
 import { journey } from "../../live/ui/journey.js";
 import { textOfEach } from "../../live/ui/models.js";
 import {
+  format,
   h,
   live,
-  mark,
   readOnce,
   results,
-  short,
-  tint,
+  setAttribute,
+  setHeat,
+  setText,
   typeset,
   within,
-  write,
 } from "../../live/ui/parts.js";
 import { paint, pixelAt, pixelMap } from "../../live/ui/pixels.js";
 import { topK } from "../../live/page/search.js";
@@ -30,7 +30,7 @@ import {
   called,
   fillText,
   attendsMostTo,
-  onward,
+  autoContinue,
   tail,
 } from "../../live/ui/texts.js";
 import { BOS } from "../../live/page/translator.js";
@@ -43,7 +43,7 @@ export async function program(run, { prompt, story, variant }) {
 
 const TEXTS = ["prompt", "story"]; // what each model reads
 const CANDIDATES = 10;
-const NATS = 5; // a surprise of so many nats, or more, has the full tint
+const NATS = 5; // the surprise from which on a token has the full tint
 const SEVERAL = { characters: 40, words: 12 }; // written by one press
 
 // ---------------------------------------------------------------- what was read
@@ -81,11 +81,12 @@ function readingOf(
     logits: (t) => logits.data.subarray(t * V, (t + 1) * V),
     shares: (t) => probabilities.data.subarray(t * V, (t + 1) * V),
     surprise: (t) => (t > 0 ? surprise.data[t - 1] : undefined),
-    said: surprise.data.length,
+    predictions: surprise.data.length,
     loss: loss.data[0],
     perplexity: perplexity.data[0],
     map: (head) => attention.data.subarray(head * N * N, (head + 1) * N * N),
-    looks: (head, t) => attention.data.subarray((head * N + t) * N, (head * N + t) * N + t + 1),
+    attentionRow: (head, t) =>
+      attention.data.subarray((head * N + t) * N, (head * N + t) * N + t + 1),
     // a page does not store them
     scores: (head, t) => scores?.data.subarray((head * N + t) * N, (head * N + t) * N + t + 1),
   };
@@ -93,11 +94,11 @@ function readingOf(
 
 const chosenAt = ({ query }, { N, first }) => within(query + first, [first, N - 1]);
 
-/** The token that is told of: the one under the pointer, else the one that was chosen. */
-function lookedAt(widget, told) {
-  const { N, first } = told;
+/** The token in view: the one under the pointer, else the one that was chosen. */
+function lookedAt(widget, view) {
+  const { N, first } = view;
   return widget.hovered === undefined
-    ? chosenAt(widget, told)
+    ? chosenAt(widget, view)
     : within(widget.hovered, [first, N - 1]);
 }
 
@@ -107,15 +108,15 @@ const nats = (surprise) => `${surprise.toFixed(2)} nats`;
 
 const kindOf = ({ spec, inputs: { variant } }) => spec.facts.models[variant].kind;
 
-/** Write a token at the end; what is wrong with that, if anything, is said, or `tell` is told. */
-function put(widget, token, field, tell) {
+/** Write a token at the end; an error in the new text is shown, or `report` gets it. */
+function put(widget, token, field, report) {
   widget.edit(
     field,
     (inputs) => {
       if (inputs.variant) inputs.story = `${inputs.story.trimEnd()} ${token}`;
       else inputs.prompt += token;
     },
-    tell,
+    report,
   );
 }
 
@@ -142,7 +143,7 @@ function candidates(widget) {
       const id = list.children[place].token;
       return chance(what, logits(N - 1), id, list.querySelectorAll(".bars"));
     };
-    asks(widget, button, rule, () => {
+    explainable(widget, button, rule, () => {
       const { shares, N } = readBy(widget);
       return shares(N - 1)[list.children[place].token];
     });
@@ -167,11 +168,11 @@ function candidates(widget) {
         const name = visible(vocabulary[id]);
         fillCandidate(button, name, [row[id]], [percentOf(row[id])], name !== vocabulary[id]);
         // that of what cannot be written can still be asked
-        mark(button, "aria-disabled", String(isSpecial(vocabulary[id])));
-        mark(button, "data-input", TEXTS[inputs.variant]);
+        setAttribute(button, "aria-disabled", String(isSpecial(vocabulary[id])));
+        setAttribute(button, "data-input", TEXTS[inputs.variant]);
       });
       const truth = trueAnswer(widget, inputs);
-      write(
+      setText(
         answer,
         truth && isCurrent(widget, read)
           ? `By the story it is “${truth}”: the model gives that ` +
@@ -210,12 +211,12 @@ function writer(widget) {
       left = SEVERAL[kindOf(widget)];
     },
   });
-  const written = onward(widget, several, (field) => {
-    const told = readBy(widget);
+  const written = autoContinue(widget, several, (field) => {
+    const view = readBy(widget);
     if (left === 0) return "";
-    if (!isCurrent(widget, told)) return false;
+    if (!isCurrent(widget, view)) return false;
     left -= 1;
-    const token = likeliest(told);
+    const token = likeliest(view);
     if (isSpecial(token)) return THE_END;
     let wrong = "";
     put(widget, token, field, (what) => {
@@ -238,8 +239,8 @@ function writer(widget) {
     ),
     reset: () => written.stop(),
     update({ variant }) {
-      write(several, `Write ${SEVERAL[kindOf(widget)]} more`);
-      for (const button of [one, several]) mark(button, "data-input", TEXTS[variant]);
+      setText(several, `Write ${SEVERAL[kindOf(widget)]} more`);
+      for (const button of [one, several]) setAttribute(button, "data-input", TEXTS[variant]);
       written.update();
     },
   };
@@ -307,53 +308,53 @@ function surprises(widget) {
   return {
     element,
     update({ variant }) {
-      const told = readBy(widget);
-      element.classList.toggle("waiting", told.variant !== variant);
-      const at = lookedAt(widget, told);
-      fillText(line, told, make, (span, t) => {
-        const surprise = told.surprise(t);
-        tint(span, Math.min(1, (surprise ?? 0) / NATS));
+      const view = readBy(widget);
+      element.classList.toggle("waiting", view.variant !== variant);
+      const at = lookedAt(widget, view);
+      fillText(line, view, make, (span, t) => {
+        const surprise = view.surprise(t);
+        setHeat(span, Math.min(1, (surprise ?? 0) / NATS));
         if (surprise === undefined) {
           span.removeAttribute("data-value");
-          span.made = undefined;
+          span.explain = undefined;
         } else {
-          mark(span, "data-value", String(surprise));
-          span.made ?? asks(widget, span, rule(span));
+          setAttribute(span, "data-value", String(surprise));
+          span.explain ?? explainable(widget, span, rule(span));
         }
-        mark(span, "aria-selected", String(t === at));
-        mark(span, "aria-label", visible(told.names[t]));
+        setAttribute(span, "aria-selected", String(t === at));
+        setAttribute(span, "aria-label", visible(view.names[t]));
         return t === at ? " at" : "";
       });
-      mark(line, "aria-activedescendant", `token-${at - told.first}`);
-      typeset(note, surpriseAt(told, at));
-      typeset(mean, meanOf(told));
+      setAttribute(line, "aria-activedescendant", `token-${at - view.first}`);
+      typeset(note, surpriseAt(view, at));
+      typeset(mean, meanOf(view));
     },
   };
 }
 
-/** What the model said to one token. */
-function surpriseAt(told, t) {
-  const { shares, names, vocabulary, ids } = told;
+/** The probability that the model gave one token, in words. */
+function surpriseAt(view, t) {
+  const { shares, names, vocabulary, ids } = view;
   if (t === 0) return `${called(names[t])} comes first: nothing was said of it.`;
-  const before = tail(told, t);
+  const before = tail(view, t);
   const best = topK(shares(t - 1), 3).map(
     (id) => `${called(vocabulary[id])} ${percentOf(shares(t - 1)[id])}`,
   );
   return (
     `${called(names[t])}${before ? ` after “${before}”` : " at the start"}: p = ` +
-    `${percentOf(shares(t - 1)[ids[t]])}, −log p = ${nats(told.surprise(t))}. ` +
+    `${percentOf(shares(t - 1)[ids[t]])}, −log p = ${nats(view.surprise(t))}. ` +
     `Likeliest there: ${best.join(", ")}.`
   );
 }
 
 /** The mean over the whole text, and what it means. */
-function meanOf({ said, kind, loss, perplexity, vocabulary }) {
-  if (!said) return "The loss begins with the second character: write one more.";
+function meanOf({ predictions, kind, loss, perplexity, vocabulary }) {
+  if (!predictions) return "The loss begins with the second character: write one more.";
   const [one, after] = kind === "words" ? ["word", ""] : ["character", " after the first"];
   return (
-    `Loss, the mean over the ${said} ${one}${said === 1 ? "" : "s"}${after}: ` +
+    `Loss, the mean over the ${predictions} ${one}${predictions === 1 ? "" : "s"}${after}: ` +
     `${loss.toFixed(3)} nats. ` +
-    `Perplexity: e^{${loss.toFixed(3)}} = ${short(perplexity)}. ` +
+    `Perplexity: e^{${loss.toFixed(3)}} = ${format(perplexity)}. ` +
     `A guess among all ${vocabulary.length}: log ${vocabulary.length} = ` +
     `${Math.log(vocabulary.length).toFixed(2)} nats.`
   );
@@ -410,63 +411,67 @@ function gaze(widget) {
     span.place = place;
     const t = () => place + readBy(widget).first;
     const rowOf = (name) => {
-      const told = readBy(widget);
-      return told[name](headOf(widget, told), lookedAt(widget, told));
+      const view = readBy(widget);
+      return view[name](headOf(widget, view), lookedAt(widget, view));
     };
     /** Where the weight of this token comes from, seen from the chosen one. */
     const rule = () => {
-      const told = readBy(widget);
-      const [at, scores] = [lookedAt(widget, told), rowOf("scores")];
-      const [one, other] = [called(told.names[at]), called(told.names[t()])];
-      const lit = [{ cells: [...line.children].slice(0, at - told.first + 1) }];
+      const view = readBy(widget);
+      const [at, scores] = [lookedAt(widget, view), rowOf("scores")];
+      const [one, other] = [called(view.names[at]), called(view.names[t()])];
+      const lit = [{ cells: [...line.children].slice(0, at - view.first + 1) }];
       if (t() > at)
         return { kind: "said", what: `${other} stands later: ${one} cannot attend to it.`, lit };
       if (!scores) return { kind: "said", what: "The scores are computed …", lit, missing: true };
       return weighed(`Weight that ${one} gives to ${other}:`, scores, t(), lit[0].cells);
     };
-    asks(widget, span, rule, () => rowOf("looks")[t()] ?? 0);
+    explainable(widget, span, rule, () => rowOf("attentionRow")[t()] ?? 0);
     return span;
   };
   let pointed; // the token under the pointer
   const point = (place) => {
     pointed = place;
-    tell(readBy(widget));
+    describePointed(readBy(widget));
   };
-  const tell = (told) => {
-    const [head, at] = [headOf(widget, told), lookedAt(widget, told)];
-    const row = told.looks(head, at);
-    const s = pointed === undefined ? undefined : pointed + told.first;
+  const describePointed = (view) => {
+    const [head, at] = [headOf(widget, view), lookedAt(widget, view)];
+    const row = view.attentionRow(head, at);
+    const s = pointed === undefined ? undefined : pointed + view.first;
     if (s !== undefined) {
-      write(
+      setText(
         note,
         s > at
-          ? `${called(told.names[s])} stands later: no head attends to it from there.`
-          : `${called(told.names[s])} at place ${s}: weight ${row[s].toFixed(4)}.`,
+          ? `${called(view.names[s])} stands later: no head attends to it from there.`
+          : `${called(view.names[s])} at place ${s}: weight ${row[s].toFixed(4)}.`,
       );
       return;
     }
-    write(note, attendsMostTo(told.names, row, at));
+    setText(note, attendsMostTo(view.names, row, at));
   };
   return {
     element,
     update({ variant }) {
-      const told = readBy(widget);
-      element.classList.toggle("waiting", told.variant !== variant);
-      const [head, at] = [headOf(widget, told), lookedAt(widget, told)];
-      const row = told.looks(head, at);
-      write(
+      const view = readBy(widget);
+      element.classList.toggle("waiting", view.variant !== variant);
+      const [head, at] = [headOf(widget, view), lookedAt(widget, view)];
+      const row = view.attentionRow(head, at);
+      setText(
         label,
-        `From ${called(told.names[at])}, block ${Math.floor(head / told.H)}, head ` +
-          `${head % told.H} attends to`,
+        `From ${called(view.names[at])}, block ${Math.floor(head / view.H)}, head ` +
+          `${head % view.H} attends to`,
       );
-      mark(line, "aria-label", "your text, tinted by the weights: go through it by the arrow keys");
-      fillText(line, told, make, (span, t) => {
-        mark(span, "aria-selected", String(t - told.first === pointed));
-        mark(span, "aria-label", visible(told.names[t]));
-        tint(span, t > at ? 0 : Math.sqrt(row[t]));
+      setAttribute(
+        line,
+        "aria-label",
+        "your text, tinted by the weights: go through it by the arrow keys",
+      );
+      fillText(line, view, make, (span, t) => {
+        setAttribute(span, "aria-selected", String(t - view.first === pointed));
+        setAttribute(span, "aria-label", visible(view.names[t]));
+        setHeat(span, t > at ? 0 : Math.sqrt(row[t]));
         return t === at ? " at" : t > at ? " later" : "";
       });
-      tell(told);
+      describePointed(view);
     },
   };
 }
@@ -476,21 +481,21 @@ function heads(widget) {
   return headMaps({
     output: "attention",
     label: "All heads: rows attend to columns",
-    told({ variant }) {
-      const read = readBy(widget);
-      return { ...read, waiting: read.variant !== variant };
+    read({ variant }) {
+      const view = readBy(widget);
+      return { ...view, waiting: view.variant !== variant };
     },
-    chosen: (told) => headOf(widget, told),
+    chosen: (view) => headOf(widget, view),
     choose(i) {
       widget.heads = { ...widget.heads, [widget.inputs.variant]: i };
       widget.repaint("outputs");
     },
-    draw({ canvas, markRow, fresh }, told, i) {
-      const { N } = told;
-      markRow(lookedAt(widget, told), N, N);
-      if (!fresh(told.ids)) return;
-      paint(canvas, told.map(i), N, { ink: "weight", root: true });
-      mark(canvas, "aria-label", `weights, ${N} by ${N}`);
+    draw({ canvas, markRow, fresh }, view, i) {
+      const { N } = view;
+      markRow(lookedAt(widget, view), N, N);
+      if (!fresh(view.ids)) return;
+      paint(canvas, view.map(i), N, { ink: "weight", root: true });
+      setAttribute(canvas, "aria-label", `weights, ${N} by ${N}`);
     },
     reset() {
       widget.heads = undefined;
@@ -511,36 +516,36 @@ function largeMap(widget) {
   return {
     element,
     update({ variant }) {
-      const told = readBy(widget);
-      element.classList.toggle("waiting", told.variant !== variant);
-      const [head, { H, N }] = [headOf(widget, told), told];
+      const view = readBy(widget);
+      element.classList.toggle("waiting", view.variant !== variant);
+      const [head, { H, N }] = [headOf(widget, view), view];
       const name = `Block ${Math.floor(head / H)}, head ${head % H}`;
-      write(title, name);
-      map.markRow(lookedAt(widget, told), N, N);
-      paint(map.canvas, told.map(head), N, { ink: "weight", root: true });
-      mark(map.canvas, "aria-label", `${name}: weights, ${N} by ${N}`);
+      setText(title, name);
+      map.markRow(lookedAt(widget, view), N, N);
+      paint(map.canvas, view.map(head), N, { ink: "weight", root: true });
+      setAttribute(map.canvas, "aria-label", `${name}: weights, ${N} by ${N}`);
     },
   };
 }
 
 // ---------------------------------------------------------------- one token, followed
 
-const SHOWN = 5; // candidates whose numbers are told
+const SHOWN = 5; // candidates whose numbers are shown
 
 function followed(widget) {
-  const told = readBy(widget);
-  const [t, { code, models }] = [chosenAt(widget, told), widget.spec.facts];
-  const best = topK(told.shares(t), Math.min(SHOWN, told.vocabulary.length));
-  const { width } = models[told.variant];
-  return { ...told, t, token: called(told.names[t]), best, code, width };
+  const view = readBy(widget);
+  const [t, { code, models }] = [chosenAt(widget, view), widget.spec.facts];
+  const best = topK(view.shares(t), Math.min(SHOWN, view.vocabulary.length));
+  const { width } = models[view.variant];
+  return { ...view, t, token: called(view.names[t]), best, code, width };
 }
 
 const cellOf = ({ first }, t) => ({ name: "text", row: 0, column: t - first });
 
 /** What each of these heads attends to most from the token; the largest weight comes first. */
-function favourites(told, heads) {
+function favourites(view, heads) {
   const found = heads.map((head) => {
-    const row = told.looks(head, told.t);
+    const row = view.attentionRow(head, view.t);
     const [most] = topK(row, 1);
     return { head, most, weight: row[most] };
   });
@@ -549,20 +554,20 @@ function favourites(told, heads) {
 
 /** What the heads of some blocks do: `of` gives their numbers, `begin` the first sentence. */
 const attendStep = (of, begin, line) => (widget) => {
-  const told = followed(widget);
-  const { H, L, names, t, first, token, code } = told;
+  const view = followed(widget);
+  const { H, L, names, t, first, token, code } = view;
   const layers = of(L);
   const heads = layers.flatMap((layer) => Array.from({ length: H }, (_, h) => layer * H + h));
-  const found = favourites(told, heads);
+  const found = favourites(view, heads);
   const [{ head, most, weight }] = found;
   const nameOf = (i) => (layers.length > 1 ? `block ${Math.floor(i / H)}, ` : "") + `head ${i % H}`;
-  const lit = [most, t].filter((place) => place >= first).map((place) => cellOf(told, place));
+  const lit = [most, t].filter((place) => place >= first).map((place) => cellOf(view, place));
   return {
     says:
-      `${begin(told, layers)} The largest weight is ${short(weight)}, which ${nameOf(head)} ` +
+      `${begin(view, layers)} The largest weight is ${format(weight)}, which ${nameOf(head)} ` +
       `gives to ${most === t ? `${token} itself` : called(names[most])}.`,
     lit,
-    moves: most < t && most >= first ? [{ from: cellOf(told, most), to: cellOf(told, t) }] : [],
+    moves: most < t && most >= first ? [{ from: cellOf(view, most), to: cellOf(view, t) }] : [],
     code: code[line],
     table: {
       labels: found.slice(0, SHOWN).map((one) => `${nameOf(one.head)}: ${called(names[one.most])}`),
@@ -573,13 +578,13 @@ const attendStep = (of, begin, line) => (widget) => {
 
 const STEPS = [
   (widget) => {
-    const told = followed(widget);
-    const { t, N, token, width, code } = told;
+    const view = followed(widget);
+    const { t, N, token, width, code } = view;
     return {
       says:
         `We follow ${token}, token ${t + 1} of ${N}. Its row of the embedding table is a vector ` +
         `of ${width} numbers, which holds nothing of the other tokens yet.`,
-      lit: [cellOf(told, t)],
+      lit: [cellOf(view, t)],
       code: code.embed,
     };
   },
@@ -592,13 +597,13 @@ const STEPS = [
     "attend",
   ),
   (widget) => {
-    const told = followed(widget);
+    const view = followed(widget);
     return {
       says:
-        `Then the feed-forward network of block 0 reads the vector of ${told.token} alone, and ` +
+        `Then the feed-forward network of block 0 reads the vector of ${view.token} alone, and ` +
         "its result is added, too. No other token takes part in this.",
-      lit: [cellOf(told, told.t)],
-      code: told.code.forward,
+      lit: [cellOf(view, view.t)],
+      code: view.code.forward,
     };
   },
   attendStep(
@@ -614,14 +619,14 @@ const STEPS = [
     "block",
   ),
   (widget) => {
-    const told = followed(widget);
-    const { t, token, vocabulary, logits, best, code } = told;
+    const view = followed(widget);
+    const { t, token, vocabulary, logits, best, code } = view;
     return {
       says:
         `The dot products of the vector of ${token} with the rows of the embedding table are ` +
         `${vocabulary.length} logits, one for each token of the vocabulary. The largest is that ` +
         `of ${called(vocabulary[best[0]])}.`,
-      lit: [cellOf(told, t)],
+      lit: [cellOf(view, t)],
       code: code.output,
       table: {
         labels: best.map((id) => called(vocabulary[id])),
@@ -630,13 +635,13 @@ const STEPS = [
     };
   },
   (widget) => {
-    const told = followed(widget);
-    const { t, vocabulary, logits, shares, best, code } = told;
+    const view = followed(widget);
+    const { t, vocabulary, logits, shares, best, code } = view;
     return {
       says:
         "The softmax turns the logits into probabilities, which sum to 1: " +
         `${called(vocabulary[best[0]])} is expected with ${percentOf(shares(t)[best[0]])}.`,
-      lit: [cellOf(told, t)],
+      lit: [cellOf(view, t)],
       code: code.softmax,
       table: {
         labels: best.map((id) => called(vocabulary[id])),
@@ -648,8 +653,8 @@ const STEPS = [
     };
   },
   (widget) => {
-    const told = followed(widget);
-    const { t, N, names, ids, vocabulary, shares, best } = told;
+    const view = followed(widget);
+    const { t, N, names, ids, vocabulary, shares, best } = view;
     if (t === N - 1) {
       return {
         says:
@@ -663,9 +668,9 @@ const STEPS = [
     return {
       says:
         `The text goes on with ${called(names[t + 1])}, which the model had given ` +
-        `${percentOf(shares(t)[ids[t + 1]])}. So −log p = ${nats(told.surprise(t + 1))} is its ` +
+        `${percentOf(shares(t)[ids[t + 1]])}. So −log p = ${nats(view.surprise(t + 1))} is its ` +
         "loss at this place. In training, all places are asked at once.",
-      lit: [cellOf(told, t), cellOf(told, t + 1)],
+      lit: [cellOf(view, t), cellOf(view, t + 1)],
       code: undefined,
     };
   },

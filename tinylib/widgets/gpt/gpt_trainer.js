@@ -1,9 +1,18 @@
 import { numberOf, textIn, usable } from "../../live/page/own_text.js";
-import { tellText, textTold, trains } from "../../live/page/trainer.js";
+import { ownTextOf, setOwnText, trains } from "../../live/page/trainer.js";
 import { radio } from "../../live/ui/controls.js";
 import { knob } from "../../live/ui/knobs.js";
 import { headMaps } from "../../live/ui/heads.js";
-import { AS_IS, h, live, many, mark, results, whole, write } from "../../live/ui/parts.js";
+import {
+  AS_IS,
+  h,
+  live,
+  results,
+  setAttribute,
+  setText,
+  times,
+  whole,
+} from "../../live/ui/parts.js";
 import { paint, pixelAt, pixelMap } from "../../live/ui/pixels.js";
 import { fillList } from "../../live/ui/sentences.js";
 import { called } from "../../live/ui/texts.js";
@@ -15,7 +24,7 @@ const CORPORA = ["our stories", "Shakespeare", "your own"];
 const [SHAKESPEARE, OWN] = [1, 2];
 const LAYERS = 4;
 const IN_BOX = 20_000; // characters of a text that the box shows
-const APART = 4000; // ms between two looks: each takes as long as some steps
+const LOOK_EVERY_MS = 4000; // ms between two looks: each takes as long as some steps
 
 /** Which text is learned; the reader's own is pasted, or read from a file. */
 function corpus(widget) {
@@ -28,7 +37,7 @@ function corpus(widget) {
     spellcheck: "false",
     "aria-label": "your own text",
     placeholder: "Paste a text here: a book, a diary, a program …",
-    input: () => write(wrong, ""),
+    input: () => setText(wrong, ""),
   });
   let opened = { text: "", excerpt: "" }; // a text that is longer than the box, and what it shows
   const show = (text) => {
@@ -42,7 +51,7 @@ function corpus(widget) {
       next.steps = 0;
     });
   const use = (id, text) => {
-    tellText(stem, id, text);
+    setOwnText(stem, id, text);
     if (!widget.model.get("link_id")) widget.model.set("own", text);
     if (id !== widget.inputs.corpus) begin(id);
     else if (widget.model.get("error"))
@@ -54,8 +63,8 @@ function corpus(widget) {
     widget.repaint("inputs");
   };
   const take = (text, fill = () => {}) => {
-    const { error, text: kept, length, note: said } = usable(text, facts.characters);
-    write(wrong, error ?? "");
+    const { error, text: kept, length, note: caution } = usable(text, facts.characters);
+    setText(wrong, error ?? "");
     if (error) return;
     fill();
     const all = text === opened.text && box.value === opened.excerpt;
@@ -63,16 +72,16 @@ function corpus(widget) {
       ? "The box shows only its beginning."
       : opened.excerpt && "What the box does not show is not used.";
     if (!all) opened = { text: "", excerpt: "" };
-    const about = [`Your text has ${whole(length)} characters.`, seen, said].filter(Boolean);
+    const about = [`Your text has ${whole(length)} characters.`, seen, caution].filter(Boolean);
     const id = numberOf(kept);
     const steps = widget.readOutputs().losses.data.length;
     const go = () => {
-      write(note, about.join(" "));
+      setText(note, about.join(" "));
       use(id, kept);
     };
     if (id === widget.inputs.corpus || !steps) return go();
     const stay = () => {
-      write(note, "");
+      setText(note, "");
       leave();
     };
     note.replaceChildren(
@@ -87,7 +96,7 @@ function corpus(widget) {
       const text = await textIn(chosen, facts.characters[1]);
       take(text, () => show(text));
     } catch (error) {
-      write(wrong, error.message);
+      setText(wrong, error.message);
     }
   };
   const file = h("input", {
@@ -132,10 +141,10 @@ function corpus(widget) {
     const now = wanted ? OWN : Math.min(widget.inputs.corpus, OWN);
     own.hidden = now !== OWN;
     widget.lacksText = wanted;
-    const told = textTold(stem);
-    if (now === OWN && told && told.id !== shown) {
-      shown = told.id;
-      if (!box.value) show(told.text); // it was kept from another visit
+    const ownText = ownTextOf(stem);
+    if (now === OWN && ownText && ownText.id !== shown) {
+      shown = ownText.id;
+      if (!box.value) show(ownText.text); // it was kept from another visit
     }
     picks.forEach(({ button, element }, i) => {
       button.checked = i === now;
@@ -149,8 +158,8 @@ function corpus(widget) {
         wanted = i === OWN;
         if (wanted) {
           widget.repaint("inputs");
-          const told = textTold(stem);
-          if (told) take(told.text);
+          const ownText = ownTextOf(stem);
+          if (ownText) take(ownText.text);
           else box.focus();
           return;
         }
@@ -203,23 +212,23 @@ const after = (steps, loaded) => {
   return `after ${whole(steps)} step${steps === 1 ? "" : "s"}`;
 };
 
-/** The look that the reader goes back to, or the newest: what it wrote, and its weights. */
+/** The snapshot that the reader goes back to, or the newest: what it wrote, and its weights. */
 const lookOf = (widget) => {
-  const { looks, chosen = -1 } = pastOf(widget);
-  return looks.at(chosen < looks.length ? chosen : -1);
+  const { snapshots, chosen = -1 } = pastOf(widget);
+  return snapshots.at(chosen < snapshots.length ? chosen : -1);
 };
 
 /** Note what is seen now, among what was seen before in this run. */
 function noted(widget, outputs) {
-  const { looks, steps, known } = pastOf(widget);
+  const { snapshots, steps, known } = pastOf(widget);
   const { weights } = outputs;
-  const [given, said] = [outputs.read, outputs.written].map((ids) => charactersOf(ids, outputs));
-  const last = looks.at(-1);
-  const same = last && String([last.given, last.said]) === String([given, said]);
+  const [given, written] = [outputs.read, outputs.written].map((ids) => charactersOf(ids, outputs));
+  const last = snapshots.at(-1);
+  const same = last && String([last.given, last.said]) === String([given, written]);
   if ((!known && last) || same) return;
-  if (last?.steps === steps) looks.pop(); // it only had another beginning
+  if (last?.steps === steps) snapshots.pop(); // it only had another beginning
   const [count, R] = weights.shape;
-  looks.push({ steps, given, said, heads: count / LAYERS, R, weights: weights.data });
+  snapshots.push({ steps, given, said: written, heads: count / LAYERS, R, weights: weights.data });
 }
 
 /** What it continues: the reader's own words, or the first of the held-out text. */
@@ -250,7 +259,7 @@ function beginning(widget) {
       const strange = [...new Set(points)].filter((point) => !names.data.includes(point));
       const more = strange.length > 3 ? " …" : "";
       const some = strange.slice(0, 3).map((point) => called(String.fromCodePoint(point)));
-      write(
+      setText(
         note,
         [
           ...(cut ? [`Only the last ${most} characters are read.`] : []),
@@ -271,36 +280,36 @@ beginning.style = `
 
 /** What the model has written at each look; a slider goes back to the ones before. */
 function timeline(widget) {
-  const said = h("pre", { ...AS_IS, class: "written", dir: "auto" });
+  const writtenBox = h("pre", { ...AS_IS, class: "written", dir: "auto" });
   const squares = h("p", { class: "note squares" });
   const rest = ({ names }) =>
     names.data.length < widget.spec.facts.V - 1
       ? "□: one of the 128 ids that stands for no character of this text."
       : "□: any of the rarer characters.";
   const when = h("span", { class: "label" });
-  const looks = () => pastOf(widget).looks;
+  const snapshots = () => pastOf(widget).snapshots;
   const slider = knob(widget, "", "look back", {
-    read: () => looks().indexOf(lookOf(widget)),
-    ends: () => [0, Math.max(1, looks().length - 1)],
+    read: () => snapshots().indexOf(lookOf(widget)),
+    ends: () => [0, Math.max(1, snapshots().length - 1)],
     slide(to) {
-      pastOf(widget).chosen = to >= looks().length - 1 ? -1 : to;
+      pastOf(widget).chosen = to >= snapshots().length - 1 ? -1 : to;
       widget.repaint("outputs");
     },
-    say: (i) => `step ${whole(looks()[Math.min(i, looks().length - 1)]?.steps ?? 0)}`,
+    say: (i) => `step ${whole(snapshots()[Math.min(i, snapshots().length - 1)]?.steps ?? 0)}`,
     box: false,
   });
   return {
-    element: results("column", when, said, squares, slider.element),
+    element: results("column", when, writtenBox, squares, slider.element),
     shows: "outputs",
     update(inputs, outputs) {
       noted(widget, outputs);
       const look = lookOf(widget);
       slider.update(inputs);
-      slider.range.disabled = looks().length < 2;
+      slider.range.disabled = snapshots().length < 2;
       if (!look) return;
-      write(when, `What it writes ${after(look.steps, pastOf(widget).loaded)}:`);
-      said.replaceChildren(h("b", {}, look.given.join("")), look.said.join(""));
-      write(squares, `${look.given}${look.said}`.includes("□") ? rest(outputs) : "");
+      setText(when, `What it writes ${after(look.steps, pastOf(widget).loaded)}:`);
+      writtenBox.replaceChildren(h("b", {}, look.given.join("")), look.said.join(""));
+      setText(squares, `${look.given}${look.said}`.includes("□") ? rest(outputs) : "");
     },
   };
 }
@@ -317,13 +326,13 @@ function attention(widget) {
   let head = 0;
   const large = pixelMap();
   const name = h("span", { class: "label" });
-  const said = h("p", { class: "note pointed" }, POINT);
+  const pointedNote = h("p", { class: "note pointed" }, POINT);
   const [above, beside] = [0, 1].map(() => h("span", { ...AS_IS, class: "letters" }));
   const drawn = ({ weights, R }, i) => weights.subarray(i * R * R, (i + 1) * R * R);
   const maps = headMaps({
     label: "what each head attends to",
     output: "weights",
-    told: () => ({ L: LAYERS, H: lookOf(widget).heads, look: lookOf(widget) }),
+    read: () => ({ L: LAYERS, H: lookOf(widget).heads, look: lookOf(widget) }),
     chosen: () => head,
     choose: (i) => {
       head = i;
@@ -331,7 +340,7 @@ function attention(widget) {
     },
     draw(picture, { H, look }, i) {
       const place = `block ${Math.floor(i / H)}, head ${i % H}`;
-      mark(picture.canvas, "aria-label", `attention weights of ${place}`);
+      setAttribute(picture.canvas, "aria-label", `attention weights of ${place}`);
       paint(picture.canvas, drawn(look, i), look.R, { ink: "weight", root: true });
     },
   });
@@ -339,15 +348,15 @@ function attention(widget) {
     const look = lookOf(widget);
     const [row, column] = pixelAt(large.canvas, event);
     const weight = drawn(look, head)[row * look.R + column];
-    write(
-      said,
+    setText(
+      pointedNote,
       `${called(look.given[row])}, place ${row + 1}, attends to ${called(look.given[column])},
       place ${column + 1}: ${weight.toFixed(2)}`,
     );
   };
   large.canvas.addEventListener("pointermove", point);
   large.canvas.addEventListener("pointerdown", point);
-  large.canvas.addEventListener("pointerleave", () => write(said, POINT));
+  large.canvas.addEventListener("pointerleave", () => setText(pointedNote, POINT));
   return {
     element: h(
       "div",
@@ -358,7 +367,7 @@ function attention(widget) {
         { class: "column large" },
         name,
         h("div", { class: "lettered" }, above, beside, large.element),
-        said,
+        pointedNote,
       ),
     ),
     shows: "outputs",
@@ -366,11 +375,11 @@ function attention(widget) {
       const look = lookOf(widget);
       if (!look) return;
       maps.update(inputs, outputs);
-      write(name, `block ${Math.floor(head / look.heads)}, head ${head % look.heads}`);
-      mark(large.canvas, "aria-label", `attention weights of ${name.textContent}`);
+      setText(name, `block ${Math.floor(head / look.heads)}, head ${head % look.heads}`);
+      setAttribute(large.canvas, "aria-label", `attention weights of ${name.textContent}`);
       paint(large.canvas, drawn(look, head), look.R, { ink: "weight", root: true });
       for (const side of [above, beside]) {
-        fillList(side, look.given, () => h("i"), write);
+        fillList(side, look.given, () => h("i"), setText);
       }
     },
   };
@@ -410,7 +419,7 @@ function bar(widget) {
   const size = facts.T * facts.batch;
   const per = (ms) => whole(Math.round((10 * size) / ms) * 100);
   return trainingBar(widget, {
-    bite: APART,
+    chunkMs: LOOK_EVERY_MS,
     lacking: () => (widget.lacksText ? "First use a text" : ""),
     says: (ms) => `, ${per(ms)} characters/s`,
     saved: {
@@ -423,9 +432,9 @@ function bar(widget) {
         JSON.stringify(tokens) === JSON.stringify(alphabet(outputs, facts.V))
           ? ""
           : "it was trained on a text of other characters. Choose that text first.",
-      also: ({ corpus: id }) => (id >= OWN ? { text: textTold(stem) } : {}),
+      also: ({ corpus: id }) => (id >= OWN ? { text: ownTextOf(stem) } : {}),
       take: async ({ text }) => {
-        if (text) tellText(stem, text.id, text.text);
+        if (text) setOwnText(stem, text.id, text.text);
       },
       how: [
         "In Python, ",
@@ -475,6 +484,6 @@ export default live(
 /** All tokens of the model, as its file names them: where there are fewer characters, fillers. */
 function alphabet(outputs, V) {
   const names = Array.from(outputs.names.data, (point) => String.fromCodePoint(point));
-  const more = many(V - names.length, (i) => String.fromCodePoint(0xf0000 + i));
+  const more = times(V - names.length, (i) => String.fromCodePoint(0xf0000 + i));
   return [...names, ...more];
 }

@@ -101,10 +101,10 @@ export async function look({ inputs, context, spec: { facts }, look, numbers }) 
   const next = numbers(inputs.seed);
   const written = [];
   for (let i = 0; i < length; i += 1) {
-    const said = await look("write", { token, u: next(), cached_keys, cached_values });
-    written.push(Number(said.drawn.data[0]));
+    const output = await look("write", { token, u: next(), cached_keys, cached_values });
+    written.push(Number(output.drawn.data[0]));
     token = written.slice(-1);
-    [cached_keys, cached_values] = [said.now_keys, said.now_values];
+    [cached_keys, cached_values] = [output.now_keys, output.now_values];
     if (cached_keys.dims[1] === T) {
       token = [...read, ...written].slice(-T / 2);
       cached_keys = cached_values = none;

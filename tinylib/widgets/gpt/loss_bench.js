@@ -1,16 +1,23 @@
 import { wordsOf } from "../../live/page/inputs.js";
-import { askable, asks, expOf, logOf, roveLines, sum } from "../../live/ui/explain.js";
+import {
+  expOf,
+  explainable,
+  explainableNumber,
+  logOf,
+  roveLines,
+  sum,
+} from "../../live/ui/explain.js";
 import { knob } from "../../live/ui/knobs.js";
 import {
-  exact,
+  formatExact,
   h,
   live,
-  mark,
   powerOfTen,
-  stretch,
+  setAttribute,
+  setLength,
+  setText,
   typeset,
   within,
-  write,
 } from "../../live/ui/parts.js";
 import { drag, plane, through } from "../../live/ui/plot.js";
 import { fillList, sentence } from "../../live/ui/sentences.js";
@@ -80,7 +87,7 @@ function wordCosts(widget) {
       step: 0.01,
     });
     const cost = h("b", { class: "nll askable", "data-output": "nll" });
-    asks(widget, cost, () => rule(row));
+    explainable(widget, cost, () => rule(row));
     const bar = h("span", { class: "bar", "data-output": "" }, h("i"));
     return h("li", {}, knobs[row].element, bar, cost);
   };
@@ -88,7 +95,7 @@ function wordCosts(widget) {
     element: h("section", { class: "block" }, given, list),
     update(inputs, { nll: { data: nll } }) {
       const words = wordsOf(widget.spec, "text", inputs.text);
-      write(given.firstChild, `“${words[0]}”`);
+      setText(given.firstChild, `“${words[0]}”`);
       const most = Math.max(TOP, ...Array.from(nll).filter(Number.isFinite));
       fillList(list, words.slice(1), make, (li, _, row) => {
         const [, bar, cost] = li.children;
@@ -97,9 +104,9 @@ function wordCosts(widget) {
         if (value === undefined) return; // the answer is still on its way
         const endless = value === Infinity;
         bar.classList.toggle("endless", endless);
-        stretch(bar.firstChild, endless ? 1 : value / most);
-        mark(cost, "data-value", String(value));
-        write(cost, figure(value));
+        setLength(bar.firstChild, endless ? 1 : value / most);
+        setAttribute(cost, "data-value", String(value));
+        setText(cost, figure(value));
       });
       reach();
     },
@@ -113,7 +120,7 @@ function totals(widget) {
       "div",
       { "data-output": output },
       h("span", {}, label),
-      askable(widget, rule),
+      explainableNumber(widget, rule),
       h("span", { class: "formula" }, formula),
     );
   const costs = () => [...widget.frame.querySelectorAll(".nll")];
@@ -150,17 +157,17 @@ function totals(widget) {
     update(inputs, outputs) {
       const values = ["total", "loss", "perplexity"].map((name) => outputs[name].data[0]);
       cells.forEach((element, i) => {
-        write(element.children[1], figure(values[i]));
-        mark(element.children[1], "data-value", String(values[i]));
+        setText(element.children[1], figure(values[i]));
+        setAttribute(element.children[1], "data-value", String(values[i]));
       });
       const {
         nll: { data: nll },
       } = outputs;
       const words = wordsOf(widget.spec, "text", inputs.text).slice(1);
       if (words.length !== nll.length) return; // on its way
-      write(cells[1].children[2], `sum / ${words.length}`);
-      mark(says, "data-verdict", values[0] === Infinity ? "endless" : "");
-      write(says, verdictOf(words, Array.from(nll), values));
+      setText(cells[1].children[2], `sum / ${words.length}`);
+      setAttribute(says, "data-verdict", values[0] === Infinity ? "endless" : "");
+      setText(says, verdictOf(words, Array.from(nll), values));
     },
   };
 }
@@ -236,7 +243,11 @@ function costCurve(widget) {
           data: [loss],
         },
       } = outputs;
-      mark(plot.paths.curve, "d", through(Array.from(places, (place, i) => [place, curve[i]])));
+      setAttribute(
+        plot.paths.curve,
+        "d",
+        through(Array.from(places, (place, i) => [place, curve[i]])),
+      );
       const words = wordsOf(widget.spec, "text", inputs.text).slice(1);
       if (words.length !== nll.length) return; // on its way
       const p = inputs.p.slice(1);
@@ -255,7 +266,7 @@ function costCurve(widget) {
       fillList(points, words, make, (point, word, i) => {
         plot.put(point, p[i], heights[i]);
         const above = nll[i] > TOP ? ` ${nll[i] === Infinity ? "∞" : figure(nll[i])} ↑` : "";
-        write(
+        setText(
           point.lastChild,
           names[i].length ? names[i].join(", ") + (names[i].length === 1 ? above : "") : "",
         );
@@ -268,14 +279,14 @@ function costCurve(widget) {
 }
 
 /** log(softmax(x)) and log_softmax(x) side by side: numbers, and where the first one ends. */
-function bothWays(widget) {
+function logSoftmaxes(widget) {
   const [low, high] = widget.spec.limits.x;
   const card = (kind, output, code, rule) =>
     h(
       "div",
       { class: `card ${kind}`, "data-output": output },
       h("code", {}, code),
-      askable(widget, rule),
+      explainableNumber(widget, rule),
       h("span"),
     );
   const naive = card("naive", "log_of_softmax", "log(softmax(x))", () => {
@@ -319,8 +330,8 @@ function bothWays(widget) {
         [naive, of],
         [stable, at],
       ].forEach(([element, value]) => {
-        write(element.children[1], figure(value));
-        mark(element.children[1], "data-value", String(value));
+        setText(element.children[1], figure(value));
+        setAttribute(element.children[1], "data-value", String(value));
       });
       const printed =
         share === 0 || share === 1
@@ -330,7 +341,7 @@ function bothWays(widget) {
             : share.toFixed(4);
       typeset(naive.children[2], `softmax(x) = ${printed} in float32`);
       naive.classList.toggle("endless", of === -Infinity);
-      here(x, `x = ${exact(x).replace("-", "−")}`);
+      here(x, `x = ${formatExact(x).replace("-", "−")}`);
       typeset(
         says,
         of === -Infinity
@@ -351,10 +362,10 @@ function bothWays(widget) {
       } = outputs;
       const trace = (values) =>
         through(Array.from(values, (y, i) => [logits[i], y]).filter(([, y]) => Number.isFinite(y)));
-      mark(plot.paths.stable, "d", trace(second));
-      mark(plot.paths.naive, "d", trace(first));
+      setAttribute(plot.paths.stable, "d", trace(second));
+      setAttribute(plot.paths.naive, "d", trace(first));
       const begins = logits[Array.from(first).findIndex(Number.isFinite)];
-      mark(plot.paths.gone, "d", `M${low} ${low - 6}H${begins}V6H${low}Z`);
+      setAttribute(plot.paths.gone, "d", `M${low} ${low - 6}H${begins}V6H${low}Z`);
       lost.style.width = `${(100 * (begins - low)) / (high - low)}%`;
     },
   };
@@ -414,7 +425,7 @@ costCurve.style = `${plane.style}
 .late .name { left: auto; right: 2px; bottom: 9px; }
 @media (max-width: 37.5rem) { .name { max-width: 6.875rem; } }
 `;
-bothWays.style = `
+logSoftmaxes.style = `
 .sides { --left: 1fr; --right: 1fr; }
 .second { border-top: 1px solid var(--line); padding-top: 12px; }
 .begins p { margin: 0; }
@@ -473,7 +484,7 @@ export default live(
           ),
         },
         ui.knob("x", "x", { named: "x, the right word’s logit" }),
-        ui.use(bothWays),
+        ui.use(logSoftmaxes),
         ui.explanation(),
       ),
     ),

@@ -1,8 +1,8 @@
 import { uniform } from "../../live/page/chance.js";
 import { offers, redraw } from "../../live/ui/controls.js";
-import { asks, chance, rove, sum } from "../../live/ui/explain.js";
+import { chance, explainable, rove, sum } from "../../live/ui/explain.js";
 import { knob } from "../../live/ui/knobs.js";
-import { h, live, mark, percent, stretch, whole, write } from "../../live/ui/parts.js";
+import { h, live, percent, setAttribute, setLength, setText, whole } from "../../live/ui/parts.js";
 import { plane, through } from "../../live/ui/plot.js";
 import { topK } from "../../live/page/search.js";
 import { fillList, text, visible } from "../../live/ui/sentences.js";
@@ -26,7 +26,7 @@ export async function program(
   let first; // what the first character is drawn from
   const written = [];
   for (const u of uniform(seed, Number(outputs.written))) {
-    const said = await run("time_machine-go_on", {
+    const output = await run("time_machine-go_on", {
       index: step,
       token,
       u,
@@ -34,12 +34,12 @@ export async function program(
       cached_values,
     });
     if (!first) {
-      const { logits: next_logits, probabilities: next } = said;
+      const { logits: next_logits, probabilities: next } = output;
       const usual = [facts.unigram, facts.bigram[prompt.at(-1)]];
       first = { next_logits, next, ...(await run("time_machine-compare", { p: next, usual })) };
     }
-    token = [Number(said.drawn.data[0])];
-    [cached_keys, cached_values] = [said.now_keys, said.now_values];
+    token = [Number(output.drawn.data[0])];
+    [cached_keys, cached_values] = [output.now_keys, output.now_values];
     written.push(token[0]);
     const begun = written.length === 1; // what is likely after the prompt is known from here on
     partly(() => ({ which: step, given: prompt, ...first, written }), begun);
@@ -65,7 +65,7 @@ function timeSlider(widget) {
   const stop = () => {
     clearInterval(timer);
     timer = 0;
-    write(play, "Play");
+    setText(play, "Play");
   };
   const slider = knob(widget, "step", "training step", {
     slide: (to) => {
@@ -86,7 +86,7 @@ function timeSlider(widget) {
           return;
         }
         if (widget.inputs.step === last) go(0);
-        write(play, "Pause");
+        setText(play, "Pause");
         timer = setInterval(() => {
           if (!play.isConnected || widget.inputs.step >= last) {
             stop();
@@ -166,10 +166,10 @@ function continuation(widget) {
     ),
     update(inputs, outputs) {
       const letters = (name) => Array.from(outputs[name].data, (id) => tokens[id]).join("");
-      write(when, `What it writes, ${afterSteps(steps[outputs.which.data[0]])}`);
-      write(luck, `draw ${inputs.seed}`);
-      write(given, letters("given"));
-      write(own, letters("written"));
+      setText(when, `What it writes, ${afterSteps(steps[outputs.which.data[0]])}`);
+      setText(luck, `draw ${inputs.seed}`);
+      setText(given, letters("given"));
+      setText(own, letters("written"));
     },
   };
 }
@@ -206,11 +206,11 @@ function nextCharacters(widget) {
       const what = `Probability of “${visible(tokens[now.ids[i]])}”:`;
       return chance(what, now.logits, now.ids[i], barsOf(0));
     };
-    asks(widget, cells[0], rule, () => now.columns[0][now.ids[i]]); // the others were counted
+    explainable(widget, cells[0], rule, () => now.columns[0][now.ids[i]]); // others are counts
     return h("tr", {}, h("th", { scope: "row" }), ...cells);
   };
   [1, 2].forEach((k) => {
-    asks(widget, shared.cells[k], () => {
+    explainable(widget, shared.cells[k], () => {
       const least = Array.from(now.columns[0], (p, id) => Math.min(p, now.columns[k][id]));
       const terms = least.sort((a, b) => b - a).map((share) => [share]);
       const what = "In common: of each character the smaller of both probabilities, added up:";
@@ -232,26 +232,26 @@ function nextCharacters(widget) {
     shows: "outputs",
     update(inputs, { which, given, next: { data: next }, next_logits: logits, overlaps }) {
       const before = given.data.at(-1);
-      write(heads[1], `the model, ${afterSteps(facts.steps[which.data[0]])}`);
-      write(heads[2], "in the text, anywhere");
-      write(heads[3], `in the text, after “${visible(tokens[before])}”`);
+      setText(heads[1], `the model, ${afterSteps(facts.steps[which.data[0]])}`);
+      setText(heads[2], "in the text, anywhere");
+      setText(heads[3], `in the text, after “${visible(tokens[before])}”`);
       const columns = [next, facts.unigram, facts.bigram[before]];
       const ids = topK(next, CANDIDATES);
       now = { ids, columns, logits: logits.data };
       const most = Math.max(...columns.flatMap((column) => ids.map((id) => column[id])), 0.25);
       fillList(body, ids, make, (row, id) => {
-        write(row.firstChild, visible(tokens[id]));
+        setText(row.firstChild, visible(tokens[id]));
         columns.forEach((column, k) => {
           const [bar, share] = row.children[k + 1].children;
-          stretch(bar.firstChild, column[id] / most);
-          mark(bar, "data-value", String(column[id]));
+          setLength(bar.firstChild, column[id] / most);
+          setAttribute(bar, "data-value", String(column[id]));
           const count = 100 * column[id];
-          write(share, count === 0 ? "0" : count < 0.05 ? "<0.1" : count.toFixed(1));
+          setText(share, count === 0 ? "0" : count < 0.05 ? "<0.1" : count.toFixed(1));
         });
       });
       Array.from(overlaps.data, (share, k) => {
-        write(shared.children[k + 1], percent(share));
-        mark(shared.children[k + 1], "data-value", String(share));
+        setText(shared.children[k + 1], percent(share));
+        setAttribute(shared.children[k + 1], "data-value", String(share));
       });
       reach();
     },
@@ -278,7 +278,7 @@ function lossCurve(widget) {
     grid: { y: [] },
     paths: ["curve"],
   });
-  mark(plot.paths.curve, "d", through([...loss.entries()]));
+  setAttribute(plot.paths.curve, "d", through([...loss.entries()]));
   plot.rule("y", "level", losses.unigram, `frequencies alone: ${losses.unigram.toFixed(2)}`);
   plot.rule("y", "level", losses.bigram, `pairs alone: ${losses.bigram.toFixed(2)}`);
   loss.forEach((value, i) => plot.spot("spot small")(i, value));
@@ -296,7 +296,7 @@ function lossCurve(widget) {
     shows: "inputs",
     update({ step }) {
       plot.put(here, step, loss[step]);
-      write(here.firstChild, loss[step].toFixed(2));
+      setText(here.firstChild, loss[step].toFixed(2));
       here.classList.toggle("late", step > loss.length / 2);
       const rank =
         loss[step] < losses.bigram
@@ -305,7 +305,7 @@ function lossCurve(widget) {
             ? "lower than with the frequencies of characters alone, but not than with those of " +
               "pairs"
             : "higher than with the frequencies of characters alone";
-      write(
+      setText(
         says,
         `${afterSteps(steps[step])[0].toUpperCase()}${afterSteps(steps[step]).slice(1)} the ` +
           `loss is ${loss[step].toFixed(2)}, perplexity ${Math.exp(loss[step]).toFixed(1)}: ` +
@@ -347,7 +347,7 @@ function abilities(widget) {
       height: 34,
       paths: ["curve"],
     });
-    mark(plot.paths.curve, "d", through([...shares.entries()]));
+    setAttribute(plot.paths.curve, "d", through([...shares.entries()]));
     const put = plot.spot("spot");
     const value = h("b", { class: "value" });
     const element = h(
@@ -370,8 +370,8 @@ function abilities(widget) {
     update({ step }) {
       rows.forEach(({ shares, value, follow }) => {
         follow(step);
-        write(value, percent(shares[step]));
-        mark(value, "data-value", String(shares[step]));
+        setText(value, percent(shares[step]));
+        setAttribute(value, "data-value", String(shares[step]));
       });
     },
   };

@@ -10,21 +10,21 @@ import { copyAsTorch } from "../../live/ui/copy.js";
 import { journey } from "../../live/ui/journey.js";
 import {
   columnHeads,
+  format,
   h,
   listed,
   live,
-  many,
-  mark,
   namedRow,
   readOnce,
   resized,
   results,
   scroller,
+  setAttribute,
+  setHeat,
+  setText,
   shaded,
-  short,
-  tint,
+  times,
   within,
-  write,
 } from "../../live/ui/parts.js";
 import { fillList, text, visible } from "../../live/ui/sentences.js";
 import { beginnings, called } from "../../live/ui/texts.js";
@@ -71,7 +71,7 @@ const readBy = readOnce(({ spec }, outputs) => {
     share: (part, id) => shares.data[part * V + id],
     lengths: lengths.data,
     streams: streams.data,
-    looks: (l, head) => cut(attention, l * H + head, N).subarray(0, at + 1),
+    attentionRow: (l, head) => cut(attention, l * H + head, N).subarray(0, at + 1),
     embedding: embedding.data,
     sigma: sigma.data[0],
     normed: normed.data,
@@ -85,8 +85,8 @@ const networkPart = ({ H }, l) => 1 + l * (H + 1) + H;
 
 /** The parts' names, in torch's order. */
 function partNames({ L, H }) {
-  const each = many(L, (l) => [
-    ...many(H, (i) => `head ${i} of block ${l}`),
+  const each = times(L, (l) => [
+    ...times(H, (i) => `head ${i} of block ${l}`),
     `the feed-forward network of block ${l}`,
   ]);
   return ["the embedding", ...each.flat(), "the biases"];
@@ -104,7 +104,7 @@ function pairOf(widget, { logits }) {
 }
 
 /** With its sign in front. */
-const signed = (value) => (value >= 0.005 ? `+${short(value)}` : short(value));
+const signed = (value) => (value >= 0.005 ? `+${format(value)}` : format(value));
 
 /** With two decimals, however large: what is added up is to agree with its sum. */
 const decimals = (value) => value.toFixed(2).replace("-", "−");
@@ -127,7 +127,7 @@ function storyLines(names) {
 
 /** A program that prints what `lines` show of the chosen position. */
 function pythonOf(widget, names, lines) {
-  const told = readBy(widget);
+  const view = readBy(widget);
   const { model } = widget.spec.facts;
   const captures = lines.some((line) => line.includes("capture("));
   return [
@@ -143,10 +143,10 @@ function pythonOf(widget, names, lines) {
     "",
     `gpt = load_language_model("${model}")`,
     "ids = gpt.ids(  # <bos> and the words",
-    ...storyLines(told.names.slice(1)),
+    ...storyLines(view.names.slice(1)),
     ")",
     "stream = read_stream(gpt.model, ids)",
-    `at = ${told.at}  # ${called(told.names[told.at])}`,
+    `at = ${view.at}  # ${called(view.names[view.at])}`,
     ...lines,
     "",
   ].join("\n");
@@ -170,9 +170,9 @@ function lensCode(widget) {
 }
 
 function partsCode(widget) {
-  const told = readBy(widget);
-  const { a, b } = pairOf(widget, told);
-  const words = [a, b].map((id) => JSON.stringify(told.vocabulary[id])).join(", ");
+  const view = readBy(widget);
+  const { a, b } = pairOf(widget, view);
+  const words = [a, b].map((id) => JSON.stringify(view.vocabulary[id])).join(", ");
   return pythonOf(
     widget,
     ["contributions"],
@@ -181,7 +181,7 @@ function partsCode(widget) {
       "parts = contributions(gpt.model, stream)[:, 0, at]",
       "difference = parts[:, a] - parts[:, b]",
       'show("embedding", difference[:1])',
-      `blocks = difference[1:-1].unflatten(0, (${told.L}, ${told.H + 1}))`,
+      `blocks = difference[1:-1].unflatten(0, (${view.L}, ${view.H + 1}))`,
       "for i, block in enumerate(blocks):",
       '    show(f"heads and network of block {i}", block)',
       'show("biases", difference[-1:])',
@@ -209,18 +209,18 @@ function lensTable(widget) {
     "aria-label": "the logit lens: go through its cells by the arrow keys",
     click: ({ target }) => {
       const cell = target.closest("td, th");
-      if (cell?.column !== undefined) goTo(cell.row ?? rowOfLens(widget, told), cell.column);
-      else if (cell?.row !== undefined) goTo(cell.row, told.at);
+      if (cell?.column !== undefined) goTo(cell.row ?? rowOfLens(widget, view), cell.column);
+      else if (cell?.row !== undefined) goTo(cell.row, view.at);
     },
     keydown: (event) => {
-      const k = rowOfLens(widget, told);
+      const k = rowOfLens(widget, view);
       const by = {
-        ArrowLeft: [k, told.at - 1],
-        ArrowRight: [k, told.at + 1],
-        ArrowUp: [k - 1, told.at],
-        ArrowDown: [k + 1, told.at],
+        ArrowLeft: [k, view.at - 1],
+        ArrowRight: [k, view.at + 1],
+        ArrowUp: [k - 1, view.at],
+        ArrowDown: [k + 1, view.at],
         Home: [k, 0],
-        End: [k, told.N - 1],
+        End: [k, view.N - 1],
       }[event.key];
       if (!by || event.altKey || event.ctrlKey || event.metaKey) return;
       event.preventDefault();
@@ -245,18 +245,18 @@ function lensTable(widget) {
     ),
     box,
   );
-  let [told, size, shown] = [/** @type {any} */ (null), "", ""];
+  let [view, size, shown] = [/** @type {any} */ (null), "", ""];
   const heads = () => [...(table.tHead?.rows[0].cells ?? [])].slice(1);
   const cells = () => [...(table.tBodies[0]?.rows ?? [])].map((tr) => [...tr.cells].slice(1));
   widget.tables.set("words", () => [heads()]);
   widget.tables.set("lens", cells);
 
   function goTo(row, column) {
-    widget.stage = within(row, [0, told.K - 1]);
-    const at = within(column, [0, told.N - 1]);
-    if (at !== told.at) {
+    widget.stage = within(row, [0, view.K - 1]);
+    const at = within(column, [0, view.N - 1]);
+    if (at !== view.at) {
       widget.edit("at", (next) => {
-        next.at = at === told.N - 1 ? most : at; // who looks at the last word goes on so
+        next.at = at === view.N - 1 ? most : at; // who looks at the last word goes on so
       });
     }
     widget.repaint("outputs");
@@ -264,17 +264,17 @@ function lensTable(widget) {
 
   function build({ K, N }) {
     table.replaceChildren(
-      columnHeads(null, ...many(N, () => [])),
+      columnHeads(null, ...times(N, () => [])),
       h(
         "tbody",
         {},
-        ...many(K, (k) => {
+        ...times(K, (k) => {
           const name = ["when", "brief"].map((kind, i) =>
             h("span", { class: kind }, [whenOf, rowName][i](k)),
           );
           return namedRow(
             name,
-            many(N, () => []),
+            times(N, () => []),
           );
         }),
       ),
@@ -284,22 +284,22 @@ function lensTable(widget) {
     cells().forEach((line, k) =>
       line.forEach((td, t) => {
         Object.assign(td, { row: k, column: t, id: `lens-${k}-${t}` });
-        mark(td, "role", "gridcell");
+        setAttribute(td, "role", "gridcell");
       }),
     );
   }
 
   /** Bring the chosen column into view: the last words if it is the last. */
   function find() {
-    const th = heads()[told.at];
+    const th = heads()[view.at];
     const first = table.tHead.rows[0].cells[0].offsetWidth;
     if (!box.clientWidth || !th) return;
     const [left, right] = [th.offsetLeft - first, th.offsetLeft + th.offsetWidth];
-    if (told.at === told.N - 1) box.scrollLeft = box.scrollWidth;
+    if (view.at === view.N - 1) box.scrollLeft = box.scrollWidth;
     else if (left < box.scrollLeft) box.scrollLeft = left;
     else if (right > box.scrollLeft + box.clientWidth) box.scrollLeft = right - box.clientWidth;
   }
-  resized(() => told && find(), box);
+  resized(() => view && find(), box);
 
   return {
     element,
@@ -314,28 +314,28 @@ function lensTable(widget) {
       widget.repaint("outputs");
     },
     update() {
-      told = readBy(widget);
-      const { K, N, at, names, vocabulary } = told;
-      if (size !== `${K} ${N}`) build(told);
+      view = readBy(widget);
+      const { K, N, at, names, vocabulary } = view;
+      if (size !== `${K} ${N}`) build(view);
       size = `${K} ${N}`;
-      const row = rowOfLens(widget, told);
+      const row = rowOfLens(widget, view);
       heads().forEach((th, t) => {
-        write(th, visible(names[t]));
+        setText(th, visible(names[t]));
         th.classList.toggle("at", t === at);
       });
       cells().forEach((line, k) =>
         line.forEach((td, t) => {
-          const [word, share] = [visible(vocabulary[told.best(k, t)]), told.likeliest(k, t)];
-          write(td, word);
-          tint(td, share);
-          mark(td, "data-value", String(share));
-          mark(td, "aria-label", `${word}, ${percentOf(share)}`);
-          mark(td, "aria-selected", String(k === row && t === at));
+          const [word, share] = [visible(vocabulary[view.best(k, t)]), view.likeliest(k, t)];
+          setText(td, word);
+          setHeat(td, share);
+          setAttribute(td, "data-value", String(share));
+          setAttribute(td, "aria-label", `${word}, ${percentOf(share)}`);
+          setAttribute(td, "aria-selected", String(k === row && t === at));
           td.classList.toggle("at", t === at);
         }),
       );
       [...table.tBodies[0].rows].forEach((tr, k) => tr.classList.toggle("at", k === row));
-      mark(table, "aria-activedescendant", `lens-${row}-${at}`);
+      setAttribute(table, "aria-activedescendant", `lens-${row}-${at}`);
       copied.follow();
       if (shown !== `${N} ${at}`) requestAnimationFrame(find);
       shown = `${N} ${at}`;
@@ -353,13 +353,13 @@ function cellOfLens(widget) {
     element,
     shows: "outputs",
     update() {
-      const told = readBy(widget);
-      const k = rowOfLens(widget, told);
-      const row = told.probabilities(k, told.at);
-      write(title, `Likeliest ${whenOf(k)}`);
+      const view = readBy(widget);
+      const k = rowOfLens(widget, view);
+      const row = view.probabilities(k, view.at);
+      setText(title, `Likeliest ${whenOf(k)}`);
       fillList(list, topK(row, LIKELIEST), make, (li, id) => {
-        const name = visible(told.vocabulary[id]);
-        const unseen = name !== told.vocabulary[id];
+        const name = visible(view.vocabulary[id]);
+        const unseen = name !== view.vocabulary[id];
         fillCandidate(li.firstChild, name, [row[id]], [percentOf(row[id])], unseen);
       });
     },
@@ -376,16 +376,16 @@ function growth(widget) {
     element,
     shows: "outputs",
     update() {
-      const told = readBy(widget);
-      const { K, at, vocabulary } = told;
-      const [final, chosen] = [told.best(K - 1, at), rowOfLens(widget, told)];
-      write(title, `${called(vocabulary[final])}, block by block`);
+      const view = readBy(widget);
+      const { K, at, vocabulary } = view;
+      const [final, chosen] = [view.best(K - 1, at), rowOfLens(widget, view)];
+      setText(title, `${called(vocabulary[final])}, block by block`);
       fillList(
         list,
-        many(K, (k) => k),
+        times(K, (k) => k),
         make,
         (li, k) => {
-          const p = told.probabilities(k, at)[final];
+          const p = view.probabilities(k, at)[final];
           fillCandidate(li.firstChild, rowName(k), [p], [percentOf(p)]);
           li.classList.toggle("at", k === chosen);
         },
@@ -401,17 +401,17 @@ function verdict(widget) {
     element: results("", note),
     shows: "outputs",
     update(inputs) {
-      const told = readBy(widget);
-      const { K, N, at, vocabulary } = told;
-      const final = told.best(K - 1, at);
+      const view = readBy(widget);
+      const { K, N, at, vocabulary } = view;
+      const final = view.best(K - 1, at);
       let from = K - 1;
-      while (from && told.best(from - 1, at) === final) from -= 1;
-      const share = percentOf(told.likeliest(K - 1, at));
+      while (from && view.best(from - 1, at) === final) from -= 1;
+      const share = percentOf(view.likeliest(K - 1, at));
       const groups = Object.values(widget.spec.facts.stories);
       const truth = groups.find((group) => Object.hasOwn(group, inputs.story))?.[inputs.story];
-      write(
+      setText(
         note,
-        `At ${placeName(told)}, the model predicts ${called(vocabulary[final])} (${share}). ` +
+        `At ${placeName(view)}, the model predicts ${called(vocabulary[final])} (${share}). ` +
           (from === 0
             ? "The lens shows it before block 0 already."
             : from === K - 1
@@ -444,8 +444,8 @@ function tokenChoice(widget, key, label) {
   );
   return {
     element: list,
-    update(told, id) {
-      write(auto, `${visible(told.vocabulary[id])} (${key === "a" ? "1st" : "2nd"})`);
+    update(view, id) {
+      setText(auto, `${visible(view.vocabulary[id])} (${key === "a" ? "1st" : "2nd"})`);
       list.value = String(widget.pair?.[key] ?? "");
     },
   };
@@ -478,7 +478,7 @@ function partsOfLogit(widget) {
   const cellsOfParts = () => [...table.querySelectorAll("td.part")];
   widget.tables.set("parts", () => [cellsOfParts()]);
   function build({ L, H }) {
-    const heads = [...many(H, (i) => `head ${i}`), "feed-for\u00adward"];
+    const heads = [...times(H, (i) => `head ${i}`), "feed-for\u00adward"];
     const partCell = (colspan = false) => h("td", { class: "part", colspan }, ...bar());
     table.replaceChildren(
       columnHeads(null, ...heads),
@@ -492,8 +492,8 @@ function partsOfLogit(widget) {
           partCell(),
           h("td", { colspan: String(H) }),
         ),
-        ...many(L, (l) =>
-          h("tr", {}, h("th", { scope: "row" }, `block ${l}`), ...many(H + 1, () => partCell())),
+        ...times(L, (l) =>
+          h("tr", {}, h("th", { scope: "row" }, `block ${l}`), ...times(H + 1, () => partCell())),
         ),
       ),
     );
@@ -512,37 +512,37 @@ function partsOfLogit(widget) {
       widget.repaint("outputs");
     },
     update() {
-      const told = readBy(widget);
-      const { L, H, P, logits, vocabulary } = told;
-      if (size !== `${L} ${H}`) build(told);
+      const view = readBy(widget);
+      const { L, H, P, logits, vocabulary } = view;
+      if (size !== `${L} ${H}`) build(view);
       size = `${L} ${H}`;
-      const { a, b, first } = pairOf(widget, told);
-      pickA.update(told, first);
-      pickB.update(told, pairOf({ pair: { a } }, told).b);
-      const adds = many(P, (part) => told.share(part, a) - told.share(part, b));
-      const order = many(P, (part) => part).sort((i, j) => Math.abs(adds[j]) - Math.abs(adds[i]));
+      const { a, b, first } = pairOf(widget, view);
+      pickA.update(view, first);
+      pickB.update(view, pairOf({ pair: { a } }, view).b);
+      const adds = times(P, (part) => view.share(part, a) - view.share(part, b));
+      const order = times(P, (part) => part).sort((i, j) => Math.abs(adds[j]) - Math.abs(adds[i]));
       const full = Math.max(1, Math.abs(adds[order[0]]));
       cellsOfParts().forEach((td, part) => {
         const [number, stick] = td.children;
-        write(number, signed(adds[part]));
-        mark(td, "data-value", String(adds[part]));
+        setText(number, signed(adds[part]));
+        setAttribute(td, "data-value", String(adds[part]));
         stick.className = adds[part] < 0 ? "less" : "";
         stick.style.width = `${((50 * Math.abs(adds[part])) / full).toFixed(2)}%`;
         td.classList.toggle("large", order.indexOf(part) < NAMED);
       });
       const sum = adds.reduce((all, one) => all + one, 0);
-      mark(total, "data-value", String(sum));
+      setAttribute(total, "data-value", String(sum));
       total.values = [sum, logits[a] - logits[b]];
-      write(
+      setText(
         total,
         `Together: ${sum > 0 ? "+" : ""}${decimals(sum)} = ${decimals(logits[a])} − ` +
           `${logits[b] < 0 ? `(${decimals(logits[b])})` : decimals(logits[b])}, ` +
           `the logits of ${called(vocabulary[a])} and ${called(vocabulary[b])}.`,
       );
-      const names = partNames(told);
+      const names = partNames(view);
       const some = order.slice(0, NAMED).filter((part) => Math.abs(adds[part]) >= 0.005);
       const named = some.map((part) => `${names[part]} (${signed(adds[part])})`);
-      write(largest, named.length ? `The most comes from ${listed(named)}.` : "");
+      setText(largest, named.length ? `The most comes from ${listed(named)}.` : "");
       copied.follow();
     },
   };
@@ -551,9 +551,9 @@ function partsOfLogit(widget) {
 // ---------------------------------------------------------------- one word, followed
 
 function followed(widget) {
-  const told = readBy(widget);
+  const view = readBy(widget);
   const { code, width } = widget.spec.facts;
-  return { ...told, code, width, token: called(told.names[told.at]) };
+  return { ...view, code, width, token: called(view.names[view.at]) };
 }
 
 const wordCell = (t) => ({ name: "words", row: 0, column: t });
@@ -573,11 +573,11 @@ const embedStep = (widget) => {
   return {
     says:
       `We follow ${token}, token ${at + 1} of ${N}. Its row of the embedding table, a vector of ` +
-      `${width} numbers, begins the residual stream. The vector's length is ${short(lengths[0])}.`,
+      `${width} numbers, begins the residual stream. The vector's length is ${format(lengths[0])}.`,
     lit: [wordCell(at), lensCell(0, at)],
     code: code.embed,
     table: {
-      labels: [...many(NUMBERS, (i) => String(i + 1)), "length"],
+      labels: [...times(NUMBERS, (i) => String(i + 1)), "length"],
       rows: [{ name: "embedding", numbers: [...embedding.slice(0, NUMBERS), lengths[0]] }],
     },
     torch: pythonOf(
@@ -593,22 +593,22 @@ const embedStep = (widget) => {
 };
 
 const headsStep = (l) => (widget) => {
-  const told = followed(widget);
-  const { at, H, names, token, lengths, code } = told;
-  const found = many(H, (head) => {
-    const row = told.looks(l, head);
+  const view = followed(widget);
+  const { at, H, names, token, lengths, code } = view;
+  const found = times(H, (head) => {
+    const row = view.attentionRow(l, head);
     const [most] = topK(row, 1);
-    return { head, most, weight: row[most], length: lengths[headPart(told, l, head)] };
+    return { head, most, weight: row[most], length: lengths[headPart(view, l, head)] };
   });
   const [longest] = [...found].sort((one, other) => other.length - one.length);
   const { head, most, weight, length } = longest;
   return {
     says:
       `In block ${l}, each of ${H} heads attends to the words up to ${token} and adds a vector ` +
-      `to the stream. Head ${head} adds the longest, ${short(length)}: it attends most to ` +
+      `to the stream. Head ${head} adds the longest, ${format(length)}: it attends most to ` +
       `${most === at ? `${token} itself` : `${called(names[most])}, ${at - most} back`}, with ` +
-      `weight ${short(weight)}.`,
-    lit: [wordCell(most), partCellOf(headPart(told, l, head)), lensCell(l + 1, at)],
+      `weight ${format(weight)}.`,
+    lit: [wordCell(most), partCellOf(headPart(view, l, head)), lensCell(l + 1, at)],
     moves: most === at ? [] : fly(widget, wordCell(most), lensCell(l + 1, at)),
     code: code.attend,
     table: {
@@ -636,17 +636,17 @@ const headsStep = (l) => (widget) => {
 };
 
 const networkStep = (l) => (widget) => {
-  const told = followed(widget);
-  const { at, K, vocabulary, token, lengths, streams, code } = told;
-  const added = lengths[networkPart(told, l)];
-  const [best, p] = [called(vocabulary[told.best(l + 1, at)]), told.likeliest(l + 1, at)];
+  const view = followed(widget);
+  const { at, K, vocabulary, token, lengths, streams, code } = view;
+  const added = lengths[networkPart(view, l)];
+  const [best, p] = [called(vocabulary[view.best(l + 1, at)]), view.likeliest(l + 1, at)];
   const next = l + 2 < K ? `If the model ended here, it would predict` : "The lens reads the last:";
   return {
     says:
       `The feed-forward network of block ${l} reads the stream at ${token} alone and adds a ` +
-      `vector of length ${short(added)}. The stream is now ${short(streams[l + 1])} long. ` +
+      `vector of length ${format(added)}. The stream is now ${format(streams[l + 1])} long. ` +
       `${next} ${best} with ${percentOf(p)}.`,
-    lit: [partCellOf(networkPart(told, l)), lensCell(l + 1, at)],
+    lit: [partCellOf(networkPart(view, l)), lensCell(l + 1, at)],
     code: code.forward,
     table: {
       labels: ["added", "stream before", "stream after", `lens: ${best}`],
@@ -675,11 +675,12 @@ const normStep = (widget) => {
   return {
     says:
       `The last norm divides the stream at ${token} by σ, its length over √${width}, and takes ` +
-      `each entry times a learned number: ${short(streams[K - 1])} / √${width} = ${short(sigma)}.`,
+      `each entry times a learned number: ` +
+      `${format(streams[K - 1])} / √${width} = ${format(sigma)}.`,
     lit: [lensCell(K - 1, at)],
     code: code.norm,
     table: {
-      labels: ["stream's length", "σ", ...many(NUMBERS, (i) => String(i + 1))],
+      labels: ["stream's length", "σ", ...times(NUMBERS, (i) => String(i + 1))],
       rows: [{ name: "last norm", numbers: [streams[K - 1], sigma, ...normed.slice(0, NUMBERS)] }],
     },
     torch: pythonOf(
@@ -696,7 +697,7 @@ const normStep = (widget) => {
   };
 };
 
-const FINAL = 5; // tokens whose logits are told
+const FINAL = 5; // tokens whose logits are shown
 
 const logitsStep = (widget) => {
   const { at, K, logits, vocabulary, token, code } = followed(widget);
@@ -726,9 +727,9 @@ const logitsStep = (widget) => {
 };
 
 const softmaxStep = (widget) => {
-  const told = followed(widget);
-  const { at, N, K, logits, vocabulary, names, code } = told;
-  const [best, row] = [topK(logits, FINAL), told.probabilities(K - 1, at)];
+  const view = followed(widget);
+  const { at, N, K, logits, vocabulary, names, code } = view;
+  const [best, row] = [topK(logits, FINAL), view.probabilities(K - 1, at)];
   const goesOn = at < N - 1 ? ` The text goes on with ${called(names[at + 1])}.` : "";
   return {
     says:
@@ -759,7 +760,7 @@ const softmaxStep = (widget) => {
 
 const stepsOf = (layers) => [
   embedStep,
-  ...many(layers, (l) => [headsStep(l), networkStep(l)]).flat(),
+  ...times(layers, (l) => [headsStep(l), networkStep(l)]).flat(),
   normStep,
   logitsStep,
   softmaxStep,
@@ -769,10 +770,10 @@ const nameOfIt = (widget) =>
   widget.model.get("outputs") ? called(readBy(widget).names[readBy(widget).at]) : "a word";
 
 /** Follow the chosen word through all blocks. */
-const way = (widget) =>
+const wordJourney = (widget) =>
   journey(widget, { name: nameOfIt, steps: stepsOf(widget.spec.facts.layers) });
 
-way.style = journey.style;
+wordJourney.style = journey.style;
 cellOfLens.style = candidateList.style;
 lensTable.style = `${copyAsTorch.style}
 .headed { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center; }
@@ -864,7 +865,7 @@ export default live(
       ui.boxed("column", ui.boxed("pair", ui.use(cellOfLens), ui.use(growth)), ui.use(verdict)),
       ui.use(partsOfLogit),
     ),
-    ui.use(way),
+    ui.use(wordJourney),
   ],
   { wide: true },
 );

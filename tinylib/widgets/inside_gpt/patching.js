@@ -6,28 +6,28 @@ import { action, choice, offers } from "../../live/ui/controls.js";
 import { copyAsTorch } from "../../live/ui/copy.js";
 import { weightKey } from "../../live/ui/keys.js";
 import {
+  format,
   h,
   live,
-  many,
-  mark,
   readOnce,
   results,
   scroller,
+  setAttribute,
+  setHeat,
+  setLength,
+  setText,
   shaded,
-  short,
-  stretch,
-  tint,
+  times,
   within,
-  write,
 } from "../../live/ui/parts.js";
 import { fillList, text } from "../../live/ui/sentences.js";
-import { called, onward } from "../../live/ui/texts.js";
+import { autoContinue, called } from "../../live/ui/texts.js";
 
 // As in patching.py: the position for all words, the stream before block 0, parts, and sources.
 const [EVERYWHERE, EMBEDDED] = [-1, -1];
 const [STREAM, FEED_FORWARD, FIRST_HEAD] = [0, 1, 2];
-const [FROM_TWIN, ZEROED] = [0, 1];
-const [OF_PATCHED, OF_STORY, OF_TWIN] = [0, 1, 2]; // the three runs
+const [FROM_CORRUPTED, ZEROED] = [0, 1];
+const [PATCHED_RUN, CLEAN_RUN, CORRUPTED_RUN] = [0, 1, 2]; // the three runs
 
 /** Where something is replaced: there is no head and no network before block 0. */
 const clampedSite = ({ block, part, position, source }, length) => ({
@@ -39,11 +39,11 @@ const clampedSite = ({ block, part, position, source }, length) => ({
 
 /** What torch does in a kernel, in compute() of patching.py. */
 export async function program(run, inputs) {
-  const { story, twin } = inputs;
+  const { story, twin: corrupted } = inputs;
   const { block, part, position, source } = clampedSite(inputs, story.length);
   const [tokens, others] = [
     [BOS, ...story],
-    [BOS, ...twin],
+    [BOS, ...corrupted],
   ];
   const at = position === EVERYWHERE ? EVERYWHERE : position + 1;
   const three = (own, other, from) =>
@@ -54,10 +54,10 @@ export async function program(run, inputs) {
   } else {
     // a story that is patched from itself stays as it is
     const [one, two] = [
-      (await three(tokens, tokens, FROM_TWIN)).logits,
-      (await three(others, others, FROM_TWIN)).logits,
+      (await three(tokens, tokens, FROM_CORRUPTED)).logits,
+      (await three(others, others, FROM_CORRUPTED)).logits,
     ];
-    const from = OF_TWIN * one.dims[1];
+    const from = CORRUPTED_RUN * one.dims[1];
     const data = new Float32Array([...one.data.subarray(0, from), ...two.data.subarray(from)]);
     logits = { dims: one.dims, data };
   }
@@ -67,7 +67,7 @@ export async function program(run, inputs) {
 
 // ---------------------------------------------------------------- what came out
 
-const toldBy = readOnce(readRuns);
+const viewOf = readOnce(readRuns);
 
 function readRuns({ spec }, { tokens, others, site, probabilities, answers, differences, moved }) {
   const vocabulary = spec.sentences.story;
@@ -88,24 +88,24 @@ function readRuns({ spec }, { tokens, others, site, probabilities, answers, diff
     differences: differences.data,
     moved: moved.data[0],
     isPair,
-    hasWay: isPair && answer !== other,
+    isMeasurable: isPair && answer !== other,
   };
 }
 
 const keyOf = ({ block, part, position, source }) => `${part} ${source} ${block} ${position}`;
 
-/** How far each site that was tried has moved the answer; forgotten when the stories change. */
+/** What each site that was tried has recovered; forgotten when the stories change. */
 function triedBy(widget) {
-  const told = toldBy(widget);
-  if (widget.tried?.ids !== told.ids) widget.tried = { ids: told.ids, ways: new Map() };
-  if (told.hasWay) widget.tried.ways.set(keyOf(told.site), told.moved);
-  return widget.tried.ways;
+  const view = viewOf(widget);
+  if (widget.tried?.ids !== view.ids) widget.tried = { ids: view.ids, recovered: new Map() };
+  if (view.isMeasurable) widget.tried.recovered.set(keyOf(view.site), view.moved);
+  return widget.tried.recovered;
 }
 
 /** Whether what came out is of the inputs as they are: the answer may still be on its way. */
 function isAnswered({ spec, inputs }, { ids, site, words }) {
-  const { story, twin } = idsOf(spec, inputs);
-  const read = `${[BOS, ...story]} ${[BOS, ...twin]}`;
+  const { story, twin: corrupted } = idsOf(spec, inputs);
+  const read = `${[BOS, ...story]} ${[BOS, ...corrupted]}`;
   return ids === read && keyOf(site) === keyOf(clampedSite(inputs, words.length));
 }
 
@@ -133,22 +133,22 @@ const whereAt = ({ words }, position) =>
 
 /** What is done, and what the model says then. */
 function outcome({ site, words, vocabulary, shares }) {
-  const [best] = topK(shares(OF_PATCHED), 1);
+  const [best] = topK(shares(PATCHED_RUN), 1);
   const done = site.source === ZEROED ? "set to 0" : "taken from the twin";
   const begin = `With ${whatAt(site)}, ${whereAt({ words }, site.position)}, ${done}, `;
-  const most = shares(OF_PATCHED)[best];
-  if (most - Math.min(...shares(OF_PATCHED)) < 1e-6)
+  const most = shares(PATCHED_RUN)[best];
+  if (most - Math.min(...shares(PATCHED_RUN)) < 1e-6)
     return `${begin}all ${vocabulary.length} words are equally likely.`;
   return `${begin}the story's answer is ${called(vocabulary[best])} (${percentOf(most)}).`;
 }
 
-/** What the way means; never more than it shows. */
+/** What the recovered logit difference means; never more than it shows. */
 function meaning({ site, moved, vocabulary, answer, other, shares }) {
   const several = site.position === EVERYWHERE;
   const one = several ? "these vectors" : "this one vector";
   const begin = several ? "These vectors" : "This one vector";
   const carry = several ? "carry" : "carries";
-  const [best] = topK(shares(OF_PATCHED), 1);
+  const [best] = topK(shares(PATCHED_RUN), 1);
   if (site.source === ZEROED) {
     if (best === answer)
       return Math.abs(moved) < 0.1
@@ -178,8 +178,8 @@ function meaning({ site, moved, vocabulary, answer, other, shares }) {
   return `${move} the other way, away from the twin's answer.`;
 }
 
-/** Why there is no way from one answer to another, and what to do; "" if there is one. */
-function noWay({ isPair, words, others, ids, vocabulary, answer, other }) {
+/** Why no recovered logit difference is defined, and what to do; "" if one is. */
+function whyUnmeasurable({ isPair, words, others, ids, vocabulary, answer, other }) {
   if (!isPair)
     return (
       `The story has ${words.length} word${words.length === 1 ? "" : "s"} and its twin ` +
@@ -204,12 +204,12 @@ const firstDifference = (one, two) => {
   return at < 0 ? one.length - 1 : at;
 };
 
-/** Twins to begin with. */
-function offeredTwins(widget) {
-  const { twins } = widget.spec.facts;
-  const groups = Object.entries(twins).map(([title, group]) => [title, Object.keys(group)]);
+/** Pairs of stories to begin with. */
+function offeredPairs(widget) {
+  const { twins: pairs } = widget.spec.facts;
+  const groups = Object.entries(pairs).map(([title, group]) => [title, Object.keys(group)]);
   return offers(widget, "story", "or begin with:", Object.fromEntries(groups), (next) => {
-    next.twin = Object.values(twins).find((group) => Object.hasOwn(group, next.story))[next.story];
+    next.twin = Object.values(pairs).find((group) => Object.hasOwn(group, next.story))[next.story];
     next.position = firstDifference(next.story.split(" "), next.twin.split(" "));
   });
 }
@@ -222,7 +222,7 @@ const copyStory = (widget) => ({
 });
 
 function partChoice(widget) {
-  const names = many(FIRST_HEAD + widget.spec.facts.heads, partName);
+  const names = times(FIRST_HEAD + widget.spec.facts.heads, partName);
   const part = choice(widget, "part", "Replace", names, {
     edits: "part",
     read: (inputs) => inputs.part,
@@ -231,24 +231,24 @@ function partChoice(widget) {
         Object.assign(next, clampedSite({ ...next, part: value }, Infinity));
       }),
   });
-  mark(part.element, "aria-label", "what is replaced");
+  setAttribute(part.element, "aria-label", "what is replaced");
   return part;
 }
 
 function sourceChoice(widget) {
   const source = choice(widget, "source", "by", ["the twin's vector", "0 (ablation)"]);
-  mark(source.element, "aria-label", "what is put there");
+  setAttribute(source.element, "aria-label", "what is put there");
   return source;
 }
 
 /** Rows from the last block down to the first, or to the embedding. */
 const blocksOf = ({ spec }, part) => {
   const { layers } = spec.facts;
-  return many(part === STREAM ? layers + 1 : layers, (i) => layers - 1 - i);
+  return times(part === STREAM ? layers + 1 : layers, (i) => layers - 1 - i);
 };
 const rowName = (block) => (block === EMBEDDED ? "embedding" : `block ${block}`);
 
-/** Every block and every word: a cell chooses, and is tinted by the way that was found there. */
+/** Every block and every word: a cell chooses a site, and is tinted by what was recovered there. */
 function siteMap(widget) {
   const [head, body] = [h("tr", {}, h("td")), h("tbody")];
   const pick = (change) => widget.edit(Symbol("site"), (next) => Object.assign(next, change));
@@ -259,14 +259,14 @@ function siteMap(widget) {
   const click = ({ target }) => {
     const cell = target.closest("th, td");
     if (!cell || cell === head.firstChild) return;
-    const told = toldBy(widget);
+    const view = viewOf(widget);
     const change = {};
-    if (cell !== cell.parentNode.firstChild) change.position = positionOf(cell, told);
+    if (cell !== cell.parentNode.firstChild) change.position = positionOf(cell, view);
     if (cell.parentNode !== head) change.block = cell.parentNode.block;
     pick(change);
   };
   const keydown = (event) => {
-    const { words } = toldBy(widget);
+    const { words } = viewOf(widget);
     const { block, part, position } = clampedSite(widget.inputs, words.length);
     const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
     const column = position === EVERYWHERE ? words.length : position;
@@ -312,54 +312,54 @@ function siteMap(widget) {
       box,
     ),
     update(inputs) {
-      const told = toldBy(widget);
-      const ways = triedBy(widget);
-      const { words, others, isPair } = told;
+      const view = viewOf(widget);
+      const recovered = triedBy(widget);
+      const { words, others, isPair } = view;
       const site = clampedSite(inputs, words.length);
       const columns = [...words, "all words"];
       table.style.setProperty("--count", String(columns.length));
       while (head.children.length > columns.length + 1) head.lastChild.remove();
       while (head.children.length < columns.length + 1) head.append(heading());
       const chosen = site.position === EVERYWHERE ? words.length : site.position;
-      write(head.firstChild, site.part === STREAM ? "after" : "in");
+      setText(head.firstChild, site.part === STREAM ? "after" : "in");
       columns.forEach((word, i) => {
         const th = head.children[i + 1];
         const differs = i < words.length && isPair && word !== others[i];
-        write(th.firstChild, word);
-        write(th.lastChild, differs ? others[i] : "");
-        mark(th, "aria-label", differs ? `${word}; in the twin ${others[i]}` : word);
+        setText(th.firstChild, word);
+        setText(th.lastChild, differs ? others[i] : "");
+        setAttribute(th, "aria-label", differs ? `${word}; in the twin ${others[i]}` : word);
         const kind = i === words.length ? " all" : differs ? " differs" : "";
-        mark(th, "class", `${i === chosen ? "at" : ""}${kind}`.trim());
+        setAttribute(th, "class", `${i === chosen ? "at" : ""}${kind}`.trim());
       });
       fillList(body, blocksOf(widget, site.part), line, (tr, block) => {
         tr.block = block;
-        write(tr.firstChild, rowName(block));
-        mark(tr.firstChild, "class", block === site.block ? "at" : "");
+        setText(tr.firstChild, rowName(block));
+        setAttribute(tr.firstChild, "class", block === site.block ? "at" : "");
         while (tr.children.length > columns.length + 1) tr.lastChild.remove();
         while (tr.children.length < columns.length + 1)
           tr.append(h("td", { role: "gridcell" }, h("span")));
         columns.forEach((word, i) => {
           const cell = tr.children[i + 1];
           const position = i === words.length ? EVERYWHERE : i;
-          const moved = ways.get(keyOf({ ...site, block, position }));
+          const moved = recovered.get(keyOf({ ...site, block, position }));
           const here = block === site.block && i === chosen;
           const kind = moved === undefined ? "" : moved < 0 ? "tried below" : "tried";
           const least = Math.abs(moved) < 0.05 ? " none" : "";
-          mark(
+          setAttribute(
             cell,
             "class",
             `${kind}${least}${here ? " at" : ""}${i < words.length ? "" : " all"}`,
           );
-          mark(cell, "id", `site-${block}-${position}`);
-          mark(cell, "aria-selected", String(here));
-          write(cell.firstChild, moved === undefined ? "" : inOneDigit(moved));
-          tint(cell, within(Math.abs(moved ?? 0), [0, 1]));
-          const found = moved === undefined ? "not tried" : `way ${short(moved)}`;
-          mark(cell, "aria-label", `${word}, ${rowName(block)}: ${found}`);
+          setAttribute(cell, "id", `site-${block}-${position}`);
+          setAttribute(cell, "aria-selected", String(here));
+          setText(cell.firstChild, moved === undefined ? "" : inOneDigit(moved));
+          setHeat(cell, within(Math.abs(moved ?? 0), [0, 1]));
+          const found = moved === undefined ? "not tried" : `way ${format(moved)}`;
+          setAttribute(cell, "aria-label", `${word}, ${rowName(block)}: ${found}`);
         });
       });
       const id = `site-${site.block}-${site.position}`;
-      mark(table, "aria-activedescendant", id);
+      setAttribute(table, "aria-activedescendant", id);
       if (shown !== id) {
         shown = id;
         const cell = head.children[chosen + 1];
@@ -372,7 +372,7 @@ function siteMap(widget) {
   };
 }
 
-/** A way in a small cell. */
+/** A recovered logit difference in a small cell. */
 const inOneDigit = (moved) => (Math.abs(moved) < 0.05 ? "0" : moved.toFixed(1).replace("-", "−"));
 
 /** Buttons that try one site after the other, until all are known or the reader steps in. */
@@ -390,26 +390,26 @@ function tries(widget) {
         type: "button",
         "data-input": "block position",
         click() {
-          const told = toldBy(widget);
-          start = clampedSite(widget.inputs, told.words.length);
-          all = sitesOf(start, told);
+          const view = viewOf(widget);
+          start = clampedSite(widget.inputs, view.words.length);
+          all = sitesOf(start, view);
           running = true;
-          write(begun, `Trying ${all.length} ${things} …`);
+          setText(begun, `Trying ${all.length} ${things} …`);
         },
       },
       label,
     );
-    const job = onward(widget, go, (field) => {
-      const told = toldBy(widget);
-      if (!isAnswered(widget, told)) return false;
-      if (!told.hasWay) return "";
+    const job = autoContinue(widget, go, (field) => {
+      const view = viewOf(widget);
+      if (!isAnswered(widget, view)) return false;
+      if (!view.isMeasurable) return "";
       const left = all.filter((site) => !isKnown(site));
       if (left.length) {
         put(field, left[0]);
         return true;
       }
       put(field, start);
-      return summary(widget, told, all, things);
+      return summary(widget, view, all, things);
     });
     return {
       go,
@@ -418,12 +418,12 @@ function tries(widget) {
       stop: job.stop,
       update() {
         job.update();
-        const { hasWay } = toldBy(widget);
-        mark(go, "aria-disabled", String(!hasWay));
-        go.disabled = !hasWay;
+        const { isMeasurable } = viewOf(widget);
+        setAttribute(go, "aria-disabled", String(!isMeasurable));
+        go.disabled = !isMeasurable;
         if (running && job.halt.hidden) {
           running = false;
-          write(begun, "");
+          setText(begun, "");
         }
         if (running) {
           const left = all.filter((site) => !isKnown(site)).length;
@@ -433,11 +433,11 @@ function tries(widget) {
       },
     };
   };
-  const everyWord = ({ words }) => many(words.length, (position) => position);
+  const everyWord = ({ words }) => times(words.length, (position) => position);
   const every = [
     make(
       "Try every word",
-      (site, told) => everyWord(told).map((position) => ({ ...site, position })),
+      (site, view) => everyWord(view).map((position) => ({ ...site, position })),
       "words",
     ),
     make(
@@ -450,14 +450,14 @@ function tries(widget) {
     ),
     make(
       "Try everything",
-      (site, told) =>
+      (site, view) =>
         blocksOf(widget, site.part)
           .toReversed()
-          .flatMap((block) => everyWord(told).map((position) => ({ ...site, block, position }))),
+          .flatMap((block) => everyWord(view).map((position) => ({ ...site, block, position }))),
       "sites",
     ),
   ];
-  const update = () => write(counted, every.map((one) => one.update()).join(""));
+  const update = () => setText(counted, every.map((one) => one.update()).join(""));
   // It also ends by a key or a click elsewhere, with no answer that would come after.
   const ended = new MutationObserver(() => every.every(({ halt }) => halt.hidden) && update());
   for (const { halt } of every) ended.observe(halt, { attributeFilter: ["hidden"] });
@@ -481,13 +481,13 @@ function tries(widget) {
 
 /** Where the answer was moved at least half of the way. */
 function summary(widget, { words }, sites, things) {
-  const ways = triedBy(widget);
-  const wayAt = (site) => ways.get(keyOf(site));
-  const found = sites.filter((site) => wayAt(site) >= 0.5);
+  const recovered = triedBy(widget);
+  const recoveredAt = (site) => recovered.get(keyOf(site));
+  const found = sites.filter((site) => recoveredAt(site) >= 0.5);
   const begin = `${found.length} of ${sites.length} ${things}`;
   if (!found.length) return `${begin} move the answer half of the way.`;
   const several = found.length > 1 ? "move" : "moves";
-  const numbers = found.map((site) => ({ ...site, moved: short(wayAt(site)) }));
+  const numbers = found.map((site) => ({ ...site, moved: format(recoveredAt(site)) }));
   const nameOf = ({ block, position, moved }) =>
     things === "blocks"
       ? `${rowName(block)} ${moved}`
@@ -511,7 +511,7 @@ const WORDS_SHOWN = 4;
 /** The likeliest words in the three runs, side by side. */
 function threeRuns(widget) {
   const names = ["the story", "its twin", "patched"];
-  const order = [OF_STORY, OF_TWIN, OF_PATCHED];
+  const order = [CLEAN_RUN, CORRUPTED_RUN, PATCHED_RUN];
   const body = h("tbody");
   const line = () =>
     h(
@@ -521,14 +521,14 @@ function threeRuns(widget) {
       ...order.map((one) =>
         h(
           "td",
-          { class: one === OF_PATCHED ? "patched" : "" },
+          { class: one === PATCHED_RUN ? "patched" : "" },
           h("span", { class: "bar" }, h("i")),
           h("span", { class: "share" }),
         ),
       ),
     );
   const heads = names.map((name, i) =>
-    h("th", { scope: "col", class: order[i] === OF_PATCHED ? "patched" : "" }, name),
+    h("th", { scope: "col", class: order[i] === PATCHED_RUN ? "patched" : "" }, name),
   );
   const table = h(
     "table",
@@ -541,7 +541,7 @@ function threeRuns(widget) {
     element: results("column", table),
     shows: "outputs",
     update() {
-      const { shares, vocabulary, answer, other, isPair } = toldBy(widget);
+      const { shares, vocabulary, answer, other, isPair } = viewOf(widget);
       const runs = order.map(shares);
       const largest = Float32Array.from(runs[0], (_, id) => Math.max(...runs.map((p) => p[id])));
       const rest = topK(largest, vocabulary.length).filter(
@@ -550,12 +550,12 @@ function threeRuns(widget) {
       const ids = [...new Set([answer, other]), ...rest].slice(0, WORDS_SHOWN);
       table.classList.toggle("unpatched", !isPair);
       fillList(body, ids, line, (tr, id) => {
-        write(tr.firstChild, vocabulary[id]);
+        setText(tr.firstChild, vocabulary[id]);
         order.forEach((one, i) => {
           const [bar, share] = tr.children[i + 1].children;
           const p = shares(one)[id];
-          stretch(bar.firstChild, p);
-          write(share, one === OF_PATCHED && !isPair ? "–" : percentOf(p));
+          setLength(bar.firstChild, p);
+          setText(share, one === PATCHED_RUN && !isPair ? "–" : percentOf(p));
         });
       });
     },
@@ -563,7 +563,7 @@ function threeRuns(widget) {
 }
 
 /** How far the patch has moved the answer from the story's to the twin's, drawn and in words. */
-function wayBar(widget) {
+function recoveredBar(widget) {
   const number = h("b", { "data-output": "moved" });
   const [from, to] = [h("span", { class: "end" }), h("span", { class: "end" })];
   const [fill, dot] = [h("i", { class: "fill" }), h("i", { class: "dot" })];
@@ -576,27 +576,27 @@ function wayBar(widget) {
     element: results("column moved", title, drawn, difference, says),
     shows: "outputs",
     update() {
-      const told = toldBy(widget);
-      const { vocabulary, answer, other, moved, hasWay, differences } = told;
-      mark(number, "data-value", String(moved));
-      write(number, hasWay ? short(moved) : "–");
-      drawn.hidden = difference.hidden = !hasWay;
-      if (!hasWay) {
-        write(says, noWay(told));
+      const view = viewOf(widget);
+      const { vocabulary, answer, other, moved, isMeasurable, differences } = view;
+      setAttribute(number, "data-value", String(moved));
+      setText(number, isMeasurable ? format(moved) : "–");
+      drawn.hidden = difference.hidden = !isMeasurable;
+      if (!isMeasurable) {
+        setText(says, whyUnmeasurable(view));
         return;
       }
-      write(from, vocabulary[answer]);
-      write(to, vocabulary[other]);
-      stretch(fill, within(moved, [0, 1]));
-      stretch(dot, within(moved, [0, 1]), "left");
-      const [patched, own, twin] = differences;
-      write(
+      setText(from, vocabulary[answer]);
+      setText(to, vocabulary[other]);
+      setLength(fill, within(moved, [0, 1]));
+      setLength(dot, within(moved, [0, 1]), "left");
+      const [patched, own, corrupted] = differences;
+      setText(
         difference,
-        `Logit of “${vocabulary[other]}” less that of “${vocabulary[answer]}”: ${short(own)} in ` +
-          `the story, ${short(twin)} in its twin, ${short(patched)} patched.`,
+        `Logit of “${vocabulary[other]}” less that of “${vocabulary[answer]}”: ${format(own)} in ` +
+          `the story, ${format(corrupted)} in its twin, ${format(patched)} patched.`,
       );
-      mark(says, "aria-live", widget.streams ? "off" : "polite");
-      write(says, `${outcome(told)} ${meaning(told)}`);
+      setAttribute(says, "aria-live", widget.streams ? "off" : "polite");
+      setText(says, `${outcome(view)} ${meaning(view)}`);
     },
   };
 }
@@ -605,7 +605,7 @@ function wayBar(widget) {
 
 /** Python that computes the numbers that are shown. */
 export function snippetOf(spec, inputs) {
-  const [story, twin] = ["story", "twin"].map((name) => wordsOf(spec, name, inputs[name]));
+  const [story, corrupted] = ["story", "twin"].map((name) => wordsOf(spec, name, inputs[name]));
   const site = clampedSite(inputs, story.length);
   const at = site.position === EVERYWHERE ? "" : `, ${site.position + 1}`;
   const own = isHead(site.part)
@@ -623,7 +623,7 @@ from tinylib.lab.models.language import load_language_model
 stories = load_language_model("${spec.facts.model}")
 model = stories.model
 story = stories.ids(${quoted(story)})
-twin = stories.ids(${quoted(twin)})
+twin = stories.ids(${quoted(corrupted)})
 
 # ${whatAt(site)}, ${whereAt({ words: story }, site.position)}${at && "; position 0 is <bos>"}
 site = ${own}
@@ -646,7 +646,7 @@ function copyCode(widget) {
   return {
     element: h("div", { class: "column copied" }, element),
     update() {
-      button.disabled = !toldBy(widget).isPair;
+      button.disabled = !viewOf(widget).isPair;
       follow();
     },
   };
@@ -689,7 +689,7 @@ siteMap.style = `
 }
 @container widget (min-width: 53.75rem) { .frame { gap: 10px; } }
 `;
-offeredTwins.style = `
+offeredPairs.style = `
 .pair { display: grid; gap: 12px 24px; }
 .text-of { position: relative; display: flex; flex-direction: column; gap: 6px; min-width: 0; }
 .text-of > .column { flex-flow: row wrap; justify-content: space-between; }
@@ -746,7 +746,7 @@ threeRuns.style = `
   .runs td { padding: 4px 4px 0 0; }
 }
 `;
-wayBar.style = `
+recoveredBar.style = `
 .judged-of { position: relative; display: flex; flex-direction: column; gap: 6px; }
 .moved { gap: 6px; }
 .way { display: flex; gap: 12px; align-items: center; font-size: var(--size-note);
@@ -778,13 +778,13 @@ export default live(
   (ui) => [
     ui.boxed(
       "pair",
-      ui.boxed("text-of", ui.use(text, "story", "Your story"), ui.use(offeredTwins)),
+      ui.boxed("text-of", ui.use(text, "story", "Your story"), ui.use(offeredPairs)),
       ui.boxed("text-of", ui.use(text, "twin", "Its twin, of as many words"), ui.use(copyStory)),
     ),
     ui.boxed("sentence-of", ui.use(partChoice), ui.use(sourceChoice)),
     ui.use(siteMap),
     ui.use(tries),
-    ui.sides(ui.boxed("judged-of", ui.use(wayBar), ui.use(copyCode)), ui.use(threeRuns)),
+    ui.sides(ui.boxed("judged-of", ui.use(recoveredBar), ui.use(copyCode)), ui.use(threeRuns)),
   ],
   { wide: true },
 );

@@ -1,6 +1,15 @@
 import { toggle } from "../../live/ui/controls.js";
 import { knob, nearestOf } from "../../live/ui/knobs.js";
-import { h, live, mark, percent, stretch, whole, within, write } from "../../live/ui/parts.js";
+import {
+  h,
+  live,
+  percent,
+  setAttribute,
+  setLength,
+  setText,
+  whole,
+  within,
+} from "../../live/ui/parts.js";
 import { drag, plane, through } from "../../live/ui/plot.js";
 import { fillList } from "../../live/ui/sentences.js";
 
@@ -49,7 +58,7 @@ const bond = (widget, name, label, bound) =>
     for (const [size, i] of Object.entries(bound)) next[size] = Math.max(1, used.data[i]);
   });
 
-const times = (...factors) =>
+const productText = (...factors) =>
   factors.map((f) => (typeof f === "number" ? whole(f) : f)).join(" · ");
 
 /** The sizes that are counted with, by their letters. */
@@ -81,7 +90,7 @@ function parameterCount(widget) {
       const { D, H, k, v } = counted(inputs, outputs);
       const { bias, divided } = inputs;
       const can = Boolean(outputs.whole.data[0]);
-      write(
+      setText(
         wrong,
         can
           ? ""
@@ -91,19 +100,19 @@ function parameterCount(widget) {
               "layer.",
       );
       widget.setAside(list, !can);
-      write(letters, `D·H·(2k + v) + H·v·D${bias ? " + H·(2k + v) + D" : ""}`);
+      setText(letters, `D·H·(2k + v) + H·v·D${bias ? " + H·(2k + v) + D" : ""}`);
       const matrices = [0, 1, 2, 3].map((i) => groups(outputs.matrices, i));
       const three = matrices.slice(0, 3).reduce((total, one) => total + asNumber(one), 0);
       const biases = groups(outputs.biases);
-      write(
+      setText(
         filled,
-        `${times(D, H, `(2 · ${whole(k)} + ${whole(v)})`)} + ${times(H, v, D)}` +
-          `${bias ? ` + ${times(H, `(2 · ${whole(k)} + ${whole(v)})`)} + ${whole(D)}` : ""}` +
+        `${productText(D, H, `(2 · ${whole(k)} + ${whole(v)})`)} + ${productText(H, v, D)}` +
+          `${bias ? ` + ${productText(H, `(2 · ${whole(k)} + ${whole(v)})`)} + ${whole(D)}` : ""}` +
           ` = ${whole(three)} + ${printed(matrices[3])}${bias ? ` + ${printed(biases)}` : ""}`,
       );
       const count = groups(outputs.parameters);
-      write(sum.firstChild, printed(count));
-      write(sum.lastChild, divided && can ? ` = 4D²${bias ? " + 4D" : ""}, whatever H is` : "");
+      setText(sum.firstChild, printed(count));
+      setText(sum.lastChild, divided && can ? ` = 4D²${bias ? " + 4D" : ""}, whatever H is` : "");
       fillList(
         list,
         [..."qkvo"],
@@ -117,8 +126,8 @@ function parameterCount(widget) {
           ),
         (li, _, i) => {
           const size = i < 3 ? [D, H * (i < 2 ? k : v)] : [H * v, D];
-          write(li.children[1], size.map(whole).join(" × "));
-          write(li.children[2], printed(matrices[i]));
+          setText(li.children[1], size.map(whole).join(" × "));
+          setText(li.children[2], printed(matrices[i]));
         },
       );
     },
@@ -131,11 +140,12 @@ const STEPS = [
     "project",
     "x → q, k, v",
     "2·D·H·(T·k + S·k + S·v)",
-    ({ D, H, T, S, k, v }) => times(2, D, H, `(${times(T, k)} + ${times(S, k)} + ${times(S, v)})`),
+    ({ D, H, T, S, k, v }) =>
+      productText(2, D, H, `(${productText(T, k)} + ${productText(S, k)} + ${productText(S, v)})`),
   ],
-  ["compare", "q, k → scores", "2·H·T·S·k", ({ H, T, S, k }) => times(2, H, T, S, k)],
-  ["average", "weights, v → outputs", "2·H·T·S·v", ({ H, T, S, v }) => times(2, H, T, S, v)],
-  ["mix", "outputs → y", "2·T·H·v·D", ({ D, H, T, v }) => times(2, T, H, v, D)],
+  ["compare", "q, k → scores", "2·H·T·S·k", ({ H, T, S, k }) => productText(2, H, T, S, k)],
+  ["average", "weights, v → outputs", "2·H·T·S·v", ({ H, T, S, v }) => productText(2, H, T, S, v)],
+  ["mix", "outputs → y", "2·T·H·v·D", ({ D, H, T, v }) => productText(2, T, H, v, D)],
 ];
 
 /** The operations of each step, as bars. */
@@ -171,15 +181,15 @@ function operations() {
       const sizes = counted(inputs, outputs);
       rows.forEach((row, i) => {
         const share = outputs.shares.data[i];
-        write(row.children[2], printed(groups(outputs.steps, i)));
-        write(row.children[3], percent(share));
-        mark(row, "data-value", String(share));
-        stretch(row.children[4].firstChild, share);
-        write(row.children[5].lastChild, STEPS[i][3](sizes));
+        setText(row.children[2], printed(groups(outputs.steps, i)));
+        setText(row.children[3], percent(share));
+        setAttribute(row, "data-value", String(share));
+        setLength(row.children[4].firstChild, share);
+        setText(row.children[5].lastChild, STEPS[i][3](sizes));
       });
       const count = groups(outputs.total);
-      write(total, printed(count));
-      write(about, asNumber(count) < 1e4 ? "" : `, about ${rough(asNumber(count))}FLOPs`);
+      setText(total, printed(count));
+      setText(about, asNumber(count) < 1e4 ? "" : `, about ${rough(asNumber(count))}FLOPs`);
     },
   };
 }
@@ -222,7 +232,7 @@ function shareChart(widget) {
       const edge = () => base.map((y, j) => [(j * most) / (points - 1), y]);
       const floor = edge();
       for (let j = 0; j < points; j += 1) base[j] += data[i * points + j];
-      mark(plot.paths[STEPS[i][0]], "d", `${through([...edge(), ...floor.reverse()])}Z`);
+      setAttribute(plot.paths[STEPS[i][0]], "d", `${through([...edge(), ...floor.reverse()])}Z`);
     }
   };
   return {
@@ -254,7 +264,7 @@ function shareChart(widget) {
             `${whole(Math.round(half * 10) / 10)} on.`
           : `With S = ${whole(S)}, not more than D, they never come to half, however many ` +
             `queries there are.`;
-      write(verdict, now + when);
+      setText(verdict, now + when);
       if (traced === outputs.curve.data.join()) return;
       traced = outputs.curve.data.join();
       trace(outputs.curve);
@@ -270,9 +280,10 @@ function memory() {
     update(inputs, outputs) {
       const { H, T, S } = counted(inputs, outputs);
       const bytes = groups(outputs.table_bytes);
-      write(
+      setText(
         line,
-        `The weights of all heads, if they are kept: H·T·S·4 bytes = ${times(H, T, S, 4)} = ` +
+        `The weights of all heads, if they are kept: H·T·S·4 bytes = ` +
+          `${productText(H, T, S, 4)} = ` +
           `${printed(bytes)} bytes` +
           `${asNumber(bytes) < 1e4 ? "" : `, about ${rough(asNumber(bytes))}B`} for each ` +
           `sentence. The fast path never holds this table.`,
@@ -305,10 +316,10 @@ function areas() {
       const scale = Math.min(62 / wide, 22 / tall); // in hundredths of the column
       sizes.forEach(([width, height], i) => {
         const [across, down] = [width, height].map((side) => (scale * side).toFixed(2));
-        mark(boxes[i].firstChild, "style", `--wide: ${across}; --tall: ${down}`);
-        mark(boxes[i], "title", `${whole(height)} × ${whole(width)}`);
+        setAttribute(boxes[i].firstChild, "style", `--wide: ${across}; --tall: ${down}`);
+        setAttribute(boxes[i], "title", `${whole(height)} × ${whole(width)}`);
       });
-      write(boxes[4].lastChild, `T × S${H > 1 ? `, ${whole(H)} times` : ""}`);
+      setText(boxes[4].lastChild, `T × S${H > 1 ? `, ${whole(H)} times` : ""}`);
     },
   };
 }

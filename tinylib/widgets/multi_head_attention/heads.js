@@ -1,24 +1,24 @@
 import { wordsOf } from "../../live/page/inputs.js";
 import { nested, places } from "../../live/page/lookup.js";
 import { action, offers } from "../../live/ui/controls.js";
-import { askable, asks, rove } from "../../live/ui/explain.js";
+import { explainable, explainableNumber, rove } from "../../live/ui/explain.js";
 import { weightKey } from "../../live/ui/keys.js";
 import { journey } from "../../live/ui/journey.js";
 import { numberBox } from "../../live/ui/knobs.js";
 import { letters } from "../../live/ui/look.js";
 import {
+  format,
   h,
   listed,
   live,
-  mark,
   percent,
   resized,
   results,
   scroller,
-  short,
+  setAttribute,
+  setText,
   svgPart,
   within,
-  write,
 } from "../../live/ui/parts.js";
 import { paint, pixelAt, pixelMap } from "../../live/ui/pixels.js";
 import { topK } from "../../live/page/search.js";
@@ -36,21 +36,22 @@ export async function program(run, { source, digits, on }, spec) {
 
 /**
  * What the outputs say, and of which sentence: it may not be the one typed last. Each question has
- * its head and, for every word, an answer: `said`, its `share` of certainty, and, if there is one,
- * the `place` where the correct digit stands. Null if the sentence is not known.
+ * its head and, for every word, an answer: the digit that is `predicted`, its probability as
+ * `share`, and, if there is one, the `place` where the correct digit stands. Null if the sentence
+ * is not known.
  */
 function answers(widget, inputs, outputs) {
   const given = widget.model.get("outputs");
   if (widget.given !== given)
-    [widget.given, widget.asked, widget.told] = [given, inputs, undefined];
+    [widget.given, widget.asked, widget.view] = [given, inputs, undefined];
   const words = widget.words("T", widget.asked);
   if (words.length !== outputs.weights.shape[1]) return null;
-  widget.told ??= {
+  widget.view ??= {
     words,
     ...widget.asked,
     questions: questionsOf(widget.spec.facts, widget.asked, outputs),
   };
-  return widget.told;
+  return widget.view;
 }
 
 function questionsOf(
@@ -63,22 +64,22 @@ function questionsOf(
   } = probabilities;
   return questions.map((name, q) => {
     const ofHead = ({ data }) => data.subarray(head[q] * T * T, (head[q] + 1) * T * T);
-    const looks = ofHead(weights);
+    const headWeights = ofHead(weights);
     const answered = Array.from({ length: T }, (_, t) => {
       const row = ({ data }) => data.subarray((q * T + t) * N, (q * T + t + 1) * N);
       const [shares, place] = [row(probabilities), found.data[q * T + t]];
-      const [[said], [before]] = [topK(shares, 1), topK(row(whole), 1)];
-      const [most] = topK(looks.subarray(t * T, (t + 1) * T), 1);
+      const [[predicted], [before]] = [topK(shares, 1), topK(row(whole), 1)];
+      const [most] = topK(headWeights.subarray(t * T, (t + 1) * T), 1);
       return {
-        said,
-        share: shares[said],
+        predicted,
+        share: shares[predicted],
         shares,
         logits: row(logits),
         place,
         most,
         asked: place >= 0,
         truth: digits[place],
-        right: said === digits[place],
+        right: predicted === digits[place],
         wasRight: before === digits[place],
       };
     });
@@ -87,7 +88,7 @@ function questionsOf(
       name,
       head: head[q],
       on: on[head[q]] === 1,
-      looks,
+      weights: headWeights,
       scores: ofHead(scores),
       answered,
       asked: asked.length,
@@ -99,7 +100,7 @@ function questionsOf(
 
 /** Where the weight of head q comes from that word t gives to word s. */
 function weightOf(widget, q, t, s) {
-  const { words, questions } = widget.told;
+  const { words, questions } = widget.view;
   const T = words.length;
   return {
     kind: "softmax",
@@ -114,18 +115,18 @@ function weightOf(widget, q, t, s) {
 
 /** Where the answer to question q for word t comes from: of ten logits, one is the largest. */
 function answerOf(widget, q, t) {
-  const { words, questions } = widget.told;
-  const { name, head, answered, looks, on } = questions[q];
-  const { said, logits, most } = answered[t];
-  const share = short(looks[t * words.length + most]);
+  const { words, questions } = widget.view;
+  const { name, head, answered, weights, on } = questions[q];
+  const { predicted, logits, most } = answered[t];
+  const share = format(weights[t * words.length + most]);
   return {
     kind: "softmax",
     what:
       `Head ${head} gives ${quote(words[most])} (word ${most + 1}) the weight ${share}` +
       `${on ? "" : ", but is switched off"}. Of the ten logits for the answer to “${name}”, ` +
-      `that of the digit ${said} gets the probability`,
+      `that of the digit ${predicted} gets the probability`,
     scores: [...logits],
-    column: said,
+    column: predicted,
     called: "logit",
     unit: "%",
     lit: [t, most].map((column) => ({ name: "words", row: 0, column })),
@@ -137,8 +138,8 @@ const quote = (word) => `“${word}”`;
 
 // ---------------------------------------------------------------- the sentence
 
-/** Words that stay keep the digits that they wear; a new word draws one. */
-function wear(next, { inputs: { source, digits }, spec }) {
+/** Words that stay keep their digits; a new word gets a random one. */
+function keepDigits(next, { inputs: { source, digits }, spec }) {
   const [was, now] = [source, next.source].map((text) => wordsOf(spec, "source", text));
   const least = Math.min(was.length, now.length);
   let [first, last] = [0, 0];
@@ -153,7 +154,7 @@ function wear(next, { inputs: { source, digits }, spec }) {
 const draw = () => Math.floor(10 * Math.random());
 
 const offered = (widget) =>
-  offers(widget, "source", "or one of these:", widget.spec.facts.offered, wear);
+  offers(widget, "source", "or one of these:", widget.spec.facts.offered, keepDigits);
 
 /** Other digits at one touch. */
 const dice = (widget) => ({
@@ -163,8 +164,8 @@ const dice = (widget) => ({
   update() {},
 });
 
-/** What in the sentence the model has never seen the like of, if anything is. */
-function beyond(widget) {
+/** A note where the sentence is unlike those of the training: too short, say, or unbalanced. */
+function trainingLimits(widget) {
   const {
     words: [shortest],
     pairs: [fewest, most],
@@ -179,16 +180,16 @@ function beyond(widget) {
       const brackets = places(words)
         .map(([, , , partner], t) => [t, partner])
         .filter(([t]) => isBracket(words[t]));
-      const alone = brackets.some(([, partner]) => partner < 0);
+      const unpaired = brackets.some(([, partner]) => partner < 0);
       const gaps = brackets.map(([t, partner]) => partner - t).filter((gap) => gap > 0);
       const odd = [];
       if (words.length < shortest) odd.push(`fewer than ${shortest} words`);
-      if (!alone && gaps.length < fewest) odd.push("no brackets");
+      if (!unpaired && gaps.length < fewest) odd.push("no brackets");
       if (gaps.length > most) odd.push(`more than ${most} pairs of brackets`);
-      if (alone) odd.push("a bracket that has no partner");
+      if (unpaired) odd.push("a bracket that has no partner");
       else if (!nested(words)) odd.push("brackets inside others of their own kind");
       if (gaps.some((gap) => gap > apart)) odd.push(`a pair more than ${apart} places apart`);
-      write(
+      setText(
         line,
         odd.length
           ? `The model was not trained on sentences like this one, with ${listed(odd)}. It may ` +
@@ -198,7 +199,7 @@ function beyond(widget) {
     },
   };
 }
-beyond.style = `
+trainingLimits.style = `
 .given { display: flex; flex-wrap: wrap; gap: 4px 14px; align-items: end; }
 .given > .column { flex: 1 1 100%; min-width: 0; }
 .given > .offer { flex: 1 1 15rem; min-width: 0; }
@@ -225,9 +226,9 @@ const wide = (word) =>
   );
 
 /** From the chosen word to what each head attends to: the middle of every column is known. */
-function arcs(told, from, middles) {
+function arcs(view, from, middles) {
   const tops = new Map(); // how many heads attend most to a word
-  return told.questions.map(({ head, on, looks, answered }, q) => {
+  return view.questions.map(({ head, on, weights, answered }, q) => {
     const T = middles.length;
     const { most, asked } = answered[from];
     const rank = tops.get(most) ?? 0;
@@ -236,7 +237,7 @@ function arcs(told, from, middles) {
     const drawn = [];
     let label; // where its number stands
     for (let s = 0; s < T; s += 1) {
-      const share = looks[from * T + s];
+      const share = weights[from * T + s];
       if (share < LEAST) continue;
       const [x, to] = [middles[from] + shift, middles[s] + shift];
       const reach = Math.abs(to - x);
@@ -263,42 +264,47 @@ function arcs(told, from, middles) {
  * The arcs above the words, each with a point where it lands and, if it is strong, its head's
  * number.
  */
-function sky() {
+function arcDrawing() {
   const [bows, badges] = [svgPart("g"), svgPart("g")];
   const element = svgPart("svg", { height: String(TALL), role: "img" }, bows, badges);
   const bow = () => svgPart("g");
   const path = () => svgPart("g", {}, svgPart("path"), svgPart("circle", { r: "3" }));
   const badge = () =>
     svgPart("g", {}, svgPart("circle", { r: String(RADIUS) }), svgPart("text", { dy: "0.35em" }));
-  const draw = (told, chosen, middles) => {
-    const every = arcs(told, chosen, middles);
+  const draw = (view, chosen, middles) => {
+    const every = arcs(view, chosen, middles);
     fillList(bows, every, bow, (g, { drawn, kind }) => {
-      mark(g, "class", `paths ${kind}`);
+      setAttribute(g, "class", `paths ${kind}`);
       fillList(g, drawn, path, (one, { d, to, foot, share }) => {
         const [line, end] = one.children;
-        mark(line, "d", d);
-        mark(line, "stroke-width", (1 + 4 * share).toFixed(2));
-        mark(end, "cx", String(to));
-        mark(end, "cy", String(foot));
-        mark(one, "opacity", (0.25 + 0.75 * share).toFixed(3));
+        setAttribute(line, "d", d);
+        setAttribute(line, "stroke-width", (1 + 4 * share).toFixed(2));
+        setAttribute(end, "cx", String(to));
+        setAttribute(end, "cy", String(foot));
+        setAttribute(one, "opacity", (0.25 + 0.75 * share).toFixed(3));
       });
     });
     fillList(badges, every, badge, (g, { head, label, kind }) => {
-      mark(g, "class", `badge ${kind}`);
-      mark(g, "visibility", label ? "visible" : "hidden");
-      if (label) mark(g, "transform", `translate(${label.map((n) => n.toFixed(1))})`);
-      write(g.lastChild, String(head));
+      setAttribute(g, "class", `badge ${kind}`);
+      setAttribute(g, "visibility", label ? "visible" : "hidden");
+      if (label) setAttribute(g, "transform", `translate(${label.map((n) => n.toFixed(1))})`);
+      setText(g.lastChild, String(head));
     });
-    const where = told.questions.map(({ head, answered, looks }) => {
+    const where = view.questions.map(({ head, answered, weights }) => {
       const { most } = answered[chosen];
-      return `head ${head} to ${told.words[most]}, ${short(looks[chosen * middles.length + most])}`;
+      const share = format(weights[chosen * middles.length + most]);
+      return `head ${head} to ${view.words[most]}, ${share}`;
     });
-    mark(element, "aria-label", `${told.words[chosen]} attends most, in ${where.join("; in ")}`);
+    setAttribute(
+      element,
+      "aria-label",
+      `${view.words[chosen]} attends most, in ${where.join("; in ")}`,
+    );
   };
   return { element, draw };
 }
 
-/** A word, to be chosen, and the digit that it wears, to be changed. */
+/** A word, to be chosen, and its digit, to be changed. */
 function chip(widget, t) {
   const choose = () => {
     if (widget.query !== t) widget.look(t);
@@ -333,16 +339,16 @@ function fillChip(th, widget, word, t, isChosen) {
     },
     digit,
   ] = th.firstChild.children;
-  write(text, word);
-  mark(text, "title", word);
+  setText(text, word);
+  setAttribute(text, "title", word);
   radio.checked = isChosen;
-  mark(th, "class", isChosen ? "chosen" : "");
-  mark(digit, "aria-label", `digits ${t + 1}: ${word}`);
+  setAttribute(th, "class", isChosen ? "chosen" : "");
+  setAttribute(digit, "aria-label", `digits ${t + 1}: ${word}`);
   if (t < widget.inputs.digits.length) digit.follow();
 }
 
 /** A question's row: the switch of its head, how many answers are correct, and all of them. */
-function lane(widget, question, q) {
+function headRow(widget, question, q) {
   const head = widget.spec.facts.head[q];
   const power = h("input", {
     type: "checkbox",
@@ -381,10 +387,10 @@ function lane(widget, question, q) {
     td.rule = () => answerOf(widget, q, t);
     return td;
   };
-  /** Where there is an answer, it can be asked; what `worth` it is, is its probability. */
+  /** Where there is an answer, its cell explains the probability of that answer. */
   const open = (td, one) => {
-    if (one.asked) asks(widget, td, td.rule, () => td.values[one.said]);
-    else td.made = undefined;
+    if (one.asked) explainable(widget, td, td.rule, () => td.values[one.predicted]);
+    else td.explain = undefined;
     if (!one.asked) td.removeAttribute("tabindex");
   };
   const fill = ({ words, questions }, chosen) => {
@@ -392,30 +398,30 @@ function lane(widget, question, q) {
     power.checked = on;
     row.classList.toggle("off", !on);
     row.classList.toggle("lost", right < wasRight);
-    write(
+    setText(
       score,
       !asked
         ? "nothing to answer"
         : `${right} of ${asked}${right === wasRight ? " correct" : `, was ${wasRight}`}`,
     );
-    mark(bar, "style", `width: ${asked ? (100 * right) / asked : 0}%`);
+    setAttribute(bar, "style", `width: ${asked ? (100 * right) / asked : 0}%`);
     cellsOf(row, words.length, cell).forEach((td, t) => {
-      const { said, shares, truth, ...one } = answered[t];
+      const { predicted, shares, truth, ...one } = answered[t];
       const kind = !one.asked ? "none" : one.right ? "right" : "wrong";
       td.values = shares;
-      open(td, { said, ...one });
-      write(td.firstChild, one.asked ? String(said) : "·");
+      open(td, { predicted, ...one });
+      setText(td.firstChild, one.asked ? String(predicted) : "·");
       // a colour is not heard
-      write(td.lastChild, kind === "wrong" ? ` is wrong: it is ${truth}` : "");
-      mark(td, "class", t === chosen ? `chosen ${kind}` : kind);
-      mark(
+      setText(td.lastChild, kind === "wrong" ? ` is wrong: it is ${truth}` : "");
+      setAttribute(td, "class", t === chosen ? `chosen ${kind}` : kind);
+      setAttribute(
         td,
         "title",
         `${quote(words[t])}, ${question}: ` +
           {
             none: "no answer",
-            right: `says ${said}, which is correct`,
-            wrong: `says ${said}, but it is ${truth}`,
+            right: `says ${predicted}, which is correct`,
+            wrong: `says ${predicted}, but it is ${truth}`,
           }[kind],
       );
     });
@@ -430,9 +436,9 @@ function cellsOf(row, count, make) {
   return [...row.children].slice(1);
 }
 
-/** The words with their digits, what looks where from the chosen one, and all the answers. */
+/** The words with their digits, the attention from the chosen one, and all the answers. */
 function stage(widget) {
-  const { element: arched, draw: drawSky } = sky();
+  const { element: arched, draw: drawArcs } = arcDrawing();
   const from = h("th", { scope: "row" });
   const over = h("td", { class: "sky" }, arched);
   const chips = h(
@@ -448,20 +454,20 @@ function stage(widget) {
       "digit",
     ),
   );
-  const lanes = widget.spec.facts.questions.map((question, q) => lane(widget, question, q));
+  const headRows = widget.spec.facts.questions.map((question, q) => headRow(widget, question, q));
   const columns = h("colgroup");
   const table = h(
     "table",
     { class: "lanes" },
     columns,
     h("thead", {}, h("tr", {}, from, over), chips),
-    h("tbody", { "data-output": "probabilities" }, ...lanes.map(({ row }) => row)),
+    h("tbody", { "data-output": "probabilities" }, ...headRows.map(({ row }) => row)),
   );
   const reach = rove(table);
   const ofWords = (part) => [...chips.children].slice(1).map((th) => th.querySelector(part));
   widget.tables.set("words", () => [ofWords(".chip")]);
   widget.tables.set("digits", () => [ofWords(".digit")]);
-  widget.tables.set("answers", () => lanes.map(({ row }) => [...row.cells].slice(1)));
+  widget.tables.set("answers", () => headRows.map(({ row }) => [...row.cells].slice(1)));
   const box = scroller(
     {
       class: "stage",
@@ -485,9 +491,9 @@ function stage(widget) {
     element: h("div", { "data-output": "" }, box),
     shows: "outputs",
     update(inputs, outputs) {
-      const told = answers(widget, inputs, outputs);
-      if (!told) return;
-      const { words } = told;
+      const view = answers(widget, inputs, outputs);
+      if (!view) return;
+      const { words } = view;
       const [T, chosen] = [words.length, Math.min(widget.query, words.length - 1)];
       const scale = letters();
       const least = words.map((word) => scale * wide(word));
@@ -503,19 +509,19 @@ function stage(widget) {
         [0, ...widths],
         () => h("col"),
         (col, width, i) => {
-          if (i) mark(col, "style", `width: ${width}px`);
+          if (i) setAttribute(col, "style", `width: ${width}px`);
         },
       );
-      mark(table, "style", `--words: ${right}px`);
-      mark(over, "colspan", String(T));
-      mark(arched, "width", String(right));
-      write(from, `What ${quote(words[chosen])} attends to in each head`);
-      drawSky(told, chosen, middles);
+      setAttribute(table, "style", `--words: ${right}px`);
+      setAttribute(over, "colspan", String(T));
+      setAttribute(arched, "width", String(right));
+      setText(from, `What ${quote(words[chosen])} attends to in each head`);
+      drawArcs(view, chosen, middles);
       middle = middles[chosen];
       cellsOf(chips, T, (t) => chip(widget, t)).forEach((th, t) =>
         fillChip(th, widget, words[t], t, t === chosen),
       );
-      for (const { fill } of lanes) fill(told, chosen);
+      for (const { fill } of headRows) fill(view, chosen);
       reach();
     },
   };
@@ -627,8 +633,8 @@ function effect(widget) {
     element: line,
     shows: "outputs",
     update(inputs, outputs) {
-      const told = answers(widget, inputs, outputs);
-      if (told) write(line, effectOf(told.questions));
+      const view = answers(widget, inputs, outputs);
+      if (view) setText(line, effectOf(view.questions));
     },
   };
 }
@@ -689,11 +695,11 @@ const HOLDS = {
 /** The map of all weights of a head; the pixel that the reader points at is explained. */
 function weightMap(widget, q) {
   let at; // the row and the column of that pixel
-  const T = () => widget.told.words.length;
+  const T = () => widget.view.words.length;
   const point = (row, column) => {
     at = [row, column];
     map.markPixel(row, column);
-    map.element.dataset.value = String(widget.told.questions[q].looks[row * T() + column]);
+    map.element.dataset.value = String(widget.view.questions[q].weights[row * T() + column]);
   };
   const over = (event) => point(...pixelAt(map.canvas, event));
   const map = pixelMap({
@@ -717,7 +723,7 @@ function weightMap(widget, q) {
       widget.ask(map.element);
     },
   });
-  asks(widget, map.element, () => weightOf(widget, q, ...at));
+  explainable(widget, map.element, () => weightOf(widget, q, ...at));
   return {
     ...map,
     /** After an edit, or another word was chosen: what is pointed at stays, or is the largest. */
@@ -735,8 +741,8 @@ function card(widget, question, q) {
   const [target, heard, digit, verdict, holds] = ["span", "span", "b", "b", "p"].map((tag) =>
     h(tag),
   );
-  let at = [0, 0]; // the weight that is told
-  const weight = askable(widget, () => weightOf(widget, q, ...at));
+  let at = [0, 0]; // the row and the column of the weight that is shown
+  const weight = explainableNumber(widget, () => weightOf(widget, q, ...at));
   const name = h(
     "p",
     { class: "who" },
@@ -757,22 +763,22 @@ function card(widget, question, q) {
     ),
   );
   const fill = ({ words, questions }, t) => {
-    const { on, looks: shares, answered } = questions[q];
-    const { said, share, place, most, asked, right, truth } = answered[t];
+    const { on, weights: shares, answered } = questions[q];
+    const { predicted, share, place, most, asked, right, truth } = answered[t];
     const T = words.length;
     element.classList.toggle("off", !on);
     at = [t, most];
-    write(target, `attends most to ${quote(words[most])}, `);
-    write(weight, short(shares[t * T + most]));
-    mark(weight, "data-value", String(shares[t * T + most]));
-    write(heard, on ? "" : ", unheard");
-    write(digit, asked ? String(said) : "–");
-    write(verdict, asked ? `${right ? "✓" : "✗"} ${percent(share)}` : "no answer");
-    mark(digit, "class", `said${!asked ? " none" : right ? "" : " wrong"}`);
-    write(holds, asked ? HOLDS[question](quote(words[place]), truth) : NONE[question](words[t]));
+    setText(target, `attends most to ${quote(words[most])}, `);
+    setText(weight, format(shares[t * T + most]));
+    setAttribute(weight, "data-value", String(shares[t * T + most]));
+    setText(heard, on ? "" : ", unheard");
+    setText(digit, asked ? String(predicted) : "–");
+    setText(verdict, asked ? `${right ? "✓" : "✗"} ${percent(share)}` : "no answer");
+    setAttribute(digit, "class", `said${!asked ? " none" : right ? "" : " wrong"}`);
+    setText(holds, asked ? HOLDS[question](quote(words[place]), truth) : NONE[question](words[t]));
     if (canvas.values !== shares) paint(canvas, shares, T, { ink: "weight" });
-    mark(canvas, "aria-label", `the weights of head ${head}, ${T} × ${T}`);
-    mark(map, "aria-label", `weights of head ${head}; the arrow keys go through them`);
+    setAttribute(canvas, "aria-label", `the weights of head ${head}, ${T} × ${T}`);
+    setAttribute(map, "aria-label", `weights of head ${head}; the arrow keys go through them`);
     const places = answered.map((one) => words.map((_, s) => one.asked && one.place === s));
     marks.outline(places, T, T);
     marks.markRow(t, T, T);
@@ -786,13 +792,13 @@ const LEGEND =
   "answer. A click on a row chooses its word.";
 
 /** What each head does on sentences that it was not trained on: to be unfolded. */
-function onHeldOut({ questions, head, looks, accuracy, without }) {
+function onHeldOut({ questions, head, looks: hits, accuracy, without }) {
   const line = (question, q) =>
     h(
       "p",
       {},
       `Head ${head[q]}, ${question}: its largest weight falls on the place of the answer in ` +
-        `${percent(looks[q])} of the cases. Of the answers ${percent(accuracy[q])} are correct ` +
+        `${percent(hits[q])} of the cases. Of the answers ${percent(accuracy[q])} are correct ` +
         `with it, and ${percent(without[q])} without it.`,
     );
   return h(
@@ -816,11 +822,11 @@ function cards(widget) {
     ),
     shows: "outputs",
     update(inputs, outputs) {
-      const told = answers(widget, inputs, outputs);
-      if (!told) return;
-      const t = Math.min(widget.query, told.words.length - 1);
-      write(heading, `What each head finds for ${quote(told.words[t])}, word ${t + 1}:`);
-      for (const { fill } of heads) fill(told, t);
+      const view = answers(widget, inputs, outputs);
+      if (!view) return;
+      const t = Math.min(widget.query, view.words.length - 1);
+      setText(heading, `What each head finds for ${quote(view.words[t])}, word ${t + 1}:`);
+      for (const { fill } of heads) fill(view, t);
     },
   };
 }
@@ -859,9 +865,9 @@ cards.style = `${pixelMap.style}
 
 // ---------------------------------------------------------------- one word, step by step
 
-/** What the steps speak of: the chosen word, and what is told of its sentence. */
+/** What the steps describe: the chosen word, and the view of its sentence. */
 function followed(widget) {
-  const { words, digits, questions } = widget.told;
+  const { words, digits, questions } = widget.view;
   const t = Math.min(widget.query, words.length - 1);
   const { code, width } = widget.spec.facts;
   const heads = [...questions].sort((a, b) => a.head - b.head);
@@ -877,14 +883,14 @@ const headStep = (h) => (widget) => {
   const seen = followed(widget);
   const { words, digits, questions, heads, t, word, code } = seen;
   const question = heads[h];
-  const { most, asked, place, said } = question.answered[t];
+  const { most, asked, place, predicted } = question.answered[t];
   const T = words.length;
-  const row = [...question.looks.subarray(t * T, (t + 1) * T)];
+  const row = [...question.weights.subarray(t * T, (t + 1) * T)];
   const answer = { name: "answers", row: questions.indexOf(question), column: t };
   const found =
     `Head ${question.head} compares its slice of the query of ${word} with the keys of all ` +
     `words, and gives ${quote(words[most])} (word ${most + 1}) its largest weight, ` +
-    `${short(row[most])}. `;
+    `${format(row[most])}. `;
   const then = !question.on
     ? "But it is switched off: its output is replaced by zeros, so that nothing of it is heard."
     : !asked
@@ -894,7 +900,7 @@ const headStep = (h) => (widget) => {
         ? `This is the word that “${question.name}” asks about, and its value brings the digit ` +
           `${digits[most]} along.`
         : `“${question.name}” asks about ${quote(words[place])} (word ${place + 1}), so the ` +
-          `answer ${said} is made of something else.`;
+          `answer ${predicted} is made of something else.`;
   return {
     says: found + then,
     lit: [wordCell(t), wordCell(most), ...(asked ? [answer] : [])],
@@ -965,18 +971,18 @@ const STEPS = [
   },
 ];
 
-const name = ({ told, query }) =>
-  told ? quote(told.words[Math.min(query, told.words.length - 1)]) : "a word";
+const name = ({ view, query }) =>
+  view ? quote(view.words[Math.min(query, view.words.length - 1)]) : "a word";
 
 export default live(
   "Four heads on your sentence, live",
   (ui) => [
     ui.boxed(
       "given",
-      ui.use(sentence, "source", "Your sentence", wear),
+      ui.use(sentence, "source", "Your sentence", keepDigits),
       ui.use(offered),
       ui.use(dice),
-      ui.use(beyond),
+      ui.use(trainingLimits),
     ),
     ui.use(stage),
     ui.boxed("follow", ui.use(effect), ui.use(journey, { name, steps: STEPS })),

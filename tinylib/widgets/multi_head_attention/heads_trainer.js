@@ -4,13 +4,13 @@ import {
   h,
   listed,
   live,
-  many,
-  mark,
   percent,
   results,
+  setAttribute,
+  setHeat,
+  setText,
   shaded,
-  tint,
-  write,
+  times,
 } from "../../live/ui/parts.js";
 import { paint, pixelMap } from "../../live/ui/pixels.js";
 import { gauge, lossCurve, rates, seeds, setting, trainingBar } from "../../live/ui/training.js";
@@ -19,7 +19,7 @@ export const program = trains("multi_head_attention/heads_trainer_task.js");
 
 const GUESSING = Math.log(10); // nats: each of ten digits is as likely
 const SETTLED = 0.5; // a head that attends so often to a question's places has found a role
-const LOOK_EVERY = 400; // ms between two looks: a look takes as long as three steps
+const LOOK_EVERY_MS = 400; // ms between two looks: a look takes as long as three steps
 const ABOUT = [
   "Rows attend to columns, the same words. From 50\u00a0% on a head has a role, and frames show ",
   "the places that its question asks for. A word without one may attend anywhere.",
@@ -81,7 +81,7 @@ function table(widget) {
   const drawn = h("tr", { class: "drawn" }, h("th", { scope: "row" }, about));
   let heads = []; // of each its name, its role, its map
   const build = (H) => {
-    heads = many(H, (i) => ({ role: h("span", { class: "role" }), map: pixelMap(), i }));
+    heads = times(H, (i) => ({ role: h("span", { class: "role" }), map: pixelMap(), i }));
     head.replaceChildren(
       h("td"),
       ...heads.map(({ role, i }) =>
@@ -95,7 +95,7 @@ function table(widget) {
       ),
     );
     for (const { row } of rows) {
-      const cells = many(H, () => h("td", { "data-output": "roles" }, h("span")));
+      const cells = times(H, () => h("td", { "data-output": "roles" }, h("span")));
       row.replaceChildren(row.firstChild, ...cells);
     }
     const maps = heads.map(({ map }) => h("td", { "data-output": "weights" }, map.element));
@@ -113,19 +113,19 @@ function table(widget) {
       if (heads.length !== H) build(H);
       rows.forEach(({ row, measured }, q) => {
         measured.set(accuracy.data[q]);
-        mark(measured.element, "data-value", String(accuracy.data[q]));
+        setAttribute(measured.element, "data-value", String(accuracy.data[q]));
         measured.element.classList.toggle("reached", accuracy.data[q] >= goal);
         [...row.cells].slice(1).forEach((cell, i) => {
           const share = roles.data[q * H + i];
-          write(cell.firstChild, percent(share));
-          mark(cell, "data-value", String(share));
-          tint(cell, share);
+          setText(cell.firstChild, percent(share));
+          setAttribute(cell, "data-value", String(share));
+          setHeat(cell, share);
         });
       });
       for (const { role, map, i } of heads) {
         const own = weights.data.subarray(i * T * T, (i + 1) * T * T);
         const found = rolesOf(questions, roles, i);
-        write(role, found.length ? listed(found) : "no role yet");
+        setText(role, found.length ? listed(found) : "no role yet");
         role.classList.toggle("found", found.length > 0);
         paint(map.canvas, own, T, { ink: "weight" });
         const best = found.map((question) => places[questions.indexOf(question)]);
@@ -134,7 +134,7 @@ function table(widget) {
           T,
           T,
         );
-        mark(map.canvas, "aria-label", `the weights of head ${i}, ${T} × ${T}`);
+        setAttribute(map.canvas, "aria-label", `the weights of head ${i}, ${T} × ${T}`);
       }
     },
   };
@@ -213,7 +213,7 @@ export default live(
         ),
       ),
       use(
-        Object.assign((own) => trainingBar(own, { bite: LOOK_EVERY }), {
+        Object.assign((own) => trainingBar(own, { chunkMs: LOOK_EVERY_MS }), {
           style: trainingBar.style,
         }),
       ),

@@ -1,7 +1,7 @@
-import { asks } from "../../live/ui/explain.js";
+import { explainable } from "../../live/ui/explain.js";
 import { knob, numberBox } from "../../live/ui/knobs.js";
 import { fly } from "../../live/ui/motion.js";
-import { h, live, mark, scroller, short, write } from "../../live/ui/parts.js";
+import { format, h, live, scroller, setAttribute, setText } from "../../live/ui/parts.js";
 import { fillList } from "../../live/ui/sentences.js";
 
 const AXES = { B: "sentences B", T: "words T", H: "heads H", k: "head width k" };
@@ -21,7 +21,8 @@ const HINT =
 
 const count = (size) => Array.from({ length: size }, (_, i) => i);
 
-const shown = (value) => (Number.isInteger(value) ? String(value).replace("-", "−") : short(value));
+const shown = (value) =>
+  Number.isInteger(value) ? String(value).replace("-", "−") : format(value);
 
 /**
  * How large x is. Its numbers are counted through; those that the reader wrote stay at their
@@ -78,9 +79,9 @@ const indexIn = (shape, place) =>
 /**
  * One stage of the walk, as one table for each of its first axes. `shapeOf(sizes)` is its shape as
  * numbers, `letters` in letters; `box(n)` makes the content of a cell that can be edited, and
- * `made()` is what is said of the number that is lit.
+ * `explain()` is the explanation of the number that is lit.
  */
-function stageOf({ name, letters, shapeOf, made, box = undefined }) {
+function stageOf({ name, letters, shapeOf, explain, box = undefined }) {
   const step = h("b");
   const shape = h("span");
   const address = h("span", { class: "address", "aria-hidden": "true" });
@@ -182,8 +183,8 @@ function stageOf({ name, letters, shapeOf, made, box = undefined }) {
       const size = Object.values(sizes).join();
       if (built !== size) build(sizes);
       built = size;
-      write(step, code);
-      write(shape, `(${letters}) = (${shapeOf(sizes).join(", ")})`);
+      setText(step, code);
+      setText(shape, `(${letters}) = (${shapeOf(sizes).join(", ")})`);
       const { T, H, k } = sizes;
       const row = H * k;
       at = [];
@@ -201,16 +202,16 @@ function stageOf({ name, letters, shapeOf, made, box = undefined }) {
         if (box) {
           target(cell).follow();
         } else {
-          if (!cell.made) asks(null, cell, made);
-          write(cell, shown(numbers[i]));
-          mark(cell, "data-value", String(numbers[i]));
+          if (!cell.explain) explainable(null, cell, explain);
+          setText(cell, shown(numbers[i]));
+          setAttribute(cell, "data-value", String(numbers[i]));
         }
       });
       for (const grid of grids) {
         grid.forEach((line, t) => {
           const words = new Set(line.map(({ place }) => Math.floor(place / row) % T));
           const head = line[0].parentElement.firstChild;
-          write(head, [...words].join(", "));
+          setText(head, [...words].join(", "));
           head.classList.toggle("strange", words.size > 1 || !words.has(t));
         });
       }
@@ -220,7 +221,7 @@ function stageOf({ name, letters, shapeOf, made, box = undefined }) {
     /** Light the number that comes from this place of x; `index` is where it stands here. */
     light(place, index) {
       const [old, cell] = [element.querySelector(".lit"), at[place]];
-      write(address, index ? `${name}[${index.join(", ")}]` : "");
+      setText(address, index ? `${name}[${index.join(", ")}]` : "");
       if (!cell) return;
       if (old && old !== cell) {
         old.classList.remove("lit", "source");
@@ -271,7 +272,7 @@ function walk(widget, controls) {
   const first = chosen;
   let filled; // the outputs that the stages show
   const path = h("ol", { class: "path", "data-output": "", "aria-label": "where the number goes" });
-  const told = h("div", { class: "explained", role: "status" }, path);
+  const explanationBox = h("div", { class: "explained", role: "status" }, path);
   const grid = h("div", { class: "walk" });
 
   const hint = h("p", { class: "hint", role: "status" }, HINT);
@@ -304,45 +305,45 @@ function walk(widget, controls) {
   const travel = (from, to) => {
     const sizes = sizesOf(widget.inputs);
     const row = sizes.H * sizes.k;
-    const [given, made] = [stages[from].byPlace(), stages[to].byPlace()];
+    const [given, targets] = [stages[from].byPlace(), stages[to].byPlace()];
     const pairs = given.map((cell, place) => [
       cell,
-      made[place],
+      targets[place],
       110 * (sizes.H - 1 - Math.floor((place % row) / sizes.k)),
     ]);
-    write(hint, STEPS[stages[to].name](sizes, widget.inputs.untransposed));
+    setText(hint, STEPS[stages[to].name](sizes, widget.inputs.untransposed));
     fly(
       grid,
       pairs.filter((pair) => pair[1]),
     );
   };
   const steps = [leg("Split", 0, 1), leg("Flatten", 1, 2), leg("Merge", 1, 3)];
-  const made = () => told.explained;
+  const explain = () => explanationBox.explained;
   const stages = [
     stageOf({
       name: "x",
       letters: "B, T, Hk",
       shapeOf: ({ B, T, H, k }) => [B, T, H * k],
-      made,
+      explain,
       box,
     }),
     stageOf({
       name: "split",
       letters: "B, H, T, k",
       shapeOf: ({ B, T, H, k }) => [B, H, T, k],
-      made,
+      explain,
     }),
     stageOf({
       name: "rows",
       letters: "B·H, T, k",
       shapeOf: ({ B, T, H, k }) => [B * H, T, k],
-      made,
+      explain,
     }),
     stageOf({
       name: "merged",
       letters: "B, T, Hk",
       shapeOf: ({ B, T, H, k }) => [B, T, H * k],
-      made,
+      explain,
     }),
   ];
   const pair = (...two) => h("div", { class: "pair" }, ...two.map(({ element }) => element));
@@ -368,7 +369,7 @@ function walk(widget, controls) {
       return at;
     });
     if (!index.every(Boolean)) return;
-    told.explained = { kind: "moved", terms: [[inputs.x[b][t].flat()[c]]] };
+    explanationBox.explained = { kind: "moved", terms: [[inputs.x[b][t].flat()[c]]] };
     path.classList.toggle("long", inputs.untransposed);
     const why = reasons(index, sizes, inputs);
     fillList(
@@ -376,8 +377,8 @@ function walk(widget, controls) {
       stages,
       () => h("li", {}, h("b"), " ", h("span")),
       (li, { name }, i) => {
-        write(li.firstChild, `${i ? "→ " : ""}${name}[${index[i].join(", ")}]`);
-        write(li.lastChild, why[i]);
+        setText(li.firstChild, `${i ? "→ " : ""}${name}[${index[i].join(", ")}]`);
+        setText(li.lastChild, why[i]);
       },
     );
   };
@@ -415,19 +416,19 @@ function walk(widget, controls) {
     element: h(
       "div",
       { class: "column" },
-      h("div", { class: "sides" }, controls.element, told),
+      h("div", { class: "sides" }, controls.element, explanationBox),
       h("div", { class: "steps" }, ...steps, hint),
       grid,
     ),
     reset() {
       chosen = first;
-      write(hint, HINT);
+      setText(hint, HINT);
     },
     update(inputs, outputs) {
       const sizes = sizesOf(inputs);
       const { B, T, H, k } = sizes;
       const [x, split, rows, merged] = stages;
-      mark(grid, "style", `--columns: ${H * k}`);
+      setAttribute(grid, "style", `--columns: ${H * k}`);
       x.fill(sizes, [], count(B * T * H * k), "x");
       const given = widget.model.get("outputs");
       if (given !== filled && outputs.split.shape.join() === [B, H, T, k].join()) {
@@ -480,7 +481,7 @@ function warning() {
     update(inputs) {
       const { T, H } = sizesOf(inputs);
       const same = H === 1 ? "With one head" : T === 1 ? "With one word" : "";
-      write(
+      setText(
         line,
         !inputs.untransposed
           ? ""

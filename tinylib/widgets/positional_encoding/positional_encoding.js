@@ -1,6 +1,16 @@
-import { askable, asks, numbersIn, roveLines } from "../../live/ui/explain.js";
+import { explainable, explainableNumber, numbersIn, roveLines } from "../../live/ui/explain.js";
 import { knob } from "../../live/ui/knobs.js";
-import { exact, h, live, many, mark, short, svgPart, within, write } from "../../live/ui/parts.js";
+import {
+  format,
+  formatExact,
+  h,
+  live,
+  setAttribute,
+  setText,
+  svgPart,
+  times,
+  within,
+} from "../../live/ui/parts.js";
 import { paint, pixelAt } from "../../live/ui/pixels.js";
 import { dotsAt, plane, through } from "../../live/ui/plot.js";
 import { fillList } from "../../live/ui/sentences.js";
@@ -43,7 +53,7 @@ const late = ({ positions, hands }, { code }) =>
 const angle = (theta) =>
   Math.abs(theta) < 100 ? theta.toFixed(2) : theta.toFixed(theta < 1000 ? 1 : 0);
 const periodic = (turn) =>
-  turn < 100 ? short(turn) : String(Math.round(turn)).replace(/\B(?=(\d{3})+$)/g, ",");
+  turn < 100 ? format(turn) : String(Math.round(turn)).replace(/\B(?=(\d{3})+$)/g, ",");
 
 // ---------------------------------------------------------------- the table
 
@@ -124,10 +134,10 @@ function tableMap(widget) {
     ];
     const position = inputs.offset + row;
     const exponent = `${2 * hand}/${2 * inputs.hands}`;
-    write(name, `P[${position}, ${column}] `);
-    write(wave, `= ${f}(${position} / ${exact(inputs.base)}`);
-    write(power, exponent);
-    write(rest, `) = ${f}(${angle(turned)}) = ${value.toFixed(4).replace("-", "−")}`);
+    setText(name, `P[${position}, ${column}] `);
+    setText(wave, `= ${f}(${position} / ${formatExact(inputs.base)}`);
+    setText(power, exponent);
+    setText(rest, `) = ${f}(${angle(turned)}) = ${value.toFixed(4).replace("-", "−")}`);
     return `${name.textContent}${wave.textContent}^(${exponent})${rest.textContent}`;
   };
 
@@ -139,7 +149,7 @@ function tableMap(widget) {
     const style =
       `top:${share(top, rows)};height:${share(height, rows)};` +
       `left:${share(left, columns)};width:${share(width, columns)}`;
-    mark(element, "style", style);
+    setAttribute(element, "style", style);
   };
   return {
     element: h(
@@ -172,9 +182,9 @@ function tableMap(widget) {
           digits,
           few ? [...outputs.code.data] : [],
           () => h("span"),
-          (span, value) => write(span, short(value)),
+          (span, value) => setText(span, format(value)),
         );
-        mark(digits, "style", `grid-template-columns:repeat(${columns},1fr)`);
+        setAttribute(digits, "style", `grid-template-columns:repeat(${columns},1fr)`);
         painted = given;
       }
       const [query, key, column] = [rowOf(inputs, "query"), rowOf(inputs, "key"), columnOf(widget)];
@@ -192,18 +202,18 @@ function tableMap(widget) {
         ["q", query],
         ["k", key],
       ].forEach(([letter, row], i) => {
-        write(tags[i], `${letter} ${inputs.offset + row}`);
+        setText(tags[i], `${letter} ${inputs.offset + row}`);
         const top = close ? middle + (i === first ? -room : room) / 2 : tops[i];
-        mark(tags[i], "style", `top:${share(top, 1)}`);
+        setAttribute(tags[i], "style", `top:${share(top, 1)}`);
       });
       const split = inputs.concatenated
         ? ["all sines", "all cosines"]
         : ["fast hands", "slow hands"];
-      ends.forEach((end, i) => write(end, i ? `${split[i]} →` : `← ${split[i]}`));
-      mark(map, "aria-valuemax", String(inputs.offset + rows - 1));
-      mark(map, "aria-valuemin", String(inputs.offset));
-      mark(map, "aria-valuenow", String(inputs.offset + query));
-      mark(map, "aria-valuetext", read(query, column));
+      ends.forEach((end, i) => setText(end, i ? `${split[i]} →` : `← ${split[i]}`));
+      setAttribute(map, "aria-valuemax", String(inputs.offset + rows - 1));
+      setAttribute(map, "aria-valuemin", String(inputs.offset));
+      setAttribute(map, "aria-valuenow", String(inputs.offset + query));
+      setAttribute(map, "aria-valuetext", read(query, column));
     },
   };
 }
@@ -217,7 +227,7 @@ function productOf(widget, i, j) {
   return {
     kind: "sum",
     what: `P[${offset + i}] · P[${offset + j}], entry times entry:`,
-    terms: many(columns, (column) => [at(i, column), at(j, column)]),
+    terms: times(columns, (column) => [at(i, column), at(j, column)]),
     tones: ["query", "key"],
     lit: [{ name: "position of query" }, { name: "position of key" }],
   };
@@ -231,7 +241,7 @@ function likenessPlot(widget) {
   const { line, dots, drop } = plot.paths;
   const marker = plot.spot("marker spot");
   const legend = h("p", { class: "note soft" });
-  const product = askable(widget, () => {
+  const product = explainableNumber(widget, () => {
     const { inputs } = widget;
     return productOf(widget, rowOf(inputs, "query"), rowOf(inputs, "key"));
   });
@@ -258,7 +268,7 @@ function likenessPlot(widget) {
     update(inputs, outputs) {
       if (late(inputs, outputs)) return;
       const {
-        likeness: { data: mine },
+        likeness: { data: products },
         from_zero: { data: zero },
       } = outputs;
       const [T, top] = [inputs.positions, inputs.hands];
@@ -274,30 +284,39 @@ function likenessPlot(widget) {
           y: [bottom, top],
           ticks: {
             x: [left, 0, right],
-            y: [[top, `D/2 = ${exact(top)}`], [0], ...(bottom ? [[bottom, exact(bottom)]] : [])],
+            y: [
+              [top, `D/2 = ${formatExact(top)}`],
+              [0],
+              ...(bottom ? [[bottom, formatExact(bottom)]] : []),
+            ],
           },
           grid: { x: [0], y: [0] },
         });
         const both = Array.from({ length: 2 * T - 1 }, (_, i) => left + i);
-        mark(line, "d", through(both.map((distance) => [distance, zero[Math.abs(distance)]])));
-        dots.values = mine;
-        mark(dots, "d", dotsAt(Array.from(mine, (value, row) => [row - query, value])));
+        setAttribute(
+          line,
+          "d",
+          through(both.map((distance) => [distance, zero[Math.abs(distance)]])),
+        );
+        dots.values = products;
+        setAttribute(dots, "d", dotsAt(Array.from(products, (value, row) => [row - query, value])));
       }
       const distance = key - query;
-      mark(drop, "d", through([[distance, mine[key]], [distance, bottom]])); // prettier-ignore
-      marker(distance, mine[key]);
+      const ends = [products[key], bottom].map((height) => [distance, height]);
+      setAttribute(drop, "d", through(ends));
+      marker(distance, products[key]);
       const [t, s] = [positionOf(inputs, "query"), positionOf(inputs, "key")];
       const apart = Math.abs(distance);
-      write(name, `P[${t}] · P[${s}] = `);
-      write(product, number(mine[key]));
-      mark(product, "data-value", String(mine[key]));
-      write(
+      setText(name, `P[${t}] · P[${s}] = `);
+      setText(product, number(products[key]));
+      setAttribute(product, "data-value", String(products[key]));
+      setText(
         more,
         apart
           ? `. As far apart are 0 and ${apart}: P[0] · P[${apart}] = ${number(zero[apart])}.`
           : ", as of every position with itself.",
       );
-      write(
+      setText(
         legend,
         `Dots: t = ${t}. Line: t = 0. Move the query or the offset: the dots stay on the line.`,
       );
@@ -315,8 +334,8 @@ const dial = (...kinds) =>
     ...kinds.map((kind) => svgPart("line", { class: kind, x1: "0", y1: "0" })),
   );
 const pointTo = (hand, x, y) => {
-  mark(hand, "x2", x.toFixed(3));
-  mark(hand, "y2", (-y).toFixed(3));
+  setAttribute(hand, "x2", x.toFixed(3));
+  setAttribute(hand, "y2", (-y).toFixed(3));
 };
 
 /** Where the angle of the query's hand number j comes from. */
@@ -328,7 +347,7 @@ function angleOf(widget, j) {
     kind: "sum",
     what: `θ of hand ${j} at position ${i}: the position, divided by a power of the base:`,
     terms: [[i]],
-    by: { value: base ** exponent, name: `${exact(base)}^{${2 * j}/${2 * hands}}` },
+    by: { value: base ** exponent, name: `${formatExact(base)}^{${2 * j}/${2 * hands}}` },
     lit: [{ name: "position of query" }, { name: "base" }],
   };
 }
@@ -340,7 +359,7 @@ function clocks(widget) {
   const note = h("p", { class: "note", "data-output": "" });
   const make = (j) => {
     const [svg, theta] = [dial("key", "query"), h("span", { role: "img" })];
-    asks(widget, theta, () => angleOf(widget, j));
+    explainable(widget, theta, () => angleOf(widget, j));
     return h(
       "li",
       {
@@ -386,18 +405,18 @@ function clocks(widget) {
         pointTo(queryHand, data[query * D + sin], data[query * D + cos]);
         pointTo(keyHand, data[key * D + sin], data[key * D + cos]);
         const turned = theta[query * inputs.hands + j];
-        write(text, angle(turned));
-        mark(text, "data-value", String(turned));
-        mark(text, "aria-label", `θ of hand ${j}: ${angle(turned)}`);
+        setText(text, angle(turned));
+        setAttribute(text, "data-value", String(turned));
+        setAttribute(text, "aria-label", `θ of hand ${j}: ${angle(turned)}`);
         li.classList.toggle("chosen", j === chosen);
-        mark(li, "data-value", String(turns[j]));
+        setAttribute(li, "data-value", String(turns[j]));
       });
       reach();
       const last = inputs.hands - 1;
       const at = (row) => angle(theta[row * inputs.hands + chosen]);
       const others =
         chosen === last || chosen > 0 ? "" : `, hand ${last} once in ${periodic(turns[last])}`;
-      write(
+      setText(
         note,
         `Hand ${chosen} turns once in ${periodic(turns[chosen])} positions${others}. ` +
           `At ${positionOf(inputs, "query")} its θ is ${at(query)}, ` +
@@ -458,7 +477,7 @@ function pairs(widget) {
 function pairsOf(widget, turned) {
   const names = turned ? ["turned_q", "turned_k"] : ["q", "k"];
   const [q, k] = names.map((name) => numbersIn(widget, name));
-  const places = many(q.rows, (i) => [0, 1].map((j) => [i, j])).flat();
+  const places = times(q.rows, (i) => [0, 1].map((j) => [i, j])).flat();
   return {
     kind: "sum",
     what: turned ? "Turned q times turned k, entry by entry:" : "q times k, entry by entry:",
@@ -480,17 +499,17 @@ function turnedPairs(widget) {
     h("li", {}, dial("key before", "query before", "key", "query"), h("span", {}, `pair ${i + 1}`));
   widget.tables.set("pairs", () => [[...list.children].map((li) => li.firstChild)]);
   const numbers = {
-    plain: askable(widget, () => pairsOf(widget, false)),
-    turned: askable(widget, () => pairsOf(widget, true)),
+    plain: explainableNumber(widget, () => pairsOf(widget, false)),
+    turned: explainableNumber(widget, () => pairsOf(widget, true)),
     unmoved: h("b"),
   };
   for (const [output, number] of Object.entries(numbers)) number.dataset.output = output;
   const number = (output, value) => {
-    mark(numbers[output], "data-value", String(value));
-    write(numbers[output], value.toFixed(3).replace("-", "−"));
+    setAttribute(numbers[output], "data-value", String(value));
+    setText(numbers[output], value.toFixed(3).replace("-", "−"));
     return numbers[output];
   };
-  let said = "";
+  let shownKey = "";
   return {
     element: h(
       "div",
@@ -519,8 +538,8 @@ function turnedPairs(widget) {
       const [row, other] = [rowOf(inputs, "query"), rowOf(inputs, "key")];
       const values = [plain, turned, unmoved].map(({ data: [value] }) => value);
       const key = JSON.stringify([i, j, row, other, values]);
-      if (key === said) return;
-      said = key;
+      if (key === shownKey) return;
+      shownKey = key;
       const focused = Object.values(numbers).find((one) => one.matches(":focus"));
       says.replaceChildren(
         "As they are, q · k = ",

@@ -1,7 +1,7 @@
 import { choice } from "../../live/ui/controls.js";
-import { asks, numbersIn, rove, wordAt } from "../../live/ui/explain.js";
+import { explainable, numbersIn, rove, wordAt } from "../../live/ui/explain.js";
 import { appear, travel } from "../../live/ui/motion.js";
-import { h, live, mark, short, svgPart, tint, write } from "../../live/ui/parts.js";
+import { format, h, live, setAttribute, setHeat, setText, svgPart } from "../../live/ui/parts.js";
 import { drag } from "../../live/ui/plot.js";
 import { fillList } from "../../live/ui/sentences.js";
 
@@ -141,19 +141,19 @@ function lineUp(widget) {
       const fill = () => fillList(list, order, make, show);
       const show = (chip, word, t) => {
         chip.word = word;
-        write(chip, words[word]);
-        mark(chip, "aria-label", `place of ${words[word]}`);
-        mark(chip, "aria-valuenow", String(t + 1));
-        mark(chip, "aria-valuemax", String(order.length));
-        mark(chip, "aria-valuetext", `${t + 1} of ${order.length}`);
+        setText(chip, words[word]);
+        setAttribute(chip, "aria-label", `place of ${words[word]}`);
+        setAttribute(chip, "aria-valuenow", String(t + 1));
+        setAttribute(chip, "aria-valuemax", String(order.length));
+        setAttribute(chip, "aria-valuetext", `${t + 1} of ${order.length}`);
         chip.classList.toggle("query", word === widget.query);
       };
       if (travels) travel(chips, fill);
       else fill(); // what is dragged stands where the pointer is
       travels = false;
       const at = chosen();
-      mark(left, "aria-label", `move ${words[widget.query]} left`);
-      mark(right, "aria-label", `move ${words[widget.query]} right`);
+      setAttribute(left, "aria-label", `move ${words[widget.query]} left`);
+      setAttribute(right, "aria-label", `move ${words[widget.query]} right`);
       left.disabled = at === 0;
       right.disabled = at === order.length - 1;
       const same = order.every((word, t) => word === t);
@@ -171,7 +171,7 @@ const KINDS = {
   alibi: "ALiBi, a bias",
 };
 
-/** What attention is told about where words stand. */
+/** Which positional encoding attention uses. */
 const positionKind = (widget) =>
   choice(
     widget,
@@ -242,32 +242,32 @@ function comparison(widget) {
     const row = h("tr");
     const head = h("th", { scope: "row" }, look(row));
     const cells = span(0, 4).map(() => h("td", {}, h("span")));
-    cells.forEach((cell, j) => asks(widget, cell, () => entryOf(widget, side, t, j)));
+    cells.forEach((cell, j) => explainable(widget, cell, () => entryOf(widget, side, t, j)));
     const change = h("td", { class: "change", "data-output": "change" }, h("span"));
-    asks(widget, change, () => changeOf(widget, t));
+    explainable(widget, change, () => changeOf(widget, t));
     row.append(...(side === "now" ? [...cells, head, change] : [head, ...cells]));
     return row;
   };
   const fill =
     (side, { data }, most, words) =>
     (row, word, t) => {
-      mark(row, "data-word", String(word));
+      setAttribute(row, "data-word", String(word));
       row.classList.toggle("query", word === widget.query);
-      write(row.querySelector("button"), words[word]);
-      mark(row.querySelector("th"), "title", words[word]);
+      setText(row.querySelector("button"), words[word]);
+      setAttribute(row.querySelector("th"), "title", words[word]);
       [...row.querySelectorAll("td:not(.change)")].forEach((cell, j) => {
         const value = data[4 * t + j];
         const fits = Math.abs(value) < 9.995;
-        const text = fits ? short(value) : value.toFixed(0).replace("-", "−");
-        write(cell.firstChild, text);
-        mark(cell, "data-value", String(value));
+        const text = fits ? format(value) : value.toFixed(0).replace("-", "−");
+        setText(cell.firstChild, text);
+        setAttribute(cell, "data-value", String(value));
         const kind = `entry ${value < 0 ? "below" : "above"}`;
-        if (cell.kind !== kind) mark(cell, "class", kind);
+        if (cell.kind !== kind) setAttribute(cell, "class", kind);
         cell.kind = kind;
-        tint(cell, Math.abs(value) / most);
+        setHeat(cell, Math.abs(value) / most);
       });
     };
-  const way = () => svgPart("path");
+  const makePath = () => svgPart("path");
   let drawn = ""; // the order that the lines lead to
   return {
     element: h(
@@ -306,16 +306,20 @@ function comparison(widget) {
       else fillNow(); // without measuring where the rows stand
       before.reach();
       now.reach();
-      mark(svg, "viewBox", `0 0 1 ${T}`);
-      mark(svg, "style", `--rows:${T}`);
-      fillList(svg, [...order], way, (path, word, t) => {
+      setAttribute(svg, "viewBox", `0 0 1 ${T}`);
+      setAttribute(svg, "style", `--rows:${T}`);
+      fillList(svg, [...order], makePath, (path, word, t) => {
         const same = change[t] < ROUNDING;
-        mark(path, "d", `M0 ${word + 0.5}C.5 ${word + 0.5} .5 ${t + 0.5} 1 ${t + 0.5}`);
-        mark(path, "class", `${same ? "same" : "other"}${word === widget.query ? " query" : ""}`);
+        setAttribute(path, "d", `M0 ${word + 0.5}C.5 ${word + 0.5} .5 ${t + 0.5} 1 ${t + 0.5}`);
+        setAttribute(
+          path,
+          "class",
+          `${same ? "same" : "other"}${word === widget.query ? " query" : ""}`,
+        );
         const cell = now.body.rows[t].querySelector(".change");
-        const text = same ? "same" : change[t] < 0.005 ? "<0.01" : `±${short(change[t])}`;
-        write(cell.firstChild, text);
-        mark(cell, "data-value", String(change[t]));
+        const text = same ? "same" : change[t] < 0.005 ? "<0.01" : `±${format(change[t])}`;
+        setText(cell.firstChild, text);
+        setAttribute(cell, "data-value", String(change[t]));
         cell.classList.toggle("other", !same);
       });
       if (another) appear(svg.children);
@@ -323,7 +327,7 @@ function comparison(widget) {
       const others = change.filter((by) => by >= ROUNDING).length;
       const worst = words[order[change.indexOf(largest)]];
       const all = others === T ? `All ${T} words have` : `${others} of ${T} words have`;
-      write(
+      setText(
         says,
         T === 1
           ? "One word has only one order. Add words."
@@ -331,7 +335,7 @@ function comparison(widget) {
             ? "The words stand as before. Shuffle them."
             : others
               ? `${all} another context vector than before; that of “${worst}” differs by up ` +
-                `to ${short(largest)}.`
+                `to ${format(largest)}.`
               : `Every word has the same context vector as before${
                   kind
                     ? ": to this kind of positions, both orders are alike."
@@ -339,8 +343,8 @@ function comparison(widget) {
                       "of words."
                 }`,
       );
-      mark(says, "data-verdict", !moved ? "" : others ? "other" : "same");
-      mark(says, "data-value", String(largest));
+      setAttribute(says, "data-verdict", !moved ? "" : others ? "other" : "same");
+      setAttribute(says, "data-value", String(largest));
     },
   };
 }

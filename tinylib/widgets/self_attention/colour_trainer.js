@@ -1,8 +1,18 @@
 import { trains } from "../../live/page/trainer.js";
 import { action } from "../../live/ui/controls.js";
-import { asks, rove, sum, weighed } from "../../live/ui/explain.js";
+import { explainable, rove, sum, weighed } from "../../live/ui/explain.js";
 import { signedKey } from "../../live/ui/keys.js";
-import { folded, h, live, many, mark, mathText, short, tint, write } from "../../live/ui/parts.js";
+import {
+  folded,
+  format,
+  h,
+  live,
+  mathText,
+  setAttribute,
+  setHeat,
+  setText,
+  times,
+} from "../../live/ui/parts.js";
 import { gauge, lossCurve, rates, seeds, setting, trainingBar } from "../../live/ui/training.js";
 
 export const program = trains("self_attention/colour_trainer_task.js");
@@ -18,7 +28,7 @@ const coloured = (kind = "") => {
     h("span", { class: "letter" }),
     h("b"),
   ];
-  mark(letter, "aria-hidden", "true");
+  setAttribute(letter, "aria-hidden", "true");
   return {
     element: h("span", { class: `chip ${kind}` }, h("i"), name, letter, number),
     name,
@@ -29,10 +39,10 @@ const coloured = (kind = "") => {
 
 /** Let a chip say what it is: a word's colour and number, or only one of them. */
 function say(chip, colour, name, number) {
-  mark(chip.element, "data-hue", String(colour));
-  write(chip.name, name);
-  write(chip.letter, name.slice(0, 1));
-  write(chip.number, number);
+  setAttribute(chip.element, "data-hue", String(colour));
+  setText(chip.name, name);
+  setText(chip.letter, name.slice(0, 1));
+  setText(chip.number, number);
 }
 
 /** What a screen reader says, and is not seen. */
@@ -65,7 +75,7 @@ const CHIPS = `
 `;
 
 /** An entry of a matrix, in few digits. */
-const brief = (value) =>
+const formatEntry = (value) =>
   value
     .toFixed(Math.abs(value) < CERTAIN ? 1 : 0)
     .replace(/^-(?=0(\.0)?$)/, "")
@@ -96,28 +106,28 @@ function weight(widget, t, s) {
   const scores = outputs.scores.data.slice(8 * t, 8 * t + 8);
   const four = partsOf(widget, t, s);
   const terms = four.map(({ row, column }) => entry(outputs, "w_qk", row, column));
-  const added = terms.map((term) => short(term)).join(" + ");
+  const added = terms.map((term) => format(term)).join(" + ");
   const plain = widget.inputs.form === widget.spec.facts.numbered.unscaled;
   const score = plain ? added : `(${added}) / √8`;
   const [word, other] = [wordOf(widget, t), wordOf(widget, s)];
-  const made =
+  const what =
     scores[s] === -Infinity
       ? `${word} must not attend to ${t === s ? "itself" : other}. The weight`
-      : `${word} scores ${other} with ${score} = ${short(scores[s])}. The weight`;
+      : `${word} scores ${other} with ${score} = ${format(scores[s])}. The weight`;
   const cells = four.flatMap(({ name, row, column }) => widget.cellsOf(name, row, column));
-  return weighed(made, scores, s, cells);
+  return weighed(what, scores, s, cells);
 }
 
 /** A sentence: to which words each word attends, and what it says. */
 function colouredSentence(widget) {
   const { colours: names } = widget.spec.facts;
-  const heads = many(8, () => coloured("over named"));
-  const rows = many(8, (t) => {
+  const heads = times(8, () => coloured("over named"));
+  const rows = times(8, (t) => {
     const chip = coloured();
-    const cells = many(8, () => h("td", {}, h("span")));
+    const cells = times(8, () => h("td", {}, h("span")));
     const wanted = h("td", { class: "says wanted" });
     const says = h("td", { class: "says" }, h("b"), h("span"));
-    cells.forEach((cell, s) => asks(widget, cell, () => weight(widget, t, s)));
+    cells.forEach((cell, s) => explainable(widget, cell, () => weight(widget, t, s)));
     return {
       chip,
       cells,
@@ -173,18 +183,18 @@ function colouredSentence(widget) {
         cells.forEach((cell, s) => {
           const value = entry(outputs, "weights", t, s);
           const masked = entry(outputs, "scores", t, s) === -Infinity;
-          mark(cell, "class", masked ? "never" : s === partners[t] ? "gold" : "");
-          mark(cell, "data-value", String(value));
-          write(cell.firstChild, value < 0.005 ? "" : short(value));
-          tint(cell, value);
+          setAttribute(cell, "class", masked ? "never" : s === partners[t] ? "gold" : "");
+          setAttribute(cell, "data-value", String(value));
+          setText(cell.firstChild, value < 0.005 ? "" : format(value));
+          setHeat(cell, value);
         });
-        const logits = many(4, (number) => entry(outputs, "logits", t, number));
+        const logits = times(4, (number) => entry(outputs, "logits", t, number));
         const most = logits.indexOf(Math.max(...logits));
         const right = most === numbers[partners[t]];
-        write(says.firstChild, `${most}`);
-        write(says.children[1], right ? "✓" : "✗");
-        write(wanted, `${numbers[partners[t]]}`);
-        mark(says, "class", right ? "says right" : "says");
+        setText(says.firstChild, `${most}`);
+        setText(says.children[1], right ? "✓" : "✗");
+        setText(wanted, `${numbers[partners[t]]}`);
+        setAttribute(says, "class", right ? "says right" : "says");
       });
     },
   };
@@ -226,7 +236,7 @@ colouredSentence.style = `${CHIPS}
 function matrix(
   widget,
   name,
-  { title, rows = "entries", columns = "entries", groups = [], corner = "", made = undefined },
+  { title, rows = "entries", columns = "entries", groups = [], corner = "", explain = undefined },
 ) {
   const { colours } = widget.spec.facts;
   const places = (kind) => (kind === "numbers" ? 4 : 8);
@@ -238,10 +248,10 @@ function matrix(
     return chip.element;
   };
   const split = (kind, i) => kind === "entries" && i === colours.length;
-  const cells = many(8, (i) =>
-    many(places(columns), (j) => {
+  const cells = times(8, (i) =>
+    times(places(columns), (j) => {
       const cell = h("td", { class: split(columns, j) ? "split" : "" }, h("span"));
-      if (made) asks(widget, cell, () => made(widget, i, j));
+      if (explain) explainable(widget, cell, () => explain(widget, i, j));
       return cell;
     }),
   );
@@ -258,7 +268,7 @@ function matrix(
         "tr",
         {},
         h("td", { class: "asking" }, corner),
-        ...many(places(columns), (j) => h("th", { scope: "col" }, chipOf(columns, j, true))),
+        ...times(places(columns), (j) => h("th", { scope: "col" }, chipOf(columns, j, true))),
       ),
     ),
     h(
@@ -275,7 +285,7 @@ function matrix(
     ),
   );
   widget.tables.set(name, () => cells);
-  if (made) rove(table)();
+  if (explain) rove(table)();
   const key = signedKey();
   return {
     element: h("div", { class: "scroll" }, table, key.element),
@@ -286,9 +296,9 @@ function matrix(
       key.reach(most);
       cells.flat().forEach((cell, i) => {
         cell.classList.toggle("below", data[i] < 0);
-        mark(cell, "data-value", String(data[i]));
-        write(cell.firstChild, brief(data[i]));
-        tint(cell, Math.abs(data[i]) / most);
+        setAttribute(cell, "data-value", String(data[i]));
+        setText(cell.firstChild, formatEntry(data[i]));
+        setHeat(cell, Math.abs(data[i]) / most);
       });
     },
   };
@@ -311,7 +321,7 @@ matrix.style = `
 /** An entry of the product: a row of W_q times a row of W_k. */
 const crossed = (widget, row, column) => {
   const outputs = widget.readOutputs();
-  const terms = many(8, (i) => [entry(outputs, "w_q", row, i), entry(outputs, "w_k", column, i)]);
+  const terms = times(8, (i) => [entry(outputs, "w_q", row, i), entry(outputs, "w_k", column, i)]);
   const lit = [
     { name: "w_q", row },
     { name: "w_k", row: column },
@@ -404,7 +414,7 @@ export default live(
             title: productTitle(),
             groups: ["key: colour", "key: number"],
             corner: "query:",
-            made: crossed,
+            explain: crossed,
           }),
           ui.use(matrix, "w_v", {
             title: [...mathText("W_v"), ": what is passed on"],

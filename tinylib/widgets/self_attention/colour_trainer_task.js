@@ -16,16 +16,16 @@ function sentence(next) {
 }
 
 function sentences(next, count) {
-  const made = Array.from({ length: count }, () => sentence(next));
+  const examples = Array.from({ length: count }, () => sentence(next));
   const all = (read) => ({
     dims: [count, T],
-    data: BigInt64Array.from(made.flatMap(read), BigInt),
+    data: BigInt64Array.from(examples.flatMap(read), BigInt),
   });
   return {
     colours: all(({ colours }) => colours),
     numbers: all(({ numbers }) => numbers),
     partners: all(({ partners }) => partners),
-    answers: made.map(({ numbers, partners }) => partners.map((place) => numbers[place])),
+    answers: examples.map(({ numbers, partners }) => partners.map((place) => numbers[place])),
   };
 }
 
@@ -44,8 +44,8 @@ export async function look({ inputs, spec: { facts }, look, numbers }) {
   const { training, seeds, tests: count } = facts;
   const from = (seed, step, draws) => numbers(seed, training.batches + step * draws);
   tests ??= sentences(from(seeds.tested, 0, 0), count);
-  const { colours, numbers: said, partners } = tests;
-  const measured = await look("measure", { colours, numbers: said, partners });
+  const { colours, numbers: testNumbers, partners } = tests;
+  const measured = await look("measure", { colours, numbers: testNumbers, partners });
   const shown = sentence(from(seeds.shown, inputs.example, 2 * T));
   const read = await look("read", { colours: shown.colours, numbers: shown.numbers });
   return { ...measured, ...shown, ...read, ...(await look("matrices", {})) };

@@ -1,5 +1,5 @@
 import { choice } from "../../live/ui/controls.js";
-import { h, many, mark, mathText, short, write } from "../../live/ui/dom.js";
+import { format, h, mathText, setAttribute, setText, times } from "../../live/ui/dom.js";
 import { numbersIn, product, softmaxOf, wordAt } from "../../live/ui/explain.js";
 import { journey } from "../../live/ui/journey.js";
 import { live } from "../../live/ui/parts.js";
@@ -93,8 +93,8 @@ function crossing(widget, x, roles, switches) {
     "div",
     { class: "crossing" },
     part("given", x, sign("· W →")),
-    ...roles.map(([tone, matrix, made]) =>
-      h("div", { class: `role of-${tone}` }, part("matrix-of", matrix), part("made", made)),
+    ...roles.map(([tone, matrix, projected]) =>
+      h("div", { class: `role of-${tone}` }, part("matrix-of", matrix), part("made", projected)),
     ),
     part("switches", switches), // last, as Tab goes: they move what was touched before
   );
@@ -114,8 +114,8 @@ function crossing(widget, x, roles, switches) {
       element.classList.toggle("many", words.length > ROOMY);
       element.classList.toggle("plain", folded);
       unfold.hidden = !foldable || !unchanged(widget);
-      mark(unfold, "aria-expanded", String(!folded));
-      write(unfold, `${folded ? "Show" : "Hide"} queries, keys and values`);
+      setAttribute(unfold, "aria-expanded", String(!folded));
+      setText(unfold, `${folded ? "Show" : "Hide"} queries, keys and values`);
     },
   };
 }
@@ -231,7 +231,7 @@ const sign = (...lines) =>
  * Scores, weights and context vectors from left to right, their rows in one line: the heads of the
  * last table's columns are as high as the words are long above the others.
  */
-function lanes(widget, scores, weights, context) {
+function attentionSteps(widget, scores, weights, context) {
   const factor = sign("× V →");
   const strut = h("span", { class: "long strut", "aria-hidden": "true" }, h("span"));
   return {
@@ -245,10 +245,10 @@ function lanes(widget, scores, weights, context) {
       h("div", { class: "mixed" }, context.element),
     ),
     update({ words }) {
-      write(factor.firstChild, plain(widget) ? "× X →" : "× V →");
+      setText(factor.firstChild, plain(widget) ? "× X →" : "× V →");
       const corner = context.element.querySelector("thead td");
       if (corner && strut.parentElement !== corner) corner.append(strut);
-      write(
+      setText(
         strut.firstChild,
         words.reduce((a, b) => (b.length > a.length ? b : a), ""),
       );
@@ -267,7 +267,7 @@ function examples(widget) {
   let now = -1;
   const knows = (i, { words }) => words.filter((word) => word in list[i].known).length;
   const find = (inputs) => {
-    const alike = many(list.length, (i) => i).filter((i) =>
+    const alike = times(list.length, (i) => i).filter((i) =>
       ["w_q", "w_k", "w_v"].every((name) => same(list[i].inputs[name], inputs[name])),
     );
     const most = Math.max(...alike.map((i) => knows(i, inputs)));
@@ -320,11 +320,13 @@ examples.style = `
 
 // ---------------------------------------------------------------- following one word
 
-const vectorOf = (numbers) => `(${numbers.map(short).join(", ")})`;
+const vectorOf = (numbers) => `(${numbers.map(format).join(", ")})`;
 
 /** 0.42·0.66 + 0.69·0.96 */
 const spelled = (pairs) =>
-  pairs.map((pair) => pair.map((n) => (n < 0 ? `(${short(n)})` : short(n))).join("·")).join(" + ");
+  pairs
+    .map((pair) => pair.map((n) => (n < 0 ? `(${format(n)})` : format(n))).join("·"))
+    .join(" + ");
 
 /** What the steps need: the chosen word, and its row, or any, of an input or an output. */
 function rowsFor(widget) {
@@ -332,11 +334,11 @@ function rowsFor(widget) {
   const t = widget.query;
   const row = (name, i = t) => {
     const { columns, at } = numbersIn(widget, name);
-    return many(columns, (j) => at(i, j));
+    return times(columns, (j) => at(i, j));
   };
   const column = (name, j) => {
     const { rows, at } = numbersIn(widget, name);
-    return many(rows, (i) => at(i, j));
+    return times(rows, (i) => at(i, j));
   };
   const shares = row("weights").map((share, s) => (s === t ? -1 : share));
   const other = words.length === 1 ? 0 : shares.indexOf(Math.max(...shares)); // for an example
@@ -377,7 +379,7 @@ const STEPS = [
       says:
         `The row times the matrix W_q is the query of ${word}: ${vectorOf(row("q"))}. Its first ` +
         "entry comes from the first column of W_q: " +
-        `${spelled(zip(row("x"), column("w_q", 0)))} = ${short(row("q")[0])}.`,
+        `${spelled(zip(row("x"), column("w_q", 0)))} = ${format(row("q")[0])}.`,
       lit: [
         { name: "x", row: t },
         { name: "w_q", column: 0 },
@@ -404,10 +406,10 @@ const STEPS = [
     return {
       says:
         `The query of ${word} meets the key of every word. With that of “${words[other]}” the ` +
-        `dot product is ${pairs} = ${short(row("dots")[other])}, and so on for all ${T}: these ` +
+        `dot product is ${pairs} = ${format(row("dots")[other])}, and so on for all ${T}: these ` +
         "are the scores.",
       lit: [{ name: "q", row: t }, { name: "k" }, { name: "scores", row: t }],
-      moves: many(T, (s) => ({
+      moves: times(T, (s) => ({
         from: { name: "k", row: s },
         to: { name: "scores", row: t, column: s },
       })),
@@ -421,8 +423,8 @@ const STEPS = [
     return {
       says: scaled
         ? `Each score is divided by √dₖ = √3 = 1.73, so that it does not grow with the width dₖ ` +
-          `of the vectors: the ${short(score)} with “${words[other]}” becomes ` +
-          `${short(score / ROOT.value)}.`
+          `of the vectors: the ${format(score)} with “${words[other]}” becomes ` +
+          `${format(score / ROOT.value)}.`
         : "Here the scores would be divided by √3, but this is switched off, so they stay " +
           "as they are. Switch it on, and this row changes.",
       lit: [{ name: "scores", row: t }],
@@ -442,7 +444,7 @@ const STEPS = [
             "become −∞, whatever they were."
           : `${word} is the last word, so the causal mask hides nothing from it.`,
       lit: causal
-        ? many(T - t - 1, (s) => ({ name: "scores", row: t, column: t + 1 + s }))
+        ? times(T - t - 1, (s) => ({ name: "scores", row: t, column: t + 1 + s }))
         : [{ name: "scores", row: t }],
       code: causal ? code.mask : undefined,
       table: stages(widget, 3),
@@ -454,8 +456,8 @@ const STEPS = [
     return {
       says:
         `The softmax makes of the scores positive shares whose sum is 1: the weights. ${word} ` +
-        `gives “${words[other]}”, with the score ${short(row("scores")[other])}, the weight ` +
-        `${short(share)}, and the largest weight, ${short(Math.max(...row("weights")))}, to ` +
+        `gives “${words[other]}”, with the score ${format(row("scores")[other])}, the weight ` +
+        `${format(share)}, and the largest weight, ${format(Math.max(...row("weights")))}, to ` +
         `“${words[row("weights").indexOf(Math.max(...row("weights")))]}”.`,
       lit: [
         { name: "scores", row: t },
@@ -472,9 +474,9 @@ const STEPS = [
       says:
         `Each value is multiplied by its weight, and the sum is the context vector of ${word}: ` +
         `${vectorOf(row("context"))}. Its first entry is ` +
-        `${spelled(zip(row("weights"), column("v", 0)))} = ${short(row("context")[0])}.`,
+        `${spelled(zip(row("weights"), column("v", 0)))} = ${format(row("context")[0])}.`,
       lit: [{ name: "weights", row: t }, { name: "v" }, { name: "context", row: t }],
-      moves: many(T, (s) => ({ from: { name: "v", row: s }, to: { name: "context", row: t } })),
+      moves: times(T, (s) => ({ from: { name: "v", row: s }, to: { name: "context", row: t } })),
       code: code.mix,
     };
   },
@@ -498,7 +500,7 @@ const one = (widget) => wordAt(widget, widget.query);
 function firstSum(widget) {
   const { rows, columns, at } = numbersIn(widget, "scores");
   if (rows !== widget.inputs.words.length) return undefined; // the answer is still on its way
-  const row = many(columns, (s) => at(widget.query, s));
+  const row = times(columns, (s) => at(widget.query, s));
   return widget.cellsOf("scores", widget.query, row.indexOf(Math.max(...row)))[0];
 }
 
@@ -536,7 +538,7 @@ export default live(
         ),
       ),
       ui.use(
-        lanes,
+        attentionSteps,
         ui.heat("scores", "scores, before the softmax", "signed", either(likeness, score)),
         ui.heat("weights", "weights: each row sums to 1", "weight", weight),
         ui.heat("context", "context vectors Z", "signed", either(averaged, mixed)),

@@ -5,8 +5,8 @@ import {
   percentOf,
 } from "../../live/ui/candidates.js";
 import { action, radio } from "../../live/ui/controls.js";
-import { askable, logs, roveLines } from "../../live/ui/explain.js";
-import { h, live, mark, percent, typeset, write } from "../../live/ui/parts.js";
+import { explainableNumber, logs, roveLines } from "../../live/ui/explain.js";
+import { h, live, percent, setAttribute, setText, typeset } from "../../live/ui/parts.js";
 import { greedy, topK } from "../../live/page/search.js";
 import { fillList, sentence } from "../../live/ui/sentences.js";
 import { BOS, EOS, decoder, encode, reading } from "../../live/page/translator.js";
@@ -71,7 +71,7 @@ function steps(widget) {
     return candidateLine("label", { class: "next", ...output }, { on: true, lang: "fr", first });
   };
   /** Where log p stands from, after step t: what was taken at each step lights up. */
-  const made = (t) => () => {
+  const explainLogProb = (t) => () => {
     const { taken, taken_probability: p, so_far: soFar } = seen;
     const tokens = Array.from(p.data.subarray(0, t + 1), (probability, i) => ({
       probability,
@@ -94,7 +94,7 @@ function steps(widget) {
         "p",
         { class: "fed" },
         "log p so far ",
-        askable(widget, made(t), () => seen.so_far.data[t]),
+        explainableNumber(widget, explainLogProb(t), () => seen.so_far.data[t]),
       ),
     );
   const reach = roveLines(list);
@@ -118,9 +118,9 @@ function steps(widget) {
       const { fed, likeliest, probabilities, taken, taken_probability: p, so_far: soFar } = outputs;
       fillList(list, [...taken.data], card, (li, id, t) => {
         const [head, group, foot] = li.children;
-        write(head.lastChild, names[fed.data[t]]);
-        write(foot.lastChild, logarithm(soFar.data[t]));
-        mark(group, "aria-label", `step ${t + 1}: the next word`);
+        setText(head.lastChild, names[fed.data[t]]);
+        setText(foot.lastChild, logarithm(soFar.data[t]));
+        setAttribute(group, "aria-label", `step ${t + 1}: the next word`);
         li.classList.toggle("yours", t < forced.length && id !== likeliest.data[5 * t]);
         const [ids, shares] = [likeliest, probabilities].map(({ data }) =>
           data.subarray(5 * t, 5 * t + 5),
@@ -135,7 +135,7 @@ function steps(widget) {
           box.checked = candidate === id && !label.hidden;
           label.classList.toggle("taken", box.checked);
           fillCandidate(label, names[candidate], [value], [percentOf(value)]);
-          write(label.children[1], glosses[candidate]);
+          setText(label.children[1], glosses[candidate]);
         });
       });
       reach();

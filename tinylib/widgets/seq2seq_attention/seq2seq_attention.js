@@ -5,8 +5,8 @@ import {
   fillCandidate,
   percentOf,
 } from "../../live/ui/candidates.js";
-import { asks, chance, roveLines, weighed } from "../../live/ui/explain.js";
-import { h, listed, live, results, short, write } from "../../live/ui/parts.js";
+import { chance, explainable, roveLines, weighed } from "../../live/ui/explain.js";
+import { format, h, listed, live, results, setText } from "../../live/ui/parts.js";
 import { LEAST, wordMap } from "../../live/ui/maps.js";
 import { greedy, topK } from "../../live/page/search.js";
 import { fillList, heldOut, sentence, translation } from "../../live/ui/sentences.js";
@@ -15,10 +15,10 @@ import { BOS, EOS } from "../../live/page/translator.js";
 /** What torch does in a kernel, in compute() of seq2seq_attention.py. */
 export async function program(run, { source }, spec) {
   const { keys, values, state } = await run("seq2seq_attention-read", { source });
-  const told = { likeliest: [], probabilities: [], logits: [], scores: [], weights: [] };
+  const trace = { likeliest: [], probabilities: [], logits: [], scores: [], weights: [] };
   const step = async (hidden, token) => {
     const written = await run("seq2seq_attention-write", { token, keys, values, hidden });
-    for (const [name, rows] of Object.entries(told))
+    for (const [name, rows] of Object.entries(trace))
       rows.push(Array.from(written[name].data, Number));
     return { logProbs: written.log_probs, state: written.state };
   };
@@ -29,7 +29,7 @@ export async function program(run, { source }, spec) {
   const from = alignment(spec.facts.dictionary, english, french);
   return {
     tokens,
-    ...told,
+    ...trace,
     gold: from.map((places) => source.map((_, s) => Number(places.includes(s)))),
   };
 }
@@ -98,10 +98,10 @@ function chosenRow(widget, rows) {
   );
 }
 
-const said = (word) => `“${word}”`;
+const quote = (word) => `“${word}”`;
 
 /** "front" and "of" as one: “in front of”. */
-const phrase = (english, from) => said(english.filter((_, s) => from[s]).join(" "));
+const phrase = (english, from) => quote(english.filter((_, s) => from[s]).join(" "));
 
 // ---------------------------------------------------------------- parts
 
@@ -136,10 +136,10 @@ function french(widget) {
       const off = faults(widget, english, words);
       spell(line, english, words, off);
       if (!ended) line.append(" …");
-      write(ending, ended ? "" : endless(english, words));
-      write(marked, off.includes(true) ? "Wavy lines mark words too many or out of place." : "");
+      setText(ending, ended ? "" : endless(english, words));
+      setText(marked, off.includes(true) ? "Wavy lines mark words too many or out of place." : "");
       const truth = translation(widget, inputs.source);
-      write(
+      setText(
         compared,
         truth === text
           ? "Word for word what the grammar says."
@@ -147,7 +147,7 @@ function french(widget) {
             ? `The grammar says: ${truth}`
             : "",
       );
-      write(
+      setText(
         left,
         leftOut(
           missing(
@@ -158,16 +158,16 @@ function french(widget) {
           english,
         ),
       );
-      write(verdict, judgement(english, words));
+      setText(verdict, judgement(english, words));
     },
   };
 }
 
 /** Which words are too many, or not where the grammar puts them, as far as its dictionary knows. */
 function faults(widget, english, words) {
-  const said = words.map(({ word }) => word);
+  const texts = words.map(({ word }) => word);
   const [many, moved] = [surplus, misplaced].map((rule) =>
-    rule(widget.spec.facts.dictionary, english, said),
+    rule(widget.spec.facts.dictionary, english, texts),
   );
   return many.map((one, t) => one || moved[t]);
 }
@@ -188,23 +188,25 @@ function spell(line, english, words, off) {
 
 /** Which English words no French word comes from, in words. */
 function leftOut({ gone, few }, english) {
-  const names = (places) => places.map((at) => said(at.map((s) => english[s]).join(" ")));
+  const names = (places) => places.map((at) => quote(at.map((s) => english[s]).join(" ")));
   const words =
     gone.length === 1 ? "One word of the English is" : `${gone.length} words of the English are`;
-  const told = gone.length ? [`${words} missing in this French: ${names(gone).join(", ")}.`] : [];
+  const sentences = gone.length
+    ? [`${words} missing in this French: ${names(gone).join(", ")}.`]
+    : [];
   for (const { places, there } of few) {
-    told.push(
+    sentences.push(
       `Of the English words ${listed(names(places))}, only ${there} ` +
         `${there === 1 ? "is" : "are"} in the French.`,
     );
   }
-  return told.join(" ");
+  return sentences.join(" ");
 }
 
 /** How many words attend to what they should, and what the others attend to. */
 function judgement(english, words) {
   const known = words.filter((word) => word.known);
-  const unknown = [...new Set(words.filter((word) => !word.known).map(({ word }) => said(word)))];
+  const unknown = [...new Set(words.filter((word) => !word.known).map(({ word }) => quote(word)))];
   if (!known.length)
     return (
       "The grammar's dictionary cannot tell where any of these words comes from: nothing " +
@@ -226,16 +228,17 @@ function judgement(english, words) {
         ? `All ${all} ${other}words attend`
         : `${right || "None"} of the ${all} ${others} ${right > 1 ? "attend" : "attends"}`;
   const they = right > 1 ? "they come" : "it comes";
-  const told = astray
+  const examples = astray
     .slice(0, 3)
     .map(
       ({ word, most, from }) =>
-        `${said(word)} attends to ${said(english[most])}, but comes from ${phrase(english, from)}`,
+        `${quote(word)} attends to ${quote(english[most])}, but comes from ` +
+        `${phrase(english, from)}`,
     );
   const more = astray.length > 3 ? `; and so on for ${astray.length - 3} more` : "";
   return (
     `${claim}${count} most to a word that ${they} ` +
-    `from${astray.length ? `: ${told.join("; ")}${more}.` : "."}`
+    `from${astray.length ? `: ${examples.join("; ")}${more}.` : "."}`
   );
 }
 
@@ -260,8 +263,8 @@ function attentionMap(widget) {
       widget.repaint();
       map.show(t, seen[t].most);
     },
-    made(t, s) {
-      const what = `Weight that ${said(seen[t].word)} gives to ${said(seen.english[s])}:`;
+    explain(t, s) {
+      const what = `Weight that ${quote(seen[t].word)} gives to ${quote(seen.english[s])}:`;
       return weighed(what, seen[t].scores, s, map.cellsOf(t));
     },
   });
@@ -291,10 +294,10 @@ function wordsNext(widget) {
   const make = (i) => {
     const line = candidateLine("div", {}, { on: true, lang: "fr" });
     const rule = () => {
-      const what = `Probability of ${said(names[now.ids[i]])} here:`;
+      const what = `Probability of ${quote(names[now.ids[i]])} here:`;
       return chance(what, now.logits, i, list.querySelectorAll(".bars"), names.length - 5);
     };
-    asks(widget, line, rule, () => now.values[i]);
+    explainable(widget, line, rule, () => now.values[i]);
     return h("li", {}, line);
   };
   const reach = roveLines(list);
@@ -311,11 +314,11 @@ function wordsNext(widget) {
       const { english, rows } = written(widget, inputs, outputs);
       const t = chosenRow(widget, rows);
       const { word, ended, shares, from, known, right } = rows[t];
-      write(heading, said(word));
+      setText(heading, quote(word));
       const terms = topK(shares, shares.length)
         .filter((s) => shares[s] >= LEAST)
-        .map((s) => `${short(shares[s])} × ${english[s]}`);
-      write(
+        .map((s) => `${format(shares[s])} × ${english[s]}`);
+      setText(
         looked,
         ` was written from ${terms.slice(0, 4).join(" + ")}${terms.length > 4 ? " + … " : ". "}` +
           (right

@@ -12,25 +12,25 @@ import {
   h,
   listed,
   live,
-  many,
-  mark,
   readOnce,
   resized,
   results,
+  setAttribute,
+  setHeat,
+  setText,
   svgPart,
-  tint,
+  times,
   whole,
-  write,
 } from "../../live/ui/parts.js";
 import { fillList, text, visible } from "../../live/ui/sentences.js";
 import {
   TEXT_STYLE,
+  autoContinue,
   beginnings,
   byArrows,
   called,
   fillText,
   heats,
-  onward,
   tail,
 } from "../../live/ui/texts.js";
 
@@ -52,9 +52,9 @@ export async function program(run, values, spec, partly = (_make) => {}) {
   const outputs = () => {
     const [K, S] = [rows.length, T + rows.length - 1];
     const [probabilities, attention] = [new Float32Array(K * V), new Float32Array(K * S)];
-    rows.forEach(({ shares, looks }, n) => {
+    rows.forEach(({ shares, attentionRow }, n) => {
       probabilities.set(shares, n * V);
-      attention.set(looks, n * S);
+      attention.set(attentionRow, n * S);
     });
     return {
       given: prompt,
@@ -73,8 +73,8 @@ export async function program(run, values, spec, partly = (_make) => {}) {
       numbers[n],
     );
     const from = facts.head * (T + n);
-    const looks = last.attention.data.subarray(from, from + T + n);
-    rows.push({ shares: adjusted.data, looks });
+    const attentionRow = last.attention.data.subarray(from, from + T + n);
+    rows.push({ shares: adjusted.data, attentionRow });
     if (n === M) break;
     ids.push(choices[n] === DRAWN ? token : choices[n]);
     nodes.push(nodeAfter(memory, node, ids.at(-1)));
@@ -101,7 +101,7 @@ function readingOf({ spec }, { given, tokens, probabilities, attention }) {
     text: names.join(""),
     prompt: names.slice(0, T).join(""),
     shares: (n) => probabilities.data.subarray(n * V, (n + 1) * V),
-    looks: (n) => attention.data.subarray(n * S, n * S + T + n),
+    attentionRow: (n) => attention.data.subarray(n * S, n * S + T + n),
   };
 }
 
@@ -113,26 +113,26 @@ const room = ({ inputs, spec: { facts, limits } }) =>
 const wanted = (widget) => Math.min(widget.inputs.choices.length, room(widget));
 
 /** What is shown: of a text that is on its way nothing, as long as it is the one that is shown. */
-function toldBy(widget) {
-  const [now, before] = [readBy(widget), widget.told];
+function viewOf(widget) {
+  const [now, before] = [readBy(widget), widget.view];
   const known = before && now.M < Math.min(before.M, wanted(widget));
   if (now !== before && !(known && before.text.startsWith(now.text))) {
-    widget.told = now;
+    widget.view = now;
     widget.cursor = undefined;
   }
-  return widget.told;
+  return widget.view;
 }
 
 /** The place that the reader looks at: that of the next character, if it is no other. */
-const cursorOf = (widget) => widget.cursor ?? toldBy(widget).M;
+const cursorOf = (widget) => widget.cursor ?? viewOf(widget).M;
 
 function look(widget, cursor) {
   widget.cursor = cursor;
   widget.repaint("outputs");
 }
 
-/** All is drawn anew: what the reader has taken is of a text that is no more. */
-function anew(next) {
+/** Draw every character again: what the reader has chosen belonged to the previous text. */
+function redrawAll(next) {
   next.choices = next.choices.map(() => DRAWN);
 }
 
@@ -140,7 +140,7 @@ const FIRST = 24; // characters that another prompt begins with
 
 /** Another prompt: a few characters, and then the reader lets it write on. */
 function begin(next) {
-  next.choices = many(FIRST, () => DRAWN);
+  next.choices = times(FIRST, () => DRAWN);
 }
 
 // ---------------------------------------------------------------- the stored text is played
@@ -163,7 +163,7 @@ function player(widget) {
   };
   const step = () => {
     if (!playing || !halt.isConnected) return;
-    const { M } = toldBy(widget);
+    const { M } = viewOf(widget);
     if (cursorOf(widget) >= M) stop();
     else {
       look(widget, cursorOf(widget) + 1);
@@ -178,7 +178,7 @@ function player(widget) {
   return {
     halt,
     begin() {
-      playing &&= widget.history.length === 0 && toldBy(widget).M > 0;
+      playing &&= widget.history.length === 0 && viewOf(widget).M > 0;
       [halt.hidden, widget.go.hidden] = [!playing, playing];
       if (!playing) return;
       widget.cursor = 0;
@@ -206,7 +206,7 @@ function stage(widget) {
     tabindex: "0",
     "aria-label": "what it writes: choose a place by the arrow keys",
     keydown: (event) => {
-      const to = byArrows(event, cursorOf(widget), toldBy(widget).M);
+      const to = byArrows(event, cursorOf(widget), viewOf(widget).M);
       if (to !== undefined) look(widget, to);
     },
     click: ({ target }) => {
@@ -221,7 +221,7 @@ function stage(widget) {
 
   const draw = () => {
     const cursor = cursorOf(widget);
-    const row = toldBy(widget).looks(cursor);
+    const row = viewOf(widget).attentionRow(cursor);
     const spans = [...before.children, ...line.children];
     const best = topK(row, CURVES).filter((t) => row[t] >= LEAST);
     const middle = ({ offsetLeft, offsetWidth, offsetTop, offsetHeight }) => [
@@ -236,8 +236,8 @@ function stage(widget) {
       (path, t) => {
         const [left, top] = middle(spans[t]);
         const lift = Math.min(y, top) - 16 - Math.min(60, Math.abs(x - left) / 2);
-        mark(path, "d", `M${x} ${y - 9} Q${(x + left) / 2} ${lift} ${left} ${top - 9}`);
-        mark(path, "stroke-width", (1 + 5 * row[t]).toFixed(2));
+        setAttribute(path, "d", `M${x} ${y - 9} Q${(x + left) / 2} ${lift} ${left} ${top - 9}`);
+        setAttribute(path, "stroke-width", (1 + 5 * row[t]).toFixed(2));
       },
     );
   };
@@ -251,15 +251,15 @@ function stage(widget) {
     },
     update({ choices }) {
       if (!begun) {
-        toldBy(widget);
+        viewOf(widget);
         play.begin();
       }
       begun = true;
-      const { names, T, M, looks } = toldBy(widget);
+      const { names, T, M, attentionRow } = viewOf(widget);
       const cursor = cursorOf(widget);
-      const row = looks(cursor);
+      const row = attentionRow(cursor);
       const heated = (item, t) => {
-        tint(item, t < row.length ? Math.sqrt(row[t]) : 0);
+        setHeat(item, t < row.length ? Math.sqrt(row[t]) : 0);
         const own = t >= T && t < T + M && choices[t - T] >= 0 ? " taken" : "";
         const later = play.hides() ? " unseen" : " later";
         return `${own}${t === T + cursor ? " at" : t > T + cursor ? later : ""}`;
@@ -267,13 +267,13 @@ function stage(widget) {
       fillText(before, { names: names.slice(0, T), first: 0 }, () => h("span"), heated);
       const written = [...names.slice(T, T + M), ""]; // and the place of the next one
       fillText(line, { names: written, first: 0 }, place, (item, n) => {
-        mark(item, "aria-selected", String(n === cursor));
-        mark(item, "aria-label", n === M ? "the next character" : visible(written[n]));
+        setAttribute(item, "aria-selected", String(n === cursor));
+        setAttribute(item, "aria-label", n === M ? "the next character" : visible(written[n]));
         return `${heated(item, T + n)}${n === M ? " caret" : ""}`;
       });
-      mark(line, "aria-activedescendant", `place-${cursor}`);
+      setAttribute(line, "aria-activedescendant", `place-${cursor}`);
       const most = topK(row, CURVES).filter((t) => row[t] >= LEAST);
-      write(
+      setText(
         note,
         `Curves: before the next character, one part of the model attends most to ` +
           `${listed([...new Set(most.map((t) => called(names[t])))])}.`,
@@ -302,18 +302,18 @@ function nexts(widget) {
     element: results("column nexts-of", label, list, h("p", { class: "note soft" }, CLICK)),
     shows: "outputs",
     update() {
-      const { shares, vocabulary, tokens, names, M, T } = toldBy(widget);
+      const { shares, vocabulary, tokens, names, M, T } = viewOf(widget);
       const cursor = cursorOf(widget);
       const [row, own] = [shares(cursor), cursor < M ? tokens[cursor] : -1];
       const best = topK(row, CANDIDATES);
       if (own >= 0 && !best.includes(own)) best[CANDIDATES - 1] = own;
-      write(label, `After “${tail({ names, kind: "", first: 0 }, T + cursor, 11)}” comes`);
+      setText(label, `After “${tail({ names, kind: "", first: 0 }, T + cursor, 11)}” comes`);
       fillList(list, best, make, (li, id) => {
         li.token = id;
         const name = visible(vocabulary[id]);
         const line = li.firstChild;
         fillCandidate(line, name, [row[id]], [percentOf(row[id])], name !== vocabulary[id]);
-        mark(li, "class", id === own ? "taken" : "");
+        setAttribute(li, "class", id === own ? "taken" : "");
       });
     },
   };
@@ -329,8 +329,8 @@ function writer(widget) {
     "Keep writing",
   );
   widget.go = go;
-  const draw = redraw(widget, "Another text", anew);
-  const written = onward(widget, go, (field) => {
+  const draw = redraw(widget, "Another text", redrawAll);
+  const written = autoContinue(widget, go, (field) => {
     const { M, prompt } = readBy(widget);
     if (prompt !== widget.inputs.prompt || M !== wanted(widget)) return false;
     const { choices } = widget.inputs;
@@ -412,7 +412,7 @@ textarea.line.line { min-height: 2.375rem; max-height: 7.5rem; }
 
 export default live("A small GPT that writes in this page", (ui) => {
   const [paper, bars, goOn] = [ui.use(stage), ui.use(nexts), ui.use(writer)];
-  const knob = ui.knob("temperature", "temperature", { step: 0.05, also: anew, note: heats });
+  const knob = ui.knob("temperature", "temperature", { step: 0.05, also: redrawAll, note: heats });
   return [
     ui.row(paper, bars),
     ui.row(goOn, knob),

@@ -1,4 +1,4 @@
-import { many } from "../../live/ui/dom.js";
+import { times } from "../../live/ui/dom.js";
 import { numbersIn, product, wordAt } from "../../live/ui/explain.js";
 import { live } from "../../live/ui/parts.js";
 
@@ -18,13 +18,13 @@ function weight(widget, t, s) {
     };
   }
   const { at, columns } = numbersIn(widget, "x");
-  const dot = (i) => many(columns, (j) => at(t, j) * at(i, j)).reduce((a, b) => a + b, 0);
+  const dot = (i) => times(columns, (j) => at(t, j) * at(i, j)).reduce((a, b) => a + b, 0);
   return {
     kind: "softmax",
     what:
       `Weight that ${wordAt(widget, t)} gives to ${wordAt(widget, s)}: each exponent is the ` +
       "sharpness times a dot product of two rows of X.",
-    scores: many(t + 1, (i) => widget.inputs.sharpness * dot(i)),
+    scores: times(t + 1, (i) => widget.inputs.sharpness * dot(i)),
     column: s,
     lit: [{ name: "x", row: t }, ...(s === t ? [] : [{ name: "x", row: s }])],
   };

@@ -12,12 +12,12 @@ import {
   columnHeads,
   h,
   live,
-  mark,
   readOnce,
-  stretch,
+  setAttribute,
+  setLength,
+  setText,
   whole,
   within,
-  write,
 } from "../../live/ui/parts.js";
 import { fillList, freeText } from "../../live/ui/sentences.js";
 
@@ -136,26 +136,27 @@ function seenAs(bytes) {
 }
 
 /** How a token looks: one that was merged has a colour of its own, and the newest has a frame. */
-function looks(id, { seen, merges }) {
+function chipClass(id, { seen, merges }) {
   const fresh = merges.length && id === 255 + merges.length ? " fresh" : "";
   const kind = id < 256 ? "" : ` merged h${id % 8}`;
   return `token${kind}${seen[id].broken ? " bytes" : ""}${fresh}`;
 }
 
 /** Show the token `id` in a chip. */
-function fillChip(chip, id, told) {
-  write(chip, told.seen[id].name);
-  mark(chip, "class", looks(id, told));
+function fillChip(chip, id, view) {
+  setText(chip, view.seen[id].name);
+  setAttribute(chip, "class", chipClass(id, view));
 }
 
 /** A chip that is a number of the output `name`. */
-function fillNumber(chip, id, told, name) {
-  fillChip(chip, id, told);
-  mark(chip, "data-output", name);
-  mark(chip, "data-value", String(id));
+function fillNumber(chip, id, view, name) {
+  fillChip(chip, id, view);
+  setAttribute(chip, "data-output", name);
+  setAttribute(chip, "data-value", String(id));
 }
 
-const times = (count) => (count === 1 ? "once" : count === 2 ? "twice" : `${whole(count)} times`);
+const timesInWords = (count) =>
+  count === 1 ? "once" : count === 2 ? "twice" : `${whole(count)} times`;
 const perToken = (bytes, size) => (size ? (bytes / size).toFixed(2) : "–");
 
 // ---------------------------------------------------------------- the corpus
@@ -189,7 +190,7 @@ function stepper(widget) {
   const stop = () => {
     clearInterval(timer);
     timer = 0;
-    write(play, "Play");
+    setText(play, "Play");
   };
   const tick = (field) => {
     if (!play.isConnected || at() >= most()) stop();
@@ -204,7 +205,7 @@ function stepper(widget) {
       return;
     }
     const field = Symbol("play");
-    write(play, "Pause");
+    setText(play, "Pause");
     timer = setInterval(() => tick(field), 900);
     if (at() >= most()) go(0, field);
     else tick(field);
@@ -270,13 +271,13 @@ function ranking(widget) {
     element: h("section", { class: "column", "data-output": "" }, last, heading, rows, note),
     shows: "outputs",
     update() {
-      const told = readBy(widget);
-      const { merges, ranking: best, words } = told;
+      const view = readBy(widget);
+      const { merges, ranking: best, words } = view;
       if (merges.length) {
         const [[left, right], { count }] = [merges.at(-1).pair, merges.at(-1)];
         const chips = [left, right, 255 + merges.length].map((id) => {
           const one = chip();
-          fillChip(one, id, told);
+          fillChip(one, id, view);
           return one;
         });
         last.replaceChildren(
@@ -286,25 +287,25 @@ function ranking(widget) {
           chips[1],
           arrow(),
           chips[2],
-          ` occurred ${times(count)}; its id is ${255 + merges.length}.`,
+          ` occurred ${timesInWords(count)}; its id is ${255 + merges.length}.`,
         );
       } else {
-        write(last, "Before the first merge, each byte is a token, with the byte as its id.");
+        setText(last, "Before the first merge, each byte is a token, with the byte as its id.");
       }
       const top = best[0]?.count;
       heading.hidden = rows.hidden = !best.length;
       fillList(rows, best, make, (li, { pair, count }) => {
         const [left, , right, , both] = li.firstChild.children;
-        fillNumber(left, pair[0], told, "best");
-        fillNumber(right, pair[1], told, "best");
-        write(both, seenAs(pair.flatMap((id) => told.tokens[id])).name);
-        mark(both, "class", "token made");
+        fillNumber(left, pair[0], view, "best");
+        fillNumber(right, pair[1], view, "best");
+        setText(both, seenAs(pair.flatMap((id) => view.tokens[id])).name);
+        setAttribute(both, "class", "token made");
         const [, bar, number] = li.children;
-        stretch(bar.firstChild, count / top);
-        write(number, `${whole(count)}×`);
-        mark(number, "data-value", String(count));
+        setLength(bar.firstChild, count / top);
+        setText(number, `${whole(count)}×`);
+        setAttribute(number, "data-value", String(count));
       });
-      write(note, why(best, words));
+      setText(note, why(best, words));
     },
   };
 }
@@ -317,10 +318,10 @@ function why(best, words) {
   if (count === 1) return "No pair occurs twice any more, so the next merge saves only one token.";
   if (!rival) return "It is the only pair that is left.";
   if (rival.count < count)
-    return `It occurs ${times(count)}, more often than any other pair, so it merges next.`;
+    return `It occurs ${timesInWords(count)}, more often than any other pair, so it merges next.`;
   const ids = (two) => `(${two.join(", ")})`;
   return (
-    `Several pairs occur ${times(count)}: of these the one of the smaller ids goes first, ` +
+    `Several pairs occur ${timesInWords(count)}: of these the one of the smaller ids goes first, ` +
     `${ids(pair)} before ${ids(rival.pair)}.`
   );
 }
@@ -328,8 +329,8 @@ function why(best, words) {
 const [MOST_WORDS, MOST_CHIPS] = [24, 100]; // that are shown before the reader asks for more
 
 /**
- * A box of many things, of which it shows the first ones, and a button that shows all of them:
- * `shown(count)` says how many of so many are shown.
+ * A box that shows only the first items of a long list, and a button that shows all of them:
+ * `shown(count)` is how many of `count` items are shown.
  */
 function firstOf(most, content, label, again) {
   let all = false;
@@ -356,7 +357,7 @@ function firstOf(most, content, label, again) {
     shown(count) {
       const few = all ? count : Math.min(count, most);
       more.hidden = few === count;
-      if (few < count) write(more, `Show ${whole(count - few)} more`);
+      if (few < count) setText(more, `Show ${whole(count - few)} more`);
       return few;
     },
   };
@@ -372,22 +373,22 @@ function words(widget) {
     update(),
   );
   const update = () => {
-    const told = readBy(widget);
-    const total = told.words.reduce(
-      (sum, { ids, count }) => sum + count * ids.reduce((n, id) => n + told.tokens[id].length, 0),
+    const view = readBy(widget);
+    const total = view.words.reduce(
+      (sum, { ids, count }) => sum + count * ids.reduce((n, id) => n + view.tokens[id].length, 0),
       0,
     );
-    write(bytes, `${whole(total)} bytes in `);
-    write(size, `${whole(told.size)} tokens`);
-    mark(size, "data-value", String(told.size));
-    write(mean, `: ${perToken(total, told.size)} bytes per token`);
-    list.values = told.words.flatMap(({ ids }) => ids);
+    setText(bytes, `${whole(total)} bytes in `);
+    setText(size, `${whole(view.size)} tokens`);
+    setAttribute(size, "data-value", String(view.size));
+    setText(mean, `: ${perToken(total, view.size)} bytes per token`);
+    list.values = view.words.flatMap(({ ids }) => ids);
     const make = () => h("li", {}, h("span", { class: "joined" }), h("small"));
-    const some = told.words.slice(0, shown(told.words.length));
+    const some = view.words.slice(0, shown(view.words.length));
     fillList(list, some, make, (li, { ids, count }) => {
       const [joined, often] = li.children;
-      fillList(joined, ids, chip, (one, id) => fillChip(one, id, told));
-      write(often, count > 1 ? `×${count}` : "");
+      fillList(joined, ids, chip, (one, id) => fillChip(one, id, view));
+      setText(often, count > 1 ? `×${count}` : "");
     });
   };
   return {
@@ -449,15 +450,15 @@ function chips(widget) {
   const note = h("p", { class: "note remark", role: "status" });
   const blank = h("li", {}, h("b"), h("span"));
   const update = () => {
-    const told = readBy(widget);
-    const { ids, pieces, tokens, seen: names } = told;
-    const broken = brokenBy(told);
+    const view = readBy(widget);
+    const { ids, pieces, tokens, seen: names } = view;
+    const broken = brokenBy(view);
     list.values = ids;
     const some = ids.slice(0, shown(ids.length));
     const classes = some.map((id, i) => {
       const begins = i && pieces[i] !== pieces[i - 1] ? " begins" : "";
       const goesOn = broken[i - 1]?.at(-1)?.start === (broken[i][0]?.start ?? -1) ? " goes-on" : "";
-      return `${looks(id, told)}${begins}${goesOn}`;
+      return `${chipClass(id, view)}${begins}${goesOn}`;
     });
     const parts = broken.map((chars) => chars.map(({ char }) => charName(char)).join(" and "));
     const keys = some.map((id, i) => `${id} ${classes[i]} ${parts[i]} ${names[id].name}`);
@@ -471,9 +472,11 @@ function chips(widget) {
     });
     const bytes = ids.flatMap((id) => tokens[id]);
     const characters = [...(fromBytes(bytes) ?? "")].length;
-    const said = [characters, bytes.length, ids.length].map(whole);
-    [...said, perToken(bytes.length, ids.length)].forEach((n, i) => write(amounts[i].number, n));
-    write(note, remark(told, broken));
+    const counts = [characters, bytes.length, ids.length].map(whole);
+    [...counts, perToken(bytes.length, ids.length)].forEach((n, i) =>
+      setText(amounts[i].number, n),
+    );
+    setText(note, remark(view, broken));
   };
   return {
     element: h(
@@ -490,7 +493,7 @@ function chips(widget) {
   };
 }
 
-/** What is worth a look in the text, if anything. */
+/** A remark on something noticeable in the text, if there is any. */
 function remark({ ids, pieces, ranking: [next], seen: names }, broken) {
   if (!ids.length) return "The text is empty: type something to cut.";
   const cut = broken.find((chars) => chars.length)?.[0];
@@ -507,7 +510,7 @@ function remark({ ids, pieces, ranking: [next], seen: names }, broken) {
   ).length;
   if (!count) return next ? "The next merge changes nothing in this text." : "";
   const [left, right] = next.pair.map((id) => names[id].name);
-  return `The next merge, ${left} + ${right}, occurs ${times(count)} in this text.`;
+  return `The next merge, ${left} + ${right}, occurs ${timesInWords(count)} in this text.`;
 }
 
 // ---------------------------------------------------------------- the merges so far
@@ -540,20 +543,20 @@ function merged(widget) {
     ),
     shows: "outputs",
     update() {
-      const told = readBy(widget);
-      none.hidden = told.merges.length > 0;
-      box.hidden = !told.merges.length;
-      fillList(body, told.merges, make, (tr, { pair, count }, i) => {
+      const view = readBy(widget);
+      none.hidden = view.merges.length > 0;
+      box.hidden = !view.merges.length;
+      fillList(body, view.merges, make, (tr, { pair, count }, i) => {
         const [id, two, one, number] = tr.cells;
-        write(id, String(256 + i));
-        fillNumber(two.children[0], pair[0], told, "pairs");
-        fillNumber(two.children[2], pair[1], told, "pairs");
-        fillChip(one.firstChild, 256 + i, told);
-        write(number, `${whole(count)}×`);
-        mark(number, "data-value", String(count));
+        setText(id, String(256 + i));
+        fillNumber(two.children[0], pair[0], view, "pairs");
+        fillNumber(two.children[2], pair[1], view, "pairs");
+        fillChip(one.firstChild, 256 + i, view);
+        setText(number, `${whole(count)}×`);
+        setAttribute(number, "data-value", String(count));
       });
-      if (shown === told.merges.length) return;
-      shown = told.merges.length;
+      if (shown === view.merges.length) return;
+      shown = view.merges.length;
       requestAnimationFrame(() => {
         box.scrollTop = box.scrollHeight; // the newest is in view
       });

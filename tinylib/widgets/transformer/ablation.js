@@ -9,7 +9,16 @@ import {
 import { radio } from "../../live/ui/controls.js";
 import { weighed } from "../../live/ui/explain.js";
 import { headMaps } from "../../live/ui/heads.js";
-import { columnHeads, h, listed, live, mark, results, tint, write } from "../../live/ui/parts.js";
+import {
+  columnHeads,
+  h,
+  listed,
+  live,
+  results,
+  setAttribute,
+  setHeat,
+  setText,
+} from "../../live/ui/parts.js";
 import { wordMap } from "../../live/ui/maps.js";
 import { paint } from "../../live/ui/pixels.js";
 import { greedy, topK } from "../../live/page/search.js";
@@ -20,10 +29,10 @@ import { nothingWritten } from "../../live/page/writer.js";
 /** What torch does in a kernel, in compute() of ablation.py. */
 export async function program(run, { source, variant }, spec) {
   const { keys, values } = await run("cached_transformer-read", { source });
-  const [looks, scores] = [[], []];
+  const [weights, scores] = [[], []];
   const step = async (seen, token) => {
     const spoken = await run("ablation-speak", { token, keys, values, ...seen });
-    looks.push(...spoken.cross.data);
+    weights.push(...spoken.cross.data);
     scores.push(...spoken.scores.data);
     return {
       logProbs: spoken.log_probs,
@@ -46,7 +55,7 @@ export async function program(run, { source, variant }, spec) {
     read: source,
     tokens,
     probabilities: steps.map(({ logProbs, token }) => Math.exp(logProbs[token])),
-    cross: { dims: [tokens.length, L, H, source.length], data: looks },
+    cross: { dims: [tokens.length, L, H, source.length], data: weights },
     scores: { dims: [tokens.length, L, H, source.length], data: scores },
     gold: alignment(dictionary, english, french).map((places) =>
       source.map((_, s) => places.includes(s)),
@@ -55,7 +64,7 @@ export async function program(run, { source, variant }, spec) {
   };
 }
 
-// ---------------------------------------------------------------- what was said
+// ---------------------------------------------------------------- what was predicted
 
 const reported = new WeakMap(); // outputs -> what they say, for all parts that show it
 
@@ -78,16 +87,16 @@ function reportOf(widget, { which, read, tokens, probabilities, cross, scores, g
     share: probabilities.data[t],
     wrong: wrong.data[t] === 1,
     from: gold.data.subarray(t * S, (t + 1) * S),
-    looks: (head) => cross.data.subarray((t * L * H + head) * S, (t * L * H + head + 1) * S),
+    attentionRow: (head) => cross.data.subarray((t * L * H + head) * S, (t * L * H + head + 1) * S),
     scores: (head) => scores.data.subarray((t * L * H + head) * S, (t * L * H + head + 1) * S),
   }));
-  const said = words.filter(({ end }) => !end);
+  const predicted = words.filter(({ end }) => !end);
   const truth = translation(widget, english.join(" "))?.split(" ");
   const kept =
     truth &&
     new Set(
       common(
-        said.map(({ word }) => word),
+        predicted.map(({ word }) => word),
         truth,
       ).values(),
     );
@@ -96,22 +105,22 @@ function reportOf(widget, { which, read, tokens, probabilities, cross, scores, g
     : missing(
         spec.facts.dictionary,
         english,
-        said.map(({ word }) => word),
+        predicted.map(({ word }) => word),
       ).gone.length;
-  const faults = said.filter((one) => one.wrong).length;
-  const ended = said.length < words.length;
+  const faults = predicted.filter((one) => one.wrong).length;
+  const ended = predicted.length < words.length;
   const unknown = truth
     ? [0, 0]
     : strange(
         spec.facts.dictionary,
         english,
-        said.map(({ word }) => word),
+        predicted.map(({ word }) => word),
       );
   return {
     variant: which.data[0],
     english,
     words,
-    said,
+    predicted,
     ended,
     truth,
     kept,
@@ -122,7 +131,7 @@ function reportOf(widget, { which, read, tokens, probabilities, cross, scores, g
   };
 }
 
-/** What was said of each sentence, by each model that the reader has tried: for the table. */
+/** The verdict on the sentence, for each model that the reader has tried: for the table. */
 function remembered(widget, { variant, english, right, faults, lost, ended, truth, unknown }) {
   const text = english.join(" ");
   if (widget.tried?.text !== text) widget.tried = { text, verdicts: [] };
@@ -132,7 +141,7 @@ function remembered(widget, { variant, english, right, faults, lost, ended, trut
     lost,
     ended,
     truth: Boolean(truth),
-    judged: !unknown.some(Boolean),
+    scored: !unknown.some(Boolean),
   };
   return widget.tried.verdicts;
 }
@@ -157,7 +166,7 @@ function modelTable(widget) {
     const button = radio(widget, "variant", i);
     const cells = exact.map((share, split) => {
       const cell = h("td", {}, percent[split]);
-      tint(cell, share);
+      setHeat(cell, share);
       return cell;
     });
     const here = h("td", { class: "here" });
@@ -185,29 +194,29 @@ function modelTable(widget) {
         button.checked = i === variant;
         tr.classList.toggle("chosen", i === variant);
         const verdict = verdicts[i];
-        write(here, verdict ? brief(verdict) : "");
+        setText(here, verdict ? shortVerdict(verdict) : "");
         const kind =
-          !verdict || brief(verdict) === UNJUDGED
+          !verdict || shortVerdict(verdict) === NOT_SCORED
             ? ""
             : !verdict.right
               ? " amiss"
               : verdict.truth
                 ? " right"
                 : "";
-        mark(here, "class", `here${kind}`);
+        setAttribute(here, "class", `here${kind}`);
       });
     },
   };
 }
 
-const UNJUDGED = "not judged";
+const NOT_SCORED = "not judged";
 
 /** A verdict in a word or two, for the table. */
-function brief({ right, faults, lost, ended, truth, judged }) {
+function shortVerdict({ right, faults, lost, ended, truth, scored }) {
   if (right) return truth ? "✓" : "no fault found";
   if (faults) return `${faults} wrong`;
   if (!ended) return "no end";
-  return lost ? `${lost} missing` : judged ? "" : UNJUDGED;
+  return lost ? `${lost} missing` : scored ? "" : NOT_SCORED;
 }
 
 /** How the chosen model is built, and that it was trained so. */
@@ -218,7 +227,7 @@ function construction(widget) {
     shows: "inputs",
     update({ variant }) {
       const { built } = widget.spec.facts.models[variant];
-      write(
+      setText(
         line,
         variant === 0
           ? built
@@ -251,37 +260,37 @@ function frenchOf(widget) {
   return {
     element,
     update({ variant }, outputs) {
-      const told = report(widget, outputs);
-      const { said, ended, truth, kept } = told;
-      element.classList.toggle("waiting", told.variant !== variant);
-      write(
+      const view = report(widget, outputs);
+      const { predicted, ended, truth, kept } = view;
+      element.classList.toggle("waiting", view.variant !== variant);
+      setText(
         whose,
-        `French, by the model ${widget.spec.facts.models[told.variant].name}`
+        `French, by the model ${widget.spec.facts.models[view.variant].name}`
           .replace("model the", "")
           .replace("  ", " "),
       );
       fillList(
         line,
-        ended ? said : [...said, { word: "…" }],
+        ended ? predicted : [...predicted, { word: "…" }],
         () => h("li"),
         (li, { word, wrong, share }) => {
-          write(li, word);
-          mark(li, "class", wrong ? "amiss" : "");
+          setText(li, word);
+          setAttribute(li, "class", wrong ? "amiss" : "");
           if (share === undefined) li.removeAttribute("data-value");
-          else mark(li, "data-value", String(share));
+          else setAttribute(li, "data-value", String(share));
         },
       );
-      truthRow.hidden = !truth || told.right;
+      truthRow.hidden = !truth || view.right;
       fillList(
         truthLine,
         truth ?? [],
         () => h("li"),
         (li, word, i) => {
-          write(li, word);
-          mark(li, "class", kept.has(i) ? "" : "lost");
+          setText(li, word);
+          setAttribute(li, "class", kept.has(i) ? "" : "lost");
         },
       );
-      write(verdict, judgementOf(widget, told));
+      setText(verdict, judgementOf(widget, view));
     },
   };
 }
@@ -293,27 +302,31 @@ function namesOf(words) {
 }
 
 /** The verdict: what is wrong, what is missing, and who says so. */
-function judgementOf(widget, { english, said, ended, truth, kept, right, faults, lost, unknown }) {
-  const end = ended ? "" : ` It did not end: after ${said.length} words the page stops it.`;
-  const bad = namesOf(said.filter(({ wrong }) => wrong));
+function judgementOf(
+  widget,
+  { english, predicted, ended, truth, kept, right, faults, lost, unknown },
+) {
+  const end = ended ? "" : ` It did not end: after ${predicted.length} words the page stops it.`;
+  const bad = namesOf(predicted.filter(({ wrong }) => wrong));
   if (truth) {
     if (right) return "Word for word what the grammar says.";
     const [strange, absent] = [
-      said.filter((one) => one.wrong).map(({ word }) => word),
+      predicted.filter((one) => one.wrong).map(({ word }) => word),
       truth.filter((_, i) => !kept.has(i)),
     ];
     if (ended && faults && String(strange.sort()) === String(absent.sort())) {
       return (
-        `All its words are the grammar's, but ${faults} of the ${said.length} ` +
+        `All its words are the grammar's, but ${faults} of the ${predicted.length} ` +
         `${faults === 1 ? "stands" : "stand"} in the wrong place${bad}.`
       );
     }
-    if (!said.length) return `It says nothing at all: all ${counted(lost, "word")} are missing.`;
+    if (!predicted.length)
+      return `It says nothing at all: all ${counted(lost, "word")} are missing.`;
     const parts = [
       ...(faults
         ? [
-            `${faults} of its ${counted(said.length, "word")} ${faults === 1 ? "is" : "are"} ` +
-              `wrong${bad}`,
+            `${faults} of its ${counted(predicted.length, "word")} ` +
+              `${faults === 1 ? "is" : "are"} wrong${bad}`,
           ]
         : []),
       ...(lost
@@ -326,14 +339,14 @@ function judgementOf(widget, { english, said, ended, truth, kept, right, faults,
   const {
     facts: { dictionary },
   } = widget.spec;
-  const french = said.map(({ word }) => word);
+  const french = predicted.map(({ word }) => word);
   const left = missing(dictionary, english, french).gone.map((at) =>
     quoteOf(at.map((s) => english[s]).join(" ")),
   );
   const extra = surplus(dictionary, english, french);
   const [many, moved] = [
-    said.filter((one, t) => one.wrong && extra[t]),
-    said.filter((one, t) => one.wrong && !extra[t]),
+    predicted.filter((one, t) => one.wrong && extra[t]),
+    predicted.filter((one, t) => one.wrong && !extra[t]),
   ];
   const parts = [
     ...(many.length ? [`${counted(many.length, "word")} too many${namesOf(many)}.`] : []),
@@ -353,7 +366,7 @@ function judgementOf(widget, { english, said, ended, truth, kept, right, faults,
   }
   const found =
     parts.join(" ") ||
-    (said.length
+    (predicted.length
       ? "No fault is found: no word is missing or too many, and none is in the wrong place."
       : "There is no French to judge.");
   return (
@@ -372,7 +385,8 @@ function aim(words, head) {
   const known = words.filter(({ from }) => from.includes(1));
   return {
     known: known.length,
-    hit: known.filter(({ from, looks }) => from[topK(looks(head), 1)[0]] === 1).length,
+    hit: known.filter(({ from, attentionRow }) => from[topK(attentionRow(head), 1)[0]] === 1)
+      .length,
   };
 }
 
@@ -393,27 +407,27 @@ function smallMaps(widget) {
   } = widget.spec.limits;
   return headMaps({
     label: "What each head attends to in the English",
-    told({ variant }, outputs) {
-      const told = report(widget, outputs);
-      return { ...told, L, H, waiting: told.variant !== variant };
+    read({ variant }, outputs) {
+      const view = report(widget, outputs);
+      return { ...view, L, H, waiting: view.variant !== variant };
     },
     chosen: ({ variant }) => largeHead(widget, variant),
     choose(i) {
       widget.head = i;
       widget.repaint();
     },
-    draw({ canvas, outline, tell, fresh }, { english, words }, i) {
+    draw({ canvas, outline, setCaption, fresh }, { english, words }, i) {
       const { hit, known } = aim(words, i);
-      tell(known ? `${hit} of ${known}` : "");
+      setCaption(known ? `${hit} of ${known}` : "");
       if (!fresh(words)) return;
       const [T, S] = [words.length, english.length];
       paint(
         canvas,
-        words.flatMap(({ looks }) => [...looks(i)]),
+        words.flatMap(({ attentionRow }) => [...attentionRow(i)]),
         S,
         { ink: "weight" },
       );
-      mark(canvas, "aria-label", `weights, ${T} French by ${S} English words`);
+      setAttribute(canvas, "aria-label", `weights, ${T} French by ${S} English words`);
       outline(
         words.map(({ from }) => from),
         T,
@@ -435,12 +449,12 @@ smallMaps.style = `${headMaps.style}
 /** The map of one head: a row for each French word, its weights, and where it comes from. */
 function largeMap(widget) {
   const note = h("p", { class: "note aimed" });
-  let now; // what is told, and of which head
+  let now; // the view, and which head is shown
   const map = wordMap({
     label: "the weights of one head",
     lang: "fr",
     key: "where a word comes from, by the dictionary",
-    made(t, s) {
+    explain(t, s) {
       const { words, english, chosen } = now;
       const what = `Weight that ${quoteOf(words[t].word)} gives to ${quoteOf(english[s])}:`;
       return weighed(what, words[t].scores(chosen), s, map.cellsOf(t));
@@ -450,17 +464,21 @@ function largeMap(widget) {
   return {
     element,
     update({ variant }, outputs) {
-      const told = report(widget, outputs);
-      element.classList.toggle("waiting", told.variant !== variant);
-      const chosen = largeHead(widget, told.variant);
-      now = { ...told, chosen };
+      const view = report(widget, outputs);
+      element.classList.toggle("waiting", view.variant !== variant);
+      const chosen = largeHead(widget, view.variant);
+      now = { ...view, chosen };
       const H = widget.spec.limits.H[0];
       map.fill({
         title: `Block ${Math.floor(chosen / H)}, head ${chosen % H}: its weights`,
-        across: told.english,
-        rows: told.words.map(({ word, from, looks }) => ({ word, from, shares: looks(chosen) })),
+        across: view.english,
+        rows: view.words.map(({ word, from, attentionRow }) => ({
+          word,
+          from,
+          shares: attentionRow(chosen),
+        })),
       });
-      write(note, aimOf(widget, told, chosen));
+      setText(note, aimOf(widget, view, chosen));
     },
   };
 }

@@ -6,21 +6,21 @@ import {
   percentOf,
 } from "../../live/ui/candidates.js";
 import { action, choice } from "../../live/ui/controls.js";
-import { asks, chance, logs, perLength, rove, weighed } from "../../live/ui/explain.js";
+import { chance, explainable, logs, perLength, rove, weighed } from "../../live/ui/explain.js";
 import { headMaps } from "../../live/ui/heads.js";
 import { journey } from "../../live/ui/journey.js";
 import {
   columnHeads,
+  format,
   h,
   live,
-  mark,
   results,
+  setAttribute,
+  setHeat,
+  setText,
   shaded,
-  short,
-  tint,
   whole,
   within,
-  write,
 } from "../../live/ui/parts.js";
 import { LEAST, wordMap } from "../../live/ui/maps.js";
 import { paint } from "../../live/ui/pixels.js";
@@ -44,8 +44,8 @@ export async function program(run, { source, start, width, alpha }, spec) {
   const { found, single } =
     width > 1
       ? await beams(run, step, state, fed, room, width, alpha)
-      : await alone(step, state, fed, room, alpha);
-  const said = single.map(({ token }) => token);
+      : await greedySearch(step, state, fed, room, alpha);
+  const greedyTokens = single.map(({ token }) => token);
   const best = found[0].tokens;
   const ends = best.indexOf(EOS) + 1 || best.length;
   const tokens = [...start, ...best.slice(0, ends)];
@@ -57,13 +57,13 @@ export async function program(run, { source, start, width, alpha }, spec) {
     beams: found.map((one) => [...start, ...one.tokens]),
     log_probs: found.map(({ logProb }) => logProb),
     scores: found.map(({ score }) => score),
-    greedy: [...start, ...said],
+    greedy: [...start, ...greedyTokens],
     greedy_log_prob: single.at(-1).soFar,
   };
 }
 
-/** Greedy search, told as a beam of one. */
-async function alone(step, state, fed, room, alpha) {
+/** Greedy search, with its result in the form of a beam of width 1. */
+async function greedySearch(step, state, fed, room, alpha) {
   const single = await greedy(step, state, fed, EOS, room);
   const { soFar } = single.at(-1);
   const score = soFar / single.length ** alpha;
@@ -110,7 +110,7 @@ const languages = ({ spec }) => spec.facts.languages ?? ["English", "French"];
 const isOwn = ({ spec }) => Boolean(spec.facts.languages);
 const written = (widget, tokens) => (isOwn(widget) ? spelt(tokens) : printed(tokens));
 
-const said = (word) => `“${word}”`;
+const quote = (word) => `“${word}”`;
 const named = (id, names) => (id === EOS ? "the end" : names[id]);
 
 // ---------------------------------------------------------------- what was translated
@@ -151,22 +151,22 @@ function answer(widget, inputs, outputs) {
       ),
     });
   }
-  const told = translated.get(outputs);
+  const view = translated.get(outputs);
   const kind = widget.kind ?? "cross";
   const at = {
-    french: within(widget.at ?? longest(told), [0, told.ids.length - 1]),
+    french: within(widget.at ?? longest(view), [0, view.ids.length - 1]),
     english: widget.query,
   };
   widget.heads ??= Object.fromEntries(
     Object.keys(KINDS).map((name) => [name, sharpest(outputs[name])]),
   );
   return {
-    ...told,
+    ...view,
     kind,
     at,
     head: widget.heads[kind],
-    from: told[KINDS[kind].from],
-    to: told[KINDS[kind].to],
+    from: view[KINDS[kind].from],
+    to: view[KINDS[kind].to],
     row: at[KINDS[kind].from],
   };
 }
@@ -213,7 +213,7 @@ function choose(widget, what) {
 
 // ---------------------------------------------------------------- the French
 
-/** The French as it is printed, and what is to be said of it. */
+/** The French as it is printed, and notes on it. */
 function french(widget) {
   const line = h("p", { class: "french", lang: isOwn(widget) ? "" : "fr" });
   const [person, doubt, begun] = ["person", "doubt", "begun"].map((kind) =>
@@ -240,21 +240,21 @@ function french(widget) {
     ),
     shows: "outputs",
     update(inputs, outputs) {
-      const told = answer(widget, inputs, outputs);
-      if (!told) return;
-      write(line, told.ended ? told.text : `${told.text} …`);
+      const view = answer(widget, inputs, outputs);
+      if (!view) return;
+      setText(line, view.ended ? view.text : `${view.text} …`);
       const theirs = translation(widget, inputs.source);
-      const same = theirs && written(widget, tokenise(theirs)) === told.text;
-      write(
+      const same = theirs && written(widget, tokenise(theirs)) === view.text;
+      setText(
         person,
         same ? "Word for word what a person wrote." : theirs ? `A person wrote: ${theirs}` : "",
       );
-      write(doubt, doubts(widget, told));
-      const words = told.french.slice(0, inputs.start.length);
-      write(
+      setText(doubt, doubts(widget, view));
+      const words = view.french.slice(0, inputs.start.length);
+      setText(
         begun,
         words.length
-          ? `You made it begin with ${said(written(widget, words))}; the rest is its own.`
+          ? `You made it begin with ${quote(written(widget, words))}; the rest is its own.`
           : "",
       );
       free.hidden = !words.length;
@@ -262,7 +262,7 @@ function french(widget) {
   };
 }
 
-/** Why this translation may be worth little. */
+/** Why this translation may be bad. */
 function doubts({ spec }, { english, ids, ended }) {
   const strange = !english.some(
     (word) => /[\p{L}\p{N}]/u.test(word) && knows(spec.sentences.source, word),
@@ -291,10 +291,12 @@ function rivals(widget) {
     const [logProb, score] = [h("td"), h("td")];
     // of the others it is not known which words they had to outdo
     if (w === 0)
-      asks(widget, logProb, () => logs(`log p of ${said(now[0].text)}:`, now[0].tokens, [logProb]));
-    asks(widget, score, () => {
+      explainable(widget, logProb, () =>
+        logs(`log p of ${quote(now[0].text)}:`, now[0].tokens, [logProb]),
+      );
+    explainable(widget, score, () => {
       const { text, logProb: log, length, alpha } = now[w];
-      const what = `Score of ${said(text)}, its log p divided by length to the power α:`;
+      const what = `Score of ${quote(text)}, its log p divided by length to the power α:`;
       return perLength(what, log, length, alpha, [logProb]);
     });
     return h("tr", {}, h("th", { scope: "row", lang: isOwn(widget) ? "" : "fr" }), logProb, score);
@@ -349,16 +351,16 @@ function rivals(widget) {
         };
       });
       fillList(body, now, line, (tr, { text: sentence, logProb, score }) => {
-        write(tr.children[0], sentence);
+        setText(tr.children[0], sentence);
         [logProb, score].forEach((number, i) => {
-          write(tr.children[i + 1], short(number));
-          mark(tr.children[i + 1], "data-value", String(number));
+          setText(tr.children[i + 1], format(number));
+          setAttribute(tr.children[i + 1], "data-value", String(number));
         });
       });
       reach();
       const greedily = text(single.data);
-      const than = [log_probs, greedy_log_prob].map(({ data: [first] }) => short(first));
-      write(
+      const than = [log_probs, greedy_log_prob].map(({ data: [first] }) => format(first));
+      setText(
         verdict,
         greedily === now[0].text
           ? "Greedy search says the same as the best of them."
@@ -412,11 +414,11 @@ function line(widget, side, lang, label) {
     fillList(list, words, chip, (one, word, i) => {
       const [radio, text, note] = one.firstChild.children;
       radio.checked = i === chosen;
-      mark(radio, "aria-label", notes[i] ? `${word}, ${notes[i]}` : word);
-      write(text, word);
-      write(note, notes[i] ?? "");
-      mark(one, "class", `${i === chosen ? "chosen " : ""}${kind(i)}`);
-      tint(one, shares[i] ?? 0);
+      setAttribute(radio, "aria-label", notes[i] ? `${word}, ${notes[i]}` : word);
+      setText(text, word);
+      setText(note, notes[i] ?? "");
+      setAttribute(one, "class", `${i === chosen ? "chosen " : ""}${kind(i)}`);
+      setHeat(one, shares[i] ?? 0);
     });
   return { element: list, fill };
 }
@@ -476,15 +478,15 @@ function stage(widget) {
     },
     shows: "outputs",
     update(inputs, outputs) {
-      const told = answer(widget, inputs, outputs);
-      if (!told) return;
+      const view = answer(widget, inputs, outputs);
+      if (!view) return;
       // other words
-      if (now && now.english.join(" ") !== told.english.join(" ")) widget.at = undefined;
+      if (now && now.english.join(" ") !== view.english.join(" ")) widget.at = undefined;
       now = answer(widget, inputs, outputs);
       const { at, kind, row } = now;
       const shares = weightsOf(outputs[kind], now.head)[row];
       const looked = (side) => (KINDS[kind].to === side ? [...shares] : []);
-      const numbers = (list) => list.map((share) => (share < LEAST ? "" : short(share)));
+      const numbers = (list) => list.map((share) => (share < LEAST ? "" : format(share)));
       const onEnglish = looked("english");
       const reads = kind === "encoder";
       english.fill(now.english, reads ? at.english : -1, onEnglish, numbers(onEnglish), () => "");
@@ -501,8 +503,8 @@ function stage(widget) {
       steps.forEach((button, i) => {
         button.disabled = i < 2 ? t === 0 : t === now.ids.length - 1;
       });
-      write(count, `${t + 1} of ${now.ids.length}`);
-      write(caption, captionOf(now, [...shares]));
+      setText(count, `${t + 1} of ${now.ids.length}`);
+      setText(caption, captionOf(now, [...shares]));
     },
   };
 }
@@ -511,12 +513,12 @@ function captionOf({ kind, at, english, french, to, head: { layer, head } }, sha
   const [best] = topK(shares, 1);
   const whose =
     kind === "encoder"
-      ? `Reading ${said(english[at.english])}`
+      ? `Reading ${quote(english[at.english])}`
       : at.french === french.length - 1 && french[at.french] === "the end"
         ? "Ending the sentence"
-        : `Writing ${said(french[at.french])}`;
-  const where = to[best] === "the start" ? to[best] : said(to[best]);
-  const most = `${where}, ${short(shares[best])}`;
+        : `Writing ${quote(french[at.french])}`;
+  const where = to[best] === "the start" ? to[best] : quote(to[best]);
+  const most = `${where}, ${format(shares[best])}`;
   return `${whose}, head ${head} of block ${layer} attends most to ${most}.`;
 }
 stage.style = `
@@ -570,38 +572,38 @@ function candidates(widget) {
     const attributes = { type: "button", "data-input": "start", click };
     const button = candidateLine("button", attributes, { on: true, lang });
     const rule = () => {
-      const what = `Probability of ${said(named(now.likeliest[i], names))} here:`;
+      const what = `Probability of ${quote(named(now.likeliest[i], names))} here:`;
       return chance(what, now.logits, i, list.querySelectorAll(".bars"), names.length - 5);
     };
-    asks(widget, button, rule, () => now.shares[i]);
+    explainable(widget, button, rule, () => now.shares[i]);
     return h("li", {}, button);
   };
   return {
     element: results("column choices", heading, list, own),
     shows: "outputs",
     update(inputs, outputs) {
-      const told = answer(widget, inputs, outputs);
-      if (!told) return;
-      const t = told.at.french;
+      const view = answer(widget, inputs, outputs);
+      if (!view) return;
+      const t = view.at.french;
       const row = ({ data }, size = 5) => [...data.subarray(size * t, size * (t + 1))];
       const [likeliest, shares] = [row(outputs.likeliest), row(outputs.probabilities)];
       const free = (i) =>
-        likeliest[i] !== EOS && likeliest[i] !== told.ids[t] && t < widget.spec.limits.P[1];
-      now = { ...told, likeliest, shares, free, logits: row(outputs.logits, 6) };
+        likeliest[i] !== EOS && likeliest[i] !== view.ids[t] && t < widget.spec.limits.P[1];
+      now = { ...view, likeliest, shares, free, logits: row(outputs.logits, 6) };
       const join = isOwn(widget) ? spelt : joined;
-      const before = (t > 3 ? "… " : "") + join(told.french.slice(Math.max(0, t - 3), t));
-      write(heading, t ? `After ${said(before)}, what next?` : "How does it begin?");
+      const before = (t > 3 ? "… " : "") + join(view.french.slice(Math.max(0, t - 3), t));
+      setText(heading, t ? `After ${quote(before)}, what next?` : "How does it begin?");
       fillList(list, likeliest, item, ({ firstChild: button }, id, i) => {
         fillCandidate(button, named(id, names), [shares[i]], [percentOf(shares[i])]);
-        mark(button, "aria-current", String(id === told.ids[t]));
-        mark(button, "aria-disabled", String(!free(i))); // its probability can still be asked
+        setAttribute(button, "aria-current", String(id === view.ids[t]));
+        setAttribute(button, "aria-disabled", String(!free(i))); // it can still be explained
       });
       const p = outputs.probability.data[t];
-      write(
+      setText(
         own,
-        likeliest.includes(told.ids[t])
+        likeliest.includes(view.ids[t])
           ? "Choose another one, and it goes on from there."
-          : `${said(told.french[t])} is not among them: its probability is ` +
+          : `${quote(view.french[t])} is not among them: its probability is ` +
               `${percentOf(p).replace("<", "less than")}.`,
       );
     },
@@ -639,7 +641,7 @@ function kinds(widget) {
       const now = answer(widget, inputs, outputs);
       if (!now) return;
       tabs.update(inputs);
-      write(about, `The ${KINDS[now.kind].about}: each row is a word, with what it attends to.`);
+      setText(about, `The ${KINDS[now.kind].about}: each row is a word, with what it attends to.`);
     },
   };
 }
@@ -654,15 +656,15 @@ function heads(widget) {
     shows: "outputs",
     ...headMaps({
       label: `All ${L * H} heads`,
-      told: (inputs, outputs) => {
+      read: (inputs, outputs) => {
         const now = answer(widget, inputs, outputs);
-        return now && { ...now, L, H, output: now.kind, looks: outputs[now.kind] };
+        return now && { ...now, L, H, output: now.kind, weights: outputs[now.kind] };
       },
       chosen: ({ head: { layer, head } }) => layer * H + head,
       choose: (i) => choose(widget, { head: { layer: Math.floor(i / H), head: i % H } }),
-      draw({ canvas, markRow, fresh }, { looks, row, to }, i) {
-        const rows = weightsOf(looks, { layer: Math.floor(i / H), head: i % H });
-        if (fresh(looks)) {
+      draw({ canvas, markRow, fresh }, { weights, row, to }, i) {
+        const rows = weightsOf(weights, { layer: Math.floor(i / H), head: i % H });
+        if (fresh(weights)) {
           paint(
             canvas,
             rows.flatMap((shares) => [...shares]),
@@ -670,10 +672,10 @@ function heads(widget) {
             { ink: "weight" },
           );
         }
-        mark(canvas, "aria-hidden", "true"); // the radio says what there is to be seen
+        setAttribute(canvas, "aria-hidden", "true"); // the radio says what there is to be seen
         markRow(row, rows.length, to.length);
         const [most] = topK(rows[row], 1);
-        return `attends most to ${to[most]}, ${short(rows[row][most])}`;
+        return `attends most to ${to[most]}, ${format(rows[row][most])}`;
       },
     }),
   };
@@ -689,16 +691,16 @@ function chart(widget) {
     pick(i) {
       if (now.row !== i) choose(widget, { at: { [KINDS[now.kind].from]: i } });
     },
-    made(t, s) {
+    explain(t, s) {
       const { kind, from, to, head } = now;
       const scores = weightsOf(widget.readOutputs()[`${kind}_scores`], head)[t];
       if (scores[s] === -Infinity) {
         const what =
-          `${said(to[s])} is written only after ${said(from[t])}: the causal mask makes its ` +
+          `${quote(to[s])} is written only after ${quote(from[t])}: the causal mask makes its ` +
           "score −∞, so that its weight is 0.";
         return { kind: "said", what, lit: [{ cells: map.cellsOf(t) }] };
       }
-      const what = `Weight that ${said(from[t])} gives to ${said(to[s])}:`;
+      const what = `Weight that ${quote(from[t])} gives to ${quote(to[s])}:`;
       return weighed(what, scores, s, map.cellsOf(t));
     },
   });
@@ -706,9 +708,9 @@ function chart(widget) {
     element: map.element,
     shows: "outputs",
     update(inputs, outputs) {
-      const told = answer(widget, inputs, outputs);
-      if (!told) return;
-      now = told;
+      const view = answer(widget, inputs, outputs);
+      if (!view) return;
+      now = view;
       const { kind, head, from, to, row } = now;
       const weights = weightsOf(outputs[kind], head);
       map.fill({
@@ -728,20 +730,20 @@ chart.style = wordMap.style;
 
 // ---------------------------------------------------------------- one word, followed
 
-/** What is told of the word that is being written, whichever kind of attention is shown. */
+/** The view of the word that is being written, whichever kind of attention is shown. */
 function followed(widget) {
   if (!widget.heads) return undefined; // after a reset the first answer chooses them
   const outputs = widget.readOutputs();
-  const told = answer(widget, widget.inputs, outputs);
-  if (!told) return undefined;
+  const view = answer(widget, widget.inputs, outputs);
+  if (!view) return undefined;
   const {
     cross: {
       shape: [L],
     },
   } = outputs;
-  const t = told.at.french;
-  const fed = told.before[t] === "the start" ? "the start" : said(told.before[t]);
-  return { ...told, outputs, L, t, fed, code: widget.spec.facts.code };
+  const t = view.at.french;
+  const fed = view.before[t] === "the start" ? "the start" : quote(view.before[t]);
+  return { ...view, outputs, L, t, fed, code: widget.spec.facts.code };
 }
 
 /** The largest weight at this word, of all heads of one block. */
@@ -768,20 +770,20 @@ const STEPS = [
   }),
   ({ french, t, fed, code }) => ({
     says:
-      `To write ${t === french.length - 1 ? french[t] : said(french[t])}, word ${t + 1}, the ` +
+      `To write ${t === french.length - 1 ? french[t] : quote(french[t])}, word ${t + 1}, the ` +
       `decoder is fed the word before it: ${fed}. Its row of the embedding table, times √D, plus ` +
       "the code of its position is the vector that we follow.",
     lit: t ? [wordOf("french", t), wordOf("french", t - 1)] : [wordOf("french", 0)],
     code: code.embed,
   }),
-  (told) => {
-    const { before, t, fed, code } = told;
-    const { head, most, weight } = largest(told, "decoder", 0);
+  (view) => {
+    const { before, t, fed, code } = view;
+    const { head, most, weight } = largest(view, "decoder", 0);
     return {
       says: t
         ? `First the self-attention of block 0: ${fed} attends to the words that are written ` +
-          `already, and the start. The largest weight is ${short(weight)}, which head ${head} ` +
-          `gives to ${most ? said(before[most]) : "the start"}.`
+          `already, and the start. The largest weight is ${format(weight)}, which head ${head} ` +
+          `gives to ${most ? quote(before[most]) : "the start"}.`
         : "First the self-attention of block 0. Nothing is written yet, so that the start can " +
           "only attend to itself.",
       lit: [wordOf("french", t), ...(most ? [wordOf("french", most - 1)] : [])],
@@ -789,14 +791,14 @@ const STEPS = [
       code: code.back,
     };
   },
-  (told) => {
-    const { english, t, code } = told;
-    const { head, most, weight } = largest(told, "cross", 0);
+  (view) => {
+    const { english, t, code } = view;
+    const { head, most, weight } = largest(view, "cross", 0);
     return {
       says:
         "Then cross-attention: the query is the decoder's, keys and values are made of the " +
-        `encoder's vectors. The largest weight is ${short(weight)}, which head ${head} gives to ` +
-        `${said(english[most])}.`,
+        `encoder's vectors. The largest weight is ${format(weight)}, which head ${head} gives to ` +
+        `${quote(english[most])}.`,
       lit: [wordOf("english", most), wordOf("french", t)],
       moves: [{ from: wordOf("english", most), to: wordOf("french", t) }],
       code: code.across,
@@ -809,15 +811,15 @@ const STEPS = [
     lit: [wordOf("french", t)],
     code: code.forward,
   }),
-  (told) => {
-    const { english, L, t, code } = told;
-    const { head, most, weight } = largest(told, "cross", L - 1);
+  (view) => {
+    const { english, L, t, code } = view;
+    const { head, most, weight } = largest(view, "cross", L - 1);
     const more = L > 2 ? `Blocks 1 ${L > 3 ? "to" : "and"} ${L - 1} do` : "Block 1 does";
     return {
       says:
         (L > 1 ? `${more} the same three things. ` : "This decoder has no further block. ") +
-        `In the last cross-attention the largest weight is ${short(weight)}, which head ${head} ` +
-        `gives to ${said(english[most])}.`,
+        `In the last cross-attention the largest weight is ${format(weight)}, which head ${head} ` +
+        `gives to ${quote(english[most])}.`,
       lit: [wordOf("english", most), wordOf("french", t)],
       moves: [{ from: wordOf("english", most), to: wordOf("french", t) }],
       code: code.block,
@@ -830,7 +832,7 @@ const STEPS = [
     return {
       says:
         `The dot products with the rows of the embedding table are ${whole(names.length)} ` +
-        `logits, and their softmax gives ${words[0] === "the end" ? words[0] : said(words[0])} ` +
+        `logits, and their softmax gives ${words[0] === "the end" ? words[0] : quote(words[0])} ` +
         `the probability ${percentOf(shares[0])}.`,
       lit: [wordOf("french", t)],
       code: code.output,
@@ -851,7 +853,7 @@ const STEPS = [
         : inputs.width > 1
           ? "Beam search, which compares whole sentences, takes"
           : "Greedy search takes the likeliest,";
-    const word = ids[t] === EOS ? french[t] : said(french[t]);
+    const word = ids[t] === EOS ? french[t] : quote(french[t]);
     return {
       says:
         `${who} ${word} (${p}). ` +
@@ -863,27 +865,29 @@ const STEPS = [
     };
   },
 ].map((step) => (widget) => {
-  const told = followed(widget);
-  if (!told) return { says: "The answer is on its way.", lit: [wordOf("french", 0)] };
-  return step({ ...told, inputs: widget.inputs, names: widget.spec.vocabularies.target });
+  const view = followed(widget);
+  if (!view) return { says: "The answer is on its way.", lit: [wordOf("french", 0)] };
+  return step({ ...view, inputs: widget.inputs, names: widget.spec.vocabularies.target });
 });
 
 const name = (widget) => {
-  const told = followed(widget);
-  if (!told) return "a word";
-  return told.ids[told.t] === EOS ? told.french[told.t] : said(told.french[told.t]);
+  const view = followed(widget);
+  if (!view) return "a word";
+  return view.ids[view.t] === EOS ? view.french[view.t] : quote(view.french[view.t]);
 };
-/** Other words are not begun as these were. */
-const anew = (next) => {
+/** Another sentence has another translation: its start is not forced. */
+const clearStart = (next) => {
   next.start = [];
 };
 
 /**
  * The line to type in, and what else there is to translate: of the course's pairs or of one's own.
  */
-const typed = (widget) => sentence(widget, "source", `${languages(widget)[0]} sentence`, anew);
+const typed = (widget) =>
+  sentence(widget, "source", `${languages(widget)[0]} sentence`, clearStart);
 typed.style = sentence.style;
-const offered = (widget) => heldOut(widget, "source", isOwn(widget) ? "" : " from Tatoeba", anew);
+const offered = (widget) =>
+  heldOut(widget, "source", isOwn(widget) ? "" : " from Tatoeba", clearStart);
 
 export default live(
   "Translate and look inside, live",

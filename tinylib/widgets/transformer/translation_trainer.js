@@ -15,25 +15,25 @@ import {
   h,
   listed,
   live,
-  mark,
   readOnce,
   results,
+  setAttribute,
+  setText,
   whole,
-  write,
 } from "../../live/ui/parts.js";
 import { fillList, heldOut, sentence, translation } from "../../live/ui/sentences.js";
 import { gauge, lossCurve, rates, seeds, setting, trainingBar } from "../../live/ui/training.js";
 
 export const program = trains("transformer/translation_trainer_task.js");
 
-const BETWEEN_LOOKS = 1800; // ms
+const LOOK_EVERY_MS = 1800; // ms
 const GOAL = 0.8;
 const EOS = 2;
 
 // ---------------------------------------------------------------- the reader's sentence
 
 /** The sentence, its French so far, what is wrong with it, and where each word attends to. */
-const said = readOnce(({ spec }, { read, tokens, cross }) => {
+const viewOf = readOnce(({ spec }, { read, tokens, cross }) => {
   const { dictionary: book, gloss: glosses } = spec.facts;
   const english = Array.from(read.data, (id) => spec.sentences.source[id]);
   const ids = Array.from(tokens.data).filter((id) => id !== EOS);
@@ -70,9 +70,9 @@ function french(widget) {
     element: results("column", steps, line, verdict),
     shows: "outputs",
     update(_inputs, { losses }) {
-      const { words, ended } = said(widget);
+      const { words, ended } = viewOf(widget);
       const trained = losses.data.length;
-      write(
+      setText(
         steps,
         `In French, ${trained ? `after ${whole(trained)} steps` : "before any training"}:`,
       );
@@ -83,12 +83,12 @@ function french(widget) {
         shown,
         () => h("li", AS_IS, h("b"), " ", h("i", { lang: "en" })),
         (li, { word, meant, wrong }) => {
-          write(li.children[0], word);
-          write(li.children[1], meant);
-          mark(li, "class", wrong ? "amiss" : "");
+          setText(li.children[0], word);
+          setText(li.children[1], meant);
+          setAttribute(li, "class", wrong ? "amiss" : "");
         },
       );
-      verdict.replaceChildren(...judgement(said(widget)), ...hint(said(widget)));
+      verdict.replaceChildren(...judgement(viewOf(widget)), ...hint(viewOf(widget)));
     },
   };
 }
@@ -138,7 +138,7 @@ function crossing(widget) {
     element: map.element,
     shows: "outputs",
     update() {
-      const { english, words } = said(widget);
+      const { english, words } = viewOf(widget);
       map.fill({ title: "What each French word attends to", across: english, rows: words });
     },
   };
@@ -167,9 +167,9 @@ const GAUGES = [
 
 /** How the sentences are translated that the model does not learn from. */
 function heldOutGauges({ spec }) {
-  const made = GAUGES.map(({ name, label, goal }) => {
+  const gauges = GAUGES.map(({ name, label, goal }) => {
     const own = gauge(label, { goal });
-    mark(own.element, "data-output", name);
+    setAttribute(own.element, "data-output", name);
     return { name, element: own.element, set: own.set };
   });
   const title = `${spec.facts.sizes.held} held-out sentences; the mark is at ${100 * GOAL}\u00a0%`;
@@ -178,11 +178,11 @@ function heldOutGauges({ spec }) {
       "div",
       { class: "column" },
       h("span", { class: "label" }, title),
-      ...made.map(({ element }) => element),
+      ...gauges.map(({ element }) => element),
     ),
     shows: "outputs",
     update(_inputs, outputs) {
-      for (const { name, element, set } of made) {
+      for (const { name, element, set } of gauges) {
         const [share] = outputs[name].data;
         /** @type {any} */ (element).values = [share];
         set(share);
@@ -204,7 +204,7 @@ const called = (widget) => (inputs) =>
 
 const bar = Object.assign(
   (widget) => {
-    return trainingBar(widget, { bite: BETWEEN_LOOKS });
+    return trainingBar(widget, { chunkMs: LOOK_EVERY_MS });
   },
   { style: trainingBar.style },
 );

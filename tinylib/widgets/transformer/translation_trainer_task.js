@@ -52,16 +52,16 @@ async function written(look, source, lengths, most, D) {
   let cached_keys = { dims: [lengths.length, 0, D], data: new Float32Array(0) };
   let cached_values = cached_keys;
   let token = lengths.map(() => BOS);
-  const [said, maps] = [lengths.map(() => []), []];
-  while (said[0].length < most && !(said.length === 1 && said[0].at(-1) === EOS)) {
+  const [predicted, maps] = [lengths.map(() => []), []];
+  while (predicted[0].length < most && !(predicted.length === 1 && predicted[0].at(-1) === EOS)) {
     const feeds = { token, lengths, keys, values, cached_keys, cached_values };
     const spoken = await look("speak", feeds);
     token = Array.from(spoken.said.data, Number);
-    token.forEach((id, i) => said[i].push(id));
+    token.forEach((id, i) => predicted[i].push(id));
     maps.push(...spoken.cross.data);
     [cached_keys, cached_values] = [spoken.now_keys, spoken.now_values];
   }
-  return { said, maps };
+  return { predicted, maps };
 }
 
 /** The page sends a sentence as ids; as it stands in the inputs, it is a text. */
@@ -82,9 +82,12 @@ export async function look({ inputs, context, spec, look }) {
   const { T, D } = facts.sizes;
   const source = joined(valid.map((pair) => pair.source));
   const lengths = valid.map(({ length }) => length);
-  const { said } = await written(look, source, lengths, T - 1, D);
+  const { predicted } = await written(look, source, lengths, T - 1, D);
   const wanted = valid.map(({ target }) => ended(target.subarray(1)));
-  const judged = await look("judge", { said: joined(said.map(ended)), wanted: joined(wanted) });
+  const scores = await look("judge", {
+    said: joined(predicted.map(ended)),
+    wanted: joined(wanted),
+  });
   const target = joined(valid.map((pair) => pair.target));
   const measured = await look("measure", { source, lengths, target });
   const hits = origins.filter((places, i) => (places >> Number(measured.places.data[i])) & 1);
@@ -93,11 +96,11 @@ export async function look({ inputs, context, spec, look }) {
   const own = await written(look, one, [read.length], facts.writes, D);
   return {
     valid: measured.valid,
-    exact: judged.exact,
-    bleu: judged.bleu,
+    exact: scores.exact,
+    bleu: scores.bleu,
     aligned: hits.length / origins.filter(Boolean).length,
     read,
-    tokens: own.said[0],
-    cross: { dims: [own.said[0].length, read.length], data: own.maps },
+    tokens: own.predicted[0],
+    cross: { dims: [own.predicted[0].length, read.length], data: own.maps },
   };
 }

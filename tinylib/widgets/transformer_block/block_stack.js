@@ -1,4 +1,4 @@
-import { h, live, mark, short, write } from "../../live/ui/parts.js";
+import { format, h, live, setAttribute, setText } from "../../live/ui/parts.js";
 import { plane, through } from "../../live/ui/plot.js";
 
 const NORMS = [
@@ -34,7 +34,7 @@ function likeness(widget) {
     update({ words, blocks, add, norm, feed }, { alike, longest }) {
       const all = [...alike.data];
       svg.values = all;
-      mark(paths.alike, "d", through(all.map((cosine, n) => [n, cosine])));
+      setAttribute(paths.alike, "d", through(all.map((cosine, n) => [n, cosine])));
       here(blocks, "");
       dot(blocks, all[blocks]);
       const [first, last] = [words[0], words.at(-1)];
@@ -50,11 +50,11 @@ function likeness(widget) {
         : all[blocks] >= SAME
           ? `${pair} now point in the same direction: no later block can tell them apart`
           : `${pair} are still different vectors`;
-      write(
+      setText(
         says,
         `After ${blocks} ${blocks === 1 ? "block" : "blocks"} of ${parts.join(", ")}: ${merged} ` +
-          `(cosine ${short(all[blocks])}). The longest vector has the length ` +
-          `${short(longest.data[blocks])}; at the start it was ${short(longest.data[0])}.`,
+          `(cosine ${format(all[blocks])}). The longest vector has the length ` +
+          `${format(longest.data[blocks])}; at the start it was ${format(longest.data[0])}.`,
       );
     },
   };
