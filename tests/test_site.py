@@ -132,7 +132,7 @@ def test_each_chapters_picture_for_links_says_its_title_and_question() -> None:
     for stem, title, question, _ in cards.texts():
         picture: Any = Image.open(cards.CARDS / f"{stem}.png")
         assert picture.size == (1200, 630)
-        assert picture.text["Description"] == cards.said(title, question), (
+        assert picture.text["Description"] == cards.description(title, question), (
             f"site/cards/{stem}.png is of another title or question: `make picture`"
         )
 

@@ -164,7 +164,7 @@ def test_what_is_shown_is_the_chapters_examination() -> None:
     torch.testing.assert_close(values["weights"], seen["mixer.weights"][0][0])
     assert values["losses"].shape == (20,)
     for look in (measure, attend):
-        assert look in HeadsTrainer.looks
+        assert look in HeadsTrainer.readouts
 
 
 # ------------------------------------------------------------------ what is learned
