@@ -67,9 +67,9 @@ from tinylib.kv_cache import ReservedCache, reserve_caches
 from tinylib.lab.data.batches import pad as padded
 from tinylib.lab.data.corpora import bilingual
 from tinylib.lab.data.lookup import Lookups, role_scores
-from tinylib.lab.data.stories import tell
+from tinylib.lab.data.minimal_pairs import twins
+from tinylib.lab.data.stories import draw_story
 from tinylib.lab.data.text import BOS
-from tinylib.lab.data.twins import twins
 from tinylib.lab.models.language import load_language_model, uniform
 from tinylib.lab.models.translation import attention_maps, load_translator
 from tinylib.lab.train.weights import results
@@ -932,7 +932,7 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
         "shift": lambda p, delta: p @ shift_matrix(delta, p.shape[1]).T,
         "alibi": alibi,
         "rotary_step": rotary_step,
-        "distance_alone": lambda f, q, k, delta: f.__doc__ in DISTANCE_ALONE,
+        "distance_only": lambda f, q, k, delta: f.__doc__ in DISTANCE_ALONE,
         "step_by_step": lambda f, x: f.__doc__ in STEP_BY_STEP,
     },
     "multi_head_attention": {
@@ -975,7 +975,7 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
     "inside_gpt": {
         "contributions": shares_of_parts,
         "lens": blocks_until_the_word,
-        "way": lambda own, twin, patched, a, b: way(
+        "recovered": lambda own, twin, patched, a, b: way(
             patched[:, b] - patched[:, a], own[b] - own[a], twin[b] - twin[a]
         ),
         "patch": patched_one_by_one,
@@ -999,7 +999,7 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
         "top_p": lambda probs, p: top_p(probs.log(), p).softmax(-1),
         "draw": lambda probs, u: sample(probs.log().expand(len(u), -1), u),
         "period": loop,
-        "repeats": unrepeated,
+        "repetition": unrepeated,
         "likeliest": least_surprises,
     },
     "kv_cache": {
@@ -1477,12 +1477,12 @@ def inside_stories() -> Inside:
     """Of two dozen stories. The model reads <bos> first, so positions are one larger in it."""
     model, tokens = language = load_language_model("gpt-stories")
     random = Random(13)  # stories().test are told after 21 000 others, which takes long
-    told = [tell(random) for _ in range(65)]
+    told = [draw_story(random) for _ in range(65)]
     pairs = [pair for pair in twins(told) if len(pair.question.facts) == 1]
     assert len(pairs) > 20
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
     for pair in pairs:
-        own, twin = (language.ids(" ".join(words)) for words in (pair.words, pair.twin))
+        own, twin = (language.ids(" ".join(words)) for words in (pair.words, pair.corrupted))
         answer, other = map(tokens.tokens.index, (pair.answer, pair.other))
         fact, then, last = pair.fact + 1, pair.next_preposition + 1, len(pair.words)
 

@@ -44,7 +44,7 @@ from tinylib.lab.data.lookup import (
     synthesizer_model,
 )
 from tinylib.lab.recipes import lookup as recipes
-from tinylib.lab.recipes.lookup import LOOKUP_ZOO, looked_up
+from tinylib.lab.recipes.lookup import LOOKUP_VARIANTS, looked_up
 from tinylib.lab.train import weights
 from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.positional_encoding import KINDS, sinusoidal
@@ -484,16 +484,16 @@ def test_the_record_of_the_zoo_is_that_of_the_zoo() -> None:
     """Each was trained twice; four heads with the seed of the shipped model are that model."""
     record = weights.results("lookup-zoo")
     zoo = record["figures"]["models"]
-    assert list(zoo) == list(LOOKUP_ZOO)
+    assert list(zoo) == list(LOOKUP_VARIANTS)
     assert record["steps"] == 4000 * 2 * len(zoo)
     for name, runs in zoo.items():
-        model = LOOKUP_ZOO[name]()
+        model = LOOKUP_VARIANTS[name]()
         size, H = sum(p.numel() for p in model.parameters()), model.mixer.H
         assert [run["seed"] for run in runs] == [0, 1]
         for run in runs:
             assert run["parameters"] == size and len(run["roles"]) == H
             assert (len(run["without"]) == H) if "without" in run else name == "synthesizer"
-    models = [make() for make in LOOKUP_ZOO.values()]
+    models = [make() for make in LOOKUP_VARIANTS.values()]
     assert [model.mixer.H for model in models] == [1, 2, 4, 8, 4, 4]
     assert [model.ordered for model in models] == [True] * 4 + [False, True]
     shipped = weights.results("lookup-heads")["figures"]

@@ -32,13 +32,13 @@ from tinylib.lab.data.stories import (
     Teller,
     answered,
     draw,
+    draw_story,
     entropy,
     evaluate,
     next_words,
     ngram_loss,
     read,
     stories,
-    tell,
 )
 from tinylib.lab.data.text import BOS, EOS, PAD, Vocabulary
 
@@ -58,7 +58,7 @@ def splits() -> StorySplits:
 def some() -> list[Story]:
     """A thousand stories that are not of the splits."""
     random = Random(7)
-    return [tell(random) for _ in range(1000)]
+    return [draw_story(random) for _ in range(1000)]
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def test_the_probability_of_a_story_is_the_product_over_its_next_words(some: lis
 @settings(max_examples=100, deadline=None)
 @given(seed=st.integers(0, 10**9))
 def test_a_story_is_read_as_it_was_told(seed: int) -> None:
-    story = tell(Random(seed))
+    story = draw_story(Random(seed))
     assert read(story.words) == story
     assert len(story.words) <= LONGEST
     assert len(story.log_probs) == len(story.kinds) == len(story.words) + 1
@@ -248,7 +248,7 @@ def test_a_word_that_cannot_stand_there_is_named(text: str, message: str) -> Non
 @settings(max_examples=100, deadline=None)
 @given(seed=st.integers(0, 10**9), data=st.data())
 def test_any_wrong_word_at_any_place_is_refused(seed: int, data: st.DataObject) -> None:
-    words = (*tell(Random(seed)).words, END)
+    words = (*draw_story(Random(seed)).words, END)
     i = data.draw(st.integers(0, len(words) - 1))
     wrong = data.draw(st.sampled_from([*PEOPLE, *PLACES, *THINGS, "the", ".", "?", END, "<pad>"]))
     possible = wrong in next_words(words[:i])
@@ -398,7 +398,7 @@ def test_the_stories_are_the_same_on_every_machine(splits: StorySplits) -> None:
 def test_another_seed_tells_other_stories_and_lists_are_the_callers_own(
     splits: StorySplits,
 ) -> None:
-    assert tell(Random(1)) != tell(Random(0)) == splits.train[0]
+    assert draw_story(Random(1)) != draw_story(Random(0)) == splits.train[0]
     mine = stories()
     mine.train.clear()
     assert len(stories().train) == 20_000

@@ -38,8 +38,8 @@ from tinylib.inside_gpt import (
     patch_from,
     stream_site,
 )
+from tinylib.lab.data.minimal_pairs import MinimalPair, twins
 from tinylib.lab.data.stories import stories
-from tinylib.lab.data.twins import Twin, twins
 from tinylib.live.models import in_precision
 from tinylib.widgets.inside_gpt.patching import (
     ALL,
@@ -145,8 +145,8 @@ def test_what_is_offered_are_twins_that_it_was_not_trained_on() -> None:
     tokens = in_precision(NAME, torch.float32).tokens.tokens
     assert len(OFFERED) == sum(map(len, TWINS.values())) >= 6
     for story, changed in OFFERED.items():
-        twin: Twin = known[story]
-        assert twin.twin == tuple(changed.split())
+        twin: MinimalPair = known[story]
+        assert twin.corrupted == tuple(changed.split())
         found = computed(story=story, twin=changed, position=twin.fact)
         assert [tokens[i] for i in found["answers"].tolist()] == [twin.answer, twin.other]
         assert story.endswith(" in the")

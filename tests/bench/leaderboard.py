@@ -39,7 +39,7 @@ from tinylib.lab.models.translation import (
     load_translator,
     translate_unchecked,
 )
-from tinylib.lab.recipes.common import quicker, translation_loss
+from tinylib.lab.recipes.common import choose_fast_precision, translation_loss
 from tinylib.lab.train import weights
 from tinylib.lab.train.loop import fit
 from tinylib.lab.train.optimisers import adamw
@@ -137,7 +137,7 @@ def on_bilingual(rounds: int) -> dict[str, Any]:
     chosen = {}
     for name, one in loaded.items():
         batches = Batches(encode(splits.train, *one[1:]), size=64)
-        chosen[name] = quicker(one.model, batches)
+        chosen[name] = choose_fast_precision(one.model, batches)
     learning = {
         name: partial(trained, one, splits.train, chosen[name]) for name, one in loaded.items()
     }

@@ -40,7 +40,7 @@ from tinylib.lab.data.batches import Batch, Batches, Pair, encode
 from tinylib.lab.data.corpora import RealSplits, fra_eng
 from tinylib.lab.data.text import PAD
 from tinylib.lab.models.translation import Translator, translate_unchecked
-from tinylib.lab.recipes.common import quicker, untrained
+from tinylib.lab.recipes.common import choose_fast_precision, untrained
 from tinylib.lab.recipes.fra_eng import (
     ATTENTION_DECAY,
     SHORT,
@@ -389,7 +389,7 @@ class Ours:
 def steps_in(seconds: float, make: Make) -> tuple[Precision, int]:
     """The quicker precision, and about how many of our steps in it fit into so many seconds."""
     trial, batches = make()
-    chosen = quicker(trial.model, batches)
+    chosen = choose_fast_precision(trial.model, batches)
     with precision(chosen):
         train_fra_eng(trial.model, batches, steps=20, show=False)  # the first steps are slower
         start = clock()

@@ -6,7 +6,7 @@ from torch import nn
 
 from tinylib.lab import plot
 from tinylib.lab.data import bilingual
-from tinylib.lab.models.forcing import after_the_first_mistake, forced, gates, zebras
+from tinylib.lab.models.teacher_forcing import after_the_first_mistake, forced, gates, zebras
 from tinylib.lab.models.translation import Translator, load_translator
 
 
