@@ -196,7 +196,7 @@ def test_an_unknown_place_and_another_shape_are_refused() -> None:
 
 
 @cache
-def looks() -> dict[str, tuple[nn.Module, Callable[[], object]]]:
+def observers() -> dict[str, tuple[nn.Module, Callable[[], object]]]:
     """Every function that looks at a model: a model that drops out, and a call."""
     torch.manual_seed(0)
     words = Vocabulary("a b c d .".split())
@@ -225,7 +225,7 @@ def looks() -> dict[str, tuple[nn.Module, Callable[[], object]]]:
         text.repeat(1, 2), torch.tensor([[False] * 4 + [True] * 4])
     )
     state, step = ours.model.eval().start(*pad([[4, 5, 6]])), ours.model.step
-    told = [stories.Story(("a", "b"), (), (), (stories.Question("is", 1, ("b",), ()),))]
+    drawn = [stories.Story(("a", "b"), (), (), (stories.Question("is", 1, ("b",), ()),))]
     calls: dict[nn.Module, dict[str, Callable[[], object]]] = {
         gpt: {
             "predict": lambda: writer.predict("abc"),
@@ -243,8 +243,8 @@ def looks() -> dict[str, tuple[nn.Module, Callable[[], object]]]:
             "text_loss": lambda: text_loss(gpt, range(9), 4),
             "pieces_loss": lambda: shakespeare.pieces_loss(gpt, text),
             "log_probability": lambda: snapshots.log_probability(gpt, letters, "a", "bc"),
-            "stories.evaluate": lambda: stories.evaluate(gpt, told, words),
-            "stories.answered": lambda: stories.answered(gpt, told, words),
+            "stories.evaluate": lambda: stories.evaluate(gpt, drawn, words),
+            "stories.answered": lambda: stories.answered(gpt, drawn, words),
         },
         ours.model: {
             "translate": lambda: ours([["a", "b"]]),
@@ -273,10 +273,10 @@ def looks() -> dict[str, tuple[nn.Module, Callable[[], object]]]:
     return {name: (model, call) for model, by in calls.items() for name, call in by.items()}
 
 
-@pytest.mark.parametrize("name", looks())
+@pytest.mark.parametrize("name", observers())
 def test_what_looks_at_a_model_leaves_it_as_it_was(name: str) -> None:
     """The same call gives the same answer, though dropout is on; also after an error."""
-    model, call = looks()[name]
+    model, call = observers()[name]
     for i, module in enumerate(model.modules()):
         module.training = i % 3 != 2  # a model of which only some parts are trained
     wanted = [module.training for module in model.modules()]

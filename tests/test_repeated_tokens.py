@@ -216,10 +216,10 @@ def test_two_blocks_learn_to_copy_and_one_does_not() -> None:
         assert known[-1] < 0.03 and run["ablation"]["whole"]["right"] > 0.99
         assert max(run["induction"][-1][1]) > 0.95 > 0.3 > max(run["induction"][at - 3][1])
         assert max(run["previous"][-1][0]) > 0.4 > 0.1 > max(run["previous"][0][0])
-    (alone,) = found["one_block"]
-    assert alone["phase_change"] is None and min(alone["known"]) > 2.3
-    assert max(max(scores[0]) for scores in alone["induction"]) < 0.2
-    assert len(alone["induction"][-1]) == 1 and len(alone["induction"][-1][0]) == H
+    (single,) = found["one_block"]
+    assert single["phase_change"] is None and min(single["known"]) > 2.3
+    assert max(max(scores[0]) for scores in single["induction"]) < 0.2
+    assert len(single["induction"][-1]) == 1 and len(single["induction"][-1][0]) == H
 
 
 def test_without_the_previous_token_head_nothing_is_found() -> None:

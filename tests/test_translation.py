@@ -81,10 +81,10 @@ class Parrot(Decoder):
         assert not self.training, "dropout has no place in a translation"
         B = len(state.tokens)
         read = state.tokens[torch.arange(B), state.at.clamp(max=state.tokens.shape[1] - 1)]
-        said = torch.where(read == WORDS.ids(["four"])[0], WORDS.ids(["five"])[0], read)
-        said = torch.where(state.at < state.lengths, said, EOS)
+        predicted = torch.where(read == WORDS.ids(["four"])[0], WORDS.ids(["five"])[0], read)
+        predicted = torch.where(state.at < state.lengths, predicted, EOS)
         logits = torch.full((B, 1, len(WORDS)), -9.0)
-        logits[torch.arange(B), 0, said] = 9.0
+        logits[torch.arange(B), 0, predicted] = 9.0
         return logits, state._replace(at=state.at + 1)
 
 
@@ -107,8 +107,8 @@ class Chooser(Decoder):
 
     def forward(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         rows = {"<bos>": {"one": 0.6, "two": 0.4}, "one": {"three": 0.5, "four": 0.3, "five": 0.2}}
-        said = [rows.get(WORDS.tokens[i], {"<eos>": 1.0}) for i in tokens[:, 0].tolist()]
-        p = [[row.get(word, 0.0) for word in WORDS.tokens] for row in said]
+        chosen = [rows.get(WORDS.tokens[i], {"<eos>": 1.0}) for i in tokens[:, 0].tolist()]
+        p = [[row.get(word, 0.0) for word in WORDS.tokens] for row in chosen]
         return torch.tensor(p)[:, None].log(), state
 
 
@@ -156,8 +156,8 @@ def test_figures_by_hand() -> None:
     assert list(found["by_length"]) == [1, 2, 5]
     # 12 words said of 11; 1-grams 10 of 12, 2-grams 5 of 7, 3-grams 3 of 3, 4-grams 2 of 2
     assert found["bleu"] == pytest.approx((10 / 12 * 5 / 7) ** 0.25)
-    said = PARROT([pair.source for pair in pairs])
-    assert found["bleu"] == corpus_bleu(said, [list(pair.target) for pair in pairs])
+    predicted = PARROT([pair.source for pair in pairs])
+    assert found["bleu"] == corpus_bleu(predicted, [list(pair.target) for pair in pairs])
 
 
 def test_a_sentence_that_was_never_known_is_wrong_not_refused() -> None:
@@ -557,9 +557,9 @@ def test_cells_are_as_large_as_each_other_and_write_step_by_step() -> None:
         start = model.start(source, lengths)  # the first state is all that it is given
         other, _ = model.decoder(fed, start._replace(context=start.context + 1))
         torch.testing.assert_close(other, together)
-        twin = cell(6, 6, batch_first=True)
-        twin.load_state_dict(model.decoder.gru.state_dict())
-        states, _ = twin(model.decoder.embedding(fed), start.hidden.transpose(0, 1).contiguous())
+        copy = cell(6, 6, batch_first=True)
+        copy.load_state_dict(model.decoder.gru.state_dict())
+        states, _ = copy(model.decoder.embedding(fed), start.hidden.transpose(0, 1).contiguous())
         torch.testing.assert_close(model.decoder.output(states), together)
 
 

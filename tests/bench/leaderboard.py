@@ -133,7 +133,7 @@ def on_bilingual(rounds: int) -> dict[str, Any]:
     loaded = {name: load_translator(model) for name, model in models.items()}
     found = {name: evaluated(model, loaded[name], splits) for name, model in models.items()}
     saying = {name: partial(translated, one, splits.test) for name, one in loaded.items()}
-    said = in_turns(rounds, saying)
+    speeds = in_turns(rounds, saying)
     chosen = {}
     for name, one in loaded.items():
         batches = Batches(encode(splits.train, *one[1:]), size=64)
@@ -145,7 +145,7 @@ def on_bilingual(rounds: int) -> dict[str, Any]:
     for name, figures in found.items():
         figures["training_tokens_per_second"] = round(learned[name])
         figures["training_precision"] = chosen[name]._asdict()
-        figures["sentences_per_second"] = round(said[name])
+        figures["sentences_per_second"] = round(speeds[name])
     return {"models": found}
 
 
