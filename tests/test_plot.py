@@ -126,7 +126,7 @@ def to_the_limit() -> Figure:
 def past_training() -> Figure:
     curves = {"near": [1.0, 0.9, 0.2], "far": [0.5, 0.6, 0.7]}
     after = (15, "beyond training")
-    how: Any = {"x_name": "position", "y_name": "share", "beyond": after, "marks": [7, 14]}
+    how: Any = {"x_name": "position", "y_name": "share", "shaded": after, "marks": [7, 14]}
     return lines([0, 15, 40], curves, "Found", **how)
 
 
@@ -1643,7 +1643,7 @@ def test_every_curve_may_have_an_x_of_its_own():
         ({"levels": {"top": torch.nan}}, "'levels' holds nan"),
         ({"levels": {"low": -torch.inf}}, "the levels low hold -inf"),
         ({"marks": [-torch.inf]}, "the marks hold -inf"),
-        ({"beyond": (0, "later"), "log": "x"}, "above 0 fit a logarithmic x-axis"),
+        ({"shaded": (0, "later"), "log": "x"}, "above 0 fit a logarithmic x-axis"),
         ({"levels": {"top": 0.0}, "log": "y"}, "above 0 fit a logarithmic y-axis"),
         ({"x": {"b": [1, 2]}}, "x is there for b, but the curves are a"),
         ({"x": {"a": [1, 2, 3]}}, "'a' has shape .2,. over 's' of shape .3,."),
