@@ -72,8 +72,8 @@ class Places:
         return f"{self.launch['binderhub_url']}/v2/gh/{self.slug}/{self.branch}?urlpath={file}"
 
     def report(self, title: str, docname: str) -> str:
-        said = f"On the page {self.site}{docname}.html\n\nWhat is wrong, and what you expected:\n"
-        return f"{self.repository}/issues/new?title={quote(title)}&body={quote(said)}"
+        body = f"On the page {self.site}{docname}.html\n\nWhat is wrong, and what you expected:\n"
+        return f"{self.repository}/issues/new?title={quote(title)}&body={quote(body)}"
 
 
 # --- the text, before it becomes a page ----------------------------------------------------------
@@ -144,17 +144,17 @@ def fold(cell: nodes.container, what: str | None, lines: int) -> None:
         return
     length = f", {counted(lines, 'line')}"
     if tagged == "output":
-        said = "what it prints"
+        label = "what it prints"
     elif tagged == "all" and what == PRINTS:
-        said = "the library's code"
+        label = "the library's code"
     elif tagged == "all" and what == FIGURES:
-        said = "a figure, with its code"
+        label = "a figure, with its code"
     elif tagged == "all":
-        said = f"code: trains or checks what the text reports{length}, with what it prints"
+        label = f"code: trains or checks what the text reports{length}, with what it prints"
     else:
-        said = f"code: {what or 'prepares what is shown below'}{length}"
+        label = f"code: {what or 'prepares what is shown below'}{length}"
         cell["hide_mode"] = "input"
-    cell["prompt_show"] = cell["prompt_hide"] = said
+    cell["prompt_show"] = cell["prompt_hide"] = label
 
 
 OPEN = re.compile(r"^Not answered yet: (\w)")
@@ -185,10 +185,10 @@ def caption_of(text: str) -> str:
     if caption:
         return caption
     if names := NAMED.findall(alt):
-        said = "; ".join(dict.fromkeys(names))
+        title = "; ".join(dict.fromkeys(names))
     else:
-        said = re.split(r"(?<=[a-z)])[.:] ", alt, maxsplit=1)[0].rstrip(".")
-    return said[:1].upper() + said[1:]
+        title = re.split(r"(?<=[a-z)])[.:] ", alt, maxsplit=1)[0].rstrip(".")
+    return title[:1].upper() + title[1:]
 
 
 def caption(bundle: nodes.container, count: int | None, chapter: str) -> None:
@@ -308,15 +308,17 @@ def with_heights(body: str, known: dict[str, list[int]]) -> str:
 
 def description_of(doctree: nodes.document, most: int = 200) -> str:
     """The page's first paragraphs, up to the end of a sentence."""
-    said = ""
+    description = ""
     for paragraph in doctree.findall(nodes.paragraph):
-        said = f"{said} {' '.join(paragraph.astext().split())}".strip()
-        if len(said) > 100:
+        description = f"{description} {' '.join(paragraph.astext().split())}".strip()
+        if len(description) > 100:
             break
-    if len(said) <= most:
-        return said
-    end = max(said.rfind(mark, 0, most) for mark in (". ", "? ", "! "))
-    return said[: end + 1] if end > 60 else f"{said[: said.rfind(' ', 0, most)]} …"
+    if len(description) <= most:
+        return description
+    end = max(description.rfind(mark, 0, most) for mark in (". ", "? ", "! "))
+    if end > 60:
+        return description[: end + 1]
+    return f"{description[: description.rfind(' ', 0, most)]} …"
 
 
 def page_facts(

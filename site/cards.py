@@ -51,7 +51,7 @@ def texts() -> Iterator[tuple[str, str, str, str]]:
         yield one.stem, one.title, one.question, one.stem
 
 
-def said(title: str, question: str) -> str:
+def description(title: str, question: str) -> str:
     """What the picture says: it is written into the file, so that a test can tell an old one."""
     return f"{title}: {question}"
 
@@ -89,7 +89,7 @@ def main() -> None:
             page.set_content(card(stem, title, question, whose))
             shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB").quantize(COLOURS)
             about = PngInfo()
-            about.add_itxt("Description", said(title, question))
+            about.add_itxt("Description", description(title, question))
             shot.save(CARDS / f"{stem}.png", optimize=True, pnginfo=about)
         browser.close()
     size = sum(file.stat().st_size for file in CARDS.glob("*.png"))

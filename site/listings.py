@@ -52,7 +52,7 @@ def folded(source: str) -> str | None:
     *before, last = work
     plain = all(isinstance(node, ast.Assign | ast.AnnAssign) for node in before)
     called = called_name(last)
-    if called in ("show", "show_brief") and not before:
+    if called in ("show", "show_listing") and not before:
         return PRINTS
     if re.search(r"Widget(\.\w+)?$", called) and plain:
         return WIDGET

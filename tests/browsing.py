@@ -239,7 +239,7 @@ class Pages:
         """``path`` may end in a fragment, as a link does."""
         path, mark, fragment = path.partition("#")
         if path not in self.visits:
-            page = path if self.only is None else page_alone(self.only, path)
+            page = path if self.only is None else page_with_only(self.only, path)
             self.visits[path] = Visit(self.context, self.site, page)
         visit = self.visits[path]
         visit.page.set_viewport_size(SCREEN | {"width": width})
@@ -251,11 +251,11 @@ class Pages:
         for visit in self.visits.values():
             visit.page.evaluate("0")  # what was said before this answer has come
         visits = self.visits.values()
-        said = [text for visit in visits for text in visit.console + visit.foreign]
-        if said:
+        messages = [text for visit in visits for text in visit.console + visit.foreign]
+        if messages:
             self.close()
         self.context.clear_permissions()
-        return said
+        return messages
 
     def close(self) -> None:
         """A test has failed: the next one gets pages that it has not seen."""
@@ -338,7 +338,7 @@ def floats(text: str, kind: Any) -> torch.Tensor:
     return torch.from_numpy(np.frombuffer(base64.b64decode(text), kind).copy()).float()
 
 
-def told_by(widget: Locator, *selectors: str) -> dict[str, Any]:
+def shown_by(widget: Locator, *selectors: str) -> dict[str, Any]:
     """What SHOWN says of the widget."""
     state: dict[str, Any] = json.loads(widget.evaluate(SHOWN, list(selectors)))
     return state
@@ -346,14 +346,14 @@ def told_by(widget: Locator, *selectors: str) -> dict[str, Any]:
 
 def drawn(widget: Locator, selector: str) -> torch.Tensor:
     """The numbers that strips, bars and shaded words stand for, one after the other."""
-    return floats(told_by(widget, selector)["drawn"][0], np.float64)
+    return floats(shown_by(widget, selector)["drawn"][0], np.float64)
 
 
 def drawn_and_received(
     widget: Locator,
 ) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
     """The numbers of each output that elements of the page show, and all outputs of the page."""
-    state = told_by(widget)
+    state = shown_by(widget)
     received = {
         name: floats(output["data"], np.float32).view(output["shape"])
         for name, output in state["received"].items()
@@ -374,7 +374,7 @@ def page_of(stem: str) -> str:
     pytest.skip(f"{stem} is in no chapter that _toc.yml lists")  # test_site.py holds this to be so
 
 
-def page_alone(stem: str, path: str = "") -> str:
+def page_with_only(stem: str, path: str = "") -> str:
     """The page of the widget, or another one, with nothing else in it."""
     return f"{path or page_of(stem)}?only={stem}"
 
@@ -554,7 +554,7 @@ def in_float64(stem: str, inputs: str) -> Results:
     return exact(stem, json.loads(inputs))
 
 
-def beyond_rounding(
+def outside_rounding(
     page: list[Results],
     single: list[Results],
     exact: list[Results],

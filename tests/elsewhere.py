@@ -87,8 +87,8 @@ def different(cpus: Sequence[str]) -> dict[str, str]:
     for cpu in cpus:
         variant = capability(cpu)
         if variant in taken.values():
-            twin = next(name for name, other in taken.items() if other == variant)
-            print(f"cpu={cpu} is left out: it computes as cpu={twin} does here, by {variant}")
+            equivalent = next(name for name, other in taken.items() if other == variant)
+            print(f"cpu={cpu} is left out: it computes as cpu={equivalent} does here, by {variant}")
         else:
             taken[cpu] = variant
     return taken

@@ -110,14 +110,14 @@ def as_gpt2(ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
         "norm.bias": "transformer.ln_f.bias",
         "output.weight": "lm_head.weight",
     }
-    theirs = {name: ours[mine] for mine, name in whole.items() if mine in ours}
+    theirs = {name: ours[ours_name] for ours_name, name in whole.items() if ours_name in ours}
     for i in range(sum(name.endswith("attention.w_q.weight") for name in ours)):
         here, there = f"blocks.{i}", f"transformer.h.{i}"
         for part in ("weight", "bias"):
             qkv = [ours[f"{here}.attention.w_{w}.{part}"] for w in "qkv"]
             found = {f"{there}.attn.c_attn.{part}": torch.cat(qkv)}
-            for mine, name in parts.items():
-                found[f"{there}.{name}.{part}"] = ours[f"{here}.{mine}.{part}"]
+            for ours_name, name in parts.items():
+                found[f"{there}.{name}.{part}"] = ours[f"{here}.{ours_name}.{part}"]
             theirs |= {name: x.T if x.ndim > 1 else x for name, x in found.items()}
     return theirs
 

@@ -44,17 +44,17 @@ def test_the_course_is_found_where_it_is(elsewhere: Path) -> None:
 
 
 def test_what_pip_says_is_said_to_be_why_the_course_is_missing(elsewhere: Path) -> None:
-    said = run_first_cell(elsewhere, elsewhere)
-    assert re.search("Cannot find command.*git", said) and "found:" not in said
-    assert "ImportError: The course could not be installed. What pip says above is why." in said
+    printed = run_first_cell(elsewhere, elsewhere)
+    assert re.search("Cannot find command.*git", printed) and "found:" not in printed
+    assert "ImportError: The course could not be installed. What pip says above is why." in printed
 
 
 def test_a_stranger_of_the_same_name_is_refused(elsewhere: Path, tmp_path: Path) -> None:
     stranger = tmp_path / "stranger" / "tinylib" / "__init__.py"
     stranger.parent.mkdir(parents=True)
     stranger.touch()
-    said = run_first_cell(elsewhere, elsewhere, path=tmp_path / "stranger")
-    assert "ImportError: Another tinylib is here: run %pip uninstall -y tinylib" in said
+    printed = run_first_cell(elsewhere, elsewhere, path=tmp_path / "stranger")
+    assert "ImportError: Another tinylib is here: run %pip uninstall -y tinylib" in printed
     assert run_first_cell(ROOT / "chapters", elsewhere, path=tmp_path / "stranger").startswith(
         "found:"
     )

@@ -31,8 +31,12 @@ def test_what_has_changed_is_chosen_and_without_a_commit_all() -> None:
 
 
 def test_a_thorough_run_tries_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = {"rev-parse": "bc0ffee", "diff": "tests/test_widget_arrows.py\nheads.js", "status": ""}
-    monkeypatch.setattr(amounts, "git", lambda command, *_: said[command])
+    outputs = {
+        "rev-parse": "bc0ffee",
+        "diff": "tests/test_widget_arrows.py\nheads.js",
+        "status": "",
+    }
+    monkeypatch.setattr(amounts, "git", lambda command, *_: outputs[command])
     monkeypatch.setattr(amounts, "THOROUGH", False)
     names = [*NAMES, "arrows", "heads", "lens"]
     wanted = amounts.a_third(names, "bc0ffee", ["arrows", "heads"])

@@ -335,15 +335,15 @@ def test_masks_of_every_shape_forwards_and_backwards(
     exact_output = exact_weights @ exact_v
     exact_output.backward(felt.double())
 
-    for mine, theirs in (
+    for ours, theirs in (
         (weights, exact_weights),
         (output, exact_output),
         (scores.grad, exact.grad),
         (v.grad, exact_v.grad),
     ):
-        assert mine is not None and theirs is not None and mine.isfinite().all()
+        assert ours is not None and theirs is not None and ours.isfinite().all()
         close = max(32 * torch.finfo(dtype).eps, 1e-12) * max(1, theirs.abs().max().item())
-        torch.testing.assert_close(mine.double(), theirs, rtol=0, atol=close)
+        torch.testing.assert_close(ours.double(), theirs, rtol=0, atol=close)
 
 
 @given(mask=masks, shift=st.floats(-1e3, 1e3))
@@ -418,28 +418,28 @@ def test_attend_and_fast_attend_are_torchs(dtype: torch.dtype, close: float, cas
             dead = ~case.mask.expand(*output.shape[:-1], case.k.shape[-2]).any(-1)
             assert (output[dead] == 0).all()
     for ours in results[1:]:
-        for mine, theirs in zip(ours, results[0], strict=True):
+        for own, theirs in zip(ours, results[0], strict=True):
             largest = max(1, theirs.abs().max().item())
-            torch.testing.assert_close(mine, theirs, rtol=close, atol=close * largest)
+            torch.testing.assert_close(own, theirs, rtol=close, atol=close * largest)
 
 
 @given(mask=masks, scaled=st.booleans())
 def test_attend_is_torchs_attention(mask: torch.Tensor, scaled: bool) -> None:
     torch.manual_seed(0)
     q, k, v = (torch.randn(B, n, w, dtype=torch.float64) for n, w in ((T, K), (S, K), (S, V)))
-    mine = [a.clone().requires_grad_() for a in (q, k, v)]
+    leaves = [a.clone().requires_grad_() for a in (q, k, v)]
     theirs = [a.clone().requires_grad_() for a in (q, k, v)]
     some = mask.any(-1)  # torch's own answer to a query that may attend to nothing has varied
 
     score, scale = (scaled_dot_score, None) if scaled else (dot_score, 1.0)
-    out = attend(mine[0], mine[1], mine[2], mask, score).output[some]
+    out = attend(leaves[0], leaves[1], leaves[2], mask, score).output[some]
     ref = scaled_dot_product_attention(
         theirs[0], theirs[1], theirs[2], attn_mask=mask, scale=scale
     )[some]
     torch.testing.assert_close(out, ref, rtol=1e-9, atol=1e-9)
     if some.any():
         for a, b in zip(
-            torch.autograd.grad(out.sum(), mine),
+            torch.autograd.grad(out.sum(), leaves),
             torch.autograd.grad(ref.sum(), theirs),
             strict=True,
         ):

@@ -114,16 +114,16 @@ def test_each_ngram_is_used_up_once(pred: list[str], label: list[str], n: int) -
 def test_a_batch_of_any_filling_counts_each_alone(
     pairs: list[tuple[list[str], list[str]]], N: int, extra: int
 ) -> None:
-    alone = [both(pred, label) for pred, label in pairs]
+    single = [both(pred, label) for pred, label in pairs]
     rows = []
     for side in (0, 1):
-        ids = [pair[side] for pair in alone]
+        ids = [pair[side] for pair in single]
         batch = torch.full((len(ids), max(map(len, ids)) + extra), NO_WORD)
         for row, words in zip(batch, ids, strict=True):
             row[: len(words)] = words
         rows.append(batch)
     together = count(rows[0], rows[1], N)
-    for b, (pred, label) in enumerate(alone):
+    for b, (pred, label) in enumerate(single):
         for part, whole in zip(count(pred, label, N), together, strict=True):
             assert torch.equal(part, whole[b])
 

@@ -105,8 +105,8 @@ def test_the_same_seed_gives_the_same_pairs_on_every_machine(
 ) -> None:
     found = hashlib.sha256(repr(splits).encode()).hexdigest()
     assert found == "28e60b2347dbb01e688d39f46f5b1d1daef6517be512dead3e0625fc45e1f14c"
-    mine, kept = bilingual().train, splits.train[0]
-    mine[0] = Pair(("changed",), ("changé",))
+    pairs, kept = bilingual().train, splits.train[0]
+    pairs[0] = Pair(("changed",), ("changé",))
     assert bilingual().train[0] == kept, "a caller's change must not reach the next caller"
     assert bilingual(seed=1).train != splits.train
 
@@ -150,7 +150,7 @@ def test_each_of_many_sentences_has_one_translation(unchecked: None) -> None:
     assert len(translations) == wanted
 
 
-def said(pair: Pair) -> set[tuple[str, str]]:
+def attributes(pair: Pair) -> set[tuple[str, str]]:
     """Each (adjective, noun) of a pair, in English, read off the French alone: see `phrases`."""
     found = set()
     for phrase in phrases(pair):
@@ -160,11 +160,11 @@ def said(pair: Pair) -> set[tuple[str, str]]:
 
 
 def test_composition_holds_what_no_other_split_says(splits: Splits) -> None:
-    new = [said(pair) & HELD_OUT for pair in splits.composition]
+    new = [attributes(pair) & HELD_OUT for pair in splits.composition]
     assert sum(map(bool, new)) > 700, "the others say it with a verb: the car is red"
     for pairs in (splits.train, splits.valid, splits.test, splits.length):
-        assert not any(said(pair) & HELD_OUT for pair in pairs)
-    trained = set().union(*map(said, splits.train))
+        assert not any(attributes(pair) & HELD_OUT for pair in pairs)
+    trained = set().union(*map(attributes, splits.train))
     for adjective, noun in set().union(*new):
         assert adjective in {a for a, _ in trained} and noun in {n for _, n in trained}
     assert len(set().union(*new)) > 20
@@ -897,8 +897,8 @@ def test_reversal_says_words_backwards() -> None:
     torch.manual_seed(0)
     source, lengths, target = reversal(0, size=40, max_len=5, letters=3)
     assert set(lengths.tolist()) == {1, 2, 3, 4, 5} and source.shape == (40, 5)
-    for word, n, said in zip(source.tolist(), lengths.tolist(), target.tolist(), strict=True):
-        assert said == [BOS, *reversed(word[:n]), EOS] + [PAD] * (5 - n)
+    for word, n, labels in zip(source.tolist(), lengths.tolist(), target.tolist(), strict=True):
+        assert labels == [BOS, *reversed(word[:n]), EOS] + [PAD] * (5 - n)
         assert set(word[:n]) <= {4, 5, 6} and word[n:] == [PAD] * (5 - n)
     assert not torch.equal(reversal(0, size=40).lengths, lengths)
     torch.manual_seed(0)
@@ -936,9 +936,9 @@ def test_the_real_shakespeare() -> None:
 def test_a_letter_has_one_spelling_and_an_unknown_one_a_short_message() -> None:
     for text in ("é", "Å", "가", "ệ", "ё"):
         spellings = {unicodedata.normalize(form, text) for form in ("NFC", "NFD")}
-        for known, said in product(spellings, spellings):
+        for known, spelling in product(spellings, spellings):
             letters = Characters(known + "e")
-            assert letters.text(letters.ids(said)) == unicodedata.normalize("NFC", text)
+            assert letters.text(letters.ids(spelling)) == unicodedata.normalize("NFC", text)
     with pytest.raises(
         ValueError, match="is unknown here: write with 3000 others, such as"
     ) as found:

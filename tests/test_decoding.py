@@ -223,9 +223,9 @@ def test_each_sentence_is_searched_alone(trees: Trees, alpha: float, width: int)
     greedily = greedy(trees.step, trees.start(), BOS, EOS, trees.T)
     for b in range(trees.B):
         one = trees.start(slice(b, b + 1))
-        alone = beam(trees.step, one, BOS, EOS, trees.T, width, alpha)
-        assert sentences(alone, 0) == sentences(together, b)
-        assert torch.equal(alone.scores[0], together.scores[b])
+        single = beam(trees.step, one, BOS, EOS, trees.T, width, alpha)
+        assert sentences(single, 0) == sentences(together, b)
+        assert torch.equal(single.scores[0], together.scores[b])
         short = greedy(trees.step, one, BOS, EOS, trees.T)
         assert short.lengths[0] == greedily.lengths[b]
         assert torch.equal(short.tokens[0], greedily.tokens[b, : short.tokens.shape[1]])
@@ -236,8 +236,8 @@ def test_after_its_end_a_sentence_says_nothing() -> None:
     """Whatever the model would say then: one ends at once, the other with its third token."""
 
     def step(left: Tensor, token: Tensor) -> tuple[Tensor, Tensor]:
-        said = torch.where(left == 0, 2, 1)  # 2 is <eos>
-        return 9 * torch.eye(3)[said], left - 1
+        predicted = torch.where(left == 0, 2, 1)  # 2 is <eos>
+        return 9 * torch.eye(3)[predicted], left - 1
 
     found = greedy(step, torch.tensor([0, 2]), 0, 2, 7)
     assert found.tokens.tolist() == [[2, 2, 2], [1, 1, 2]]

@@ -22,6 +22,7 @@ from tinylib.lab.data.lookup import answer_loss, examine, heads_model, lookups
 from tinylib.lab.data.stories import StoryBatches, answered, stories
 from tinylib.lab.data.text import Characters, Vocabulary
 from tinylib.lab.models.language import LanguageModel, Windows, text_loss
+from tinylib.lab.models.score_functions import position_model
 from tinylib.lab.models.translation import (
     Translator,
     all_maps,
@@ -29,12 +30,11 @@ from tinylib.lab.models.translation import (
     evaluate,
     translate_unchecked,
 )
-from tinylib.lab.models.zoo import position_model
 from tinylib.lab.recipes import __main__ as command
 from tinylib.lab.recipes.common import translation_loss, untrained
 from tinylib.lab.recipes.fra_eng import certainty
 from tinylib.lab.recipes.language_models import MODERN, MUON
-from tinylib.lab.recipes.reversal import said_again
+from tinylib.lab.recipes.reversal import exact_matches
 from tinylib.lab.recipes.shakespeare import pieces, pieces_loss
 from tinylib.lab.train import devices, processes, registry, weights
 from tinylib.lab.train.loop import fit
@@ -298,7 +298,7 @@ def test_the_courses_other_models_are_judged_on_their_device(device: str) -> Non
     fit(teller, partial(next_token_loss, pad=0), batches, 2, show=False, device=device)
     assert len(answered(teller, test[:5], vocabulary)) >= 5
     backwards = Seq2Seq(14, 14, 8).to(place)
-    groups = said_again(backwards, reversal(0, size=20))
+    groups = exact_matches(backwards, reversal(0, size=20))
     assert sum(n for _, n in groups.values()) == 20
 
 

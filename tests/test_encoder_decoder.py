@@ -94,8 +94,8 @@ def test_pads_change_nothing(more: int, seed: int) -> None:
 
 def test_a_sentence_is_read_alone_as_in_a_batch() -> None:
     model, (source, lengths, target) = small(), sentences()
-    alone = model(source[:1, :3], lengths[:1], target[:1])
-    torch.testing.assert_close(model(source, lengths, target)[:1], alone)
+    single = model(source[:1, :3], lengths[:1], target[:1])
+    torch.testing.assert_close(model(source, lengths, target)[:1], single)
 
 
 def test_the_encoding_feels_every_word() -> None:

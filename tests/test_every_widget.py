@@ -210,10 +210,10 @@ def test_a_number_that_can_be_asked_is_the_sum_that_is_written_out(
             continue
         if one["kind"] == "softmax":
             scores = [-math.inf if e == "masked" else e for e in one["scores"]]
-            made = torch.tensor(scores, dtype=torch.float64).softmax(-1)[one["column"]].item()
+            computed = torch.tensor(scores, dtype=torch.float64).softmax(-1)[one["column"]].item()
         else:
-            made = SUMS[one["kind"]](one)
-        assert made == pytest.approx(shown, rel=2e-5, abs=2e-5), one
+            computed = SUMS[one["kind"]](one)
+        assert computed == pytest.approx(shown, rel=2e-5, abs=2e-5), one
         for (log_p,), p in zip(one["terms"], one["of"], strict=True) if "of" in one else ():
             assert p == pytest.approx(math.exp(log_p), rel=2e-4, abs=2e-7), one
         if one.get("unit") != "%":

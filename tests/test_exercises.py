@@ -67,9 +67,9 @@ from tinylib.kv_cache import ReservedCache, reserve_caches
 from tinylib.lab.data.batches import pad as padded
 from tinylib.lab.data.corpora import bilingual
 from tinylib.lab.data.lookup import Lookups, role_scores
-from tinylib.lab.data.stories import tell
+from tinylib.lab.data.minimal_pairs import twins
+from tinylib.lab.data.stories import draw_story
 from tinylib.lab.data.text import BOS
-from tinylib.lab.data.twins import twins
 from tinylib.lab.models.language import load_language_model, uniform
 from tinylib.lab.models.translation import attention_maps, load_translator
 from tinylib.lab.train.weights import results
@@ -178,7 +178,7 @@ def answer_of(source: str) -> Any:
     return namespace["answer"]
 
 
-def by_shape_alone(exercise: Exercise, mutant: Any) -> bool:
+def by_shape_only(exercise: Exercise, mutant: Any) -> bool:
     """Does a wrong answer raise, or give another shape than it should?"""
     for case in exercise.cases():
         right = numbers(exercise.solve(*deepcopy(case)))
@@ -261,7 +261,7 @@ def test_slips_are_refused_each_with_its_own_lesson(posed: Posed) -> None:
             f"{what}: a lesson has 8 words at least: {verdict}"
         )
         verdicts.append(verdict)
-        by_shape.append(by_shape_alone(posed.check, mutant))
+        by_shape.append(by_shape_only(posed.check, mutant))
     assert len(verdicts) >= 5, f"check_{posed.slug} has {len(verdicts)} slips, and needs 5 at least"
     assert sum(by_shape) <= len(by_shape) / 2, "too many slips show by shape alone"
     assert sum(v.kind == "wrong" for v in verdicts) > len(verdicts) / 2, "most slips run"
@@ -318,9 +318,11 @@ def read_out(step: Any, state: torch.Tensor, bos: int, eos: int, max_len: int) -
     return pad(tokens, (0, max_len - len(tokens)), value=eos)
 
 
-def share_after_a_mistake(said: torch.Tensor, wanted: torch.Tensor) -> float:
+def share_after_a_mistake(predicted: torch.Tensor, wanted: torch.Tensor) -> float:
     """Of each sentence, what is left of the comparisons once one of them has failed."""
-    pairs = [zip(*row, strict=True) for row in zip(said.tolist(), wanted.tolist(), strict=True)]
+    pairs = [
+        zip(*row, strict=True) for row in zip(predicted.tolist(), wanted.tolist(), strict=True)
+    ]
     agree = [[one == other for one, other in row if other != 0] for row in pairs]
     tails = [row[row.index(False) + 1 :] for row in agree if False in row]
     return float(np.mean([*itertools.chain(*tails)]))
@@ -342,9 +344,9 @@ def shares_of_state(z: torch.Tensor) -> torch.Tensor:
 
 
 def likeliest(first: torch.Tensor, then: torch.Tensor) -> torch.Tensor:
-    def step(said: torch.Tensor, token: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        logits = torch.where(said[:, None] == 0, first.log(), then.log()[token])
-        return logits, said + 1
+    def step(place: torch.Tensor, token: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        logits = torch.where(place[:, None] == 0, first.log(), then.log()[token])
+        return logits, place + 1
 
     nobody, V = -1, len(first)
     return beam(step, torch.zeros(1), 0, nobody, max_len=2, width=V * V).tokens[0, 0]
@@ -416,8 +418,8 @@ def alignment_accuracy(weights: torch.Tensor, gold: list[tuple[int, ...]]) -> to
 
 def agreement(weights: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
     """What attention finds if each target word has values of its own: 1 at its gold, else 0."""
-    judged = gold.any(dim=-1)
-    scores, values = weights[judged].log()[:, None], gold[judged][..., None].float()
+    aligned = gold.any(dim=-1)
+    scores, values = weights[aligned].log()[:, None], gold[aligned][..., None].float()
     keys = torch.eye(gold.shape[1]).expand(len(scores), -1, -1)
     found = attend(scores, keys, values, score=dot_score)
     return found.output.mean()
@@ -444,12 +446,12 @@ def characters_so_far(pieces: list[bytes], ids: list[int]) -> list[int]:
 
 def tokens_of_bytes(pieces: list[bytes]) -> list[bytes]:
     """The same pieces as the library makes them, by merging bytes."""
-    made = []
+    tokens = []
     for piece in pieces:
         merges = [(piece[0], piece[1])] if len(piece) > 1 else []
         merges += [(255 + n, byte) for n, byte in enumerate(piece[2:], 1)]
-        made.append(BytePairs(merges).tokens[-1 if merges else piece[0]])
-    return made
+        tokens.append(BytePairs(merges).tokens[-1 if merges else piece[0]])
+    return tokens
 
 
 def pair_to_merge(words: list[tuple[int, ...]], often: list[int]) -> list[int]:
@@ -523,7 +525,7 @@ def masked_heads(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 def shares(z: torch.Tensor, w_o: torch.Tensor) -> torch.Tensor:
     """What is left of the output if a head mask leaves one head on."""
     each = torch.eye(len(z), dtype=torch.bool)
-    return torch.stack([merge_heads(apply_head_mask(z, alone)) @ w_o for alone in each])
+    return torch.stack([merge_heads(apply_head_mask(z, head_mask)) @ w_o for head_mask in each])
 
 
 def ablation(accuracy: Callable[[torch.Tensor], float], H: int) -> torch.Tensor:
@@ -720,9 +722,9 @@ class Rest(GPT):
 
 
 def patched_one_by_one(
-    own: torch.Tensor, twin: torch.Tensor, rest: Callable[[torch.Tensor], torch.Tensor]
+    own: torch.Tensor, corrupted: torch.Tensor, rest: Callable[[torch.Tensor], torch.Tensor]
 ) -> torch.Tensor:
-    model, tokens = Rest(rest, own, twin), torch.zeros(1, len(own)).long()
+    model, tokens = Rest(rest, own, corrupted), torch.zeros(1, len(own)).long()
     sites = [stream_site(0, t) for t in range(len(own))]
     return torch.stack([patch_from(model, tokens, tokens + 1, site)[0, -1] for site in sites])
 
@@ -932,7 +934,7 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
         "shift": lambda p, delta: p @ shift_matrix(delta, p.shape[1]).T,
         "alibi": alibi,
         "rotary_step": rotary_step,
-        "distance_alone": lambda f, q, k, delta: f.__doc__ in DISTANCE_ALONE,
+        "distance_only": lambda f, q, k, delta: f.__doc__ in DISTANCE_ALONE,
         "step_by_step": lambda f, x: f.__doc__ in STEP_BY_STEP,
     },
     "multi_head_attention": {
@@ -975,7 +977,7 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
     "inside_gpt": {
         "contributions": shares_of_parts,
         "lens": blocks_until_the_word,
-        "way": lambda own, twin, patched, a, b: way(
+        "recovered": lambda own, twin, patched, a, b: way(
             patched[:, b] - patched[:, a], own[b] - own[a], twin[b] - twin[a]
         ),
         "patch": patched_one_by_one,
@@ -999,7 +1001,7 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
         "top_p": lambda probs, p: top_p(probs.log(), p).softmax(-1),
         "draw": lambda probs, u: sample(probs.log().expand(len(u), -1), u),
         "period": loop,
-        "repeats": unrepeated,
+        "repetition": unrepeated,
         "likeliest": least_surprises,
     },
     "kv_cache": {
@@ -1467,7 +1469,7 @@ def claims_of_gpt() -> dict[str, list[Any]]:
 class Inside(NamedTuple):
     """What patches, zeros and a lens say of stories that differ in one fact from a twin."""
 
-    way: dict[str, float]  # of a patch: the mean over the stories
+    recovered: dict[str, float]  # of a patch: the mean over the stories
     correct: dict[str, float]  # the share of correct answers
     adds: dict[str, float]  # to the answer's logit, less that of the twin's
     attends: dict[str, float]  # to the next preposition
@@ -1477,12 +1479,12 @@ def inside_stories() -> Inside:
     """Of two dozen stories. The model reads <bos> first, so positions are one larger in it."""
     model, tokens = language = load_language_model("gpt-stories")
     random = Random(13)  # stories().test are told after 21 000 others, which takes long
-    told = [tell(random) for _ in range(65)]
-    pairs = [pair for pair in twins(told) if len(pair.question.facts) == 1]
+    drawn = [draw_story(random) for _ in range(65)]
+    pairs = [pair for pair in twins(drawn) if len(pair.question.facts) == 1]
     assert len(pairs) > 20
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
     for pair in pairs:
-        own, twin = (language.ids(" ".join(words)) for words in (pair.words, pair.twin))
+        own, corrupted = (language.ids(" ".join(words)) for words in (pair.words, pair.corrupted))
         answer, other = map(tokens.tokens.index, (pair.answer, pair.other))
         fact, then, last = pair.fact + 1, pair.next_preposition + 1, len(pair.words)
 
@@ -1495,12 +1497,12 @@ def inside_stories() -> Inside:
         sites |= {f"head {i} 1": head_site(model, i, 1, last) for i in (0, 3)}
         sites["head 0 3"] = head_site(model, 0, 3, then)
         with torch.no_grad(), capture(model, "blocks.*.attention.weights") as seen:
-            ends = [d(model(text)) for text in (own, twin)]
+            ends = [d(model(text)) for text in (own, corrupted)]
         each = [site._replace(texts=slice(i, i + 1)) for i, site in enumerate(sites.values())]
-        own_rows, twin_rows = (text.expand(len(each), -1) for text in (own, twin))
-        patched = patch_from(model, own_rows, twin_rows, each)  # each site in a text of its own
+        clean, other = (text.expand(len(each), -1) for text in (own, corrupted))
+        patched = patch_from(model, clean, other, each)  # each site in a text of its own
         for name, logits in zip(sites, patched[:, None], strict=True):
-            found["way", name].append(way(d(logits), *ends).item())
+            found["recovered", name].append(way(d(logits), *ends).item())
         for name in ("head 0 1", "head 3 1"):
             silent = ablate(model, own, sites[name])[0, -1]
             found["correct", name].append(float(silent.argmax() == answer))
@@ -1521,16 +1523,19 @@ def inside_stories() -> Inside:
 def claims_of_inside_gpt() -> dict[str, list[Any]]:
     """Of a trained model: the figures are rounded so far that no processor changes them."""
     of = inside_stories()
-    assert abs(of.way["fact 1"]) < 0.08 and min(of.way["then 1"], of.way["then 3"]) > 0.85
-    assert abs(of.way["last 1"]) < 0.005 and 0.03 < of.way["last 3"] < 0.15
-    assert of.way["last 4"] > 0.98 and abs(of.way["head 0 1"]) < 0.005
-    assert of.way["head 0 3"] > 0.9 and 0.85 < of.way["head 3 1"] < 0.97
+    assert (
+        abs(of.recovered["fact 1"]) < 0.08
+        and min(of.recovered["then 1"], of.recovered["then 3"]) > 0.85
+    )
+    assert abs(of.recovered["last 1"]) < 0.005 and 0.03 < of.recovered["last 3"] < 0.15
+    assert of.recovered["last 4"] > 0.98 and abs(of.recovered["head 0 1"]) < 0.005
+    assert of.recovered["head 0 3"] > 0.9 and 0.85 < of.recovered["head 3 1"] < 0.97
     assert of.attends["head 3 1"] > 0.8
     assert of.correct["head 0 1"] < 0.02 and 0.35 < of.correct["head 3 1"] < 0.65
     assert of.correct["lens 3"] < 0.5 and of.correct["lens 4"] > 0.9
     return {
         "q-direct": [of.adds["head 3 1"]],
-        "q-lens": [of.way["then 1"]],
+        "q-lens": [of.recovered["then 1"]],
     }
 
 
@@ -1814,8 +1819,8 @@ def test_a_decoder_that_sees_the_next_word_learns_to_copy_it() -> None:
         source, lengths, target = batch(1000)
         with torch.no_grad():
             assert teacher_forcing(model, source, lengths, target) < 0.1
-            said = greedy(model.step, model.start(source, lengths), 1, 2, 4).tokens
-        exact.append((pad(said, (0, 4))[:, :4] == target[:, 1:]).all(1).double().mean())
+            predicted = greedy(model.step, model.start(source, lengths), 1, 2, 4).tokens
+        exact.append((pad(predicted, (0, 4))[:, :4] == target[:, 1:]).all(1).double().mean())
     assert exact[0] > 0.9 and exact[1] < 0.5
 
 
@@ -1824,14 +1829,14 @@ def test_a_mask_in_training_alone_spoils_the_loss_and_no_translation() -> None:
     pairs = bilingual().test[:50]
     ids, lengths = padded([source.ids(pair.source) for pair in pairs])
     words, _ = padded([[1, *target.ids(pair.target), 2] for pair in pairs])
-    losses, said = [], []
+    losses, predicted = [], []
     for causal in (True, False):
         with_causal(model, causal)
         with torch.no_grad():
             losses.append(teacher_forcing(model, ids, lengths, words))
-            said.append(greedy(model.step, model.start(ids, lengths), 1, 2, 30).tokens)
+            predicted.append(greedy(model.step, model.start(ids, lengths), 1, 2, 30).tokens)
     assert losses[1] > 10 * losses[0]
-    assert torch.equal(*said)
+    assert torch.equal(*predicted)
 
 
 def test_a_cache_spares_190_of_210_words(small: Transformer) -> None:
@@ -1885,14 +1890,14 @@ def test_what_the_first_twin_of_inside_gpt_shows_is_true() -> None:
         "mary ran to the cellar . where is the hat ? in the"
     )
     words = ["<bos>", *text.split()]
-    own, twin = (language.ids(t) for t in (text, text.replace("cellar", "kitchen", 1)))
+    own, corrupted = (language.ids(t) for t in (text, text.replace("cellar", "kitchen", 1)))
     to, last = words.index("to"), len(words) - 1
 
     def says(logits: torch.Tensor) -> str:
         return language.name(int(logits[0, -1].argmax()))
 
     def patched(site: Site) -> str:
-        return says(patch_from(language.model, own, twin, site))
+        return says(patch_from(language.model, own, corrupted, site))
 
     assert patched(stream_site(0, words.index("cellar"))) == "kitchen"
     places = [t for t, word in enumerate(words) if word == "cellar"]
@@ -1909,13 +1914,13 @@ def test_a_tied_table_of_large_numbers_begins_by_repeating(seed: int) -> None:
     torch.manual_seed(seed)
     model = GPT(GPTConfig(V=65, max_len=64, D=128, H=4, layers=4, dropout=0.0))
     text = torch.randint(65, (8, 65))
-    repeats = []
+    repeated = []
     for std, low, high in ((0.02, 4.17, 4.3), (1.0, 120, 130)):
         nn.init.normal_(model.embedding.weight, std=std)
         with torch.no_grad():
             assert low < next_token_loss(model, text) < high
-            repeats.append((model(text[:, :-1]).argmax(-1) == text[:, :-1]).double().mean())
-    assert repeats[0] > 0.95 and repeats[1] == 1
+            repeated.append((model(text[:, :-1]).argmax(-1) == text[:, :-1]).double().mean())
+    assert repeated[0] > 0.95 and repeated[1] == 1
 
 
 def test_one_pass_predicts_from_every_beginning_of_a_text() -> None:
@@ -1961,11 +1966,11 @@ def test_what_the_questions_about_the_cache_say_is_true() -> None:
     assert round(weights / MiB) == 475 and 6 * cache < weights < 7 * cache
     assert 12 * 12 == 144 and 576 * MiB == 144 * 1024**2 * 4
 
-    alone = [flops(T=1, S=S, D=768, H=12, d_k=64, d_v=64) for S in (10, 1000)]
-    anew = [flops(T=T, S=T, D=768, H=12, d_k=64, d_v=64) for T in (10, 1000)]
-    both = [count.compare + count.average for count in alone]
-    assert 100 * both[0] == both[1] and 100 * anew[0].mix == anew[1].mix
-    assert 10_000 * anew[0].average == anew[1].average
+    cached = [flops(T=1, S=S, D=768, H=12, d_k=64, d_v=64) for S in (10, 1000)]
+    uncached = [flops(T=T, S=T, D=768, H=12, d_k=64, d_v=64) for T in (10, 1000)]
+    both = [count.compare + count.average for count in cached]
+    assert 100 * both[0] == both[1] and 100 * uncached[0].mix == uncached[1].mix
+    assert 10_000 * uncached[0].average == uncached[1].average
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -2025,8 +2030,8 @@ def test_pads_belong_on_the_left() -> None:
     short, long, none = [5, 2, 9], [7, 1, 4, 12, 3], 0
     batch = torch.tensor([[none, none, *short], long])
     together = generate(model, batch, 6, pads=torch.tensor([2, 0]))
-    alone = torch.cat([generate(model, torch.tensor([row]), 6) for row in (short, long)])
-    assert torch.equal(together, alone)
+    single = torch.cat([generate(model, torch.tensor([row]), 6) for row in (short, long)])
+    assert torch.equal(together, single)
     with torch.no_grad():
         left, right, one = (
             model.read(torch.tensor([row]), pads=torch.tensor([pads]))[0][0, -1]

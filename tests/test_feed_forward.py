@@ -38,27 +38,27 @@ def test_feed_forward_takes_every_word_on_its_own() -> None:
             close(layer(x[b, t]), whole[b, t])
 
 
-@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize("scalar", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
 def test_the_gelu_with_tanh_is_torchs(
-    alone: bool, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+    scalar: bool, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether each tanh is computed alone or not: the output and its gradient."""
-    monkeypatch.setattr(feed_forward, "SCALAR_TANH", alone)
+    monkeypatch.setattr(feed_forward, "SCALAR_TANH", scalar)
     x = (9 * drawn(7, 31)).to(dtype).requires_grad_()
     y = nn.functional.gelu(x, approximate="tanh")
-    mine, felt = gelu_tanh(x), drawn(7, 31, seed=2).to(dtype)
-    assert mine.dtype == dtype
-    assert (type(mine.grad_fn) is not type(y.grad_fn)) == (alone and dtype == torch.float32)
-    close(mine, y, 1e-6)
-    close(torch.autograd.grad(mine, x, felt)[0], torch.autograd.grad(y, x, felt)[0], 1e-6)
+    ours, felt = gelu_tanh(x), drawn(7, 31, seed=2).to(dtype)
+    assert ours.dtype == dtype
+    assert (type(ours.grad_fn) is not type(y.grad_fn)) == (scalar and dtype == torch.float32)
+    close(ours, y, 1e-6)
+    close(torch.autograd.grad(ours, x, felt)[0], torch.autograd.grad(y, x, felt)[0], 1e-6)
     extremes = torch.tensor([-3e38, -30.0, -0.0, 30.0, 3e38], dtype=dtype)
     close(gelu_tanh(extremes), extremes.clamp(min=0.0), 1e-6)
 
 
-@pytest.mark.parametrize(("instructions", "alone"), [("default", True), ("avx2", False)])
+@pytest.mark.parametrize(("instructions", "scalar"), [("default", True), ("avx2", False)])
 def test_it_is_known_which_processors_compute_each_tanh_alone(
-    instructions: str, alone: bool
+    instructions: str, scalar: bool
 ) -> None:
     code = "from tinylib.feed_forward import SCALAR_TANH; print(SCALAR_TANH)"
     environment = {**os.environ, "ATEN_CPU_CAPABILITY": instructions}
@@ -71,7 +71,7 @@ def test_it_is_known_which_processors_compute_each_tanh_alone(
         text=True,
     )
     x86 = platform.machine() in ("x86_64", "AMD64")
-    assert run.stdout.strip() == str(alone and x86)
+    assert run.stdout.strip() == str(scalar and x86)
 
 
 def test_gelu_is_its_formula() -> None:

@@ -80,7 +80,7 @@ def process(does: str, path: Path, given: str = "") -> Iterator["subprocess.Pope
         started.communicate()
 
 
-def said(started: "subprocess.Popen[str]") -> str:
+def next_line(started: "subprocess.Popen[str]") -> str:
     assert started.stdout
     return started.stdout.readline()
 
@@ -91,7 +91,7 @@ def test_two_writers_and_a_reader(tmp_path: Path) -> None:
     weights.save(path, {"x": torch.zeros(SIZE)}, n=0)
     writing.touch()
     with process(READS, path) as reader:
-        assert said(reader) == "reading\n"
+        assert next_line(reader) == "reading\n"
         with process(WRITES, path, "1000") as one, process(WRITES, path, "2000") as two:
             for writer in (one, two):
                 assert writer.communicate()[1] == "" and writer.returncode == 0
@@ -149,9 +149,9 @@ def test_a_temporary_file_that_is_swept_at_once_is_replaced(
 
     def sweeping(file: object) -> None:
         if len(swept) < 2:
-            (made,) = tmp_path.glob(".x.*.new")
-            made.unlink()
-            swept.append(made.name)
+            (temporary,) = tmp_path.glob(".x.*.new")
+            temporary.unlink()
+            swept.append(temporary.name)
             if len(swept) == 1:
                 raise InUse
         lock(file)  # type: ignore[arg-type]
@@ -194,7 +194,7 @@ def test_a_lock_is_one_processs_and_ends_with_it(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "x"
     for end in ("killed", "ended"):
         with process(HOLDS, path) as holder:
-            assert said(holder) == "held\n"
+            assert next_line(holder) == "held\n"
             message = f"^the run is in use by process {holder.pid}: wait until it ends$"
             with pytest.raises(InUse, match=message), locked(path, "the run"):
                 raise AssertionError("it has the lock")
@@ -218,7 +218,7 @@ def test_who_waits_gets_the_lock_at_last(tmp_path: Path) -> None:
         _, err = waiting.communicate()
         assert "InUse: it is in use by process" in err, "it does not wait unless it is asked to"
     with process(HOLDS, path) as holder:
-        assert said(holder) == "held\n"
+        assert next_line(holder) == "held\n"
         pauses: list[float] = []
 
         def pause(seconds: float) -> None:

@@ -185,7 +185,7 @@ def loss(model: nn.Module, x: Tensor, share: float = 0.0, *, pad: int | None = N
     return model(x).square().mean() * (1 - share)
 
 
-def made(share: float) -> Callable[..., Tensor]:
+def loss_with(share: float) -> Callable[..., Tensor]:
     calls: list[int] = []
 
     def inside(model: nn.Module, x: Tensor) -> Tensor:
@@ -212,7 +212,7 @@ def test_what_a_loss_is_set_to() -> None:
         "share": "0.2",
         "pad": "0",
     }
-    assert of_loss(made(0.1)) == {"share": "0.1"}, "not the list, which every call changes"
+    assert of_loss(loss_with(0.1)) == {"share": "0.1"}, "not the list, which every call changes"
     assert of_loss(Method(0.1)) == of_loss(Method(0.1).loss) == {"share": "0.1"}
     assert of_loss(lambda model, x: loss(model, x, 0.25)) == {"numbers": "[0.25]"}
     assert of_loss(lambda model, x: sum(0.5 * y for y in model(x))) == {"numbers": "[0.5]"}
@@ -254,8 +254,8 @@ def test_roundings_are_far_within_the_slack_and_smoothing_is_beyond() -> None:
     model, tokens = GPT(CONFIG._replace(V=65, D=32)), torch.randint(65, (8, T))
 
     def smoothed(model: GPT, tokens: Tensor, share: float = 0.0) -> Tensor:
-        logits, said = model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten()
-        return nn.functional.cross_entropy(logits, said, label_smoothing=share)
+        logits, targets = model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten()
+        return nn.functional.cross_entropy(logits, targets, label_smoothing=share)
 
     def rounded(model: GPT, tokens: Tensor) -> Tensor:
         with torch.autocast("cpu", torch.bfloat16):

@@ -362,8 +362,8 @@ def test_cached_uncached_padded_and_alone_are_one_text(
     assert torch.equal(found, without_cache(model, prompt, *how))
     assert found.shape == (B, length)
     for row, (pad, text) in enumerate(zip(pads.tolist(), prompt, strict=True)):
-        alone = generate(model, text[None, pad:], length, sampling, u[row : row + 1])
-        assert torch.equal(found[row], alone[0])
+        single = generate(model, text[None, pad:], length, sampling, u[row : row + 1])
+        assert torch.equal(found[row], single[0])
     other = torch.where(torch.arange(T) < pads[:, None], (prompt + 5) % V, prompt)
     assert torch.equal(found, generate(model, other, *how)), "what a pad is does not matter"
 
@@ -495,8 +495,8 @@ def test_the_model_is_left_as_it_was() -> None:
 
 
 def test_it_can_be_watched_while_it_writes() -> None:
-    model, prompt, said = small(), tokens(1, 3), []
-    hook = model.output.register_forward_hook(lambda *args: said.append(args[2]))
+    model, prompt, outputs = small(), tokens(1, 3), []
+    hook = model.output.register_forward_hook(lambda *args: outputs.append(args[2]))
     with capture(model) as seen:
         found = generate(model, prompt, 6)
     hook.remove()
@@ -505,7 +505,7 @@ def test_it_can_be_watched_while_it_writes() -> None:
         (1, 3, 3, 3),
         *((1, 3, 1, 3 + i) for i in range(1, 6)),
     ]
-    assert torch.equal(torch.cat([logits[:, 0].argmax(-1) for logits in said]), found[0])
+    assert torch.equal(torch.cat([logits[:, 0].argmax(-1) for logits in outputs]), found[0])
 
 
 def test_what_is_called_before_a_layer_is_called() -> None:
@@ -574,8 +574,8 @@ def test_a_wide_beam_finds_the_likeliest_text(T: int) -> None:
     texts = torch.cat([prompt.expand(len(every), -1), every], 1)
     with torch.no_grad():
         logs = model(texts)[:, T - 1 : -1].log_softmax(-1)
-    said = logs.gather(-1, every[..., None]).sum((1, 2))
-    best = said.topk(25)
+    log_probs = logs.gather(-1, every[..., None]).sum((1, 2))
+    best = log_probs.topk(25)
     found = beam_search(model, prompt, 3, 25)
     close(found.log_probs[0].double(), best.values, 1e-6)
     assert torch.equal(found.tokens[0, 0], every[best.indices[0]])

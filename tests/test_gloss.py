@@ -44,14 +44,14 @@ def test_every_word_of_the_language_has_one() -> None:
     words = {w for split in (splits.train, splits.length) for pair in split for w in pair.target}
     assert words | {*dictionary().french} <= gloss_book().words.keys()
     english = {w for pair in splits.train for w in pair.source}
-    said = {word for one in gloss_book().words.values() for word in one.split()}
-    said = {word.strip("()") for word in said}
-    assert said <= english | {"at", "for", "front", "start", "end", "unknown"}
+    glosses = {word for one in gloss_book().words.values() for word in one.split()}
+    glosses = {word.strip("()") for word in glosses}
+    assert glosses <= english | {"at", "for", "front", "start", "end", "unknown"}
 
 
 def test_the_page_says_the_same() -> None:
     sentences = [list(pair.target) for pair in bilingual().test[: many(50, 500)]]
     sentences.append(["<unk>", "zèbre", "constructor"])
     rule = "({ gloss }, [book, words]) => gloss(book, words)"
-    said = in_node(PAGE / "gloss.js", rule, gloss_book()._asdict(), sentences)
-    assert said == [*map(gloss, sentences)]
+    glosses = in_node(PAGE / "gloss.js", rule, gloss_book()._asdict(), sentences)
+    assert glosses == [*map(gloss, sentences)]

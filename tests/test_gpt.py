@@ -235,9 +235,9 @@ def test_one_by_one_is_all_at_once(
     for ends in (list(range(1, T + 1)), [3, 8, T], [1, T], [T - 1, T], [T]):
         logits, seen = in_blocks(model, tokens, ends)
         close(logits, wanted, tolerance)
-        for mine, other in zip(seen, kept, strict=True):
-            close(mine.keys, other.keys, tolerance)
-            close(mine.values, other.values, tolerance)
+        for ours, other in zip(seen, kept, strict=True):
+            close(ours.keys, other.keys, tolerance)
+            close(ours.values, other.values, tolerance)
 
 
 @given(
@@ -273,8 +273,8 @@ def test_in_any_blocks_and_without_leak_however_it_is_built(
     logits = model(tokens)
     ends = [sum(cuts[: i + 1]) for i in range(len(cuts))]
     close(in_blocks(model, tokens, ends)[0], logits, 1e-5)
-    alone = model(tokens[-1:])  # a text has nothing to do with the others of its batch
-    close(logits[-1:], alone, 1e-5)
+    single = model(tokens[-1:])  # a text has nothing to do with the others of its batch
+    close(logits[-1:], single, 1e-5)
     for t in ends[:-1]:
         changed = tokens.clone()
         changed[:, t:] = (changed[:, t:] + 1) % V

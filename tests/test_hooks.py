@@ -13,11 +13,11 @@ from tinylib.decoding import beam, greedy
 from tinylib.generation import beam_search, generate
 from tinylib.gpt import GPT, GPTConfig
 from tinylib.hooks import HookPoint, capture, patch
-from tinylib.lab.data import lookup, repeats, senses, stories
+from tinylib.lab.data import lookup, repeated_tokens, senses, stories
 from tinylib.lab.data.batches import Pair as SentencePair
 from tinylib.lab.data.batches import pad
 from tinylib.lab.data.text import BOS, EOS, Characters, Vocabulary
-from tinylib.lab.models import ablation, forcing, hiding, snapshots, translation
+from tinylib.lab.models import ablation, occlusion, snapshots, teacher_forcing, translation
 from tinylib.lab.models.encoder_heads import encoder_weights
 from tinylib.lab.models.language import LanguageModel, text_loss
 from tinylib.lab.models.likeliest import likeliest, searches
@@ -196,7 +196,7 @@ def test_an_unknown_place_and_another_shape_are_refused() -> None:
 
 
 @cache
-def looks() -> dict[str, tuple[nn.Module, Callable[[], object]]]:
+def observers() -> dict[str, tuple[nn.Module, Callable[[], object]]]:
     """Every function that looks at a model: a model that drops out, and a call."""
     torch.manual_seed(0)
     words = Vocabulary("a b c d .".split())
@@ -221,9 +221,11 @@ def looks() -> dict[str, tuple[nn.Module, Callable[[], object]]]:
     letters, text = Characters("abcdefghi"), torch.tensor([[4, 5, 6, 7]])
     writer = LanguageModel(gpt, letters)
     site, stream = inside_gpt.stream_site(1, 0), inside_gpt.read_stream(gpt.eval(), text)
-    repeated = repeats.Repeats(text.repeat(1, 2), torch.tensor([[False] * 4 + [True] * 4]))
+    repeated = repeated_tokens.RepeatedTokens(
+        text.repeat(1, 2), torch.tensor([[False] * 4 + [True] * 4])
+    )
     state, step = ours.model.eval().start(*pad([[4, 5, 6]])), ours.model.step
-    told = [stories.Story(("a", "b"), (), (), (stories.Question("is", 1, ("b",), ()),))]
+    drawn = [stories.Story(("a", "b"), (), (), (stories.Question("is", 1, ("b",), ()),))]
     calls: dict[nn.Module, dict[str, Callable[[], object]]] = {
         gpt: {
             "predict": lambda: writer.predict("abc"),
@@ -241,8 +243,8 @@ def looks() -> dict[str, tuple[nn.Module, Callable[[], object]]]:
             "text_loss": lambda: text_loss(gpt, range(9), 4),
             "pieces_loss": lambda: shakespeare.pieces_loss(gpt, text),
             "log_probability": lambda: snapshots.log_probability(gpt, letters, "a", "bc"),
-            "stories.evaluate": lambda: stories.evaluate(gpt, told, words),
-            "stories.answered": lambda: stories.answered(gpt, told, words),
+            "stories.evaluate": lambda: stories.evaluate(gpt, drawn, words),
+            "stories.answered": lambda: stories.answered(gpt, drawn, words),
         },
         ours.model: {
             "translate": lambda: ours([["a", "b"]]),
@@ -250,7 +252,7 @@ def looks() -> dict[str, tuple[nn.Module, Callable[[], object]]]:
             "evaluate": lambda: translation.evaluate(*ours, pairs),
             "all_maps": lambda: translation.all_maps(*ours, pairs),
             "encoder_weights": lambda: encoder_weights(ours, ["a", "b"]),
-            "forced": lambda: forcing.forced(*ours, pairs),
+            "forced": lambda: teacher_forcing.forced(*ours, pairs),
             "certainty": lambda: fra_eng.certainty(ours, pairs),
             "greedy": lambda: greedy(step, state, BOS, EOS, 5),
             "beam": lambda: beam(step, state, BOS, EOS, 5, 2),
@@ -258,12 +260,12 @@ def looks() -> dict[str, tuple[nn.Module, Callable[[], object]]]:
         },
         ends.model: {"searches": lambda: searches(ends, pairs, [])},
         grus.model: {
-            "hide": lambda: hiding.hide(grus, pairs[0], 1, [0]),
-            "survivors": lambda: hiding.survivors(grus, pairs),
+            "hide": lambda: occlusion.hide(grus, pairs[0], 1, [0]),
+            "survivors": lambda: occlusion.survivors(grus, pairs),
         },
         plain.model: {
             "step_by_step": lambda: translation.step_by_step(plain, ["a", "b"], 3),
-            "gates": lambda: forcing.gates(plain.model, text[0], text[0]),
+            "gates": lambda: teacher_forcing.gates(plain.model, text[0], text[0]),
         },
         asked: {"lookup.examine": lambda: lookup.examine(asked, lookup.lookups(2, 0))},
         meant: {"senses.examine": lambda: senses.examine(meant, senses.senses(9, 0))},
@@ -271,10 +273,10 @@ def looks() -> dict[str, tuple[nn.Module, Callable[[], object]]]:
     return {name: (model, call) for model, by in calls.items() for name, call in by.items()}
 
 
-@pytest.mark.parametrize("name", looks())
+@pytest.mark.parametrize("name", observers())
 def test_what_looks_at_a_model_leaves_it_as_it_was(name: str) -> None:
     """The same call gives the same answer, though dropout is on; also after an error."""
-    model, call = looks()[name]
+    model, call = observers()[name]
     for i, module in enumerate(model.modules()):
         module.training = i % 3 != 2  # a model of which only some parts are trained
     wanted = [module.training for module in model.modules()]

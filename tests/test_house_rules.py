@@ -277,12 +277,12 @@ def test_the_first_page_counts_and_reckons_from_the_chapters() -> None:
     screen = "".join(cell.source for cell in cells(CHAPTERS[0])[:4])
     stems = [one.stem for one in road.milestones()]
     numbered = sum(stem[0].isdigit() for stem in stems)
-    told = [int(number) for number in re.findall(r"\d+", screen.partition('class="facts"')[2])]
+    numbers = [int(number) for number in re.findall(r"\d+", screen.partition('class="facts"')[2])]
     files = ((CHAPTERS[0].parent / f"{stem}.ipynb").read_text() for stem in stems)
     both = zip(*(road.minutes(json.loads(file)) for file in files), strict=True)
     play, work = (round(sum(some) / 60) for some in both)
     wanted = [play + work, play, work, numbered, len(stems) - numbered, len(WIDGET_MODULES)]
-    assert told[: len(wanted)] == wanted, f"{CHAPTERS[0].name} says {told}; it is {wanted}"
+    assert numbers[: len(wanted)] == wanted, f"{CHAPTERS[0].name} says {numbers}; it is {wanted}"
 
 
 def test_every_path_the_readme_names_exists() -> None:
@@ -313,8 +313,8 @@ def test_imports_point_one_way() -> None:
         elif package == "live" and me != "live.export":  # which finds the widgets there are
             assert target in {*CONCEPTS, "lab", "live"}, f"{me} imports {name}, which is above it"
         elif package == "widgets" and target == "widgets":
-            mine = path.parent.name
-            assert rest.split(".")[1] == mine, f"{me} imports {name}: no widget imports another"
+            own = path.parent.name
+            assert rest.split(".")[1] == own, f"{me} imports {name}: no widget imports another"
         else:
             assert me, f"tinylib/__init__.py imports {name}: it holds only its docstring"
 
@@ -655,15 +655,15 @@ def test_links_of_the_readme_also_work_away_from_the_repository(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As the description of the package, which setup.py makes of it."""
-    made: dict[str, str] = {}
+    arguments: dict[str, str] = {}
     setuptools = ModuleType("setuptools")
-    monkeypatch.setattr(setuptools, "setup", lambda **given: made.update(given), raising=False)
+    monkeypatch.setattr(setuptools, "setup", lambda **given: arguments.update(given), raising=False)
     monkeypatch.setitem(sys.modules, "setuptools", setuptools)
     runpy.run_path(str(ROOT / "setup.py"))
-    targets = re.findall(r"\]\(([^)]*)\)", made["long_description"])
+    targets = re.findall(r"\]\(([^)]*)\)", arguments["long_description"])
     assert not [target for target in targets if not target.startswith(("https://", "#"))]
-    assert f"({repository_url()}/raw/main/site/live-widget.png)" in made["long_description"]
-    assert f"({repository_url()}/blob/main/tinylib/bleu.py)" in made["long_description"]
+    assert f"({repository_url()}/raw/main/site/live-widget.png)" in arguments["long_description"]
+    assert f"({repository_url()}/blob/main/tinylib/bleu.py)" in arguments["long_description"]
 
 
 @cache

@@ -80,7 +80,7 @@ def test_scores_are_means_over_places(B: int, H: int, T: int, V: int, seed: int)
                 if after:
                     found.append(sum(weights[b, h, t, s].item() for s in after))
         assert math.isnan(score) if not found else score == pytest.approx(sum(found) / len(found))
-    alone = previous_token_score(weights[0]), induction_score(weights[0], tokens[0])
+    single = previous_token_score(weights[0]), induction_score(weights[0], tokens[0])
     batch = previous_token_score(weights[:1]), induction_score(weights[:1], tokens[:1])
-    for one, other in zip(alone, batch, strict=True):
+    for one, other in zip(single, batch, strict=True):
         torch.testing.assert_close(one, other, equal_nan=True)

@@ -98,9 +98,9 @@ def test_a_contribution_is_that_of_its_part() -> None:
 @EVERY_KIND
 def test_patches_are_a_forward_pass_by_hand(norm: str, positions: str, bias: bool) -> None:
     model = small(norm=norm, positions=positions, bias=bias)
-    tokens, twin = texts()
+    tokens, corrupted = texts()
     _, own = by_hand(model, tokens)
-    _, other = by_hand(model, twin)
+    _, other = by_hand(model, corrupted)
     d, at = SMALL.D // H, (2, 7)
 
     def swapped(key: tuple[str, int], part: slice, value: Tensor | float) -> Tensor:
@@ -117,7 +117,7 @@ def test_patches_are_a_forward_pass_by_hand(norm: str, positions: str, bias: boo
         (("mlp", 0), slice(None), Site("blocks.0.feed_forward", at=at)),
     ):
         wanted, _ = by_hand(model, tokens, {key: swapped(key, part, other[key])})
-        close(patch_from(model, tokens, twin, site), wanted, 1e-9)
+        close(patch_from(model, tokens, corrupted, site), wanted, 1e-9)
         wanted, _ = by_hand(model, tokens, {key: swapped(key, part, 0.0)})
         close(ablate(model, tokens, site), wanted, 1e-9)
         mean = own[key].mean((0, 1))
@@ -127,10 +127,10 @@ def test_patches_are_a_forward_pass_by_hand(norm: str, positions: str, bias: boo
 
 def test_a_whole_stream_is_the_whole_twin_and_several_places_are_patched_at_once() -> None:
     model = small()
-    tokens, twin = texts()
+    tokens, corrupted = texts()
     _, own = by_hand(model, tokens)
-    theirs, other = by_hand(model, twin)
-    close(patch_from(model, tokens, twin, stream_site(1)), theirs, 1e-9)
+    theirs, other = by_hand(model, corrupted)
+    close(patch_from(model, tokens, corrupted, stream_site(1)), theirs, 1e-9)
     close(patch_from(model, tokens, tokens, stream_site(1)), by_hand(model, tokens)[0], 1e-9)
     sites = [head_site(model, 0, 0), head_site(model, 0, 2), Site("blocks.1.feed_forward")]
     d = SMALL.D // H
@@ -138,24 +138,24 @@ def test_a_whole_stream_is_the_whole_twin_and_several_places_are_patched_at_once
         [other["z", 0][..., :d], own["z", 0][..., d : 2 * d], other["z", 0][..., 2 * d :]], -1
     )
     wanted, _ = by_hand(model, tokens, {("z", 0): z, ("mlp", 1): other["mlp", 1]})
-    close(patch_from(model, tokens, twin, sites), wanted, 1e-9)
+    close(patch_from(model, tokens, corrupted, sites), wanted, 1e-9)
 
 
 def test_each_text_of_a_batch_can_have_a_site_of_its_own() -> None:
     model = small()
-    tokens, twin = texts()
+    tokens, corrupted = texts()
     sites = [stream_site(1, 4), head_site(model, 1, 2, 9)]
     rows = [site._replace(texts=slice(i, i + 1)) for i, site in enumerate(sites)]
-    both = patch_from(model, tokens, twin, rows)
+    both = patch_from(model, tokens, corrupted, rows)
     for i, site in enumerate(sites):
-        close(both[i], patch_from(model, tokens, twin, site)[i], 1e-9)
+        close(both[i], patch_from(model, tokens, corrupted, site)[i], 1e-9)
 
 
 def test_what_cannot_be_patched_is_refused() -> None:
     model = small()
-    tokens, twin = texts()
+    tokens, corrupted = texts()
     with pytest.raises(ValueError, match="a twin is as long"):
-        patch_from(model, tokens, twin[:, 1:], stream_site(1))
+        patch_from(model, tokens, corrupted[:, 1:], stream_site(1))
     with pytest.raises(IndexError, match="there are 0 to 10"):
         ablate(model, tokens, stream_site(1, 11))
     with pytest.raises(IndexError, match="head 3: there are 0 to 2"):

@@ -315,10 +315,10 @@ def test_a_number_is_asked_by_keys_that_are_not_the_notebooks(
     cells = notebook.locator(".jp-Notebook .jp-Cell")
     widget.locator("table.heat").first.locator("td[tabindex]").first.click()
     count, active = cells.count(), notebook.locator(".jp-Cell.jp-mod-active").element_handle()
-    said = widget.locator(".explained").inner_text()
+    explanation = widget.locator(".explained").inner_text()
     for key in ("ArrowDown", "x", "d", "d", "a"):
         notebook.keyboard.press(key)
-    expect(widget.locator(".explained")).not_to_have_text(said)
+    expect(widget.locator(".explained")).not_to_have_text(explanation)
     expect(widget.locator(".explained b").first).to_be_visible()
     slider = widget.get_by_role("slider").first
     widget.get_by_label("x of Your, 1", exact=True).click()
@@ -424,19 +424,19 @@ def test_models_of_ones_own_answer_in_their_own_languages(page: Page, lab: str) 
     open_notebook(page, lab, OWN)
     run_all(page)
     reader, text = page.locator(".frame").nth(0), page.locator(".frame").nth(1)
-    mine, writer = own_models()
+    translates, writer = own_models()
 
     def says(english: str) -> str:
-        return joined(mine.model([tokenise(english)])[0][:MOST_STEPS])
+        return joined(translates.model([tokenise(english)])[0][:MOST_STEPS])
 
-    said = reader.locator("p.french")
-    expect(said).to_contain_text(says("the cat isn't here .")[:12])
+    french = reader.locator("p.french")
+    expect(french).to_contain_text(says("the cat isn't here .")[:12])
     expect(reader.get_by_text("Mixed → English")).to_be_visible()
     assert "French" not in reader.inner_text() and "Tatoeba" not in reader.inner_text()
     line(reader).fill("a dog isn't here!")
-    expect(said).to_contain_text(says("a dog isn't here!")[:12])
+    expect(french).to_contain_text(says("a dog isn't here!")[:12])
     reader.locator(".offer select").select_option("a dog sees you!")
-    expect(said).to_contain_text(says("a dog sees you!")[:12])
+    expect(french).to_contain_text(says("a dog sees you!")[:12])
     expect(reader.locator(".where")).to_have_text("Computed by PyTorch, in the kernel.")
 
     def writes(prompt: str) -> str:

@@ -116,9 +116,9 @@ def test_a_model_writes_on_from_a_text() -> None:
     assert len(texts) > 1
     words, different = LanguageModel(tiny(6).eval(), Vocabulary(["yes", "no"])), set()
     for seed in range(1, 9):
-        said = words.write("no", 6, Sampling(), seed).split()
-        different.add(tuple(said))
-        assert set(said) <= {"yes", "no", "<unk>", "<pad>", "<bos>"} and len(said) <= 6
+        written = words.write("no", 6, Sampling(), seed).split()
+        different.add(tuple(written))
+        assert set(written) <= {"yes", "no", "<unk>", "<pad>", "<bos>"} and len(written) <= 6
     assert len(different) > 1
 
 
@@ -140,7 +140,7 @@ def test_beyond_its_context_a_model_reads_the_last_tokens(positions: str, text: 
     assert len(letters.write("abc", 5)) == 5
 
 
-def saying(tokens: BytePairs, said: list[int]) -> LanguageModel:
+def saying(tokens: BytePairs, written: list[int]) -> LanguageModel:
     """A model of which each token surely follows: its position decides alone."""
     model = GPT(GPTConfig(len(tokens), max_len=16, D=16, H=2, layers=1, dropout=0.0, tied=False))
     with torch.no_grad():
@@ -148,7 +148,7 @@ def saying(tokens: BytePairs, said: list[int]) -> LanguageModel:
             w.zero_()
         model.norm.weight.fill_(1)
         model.positions.w_pos.copy_(torch.eye(16))
-        for place, token in enumerate(said):
+        for place, token in enumerate(written):
             model.output.weight[token, place] = 9
     return LanguageModel(model.eval(), tokens)
 

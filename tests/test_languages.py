@@ -89,14 +89,16 @@ def test_what_cannot_come_back_is_spelt_as_the_docstring_says(text: str, back: s
 
 
 @pytest.mark.parametrize(
-    ("said", "wanted", "squared"),
+    ("predicted", "wanted", "squared"),
     [  # of two words the share of the same ones, times that of the same pairs of neighbours
         ("मैं हिन्दी में बात करता हूँ", "मैं हिन्दी में बात करती हूँ", 5 / 6 * 3 / 5),
         ("நான் தமிழ் பேசுகிறேன்", "நான் தமிழ் படிக்கிறேன்", 2 / 3 * 1 / 2),
     ],
 )
-def test_bleu_of_words_with_marks_counts_words(said: str, wanted: str, squared: float) -> None:
-    assert sentence_bleu(tokenise(said), tokenise(wanted), 2) == pytest.approx(math.sqrt(squared))
+def test_bleu_of_words_with_marks_counts_words(predicted: str, wanted: str, squared: float) -> None:
+    assert sentence_bleu(tokenise(predicted), tokenise(wanted), 2) == pytest.approx(
+        math.sqrt(squared)
+    )
 
 
 def test_real_sentences_are_parted_as_they_were_when_results_were_recorded() -> None:

@@ -31,7 +31,7 @@ READ = None  # not folded
     [
         ("import torch\nfrom torch import nn", IMPORTS),
         ("from tinylib.gpt import GPT\n\nshow(GPT)", PRINTS),
-        ("from tinylib.gpt import GPT\n\nshow_brief(GPT)", PRINTS),
+        ("from tinylib.gpt import GPT\n\nshow_listing(GPT)", PRINTS),
         ("x = f(y)\nshow(GPT)", READ),
         ("from tinylib.w import StartWidget\nx = [1.0, 2.0]\nStartWidget(x)", WIDGET),
         ("SelfAttentionWidget.example('bank')", WIDGET),

@@ -23,8 +23,8 @@ from browsing import (
     line,
     marked,
     on_screen,
-    page_alone,
     page_of,
+    page_with_only,
     paste,
     problem,
     received,
@@ -426,7 +426,7 @@ def test_a_link_says_where_its_draws_are_of_an_older_generator(
 
 
 def test_back_keeps_what_was_edited_since_the_link(context: BrowserContext, site: str) -> None:
-    visit = Visit(context, site, page_alone("", CHAPTER))
+    visit = Visit(context, site, page_with_only("", CHAPTER))
     page, widget, other = visit.page, visit.widget(JOURNEY), visit.widget(BANK)
 
     def first(one: Locator) -> str:
@@ -434,7 +434,7 @@ def test_back_keeps_what_was_edited_since_the_link(context: BrowserContext, site
 
     widget.get_by_role("button", name="Copy link").click()
     page.wait_for_function("location.hash.length > 1")
-    link, mine = page.url, first(widget)
+    link, edited = page.url, first(widget)
     for text in ("our", "your", "his"):
         word(widget, 1).fill(text)
     page.evaluate("location.hash = 'elsewhere'")
@@ -448,7 +448,7 @@ def test_back_keeps_what_was_edited_since_the_link(context: BrowserContext, site
     page.evaluate(
         "link => { location.href = link; }", link
     )  # that one opens it, and Back leaves it
-    until(widget, f"el => el.model.get('inputs').words[0] === {json.dumps(mine)}")
+    until(widget, f"el => el.model.get('inputs').words[0] === {json.dumps(edited)}")
     assert first(other) == "river"
     page.go_back()
     until(widget, "el => el.model.get('inputs').words[0] === 'his'")
@@ -461,7 +461,7 @@ def test_back_keeps_what_was_edited_since_the_link(context: BrowserContext, site
 def test_without_a_clipboard_the_link_can_be_copied_by_hand(
     context: BrowserContext, site: str
 ) -> None:
-    widget = Visit(context, site, page_alone("self_attention", CHAPTER)).widget(JOURNEY)
+    widget = Visit(context, site, page_with_only("self_attention", CHAPTER)).widget(JOURNEY)
     widget.page.evaluate(
         "() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }"
     )
@@ -552,7 +552,7 @@ def test_what_does_not_come_loses_nothing_and_can_be_fetched_again(
             route.fulfill(body=body) if body else route.abort()
 
     context.route(file, answer)
-    visit = Visit(context, site, page_alone("self_attention", CHAPTER))
+    visit = Visit(context, site, page_with_only("self_attention", CHAPTER))
     widget = visit.widget(JOURNEY)
     before, numbers = inputs_of(widget), shown(widget, "weights")
     entry(widget, "x", "Your", 1).fill("2")
@@ -618,7 +618,7 @@ HOLD = "() => { globalThis.held = new Promise((go) => { globalThis.go = go; }); 
 
 def test_a_fault_in_a_program_is_told_as_one(context: BrowserContext, site: str) -> None:
     patched(context, RUN_GRAPH, f"{RUN_GRAPH} if (globalThis.fault) throw new Error('a step');")
-    visit = Visit(context, site, page_alone("seq2seq"))
+    visit = Visit(context, site, page_with_only("seq2seq"))
     widget = visit.widget("seq2seq")
     visit.page.evaluate("globalThis.fault = true")
     line(widget).fill("two women")
@@ -656,7 +656,7 @@ def test_a_search_that_takes_its_time_is_announced(
 ) -> None:
     """All is loaded, and a step of the search does not end before the test lets it."""
     patched(context, RUN_GRAPH, f"{RUN_GRAPH} await globalThis.held;")
-    visit = Visit(context, site, page_alone(stem))
+    visit = Visit(context, site, page_with_only(stem))
     widget = visit.widget(stem)
     widget.evaluate("el => el.model.save_changes()")
     assert_torch(widget, stem)
@@ -679,7 +679,7 @@ def test_a_search_that_is_out_of_date_is_given_up(
     """The next edit is not kept waiting by the steps that the one before it would still take."""
     counted = "globalThis.runs = (globalThis.runs ?? 0) + 1; await globalThis.held;"
     patched(context, RUN_GRAPH, f"{RUN_GRAPH} {counted}")
-    visit = Visit(context, site, page_alone(stem))
+    visit = Visit(context, site, page_with_only(stem))
     page, widget = visit.page, visit.widget(stem)
     widget.evaluate("el => el.model.save_changes()")
     assert_torch(widget, stem)
@@ -714,7 +714,7 @@ def test_what_is_seen_in_part_gives_way_to_a_newer_edit_at_once(
     context: BrowserContext, site: str
 ) -> None:
     patched(context, RUN_GRAPH, f"{RUN_GRAPH} globalThis.runs = (globalThis.runs ?? 0) + 1;")
-    visit = Visit(context, site, page_alone("time_machine"))
+    visit = Visit(context, site, page_with_only("time_machine"))
     page, widget = visit.page, visit.widget("time_machine")
     widget.evaluate("el => el.model.save_changes()")
     assert_torch(widget, "time_machine")
@@ -750,7 +750,7 @@ def test_an_answer_that_comes_at_once_changes_nothing_but_the_numbers(
 ) -> None:
     """By a clock that stands still: 80 ms after an edit, and not before, is it said."""
     patched(context, RUN_GRAPH, f"{RUN_GRAPH} await globalThis.held;")
-    visit = Visit(context, site, page_alone("self_attention", CHAPTER))
+    visit = Visit(context, site, page_with_only("self_attention", CHAPTER))
     page, widget = visit.page, visit.widget(JOURNEY)
     page.clock.install(time=0)
     page.clock.pause_at(1000)
@@ -793,7 +793,7 @@ def test_a_run_that_holds_up_the_page_is_announced_before_it_begins(
 ) -> None:
     """It is known by the one before, which took long: then nothing could be drawn meanwhile."""
     patched(context, RUN_GRAPH, f"{RUN_GRAPH} globalThis.atRun?.(); await globalThis.held;")
-    visit = Visit(context, site, page_alone("self_attention", CHAPTER))
+    visit = Visit(context, site, page_with_only("self_attention", CHAPTER))
     page, widget = visit.page, visit.widget(JOURNEY)
     entry(widget, "x", "Your", 1).fill("2")
     assert_torch(widget, "self_attention")
@@ -817,7 +817,7 @@ def test_a_run_that_holds_up_the_page_is_announced_before_it_begins(
 def test_a_text_that_grows_is_not_grey(context: BrowserContext, site: str) -> None:
     """What is written so far stays true while more is written; that more comes is said."""
     patched(context, RUN_GRAPH, f"{RUN_GRAPH} await globalThis.held;")
-    visit = Visit(context, site, page_alone("gpt"))
+    visit = Visit(context, site, page_with_only("gpt"))
     widget = visit.widget("gpt")
     widget.get_by_role("button", name="Write 1 more").click()
     assert_torch(widget, "gpt")
@@ -838,7 +838,7 @@ def waiting_for_weights(
     """The widget, and its request for weights once it is made, which the test lets go on."""
     held: list[Route] = []
     context.route(WEIGHTS_FILE, lambda route: held.append(route))
-    return Visit(context, site, page_alone(stem)).widget(stem), held
+    return Visit(context, site, page_with_only(stem)).widget(stem), held
 
 
 def test_while_weights_are_loaded_the_old_translation_is_grey(
@@ -865,7 +865,7 @@ def test_an_older_browser_is_enough(context: BrowserContext, site: str) -> None:
     context.add_init_script(
         "CSS.supports = () => false; delete CSS.registerProperty; delete Intl.Segmenter;"
     )
-    visit = Visit(context, site, page_alone("self_attention", CHAPTER))
+    visit = Visit(context, site, page_with_only("self_attention", CHAPTER))
     widget = visit.widget(JOURNEY)
     word(widget, 2).fill("voyage")
     entry(widget, "x", "voyage", 2).fill("2")
@@ -877,7 +877,7 @@ def test_a_blocked_runtime_is_not_mentioned_before_an_edit(
     context: BrowserContext, site: str
 ) -> None:
     context.route("**/ort/**", lambda route: route.abort())
-    visit = Visit(context, site, page_alone("self_attention", CHAPTER))
+    visit = Visit(context, site, page_with_only("self_attention", CHAPTER))
     widget = visit.widget(JOURNEY)
     with visit.page.expect_request_finished(lambda request: "engine.js" in request.url):
         widget.hover()
@@ -887,7 +887,7 @@ def test_a_blocked_runtime_is_not_mentioned_before_an_edit(
 
 
 @pytest.mark.parametrize(
-    ("without", "said"),
+    ("without", "message"),
     [
         ("its scripts", "The live widget could not be loaded"),
         ("any script", "It comes alive on the course's site with JavaScript on"),
@@ -895,7 +895,7 @@ def test_a_blocked_runtime_is_not_mentioned_before_an_edit(
     ],
 )
 def test_a_widget_that_cannot_live_leaves_the_stored_table(
-    browser: Browser, site: str, without: str, said: str
+    browser: Browser, site: str, without: str, message: str
 ) -> None:
     with browser.new_context(java_script_enabled=without != "any script") as context:
         if without == "its scripts":
@@ -903,7 +903,7 @@ def test_a_widget_that_cannot_live_leaves_the_stored_table(
         page = context.new_page()
         page.goto((BUILT / CHAPTER).as_uri() if without == "a server" else f"{site}/{CHAPTER}")
         stored = page.locator(".tl-live").first
-        stored.get_by_text(said).wait_for()
+        stored.get_by_text(message).wait_for()
         assert "0.47" in (stored.locator("table").text_content() or "")
 
 
@@ -933,8 +933,8 @@ def test_a_sentence_is_typed_as_in_a_letter(encoder: Locator) -> None:
     unknown = encoder.locator(".unknown-words")
     assert unknown.inner_text() == "" and strange.count() == 0
     line(encoder).fill("I can't sleep.")
-    said = "“ca” is not a word that this model knows: it reads <unk> for it."
-    assert unknown.inner_text() == said
+    message = "“ca” is not a word that this model knows: it reads <unk> for it."
+    assert unknown.inner_text() == message
     assert_torch(encoder, "encoder_decoder")
     assert strange.all_text_contents() == ["ca"]
     line(encoder).fill("zebra 猫 <b>")
@@ -1037,16 +1037,16 @@ def value(encoder: Locator) -> Locator:
 
 def test_the_entry_that_is_chosen_at_first_matters(encoder: Locator) -> None:
     """As the text above the widget says."""
-    said = encoder.locator(".said").first.locator("b")
+    french = encoder.locator(".said").first.locator("b")
     line(encoder).fill("the cat is happy .")
     assert_torch(encoder, "encoder_decoder")
-    assert " ".join(said.all_inner_texts()) == "le chat est heureux . <eos>"
+    assert " ".join(french.all_inner_texts()) == "le chat est heureux . <eos>"
     assert which(encoder).input_value() == "15"
     assert which(encoder).get_attribute("aria-valuetext") == "entry 15, 0.87"
     assert value(encoder).get_attribute("min") == "-1", "no state is below it"
     value(encoder).fill("-1")
     assert_torch(encoder, "encoder_decoder")
-    assert " ".join(said.all_inner_texts()) == "un chat est heureux . <eos>", (
+    assert " ".join(french.all_inner_texts()) == "un chat est heureux . <eos>", (
         "with these weights entry 15, moved to −1, does something else: choose another entry "
         "for FIRST in encoder_decoder.js, and rewrite chapter 01's text above the widget"
     )
@@ -1082,19 +1082,19 @@ def test_a_strip_tells_the_exact_number(encoder: Locator) -> None:
 
 
 def test_a_translation_is_judged_and_what_is_wrong_is_marked(encoder: Locator) -> None:
-    judged, right = encoder.locator(".judged"), encoder.locator(".right")
+    verdict, right = encoder.locator(".judged"), encoder.locator(".right")
     words, meanings = (encoder.locator(".said").first.locator(tag) for tag in "bi")
     (short, truth), *_ = held_out()["of up to nine words"].items()
     line(encoder).fill(short)
     assert_torch(encoder, "encoder_decoder")
     assert words.all_inner_texts() == [*truth.split(), "<eos>"]
     assert meanings.all_inner_texts() == [*gloss(truth.split()), "the end"]
-    assert judged.inner_text().startswith("✓ Correct") and right.is_hidden()
+    assert verdict.inner_text().startswith("✓ Correct") and right.is_hidden()
     for long, truth in held_out()["of eleven words and more"].items():
         line(encoder).fill(long)
         assert_torch(encoder, "encoder_decoder")
         if " ".join(words.all_inner_texts()) != f"{truth} <eos>":
-            assert judged.inner_text().startswith("✗ Wrong")
+            assert verdict.inner_text().startswith("✗ Wrong")
             assert right.locator("b").all_inner_texts() == truth.split()
             assert encoder.locator(".said .faulty").count() > 0
             break
@@ -1103,13 +1103,13 @@ def test_a_translation_is_judged_and_what_is_wrong_is_marked(encoder: Locator) -
 
 
 def test_of_other_sentences_the_dictionary_judges(encoder: Locator) -> None:
-    judged = encoder.locator(".judged")
+    verdict = encoder.locator(".judged")
     line(encoder).fill("the cat is happy .")
     assert_torch(encoder, "encoder_decoder")
-    assert judged.inner_text().startswith("✓ No word is missing")
+    assert verdict.inner_text().startswith("✓ No word is missing")
     line(encoder).fill("the zebra is happy .")
     assert_torch(encoder, "encoder_decoder")
-    assert judged.inner_text().startswith("Not judged")
+    assert verdict.inner_text().startswith("Not judged")
 
 
 def test_a_dot_is_at_the_states_that_a_change_has_reached(encoder: Locator) -> None:
@@ -1263,7 +1263,7 @@ WEIGHTS_FILE = "**/_static/weights/*.safetensors*"
 def test_the_model_is_loaded_once_with_a_bar(context: BrowserContext, site: str) -> None:
     held: list[Route] = []
     context.route(WEIGHTS_FILE, lambda route: held.append(route))
-    visit = Visit(context, site, page_alone("seq2seq"))
+    visit = Visit(context, site, page_with_only("seq2seq"))
     widget = visit.widget("seq2seq")
     with visit.page.expect_request(WEIGHTS_FILE):
         line(widget).fill("two women")
@@ -1320,7 +1320,7 @@ def test_a_broken_model_is_refused_and_can_be_fetched_again(
             route.fulfill(body=fault(shipped("bilingual-gru").read_bytes()))
 
     context.route(WEIGHTS_FILE, answer)
-    visit = Visit(context, site, page_alone("seq2seq"))
+    visit = Visit(context, site, page_with_only("seq2seq"))
     widget = visit.widget("seq2seq")
     before = received(widget)
     line(widget).fill("two women")

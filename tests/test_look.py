@@ -8,7 +8,7 @@ import torch
 
 from tinylib.hooks import HookPoint, capture
 from tinylib.lab import look
-from tinylib.lab.brief import brief
+from tinylib.lab.listing import listing
 from tinylib.lab.look import raises, show, source
 from tinylib.positional_encoding import angles
 from tinylib.self_attention import SelfAttention, self_attention
@@ -48,7 +48,7 @@ def test_objects_without_source_are_refused(obj: object):
 
 
 def test_a_brief_source_is_what_computes() -> None:
-    text = brief(self_attention, SelfAttention).text
+    text = listing(self_attention, SelfAttention).text
     assert "return attend(x @ w_q, x @ w_k, x @ w_v, mask, score)" in text
     assert "def forward(" in text and '"""' not in text and "check_" not in text
     assert text.count("# tinylib/self_attention.py") == 2
@@ -56,7 +56,7 @@ def test_a_brief_source_is_what_computes() -> None:
 
 
 def test_a_brief_source_without_types_begins_with_one_line() -> None:
-    text = brief(angles, SelfAttention, typed=False).text
+    text = listing(angles, SelfAttention, typed=False).text
     assert "def angles(T, D, offset=0, base=10000.0, device=None):\n    there = " in text
     assert "    def forward(self, x, mask=None):\n" in text
     assert "raise" not in text and "Float[" not in text and text.count("theta = i[:, None]") == 1

@@ -44,7 +44,7 @@ from tinylib.lab.data.lookup import (
     synthesizer_model,
 )
 from tinylib.lab.recipes import lookup as recipes
-from tinylib.lab.recipes.lookup import LOOKUP_ZOO, looked_up
+from tinylib.lab.recipes.lookup import LOOKUP_VARIANTS, looked_up
 from tinylib.lab.train import weights
 from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.positional_encoding import KINDS, sinusoidal
@@ -363,8 +363,8 @@ def test_padding_changes_no_answer_and_everything_learns(make: Callable[[], Look
     assert logits.shape == (*batch.tokens.shape, len(QUESTIONS), DIGITS)
     for b in range(7):
         n = int((batch.tokens[b] > 0).sum())
-        alone = model(batch.tokens[b : b + 1, :n], batch.digits[b : b + 1, :n])
-        torch.testing.assert_close(alone[0], logits[b, :n], rtol=1e-4, atol=1e-5)
+        single = model(batch.tokens[b : b + 1, :n], batch.digits[b : b + 1, :n])
+        torch.testing.assert_close(single[0], logits[b, :n], rtol=1e-4, atol=1e-5)
     answer_loss(model, batch).backward()
     assert all(p.grad is not None and p.grad.any() for p in model.parameters())
 
@@ -483,21 +483,21 @@ def test_training_sees_sentences_of_its_own_seed_and_is_judged_on_others(
 def test_the_record_of_the_zoo_is_that_of_the_zoo() -> None:
     """Each was trained twice; four heads with the seed of the shipped model are that model."""
     record = weights.results("lookup-zoo")
-    zoo = record["figures"]["models"]
-    assert list(zoo) == list(LOOKUP_ZOO)
-    assert record["steps"] == 4000 * 2 * len(zoo)
-    for name, runs in zoo.items():
-        model = LOOKUP_ZOO[name]()
+    variants = record["figures"]["models"]
+    assert list(variants) == list(LOOKUP_VARIANTS)
+    assert record["steps"] == 4000 * 2 * len(variants)
+    for name, runs in variants.items():
+        model = LOOKUP_VARIANTS[name]()
         size, H = sum(p.numel() for p in model.parameters()), model.mixer.H
         assert [run["seed"] for run in runs] == [0, 1]
         for run in runs:
             assert run["parameters"] == size and len(run["roles"]) == H
             assert (len(run["without"]) == H) if "without" in run else name == "synthesizer"
-    models = [make() for make in LOOKUP_ZOO.values()]
+    models = [make() for make in LOOKUP_VARIANTS.values()]
     assert [model.mixer.H for model in models] == [1, 2, 4, 8, 4, 4]
     assert [model.ordered for model in models] == [True] * 4 + [False, True]
     shipped = weights.results("lookup-heads")["figures"]
-    assert {name: zoo["4 heads"][0][name] for name in shipped} == shipped
+    assert {name: variants["4 heads"][0][name] for name in shipped} == shipped
 
 
 def test_four_heads_have_taken_four_roles_and_their_answers_fall_without_them() -> None:

@@ -251,9 +251,9 @@ def test_the_fast_path_is_the_readable_one(
             output = function(q, k, v, case.heads, case.mask, case.head_mask)
         assert output.dtype == dtype
         results.append((output, *torch.autograd.grad(output, (q, k, v), case.felt.to(dtype))))
-    for mine, theirs in zip(*results, strict=True):
-        assert mine.isfinite().all()
-        close(mine, theirs, tolerance)
+    for ours, theirs in zip(*results, strict=True):
+        assert ours.isfinite().all()
+        close(ours, theirs, tolerance)
 
 
 @pytest.mark.parametrize("precision", ["highest", "medium"])
@@ -382,10 +382,10 @@ def test_it_is_torchs_module(
     """Outputs, weights, and the gradients of all that went in and of all parameters."""
     layer, torchs = deepcopy(case.layer).to(dtype), deepcopy(case.torchs).to(dtype)
     went_in = [x.to(dtype) for x in (case.queries, case.keys, case.values) if x is not None]
-    mine, theirs = ([x.clone().requires_grad_() for x in went_in] for _ in range(2))
+    own, theirs = ([x.clone().requires_grad_() for x in went_in] for _ in range(2))
     unseen: AbstractContextManager[dict[str, list[Tensor]]] = nullcontext({"weights": []})
     with capture(layer) if watched else unseen as seen:
-        output = layer(*mine, mask=case.mask)
+        output = layer(*own, mask=case.mask)
     full = [*theirs, *[theirs[-1]] * (3 - len(theirs))]
     wanted, weights = torchs(*full, **case.masks, average_attn_weights=False)
     alive = case.allowed.any(-1)
@@ -397,7 +397,7 @@ def test_it_is_torchs_module(
     felt = case.felt.to(dtype)
     output.backward(felt)
     wanted.backward(felt)
-    for x, y in zip(mine, theirs, strict=True):
+    for x, y in zip(own, theirs, strict=True):
         assert x.grad is not None and y.grad is not None
         close(x.grad, y.grad, tolerance)
     ours, others = gradients(layer), gradients(torchs)
@@ -446,36 +446,36 @@ EVERY_WAY: list[Callable[..., Tensor]] = [
     MultiHeadAttention.forward,
     lambda layer, *given, **how: layer.forward_with_weights(*given, **how).output,
 ]
-either_way = pytest.mark.parametrize("way", EVERY_WAY, ids=["fast", "readable"])
+both_paths = pytest.mark.parametrize("forward", EVERY_WAY, ids=["fast", "readable"])
 
 
-@either_way
+@both_paths
 @pytest.mark.parametrize("bias", [False, True])
-def test_queries_keys_and_values_of_three_texts(way: Callable[..., Tensor], bias: bool) -> None:
+def test_queries_keys_and_values_of_three_texts(forward: Callable[..., Tensor], bias: bool) -> None:
     layer, (x, y, u) = layer_of(bias=bias), rows_of(B)
     mask, on = some(B, T, S), torch.ones(H, dtype=torch.bool)
-    output = way(layer, x, y, u, mask=mask)
+    output = forward(layer, x, y, u, mask=mask)
     assert output.shape == (B, T, D)
     for b in range(B):
         q, k, v = layer.w_q(x[b]), layer.w_k(y[b]), layer.w_v(u[b])
         z, _ = by_hand(q, k, v, H, mask[b].expand(H, T, S), on)
         close(output[b], layer.w_o(z), 1e-9)
-        close(way(layer, x[b], y[b], u[b], mask=mask[b]), output[b], 1e-9)
+        close(forward(layer, x[b], y[b], u[b], mask=mask[b]), output[b], 1e-9)
 
 
-@either_way
+@both_paths
 def test_without_keys_it_is_self_attention_and_without_values_they_are_the_keys(
-    way: Callable[..., Tensor],
+    forward: Callable[..., Tensor],
 ) -> None:
     torch.manual_seed(0)
     x, y = torch.randn(B, T, 12), torch.randn(B, S, 12)
     layer = MultiHeadAttention(12, H)
-    assert torch.equal(way(layer, x), way(layer, x, x, x))
-    assert torch.equal(way(layer, x, y), way(layer, x, y, y))
-    assert not torch.allclose(way(layer, x, y), way(layer, x, y, y.flip(1)))
-    single, alone = MultiHeadAttention(12, 1), SelfAttention(12)
-    alone.load_state_dict({n: w for n, w in single.state_dict().items() if "w_o" not in n})
-    close(way(single, x), single.w_o(alone(x)))
+    assert torch.equal(forward(layer, x), forward(layer, x, x, x))
+    assert torch.equal(forward(layer, x, y), forward(layer, x, y, y))
+    assert not torch.allclose(forward(layer, x, y), forward(layer, x, y, y.flip(1)))
+    single, self_attention = MultiHeadAttention(12, 1), SelfAttention(12)
+    self_attention.load_state_dict({n: w for n, w in single.state_dict().items() if "w_o" not in n})
+    close(forward(single, x), single.w_o(self_attention(x)))
 
 
 def test_widths_are_the_share_of_a_head_unless_they_are_given() -> None:
@@ -490,13 +490,13 @@ def test_widths_are_the_share_of_a_head_unless_they_are_given() -> None:
     assert len(list(plain.parameters())) == 4 and len(list(biased.parameters())) == 8
 
 
-@either_way
-def test_the_output_is_the_sum_of_what_each_head_adds(way: Callable[..., Tensor]) -> None:
+@both_paths
+def test_the_output_is_the_sum_of_what_each_head_adds(forward: Callable[..., Tensor]) -> None:
     """Its share is z_h W_o^h: what is left where all others are switched off."""
     layer, rows = layer_of(), rows_of(B)
     mask = some(B, T, S)
-    shares = [way(layer, *rows, mask=mask, head_mask=only) for only in torch.eye(H).bool()]
-    whole = way(layer, *rows, mask=mask)
+    shares = [forward(layer, *rows, mask=mask, head_mask=only) for only in torch.eye(H).bool()]
+    whole = forward(layer, *rows, mask=mask)
     close(sum(shares, torch.zeros(())), whole, 1e-9)
     for h, share in enumerate(shares):
         z = split_heads(layer.w_v(rows[2]), H)[:, h]
@@ -504,17 +504,17 @@ def test_the_output_is_the_sum_of_what_each_head_adds(way: Callable[..., Tensor]
         close(share, weights @ z @ layer.w_o.weight[:, h * V : (h + 1) * V].T, 1e-9)
 
 
-@either_way
-def test_heads_can_be_switched_off_for_each_text(way: Callable[..., Tensor]) -> None:
+@both_paths
+def test_heads_can_be_switched_off_for_each_text(forward: Callable[..., Tensor]) -> None:
     layer, rows = layer_of(bias=True), rows_of(B)
     on = torch.tensor([[True, False, True], [False, False, False]])
-    output = way(layer, *rows, head_mask=on)
-    close(output[0], way(layer, *rows, head_mask=on[0])[0], 1e-9)
+    output = forward(layer, *rows, head_mask=on)
+    close(output[0], forward(layer, *rows, head_mask=on[0])[0], 1e-9)
     assert torch.equal(output[1], layer.w_o.bias.expand(T, D))
     everyone = torch.ones(H, dtype=torch.bool)
-    assert torch.equal(way(layer, *rows, head_mask=everyone), way(layer, *rows))
+    assert torch.equal(forward(layer, *rows, head_mask=everyone), forward(layer, *rows))
     one = [x[0] for x in rows]
-    close(way(layer, *one, head_mask=on[0]), output[0], 1e-9)
+    close(forward(layer, *one, head_mask=on[0]), output[0], 1e-9)
     output[0].sum().backward()
     assert layer.w_v.weight.grad is not None
     assert layer.w_v.weight.grad.view(H, V, D).abs().sum((1, 2)).gt(0).tolist() == on[0].tolist()
@@ -586,10 +586,10 @@ def test_what_is_projected_can_be_kept(watched: bool, built_in: bool) -> None:
                 close(now[:, 0], whole[:, t], 1e-9)
 
 
-@either_way
+@both_paths
 @pytest.mark.parametrize("built_in", [False, True])
 def test_another_score_is_what_the_layer_compares_with(
-    way: Callable[..., Tensor], built_in: bool
+    forward: Callable[..., Tensor], built_in: bool
 ) -> None:
     """One that is learned is the layer's, as its weights are."""
     torch.manual_seed(0)
@@ -597,16 +597,16 @@ def test_another_score_is_what_the_layer_compares_with(
     plain = MultiHeadAttention(12, H, causal=built_in, score=dot_score).double()
     scaled = MultiHeadAttention(12, H, causal=built_in).double()
     scaled.load_state_dict(plain.state_dict())
-    assert not torch.allclose(way(plain, x, mask=mask), way(scaled, x, mask=mask))
+    assert not torch.allclose(forward(plain, x, mask=mask), forward(scaled, x, mask=mask))
     with torch.no_grad():
         scaled.w_q.weight *= 2  # √4
-    close(way(plain, x, mask=mask), way(scaled, x, mask=mask), 1e-9)
+    close(forward(plain, x, mask=mask), forward(scaled, x, mask=mask), 1e-9)
     learned = MultiHeadAttention(12, H, score=AdditiveScore(4)).double()
     assert "score.w_v" in learned.state_dict()
     q, k, v = (split_heads(y, H) for y in learned.project(x))
     weights = learned.score(q, k).masked_fill(~mask[:, None], -torch.inf).softmax(-1)
     weights = weights.nan_to_num()  # queries that may look at nothing
-    close(way(learned, x, mask=mask), learned.w_o(merge_heads(weights @ v)), 1e-9)
+    close(forward(learned, x, mask=mask), learned.w_o(merge_heads(weights @ v)), 1e-9)
 
 
 def test_one_tap_is_enough_to_watch() -> None:
@@ -620,25 +620,25 @@ def test_one_tap_is_enough_to_watch() -> None:
         assert [x.shape for x in passed] == [(B, H, T, S)]
 
 
-@either_way
+@both_paths
 @pytest.mark.parametrize("built_in", [False, True])
-def test_the_future_changes_nothing(way: Callable[..., Tensor], built_in: bool) -> None:
+def test_the_future_changes_nothing(forward: Callable[..., Tensor], built_in: bool) -> None:
     torch.manual_seed(0)
     layer, x = MultiHeadAttention(12, H, causal=built_in), torch.randn(B, T, 12)
     mask = None if built_in else causal_mask(T)
     for at in range(1, T):
         other = x.clone()
         other[:, at:] = 100 * torch.randn(B, T - at, 12)
-        before, after = way(layer, x, mask=mask), way(layer, other, mask=mask)
+        before, after = forward(layer, x, mask=mask), forward(layer, other, mask=mask)
         assert torch.equal(before[:, :at], after[:, :at])
         assert not torch.allclose(before[:, at:], after[:, at:])
 
 
-@either_way
+@both_paths
 @pytest.mark.parametrize("precision", ["highest", "high"])
 @pytest.mark.parametrize("batch", [(), (B,), (B, 3)])
 def test_causal_is_a_causal_mask_beside_any_other(
-    way: Callable[..., Tensor], precision: str, batch: tuple[int, ...]
+    forward: Callable[..., Tensor], precision: str, batch: tuple[int, ...]
 ) -> None:
     torch.manual_seed(0)
     free = MultiHeadAttention(12, H).double()
@@ -648,45 +648,45 @@ def test_causal_is_a_causal_mask_beside_any_other(
     past = causal_mask(T)
     shapes = [(T, T), (1, T), (*batch, T, T), (*batch, 1, T), (*batch, H, T, T)]
     with products(precision):
-        close(way(causal, x), way(free, x, mask=past), 1e-9)
+        close(forward(causal, x), forward(free, x, mask=past), 1e-9)
         for shape in shapes:
             mask = some(*shape)
-            close(way(causal, x, mask=mask), way(free, x, mask=mask & past), 1e-9)
+            close(forward(causal, x, mask=mask), forward(free, x, mask=mask & past), 1e-9)
 
 
-@either_way
+@both_paths
 @pytest.mark.parametrize("precision", ["highest", "high"])
 def test_fewer_queries_than_keys_are_the_last_words(
-    way: Callable[..., Tensor], precision: str
+    forward: Callable[..., Tensor], precision: str
 ) -> None:
     torch.manual_seed(0)
     layer, y = MultiHeadAttention(12, H, causal=True), torch.randn(B, S, 12)
     with products(precision):
-        whole = way(layer, y)
-        close(way(layer, y[:, -T:], y), whole[:, -T:])
-        close(way(layer, y[:, -1:], y), whole[:, -1:])
+        whole = forward(layer, y)
+        close(forward(layer, y[:, -T:], y), whole[:, -T:])
+        close(forward(layer, y[:, -1:], y), whole[:, -1:])
         with pytest.raises(ValueError, match="7 queries but 5 keys: causal needs T ≤ S"):
-            way(layer, y, y[:, :T])
+            forward(layer, y, y[:, :T])
 
 
-@either_way
-def test_padding_changes_nothing(way: Callable[..., Tensor]) -> None:
+@both_paths
+def test_padding_changes_nothing(forward: Callable[..., Tensor]) -> None:
     layer, (x, y, u) = layer_of(), rows_of(B)
     lengths = torch.tensor([4, 6])
     mask = length_mask(lengths, S)[:, None, :]
-    output = way(layer, x, y, u, mask=mask)
+    output = forward(layer, x, y, u, mask=mask)
     junk = ~mask[:, 0, :, None]
-    close(way(layer, x, y + 100 * junk, u - 100 * junk, mask=mask), output, 1e-9)
+    close(forward(layer, x, y + 100 * junk, u - 100 * junk, mask=mask), output, 1e-9)
     for b, n in enumerate(lengths.tolist()):
-        close(way(layer, x[b], y[b, :n], u[b, :n]), output[b], 1e-9)
+        close(forward(layer, x[b], y[b, :n], u[b, :n]), output[b], 1e-9)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-@either_way
-def test_other_dtypes(way: Callable[..., Tensor], dtype: torch.dtype) -> None:
+@both_paths
+def test_other_dtypes(forward: Callable[..., Tensor], dtype: torch.dtype) -> None:
     layer, rows = layer_of(bias=True), rows_of(B)
-    wanted = way(layer, *rows)
-    output = way(layer.to(dtype), *(x.to(dtype) for x in rows))
+    wanted = forward(layer, *rows)
+    output = forward(layer.to(dtype), *(x.to(dtype) for x in rows))
     assert output.dtype == dtype
     close(output.double(), wanted, 3e-2)
 
@@ -715,35 +715,35 @@ def test_bad_heads_are_refused_in_words() -> None:
             function(q, k, v, 2)
 
 
-@either_way
-def test_bad_rows_are_refused_in_words(unchecked: None, way: Callable[..., Tensor]) -> None:
+@both_paths
+def test_bad_rows_are_refused_in_words(unchecked: None, forward: Callable[..., Tensor]) -> None:
     layer, (x, y, u) = layer_of(), rows_of(B)
     with pytest.raises(ValueError, match="7 keys but 6 values: a key needs a value"):
-        way(layer, x, y, u[:, :6])
+        forward(layer, x, y, u[:, :6])
     for name, at in {"queries": 0, "keys": 1, "values": 2}.items():
         rows = [x, y, u]
         rows[at] = rows[at][..., :5]
         with pytest.raises(ValueError, match=f"{name} has width 5: make it 17, as D is"):
-            way(layer, *rows)
+            forward(layer, *rows)
     with pytest.raises(ValueError, match=r"queries has shape \(17,\): give it rows"):
-        way(layer, x[0, 0], y[0], u[0])
+        forward(layer, x[0, 0], y[0], u[0])
     with pytest.raises(ValueError, match=r"the widths are .*: make them equal"):
         multi_head_attention(x[..., :12], y[..., :9], u[..., :3], H)
 
 
-@either_way
+@both_paths
 @pytest.mark.parametrize("causal", [False, True])
 def test_bad_masks_are_refused_in_words(
-    unchecked: None, causal: bool, way: Callable[..., Tensor]
+    unchecked: None, causal: bool, forward: Callable[..., Tensor]
 ) -> None:
     layer, rows = layer_of(causal=causal), rows_of(B)
     with pytest.raises(TypeError, match=r"mask is torch.float32: make it boolean"):
-        way(layer, *rows, mask=torch.ones(T, S))
+        forward(layer, *rows, mask=torch.ones(T, S))
     for shape in ((S, T), (B + 1, T, S), (B, H + 1, T, S), (1, B, H, T, S)):
         with pytest.raises(ValueError, match=r"a mask of shape .* does not fit"):
-            way(layer, *rows, mask=some(*shape))
+            forward(layer, *rows, mask=some(*shape))
     with pytest.raises(TypeError, match=r"head mask is torch.int64: make it boolean"):
-        way(layer, *rows, head_mask=torch.ones(H, dtype=torch.int64))
+        forward(layer, *rows, head_mask=torch.ones(H, dtype=torch.int64))
     for of_heads in ((H + 1,), (1,), (B + 1, H), (H, B), (B, 1, H)):
         with pytest.raises(ValueError, match=r"a head mask of shape .* does not fit 3 heads"):
-            way(layer, *rows, head_mask=some(*of_heads))
+            forward(layer, *rows, head_mask=some(*of_heads))

@@ -56,8 +56,8 @@ def test_layer_norm_is_torchs(dtype: torch.dtype, tolerance: float, width: int, 
             grads = torch.autograd.grad(output, given, felt) if backwards else ()
             results.append((output, *grads))
         for ours in results[:2]:
-            for mine, theirs in zip(ours, results[2], strict=True):
-                close(mine, theirs, tolerance)
+            for own, theirs in zip(ours, results[2], strict=True):
+                close(own, theirs, tolerance)
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.bfloat16, 3e-2), (torch.float16, 4e-3)])
@@ -131,8 +131,8 @@ def test_rms_norm_is_torchs(
         x = (2 + drawn(*lead, D)).to(dtype).requires_grad_()
         y = function(x)
         results.append((y, *torch.autograd.grad(y, x, felt)))
-    for mine in results[1:]:
-        for ours, theirs in zip(mine, results[0], strict=True):
+    for own in results[1:]:
+        for ours, theirs in zip(own, results[0], strict=True):
             close(ours, theirs, tolerance)
 
 

@@ -108,16 +108,18 @@ def test_an_interrupted_training_gives_its_model(
     monkeypatch.setattr(loop, "TWICE", 0.0)
     how: dict[str, Any] = {"config": TINY, "steps": 20, "show": False}
     with fixed("highest"):  # there is no trial
-        mine = train_language_model(book, **how)
-    assert mine.run.interrupted and mine.figures["steps"] == 19 and mine.figures["loss"] > 0
-    assert mine.model.write("The ", 3) and not mine.model.model.training
-    said = "Interrupted after 19 of 20 steps. The model has its weights after 18 steps, the best"
-    assert said in capsys.readouterr().out
+        trained = train_language_model(book, **how)
+    assert (
+        trained.run.interrupted and trained.figures["steps"] == 19 and trained.figures["loss"] > 0
+    )
+    assert trained.model.write("The ", 3) and not trained.model.model.training
+    message = "Interrupted after 19 of 20 steps. The model has its weights after 18 steps, the best"
+    assert message in capsys.readouterr().out
     monkeypatch.setattr(own, "text_loss", judge)
     with fixed("highest"):
-        mine = train_language_model(book, **how)
-    assert "loss" not in mine.figures and "loss" not in mine.metadata
-    assert mine.model.write("The ", 3)
+        trained = train_language_model(book, **how)
+    assert "loss" not in trained.figures and "loss" not in trained.metadata
+    assert trained.model.write("The ", 3)
     assert "some of its figures are missing" in capsys.readouterr().out
 
 
@@ -256,16 +258,16 @@ def test_the_widget_computes_with_ones_own_translator(
 ) -> None:
     path = tmp_path / "mine.safetensors"
     translator.save(path)
-    Mine = TransformerWidget.of(path)
-    widget = Mine("My friend loves tea.", width=1)
+    OwnWidget = TransformerWidget.of(path)
+    widget = OwnWidget("My friend loves tea.", width=1)
     tokens = widget.values()["tokens"]
-    (said,) = translator.model([tokenise("My friend loves tea.")])
-    assert translator.model.target.words(tokens) == said
+    (predicted,) = translator.model([tokenise("My friend loves tea.")])
+    assert translator.model.target.words(tokens) == predicted
     widget.inputs = {**widget.inputs, "source": "the cat sees 大海 ."}
     assert widget.outputs["english"]["shape"] == [6]
     spec = widget.spec
     assert spec["facts"]["languages"] == ["English", "Mixed"] and "graphs" not in spec
-    assert Mine().inputs["source"] in spec["facts"]["held_out"]["held out"]
+    assert OwnWidget().inputs["source"] in spec["facts"]["held_out"]["held out"]
     assert "Mixed" in widget._html() and "French" not in widget._html()
     shipped = TransformerWidget("Am I hired?")
     assert shipped.spec["weights"] == "fra-eng-transformer", "the course's own is untouched"
@@ -276,13 +278,13 @@ def test_the_widget_computes_with_ones_own_translator(
 def test_the_widget_writes_with_ones_own_model(writer: OwnModel, tmp_path: Path) -> None:
     path = tmp_path / "writer.safetensors"
     writer.save(path)
-    Mine = GenerationWidget.of(path)
-    widget = Mine("“you’re” 😀", length=9, seed=5)
+    OwnWidget = GenerationWidget.of(path)
+    widget = OwnWidget("“you’re” 😀", length=9, seed=5)
     values = widget.values()
     assert writer.model.tokens.text(values["given"]) == "“you’re” 😀"
     wanted = writer.model.write("“you’re” 😀", 9, Sampling(0.8), seed=5)
     assert writer.model.tokens.text(values["tokens"]) == wanted
-    assert len(Mine(length=4).inputs["prompt"]) == 20
+    assert len(OwnWidget(length=4).inputs["prompt"]) == 20
     assert "weights" not in widget.spec and GenerationWidget(length=2).spec["weights"]
     with pytest.raises(ValueError, match="reads words: this widget is for a model of characters"):
         GenerationWidget.of("gpt-stories")

@@ -23,10 +23,10 @@ from browsing import (
     Opener,
     Results,
     Visit,
-    beyond_rounding,
     exact,
     expected,
     in_module,
+    outside_rounding,
     page_of,
 )
 from node import PAGE, Engine, in_node
@@ -149,8 +149,8 @@ def answers(
         flat = np.frombuffer(base64.b64decode(out["data"]), np.float32)
         return torch.from_numpy(flat.reshape(out["shape"]).copy())
 
-    made = engine(WIDGETS[stem].view(), RUN, [spec_of(stem, inputs[0]), inputs])
-    return [{name: decoded(out) for name, out in answer.items()} for answer in made]
+    answered = engine(WIDGETS[stem].view(), RUN, [spec_of(stem, inputs[0]), inputs])
+    return [{name: decoded(out) for name, out in answer.items()} for answer in answered]
 
 
 def sizes_of(stem: str) -> list[float]:
@@ -223,7 +223,7 @@ def test_every_graph_computes_what_torch_does(engine: Engine, stem: str, size: f
     elif stem in ("beam_tree", "decoding"):  # one or two texts beside those of the beam's width
         off = worst("score", single, right)
         least = {"greedy_log_prob": off, "drawn_log_prob": off}
-    assert beyond_rounding(page, single, right, least) == []
+    assert outside_rounding(page, single, right, least) == []
 
 
 @pytest.mark.parametrize("stem", ["self_attention", "bleu", "transformer", "heads", "tokens"])
@@ -234,7 +234,7 @@ def test_a_page_computes_what_its_engine_does_in_node(
     inputs = random_inputs(stem, 2, 3)
     page = answers(partial(in_module, chapter.page), stem, inputs)
     node = answers(engine, stem, inputs)
-    assert beyond_rounding(page, node, node) == []
+    assert outside_rounding(page, node, node) == []
 
 
 # ------------------------------------------------------------------ what has to be refused
@@ -261,7 +261,7 @@ def run_graph(engine: Engine, graph: bytes, optimise: str, feeds: dict[str, Any]
 
 
 def verdict(page: torch.Tensor, single: torch.Tensor, right: torch.Tensor) -> list[str]:
-    return beyond_rounding([{"out": page}], [{"out": single}], [{"out": right}])
+    return outside_rounding([{"out": page}], [{"out": single}], [{"out": right}])
 
 
 def test_a_fault_of_the_runtimes_optimiser_is_refused(engine: Engine) -> None:
@@ -356,7 +356,7 @@ def test_a_weight_that_is_off_by_a_thousandth_is_refused(stem: str, unchecked: N
         inputs = [{**given, "variant": 0} for given in inputs]
     right = [exact(stem, given) for given in inputs]
     single = [expected(stem, given) for given in inputs]
-    assert beyond_rounding(single, single, right) == []
+    assert outside_rounding(single, single, right) == []
     name = widget.weights if isinstance(widget.weights, str) else widget.weights[0]
     model = widget.model(name)
     words = {m.num_embeddings for m in model.modules() if isinstance(m, torch.nn.Embedding)}
@@ -368,7 +368,7 @@ def test_a_weight_that_is_off_by_a_thousandth_is_refused(stem: str, unchecked: N
         rows = largest.argsort(descending=True)[:8]
         places = [(row, columns[row]) for row in rows]
         all_results = (with_one_off(stem, inputs, matrix, *place) for place in places)
-        noticed = (beyond_rounding(results, single, right) != [] for results in all_results)
+        noticed = (outside_rounding(results, single, right) != [] for results in all_results)
         assert any(noticed), (tuple(matrix.shape), rows)
 
 

@@ -87,7 +87,7 @@ SCORES = X @ X.T
 CAUSAL = SCORES.masked_fill(torch.ones(6, 6).triu(1).bool(), -torch.inf)
 
 
-def way_of_a_fact() -> Figure:
+def route_of_a_fact() -> Figure:
     text = "the hat lies in the garden . tom ran to the office . where is the hat ? in the".split()
     hops = [Hop(5, 9, "head 3 of block 0"), Hop(9, 18, "head 1 of block 3")]
     return route(text, hops, "The way of the garden")
@@ -99,9 +99,9 @@ def parts_of_a_sum() -> Figure:
 
 
 def two_rows() -> Figure:
-    said, p = [["went", "the"], ["to", "garden"]], [[0.3, 1.0], [0.9, 0.7]]
+    predicted, p = [["went", "the"], ["to", "garden"]], [[0.3, 1.0], [0.9, 0.7]]
     rows, right = ["before block 0", "after block 0"], ["to", "garden"]
-    return lens(["ran", "the"], said, p, "What would come next", rows=rows, right=right)
+    return lens(["ran", "the"], predicted, p, "What would come next", rows=rows, right=right)
 
 
 def three_lines() -> Figure:
@@ -126,7 +126,7 @@ def to_the_limit() -> Figure:
 def past_training() -> Figure:
     curves = {"near": [1.0, 0.9, 0.2], "far": [0.5, 0.6, 0.7]}
     after = (15, "beyond training")
-    how: Any = {"x_name": "position", "y_name": "share", "beyond": after, "marks": [7, 14]}
+    how: Any = {"x_name": "position", "y_name": "share", "shaded": after, "marks": [7, 14]}
     return lines([0, 15, 40], curves, "Found", **how)
 
 
@@ -382,8 +382,8 @@ def three_charts() -> Figure:
 
 
 def learned() -> Figure:
-    said = {"before training": [4, 4, 2], "after 50 steps": [5, 6, 2]}
-    return answers([6, 5], [5, 6, 2], said)
+    outputs = {"before training": [4, 4, 2], "after 50 steps": [5, 6, 2]}
+    return answers([6, 5], [5, 6, 2], outputs)
 
 
 def two_translators() -> Figure:
@@ -488,7 +488,7 @@ DRAW = {
     "sharing": four_heads,
     "slices": two_slices,
     "bottleneck": two_limits,
-    "route": way_of_a_fact,
+    "route": route_of_a_fact,
     "shares": parts_of_a_sum,
     "lens": two_rows,
     "two_scores": two_ways,
@@ -714,10 +714,10 @@ def test_words_of_all_scripts_are_drawn_in_fonts_that_have_them(monkeypatch):
         assert absent <= set(word) and (absent or len(families) > 1)
     for word in ("漢字", "हिन्दी"):
         absent = style.fonts_for(word)[1]
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             softmax_bars([word, "𝒳"], [1.0, 2.0])
-        assert len(said) == bool(absent)
+        assert len(warned) == bool(absent)
     usual = [font for font in style.fonts() if font.name == "DejaVu Sans"]
     monkeypatch.setattr(style, "fonts", lambda: usual)
     style.font_with.cache_clear()
@@ -1059,10 +1059,10 @@ def test_hands_fit_a_phone_or_are_refused():
 
 def test_two_translators_get_the_contexts_that_their_weights_make():
     figure = two_translators()
-    said = [text.get_text() for text in texts(figure)]
+    labels = [text.get_text() for text in texts(figure)]
     weights = (ASKING @ STATES.T).softmax(-1)
     for number in [*weights.flatten().tolist(), *(weights @ STATES).flatten().tolist()]:
-        assert f"{number:.2f}" in said
+        assert f"{number:.2f}" in labels
     assert "The context of every step is the last of them, (2, 2)." in figure.alt
     assert "weights are 0.11, 0.11, 0.79, and the context is (1.57, 0.21)." in figure.alt
     with pytest.raises(ValueError, match=r"pass \(3, 2\)"):
@@ -1077,17 +1077,17 @@ def test_two_translators_get_the_contexts_that_their_weights_make():
 
 def test_each_way_of_asking_names_its_query_and_where_the_context_goes():
     figure = two_queries()
-    said = [text.get_text() for text in texts(figure)]
-    assert [said.count(name) for name in ("query", "$c_t$", "GRU", "tanh")] == [2, 2, 2, 1]
-    assert {"after the query", "before the query"} <= {*said}, "when un is read"
+    labels = [text.get_text() for text in texts(figure)]
+    assert [labels.count(name) for name in ("query", "$c_t$", "GRU", "tanh")] == [2, 2, 2, 1]
+    assert {"after the query", "before the query"} <= {*labels}, "when un is read"
     assert "the query is the state before the step" in figure.alt
 
 
 def test_a_step_with_attention_shows_its_weights_and_mixes_the_states():
     figure = attending()
-    said = [text.get_text() for text in texts(figure)]
-    assert said.count("0.79") == 2 and said.count("0.11") == 4
-    assert {"un", "bateau", "gris", "boat, 75.0 %", "grey, 90.0 %"} <= {*said}
+    labels = [text.get_text() for text in texts(figure)]
+    assert labels.count("0.79") == 2 and labels.count("0.11") == 4
+    assert {"un", "bateau", "gris", "boat, 75.0 %", "grey, 90.0 %"} <= {*labels}
     assert "After un its weight is 0.79 on boat, and it writes bateau (boat)" in figure.alt
     with pytest.raises(ValueError, match="a state for each of up to eight words"):
         attended(["a"], STATES, [("un", ASKING[0], [1.0], "bateau", "boat", 0.75)])
@@ -1097,25 +1097,25 @@ def test_a_step_with_attention_shows_its_weights_and_mixes_the_states():
 
 def test_a_state_of_a_bidirectional_encoder_says_what_each_half_has_read():
     figure = both_ways("a grey boat".split())
-    said = [text.get_text() for text in texts(figure)]
-    assert said.count("GRU") == 6 and said.count("a grey boat") == 2
-    assert {"a grey", "grey boat"} <= {*said}
+    labels = [text.get_text() for text in texts(figure)]
+    assert labels.count("GRU") == 6 and labels.count("a grey boat") == 2
+    assert {"a grey", "grey boat"} <= {*labels}
     assert "grey has a half that has read a grey and a half that has read grey boat" in figure.alt
     with pytest.raises(ValueError, match="5 words: there is room for one to four"):
         both_ways("a good old grey boat".split())
 
 
 def test_maps_of_a_training_fit_their_words():
-    said = [text.get_text() for text in texts(learning())]
-    assert said.count("boat") == 2 and said.count("gris (grey)") == 1
+    labels = [text.get_text() for text in texts(learning())]
+    assert labels.count("boat") == 2 and labels.count("gris (grey)") == 1
     with pytest.raises(ValueError, match=r"'after' has shape \(2, 3\): pass \(1, 3\)"):
         emerging(["bateau"], ["a", "grey", "boat"], [("after", STATES[:2, :1].expand(2, 3))], "A")
 
 
 def test_hidden_words_have_no_number_and_the_rest_keep_theirs():
     figure = hidden_words()
-    said = [text.get_text() for text in texts(figure)]
-    assert [said.count(n) for n in ("0.90", "0.10", "0.60", "0.40", "0.99", "0.02")] == [1] * 6
+    labels = [text.get_text() for text in texts(figure)]
+    assert [labels.count(n) for n in ("0.90", "0.10", "0.60", "0.40", "0.99", "0.02")] == [1] * 6
     assert "gris (grey), nothing hidden: 0.99; gris (grey), grey hidden: 0.02" in figure.alt
     with pytest.raises(ValueError, match="a weight for each of 2 words"):
         hidings(["a", "boat"], [("gris", [([], [1.0], 0.5)])])
@@ -1137,8 +1137,8 @@ def test_a_glossed_sentence_marks_what_is_wrong():
 
 
 def test_a_mixture_lies_between_its_words():
-    said = [text.get_text() for text in texts(mixed())]
-    assert "(1.25, 0.75)" in said and {"0.25", "0.00", "0.75"} <= set(said)
+    labels = [text.get_text() for text in texts(mixed())]
+    assert "(1.25, 0.75)" in labels and {"0.25", "0.00", "0.75"} <= set(labels)
     assert "bank becomes 0.25 river + 0.00 money + 0.75 bank = (1.25, 0.75)" in mixed().alt
     names: Any = {"x_name": "x", "y_name": "y"}
     for mixtures, of, message in (
@@ -1157,14 +1157,14 @@ def test_a_layer_is_seen_in_the_plane_of_both_queries():
     alt = opened().alt
     assert "bank (3.0, 1.0) and bat (−3.0, 1.0)" in alt
     assert "river (2.0, −0.5), fruit (−2.0, 0.5)" in alt, "the third numbers meet no query"
-    said = [text.get_text() for text in texts(opened())]
-    assert {"+8.0", "−8.5", "query of “bank”"} <= set(said)
+    labels = [text.get_text() for text in texts(opened())]
+    assert {"+8.0", "−8.5", "query of “bank”"} <= set(labels)
     axes = opened().drawing.axes[0]
     points = [line for line in axes.get_lines() if line.get_marker() == "o"]
     faces = [line.get_markerfacecolor() for line in points]
     full = [plot.COLOURS["query"], plot.COLOURS["key"]]
     assert faces == [*full, plot.PAPER], "0, river and the hollow fruit"
-    assert {"← rather for “bat”", "rather for “bank” →", "↑ for both"} <= set(said)
+    assert {"← rather for “bat”", "rather for “bank” →", "↑ for both"} <= set(labels)
     with pytest.raises(ValueError, match="pass two"):
         queries_and_keys({"bank": [1.0, 0.0]}, OFFERED, {}, title="", says_title="")
     with pytest.raises(ValueError, match="in one line"):
@@ -1173,18 +1173,18 @@ def test_a_layer_is_seen_in_the_plane_of_both_queries():
 
 
 def test_dropout_shows_what_is_left_and_its_sum():
-    said = [text.get_text() for text in texts(dropped())]
-    assert [text for text in said if text.startswith("sum")] == ["sum 1.00", "sum 1.50"]
-    assert said.count("0") == 1, "what is dropped"
+    labels = [text.get_text() for text in texts(dropped())]
+    assert [text for text in labels if text.startswith("sum")] == ["sum 1.00", "sum 1.50"]
+    assert labels.count("0") == 1, "what is dropped"
     with pytest.raises(ValueError, match="each of 2 words"):
         dropout(["a", "b"], [1.0], [1.0, 0.0], ["", ""])
 
 
 def test_a_position_is_added_number_by_number():
-    said = [text.get_text() for text in texts(with_positions())]
-    assert said.count("+ $P_0$") == said.count("+ $P_1$") == 1
-    assert {"0.84", "−1.46"} <= set(said), "the sum"
-    assert "−2" in said, "whole numbers have no decimals"
+    labels = [text.get_text() for text in texts(with_positions())]
+    assert labels.count("+ $P_0$") == labels.count("+ $P_1$") == 1
+    assert {"0.84", "−1.46"} <= set(labels), "the sum"
+    assert "−2" in labels, "whole numbers have no decimals"
     assert "one: (1.00, 0.00) plus (0.00, 1.00) is (1.00, 1.00)" in with_positions().alt
     for group, message in (
         (("x", ["one"], PLACED, PLACED, ["a", "b"]), "for each of the words"),
@@ -1201,8 +1201,8 @@ def test_a_position_is_added_number_by_number():
 def test_a_rotation_goes_the_shorter_way_and_keeps_its_length():
     figure = rotations()
     assert "q goes from (2.00, 0.00) to (0.00, 2.00)" in figure.alt and "$" not in figure.alt
-    said = [text.get_text() for text in texts(figure)]
-    assert said.count("$q$") == 1, "what has not turned has one name"
+    labels = [text.get_text() for text in texts(figure)]
+    assert labels.count("$q$") == 1, "what has not turned has one name"
     [wedge] = patches(figure, "Wedge")
     assert (wedge.theta1, wedge.theta2) == (-90, 0), "from the query, upwards, to the key"
     [circle] = patches(figure, "Circle")
@@ -1233,10 +1233,10 @@ def test_a_wrong_position_is_marked():
 def test_a_worked_example_is_attention_and_says_every_number_of_its_way():
     keys = PAIR @ QUERIES.repeat(1, 16)
     z = torch.nn.functional.scaled_dot_product_attention(keys[:1], keys, PAIR @ QUERIES)
-    said = [text.get_text() for text in texts(worked())]
+    labels = [text.get_text() for text in texts(worked())]
     for number in (*(keys[0] @ keys.T).tolist(), *(keys[0] @ keys.T / 8).tolist()):
-        assert f"{number:.0f}" in said
-    assert said[-len(z[0]) :] == [f"{number:.2f}" for number in z[0].tolist()]
+        assert f"{number:.0f}" in labels
+    assert labels[-len(z[0]) :] == [f"{number:.2f}" for number in z[0].tolist()]
     with pytest.raises(ValueError, match="one word for each"):
         worked_attention(["one"], PAIR, QUERIES, QUERIES, QUERIES)
     with pytest.raises(ValueError, match="fewer numbers"):
@@ -1244,9 +1244,11 @@ def test_a_worked_example_is_attention_and_says_every_number_of_its_way():
 
 
 def test_a_walk_writes_every_vector_and_leads_what_is_added_past_the_rest():
-    said = [text.get_text() for text in texts(walked())]
-    assert said.count("\N{MINUS SIGN}1.50") == 4, "two words with two such numbers each"
-    assert said.count("1.0") == 8 and said.count("1.00") == 4, "one decimal where there are many"
+    labels = [text.get_text() for text in texts(walked())]
+    assert labels.count("\N{MINUS SIGN}1.50") == 4, "two words with two such numbers each"
+    assert labels.count("1.0") == 8 and labels.count("1.00") == 4, (
+        "one decimal where there are many"
+    )
     arrows = patches(walked(), "FancyArrowPatch")
     assert len(arrows) == 2 * (2 + 1), "for each word two steps, and one way past"
     assert "add: Thinking (\N{MINUS SIGN}1.50, 0.00" in walked().alt
@@ -1321,16 +1323,16 @@ def test_the_bars_of_a_softmax_are_as_long_as_their_numbers():
     shares = torch.tensor([2.0, 1.0, -1.0]).softmax(0)
     for column in (long[3:6], long[6:]):
         assert torch.tensor(column) / sum(column) == pytest.approx(shares)
-    said = [text.get_text() for text in texts(logits())]
-    assert {"7.39", "2.72", "0.37", "0.705", "0.259", "0.035", "−1.00", "sum 10.48"} <= {*said}
+    labels = [text.get_text() for text in texts(logits())]
+    assert {"7.39", "2.72", "0.37", "0.705", "0.259", "0.035", "−1.00", "sum 10.48"} <= {*labels}
     for names, values in ((["a"], [1.0, 2.0]), (["a"], [-torch.inf]), ([], [])):
         with pytest.raises(ValueError, match="pass up to 8"):
             softmax_bars(names, values)
 
 
 def test_two_scores_of_one_query_and_key_are_computed():
-    said = [text.get_text() for text in texts(two_ways())]
-    assert said.count("0.76") == 1 and {"1.52", "−0.75", "0.25", "$w$ = (2, 1)"} <= {*said}
+    labels = [text.get_text() for text in texts(two_ways())]
+    assert labels.count("0.76") == 1 and {"1.52", "−0.75", "0.25", "$w$ = (2, 1)"} <= {*labels}
     assert "(0.76, 0.00), times w (2.00, 1.00) is 1.52" in two_ways().alt
     for key, w in (([1.0], [2.0, 1.0]), ([0.5, 1.0, 2.0], [2.0, 1.0])):
         with pytest.raises(ValueError, match="one width"):
@@ -1352,8 +1354,8 @@ def test_the_shapes_of_attention_have_a_cell_for_each_number():
 
 
 def test_a_decoder_reads_the_mixture_that_its_weights_make():
-    said = [text.get_text() for text in texts(before_noir())]
-    assert {"the", "black", "0.25", "0.75", "before noir", "(1.00, 0.75)"} <= {*said}
+    labels = [text.get_text() for text in texts(before_noir())]
+    assert {"the", "black", "0.25", "0.75", "before noir", "(1.00, 0.75)"} <= {*labels}
     thick = [line.get_linewidth() for axes in before_noir().drawing.axes for line in axes.lines]
     assert thick == pytest.approx([0.8 + 7 * share for share in (0.25, 0.75)])
     with pytest.raises(ValueError, match="a weight and a value for each"):
@@ -1364,8 +1366,8 @@ def test_small_charts_share_their_height_and_name_each_curve_once():
     _, *each = small_charts().drawing.axes
     assert each[0].get_ylim() == each[1].get_ylim()
     assert [len(axes.lines) for axes in each] == [3, 3]
-    said = [text.get_text() for text in texts(small_charts())]
-    assert [said.count(name) for name in ("truth", "fit", "measured", "rough")] == [1, 1, 1, 2]
+    labels = [text.get_text() for text in texts(small_charts())]
+    assert [labels.count(name) for name in ("truth", "fit", "measured", "rough")] == [1, 1, 1, 2]
     with pytest.raises(ValueError, match="one, two or three"):
         charts([], x_name="x")
     with pytest.raises(ValueError, match="only finite"):
@@ -1373,10 +1375,10 @@ def test_small_charts_share_their_height_and_name_each_curve_once():
 
 
 def test_every_word_that_is_written_is_fed_at_the_next_step():
-    said = [text.get_text() for text in texts(spoken())]
-    assert said.count("le") == said.count("chat") == 2 and said.count("<eos>") == 1
-    assert "one vector of 4 numbers" in said and "75 %" in said
-    assert said.count("1.00") == 1 + 2 * 3  # of x; the last state and the decoder's first one
+    labels = [text.get_text() for text in texts(spoken())]
+    assert labels.count("le") == labels.count("chat") == 2 and labels.count("<eos>") == 1
+    assert "one vector of 4 numbers" in labels and "75 %" in labels
+    assert labels.count("1.00") == 1 + 2 * 3  # of x; the last state and the decoder's first one
     assert [percent(p) for p in (0.994, 0.996, 1.0)] == ["99 %", "> 99 %", "100 %"]
     dashed = [a for a in patches(spoken(), "FancyArrowPatch") if a.get_linestyle() == "--"]
     assert len(dashed) == 2
@@ -1391,11 +1393,11 @@ def test_every_word_that_is_written_is_fed_at_the_next_step():
 
 
 def test_a_tree_has_a_probability_on_each_line_and_the_product_in_each_box():
-    said = [text.get_text() for text in texts(searched())]
+    labels = [text.get_text() for text in texts(searched())]
     for number in ("0.50", "0.40", "0.30", "0.90", "0.10", "0.20", "0.15", "0.36", "step 2"):
-        assert number in said
-    assert "faint: pruned, W = 2" in said and "pruned" not in said, "no path is pruned here"
-    assert said.count("nice") == 1 and said.count("barks") == 1
+        assert number in labels
+    assert "faint: pruned, W = 2" in labels and "pruned" not in labels, "no path is pruned here"
+    assert labels.count("nice") == 1 and labels.count("barks") == 1
     weights = {text.get_text(): text.get_fontweight() for text in texts(searched())}
     kept = {
         word for word in ("nice", "woman", "guy", "dog", "has", "car") if weights[word] == "bold"
@@ -1426,24 +1428,24 @@ def test_each_matched_n_gram_is_joined_to_its_partner():
     for n in range(1, 5):
         found = grams_of(ours, theirs, n)
         assert (len(found.pairs), found.ours) == (count.matches[n - 1], count.totals[n - 1])
-    said = [text.get_text() for text in texts(matched())]
-    assert "1-grams: 4 of 5 matched" in said and "2-grams: 3 of 4 matched" in said
+    labels = [text.get_text() for text in texts(matched())]
+    assert "1-grams: 4 of 5 matched" in labels and "2-grams: 3 of 4 matched" in labels
     lines = [line for line in matched().drawing.axes[0].get_lines() if line.get_linewidth() == 1.4]
     assert len(lines) == 4, "only single words are joined"
-    pairs = [word for word in said if " ✓" in word or word == "B B"]
+    pairs = [word for word in labels if " ✓" in word or word == "B B"]
     assert pairs == ["A B ✓", "B B", "B C ✓", "C D ✓"]
     with pytest.raises(ValueError, match="a gloss for each word"):
         matches(ours, theirs, (1,), glosses=[["a"], ["b"]])
 
 
 def test_worked_pooling_says_every_number_of_its_way():
-    said = [text.get_text() for text in texts(pooling())]
+    labels = [text.get_text() for text in texts(pooling())]
     weights = torch.tensor(POOLED["scores"]).softmax(-1)
     parts = weights[:, None] * torch.tensor(POOLED["values"])
     numbers = [*weights.tolist(), *parts.flatten().tolist(), *parts.sum(0).tolist()]
     for number in numbers:
-        assert f"{number:z.2f}".replace("-", "−") in said, number
-    assert {"for noir", "the", "black", "4", "0.50", "−1.00", "3.00"} <= {*said}
+        assert f"{number:z.2f}".replace("-", "−") in labels, number
+    assert {"for noir", "the", "black", "4", "0.50", "−1.00", "3.00"} <= {*labels}
     meetings = [line for line in pooling().drawing.axes[0].get_lines() if line.get_marker() == "o"]
     assert [np.size(line.get_xdata()) for line in meetings] == [2], "the query meets both keys"
     assert pooling().alt.endswith("added up, is (0.51, 2.93).")
@@ -1457,11 +1459,11 @@ def test_worked_pooling_says_every_number_of_its_way():
 def test_worked_heads_says_what_multi_head_attention_computes():
     x, w_q, w_k, w_v, w_o = map(torch.tensor, SEES.values())
     seen = multi_head_attention_of(x @ w_q, x @ w_k, x @ w_v, 2)
-    said = [text.get_text() for text in texts(through_two_heads())]
+    labels = [text.get_text() for text in texts(through_two_heads())]
     numbers = [seen.weights[:, 1], seen.scores[:, 1], seen.output[1], (seen.output @ w_o)[1]]
     for number in torch.cat([part.flatten() for part in numbers]).tolist():
-        assert f"{number:z.2f}".replace("-", "−") in said, number
-    assert {"Ann", "sees", "Bob", "head 0", "head 1", "−4", "4"} <= {*said}
+        assert f"{number:z.2f}".replace("-", "−") in labels, number
+    assert {"Ann", "sees", "Bob", "head 0", "head 1", "−4", "4"} <= {*labels}
     assert through_two_heads().alt.endswith("make (0.94, −0.94, 0.94, 0.94).")
     with pytest.raises(ValueError, match="1 words for 3 rows"):
         worked_heads(["Ann"], **SEES, H=2, t=0)
@@ -1472,16 +1474,16 @@ def test_worked_heads_says_what_multi_head_attention_computes():
 
 
 def test_averages_keeps_apart_what_two_heads_find():
-    said = [text.get_text() for text in texts(two_averages())]
-    assert {"5", "3", "7", "½", "head 0", "head 1"} <= {*said}
+    labels = [text.get_text() for text in texts(two_averages())]
+    assert {"5", "3", "7", "½", "head 0", "head 1"} <= {*labels}
     with pytest.raises(ValueError, match="pass three words, 'sees' amid"):
         averages([(["Ann", "sleeps"], [3])], "sees")
 
 
 def test_slices_shows_every_number_in_its_head():
-    said = [text.get_text() for text in texts(two_slices())]
+    labels = [text.get_text() for text in texts(two_slices())]
     for number in range(8):
-        assert said.count(f"{number}") == 3, "in the table, in its head and where all are merged"
+        assert labels.count(f"{number}") == 3, "in the table, in its head and where all are merged"
     assert "head 0 gets columns 0 to 1, head 1 gets columns 2 to 3" in two_slices().alt
     with pytest.raises(ValueError, match="cannot be cut into 3 heads"):
         slices(torch.zeros(2, 4), 3)
@@ -1641,7 +1643,7 @@ def test_every_curve_may_have_an_x_of_its_own():
         ({"levels": {"top": torch.nan}}, "'levels' holds nan"),
         ({"levels": {"low": -torch.inf}}, "the levels low hold -inf"),
         ({"marks": [-torch.inf]}, "the marks hold -inf"),
-        ({"beyond": (0, "later"), "log": "x"}, "above 0 fit a logarithmic x-axis"),
+        ({"shaded": (0, "later"), "log": "x"}, "above 0 fit a logarithmic x-axis"),
         ({"levels": {"top": 0.0}, "log": "y"}, "above 0 fit a logarithmic y-axis"),
         ({"x": {"b": [1, 2]}}, "x is there for b, but the curves are a"),
         ({"x": {"a": [1, 2, 3]}}, "'a' has shape .2,. over 's' of shape .3,."),
@@ -1983,9 +1985,9 @@ def test_an_arrow_runs_aside_and_its_port_stands_in_the_target():
     tall = {**BLOCK, "f": Box("layer\n", (0, 1.2), rows=1.4), "add": Box("add", (0, 2.4))}
     figure = diagram(tall, flows, alt="A block.")
     assert [label.get_position()[0] for label in shape_labels(figure)] == [-40, 40, 156]
-    *_, way = (arrow.get_path().get_extents() for arrow in patches(figure, "FancyArrowPatch"))
-    assert way.y0 == pytest.approx(12, abs=3)  # nearer to each other
-    assert way.y1 == pytest.approx(2.4 * 102 - 12, abs=4)
+    *_, path = (arrow.get_path().get_extents() for arrow in patches(figure, "FancyArrowPatch"))
+    assert path.y0 == pytest.approx(12, abs=3)  # nearer to each other
+    assert path.y1 == pytest.approx(2.4 * 102 - 12, abs=4)
     enters = tall["f"].bounds.y0 + 13
     assert ports(figure, "f") == {"$a$": (-40, enters), "$b$": (40, enters)}
     with pytest.raises(ValueError, match="'\\$a\\$' lies on the text of 'f'"):
@@ -2149,8 +2151,8 @@ def test_small_charts_and_answers_refuse_what_they_cannot_show():
             panels([1, 2], drawn, **how)
     with pytest.raises(ValueError, match="up to eight"):
         answers([1], [1, 2], {"after": [1]})
-    said = [text.get_text() for text in texts(learned())]
-    assert said.count("✗ 4") == 2 and said.count("✗ 6") == 0
+    labels = [text.get_text() for text in texts(learned())]
+    assert labels.count("✗ 4") == 2 and labels.count("✗ 6") == 0
 
 
 def test_several_trainings_are_a_mean_in_a_band():
@@ -2179,8 +2181,8 @@ def test_several_trainings_are_a_mean_in_a_band():
 def test_a_recurrent_step_is_computed_and_refuses_what_does_not_fit():
     assert "their sum is (0.38, 1.00)" in rnn_step().alt
     assert "the new state, is (0.36, 0.76)" in rnn_step().alt
-    said = [text.get_text() for text in texts(rnn_step())]
-    assert "0.38 → 0.36" in said and "1.00 → 0.76" in said
+    labels = [text.get_text() for text in texts(rnn_step())]
+    assert "0.38 → 0.36" in labels and "1.00 → 0.76" in labels
     for x, w in (([1.0], torch.eye(2)), ([1.0, 0.0], torch.eye(3)), ([1.0] * 3, torch.eye(3))):
         with pytest.raises(ValueError, match="one or two numbers"):
             worked_rnn("dog", x, x, w, w)
@@ -2211,9 +2213,9 @@ def test_a_number_falls_on_the_piece_of_the_word_that_it_draws():
     picture = draws(lines, ["a", "b", "c"], u=(0.1, 0.8))
     assert "model: a 0.250, b 0.500, c 0.250. 0.1 falls on a, 0.8 falls on c" in picture.alt
     assert "cut: a 0.000, b 1.000, c 0.000. 0.1 falls on b, 0.8 falls on b" in picture.alt
-    said = [text.get_text() for text in texts(picture)]
-    assert said.count("b") == 2 and said.count("a") == 1, "what is cut is not drawn"
-    assert {"0.250", "0.750", "1", "u = 0.8"} <= set(said)
+    labels = [text.get_text() for text in texts(picture)]
+    assert labels.count("b") == 2 and labels.count("a") == 1, "what is cut is not drawn"
+    assert {"0.250", "0.750", "1", "u = 0.8"} <= set(labels)
     narrow = [text.get_text() for text in texts(draws({"": [0.99, 0.01]}, ["long", "wide"], [0.5]))]
     assert "wide" not in narrow, "a narrow piece stays empty"
 
@@ -2235,9 +2237,9 @@ def test_what_cannot_be_drawn_from_is_refused(lines, u, message):
 
 def test_with_a_cache_each_word_is_read_once():
     picture = readings(["Your", "journey", "starts", "with"], prompt=2)
-    said = [text.get_text() for text in texts(picture)]
-    assert {"words read: 5", "words read: 3"} <= set(said), "2 + 3, and 2 + 1"
-    assert said.count("with") == 2, "the last word is written, and never read"
+    labels = [text.get_text() for text in texts(picture)]
+    assert {"words read: 5", "words read: 3"} <= set(labels), "2 + 3, and 2 + 1"
+    assert labels.count("with") == 2, "the last word is written, and never read"
     assert "write starts with after the prompt Your journey" in picture.alt
     for prompt in (0, 4):
         with pytest.raises(ValueError, match="pass 1 to 3 of 4 words"):
@@ -2282,10 +2284,10 @@ def test_shared_keys_are_as_wide_as_the_queries_that_share_them():
 
 def test_the_rows_of_training_are_the_steps_of_writing_and_neither_sees_what_comes_later():
     picture = drawn("passes")
-    said = [text.get_text() for text in texts(picture)]
-    assert said.count("new") == 4 and said.count("kept") == 1 + 2 + 3
-    assert [said.count(f"step {t}") for t in (1, 4, 5)] == [1, 1, 0]
-    assert said.count(r"$-\ln\,p$") == 4, "a loss for each row, <eos> too"
+    labels = [text.get_text() for text in texts(picture)]
+    assert labels.count("new") == 4 and labels.count("kept") == 1 + 2 + 3
+    assert [labels.count(f"step {t}") for t in (1, 4, 5)] == [1, 1, 0]
+    assert labels.count(r"$-\ln\,p$") == 4, "a loss for each row, <eos> too"
     hatched = [patch for patch in patches(picture, "Rectangle") if patch.get_hatch()]
     assert len(hatched) == 4 + 6 + 4 + 4 + 1, "padding three times, what comes later, the key"
     assert "le attends to <bos>, le and should give chat" in picture.alt
@@ -2294,10 +2296,12 @@ def test_the_rows_of_training_are_the_steps_of_writing_and_neither_sees_what_com
     assert "pad" not in passes(["it", "sleeps"], ["<bos>"], ["il"]).alt
 
 
-@pytest.mark.parametrize(("source", "fed", "said"), [(1, 2, 1), (1, 5, 5), (5, 1, 1), (0, 1, 1)])
-def test_words_that_do_not_fit_together_are_refused(source, fed, said):
+@pytest.mark.parametrize(
+    ("source", "fed", "predicted"), [(1, 2, 1), (1, 5, 5), (5, 1, 1), (0, 1, 1)]
+)
+def test_words_that_do_not_fit_together_are_refused(source, fed, predicted):
     with pytest.raises(ValueError, match="four at most, two alike"):
-        passes(["a"] * source, ["b"] * fed, ["c"] * said)
+        passes(["a"] * source, ["b"] * fed, ["c"] * predicted)
 
 
 # Inside a GPT
@@ -2323,7 +2327,7 @@ def test_a_lens_shades_by_probability_and_marks_what_is_predicted_in_the_end() -
 
 
 def test_a_route_joins_the_words_of_its_hops() -> None:
-    figure = way_of_a_fact()
+    figure = route_of_a_fact()
     chips = patches(figure, "FancyBboxPatch")[1:]  # the first is the paper
     assert len(chips) == 3
     assert len(patches(figure, "FancyArrowPatch")) == 4  # and one each in the key
@@ -2401,10 +2405,10 @@ def test_what_is_no_map_of_a_repeated_text_is_refused(weights, letters, at, mess
 
 
 def test_the_pairs_that_are_drawn_are_those_that_are_learned():
-    said = [text.get_text() for text in texts(drawn("merging"))]
+    labels = [text.get_text() for text in texts(drawn("merging"))]
     bold = [t.get_text() for t in texts(drawn("merging")) if t.get_fontweight() == "bold"]
     assert bold == ["l o  7", "lo w  7", "e r  5", "e w  3", "n ew  3", "new er  3"]
-    assert {"4 ×", "2 ×", "1 ×", "3 ×", "0", "6", "o w  7", "low er  2"} <= set(said)
+    assert {"4 ×", "2 ×", "1 ×", "3 ×", "0", "6", "o w  7", "low er  2"} <= set(labels)
     assert drawn("merging").alt.endswith("in these pieces: low; low er; low e s t; newer.")
     text = " ".join(" ".join([word] * often) for word, often in BY_HAND.items())
     by_the_library = BytePairs.learn(text.replace(" ", "|"), 6)  # each word a piece of its own
@@ -2418,21 +2422,21 @@ def test_the_pairs_that_are_drawn_are_those_that_are_learned():
 
 
 def test_the_bits_that_are_drawn_make_the_bytes():
-    said = [text.get_text() for text in texts(drawn("utf8"))]
-    bits = "".join(text for text in said if text in "01")
+    labels = [text.get_text() for text in texts(drawn("utf8"))]
+    bits = "".join(text for text in labels if text in "01")
     raw = "aé€😀".encode()
     assert bits == "".join(f"{byte:08b}" for byte in raw)
-    assert {str(byte) for byte in raw} <= set(said) and "128\u202f512" in said
+    assert {str(byte) for byte in raw} <= set(labels) and "128\u202f512" in labels
     marks = "".join(t.get_text() for t in texts(drawn("utf8")) if t.get_fontweight() == "bold")
     assert marks == "0" + "110" + "10" + "1110" + "10" * 2 + "11110" + "10" * 3
 
 
 def test_the_mean_of_the_runs_is_written_and_each_run_has_a_dot():
     figure = drawn("units")
-    said = {text.get_text(): text for text in texts(figure)}
-    assert {"1.55", "2.60", "4.00", "2.00"} <= said.keys()
-    assert said["1.55"].get_fontweight() == said["2.00"].get_fontweight() == "bold"
-    assert said["2.60"].get_fontweight() == said["4.00"].get_fontweight() == "normal"
+    labels = {text.get_text(): text for text in texts(figure)}
+    assert {"1.55", "2.60", "4.00", "2.00"} <= labels.keys()
+    assert labels["1.55"].get_fontweight() == labels["2.00"].get_fontweight() == "bold"
+    assert labels["2.60"].get_fontweight() == labels["4.00"].get_fontweight() == "normal"
     (axes,) = figure.drawing.axes
     assert sum(np.size(line.get_xdata()) for line in axes.lines if line.get_marker() == "o") == 6
     close = plot.units({"far": [[3], [3.01]], "low": [[2], [2]], "near": [[2], [2.04]]}, "a")

@@ -311,8 +311,8 @@ def test_rotary_is_llamas_in_another_order(k: int) -> None:
     cos, sin = modeling_llama.LlamaRotaryEmbedding(config)(q, torch.arange(101)[None])
     order = [*range(0, k, 2), *range(1, k, 2)]
     theirs = modeling_llama.apply_rotary_pos_emb(q[..., order], key[..., order], cos, sin)
-    for mine, other in zip((rotary(q), rotary(key)), theirs, strict=True):
-        torch.testing.assert_close(mine[..., order], other, rtol=1e-4, atol=1e-4)
+    for ours, other in zip((rotary(q), rotary(key)), theirs, strict=True):
+        torch.testing.assert_close(ours[..., order], other, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
@@ -562,10 +562,10 @@ class Float64Elsewhere(TorchDispatchMode):
     """Fails if there is a float64 tensor on another device than the CPU."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        made = func(*args, **(kwargs or {}))
-        if isinstance(made, torch.Tensor):
-            assert made.dtype != torch.float64 or made.device.type == "cpu"
-        return made
+        result = func(*args, **(kwargs or {}))
+        if isinstance(result, torch.Tensor):
+            assert result.dtype != torch.float64 or result.device.type == "cpu"
+        return result
 
 
 def test_angles_need_no_float64_on_a_device_without(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -271,10 +271,10 @@ def test_what_suits_one_processor_does_not_suit_another(
     chosen = decided(costs)
     assert chosen.name == best and chosen.processor == processor()
     assert list(chosen.speed) == list(SETTINGS)
-    said = capsys.readouterr()
-    assert said.out == ""
+    printed = capsys.readouterr()
+    assert printed.out == ""
     speeds = ", ".join(f"{name} {costs['highest'] / costs[name]:.2f}" for name in SETTINGS)
-    assert said.err == (
+    assert printed.err == (
         f"precision: {best}, chosen on {processor()}; speed relative to highest: {speeds}\n"
     )
 
@@ -308,9 +308,9 @@ def test_a_trial_leaves_no_trace() -> None:
     clock = Clock(ZEN)
     seen: list[tuple[bool, bool]] = []
 
-    def loss(twin: GPT, tokens: Tensor) -> Tensor:
-        seen.append((twin is model, twin.training))
-        return clock.loss(twin, tokens)
+    def loss(trial: GPT, tokens: Tensor) -> Tensor:
+        seen.append((trial is model, trial.training))
+        return clock.loss(trial, tokens)
 
     decide(model, loss, batch, clock=clock)
 
@@ -348,12 +348,12 @@ def test_a_run_goes_on_in_the_precision_in_which_it_began(
     checkpoint = tmp_path / "run.safetensors"
     began = decided(ZEN, checkpoint=checkpoint)
     assert json.loads((tmp_path / "run.json").read_text()) == began._asdict()
-    said = capsys.readouterr().err
+    printed = capsys.readouterr().err
     clock = Clock(XEON)
     again = decide(writer(), clock.loss, batch, checkpoint=checkpoint, clock=clock)
     assert again == began and began.name == "bf16"
     assert clock.steps == [], "nothing is measured again"
-    assert capsys.readouterr().err == said
+    assert capsys.readouterr().err == printed
     with fixed("bf16"):
         assert decided(XEON, checkpoint=checkpoint) == began
     with fixed("medium"), pytest.raises(ValueError, match="began in precision 'bf16': go on in th"):

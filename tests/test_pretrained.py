@@ -234,8 +234,8 @@ def test_other_names_of_sizes_are_read_as_transformers_reads_them(folder: Path) 
     model = theirs(n_embd=24, n_head=2)
     model.save_pretrained(folder)
     other = {"hidden_size": 24, "max_position_embeddings": LONGEST, "num_attention_heads": 2}
-    mine = dict.fromkeys(["n_embd", "n_positions", "n_head", "n_layer"])
-    changed(folder, **other, num_hidden_layers=LAYERS, **mine)
+    missing = dict.fromkeys(["n_embd", "n_positions", "n_head", "n_layer"])
+    changed(folder, **other, num_hidden_layers=LAYERS, **missing)
     again: Any = GPT2LMHeadModel.from_pretrained(folder)
     for same_model in (model, again.eval()):
         close(load_gpt2(folder)(text()), same_model(text()).logits, 1e-5)

@@ -84,15 +84,15 @@ def by_rows(model: GPT, tokens: Tensor) -> Tensor:
 def bigrams(model: GPT, tokens: Tensor) -> Tensor:
     """None of the model's modules is called, so its targets cannot be counted."""
     w = model.get_parameter("embedding.weight")
-    said = tokens[:, 1:]
-    return nn.functional.cross_entropy((w[tokens[:, :-1]] @ w.T).mT, said, ignore_index=PAD)
+    targets = tokens[:, 1:]
+    return nn.functional.cross_entropy((w[tokens[:, :-1]] @ w.T).mT, targets, ignore_index=PAD)
 
 
-def by_worth(model: GPT, tokens: Tensor) -> Tensor:
+def weighted(model: GPT, tokens: Tensor) -> Tensor:
     """Some words count more than others, so neither rows nor targets count alike."""
-    worth = 1.0 + tokens[:, 1:]
+    weight = 1.0 + tokens[:, 1:]
     nll = negative_log_likelihood(model(tokens[:, :-1]), tokens[:, 1:])
-    return (nll * worth).sum() / worth.sum()
+    return (nll * weight).sum() / weight.sum()
 
 
 RIGHT: dict[str, dict[str, Any]] = {
@@ -147,7 +147,7 @@ def work(folder: Path) -> None:
         processes.TRIED = 2
         curves = {name: trained(writer(), **how).losses for name, how in RIGHT.items()}
         attempts: dict[str, dict[str, Any]] = {
-            "worth": {"loss": by_worth},
+            "worth": {"loss": weighted},
             "uncounted": {"batch": padded_later, "loss": bigrams},
             "odd": {"batch": lambda i: windows(i)[:5]},
         }
@@ -192,10 +192,10 @@ def test_two_processes_are_one(tmp_path: Path, unchecked: None) -> None:
     found, other = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1))
     assert found == other, "both know the same"
     model = writer()
-    alone = trained(model, show=False)
-    assert found["losses"] == pytest.approx(alone.losses, rel=1e-5)
+    single = trained(model, show=False)
+    assert found["losses"] == pytest.approx(single.losses, rel=1e-5)
     assert [step for step, _ in found["valid"]] == [4, 8, 12]
-    values = [value for _, value in alone.valid]
+    values = [value for _, value in single.valid]
     assert [value for _, value in found["valid"]] == pytest.approx(values, rel=1e-5)
     for rank in (0, 1):
         tensors, _ = weights.load(tmp_path / f"{rank}.safetensors")

@@ -156,7 +156,7 @@ def plain(text: str) -> str:
 
 
 @cache
-def said_in(stem: str) -> str:
+def text_of(stem: str) -> str:
     """All that a chapter says, in prose, code and outputs."""
     notebook = json.loads(reference.chapters()[stem].read_text(encoding="utf-8"))
     texts = ["".join(cell["source"]) for cell in notebook["cells"]]
@@ -200,7 +200,7 @@ def test_each_term_occurs_in_its_chapter() -> None:
         wanted = [plain(name) for name in names(term, body)]
 
         def occurs(stem: str, wanted: list[str] = wanted) -> bool:
-            return any(re.search(rf" {name}(s|es)? ", said_in(stem)) for name in wanted)
+            return any(re.search(rf" {name}(s|es)? ", text_of(stem)) for name in wanted)
 
         others = [other for other in reference.chapters() if occurs(other)]
         assert occurs(stem), f"{term}: the chapter {stem} does not say so; these do: {others}"
@@ -231,7 +231,9 @@ def test_the_stored_pages_are_fresh() -> None:
 def test_the_pages_show_on_github_and_on_the_site(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert not re.search(r"^(:{3,}|`{3,}\{)|\{[a-z:-]+\}`", text, flags=re.M), "a MyST directive"
-    for tex, alone in maths(text):
-        assert alone or not re.search(r"\\[,;:!{}|]", tex), f"GitHub would lose a backslash: {tex}"
+    for tex, display in maths(text):
+        assert display or not re.search(r"\\[,;:!{}|]", tex), (
+            f"GitHub would lose a backslash: {tex}"
+        )
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
         assert (page.parent / target).is_file(), target

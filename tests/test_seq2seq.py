@@ -91,8 +91,8 @@ def test_pads_change_nothing(more: int, seed: int, precision: tuple[torch.dtype,
     states = model.encoder(torch.cat([source, junk], dim=1), lengths).states
     assert states.shape == (B, S + more, D) and (states[:, S:] == 0).all()
     # and a sentence alone is read as in its batch
-    alone = model(source[:1, : lengths[0]], lengths[:1], target[:1])
-    torch.testing.assert_close(padded[:1], alone, rtol=close, atol=close)
+    single = model(source[:1, : lengths[0]], lengths[:1], target[:1])
+    torch.testing.assert_close(padded[:1], single, rtol=close, atol=close)
     # pads in the target change neither loss
     pads = torch.full((B, more), PAD)
     wide = torch.cat([target, pads], dim=1)

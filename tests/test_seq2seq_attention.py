@@ -58,15 +58,15 @@ def sentences(seed: int = 1) -> tuple[Tensor, Tensor, Tensor]:
     return source, torch.tensor([4, S, 1]), target
 
 
-def one_way(gru: nn.GRU, layer: int, ending: str) -> nn.GRU:
+def one_direction(gru: nn.GRU, layer: int, ending: str) -> nn.GRU:
     """One direction of one layer of a bidirectional GRU, by itself."""
     weights: dict[str, Tensor] = {
         f"{name}_l0": getattr(gru, f"{name}_l{layer}{ending}")
         for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
     }
-    alone = nn.GRU(weights["weight_ih_l0"].shape[1], gru.hidden_size, batch_first=True)
-    alone.load_state_dict(weights)
-    return alone.double()
+    single = nn.GRU(weights["weight_ih_l0"].shape[1], gru.hidden_size, batch_first=True)
+    single.load_state_dict(weights)
+    return single.double()
 
 
 def close(a: Tensor, b: Tensor) -> None:
@@ -89,8 +89,8 @@ def test_the_encoder_is_two_grus_that_read_against_each_other(layers: int) -> No
     for b, length in enumerate(lengths.tolist()):
         x = encoder.embedding.weight[source[b, :length]][None]
         for layer in range(layers):
-            forwards, last = one_way(encoder.gru, layer, "")(x)
-            backwards, first = one_way(encoder.gru, layer, "_reverse")(x.flip(1))
+            forwards, last = one_direction(encoder.gru, layer, "")(x)
+            backwards, first = one_direction(encoder.gru, layer, "_reverse")(x.flip(1))
             close(final[b, layer], torch.cat([last[0, 0], first[0, 0]]))
             x = torch.cat([forwards, backwards.flip(1)], dim=-1)
         close(states[b, :length], x[0])
@@ -168,12 +168,12 @@ def test_where_it_looks_follows_from_the_words_before(score: str) -> None:
     model, (source, lengths, target) = model_of(score), sentences()
     other = target.clone()
     other[1, 1] = 4 + (target[1, 1] - 3) % (V_TARGET - 4)
-    looks = []
+    weights = []
     for words in (target, other):
         with capture(model) as seen:
             model(source, lengths, words)
-        looks.append(torch.cat(seen["decoder.weights"], dim=1))
-    change = (looks[0] - looks[1]).abs().amax(-1)
+        weights.append(torch.cat(seen["decoder.weights"], dim=1))
+    change = (weights[0] - weights[1]).abs().amax(-1)
     assert (change[1] > 0).tolist() == [False, False, True, True, True]
     assert (change[[0, 2]] == 0).all()
 
@@ -184,9 +184,9 @@ def test_the_weights_are_recorded_for_every_word(score: str) -> None:
     with capture(model) as seen:
         model(source, lengths, target)
     assert list(seen) == ["decoder.weights"]
-    looks = seen["decoder.weights"]
-    assert [tuple(look.shape) for look in looks] == [(B, 1, S)] * T
-    for look in looks:
+    weights = seen["decoder.weights"]
+    assert [tuple(look.shape) for look in weights] == [(B, 1, S)] * T
+    for look in weights:
         close(look.sum(-1), torch.ones(B, 1, dtype=torch.float64))
         assert (look > 0).sum(-1).flatten().tolist() == lengths.tolist()  # 0 at pads
     with capture(model) as seen:  # the fast loss looks as often
@@ -326,15 +326,15 @@ def test_greedy_and_beam_search(score: str) -> None:
 
     found = beam(model.step, start, BOS, EOS, max_len=11, width=5)
     for b in range(B):
-        alone = beam(model.step, choose(start, torch.tensor([b])), BOS, EOS, 11, width=5)
-        n = min(alone.tokens.shape[-1], found.tokens.shape[-1])
-        assert torch.equal(alone.tokens[0, :, :n], found.tokens[b, :, :n])
+        single = beam(model.step, choose(start, torch.tensor([b])), BOS, EOS, 11, width=5)
+        n = min(single.tokens.shape[-1], found.tokens.shape[-1])
+        assert torch.equal(single.tokens[0, :, :n], found.tokens[b, :, :n])
         for w in range(5):  # what it says of a sentence is what teacher forcing says
             length = int(found.lengths[b, w])
-            said = found.tokens[b, w, :length]
-            fed = torch.cat([torch.tensor([BOS]), said[:-1]])
+            tokens = found.tokens[b, w, :length]
+            fed = torch.cat([torch.tensor([BOS]), tokens[:-1]])
             logits = model(source[[b]], lengths[[b]], fed[None])[0]
-            log_p = logits.log_softmax(-1)[torch.arange(length), said].sum()
+            log_p = logits.log_softmax(-1)[torch.arange(length), tokens].sum()
             close(found.log_probs[b, w], log_p)
 
 

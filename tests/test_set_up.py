@@ -82,9 +82,9 @@ def sources(folder: Path) -> None:
 def make(folder: Path, error: str, target: str) -> str:
     """What make says for the target if pip and npm say ``error`` and fail."""
     sources(folder)
-    said = folder / "said"
-    said.write_text(f"{error}\n")
-    fails = f'cat "{said}" >&2; exit 1'
+    log = folder / "said"
+    log.write_text(f"{error}\n")
+    fails = f'cat "{log}" >&2; exit 1'
     program(folder / ".venv/bin/python", f'case "$*" in *"pip install"*) {fails};; esac')
     program(folder / ".venv/bin/npm", f'case "$1" in ci) {fails};; esac')
     program(folder / ".venv/bin/node", "exit 0")
@@ -100,9 +100,9 @@ def make(folder: Path, error: str, target: str) -> str:
 def test_only_errors_that_speak_of_the_network_are_blamed_on_it(tmp_path: Path, error: str) -> None:
     text = (REAL_NETWORK_ERRORS | OTHER_ERRORS)[error]
     target = ".venv/.site" if error.startswith("pip") else "site/node_modules/.done"
-    said = make(tmp_path, text, target)
-    assert ("run the same command again later" in said) == (error in REAL_NETWORK_ERRORS)
-    assert ("would fail again" in said) == (error in OTHER_ERRORS)
+    output = make(tmp_path, text, target)
+    assert ("run the same command again later" in output) == (error in REAL_NETWORK_ERRORS)
+    assert ("would fail again" in output) == (error in OTHER_ERRORS)
 
 
 @pytest.fixture
@@ -130,12 +130,12 @@ def test_a_second_make_waits_for_the_first(works: Path) -> None:
     )
     with second, lock:  # on a failure the lock goes first, so that make can end
         assert second.stdout is not None
-        said = second.stdout.readline()
-        assert said == "set-up: another make is at work in this folder; waiting for it\n"
+        printed = second.stdout.readline()
+        assert printed == "set-up: another make is at work in this folder; waiting for it\n"
         assert not (works / "_build/.site").exists()
         lock.close()
-        said, _ = second.communicate(timeout=120)
-        assert second.returncode == 0 and said.endswith("site: _build/html is up to date\n")
+        printed, _ = second.communicate(timeout=120)
+        assert second.returncode == 0 and printed.endswith("site: _build/html is up to date\n")
     assert (works / "_build/.site").exists()
 
 

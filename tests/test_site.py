@@ -118,8 +118,8 @@ def test_an_address_that_leads_nowhere_gets_a_page_with_links(
 def test_a_link_to_the_page_shows_what_it_is_about(path: str) -> None:
     html = (BUILT / path).read_text()
     head = html[: html.index("</head>")]
-    (said,) = re.findall(r'<meta name="description" content="([^"]*)">', head)
-    assert 50 < len(said) <= 210
+    (description,) = re.findall(r'<meta name="description" content="([^"]*)">', head)
+    assert 50 < len(description) <= 210
     (address,) = re.findall(r'<link rel="canonical" href="([^"]*)"', head)
     assert address.endswith(path) and f'og:url" content="{address}"' in head
     (picture,) = re.findall(r'og:image" content="([^"]*)"', head)
@@ -132,7 +132,7 @@ def test_each_chapters_picture_for_links_says_its_title_and_question() -> None:
     for stem, title, question, _ in cards.texts():
         picture: Any = Image.open(cards.CARDS / f"{stem}.png")
         assert picture.size == (1200, 630)
-        assert picture.text["Description"] == cards.said(title, question), (
+        assert picture.text["Description"] == cards.description(title, question), (
             f"site/cards/{stem}.png is of another title or question: `make picture`"
         )
 
@@ -192,8 +192,8 @@ def test_a_page_lives_where_the_browser_refuses_something(
     page = visit.page
     page.locator(".predict details > summary").first.click()
     kept = "This is kept" if fault is BROKEN else "This browser keeps nothing"
-    said = page.locator("[data-progress=said]").filter(has_text=re.compile(kept))
-    said.wait_for(state="attached")
+    message = page.locator("[data-progress=said]").filter(has_text=re.compile(kept))
+    message.wait_for(state="attached")
     assert "1 answered" in page.locator("[data-questions]").inner_text()
     page.get_by_role("button", name="More").click()
     page.get_by_role("button", name="Colours").click()
@@ -203,7 +203,7 @@ def test_a_page_lives_where_the_browser_refuses_something(
     page.locator("dialog input[name=q]").fill("rotary")
     page.keyboard.press("Enter")
     page.locator("p.context").first.wait_for()
-    assert [said for said in visit.console if fault is not BROKEN] == []
+    assert [message for message in visit.console if fault is not BROKEN] == []
 
 
 COLOURS = """() => ['body', 'article p', 'article p a', '.highlight .k'].map((place) => {
@@ -536,8 +536,8 @@ def test_what_was_answered_and_read_is_kept_and_shown_on_other_pages(
         visit = Visit(context, site, CHAPTER)
         page = visit.page
         page.locator(".predict").first.locator("summary").nth(1).click()
-        said = page.locator("[data-questions]")
-        said.filter(has_text="1 answered, 1 right at the first try").wait_for()
+        summary = page.locator("[data-questions]")
+        summary.filter(has_text="1 answered, 1 right at the first try").wait_for()
         question = page.locator("#one-word-two-meanings .predict")
         question.evaluate("el => el.scrollIntoView({ block: 'center', behavior: 'instant' })")
         page.wait_for_function("localStorage['road-to-gpt']?.includes('one-word-two-meanings')")

@@ -32,13 +32,13 @@ from tinylib.lab.data.stories import (
     Teller,
     answered,
     draw,
+    draw_story,
     entropy,
     evaluate,
     next_words,
     ngram_loss,
     read,
     stories,
-    tell,
 )
 from tinylib.lab.data.text import BOS, EOS, PAD, Vocabulary
 
@@ -58,7 +58,7 @@ def splits() -> StorySplits:
 def some() -> list[Story]:
     """A thousand stories that are not of the splits."""
     random = Random(7)
-    return [tell(random) for _ in range(1000)]
+    return [draw_story(random) for _ in range(1000)]
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def test_the_probability_of_a_story_is_the_product_over_its_next_words(some: lis
 @settings(max_examples=100, deadline=None)
 @given(seed=st.integers(0, 10**9))
 def test_a_story_is_read_as_it_was_told(seed: int) -> None:
-    story = tell(Random(seed))
+    story = draw_story(Random(seed))
     assert read(story.words) == story
     assert len(story.words) <= LONGEST
     assert len(story.log_probs) == len(story.kinds) == len(story.words) + 1
@@ -248,7 +248,7 @@ def test_a_word_that_cannot_stand_there_is_named(text: str, message: str) -> Non
 @settings(max_examples=100, deadline=None)
 @given(seed=st.integers(0, 10**9), data=st.data())
 def test_any_wrong_word_at_any_place_is_refused(seed: int, data: st.DataObject) -> None:
-    words = (*tell(Random(seed)).words, END)
+    words = (*draw_story(Random(seed)).words, END)
     i = data.draw(st.integers(0, len(words) - 1))
     wrong = data.draw(st.sampled_from([*PEOPLE, *PLACES, *THINGS, "the", ".", "?", END, "<pad>"]))
     possible = wrong in next_words(words[:i])
@@ -398,9 +398,9 @@ def test_the_stories_are_the_same_on_every_machine(splits: StorySplits) -> None:
 def test_another_seed_tells_other_stories_and_lists_are_the_callers_own(
     splits: StorySplits,
 ) -> None:
-    assert tell(Random(1)) != tell(Random(0)) == splits.train[0]
-    mine = stories()
-    mine.train.clear()
+    assert draw_story(Random(1)) != draw_story(Random(0)) == splits.train[0]
+    copy = stories()
+    copy.train.clear()
     assert len(stories().train) == 20_000
 
 
@@ -419,7 +419,7 @@ def test_words_and_lengths(splits: StorySplits, vocabulary: Vocabulary) -> None:
 # --- the world, by a referee who reads the text alone ------------------------------------------
 
 
-class Said(NamedTuple):
+class Event(NamedTuple):
     """Who did what, and where the words of it stand; ``named``: where the name of *he* stands."""
 
     who: str
@@ -456,7 +456,7 @@ def asked(start: int, sentence: list[str]) -> Asked:
     return Asked(question[0], question[what], place, start + mark + 1, answer)
 
 
-def said(start: int, sentence: list[str], before: tuple[int, list[str]]) -> Iterator[Said]:
+def events(start: int, sentence: list[str], before: tuple[int, list[str]]) -> Iterator[Event]:
     """One deed, or two with *and*. A pronoun is the one who began the sentence before."""
     named: tuple[int, ...] = ()
     who = sentence[0]
@@ -477,7 +477,7 @@ def said(start: int, sentence: list[str], before: tuple[int, list[str]]) -> Iter
                 next((w for w in clause if w in kind), "") for kind in (THINGS, PEOPLE, PLACES)
             )
             places = (at.get(thing, -1), at.get(whom, -1), at.get(place, -1))
-            yield Said(who, clause[0], thing, whom, place, named, places)
+            yield Event(who, clause[0], thing, whom, place, named, places)
 
 
 TOOK = ("took", "grabbed", "picked")
@@ -489,7 +489,7 @@ Found = tuple[str, set[int]]
 """An answer, and where the words stand that it follows from."""
 
 
-def place_of(who: str, past: list[Said]) -> Found:
+def place_of(who: str, past: list[Event]) -> Found:
     """Looked for backwards: where was this person last said to be?"""
     for deed in reversed(past):
         if deed.who == who and deed.place:
@@ -499,7 +499,7 @@ def place_of(who: str, past: list[Said]) -> Found:
     raise AssertionError(f"nobody said where {who} is")
 
 
-def where(thing: str, past: list[Said]) -> Found:
+def where(thing: str, past: list[Event]) -> Found:
     """Looked for backwards: what was last done with it, and where is or was who did it?"""
     for i, deed in reversed(list(enumerate(past))):
         if deed.who == thing:
@@ -512,7 +512,7 @@ def where(thing: str, past: list[Said]) -> Found:
     raise AssertionError(f"nobody said where the {thing} is")
 
 
-def holder(thing: str, past: list[Said]) -> Found:
+def holder(thing: str, past: list[Event]) -> Found:
     for deed in reversed(past):
         if deed.who == thing:
             return "nobody", {deed.at[2]}
@@ -524,7 +524,7 @@ def holder(thing: str, past: list[Said]) -> Found:
     raise AssertionError(f"nobody said who has the {thing}")
 
 
-def hands(who: str, past: list[Said]) -> Found:
+def hands(who: str, past: list[Event]) -> Found:
     for deed in reversed(past):
         if deed.thing and deed.whom == who:
             return deed.thing, {deed.at[1]}
@@ -533,7 +533,7 @@ def hands(who: str, past: list[Said]) -> Found:
     return "", set()
 
 
-def check_possible(deed: Said, past: list[Said]) -> None:
+def check_possible(deed: Event, past: list[Event]) -> None:
     """Nobody does what cannot be done."""
     if deed.deed in IS:
         assert deed.who not in {former.who for former in past}
@@ -553,7 +553,7 @@ def check_possible(deed: Said, past: list[Said]) -> None:
         assert deed.deed in WENT and deed.place != here
 
 
-def right_answer(question: Asked, past: list[Said]) -> tuple[tuple[str, ...], set[int]]:
+def right_answer(question: Asked, past: list[Event]) -> tuple[tuple[str, ...], set[int]]:
     about, what = question.about, question.what
     if about == "who":
         found, facts = holder(what, past)
@@ -569,7 +569,7 @@ def right_answer(question: Asked, past: list[Said]) -> tuple[tuple[str, ...], se
 
 def referee(story: Story) -> Counter[str]:
     """Replays a story. How often each word of the tables above did something, or was asked."""
-    past: list[Said] = []
+    past: list[Event] = []
     answers: dict[tuple[str, str, str], tuple[set[int], int]] = {}
     done: Counter[str] = Counter()
     questions = iter(story.questions)
@@ -590,7 +590,7 @@ def referee(story: Story) -> Counter[str]:
             done[ask.about] += 1
             done[f"{len(expected)} facts"] += 1
         else:
-            for deed in said(start, sentence.copy(), before):
+            for deed in events(start, sentence.copy(), before):
                 check_possible(deed, past)
                 past.append(deed)
                 done[deed.deed] += 1
@@ -689,9 +689,9 @@ def test_who_has_learnt_the_grammar_reaches_the_entropy_and_answers_everything(
 ) -> None:
     held = splits.test[:23]
     found = evaluate(oracle(vocabulary), held, vocabulary, size=7)
-    for mine, theirs in zip(held, found, strict=True):
-        assert theirs.words == mine.words and theirs.questions == mine.questions
-        assert theirs.log_probs == pytest.approx(mine.log_probs, abs=1e-5)
+    for ours, theirs in zip(held, found, strict=True):
+        assert theirs.words == ours.words and theirs.questions == ours.questions
+        assert theirs.log_probs == pytest.approx(ours.log_probs, abs=1e-5)
     assert entropy(found).nats == pytest.approx(entropy(held).nats, abs=1e-6)
     replies = answered(oracle(vocabulary), held, vocabulary, size=7)
     assert [question for question, _ in replies] == [q for story in held for q in story.questions]

@@ -323,8 +323,8 @@ def test_the_three_lines_of_the_chapter_load_a_gpt2_and_its_tokens_and_write(
     exec(code, {"LanguageModel": LanguageModel})
     ids = theirs.encode("Hello world")
     new = model.generate(torch.tensor([ids]), max_new_tokens=30, do_sample=False)[0, len(ids) :]
-    said = theirs.decode([i for i in new.tolist() if i != len(theirs) - 1])
-    assert capsys.readouterr().out == f"{ids} {said}\n"
+    text = theirs.decode([i for i in new.tolist() if i != len(theirs) - 1])
+    assert capsys.readouterr().out == f"{ids} {text}\n"
     assert asked == ["openai-community/gpt2"] * 2
 
 
@@ -335,8 +335,8 @@ def test_a_loss_of_one_bit_for_each_byte_is_one_bit_per_byte() -> None:
     assert bits_per_byte(math.log(2), 7, 7) == pytest.approx(1)
     assert bits_per_byte(3 * math.log(2), 5, 30) == pytest.approx(0.5)
     text, p = "ab", {"a": 0.25, "b": 0.5}  # 2 bits and 1 bit, however they are cut
-    alone = -sum(math.log(p[letter]) for letter in text) / 2
-    assert bits_per_byte(alone, 2, 2) == pytest.approx(1.5)
+    entropy = -sum(math.log(p[letter]) for letter in text) / 2
+    assert bits_per_byte(entropy, 2, 2) == pytest.approx(1.5)
     assert bits_per_byte(-math.log(0.25 * 0.5), 1, 2) == pytest.approx(1.5)
 
 
@@ -369,11 +369,16 @@ def test_the_recipe_spends_the_same_on_every_tokeniser(
             spent = run["steps"] * run["flops_per_token"] * tokenisers.BATCH
             assert abs(spent / found["budget"] - 1) < 0.35, "whole steps, of which there are 3"
             assert run["T"] == runs[name].T
-            judged = run["valid"]
-            assert judged["bytes"] == len(valid.encode()) > judged["characters"] == len(valid)
-            total = judged["loss"] * (judged["tokens"] - 1)
-            assert judged["bits_per_byte"] * math.log(2) == pytest.approx(
-                total / (judged["bytes"] - 1), rel=1e-9
+            valid_figures = run["valid"]
+            assert (
+                valid_figures["bytes"]
+                == len(valid.encode())
+                > valid_figures["characters"]
+                == len(valid)
+            )
+            total = valid_figures["loss"] * (valid_figures["tokens"] - 1)
+            assert valid_figures["bits_per_byte"] * math.log(2) == pytest.approx(
+                total / (valid_figures["bytes"] - 1), rel=1e-9
             )
     assert found["runs"]["characters"][0]["V"] == len(set(train))
     assert found["runs"]["3 merges"][0]["V"] == 259

@@ -361,8 +361,8 @@ def windows_before(stop: int | None, i: int) -> Tensor:
 
 
 def smoothed(model: GPT, tokens: Tensor, label_smoothing: float = 0.0) -> Tensor:
-    logits, said = model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten()
-    return nn.functional.cross_entropy(logits, said, label_smoothing=label_smoothing)
+    logits, targets = model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten()
+    return nn.functional.cross_entropy(logits, targets, label_smoothing=label_smoothing)
 
 
 def ten_times(model: GPT, tokens: Tensor, label_smoothing: float = 0.0) -> Tensor:
@@ -789,14 +789,14 @@ def killed(folder: Path) -> None:
 
     def run(name: str, data: Callable[[int], Any] = batch, steps: int = 13) -> None:
         path = folder / f"{name}.safetensors"
-        made = trained(batch=data, checkpoint=path, validate=held_out, steps=steps)
-        (folder / f"{name}.json").write_text(json.dumps([made.losses, made.valid]))
+        result = trained(batch=data, checkpoint=path, validate=held_out, steps=steps)
+        (folder / f"{name}.json").write_text(json.dumps([result.losses, result.valid]))
 
     def write(name: str, data: Callable[[int], Any] = windows) -> None:
         model = writer()
-        made = trained(model, batch=data, checkpoint=folder / f"{name}.safetensors", **WRITING)
+        result = trained(model, batch=data, checkpoint=folder / f"{name}.safetensors", **WRITING)
         end = [w.tolist() for w in model.parameters()]
-        (folder / f"{name}.json").write_text(json.dumps([made.losses, made.valid, end]))
+        (folder / f"{name}.json").write_text(json.dumps([result.losses, result.valid, end]))
 
     def status(child: int) -> int:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -839,14 +839,14 @@ def killed(folder: Path) -> None:
 
 def test_kill_9_changes_nothing(tmp_path: Path) -> None:
     """Not with AdamW, nor with Muon beside it, a GPT and bf16: the same curve, the same weights."""
-    made = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, __file__, "killed", str(tmp_path)],
         env=ALONE,
         capture_output=True,
         text=True,
     )
-    assert made.returncode == 0, made.stderr
-    found = json.loads(made.stdout)
+    assert completed.returncode == 0, completed.stderr
+    found = json.loads(completed.stdout)
     curves = {path.stem: json.loads(path.read_text()) for path in tmp_path.glob("*.json")}
     assert len(curves["unbroken-13"][0]) == 13
     assert len(curves["gpt"][0]) == 13
@@ -1062,8 +1062,8 @@ def test_an_interrupt_keeps_what_was_trained(
     wanted = trained(other, **interrupting(where, -1), steps=taken)
     assert run.interrupted and not model.training and run.losses == wanted.losses
     assert same(model, other)
-    said = "Interrupted after 11 of 13 steps. The model has its weights after 11 steps.\n"
-    assert capsys.readouterr().out == said
+    message = "Interrupted after 11 of 13 steps. The model has its weights after 11 steps.\n"
+    assert capsys.readouterr().out == message
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 

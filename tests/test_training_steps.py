@@ -13,7 +13,7 @@ import onnx
 import pytest
 import torch
 from amounts import THOROUGH
-from browsing import WIDGETS, Opener, Visit, new_context, page_alone, page_of, until
+from browsing import WIDGETS, Opener, Visit, new_context, page_of, page_with_only, until
 from node import PAGE, in_node
 from playwright.sync_api import Browser
 from torch import nn
@@ -366,10 +366,10 @@ def test_the_page_trains_as_torch_does(stem: str, form: int, opened: Opener) -> 
     visit: Visit = opened(page_of(stem))
     widget, settings = TRAINERS[stem], settings_of(stem, form)
     steps = steps_for(stem, form)
-    made = widget()
-    inputs = {**made.inputs, **settings, "steps": steps}
+    instance = widget()
+    inputs = {**instance.inputs, **settings, "steps": steps}
     task = str(Path(widget.view()).with_suffix("")) + "_task.js"
-    page = visit.page.evaluate(RUN, [stem, made.spec, inputs, task])
+    page = visit.page.evaluate(RUN, [stem, instance.spec, inputs, task])
     first = widget.run(1, **settings).state
     kept = share_of_the_gradient(stem, form)
     gradient, ours = first.mean / kept, floats(page["mean"]) / kept
@@ -386,7 +386,7 @@ LOADED = re.compile("trainer_worker|_task[.]js|-step-|/pools/|/ort/")
 @each_trainer
 def test_nothing_is_loaded_before_the_reader_starts(stem: str, browser: Browser, site: str) -> None:
     with new_context(browser) as context:
-        visit = Visit(context, site, page_alone(stem))
+        visit = Visit(context, site, page_with_only(stem))
         widget = visit.widget(stem)
         widget.scroll_into_view_if_needed()
         widget.dispatch_event("pointerover")

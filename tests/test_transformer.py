@@ -44,12 +44,12 @@ EVERY_NORM = pytest.mark.parametrize("norm", ["post", "pre", "none"])
 EITHER_MODE = pytest.mark.parametrize("training", [True, False])
 
 
-def made(tied: bool = True, seed: int = 0, **how: Any) -> Transformer:
+def make(tied: bool = True, seed: int = 0, **how: Any) -> Transformer:
     """In float64, no weight 0 or 1; ``how`` is what differs from CONFIG."""
     return randomised(Transformer(V_SOURCE, V_TARGET, CONFIG._replace(**how), tied), seed)
 
 
-model_of = cache(made)  # for those who change nothing in it
+model_of = cache(make)  # for those who change nothing in it
 
 
 def sentences(seed: int = 1) -> tuple[Tensor, Tensor, Tensor]:
@@ -248,7 +248,7 @@ class OneAhead(MultiHeadAttention):
 def test_a_decoder_that_leaks_is_caught() -> None:
     """One that masks in training alone leaks in evaluation, where training cannot tell."""
     for layer in range(LAYERS):  # in one layer alone
-        model = made()
+        model = make()
         attention = model.decoder.blocks[layer].attention
         attention.__class__ = MasksInTraining
         assert leaks(model.eval()) and not leaks(model.train())
@@ -273,7 +273,7 @@ def test_a_decoder_that_leaks_is_caught() -> None:
 def test_pads_and_neighbours_change_nothing(
     dtype: torch.dtype, tolerance: float, training: bool, norm: str, more: int, seed: int
 ) -> None:
-    model = made(seed=seed, norm=norm).to(dtype).train(training)
+    model = make(seed=seed, norm=norm).to(dtype).train(training)
     source, lengths, target = sentences(seed)
     wanted = model(source, lengths, target)
     g = torch.Generator().manual_seed(seed)
@@ -340,14 +340,14 @@ def test_without_positions_the_source_has_no_order() -> None:
     for positions in (False, True):
         model = model_of(positions=positions)
         states, shuffled = (model.encoder(x, lengths).states for x in (source, source[rows, at]))
-        said, other = (model(x, lengths, target) for x in (source, source[rows, at]))
+        logits, other = (model(x, lengths, target) for x in (source, source[rows, at]))
         words = length_mask(lengths, S)
         if positions:
             assert not torch.allclose(shuffled[words], states[rows, at][words])
-            assert not torch.allclose(said, other)
+            assert not torch.allclose(logits, other)
         else:
             close(shuffled[words], states[rows, at][words])
-            close(said, other)
+            close(logits, other)
 
 
 def test_without_positions_the_decoder_knows_its_order_by_its_mask_alone() -> None:
@@ -362,7 +362,7 @@ def test_without_positions_the_decoder_knows_its_order_by_its_mask_alone() -> No
 
 def test_without_a_scale_it_is_a_model_with_larger_queries() -> None:
     source, lengths, target = sentences()
-    plain, scaled = made(scaled=False), made()
+    plain, scaled = make(scaled=False), make()
     plain.load_state_dict(scaled.state_dict())
     wanted = plain(source, lengths, target)
     assert not torch.allclose(scaled(source, lengths, target), wanted)
@@ -385,7 +385,7 @@ def test_step_by_step_is_all_at_once(
     dtype: torch.dtype, tolerance: float, how: dict[str, Any]
 ) -> None:
     """And the state after the steps is the state after all: what is kept lacks nothing."""
-    model, (source, lengths, target) = made(**how).to(dtype).eval(), sentences()
+    model, (source, lengths, target) = make(**how).to(dtype).eval(), sentences()
     state, logits = model.start(source, lengths), []
     for t in range(T):
         assert all(part.shape == (B, t, D) for cache in state.caches for part in cache)
@@ -431,7 +431,7 @@ def test_the_state_is_made_of_tensors_whose_first_axis_is_the_batch() -> None:
 
 def test_the_source_is_read_once() -> None:
     """A step asks nothing of the encoder, nor of what makes keys and values of its output."""
-    model, (source, lengths, target) = made(), sentences()
+    model, (source, lengths, target) = make(), sentences()
     state = model.start(source, lengths)
     wanted, _ = model.step(state, target[:, 0])
     with torch.no_grad():
@@ -442,7 +442,7 @@ def test_the_source_is_read_once() -> None:
 
 def opinionated(**how: Any) -> Transformer:
     """One that is sure of what it says, and comes to an end."""
-    model = made(**how, seed=3).eval()
+    model = make(**how, seed=3).eval()
     with torch.no_grad():
         model.decoder.output.weight *= 8
         model.decoder.output.bias.zero_()[EOS] = 4
@@ -456,14 +456,16 @@ def test_search_with_what_is_kept_is_search_without(norm: str, width: int) -> No
     """Without: at every step, all words so far are read again."""
     model, (source, lengths, _) = opinionated(norm=norm, tied=False), sentences()
 
-    def anew(state: tuple[Tensor, ...], token: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+    def uncached_step(
+        state: tuple[Tensor, ...], token: Tensor
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
         source, lengths, words = state
         words = torch.cat([words, token[:, None]], 1)
         return model(source, lengths, words)[:, -1], (source, lengths, words)
 
     nothing = source[:, :0]
     found = beam(model.step, model.start(source, lengths), BOS, EOS, 9, width, 0.7)
-    wanted = beam(anew, (source, lengths, nothing), BOS, EOS, 9, width, 0.7)
+    wanted = beam(uncached_step, (source, lengths, nothing), BOS, EOS, 9, width, 0.7)
     assert torch.equal(found.tokens, wanted.tokens) and torch.equal(found.lengths, wanted.lengths)
     close(found.scores, wanted.scores)
     assert len({tuple(row) for row in found.tokens[:, 0].tolist()}) > 1  # the source counts
@@ -472,10 +474,10 @@ def test_search_with_what_is_kept_is_search_without(norm: str, width: int) -> No
         assert torch.equal(best.tokens, found.tokens[:, 0])
     for b in range(B):  # what it says of a sentence is what teacher forcing says
         for w in range(width):
-            said = found.tokens[b, w, : int(found.lengths[b, w])]
-            fed = torch.cat([torch.tensor([BOS]), said[:-1]])[None]
+            tokens = found.tokens[b, w, : int(found.lengths[b, w])]
+            fed = torch.cat([torch.tensor([BOS]), tokens[:-1]])[None]
             logits = model(source[[b]], lengths[[b]], fed)[0]
-            close(found.log_probs[b, w], logits.log_softmax(-1)[range(len(said)), said].sum())
+            close(found.log_probs[b, w], logits.log_softmax(-1)[range(len(tokens)), tokens].sum())
 
 
 # --- learning ----------------------------------------------------------------------------------
@@ -512,15 +514,15 @@ def test_it_learns_to_copy(unchecked: None) -> None:
         optimiser.step()
         losses.append(loss.item())
     assert losses[0] > 2 and losses[-1] < 0.1
-    said = greedy(model.eval().step, model.start(source, lengths), BOS, EOS, T + 1).tokens
-    assert (said == target[:, 1:]).float().mean() > 0.97
+    predicted = greedy(model.eval().step, model.start(source, lengths), BOS, EOS, T + 1).tokens
+    assert (predicted == target[:, 1:]).float().mean() > 0.97
 
 
 # --- tied tables, files, dtypes ----------------------------------------------------------------
 
 
 def test_one_table_reads_and_writes_the_targets_words() -> None:
-    tied, untied = made(), made(tied=False)
+    tied, untied = make(), make(tied=False)
     assert tied.decoder.output.weight is tied.decoder.embedding.weight
     assert untied.decoder.output.weight is not untied.decoder.embedding.weight
     for model in (deepcopy(tied), deepcopy(tied).float(), tied.double()):
@@ -541,7 +543,7 @@ def test_one_table_reads_and_writes_the_targets_words() -> None:
 @pytest.mark.parametrize("tied", [True, False])
 @EVERY_NORM
 def test_it_comes_back_from_a_file(tmp_path: Path, tied: bool, norm: str) -> None:
-    model, other = (made(tied=tied, norm=norm, seed=seed).float() for seed in (0, 1))
+    model, other = (make(tied=tied, norm=norm, seed=seed).float() for seed in (0, 1))
     batch = sentences()
     path = tmp_path / "model.safetensors"
     save(path, model, config=CONFIG._replace(norm=norm)._asdict())
@@ -579,14 +581,14 @@ def test_what_can_be_looked_at() -> None:
 def test_half_precision(dtype: torch.dtype, norm: str) -> None:
     source, lengths, target = sentences()
     wanted = model_of(norm=norm)(source, lengths, target)
-    output = made(norm=norm).to(dtype)(source, lengths, target)
+    output = make(norm=norm).to(dtype)(source, lengths, target)
     assert output.dtype == dtype
     close(output.double(), wanted, 0.1)
 
 
 def test_nothing_stays_behind_on_another_device() -> None:
     """A tensor that is made on the way and left on the CPU would not go with those of "meta"."""
-    model = made().to("meta")
+    model = make().to("meta")
     source, lengths, target = (x.to("meta") for x in sentences())
     state = model.decoder.init_state(model.encoder(source, lengths))
     logits, state = model.decoder(target, state)
@@ -637,7 +639,7 @@ def test_sentences_that_cannot_be_are_refused(unchecked: None) -> None:
 
 
 def test_weights_that_are_not_numbers_are_noticed_when_it_writes() -> None:
-    model, (source, lengths, _) = made(), sentences()
+    model, (source, lengths, _) = make(), sentences()
     with torch.no_grad():
         model.decoder.blocks[0].cross.w_v.weight[0, 0] = torch.nan
     start = model.start(source, lengths)

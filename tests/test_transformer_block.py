@@ -251,10 +251,10 @@ def test_the_blocks_are_torchs_layers(
         named |= {f"text {i}": y.grad for i, y in enumerate(texts) if y.grad is not None}
         grads.append(named)
     close(outputs[0], outputs[1], tolerance)
-    mine, theirs = grads
-    assert mine.keys() == theirs.keys() and len(mine) == len(list(torchs.parameters())) + len(texts)
+    ours, theirs = grads
+    assert ours.keys() == theirs.keys() and len(ours) == len(list(torchs.parameters())) + len(texts)
     for name, gradient in theirs.items():
-        close(mine[name], gradient, tolerance)
+        close(ours[name], gradient, tolerance)
     with torch.no_grad():  # here torch's own encoder layer takes another, faster way
         block.eval(), torchs.eval()
         given = [y.to(dtype) for y in went_in]

@@ -20,7 +20,14 @@ from tinylib.lab.data.corpora import RealSplits, Splits, bilingual
 from tinylib.lab.data.text import EOS, UNK, Vocabulary
 from tinylib.lab.models.cells import CELLS, BothWays, StartOnly
 from tinylib.lab.models.encoder_heads import encoder_weights, head_off
-from tinylib.lab.models.hiding import another_place, hide, survivors
+from tinylib.lab.models.occlusion import another_place, hide, survivors
+from tinylib.lab.models.score_functions import (
+    SCORE_FUNCTIONS,
+    CosineScore,
+    distance_score,
+    scoring_flops,
+    shares_correct,
+)
 from tinylib.lab.models.translation import (
     CONTENT,
     LONGEST,
@@ -37,13 +44,6 @@ from tinylib.lab.models.translation import (
     load_translator,
     translate,
     translate_unchecked,
-)
-from tinylib.lab.models.zoo import (
-    ZOO,
-    CosineScore,
-    distance_score,
-    scoring_flops,
-    shares_correct,
 )
 from tinylib.lab.recipes.bilingual import train_bilingual, with_unknown
 from tinylib.lab.recipes.common import tokens_per_second
@@ -81,10 +81,10 @@ class Parrot(Decoder):
         assert not self.training, "dropout has no place in a translation"
         B = len(state.tokens)
         read = state.tokens[torch.arange(B), state.at.clamp(max=state.tokens.shape[1] - 1)]
-        said = torch.where(read == WORDS.ids(["four"])[0], WORDS.ids(["five"])[0], read)
-        said = torch.where(state.at < state.lengths, said, EOS)
+        predicted = torch.where(read == WORDS.ids(["four"])[0], WORDS.ids(["five"])[0], read)
+        predicted = torch.where(state.at < state.lengths, predicted, EOS)
         logits = torch.full((B, 1, len(WORDS)), -9.0)
-        logits[torch.arange(B), 0, said] = 9.0
+        logits[torch.arange(B), 0, predicted] = 9.0
         return logits, state._replace(at=state.at + 1)
 
 
@@ -107,8 +107,8 @@ class Chooser(Decoder):
 
     def forward(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         rows = {"<bos>": {"one": 0.6, "two": 0.4}, "one": {"three": 0.5, "four": 0.3, "five": 0.2}}
-        said = [rows.get(WORDS.tokens[i], {"<eos>": 1.0}) for i in tokens[:, 0].tolist()]
-        p = [[row.get(word, 0.0) for word in WORDS.tokens] for row in said]
+        chosen = [rows.get(WORDS.tokens[i], {"<eos>": 1.0}) for i in tokens[:, 0].tolist()]
+        p = [[row.get(word, 0.0) for word in WORDS.tokens] for row in chosen]
         return torch.tensor(p)[:, None].log(), state
 
 
@@ -156,8 +156,8 @@ def test_figures_by_hand() -> None:
     assert list(found["by_length"]) == [1, 2, 5]
     # 12 words said of 11; 1-grams 10 of 12, 2-grams 5 of 7, 3-grams 3 of 3, 4-grams 2 of 2
     assert found["bleu"] == pytest.approx((10 / 12 * 5 / 7) ** 0.25)
-    said = PARROT([pair.source for pair in pairs])
-    assert found["bleu"] == corpus_bleu(said, [list(pair.target) for pair in pairs])
+    predicted = PARROT([pair.source for pair in pairs])
+    assert found["bleu"] == corpus_bleu(predicted, [list(pair.target) for pair in pairs])
 
 
 def test_a_sentence_that_was_never_known_is_wrong_not_refused() -> None:
@@ -451,7 +451,7 @@ def test_a_transformer_comes_from_its_file(
 def test_positions_alone_decide() -> None:
     """Weights of words that nobody has read are those of their distances, clipped at R."""
     torch.manual_seed(3)
-    model = ZOO["position"](len(WORDS), len(WORDS), D=6, R=2)
+    model = SCORE_FUNCTIONS["position"](len(WORDS), len(WORDS), D=6, R=2)
     b = torch.tensor([0.3, -1.0, 2.0, 0.5, 0.7])  # of the distances -2, -1, 0, 1, 2
     model.decoder.get_parameter("b").data.copy_(b)
     pairs = [Pair(("one",) * 5, ("two",) * 4), Pair(("six", "two"), ("one",) * 4)]
@@ -473,7 +473,9 @@ def test_distance_and_cosine_are_those_of_torch() -> None:
 
 
 def test_one_matrix_is_one_less_and_compares_states_as_they_are() -> None:
-    two, one, none = (ZOO[name](11, 13, D=6) for name in ("scaled dot", "one matrix", "no matrix"))
+    two, one, none = (
+        SCORE_FUNCTIONS[name](11, 13, D=6) for name in ("scaled dot", "one matrix", "no matrix")
+    )
     sizes = [sum(p.numel() for p in model.parameters()) for model in (two, one, none)]
     assert sizes[0] - sizes[1] == sizes[1] - sizes[2] == 6 * 6
     states = torch.randn(1, 4, 6)
@@ -487,15 +489,15 @@ def test_one_matrix_is_one_less_and_compares_states_as_they_are() -> None:
 
 
 def test_uniform_attention_is_a_mean() -> None:
-    model = ZOO["uniform"](len(WORDS), len(WORDS), D=6)
+    model = SCORE_FUNCTIONS["uniform"](len(WORDS), len(WORDS), D=6)
     (table,) = attention_maps(model, WORDS, WORDS, [Pair(("one",) * 3, ("two",) * 2)])
     assert torch.equal(table, torch.full((2, 3), 1 / 3))
 
 
-@pytest.mark.parametrize("name", ZOO)
+@pytest.mark.parametrize("name", SCORE_FUNCTIONS)
 def test_all_of_the_zoo_learns_and_writes_step_by_step(name: str) -> None:
     torch.manual_seed(3)
-    model = ZOO[name](11, 13, D=6)
+    model = SCORE_FUNCTIONS[name](11, 13, D=6)
     source, lengths = torch.randint(4, 11, (3, 5)), torch.tensor([5, 2, 3])
     target = torch.randint(4, 13, (3, 7))
     logits, state = model(source, lengths, target), model.start(source, lengths)
@@ -507,11 +509,11 @@ def test_all_of_the_zoo_learns_and_writes_step_by_step(name: str) -> None:
     assert learned == {name for name, _ in model.named_parameters()}
 
 
-@pytest.mark.parametrize("name", ZOO)
+@pytest.mark.parametrize("name", SCORE_FUNCTIONS)
 def test_flops_are_those_that_torch_counts(name: str) -> None:
     """Torch counts products of matrices alone, so what each entry takes beside is subtracted."""
     S, D = 7, 6
-    decoder: Any = ZOO[name](11, 13, D=D).decoder
+    decoder: Any = SCORE_FUNCTIONS[name](11, 13, D=D).decoder
     states, final = torch.randn(1, S, D), torch.randn(1, 1, D)
     with FlopCounterMode(display=False) as counter:
         state = decoder.init_state(Annotations(states, final, torch.ones(1, S, dtype=torch.bool)))
@@ -555,9 +557,9 @@ def test_cells_are_as_large_as_each_other_and_write_step_by_step() -> None:
         start = model.start(source, lengths)  # the first state is all that it is given
         other, _ = model.decoder(fed, start._replace(context=start.context + 1))
         torch.testing.assert_close(other, together)
-        twin = cell(6, 6, batch_first=True)
-        twin.load_state_dict(model.decoder.gru.state_dict())
-        states, _ = twin(model.decoder.embedding(fed), start.hidden.transpose(0, 1).contiguous())
+        copy = cell(6, 6, batch_first=True)
+        copy.load_state_dict(model.decoder.gru.state_dict())
+        states, _ = copy(model.decoder.embedding(fed), start.hidden.transpose(0, 1).contiguous())
         torch.testing.assert_close(model.decoder.output(states), together)
 
 
@@ -727,10 +729,12 @@ def test_the_record_of_the_zoo_is_that_of_the_zoo() -> None:
     """Sizes and work are those of the models that it names, and each was trained twice."""
     figures = weights.results("attention-zoo")["figures"]
     assert figures["S"] == 8 and CONTENT == ("noun", "adjective", "verb", "number")
-    assert list(figures["scores"]) == list(ZOO)
+    assert list(figures["scores"]) == list(SCORE_FUNCTIONS)
     translator = load_translator("bilingual-attention")
     for name, one in figures["scores"].items():
-        model = ZOO[name](len(translator.source), len(translator.target), D=figures["D"])
+        model = SCORE_FUNCTIONS[name](
+            len(translator.source), len(translator.target), D=figures["D"]
+        )
         assert one["parameters"] == sum(p.numel() for p in model.parameters())
         assert one["flops"] == scoring_flops(name, figures["S"], figures["D"])
         assert [run["seed"] for run in one["runs"]] == [0, 1]
@@ -746,7 +750,7 @@ def test_only_the_zoo_has_a_price() -> None:
     with pytest.raises(ValueError, match="'manhattan' is not in the zoo"):
         scoring_flops("manhattan", S=7, D=6)
     with pytest.raises(ValueError, match="R is -1: make it 0 or more"):
-        ZOO["position"](5, 7, D=6, R=-1)
+        SCORE_FUNCTIONS["position"](5, 7, D=6, R=-1)
 
 
 def test_a_file_of_an_older_version_is_read(tmp_path: Path) -> None:

@@ -136,8 +136,8 @@ class Suite:
         """The exit status, how many passed and how many failed, and what was said."""
         result = self.pytester.runpytest_subprocess("-q", "--rootdir=.", *options, "tests")
         counts = result.parseoutcomes()
-        said = re.sub(r"\s+", " ", result.stdout.str())
-        return int(result.ret), counts.get("passed", 0), counts.get("failed", 0), said
+        printed = re.sub(r"\s+", " ", result.stdout.str())
+        return int(result.ret), counts.get("passed", 0), counts.get("failed", 0), printed
 
 
 @pytest.fixture
@@ -151,9 +151,11 @@ def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Suite:
 def test_only_what_has_not_passed_is_run(suite: Suite, processes: bool) -> None:
     changed = ("--run", "changed", *(["-p", "xdist", "-n", "2"] if processes else []))
     assert suite.run(*changed)[:3] == (1, 2, 1)
-    status, passed, failed, said = suite.run(*changed)
+    status, passed, failed, printed = suite.run(*changed)
     assert (status, passed, failed) == (1, 1, 1), "the file that failed, as a whole"
-    assert "Not run, because nothing that they reach has changed since they passed: 1 parts" in said
+    assert (
+        "Not run, because nothing that they reach has changed since they passed: 1 parts" in printed
+    )
     suite.write("tests/test_b.py", "def test_b(): pass")
     assert suite.run(*changed)[:3] == (0, 1, 0)
     assert suite.run(*changed)[:3] == (0, 0, 0), "nothing is left, and that is no failure"
@@ -164,9 +166,9 @@ def test_only_what_has_not_passed_is_run(suite: Suite, processes: bool) -> None:
 
 def test_of_a_run_that_is_broken_off_the_rest_is_left(suite: Suite) -> None:
     suite.write("tests/test_b.py", "def test_b(): raise KeyboardInterrupt")
-    status, passed, _, said = suite.run("--run", "changed")
+    status, passed, _, printed = suite.run("--run", "changed")
     assert (status, passed) == (2, 1)
-    assert "Still to run: 1 parts. 1 have passed and are remembered: b" in said
+    assert "Still to run: 1 parts. 1 have passed and are remembered: b" in printed
     suite.write("tests/test_b.py", "def test_b(): pass")
     assert suite.run("--run", "changed")[:3] == (0, 1, 0)
 

@@ -20,8 +20,8 @@ from browsing import (
     line,
     marked,
     models_asked_for,
-    page_alone,
     page_of,
+    page_with_only,
     problem,
     received,
     settled,
@@ -102,12 +102,12 @@ def test_it_writes_what_greedy_search_says_and_shows_where_it_looked(variant: in
         assert (values.which, values.read.tolist()) == (variant, english.ids(words))
         log_p = values.probabilities.log().sum()
         torch.testing.assert_close(log_p, best.log_probs[0], rtol=1e-4, atol=1e-4)
-        said = french(values)
-        [maps] = all_maps(model, english, target, [Pair(tuple(words), tuple(said))])
-        looks = values.cross[: len(said)].permute(1, 2, 0, 3)
-        torch.testing.assert_close(looks, maps, rtol=1e-4, atol=1e-4)
+        predicted = french(values)
+        [maps] = all_maps(model, english, target, [Pair(tuple(words), tuple(predicted))])
+        weights = values.cross[: len(predicted)].permute(1, 2, 0, 3)
+        torch.testing.assert_close(weights, maps, rtol=1e-4, atol=1e-4)
         gold = [tuple(row.nonzero()[:, 0].tolist()) for row in values.gold]
-        assert gold[: len(said)] == alignment(words, said)
+        assert gold[: len(predicted)] == alignment(words, predicted)
 
 
 # ------------------------------------------------------------------ the judgement
@@ -195,7 +195,7 @@ def verdict(widget: Locator) -> str:
     return widget.locator(".verdict").inner_text()
 
 
-def said(widget: Locator) -> list[str]:
+def shown_words(widget: Locator) -> list[str]:
     return widget.locator(".french:not(.truth) li").all_inner_texts()
 
 
@@ -214,7 +214,7 @@ def test_every_model_says_what_torch_says(widget: Locator) -> None:
         choose(widget, variant)
         values = ablated(SENTENCE, variant)
         ended = values.tokens[-1] == EOS
-        assert said(widget) == french(values) + ([] if ended else ["…"])
+        assert shown_words(widget) == french(values) + ([] if ended else ["…"])
         bad = marked(widget.locator(".french:not(.truth) li"), ".amiss")
         assert bad[: len(french(values))] == values.wrong[: len(french(values))].tolist()
         _, built = list(MODELS.values())[variant]
@@ -234,15 +234,15 @@ def test_the_maps_are_those_of_each_head(widget: Locator) -> None:
     counts = widget.locator(".small .count").all_inner_texts()
     gold = ablated(SENTENCE).gold
     known = [t for t in range(T) if gold[t].any()]
-    looks = cross.reshape(T, L * H, S)
-    hits = [sum(bool(gold[t, looks[t, i].argmax()]) for t in known) for i in range(L * H)]
+    weights = cross.reshape(T, L * H, S)
+    hits = [sum(bool(gold[t, weights[t, i].argmax()]) for t in known) for i in range(L * H)]
     assert counts == [f"{hit} of {len(known)}" for hit in hits]
     widget.locator("input[name=head][value='2']").check(force=True)
     assert widget.locator(".word-map caption").inner_text() == "Block 0, head 2: its weights"
     aimed = widget.locator(".aimed").inner_text()
     assert aimed.startswith(f"For {hits[2]} of the {len(known)} words whose origin is known")
     numbers = [float(n or 0) for n in widget.locator(".word-map tbody td").all_text_contents()]
-    assert numbers == pytest.approx(looks[:, 2].flatten().tolist(), abs=0.0051)
+    assert numbers == pytest.approx(weights[:, 2].flatten().tolist(), abs=0.0051)
     choose(widget, place("no-positions"))
     assert head(widget) == 2, "the reader's choice stays"
     button(widget, "Reset").click()
@@ -259,12 +259,12 @@ def test_it_is_told_what_is_wrong(widget: Locator) -> None:
         "All its words are the grammar's, but 4 of the 10 stand in the wrong place: "
         "“garçons”, “bons”, “chevaux” and “blancs”."
     )
-    assert " ".join(said(widget)) == "les garçons n' attendent pas les bons chevaux blancs ."
+    assert " ".join(shown_words(widget)) == "les garçons n' attendent pas les bons chevaux blancs ."
     assert " ".join(widget.locator(".truth li").all_inner_texts()) == TRUE
     lost = widget.locator(".truth .lost").all_inner_texts()
     assert lost == "bons chevaux blancs garçons".split()
     choose(widget, place("no-residual"))
-    assert "words are wrong: " in verdict(widget) and len({*said(widget)} - {"…"}) <= 2
+    assert "words are wrong: " in verdict(widget) and len({*shown_words(widget)} - {"…"}) <= 2
     tried = here(widget)
     assert (tried[0], tried[place("no-positions")]) == ("✓", "4 wrong")
     assert tried[place("no-residual")].endswith(" wrong") and tried.count("") == 3
@@ -294,11 +294,11 @@ def test_of_any_sentence_the_order_is_judged(widget: Locator) -> None:
     choose(widget, place("no-positions"))
     line(widget).fill("the dog sees the cat .")
     assert_torch(widget, STEM)
-    assert " ".join(said(widget)) == "le chat voit le chien ."
+    assert " ".join(shown_words(widget)) == "le chat voit le chien ."
     assert verdict(widget).startswith("2 words in the wrong place: “chat” and “chien”.")
     assert here(widget)[place("no-positions")] == "2 wrong"
     choose(widget, 0)
-    assert " ".join(said(widget)) == "le chien voit le chat ."
+    assert " ".join(shown_words(widget)) == "le chien voit le chat ."
     assert here(widget)[0] == "no fault found"
 
 
@@ -338,8 +338,8 @@ def test_the_page_judges_as_python_does() -> None:
     assert 0.05 < sum(map(any, found)) / len(found) < 0.95
     rule = """({ wrongWords }, [{ book, given }, [source, target]]) =>
         wrongWords(book, given[source.join(" ")], source, target)"""
-    told = {"book": dictionary()._asdict(), "given": GIVEN}
-    found = in_node(PAGE / "dictionary.js", rule, told, pairs)
+    facts = {"book": dictionary()._asdict(), "given": GIVEN}
+    found = in_node(PAGE / "dictionary.js", rule, facts, pairs)
     assert found == [wrong_words(*pair) for pair in pairs]
 
 
@@ -353,7 +353,7 @@ def test_a_narrow_page_cuts_nothing_off(opened: Opener) -> None:
 
 
 def test_only_the_chosen_model_is_loaded(context: BrowserContext, site: str) -> None:
-    visit = Visit(context, site, page_alone(STEM))
+    visit = Visit(context, site, page_with_only(STEM))
     widget = visit.widget(STEM)
     assert models_asked_for(visit) == []
     line(widget).fill("two women sleep .")
@@ -373,7 +373,7 @@ def test_a_model_that_does_not_come_holds_up_nothing(context: BrowserContext, si
     """It is waited for with a bar; one that is there answers meanwhile; a failure is named."""
     held = []
     context.route("**/bilingual-no-norm.safetensors*", lambda route: held.append(route))
-    visit = Visit(context, site, page_alone(STEM))
+    visit = Visit(context, site, page_with_only(STEM))
     widget = visit.widget(STEM)
     hold(widget, {"source": SENTENCE, "variant": 0})
     with visit.page.expect_request("**/bilingual-no-norm*"):
@@ -425,6 +425,6 @@ def test_a_long_computation_is_given_up_for_newer_inputs(visit: Visit, widget: L
         return runs;
     }"""
     runs = in_module(visit.page, AblationWidget.view(), rule, widget.element_handle())
-    alone, given_up, newest = runs
-    assert alone == newest == [True, 10]
+    undisturbed, given_up, newest = runs
+    assert undisturbed == newest == [True, 10]
     assert not given_up[0] and given_up[1] < 10

@@ -78,7 +78,7 @@ def tip(widget: Locator, name: str) -> Locator:
     return widget.get_by_role("slider", name=name, exact=True)
 
 
-def said(widget: Locator) -> str:
+def verdict(widget: Locator) -> str:
     return widget.locator(".note.most").inner_text()
 
 
@@ -93,7 +93,7 @@ def test_at_first_the_query_hesitates(widget: Locator) -> None:
     assert weights["the"] < 0.1 and weights["sleeps"] < 0.1
     assert 0.4 < weights["black"] < weights["cat"] < 0.5
     winner = "“cat” reaches farthest along the query and gets the weight 0.4"
-    assert said(widget).startswith(winner)
+    assert verdict(widget).startswith(winner)
 
 
 def test_no_query_finds_the_word_within_the_triangle_by_dot_products(widget: Locator) -> None:
@@ -173,4 +173,4 @@ def test_by_distance_the_nearest_key_wins(widget: Locator) -> None:
     for entry, number in enumerate(inputs_of(widget)["keys"][0], 1):
         widget.get_by_role("textbox", name=f"query, {entry}", exact=True).fill(str(number))
     assert_torch(widget, STEM)
-    assert said(widget).startswith("“the” is nearest to the query and gets the weight")
+    assert verdict(widget).startswith("“the” is nearest to the query and gets the weight")

@@ -13,8 +13,8 @@ from browsing import (
     inputs_of,
     listed,
     models_asked_for,
-    page_alone,
     page_of,
+    page_with_only,
     problem,
     settled,
 )
@@ -31,8 +31,8 @@ from tinylib.widgets.generation.beam_tree import (
     MOST_LENGTH,
     BeamTreeWidget,
     Grown,
-    said,
     stories,
+    text_of,
 )
 
 STEM = "beam_tree"
@@ -109,7 +109,7 @@ def test_beams_are_the_likeliest_and_the_dullest() -> None:
     best = ends_of(grown, 5)
     assert best[0].log_prob > grown.greedy_log_prob + 1
     assert best[0].log_prob > grown.drawn_log_prob.max() + 5
-    shared = {said(0, end.tokens)[:13] for end in best}
+    shared = {text_of(0, end.tokens)[:13] for end in best}
     assert len(shared) == 1, "five texts, one beginning"
 
 
@@ -119,7 +119,7 @@ def test_every_question_is_answered_by_the_beams_best() -> None:
         for story, answer in group.items():
             assert story.endswith(" ?") and not answer.endswith("?")
             grown = grow(variant=1, story=story, length=8)
-            text = said(1, ends_of(grown, 3)[0].tokens)
+            text = text_of(1, ends_of(grown, 3)[0].tokens)
             right += f"{text} ".startswith(f"{answer} ")
     assert right >= 7, f"{right} of 8"
 
@@ -129,7 +129,7 @@ def test_the_stored_table_tells_all_texts() -> None:
     html = widget._html()
     grown = Grown(**widget.values())
     for i, end in enumerate(ends_of(grown, 2)):
-        name = f'<th scope="row">beam {i + 1}</th><td>{said(1, end.tokens)}</td>'
+        name = f'<th scope="row">beam {i + 1}</th><td>{text_of(1, end.tokens)}</td>'
         assert f"{name}<td>{end.log_prob:.2f}</td><td>{end.length}</td>" in html
     assert html.count('<th scope="row">drawn</th>') == DRAWN
     assert f"How “{STORY}” goes on" in html
@@ -158,11 +158,11 @@ def test_the_page_lists_all_texts(widget: Locator, given: dict[str, Any]) -> Non
     hold(widget, given)
     assert_torch(widget, STEM)
     grown, variant = grow(**given), given["variant"]
-    rows = [(said(variant, e.tokens), e.log_prob, e.length) for e in ends_of(grown, 3)]
+    rows = [(text_of(variant, e.tokens), e.log_prob, e.length) for e in ends_of(grown, 3)]
     single = grown.greedy.tolist()
-    rows.append(("greedy: " + said(variant, single), grown.greedy_log_prob.item(), len(single)))
+    rows.append(("greedy: " + text_of(variant, single), grown.greedy_log_prob.item(), len(single)))
     for tokens, length, log_prob in zip(*grown[-3:], strict=True):
-        rows.append(("drawn: " + said(variant, tokens.tolist()), log_prob.item(), int(length)))
+        rows.append(("drawn: " + text_of(variant, tokens.tolist()), log_prob.item(), int(length)))
     there = listed(widget)
     assert [row[0] for row in there] == [text.replace("\n", "↵") for text, *_ in rows]
     assert [row[2] for row in there] == [str(length) for *_, length in rows]
@@ -190,13 +190,13 @@ def test_a_chosen_text_shows_its_path(widget: Locator) -> None:
 def test_the_verdict_compares_them(widget: Locator) -> None:
     note = widget.locator(".ends").locator("xpath=../following-sibling::p")
 
-    def said() -> str:
+    def verdict() -> str:
         return note.text_content() or ""  # what is out of sight is not drawn
 
-    assert said().startswith("The beam's best is likelier than the greedy text: log p ")
-    assert "the likeliest text is no typical one" in said()
+    assert verdict().startswith("The beam's best is likelier than the greedy text: log p ")
+    assert "the likeliest text is no typical one" in verdict()
     hold(widget, START | {"width": 1})
-    assert said().startswith("The beam's best is the greedy text.")
+    assert verdict().startswith("The beam's best is the greedy text.")
 
 
 def test_a_storys_answer_is_told(widget: Locator) -> None:
@@ -208,8 +208,8 @@ def test_a_storys_answer_is_told(widget: Locator) -> None:
     assert "The beam's best: right; greedy: right" in truth.inner_text()
     widget.get_by_role("slider", name="tokens to write").fill("3")
     assert_torch(widget, STEM)
-    said = widget.locator(".ends").inner_text()
-    assert "0.00" in said and "−0.00" not in said, "what is rounded to 0 has no sign"
+    text = widget.locator(".ends").inner_text()
+    assert "0.00" in text and "−0.00" not in text, "what is rounded to 0 has no sign"
     widget.get_by_role("textbox", name="Your story").fill("max is in the")
     assert_torch(widget, STEM)
     assert not truth.is_visible()
@@ -245,7 +245,7 @@ def test_offered_texts_are_taken(widget: Locator) -> None:
 
 
 def test_only_the_model_that_is_shown_is_loaded(context: Any, site: str) -> None:
-    visit = Visit(context, site, page_alone(STEM))
+    visit = Visit(context, site, page_with_only(STEM))
     widget = visit.widget(STEM)
     widget.get_by_role("slider", name="beam width").press("ArrowRight")
     settled(widget)

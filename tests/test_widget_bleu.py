@@ -73,8 +73,8 @@ def enter(widget: Locator, pred: str, label: str, N: int) -> None:
 def grams(widget: Locator, n: int, side: str) -> list[str]:
     """The n-grams of one sentence, and how each is marked."""
     line = widget.locator(f".ngrams > li:nth-child({n}) .grams", has_text=side)
-    told = "all => all.map((li) => `${li.textContent}: ${li.className}`)"
-    return line.get_by_role("listitem").evaluate_all(told)
+    script = "all => all.map((li) => `${li.textContent}: ${li.className}`)"
+    return line.get_by_role("listitem").evaluate_all(script)
 
 
 def test_matched_ngrams_are_marked(bench: Locator) -> None:
@@ -151,17 +151,17 @@ def test_each_match_is_joined_to_its_partner(bench: Locator) -> None:
 
 
 def test_an_n_gram_says_why_it_counts(bench: Locator) -> None:
-    said = bench.locator(".explained")
+    message = bench.locator(".explained")
     chips = bench.locator(".ngrams > li:nth-child(1) .grams li")
     chips.nth(1).click()
-    assert said.inner_text() == "“B” has a partner in the reference: it is matched."
+    assert message.inner_text() == "“B” has a partner in the reference: it is matched."
     assert bench.locator(".ngrams li.source").all_inner_texts() == ["B"]
     bench.page.keyboard.press("ArrowRight")
     assert "“B” occurs only once, and that is used up: this one has no partner" in (
-        said.inner_text()
+        message.inner_text()
     )
     assert bench.locator(".ngrams li.source").count() == 0
     chips.nth(5 + 4).click()
-    assert said.inner_text() == "The translation lacks “E”, which no precision counts."
+    assert message.inner_text() == "The translation lacks “E”, which no precision counts."
     bench.locator(".ngrams > li:nth-child(2) .grams li").nth(1).click()
-    assert said.inner_text().startswith("“B B” does not occur in the reference")
+    assert message.inner_text().startswith("“B B” does not occur in the reference")

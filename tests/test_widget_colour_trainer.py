@@ -41,20 +41,20 @@ def learned(steps: int, **how: Any) -> dict[str, torch.Tensor]:
 def test_a_sentence_by_hand() -> None:
     """Sorted, the first eight numbers are those of places 3, 0, 1, 2, 7, 6, 5 and 4."""
     order = [0.2, 0.3, 0.4, 0.1, 0.9, 0.8, 0.7, 0.6]
-    made = ours.sentences([*order, 0.0, 0.24, 0.26, 0.5, 0.74, 0.76, 0.99, 0.5])
-    assert made.colours.tolist() == [[1, 0, 0, 1, 3, 3, 2, 2]]
-    assert made.numbers.tolist() == [[0, 0, 1, 2, 2, 3, 3, 2]]
-    assert made.partners.tolist() == [[3, 2, 1, 0, 5, 4, 7, 6]]
-    assert made.answers.tolist() == [[2, 1, 0, 0, 3, 2, 2, 3]]
+    examples = ours.sentences([*order, 0.0, 0.24, 0.26, 0.5, 0.74, 0.76, 0.99, 0.5])
+    assert examples.colours.tolist() == [[1, 0, 0, 1, 3, 3, 2, 2]]
+    assert examples.numbers.tolist() == [[0, 0, 1, 2, 2, 3, 3, 2]]
+    assert examples.partners.tolist() == [[3, 2, 1, 0, 5, 4, 7, 6]]
+    assert examples.answers.tolist() == [[2, 1, 0, 0, 3, 2, 2, 3]]
 
 
 def test_each_word_has_one_partner() -> None:
-    made = ours.tests()
-    places = torch.arange(8).expand_as(made.partners)
-    assert (made.partners != places).all()
-    assert torch.equal(made.partners.gather(-1, made.partners), places)
-    assert torch.equal(made.colours.gather(-1, made.partners), made.colours)
-    for values in (made.colours, made.numbers, made.partners):
+    examples = ours.tests()
+    places = torch.arange(8).expand_as(examples.partners)
+    assert (examples.partners != places).all()
+    assert torch.equal(examples.partners.gather(-1, examples.partners), places)
+    assert torch.equal(examples.colours.gather(-1, examples.partners), examples.colours)
+    for values in (examples.colours, examples.numbers, examples.partners):
         shares = values.flatten().bincount().double() / values.numel()
         assert len(shares) in (4, 8) and (shares * len(shares) - 1).abs().max() < 0.35
 
@@ -250,7 +250,7 @@ def test_a_sentence_is_shown_with_its_partners_and_what_it_says(widget: Locator)
     far(widget, 1)
     settled(widget)
     seen = learned(1)
-    said = seen["logits"].argmax(-1)
+    predicted = seen["logits"].argmax(-1)
     answers = seen["numbers"].gather(-1, seen["partners"])
     rows = widget.locator(".spoken tbody tr")
     for t in range(8):
@@ -260,9 +260,9 @@ def test_a_sentence_is_shown_with_its_partners_and_what_it_says(widget: Locator)
         marked = "cells => cells.map((cell) => cell.className)"
         classes = row.locator("td[data-value]").evaluate_all(marked)
         assert classes.index("gold") == seen["partners"][t] and classes[t] == "never"
-        right = bool(said[t] == answers[t])
+        right = bool(predicted[t] == answers[t])
         text, asked = (re.sub(r"\s+", "", one) for one in row.locator("td.says").all_inner_texts())
-        assert text == (f"{said[t]}✓" if right else f"{said[t]}✗")
+        assert text == (f"{predicted[t]}✓" if right else f"{predicted[t]}✗")
         assert asked == f"{answers[t]}"
 
 

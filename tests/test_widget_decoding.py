@@ -159,8 +159,8 @@ def test_the_page_searches_as_python_does(tree: Locator) -> None:
         for row, end in zip(rows[:-1], found, strict=True):
             assert float(row[1]) == pytest.approx(end.log_prob, abs=0.051)
             assert float(row[3]) == pytest.approx(end.score, abs=0.051)
-        said = " ".join(translator().target.words(values.greedy.tolist()))
-        assert rows[-1][0] == f"greedy: {said}"
+        greedy_text = " ".join(translator().target.words(values.greedy.tolist()))
+        assert rows[-1][0] == f"greedy: {greedy_text}"
         steps = len(values.token)
         assert tree.locator(".tree .columns > li").count() == steps
         assert tree.locator(".tree li.kept").count() == width * steps
@@ -181,8 +181,8 @@ def test_the_chosen_sentence_is_glossed_word_for_word(tree: Locator) -> None:
         for i, row in enumerate(listed(tree)):
             tree.get_by_role("radio").nth(i).check()
             french = row[0].removeprefix("greedy: ").split()
-            said = tree.locator(".gloss").inner_text()
-            assert said == f"Word for word: {' '.join(gloss(french))}".strip()
+            text = tree.locator(".gloss").inner_text()
+            assert text == f"Word for word: {' '.join(gloss(french))}".strip()
     assert "?" not in gloss(translator().target.tokens[4:])
 
 
@@ -202,8 +202,8 @@ def test_words_that_the_beam_prunes_are_told(tree: Locator) -> None:
         if width == 1:
             continue
         values = Tree(**DecodingWidget(source, width).values())
-        said = translator().target.words(values.greedy.tolist())
-        if said in [end.words for end in ends(values, width)]:
+        greedy_text = translator().target.words(values.greedy.tolist())
+        if greedy_text in [end.words for end in ends(values, width)]:
             continue
         search(tree, source, width, 0.0)
         note = tree.locator(".column[data-output] > .note").inner_text()
@@ -273,7 +273,7 @@ def test_the_tree_grows_step_by_step(tree: Locator) -> None:
 
 
 def test_arrow_keys_go_from_box_to_box_and_tell_the_sum(tree: Locator) -> None:
-    said = tree.locator(".explained")
+    explanation = tree.locator(".explained")
     tree.locator(".columns ol li").first.focus()
     for key in ("ArrowRight", "ArrowDown"):
         tree.page.keyboard.press(key)
@@ -281,8 +281,11 @@ def test_arrow_keys_go_from_box_to_box_and_tell_the_sum(tree: Locator) -> None:
     values = Tree(**DecodingWidget(SENTENCE, 3, 0).values())
     first, second = values.token_log_prob[0, values.parent[1, 1]], values.token_log_prob[1, 1]
     terms = " + ".join(f"log {value.exp():.3f}" for value in (first, second))
-    assert said.inner_text().startswith("log p of “") and f" {terms} = " in said.inner_text()
-    assert said.inner_text().endswith(f"= {values.log_prob[1, 1]:.2f}".replace("-", "−"))
+    assert (
+        explanation.inner_text().startswith("log p of “")
+        and f" {terms} = " in explanation.inner_text()
+    )
+    assert explanation.inner_text().endswith(f"= {values.log_prob[1, 1]:.2f}".replace("-", "−"))
 
 
 def fork_of(widget: Locator) -> int:
@@ -290,8 +293,8 @@ def fork_of(widget: Locator) -> int:
     inputs = inputs_of(widget)
     values = Tree(**DecodingWidget(**inputs).values())
     best = [*ends(values, inputs["width"])[0].words, "<eos>"]
-    said = [*translator().target.words(values.greedy.tolist()), "<eos>"]
-    return next((t for t, (a, b) in enumerate(zip(best, said, strict=False)) if a != b), -1)
+    greedy_text = [*translator().target.words(values.greedy.tolist()), "<eos>"]
+    return next((t for t, (a, b) in enumerate(zip(best, greedy_text, strict=False)) if a != b), -1)
 
 
 def wait_until_in_view(widget: Locator, step: int) -> None:

@@ -365,8 +365,8 @@ def test_without_the_cache_it_writes_the_same(widget: Locator) -> None:
     button(widget, "New draw").click()
     assert_torch(widget, STEM)
     assert page_text(widget) == "ROMEO:\n" + generated("ROMEO:\n", FREE, 6, 24)
-    said = re.fullmatch(r"without: ([\d.]+) ms, (\d+) a second", note(widget, "pace.without"))
-    assert said and float(said[1]) * int(said[2]) == pytest.approx(1000, rel=0.1)
+    pace = re.fullmatch(r"without: ([\d.]+) ms, (\d+) a second", note(widget, "pace.without"))
+    assert pace and float(pace[1]) * int(pace[2]) == pytest.approx(1000, rel=0.1)
     dots = widget.locator("path.without").get_attribute("d") or ""
     assert dots.count("M") > 10
 
@@ -453,30 +453,30 @@ def test_a_character_is_followed_with_the_cache_and_without(widget: Locator) -> 
     """Eight steps with torch's numbers; without the cache they say that all is read again."""
     bar = followed_by_hand(widget)
 
-    def told() -> list[str]:
-        said = []
+    def read_steps() -> list[str]:
+        texts = []
         for step in range(1, 9):
             bar.fill(str(step))
             assert widget.locator(".journey .place").inner_text() == f"step {step} of 8"
-            said.append(widget.locator(".journey .says").inner_text())
-        return said
+            texts.append(widget.locator(".journey .says").inner_text())
+        return texts
 
     values = step_of(widget, lengths(widget)[0])
     _, H, S = values.attention.shape
-    said = told()
-    assert f"character {S}." in said[0] and f"the {S - 1} before it were read" in said[0]
-    assert f"behind the {S - 1} that were kept, so that there are {S}." in said[2]
+    texts = read_steps()
+    assert f"character {S}." in texts[0] and f"the {S - 1} before it were read" in texts[0]
+    assert f"behind the {S - 1} that were kept, so that there are {S}." in texts[2]
     layer, rest = divmod(int(values.attention.argmax()), H * S)
     found = f"is {float(values.attention.max()):.2f}, which block {layer}, head {rest // S} gives"
-    assert found in said[3]
-    assert f"{100 * float(values.probabilities.max()):.1f}\u00a0%" in said[4]
-    assert "change nothing" in said[5] and "u = " in said[6]
-    assert f"one character instead of {S + 1}" in said[7]
+    assert found in texts[3]
+    assert f"{100 * float(values.probabilities.max()):.1f}\u00a0%" in texts[4]
+    assert "change nothing" in texts[5] and "u = " in texts[6]
+    assert f"one character instead of {S + 1}" in texts[7]
     widget.get_by_label("keep keys and values").uncheck()
     assert_torch(widget, STEM)
-    said = told()
-    assert f"reads all {S} characters again" in said[0] and "thrown away" in said[2]
-    assert "nothing was kept" in said[7]
+    texts = read_steps()
+    assert f"reads all {S} characters again" in texts[0] and "thrown away" in texts[2]
+    assert "nothing was kept" in texts[7]
 
 
 def test_another_branch_is_taken_and_the_old_one_kept(widget: Locator) -> None:
@@ -496,8 +496,8 @@ def test_another_branch_is_taken_and_the_old_one_kept(widget: Locator) -> None:
     assert branches.count() == 2 and widget.locator(".branch.chosen").count() == 1
     totals, sums = received(widget)["totals"].tolist(), branches.locator(".sum")
     assert drawn(widget, ".branch .sum").tolist() == pytest.approx(totals)
-    for said, total in zip(sums.all_inner_texts(), totals, strict=True):
-        assert said.startswith(f"−log p = {total:.1f} over 24, ")
+    for sum_text, total in zip(sums.all_inner_texts(), totals, strict=True):
+        assert sum_text.startswith(f"−log p = {total:.1f} over 24, ")
     words = branches.locator(".begins").all_inner_texts()
     assert words[0].startswith("as drawn: “") and first[17:25].replace("\n", "↵") in words[0]
     assert words[1].startswith("1, from character 11: “")

@@ -17,8 +17,8 @@ from browsing import (
     hold_inputs,
     inputs_of,
     let_go,
-    page_alone,
     page_of,
+    page_with_only,
     problem,
     received,
     settled,
@@ -254,9 +254,9 @@ def test_scores_that_are_not_stored_are_computed_when_they_are_asked_for(visit: 
     assert "scores" not in received(widget)
     widget.locator(".gazed").focus()
     widget.locator(".gazed").press("Home")
-    said = widget.locator(".explained")
-    said.get_by_text("Weight that").wait_for()
-    assert " = " in said.inner_text() and "scores" in received(widget)
+    explanation = widget.locator(".explained")
+    explanation.get_by_text("Weight that").wait_for()
+    assert " = " in explanation.inner_text() and "scores" in received(widget)
 
 
 def test_it_writes_on_what_is_likeliest(widget: Locator) -> None:
@@ -391,29 +391,29 @@ def test_a_token_is_followed_from_its_row_to_the_next_token(widget: Locator, var
     t = place + variant  # <bos> stands before a story
     token(widget, place).click()
     bar = followed_by_hand(widget)
-    told = []
+    descriptions = []
     for step in range(1, 9):
         bar.fill(str(step))
         assert widget.locator(".journey .place").inner_text() == f"step {step} of 8"
-        told.append(widget.locator(".journey .says").inner_text())
+        descriptions.append(widget.locator(".journey .says").inner_text())
     ids, maps = values.tokens.tolist(), values.attention[:, :, t]
-    assert f"token {t + 1} of {len(ids)}" in told[0]
-    for layers, said in (
-        (slice(0, 1), told[1]),
-        (slice(1, -1), told[3]),
-        (slice(-1, None), told[4]),
+    assert f"token {t + 1} of {len(ids)}" in descriptions[0]
+    for layers, text in (
+        (slice(0, 1), descriptions[1]),
+        (slice(1, -1), descriptions[3]),
+        (slice(-1, None), descriptions[4]),
     ):
-        assert f"The largest weight is {float(maps[layers].max()):.2f}, which " in said
+        assert f"The largest weight is {float(maps[layers].max()):.2f}, which " in text
     best = int(values.logits[t].argmax())
-    assert names[best] in told[5] and names[best] in told[6]
-    assert f"{100 * float(values.probabilities[t, best]):.1f}\u00a0%" in told[6]
-    assert f"−log p = {float(values.surprise[t]):.2f} nats is its loss" in told[7]
+    assert names[best] in descriptions[5] and names[best] in descriptions[6]
+    assert f"{100 * float(values.probabilities[t, best]):.1f}\u00a0%" in descriptions[6]
+    assert f"−log p = {float(values.surprise[t]):.2f} nats is its loss" in descriptions[7]
     token(widget, len(ids) - 1 - variant).click()
     bar.fill("8")
     last = names[int(values.logits[-1].argmax())]
-    said = widget.locator(".journey .says").inner_text()
-    assert said.startswith("Here the text ends") and last in said
-    assert f"as token {len(ids) + 1}," in said
+    text = widget.locator(".journey .says").inner_text()
+    assert text.startswith("Here the text ends") and last in text
+    assert f"as token {len(ids) + 1}," in text
 
 
 def test_stories_are_read_by_words(widget: Locator) -> None:
@@ -448,15 +448,15 @@ def test_a_story_comes_to_its_end(widget: Locator) -> None:
     for _ in range(8):
         several.click()
         widget.get_by_role("button", name="Stop").wait_for(state="hidden")
-        if said := note(widget, "told"):
+        if message := note(widget, "told"):
             break
     assert inputs_of(widget)["story"].split() == [tokens.tokens[i] for i in ids[1:]]
     if len(ids) < 96:
-        assert said == "The likeliest now is the end: the story is told."
+        assert message == "The likeliest now is the end: the story is told."
         ends = widget.locator(".nexts button").first
         assert bars(widget)[0][0] == "the end" and ends.is_disabled()
     else:
-        assert said.startswith("The text is full: 96 words")
+        assert message.startswith("The text is full: 96 words")
 
 
 def test_a_text_that_cannot_be_read_is_refused(widget: Locator) -> None:
@@ -524,7 +524,7 @@ def asked(visit: Visit) -> list[str]:
 def test_only_the_chosen_model_is_loaded(context: BrowserContext, site: str) -> None:
     held = []
     context.route("**/gpt-stories.safetensors*", lambda route: held.append(route))
-    visit = Visit(context, site, page_alone(STEM))
+    visit = Visit(context, site, page_with_only(STEM))
     widget = visit.widget(STEM)
     assert asked(visit) == []
     box(widget).fill("O for a ")

@@ -15,8 +15,8 @@ from browsing import (
     Visit,
     inputs_of,
     new_context,
-    page_alone,
     page_of,
+    page_with_only,
     received,
     settled,
     until,
@@ -91,7 +91,7 @@ def test_a_text_is_named_alike_in_both() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "The text has 0 characters: give 1,000 or more"),
         ("a" * 999, "The text has 999 characters: give 1,000 or more"),
@@ -102,14 +102,14 @@ def test_a_text_is_named_alike_in_both() -> None:
     ],
     ids=["none", "short", "5 MB", "one character", "Chinese", "Russian"],
 )
-def test_a_text_that_cannot_be_used_is_told(text: str, said: str) -> None:
+def test_a_text_that_cannot_be_used_is_told(text: str, message: str) -> None:
     rule = """({ usable }, [limits, text]) => {
         const { error, note, length } = usable(text, limits);
         return { said: error ?? note, length: length ?? 0 };
     }"""
-    (told,) = in_node(PAGE / "own_text.js", rule, [FEWEST, MOST], [text])
-    assert said in told["said"] and bool(said) == bool(told["said"])
-    assert told["length"] <= MOST
+    (result,) = in_node(PAGE / "own_text.js", rule, [FEWEST, MOST], [text])
+    assert message in result["said"] and bool(message) == bool(result["said"])
+    assert result["length"] <= MOST
 
 
 def test_a_kernel_refuses_what_it_cannot_learn() -> None:
@@ -178,7 +178,7 @@ def test_muon_makes_better_use_of_a_step() -> None:
 # ------------------------------------------------------------------ in the page
 
 
-def brief(visit: Visit) -> Locator:
+def short_writer(visit: Visit) -> Locator:
     """The widget, which writes 8 characters whenever it looks: 200 take longer than some steps."""
     widget = visit.widget(STEM)
     widget.evaluate("el => { el.model.get('spec').facts.written = 8; }")
@@ -187,7 +187,7 @@ def brief(visit: Visit) -> Locator:
 
 @pytest.fixture
 def widget(visit: Visit) -> Locator:
-    return brief(visit)
+    return short_writer(visit)
 
 
 @pytest.fixture
@@ -277,11 +277,11 @@ FILES = {  # what a file holds, and what is said of it
 def test_a_file_that_is_no_plain_text_is_told(widget: Locator) -> None:
     widget.get_by_role("radio").nth(2).check()
     wrong, before = widget.locator(".own .wrong"), inputs_of(widget)["corpus"]
-    for name, (data, said) in FILES.items():
+    for name, (data, message) in FILES.items():
         file: Any = {"name": name, "mimeType": "", "buffer": data}
         widget.locator(".own input[type=file]").set_input_files(file)
-        if said:
-            expect(wrong).to_contain_text(said)
+        if message:
+            expect(wrong).to_contain_text(message)
             assert inputs_of(widget)["corpus"] == before and "Choose" in wrong.inner_text()
         else:
             number = number_of("to be 🙂\n" * 300)
@@ -323,7 +323,7 @@ def test_all_of_a_large_file_is_learned_and_no_step_is_lost_unasked(widget: Loca
 
 
 def test_two_tabs_keep_each_others_run(visit: Visit, next_visit: Visit) -> None:
-    tabs = [brief(visit), brief(next_visit)]
+    tabs = [short_writer(visit), short_writer(next_visit)]
     note = ".folded .note[role=status]"
     for tab, steps in zip(tabs, (2, 1), strict=True):
         tab.page.bring_to_front()
@@ -497,17 +497,17 @@ def test_a_saved_file_is_a_language_model_and_can_be_loaded(
     tensors = load_file(path)
     plain = {name: value for name, value in tensors.items() if not name.startswith("training.")}
     with safe_open(path, "pt") as file:
-        said = file.metadata()
-    older = {"metadata": said["metadata"].replace(',"generator":2', "")}
-    assert older != said
+        metadata = file.metadata()
+    older = {"metadata": metadata["metadata"].replace(',"generator":2', "")}
+    assert older != metadata
     save_file(tensors, tmp_path / "older.safetensors", older)
     load.set_input_files(tmp_path / "older.safetensors")
     expect(note).to_contain_text("its training goes on at step 3. Its first steps drew their")
     expect(note).to_contain_text("numbers from an older generator")
     settled(widget)
-    strange = {"metadata": said["metadata"].replace('"form":0', '"form":99')}
-    assert strange != said
-    for parts, about in ((plain, said), (tensors, strange)):
+    strange = {"metadata": metadata["metadata"].replace('"form":0', '"form":99')}
+    assert strange != metadata
+    for parts, about in ((plain, metadata), (tensors, strange)):
         save_file(parts, tmp_path / "part.safetensors", about)
         load.set_input_files(tmp_path / "part.safetensors")
         expect(note).to_contain_text("goes on learning this text, at step 0")
@@ -519,7 +519,7 @@ def test_a_saved_file_is_a_language_model_and_can_be_loaded(
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("spoil", "message"),
     [
         (lambda data: b"no", "it is no file of safetensors"),
         (lambda data: data[: len(data) // 2], "it is cut short"),
@@ -529,7 +529,7 @@ def test_a_saved_file_is_a_language_model_and_can_be_loaded(
     ids=["another kind", "cut", "another shape", "other characters"],
 )
 def test_a_file_that_does_not_fit_is_refused_and_the_run_stays(
-    widget: Locator, tmp_path: Path, spoil: Any, said: str
+    widget: Locator, tmp_path: Path, spoil: Any, message: str
 ) -> None:
     step(widget)
     path = saved_file(widget, tmp_path)
@@ -539,14 +539,14 @@ def test_a_file_that_does_not_fit_is_refused_and_the_run_stays(
     widget.locator("input[accept='.safetensors']").set_input_files(bad)
     note = widget.locator(".folded .note[role=status]")
     expect(note).to_contain_text("This file cannot be used")
-    expect(note).to_contain_text(said)
+    expect(note).to_contain_text(message)
     expect(note).to_contain_text("Your run is as it was.")
     assert losses(widget) == before
 
 
 def test_a_run_is_kept_for_the_next_visit(visit: Visit, next_visit: Visit) -> None:
     visit.page.bring_to_front()
-    widget = brief(visit)
+    widget = short_writer(visit)
     text = TEXTS["English"]
     open_own(widget, text)
     settled(widget)
@@ -559,7 +559,7 @@ def test_a_run_is_kept_for_the_next_visit(visit: Visit, next_visit: Visit) -> No
     before = losses(widget)
     next_visit.page.bring_to_front()
     next_visit.renew()
-    again = brief(next_visit)
+    again = short_writer(next_visit)
     expect(again.locator(".there")).to_contain_text("A run of yours is kept here: step 2")
     expect(again.locator(".there")).not_to_contain_text("older generator")
     again.get_by_role("button", name="Go on with it").click()
@@ -587,7 +587,7 @@ def test_a_run_is_kept_for_the_next_visit(visit: Visit, next_visit: Visit) -> No
     again.page.evaluate(change, "input")
     visit.page.bring_to_front()
     visit.renew()
-    older = brief(visit)
+    older = short_writer(visit)
     expect(older.locator(".there")).to_contain_text("an older generator")
     older.get_by_role("button", name="Go on with it").click()
     until(older, "el => el.model.get('outputs').losses.shape[0] >= 2")
@@ -610,7 +610,7 @@ def test_a_run_is_kept_for_the_next_visit(visit: Visit, next_visit: Visit) -> No
 
 
 def test_a_kept_run_is_not_lost_for_an_experiment(visit: Visit) -> None:
-    widget = brief(visit)
+    widget = short_writer(visit)
     step(widget, 2)
     widget.get_by_text("Keep this run").click()
     tick, note = widget.get_by_label("keep it in this browser"), ".folded .note[role=status]"
@@ -658,7 +658,7 @@ def test_a_copy_without_shakespeare_says_so(browser: Browser, site: str) -> None
                 if (host) host.dataset.texts = '';
             }, true);"""
         )
-        widget = brief(Visit(context, site, page_alone(STEM)))
+        widget = short_writer(Visit(context, site, page_with_only(STEM)))
         shakespeare = widget.get_by_role("radio").nth(1)
         expect(shakespeare).to_be_disabled()
         assert "without Shakespeare" in (shakespeare.locator("..").get_attribute("title") or "")

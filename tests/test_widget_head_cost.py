@@ -216,8 +216,8 @@ def test_bound_sizes_follow_and_let_go(widget: Locator) -> None:
 def test_heads_that_do_not_divide_the_width_grey_the_results(widget: Locator) -> None:
     typed(widget, "H").fill("12")
     settled(widget)
-    said = "D = 512 cannot be cut into 12 heads: 512 / 12 is not a whole"
-    assert problem(widget).startswith(said)
+    message = "D = 512 cannot be cut into 12 heads: 512 / 12 is not a whole"
+    assert problem(widget).startswith(message)
     assert widget.locator("[data-output]:not([inert])").count() == 0
     typed(widget, "D").fill("768")
     assert_torch(widget, STEM)
@@ -248,8 +248,8 @@ def test_sliders_go_from_choice_to_choice(widget: Locator) -> None:
 
 def test_the_quadratic_part_takes_over_at_twice_the_width(widget: Locator) -> None:
     verdict = widget.locator(".verdict")
-    said = "At T = 128 and S = 128, comparing and averaging make 11.1\u00a0% of the operations."
-    assert verdict.inner_text().startswith(said)
+    message = "At T = 128 and S = 128, comparing and averaging make 11.1\u00a0% of the operations."
+    assert verdict.inner_text().startswith(message)
     assert "from T = 2D = 1,024 on they are more than half" in verdict.inner_text()
     typed(widget, "T").fill("1024")
     settled(widget)

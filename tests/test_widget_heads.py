@@ -62,10 +62,10 @@ def seen(source: str, on: tuple[int, ...] = (1, 1, 1, 1), digits: Any = None) ->
 
 def right(values: LookedUp, digits: list[int]) -> list[list[bool | None]]:
     """For each question and word whether the answer is right; None where there is none."""
-    said = values.probabilities.argmax(-1).tolist()
+    predicted = values.probabilities.argmax(-1).tolist()
     return [
         [None if p < 0 else a == digits[p] for a, p in zip(answers, of, strict=True)]
-        for answers, of in zip(said, values.places.tolist(), strict=True)
+        for answers, of in zip(predicted, values.places.tolist(), strict=True)
     ]
 
 
@@ -237,13 +237,15 @@ def test_the_page_shows_what_python_computes(widget: Locator) -> None:
         inputs = inputs_of(widget)
         values, words = LookedUp(**HeadsWidget(**inputs).values()), words_of(source)
         marks = right(values, inputs["digits"])
-        said = values.probabilities.argmax(-1).tolist()
+        predicted = values.probabilities.argmax(-1).tolist()
         rows = widget.locator(".lane")
         assert widget.locator(".chip label span").all_inner_texts() == words
         for q in range(Q):
             cells = rows.nth(q).locator("td")
-            told = ["·" if m is None else str(a) for m, a in zip(marks[q], said[q], strict=True)]
-            assert cells.locator("span:first-child").all_inner_texts() == told
+            expected = [
+                "·" if m is None else str(a) for m, a in zip(marks[q], predicted[q], strict=True)
+            ]
+            assert cells.locator("span:first-child").all_inner_texts() == expected
             outputs = cells.locator(".sr").all_text_contents()
             assert outputs == [
                 f" is wrong: it is {inputs['digits'][place]}" if m is False else ""
@@ -302,8 +304,8 @@ def test_with_all_heads_off_every_word_gets_the_same_answers(widget: Locator) ->
     for question in lookup.QUESTIONS:
         switch(widget, question).click()
     settled(widget)
-    said = "No head is heard: every word gets the same four answers"
-    assert note(widget, "effect").startswith(said)
+    message = "No head is heard: every word gets the same four answers"
+    assert note(widget, "effect").startswith(message)
     probabilities = received(widget)["probabilities"]
     torch.testing.assert_close(probabilities, probabilities[:, :1].expand_as(probabilities))
     before, after = probabilities.argmax(-1)[:2, 0].tolist()  # whatever the words wear
@@ -345,9 +347,9 @@ def test_the_heads_held_out_figures_can_be_unfolded(widget: Locator) -> None:
     facts = HeadsWidget.facts()
     widget.locator(".figures summary").click()
     lines = widget.locator(".figures p").all_inner_texts()
-    for q, said in enumerate(lines):
-        assert said.startswith(f"Head {facts['head'][q]}, {lookup.QUESTIONS[q]}: ")
-        note = [float(number) / 100 for number in re.findall(r"([\d.]+)\s%", said)]
+    for q, text in enumerate(lines):
+        assert text.startswith(f"Head {facts['head'][q]}, {lookup.QUESTIONS[q]}: ")
+        note = [float(number) / 100 for number in re.findall(r"([\d.]+)\s%", text)]
         figures = [facts[name][q] for name in ("looks", "accuracy", "without")]
         assert note == pytest.approx(figures, abs=0.0051)
 
@@ -366,8 +368,10 @@ def test_a_word_is_chosen_with_arrow_keys_and_in_a_map(widget: Locator) -> None:
     cell = box_of(pixels)["width"] / 13
     pixels.hover(position={"x": 2.5 * cell, "y": 9.5 * cell})
     weight = received(widget)["weights"][head_of()[2], 9, 2]
-    said = f"Weight that “cat” (word 10) gives to “(” (word 3) in head {head_of()[2]}, the softmax"
-    assert explained(widget).startswith(said)
+    message = (
+        f"Weight that “cat” (word 10) gives to “(” (word 3) in head {head_of()[2]}, the softmax"
+    )
+    assert explained(widget).startswith(message)
     assert explained(widget).endswith(f"= {weight:.2f}")
     pixels.click(position={"x": 2.5 * cell, "y": 9.5 * cell})
     assert chosen(widget) == 9
@@ -451,7 +455,7 @@ def test_words_that_stay_keep_their_digits(widget: Locator) -> None:
 
 def test_it_says_what_lies_beyond_its_training(widget: Locator) -> None:
     nested = "with more than 3 pairs of brackets and brackets inside others of their own kind."
-    for source, said in (
+    for source, reason in (
         ("the cat sat", "with fewer than 8 words and no brackets."),
         (BEYOND, nested),
         ("a b c d e f g )", "with a bracket that has no partner."),
@@ -459,8 +463,8 @@ def test_it_says_what_lies_beyond_its_training(widget: Locator) -> None:
         *((source, "") for source in TRAINED),
     ):
         write(widget, source)
-        note_of = f"The model was not trained on sentences like this one, {said} It may fail."
-        assert note(widget, "beyond") == (note_of if said else "")
+        note_of = f"The model was not trained on sentences like this one, {reason} It may fail."
+        assert note(widget, "beyond") == (note_of if reason else "")
 
 
 def test_a_link_restores_the_chosen_word(
@@ -507,21 +511,21 @@ def test_a_word_is_followed_through_all_heads(widget: Locator) -> None:
     t = words.index("cat", 2)  # it has been said before
     choose(widget, t)
     bar = followed_by_hand(widget)
-    told = []
+    steps = []
     for step in range(1, 10):
         bar.fill(str(step))
         place, says = widget.locator(".journey .place"), widget.locator(".journey .says")
         assert place.inner_text() == f"step {step} of 9"
-        told.append(says.inner_text())
+        steps.append(says.inner_text())
     for h in range(4):
         most = int(values.weights[h, t].argmax())
         found = f"gives “{words[most]}” (word {most + 1}) its largest weight, "
-        assert told[3 + h].startswith(f"Head {h} compares its slice of the query of “cat”")
-        assert found + f"{float(values.weights[h, t, most]):.2f}." in told[3 + h]
+        assert steps[3 + h].startswith(f"Head {h} compares its slice of the query of “cat”")
+        assert found + f"{float(values.weights[h, t, most]):.2f}." in steps[3 + h]
         question = head_of().index(h)
         if int(values.places[question, t]) == most:
-            assert told[3 + h].endswith(f"its value brings the digit {digits[most]} along.")
-    assert told[8].endswith("answers: 3 of 3 are correct. All words do this at once.")
+            assert steps[3 + h].endswith(f"its value brings the digit {digits[most]} along.")
+    assert steps[8].endswith("answers: 3 of 3 are correct. All words do this at once.")
     switch(widget, "after").uncheck()
     assert_torch(widget, STEM)
     bar.fill("4")

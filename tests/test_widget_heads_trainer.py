@@ -164,7 +164,7 @@ def test_what_is_shown_is_the_chapters_examination() -> None:
     torch.testing.assert_close(values["weights"], seen["mixer.weights"][0][0])
     assert values["losses"].shape == (20,)
     for look in (measure, attend):
-        assert look in HeadsTrainer.looks
+        assert look in HeadsTrainer.readouts
 
 
 # ------------------------------------------------------------------ what is learned
@@ -234,7 +234,7 @@ def pool_in_page() -> str:
 def test_the_page_makes_the_same_batches(visit: Visit) -> None:
     facts = HeadsTrainer().spec["facts"]
     for step, seed, answers in ((0, 1, 0), (3, 7, 1)):
-        made = in_module(
+        from_page = in_module(
             visit.page,
             TASK,
             f"""async (task, {{ facts, answers, numbers }}) => {{
@@ -253,7 +253,7 @@ def test_the_page_makes_the_same_batches(visit: Visit) -> None:
                 "numbers": drawn(seed, step, HeadsTrainer.draws),
             },
         )
-        used, *tensors = made
+        used, *tensors = from_page
         assert used == HeadsTrainer.draws == BATCH * EACH
         expected = [*batch_of(step, seed, answers), *held_out()]
         for (dims, data), wanted in zip(tensors, expected, strict=True):
@@ -320,15 +320,15 @@ def test_each_question_has_a_row_and_each_head_a_column(widget: Locator) -> None
     rows = widget.locator(".roles tbody tr")
     for q, question in enumerate(lookup.QUESTIONS):
         assert rows.nth(q).locator(".label").text_content() == question
-        told = rows.nth(q).locator(".gauge b, td").all_text_contents()
-        assert told == [said(share) for share in [accuracy[q], *roles[q]]]
+        texts = rows.nth(q).locator(".gauge b, td").all_text_contents()
+        assert texts == [percentage(share) for share in [accuracy[q], *roles[q]]]
     heads = widget.locator(".roles thead tr").nth(1).locator("th")
     assert heads.locator(".role").all_text_contents() == ["no role yet"] * 4
     assert rows.last.locator("li").all_text_contents() == list(WORDS)
     assert rows.last.locator("canvas").count() == 4
 
 
-def said(share: Tensor) -> str:
+def percentage(share: Tensor) -> str:
     return f"{100 * share.item():.1f}\N{NO-BREAK SPACE}%"
 
 

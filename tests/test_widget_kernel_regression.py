@@ -136,7 +136,7 @@ def typed(widget: Locator, name: str) -> Locator:
     return widget.get_by_role("textbox", name=name, exact=True)
 
 
-def said(widget: Locator) -> str:
+def summary(widget: Locator) -> str:
     return widget.locator(".says").inner_text()
 
 
@@ -222,17 +222,17 @@ def test_the_query_is_moved_by_mouse_keys_and_typing(widget: Locator, visit: Vis
     assert inputs_of(widget)["query"] == pytest.approx(1, abs=0.02)
     typed(widget, "query x, typed").fill("4.2")
     settled(widget)
-    assert said(widget) == "At x = 4.2 the answer is 2.00, the mean of points 4 and 5."
+    assert summary(widget) == "At x = 4.2 the answer is 2.00, the mean of points 4 and 5."
 
 
 def test_what_is_said(widget: Locator) -> None:
-    assert said(widget) == "At x = 1.5 the answer is 2.00, the mean of points 2 and 3."
+    assert summary(widget) == "At x = 1.5 the answer is 2.00, the mean of points 2 and 3."
     hold(widget, query=3.7)
-    assert said(widget) == "At x = 3.7 the answer is 5.00, that of point 4 alone."
+    assert summary(widget) == "At x = 3.7 the answer is 5.00, that of point 4 alone."
     hold(widget, kernel=3)
-    assert said(widget) == "At x = 1.5 the answer is 1.60, the mean of all 5 points."
+    assert summary(widget) == "At x = 1.5 the answer is 1.60, the mean of all 5 points."
     hold(widget, kernel=0, query=1.6)
-    assert said(widget) == "At x = 1.6 the answer is 2.05, mostly from point 3 (0.56)."
+    assert summary(widget) == "At x = 1.6 the answer is 2.05, mostly from point 3 (0.56)."
 
 
 def test_points_are_named_only_if_they_count_more_than_others(widget: Locator) -> None:
@@ -240,25 +240,25 @@ def test_points_are_named_only_if_they_count_more_than_others(widget: Locator) -
     x = [0.1, 0.7, 1.0, 1.6, 2.0, 2.6, 2.9, 3.5, 3.8, 4.2, 4.8]
     points = dict(x=x, y=[1 + place for place in x], kernel=0, query=2.1)
     hold(widget, **points, bandwidth=100)
-    assert said(widget) == (
+    assert summary(widget) == (
         "At x = 2.1 the answer is 3.47, nearly the mean of all 11 points: each weighs about 0.09."
     )
     hold(widget, **points, bandwidth=2)
     alpha = expected(STEM, inputs_of(widget))["alpha"]
     assert alpha.topk(4).values.sum() < 0.5
     none = f", from all 11 points, none of which weighs more than {alpha.max():.2f}."
-    assert said(widget).endswith(none)
+    assert summary(widget).endswith(none)
     hold(widget, **points, bandwidth=0.5)
     alpha = expected(STEM, inputs_of(widget))["alpha"]
     first, second = alpha.topk(2).indices.tolist()
     assert alpha[first] < 0.5 < alpha[first] + alpha[second]
     named = [f"{i + 1} ({alpha[i]:.2f})" for i in (first, second)]
-    assert said(widget).endswith(f", mostly from points {named[0]} and {named[1]}.")
+    assert summary(widget).endswith(f", mostly from points {named[0]} and {named[1]}.")
 
 
 def test_out_of_reach_is_a_gap(widget: Locator) -> None:
     hold(widget, query=3)
-    assert said(widget).startswith("At x = 3 no point is in reach. All weights are 0, so there")
+    assert summary(widget).startswith("At x = 3 no point is in reach. All weights are 0, so there")
     assert not widget.locator(".answer").is_visible()
     assert widget.locator(".point.away").count() == 5
     curve = widget.locator("path.curve").get_attribute("d") or ""
@@ -267,7 +267,7 @@ def test_out_of_reach_is_a_gap(widget: Locator) -> None:
     ends = [[float(n) for n in re.findall(r"-?\d+\.\d+", part)][::2] for part in parts]
     assert [(e[0], e[-1]) for e in ends] == [(0, 2.5), (3.5, 5)]
     hold(widget, query=3, kernel=2)
-    assert said(widget).startswith("At x = 3 no point is in reach.")
+    assert summary(widget).startswith("At x = 3 no point is in reach.")
     hold(widget, query=3, kernel=0, bandwidth=0.05)
     assert widget.locator(".point.away").count() < 5, "a Gaussian reaches everywhere"
     assert widget.locator(".answer").is_visible()

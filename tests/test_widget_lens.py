@@ -105,10 +105,10 @@ def test_a_position_beyond_the_story_is_its_last_word() -> None:
 def test_the_first_story_is_understood_late() -> None:
     """Some place in the early blocks, the right one only after block 3: what there is to find."""
     read, answer = lens(), ANSWERS[STORY]
-    said = [best_words(p[-1], 1)[0] for p in read.probabilities]
+    predicted = [best_words(p[-1], 1)[0] for p in read.probabilities]
     places = {"bedroom", "cellar", "office", "kitchen", "garden", "hall"}
-    assert set(said[1:4]) <= places - {answer}
-    assert said[4:] == [answer] * 3
+    assert set(predicted[1:4]) <= places - {answer}
+    assert predicted[4:] == [answer] * 3
     share = read.probabilities[:, -1, WORDS.index(answer)]
     assert share[3] < 0.3 and share[4] > 0.4 and share[6] > 0.9
 
@@ -272,10 +272,10 @@ def test_the_bars_add_up_to_the_logits(widget: Locator) -> None:
         total, logits = drawn(widget, ".total").tolist()
         assert total == pytest.approx(float(read.logits[i] - read.logits[j]), abs=1e-4)
         assert total == pytest.approx(logits, abs=1e-4)
-        said = says(widget, ".total")
-        assert said.endswith(f"the logits of “{one}” and “{other}”.")
-        found = re.match(r"Together: \+?(\S+) = (\S+) − (\(\S+\)|\S+), ", said)
-        assert found, said
+        total_text = says(widget, ".total")
+        assert total_text.endswith(f"the logits of “{one}” and “{other}”.")
+        found = re.match(r"Together: \+?(\S+) = (\S+) − (\(\S+\)|\S+), ", total_text)
+        assert found, total_text
         left, x, y = (number(text.strip("()")) for text in found.groups())
         assert left == pytest.approx(x - y, abs=0.0151)
         largest = adds.abs().topk(3).indices.tolist()
@@ -400,14 +400,14 @@ def test_the_code_of_each_step_prints_its_numbers(state: tuple[Locator, Inspecte
         others, numbers = printed(program_of(copies(widget, "this step")))
         found = [one for row in numbers.values() for one in row]
         assert found == pytest.approx(shown, rel=6e-3, abs=0.0051), step
-        said = widget.locator(".journey .says").inner_text()
+        step_text = widget.locator(".journey .says").inner_text()
         if step == 1:
-            assert f"token {place + 1} of {len(read.tokens)}" in said
+            assert f"token {place + 1} of {len(read.tokens)}" in step_text
         elif step <= 2 * L + 1:
             block, network = divmod(step - 2, 2)
             if network:
                 best = visible(others[0])
-                assert best in said and best == visible(
+                assert best in step_text and best == visible(
                     best_words(read.probabilities[block + 1, place], 1)[0]
                 )
             else:
@@ -418,7 +418,7 @@ def test_the_code_of_each_step_prints_its_numbers(state: tuple[Locator, Inspecte
                 labels = widget.locator(".stages thead th").all_inner_texts()
                 assert [label.split(": ")[1].strip("“”") for label in labels] == words
         elif step == 2 * L + 4:
-            assert visible(best_words(read.logits, 1)[0]) in said
+            assert visible(best_words(read.logits, 1)[0]) in step_text
     program_again = program_of(copies(widget, "this step"))
     assert "softmax" in program_again
 
@@ -448,12 +448,12 @@ def test_a_link_restores_cell_pair_and_step(
     pair_of(widget, "cellar", "emma")
     bar = followed_by_hand(widget)
     bar.fill("4")
-    total, said = says(widget, ".total"), says(widget, ".says")
+    total, text = says(widget, ".total"), says(widget, ".says")
     other = by_link(widget, context, site).widget(STEM)
     assert_torch(other, STEM)
     assert chosen(other) == "5-12"
     assert says(other, ".total") == total and total.endswith("of “cellar” and “emma”.")
-    assert says(other, ".says") == said
+    assert says(other, ".says") == text
 
 
 @pytest.mark.parametrize(

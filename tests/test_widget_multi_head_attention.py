@@ -17,8 +17,8 @@ from browsing import (
     hold_inputs,
     inputs_of,
     on_a_phone,
-    page_alone,
     page_of,
+    page_with_only,
     settled,
     slider,
 )
@@ -183,8 +183,8 @@ def test_every_number_is_where_it_is_said_to_be(
     for number in {0, 1, x.numel() // 2, x.numel() * 2 // 3, x.numel() - 1} - {x.numel()}:
         cell(widget, "rows", int((seen.rows.flatten() == number).nonzero())).hover()
         stages = zip(path(widget), (flat, seen.split, seen.rows, seen.merged), strict=True)
-        for said, stage in stages:
-            index = json.loads(re.findall(r"\[.*\]", said)[0])
+        for label, stage in stages:
+            index = json.loads(re.findall(r"\[.*\]", label)[0])
             assert stage[tuple(index)] == number
         assert lit(widget) == {stage: [str(number)] for stage in STAGES}
         for left, right in re.findall(
@@ -255,9 +255,9 @@ def test_leaving_the_transpose_out_mixes_words(widget: Locator) -> None:
     cell(widget, "x", 19).hover()
     stages = "x[1, 1, 3] → split[1, 1, 0, 1] → rows[3, 0, 1] → merged[1, 0, 3]"
     assert " ".join(path(widget)) == stages
-    said = widget.locator(".path").inner_text()
-    assert "Wrong: in the row of word 0, though it is word 1’s" in said
-    assert "column h·k + j = 1·2 + 1 = 3, in row 0: not where it was in x" in said
+    text = widget.locator(".path").inner_text()
+    assert "Wrong: in the row of word 0, though it is word 1’s" in text
+    assert "column h·k + j = 1·2 + 1 = 3, in row 0: not where it was in x" in text
     cell(widget, "x", 0).hover()
     assert "This one is where it belongs" in widget.locator(".path").inner_text()
     slider(widget, "heads H").fill("1")
@@ -312,7 +312,7 @@ def test_numbers_travel_from_stage_to_stage_when_asked(
 ) -> None:
     """A copy of each flies to its place in the next stage; calm readers get the sentence alone."""
     with browser.new_context(reduced_motion=motion) as context:
-        widget = Visit(context, site, page_alone(STEM)).widget(STEM)
+        widget = Visit(context, site, page_with_only(STEM)).widget(STEM)
         assert widget.locator(".flying").count() == 0
         widget.get_by_role("button", name="Split", exact=True).press("Enter")
         flying = widget.locator(".flying span").count()
@@ -321,13 +321,13 @@ def test_numbers_travel_from_stage_to_stage_when_asked(
         expect(widget.locator(".flying")).to_have_count(0)
         widget.get_by_role("checkbox", name="leave the transpose out").check()
         settled(widget)
-        for step, said in (
+        for step, hint in (
             ("Split", "are dealt out"),
             ("Flatten", "= 4 tables"),
             ("Merge", "side"),
         ):
             widget.get_by_role("button", name=step, exact=True).click()
-            assert said in widget.locator(".hint").inner_text()
+            assert hint in widget.locator(".hint").inner_text()
 
 
 def test_on_a_phone_a_number_is_tapped(browser: Browser, site: str) -> None:

@@ -14,7 +14,6 @@ from browsing import (
     WIDGETS,
     Opener,
     assert_torch,
-    beyond_rounding,
     by_link,
     cut_off,
     exact,
@@ -22,6 +21,7 @@ from browsing import (
     held,
     hold_inputs,
     inputs_of,
+    outside_rounding,
     page_of,
     problem,
     received,
@@ -38,8 +38,8 @@ from tinylib.inside_gpt import (
     patch_from,
     stream_site,
 )
+from tinylib.lab.data.minimal_pairs import MinimalPair, twins
 from tinylib.lab.data.stories import stories
-from tinylib.lab.data.twins import Twin, twins
 from tinylib.live.models import in_precision
 from tinylib.widgets.inside_gpt.patching import (
     ALL,
@@ -63,7 +63,7 @@ STEM = "patching"
 SECOND = FIRST.replace("the hat is in the cellar", "the hat is in the kitchen")
 TO = FIRST.split().index("ran") + 1  # the next preposition
 LAST = len(FIRST.split()) - 1
-OFFERED = {story: twin for group in pairs().values() for story, twin in group.items()}
+OFFERED = {story: partner for group in pairs().values() for story, partner in group.items()}
 
 
 def inputs(**changes: Any) -> dict[str, Any]:
@@ -124,9 +124,9 @@ def test_the_way_is_that_between_the_two_answers() -> None:
 
 
 def test_stories_of_different_lengths_are_read_and_not_patched() -> None:
-    alone, longer = computed(), computed(twin=f"{SECOND} kitchen", position=TO, block=2)
-    torch.testing.assert_close(longer["logits"][0], alone["logits"][1])
-    torch.testing.assert_close(longer["logits"][1], alone["logits"][1])
+    equal_lengths, longer = computed(), computed(twin=f"{SECOND} kitchen", position=TO, block=2)
+    torch.testing.assert_close(longer["logits"][0], equal_lengths["logits"][1])
+    torch.testing.assert_close(longer["logits"][1], equal_lengths["logits"][1])
     words = in_precision(NAME, torch.float32)
     wanted = words.predict(f"{SECOND} kitchen")
     for token, p in zip(words.names, longer["probabilities"][2].tolist(), strict=True):
@@ -141,29 +141,29 @@ def test_a_site_is_kept_inside_the_story_and_the_blocks() -> None:
 
 
 def test_what_is_offered_are_twins_that_it_was_not_trained_on() -> None:
-    known = {" ".join(twin.words): twin for twin in twins(stories().test)}
+    known = {" ".join(pair.words): pair for pair in twins(stories().test)}
     tokens = in_precision(NAME, torch.float32).tokens.tokens
     assert len(OFFERED) == sum(map(len, TWINS.values())) >= 6
     for story, changed in OFFERED.items():
-        twin: Twin = known[story]
-        assert twin.twin == tuple(changed.split())
-        found = computed(story=story, twin=changed, position=twin.fact)
-        assert [tokens[i] for i in found["answers"].tolist()] == [twin.answer, twin.other]
+        pair: MinimalPair = known[story]
+        assert pair.corrupted == tuple(changed.split())
+        found = computed(story=story, twin=changed, position=pair.fact)
+        assert [tokens[i] for i in found["answers"].tolist()] == [pair.answer, pair.other]
         assert story.endswith(" in the")
 
 
 @pytest.mark.parametrize("story", sorted(OFFERED))
 def test_the_path_of_a_fact_can_be_found(story: str) -> None:
     """From the fact's word by the next preposition to the last word, as the chapter tells it."""
-    [twin] = [twin for twin in twins(stories().test) if " ".join(twin.words) == story]
+    [pair] = [pair for pair in twins(stories().test) if " ".join(pair.words) == story]
 
     def moved(block: int, position: int, part: int = STREAM) -> float:
         site = dict(block=block, position=position, part=part)
         return computed(story=story, twin=OFFERED[story], **site)["moved"].item()
 
-    last, between = len(twin.words) - 1, twin.next_preposition
-    assert moved(EMBEDDING, twin.fact) > 0.99
-    assert moved(0, twin.fact) < 0.1, "where the page begins, a patch does next to nothing"
+    last, between = len(pair.words) - 1, pair.next_preposition
+    assert moved(EMBEDDING, pair.fact) > 0.99
+    assert moved(0, pair.fact) < 0.1, "where the page begins, a patch does next to nothing"
     assert moved(0, between) > 0.85 and moved(1, between) > 0.85 and moved(2, between) > 0.6
     assert moved(3, between) < 0.15
     assert moved(1, last) < 0.1 < 0.9 < moved(3, last)
@@ -189,11 +189,11 @@ def hold(widget: Locator, **changes: Any) -> None:
     assert_torch(widget, STEM)
 
 
-def said(widget: Locator, kind: str) -> str:
+def text_in(widget: Locator, kind: str) -> str:
     return widget.locator(f".note.{kind}").inner_text().replace("\u00a0", " ")
 
 
-def told(widget: Locator) -> str:
+def visible_summary(widget: Locator) -> str:
     return " ".join(widget.locator(".told:visible").all_inner_texts()).replace("\u00a0", " ")
 
 
@@ -216,7 +216,7 @@ def run_to_the_end(widget: Locator, name: str) -> str:
     widget.get_by_role("button", name=name, exact=True).click()
     widget.get_by_role("button", name="Stop").wait_for(state="hidden")
     assert_torch(widget, STEM)
-    return told(widget)
+    return visible_summary(widget)
 
 
 def test_the_page_computes_what_torch_does_with_twins(engine: Engine) -> None:
@@ -225,16 +225,16 @@ def test_the_page_computes_what_torch_does_with_twins(engine: Engine) -> None:
     words = [w for w in WIDGETS[STEM].sentences()["story"] if not w.startswith("<")]
     drawn = []
     for i in range(24):
-        story, twin = rng.choice(sorted(OFFERED.items()))
+        story, other = rng.choice(sorted(OFFERED.items()))
         if i % 3 == 0:
-            story, twin = (" ".join(rng.choices(words, k=1 + i)) for _ in range(2))
+            story, other = (" ".join(rng.choices(words, k=1 + i)) for _ in range(2))
         part = rng.randrange(HEAD + 4)
         site = dict(block=rng.randrange(-1, 6), part=part, position=rng.randrange(-1, 34))
-        drawn.append(dict(story=story, twin=twin, **site, source=i % 2))
+        drawn.append(dict(story=story, twin=other, **site, source=i % 2))
     right = [exact(STEM, given) for given in drawn]
     single = [expected(STEM, given) for given in drawn]
     page = answers(engine, STEM, drawn)
-    assert beyond_rounding(page, single, right) == []
+    assert outside_rounding(page, single, right) == []
     for ours, theirs in zip(page, right, strict=True):
         torch.testing.assert_close(
             ours["logits"].double(), theirs["logits"].double(), rtol=1e-5, atol=1e-4
@@ -275,9 +275,9 @@ def test_a_cell_a_word_or_a_block_is_chosen_by_a_click_and_by_keys(widget: Locat
 
 
 def test_it_says_in_words_what_the_numbers_say(widget: Locator) -> None:
-    assert "Almost nothing changes: the answer hardly depends on" in said(widget, "says")
+    assert "Almost nothing changes: the answer hardly depends on" in text_in(widget, "says")
     hold(widget, block=EMBEDDING)
-    found = said(widget, "says")
+    found = text_in(widget, "says")
     assert found.startswith(
         "With the embedding, at “cellar”, word 18 of 32, taken from the twin, "
         "the story's answer is “kitchen” ("
@@ -286,18 +286,18 @@ def test_it_says_in_words_what_the_numbers_say(widget: Locator) -> None:
         "This one vector carries the whole answer from the one story to the other."
     )
     hold(widget, block=0, position=TO - 1)
-    assert "othing changes" in said(widget, "says")
+    assert "othing changes" in text_in(widget, "says")
     hold(widget, block=2, position=LAST)
     moved = computed(block=2, position=LAST)["moved"].item()
     wanted = "less than half of the way" if moved >= 0.1 else "Almost nothing changes"
-    assert wanted in said(widget, "says")
+    assert wanted in text_in(widget, "says")
     hold(widget, block=2, position=ALL)
-    assert "These vectors carry the whole answer" in said(widget, "says")
+    assert "These vectors carry the whole answer" in text_in(widget, "says")
     hold(widget, position=ALL, source=ZERO, block=3)
-    found = said(widget, "says")
+    found = text_in(widget, "says")
     assert "at all words, set to 0" in found and "may simply do damage" in found
     hold(widget, source=ZERO)
-    assert "The answer hardly depends on this one vector." in said(widget, "says")
+    assert "The answer hardly depends on this one vector." in text_in(widget, "says")
 
 
 def test_three_runs_stand_side_by_side(widget: Locator) -> None:
@@ -330,7 +330,7 @@ def test_every_word_and_every_block_are_tried_and_lead_along_the_path(widget: Lo
         wanted = computed(position=position)["moved"].item()
         assert ways[0, position] == pytest.approx(wanted, abs=0.006)
     cell(widget, 0, TO).click()
-    assert told(widget) == "", "what was said is of another state"
+    assert visible_summary(widget) == "", "what was said is of another state"
     assert "block 1" in run_to_the_end(widget, "Try every block")
     assert {block for block, position in tried(widget) if position == TO} == set(range(-1, 6))
     widget.get_by_role("radio", name="head 3").check(force=True)
@@ -368,34 +368,34 @@ def test_trying_ends_when_the_reader_steps_in(widget: Locator) -> None:
 
 
 def test_two_stories_that_are_no_twins_are_told_apart(widget: Locator) -> None:
-    story, twin = widget.locator("textarea.line").all()
-    twin.fill(f"{SECOND} kitchen")
+    story, other = widget.locator("textarea.line").all()
+    other.fill(f"{SECOND} kitchen")
     assert_torch(widget, STEM)
-    assert said(widget, "says").startswith(
+    assert text_in(widget, "says").startswith(
         "The story has 32 words and its twin 33. A vector needs a partner at the same place, so "
         "nothing is patched now: write as many words in both, or press “Copy the story here”"
     )
-    assert story.input_value() == FIRST and twin.input_value() == f"{SECOND} kitchen"
+    assert story.input_value() == FIRST and other.input_value() == f"{SECOND} kitchen"
     for name in ("Try every word", "Try every block", "Try everything", "Copy as torch"):
         assert widget.get_by_role("button", name=name).is_disabled()
     widget.get_by_role("button", name="Copy the story here").click()
     assert_torch(widget, STEM)
     assert inputs_of(widget) == inputs(twin=FIRST)
-    assert said(widget, "says").startswith("The twin is the story itself: change a word of it")
-    twin.fill(FIRST.replace("john", "emma"))
+    assert text_in(widget, "says").startswith("The twin is the story itself: change a word of it")
+    other.fill(FIRST.replace("john", "emma"))
     assert_torch(widget, STEM)
-    assert said(widget, "says").startswith(
+    assert text_in(widget, "says").startswith(
         "Both texts are answered by “cellar”, so there is no way"
     )
     widget.get_by_role("button", name="Undo").click()
     widget.get_by_role("button", name="Undo").click()
     assert inputs_of(widget) == inputs(twin=f"{SECOND} kitchen")
-    twin.fill(SECOND.replace("mary", "zebra"))
+    other.fill(SECOND.replace("mary", "zebra"))
     assert_torch(widget, STEM)
     assert "“zebra” is not a word that this model knows: it reads <unk> for it." in (
         widget.locator(".unknown-words:visible").all_inner_texts()
     )
-    twin.fill("a " * 96)
+    other.fill("a " * 96)
     assert problem(widget).startswith("96 words, punctuation among them: there is room for 95.")
     assert inputs_of(widget)["twin"] == SECOND.replace("mary", "zebra")
 
@@ -471,11 +471,11 @@ def test_the_code_is_put_into_the_clipboard_or_shown(widget: Locator) -> None:
 
 def test_a_link_restores_the_site(widget: Locator, context: BrowserContext, site: str) -> None:
     hold(widget, block=3, part=HEAD + 1, position=LAST)
-    found = said(widget, "says")
+    found = text_in(widget, "says")
     other = by_link(widget, context, site).widget(STEM)
     assert_torch(other, STEM)
     assert inputs_of(other) == inputs(block=3, part=HEAD + 1, position=LAST)
-    assert said(other, "says") == found
+    assert text_in(other, "says") == found
 
 
 def test_a_narrow_page_clips_no_name(opened: Opener) -> None:

@@ -206,10 +206,10 @@ def test_tags_stay_beside_the_table_and_apart(widget: Locator, query: int) -> No
 
 def test_what_is_said_of_a_distance(widget: Locator) -> None:
     like, says = received(widget)["likeness"], ".likeness .says"
-    said = "P[{}] · P[{}] = {like:.3f}. As far apart are 0 and 5: P[0] · P[5] = {like:.3f}."
-    assert text(widget, says) == said.format(12, 7, like=like[7])
+    message = "P[{}] · P[{}] = {like:.3f}. As far apart are 0 and 5: P[0] · P[5] = {like:.3f}."
+    assert text(widget, says) == message.format(12, 7, like=like[7])
     typed(widget, "offset").fill("500")
-    assert text(widget, says) == said.format(512, 507, like=like[7])
+    assert text(widget, says) == message.format(512, 507, like=like[7])
     hold(widget, key=12)
     assert text(widget, says) == "P[12] · P[12] = 16.000, as of every position with itself."
 

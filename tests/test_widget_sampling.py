@@ -176,21 +176,25 @@ def test_each_step_can_be_asked(widget: Locator) -> None:
     hold(widget, **ln(0.5, 0.25, 0.125, 0.125), k=2, p=0.6)
     cells, line = widget.locator(".chain tbody td"), widget.locator(".explained")
 
-    def said(row: int, step: int) -> str:
+    def explanation(row: int, step: int) -> str:
         cells.nth(4 * row + step).click()
         return line.inner_text().replace("\u00a0", " ").replace("\n", "")
 
-    assert said(0, 0).startswith("Probability of “w0” by the model: e−0.69 / (e−0.69 + e−1.39 + ")
-    assert said(0, 2).endswith("of what the 2 tokens left had: 50.0 % / 75.0 % = 66.7 %")
+    assert explanation(0, 0).startswith(
+        "Probability of “w0” by the model: e−0.69 / (e−0.69 + e−1.39 + "
+    )
+    assert explanation(0, 2).endswith("of what the 2 tokens left had: 50.0 % / 75.0 % = 66.7 %")
     assert widget.locator(".source").count() == 2
-    assert "is 0, because the likelier tokens together reach p = 0.6." in said(1, 3)
-    assert "is 0, because it is not among the k = 2 likeliest." in said(2, 2)
-    assert said(2, 3).endswith("is 0, because top-k cut it already.")
+    assert "is 0, because the likelier tokens together reach p = 0.6." in explanation(1, 3)
+    assert "is 0, because it is not among the k = 2 likeliest." in explanation(2, 2)
+    assert explanation(2, 3).endswith("is 0, because top-k cut it already.")
     cells.first.press("ArrowRight")
     assert line.inner_text().startswith("Probability of “w0” after the temperature")
     hold(widget, which=3, temperature=0)
-    assert said(0, 1).endswith("so that the likeliest tokens share all of it: 1 / 2 = 50.0 %")
-    assert said(2, 1).endswith("which is 0, is 0, because another token is likelier.")
+    assert explanation(0, 1).endswith(
+        "so that the likeliest tokens share all of it: 1 / 2 = 50.0 %"
+    )
+    assert explanation(2, 1).endswith("which is 0, is 0, because another token is likelier.")
 
 
 def test_every_distribution_shows_its_own(widget: Locator) -> None:

@@ -103,13 +103,13 @@ def test_a_double_click_or_enter_renames_a_word(widget: Locator, opens: str) -> 
 
 
 def test_a_number_says_where_it_comes_from(widget: Locator) -> None:
-    said = widget.locator(".explained")
-    assert said.inner_text() == (  # an example, before one is asked for
+    explanation = widget.locator(".explained")
+    assert explanation.inner_text() == (  # an example, before one is asked for
         "Score of “journey” for “journey”, the query of the one times the key of the other: "
         "0.55·0.55 + 0.87·0.87 + 0.66·0.66 = 1.50\nPoint at another number, or tap it, for its sum."
     )
     cell(widget, "scores", 1, 2).hover()
-    assert said.inner_text() == (
+    assert explanation.inner_text() == (
         "Score of “journey” for “starts”, the query of the one times the key of the other: "
         "0.55·0.57 + 0.87·0.85 + 0.66·0.64 = 1.48"
     )
@@ -119,23 +119,23 @@ def test_a_number_says_where_it_comes_from(widget: Locator) -> None:
     widget.get_by_role("checkbox", name="causal").click()
     settled(widget)
     cell(widget, "scores", 1, 2).hover()
-    assert "“starts” comes after “journey”: the causal mask" in said.inner_text()
+    assert "“starts” comes after “journey”: the causal mask" in explanation.inner_text()
     widget.get_by_role("button", name="Undo").hover()
     assert lit(widget) == {}
 
 
 def test_the_keyboard_asks_a_number_too(widget: Locator) -> None:
     """A table is one stop of Tab; its row is chosen by Enter."""
-    said = widget.locator(".explained")
+    explanation = widget.locator(".explained")
     cell(widget, "weights", 0, 0).focus()
     for key in ("ArrowDown", "ArrowRight", "ArrowDown"):
         widget.page.keyboard.press(key)
-    assert said.inner_text().startswith("Weight that “starts” gives to “journey”: e1.48 / (")
+    assert explanation.inner_text().startswith("Weight that “starts” gives to “journey”: e1.48 / (")
     assert widget.locator("table[data-output=weights] [tabindex='0']").count() == 1
     widget.page.keyboard.press("Enter")
     assert chosen(widget) == "starts"
     widget.page.keyboard.press("Tab")
-    assert said.inner_text().startswith("Context vector of “Your”, entry 1")
+    assert explanation.inner_text().startswith("Context vector of “Your”, entry 1")
 
 
 # ------------------------------------------------------------------ the journey
@@ -152,24 +152,24 @@ def test_its_lines_of_code_are_those_of_the_chapter() -> None:
 def steps_of(widget: Locator) -> list[tuple[str, str, dict[str, int]]]:
     """What each step says, its line of code, and what it lights."""
     followed_by_hand(widget)
-    told = []
+    steps = []
     for step in range(1, 10):
         widget.locator(".place").filter(has_text=f"step {step} of 9").wait_for()
         code = widget.locator(".journey code").inner_text()
-        told.append((widget.locator(".journey .says").inner_text(), code, lit(widget, "lit")))
+        steps.append((widget.locator(".journey .says").inner_text(), code, lit(widget, "lit")))
         if step < 9:
             widget.page.keyboard.press("ArrowRight")
-    return told
+    return steps
 
 
 def test_a_word_is_followed_in_nine_steps(widget: Locator) -> None:
-    told = steps_of(widget)
-    assert told[1][0].endswith("0.55·1.00 + 0.87·0 + 0.66·0 = 0.55.")
-    assert told[1][2] == {"x": 3, "w_q": 3, "q": 3}
-    assert "0.55·0.57 + 0.87·0.85 + 0.66·0.64 = 1.48" in told[3][0]
-    assert "switched off" in told[4][0] and "switched off" in told[5][0]
-    assert told[6][1] == "weights = scores.softmax(-1)"
-    assert told[7][0].count("·") == 6 and told[7][2] == {"weights": 6, "v": 18, "context": 3}
+    steps = steps_of(widget)
+    assert steps[1][0].endswith("0.55·1.00 + 0.87·0 + 0.66·0 = 0.55.")
+    assert steps[1][2] == {"x": 3, "w_q": 3, "q": 3}
+    assert "0.55·0.57 + 0.87·0.85 + 0.66·0.64 = 1.48" in steps[3][0]
+    assert "switched off" in steps[4][0] and "switched off" in steps[5][0]
+    assert steps[6][1] == "weights = scores.softmax(-1)"
+    assert steps[7][0].count("·") == 6 and steps[7][2] == {"weights": 6, "v": 18, "context": 3}
     for name in ("scaled", "causal"):
         widget.locator(f"[data-input={name}]").click()
         settled(widget)
@@ -258,12 +258,12 @@ def test_the_matrices_are_folded_until_they_are_asked_for_or_change_something(
     score = cell(widget, "scores", 2, 1)
     fold = widget.get_by_role("button", name="queries, keys and values")
 
-    def told() -> str:
+    def step_text() -> str:
         score.hover()
         return str(widget.locator(".explained").inner_text())
 
     assert matrix.is_hidden() and fold.get_attribute("aria-expanded") == "false"
-    assert "the dot product of their vectors" in told()
+    assert "the dot product of their vectors" in step_text()
     widget.get_by_role("radio", name="trained").check()
     assert matrix.is_visible() and fold.is_hidden(), "these matrices change every vector"
     widget.get_by_role("radio", name="the river bank").check()
@@ -271,7 +271,7 @@ def test_the_matrices_are_folded_until_they_are_asked_for_or_change_something(
     fold.click()
     assert matrix.is_visible() and fold.get_attribute("aria-expanded") == "true"
     assert widget.locator(".about").inner_text().startswith("The matrices are the identity")
-    assert "the query of the one times the key of the other" in told()
+    assert "the query of the one times the key of the other" in step_text()
     other = by_link(widget, context, site)
     assert other.widget(STEM).locator(".role").first.is_visible()
     widget.get_by_role("button", name="Reset").click()

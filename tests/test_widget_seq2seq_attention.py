@@ -14,8 +14,8 @@ from browsing import (
     box_of,
     inputs_of,
     line,
-    page_alone,
     page_of,
+    page_with_only,
     problem,
     settled,
 )
@@ -63,9 +63,9 @@ def test_it_writes_what_greedy_search_says_and_shows_where_it_looked(source: str
     log_p = values.probabilities[:, 0].log().sum()
     torch.testing.assert_close(log_p, best.log_probs[0], rtol=1e-5, atol=1e-5)
     assert (values.probabilities.diff(dim=1) <= 0).all()
-    said = french(values)
-    [rows] = attention_maps(model, english, target, [Pair(tuple(words), tuple(said))])
-    torch.testing.assert_close(values.weights[: len(said)], rows)
+    predicted = french(values)
+    [rows] = attention_maps(model, english, target, [Pair(tuple(words), tuple(predicted))])
+    torch.testing.assert_close(values.weights[: len(predicted)], rows)
     torch.testing.assert_close(values.weights.sum(-1), torch.ones(len(values.tokens)))
 
 
@@ -169,11 +169,13 @@ def test_the_page_says_what_python_says(widget: Locator) -> None:
     for source in [SENTENCE, *list(GIVEN)[::2], "cats", "zebra zebra", ENDLESS]:
         translate(widget, source)
         values = looked(source)
-        said = french(values)
+        predicted = french(values)
         ended = values.tokens[-1] == EOS
-        assert widget.locator(".french").inner_text() == " ".join(said) + ("" if ended else " …")
-        known = [t for t in range(len(said)) if values.gold[t].any()]
-        strange = list(dict.fromkeys(said[t] for t in range(len(said)) if t not in known))
+        assert widget.locator(".french").inner_text() == " ".join(predicted) + (
+            "" if ended else " …"
+        )
+        known = [t for t in range(len(predicted)) if values.gold[t].any()]
+        strange = list(dict.fromkeys(predicted[t] for t in range(len(predicted)) if t not in known))
         right = [t for t in known if values.gold[t, values.weights[t].argmax()]]
         found = note(widget)
         if not known:
@@ -189,7 +191,7 @@ def test_the_page_says_what_python_says(widget: Locator) -> None:
             assert doubt == bool(strange)
             assert all(f"“{word}”" in found for word in strange[:3])
         signs = widget.locator(".word-map .sign").all_inner_texts()
-        expected = ["✓" if t in right else "✗" if t in known else "" for t in range(len(said))]
+        expected = ["✓" if t in right else "✗" if t in known else "" for t in range(len(predicted))]
         assert signs == expected + [""] * bool(ended)
         gold = widget.locator(".word-map tbody tr").evaluate_all(
             "all => all.map((tr) => [...tr.cells].slice(1).map((td) => td.matches('.gold')))"
@@ -203,15 +205,15 @@ def test_no_word_stops_it(widget: Locator, strange: str) -> None:
     source = f"the {strange} sleeps ."
     translate(widget, source)
     assert f"“{strange}” is not a word" in widget.locator(".unknown-words").inner_text()
-    said = " ".join(french(looked(source)))
-    assert widget.locator(".french").inner_text().startswith(said)
+    predicted = " ".join(french(looked(source)))
+    assert widget.locator(".french").inner_text().startswith(predicted)
 
 
 def test_it_names_the_words_that_attend_elsewhere(widget: Locator) -> None:
     translate(widget, SENTENCE)
     values = looked(SENTENCE)
-    said = french(values)
-    t = said.index("ne")
+    predicted = french(values)
+    t = predicted.index("ne")
     words = SENTENCE.split()
     place = int(values.weights[t].argmax())
     assert words[place] != "not", "“ne” attends to its “not” now: choose another sentence"
@@ -221,7 +223,7 @@ def test_it_names_the_words_that_attend_elsewhere(widget: Locator) -> None:
     )
     row(widget, t).get_by_role("button").click()
     assert note(widget, "looked").endswith("It comes from “not”.")
-    t = said.index("regarde")
+    t = predicted.index("regarde")
     row(widget, t).get_by_role("button").click()
     terms = sorted(zip(values.weights[t].tolist(), words, strict=True), reverse=True)[:2]
     sums = " + ".join(f"{share:.2f} × {word}" for share, word in terms)
@@ -414,7 +416,7 @@ def test_an_older_map_is_never_shown_under_a_newer_sentence(
 ) -> None:
     """As many words, and no answer comes: a click then meets the words of before."""
     context.route("**/_static/weights/*.safetensors*", lambda route: route.abort())
-    widget = Visit(context, site, page_alone(STEM)).widget(STEM)
+    widget = Visit(context, site, page_with_only(STEM)).widget(STEM)
     before = widget.locator(".word-map thead").inner_text()
     words = inputs_of(widget)["source"].split()
     line(widget).fill(" ".join(["cars"] * len(words)))

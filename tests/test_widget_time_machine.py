@@ -14,8 +14,8 @@ from browsing import (
     held,
     hold_inputs,
     inputs_of,
-    page_alone,
     page_of,
+    page_with_only,
     received,
     settled,
 )
@@ -27,9 +27,9 @@ from tinylib.widgets.gpt.time_machine import (
     WRITTEN,
     Continuation,
     TimeMachineWidget,
-    alone,
     figures,
     go_on,
+    load_snapshot,
     trained,
 )
 
@@ -51,7 +51,7 @@ def text(ids: torch.Tensor) -> str:
 def test_it_writes_what_reading_everything_anew_would() -> None:
     """The cache holds float32: that moves a probability by less than any draw here notices."""
     seen = computed(step=9)
-    model, tokens = alone(9), list(trained().tokens.ids("ROMEO:\n"))
+    model, tokens = load_snapshot(9), list(trained().tokens.ids("ROMEO:\n"))
     for u, written in zip(uniform(1, WRITTEN), seen.written.tolist(), strict=True):
         with torch.no_grad():
             p = model(torch.tensor([tokens]))[0, -1].softmax(-1).cumsum(-1)
@@ -67,11 +67,11 @@ def test_the_exported_step_is_the_snapshot_alone() -> None:
     prompt = torch.tensor(trained().tokens.ids("My lord, "))
     for index in (0, 5, 11):
         with torch.no_grad():
-            said = go_on(snapshots, torch.tensor(index), prompt, torch.tensor(0.5), none, none)
-            wanted = alone(index)(prompt[None])[0, -1].softmax(-1)
-        torch.testing.assert_close(said.probabilities, wanted.float())
-        assert said.now_keys.shape == (config.layers, 9, config.D)
-        assert int(said.drawn) == int((wanted.cumsum(-1) <= 0.5).sum())
+            drawn = go_on(snapshots, torch.tensor(index), prompt, torch.tensor(0.5), none, none)
+            wanted = load_snapshot(index)(prompt[None])[0, -1].softmax(-1)
+        torch.testing.assert_close(drawn.probabilities, wanted.float())
+        assert drawn.now_keys.shape == (config.layers, 9, config.D)
+        assert int(drawn.drawn) == int((wanted.cumsum(-1) <= 0.5).sum())
 
 
 def test_the_overlaps_are_with_anywhere_and_with_the_last_character() -> None:
@@ -208,6 +208,6 @@ def test_play_goes_through_time_and_stops(widget: Locator) -> None:
 def test_whoever_wants_less_motion_is_offered_none(browser: Browser, site: str) -> None:
     with browser.new_context(reduced_motion="reduce") as context:
         context.set_default_timeout(PATIENCE)
-        widget = Visit(context, site, page_alone(STEM)).widget(STEM)
+        widget = Visit(context, site, page_with_only(STEM)).widget(STEM)
         assert not widget.locator(".play").is_visible()
         assert widget.get_by_role("slider", name="training step").is_visible()

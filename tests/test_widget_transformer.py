@@ -20,8 +20,8 @@ from browsing import (
     hold,
     inputs_of,
     line,
-    page_alone,
     page_of,
+    page_with_only,
     received,
     settled,
 )
@@ -104,8 +104,8 @@ def test_what_is_looked_at_again_is_what_was_seen_when_it_was_written(S: int) ->
 def test_it_is_the_search_of_the_library(width: int, alpha: float) -> None:
     given = list(GIVEN)[:: many(8, 4) if width > 1 else many(4, 2)]
     words = [tokenise(source) for source in given]
-    said = translate_unchecked(*translator(NAME), words, width, alpha)
-    for source, wanted in zip(given, said, strict=True):
+    predicted = translate_unchecked(*translator(NAME), words, width, alpha)
+    for source, wanted in zip(given, predicted, strict=True):
         values = translated(source, (), width, alpha)
         assert french(values) == wanted[:MOST_STEPS]
         assert (values.tokens[-1] == EOS) == (len(wanted) < MOST_STEPS)
@@ -190,9 +190,9 @@ def test_it_says_the_same_words_as_torch_on_held_out_sentences(engine: Engine) -
         }
         return said;
     }"""
-    said = engine(TransformerWidget.view(), rule, [spec, sources])
+    from_page = engine(TransformerWidget.view(), rule, [spec, sources])
     torchs = translate_unchecked(*translator(NAME), [tokenise(source) for source in sources])
-    for source, ours, wanted in zip(sources, said, torchs, strict=True):
+    for source, ours, wanted in zip(sources, from_page, torchs, strict=True):
         words = translator(NAME).target.words(map(int, ours))
         assert words == wanted[:MOST_STEPS], source
 
@@ -318,29 +318,29 @@ def test_each_head_is_shown_large(widget: Locator) -> None:
 def test_a_word_is_followed_from_the_word_before_it_to_its_probability(widget: Locator) -> None:
     """Eight steps with torch's numbers, and the line of tinylib that does each."""
     values = translated(SENTENCE)
-    said, english = french(values), tokenise(SENTENCE)
+    predicted, english = french(values), tokenise(SENTENCE)
     bar = followed_by_hand(widget)
-    for t in (1, len(said), 0):  # the end is no word
+    for t in (1, len(predicted), 0):  # the end is no word
         words(widget, "French").nth(t).check()
-        told, code = [], []
+        steps, code = [], []
         for step in range(1, 9):
             bar.fill(str(step))
             assert widget.locator(".journey .place").inner_text() == f"step {step} of 8"
-            told.append(widget.locator(".journey .says").inner_text())
+            steps.append(widget.locator(".journey .says").inner_text())
             code.append(str(widget.locator(".journey code").text_content()))
-        assert f"read the {len(english)} words" in told[0]
-        assert f"the word before it: {f'“{said[t - 1]}”' if t else 'the start'}." in told[1]
+        assert f"read the {len(english)} words" in steps[0]
+        assert f"the word before it: {f'“{predicted[t - 1]}”' if t else 'the start'}." in steps[1]
         if t:
-            assert f"The largest weight is {float(values.decoder[0, :, t].max()):.2f}, " in told[2]
+            assert f"The largest weight is {float(values.decoder[0, :, t].max()):.2f}, " in steps[2]
         else:
-            assert "Nothing is written yet" in told[2]
+            assert "Nothing is written yet" in steps[2]
         for layer, step in ((0, 3), (-1, 5)):
             cross = values.cross[layer, :, t]
             head, s = divmod(int(cross.argmax()), len(english))
             found = f"largest weight is {float(cross.max()):.2f}, which head {head} gives to "
-            assert found + f"“{english[s]}”" in told[step]
-        assert f"{100 * float(values.probabilities[t, 0]):.1f}\u00a0%" in told[6]
-        assert ("the translation is finished" in told[7]) == (t == len(said))
+            assert found + f"“{english[s]}”" in steps[step]
+        assert f"{100 * float(values.probabilities[t, 0]):.1f}\u00a0%" in steps[6]
+        assert ("the translation is finished" in steps[7]) == (t == len(predicted))
         assert "attention.attend" in code[2] and "cross.attend" in code[3]
 
 
@@ -459,7 +459,7 @@ def test_an_older_answer_is_never_shown_under_a_newer_sentence(
 ) -> None:
     """As many words, and no answer comes: a click then meets the words of before."""
     context.route("**/_static/weights/*.safetensors*", lambda route: route.abort())
-    widget = Visit(context, site, page_alone(STEM)).widget(STEM)
+    widget = Visit(context, site, page_with_only(STEM)).widget(STEM)
     before = shown_by(widget)
     words_before = tokenise(inputs_of(widget)["source"])
     line(widget).fill(" ".join(["cars"] * len(words_before)))

@@ -94,9 +94,9 @@ def test_the_pairs_are_those_of_the_chapter_and_none_is_in_both_parts() -> None:
 
 def test_origins_are_the_pairs_alignment() -> None:
     for row, pair in zip(origins().tolist(), bilingual().test[:HELD], strict=True):
-        told = [tuple(s for s in range(S) if places >> s & 1) for places in row]
-        assert told[: len(pair.alignment)] == [tuple(sorted({*p})) for p in pair.alignment]
-        assert not any(told[len(pair.alignment) :])
+        origins_of = [tuple(s for s in range(S) if places >> s & 1) for places in row]
+        assert origins_of[: len(pair.alignment)] == [tuple(sorted({*p})) for p in pair.alignment]
+        assert not any(origins_of[len(pair.alignment) :])
 
 
 def test_the_page_reads_the_same_pairs_and_makes_the_same_batches() -> None:
@@ -235,8 +235,8 @@ def test_what_is_measured_is_what_the_courses_own_functions_say(after: Learned) 
     net = trainer.trained().eval()
     assert isinstance(net, TeacherForced)
     pairs = bilingual().test[:HELD]
-    told = evaluate(net.model, english, french, pairs)
-    assert after.exact.item() == pytest.approx(told["exact_match"])
+    evaluation = evaluate(net.model, english, french, pairs)
+    assert after.exact.item() == pytest.approx(evaluation["exact_match"])
     counts = alignment_accuracy(net.model, english, french, pairs, FIRST).values()
     right, of = (sum(count[i] for count in counts) for i in (0, 1))
     assert after.aligned.item() == pytest.approx(right / of, abs=2 / of)  # ties count here
@@ -251,9 +251,9 @@ def test_what_is_measured_is_what_the_courses_own_functions_say(after: Learned) 
 def test_bleu_is_that_of_the_corpus(after: Learned) -> None:
     """The course's own, of the sentences cut where the page stops them."""
     parameters = TranslationTrainer.run(300, **SETTINGS).state.parameters
-    said, _ = written(0, parameters, unseen().source, unseen().lengths, T - 1)
+    predicted, _ = written(0, parameters, unseen().source, unseen().lengths, T - 1)
     _, french = vocabularies()
-    words = [[french.tokens[i] for i in row if i >= 0] for row in ended(said).tolist()]
+    words = [[french.tokens[i] for i in row if i >= 0] for row in ended(predicted).tolist()]
     labels = [list(pair.target) for pair in bilingual().test[:HELD]]
     assert after.bleu.item() == pytest.approx(corpus_bleu(words, labels), rel=1e-4)
 
@@ -263,9 +263,11 @@ def test_a_sentence_is_translated_as_greedy_search_does(after: Learned) -> None:
     english, french = vocabularies()
     net = TranslationTrainer(**START | {"steps": 300}).trained().eval()
     assert isinstance(net, TeacherForced)
-    [said] = Translator(net.model, english, french)([SENTENCE.split()])
+    [predicted] = Translator(net.model, english, french)([SENTENCE.split()])
     words = french.words(after.tokens.tolist())
-    assert words[: T - 1] == said[: T - 1] and after.read.tolist() == english.ids(SENTENCE.split())
+    assert words[: T - 1] == predicted[: T - 1] and after.read.tolist() == english.ids(
+        SENTENCE.split()
+    )
     pair = (
         bilingual()
         .test[0]
@@ -395,8 +397,8 @@ def test_another_sentence_keeps_what_was_learned(widget: Locator) -> None:
 
 def test_the_french_is_glossed_and_what_is_wrong_is_marked(widget: Locator) -> None:
     _, french = vocabularies()
-    said = "les chiens gris montrent une église à l' ami noir .".split()
-    ids = [*french.ids(said), EOS]
+    predicted = "les chiens gris montrent une église à l' ami noir .".split()
+    ids = [*french.ids(predicted), EOS]
     widget.evaluate(
         """(el, [ids, S]) => {
             const outputs = el.model.get('outputs');
@@ -409,14 +411,14 @@ def test_the_french_is_glossed_and_what_is_wrong_is_marked(widget: Locator) -> N
         [ids, len(SENTENCE.split())],
     )
     words = widget.locator(".french li")
-    assert words.locator("b").all_inner_texts() == said
+    assert words.locator("b").all_inner_texts() == predicted
     assert words.locator("i").all_inner_texts()[:4] == ["the", "dogs", "grey", "show"]
     amiss = words.evaluate_all("all => all.map((e) => e.className === 'amiss')")
-    assert [word for word, one in zip(said, amiss, strict=True) if one] == ["une", "noir"]
+    assert [word for word, one in zip(predicted, amiss, strict=True) if one] == ["une", "noir"]
     lost = widget.locator(".lost").all_inner_texts()
     assert lost == ["ne", "jamais", "d'"]
     rows = widget.locator(".word-map tbody tr")
-    assert rows.count() == len(said)
+    assert rows.count() == len(predicted)
     gold = rows.nth(1).locator("td").evaluate_all("all => all.map((e) => e.className)")
     assert gold.index("gold") == SENTENCE.split().index("dogs")
 
@@ -478,12 +480,12 @@ def test_what_is_wrong_is_said_whatever_is_written(widget: Locator) -> None:
     expect(widget).to_contain_text("All sentences that it learns from end with “.”.")
     widget.get_by_label("English sentence").fill("the boy sees the cat .")
     settled(widget)
-    for said, told in (
+    for predicted, message in (
         ("", "Nothing translates “the”, “boy”, “sees”, “the”, “cat” and “.”."),
         ("le garçon voit le chat chat .", "One word is too many or in the wrong place."),
         ("le garçon voit .", "Nothing translates “cat”."),
         ("le garçon voit le chat .", "No word is missing, too many, or in the wrong place."),
     ):
-        widget.evaluate(SAYS, [*french.ids(said.split()), EOS])
-        expect(widget.locator(".side.grown")).to_contain_text(told)
+        widget.evaluate(SAYS, [*french.ids(predicted.split()), EOS])
+        expect(widget.locator(".side.grown")).to_contain_text(message)
     assert widget.locator(".failure").inner_text() == ""

@@ -110,9 +110,9 @@ def test_plain_descent_keeps_nothing_but_the_last_gradient() -> None:
 def test_the_landscape_is_the_loss_of_each_width_alone(form: int) -> None:
     seen = computed(form=form, steps=3)
     widths = [NARROW + STEP * i for i in range(WIDTHS)]
-    alone = torch.stack([loss_of(torch.tensor(width), form) for width in widths])
-    torch.testing.assert_close(seen.landscape, alone, rtol=1e-4, atol=1e-5)
-    assert seen.best.item() == pytest.approx(widths[int(alone.argmin())])
+    losses = torch.stack([loss_of(torch.tensor(width), form) for width in widths])
+    torch.testing.assert_close(seen.landscape, losses, rtol=1e-4, atol=1e-5)
+    assert seen.best.item() == pytest.approx(widths[int(losses.argmin())])
     assert seen.lowest == seen.landscape.min()
     assert seen.landscape.tolist() == computed(form=form).landscape.tolist()  # no step changes it
 
@@ -125,8 +125,8 @@ def test_the_curve_and_the_predictions_are_the_chapters() -> None:
     torch.testing.assert_close(seen.curve, curve)
     i = 17
     others = [j for j in range(S) if j != i]
-    alone = kernel_weights(points[i : i + 1], points[others], bandwidth=seen.sigma.item())
-    assert seen.predicted[i].item() == pytest.approx((alone @ measured[others]).item(), rel=1e-4)
+    weights = kernel_weights(points[i : i + 1], points[others], bandwidth=seen.sigma.item())
+    assert seen.predicted[i].item() == pytest.approx((weights @ measured[others]).item(), rel=1e-4)
     off = (seen.predicted - measured).square().mean()
     assert seen.loss.item() == pytest.approx(off.item(), rel=1e-5)
     assert seen.fresh.item() == pytest.approx(
@@ -362,8 +362,8 @@ def test_the_ball_lies_on_the_landscape_and_the_tangent_touches_it(widget: Locat
     stride = widget.locator("path.stride").get_attribute("d") or ""
     to = float(stride.split("L")[1].split()[0])
     assert to == pytest.approx(seen.sigma.item() - 0.1 * seen.slope.item(), abs=0.001)
-    told = widget.locator(".told").inner_text()
-    assert f"= {seen.sigma.item() - 0.1 * seen.slope.item():.3f}" in told
+    text = widget.locator(".told").inner_text()
+    assert f"= {seen.sigma.item() - 0.1 * seen.slope.item():.3f}" in text
 
 
 def test_a_ball_outside_the_picture_is_said_to_be(widget: Locator) -> None:

@@ -17,7 +17,7 @@ from browsing import (
     middle,
     moved,
     on_a_phone,
-    page_alone,
+    page_with_only,
     problem,
     received,
     settled,
@@ -279,8 +279,8 @@ def test_a_little_change_is_not_none(widget: Locator) -> None:
     change = received(widget)["change"]
     little = ((change >= 1e-6) & (change < 0.005)).tolist()
     assert little == [False, True, False, True, True, False]
-    said = widget.locator(".change").all_inner_texts()
-    assert [text == "<0.01" for text in said] == little
+    texts = widget.locator(".change").all_inner_texts()
+    assert [text == "<0.01" for text in texts] == little
 
 
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
@@ -288,7 +288,7 @@ def test_words_and_rows_travel_when_they_are_shuffled(
     browser: Browser, site: str, motion: Any
 ) -> None:
     with browser.new_context(reduced_motion=motion) as context:
-        widget = Visit(context, site, page_alone(STEM)).widget(STEM)
+        widget = Visit(context, site, page_with_only(STEM)).widget(STEM)
         hold(widget)
         running = "el.shadowRoot.getAnimations()"
         widget.evaluate(f"el => Promise.all({running}.map((one) => one.finished))")
@@ -305,7 +305,7 @@ def test_lines_lead_from_where_a_word_stood_to_where_it_stands(widget: Locator) 
     assert line_up(widget) == ["journey", "with", "step", "Your", "starts", "one"]
     hold(widget, place=[2, 0, 1, 5, 4, 3])
     ways = widget.locator(".ways path").evaluate_all("all => all.map((p) => p.getAttribute('d'))")
-    ends = [[float(n) for n in re.findall(r"[\d.]+", way)] for way in ways]
+    ends = [[float(n) for n in re.findall(r"[\d.]+", path)] for path in ways]
     assert [(e[1], e[-1]) for e in ends] == [
         (i + 0.5, t + 0.5) for t, i in enumerate([1, 2, 0, 5, 4, 3])
     ]

@@ -328,8 +328,8 @@ def ids(sentence: str) -> list[int]:
 
 def test_the_decoder_reads_what_the_translator_says() -> None:
     words = EncoderDecoderWidget(SENTENCE).values()["tokens"]
-    said = translator()([SENTENCE.split()])[0]
-    assert translator().target.words(words) == said
+    predicted = translator()([SENTENCE.split()])[0]
+    assert translator().target.words(words) == predicted
 
 
 def test_bending_the_vector_moves_it_alone() -> None:
@@ -508,9 +508,9 @@ def test_a_changed_file_of_a_graph_is_noticed(tmp_path: Path, monkeypatch: Any) 
 def test_a_widget_of_control_flow_alone_has_no_graph() -> None:
     """It says so, or its function would be exported; and its page's program is there to compare."""
     trainers = {stem for stem, widget in WIDGETS.items() if issubclass(widget, Trainer)}
-    alone = {stem for stem, widget in WIDGETS.items() if not widget.exported} - trainers
-    assert alone == {"tokens"} and alone.isdisjoint(GRAPHS)
-    for stem in alone:
+    without_graph = {stem for stem, widget in WIDGETS.items() if not widget.exported} - trainers
+    assert without_graph == {"tokens"} and without_graph.isdisjoint(GRAPHS)
+    for stem in without_graph:
         widget = good(stem)
         assert widget.spec["graphs"] == [] and not widget.steps and not widget.weights
         assert "export async function program(" in (VIEWS / widget.view()).read_text()
@@ -521,7 +521,7 @@ def test_a_widget_of_control_flow_alone_has_no_graph() -> None:
 
 def test_there_are_the_graphs_that_widgets_need_and_no_other() -> None:
     there = {*export.FOLDER.glob("*.onnx*"), *export.POOLS.glob("*")}
-    needed = {export.file_for(name, made) for name, made in GRAPHS.items()}
+    needed = {export.file_for(name, exported) for name, exported in GRAPHS.items()}
     assert there == needed, "run `make graphs` and commit what it writes"
 
 
@@ -530,7 +530,9 @@ TIED = {  # two names of one table, of which a file has the first
 }
 
 
-@pytest.mark.parametrize("name", [n for n, made in GRAPHS.items() if made.func is export.graph])
+@pytest.mark.parametrize(
+    "name", [n for n, exported in GRAPHS.items() if exported.func is export.graph]
+)
 def test_graphs_and_weights_fit_together(name: str) -> None:
     """What onnxruntime will read at the places that the graph names is the trained tensor."""
     graph = onnx.load(HERE / "graphs" / f"{name}.onnx", load_external_data=False).graph

@@ -56,10 +56,10 @@ class WebKit:
         script = f"""const [argument, done] = arguments;
             Promise.resolve(argument).then({function})
                 .then((value) => done({{ value }}), (error) => done({{ error: String(error) }}))"""
-        said = ask(f"{self.session}/execute/async", {"script": script, "args": [argument]})
-        if "error" in said:
-            raise RuntimeError(said["error"])
-        return said.get("value")
+        answer = ask(f"{self.session}/execute/async", {"script": script, "args": [argument]})
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        return answer.get("value")
 
 
 @contextmanager

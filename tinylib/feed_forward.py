@@ -29,8 +29,8 @@ def gelu_tanh(x: Float[Tensor, "*B F"]) -> Float[Tensor, "*B F"]:
     By PyTorch's fused kernel; where that would compute each tanh alone, by
     the equal $x\,\sigma(2u)$, which is quicker there.
     """
-    alone = SCALAR_TANH and x.dtype == torch.float32
-    if not alone or torch.compiler.is_compiling():
+    scalar = SCALAR_TANH and x.dtype == torch.float32
+    if not scalar or torch.compiler.is_compiling():
         return nn.functional.gelu(x, approximate="tanh")
     return x * (x * (LINEAR + CUBIC * (x * x))).sigmoid()
 

@@ -191,9 +191,9 @@ def next_token_loss(
     """
     if (T := tokens.shape[-1]) < 2:
         raise ValueError(f"T = {T}: nothing follows, give T ≥ 2")
-    said = tokens[:, 1:]
-    nll = negative_log_likelihood(model(tokens[:, :-1]), said)
+    targets = tokens[:, 1:]
+    nll = negative_log_likelihood(model(tokens[:, :-1]), targets)
     if pad is None:
         return nll.mean()
-    check_some(words := said != pad)
+    check_some(words := targets != pad)
     return nll.masked_fill(~words, 0).sum() / words.sum()

@@ -75,11 +75,11 @@ def in_eval_mode(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
     """
 
     @wraps(function)
-    def looks(*args: Given.args, **more: Given.kwargs) -> Answer:
+    def wrapper(*args: Given.args, **more: Given.kwargs) -> Answer:
         with eval_mode(*models_in((*args, *more.values()))):
             return function(*args, **more)
 
-    return looks
+    return wrapper
 
 
 def models_in(given: Iterable[object]) -> Iterator[nn.Module]:

@@ -138,7 +138,7 @@ def head_site(model: GPT, block: int, head: int, *at: int) -> Site:
 def patch_from(
     model: GPT,
     tokens: Int[Tensor, "B T"],
-    twin: Int[Tensor, "B S"],
+    corrupted: Int[Tensor, "B S"],
     sites: Site | Iterable[Site],
 ) -> Float[Tensor, "B T V"]:
     """The logits for ``tokens``, with the twin's vectors at some sites.
@@ -146,14 +146,14 @@ def patch_from(
     Activation patching, or "causal tracing" (Vig et al. 2020; Meng et al.
     2022). Both texts have the same length. ValueError if they do not.
     """
-    if tokens.shape != twin.shape:
+    if tokens.shape != corrupted.shape:
         raise ValueError(
-            f"the texts are {[*tokens.shape]} and {[*twin.shape]}: a twin "
+            f"the texts are {[*tokens.shape]} and {[*corrupted.shape]}: a twin "
             "is as long, so that each position has its partner"
         )
     sites = [sites] if isinstance(sites, Site) else [*sites]
     with capture(model, *{site.module for site in sites}) as seen:
-        model(twin)
+        model(corrupted)
     return replaced(model, tokens, [(p, seen[p.module][0]) for p in sites])
 
 
@@ -187,7 +187,7 @@ def replaced(
 def way(
     patched: Float[Tensor, "..."],
     own: Float[Tensor, "..."],
-    twin: Float[Tensor, "..."],
+    corrupted: Float[Tensor, "..."],
 ) -> Float[Tensor, "..."]:
     r"""$(d - d_{own}) / (d_{twin} - d_{own})$: how far towards the twin.
 
@@ -195,4 +195,4 @@ def way(
     answer less that of the own one (Zhang and Nanda 2024, "Towards Best
     Practices of Activation Patching in Language Models").
     """
-    return (patched - own) / (twin - own)
+    return (patched - own) / (corrupted - own)

@@ -50,11 +50,11 @@ class ReservedCache:
         v: Float[Tensor, "B T D"],
     ) -> KVCache:
         """All rows so far, and these T. ValueError if there is no room for them."""
-        there, dtype = _made_for(self.keys), self.keys.dtype
+        there, dtype = _layout(self.keys), self.keys.dtype
         for x in (k, v):
             exact = torch.promote_types(x.dtype, dtype) == dtype
-            if _made_for(x) != there or not exact:
-                here = f"{_made_for(x)} in {x.dtype}"
+            if _layout(x) != there or not exact:
+                here = f"{_layout(x)} in {x.dtype}"
                 wanted = f"{there} in {dtype}"
                 raise ValueError(f"{here}, but the cache is made for {wanted}")
         start, end = self.length, self.length + k.shape[1]
@@ -66,7 +66,7 @@ class ReservedCache:
         return KVCache(self.keys[:, :end], self.values[:, :end])
 
 
-def _made_for(x: Float[Tensor, "B T D"]) -> str:
+def _layout(x: Float[Tensor, "B T D"]) -> str:
     return f"{x.shape[0]} texts of width {x.shape[-1]} on {x.device}"
 
 

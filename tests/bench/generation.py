@@ -150,7 +150,7 @@ def speed(case: Case, rounds: int) -> dict[str, Any]:
     }
 
 
-def tell_speed(name: str, found: Mapping[str, Any]) -> None:
+def print_speed(name: str, found: Mapping[str, Any]) -> None:
     bar = f"; bar {found['bar']:.1f}×" if found["bar"] else ""
     print(f"\n{name}: {found['new_tokens']} new tokens, tokens a second on one thread{bar}")
     for who, figure in found["tokens_per_second"].items():
@@ -248,7 +248,7 @@ def along_length(rounds: int, longest_text: int) -> dict[str, Any]:
     return found
 
 
-def tell_length(found: Mapping[str, Any]) -> None:
+def print_length(found: Mapping[str, Any]) -> None:
     for what, title in {"token": "the last of T tokens", "text": "a text of N tokens"}.items():
         print(f"\n{found['model']}, one thread: milliseconds for {title}")
         every = found[what]["with cache"]["length"]
@@ -284,10 +284,10 @@ def main() -> None:
         found["cases"] = {}
         for case in CASES:
             found["cases"][str(case)] = speed(case, rounds)
-            tell_speed(str(case), found["cases"][str(case)])
+            print_speed(str(case), found["cases"][str(case)])
     if not chosen.speed:
         found["lengths"] = along_length(rounds, 512 if chosen.quick else 1024)
-        tell_length(found["lengths"])
+        print_length(found["lengths"])
     for folder in (BUILD / "bench", weights.FOLDER / "results")[: 1 + chosen.record]:
         weights.write_json(folder / "generation-speed.json", found)
 

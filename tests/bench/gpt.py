@@ -165,7 +165,7 @@ def speed(case: Case, rounds: int, as_used: bool = False) -> dict[str, Any]:
     }
 
 
-def tell_speed(found: Mapping[str, Any]) -> None:
+def print_speed(found: Mapping[str, Any]) -> None:
     print(f"training, tokens a second of processor time on one thread of {found['processor']},")
     print("and how many times as many as transformers' GPT-2 in the same precision")
     for case, figures in found["cases"].items():
@@ -319,7 +319,7 @@ def race(steps: int) -> dict[str, Any]:
     return {"windows": f"12 of {SMALL.max_len} characters", "runs": runs, "curve": curve}
 
 
-def tell_race(found: Mapping[str, Any]) -> None:
+def print_race(found: Mapping[str, Any]) -> None:
     print("\ntiny Shakespeare: loss of the whole validation split,")
     print(f"one thread of {found['processor']}")
     print(f"{'':28}{'steps':>8}{'seconds':>10}{'of GPT-2':>10}{'loss':>9}")
@@ -346,9 +346,9 @@ def main() -> None:
     found: dict[str, dict[str, Any]] = {}
     if not chosen.race:
         cases = {str(case): speed(case, chosen.rounds, chosen.as_used) for case in CASES}
-        tell_speed(found.setdefault("gpt-speed", {"cases": cases, **here}))
+        print_speed(found.setdefault("gpt-speed", {"cases": cases, **here}))
     if not (chosen.speed or chosen.as_used):
-        tell_race(found.setdefault("gpt-race", {**race(chosen.steps), **here}))
+        print_race(found.setdefault("gpt-race", {**race(chosen.steps), **here}))
     for name, figures in found.items():
         for folder in (BUILD / "bench", weights.FOLDER / "results")[: 1 + chosen.record]:
             weights.write_json(folder / f"{name}.json", figures)

@@ -39,7 +39,7 @@ from tinylib.lab.models.translation import (
     load_translator,
     translate_unchecked,
 )
-from tinylib.lab.recipes.common import quicker, translation_loss
+from tinylib.lab.recipes.common import choose_fast_precision, translation_loss
 from tinylib.lab.train import weights
 from tinylib.lab.train.loop import fit
 from tinylib.lab.train.optimisers import adamw
@@ -133,11 +133,11 @@ def on_bilingual(rounds: int) -> dict[str, Any]:
     loaded = {name: load_translator(model) for name, model in models.items()}
     found = {name: evaluated(model, loaded[name], splits) for name, model in models.items()}
     saying = {name: partial(translated, one, splits.test) for name, one in loaded.items()}
-    said = in_turns(rounds, saying)
+    speeds = in_turns(rounds, saying)
     chosen = {}
     for name, one in loaded.items():
         batches = Batches(encode(splits.train, *one[1:]), size=64)
-        chosen[name] = quicker(one.model, batches)
+        chosen[name] = choose_fast_precision(one.model, batches)
     learning = {
         name: partial(trained, one, splits.train, chosen[name]) for name, one in loaded.items()
     }
@@ -145,7 +145,7 @@ def on_bilingual(rounds: int) -> dict[str, Any]:
     for name, figures in found.items():
         figures["training_tokens_per_second"] = round(learned[name])
         figures["training_precision"] = chosen[name]._asdict()
-        figures["sentences_per_second"] = round(said[name])
+        figures["sentences_per_second"] = round(speeds[name])
     return {"models": found}
 
 

@@ -37,7 +37,7 @@ def program() -> str:
     return str(found)
 
 
-def judged(address: str, preset: str) -> dict[str, Any]:
+def report_of(address: str, preset: str) -> dict[str, Any]:
     command = [program(), address, "--output=json", "--quiet", f"--chrome-flags={CHROME}"]
     command.append(f"--only-categories={','.join(CATEGORIES)}")
     if preset == "desktop":
@@ -89,7 +89,7 @@ def main() -> None:
     with served() as site:
         for page in pages:
             for preset in ("mobile", "desktop"):
-                reports = [judged(f"{site}/{page}", preset) for _ in range(chosen.runs)]
+                reports = [report_of(f"{site}/{page}", preset) for _ in range(chosen.runs)]
                 name = f"{page.removeprefix('chapters/').removesuffix('.html')} {preset}"
                 faults = " ".join(failed(reports[0]))
                 print(f"{name:38}{row(reports)}  {faults}", flush=True)

@@ -154,8 +154,8 @@ def precisions(index: int) -> dict[str, tuple[str, str]]:
         module, lambda layer, x: (layer(x) * upstream).sum(), lambda i: x.detach(), allowed=FLOAT32
     )
     return {
-        setting: (chosen.name if mine == "auto" else mine, theirs)
-        for setting, (mine, theirs) in PRECISIONS.items()
+        setting: (chosen.name if own == "auto" else own, theirs)
+        for setting, (own, theirs) in PRECISIONS.items()
     }
 
 
@@ -178,12 +178,12 @@ def times(case: Case, rounds: int) -> list[dict[str, Any]]:
             run = (lambda f=layer: f.backward(x, upstream)) if back else (lambda f=layer: f.run(x))
             runs |= {(who, name): at(name, run) for name in FLOAT32}
         found = milliseconds(runs, rounds)
-        for setting, (mine, theirs) in precisions(CASES.index(case)).items():
+        for setting, (own, theirs) in precisions(CASES.index(case)).items():
             for of, summary in (("median", statistics.median), ("least", min)):
-                ms = {who: summary(found[who, mine if who == "ours" else theirs]) for who in layers}
+                ms = {who: summary(found[who, own if who == "ours" else theirs]) for who in layers}
                 faster = {who: ms[who] / ms["ours"] for who in case.bars}
                 bars = case.bars if setting == "as used" and what != "forward" else {}
-                row = {"case": str(case), "what": what, "precision": setting, "ours": mine}
+                row = {"case": str(case), "what": what, "precision": setting, "ours": own}
                 rows.append({**row, "of": of, "ms": ms, "faster": faster, "bars": bars})
     return rows
 
@@ -256,10 +256,10 @@ def memory(case: Case) -> list[dict[str, Any]]:
         {
             "case": str(case),
             "precision": setting,
-            "ours": mine,
-            "MiB": {who: found[who, mine if who == "ours" else theirs] for who in LAYERS},
+            "ours": own,
+            "MiB": {who: found[who, own if who == "ours" else theirs] for who in LAYERS},
         }
-        for setting, (mine, theirs) in precisions(CASES.index(case)).items()
+        for setting, (own, theirs) in precisions(CASES.index(case)).items()
     ]
 
 

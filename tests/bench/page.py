@@ -147,16 +147,18 @@ def written(browser: Browser, site: str) -> list[tuple[str, str]]:
         before = widget.evaluate("el => el.model.get('inputs')")
         handle = widget.element_handle()
         ways = {"at first": True, "with the cache": True, "without": False}
-        for seed, (way, cached) in enumerate(ways.items(), 11):  # each text is a new one
+        for seed, (mode, cached) in enumerate(ways.items(), 11):  # each text is a new one
             start = {**before, "seed": seed, "cached": cached, "branches": [[0, 0, 0, 9]]}
             shown, frames = widget.page.evaluate(WRITES, [handle, start])
             at = {count: now for count, now in shown}
             for first, last in ((32, 64), (96, 128), (217, 249)):
                 pace = 1000 * (last - first) / (at[last] - at[first])
-                rows.append((f"{way}, tokens {first} to {last}", f"{pace:.0f} a second"))
+                rows.append((f"{mode}, tokens {first} to {last}", f"{pace:.0f} a second"))
             gaps = [b - a for a, b in pairwise(frames)]
             middle, high = percentile(gaps, 0.5), percentile(gaps, 0.95)
-            rows.append((f"{way}, from frame to frame, p50 / p95", f"{middle:.1f} / {high:.1f} ms"))
+            rows.append(
+                (f"{mode}, from frame to frame, p50 / p95", f"{middle:.1f} / {high:.1f} ms")
+            )
     return rows
 
 

@@ -40,7 +40,7 @@ from tinylib.lab.data.batches import Batch, Batches, Pair, encode
 from tinylib.lab.data.corpora import RealSplits, fra_eng
 from tinylib.lab.data.text import PAD
 from tinylib.lab.models.translation import Translator, translate_unchecked
-from tinylib.lab.recipes.common import quicker, untrained
+from tinylib.lab.recipes.common import choose_fast_precision, untrained
 from tinylib.lab.recipes.fra_eng import (
     ATTENTION_DECAY,
     SHORT,
@@ -131,14 +131,14 @@ def book_decoder(d2l: Any, kind: str) -> Any:
 
         def forward(self, tokens: Tensor, state: Any) -> Any:
             outputs, hidden, lengths = state
-            said = []
+            states = []
             for word in self.embedding(tokens).split(1, dim=1):
                 query = hidden[-1].unsqueeze(1)
                 context = self.attention(query, outputs, outputs, lengths)
                 x = torch.cat((context, word), -1).swapaxes(0, 1)
                 top, hidden = self.rnn(x, hidden)
-                said.append(top)
-            logits = self.dense(torch.cat(said)).swapaxes(0, 1)
+                states.append(top)
+            logits = self.dense(torch.cat(states)).swapaxes(0, 1)
             return logits, [outputs, hidden, lengths]
 
     class Block(nn.Module):
@@ -262,8 +262,8 @@ class Theirs:
         return self._words(rows)
 
     def _words(self, rows: Tensor) -> list[list[str]]:
-        said = [self.data.tgt_vocab.to_tokens(row) for row in rows.tolist()]
-        return [words[: words.index("<eos>")] if "<eos>" in words else words for words in said]
+        sentences = [self.data.tgt_vocab.to_tokens(row) for row in rows.tolist()]
+        return [words[: words.index("<eos>")] if "<eos>" in words else words for words in sentences]
 
 
 class Sandwich(nn.Module):
@@ -331,13 +331,13 @@ class Torchs(Theirs):
         self.model.eval()
         source, target_in, lengths, _ = self.data.build(*texts(pairs))
         absent = torch.arange(source.shape[1]) >= lengths[:, None]
-        said = target_in[:, :1]
+        written = target_in[:, :1]
         with torch.no_grad(), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The PyTorch API of nested tensors")
             for _ in range(self.num_steps):
-                logits = self.model(source, absent, said)
-                said = torch.cat((said, logits[:, -1:].argmax(-1)), dim=1)
-        return self._words(said[:, 1:])
+                logits = self.model(source, absent, written)
+                written = torch.cat((written, logits[:, -1:].argmax(-1)), dim=1)
+        return self._words(written[:, 1:])
 
 
 def texts(pairs: list[Pair]) -> tuple[list[str], list[str]]:
@@ -389,7 +389,7 @@ class Ours:
 def steps_in(seconds: float, make: Make) -> tuple[Precision, int]:
     """The quicker precision, and about how many of our steps in it fit into so many seconds."""
     trial, batches = make()
-    chosen = quicker(trial.model, batches)
+    chosen = choose_fast_precision(trial.model, batches)
     with precision(chosen):
         train_fra_eng(trial.model, batches, steps=20, show=False)  # the first steps are slower
         start = clock()
@@ -434,8 +434,8 @@ def compete(seconds: float, splits: RealSplits, rivals: dict[str, Ours | Theirs]
         "processor": processor(),
     }
     for name, rival in rivals.items():
-        said = [" ".join(words) for words in rival.translate(splits.test)]
-        bleu = sacrebleu.corpus_bleu(said, [references], tokenize="none", force=True)
+        translations = [" ".join(words) for words in rival.translate(splits.test)]
+        bleu = sacrebleu.corpus_bleu(translations, [references], tokenize="none", force=True)
         found[name] = trained(rival) | {"bleu": bleu.score}
     return found
 

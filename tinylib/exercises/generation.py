@@ -285,7 +285,7 @@ def _repeated_cases() -> Iterator[tuple[list[int], int, int]]:
     )
 
 
-check_repeats = Exercise(
+check_repetition = Exercise(
     task="write `def answer(text, n, V):` that gives V truths: True for each token that may come.",
     inputs=("text", "n", "V"),
     cases=_repeated_cases,

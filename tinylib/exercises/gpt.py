@@ -125,7 +125,7 @@ check_loss = Exercise(
 )
 
 
-def _judged_cases() -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def _perplexity_cases() -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     for losses, tokens, characters in (
         ([2.0], [3], [12]),
         ([1.0, 3.0], [30, 10], [100, 60]),
@@ -138,7 +138,7 @@ def _judged_cases() -> Iterator[tuple[Tensor, Tensor, Tensor]]:
 check_perplexity = Exercise(
     task="write `def answer(losses, tokens, characters):` that gives perplexity and bits.",
     inputs=("losses", "tokens", "characters"),
-    cases=_judged_cases,
+    cases=_perplexity_cases,
     solution="""
     def answer(losses, tokens, characters):
         nats = (losses * tokens).sum()

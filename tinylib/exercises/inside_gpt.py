@@ -113,7 +113,7 @@ check_lens = Exercise(
 # Patches ---------------------------------------------------------------------------------
 
 
-def _way_cases() -> Iterator[tuple[Tensor, Tensor, Tensor, int, int]]:
+def _recovered_cases() -> Iterator[tuple[Tensor, Tensor, Tensor, int, int]]:
     yield (
         torch.tensor([4.0, 0.0]),
         torch.tensor([1.0, 3.0]),
@@ -123,15 +123,15 @@ def _way_cases() -> Iterator[tuple[Tensor, Tensor, Tensor, int, int]]:
     )
     draw = rounded_normal(133)
     for V, S, a, b in ((3, 2, 2, 0), (5, 4, 1, 3)):
-        own, twin = draw(V), draw(V)
-        own[a], own[b], twin[a], twin[b] = 3.5, -0.5, 0.4, 2.9
-        yield own, twin, own + draw(S, V), a, b
+        own, corrupted = draw(V), draw(V)
+        own[a], own[b], corrupted[a], corrupted[b] = 3.5, -0.5, 0.4, 2.9
+        yield own, corrupted, own + draw(S, V), a, b
 
 
-check_way = Exercise(
+check_recovered = Exercise(
     task="write `def answer(own, twin, patched, a, b):` that gives the way of each patch, (S,).",
     inputs=("own", "twin", "patched", "a", "b"),
-    cases=_way_cases,
+    cases=_recovered_cases,
     solution="""
     def answer(own, twin, patched, a, b):
         def d(logits):

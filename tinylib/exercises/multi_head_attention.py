@@ -295,7 +295,7 @@ def _in_a_chain(on: Tensor) -> float:
     return 0.95 if on[0] and on[1] else 0.3
 
 
-def _in_the_way(on: Tensor) -> float:
+def _in_conflict(on: Tensor) -> float:
     return 0.5 + 0.25 * float(on[0]) - 0.125 * float(on[1])
 
 
@@ -303,7 +303,7 @@ ACCURACIES: dict[str, Accuracy] = {
     "0.9 with head 1, else 0.1": _one_head,
     "0.8 with head 0 or 2 or both, else 0.2": _stand_in,
     "0.95 with heads 0 and 1, else 0.3": _in_a_chain,
-    "0.5, with head 0 by 0.25 more, with head 1 by 0.125 less": _in_the_way,
+    "0.5, with head 0 by 0.25 more, with head 1 by 0.125 less": _in_conflict,
 }
 for _name, _accuracy in ACCURACIES.items():
     _accuracy.__doc__ = _name  # what a verdict calls it

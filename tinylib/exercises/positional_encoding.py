@@ -378,7 +378,7 @@ def _move_cases() -> Iterator[tuple[ScoreAt, Tensor, Tensor, int]]:
             yield f, draw(T, k).double(), draw(S, k).double(), delta
 
 
-check_distance_alone = Exercise(
+check_distance_only = Exercise(
     task="write `def answer(f, q, k, delta):` that says True or False.",
     inputs=("f", "q", "k", "delta"),
     cases=_move_cases,

@@ -153,7 +153,7 @@ check_masked_loss = Exercise(
 )
 
 
-def _said_cases() -> Iterator[tuple[Tensor, Tensor]]:
+def _mistake_cases() -> Iterator[tuple[Tensor, Tensor]]:
     wanted = torch.tensor([[5, 7, 9, 4, 2], [8, 6, 2, 0, 0]])
     yield torch.tensor([[5, 3, 9, 6, 2], [8, 6, 2, 0, 1]]), wanted
     yield torch.tensor([[6, 7, 9, 4, 2], [8, 9, 2, 7, 7]]), wanted
@@ -166,7 +166,7 @@ def _said_cases() -> Iterator[tuple[Tensor, Tensor]]:
 check_after_mistake = Exercise(
     task="write `def answer(said, wanted):` that returns the share, one number.",
     inputs=("said", "wanted"),
-    cases=_said_cases,
+    cases=_mistake_cases,
     solution="""
     def answer(said, wanted):
         words = wanted != 0

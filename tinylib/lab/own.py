@@ -233,7 +233,7 @@ def train_language_model(
             **ADAMW,  # Muon's products cost much time where they have to be in float32
         )
 
-        def judged() -> dict[str, Any]:
+        def evaluation() -> dict[str, Any]:
             loss = text_loss(model, valid, T)
             return {
                 "loss": loss,
@@ -243,7 +243,7 @@ def train_language_model(
                 "bigram_loss": ngram_loss(text[:end], text[end:], 2, len(tokens)),
             }
 
-        figures = unless_interrupted(judged)
+        figures = unless_interrupted(evaluation)
     writer = LanguageModel(model, tokens)
     figures |= {
         "characters": [len(train), len(valid)],

@@ -346,20 +346,21 @@ def sign(stem: str) -> str:
 SIDES = (True, False) * 9  # where a part's milestones stand: the first at the left
 
 
-def bend(left: bool) -> str:
+def path_segment(left: bool) -> str:
     """A piece of the way that swings out to one side; where there is no style, it has no size."""
     x = 30 if left else 102
-    way = f'd="M66 0 C66 26 {x} 24 {x} 50 S66 74 66 100" fill="none"'
+    path_data = f'd="M66 0 C66 26 {x} 24 {x} 50 S66 74 66 100" fill="none"'
     return (
         '<svg class="way" viewBox="0 0 132 100" width="0" height="0" preserveAspectRatio="none" '
-        f'aria-hidden="true" focusable="false"><path {way}/><path class="middle" {way}/></svg>'
+        f'aria-hidden="true" focusable="false"><path {path_data}/>'
+        f'<path class="middle" {path_data}/></svg>'
     )
 
 
 def item(one: Milestone, left: bool) -> str:
     number = re.match(r"\d\d", one.stem)
     return f"""\
-<li data-chapter="{one.stem}">{bend(left)}
+<li data-chapter="{one.stem}">{path_segment(left)}
 <span class="stone" aria-hidden="true">{number[0] if number else "+"}</span>
 <div class="milestone">{sign(one.stem)}
 <h4>{number[0] + " " if number else ""}<a href="{one.stem}.ipynb">{escape(one.title)}</a></h4>

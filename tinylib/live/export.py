@@ -76,9 +76,9 @@ def graphs() -> "dict[str, partial[bytes]]":
         if issubclass(widget, Trainer):
             for form in range(len(widget.forms)):
                 found[f"{widget.stem}-step-{form}"] = partial(step_graph, widget, form)
-                for look in widget.looks:
-                    name = f"{widget.stem}-{look.__name__}-{form}"
-                    found[name] = partial(look_graph, widget, look, form)
+                for readout in widget.readouts:
+                    name = f"{widget.stem}-{readout.__name__}-{form}"
+                    found[name] = partial(readout_graph, widget, readout, form)
             found |= {name: partial(pool_file, widget, name) for name in widget.pools}
     return dict(sorted(found.items()))
 
@@ -88,9 +88,9 @@ def pool_file(widget: type[Trainer], name: str) -> bytes:
     return gzip.compress(widget.pools[name](), mtime=0)
 
 
-def look_graph(widget: type[Trainer], look: Callable[..., Any], form: int) -> bytes:
-    """The graph of a trainer's look: as any other's, but all its parameters are one input."""
-    model = onnx.ModelProto.FromString(graph(widget, look, form=form))
+def readout_graph(widget: type[Trainer], readout: Callable[..., Any], form: int) -> bytes:
+    """The graph of a trainer's readout: as any other's, but all its parameters are one input."""
+    model = onnx.ModelProto.FromString(graph(widget, readout, form=form))
     fill_when_run(model.graph)
     shorten_names(model.graph)
     return model.SerializeToString(deterministic=True)
@@ -101,7 +101,7 @@ def graph(
 ) -> bytes:
     """The ONNX graph of ``fn`` on the weights ``name``, without the notes that exporters leave.
 
-    A trainer's look reads no weights: what a model of its ``form`` has learned comes in.
+    A trainer's readout reads no weights: what a model of its ``form`` has learned comes in.
     """
     axes, kinds, outputs = axes_of(fn), kinds_of(fn), axes_of(fn, "return")
     trainer = widget if form is not None and issubclass(widget, Trainer) else None
@@ -217,20 +217,20 @@ EXPORT = "tinylib.live.export"  # not __name__, which is __main__ in a script
 EXPORTERS = ("torch", "onnx", "onnxscript")
 
 
-def fingerprint(made: "partial[bytes]") -> str:
+def fingerprint(export: "partial[bytes]") -> str:
     """What decides the bytes of a graph, hashed: sources, trained weights, versions of exporters.
 
-    ``made`` is an entry of :func:`graphs`. Its sources are the module of the function, that of the
-    widget, this one, and all of tinylib that these import, at any depth. Comments, docstrings and
-    blank lines do not count.
+    ``export`` is an entry of :func:`graphs`. Its sources are the module of the function, that of
+    the widget, this one, and all of tinylib that these import, at any depth. Comments, docstrings
+    and blank lines do not count.
     """
-    widget, *rest = made.args
-    fn = rest.pop(0) if callable(rest[0]) else made.func
+    widget, *rest = export.args
+    fn = rest.pop(0) if callable(rest[0]) else export.func
     parts = [widget.stem, fn.__qualname__, *(str(form) for form in rest if isinstance(form, int))]
     for path in sorted(reached(fn.__module__, widget.__module__, EXPORT)):
         parts += [str(path.relative_to(ROOT).as_posix()), code_of(path)]
     for name in rest:
-        if name and isinstance(name, str) and made.func is not pool_file:
+        if name and isinstance(name, str) and export.func is not pool_file:
             parts += [name, manifest()[name]["sha256"]]
     for package in EXPORTERS:
         parts += [package, importlib.metadata.version(package).partition("+")[0]]
@@ -299,26 +299,26 @@ def recorded() -> dict[str, dict[str, str]]:
     return json.loads(MANIFEST.read_text()) if MANIFEST.exists() else {}
 
 
-def file_for(name: str, made: "partial[bytes]") -> Path:
+def file_for(name: str, export: "partial[bytes]") -> Path:
     """Where a graph stands, that of a training step compressed; or what is learned from."""
-    if made.func is pool_file:
+    if export.func is pool_file:
         return POOLS / f"{name}.gz"
-    return FOLDER / f"{name}.onnx{'.gz' if made.func is step_graph else ''}"
+    return FOLDER / f"{name}.onnx{'.gz' if export.func is step_graph else ''}"
 
 
-def out_of_date(made: Mapping[str, "partial[bytes]"]) -> list[str]:
+def out_of_date(exports: Mapping[str, "partial[bytes]"]) -> list[str]:
     """The graphs that were made from something else, or whose file is missing or another one."""
     known = recorded()
 
     def entry(name: str) -> dict[str, str]:
-        path = file_for(name, made[name])
+        path = file_for(name, exports[name])
         data = path.read_bytes() if path.exists() else b""
         return {
-            "made_from": fingerprint(made[name]),
+            "made_from": fingerprint(exports[name]),
             "sha256": hashlib.sha256(data).hexdigest(),
         }
 
-    return [name for name in made if known.get(name) != entry(name)]
+    return [name for name in exports if known.get(name) != entry(name)]
 
 
 def tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
@@ -362,14 +362,14 @@ def main(arguments: Sequence[str] | None = None) -> str | int:
     parser.add_argument("--all", action="store_true", help="every graph, changed or not")
     parser.add_argument("--check", action="store_true", help="every graph; write nothing")
     chosen = parser.parse_args(arguments)
-    made, known = graphs(), recorded()
-    if strange := sorted(set(chosen.names) - set(made)):
-        return f"There is no graph {', '.join(strange)}. There are: {', '.join(made)}."
+    exports, known = graphs(), recorded()
+    if strange := sorted(set(chosen.names) - set(exports)):
+        return f"There is no graph {', '.join(strange)}. There are: {', '.join(exports)}."
     everything = chosen.all or chosen.check
-    names = chosen.names or (list(made) if everything else out_of_date(made))
+    names = chosen.names or (list(exports) if everything else out_of_date(exports))
     changed = []
     for name in names:
-        path, data = file_for(name, made[name]), made[name]()
+        path, data = file_for(name, exports[name]), exports[name]()
         if path.exists() and alike(path.read_bytes(), data):
             data = path.read_bytes()
         else:
@@ -378,10 +378,10 @@ def main(arguments: Sequence[str] | None = None) -> str | int:
                 path.write_bytes(data)
                 print(f"wrote {path.name}, {len(data)} bytes", flush=True)
         known[name] = {
-            "made_from": fingerprint(made[name]),
+            "made_from": fingerprint(exports[name]),
             "sha256": hashlib.sha256(data).hexdigest(),
         }
-    ours = {file_for(name, one) for name, one in made.items()}
+    ours = {file_for(name, one) for name, one in exports.items()}
     there = [*sorted(FOLDER.glob("*.onnx*")), *sorted(POOLS.glob("*"))]
     stray = [path for path in there if path not in ours]
     if chosen.check:
@@ -390,8 +390,8 @@ def main(arguments: Sequence[str] | None = None) -> str | int:
     for path in stray:
         path.unlink()
         print(f"removed {path.name}")
-    write_json(MANIFEST, {name: known[name] for name in sorted(made) if name in known})
-    print(f"{len(names)} of {len(made)} graphs exported, {len(changed)} changed")
+    write_json(MANIFEST, {name: known[name] for name in sorted(exports) if name in known})
+    print(f"{len(names)} of {len(exports)} graphs exported, {len(changed)} changed")
     return 0
 
 

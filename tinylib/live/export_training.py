@@ -64,7 +64,7 @@ def step_graph(widget: type[Trainer], form: int) -> bytes:
 
 def fill_when_run(graph: onnx.GraphProto) -> None:
     """Large constants whose entries are all equal become nodes that fill them."""
-    made: list[onnx.NodeProto] = []
+    filled: list[onnx.NodeProto] = []
     others: list[onnx.TensorProto] = []
     for tensor in graph.initializer:
         value = to_array(tensor)
@@ -74,8 +74,8 @@ def fill_when_run(graph: onnx.GraphProto) -> None:
         shape = f"{tensor.name}_shape"
         others.append(from_array(np.array(value.shape, np.int64), shape))
         one = from_array(value.flat[:1].copy(), "value")
-        made.append(onnx.helper.make_node("ConstantOfShape", [shape], [tensor.name], value=one))
-    nodes = [*made, *graph.node]
+        filled.append(onnx.helper.make_node("ConstantOfShape", [shape], [tensor.name], value=one))
+    nodes = [*filled, *graph.node]
     for field, entries in (("initializer", others), ("node", nodes)):
         graph.ClearField(field)
         getattr(graph, field).extend(entries)

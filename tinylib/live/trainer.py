@@ -6,18 +6,18 @@ it has reached it remembers, so that a hundred steps more cost a hundred steps::
 
     class ColourTrainer(Trainer):
         forms = {"as in the chapter": net, "without the scale": unscaled}   # forward: batch -> loss
-        looks = (attended,)                           # what else is shown of a trained model
+        readouts = (attended,)                        # what else is shown of a trained model
         most, draws, full = 600, 32 * 24, 0.02        # steps; numbers a batch takes; the rate
 
         @classmethod
         def batch(cls, numbers, settings): ...        # tensors, from numbers in (0, 1)
 
-        compute = staticmethod(compute)               # calls cls.run(...), then its looks
+        compute = staticmethod(compute)               # calls cls.run(...), then its readouts
 
 In a page a Web Worker does this (``page/trainer_worker.js``). Each form's step is a graph,
-``<stem>-step-<form>``, and so is each look, ``<stem>-<look>-<form>``; of both the first input is
-the vector of all parameters. ``<stem>_task.js`` beside the view makes the batches from the same
-numbers, and calls the looks. Nothing of it is loaded before the reader presses Start.
+``<stem>-step-<form>``, and so is each readout, ``<stem>-<readout>-<form>``; of both the first input
+is the vector of all parameters. ``<stem>_task.js`` beside the view makes the batches from the same
+numbers, and calls the readouts. Nothing of it is loaded before the reader presses Start.
 """
 
 import copy
@@ -82,7 +82,7 @@ class Trainer(LiveWidget):
 
     exported: ClassVar[bool] = False  # the page's worker runs its graphs, not the page itself
     forms: ClassVar[Mapping[str, Callable[[], nn.Module]]]
-    looks: ClassVar[Sequence[Callable[..., Any]]] = ()
+    readouts: ClassVar[Sequence[Callable[..., Any]]] = ()
     pools: ClassVar[Mapping[str, Callable[[], bytes]]] = {}  # files to learn from, by name
     settings: ClassVar[Sequence[str]] = ("seed", "rate", "form")
     how: ClassVar[Optimiser] = AdamW()

@@ -65,7 +65,7 @@ def _bilingual(seed: int) -> Splits:
     while len(usual) < 23_000 or len(length) < 1_000 or len(composition) < 1_000:
         sentence = Sentence(random)
         source = tuple(sentence.english)
-        known = sentence.said.isdisjoint(HELD_OUT)
+        known = sentence.attributes.isdisjoint(HELD_OUT)
         if source in seen or len(source) > (17 if known else 12):
             continue
         seen.add(source)

@@ -74,13 +74,13 @@ def dictionary() -> Dictionary:
         keys.update({short: keys[long] for long, short in grammar.ELISIONS.items() if long in keys})
     french.update(dict.fromkeys(grammar.CONTRACTIONS.values(), ("to", "article")))
     forms = [form for verb in [*verbs, grammar.BE] for form in verb.french]
-    said = tuple(adjective.english for adjective in adjectives)
+    described = tuple(adjective.english for adjective in adjectives)
     adverbs = (adverb for adverb, _ in grammar.ADVERBS)
     return Dictionary(
         *(english, french, before_verb, tuple(dict.fromkeys(forms))),
         nouns=tuple(noun.english[0] for noun in nouns),
-        adjectives=said,
-        moving=(*said, *adverbs, "very", "object", "not", "never", "denial"),
+        adjectives=described,
+        moving=(*described, *adverbs, "very", "object", "not", "never", "denial"),
     )
 
 
@@ -140,7 +140,8 @@ def misplaced(english: Sequence[str], french: Sequence[str]) -> list[bool]:
 
 def common(words: Sequence[str], others: Sequence[str]) -> dict[int, int]:
     """A longest common subsequence: the places in ``words``, each with that in ``others``."""
-    max_len = [[0] * (len(others) + 1) for _ in range(len(words) + 1)]  # of what follows i and j
+    # max_len[i][j] is the length of the longest one of words[i:] and others[j:].
+    max_len = [[0] * (len(others) + 1) for _ in range(len(words) + 1)]
     for i in reversed(range(len(words))):
         for j in reversed(range(len(others))):
             same = words[i] == others[j]

@@ -232,15 +232,15 @@ VOWEL = re.compile("(?!huit$)[aeiouéêh]")
 class Sentence:
     """One sentence, drawn word by word from ``random``.
 
-    ``english`` holds the tokens, ``french`` the words, and ``said`` each pair (adjective, noun)
-    of which the sentence says the one of the other, as in *the red car* and *the car is red*.
+    ``english`` holds the tokens, ``french`` the words, and ``attributes`` each pair (adjective,
+    noun) of which the sentence says the one of the other, as in *the red car* and *the car is red*.
     Only ``random.random`` is used: Python promises that it never changes.
     """
 
     def __init__(self, random: Random):
         self.chance = random.random
         self.english: list[str] = []
-        self.said: set[tuple[str, str]] = set()
+        self.attributes: set[tuple[str, str]] = set()
         french = self.clause()
         if self.maybe(0.08):
             french += [self.word("but", "mais", "conjunction"), *self.clause()]
@@ -328,7 +328,7 @@ class Sentence:
     ) -> Word:
         form = 2 * plural + feminine
         if noun:
-            self.said.add((adjective.english, noun.english[0]))
+            self.attributes.add((adjective.english, noun.english[0]))
             if before and form == 0 and VOWEL.match(noun.french[0]):
                 form = 4
         return self.word(adjective.english, adjective.french[form], "adjective")
@@ -368,7 +368,7 @@ class Sentence:
         """What the subject is: *very happy*, *très heureux*."""
         very = [self.word("very", "très", "adverb")] if self.maybe(0.25) else []
         adjective = self.pick(MOODS if subject.animate else BEHIND["thing"])
-        self.said.update((adjective.english, noun.english[0]) for noun in subject.nouns)
+        self.attributes.update((adjective.english, noun.english[0]) for noun in subject.nouns)
         return [*very, self.adjective(adjective, subject.feminine, subject.plural)]
 
     def perhaps_place(self, probability: float) -> list[Word]:

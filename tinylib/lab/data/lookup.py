@@ -197,9 +197,9 @@ def accuracy(logits: Float[Tensor, "B T Q N"], batch: Lookups) -> Float[Tensor, 
 
 def role_scores(weights: Float[Tensor, "B H T S"], batch: Lookups) -> Float[Tensor, "H Q"]:
     """For each head and question: how often its largest weight lies on the place asked for."""
-    looks = weights.argmax(-1)[..., None]
+    largest = weights.argmax(-1)[..., None]
     asked = batch.places >= 0
-    hits = (looks == batch.places[:, None]) & asked[:, None]
+    hits = (largest == batch.places[:, None]) & asked[:, None]
     return hits.sum((0, 2)) / asked.sum((0, 1))
 
 

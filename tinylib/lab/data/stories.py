@@ -14,8 +14,8 @@ take things, put them down and give them away, and now and then a question is as
 What can be said depends on what has happened: one takes what lies where one is, if one's hands are
 empty. So a model that is to predict the next word must keep track of the world.
 
-- The grammar is one coroutine, :meth:`Teller.tell`: it yields the probabilities of the next word
-  and is sent the word. Sent words that are drawn, it tells a story; sent a text, it judges it.
+- The grammar is one coroutine, :meth:`Teller.generate`: it yields the probabilities of the next
+  word and is sent the word. Sent words that are drawn, it tells a story; sent a text, it judges it.
 - The words so far determine what its choices were. So the probability of a word given those before
   it is no estimate, and the probability of a story is their product.
 - *He* and *she* are who the sentence before began with; they are used only if it named nobody
@@ -165,7 +165,7 @@ class Teller:
         self.asked = False  # was the last sentence an answer?
         self.log_probs: list[float] = []
         self.kinds: list[str] = []
-        self.steps = self.tell()
+        self.steps = self.generate()
         self.kind, self.probabilities = next(self.steps)
 
     def add(self, word: str) -> None:
@@ -194,7 +194,7 @@ class Teller:
         words, log_probs, kinds = tuple(self.words), tuple(self.log_probs), tuple(self.kinds)
         return Story(words, log_probs, kinds, tuple(self.questions))
 
-    def tell(self) -> Generator[Step, str, None]:
+    def generate(self) -> Generator[Step, str, None]:
         """Yields the kind and the probabilities of each next word, and is sent that word."""
         yield from self.introductions()
         turns = 0
@@ -236,7 +236,7 @@ class Teller:
         for word in text.split():
             yield kind, {word: 1.0}
 
-    # --- who and what there is
+    # --- the people, the things and the places
 
     def introductions(self) -> Generator[Step, str, None]:
         """Two or three people, and a first thing."""
@@ -458,7 +458,7 @@ def draw(probabilities: dict[str, float], chance: Callable[[], float]) -> str:
     return word  # the sum may be 1 less a rounding error
 
 
-def tell(random: Random) -> Story:
+def draw_story(random: Random) -> Story:
     """A story drawn from the grammar."""
     teller = Teller()
     while teller.probabilities:
@@ -469,7 +469,7 @@ def tell(random: Random) -> Story:
 def read(words: Iterable[str]) -> Story:
     """The story that these words tell, from its first to its last full stop.
 
-    Its questions and probabilities are those that :func:`tell` knew. ValueError as for
+    Its questions and probabilities are those that :func:`draw_story` knew. ValueError as for
     :func:`next_words`, or if the story cannot end there.
     """
     teller = Teller()
@@ -506,7 +506,7 @@ def first_stories(count: int, seed: int = 0) -> list[Story]:
     """The first ``count`` of :func:`stories`, no two alike, without the time that all take."""
     unique, random = _stories_so_far(seed)
     while len(unique) < count:
-        story = tell(random)
+        story = draw_story(random)
         unique.setdefault(story.words, story)
     return list(islice(unique.values(), count))
 

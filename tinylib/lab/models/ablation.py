@@ -19,7 +19,7 @@ from torch import Tensor
 from tinylib.checks import check_some
 from tinylib.gpt import GPT
 from tinylib.hooks import capture, in_eval_mode, patch
-from tinylib.lab.data.repeats import Repeats
+from tinylib.lab.data.repeated_tokens import RepeatedTokens
 from tinylib.seq2seq import negative_log_likelihood
 
 Head = tuple[int, int]
@@ -84,12 +84,12 @@ class RepeatLoss(NamedTuple):
 
 
 @in_eval_mode
-def loss_of(model: GPT, batch: Repeats) -> RepeatLoss:
+def loss_of(model: GPT, batch: RepeatedTokens) -> RepeatLoss:
     """In nats for each letter."""
-    read, said, known = batch.tokens[:, :-1], batch.tokens[:, 1:], batch.known[:, :-1]
+    read, targets, known = batch.tokens[:, :-1], batch.tokens[:, 1:], batch.known[:, :-1]
     logits = model(read)
-    nll = negative_log_likelihood(logits, said)
+    nll = negative_log_likelihood(logits, targets)
     check_some(known)
     check_some(~known)
-    right = (logits.argmax(-1) == said)[known].cpu().double().mean()
+    right = (logits.argmax(-1) == targets)[known].cpu().double().mean()
     return RepeatLoss(nll[~known].mean().item(), nll[known].mean().item(), right.item())

@@ -117,10 +117,12 @@ class LanguageModel(NamedTuple):
             window = torch.cat([ids, new], dim=1)[:, -context:]
             token = generate(self.model, window, 1, sampling, u[:, n : n + 1], eos=self.eos)
             new = torch.cat([new, token], dim=1)
-        said = new[0].tolist()
+        written = new[0].tolist()
         if isinstance(self.tokens, Vocabulary):
-            return " ".join(self.tokens.words(said))
-        return self.tokens.text(said[: said.index(self.eos)] if self.eos in said else said)
+            return " ".join(self.tokens.words(written))
+        return self.tokens.text(
+            written[: written.index(self.eos)] if self.eos in written else written
+        )
 
 
 def metadata_of(language_model: LanguageModel, **more: Any) -> dict[str, Any]:
@@ -241,8 +243,8 @@ def text_loss(model: GPT, ids: Ids, T: int, size: int = 32) -> float:
     rows = [(ids[:whole].view(-1, T), ids[1 : whole + 1].view(-1, T))]
     rows.append((ids[None, whole:last], ids[None, whole + 1 :]))
     total = torch.zeros((), dtype=torch.float64)
-    for read, said in rows:
-        for some, wanted in zip(read.split(size), said.split(size), strict=True):
+    for read, targets in rows:
+        for some, wanted in zip(read.split(size), targets.split(size), strict=True):
             if some.numel():
                 total += negative_log_likelihood(model(some), wanted).cpu().double().sum()
     return (total / last).item()

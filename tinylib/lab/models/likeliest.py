@@ -1,7 +1,7 @@
 """The likeliest sentence of all, for certain: too slow to use, but faster searches can be judged.
 
-likeliest(model.step, start, BOS, EOS, 40).tokens      the best of all V^T sentences
-searches(translator, pairs, [2, 4])["exact"].said       and what greedy search and beams find
+likeliest(model.step, start, BOS, EOS, 40).tokens           the best of all V^T sentences
+searches(translator, pairs, [2, 4])["exact"].translations   and what greedy search and beams find
 """
 
 from collections.abc import Sequence
@@ -69,7 +69,7 @@ class Found(NamedTuple):
     """What a search has found for some sentences: log-probabilities, and the words."""
 
     log_probs: Tensor
-    said: list[list[str]]
+    translations: list[list[str]]
 
 
 @in_eval_mode
@@ -86,9 +86,9 @@ def searches(
     found = {}
     for width in (1, *widths):
         kept = beam(model.step, start, BOS, EOS, max_len, width, alpha if width > 1 else 0.0)
-        said = [target.words(row) for row in kept.tokens[:, 0].tolist()]
+        translations = [target.words(row) for row in kept.tokens[:, 0].tolist()]
         name = f"beam of {width}" if width > 1 else "greedy"
-        found[name] = Found(kept.log_probs[:, 0], said)
+        found[name] = Found(kept.log_probs[:, 0], translations)
     known = torch.stack([one.log_probs for one in found.values()]).amax(0) - 1e-4
     best = []
     for i, at_least in enumerate(known.tolist()):
@@ -121,8 +121,8 @@ def gain(
     label = numbered(gold)
     draws = torch.randint(len(gold), (1000, len(gold)), generator=torch.Generator().manual_seed(0))
 
-    def scores(said: Sequence[Sentence]) -> Tensor:
-        each = count_ngrams(numbered(said), label, N=4)
+    def scores(outputs: Sequence[Sentence]) -> Tensor:
+        each = count_ngrams(numbered(outputs), label, N=4)
         return bleu(Counts(*(number.double()[draws].sum(1) for number in each)))
 
     low, high = (scores(after) - scores(before)).quantile(torch.tensor([0.025, 0.975]).double())

@@ -80,10 +80,10 @@ class Snapshots(nn.Module):
     def model(self, index: int) -> GPT:
         """The GPT as it was at that snapshot, on its own."""
         config: GPTConfig = self.gpt.config
-        alone = GPT(config).eval()
+        single = GPT(config).eval()
         found = self.at(torch.tensor(index))
-        weights.load_into(alone, {n.removeprefix("gpt."): t for n, t in found.items()})
-        return alone
+        weights.load_into(single, {n.removeprefix("gpt."): t for n, t in found.items()})
+        return single
 
 
 class Trained(NamedTuple):
@@ -247,12 +247,12 @@ def learnt(
     ids = torch.tensor(tokens.ids(valid))
     starts = torch.linspace(0, len(ids) - T - 1, pieces).long()
     windows = ids[starts[:, None] + torch.arange(T + 1)]
-    read, said = windows[:, :-1], windows[:, 1:]
+    read, targets = windows[:, :-1], windows[:, 1:]
     logits = model(read)
     p = logits.softmax(-1)
     written = sample_texts(model, tokens, "\n", T - 1, texts)
     return Learnt(
-        negative_log_likelihood(logits, said).mean().item(),
+        negative_log_likelihood(logits, targets).mean().item(),
         overlap(p, counted.unigram).mean().item(),
         overlap(p, counted.bigram[read]).mean().item(),
         share_of_words(written, words_in(train)),

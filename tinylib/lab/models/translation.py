@@ -192,16 +192,18 @@ def evaluate(
     """
     if not pairs:
         raise ValueError("there are no pairs: nothing can be said of no sentences")
-    said = translate_unchecked(model, source, target, [pair.source for pair in pairs], width, alpha)
+    outputs = translate_unchecked(
+        model, source, target, [pair.source for pair in pairs], width, alpha
+    )
     right = [list(pair.target) for pair in pairs]
     by_length: dict[int, list[int]] = {}
-    for pair, ours, true in zip(pairs, said, right, strict=True):
+    for pair, ours, true in zip(pairs, outputs, right, strict=True):
         count = by_length.setdefault(len(pair.source), [0, 0])
         count[0] += ours == true
         count[1] += 1
     return {
         "exact_match": sum(exact for exact, _ in by_length.values()) / len(pairs),
-        "bleu": float(corpus_bleu(said, right)),
+        "bleu": float(corpus_bleu(outputs, right)),
         "by_length": dict(sorted(by_length.items())),
     }
 
@@ -259,7 +261,7 @@ def all_maps(
     for places in _batches([pair.source for pair in pairs]):
         read = pad([source.ids(pairs[place].source) for place in places])
         fed, _ = pad([[BOS, *target.ids(pairs[place].target)] for place in places])
-        rows = _looks(model, *devices.moved((*read, fed), devices.of(model))).cpu()
+        rows = _attention_weights(model, *devices.moved((*read, fed), devices.of(model))).cpu()
         if not rows.isfinite().all():
             raise ValueError("the model's weights hold NaN or an infinity: train it anew")
         for place, table in zip(places, rows, strict=True):
@@ -268,7 +270,7 @@ def all_maps(
     return maps
 
 
-def _looks(model: EncoderDecoder, ids: Tensor, lengths: Tensor, fed: Tensor) -> Tensor:
+def _attention_weights(model: EncoderDecoder, ids: Tensor, lengths: Tensor, fed: Tensor) -> Tensor:
     """The weights (B, L, H, T, S) of a batch."""
     decoder: Any = model.decoder
     if hasattr(decoder, "blocks"):
@@ -312,7 +314,7 @@ def alignment_accuracy(
     count. ValueError for a pair whose alignment is not known, for a model without attention, and
     for one whose weights are not finite.
     """
-    return _judged(pairs, attention_maps(model, source, target, _aligned(pairs), head))
+    return _accuracy_counts(pairs, attention_maps(model, source, target, _aligned(pairs), head))
 
 
 def best_head(
@@ -332,7 +334,7 @@ def best_head(
     layers, heads = maps[0].shape[:2]
 
     def right(head: Head) -> int:
-        counts = _judged(pairs, [table[head] for table in maps])
+        counts = _accuracy_counts(pairs, [table[head] for table in maps])
         return sum(counts[name][0] for name in classes if name in counts)
 
     return max((Head(*at) for at in product(range(layers), range(heads))), key=right)
@@ -349,7 +351,7 @@ def _aligned(pairs: Sequence[Pair]) -> Sequence[Pair]:
     return pairs
 
 
-def _judged(pairs: Sequence[Pair], maps: Sequence[Tensor]) -> dict[str, list[int]]:
+def _accuracy_counts(pairs: Sequence[Pair], maps: Sequence[Tensor]) -> dict[str, list[int]]:
     """What :func:`alignment_accuracy` gives, of maps (T, S)."""
     counts: dict[str, list[int]] = {}
     for pair, table in zip(pairs, maps, strict=True):

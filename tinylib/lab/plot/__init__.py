@@ -66,7 +66,7 @@ from tinylib.lab.plot.style import (
 from tinylib.lab.plot.training import answers, panels
 from tinylib.lab.plot.translation import glossed, side_by_side, two_queries
 from tinylib.lab.plot.vectors import plane
-from tinylib.lab.plot.word_by_word import WordSaid, unrolled
+from tinylib.lab.plot.word_by_word import DecoderStep, unrolled
 from tinylib.lab.plot.worked import worked_attention, worked_pooling
 from tinylib.lab.plot.writing import bottleneck, draws, readings
 
@@ -92,6 +92,7 @@ __all__ = [
     "TITLE",
     "Added",
     "Chart",
+    "DecoderStep",
     "Figure",
     "Hop",
     "Kept",
@@ -102,7 +103,6 @@ __all__ = [
     "Turn",
     "Turned",
     "Values",
-    "WordSaid",
     "WrittenStep",
     "added",
     "alignment",

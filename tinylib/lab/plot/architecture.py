@@ -307,7 +307,7 @@ def transformer() -> Figure:
     wider = 1.34  # for four words
     boxes: dict[str, Box] = {}
     arrows: list[Arrow] = []
-    for side, x, words, room, said, shape, via in [
+    for side, x, words, room, attention, shape, via in [
         ("e", e, "the cat sleeps", wide, "\nself-attention\nhides padding", "S D", left),
         ("d", d, "<bos> le chat dort", wider, "\nmasked\nself-attention", "T D", right),
     ]:
@@ -315,7 +315,7 @@ def transformer() -> Figure:
             f"{side} words": Box(words, (x, 0), "data", room),
             f"{side} rows": Box(r"embedding $\cdot\,\sqrt{D}$", (x, 0.82), "weight", wide),
             f"{side} places": Box("add positions", (x, 1.64), width=wide),
-            f"{side} look": Box(said, (x, 2.66), "weight", wide, 1.4),
+            f"{side} look": Box(attention, (x, 2.66), "weight", wide, 1.4),
             f"{side} add 1": Box("add & norm", (x, 3.68), width=wide),
         }
         arrows += [
@@ -393,9 +393,9 @@ def add_norm() -> Figure:
                 add: Box("add", (left, low if post else high), width=0.5),
                 norm: Box("norm", (left, high) if post else (beside, low), width=0.5),
             }
-            way = [x, add, norm, y] if post else [x, add, y]
+            path = [x, add, norm, y] if post else [x, add, y]
             branch = [x, f, add] if post else [x, norm, f, add]
-            arrows += [Arrow(a, b, "T D", bold=True) for a, b in pairwise(way)]
+            arrows += [Arrow(a, b, "T D", bold=True) for a, b in pairwise(path)]
             arrows += [Arrow(a, b, "T D") for a, b in pairwise(branch)]
     return diagram(
         boxes,
@@ -635,12 +635,12 @@ def paths(n: int = 7, k: int = 3) -> Figure:
     )
     with style():
         axes, top = page(width, height + MARGIN), float(MARGIN)
-        for name, rows, steps, links, way in nets:
+        for name, rows, steps, links, path in nets:
             words, floor = top + head, top + head + rise * rows
             axes.text(MARGIN, top + 10, name, size=TITLE, weight="bold", va="center")
             longest = f"longest way: {steps}"
             axes.text(width - MARGIN, top + 10, longest, size=TEXT, va="center", ha="right")
-            for colour, ends in [(HATCH, links), (KINDS["weight"].line, way)]:
+            for colour, ends in [(HATCH, links), (KINDS["weight"].line, path)]:
                 for (j, low), (i, high) in ends:
                     x, y = [left + step * c for c in (j, i)], [low, high]
                     thick = 0.9 if ends is links else 2.6

@@ -35,7 +35,7 @@ from tinylib.lab.plot.style import (
 Point = tuple[Number, Number]
 MIDDLE: Any = {"ha": "center", "va": "center_baseline"}
 STRIP, ACROSS = 64, 15  # pixels: a vector's strip of colours
-BARS = 46  # of a weight of 1, below the strips
+BARS = 46  # pixels: the height of a bar for a weight of 1, below the strips
 ROW = 178  # from step to step
 
 
@@ -118,19 +118,19 @@ def attended(
             arrow(axes, ((out_x, fed), (out_x, gru - 15)), COLOURS["probability"], dash=dash)
             arrow(axes, ((out_x, gru + 15), (out_x, y + 45)), SOFT)
             _word(axes, (out_x, y + 57), step.word, COLOURS["probability"])
-            said = f"{step.gloss}, {100 * step.share:.1f} %"
-            axes.text(out_x, y + 80, said, size=SMALL, color=SOFT, **MIDDLE)
+            gloss = f"{step.gloss}, {100 * step.share:.1f} %"
+            axes.text(out_x, y + 80, gloss, size=SMALL, color=SOFT, **MIDDLE)
             if t + 1 < len(drawn):
                 turn = y + ROW - 28
-                way = [(out_x - 24, gru + 7), (mix_x + 18, gru + 7), (mix_x + 18, turn)]
-                arrow(axes, [*way, (ask_x, turn), (ask_x, y + ROW - 1)], COLOURS["query"])
-        told = [_told(source, step, w) for step, w in zip(drawn, shares, strict=True)]
+                path = [(out_x - 24, gru + 7), (mix_x + 18, gru + 7), (mix_x + 18, turn)]
+                arrow(axes, [*path, (ask_x, turn), (ask_x, y + ROW - 1)], COLOURS["query"])
+        descriptions = [_alt_text(source, step, w) for step, w in zip(drawn, shares, strict=True)]
         words = f"A decoder with attention reads {' '.join(source)}, step by step. Its state is "
         words += "the query, and goes into the GRU with the context and the word before."
-        return finish(axes, f"{words} {' '.join(told)}")
+        return finish(axes, f"{words} {' '.join(descriptions)}")
 
 
-def _told(source: Sequence[str], step: StepShown, weights: Tensor) -> str:
+def _alt_text(source: Sequence[str], step: StepShown, weights: Tensor) -> str:
     most = int(weights.argmax())
     return (
         f"After {step.fed} its weight is {weights[most]:.2f} on {source[most]}, and it writes "
@@ -177,13 +177,13 @@ def both_ways(words: Sequence[str]) -> Figure:
                 arrow(axes, ends, thick=2)
                 ends = (near[1] - 23, rows[2]), (last + wide / 4 + 23, rows[2])
                 arrow(axes, ends, thick=2, dash=dashes[1])
-        told = [
+        descriptions = [
             f"the state of {word} has a half that has read {before} and a half that has read "
             f"{behind}"
             for word, (before, behind) in zip(words, halves, strict=True)
         ]
         alt = "A bidirectional encoder: one GRU reads forwards and one backwards, so that "
-        return finish(axes, f"{alt}{'; '.join(told)}.")
+        return finish(axes, f"{alt}{'; '.join(descriptions)}.")
 
 
 # Learning ----------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ def emerging(
 # Hidden words ------------------------------------------------------------------------------------
 
 
-class Hiding(NamedTuple):
+class Occlusion(NamedTuple):
     """One try: which source words are hidden, the weights of all, the word's probability."""
 
     hidden: Sequence[int]
@@ -240,10 +240,10 @@ class Hiding(NamedTuple):
 def hidings(source: Sequence[str], tries: Sequence[tuple[str, Sequence[Any]]]) -> Figure:
     """Source words hidden from one step of a decoder: the weights that are left, and the outcome.
 
-    `tries` has a title for each French word and its rows, `Hiding`s. Weights that do not fit the
+    `tries` has a title for each French word and its rows, `Occlusion`s. Weights that do not fit the
     words are a ValueError.
     """
-    lines = [(title, [Hiding(*row) for row in rows]) for title, rows in tries]
+    lines = [(title, [Occlusion(*row) for row in rows]) for title, rows in tries]
     cell, tall, bar = 33, 26, 84
     left = MARGIN + 4
     right = left + cell * len(source) + 18
@@ -251,7 +251,7 @@ def hidings(source: Sequence[str], tries: Sequence[tuple[str, Sequence[Any]]]) -
     top = MARGIN + 26 + 0.75 * label
     height = top + sum(40 + tall * len(rows) for _, rows in lines) + MARGIN - 4
     width = right + bar + 44 + MARGIN
-    told = []
+    descriptions = []
     with style():
         axes = page(width, height)
         turn: Any = {"rotation": 45, "rotation_mode": "anchor"}
@@ -282,10 +282,12 @@ def hidings(source: Sequence[str], tries: Sequence[tuple[str, Sequence[Any]]]) -
                 axes.add_patch(Rectangle((right, y + 5), bar * chance, tall - 10, fc=tone))
                 axes.text(right + bar + 8, middle, f"{chance:.2f}", size=SMALL, va="center")
                 gone = " and ".join(source[s] for s in hidden) or "nothing"
-                told.append(f"{title}, {gone} hidden: {chance:.2f}")
+                descriptions.append(f"{title}, {gone} hidden: {chance:.2f}")
                 y += tall
             y += 8
-        return finish(axes, f"The probability of a word if words are hidden. {'; '.join(told)}.")
+        return finish(
+            axes, f"The probability of a word if words are hidden. {'; '.join(descriptions)}."
+        )
 
 
 # Parts -------------------------------------------------------------------------------------------

@@ -97,8 +97,8 @@ def _compare_with_gold(p: Panel, gold: Sequence[Sequence[int]]) -> tuple[int, di
         for j in right:
             if j not in range(len(p.cols)):
                 raise ValueError(f"gold sends {row!r} to column {j}, but there are {len(p.cols)}")
-    looks = p.matrix.argmax(-1).tolist()
-    missed = {i: looks[i] for i, right in enumerate(gold) if right and looks[i] not in right}
+    largest = p.matrix.argmax(-1).tolist()
+    missed = {i: largest[i] for i, right in enumerate(gold) if right and largest[i] not in right}
     return sum(map(bool, gold)), missed
 
 

@@ -105,16 +105,16 @@ def walk(words: Sequence[str], stages: Sequence[Stage], *, alt: str = "") -> Fig
                         axes.text(*place, shape, size=SMALL, color=SOFT, **look)
                 if stage.since is not None:
                     x, start = left - bypass + 4, tops[stage.since] + TALL / 2
-                    way = [(left, start), (x, start), (x, y + TALL / 2), (left - 1, y + TALL / 2)]
-                    arrow(axes, way, COLOURS["positive"], 2)
-        return finish(axes, alt or _told(words, stages, rows))
+                    path = [(left, start), (x, start), (x, y + TALL / 2), (left - 1, y + TALL / 2)]
+                    arrow(axes, path, COLOURS["positive"], 2)
+        return finish(axes, alt or _alt_text(words, stages, rows))
 
 
 def _short(number: Number) -> str:
     return written(number, 1)
 
 
-def _told(words: Sequence[str], stages: Sequence[Stage], rows: Sequence[Any]) -> str:
+def _alt_text(words: Sequence[str], stages: Sequence[Stage], rows: Sequence[Any]) -> str:
     """The numbers of the picture, stage by stage."""
 
     def vector(numbers: Sequence[Number]) -> str:
@@ -134,13 +134,13 @@ def blocks() -> Figure:
     ports = [(-48, "$V$"), (0, "$K$"), (48, "$Q$")]
     boxes: dict[str, Box] = {}
     arrows: list[Arrow] = []
-    for side, x, words, said, shape, via in [
+    for side, x, words, attention, shape, via in [
         ("e", e, "source $x$", "\nself-attention", "S D", left),
         ("d", d, "target $y$", "\nmasked\nself-attention", "T D", right),
     ]:
         boxes |= {
             f"{side} words": Box(words, (x, 0), "data", wide),
-            f"{side} look": Box(said, (x, 1.02), "weight", wide, 1.4),
+            f"{side} look": Box(attention, (x, 1.02), "weight", wide, 1.4),
             f"{side} add 1": Box("add & norm", (x, 2.04), width=wide),
         }
         arrows += [

@@ -25,9 +25,9 @@ from tinylib.lab.plot.style import (
     Figure,
     Number,
     Values,
-    brief,
-    curve_looks,
+    curve_styles,
     finish,
+    format_number,
     page,
     read_values,
     style,
@@ -69,7 +69,9 @@ def hands(
                 axes.plot(*zip((x, y), tip, strict=True), color=COLOURS["position"], lw=2.2)
                 axes.plot(*tip, "o", color=COLOURS["position"], ms=4.5)
         pairs = zip(cols, p.matrix[0].tolist(), p.matrix[-1].tolist(), strict=True)
-        described = "; ".join(f"{col} from {brief(a)} to {brief(b)}" for col, a, b in pairs)
+        described = "; ".join(
+            f"{col} from {format_number(a)} to {format_number(b)}" for col, a, b in pairs
+        )
         words = f"Hands of clocks, {title}: {len(rows)} rows, {', '.join(rows)}; {len(cols)} "
         words += f"columns, {', '.join(cols)}. Turned from the first row to the last, in radians: "
         return finish(axes, alt or f"{words}{described}.")
@@ -88,7 +90,7 @@ def lines(
     points: tuple[Values, Values, str] | None = None,
     hollow: bool = False,
     levels: Mapping[str, Number] = MappingProxyType({}),
-    beyond: tuple[Number, str] | None = None,
+    shaded: tuple[Number, str] | None = None,
     marks: Sequence[Number] = (),
     log: str = "",
     floor: Number | None = None,
@@ -99,7 +101,7 @@ def lines(
     A curve of several rows, one for each training, is drawn as their mean, in a pale band from the
     lowest to the highest. `x` is the same for all, or {name: x} with one for each. The y-axis
     begins at `floor`, if there is one. `points` = (x, y, name) lie beneath them as dots, or on them
-    as rings if `hollow`; `levels` are named horizontal lines. `beyond` = (x, name) shades what is
+    as rings if `hollow`; `levels` are named horizontal lines. `shaded` = (x, name) shades what is
     to the right of x, and a thin vertical line stands at each of `marks`. `log` names the
     logarithmic axes: "x", "y" or "xy". A curve whose length is not that of its `x`, or that holds
     NaN or an infinity, or something not above 0 on a logarithmic axis, is a ValueError.
@@ -129,7 +131,7 @@ def lines(
     lying = read_values([*levels.values()], "levels")
     if _infinite(lying):
         raise ValueError(f"the levels {', '.join(levels)} hold -inf: pass finite numbers")
-    upright = read_values([*marks, *(beyond or ())[:1]], "marks")
+    upright = read_values([*marks, *(shaded or ())[:1]], "marks")
     if _infinite(upright):
         raise ValueError("the marks hold -inf: pass finite numbers")
     on = {
@@ -170,18 +172,18 @@ def lines(
         if "y" in log:
             axes.set_yscale("log")
         right = max(float(at[-1]) for at in along.values())
-        if beyond:
-            axes.axvspan(float(beyond[0]), right, color=GRID, alpha=0.45, lw=0, zorder=0.5)
+        if shaded:
+            axes.axvspan(float(shaded[0]), right, color=GRID, alpha=0.45, lw=0, zorder=0.5)
             whole = axes.get_xaxis_transform()
-            axes.text(right, 1.02, beyond[1], size=SMALL, color=SOFT, ha="right", transform=whole)
+            axes.text(right, 1.02, shaded[1], size=SMALL, color=SOFT, ha="right", transform=whole)
         for mark in marks:
             axes.axvline(float(mark), color=SOFT, lw=1, ls=(0, (2, 2)), zorder=1.2)
         ends = dict(levels)
         for level in ends.values():
             axes.axhline(level, color=SOFT, lw=1.3, ls=(0, (1, 1.5)), zorder=1.8)
-        colours, looks = dict.fromkeys(ends, SOFT), curve_looks([*read])
+        colours, styles = dict.fromkeys(ends, SOFT), curve_styles([*read])
         for name, y in read.items():
-            i, marked = looks[name], list(range(len(y) - 1, -1, -max(1, len(y) // 8)))
+            i, marked = styles[name], list(range(len(y) - 1, -1, -max(1, len(y) // 8)))
             axes.plot(
                 along[name],
                 y,
@@ -226,8 +228,8 @@ def lines(
         if levels:
             heights = ", ".join(f"{name} at {level:.3g}" for name, level in levels.items())
             words += f" Horizontal lines: {heights}."
-        if beyond:
-            words += f" Shaded from {float(beyond[0]):.4g} on: {beyond[1]}."
+        if shaded:
+            words += f" Shaded from {float(shaded[0]):.4g} on: {shaded[1]}."
         if marks:
             words += f" Vertical lines at {', '.join(f'{mark:.4g}' for mark in marks)}."
         return finish(sheet, alt or words + beneath)
@@ -266,7 +268,7 @@ def over_words(
         places.append((x + wide / 2, y))
         x += wide
     colour = COLOURS["weight"] if "weight" in read else CURVES[0]
-    looks: list[Any] = [
+    styles: list[Any] = [
         {"fc": colour, "ec": colour},
         {"fc": "none", "ec": INK},
         {"fc": "none", "ec": SOFT, "hatch": "////"},
@@ -278,21 +280,22 @@ def over_words(
             axes.plot([MARGIN, right], [line, line], color=GRID, lw=1, zorder=1)
         for i, (word, (x, y)) in enumerate(zip(words, places, strict=True)):
             axes.text(x, y + 15, word, size=SMALL, ha="center", va="center_baseline")
-            for j, (values, look) in enumerate(zip(read.values(), looks, strict=False)):
+            for j, (values, look) in enumerate(zip(read.values(), styles, strict=False)):
                 tall = high * float(values[i]) / full
                 left = x + thick * (j - len(read) / 2) + 1
                 if tall:
                     axes.add_patch(Rectangle((left, y - tall), thick - 2, tall, lw=1.3, **look))
         x, y = float(MARGIN), y + 50
-        for name, look in zip(read, looks, strict=False):
+        for name, look in zip(read, styles, strict=False):
             axes.add_patch(Rectangle((x + 1, y - 8), thick - 2, 16, lw=1.3, **look))
             axes.text(x + thick + 7, y, name, size=SMALL, va="center_baseline")
             x += thick + 7 + text_width(name, SMALL) + 22
-        scale = f"highest bar: {brief(full)}"
+        scale = f"highest bar: {format_number(full)}"
         axes.text(right, y, scale, size=SMALL, color=SOFT, ha="right", va="center_baseline")
         described = [
-            f"{name} {brief(values.mean())} on average, highest {brief(values.max())} at "
-            f"{words[int(values.argmax())]}, word {int(values.argmax()) + 1}"
+            f"{name} {format_number(values.mean())} on average, highest "
+            f"{format_number(values.max())} at {words[int(values.argmax())]}, "
+            f"word {int(values.argmax()) + 1}"
             for name, values in read.items()
         ]
         whole = f"Bars over the {len(words)} words of a text, {title}: {y_name} of each word. "
@@ -346,7 +349,7 @@ def distributions(
     abreast = ceil(len(after) / downwards)  # 4 are 2 and 2
     step = room / abreast
     long, tall = step - 54, row * len(names) + 56
-    looks: dict[str, Any] = {
+    styles: dict[str, Any] = {
         "before": {"fc": "none", "ec": SOFT},
         "after": {"fc": COLOURS["probability"], "ec": COLOURS["probability"]},
         "cut": {"fc": "none", "ec": INK, "hatch": "////"},
@@ -365,15 +368,17 @@ def distributions(
                 if panel % abreast == 0:
                     axes.text(left - 8, middle, token, size=SMALL, ha="right", va="center_baseline")
                 share = f"{100 * new:.0f} %" if new >= 0.005 or not old else "< 1 %"
-                look, ink, end = looks["before"], INK, x + long * max(old, new) / full + 5
+                look, ink, end = styles["before"], INK, x + long * max(old, new) / full + 5
                 if old and not new:
-                    share, look, ink = "cut", looks["cut"], INK
+                    share, look, ink = "cut", styles["cut"], INK
                 if token == names[-1] and len(rest) and new and lost[name][0]:
                     count, had = lost[name]
                     share = f"{share}, {count} cut"
                     gap = (x + long * (old - had) / full, y + 3)
-                    axes.add_patch(Rectangle(gap, long * had / full, row - 6, lw=0, **looks["cut"]))
-                bar = Rectangle((x, y + 5), long * new / full, row - 10, lw=0, **looks["after"])
+                    axes.add_patch(
+                        Rectangle(gap, long * had / full, row - 6, lw=0, **styles["cut"])
+                    )
+                bar = Rectangle((x, y + 5), long * new / full, row - 10, lw=0, **styles["after"])
                 axes.add_patch(bar)
                 axes.add_patch(Rectangle((x, y + 3), long * old / full, row - 6, lw=1.1, **look))
                 axes.text(end, middle, share, size=SMALL, color=ink, va="center_baseline")
@@ -381,16 +386,17 @@ def distributions(
             gone = ((read["before"] > 0) & (read[name] == 0)).sum()
             likeliest = int(read[name].argmax())
             described.append(
-                f"{name}: {brief(read[name][likeliest])} for {tokens[likeliest]}, {gone} cut"
+                f"{name}: {format_number(read[name][likeliest])} for {tokens[likeliest]}, "
+                f"{gone} cut"
             )
         x, y = float(MARGIN), axes.get_ylim()[0] - MARGIN - 8
-        for name, look in looks.items():
+        for name, look in styles.items():
             axes.add_patch(Rectangle((x + 1, y - 7), 24, 14, lw=1.1, **look))
             axes.text(x + 33, y, name, size=SMALL, color=SOFT, va="center_baseline")
             x += 33 + text_width(name, SMALL) + 22
         likeliest = int(first[0])
         words = f"Bars, {title}: probabilities of {', '.join(names)}. Before: "
-        words += f"{brief(read['before'][likeliest])} for {tokens[likeliest]}. "
+        words += f"{format_number(read['before'][likeliest])} for {tokens[likeliest]}. "
         return finish(axes, alt or f"{words}{'; '.join(described)}.")
 
 
@@ -436,13 +442,13 @@ def softmax_bars(names: Sequence[str], logits: Values, *, alt: str = "") -> Figu
         for i, end in enumerate((f"sum {total:.2f}", "sum 1"), 1):
             axes.plot([left + room * i, left + room * i + long], [bottom + 4] * 2, color=INK, lw=1)
             axes.text(left + room * i, bottom + 20, end, **look)
-        told = ", ".join(
+        listed = ", ".join(
             f"{name} {a:.2f} becomes {b:.2f}, which is {c:.3f} of all"
             for name, a, b, c in zip(
                 names, x.tolist(), powers.tolist(), shares.tolist(), strict=True
             )
         )
-        return finish(axes, alt or f"The softmax as bars: {told}. The shares sum to 1.")
+        return finish(axes, alt or f"The softmax as bars: {listed}. The shares sum to 1.")
 
 
 def _infinite(*values: Tensor) -> bool:

@@ -37,7 +37,7 @@ from tinylib.lab.plot.style import (
     text_width,
 )
 
-Way = list[tuple[Number, Number]]  # the corners of an arrow
+Polyline = list[tuple[Number, Number]]  # the corners of an arrow
 COLUMN, ROW, HEIGHT, SPACE = 156, 102, 46, 16
 
 
@@ -147,10 +147,10 @@ def diagram(
     """
     flows = [Arrow(*arrow) for arrow in arrows]
     _check_drawing(boxes, flows, [name for _, names in repeat for name in names], alt)
-    ways = [_way(boxes[flow.source], boxes[flow.target], flow.via, flow.aside) for flow in flows]
+    paths = [_path(boxes[flow.source], boxes[flow.target], flow.via, flow.aside) for flow in flows]
     reach = [
-        Bbox.from_bounds(*_middle(way), 0, 0).padded(text_width(flow.name + flow.shape, 14) / 2, 8)
-        for flow, way in zip(flows, ways, strict=True)
+        Bbox.from_bounds(*_middle(path), 0, 0).padded(text_width(flow.name + flow.shape, 14) / 2, 8)
+        for flow, path in zip(flows, paths, strict=True)
     ]
     framed = []
     for title, names in repeat:
@@ -177,27 +177,27 @@ def diagram(
         axes = page(width, inside.height + 4 * MARGIN + 34, left, top)
         for _, at in framed:
             axes.add_patch(rounded(at, 14, fc="none", ec=SOFT, lw=1.2, ls=(0, (2, 3))))
-        for flow, way in zip(flows, ways, strict=True):
-            _draw_way(axes, way, flow, _colour(boxes, flow))
+        for flow, path in zip(flows, paths, strict=True):
+            _draw_path(axes, path, flow, _colour(boxes, flow))
         for name, box in boxes.items():
             _draw_box(axes, name, box)
         labels = [
-            _label(axes, _middle(way), flow.name, flow.shape, _colour(boxes, flow))
-            for flow, way in zip(flows, ways, strict=True)
+            _label(axes, _middle(path), flow.name, flow.shape, _colour(boxes, flow))
+            for flow, path in zip(flows, paths, strict=True)
         ]
         for (title, at), (_, names) in zip(framed, repeat, strict=True):
             right = max(boxes[name].bounds.x1 for name in names)
             labels.append(_label(axes, (right + SPACE - 40, at.y1), title))
         labels += [_remark(axes, at, note) for note, at in notes.items()]
-        for flow, way in zip(flows, ways, strict=True):
+        for flow, path in zip(flows, paths, strict=True):
             if flow.port:
-                _draw_port(axes, way, flow)
+                _draw_port(axes, path, flow)
         x, y = left + (width - sum(legend)) / 2 + 11, inside.y1 + 38
         for kind, step in zip(kinds, legend, strict=True):
             axes.add_patch(kind.patch(Bbox.from_bounds(x, y - 8, 24, 16)))
             axes.text(x + 32, y, kind.name, size=SMALL, color=SOFT, va="center_baseline")
             x += step
-        _refuse_overlaps(axes, boxes, flows, ways, labels)
+        _refuse_overlaps(axes, boxes, flows, paths, labels)
         return finish(axes, alt)
 
 
@@ -226,7 +226,7 @@ def _check_drawing(
         raise ValueError("alt is empty: say in a sentence or two what the drawing shows")
 
 
-def _way(source: Box, target: Box, via: Number | None, aside: Number) -> Way:
+def _path(source: Box, target: Box, via: Number | None, aside: Number) -> Polyline:
     """The corners of an arrow: straight where the boxes face each other, else with elbows."""
     a, b = source.bounds, target.bounds
     (ax, ay), (bx, by) = source.centre, target.centre
@@ -258,9 +258,9 @@ def _frame(boxes: Mapping[str, Box], names: Sequence[str], beside: Sequence[Bbox
     return Bbox.from_extents(wide.x0, inner.y0 - pad, wide.x1, inner.y1 + pad)
 
 
-def _middle(way: Way) -> tuple[Number, Number]:
+def _middle(path: Polyline) -> tuple[Number, Number]:
     """Where the label stands: halfway, on the stretch between the corners if there are any."""
-    (ax, ay), (bx, by) = way[len(way) // 2 - 1 : len(way) // 2 + 1]
+    (ax, ay), (bx, by) = path[len(path) // 2 - 1 : len(path) // 2 + 1]
     return (ax + bx) / 2, (ay + by) / 2
 
 
@@ -272,8 +272,8 @@ def _colour(boxes: Mapping[str, Box], flow: Arrow) -> str:
     return COLOURS[role] if role else ""
 
 
-def _draw_way(axes: Axes, way: Way, flow: Arrow, own: str) -> None:
-    points = np.array(way)
+def _draw_path(axes: Axes, corners: Polyline, flow: Arrow, own: str) -> None:
+    points = np.array(corners)
     path, codes = [points[0]], [Path.MOVETO]
     for before, corner, after in zip(points, points[1:], points[2:], strict=False):
         near, far = (corner + 10 * np.sign(end - corner) for end in (before, after))
@@ -286,8 +286,8 @@ def _draw_way(axes: Axes, way: Way, flow: Arrow, own: str) -> None:
     axes.add_patch(FancyArrowPatch(path=line, **style, color=colour, lw=thick))
 
 
-def _draw_port(axes: Axes, way: Way, flow: Arrow) -> None:
-    (ax, ay), (bx, by) = way[-2:]
+def _draw_port(axes: Axes, path: Polyline, flow: Arrow) -> None:
+    (ax, ay), (bx, by) = path[-2:]
     inside = (bx + 13 * np.sign(bx - ax), by + 13 * np.sign(by - ay))
     gid = f"port of {flow.target}"
     ink = COLOURS[ROLES[flow.port]] if flow.port in ROLES else INK
@@ -342,7 +342,7 @@ def _refuse_overlaps(
     axes: Axes,
     boxes: Mapping[str, Box],
     flows: Sequence[Arrow],
-    ways: Sequence[Way],
+    paths: Sequence[Polyline],
     labels: list[Text],
 ) -> None:
     """Each thing in its own place: text inside its box, labels and arrows clear of all others."""
@@ -357,8 +357,8 @@ def _refuse_overlaps(
         for port, at in extents.items():
             if port.get_gid() == f"port of {name}" and at.overlaps(extent):
                 clashes.append(f"{port.get_text()!r} lies on the text of {name!r}")
-        for flow, way in zip(flows, ways, strict=True):
-            path = Path(way)
+        for flow, corners in zip(flows, paths, strict=True):
+            path = Path(corners)
             if name not in flow[:2] and path.intersects_bbox(box.bounds.padded(-1), filled=False):
                 clashes.append(f"{flow.source} → {flow.target} runs through {name!r}")
     for (name, box), (beside, near) in combinations(boxes.items(), 2):
@@ -372,7 +372,7 @@ def _refuse_overlaps(
         for j, other in enumerate(labels):
             if i < j and extent.overlaps(extents[other]):
                 clashes.append(f"{what} lies on another label")
-            if i != j and j < len(ways) and Path(ways[j]).intersects_bbox(extent, filled=False):
+            if i != j and j < len(paths) and Path(paths[j]).intersects_bbox(extent, filled=False):
                 clashes.append(f"{what} lies on the arrow {flows[j].source} → {flows[j].target}")
     if clashes:
         raise ValueError(

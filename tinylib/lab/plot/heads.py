@@ -52,7 +52,7 @@ def averages(sentences: Sequence[tuple[Sequence[str], Sequence[Number]]], asks: 
     wide, gap, half = 76, 22, 330
     across = half + 3 * wide + 2 * gap + 2 * MARGIN + 16
     top, each = MARGIN + 40, 142
-    told = []
+    descriptions = []
     with style():
         axes = page(across, top + each * len(sentences) + MARGIN - 18)
         for side, title in enumerate(("One head: one average", "Two heads: two numbers")):
@@ -78,11 +78,11 @@ def averages(sentences: Sequence[tuple[Sequence[str], Sequence[Number]]], asks: 
                     label = f"head {h}" if side else "½"
                     outer: Any = {"ha": "right" if h == 0 else "left", "va": "center"}
                     axes.text(*at, label, size=SMALL, color=tone, **outer)
-            told.append(
+            descriptions.append(
                 f"In “{' '.join(words)}” one head finds {sum(numbers) / 2:g}, and two heads find "
                 f"{numbers[0]:g} and {numbers[1]:g}"
             )
-        return finish(axes, f"What “{asks}” gets from its neighbours. {'. '.join(told)}.")
+        return finish(axes, f"What “{asks}” gets from its neighbours. {'. '.join(descriptions)}.")
 
 
 def worked_heads(
@@ -195,7 +195,7 @@ def worked_heads(
         below = ((start + wide_z / 2, "side by side"), (x1 + wide_o / 2, f"output of “{words[t]}”"))
         for at, label in below:
             axes.text(at, join + TALL + 16, label, size=SMALL, color=SOFT, ha="center", **look)
-        return finish(axes, _told(words, t, heads, output))
+        return finish(axes, _alt_text(words, t, heads, output))
 
 
 def _numbers(
@@ -219,7 +219,7 @@ def _plain(number: Number) -> str:
     return f"{number:g}"
 
 
-def _told(words: Sequence[str], t: int, heads: Sequence[Any], output: Sequence[Number]) -> str:
+def _alt_text(words: Sequence[str], t: int, heads: Sequence[Any], output: Sequence[Number]) -> str:
     parts = []
     for h, (asked, _, _, weights, _, z) in enumerate(heads):
         query, found = (", ".join(written(n) for n in m.tolist()) for m in (asked, z))
@@ -268,8 +268,9 @@ def slices(x: Values, H: int) -> Figure:
             arrow(axes, [(ends[0], middle + off), (ends[1], half)], hue(h), 1.8, gap=5)
             ends = inner + cell * k, right - name
             arrow(axes, [(ends[0], half), (ends[1], middle + off)], hue(h), 1.8, gap=5)
-        told = [f"head {h} gets columns {h * k} to {(h + 1) * k - 1}" for h in range(H)]
-        words = f"A table of {T} words and {width} columns is cut by columns: {', '.join(told)}, "
+        descriptions = [f"head {h} gets columns {h * k} to {(h + 1) * k - 1}" for h in range(H)]
+        words = f"A table of {T} words and {width} columns is cut by columns: "
+        words += f"{', '.join(descriptions)}, "
         return finish(axes, f"{words}each of all words. Put side by side they make the same table.")
 
 

@@ -21,7 +21,7 @@ from tinylib.lab.plot.style import (
     Figure,
     Number,
     Values,
-    curve_looks,
+    curve_styles,
     finish,
     page,
     read_values,
@@ -57,14 +57,14 @@ def phase_change(
             raise ValueError(f"{name!r}: pass {len(along)} losses and as many scores")
         if loss.isinf().any() or not ((score >= 0) & (score <= 1)).all():
             raise ValueError(f"{name!r}: losses are finite, and scores are from 0 to 1")
-    looks, high = curve_looks(names), 316
+    styles, high = curve_styles(names), 316
     with style():
         titles = ["loss on letters that can be known", "best induction score"]
         sheet, (left, right) = charts_beside(titles, high, (42, 92), gap=54, x_name=x_name)
         for axes, curves in zip((left, right), read, strict=True):
             axes.margins(x=0.01)
             for name in names:
-                i = looks[name]
+                i = styles[name]
                 axes.plot(along, curves[name], color=CURVES[i], ls=DASHES[i], lw=2.2)
                 if (mark := marks[name]) is not None:
                     axes.axvline(float(mark), color=CURVES[i], lw=1, ls=(0, (2, 2)), zorder=1.2)
@@ -80,21 +80,21 @@ def phase_change(
         right.set_ylim(0, 1.02)
         right.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
         x0, y0 = float(SIDE), high - MARGIN - 12
-        keys = [(name, CURVES[looks[name]], DASHES[looks[name]], 2.2) for name in names]
+        keys = [(name, CURVES[styles[name]], DASHES[styles[name]], 2.2) for name in names]
         if any(mark is not None for mark in marks.values()):
             keys.append(("phase change", SOFT, (0, (2, 2)), 1.2))
         for name, colour, dash, thick in keys:
             sheet.plot([x0, x0 + 30], [y0, y0], color=colour, ls=dash, lw=thick)
             sheet.text(x0 + 38, y0, name, size=SMALL, va="center_baseline")
             x0 += 38 + text_width(name, SMALL) + 20
-        told = "; ".join(
+        descriptions = "; ".join(
             f"{name}: loss from {read[0][name][0]:.2f} to {read[0][name][-1]:.2f}, score from "
             f"{read[1][name][0]:.2f} to {read[1][name][-1]:.2f}, "
             + ("no phase change" if mark is None else f"phase change at {mark:.0f}")
             for name, mark in marks.items()
         )
         words = f"Two charts over {x_name} from {along[0]:.0f} to {along[-1]:.0f}, {titles[0]} "
-        return finish(sheet, alt or f"{words}and {titles[1]}. {told}.")
+        return finish(sheet, alt or f"{words}and {titles[1]}. {descriptions}.")
 
 
 def stripe(
@@ -121,13 +121,13 @@ def stripe(
     left, top = MARGIN + 26, MARGIN + 58
     side, query, key = cell * T, COLOURS["query"], COLOURS["key"]
     share = float(p.matrix[at, after].sum())
-    said = [
+    caption = [
         f"Framed: this {letters[at]} has {share:.2f} of its weight on",
         f"what followed {letters[at]} before.",
     ]
     with style():
         lower = top + side
-        wide = max(text_width(title, TITLE) * 1.12 - 26, text_width(said[0], SMALL), 200)
+        wide = max(text_width(title, TITLE) * 1.12 - 26, text_width(caption[0], SMALL), 200)
         across = left + max(side, wide) + MARGIN
         axes = page(across, lower + 68 + MARGIN)
         axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
@@ -140,15 +140,15 @@ def stripe(
         look: Any = {"ha": "center", "va": "center_baseline", "size": SMALL}
         for t, letter in enumerate(letters):
             middle = (t + 0.5) * cell
-            mine: Any = {"color": query, "weight": "bold"} if t == at else {"color": INK}
-            axes.text(left - 13, top + middle, letter, **look, **mine)
+            row_style: Any = {"color": query, "weight": "bold"} if t == at else {"color": INK}
+            axes.text(left - 13, top + middle, letter, **look, **row_style)
             tone = query if t in before else key if t in after else INK
             bold: Any = {"color": tone, "weight": "normal" if tone == INK else "bold"}
             axes.text(left + middle, top - 11, letter, **look, **bold)
         frame: Any = {"fc": "none", "ec": INK, "lw": 1.1}
         axes.add_patch(Rectangle((left, top + at * cell), (at + 1) * cell, cell, **frame))
         draw_key(axes, (left, lower + 20), "1", "weight", hatched="masked")
-        for i, line in enumerate(said):
+        for i, line in enumerate(caption):
             axes.text(left, lower + 46 + 17 * i, line, size=SMALL, va="center_baseline")
         followed = ", ".join(f"{letters[s]} at {s + 1}" for s in after)
         words = f"Map of attention weights, {title}: {T} letters, {' '.join(letters)}. The row of "

@@ -73,14 +73,14 @@ def shares(parts: Mapping[str, Number], title: str, total: str, *, alt: str = ""
             side = "right" if number < 0 else "left"
             axes.text(zero + bar + (-6 if number < 0 else 6), y, written(number), ha=side, **look)
         axes.plot([MARGIN, PHONE - MARGIN], [bottom - row - 4] * 2, color=INK, lw=1)
-        told = ", ".join(f"{name} {written(number)}" for name, number in parts.items())
-        words = f"Bars, {title}: {told}. Their sum, {total}, is {written(whole)}."
+        description = ", ".join(f"{name} {written(number)}" for name, number in parts.items())
+        words = f"Bars, {title}: {description}. Their sum, {total}, is {written(whole)}."
         return finish(axes, alt or words)
 
 
 def lens(
     words: Sequence[str],
-    said: Sequence[Sequence[str]],
+    predicted: Sequence[Sequence[str]],
     probabilities: Values,
     title: str,
     *,
@@ -90,15 +90,17 @@ def lens(
 ) -> Figure:
     """What would be predicted at every word if the model ended after each block.
 
-    `said[i][j]` is the likeliest token at word j in row i, and `probabilities` (rows, words) says
-    how likely. With `right`, a token in row i that is the right one of its word is bold. Sizes that
-    do not agree, or words that do not fit, are a ValueError.
+    `predicted[i][j]` is the likeliest token at word j in row i, and `probabilities` (rows, words)
+    says how likely. With `right`, a token in row i that is the right one of its word is bold. Sizes
+    that do not agree, or words that do not fit, are a ValueError.
     """
     p = read_values(probabilities, title)
-    if p.shape != (len(rows), len(words)) or [len(row) for row in said] != [len(words)] * len(rows):
+    if p.shape != (len(rows), len(words)) or [len(row) for row in predicted] != [len(words)] * len(
+        rows
+    ):
         raise ValueError(f"{tuple(p.shape)} probabilities for {len(rows)} rows, {len(words)} words")
     name = widest(rows, SMALL) + 12
-    widths = [1.25 * widest([t for row in said for t in row], SMALL), widest(words, SMALL)]
+    widths = [1.25 * widest([t for row in predicted for t in row], SMALL), widest(words, SMALL)]
     wide = max(44, max(widths) + 14)  # the right ones are bold, and bold letters wider
     across = MARGIN + name + wide * len(words) + MARGIN
     if across > MAX_WIDTH:
@@ -116,7 +118,7 @@ def lens(
             y = top + high * i
             middle = (left - 8, y + high / 2)
             axes.text(*middle, label, size=SMALL, ha="right", va="center_baseline")
-            for j, token in enumerate(said[i]):
+            for j, token in enumerate(predicted[i]):
                 x, share = left + wide * j, float(p[i, j])
                 fill = shade(share, 1.0, "probability")
                 box = (wide - 2, high - 2)
@@ -126,15 +128,15 @@ def lens(
                 spot = (x + wide / 2, y + high / 2)
                 centred: dict[str, Any] = {"ha": "center", "va": "center_baseline"}
                 axes.text(*spot, token, size=SMALL, color=ink, weight=bold, **centred)
-        told = "; ".join(
+        descriptions = "; ".join(
             f"{label}: "
             + ", ".join(
                 f"after {word} {token} {percent(float(q))}"
                 for word, token, q in zip(words, row, line, strict=True)
             )
-            for label, row, line in zip(rows, said, p.tolist(), strict=True)
+            for label, row, line in zip(rows, predicted, p.tolist(), strict=True)
         )
-        return finish(axes, alt or f"{title}. {told}.")
+        return finish(axes, alt or f"{title}. {descriptions}.")
 
 
 class Hop(NamedTuple):
@@ -179,19 +181,19 @@ def route(words: Sequence[str], hops: Sequence[Hop], title: str, *, alt: str = "
             colour = CURVES[n % len(CURVES)]
             ends = [((p.x0 + p.x1) / 2, p.y0 - 3) for p in (a, b)]
             lift = min(a.y0, b.y0) - 24 - 6 * n
-            way = [ends[0], (ends[0][0], lift), (ends[1][0], lift), ends[1]]
+            path = [ends[0], (ends[0][0], lift), (ends[1][0], lift), ends[1]]
             if a.y0 != b.y0:  # on another line: out below, and in from above
                 between = b.y0 - 22 - 6 * n
-                way = [((a.x0 + a.x1) / 2, a.y1 + 3), (ends[0][0], between)]
-                way += [(ends[1][0], between), ends[1]]
-            arrow(axes, way, colour, 2)
+                path = [((a.x0 + a.x1) / 2, a.y1 + 3), (ends[0][0], between)]
+                path += [(ends[1][0], between), ends[1]]
+            arrow(axes, path, colour, 2)
             y = below + 26 * n
             arrow(axes, [(MARGIN, y), (MARGIN + 28, y)], colour, 2)
             label = f"{words[hop.start]} → {words[hop.end]}: {hop.by}"
             axes.text(MARGIN + 38, y, label, size=SMALL, va="center_baseline")
-        told = "; ".join(
+        descriptions = "; ".join(
             f"from {words[hop.start]}, word {hop.start + 1}, to {words[hop.end]}, word "
             f"{hop.end + 1}, by {hop.by}"
             for hop in hops
         )
-        return finish(axes, alt or f"{title}, in the text “{' '.join(words)}”: {told}.")
+        return finish(axes, alt or f"{title}, in the text “{' '.join(words)}”: {descriptions}.")

@@ -23,8 +23,8 @@ from tinylib.lab.plot.style import (
     Figure,
     Number,
     Values,
-    brief,
     finish,
+    format_number,
     luminance,
     page,
     read_values,
@@ -292,7 +292,7 @@ def rasters(
                 f"of {y_name!r} and one column for each of {x_name!r}, here {size}"
             )
     full = limit or max(float(matrix.abs().max()) for matrix in read.values()) or 1.0
-    ends, tops = [[brief(v[i]) for i in (0, -1)] for v in (right, down)]
+    ends, tops = [[format_number(v[i]) for i in (0, -1)] for v in (right, down)]
     abreast, gap = min(len(read), 3), 18
     left = MARGIN + 34 + max(text_width(end, SMALL) for end in tops)
     room = min((560 - MARGIN - left + gap) / abreast - gap, 300)
@@ -326,12 +326,12 @@ def rasters(
                 axes.text(*middle, y_name, size=SMALL, rotation=90, ha="center", va="center")
                 for end, y_at, va in zip(tops, (y0, y1), ("top", "bottom"), strict=True):
                     axes.text(x0 - 6, y_at, end, size=SMALL, color=SOFT, ha="right", va=va)
-        draw_key(axes, (left, axes.get_ylim()[0] - MARGIN - 8), brief(full), role, below)
+        draw_key(axes, (left, axes.get_ylim()[0] - MARGIN - 8), format_number(full), role, below)
         described = []
         for name, matrix in read.items():
             i, j = divmod(int(matrix.argmax()), len(right))
-            most = f"{brief(matrix[i, j])} at {x_name} {brief(right[j])}"
-            described.append(f"{name} largest {most}, {y_name} {brief(down[i])}")
+            most = f"{format_number(matrix[i, j])} at {x_name} {format_number(right[j])}"
+            described.append(f"{name} largest {most}, {y_name} {format_number(down[i])}")
         words = f"Heat maps, {title}: {x_name} from {ends[0]} to {ends[1]} to the right, "
         words += f"{y_name} from {tops[0]} to {tops[1]} downwards. {'; '.join(described)}."
         return finish(axes, alt or words)

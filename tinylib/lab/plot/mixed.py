@@ -71,7 +71,7 @@ def between(
     reach = max(ceil(max(map(max, every))), 1)
     unit = 232 / reach
     side, left, gap, top = unit * reach, MARGIN + 44, 82, MARGIN + 52
-    told = []
+    descriptions = []
     with style():
         axes = page(left + len(read) * (side + gap) - gap + 44 + MARGIN, top + side + 46 + MARGIN)
         for i, (title, spots, parts) in enumerate(read):
@@ -104,8 +104,10 @@ def between(
                 _label(axes, place, line, COLOURS["weight"], bold=True)
             terms = zip(parts, spots, strict=True)
             mix = " + ".join(f"{share:.2f} {name}" for share, name in terms)
-            told.append(f"{title}: {of} becomes {mix} = ({numbers})")
-        return finish(axes, alt or f"A vector between those of its words. {'; '.join(told)}.")
+            descriptions.append(f"{title}: {of} becomes {mix} = ({numbers})")
+        return finish(
+            axes, alt or f"A vector between those of its words. {'; '.join(descriptions)}."
+        )
 
 
 def _pair(value: Values, name: str) -> Pair:
@@ -238,16 +240,18 @@ def queries_and_keys(
             axes.text(MARGIN + 66, y, name, size=SMALL, ha="right", va="center_baseline")
             figure = f"{number:+.1f}".replace("-", "−")
             side: Any = {"ha": "left" if number >= 0 else "right", "va": "center_baseline"}
-            beyond = middle + long + (6 if number >= 0 else -6)
-            axes.text(beyond, y, figure, size=SMALL, color=COLOURS["value"], **side)
+            figure_x = middle + long + (6 if number >= 0 else -6)
+            axes.text(figure_x, y, figure, size=SMALL, color=COLOURS["value"], **side)
         ends = (below + 15, below + 26 + row * (len(says) - 1) + 11)
         axes.plot([middle, middle], ends, color=SOFT, lw=1, zorder=3)
         where = [f"{name} ({x:.1f}, {y:.1f})" for name, (x, y) in points.items()]
         ways = [f"{name} ({x:.1f}, {y:.1f})" for name, (x, y) in arrows.items()]
         numbers = [f"{name} {number:.1f}" for name, number in says.items()]
-        told = f"{title}: queries of {' and '.join(ways)} as arrows, keys of {', '.join(where)} "
-        told += f"as points. {says_title}: {', '.join(numbers)}."
-        return finish(axes, alt or told.replace("-", "−"))
+        description = (
+            f"{title}: queries of {' and '.join(ways)} as arrows, keys of {', '.join(where)} "
+        )
+        description += f"as points. {says_title}: {', '.join(numbers)}."
+        return finish(axes, alt or description.replace("-", "−"))
 
 
 # Dropout -----------------------------------------------------------------------------------------
@@ -267,7 +271,7 @@ def dropout(words: Sequence[str], before: Values, after: Values, titles: Sequenc
     left, base = MARGIN + 6, float(MARGIN - 18)
     tops = [high * float(values.max()) / full for values in rows]
     right = left + wide * len(words)
-    told = []
+    descriptions = []
     with style():
         axes = page(right + 142 + MARGIN, 2 * MARGIN + sum(tops) + 2 * 78 + 4)
         for i, (values, title) in enumerate(zip(rows, titles, strict=True)):
@@ -295,5 +299,5 @@ def dropout(words: Sequence[str], before: Values, after: Values, titles: Sequenc
                 at = {"size": SMALL, "color": SOFT, "va": "center_baseline"}
                 axes.text(right + 40, base - 30, "before dropout", **at)
             shown = ", ".join(f"{w} {n:.2f}" for w, n in zip(words, values.tolist(), strict=True))
-            told.append(f"{title}: {shown}; {total}")
-        return finish(axes, f"Bars of attention weights. {'. '.join(told)}.")
+            descriptions.append(f"{title}: {shown}; {total}")
+        return finish(axes, f"Bars of attention weights. {'. '.join(descriptions)}.")

@@ -75,30 +75,30 @@ def chip(
 
 def arrow(
     axes: Axes,
-    way: Sequence[Pair],
+    path: Sequence[Pair],
     colour: str = SOFT,
     thick: Number = 1.3,
     *,
     gap: Number = 0,
     head: Number = 1,
     dash: Any = "-",
-    bend: Number = 0,
+    curvature: Number = 0,
 ) -> None:
-    """An arrow along the points of `way`, straight from each to the next.
+    """An arrow along the points of `path`, straight from each to the next.
 
     Its line is `thick` points wide, with matplotlib's pattern `dash`. Its head is 4.4 points long,
-    times `head`. An arrow of two points only begins and ends `gap` pixels
-    away from them, and with `bend` it is an arc that leaves the straight line by half that share of
-    its length, to the left if that is below 0.
+    times `head`. An arrow of two points only begins and ends `gap` pixels away from them, and with
+    `curvature` it is an arc that leaves the straight line by half that share of its length, to the
+    left if that is below 0.
     """
     look: Any = {"arrowstyle": f"-|>,{HEAD}", "mutation_scale": head}
     look |= {"color": colour, "lw": thick, "ls": dash, "zorder": 1.5}
-    if len(way) == 2:
+    if len(path) == 2:
         short = gap * 72 / 96
-        look |= {"shrinkA": short, "shrinkB": short, "connectionstyle": f"arc3,rad={bend}"}
-        axes.add_patch(FancyArrowPatch(*way, **look))
+        look |= {"shrinkA": short, "shrinkB": short, "connectionstyle": f"arc3,rad={curvature}"}
+        axes.add_patch(FancyArrowPatch(*path, **look))
     else:
-        line = Path([*way], [Path.MOVETO, *[Path.LINETO] * (len(way) - 1)])
+        line = Path([*path], [Path.MOVETO, *[Path.LINETO] * (len(path) - 1)])
         axes.add_patch(FancyArrowPatch(path=line, **look))
 
 

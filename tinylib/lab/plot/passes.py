@@ -27,17 +27,19 @@ MAY = 0.45  # as dark as half a weight: that a word may attend says nothing of h
 PAD = "<pad>"
 
 
-def passes(source: Sequence[str], fed: Sequence[str], said: Sequence[str]) -> Figure:
+def passes(source: Sequence[str], fed: Sequence[str], predicted: Sequence[str]) -> Figure:
     """The three attentions of a Transformer, in training and in writing, and what each mask hides.
 
     The encoder reads the `source`, whose padding is the word <pad>. Its decoder is `fed` words, and
-    the one `said` at each place is the next. In training all places are rows of one pass; in
-    writing each is a step, and what is said is fed to the next. ValueError unless there are as many
-    words said as fed, four at most, and at most four in the source.
+    the one `predicted` at each place is the next. In training all places are rows of one pass; in
+    writing each is a step, and what is predicted is fed to the next. ValueError unless there are
+    as many words predicted as fed, four at most, and at most four in the source.
     """
     S, T = len(source), len(fed)
-    if len(said) != T or not 1 <= T <= 4 or not 1 <= S <= 4:
-        raise ValueError(f"{S} words read, {T} fed and {len(said)} said: four at most, two alike")
+    if len(predicted) != T or not 1 <= T <= 4 or not 1 <= S <= 4:
+        raise ValueError(
+            f"{S} words read, {T} fed and {len(predicted)} said: four at most, two alike"
+        )
     own = MARGIN + CHIP + 12  # the left edge of the decoder's map of its own words
     across = own + CELL * T + 28  # and of its map of the source
     end = across + CELL * S + 26
@@ -75,7 +77,7 @@ def passes(source: Sequence[str], fed: Sequence[str], said: Sequence[str]) -> Fi
                 again: Any = {"edge": COLOURS["probability"]} if k and t else {}
                 _chip(axes, (MARGIN, middle), fed[t], **again)
                 arrow(axes, [(across + CELL * S + 4, middle), (end - 3, middle)])
-                _chip(axes, (end, middle), said[t], edge=COLOURS["probability"])
+                _chip(axes, (end, middle), predicted[t], edge=COLOURS["probability"])
                 note = f"step {t + 1}" if k else r"$-\ln\,p$"
                 look: Any = {"size": SMALL, "color": SOFT, "va": "center_baseline"}
                 axes.text(end + CHIP + 10, middle, note, **look)
@@ -85,7 +87,7 @@ def passes(source: Sequence[str], fed: Sequence[str], said: Sequence[str]) -> Fi
             draw_cell(axes, (x, foot - 9, 26, 18), MAY if allowed else 0, 1, "", "weight")
             axes.text(x + 34, foot, name, size=SMALL, color=SOFT, va="center_baseline")
             x += 140
-        return finish(axes, _told(source, fed, said))
+        return finish(axes, _alt_text(source, fed, predicted))
 
 
 def _title(axes: Axes, x: Number, y: Number, text: str) -> None:
@@ -121,11 +123,11 @@ def _map(
         axes.text(left + CELL * (j + 0.5), top - 12, word, ha="center", **look)
 
 
-def _told(source: Sequence[str], fed: Sequence[str], said: Sequence[str]) -> str:
+def _alt_text(source: Sequence[str], fed: Sequence[str], predicted: Sequence[str]) -> str:
     words = [word for word in source if word != PAD]
     padding = f" No word attends to {PAD}." if len(words) < len(source) else ""
     steps = "; ".join(
-        f"{word} attends to {', '.join(fed[: t + 1])} and should give {said[t]}"
+        f"{word} attends to {', '.join(fed[: t + 1])} and should give {predicted[t]}"
         for t, word in enumerate(fed)
     )
     return (

@@ -46,7 +46,7 @@ def merging(words: Mapping[str, int], steps: int, *, first: int = 2) -> Figure:
     column = x + 2
     width = max(PHONE, column + PAIR * first + BOLD + MARGIN)
     wide = (width - MARGIN - column - BOLD) / first
-    told = []
+    descriptions = []
     with style():
         axes = page(width, 2 * MARGIN + 22 + LINE * (steps + 1))
         small: Any = {"size": SMALL, "color": SOFT, "va": "center_baseline"}
@@ -92,7 +92,7 @@ def merging(words: Mapping[str, int], steps: int, *, first: int = 2) -> Figure:
                 axes.text(at, y + TALL / 2, f"{pair}  {counts[a, b]}", **look)
             a, b = ranked[0]
             left_part, right_part = from_bytes(tokens[a]), from_bytes(tokens[b])
-            told.append(f"{left_part} and {right_part}, {counts[a, b]} times")
+            descriptions.append(f"{left_part} and {right_part}, {counts[a, b]} times")
             tokens.append(tokens[a] + tokens[b])
             cut = {tuple(merge(ids, (a, b), 256 + step)): n for ids, n in cut.items()}
         ends = "; ".join(" ".join(from_bytes(tokens[i]) for i in ids) for ids in cut)
@@ -100,7 +100,7 @@ def merging(words: Mapping[str, int], steps: int, *, first: int = 2) -> Figure:
         return finish(
             axes,
             f"Byte-pair encoding by hand on the words {begin}. The pairs merged, one after the "
-            f"other: {'; '.join(told)}. In the end the words are in these pieces: {ends}.",
+            f"other: {'; '.join(descriptions)}. In the end the words are in these pieces: {ends}.",
         )
 
 
@@ -117,7 +117,7 @@ def utf8(characters: str) -> Figure:
         small: Any = {"size": SMALL, "color": SOFT, "va": "center_baseline"}
         axes.text(MARGIN + 36, MARGIN + 10, "number", **small)
         axes.text(left, MARGIN + 10, "bytes: marks, then bits of the number", **small)
-        told = []
+        descriptions = []
         for i, character in enumerate(characters):
             y = MARGIN + 30 + TIER * i
             raw = to_bytes(character)
@@ -139,11 +139,12 @@ def utf8(characters: str) -> Figure:
                     axes.text(x + 4 + BIT * (n + 0.5), y + CELL / 2, bit, **look)
                 below = {"ha": "center", **small}
                 axes.text(x + wide / 2, y + CELL + 11, str(byte), **below)
-            told.append(f"{character}, number {ord(character)}: {', '.join(map(str, raw))}")
+            descriptions.append(f"{character}, number {ord(character)}: {', '.join(map(str, raw))}")
         return finish(
             axes,
-            f"Characters as bytes in UTF-8. {'; '.join(told)}. The first byte begins with 0 if it "
-            "is alone, else with as many ones as there are bytes; each later one begins with 10.",
+            f"Characters as bytes in UTF-8. {'; '.join(descriptions)}. The first byte "
+            "begins with 0 if it is alone, else with as many ones as there are bytes; "
+            "each later one begins with 10.",
         )
 
 
@@ -160,7 +161,7 @@ def units(rows: Mapping[str, Sequence[Sequence[Number]]], names: Sequence[str]) 
     room, line, top = (PHONE - MARGIN - left) / len(names), 40, MARGIN + 52
     foot = top + line * len(rows)
     long = room - 58
-    told = []
+    descriptions = []
     with style():
         axes = page(PHONE, foot + MARGIN)
         for j, name in enumerate(names):
@@ -181,11 +182,13 @@ def units(rows: Mapping[str, Sequence[Sequence[Number]]], names: Sequence[str]) 
                 best = "bold" if mean - min(means) <= apart else "normal"
                 text: Any = {"size": TEXT, "weight": best, "va": "center_baseline"}
                 axes.text(max(at) + 8, y, f"{mean:.2f}", **text)
-            told.append(f"{' '.join(name.split())}: " + ", ".join(f"{mean:.2f}" for mean in means))
+            descriptions.append(
+                f"{' '.join(name.split())}: " + ", ".join(f"{mean:.2f}" for mean in means)
+            )
         for i, row in enumerate(rows):
             y = top + line * (i + 0.5)
             axes.text(left - 12, y, row, size=TEXT, ha="right", va="center_baseline")
             if i:
                 axes.plot([MARGIN, PHONE - MARGIN], [y - line / 2] * 2, color=GRID, lw=0.8)
         listed = ", ".join(rows)
-        return finish(axes, f"Bars for {listed}, in this order. {'. '.join(told)}.")
+        return finish(axes, f"Bars for {listed}, in this order. {'. '.join(descriptions)}.")

@@ -88,7 +88,7 @@ def added(
         raise ValueError(f"the vectors take {right:.0f} px, too many: pass fewer numbers")
     line = TALL + 8
     heights = [28 + 22 + line * len(group.words) + 14 for group in drawn]
-    told = []
+    descriptions = []
     with style():
         axes = page(right, MARGIN + sum(heights) - 20 + MARGIN)
         y = float(MARGIN)
@@ -125,10 +125,10 @@ def added(
                 axes.text(lefts[1] - PLUS / 2, middle, sign, **gap)
                 axes.text(lefts[2] - EQUALS / 2, middle, "=", ha="center", color=SOFT, **look)
                 shown = [_brackets(numbers.tolist()) for numbers, *_ in rows]
-                told.append(f"{word}: {shown[0]} plus {shown[1]} is {shown[2]}")
+                descriptions.append(f"{word}: {shown[0]} plus {shown[1]} is {shown[2]}")
             y += high
         words_of = "Vectors in numbers: embedding plus the code of the position. "
-        return finish(axes, alt or f"{words_of}{'; '.join(told)}.")
+        return finish(axes, alt or f"{words_of}{'; '.join(descriptions)}.")
 
 
 def _plain(name: str) -> str:
@@ -196,7 +196,7 @@ def turns(
     half = DIAL + 20
     up, down = (half, half) if circle else (max(rises) + 26, max(26 - min(rises), 40))
     middle = MARGIN + 28 + up
-    told = []
+    descriptions = []
     with style():
         axes = page(across, middle + down + 21 * lines + 2 + MARGIN)
         for i, (panel, arrows) in enumerate(zip(drawn, read, strict=True)):
@@ -218,12 +218,12 @@ def turns(
             for j, (turn, before, after) in enumerate(arrows):
                 _rotated(axes, (x0, middle), unit, turn, (before, after), 26 + 9 * j)
                 goes = f"goes from {_brackets(before)} to {_brackets(after)}"
-                told.append(f"{panel.title}: {_plain(turn.name)} {goes}")
+                descriptions.append(f"{panel.title}: {_plain(turn.name)} {goes}")
             for n, note in enumerate(panel.notes):
                 axes.text(x0, middle + down + 12 + 21 * n, note, size=SMALL, **look)
         below = [f"{panel.title}, {', '.join(panel.notes)}" for panel in drawn if panel.notes]
         ending = f" Below: {'; '.join(below)}." if below else ""
-        return finish(axes, alt or f"Arrows that are rotated. {'; '.join(told)}.{ending}")
+        return finish(axes, alt or f"Arrows that are rotated. {'; '.join(descriptions)}.{ending}")
 
 
 def _pair(values: Values, name: str) -> Pair:
@@ -282,7 +282,7 @@ def fed(
     )
     if across + 2 * MARGIN > MAX_WIDTH:
         raise ValueError(f"the words take {across:.0f} px, too many: pass fewer")
-    told = []
+    descriptions = []
     with style():
         axes = page(across + 2 * MARGIN, 2 * MARGIN + (high + 42) * len(lines) - 12)
         for n, (title, given) in enumerate(lines):
@@ -295,5 +295,5 @@ def fed(
                 if position != t:
                     look = {"edge": COLOURS["error"], "thick": 1.8, "dash": (0, (4, 2))}
                 chip(axes, place, word, gloss=f"+ code {position}", **look)
-            told.append(f"{title}: {', '.join(map(str, given))}")
-        return finish(axes, alt or f"Positions of {', '.join(words)}. {'; '.join(told)}.")
+            descriptions.append(f"{title}: {', '.join(map(str, given))}")
+        return finish(axes, alt or f"Positions of {', '.join(words)}. {'; '.join(descriptions)}.")

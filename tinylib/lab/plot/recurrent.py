@@ -40,7 +40,7 @@ class WrittenStep(NamedTuple):
 
     fed: str
     x: Values
-    said: str
+    predicted: str
     share: float
     gloss: str
 
@@ -64,17 +64,17 @@ def translator(
     full = max(float(v.abs().max()) for v in (rows[:, :SHOWN], last[:SHOWN], *fed))
     across = STEP if max(len(words), len(steps)) < 6 else 100
     first, wide = MARGIN + 130, SHOWN * CELL
-    learned, said_in = COLOURS["learned"], COLOURS["probability"]
+    learned, predicted_colour = COLOURS["learned"], COLOURS["probability"]
     y_word, y_x = MARGIN + 34, MARGIN + 78
     y_gru = y_x + 30
     road = y_gru + CHIP + 58
     y_fed = road + 34
     y_pair = y_fed + 48
     y_write = y_pair + 34
-    y_said = y_write + CHIP + 24
+    y_predicted = y_write + CHIP + 24
     right = first + across * (max(len(words), len(steps)) - 1) + across / 2 + 4
     with style():
-        axes = page(right + MARGIN, y_said + CHIP + 46 + MARGIN)
+        axes = page(right + MARGIN, y_predicted + CHIP + 46 + MARGIN)
         bold: Any = {"size": TEXT, "weight": "bold", "va": "center"}
         axes.text(MARGIN, MARGIN + 12, "The encoder reads", **bold)
         axes.text(MARGIN, road - 26, "The decoder writes", **bold)
@@ -82,7 +82,7 @@ def translator(
             *((y_word + CHIP / 2, "word"), (y_x + STRIP / 2, "embedded")),
             *((y_gru + CHIP / 2, "state"), (y_fed + CHIP / 2, "is fed")),
             *((y_pair + STRIP / 2, "embedded"), (y_write + CHIP / 2, "state")),
-            (y_said + CHIP / 2, "writes"),
+            (y_predicted + CHIP / 2, "writes"),
         ):
             axes.text(MARGIN, y, text, size=SMALL, color=SOFT, va="center_baseline")
         for s, word in enumerate(words):
@@ -98,15 +98,15 @@ def translator(
                 _note(axes, (at - across / 2, y_gru + CHIP / 2 - 11), f"$h_{s}$")
         end, start = first + across * (len(words) - 1), first - 48
         level = y_write + CHIP / 2
-        way: list[Point] = [(end, y_gru + CHIP + 1), (end, road), (start, road)]
-        way += [(start, level), (first - 26, level)]
-        arrow(axes, way, learned, 2.8)
+        path: list[Point] = [(end, y_gru + CHIP + 1), (end, road), (start, road)]
+        path += [(start, level), (first - 26, level)]
+        arrow(axes, path, learned, 2.8)
         for t, step in enumerate(steps):
             at = first + across * t
             turn, low = at + wide + 9, y_pair + STRIP / 2
             line: list[Point] = [(end, road), (turn, road), (turn, low), (at + wide + 2, low)]
             arrow(axes, line, learned, 1.2)
-            _word(axes, (at, y_fed), step.fed, said_in if t else SOFT)
+            _word(axes, (at, y_fed), step.fed, predicted_colour if t else SOFT)
             arrow(axes, [(at - wide / 2, y_fed + CHIP + 1), (at - wide / 2, y_pair - 2)])
             _strip(axes, (at - wide, y_pair), fed[t].tolist(), full)
             _strip(axes, (at, y_pair), last.tolist(), full, learned)
@@ -114,12 +114,12 @@ def translator(
             axes.text(at + wide / 2, y_pair - 5, "$c$", **name)
             arrow(axes, [(at, y_pair + STRIP + 1), (at, y_write - 2)])
             _gru(axes, (at, y_write))
-            arrow(axes, [(at, y_write + CHIP + 1), (at, y_said - 2)])
-            _word(axes, (at, y_said), step.said, said_in)
+            arrow(axes, [(at, y_write + CHIP + 1), (at, y_predicted - 2)])
+            _word(axes, (at, y_predicted), step.predicted, predicted_colour)
             small: Any = {"size": SMALL, "ha": "center", "va": "center"}
             share = percent(step.share)
-            axes.text(at, y_said + CHIP + 13, share, color=said_in, **small)
-            gloss = y_said + CHIP + 32
+            axes.text(at, y_predicted + CHIP + 13, share, color=predicted_colour, **small)
+            gloss = y_predicted + CHIP + 32
             axes.text(at, gloss, step.gloss, color=SOFT, style="italic", **small)
             if t:
                 ends = [(at - across + 25, level), (at - 26, level)]
@@ -127,15 +127,15 @@ def translator(
                 _note(axes, (at - across + 33, level - 11), f"$d_{t}$")
                 half = _width(step.fed) / 2
                 gap = at - across / 2 + 3
-                back: list[Point] = [(at - across + half + 1, y_said + CHIP / 2)]
-                back += [(gap, y_said + CHIP / 2), (gap, y_fed + CHIP / 2)]
+                back: list[Point] = [(at - across + half + 1, y_predicted + CHIP / 2)]
+                back += [(gap, y_predicted + CHIP / 2), (gap, y_fed + CHIP / 2)]
                 back += [(at - half - 1, y_fed + CHIP / 2)]
-                arrow(axes, back, said_in, 1.5, dash=(0, (3, 2)))
+                arrow(axes, back, predicted_colour, 1.5, dash=(0, (3, 2)))
         pill: Any = {"boxstyle": "round,pad=0.3", "fc": PAPER, "ec": learned}
         pointer = f"context $c = h_{len(words)}$"
         look: Any = {"size": TEXT, "ha": "center", "va": "center", "bbox": pill, "zorder": 4}
         axes.text((start + end) / 2 + 12, road, pointer, **look)
-        says = ", ".join(f"{step.said} ({percent(step.share)})" for step in steps)
+        says = ", ".join(f"{step.predicted} ({percent(step.share)})" for step in steps)
         return finish(
             axes,
             f"Two GRUs, step by step. The encoder reads {', '.join(words)}: each word is embedded, "
@@ -176,7 +176,7 @@ def memory(title: str, drawn: Sequence[Kept | tuple[Any, ...]]) -> Figure:
     with style():
         axes = page(left + step * longest + MARGIN - 8, MARGIN + 34 + block * len(sides) + 22)
         axes.text(MARGIN, MARGIN + 10, title, size=TEXT, weight="bold", va="center")
-        told = []
+        descriptions = []
         purple = COLOURS["weight"]
         for i, side in enumerate(sides):
             top = MARGIN + 38 + block * i
@@ -210,8 +210,8 @@ def memory(title: str, drawn: Sequence[Kept | tuple[Any, ...]]) -> Figure:
                 f"{word} {state:.2f} (gate {gate:.2f})"
                 for word, state, gate in zip(side.words, states, gates, strict=True)
             )
-            told.append(numbers.replace("-", "−"))
-        return finish(axes, f"{title}, after each word: {'; '.join(told)}.")
+            descriptions.append(numbers.replace("-", "−"))
+        return finish(axes, f"{title}, after each word: {'; '.join(descriptions)}.")
 
 
 def shifted(

@@ -23,9 +23,9 @@ from tinylib.lab.plot.style import (
     Figure,
     Number,
     Values,
-    brief,
-    curve_looks,
+    curve_styles,
     finish,
+    format_number,
     page,
     read_values,
     style,
@@ -63,7 +63,7 @@ def charts(
     if not 1 <= len(read) <= 3:
         raise ValueError(f"{len(read)} charts: pass one, two or three")
     names = list(dict.fromkeys(name for *_, curves in read for name in curves))
-    looks = curve_looks([name for name in names if name not in faint])
+    styles = curve_styles([name for name in names if name not in faint])
     every = [y for *_, curves in read for y in curves.values()]
     if points:
         every.append(read_values(points[1], points[2]))
@@ -71,7 +71,7 @@ def charts(
     look: dict[str, Any] = {
         name: {"color": SOFT, "ls": (0, (1, 1.5)), "lw": 1.6, "zorder": 1.8}
         if name in faint
-        else {"color": CURVES[looks[name]], "ls": DASHES[looks[name]], "lw": 2.2}
+        else {"color": CURVES[styles[name]], "ls": DASHES[styles[name]], "lw": 2.2}
         for name in names
     }
     dot: Any = {"ls": "", "marker": "o", "ms": 3.4, "mew": 0, "color": SOFT, "alpha": 0.6}
@@ -102,11 +102,11 @@ def charts(
         if points:
             sheet.plot([x0 + 8], [y0], **dot)
             sheet.text(x0 + 20, y0, points[2], size=SMALL, va="center_baseline")
-        told = " ".join(
+        descriptions = " ".join(
             f"{title}: {'; '.join(_course(name, y) for name, y in curves.items())}."
             for title, _, curves in read
         )
-        return finish(sheet, alt or f"{len(read)} charts over {x_name}. {told}")
+        return finish(sheet, alt or f"{len(read)} charts over {x_name}. {descriptions}")
 
 
 def _curves(curves: Mapping[str, Values]) -> dict[str, torch.Tensor]:
@@ -118,7 +118,7 @@ def _curves(curves: Mapping[str, Values]) -> dict[str, torch.Tensor]:
 
 
 def _course(name: str, y: torch.Tensor) -> str:
-    return f"{name} from {brief(y[0])} to {brief(y[-1])}"
+    return f"{name} from {format_number(y[0])} to {format_number(y[-1])}"
 
 
 # Two ways from a query and a key to a score ------------------------------------------------------
@@ -155,14 +155,14 @@ def two_scores(query: Values, key: Values, w: Values, *, alt: str = "") -> Figur
             axes.text(middle_of, middle - 10, matrix, size=TEXT, color=learned, ha="center")
             axes.text(at[0], y - 9, name, size=SMALL, color=COLOURS[tone])
             row(axes, (at[0], y), x.tolist(), (CELL, TALL), edge=COLOURS[tone], thick=1.8)
-        for lane, (y, name, head, first) in enumerate(
+        for i, (y, name, head, first) in enumerate(
             [
                 (rows[0], "additive", "$q_t + k_s$", total),
                 (rows[1], "dot product", "entry × entry", products),
             ]
         ):
             for source, from_ in enumerate(rows):  # both are fed by query and key
-                start = from_ + TALL / 2 + (-6 if lane == 0 else 6)
+                start = from_ + TALL / 2 + (-6 if i == 0 else 6)
                 end = y + TALL / 2 + (-6 if source == 0 else 6)
                 arrow(axes, [(at[0] + width, start), (at[1], end)], SOFT, gap=4)
             axes.text(at[1], y - 28, name, size=TEXT, weight="bold")
@@ -170,14 +170,14 @@ def two_scores(query: Values, key: Values, w: Values, *, alt: str = "") -> Figur
             row(axes, (at[1], y), first.tolist(), (CELL, TALL), edge=SOFT, thick=1.8)
         above, below = (y + TALL / 2 for y in rows)
         numbers = ", ".join(f"{n:g}".replace("-", "\N{MINUS SIGN}") for n in out.tolist())
-        for start, end, y, said, tone in (
+        for start, end, y, label, tone in (
             (at[1] + width, at[2], above, "tanh", SOFT),
             (at[2] + width, at[3], above, f"$w$ = ({numbers})", COLOURS["learned"]),
             (at[1] + width, at[3], below, "sum", SOFT),
         ):
             arrow(axes, [(start, y), (end, y)], tone, gap=4)
             ink = INK if tone == SOFT else tone
-            axes.text((start + end) / 2, y - 8, said, size=SMALL, color=ink, ha="center")
+            axes.text((start + end) / 2, y - 8, label, size=SMALL, color=ink, ha="center")
         axes.text(at[2], rows[0] - 9, "hidden layer", size=SMALL)
         row(axes, (at[2], rows[0]), hidden.tolist(), (CELL, TALL), edge=SOFT, thick=1.8)
         for y, score in zip(rows, (out @ hidden, products.sum()), strict=True):
@@ -327,10 +327,12 @@ def looking_back(
         axes.add_patch(box)
         axes.text(middle, low + 20, f"before {asked}", size=TEXT, **look)
         arrow(axes, [(middle + 94, low + 20), (right + 24, low + 20)], COLOURS["value"], gap=4)
-        said = "(" + ", ".join(_figure(n) for n in mixed.tolist()) + ")"
+        mixture = "(" + ", ".join(_figure(n) for n in mixed.tolist()) + ")"
         axes.text(right + 30, low + 12, "reads", size=SMALL, color=SOFT, va="center_baseline")
         tone = COLOURS["value"]
-        axes.text(right + 30, low + 31, said, size=TEXT, color=tone, va="center_baseline")
+        axes.text(right + 30, low + 31, mixture, size=TEXT, color=tone, va="center_baseline")
         each = ", ".join(f"{w} {float(a):.2f}" for w, a in zip(words, shares, strict=True))
-        told = f"A decoder before {asked} gives the words of the source weights: {each}. Reads"
-        return finish(axes, alt or f"{told} the mixture {said}.")
+        description = (
+            f"A decoder before {asked} gives the words of the source weights: {each}. Reads"
+        )
+        return finish(axes, alt or f"{description} the mixture {mixture}.")

@@ -21,7 +21,7 @@ from tinylib.lab.plot.style import (
     TITLE,
     Figure,
     Number,
-    curve_looks,
+    curve_styles,
     finish,
     page,
     style,
@@ -105,7 +105,7 @@ def tree(
         spots[prefix] = Spot(left[len(prefix) - 1], y, step, total, prefix in kept)
     middle = top + pitch * (len(rows) - 1) / 2
     height = top + pitch * len(rows) + 10 + MARGIN
-    looks = curve_looks([*paths])
+    styles = curve_styles([*paths])
     marked = {name: tuple(path.split(" ")) for name, path in paths.items()}
     with style():
         axes = page(across, height)
@@ -115,9 +115,9 @@ def tree(
                 (above.x + wide[len(prefix) - 2], above.y) if above else (MARGIN + first, middle)
             )
             _line(axes, origin, (spot.x, spot.y), SOFT if spot.kept else HATCH, 1.1, zorder=1)
-            for name, way in marked.items():
-                if way[: len(prefix)] == prefix:
-                    hue = looks[name]
+            for name, sequence in marked.items():
+                if sequence[: len(prefix)] == prefix:
+                    hue = styles[name]
                     _line(axes, origin, (spot.x, spot.y), CURVES[hue], 3.4, DASHES[hue], zorder=2)
             share = {"boxstyle": "round,pad=0.12", "fc": PAPER, "ec": "none"}
             ink = INK if spot.kept else SOFT
@@ -130,7 +130,11 @@ def tree(
         strong: Any = {"edge": INK, "thick": 2, "weight": "bold"}
         chip(axes, place, root, gloss=glosses.get(root, ""), beside=reached, **strong)
         for prefix, spot in spots.items():
-            own = [looks[name] for name, way in marked.items() if way[: len(prefix)] == prefix]
+            own = [
+                styles[name]
+                for name, sequence in marked.items()
+                if sequence[: len(prefix)] == prefix
+            ]
             size = wide[len(prefix) - 1]
             word, product = label(prefix)
             place = Bbox.from_bounds(spot.x, spot.y - TALL / 2, size, TALL)
@@ -150,16 +154,16 @@ def tree(
                 at = {"size": SMALL, "color": SOFT, "ha": "center", "va": "center_baseline"}
                 axes.text(x + size / 2, MARGIN + 4, f"step {step}", **at)
         x, y = float(MARGIN), height - MARGIN - 4
-        for name, hue in ((name, looks[name]) for name in paths):
+        for name, hue in ((name, styles[name]) for name in paths):
             axes.plot([x, x + 30], [y, y], color=CURVES[hue], lw=3.4, ls=DASHES[hue])
             axes.text(x + 38, y, name, size=SMALL, va="center_baseline")
             x += 38 + text_width(name, SMALL) + 24
         if width:
-            told = f"faint: pruned, W = {width}"
-            axes.text(x, y, told, size=SMALL, color=SOFT, va="center_baseline")
-        told = ", ".join(f"{s} {totals[tuple(s.split(' '))][1]:.3g}" for s in sentences)
+            description = f"faint: pruned, W = {width}"
+            axes.text(x, y, description, size=SMALL, color=SOFT, va="center_baseline")
+        description = ", ".join(f"{s} {totals[tuple(s.split(' '))][1]:.3g}" for s in sentences)
         ways = "; ".join(f"{name}: {path}" for name, path in paths.items())
-        return finish(axes, f"A tree of what may follow {root}: {told}. Marked: {ways}.")
+        return finish(axes, f"A tree of what may follow {root}: {description}. Marked: {ways}.")
 
 
 def _totals(
@@ -291,7 +295,7 @@ def matches(
         36 + 36 * (boxes[n][-1].row + 1 if boxes[n] else 0) + 8 if n > 1 else 148 + 2 * extra
         for n in sizes
     ]
-    told = []
+    descriptions = []
     with style():
         axes, top = page(across, sum(heights) + MARGIN), float(MARGIN)
         for n, height in zip(sizes, heights, strict=True):
@@ -299,7 +303,7 @@ def matches(
             count = f"{len(found.pairs)} of {found.ours}"
             heading = f"{n}-grams: {count} matched"
             axes.text(MARGIN, top + 10, heading, size=TITLE, weight="bold", va="center")
-            told.append(f"{n}-grams: {count} matched")
+            descriptions.append(f"{n}-grams: {count} matched")
             if n > 1:
                 for box in boxes[n]:
                     x0, y0 = MARGIN + box.x, top + 30 + 36 * box.row
@@ -337,4 +341,4 @@ def matches(
                 axes.plot([x0, x1], [y0, y1], color=CURVES[0], lw=1.4, zorder=2)
             top += height
         both = " against ".join(" ".join(line) for line in lines)
-        return finish(axes, f"N-grams that match, {both}: {'; '.join(told)}.")
+        return finish(axes, f"N-grams that match, {both}: {'; '.join(descriptions)}.")

@@ -53,16 +53,16 @@ def worked_rnn(word: str, x: Values, h: Values, w_x: Values, w_h: Values) -> Fig
             *((middle, tops[2], "their sum $a$", total), (middle, tops[3], "new state", after)),
         )
         for x0, y0, title, values in spots:
-            made = {"edge": COLOURS["learned"], "thick": 2.4} if values is after else {}
+            emphasis = {"edge": COLOURS["learned"], "thick": 2.4} if values is after else {}
             sheet.text(x0, y0 - 10, title, size=TEXT)
-            row(sheet, (x0, y0), values.tolist(), (CELL, TALL), full=full, **made)
+            row(sheet, (x0, y0), values.tolist(), (CELL, TALL), full=full, **emphasis)
         for x0, y0, x1 in (
             *((left, tops[0], left), (right, tops[0], right)),
             *((left, tops[1], middle - 8), (right, tops[1], middle + 8)),
             (middle, tops[2], middle),
         ):
-            way = [(x0 + wide / 2, y0 + TALL + 3), (x1 + wide / 2, y0 + 88 - 26)]
-            arrow(sheet, way)
+            path = [(x0 + wide / 2, y0 + TALL + 3), (x1 + wide / 2, y0 + 88 - 26)]
+            arrow(sheet, path)
         note: Any = {"size": TEXT, "color": SOFT, "va": "center_baseline"}
         sheet.text(middle + wide / 2 + 8, tops[2] + TALL + 16, "tanh", **note)
         ends = float(total.abs().max().clamp(min=2.5))
@@ -81,17 +81,17 @@ def worked_rnn(word: str, x: Values, h: Values, w_x: Values, w_h: Values) -> Fig
         axes.plot(along, along.tanh(), color=COLOURS["positive"], lw=2.2)
         for a, y in zip(total.tolist(), after.tolist(), strict=True):
             axes.plot(a, y, "o", color=COLOURS["learned"], ms=6, zorder=3)
-            said: Any = {"size": SMALL, "ha": "right", "va": "center"}
+            text_style: Any = {"size": SMALL, "ha": "right", "va": "center"}
             where: Any = {"textcoords": "offset points", "xytext": (-7, 6)}
-            axes.annotate(f"{written(a)} → {written(y)}", (a, y), **where, **said)
+            axes.annotate(f"{written(a)} → {written(y)}", (a, y), **where, **text_style)
         parts = [_listed(v.tolist()) for v in (read, taken, old, kept, total, after)]
-        told = (
+        alt = (
             "One step of a recurrent network in numbers: the word {} ({}) times W_x is ({}), the "
             "old state ({}) times W_h is ({}), their sum is ({}), and its tanh, the new state, is "
             "({}). Beside it the curve of tanh, which rises from −1 to 1, with these numbers as "
             "points."
         ).format(word, *parts)
-        return finish(sheet, told)
+        return finish(sheet, alt)
 
 
 def worked_gru(
@@ -152,17 +152,17 @@ def worked_gru(
             *(("taken", "after", 0.6, 0.3), ("kept", "after", 0.4, 0.7)),
         ):
             a, b = places[source], places[target]
-            way = [(a.x0 + start * a.width, a.y1 + 3), (b.x0 + stop * b.width, b.y0 - head)]
-            arrow(axes, way)
+            path = [(a.x0 + start * a.width, a.y1 + 3), (b.x0 + stop * b.width, b.y0 - head)]
+            arrow(axes, path)
         a, b = places["r"], places["n"]
         arrow(axes, [(a.x1 + 3, a.y0 + TALL / 2), (b.x0 - 3, b.y0 + TALL / 2)])
         a, b, side = places["h"], places["kept"], right + wide + 14
-        way = [(a.x1 + 2, a.y0 + TALL / 2), (side, a.y0 + TALL / 2)]
-        arrow(axes, [*way, (side, b.y0 + TALL / 2), (b.x1 + 2, b.y0 + TALL / 2)])
+        path = [(a.x1 + 2, a.y0 + TALL / 2), (side, a.y0 + TALL / 2)]
+        arrow(axes, [*path, (side, b.y0 + TALL / 2), (b.x1 + 2, b.y0 + TALL / 2)])
         for j, note in enumerate(notes):
             spot = (places["after"].x0 + CELL * (j + 0.5), tops[3] + TALL + 18)
             axes.text(*spot, note, size=SMALL, color=SOFT, ha="center", va="center_baseline")
-        told = [
+        descriptions = [
             f"{name} ({_listed(values.tolist())})"
             for name, values in zip(
                 (
@@ -178,8 +178,8 @@ def worked_gru(
             )
         ]
         remarks = f" Its numbers are: {', '.join(notes)}." if notes else ""
-        alt = f"One step of a GRU in numbers: {'; '.join(told)}, which is z times h plus 1 − z "
-        return finish(axes, f"{alt}times n, number by number.{remarks}")
+        alt = f"One step of a GRU in numbers: {'; '.join(descriptions)}, which is z times h "
+        return finish(axes, f"{alt}plus 1 − z times n, number by number.{remarks}")
 
 
 def _listed(numbers: Sequence[Number]) -> str:
@@ -190,14 +190,14 @@ def _listed(numbers: Sequence[Number]) -> str:
 
 
 class Run(NamedTuple):
-    """A decoder's steps: the word fed to each, the word said, in English, and if it is correct.
+    """A decoder's steps: the word fed to each, the one predicted, in English, and if it is right.
 
-    `free`: each word said is the next one fed.
+    `free`: each word predicted is the next one fed.
     """
 
     title: str
     fed: Sequence[str]
-    said: Sequence[str]
+    predicted: Sequence[str]
     glosses: Sequence[str]
     correct: Sequence[bool]
     free: bool
@@ -212,12 +212,12 @@ def runs(drawn: Sequence[Run | tuple[Any, ...]]) -> Figure:
     if not 1 <= len(every) <= 2:
         raise ValueError(f"{len(every)} runs: draw one or two in one picture")
     for run in every:
-        if len({len(run.fed), len(run.said), len(run.glosses), len(run.correct)}) != 1:
+        if len({len(run.fed), len(run.predicted), len(run.glosses), len(run.correct)}) != 1:
             raise ValueError(f"{run.title!r}: one word fed, one said, a gloss and a truth a step")
     tall, pitch, top = 40, 58, MARGIN + 62
     half = (PHONE - 2 * MARGIN - 18) / 2
     wide = (half - 26) / 2
-    steps = max(len(run.said) for run in every)
+    steps = max(len(run.predicted) for run in every)
     with style():
         axes = page(
             2 * MARGIN + half * len(every) + 18 * (len(every) - 1),
@@ -229,8 +229,8 @@ def runs(drawn: Sequence[Run | tuple[Any, ...]]) -> Figure:
             axes.text(left, MARGIN + 12, run.title, size=TEXT, weight="bold", va="center")
             for x, name in ((left, "is fed"), (right, "says")):
                 axes.text(x + wide / 2, top - 14, name, size=SMALL, color=SOFT, ha="center")
-            for t, (fed, said, gloss, correct) in enumerate(
-                zip(run.fed, run.said, run.glosses, run.correct, strict=True)
+            for t, (fed, predicted, gloss, correct) in enumerate(
+                zip(run.fed, run.predicted, run.glosses, run.correct, strict=True)
             ):
                 y = top + pitch * t
                 own = run.free and t > 0
@@ -239,23 +239,23 @@ def runs(drawn: Sequence[Run | tuple[Any, ...]]) -> Figure:
                 arrow(axes, [(left + wide + 3, y + tall / 2), (right - 3, y + tall / 2)])
                 place = Bbox.from_bounds(right, y, wide, tall)
                 if correct:
-                    chip(axes, place, said, gloss=gloss, edge=COLOURS["probability"])
+                    chip(axes, place, predicted, gloss=gloss, edge=COLOURS["probability"])
                 else:
                     bad = COLOURS["error"]
                     look: Any = {"edge": bad, "ink": bad, "thick": 1.8, "dash": (0, (4, 2))}
-                    chip(axes, place, f"{said} ✗", gloss=gloss, **look)
+                    chip(axes, place, f"{predicted} ✗", gloss=gloss, **look)
                 if own:
                     turn, x = y - (pitch - tall) / 2, left + wide / 2
-                    way = [(right + wide / 2, y - pitch + tall + 2), (right + wide / 2, turn)]
-                    way += [(x, turn), (x, y - 2)]
-                    arrow(axes, way, COLOURS["probability"], dash=(0, (3, 2)))
-        return finish(axes, " ".join(map(_told, every)))
+                    path = [(right + wide / 2, y - pitch + tall + 2), (right + wide / 2, turn)]
+                    path += [(x, turn), (x, y - 2)]
+                    arrow(axes, path, COLOURS["probability"], dash=(0, (3, 2)))
+        return finish(axes, " ".join(map(_alt_text, every)))
 
 
-def _told(run: Run) -> str:
+def _alt_text(run: Run) -> str:
     fed = "its own words" if run.free else "the words of the reference, whatever it says"
-    said = [
+    words = [
         word if correct else f"{word} (not correct)"
-        for word, correct in zip(run.said, run.correct, strict=True)
+        for word, correct in zip(run.predicted, run.correct, strict=True)
     ]
-    return f"{run.title}: a decoder that is fed {fed} says {', '.join(said)}."
+    return f"{run.title}: a decoder that is fed {fed} says {', '.join(words)}."

@@ -261,20 +261,20 @@ def oklab(colour: str) -> tuple[Number, Number, Number]:
     )
 
 
-def curve_looks(names: Sequence[str]) -> dict[str, int]:
+def curve_styles(names: Sequence[str]) -> dict[str, int]:
     """Which of CURVES, DASHES and MARKERS each curve has: always the same for the same name.
 
     The palette lists the names of the course, and heads by their numbers; curves with other names
     take in turn what is left.
     """
-    looks: dict[str, int] = {}
+    styles: dict[str, int] = {}
     for name in names:
         head = re.fullmatch(r"head (\d+)", name)
         hue = PALETTE["heads"][int(head[1]) % 8] if head else PALETTE["series"].get(name)
-        if hue and HUES.index(hue) not in looks.values():
-            looks[name] = HUES.index(hue)
-    left = [i for i in range(len(HUES)) if i not in looks.values()]
-    return {name: looks[name] if name in looks else left.pop(0) for name in names}
+        if hue and HUES.index(hue) not in styles.values():
+            styles[name] = HUES.index(hue)
+    left = [i for i in range(len(HUES)) if i not in styles.values()]
+    return {name: styles[name] if name in styles else left.pop(0) for name in names}
 
 
 def luminance(colour: Any) -> Number:
@@ -295,5 +295,5 @@ def read_values(values: Values, title: str) -> Tensor:
     return matrix
 
 
-def brief(x: Tensor | Number) -> str:
+def format_number(x: Tensor | Number) -> str:
     return f"{float(x):.3g}".replace("-", "−")

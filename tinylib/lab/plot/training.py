@@ -80,18 +80,18 @@ def panels(
                     label: Any = {"size": SMALL, "color": look["color"], "va": "center"}
                     label |= {"ha": "right", "xytext": (-6, -6)} if first else {"xytext": (7, 6)}
                     axes.annotate(name, spot, textcoords="offset points", **label)
-        told = "; ".join(
+        descriptions = "; ".join(
             f"{chart}: "
             + ", ".join(f"{name} from {y[0]:.2f} to {y[-1]:.2f}" for name, y in of.items())
             for chart, of in read.items()
         )
-        return finish(sheet, alt or f"Charts of {y_name} over {x_name}. {told}.")
+        return finish(sheet, alt or f"Charts of {y_name} over {x_name}. {descriptions}.")
 
 
 def answers(
     read: Sequence[object],
     wanted: Sequence[object],
-    said: Mapping[str, Sequence[object]],
+    outputs: Mapping[str, Sequence[object]],
     *,
     alt: str = "",
 ) -> Figure:
@@ -100,7 +100,7 @@ def answers(
     A wrong token is in grey, with ✗ before it. Answers of another length than `wanted`, and
     more than eight tokens, are a ValueError.
     """
-    rows = {name: [*map(str, row)] for name, row in said.items()}
+    rows = {name: [*map(str, row)] for name, row in outputs.items()}
     right = [*map(str, wanted)]
     if (
         not 1 <= len(right) <= 10
@@ -128,5 +128,5 @@ def answers(
                 )
             if i in (0, len(lines) - 2):
                 axes.plot([MARGIN, PHONE - MARGIN], [y + row / 2] * 2, color=SOFT, lw=0.8)
-        told = "; ".join(f"{name}: {' '.join(tokens)}" for name, tokens in lines)
-        return finish(axes, alt or f"Answers of a model in training. {told}.")
+        descriptions = "; ".join(f"{name}: {' '.join(tokens)}" for name, tokens in lines)
+        return finish(axes, alt or f"Answers of a model in training. {descriptions}.")

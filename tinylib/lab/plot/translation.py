@@ -100,7 +100,7 @@ def glossed(lines: Sequence[Line | tuple[Any, ...]], *, alt: str = "") -> Figure
                 axes.plot([x - half, x + half], [top + 1, top + 1], color=ink, lw=1.6)
             if line.glosses:
                 axes.text(x, top + 17, line.glosses[i], size=SMALL, color=SOFT, **look)
-        return finish(axes, alt or " ".join(map(_told, drawn)))
+        return finish(axes, alt or " ".join(map(_alt_text, drawn)))
 
 
 def _widths(line: Line) -> list[Number]:
@@ -111,7 +111,7 @@ def _widths(line: Line) -> list[Number]:
     ]
 
 
-def _told(line: Line) -> str:
+def _alt_text(line: Line) -> str:
     words = f"{line.name}: {' '.join(line.words)}"
     if line.glosses:
         words += f" ({' '.join(line.glosses)})"
@@ -162,7 +162,7 @@ def side_by_side(
         raise ValueError(f"queries have shape {tuple(before.shape)}: pass ({steps}, 2)")
     if steps > 2 or len(source) > 3 or len(panels) > 2:
         raise ValueError("there is room for two panels of three words and two steps: pass fewer")
-    told = []
+    descriptions = []
     with style():
         axes = page(2 * MARGIN + len(panels) * (PANEL + GAP) - GAP, 452)
         for i, panel in enumerate(panels):
@@ -170,11 +170,11 @@ def side_by_side(
             if i:
                 middle = left - GAP / 2
                 axes.plot([middle, middle], [MARGIN, 436], color=GRID, lw=1)
-            told.append(_panel(axes, left, source, target, before, Side(*panel)))
+            descriptions.append(_panel(axes, left, source, target, before, Side(*panel)))
         words = f"Two translators side by side: they read {' '.join(source)}, have written "
         words += f"{target[0][0]} ({target[0][1]}), and write "
         words += " and ".join(f"{word} ({gloss})" for word, gloss in target[1:])
-        return finish(axes, f"{words}. {' '.join(told)}")
+        return finish(axes, f"{words}. {' '.join(descriptions)}")
 
 
 def _panel(
@@ -219,8 +219,8 @@ def _panel(
                 start += LEAVE * (2 * t - 1)
                 end = x + REACH * (s - (S - 1) / 2)
                 dash: Any = (0, (3, 1.4)) if t else "-"
-                way, thick = [(start, low), (end, high)], 0.9 + 4.5 * share
-                arrow(axes, way, COLOURS["weight"], thick, gap=1, dash=dash)
+                path, thick = [(start, low), (end, high)], 0.9 + 4.5 * share
+                arrow(axes, path, COLOURS["weight"], thick, gap=1, dash=dash)
                 point = (start + LABEL * (end - start), low + LABEL * (high - low))
                 pill: Any = {"boxstyle": "round,pad=0.1", "fc": PAPER, "ec": "none"}
                 look: Any = {"size": SMALL, "color": COLOURS["weight"], "bbox": pill, "zorder": 3}
@@ -240,7 +240,7 @@ def _panel(
         arrow(axes, [(d + CELL, gru_y), (x - 24, gru_y)], gap=1)
         if weights is not None:
             asks = [(d, gru_y - TALL / 2), (x - ROOM - 22, context_y + 3)]
-            arrow(axes, asks, COLOURS["query"], 1.6, gap=1, bend=-0.25)
+            arrow(axes, asks, COLOURS["query"], 1.6, gap=1, curvature=-0.25)
             look = {"size": SMALL, "color": COLOURS["query"], "ha": "center", "va": "center"}
             axes.text(d + 32, gru_y - 34, "query", **look)
         if t:
@@ -251,9 +251,9 @@ def _panel(
         if t == 0:
             _word(axes, fed, *target[0])
         half = text_width(target[t][0], TEXT) / 2
-        way = [(fed[0] + half + 10, out_y - 6), (x - 18, gru_y + 15)]
-        arrow(axes, way, gap=1, dash=(0, (3, 2)))
-    return _said(panel.title, source, states, weights, contexts)
+        path = [(fed[0] + half + 10, out_y - 6), (x - 18, gru_y + 15)]
+        arrow(axes, path, gap=1, dash=(0, (3, 2)))
+    return _panel_alt_text(panel.title, source, states, weights, contexts)
 
 
 def two_queries() -> Figure:
@@ -273,8 +273,8 @@ def two_queries() -> Figure:
             axes.text(left, MARGIN + 8, title, size=TEXT, weight="bold", va="center")
             places = (20, 80, 142, wide - 32) if after else (20, 116, wide - 32)
             old, gru, new, *layers = (left + at for at in places)
-            said = layers[0] if after else new  # what writes the word
-            c = said if after else gru
+            writer = layers[0] if after else new  # what writes the word
+            c = writer if after else gru
             state_y, c_y, y, out_y = (MARGIN + at for at in (62, 142, 222, 276))
             for s, x in enumerate((c - 72, c - 29, c + 14) if after else (c - 43, c, c + 43)):
                 _named(axes, (x, state_y), f"$h_{s + 1}$", SOFT)
@@ -285,7 +285,7 @@ def two_queries() -> Figure:
             asks = new if after else old
             _named(axes, (old, y), "$d_{t-1}$", SOFT if after else query)
             _named(axes, (new, y), "$d_t$", query if after else SOFT)
-            arrow(axes, [(asks, y - 13), (c - 19, c_y)], query, 1.6, gap=2, bend=-0.25)
+            arrow(axes, [(asks, y - 13), (c - 19, c_y)], query, 1.6, gap=2, curvature=-0.25)
             beside = (asks - 8 if after else asks + 18, c_y + 10)
             axes.text(*beside, "query", color=query, **small | {"ha": "right"})
             for x, name in zip([gru, *layers], ("GRU", "tanh"), strict=False):
@@ -294,8 +294,8 @@ def two_queries() -> Figure:
             row_of = [(old, 18), (gru, 24), (new, 18), *((x, 24) for x in layers)]
             for (start, half), (end, other) in pairwise(row_of):
                 arrow(axes, [(start + half, y), (end - other, y)], gap=1)
-            arrow(axes, [(said, y + (15 if after else 13)), (said, out_y - 13)], gap=1)
-            _word(axes, (said, out_y), "bateau", "boat")
+            arrow(axes, [(writer, y + (15 if after else 13)), (writer, out_y - 13)], gap=1)
+            _word(axes, (writer, out_y), "bateau", "boat")
             _word(axes, (old, out_y), "un", "a")
             arrow(axes, [(old + 20, out_y - 10), (gru - 8, y + 15)], gap=1, dash=(0, (3, 2)))
             when = "before the query" if after else "after the query"
@@ -316,7 +316,7 @@ def _named(axes: Axes, at: Pair, name: str, colour: str) -> None:
     axes.text(*at, name, size=SMALL, ha="center", va="center", zorder=4)
 
 
-def _said(
+def _panel_alt_text(
     title: str, source: Sequence[str], states: Tensor, weights: Tensor | None, contexts: Tensor
 ) -> str:
     def row(numbers: Tensor) -> str:

@@ -102,10 +102,10 @@ def plane(
             axes.plot(x + 6, y, color=CURVES[i], marker=MARKERS[i], ls="", ms=6, mew=0)
             axes.text(x + 16, y, group, size=SMALL, va="center_baseline")
             x += step
-        told = "; ".join(f"{group}: {', '.join(named)}" for group, named in spots.items())
+        description = "; ".join(f"{group}: {', '.join(named)}" for group, named in spots.items())
         if ways:
-            told += f". Arrows lead from {', '.join(' to '.join(way) for way in ways)}"
-        return finish(axes, alt or f"Points in a plane, {title}: {told}.")
+            description += f". Arrows lead from {', '.join(' to '.join(path) for path in ways)}"
+        return finish(axes, alt or f"Points in a plane, {title}: {description}.")
 
 
 def _seen(groups: Mapping[str, Mapping[str, Values]]) -> dict[str, dict[str, Pair]]:

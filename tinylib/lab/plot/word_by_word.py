@@ -29,12 +29,12 @@ TOWER = 54  # the width of a vector
 SHOWN = 3  # of the numbers of a vector
 
 
-class WordSaid(NamedTuple):
+class DecoderStep(NamedTuple):
     """A step of a decoder: the word fed to it, its state, the word it says, and how likely."""
 
     fed: str
     state: Values
-    said: str
+    predicted: str
     share: Number
     gloss: str = ""
 
@@ -43,7 +43,7 @@ def unrolled(
     words: Sequence[str],
     x: Values,
     states: Values,
-    written: Sequence[WordSaid | tuple[Any, ...]],
+    written: Sequence[DecoderStep | tuple[Any, ...]],
     *,
     again: bool = False,
     alt: str = "",
@@ -56,7 +56,7 @@ def unrolled(
     short, or more than six steps, is a ValueError.
     """
     rows, after = read_values(x, "x"), read_values(states, "states")
-    spoken = [WordSaid(*step) for step in written]
+    spoken = [DecoderStep(*step) for step in written]
     wrote = [read_values(step.state, "a state of the decoder") for step in spoken]
     steps = max(len(words), len(spoken) + 1)  # the decoder's first state, and a step for each word
     most = max(len(words), len(spoken))
@@ -77,9 +77,9 @@ def unrolled(
     road = at_state + tall + 26  # where the one vector goes to the decoder
     at_fed = road + 56
     at_new = at_fed + CHIP + (34 if again else 20)
-    at_said = at_new + tall + 20
+    at_predicted = at_new + tall + 20
     with style():
-        axes = page(right + MARGIN, at_said + CHIP + 46 + MARGIN)
+        axes = page(right + MARGIN, at_predicted + CHIP + 46 + MARGIN)
         heading: Any = {"size": TEXT, "weight": "bold", "va": "center"}
         axes.text(MARGIN, MARGIN + 14, reads, **heading)
         pill: Any = {"boxstyle": "round,pad=0.2", "fc": PAPER, "ec": "none"}
@@ -87,7 +87,7 @@ def unrolled(
         for y, text in (
             *((at_word + CHIP / 2, "word"), (at_x + tall / 2, "vector")),
             *((at_state + tall / 2, "state"), (at_fed + CHIP / 2, "fed")),
-            *((at_new + tall / 2, "state"), (at_said + CHIP / 2, "written")),
+            *((at_new + tall / 2, "state"), (at_predicted + CHIP / 2, "written")),
         ):
             axes.text(MARGIN, y, text, size=SMALL, color=SOFT, va="center_baseline")
         for s, word in enumerate(words):
@@ -101,8 +101,8 @@ def unrolled(
                 y = at_state + tall / 2
                 arrow(axes, [(middle - STEP + half, y), (middle - half, y)], gap=4)
         last = first + STEP * (len(words) - 1)
-        way: list[Pair] = [(last, at_state + tall + 4), (last, road), (first, road)]
-        arrow(axes, [*way, (first, at_new - 4)], COLOURS["learned"], 2.6)
+        path: list[Pair] = [(last, at_state + tall + 4), (last, road), (first, road)]
+        arrow(axes, [*path, (first, at_new - 4)], COLOURS["learned"], 2.6)
         _tower(axes, (first, at_new), after[-1].tolist(), full, True)
         axes.text(first - half - 13, at_state + tall / 2 - 11, "0", size=SMALL, color=SOFT)
         y = at_state + tall / 2
@@ -117,31 +117,31 @@ def unrolled(
             _word(axes, (middle, at_fed), step.fed)
             arrow(axes, [(middle, at_fed + CHIP), (middle, at_new)], gap=2)
             _tower(axes, (middle, at_new), state.tolist(), full)
-            arrow(axes, [(middle, at_new + tall), (middle, at_said)], gap=2)
-            _word(axes, (middle, at_said), step.said, COLOURS["probability"])
+            arrow(axes, [(middle, at_new + tall), (middle, at_predicted)], gap=2)
+            _word(axes, (middle, at_predicted), step.predicted, COLOURS["probability"])
             under = percent(step.share)
-            y = at_said + CHIP + 13
+            y = at_predicted + CHIP + 13
             look = {"size": SMALL, "ha": "center", "va": "center"}
             axes.text(middle, y, under, color=COLOURS["probability"], **look)
             axes.text(middle, y + 19, step.gloss, color=SOFT, **look)
             if t:
                 gap, edge = middle - STEP / 2, _width(step.fed) / 2 + 2
-                back: list[Pair] = [(middle - STEP + edge, at_said + CHIP / 2)]
-                back += [(gap, at_said + CHIP / 2), (gap, at_fed + CHIP / 2)]
+                back: list[Pair] = [(middle - STEP + edge, at_predicted + CHIP / 2)]
+                back += [(gap, at_predicted + CHIP / 2), (gap, at_fed + CHIP / 2)]
                 back.append((middle - edge, at_fed + CHIP / 2))
                 arrow(axes, back, COLOURS["probability"], 1.5, dash="--")
         if again:
             _again(axes, (first, at_fed + CHIP + 13), at_new, len(spoken))
-        says = ", ".join(f"{step.said} ({percent(step.share)})" for step in spoken)
-        told = (
+        says = ", ".join(f"{step.predicted} ({percent(step.share)})" for step in spoken)
+        description = (
             f"An encoder and a decoder, step by step. The encoder reads {', '.join(words)}; at "
             f"each word its state, {D} numbers, is made of the word's vector and the state before. "
             "The last state becomes the decoder's first one. The decoder "
             f"writes {says}. Each word that it has "
             f"written is fed to it at the next step; the first that is fed is {spoken[0].fed}."
         )
-        told += " Each of these steps gets the encoder's last state, too." if again else ""
-        return finish(axes, alt or told)
+        description += " Each of these steps gets the encoder's last state, too." if again else ""
+        return finish(axes, alt or description)
 
 
 def _again(axes: Axes, start: Pair, to: Number, steps: int) -> None:

@@ -126,8 +126,8 @@ def worked_attention(
         axes.plot([last, last + WIDE * len(z)], [y - 8, y - 8], color=INK, lw=1.2)
         axes.text(last - 12, y + TALL / 2, "sum: $z_1$ =", size=TEXT, ha="right", va="center")
         _row(axes, (last, y), z.tolist(), "")
-        told = _told(words, dots.tolist(), scores.tolist(), weights.tolist(), z.tolist(), width)
-        return finish(axes, told)
+        alt = _alt_text(words, dots.tolist(), scores.tolist(), weights.tolist(), z.tolist(), width)
+        return finish(axes, alt)
 
 
 def _whole(numbers: Iterable[Number]) -> bool:
@@ -257,7 +257,7 @@ def worked_pooling(
         return finish(axes, f"{words}Each value times its weight, added up, is ({total}).")
 
 
-def _told(
+def _alt_text(
     words: Sequence[str],
     dots: Sequence[Number],
     scores: Sequence[Number],

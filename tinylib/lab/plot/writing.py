@@ -62,7 +62,7 @@ def draws(
     if not lines or not all(0 <= number < 1 for number in u):
         raise ValueError(f"u = {list(u)}: pass at least one line, and numbers from 0 to below 1")
     left, wide, top = MARGIN + 6, PHONE - 2 * MARGIN - 12, MARGIN + 34
-    told = []
+    descriptions = []
     with style():
         axes = page(PHONE, top + ROW * len(read) - 8 + MARGIN)
         for number in u:
@@ -84,9 +84,10 @@ def draws(
             _line(axes, (left, y), wide, words, shares)
             fallen = [f"{number:g} falls on {words[_drawn(shares, number)]}" for number in u]
             parts = ", ".join(f"{word} {p:.3f}" for word, p in zip(words, shares, strict=True))
-            told.append(f"{title}: {parts}. {', '.join(fallen)}".strip(": "))
+            descriptions.append(f"{title}: {parts}. {', '.join(fallen)}".strip(": "))
         return finish(
-            axes, alt or f"Probabilities as pieces of a line from 0 to 1. {'; '.join(told)}."
+            axes,
+            alt or f"Probabilities as pieces of a line from 0 to 1. {'; '.join(descriptions)}.",
         )
 
 
@@ -162,8 +163,8 @@ def readings(words: Sequence[str], prompt: int, *, alt: str = "") -> Figure:
                     chip(axes, Bbox.from_bounds(x, y, wide, tall), word, **how)
                 x = left + known * (wide + gap) - gap
                 arrow(axes, [(x + 3, y + tall / 2), (x + 29, y + tall / 2)])
-            told = f"words read: {count}"
-            axes.text(left, top + block - 14, told, size=SMALL, color=SOFT, va="center_baseline")
+            caption = f"words read: {count}"
+            axes.text(left, top + block - 14, caption, size=SMALL, color=SOFT, va="center_baseline")
         x, y = MARGIN, 2 * block + MARGIN + 4
         for name, how in (("read", read), ("kept", kept), ("written", new)):
             chip(axes, Bbox.from_bounds(x, y, 80, 24), name, **how)
@@ -201,7 +202,7 @@ def bottleneck(
     if not 1 <= len(read) <= 2:
         raise ValueError(f"{len(read)} charts: pass one or two")
     every = torch.cat([y for both in read.values() for y in both])
-    names, told = ("computing", "reading from memory"), []
+    names, descriptions = ("computing", "reading from memory"), []
     look: Any = [{"color": CURVES[i], "ls": DASHES[i], "lw": 2.2} for i in range(2)]
     with style():
         height, x_name = 316, "texts at a time"
@@ -222,22 +223,22 @@ def bottleneck(
             for y, how in zip(both, look, strict=True):
                 axes.plot(at, y, **how)
             pairs = zip(names, both, strict=True)
-            said = [f"{name} from {y[0]:.3g} to {y[-1]:.3g}" for name, y in pairs]
+            parts = [f"{name} from {y[0]:.3g} to {y[-1]:.3g}" for name, y in pairs]
             meet = _meeting(at, *both)
             if meet is None:
-                said.append("they do not meet")
+                parts.append("they do not meet")
             else:
                 x, high = meet
                 axes.plot([x, x], [bottom, high], color=SOFT, lw=1, ls=(0, (2, 2)))
                 axes.plot([x], [high], marker="o", ms=5, color=INK)
                 note: Any = {"textcoords": "offset points", "size": SMALL, "ha": "right"}
                 axes.annotate(f"{x:.0f} texts", meet, (-8, 12), **note)
-                said.append(f"equal at {x:.0f} texts")
+                parts.append(f"equal at {x:.0f} texts")
             if title in fits:
                 full = float(fits[title])
                 axes.axvspan(full, float(at.max()), color=GRID, alpha=0.6, lw=0, zorder=0.5)
-                said.append(f"beyond {full:.3g} texts the memory is full")
-            told.append(f"{title}: {', '.join(said)}")
+                parts.append(f"beyond {full:.3g} texts the memory is full")
+            descriptions.append(f"{title}: {', '.join(parts)}")
         x0, y0 = float(SIDE), height - MARGIN - 12
         for name, how in zip(names, look, strict=True):
             sheet.plot([x0, x0 + 30], [y0, y0], **how)
@@ -248,7 +249,7 @@ def bottleneck(
             sheet.text(x0 + 38, y0, "memory is full", size=SMALL, va="center_baseline")
         span = f"{at.min():g} to {at.max():g}"
         return finish(
-            sheet, alt or f"Charts of {unit} over {x_name} from {span}. {'; '.join(told)}."
+            sheet, alt or f"Charts of {unit} over {x_name} from {span}. {'; '.join(descriptions)}."
         )
 
 

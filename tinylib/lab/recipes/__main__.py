@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from tinylib.lab.train import devices, files, processes, registry
-from tinylib.lab.train.checkpoint import alone
+from tinylib.lab.train.checkpoint import exclusive
 from tinylib.lab.train.loop import whole_runs
 from tinylib.lab.train.precision import SETTINGS, fixed
 
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> str | int:
     try:
         with (
             processes.joined(),
-            alone(checkpoint.with_suffix(""), f"The recipe '{options.name}'"),
+            exclusive(checkpoint.with_suffix(""), f"The recipe '{options.name}'"),
             fixed(options.precision),
             devices.on(place),
             whole_runs(),

@@ -20,6 +20,7 @@ import torch
 from tinylib.lab.data.batches import Batches, Pair, encode
 from tinylib.lab.data.corpora import Splits, bilingual
 from tinylib.lab.models.cells import CELLS, BothWays
+from tinylib.lab.models.score_functions import SCORE_FUNCTIONS, scoring_flops
 from tinylib.lab.models.translation import (
     FIRST,
     Translator,
@@ -28,8 +29,13 @@ from tinylib.lab.models.translation import (
     best_head,
     evaluate,
 )
-from tinylib.lab.models.zoo import ZOO, scoring_flops
-from tinylib.lab.recipes.common import Make, quicker, tokens_per_second, translation_loss, untrained
+from tinylib.lab.recipes.common import (
+    Make,
+    choose_fast_precision,
+    tokens_per_second,
+    translation_loss,
+    untrained,
+)
 from tinylib.lab.train.loop import fit
 from tinylib.lab.train.optimisers import adamw
 from tinylib.lab.train.precision import Precision, precision
@@ -88,7 +94,7 @@ def train_bilingual(
         for pair in splits.train
     ]
     batches = Batches(encode(pairs, source, target), size=64, seed=seed)
-    chosen = chosen or quicker(model, batches, checkpoint, show)
+    chosen = chosen or choose_fast_precision(model, batches, checkpoint, show)
     with precision(chosen):
         run = fit(
             model,
@@ -210,7 +216,7 @@ def _without(part: str) -> None:
 for part in WITHOUT:
     _without(part)
 
-NORM_ZOO: dict[str, tuple[str, float]] = {
+NORM_VARIANTS: dict[str, tuple[str, float]] = {
     "post-norm": ("post", 0.0),
     "post-norm, warm-up": ("post", 0.1),
     "pre-norm": ("pre", 0.0),
@@ -221,13 +227,13 @@ NORM_ZOO: dict[str, tuple[str, float]] = {
 
 
 @recipe("norm-zoo")
-def norm_zoo(checkpoint: Path) -> Outcome:
+def norm_variants(checkpoint: Path) -> Outcome:
     """Six layers on either side, a high rate: where to norm, with and without warm-up; minutes."""
     splits, steps, part, lr = bilingual(), 600, 20, 6e-3
-    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in NORM_ZOO}
+    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in NORM_VARIANTS}
     whole, chosen = Fit(), None  # the first's precision is that of all
     for seed in (0, 1):
-        for name, (norm, warmup) in NORM_ZOO.items():
+        for name, (norm, warmup) in NORM_VARIANTS.items():
             make = partial(Transformer, config=BILINGUAL._replace(layers=6, norm=norm))
             path = checkpoint.with_stem(f"{checkpoint.stem}-{norm}-{warmup}-{seed}")
             translator, run, chosen = train_bilingual(
@@ -291,13 +297,13 @@ def bilingual_cells(checkpoint: Path) -> Outcome:
 
 
 @recipe("attention-zoo")
-def attention_zoo(checkpoint: Path) -> Outcome:
+def attention_variants(checkpoint: Path) -> Outcome:
     """Nine score functions, twice each, trained half as long as what ships; 40 minutes."""
     splits, D = bilingual(), 118
     S = round(sum(len(pair.source) for pair in splits.test) / len(splits.test))
     scores: dict[str, dict[str, Any]] = {}
     whole, chosen = Fit(), None  # the first's precision is that of all
-    for name, make in ZOO.items():
+    for name, make in SCORE_FUNCTIONS.items():
         runs = []
         for seed in (0, 1):
             path = checkpoint.with_stem(f"{checkpoint.stem}-{name.replace(' ', '-')}-{seed}")

@@ -71,8 +71,8 @@ def bottleneck(checkpoint: Path) -> Outcome:
             make = makes.get(k, partial(Seq2Seq, D=k))
             other, run, _ = train_bilingual(splits, make, seed=seed, checkpoint=path, chosen=chosen)
             kinds = {kind: getattr(splits, kind) for kind in ("test", "length")}
-            judged = {kind: evaluate(*other, pairs) for kind, pairs in kinds.items()}
-            figures["again"][str(k)].append(judged)
+            evaluation = {kind: evaluate(*other, pairs) for kind, pairs in kinds.items()}
+            figures["again"][str(k)].append(evaluation)
             whole.losses += run.losses
             whole.seconds += run.seconds
     figures["precision"] = chosen._asdict()

@@ -40,7 +40,7 @@ def translation_loss(model: EncoderDecoder, batch: Batch, label_smoothing: float
     return teacher_forcing(model, *batch, label_smoothing=label_smoothing)
 
 
-def quicker(
+def choose_fast_precision(
     model: EncoderDecoder,
     batches: Callable[[int], Batch],
     checkpoint: Path | None = None,

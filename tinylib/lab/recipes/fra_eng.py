@@ -31,7 +31,12 @@ from tinylib.lab.models.translation import (
     load_translator,
     translate_unchecked,
 )
-from tinylib.lab.recipes.common import quicker, tokens_per_second, translation_loss, untrained
+from tinylib.lab.recipes.common import (
+    choose_fast_precision,
+    tokens_per_second,
+    translation_loss,
+    untrained,
+)
 from tinylib.lab.train import devices, weights
 from tinylib.lab.train.loop import fit, unless_interrupted
 from tinylib.lab.train.optimisers import adamw
@@ -105,7 +110,7 @@ def on_fra_eng(
     **how: Any,
 ) -> tuple[Fit, dict[str, Any]]:
     """Train on real sentences; the run, and how the held-out ones are translated after it."""
-    chosen = quicker(translator.model, batches, checkpoint, show)
+    chosen = choose_fast_precision(translator.model, batches, checkpoint, show)
     with precision(chosen):
         run = train_fra_eng(
             translator.model,
@@ -126,20 +131,20 @@ def on_fra_eng(
         "seconds": round(run.seconds),
         "tokens_per_second": tokens_per_second(splits.train, batches.size, run),
         "precision": chosen._asdict(),
-        **unless_interrupted(lambda: _judged(splits, translator)),
+        **unless_interrupted(lambda: _evaluation(splits, translator)),
     }
 
 
-def _judged(splits: RealSplits, translator: Translator) -> dict[str, Any]:
+def _evaluation(splits: RealSplits, translator: Translator) -> dict[str, Any]:
     """How the held-out sentences are translated."""
     shown = splits.test[:: -(-len(splits.test) // 12)]
-    said = translate_unchecked(*translator, [pair.source for pair in shown])
+    outputs = translate_unchecked(*translator, [pair.source for pair in shown])
     return {
         "test": evaluate(*translator, splits.test),
         "test_beam_4": evaluate(*translator, splits.test, width=4),
         "translations": [
             {"source": " ".join(p.source), "target": " ".join(p.target), "said": " ".join(words)}
-            for p, words in zip(shown, said, strict=True)
+            for p, words in zip(shown, outputs, strict=True)
         ],
     }
 
@@ -266,9 +271,9 @@ def certainty(translator: Translator, pairs: Sequence[Pair]) -> dict[str, float]
         wanted = batch.target[:, 1:]
         logits = model(batch.source, batch.lengths, batch.target[:, :-1])[wanted != PAD]
         wanted = wanted[wanted != PAD]
-        best, said = logits.softmax(-1).max(-1)
+        best, predicted = logits.softmax(-1).max(-1)
         loss = nn.functional.cross_entropy(logits, wanted, reduction="sum")
-        found += torch.stack([best.sum(), (said == wanted).sum(), loss]).cpu()
+        found += torch.stack([best.sum(), (predicted == wanted).sum(), loss]).cpu()
         words += len(wanted)
     sure, right, loss = (found / words).tolist()
     return {"sure": sure, "right": right, "loss": loss}
@@ -282,7 +287,7 @@ def smoothing(checkpoint: Path) -> Outcome:
     for share in (0.0, 0.1, 0.3):
         translator, batches = fra_eng_transformer_model(splits.train)
         path = checkpoint.with_stem(f"{checkpoint.stem}-{share}")
-        chosen = chosen or quicker(translator.model, batches, path)
+        chosen = chosen or choose_fast_precision(translator.model, batches, path)
         with precision(chosen):
             run = train_fra_eng(
                 translator.model,
@@ -329,15 +334,15 @@ def roles_of_heads(translator: Translator, pairs: Sequence[Pair]) -> dict[str, A
         found = ((most[:, :, None] == goals) & asked).sum(-1)
         hits, counts = (found if not len(hits) else hits + found), counts + asked.sum(-1)
 
-    def said() -> list[list[str]]:
+    def translate() -> list[list[str]]:
         return translate_unchecked(*translator, [pair.source for pair in pairs])
 
-    whole = said()
+    whole = translate()
     without, changed = [], []
     for block in model.encoder.blocks:
         for h in range(block.attention.H):
             with head_off(block.attention, h):
-                words = said()
+                words = translate()
             without.append(float(corpus_bleu(words, right)))
             changed.append(sum(a != b for a, b in zip(words, whole, strict=True)))
     shape = len(model.encoder.blocks), -1

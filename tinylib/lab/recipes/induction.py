@@ -16,7 +16,14 @@ from torch import Tensor
 
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
 from tinylib.induction import induction_score, previous_token_score
-from tinylib.lab.data.repeats import HELD_OUT, LENGTH, LETTERS, Repeats, limit, repeats
+from tinylib.lab.data.repeated_tokens import (
+    HELD_OUT,
+    LENGTH,
+    LETTERS,
+    RepeatedTokens,
+    limit,
+    repeated_tokens,
+)
 from tinylib.lab.data.text import Characters
 from tinylib.lab.models.ablation import Head, loss_of, mean_outputs, replaced, weights_of
 from tinylib.lab.models.language import LanguageModel, metadata_of
@@ -31,6 +38,7 @@ from tinylib.lab.train.schedules import linear
 REPEATS = GPTConfig(V=len(LETTERS), max_len=LENGTH, D=64, H=2, layers=2, dropout=0.0, **MODERN)
 STEPS, EVERY, SIZE = 1600, 40, 32
 HOW: dict[str, Any] = {"lr": 1e-3, "schedule": linear(warmup=0.02), "optimiser": adamw}
+# The shipped weights were recorded when the module tinylib.lab.data.repeated_tokens was "repeats".
 DATA = "tinylib.lab.data.repeats.repeats(32, seed=1_000_000 * seed + step)"
 
 
@@ -47,7 +55,7 @@ def trained(
         """The strings of a step; before it, the model is as ``step`` steps have left it."""
         if step in files:
             weights.save(files[step], model)
-        return repeats(SIZE, 1_000_000 * seed + step).tokens
+        return repeated_tokens(SIZE, 1_000_000 * seed + step).tokens
 
     run = fit(
         model,
@@ -80,7 +88,7 @@ def scores(model: GPT, tokens: Tensor) -> tuple[list[list[float]], list[list[flo
     return rounded(before), rounded([induction_score(block, tokens) for block in each])
 
 
-def emerged(model: GPT, kept: list[tuple[int, Path]], some: Repeats) -> dict[str, Any]:
+def emerged(model: GPT, kept: list[tuple[int, Path]], some: RepeatedTokens) -> dict[str, Any]:
     """Losses and the heads' scores at each of the steps, and when the known letters' loss fell."""
     found: dict[str, Any] = {"unknown": [], "known": [], "previous": [], "induction": []}
     for _, path in kept:
@@ -103,7 +111,7 @@ def best(scores: list[list[float]], block: int) -> Head:
     return block, max(range(len(scores[block])), key=scores[block].__getitem__)
 
 
-def ablated(model: GPT, some: Repeats) -> dict[str, Any]:
+def ablated(model: GPT, some: RepeatedTokens) -> dict[str, Any]:
     """Losses with each head switched off, by zeros and by its mean, and of two whole circuits."""
     means, (before, induction) = mean_outputs(model, some.tokens), scores(model, some.tokens)
     heads = [*product(range(model.config.layers), range(model.config.H))]
@@ -132,7 +140,7 @@ def ablated(model: GPT, some: Repeats) -> dict[str, Any]:
 @recipe("induction")
 def induction(checkpoint: Path, steps: int = STEPS, every: int = EVERY) -> Outcome:
     """Two blocks learn to copy what came before, one alone cannot; two seeds; 8 minutes."""
-    some, whole = repeats(400, HELD_OUT), Fit()
+    some, whole = repeated_tokens(400, HELD_OUT), Fit()
     runs: dict[int, list[dict[str, Any]]] = {2: [], 1: []}
     for layers, seed in ((2, 0), (2, 1), (1, 0)):
         path = checkpoint.with_stem(f"{checkpoint.stem}-{layers}-{seed}")
@@ -154,10 +162,10 @@ def induction(checkpoint: Path, steps: int = STEPS, every: int = EVERY) -> Outco
 
 
 @recipe("gpt-repeats")
-def gpt_repeats(checkpoint: Path, steps: int = STEPS) -> Outcome:
+def gpt_repeated_tokens(checkpoint: Path, steps: int = STEPS) -> Outcome:
     """The first of `induction`'s models, with two blocks, shipped; 4 minutes."""
     model, run, _ = trained(2, 0, checkpoint, steps)
-    some = repeats(400, HELD_OUT)
+    some = repeated_tokens(400, HELD_OUT)
     found: dict[str, Any] = {"steps": steps, "limit": limit()._asdict()}
     found["loss"] = loss_of(model, some)._asdict()
     found["packed"] = loss_of(weights.as_packed(model), some)._asdict()

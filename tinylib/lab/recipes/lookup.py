@@ -65,7 +65,7 @@ def lookup_heads(checkpoint: Path) -> Outcome:
     )
 
 
-LOOKUP_ZOO: dict[str, Callable[[], LookupModel]] = {
+LOOKUP_VARIANTS: dict[str, Callable[[], LookupModel]] = {
     **{f"{H} heads" if H > 1 else "1 head": partial(heads_model, H) for H in (1, 2, 4, 8)},
     "no positions": partial(heads_model, ordered=False),
     "synthesizer": synthesizer_model,
@@ -73,12 +73,12 @@ LOOKUP_ZOO: dict[str, Callable[[], LookupModel]] = {
 
 
 @recipe("lookup-zoo")
-def lookup_zoo(checkpoint: Path) -> Outcome:
+def lookup_variants(checkpoint: Path) -> Outcome:
     """The same task for other numbers of heads, without positions, and without comparing words."""
-    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in LOOKUP_ZOO}
+    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in LOOKUP_VARIANTS}
     whole = Fit()
     for seed in (0, 1):
-        for name, make in LOOKUP_ZOO.items():
+        for name, make in LOOKUP_VARIANTS.items():
             path = checkpoint.with_stem(f"{checkpoint.stem}-{name.replace(' ', '-')}-{seed}")
             model, run, figures = looked_up(make, seed, path)
             runs[name].append(figures | {"seed": seed, "seconds": round(run.seconds)})

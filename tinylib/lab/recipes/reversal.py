@@ -23,14 +23,14 @@ SEEDS = (0, 1, 2)
 TASKS = {"16": (16, reversal), "64": (64, reversal), "64, in order": (64, repetition)}
 
 
-def said_again(model: EncoderDecoder, batch: Batch) -> dict[int, list[int]]:
+def exact_matches(model: EncoderDecoder, batch: Batch) -> dict[int, list[int]]:
     """For each length, [how many strings are said again without a fault, how many there are]."""
     batch = devices.moved(batch, devices.of(model))
     wanted = batch.target[:, 1:]
     state = model.start(batch.source, batch.lengths)
-    said = greedy(model.step, state, BOS, EOS, wanted.shape[1]).tokens
-    said = nn.functional.pad(said, (0, wanted.shape[1] - said.shape[1]), value=EOS)
-    exact = ((said == wanted) | (wanted == PAD)).all(-1)
+    outputs = greedy(model.step, state, BOS, EOS, wanted.shape[1]).tokens
+    outputs = nn.functional.pad(outputs, (0, wanted.shape[1] - outputs.shape[1]), value=EOS)
+    exact = ((outputs == wanted) | (wanted == PAD)).all(-1)
     lengths = range(1, int(batch.lengths.max()) + 1)
     groups = {n: exact[batch.lengths == n] for n in lengths}
     return {n: [int(group.sum()), len(group)] for n, group in groups.items()}
@@ -56,5 +56,5 @@ def long_reversal(checkpoint: Path) -> Outcome:
             checkpoint=checkpoint.with_stem(f"{checkpoint.stem}-{task.__name__}-{D}-{seed}"),
         )
         torch.manual_seed(1)
-        figures[name].append(said_again(model, task(0, size=4000)))
+        figures[name].append(exact_matches(model, task(0, size=4000)))
     return Outcome(model, run, seed=0, data="reversal()", figures=figures)

@@ -67,14 +67,14 @@ def flops(config: GPTConfig, T: int) -> int:
 def per_byte(model: GPT, tokens: Characters | BytePairs, text: str, T: int) -> dict[str, Any]:
     """The losses of a text in every unit, read in pieces of T tokens; its first token is given."""
     ids = tokens.ids(text)
-    loss, said = text_loss(model, ids, T), text.removeprefix(tokens.text(ids[:1]))
-    size = len(said.encode())
+    loss, predicted = text_loss(model, ids, T), text.removeprefix(tokens.text(ids[:1]))
+    size = len(predicted.encode())
     return {
         "tokens": len(ids),
         "characters": len(text),
         "bytes": len(text.encode()),
         "loss": loss,
-        "loss_per_character": loss * (len(ids) - 1) / len(said),
+        "loss_per_character": loss * (len(ids) - 1) / len(predicted),
         "bits_per_byte": bits_per_byte(loss, len(ids) - 1, size),
     }
 

@@ -20,7 +20,7 @@ Data = TypeVar("Data")
 
 
 @contextmanager
-def alone(path: Path | None, what: str) -> Iterator[None]:
+def exclusive(path: Path | None, what: str) -> Iterator[None]:
     """No other run has this path while the block runs; several processes of one run share it."""
     with ExitStack() as stack:
         in_use = ""
@@ -157,7 +157,7 @@ class Checkpoint:
             return "is of an older version, which did not store what the model and the loss are"
         there = metadata["settings"]
         if differs := [name for name in self.settings if self.settings[name] != there.get(name)]:
-            changes = ", ".join(f"{n} {_brief(there.get(n), self.settings[n])}" for n in differs)
+            changes = ", ".join(f"{n} {_change(there.get(n), self.settings[n])}" for n in differs)
             return f"is the checkpoint of another run ({changes})"
         wrong = weights.misfit(model, _under("model.", tensors))
         there = fingerprint.with_todays_names(metadata["model"])
@@ -239,6 +239,6 @@ def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {k.removeprefix(prefix): t for k, t in tensors.items() if k.startswith(prefix)}
 
 
-def _brief(there: object, here: object) -> str:
+def _change(there: object, here: object) -> str:
     numbers = isinstance(there, int | float | None) and isinstance(here, int | float | None)
     return f"was {there}, is {here}" if numbers else "differs"

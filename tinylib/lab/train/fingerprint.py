@@ -1,4 +1,4 @@
-"""What makes a run this run and no other: its model's structure, its loss, its first batch.
+"""What identifies a run: its model's structure, its loss, its first batch.
 
 Tensors' shapes do not show the number of heads, a dropout probability or an activation. So a
 model is described by the classes and the plain attributes of its modules, and a loss by the

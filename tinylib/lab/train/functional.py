@@ -172,9 +172,9 @@ def muon(
         M = mu * M + (1 - mu) * G
         G = (mu * M + (1 - mu) * G).view(-1, rows, columns)
         towards = max(1, rows / columns) ** 0.5 * torch.func.vmap(orthogonal)(G)
-        for i, m, way in zip(places, M, towards, strict=True):
+        for i, m, direction in zip(places, M, towards, strict=True):
             mean[i] = m
-            parameters[i] = (1 - rate * how.weight_decay) * before[i] - rate * way.reshape(-1)
+            parameters[i] = (1 - rate * how.weight_decay) * before[i] - rate * direction.reshape(-1)
     return State(torch.cat(parameters), torch.cat(mean), rest.square, rest.count)
 
 

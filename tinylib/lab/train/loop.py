@@ -20,7 +20,7 @@ from torch.optim import Optimizer
 
 from tinylib.hooks import eval_mode
 from tinylib.lab.train import devices, fingerprint, processes
-from tinylib.lab.train.checkpoint import Checkpoint, alone, copies
+from tinylib.lab.train.checkpoint import Checkpoint, copies, exclusive
 from tinylib.lab.train.optimisers import adamw
 from tinylib.lab.train.progress import reporting
 from tinylib.lab.train.run import Fit, reseed
@@ -94,9 +94,9 @@ def fit(
     run, best = Fit(), dict[str, Tensor]()
     path = Path(checkpoint) if checkpoint else None
     with (
-        alone(path, str(path)),
+        exclusive(path, str(path)),
         devices.random_kept(),
-        reporting(run, steps, validate is not None, show) as (tell, say),
+        reporting(run, steps, validate is not None, show) as (show_progress, say),
     ):
         first = _drawn(batch, seed, 0)
         file = None
@@ -141,7 +141,7 @@ def fit(
                     run.seconds = time.perf_counter() - start
                     if file and processes.rank() == 0:
                         file.write(model, learner, run, best)
-                tell()
+                show_progress()
         except KeyboardInterrupt:
             run.seconds = time.perf_counter() - start
             if _ends_all(run):

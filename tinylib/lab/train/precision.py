@@ -230,12 +230,12 @@ def _tried(
 ) -> dict[str, float]:
     """How many times as many steps each takes in the same time as "highest"."""
     names = [name for name in SETTINGS if name in ("highest", *allowed)]
-    twin = copy.deepcopy(model).to(place).train()
+    trial = copy.deepcopy(model).to(place).train()
 
     def step(name: str, data: Data) -> None:
         with precision(name) as setting:
-            value = setting.of(loss)(twin, data)
-            twin.zero_grad()
+            value = setting.of(loss)(trial, data)
+            trial.zero_grad()
             value.backward()
 
     with devices.random_kept():

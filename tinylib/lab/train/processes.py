@@ -136,14 +136,14 @@ def shared(model: Model, loss: Callable[[Model, Data], Tensor]) -> Callable[[Mod
 
     def of_rows(model: Model, data: Data) -> Tensor:
         nonlocal left, proven
-        mine = rows(data, rank(), number())
-        value = together(mine)
+        shard = rows(data, rank(), number())
+        value = together(shard)
         counts = _counts(inner.targets)
         known = all(count >= 0 for count in counts) and sum(counts) > 0
         weight = number() * counts[rank()] / sum(counts) if known else 1.0
         differ = len(set(counts)) > 1
         if left or not known or (differ and not proven):
-            by_targets, by_rows = _tried(model, loss, data, mine, weight)
+            by_targets, by_rows = _tried(model, loss, data, shard, weight)
             proven = proven or (differ and by_targets and not by_rows)
             weight = weight if by_targets else 1.0
             left = max(0, left - 1)
@@ -152,20 +152,20 @@ def shared(model: Model, loss: Callable[[Model, Data], Tensor]) -> Callable[[Mod
     return of_rows
 
 
-def _counts(mine: int | None) -> list[float]:
+def _counts(count: int | None) -> list[float]:
     """What each process has counted; -1 where it is unknown."""
     counts = torch.zeros(number(), dtype=torch.float64)
-    counts[rank()] = -1 if mine is None else mine
+    counts[rank()] = -1 if count is None else count
     distributed.all_reduce(counts)
     return counts.tolist()
 
 
 def _tried(
-    model: Model, loss: Callable[[Model, Data], Tensor], data: Data, mine: Data, weight: float
+    model: Model, loss: Callable[[Model, Data], Tensor], data: Data, shard: Data, weight: float
 ) -> tuple[bool, bool]:
     """Is the loss of the batch the weighed mean of its parts', and is it the plain one?"""
     with eval_mode(model), torch.random.fork_rng(devices=[]):
-        whole, part = mean(float(loss(model, data))), float(loss(model, mine))
+        whole, part = mean(float(loss(model, data))), float(loss(model, shard))
     means = mean(part * weight), mean(part)
     margin = 5e-6 * max(1.0, abs(whole))  # the roundings of bf16 make 2e-7
     by_targets, by_rows = (not abs(whole - value) > margin for value in means)
@@ -197,7 +197,7 @@ def rows(data: Any, rank: int, number: int) -> Any:
     That may be tuples, lists, dictionaries and dataclasses. ValueError if they cannot be equal.
     """
 
-    def mine(tensor: Tensor) -> Tensor:
+    def shard(tensor: Tensor) -> Tensor:
         if not tensor.ndim:
             return tensor
         count, left = divmod(len(tensor), number)
@@ -208,7 +208,7 @@ def rows(data: Any, rank: int, number: int) -> Any:
             )
         return tensor[rank * count : (rank + 1) * count]
 
-    return changed(data, mine)
+    return changed(data, shard)
 
 
 def changed(data: Any, change: Callable[[Tensor], Tensor]) -> Any:

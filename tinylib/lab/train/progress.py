@@ -37,7 +37,7 @@ def reporting(
     report = _report(steps, validated)
     due = 0.0
 
-    def tell() -> None:
+    def show_progress() -> None:
         nonlocal due
         now = time.perf_counter()
         if now >= due:
@@ -45,7 +45,7 @@ def reporting(
             due = now + report.pause
 
     try:
-        yield tell, report.say
+        yield show_progress, report.say
     finally:
         report.close(run)
 

@@ -41,9 +41,9 @@ def save(path: str | Path, source: nn.Module | Tensors, **metadata: Any) -> None
     (:func:`tinylib.lab.train.files.write`), and holds a checksum, with which `load` notices damage.
     """
     tensors = tensors_of(source) if isinstance(source, nn.Module) else source
-    alone = {name: t.detach().cpu().clone().contiguous() for name, t in tensors.items()}
+    copies = {name: t.detach().cpu().clone().contiguous() for name, t in tensors.items()}
     text = json.dumps(metadata, allow_nan=False)
-    write(path, to_bytes(alone, {"metadata": text, CHECKSUM: checksum(alone, text)}))
+    write(path, to_bytes(copies, {"metadata": text, CHECKSUM: checksum(copies, text)}))
 
 
 def load(source: str | Path) -> Weights:

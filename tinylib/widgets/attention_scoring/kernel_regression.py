@@ -113,14 +113,14 @@ class KernelRegressionWidget(LiveWidget):
         """The points that the answer is made of."""
         query, answer = self.inputs["query"], values["answer"].item()
         name = list(KERNELS)[self.inputs["kernel"]]
-        said = f"the answer is {answer:.2f}" if values["reached"] else "no point is in reach"
+        text = f"the answer is {answer:.2f}" if values["reached"] else "no point is in reach"
         columns = torch.tensor(self.inputs["x"]), torch.tensor(self.inputs["y"]), values["alpha"]
         rows = torch.stack(columns, -1)
         counts = values["alpha"] >= 0.005
         counts = counts if counts.any() else ~counts
         left_out = "" if counts.all() else "; points of weight 0.00 are left out"
         return table(
-            f"at x = {query:g} {said} ({name} kernel, bandwidth {self.inputs['bandwidth']:g})"
+            f"at x = {query:g} {text} ({name} kernel, bandwidth {self.inputs['bandwidth']:g})"
             + left_out,
             rows[counts],
             [f"point {i + 1}" for i in counts.nonzero()[:, 0].tolist()],

@@ -169,7 +169,7 @@ class WidthTrainer(Trainer):
         "from the other points": Width,
         "from itself, too": lambda: Width(itself=True),
     }
-    looks: ClassVar[Sequence[Callable[..., Any]]] = (fit, survey)
+    readouts: ClassVar[Sequence[Callable[..., Any]]] = (fit, survey)
     settings: ClassVar[Sequence[str]] = ("seed", "rate", "form", "start", "x", "y")
     how: ClassVar[SGD] = SGD()
     steady: ClassVar[bool] = True

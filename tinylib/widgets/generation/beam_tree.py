@@ -269,7 +269,7 @@ class BeamTreeWidget(LiveWidget):
             others.append(End(row, numbers[1], numbers[0], numbers[1]))
         names = [f"beam {i + 1}" for i in range(width)] + ["greedy", "drawn", "drawn"]
         rows = [
-            [said(variant, one.tokens), f"{one.log_prob:.2f}", str(one.length)]
+            [text_of(variant, one.tokens), f"{one.log_prob:.2f}", str(one.length)]
             for one in [*ends_of(grown, width), *others]
         ]
         text = self.inputs["story" if variant else "prompt"].strip()
@@ -277,7 +277,7 @@ class BeamTreeWidget(LiveWidget):
         return table(caption, rows, names, ["text", "log p", "length"])
 
 
-def said(variant: int, ids: Sequence[int]) -> str:
+def text_of(variant: int, ids: Sequence[int]) -> str:
     """What tokens say, up to the end."""
     name = language_model(list(MODELS)[variant]).name
     words = [name(i) for i in ids if i != (EOS if variant else ENDLESS)]

@@ -131,10 +131,10 @@ def story_limit() -> float:
 
     Their grammar's own probabilities of the words, each of which a space or a new line ends.
     """
-    told = first_stories(TOLD)
-    ends = torch.tensor([len(" ".join(story.words)) + 1 for story in told]).cumsum(0)
+    drawn = first_stories(TOLD)
+    ends = torch.tensor([len(" ".join(story.words)) + 1 for story in drawn]).cumsum(0)
     cut = len(story_text()) * (1 - HELD_OUT)
-    held = [story for story, end in zip(told, ends.tolist(), strict=True) if end > cut]
+    held = [story for story, end in zip(drawn, ends.tolist(), strict=True) if end > cut]
     nats = -sum(sum(story.log_probs) for story in held)
     return nats / sum(len(" ".join(story.words)) + 1 for story in held)
 
@@ -276,9 +276,9 @@ def compute(
     read = ids_of(beginning.tolist(), text.names) if len(beginning) else text.valid[:PROMPT]
     token, caches, written = read, torch.zeros(2, 4, 0, CONFIG.D), list[Tensor]()
     for u in [next(draw) for draw in [numbers(int(seed))] for _ in range(WRITTEN)]:
-        said = see(write, int(form), parameters, token, torch.tensor(u), *caches)
-        written.append(said.drawn)
-        token, caches = said.drawn[None], torch.stack([said.now_keys, said.now_values])
+        sampled = see(write, int(form), parameters, token, torch.tensor(u), *caches)
+        written.append(sampled.drawn)
+        token, caches = sampled.drawn[None], torch.stack([sampled.now_keys, sampled.now_values])
         if caches.shape[2] == T:  # the context is full: its second half is read again
             token, caches = torch.cat([read, torch.stack(written)])[-T // 2 :], caches[:, :, :0]
     return TextLearned(
@@ -320,7 +320,7 @@ class GPTTrainer(Trainer):
         "no residual": lambda: changed(without_residual),
         "Muon, not AdamW": changed,
     }
-    looks: ClassVar[Sequence[Callable[..., Any]]] = (measure, write, attend)
+    readouts: ClassVar[Sequence[Callable[..., Any]]] = (measure, write, attend)
     settings: ClassVar[Sequence[str]] = ("seed", "rate", "form", "corpus")
     how: ClassVar[Optimiser] = AdamW(betas=(0.9, 0.99), weight_decay=0.1)
     other_how: ClassVar[Mapping[int, Optimiser]] = {MUON: MuonAndAdamW()}

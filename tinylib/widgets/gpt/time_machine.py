@@ -39,7 +39,7 @@ def loaded(name: str) -> Trained:
 
 
 @cache
-def alone(index: int) -> GPT:
+def load_snapshot(index: int) -> GPT:
     """The GPT of one snapshot, in float64."""
     return trained().snapshots.model(index).double()
 
@@ -51,7 +51,7 @@ def figures() -> dict[str, Any]:
     return found
 
 
-class Said(NamedTuple):
+class DrawnCharacter(NamedTuple):
     """A character drawn, what it was drawn from, and the cache for the next."""
 
     logits: Float[Tensor, " V"]
@@ -68,30 +68,30 @@ def go_on(
     u: Float[Tensor, ""],
     cached_keys: Float[Tensor, "L P D"],
     cached_values: Float[Tensor, "L P D"],
-) -> Said:
+) -> DrawnCharacter:
     """T more characters are read, and the next one is drawn."""
 
     def read(tokens: Tensor, seen: Caches) -> tuple[Tensor, Caches]:
         with capture(model):
             return model.read(index, tokens, seen, torch.float64)
 
-    return said(read, token, u, cached_keys, cached_values)
+    return draw_next(read, token, u, cached_keys, cached_values)
 
 
-def said(
+def draw_next(
     read: Callable[[Tensor, Caches], tuple[Tensor, Caches]],
     token: Int[Tensor, " T"],
     u: Float[Tensor, ""],
     cached_keys: Float[Tensor, "L P D"],
     cached_values: Float[Tensor, "L P D"],
-) -> Said:
+) -> DrawnCharacter:
     """In float64, so that the same u draws the same character on every machine."""
     caches = zip(cached_keys.double()[:, None], cached_values.double()[:, None], strict=True)
     logits, seen = read(token[None], tuple(KVCache(*cache) for cache in caches))
     last = logits[0, -1]
     now_keys, now_values = (torch.cat(states).float() for states in zip(*seen, strict=True))
     drawn = sample(last, u.double())
-    return Said(last.float(), last.softmax(-1).float(), drawn, now_keys, now_values)
+    return DrawnCharacter(last.float(), last.softmax(-1).float(), drawn, now_keys, now_values)
 
 
 class Shared(NamedTuple):
@@ -123,12 +123,12 @@ def compute(
     prompt: Int[Tensor, " T"], step: Int[Tensor, ""], seed: Int[Tensor, ""]
 ) -> Continuation:
     """The prompt is read once; then each character is drawn, and read in its turn."""
-    model = alone(int(step))
+    model = load_snapshot(int(step))
     config = model.config
     cache = torch.zeros(2, config.layers, 0, config.D, dtype=torch.float32)
     token, written, first = prompt, [], None
     for u in uniform(int(seed), WRITTEN):
-        one = said(model.read, token, torch.tensor(u, dtype=torch.float32), *cache)
+        one = draw_next(model.read, token, torch.tensor(u, dtype=torch.float32), *cache)
         first = one if first is None else first
         token, cache = one.drawn[None], torch.stack([one.now_keys, one.now_values])
         written.append(one.drawn)

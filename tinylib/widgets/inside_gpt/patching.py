@@ -69,7 +69,7 @@ TWINS = {
 def pairs() -> dict[str, dict[str, str]]:
     """Each of these stories and its twin."""
     return {
-        kind: {story: story.replace(said, other) for story, said, other in group}
+        kind: {story: story.replace(sentence, other) for story, sentence, other in group}
         for kind, group in TWINS.items()
     }
 
@@ -124,7 +124,7 @@ def three_runs(
     return Runs(logits[:, 0])
 
 
-class Judged(NamedTuple):
+class PatchingResult(NamedTuple):
     """What three runs say: ``answers`` are the likeliest words of the story and of the twin.
 
     ``differences`` are the logits of the twin's answer less those of the story's own, and ``moved``
@@ -138,13 +138,13 @@ class Judged(NamedTuple):
     moved: Float[Tensor, ""]
 
 
-def judge(runs: Float[Tensor, "3 V"]) -> Judged:
+def judge(runs: Float[Tensor, "3 V"]) -> PatchingResult:
     """Probabilities, the two answers, and how far the patch has moved the one to the other."""
     answers = runs[1:].argmax(-1)
     both = runs[:, answers]
     d = both[:, 1] - both[:, 0]
     moved = torch.where(answers[0] == answers[1], 0.0, way(*d))
-    return Judged(runs.softmax(-1), answers, d, moved)
+    return PatchingResult(runs.softmax(-1), answers, d, moved)
 
 
 class Patched(NamedTuple):

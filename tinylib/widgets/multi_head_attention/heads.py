@@ -174,7 +174,7 @@ class HeadsWidget(LiveWidget):
 
     def shown(self, values: Mapping[str, Tensor]) -> str:
         """What the model answers, with the right digit behind what is wrong."""
-        digits, said = self.inputs["digits"], values["probabilities"].argmax(-1)
+        digits, predicted = self.inputs["digits"], values["probabilities"].argmax(-1)
 
         def entry(answer: int, place: int) -> str:
             if place < 0:
@@ -183,7 +183,7 @@ class HeadsWidget(LiveWidget):
 
         rows = [
             [entry(*pair) for pair in zip(*of, strict=True)]
-            for of in zip(said.tolist(), values["places"].tolist(), strict=True)
+            for of in zip(predicted.tolist(), values["places"].tolist(), strict=True)
         ]
         words = words_of(SYMBOLS, self.inputs["source"])
         worn = [str(digit) for digit in digits]

@@ -189,7 +189,7 @@ class HeadsTrainer(Trainer):
         "4, without the scale": lambda: heads(score=dot_score),
         "4, without positions": lambda: heads(ordered=False),
     }
-    looks: ClassVar[Sequence[Callable[..., Any]]] = (measure, attend)
+    readouts: ClassVar[Sequence[Callable[..., Any]]] = (measure, attend)
     settings: ClassVar[Sequence[str]] = ("seed", "rate", "form", "answers")
     how: ClassVar[AdamW] = AdamW(weight_decay=0.01)
     most: ClassVar[int] = 1500

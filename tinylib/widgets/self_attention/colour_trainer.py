@@ -165,11 +165,11 @@ def measure(
 ) -> Measured:
     """How often the answer is right, and the weight on the word that has it."""
     with capture(model.attention) as seen:
-        said = model.logits(colours, numbers).argmax(-1)
+        predicted = model.logits(colours, numbers).argmax(-1)
     (weights,) = seen["weights"]
     right = weights.gather(-1, partners[..., None])
     answers = numbers.gather(-1, partners)
-    return Measured(said.eq(answers).to(weights.dtype).mean(), right.mean())
+    return Measured(predicted.eq(answers).to(weights.dtype).mean(), right.mean())
 
 
 class ColoursLearned(NamedTuple):
@@ -226,7 +226,7 @@ class ColourTrainer(Trainer):
         "shuffled answers": Colours,
         "queries, keys 0 at first": zeroed,
     }
-    looks: ClassVar[Sequence[Callable[..., Any]]] = (measure, read, matrices)
+    readouts: ClassVar[Sequence[Callable[..., Any]]] = (measure, read, matrices)
     how: ClassVar[AdamW] = AdamW(weight_decay=0.0)
     steady: ClassVar[bool] = True
     most: ClassVar[int] = 400
@@ -240,9 +240,9 @@ class ColourTrainer(Trainer):
     @classmethod
     def batch(cls, numbers: list[float], settings: Mapping[str, Any]) -> tuple[Tensor, ...]:
         """Sentences, and the answers; shuffled ones are those of another sentence."""
-        made = sentences(numbers)
+        examples = sentences(numbers)
         moved = int(settings["form"] == SHUFFLED)
-        return made.colours, made.numbers, made.answers.roll(moved, 0)
+        return examples.colours, examples.numbers, examples.answers.roll(moved, 0)
 
     @classmethod
     def limits(cls) -> Limits:

@@ -77,11 +77,11 @@ def speak(
     with capture(model.decoder) as seen:
         logits, state = model.decoder(token[:, None], state)
     layers = range(len(state.caches))
-    looks = [
+    attention = [
         torch.stack([seen[f"blocks.{i}.cross.{of}"][0][:, :, 0] for i in layers], 1)
         for of in ("weights", "scores")
     ]
-    return Spoken(logits[:, 0].log_softmax(-1), *of_layers(state.caches), *looks)
+    return Spoken(logits[:, 0].log_softmax(-1), *of_layers(state.caches), *attention)
 
 
 class Ablated(NamedTuple):

@@ -231,13 +231,13 @@ def written(
     encoded = see(read, form, parameters, source, lengths)
     token = torch.full_like(lengths, BOS)
     caches = [encoded.keys[:, :0], encoded.values[:, :0]]
-    said, maps = [], []
+    tokens, maps = [], []
     for _ in range(most):
         spoken = see(speak, form, parameters, token, lengths, *encoded, *caches)
         token, *caches, cross = spoken
-        said.append(token)
+        tokens.append(token)
         maps.append(cross)
-    return torch.stack(said, 1), torch.stack(maps, 1)
+    return torch.stack(tokens, 1), torch.stack(maps, 1)
 
 
 def ended(rows: Int[Tensor, "B T"]) -> Int[Tensor, "B T"]:
@@ -258,8 +258,8 @@ def compute(
     run = TranslationTrainer.run(int(steps), **settings, shuffled=bool(shuffled))
     of, pairs = (int(form), run.state.parameters), unseen()
     see = TranslationTrainer.seen
-    said, _ = written(*of, pairs.source, pairs.lengths, T - 1)
-    judged = see(judge, *of, ended(said), ended(pairs.target[:, 1:]))
+    predicted, _ = written(*of, pairs.source, pairs.lengths, T - 1)
+    marks = see(judge, *of, ended(predicted), ended(pairs.target[:, 1:]))
     measured = see(measure, *of, *pairs)
     hit = origins() >> measured.places & 1
     one, cross = written(*of, source[None], torch.tensor([len(source)]), MOST_STEPS)
@@ -267,8 +267,8 @@ def compute(
     return Learned(
         torch.tensor(run.losses),
         measured.valid,
-        judged.exact,
-        judged.bleu,
+        marks.exact,
+        marks.bleu,
         hit.sum() / (origins() > 0).sum(),
         source,
         one[0, :length],
@@ -290,7 +290,7 @@ class TranslationTrainer(Trainer):
         "no residuals": lambda: built(residual=False),
         "no scale": lambda: built(scaled=False),
     }
-    looks: ClassVar[Sequence[Callable[..., Any]]] = (read, speak, measure, judge)
+    readouts: ClassVar[Sequence[Callable[..., Any]]] = (read, speak, measure, judge)
     settings: ClassVar[Sequence[str]] = ("seed", "rate", "form", "shuffled")
     how: ClassVar[AdamW] = AdamW(betas=(0.9, 0.98), weight_decay=0.05)
     most: ClassVar[int] = 2000

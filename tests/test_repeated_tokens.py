@@ -14,15 +14,15 @@ from torch import Tensor
 
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
 from tinylib.induction import induction_places
-from tinylib.lab.data.repeats import (
+from tinylib.lab.data.repeated_tokens import (
     HELD_OUT,
     LENGTH,
     LETTERS,
     PERIODS,
-    Repeats,
+    RepeatedTokens,
     ids,
     limit,
-    repeats,
+    repeated_tokens,
     text,
 )
 from tinylib.lab.models.ablation import loss_of, mean_outputs, replaced, weights_of
@@ -40,19 +40,19 @@ from tinylib.lab.train import weights
 def test_each_string_repeats_a_piece_of_letters_that_differ(
     seed: int, shortest: int, more: int, B: int
 ) -> None:
-    tokens, known = repeats(B, seed, T=20, V=17, periods=(shortest, shortest + more))
+    tokens, known = repeated_tokens(B, seed, T=20, V=17, periods=(shortest, shortest + more))
     for row, can in zip(tokens.tolist(), known.tolist(), strict=True):
         period = can.index(True)
         assert shortest <= period <= shortest + more
         assert len(set(row[:period])) == period and max(row) < 17
         assert row[period:] == row[:-period], "each letter is the one of a period before"
         assert can == [t >= period for t in range(20)]
-    assert torch.equal(repeats(B, seed, 20, 17, (shortest, shortest + more)).tokens, tokens)
+    assert torch.equal(repeated_tokens(B, seed, 20, 17, (shortest, shortest + more)).tokens, tokens)
 
 
 def test_where_the_next_letter_is_known_the_letter_stood_before() -> None:
     """And whatever came after it then comes again: the places of induction are all right ones."""
-    tokens, known = repeats(50, seed=3)
+    tokens, known = repeated_tokens(50, seed=3)
     places = induction_places(tokens)
     assert torch.equal(places.any(-1), known)
     for b, t, s in places[:, :-1].nonzero().tolist():
@@ -61,7 +61,7 @@ def test_where_the_next_letter_is_known_the_letter_stood_before() -> None:
 
 def test_the_period_differs_from_string_to_string() -> None:
     """All periods are about as frequent; so are the letters, in all places."""
-    tokens, known = repeats(4000, seed=5)
+    tokens, known = repeated_tokens(4000, seed=5)
     periods = Counter(LENGTH - n for n in known.sum(1).tolist())
     assert set(periods) == set(range(PERIODS[0], PERIODS[1] + 1))
     share = 1 / len(periods)
@@ -99,7 +99,7 @@ def best_loss(row: list[int], known: list[bool]) -> float:
 
 
 def test_the_best_prediction_reaches_the_limit_and_no_more() -> None:
-    tokens, known = repeats(4000, seed=11)
+    tokens, known = repeated_tokens(4000, seed=11)
     nats = torch.tensor(
         [best_loss(*pair) for pair in zip(tokens.tolist(), known.tolist(), strict=True)]
     )
@@ -112,7 +112,7 @@ def test_the_best_prediction_reaches_the_limit_and_no_more() -> None:
 @pytest.mark.parametrize("periods", [(1, 4), (5, 4), (3, 27), (8, 40)])
 def test_strings_that_cannot_be_are_refused(periods: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match="2 ≤ first ≤ last ≤ V, last < T"):
-        repeats(2, 0, periods=periods)
+        repeated_tokens(2, 0, periods=periods)
 
 
 def test_letters_are_tokens_and_back() -> None:
@@ -131,8 +131,8 @@ def small(seed: int = 0) -> GPT:
 
 
 @pytest.fixture
-def some() -> Repeats:
-    return repeats(7, seed=2)
+def some() -> RepeatedTokens:
+    return repeated_tokens(7, seed=2)
 
 
 def output(model: GPT, tokens: Tensor) -> Tensor:
@@ -140,7 +140,7 @@ def output(model: GPT, tokens: Tensor) -> Tensor:
         return model(tokens)
 
 
-def test_a_head_without_output_is_one_whose_columns_of_w_o_are_zero(some: Repeats) -> None:
+def test_a_head_without_output_is_one_whose_columns_of_w_o_are_zero(some: RepeatedTokens) -> None:
     model, other = small(), small()
     with torch.no_grad():
         other.blocks[1].attention.w_o.weight[:, 4:8] = 0
@@ -151,7 +151,7 @@ def test_a_head_without_output_is_one_whose_columns_of_w_o_are_zero(some: Repeat
     torch.testing.assert_close(output(model, some.tokens), whole)
 
 
-def test_a_head_that_says_its_mean_says_the_same_everywhere(some: Repeats) -> None:
+def test_a_head_that_says_its_mean_says_the_same_everywhere(some: RepeatedTokens) -> None:
     model, other = small(), small()
     means = mean_outputs(model, some.tokens)
     assert means.shape == (2, 3, 4)
@@ -171,7 +171,7 @@ def test_a_head_that_is_not_there_is_named() -> None:
         pass
 
 
-def test_both_losses_together_are_the_loss_of_the_training(some: Repeats) -> None:
+def test_both_losses_together_are_the_loss_of_the_training(some: RepeatedTokens) -> None:
     model = small()
     found, known = loss_of(model, some), some.known[:, :-1]
     share = known.double().mean().item()
@@ -189,7 +189,7 @@ def test_the_recipes_record_all_that_the_chapter_reads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unchecked: None
 ) -> None:
     short: Any = recipes  # a recipe is only said to take a path
-    ablated, few = recipes.ablated, repeats(20, HELD_OUT)
+    ablated, few = recipes.ablated, repeated_tokens(20, HELD_OUT)
     monkeypatch.setattr(recipes, "ablated", lambda model, some: ablated(model, few))
     out = short.induction(tmp_path / "induction.safetensors", steps=4, every=2)
     recorded = weights.results("induction")["figures"]
@@ -201,7 +201,7 @@ def test_the_recipes_record_all_that_the_chapter_reads(
             first = stored["known"][0]
             assert found["known"][0] == pytest.approx(first, abs=1e-3), "before any training"
             assert first == pytest.approx(math.log(26), abs=0.1)
-    out = short.gpt_repeats(tmp_path / "gpt-repeats.safetensors", steps=4)
+    out = short.gpt_repeated_tokens(tmp_path / "gpt-repeats.safetensors", steps=4)
     assert out.figures.keys() == weights.results("gpt-repeats")["figures"].keys()
     assert out.figures["loss"]["known"] != out.figures["packed"]["known"]
 
@@ -216,10 +216,10 @@ def test_two_blocks_learn_to_copy_and_one_does_not() -> None:
         assert known[-1] < 0.03 and run["ablation"]["whole"]["right"] > 0.99
         assert max(run["induction"][-1][1]) > 0.95 > 0.3 > max(run["induction"][at - 3][1])
         assert max(run["previous"][-1][0]) > 0.4 > 0.1 > max(run["previous"][0][0])
-    (alone,) = found["one_block"]
-    assert alone["phase_change"] is None and min(alone["known"]) > 2.3
-    assert max(max(scores[0]) for scores in alone["induction"]) < 0.2
-    assert len(alone["induction"][-1]) == 1 and len(alone["induction"][-1][0]) == H
+    (single,) = found["one_block"]
+    assert single["phase_change"] is None and min(single["known"]) > 2.3
+    assert max(max(scores[0]) for scores in single["induction"]) < 0.2
+    assert len(single["induction"][-1]) == 1 and len(single["induction"][-1][0]) == H
 
 
 def test_without_the_previous_token_head_nothing_is_found() -> None:
@@ -243,7 +243,7 @@ def test_the_shipped_model_goes_on_with_any_repeated_piece() -> None:
     shipped = load_language_model("gpt-repeats")
     assert shipped.kind == "characters" and "".join(shipped.names) == LETTERS
     recorded = weights.manifest()["gpt-repeats"]["figures"]["packed"]
-    found = loss_of(shipped.model, repeats(400, HELD_OUT))
+    found = loss_of(shipped.model, repeated_tokens(400, HELD_OUT))
     assert found.known == pytest.approx(recorded["known"], rel=0.05, abs=1e-3)
     assert found.right == pytest.approx(recorded["right"], abs=2e-3)
     for piece in ("CHAPTERONLY", "WITHFUMBLE", "PACKMYBOXWITHVED"):

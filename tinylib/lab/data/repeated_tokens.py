@@ -24,7 +24,7 @@ HELD_OUT = 10**9
 """The seed of strings that no training draws."""
 
 
-class Repeats(NamedTuple):
+class RepeatedTokens(NamedTuple):
     """A batch: strings, and whether the letter that follows each of their letters can be known."""
 
     tokens: Int[Tensor, "B T"]
@@ -43,9 +43,9 @@ class Limit(NamedTuple):
     letters_known: float
 
 
-def repeats(
+def repeated_tokens(
     B: int, seed: int, T: int = LENGTH, V: int = len(LETTERS), periods: tuple[int, int] = PERIODS
-) -> Repeats:
+) -> RepeatedTokens:
     """B random strings; a pure function of what it is given.
 
     Period P is one of ``periods``, from the first to the last, and letter t is letter t - P again.
@@ -59,7 +59,7 @@ def repeats(
     period = torch.randint(shortest, longest + 1, (B, 1), generator=random)
     piece = torch.rand(B, V, generator=random).argsort(-1)
     place = torch.arange(T)
-    return Repeats(piece.gather(1, place % period), place >= period)
+    return RepeatedTokens(piece.gather(1, place % period), place >= period)
 
 
 def limit(T: int = LENGTH, V: int = len(LETTERS), periods: tuple[int, int] = PERIODS) -> Limit:

@@ -15,15 +15,15 @@ from tinylib.lab.data.stories import PLACES, Question, Story, Teller
 PREPOSITIONS = ("in", "to")
 
 
-class Twin(NamedTuple):
+class MinimalPair(NamedTuple):
     """Two stories up to the place that answers a question: "… where is mary ? in the".
 
-    ``words`` and ``twin`` differ at word ``fact`` alone, which is a place; ``answer`` and ``other``
-    are the two answers. ``question`` is that of the story itself.
+    ``words`` and ``corrupted`` differ only at word ``fact``, which is a place; ``answer`` and
+    ``other`` are the two answers. ``question`` is that of the story itself.
     """
 
     words: tuple[str, ...]
-    twin: tuple[str, ...]
+    corrupted: tuple[str, ...]
     fact: int
     answer: str
     other: str
@@ -54,7 +54,7 @@ def answer_to(words: Sequence[str]) -> str:
     return next(iter(teller.probabilities))
 
 
-def twin_of(story: Story, question: Question) -> Twin | None:
+def minimal_pair(story: Story, question: Question) -> MinimalPair | None:
     """A twin whose answer is another place, or None if no other place fits there.
 
     A story in which a place cannot be another one is, for example, one where somebody takes a thing
@@ -73,15 +73,15 @@ def twin_of(story: Story, question: Question) -> Twin | None:
             except ValueError:
                 continue
             if other != question.answer[-1]:
-                return Twin(words, changed, fact, question.answer[-1], other, question)
+                return MinimalPair(words, changed, fact, question.answer[-1], other, question)
     return None
 
 
-def twins(stories: Iterable[Story]) -> list[Twin]:
+def twins(stories: Iterable[Story]) -> list[MinimalPair]:
     """For each story its first question *where* that has a twin, and that twin."""
     found = []
     for story in stories:
-        pairs = (twin_of(story, question) for question in story.questions)
-        if twin := next((pair for pair in pairs if pair), None):
-            found.append(twin)
+        pairs = (minimal_pair(story, question) for question in story.questions)
+        if first := next((pair for pair in pairs if pair), None):
+            found.append(first)
     return found

@@ -1,7 +1,7 @@
 """Nine score functions for one translator: what the recipe `attention-zoo` compares.
 
-ZOO["position"](V_source, V_target, D=118)               a model that is still to learn
-scoring_flops("dot", S=7, D=118)                          what its attention costs
+SCORE_FUNCTIONS["position"](V_source, V_target, D=118)   a model that is still to learn
+scoring_flops("dot", S=7, D=118)                         what its attention costs
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -105,7 +105,7 @@ def with_fewer(V_source: int, V_target: int, D: int, matrices: int) -> EncoderDe
     return model
 
 
-ZOO: dict[str, Callable[..., EncoderDecoder]] = {
+SCORE_FUNCTIONS: dict[str, Callable[..., EncoderDecoder]] = {
     "uniform": partial(position_model, R=0),
     "position": partial(position_model, R=8),
     **{score: partial(attention_model, score=score) for score in SCORES},
@@ -126,8 +126,8 @@ def scoring_flops(name: str, S: int, D: int) -> int:
     by position none. Left out is the softmax: the same for all, and of the order of S; and what
     else each score takes once.
     """
-    if name not in ZOO:
-        raise ValueError(f"'{name}' is not in the zoo. There are: {', '.join(ZOO)}")
+    if name not in SCORE_FUNCTIONS:
+        raise ValueError(f"'{name}' is not in the zoo. There are: {', '.join(SCORE_FUNCTIONS)}")
     scaled = 2 * S * D + D
     scores = {"dot": 2 * S * D, "scaled dot": scaled, "additive": 4 * S * D, "distance": 3 * S * D}
     scores |= {"cosine": 4 * S * D + 2 * D, "one matrix": scaled, "no matrix": scaled}

@@ -30,10 +30,10 @@ def forced(
 ) -> list[Words]:
     """The likeliest word at each step of each pair, with ``<eos>``, if its true words are fed."""
     read, lengths, true = Batches.collate(encode(pairs, source, target))
-    said, wanted = model(read, lengths, true[:, :-1]).argmax(-1), true[:, 1:]
+    predicted, wanted = model(read, lengths, true[:, :-1]).argmax(-1), true[:, 1:]
     return [
         [target.tokens[i] for i in row[labels != PAD].tolist()]
-        for row, labels in zip(said, wanted, strict=True)
+        for row, labels in zip(predicted, wanted, strict=True)
     ]
 
 
@@ -66,12 +66,14 @@ def after_the_first_mistake(
     by_force = forced(model, source, target, pairs)
     free = translate_unchecked(model, source, target, [pair.source for pair in pairs])
     sentences, counts = 0, [0] * 5
-    for pair, said, own in zip(pairs, by_force, free, strict=True):
+    for pair, predicted, own in zip(pairs, by_force, free, strict=True):
         true = [*pair.target, "<eos>"]
-        wrong = [t for t, words in enumerate(zip(said, true, strict=True)) if len({*words}) > 1]
+        wrong = [
+            t for t, words in enumerate(zip(predicted, true, strict=True)) if len({*words}) > 1
+        ]
         if not wrong:
             continue
-        rest, *runs = (list(words[wrong[0] + 1 :]) for words in (true, said, [*own, "<eos>"]))
+        rest, *runs = (list(words[wrong[0] + 1 :]) for words in (true, predicted, [*own, "<eos>"]))
         wanted = Counter(word for word in rest if word not in CLOSING)
         sentences += bool(wanted)
         pairs_of = [zip(rest, run, strict=False) for run in runs]

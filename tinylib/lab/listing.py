@@ -8,18 +8,18 @@ from typing import Any
 from tinylib.lab.look import Source, source
 
 
-def show_brief(*objects: Any, typed: bool = True) -> None:
+def show_listing(*objects: Any, typed: bool = True) -> None:
     """Display functions or classes as `show` does, but without docstrings and argument checks.
 
     With ``typed=False`` arguments have no types, and an `if` that only raises is left out, too.
     """
     from IPython.display import display  # here, as in tinylib.lab.look
 
-    display(brief(*objects, typed=typed))
+    display(listing(*objects, typed=typed))
 
 
-def brief(*objects: Any, typed: bool = True) -> Source:
-    """What :func:`show_brief` displays."""
+def listing(*objects: Any, typed: bool = True) -> Source:
+    """What :func:`show_listing` displays."""
     return Source("\n\n\n".join(_without_asides(source(obj).text, typed) for obj in objects))
 
 
