@@ -1499,8 +1499,8 @@ def inside_stories() -> Inside:
         with torch.no_grad(), capture(model, "blocks.*.attention.weights") as seen:
             ends = [d(model(text)) for text in (own, corrupted)]
         each = [site._replace(texts=slice(i, i + 1)) for i, site in enumerate(sites.values())]
-        clean, other = (text.expand(len(each), -1) for text in (own, corrupted))
-        patched = patch_from(model, clean, other, each)  # each site in a text of its own
+        rows, other_rows = (text.expand(len(each), -1) for text in (own, corrupted))
+        patched = patch_from(model, rows, other_rows, each)  # each site in a text of its own
         for name, logits in zip(sites, patched[:, None], strict=True):
             found["recovered", name].append(way(d(logits), *ends).item())
         for name in ("head 0 1", "head 3 1"):
