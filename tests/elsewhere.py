@@ -103,11 +103,11 @@ def arguments(part: str) -> list[str]:
     """pytest's, to run this part."""
     tests = ROOT / "tests"
     if part == "parity":
-        return [str(tests / "test_parity.py")]
+        return [str(tests / "live/test_parity.py")]
     if part == "chapters":
         return ["--nbval", str(ROOT / "chapters")]
     apart = {*WITHOUT_NUMBERS, "parity"}
-    files = [file for file in sorted(tests.glob("test_*.py")) if file.stem[5:] not in apart]
+    files = [file for file in sorted(tests.rglob("test_*.py")) if file.stem[5:] not in apart]
     if not BUILT.exists():
         files = [file for file in files if not has_browser_parts(file)]
     return ["-p", "elsewhere", *map(str, files)]

@@ -1,6 +1,6 @@
 """Sentences of many languages with their tokens and their spelling, written by hand.
 
-They are the truth that Python and the page are compared with: `tests/test_languages.py`.
+They are the truth that Python and the page are compared with: `tests/house/test_languages.py`.
 Each row is a sentence, its tokens with a space between two, and how these are spelt. Where the
 spelling is left out, the sentence itself comes back.
 """

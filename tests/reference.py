@@ -256,7 +256,7 @@ def chapter_of(formula: Formula) -> str | None:
 def tests() -> dict[str, dict[str, set[str]]]:
     """Of each file of tests, the names of its tests, and of each test the names in its code."""
     found: dict[str, dict[str, set[str]]] = {}
-    for path in sorted((ROOT / "tests").glob("test_*.py")):
+    for path in sorted((ROOT / "tests/concepts").glob("test_*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
                 names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
@@ -406,7 +406,7 @@ def entry(formula: Formula, url: str) -> Iterator[str]:
     for citation in citations(formula.text):
         yield f"- Source: {titled(citation, stem)}"
     if test := test_of(formula):
-        yield f"- Test: [`{test[1]}`]({url}/tests/{test[0]}) in `tests/{test[0]}`"
+        yield f"- Test: [`{test[1]}`]({url}/tests/concepts/{test[0]}) in `tests/concepts/{test[0]}`"
     yield ""
 
 

@@ -33,7 +33,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PASSED = ROOT / "_build" / "passed"
-FOLDERS = ("", "tests/", "tests/bench/", "site/")  # where imports are found
+HELPERS = ("tests/", "tests/concepts/", "tests/house/", "tests/lab/", "tests/live/")
+FOLDERS = ("", *HELPERS, "tests/bench/", "site/")  # where imports are found
 WIDGETS = sorted((ROOT / "tinylib" / "widgets").glob("*/*.py"))
 STEMS = {path.stem: path for path in WIDGETS if path.stem != "__init__"}
 SHARED = (
@@ -307,12 +308,12 @@ class Unchanged:
 
 
 def short(part: str) -> str:
-    return re.sub(r"^(tests/(test_)?|chapters/)|\.(py|ipynb)(?=$|\[)", "", part)
+    return re.sub(r"^(tests/(\w+/)*(test_)?|chapters/)|\.(py|ipynb)(?=$|\[)", "", part)
 
 
 def parts() -> list[str]:
     """All parts that there may be."""
-    tests = sorted((ROOT / "tests").glob("test_*.py"))
+    tests = sorted((ROOT / "tests").rglob("test_*.py"))
     chapters = sorted((ROOT / "chapters").glob("*.ipynb"))
     files = [path.relative_to(ROOT).as_posix() for path in (*tests, *chapters)]
     of_all_widgets = [name for name in files if name.endswith(".py") and '"stem"' in text_of(name)]

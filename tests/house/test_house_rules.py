@@ -158,7 +158,8 @@ def test_each_module_is_a_concept_of_the_course_and_has_its_test() -> None:
     for path in MODULES:
         if path.parent == ROOT / "tinylib" and path.stem != "__init__":
             assert path.stem in CONCEPTS, f"tinylib/{path.name} is not in the order of the course"
-            assert (ROOT / "tests" / f"test_{path.stem}.py").exists(), f"no test for {path.name}"
+            test = ROOT / "tests" / "concepts" / f"test_{path.stem}.py"
+            assert test.exists(), f"no test for {path.name}"
 
 
 @cache
@@ -690,7 +691,8 @@ def test_every_import_is_pinned() -> None:
     named = {plain(line.split("==")[0]) for line in direct.splitlines() if "==" in line}
     comes_as = {"yaml": "pyyaml", "pil": "pillow", "bs4": "beautifulsoup4"}
     comes_as["sphinxcontrib"] = "sphinxcontrib-katex"
-    tests, site = sorted((ROOT / "tests").glob("*.py")), sorted((ROOT / "site").glob("*.py"))
+    tests = [path for path in sorted((ROOT / "tests").rglob("*.py")) if path.parent.name != "bench"]
+    site = sorted((ROOT / "site").glob("*.py"))
     own = {"tinylib", *(path.stem for path in (*tests, *site))}
     for path in (*MODULES, *tests, *site):
         allowed = set(pins()) if path in site else named

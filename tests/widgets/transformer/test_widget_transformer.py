@@ -52,7 +52,11 @@ START: dict[str, Any] = {"source": SENTENCE, "start": [], "width": 1, "alpha": 1
 GIVEN = {
     english: french for pairs in held_out(HELD_OUT).values() for english, french in pairs.items()
 }
-TEST = (Path(__file__).parent / "fra_eng_held_out.txt").read_text(encoding="utf-8").splitlines()[1:]
+TEST = (
+    (Path(__file__).parents[2] / "fra_eng_held_out.txt")
+    .read_text(encoding="utf-8")
+    .splitlines()[1:]
+)
 
 
 @cache

@@ -10,12 +10,12 @@ from unchanged import fingerprint, part_of, reaches
 
 pytest_plugins = ["pytester"]
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 CHAPTER = "chapters/10_transformer.ipynb"
-WIDGET = "tests/test_widget_sampling.py"
-TABLE = "tests/test_every_widget.py[sampling]"
-CONCEPT = "tests/test_transformer.py"
-HOUSE = "tests/test_house_rules.py"
+WIDGET = "tests/widgets/generation/test_widget_sampling.py"
+TABLE = "tests/live/test_every_widget.py[sampling]"
+CONCEPT = "tests/concepts/test_transformer.py"
+HOUSE = "tests/house/test_house_rules.py"
 PARTS = {CHAPTER, WIDGET, TABLE, CONCEPT, HOUSE}
 
 # Of each kind of source one, and which of these parts an edit of it runs again.
@@ -50,9 +50,9 @@ EDITS = {
     "tests/conftest.py": PARTS,
     "tests/unchanged.py": PARTS,
     "tests/browsing.py": {WIDGET, TABLE, HOUSE},
-    "tests/test_widget_sampling.py": {WIDGET, HOUSE},
-    "tests/test_every_widget.py": {TABLE, HOUSE},
-    "tests/test_transformer.py": {CONCEPT, HOUSE},
+    "tests/widgets/generation/test_widget_sampling.py": {WIDGET, HOUSE},
+    "tests/live/test_every_widget.py": {TABLE, HOUSE},
+    "tests/concepts/test_transformer.py": {CONCEPT, HOUSE},
     "README.md": {HOUSE},
     "Makefile": {HOUSE},
     ".github/workflows/test.yml": {HOUSE},
@@ -89,8 +89,11 @@ def test_what_a_chapter_stores_of_a_widget_counts(monkeypatch: pytest.MonkeyPatc
 def test_a_test_that_reads_files_reaches_all_of_them() -> None:
     whole = {*unchanged.files()}
     assert len(whole) > 500 and "tests/unchanged.py" in whole
-    for name in ("site", "live", "set_up", "exercises", "parity", "every_widget"):
-        assert {*reaches(f"tests/test_{name}.py")} == whole
+    for name in (
+        *("site/test_site", "live/test_live", "live/test_parity", "live/test_every_widget"),
+        *("house/test_set_up", "exercises/test_exercises"),
+    ):
+        assert {*reaches(f"tests/{name}.py")} == whole
     assert {*reaches(WIDGET)} != whole and "tinylib/transformer.py" in reaches(CONCEPT)
 
 
@@ -100,9 +103,12 @@ def test_a_test_that_reads_files_reaches_all_of_them() -> None:
         (f"{CHAPTER}::Cell 20@{CHAPTER}", CHAPTER),
         (f"{WIDGET}::test_x[sampling]@{WIDGET}", WIDGET),
         (f"{TABLE[:-10]}::test_x[sampling]@{TABLE[:-10]}-sampling", TABLE),
-        ("tests/test_parity.py::test_x[gpt_trainer-2]", "tests/test_parity.py[gpt_trainer]"),
-        ("tests/test_plot.py::test_x[sam-pling]", "tests/test_plot.py"),
-        ("tests/test_plot.py::test_x", "tests/test_plot.py"),
+        (
+            "tests/live/test_parity.py::test_x[gpt_trainer-2]",
+            "tests/live/test_parity.py[gpt_trainer]",
+        ),
+        ("tests/lab/test_plot.py::test_x[sam-pling]", "tests/lab/test_plot.py"),
+        ("tests/lab/test_plot.py::test_x", "tests/lab/test_plot.py"),
     ],
 )
 def test_of_tests_of_all_widgets_those_of_one_are_a_part(test: str, part: str) -> None:

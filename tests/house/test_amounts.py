@@ -33,7 +33,7 @@ def test_what_has_changed_is_chosen_and_without_a_commit_all() -> None:
 def test_a_thorough_run_tries_all(monkeypatch: pytest.MonkeyPatch) -> None:
     outputs = {
         "rev-parse": "bc0ffee",
-        "diff": "tests/test_widget_arrows.py\nheads.js",
+        "diff": "tests/live/test_widget_arrows.py\nheads.js",
         "status": "",
     }
     monkeypatch.setattr(amounts, "git", lambda command, *_: outputs[command])

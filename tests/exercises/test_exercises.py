@@ -106,7 +106,7 @@ from tinylib.widgets.attention_scoring import WidthTrainer
 from tinylib.widgets.attention_scoring.kernel_regression import truth as kernel_truth
 from tinylib.widgets.gpt.gpt_trainer import STORIES, corpus_of
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 MODULES = sorted(
     path.stem for path in (ROOT / "tinylib/exercises").glob("*.py") if path.stem != "__init__"
 )
@@ -1033,8 +1033,8 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
 def test_the_solutions_agree_with_the_library(posed: Posed) -> None:
     library = LIBRARY.get(posed.stem, {}).get(posed.slug)
     assert library, (
-        f"tests/test_exercises.py, LIBRARY, under {posed.stem!r}: add {posed.slug!r}, a function "
-        "of the same inputs that computes the answer with tinylib's or torch's own functions"
+        f"tests/exercises/test_exercises.py, LIBRARY, under {posed.stem!r}: add {posed.slug!r}, "
+        "a function of the same inputs that computes the answer with functions of tinylib or torch"
     )
     for case in posed.check.cases():
         assert same(posed.check.solve(*case), library(*case)), case
@@ -1044,8 +1044,8 @@ def test_the_solutions_agree_with_the_library(posed: Posed) -> None:
 
 
 def other_solutions(stem: str) -> dict[str, list[str]]:
-    """Those in tests/solutions: under the heading of each exercise, a fence for each answer."""
-    text = (ROOT / "tests" / "solutions" / f"{stem}.md").read_text(encoding="utf-8")
+    """Those in `solutions`: under the heading of each exercise, a fence for each answer."""
+    text = (ROOT / "tests/exercises/solutions" / f"{stem}.md").read_text(encoding="utf-8")
     _, *parts = re.split(r"^## (.+)\n", text, flags=re.MULTILINE)
     return {slug: FENCE.findall(part) for slug, part in zip(parts[::2], parts[1::2], strict=True)}
 
@@ -1055,8 +1055,8 @@ def other_solutions(stem: str) -> dict[str, list[str]]:
 def test_other_right_answers_are_accepted(posed: Posed) -> None:
     sources = other_solutions(posed.stem).get(posed.slug, [])
     assert len(sources) >= 2, (
-        f"tests/solutions/{posed.stem}.md: under the heading `## {posed.slug}`, write two or more "
-        "other right answers, each in a ```python fence"
+        f"tests/exercises/solutions/{posed.stem}.md: under the heading `## {posed.slug}`, write "
+        "two or more other right answers, each in a ```python fence"
     )
     for source in sources:
         verdict = posed.check(answer_of(source))

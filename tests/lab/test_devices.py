@@ -1,7 +1,8 @@
 """Training on the CPU and on an accelerator: the same batches and files, nearly the same sums.
 
-With a GPU, `python -m pytest tests/test_devices.py` runs all of it; on a machine that has nothing
-but torch, numpy, jaxtyping, safetensors and pytest, add `--noconftest -c /dev/null --rootdir .`
+With a GPU, `python -m pytest tests/lab/test_devices.py` runs all of it; on a machine that has
+nothing but torch, numpy, jaxtyping, safetensors and pytest, add
+`--noconftest -c /dev/null --rootdir .`.
 """
 
 import json

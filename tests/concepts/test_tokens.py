@@ -28,7 +28,7 @@ from tinylib.tokens import (
     split,
 )
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 END = "<|endoftext|>"
 # What texts are made of here: scripts, digits, spaces of all kinds, emoji of several code points,
 # signs that combine, halves of surrogate pairs.

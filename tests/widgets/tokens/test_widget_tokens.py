@@ -46,7 +46,7 @@ PUSHKIN = CORPORA["Russian: a poem by Pushkin"]
 FAMILY = "\N{WOMAN}\u200d\N{WOMAN}\u200d\N{GIRL}"
 UNSEEN = ("Cc", "Zs", "Zl", "Zp")  # control characters and spaces
 HALVES = ["\ud83d", "\ude00", "a\ud83d b", "\udfff\n"]
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 
 
 # ------------------------------------------------------------------ the rules of byte_pairs.js

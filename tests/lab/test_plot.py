@@ -70,7 +70,7 @@ from tinylib.tokens import BytePairs, from_bytes
 # In one process, so that each picture that all tests look at is drawn once.
 pytestmark = pytest.mark.xdist_group("plot")
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 WORDS = ["Your", "journey", "starts", "with", "one", "step"]
 X = torch.tensor(

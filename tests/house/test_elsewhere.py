@@ -115,4 +115,4 @@ def test_every_test_of_numbers_is_in_a_part(monkeypatch: pytest.MonkeyPatch) -> 
     ran = [Path(name).stem for name in elsewhere.arguments("modules") if name.endswith(".py")]
     ran += [Path(name).stem for name in elsewhere.arguments("parity")]
     apart = [f"test_{name}" for name in elsewhere.WITHOUT_NUMBERS]
-    assert sorted(ran + apart) == sorted(path.stem for path in ROOT.glob("tests/test_*.py"))
+    assert sorted(ran + apart) == sorted(path.stem for path in (ROOT / "tests").rglob("test_*.py"))

@@ -124,7 +124,7 @@ def look() -> Iterator[Callable[[str, str], dict[str, Any]]]:
     """``look(name, path)``: what EDIT_ALL says of this page in this browser."""
     windows = dict[str, Any]()
     seen = dict[tuple[str, str], dict[str, Any]]()
-    shim = Path(__file__).with_name("firefox_shim.mjs").as_uri()
+    shim = (Path(__file__).parents[1] / "firefox_shim.mjs").as_uri()
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setenv("NODE_OPTIONS", f"--import={shim}")
