@@ -151,17 +151,11 @@ const forkOf = ({ rows: [best], greedily }) =>
  */
 function sideways(label, content, gutter, starts, scrolled) {
   const box = h(
-    "div",
-    {
-      class: "scroll tree",
-      tabindex: "0",
-      role: "group",
-      "aria-label": label,
-      scroll: () => edges(),
-    },
+    "div.scroll.tree",
+    { tabindex: "0", role: "group", "aria-label": label, scroll: () => edges() },
     content,
   );
-  const element = h("div", { class: "sideways", "data-output": "" }, gutter, box);
+  const element = h("div.sideways", { "data-output": "" }, gutter, box);
   const edges = () => {
     scrolled(box.scrollLeft, box.scrollLeft + box.clientWidth);
     element.classList.toggle("before", box.scrollLeft > 4);
@@ -200,15 +194,13 @@ function stepper(widget, count, show) {
     setText(play, "Watch it grow");
   };
   const button = (sign, label, click) =>
-    h("button", { type: "button", "aria-label": label, title: label, click }, sign);
+    h("button", { "aria-label": label, title: label, click }, sign);
   const by = (change) => () => {
     stop();
     go(now() + change);
   };
   const [back, next] = [button("◀", "one step back", by(-1)), button("▶", "one step on", by(1))];
-  const play = h("button", {
-    type: "button",
-    class: "play",
+  const play = h("button.play", {
     click: () => {
       if (timer) {
         stop();
@@ -223,14 +215,14 @@ function stepper(widget, count, show) {
     },
   });
   play.hidden = isCalm();
-  const place = h("span", { class: "place", role: "status" });
+  const place = h("span.place", { role: "status" });
   const follow = () => {
     [back.disabled, next.disabled] = [now() <= 1, now() >= count()];
     setText(place, widget.grown ? `step ${now()} of ${count()}` : `all ${count()} steps`);
   };
   stop();
   return {
-    element: h("div", { class: "growing" }, play, back, next, place),
+    element: h("div.growing", play, back, next, place),
     follow,
     /** Show all of it. */
     reset() {
@@ -249,25 +241,24 @@ export function beamTree(widget, searched) {
   const paths = Object.fromEntries(
     ["pruned", "kept", "shown", "greedy"].map((kind) => [kind, svgPart("path", { class: kind })]),
   );
-  const columns = h("ol", { class: "columns", "data-output": "log_prob" });
-  const root = h("p", { class: "root" });
-  const border = h("p", { class: "border", "aria-hidden": "true" });
+  const columns = h("ol.columns", { "data-output": "log_prob" });
+  const root = h("p.root");
+  const border = h("p.border", { "aria-hidden": "true" });
   const gutter = h(
-    "div",
-    { class: "gutter", "aria-hidden": "true" },
-    ...["step", "kept", "pruned"].map((name) => h("span", {}, name)),
+    "div.gutter",
+    { "aria-hidden": "true" },
+    ...["step", "kept", "pruned"].map((name) => h("span", name)),
   );
   const [earlier, later] = ["earlier", "later"].map((name) => h("span", { class: name }));
-  const unseen = h("p", { class: "unseen-words", "aria-hidden": "true" }, earlier, later);
+  const unseen = h("p.unseen-words", { "aria-hidden": "true" }, earlier, later);
   const canvas = h(
-    "div",
-    { class: "canvas" },
+    "div.canvas",
     svgPart("svg", { "aria-hidden": "true" }, ...Object.values(paths)),
     border,
     root,
     columns,
   );
-  const legend = h("p", { class: "note legend", "data-output": "" });
+  const legend = h("p.note.legend", { "data-output": "" });
   const view = sideways(
     "the steps of beam search, from left to right; it scrolls sideways",
     canvas,
@@ -292,7 +283,7 @@ export function beamTree(widget, searched) {
     h(
       "li",
       { "aria-label": `step ${t + 1}` },
-      h("span", { class: "step", "aria-hidden": "true" }, String(t + 1)),
+      h("span.step", { "aria-hidden": "true" }, String(t + 1)),
       h("ol"),
     );
   const boxOf = ({ t, c }) => columns.children[t].lastChild.children[c];
@@ -303,7 +294,7 @@ export function beamTree(widget, searched) {
     return logs(`log p of “${says}”:`, path, path.map(boxOf));
   };
   const box = (t) => (c) => {
-    const parts = [h("b"), h("span"), h("span"), h("span"), h("span", { class: "unseen" })];
+    const parts = [h("b"), h("span"), h("span"), h("span"), h("span.unseen")];
     const item = h("li", { tabindex: t || c ? "-1" : "0" }, ...parts);
     item.place = [t, c];
     explainable(widget, item, () => explainLogProb(t, c));
@@ -368,13 +359,7 @@ export function beamTree(widget, searched) {
   );
 
   return {
-    element: h(
-      "div",
-      { class: "column" },
-      h("div", { class: "over" }, growth.element, unseen),
-      view.element,
-      legend,
-    ),
+    element: h("div.column", h("div.over", growth.element, unseen), view.element, legend),
     shows: "outputs",
     reset: growth.reset,
     update(inputs, outputs) {
@@ -457,14 +442,13 @@ export function beamTree(widget, searched) {
 export function beamEnds(widget, text, searched) {
   const body = h("tbody");
   const table = h(
-    "table",
-    { class: "ends" },
-    h("caption", {}, "How the search ends, best first"),
+    "table.ends",
+    h("caption", "How the search ends, best first"),
     columnHeads("show", text, "log p", "length", "score"),
     body,
   );
-  const verdict = h("p", { class: "note" });
-  const gloss = h("div", { class: "gloss", "data-output": "" });
+  const verdict = h("p.note");
+  const gloss = h("div.gloss", { "data-output": "" });
   const reach = rove(table);
   let now; // what was found, and α
   const rule = (i, cell) => () => {
@@ -483,10 +467,8 @@ export function beamEnds(widget, text, searched) {
   const line = (i) =>
     h(
       "tr",
-      {},
       h(
         "td",
-        {},
         h("input", {
           type: "radio",
           name: "row",
@@ -503,7 +485,7 @@ export function beamEnds(widget, text, searched) {
     );
 
   return {
-    element: results("column", h("div", { class: "scroll" }, table), gloss, verdict),
+    element: results("column", h("div.scroll", table), gloss, verdict),
     shows: "outputs",
     update(inputs, outputs) {
       const found = searched(widget, inputs, outputs);

@@ -43,30 +43,25 @@ export function choice(
   const picks = [];
   const pick = (given) => {
     const { title = given, about, value = picks.length } = Object(given);
-    const button = radio(widget, name, value, {
-      edits,
-      choose: choose && (() => choose(value)),
-    });
+    const button = radio(widget, name, value, { edits, choose: choose && (() => choose(value)) });
     const element = h(
-      "label",
-      { class: "pick" },
+      "label.pick",
       button,
-      h("span", { class: "what" }, title),
-      ...(about ? [h("span", { class: "about" }, about)] : []),
+      h("span.what", title),
+      ...(about ? [h("span.about", about)] : []),
     );
     picks.push({ button, element, value });
     return element;
   };
   return {
     element: h(
-      "div",
-      { class: "choice", role: "radiogroup", "aria-label": label },
+      "div.choice",
+      { role: "radiogroup", "aria-label": label },
       ...Object.entries(groups).map(([title, list]) =>
         h(
-          "div",
-          { class: "kind" },
-          h("span", { class: "of", "aria-hidden": String(title === label) }, title),
-          h("div", { class: "picks" }, ...list.map(pick)),
+          "div.kind",
+          h("span.of", { "aria-hidden": String(title === label) }, title),
+          h("div.picks", ...list.map(pick)),
         ),
       ),
     ),
@@ -122,7 +117,7 @@ export function offers(
     ),
   );
   return {
-    element: h("label", { class: "offer" }, h("span", {}, label), list),
+    element: h("label.offer", h("span", label), list),
     shows: "inputs",
     update(inputs) {
       list.value = !menu && texts.includes(inputs[name]) ? inputs[name] : "";
@@ -142,7 +137,7 @@ export function toggle(widget, name, label, also = (_next, _on) => {}) {
       }),
   });
   return {
-    element: h("label", { class: "toggle" }, box, h("span", {}, ...mathText(label))),
+    element: h("label.toggle", box, h("span", ...mathText(label))),
     shows: "inputs",
     update(inputs) {
       box.checked = inputs[name];
@@ -155,7 +150,6 @@ export function action(widget, edits, label, change, { goes = false } = {}) {
   const button = h(
     "button",
     {
-      type: "button",
       "data-input": edits,
       click: () => {
         if (goes) widget.leave(button);

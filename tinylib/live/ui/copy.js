@@ -13,17 +13,11 @@ const COPY = "Copy as torch";
  */
 export function copyAsTorch(code, of = "") {
   let soon = 0;
-  const label = h("span", {}, COPY);
-  const more = of ? [" ", h("span", { class: "spoken-only" }, `(${of})`)] : [];
-  const button = h(
-    "button",
-    { type: "button", class: "copy", click: () => copy() },
-    label,
-    ...more,
-  );
-  const status = h("span", { class: "spoken-only", role: "status" });
-  const box = h("textarea", {
-    class: "snippet",
+  const label = h("span", COPY);
+  const more = of ? [" ", h("span.spoken-only", `(${of})`)] : [];
+  const button = h("button.copy", { click: () => copy() }, label, ...more);
+  const status = h("span.spoken-only", { role: "status" });
+  const box = h("textarea.snippet", {
     readonly: true,
     rows: "6",
     spellcheck: "false",
@@ -53,7 +47,7 @@ export function copyAsTorch(code, of = "") {
       announce("Selected", "Copy what is selected.");
     }
   };
-  const element = h("div", { class: "copying" }, button, status);
+  const element = h("div.copying", button, status);
   return {
     element,
     button,

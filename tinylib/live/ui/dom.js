@@ -32,17 +32,25 @@ function setDirection(element, text) {
 export const AS_IS = { translate: "no" };
 const SYMBOLS = new Set(["code", "sub", "sup"]);
 
-/** An element: h("td", { class: "n" }, "text", child). Functions become listeners. */
-export function h(tag, attributes = {}, ...children) {
+/**
+ * An element: h("td.total.wide", { title: "all of them" }, "text", child). The classes follow the
+ * tag, the attributes may be left out, and functions among them become listeners.
+ */
+export function h(kind, ...content) {
+  const [tag, ...classes] = kind.split(".");
   const element = document.createElement(tag);
+  const given = content[0] && Object.getPrototypeOf(content[0]) === Object.prototype;
+  const attributes = given ? content.shift() : {};
+  if (classes.length) element.className = classes.join(" ");
+  if (tag === "button") element.type = "button";
   if (SYMBOLS.has(tag)) element.translate = false;
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") element.addEventListener(name, value);
     else if (value !== false) element.setAttribute(name, value === true ? "" : value);
   }
   if (tag === "textarea" || (tag === "input" && attributes.type === "text")) element.dir = "auto";
-  for (const part of children) if (typeof part === "string") setDirection(element, part);
-  element.append(...children.map((part) => (typeof part === "string" ? unbroken(part) : part)));
+  for (const part of content) if (typeof part === "string") setDirection(element, part);
+  element.append(...content.map((part) => (typeof part === "string" ? unbroken(part) : part)));
   return element;
 }
 
@@ -75,12 +83,12 @@ export const listed = (names) =>
 /** The head of a table: a name for each column, or parts of it in a list; null is a corner. */
 export const columnHeads = (...names) => {
   const cell = (name) => (name === null ? h("td") : h("th", { scope: "col" }, ...[name].flat()));
-  return h("thead", {}, h("tr", {}, ...names.map(cell)));
+  return h("thead", h("tr", ...names.map(cell)));
 };
 
 /** A row of a table, named by `name`, with what stands in its cells. */
 export const namedRow = (name, cells) =>
-  h("tr", {}, h("th", { scope: "row" }, ...name), ...cells.map((cell) => h("td", {}, ...cell)));
+  h("tr", h("th", { scope: "row" }, ...name), ...cells.map((cell) => h("td", ...cell)));
 
 /** How long a bar is, or how far to the right a mark on it, as a share of all that there is. */
 export function setLength(element, share, side = "width") {
@@ -133,7 +141,7 @@ export function mathText(text) {
   return text
     .split(/(\w_\w)/)
     .flatMap((bit) =>
-      /^\w_\w$/.test(bit) ? [h("i", AS_IS, bit[0]), h("sub", {}, bit[2])] : [unbroken(bit)],
+      /^\w_\w$/.test(bit) ? [h("i", AS_IS, bit[0]), h("sub", bit[2])] : [unbroken(bit)],
     );
 }
 
@@ -142,7 +150,7 @@ export function typeset(element, text) {
   if (element.typeset === text) return;
   element.typeset = text;
   element.replaceChildren(
-    ...text.split(/\^\{([^}]*)\}/).map((bit, i) => (i % 2 ? h("sup", {}, bit) : unbroken(bit))),
+    ...text.split(/\^\{([^}]*)\}/).map((bit, i) => (i % 2 ? h("sup", bit) : unbroken(bit))),
   );
 }
 

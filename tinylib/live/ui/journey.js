@@ -25,7 +25,7 @@ const still = matchMedia("(prefers-reduced-motion: reduce)");
 /** A copy of a cell that can move over the frame. */
 function ghostOf(cell, frame) {
   const [box, around] = [cell.getBoundingClientRect(), frame.getBoundingClientRect()];
-  const ghost = h("span", { class: "ghost", "aria-hidden": "true" });
+  const ghost = h("span.ghost", { "aria-hidden": "true" });
   ghost.textContent = cell.value ?? cell.textContent;
   const place = { left: box.left - around.left, top: box.top - around.top };
   for (const [side, size] of Object.entries({ ...place, width: box.width, height: box.height }))
@@ -89,10 +89,10 @@ export function journey(widget, { name, steps, flows = [] }) {
   let [at, shown, playing] = [0, -1, false];
   let [clock, rest] = [0, 0]; // the number of the run; the wait between two of them
   let moved, before; // the movement that is on the screen; the outputs that were
-  const layer = h("div", { class: "ghosts", "aria-hidden": "true" });
+  const layer = h("div.ghosts", { "aria-hidden": "true" });
   const button = (label, sign, click) =>
-    h("button", { type: "button", "aria-label": label, title: label, click }, sign);
-  const start = h("button", { type: "button", class: "start", click: () => play() });
+    h("button", { "aria-label": label, title: label, click }, sign);
+  const start = h("button.start", { click: () => play() });
   const back = button("one step back", "◀", () => go(Math.ceil(at) - 1));
   const next = button("one step on", "▶", () => go(Math.ceil(at) + 1));
   const close = button("end", "✕", () => leave());
@@ -107,30 +107,23 @@ export function journey(widget, { name, steps, flows = [] }) {
       set(Number(bar.value));
     },
   });
-  const place = h("span", { class: "place" });
-  const says = h("p", { class: "says", role: "status" });
-  const code = h("code", {});
-  const origin = h("span", {});
-  const source = h("p", { class: "code" }, origin, code);
-  const table = h("table", { class: "stages" });
+  const place = h("span.place");
+  const says = h("p.says", { role: "status" });
+  const code = h("code");
+  const origin = h("span");
+  const source = h("p.code", origin, code);
+  const table = h("table.stages");
   const stages = scroller(
     { tabindex: "0", role: "group", "aria-label": "the numbers so far; they scroll sideways" },
     table,
   );
   let torch = ""; // the code of this step
   const copied = copyAsTorch(() => torch, "this step");
-  const stepBox = h(
-    "div",
-    { class: "told", "data-output": "" },
-    says,
-    source,
-    stages,
-    copied.element,
-  );
-  const controls = h("div", { class: "controls" }, start, back, bar, next, place, close);
+  const stepBox = h("div.told", { "data-output": "" }, says, source, stages, copied.element);
+  const controls = h("div.controls", start, back, bar, next, place, close);
   const element = h(
-    "div",
-    { class: "journey", role: "group", "aria-label": "follow one word", keydown: keys },
+    "div.journey",
+    { role: "group", "aria-label": "follow one word", keydown: keys },
     controls,
     stepBox,
   );
@@ -198,18 +191,13 @@ export function journey(widget, { name, steps, flows = [] }) {
     stages.hidden = !content;
     if (!content) return;
     const { labels, rows } = content;
-    const cells = (line) => line.map((value) => h("td", {}, value === null ? "" : format(value)));
+    const cells = (line) => line.map((value) => h("td", value === null ? "" : format(value)));
     table.replaceChildren(
-      h(
-        "thead",
-        {},
-        h("tr", {}, h("td"), ...labels.map((word) => h("th", { scope: "col" }, word))),
-      ),
+      h("thead", h("tr", h("td"), ...labels.map((word) => h("th", { scope: "col" }, word)))),
       h(
         "tbody",
-        {},
         ...rows.map(({ name: title, numbers }) =>
-          h("tr", {}, h("th", { scope: "row" }, title), ...cells(numbers)),
+          h("tr", h("th", { scope: "row" }, title), ...cells(numbers)),
         ),
       ),
     );

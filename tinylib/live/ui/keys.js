@@ -4,16 +4,16 @@ import { format, h } from "./dom.js";
 
 /** The key of weights, 0 to 1 for all of them; `masked` says what is hatched. */
 export function weightKey(masked = "masked") {
-  const hatched = h("span", { class: "hatched" });
-  const says = masked ? [hatched, h("span", {}, masked)] : [];
-  return h("p", { class: "ramp-key", "aria-hidden": "true" }, "0", h("i"), "1", ...says);
+  const hatched = h("span.hatched");
+  const says = masked ? [hatched, h("span", masked)] : [];
+  return h("p.ramp-key", { "aria-hidden": "true" }, "0", h("i"), "1", ...says);
 }
 
 /** The key of numbers above and below 0; `reach(most)` says how far its ends lie from 0. */
 export function signedKey() {
   const [low, high] = [h("span"), h("span")];
   return {
-    element: h("p", { class: "ramp-key signed", "aria-hidden": "true" }, low, h("i"), high),
+    element: h("p.ramp-key.signed", { "aria-hidden": "true" }, low, h("i"), high),
     reach(most) {
       low.textContent = format(-most);
       high.textContent = format(most);

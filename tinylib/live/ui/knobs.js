@@ -203,7 +203,7 @@ export function knob(widget, name, label, { entry, ...options } = /** @type {any
     slide(limits ? within(inner, limits) : inner);
   };
   const title = h("span", { "aria-hidden": "true" });
-  const more = h("span", { class: "about", "aria-hidden": "true" }, about);
+  const more = h("span.about", { "aria-hidden": "true" }, about);
   const box =
     boxed &&
     numberBox(widget, name, {
@@ -236,9 +236,9 @@ export function knob(widget, name, label, { entry, ...options } = /** @type {any
     ...(about ? [more] : []),
     shown,
   );
-  const below = h("span", { class: "says" });
+  const below = h("span.says");
   return {
-    element: h("div", { class: "knob" }, called, range, ...(note ? [below] : [])),
+    element: h("div.knob", called, range, ...(note ? [below] : [])),
     called,
     range,
     shows: bound ? undefined : "inputs",
@@ -304,7 +304,7 @@ export function entrySlider(widget) {
   const { update } = part;
   return {
     ...part,
-    element: h("div", { class: "narrow" }, part.element), // its label may be long
+    element: h("div.narrow", part.element), // its label may be long
     update(inputs, outputs) {
       update(inputs, outputs);
       if (part.range.disabled) part.range.removeAttribute("data-input");

@@ -32,20 +32,20 @@ export function wordMap({
   pick = undefined,
   explain = null,
 }) {
-  const [head, body, caption] = [h("tr", {}, h("td")), h("tbody"), h("caption")];
-  const parts = [caption, h("thead", {}, head), body];
-  const table = h("table", { class: "heat weight word-map", "data-output": output }, ...parts);
+  const [head, body, caption] = [h("tr", h("td")), h("tbody"), h("caption")];
+  const parts = [caption, h("thead", head), body];
+  const table = h("table.heat.weight.word-map", { "data-output": output }, ...parts);
   const box = { tabindex: "0", role: "group", "aria-label": `${label}; it scrolls sideways` };
-  const keyLine = h("p", { class: "key" }, h("span", { class: "gold" }), `outlined: ${key}`);
-  const choose = (t) => ({ type: "button", click: () => pick(t), focus: () => pick(t) });
+  const keyLine = h("p.key", h("span.gold"), `outlined: ${key}`);
+  const choose = (t) => ({ click: () => pick(t), focus: () => pick(t) });
   const line = (columns) => (t) => {
     const name = h(
       pick ? "button" : "div",
       pick ? choose(t) : {},
-      h("span", { class: "sign" }),
+      h("span.sign"),
       h("span", { lang }),
     );
-    const cells = times(columns, () => h("td", {}, h("span")));
+    const cells = times(columns, () => h("td", h("span")));
     if (explain) cells.forEach((cell, s) => explainable(null, cell, () => explain(t, s)));
     return h("tr", AS_IS, h("th", { scope: "row" }, name), ...cells);
   };
@@ -62,9 +62,7 @@ export function wordMap({
       keyLine.hidden = !rows.some(({ from }) => from?.includes(1));
       if (columns !== across.length) {
         columns = across.length;
-        const long = across.map(() =>
-          h("th", { ...AS_IS, scope: "col", class: "long" }, h("span")),
-        );
+        const long = across.map(() => h("th.long", { ...AS_IS, scope: "col" }, h("span")));
         head.replaceChildren(head.firstChild, ...long);
         body.replaceChildren();
       }

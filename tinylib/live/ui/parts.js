@@ -135,63 +135,54 @@ class Widget {
   mount(title, build) {
     const parts = build(partsFor(this));
     const root = this.el.shadowRoot ?? this.el.attachShadow({ mode: "open" });
-    this.problemLine = h("p", { class: "problem", role: "alert" });
-    this.failureLine = h("p", { class: "problem failure", role: "alert" });
-    this.where = h("span", { class: "where", role: "status" });
+    this.problemLine = h("p.problem", { role: "alert" });
+    this.failureLine = h("p.problem.failure", { role: "alert" });
+    this.where = h("span.where", { role: "status" });
     this.progress = h("progress", {
       hidden: true,
       "aria-label": "the trained model, loaded so far",
     });
-    this.amount = h("span", { class: "amount", hidden: true });
+    this.amount = h("span.amount", { hidden: true });
     // The foot says the same to a screen reader; this is seen wherever the reader is in the frame.
-    this.work = h("span", { class: "what", "aria-hidden": "true" });
+    this.work = h("span.what", { "aria-hidden": "true" });
     this.busyLine = h(
-      "div",
-      { class: "busy", hidden: true },
-      h(
-        "div",
-        {},
-        h("span", { class: "turning", "aria-hidden": "true" }),
-        this.work,
-        this.amount,
-        this.progress,
-      ),
+      "div.busy",
+      { hidden: true },
+      h("div", h("span.turning", { "aria-hidden": "true" }), this.work, this.amount, this.progress),
     );
-    this.undoButton = h("button", { type: "button", click: () => this.undo() }, "Undo");
+    this.undoButton = h("button", { click: () => this.undo() }, "Undo");
     this.againButton = h(
       "button",
-      { type: "button", hidden: true, click: () => this.send(this.inputs) },
+      { hidden: true, click: () => this.send(this.inputs) },
       "Try again",
     );
-    this.resetButton = h("button", { type: "button", click: () => this.reset() }, "Reset");
+    this.resetButton = h("button", { click: () => this.reset() }, "Reset");
     const id = this.model.get("link_id"); // only the page host gives one
-    this.linkField = h("input", {
-      class: "link",
+    this.linkField = h("input.link", {
       type: "text",
       readonly: true,
       hidden: true,
       "aria-label": "link to this state",
     });
     this.frame = h(
-      "div",
-      { class: "frame", role: "group", "aria-label": title },
+      "div.frame",
+      { role: "group", "aria-label": title },
       this.busyLine,
-      h("p", { class: "title" }, title),
+      h("p.title", title),
       ...parts.map((part) => part.element),
       this.problemLine,
       this.failureLine,
       h(
-        "div",
-        { class: "foot" },
+        "div.foot",
         this.where,
         this.againButton,
         this.undoButton,
         this.resetButton,
-        ...(id ? [h("button", { type: "button", click: () => this.share(id) }, "Copy link")] : []),
+        ...(id ? [h("button", { click: () => this.share(id) }, "Copy link")] : []),
       ),
       this.linkField,
     );
-    root.replaceChildren(h("style", {}, STYLE, ...this.styles), this.frame);
+    root.replaceChildren(h("style", STYLE, ...this.styles), this.frame);
     // What an input method has half composed is nothing yet; all of it is typed when that ends.
     for (const event of ["input", "keydown"]) {
       const hold = (typed) => isComposing(typed) && typed.stopPropagation();
@@ -580,21 +571,15 @@ function partsFor(widget) {
       return part;
     };
   return {
-    row: (...parts) => ({ element: h("div", { class: "row" }, ...parts.map((p) => p.element)) }),
-    column: (...parts) => ({
-      element: h("div", { class: "column" }, ...parts.map((p) => p.element)),
-    }),
+    row: (...parts) => ({ element: h("div.row", ...parts.map((p) => p.element)) }),
+    column: (...parts) => ({ element: h("div.column", ...parts.map((p) => p.element)) }),
     /** Parts in a box of the view's own style. */
     boxed: (name, ...parts) => ({
       element: h("div", { class: name }, ...parts.map((p) => p.element)),
     }),
     /** Side by side where there is room, else one below the other: controls, say, and results. */
-    sides: (...parts) => ({
-      element: h("div", { class: "sides" }, ...parts.map((p) => p.element)),
-    }),
-    knobs: (...parts) => ({
-      element: h("div", { class: "knobs" }, ...parts.map((p) => p.element)),
-    }),
+    sides: (...parts) => ({ element: h("div.sides", ...parts.map((p) => p.element)) }),
+    knobs: (...parts) => ({ element: h("div.knobs", ...parts.map((p) => p.element)) }),
     words: add(wordEditor),
     matrix: add(matrixEditor),
     entrySlider: add(entrySlider),
@@ -621,7 +606,7 @@ function partsFor(widget) {
 
 /** What is secondary, folded under a line that says what it is, until it `matters`. */
 export function folded(_widget, title, part, matters = (_inputs) => false) {
-  const element = h("details", { class: "folded" }, h("summary", {}, title), part.element);
+  const element = h("details.folded", h("summary", title), part.element);
   return {
     element,
     shows: "inputs",
@@ -647,13 +632,9 @@ folded.style = `
  */
 function wordEditor(widget, weights, follow, lexicon = () => ({ key: "", known: {} })) {
   const { spec } = widget;
-  const list = h("ol", { ...AS_IS, class: "words", "aria-label": "words" });
-  const caption = h("span", { class: "gaze" });
-  const addButton = h(
-    "button",
-    { type: "button", class: "add", "data-input": "words", click: () => insert() },
-    "Add word",
-  );
+  const list = h("ol.words", { ...AS_IS, "aria-label": "words" });
+  const caption = h("span.gaze");
+  const addButton = h("button.add", { "data-input": "words", click: () => insert() }, "Add word");
   const tables = Object.entries(spec.inputs).filter(([, axes]) => axes.startsWith("T "));
 
   const rows = new Map(); // "x journey", after the key -> the last row that the word had
@@ -718,10 +699,8 @@ function wordEditor(widget, weights, follow, lexicon = () => ({ key: "", known: 
       widget.repaint("inputs");
     };
     const pick = h(
-      "button",
+      "button.pick-word",
       {
-        type: "button",
-        class: "pick-word",
         click: () => widget.look(i),
         dblclick: () => rename(i),
         keydown: (event) => {
@@ -761,15 +740,13 @@ function wordEditor(widget, weights, follow, lexicon = () => ({ key: "", known: 
       },
     });
     const pencil = h(
-      "button",
-      { type: "button", class: "rename", click: () => rename(i) },
+      "button.rename",
+      { click: () => rename(i) },
       svgPart("svg", { viewBox: "0 0 16 16" }, svgPart("path", { d: PENCIL })),
     );
     const remove = h(
-      "button",
+      "button.remove",
       {
-        type: "button",
-        class: "remove",
         "data-input": "words",
         click: () => {
           splice(Symbol("remove"), i, 1);
@@ -780,8 +757,8 @@ function wordEditor(widget, weights, follow, lexicon = () => ({ key: "", known: 
     );
     box.value = widget.inputs.words[i];
     box.kept = box.value; // the word that the box stands for, whatever is half typed in it
-    const weight = h("span", { class: "weight", "data-output": "" });
-    return h("li", { class: "word" }, pick, box, weight, pencil, remove);
+    const weight = h("span.weight", { "data-output": "" });
+    return h("li.word", pick, box, weight, pencil, remove);
   };
   const fit = (box) => {
     // a browser that cannot do `field-sizing: content` gets a good guess
@@ -789,7 +766,7 @@ function wordEditor(widget, weights, follow, lexicon = () => ({ key: "", known: 
   };
 
   return {
-    element: h("div", { class: "sentence" }, caption, list, addButton),
+    element: h("div.sentence", caption, list, addButton),
     update(inputs, outputs) {
       const { words } = inputs;
       if (list.children.length !== words.length) {
@@ -838,7 +815,7 @@ function matrixEditor(widget, name, label) {
   const limits = widget.spec.limits?.[name];
   const axes = widget.spec.inputs[name].split(" ");
   const flat = axes.length === 1; // a vector: one row, named by the label
-  const table = h("table", { class: "matrix" });
+  const table = h("table.matrix");
   let size = "";
   const box = (row, column) => {
     const input = numberBox(widget, name, {
@@ -894,7 +871,7 @@ function matrixEditor(widget, name, label) {
   const build = (rows, columns) => {
     const heading = () => (flat ? mathText(label) : []);
     table.replaceChildren(
-      ...(flat ? [] : [h("caption", {}, ...mathText(label))]),
+      ...(flat ? [] : [h("caption", ...mathText(label))]),
       columnHeads(null, ...times(columns, (j) => String(j + 1))),
       h(
         "tbody",
@@ -909,7 +886,7 @@ function matrixEditor(widget, name, label) {
     );
   };
   return {
-    element: h("div", { class: "scroll" }, table),
+    element: h("div.scroll", table),
     shows: "inputs",
     update(inputs) {
       const matrix = rowsOf(inputs, name);
@@ -965,11 +942,11 @@ function heatMap(widget, name, label, shading = "weight", explain = undefined) {
   let size = "";
   const build = (rows, columns) => {
     const tabindex = explain ? "-1" : false; // roving tabindex: the arrow keys move the focus
-    const look = (i) => ({ type: "button", tabindex, click: () => widget.look(i) });
+    const look = (i) => ({ tabindex, click: () => widget.look(i) });
     const head = (i) => (chooses ? h("button", look(i)) : h("span"));
     const spans = () => times(columns, () => [h("span")]);
     table.replaceChildren(
-      h("caption", {}, ...mathText(label)),
+      h("caption", ...mathText(label)),
       columnHeads(null, ...spans()),
       h("tbody", AS_IS, ...times(rows, (i) => namedRow([head(i)], spans()))),
     );
@@ -980,7 +957,7 @@ function heatMap(widget, name, label, shading = "weight", explain = undefined) {
     reach();
   };
   return {
-    element: h("div", { class: "scroll" }, table, key),
+    element: h("div.scroll", table, key),
     shows: "outputs",
     update(inputs, outputs) {
       const {
@@ -1028,7 +1005,7 @@ function heatMap(widget, name, label, shading = "weight", explain = undefined) {
  * `of` names what is mixed, as in v(word); without it, it is the words' own vectors.
  */
 function mixture(widget, weights, result, of = (_widget) => "") {
-  const line = h("p", { class: "note", "data-output": "" });
+  const line = h("p.note", { "data-output": "" });
   return {
     element: line,
     shows: "outputs",
@@ -1045,7 +1022,7 @@ function mixture(widget, weights, result, of = (_widget) => "") {
         .sort((a, b) => b.share - a.share)
         .map(({ share, word }) => `${format(share)} × ${name ? `${name}(${word})` : word}`);
       line.replaceChildren(
-        h("b", {}, `“${words[widget.query]}” becomes `),
+        h("b", `“${words[widget.query]}” becomes `),
         terms.join(" + "),
         row(shares).some((share) => share > 0 && share < 0.005) ? " + …" : "",
         ` = (${row(mixed).map(format).join(", ")})`,

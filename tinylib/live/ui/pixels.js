@@ -42,7 +42,7 @@ export function pixelMap(attributes = {}) {
   );
   return {
     canvas,
-    element: h("span", { ...attributes, class: "pixel-map" }, canvas, overlay),
+    element: h("span.pixel-map", { ...attributes }, canvas, overlay),
     /** Mark this one of `rows` rows, each of which has `columns` pixels. */
     markRow(row, rows, columns) {
       setAttribute(overlay, "viewBox", `0 0 ${columns} ${rows}`);

@@ -69,9 +69,9 @@ export function sentence(
   const open = isOpen(vocabulary);
   const known = open ? [] : ownTokens(vocabulary).sort((a, b) => a.localeCompare(b));
   const offers = h("datalist", { id: `known-${name}` });
-  const tokens = h("ol", { ...AS_IS, class: "tokens", "aria-label": `${label}: tokens and ids` });
-  const unknown = h("p", { class: "note unknown-words", role: "status" });
-  const wrong = h("p", { class: "problem wrong", role: "alert", id: `wrong-${name}` });
+  const tokens = h("ol.tokens", { ...AS_IS, "aria-label": `${label}: tokens and ids` });
+  const unknown = h("p.note.unknown-words", { role: "status" });
+  const wrong = h("p.problem.wrong", { role: "alert", id: `wrong-${name}` });
   const offer = () => {
     // the whole line with its last word completed
     const [, before, begun] = /^(.*?)([^\s]*)$/s.exec(box.value);
@@ -82,9 +82,8 @@ export function sentence(
       ...fitting.slice(0, 8).map((word) => h("option", { value: before + word })),
     );
   };
-  const box = h("input", {
+  const box = h("input.line", {
     type: "text",
-    class: "line",
     list: offers.id,
     spellcheck: "false",
     autocomplete: "off",
@@ -96,9 +95,8 @@ export function sentence(
   const { reset, follow } = typing(widget, name, box, wrong, also, offer);
   return {
     element: h(
-      "div",
-      { class: "column" },
-      h("span", { class: "label", "aria-hidden": "true" }, label),
+      "div.column",
+      h("span.label", { "aria-hidden": "true" }, label),
       box,
       wrong,
       offers,
@@ -114,7 +112,7 @@ export function sentence(
       fillList(
         tokens,
         read,
-        () => h("li", {}, h("b"), " ", h("span")),
+        () => h("li", h("b"), " ", h("span")),
         (li, word, i) => {
           const strange = !knows(vocabulary, word);
           setText(li.children[0], word);
@@ -139,9 +137,8 @@ function strangers(vocabulary, read) {
 
 function knownWords(known) {
   return h(
-    "details",
-    { class: "known" },
-    h("summary", {}, `The ${known.length} words it knows`),
+    "details.known",
+    h("summary", `The ${known.length} words it knows`),
     h("p", AS_IS, known.join(" ")),
   );
 }
@@ -181,11 +178,10 @@ export function text(widget, name, label, also = (_next, _widget) => {}) {
   const [vocabulary, most] = [spec.sentences[name], spec.limits[spec.inputs[name]][1]];
   const characters = ofCharacters(vocabulary);
   const known = ownTokens(vocabulary).sort((a, b) => a.localeCompare(b));
-  const count = h("p", { class: "counted", id: `count-${name}` });
-  const unknown = h("p", { class: "note unknown-words", role: "status" });
-  const wrong = h("p", { class: "problem wrong", role: "alert", id: `wrong-${name}` });
-  const box = h("textarea", {
-    class: "line",
+  const count = h("p.counted", { id: `count-${name}` });
+  const unknown = h("p.note.unknown-words", { role: "status" });
+  const wrong = h("p.problem.wrong", { role: "alert", id: `wrong-${name}` });
+  const box = h("textarea.line", {
     rows: "3",
     spellcheck: "false",
     autocomplete: "off",
@@ -210,9 +206,8 @@ export function text(widget, name, label, also = (_next, _widget) => {}) {
   );
   return {
     element: h(
-      "div",
-      { class: "column" },
-      h("span", { class: "label", "aria-hidden": "true" }, label),
+      "div.column",
+      h("span.label", { "aria-hidden": "true" }, label),
       box,
       count,
       wrong,
@@ -233,10 +228,9 @@ export function text(widget, name, label, also = (_next, _widget) => {}) {
 export function freeText(widget, name, label, rows = 3) {
   const { spec } = widget;
   const [, most] = spec.limits[spec.inputs[name]];
-  const count = h("p", { class: "counted", id: `count-${name}` });
-  const wrong = h("p", { class: "problem wrong", role: "alert", id: `wrong-${name}` });
-  const box = h("textarea", {
-    class: "line",
+  const count = h("p.counted", { id: `count-${name}` });
+  const wrong = h("p.problem.wrong", { role: "alert", id: `wrong-${name}` });
+  const box = h("textarea.line", {
     rows: String(rows),
     spellcheck: "false",
     autocomplete: "off",
@@ -258,14 +252,8 @@ export function freeText(widget, name, label, rows = 3) {
   const { reset, follow } = typing(widget, name, box, wrong, noMore, tally, meant);
   return {
     element: h(
-      "div",
-      { class: "column" },
-      h(
-        "div",
-        { class: "over" },
-        h("span", { class: "label", "aria-hidden": "true" }, label),
-        count,
-      ),
+      "div.column",
+      h("div.over", h("span.label", { "aria-hidden": "true" }, label), count),
       box,
       wrong,
     ),
@@ -342,15 +330,14 @@ export function glossed(list, words, meant) {
  * `faults(widget, inputs, ids)` which of them are wrong.
  */
 export function readout(widget, label, ids, probabilities, { vocabulary, gloss, faults }) {
-  const list = h("ol", { class: "said", "data-output": probabilities, "aria-label": label });
+  const list = h("ol.said", { "data-output": probabilities, "aria-label": label });
   const names = widget.spec.vocabularies[vocabulary];
   const fan = lines();
   return {
     element: h(
-      "div",
-      { class: "column spoken" },
-      h("span", { class: "label", "aria-hidden": "true" }, label),
-      h("div", { class: "leads" }, fan.element, list),
+      "div.column.spoken",
+      h("span.label", { "aria-hidden": "true" }, label),
+      h("div.leads", fan.element, list),
     ),
     shows: "outputs",
     update(inputs, outputs) {

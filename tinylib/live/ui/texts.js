@@ -43,12 +43,8 @@ export function autoContinue(widget, go, step) {
   let job = null; // what it is doing: { field, inputs: those that it made last, seen: outputs }
   let doneWith = ""; // the inputs of which the note tells
   const now = () => JSON.stringify(widget.inputs);
-  const note = h("p", { class: "note told", role: "status" });
-  const halt = h(
-    "button",
-    { type: "button", class: go.className, hidden: true, click: () => stop() },
-    "Stop",
-  );
+  const note = h("p.note.told", { role: "status" });
+  const halt = h("button", { class: go.className, hidden: true, click: () => stop() }, "Stop");
   const show = () => {
     const focused = go.getRootNode().activeElement;
     [go.hidden, halt.hidden] = [Boolean(job), !job];

@@ -51,11 +51,10 @@ export const rates = (widget, label = "learning rate") =>
 
 /** Another seed: other parameters to begin with, and other batches. */
 export function seeds(widget) {
-  const name = h("span", { class: "label" });
+  const name = h("span.label");
   const button = h(
     "button",
     {
-      type: "button",
       "data-input": "seed",
       click: () =>
         widget.edit(Symbol("seed"), (next) => {
@@ -66,7 +65,7 @@ export function seeds(widget) {
     "Another seed",
   );
   return {
-    element: h("div", { class: "seeds" }, name, button),
+    element: h("div.seeds", name, button),
     shows: "inputs",
     update: ({ seed }) => setText(name, `seed ${seed}`),
   };
@@ -137,12 +136,11 @@ export function trainingBar(
     show();
     run();
   };
-  const go = h("button", { type: "button", class: "main", "data-input": "steps", click: start });
-  const pause = h("button", { type: "button", class: "main", hidden: true, click: stop }, "Pause");
+  const go = h("button.main", { "data-input": "steps", click: start });
+  const pause = h("button.main", { hidden: true, click: stop }, "Pause");
   const one = h(
     "button",
     {
-      type: "button",
       "data-input": "steps",
       click: () => {
         if (running) stop();
@@ -155,7 +153,6 @@ export function trainingBar(
   const back = h(
     "button",
     {
-      type: "button",
       "data-input": "steps",
       click: async () => {
         stop();
@@ -177,26 +174,25 @@ export function trainingBar(
         if (running && inPage) halt(stem); // it need not end what it was to do at once
       },
     },
-    ...names.map((name) => h("option", {}, name)),
+    ...names.map((name) => h("option", name)),
   );
   const far = h("progress", { max: String(most), "aria-label": "steps done" });
-  const status = h("span", { class: "pace", role: "status" });
+  const status = h("span.pace", { role: "status" });
   const bar = h(
-    "div",
-    { class: "bar" },
+    "div.bar",
     go,
     pause,
     one,
     back,
-    h("span", { class: "offer" }, speed),
-    h("span", { class: "far" }, far, status),
+    h("span.offer", speed),
+    h("span.far", far, status),
   );
   widget.model.on("change:error", () => {
     if (widget.model.get("error") && running) stop();
   });
   const keeping = inPage && saved ? keeper(widget, saved, { at, stop, ready }) : null;
   return {
-    element: h("div", { class: "column" }, bar, ...(keeping ? [keeping.element] : [])),
+    element: h("div.column", bar, ...(keeping ? [keeping.element] : [])),
     reset: stop,
     update(inputs) {
       const steps = at();
@@ -252,12 +248,12 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
   let last = 0; // when it was kept
   let held = { key: "", steps: 0 }; // which run is kept, and how far
   let known; // the stamp of what is kept, as far as this page knows
-  const note = h("p", { class: "note", role: "status" });
+  const note = h("p.note", { role: "status" });
   const say = (text, ...buttons) => {
     if (!buttons.length) setText(note, text);
     else note.replaceChildren(text, ...buttons.flatMap((button) => [" ", button]));
   };
-  const press = (label, click) => h("button", { type: "button", click }, label);
+  const press = (label, click) => h("button", { click }, label);
   const stateNow = () => ask(stem, { act: "state" });
   const restore = async (state, inputs) => {
     stop();
@@ -330,7 +326,6 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
   const save = h(
     "button",
     {
-      type: "button",
       click: async () => {
         const state = await stateNow().catch(() => null);
         if (!state) return void say("There is nothing to save yet: train some steps first.");
@@ -377,8 +372,8 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
       }
     },
   });
-  const load = h("button", { type: "button", click: () => chosen.click() }, "Load a file");
-  const there = h("p", { class: "note there", hidden: true });
+  const load = h("button", { click: () => chosen.click() }, "Load a file");
+  const there = h("p.note.there", { hidden: true });
   const greet = async () => {
     const found = await kept(stem).catch(() => undefined);
     // One of another version of this page may have parameters that do not fit.
@@ -413,22 +408,19 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
   greet();
   return {
     element: h(
-      "div",
-      { class: "column" },
+      "div.column",
       there,
       h(
-        "details",
-        { class: "folded" },
-        h("summary", {}, "Keep this run"),
+        "details.folded",
+        h("summary", "Keep this run"),
         h(
-          "div",
-          { class: "bar" },
-          h("label", { class: "toggle" }, box, h("span", {}, "keep it in this browser")),
+          "div.bar",
+          h("label.toggle", box, h("span", "keep it in this browser")),
           save,
           load,
           chosen,
         ),
-        ...(how ? [h("p", { class: "note" }, ...how)] : []),
+        ...(how ? [h("p.note", ...how)] : []),
         note,
       ),
     ),
@@ -561,7 +553,7 @@ export function lossCurve(
   const lines = [];
   let old = []; // [{ key, name, points }], the newest first
   let [past, called, points] = [undefined, "", []];
-  const names = h("ul", { class: "runs" });
+  const names = h("ul.runs");
   const low = ([x, y]) => [x, Math.min(y, top)];
   /** Note what is measured now and then: while a training goes on, it is of some steps before. */
   const note = (list, value) => {
@@ -573,9 +565,9 @@ export function lossCurve(
   };
   return {
     element: h(
-      "div",
-      { class: "column", "data-output": "losses" },
-      h("span", { class: "label" }, title),
+      "div.column",
+      { "data-output": "losses" },
+      h("span.label", title),
       drawn.element,
       names,
     ),
@@ -624,7 +616,7 @@ export function lossCurve(
       fillList(
         names,
         legend,
-        () => h("li", {}, h("i"), h("span"), h("b")),
+        () => h("li", h("i"), h("span"), h("b")),
         (line, [what, value, kind]) => {
           setAttribute(line, "class", kind);
           setText(line.children[1], what);
@@ -671,15 +663,9 @@ export function gauge(label, { most = 1, goal = undefined } = {}) {
   const bar = h("i");
   const value = h("b");
   const element = h(
-    "div",
-    { class: "gauge" },
-    h("span", { class: "label" }, label),
-    h(
-      "span",
-      { class: "track" },
-      bar,
-      ...(goal ? [h("u", { style: `left: ${100 * goal}%` })] : []),
-    ),
+    "div.gauge",
+    h("span.label", label),
+    h("span.track", bar, ...(goal ? [h("u", { style: `left: ${100 * goal}%` })] : [])),
     value,
   );
   return {

@@ -47,7 +47,7 @@ function tip(widget, at, input, field, read) {
         if (value !== vector[j]) vector[j] = hundredths(within(value, ends)); // else as typed
       });
     });
-  const named = h("span", { class: "named" });
+  const named = h("span.named");
   const element = h(
     "div",
     {
@@ -110,7 +110,7 @@ function field2d(widget) {
   svg.firstChild.insertBefore(keys, paths.asking);
   svg.dataset.output = "";
   setAttribute(paths.feet, "data-output", "feet");
-  const tips = h("div", { class: "tips" });
+  const tips = h("div.tips");
   const query = tip(widget, at, "query", "query", (inputs) => inputs.query);
   setText(query.named, "query");
   const names = [];
@@ -120,9 +120,9 @@ function field2d(widget) {
     return drawnTip.element;
   };
   element.append(tips, query.element);
-  const rays = h("p", { class: "soft rays" });
+  const rays = h("p.soft.rays");
   return {
-    element: h("div", {}, element, rays),
+    element: h("div", element, rays),
     update({ words, query: q, keys: given, score }, { weights, feet }) {
       const known = weights.data.length === given.length; // else the answer is still on its way
       setAttribute(paths.asking, "d", arrowTo(q));
@@ -204,9 +204,8 @@ function numbers2d(widget) {
   const row = (name, own, ...rest) => {
     const line = h(
       "tr",
-      {},
       h("th", { scope: "row" }, name),
-      ...own.map((box) => h("td", {}, box)),
+      ...own.map((box) => h("td", box)),
       ...rest,
     );
     boxes.set(line, own);
@@ -220,10 +219,9 @@ function numbers2d(widget) {
   ofQuery.classList.add("asks");
   const body = h("tbody");
   const table = h(
-    "table",
-    { class: "numbers" },
+    "table.numbers",
     columnHeads(null, "1st number", "2nd", "score", "weight"),
-    h("tbody", {}, ofQuery),
+    h("tbody", ofQuery),
     body,
   );
   const make = (i) => {
@@ -253,7 +251,6 @@ function numbers2d(widget) {
     h(
       "button",
       {
-        type: "button",
         "data-input": "query",
         click: () => {
           const next = widget.inputs.query.map((value) => hundredths(factor * value));
@@ -271,10 +268,9 @@ function numbers2d(widget) {
     );
   return {
     element: h(
-      "div",
-      { class: "column" },
-      h("div", { class: "scroll" }, table),
-      h("div", { class: "foot" }, longer("Double the query", 2), longer("Halve it", 0.5)),
+      "div.column",
+      h("div.scroll", table),
+      h("div.foot", longer("Double the query", 2), longer("Halve it", 0.5)),
     ),
     update({ words, keys }, outputs) {
       for (const box of boxes.get(ofQuery)) box.follow();
@@ -299,7 +295,7 @@ function numbers2d(widget) {
 
 /** Which word gets most, in words. */
 function winner() {
-  const line = h("p", { class: "note most", "data-output": "", role: "status" });
+  const line = h("p.note.most", { "data-output": "", role: "status" });
   return {
     element: line,
     update({ words, score }, { weights: { data } }) {

@@ -55,7 +55,6 @@ function sizes(widget) {
   const add = h(
     "button",
     {
-      type: "button",
       "data-input": "keys values",
       click: () => {
         const {
@@ -75,7 +74,6 @@ function sizes(widget) {
     "Add a key",
   );
   const remove = h("button", {
-    type: "button",
     "data-input": "keys values",
     click: () => {
       if (widget.inputs.keys.length === 2) add.focus(); // this button is about to be disabled
@@ -87,7 +85,7 @@ function sizes(widget) {
   });
   return {
     element: width.element,
-    buttons: h("div", { class: "foot" }, add, remove),
+    buttons: h("div.foot", add, remove),
     shows: "inputs",
     reset() {
       kept.clear();
@@ -111,11 +109,7 @@ const stack = (...matrices) => ({
 });
 
 const NAMES = ["additive", "dot", "scaled dot"];
-const formulas = () => [
-  [h("i", {}, "w"), " · tanh(q + k)"],
-  ["q · k"],
-  ["q · k / √d", h("sub", {}, "k")],
-];
+const formulas = () => [[h("i", "w"), " · tanh(q + k)"], ["q · k"], ["q · k / √d", h("sub", "k")]];
 
 /** Where a score comes from: of the scoring function number `i`, with key number `s`. */
 function scoreOf({ inputs: { query, keys, w } }, i, s) {
@@ -154,20 +148,17 @@ function comparison(widget) {
   const cards = NAMES.map((name, i) => {
     const table = h(
       "table",
-      {},
-      h("caption", {}, h("b", {}, name), " ", h("span", AS_IS, ...formulas()[i])),
+      h("caption", h("b", name), " ", h("span", AS_IS, ...formulas()[i])),
       columnHeads("key", "score", "weight ≤ 1"),
       h("tbody"),
       h(
         "tfoot",
-        {},
         ...[
           ["largest weight", "largest"],
           ["steepest slope, ¼ at most", "slope"],
         ].map(([label, kind]) =>
           h(
             "tr",
-            {},
             h("th", { scope: "row", colspan: "2" }, label),
             h("td", { class: kind, "data-output": kind }),
           ),
@@ -175,18 +166,18 @@ function comparison(widget) {
       ),
     );
     const output = h(
-      "p",
-      { class: "out", "data-output": "output" },
-      h("i", {}, "output "),
+      "p.out",
+      { "data-output": "output" },
+      h("i", "output "),
       h("b", AS_IS, "(", h("span"), ", ", h("span"), ")"),
     );
-    return h("div", { class: "scoring" }, table, output);
+    return h("div.scoring", table, output);
   });
   const row = (i) => (s) => {
     const [score, weight] = [number("score", "scores"), number("weight bar", "weights")];
     explainable(widget, score, () => scoreOf(widget, i, s));
     explainable(widget, weight, () => weightOf(widget, i, s));
-    return h("tr", {}, h("th", { scope: "row" }, String(s + 1)), score, weight);
+    return h("tr", h("th", { scope: "row" }, String(s + 1)), score, weight);
   };
   const reach = cards.map((card) => rove(card.firstChild));
   const column = (at) => () =>
@@ -239,7 +230,7 @@ function comparison(widget) {
 
 /** What the dot product did with the width, in words. */
 function verdict() {
-  const line = h("p", { class: "note", "data-output": "", role: "status" });
+  const line = h("p.note", { "data-output": "", role: "status" });
   return {
     element: line,
     update(
@@ -334,10 +325,7 @@ comparison.style = `
 
 /** The reader's numbers, and in a wide frame beside them the line that explains a result. */
 function given(_widget, explanationLine, numbers) {
-  return {
-    element: h("div", { class: "given" }, numbers.element, explanationLine.element),
-    update() {},
-  };
+  return { element: h("div.given", numbers.element, explanationLine.element), update() {} };
 }
 given.style = `
 .given { display: grid; grid-template-columns: minmax(0, 1fr); gap: 10px; }

@@ -75,11 +75,10 @@ function plot(widget) {
   });
   const { kernel, truth, curve } = paths;
   svg.dataset.output = "";
-  const answer = h("span", { class: "answer", "data-output": "", "aria-hidden": "true" });
+  const answer = h("span.answer", { "data-output": "", "aria-hidden": "true" });
   const query = h(
-    "div",
+    "div.query-line",
     {
-      class: "query-line",
       role: "slider",
       tabindex: "0",
       "data-input": "query",
@@ -95,7 +94,7 @@ function plot(widget) {
         moveQuery(widget, to);
       },
     },
-    h("span", {}, "x"),
+    h("span", "x"),
   );
   drag(
     query,
@@ -103,12 +102,11 @@ function plot(widget) {
     (event, off) => moveQuery(widget, at(event).x - off),
   );
 
-  const points = h("div", { class: "points-layer" });
+  const points = h("div.points-layer");
   const make = (i) => {
     const point = h(
-      "div",
+      "div.point",
       {
-        class: "point",
         role: "slider",
         tabindex: "0",
         "data-input": "x y",
@@ -130,8 +128,8 @@ function plot(widget) {
           movePoint(widget, i, x[i] + far * dx * STEP_X, y[i] + far * dy * STEP_Y);
         },
       },
-      h("span", { class: "dot", "data-output": "alpha" }),
-      h("span", { class: "number" }, String(i + 1)),
+      h("span.dot", { "data-output": "alpha" }),
+      h("span.number", String(i + 1)),
     );
     drag(
       point,
@@ -230,16 +228,15 @@ function plot(widget) {
 const coordinate = (value) => String(hundredths(value)).replace("-", "−");
 
 function legend() {
-  const entry = (kind, text) => h("li", {}, h("i", { class: `key ${kind}` }), text);
+  const entry = (kind, text) => h("li", h("i", { class: `key ${kind}` }), text);
   return {
     element: h(
-      "ul",
-      { class: "legend" },
+      "ul.legend",
       entry("curve", "the answer at every x"),
       entry("kernel", "the kernel around the query"),
       entry("truth", "the true function, without noise"),
       entry("weight", "a point: the larger, the more weight"),
-      h("li", {}, "Drag points and x, or move them with the arrow keys; Delete removes a point."),
+      h("li", "Drag points and x, or move them with the arrow keys; Delete removes a point."),
     ),
     update() {},
   };
@@ -295,11 +292,7 @@ const NAMED = 4; // points at most, if together they have half of the weight
 
 /** The query, and what it is answered, in words. */
 function queryAndAnswer(widget) {
-  const box = numberBox(widget, "query", {
-    called: "x",
-    label: "query x, typed",
-    class: "number",
-  });
+  const box = numberBox(widget, "query", { called: "x", label: "query x, typed", class: "number" });
   widget.queryBox = box;
   /** Each weight times the y of its point, those that weigh most first. */
   const answer = explainableNumber(
@@ -318,7 +311,7 @@ function queryAndAnswer(widget) {
   );
   const [before, after] = [h("span"), h("span")];
   const parts = [before, answer, after];
-  const says = h("p", { class: "note says", "data-output": "", role: "status" }, ...parts);
+  const says = h("p.note.says", { "data-output": "", role: "status" }, ...parts);
   const why = (alpha, weights) => {
     if (!alpha.length)
       return (
@@ -358,9 +351,8 @@ function queryAndAnswer(widget) {
   };
   return {
     element: h(
-      "div",
-      { class: "queried" },
-      h("label", { class: "called" }, h("span", { "aria-hidden": "true" }, "query x"), box),
+      "div.queried",
+      h("label.called", h("span", { "aria-hidden": "true" }, "query x"), box),
       says,
     ),
     update(inputs, outputs) {
@@ -409,7 +401,7 @@ function curveAt(widget, x) {
 /** The points as numbers, each with its weight; and buttons to add and remove one. */
 function pointTable(widget) {
   const { limits } = widget.spec;
-  const list = h("ol", { class: "points", "aria-label": "points and their weights" });
+  const list = h("ol.points", { "aria-label": "points and their weights" });
   const boxes = new WeakMap(); // li -> its boxes
   const reach = roveLines(list);
   /** The boxes of a point and its weight: x, y, weight. */
@@ -420,16 +412,15 @@ function pointTable(widget) {
       const focus = () => touchPoint(widget, i);
       return numberBox(widget, name, { entry: i, called: name, label, focus });
     });
-    const share = h("span", { class: "share askable", "data-output": "alpha" });
+    const share = h("span.share.askable", { "data-output": "alpha" });
     explainable(widget, share, () => weightOf(widget, i, [pair[0], widget.queryBox]));
-    const li = h("li", {}, ...pair, h("span", { class: "of" }, String(i + 1)), share);
+    const li = h("li", ...pair, h("span.of", String(i + 1)), share);
     boxes.set(li, pair);
     return li;
   };
   const add = h(
     "button",
     {
-      type: "button",
       "data-input": "x y",
       click: () => {
         const { inputs } = widget;
@@ -453,7 +444,6 @@ function pointTable(widget) {
     "Add a point near the query",
   );
   const remove = h("button", {
-    type: "button",
     "data-input": "x y",
     click: () => {
       if (widget.inputs.x.length === 2) add.focus();
@@ -462,11 +452,10 @@ function pointTable(widget) {
   });
   return {
     element: h(
-      "div",
-      { class: "column" },
-      h("p", { class: "caption" }, h("b", {}, "points (x, y)"), " and their weights"),
+      "div.column",
+      h("p.caption", h("b", "points (x, y)"), " and their weights"),
       list,
-      h("div", { class: "foot" }, add, remove),
+      h("div.foot", add, remove),
     ),
     reset() {
       widget.point = 0;
@@ -560,7 +549,7 @@ pointTable.style = `
 function scene(_widget, controls, picture, key) {
   const part = (name, { element }) => h("div", { class: name }, element);
   return {
-    element: h("div", { class: "scene" }, controls.element, picture.element, part("key-to", key)),
+    element: h("div.scene", controls.element, picture.element, part("key-to", key)),
     update() {},
   };
 }

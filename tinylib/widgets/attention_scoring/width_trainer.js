@@ -35,7 +35,6 @@ function otherPoints(widget) {
   const button = h(
     "button",
     {
-      type: "button",
       "data-input": "seed x y",
       click: () =>
         widget.edit(Symbol("points"), (next) => {
@@ -46,7 +45,7 @@ function otherPoints(widget) {
     },
     "Other points",
   );
-  return { element: h("div", { class: "others" }, button), shows: "inputs", update() {} };
+  return { element: h("div.others", button), shows: "inputs", update() {} };
 }
 
 /** The loss of one width, and where the ball is: before the first step, where it was put. */
@@ -80,8 +79,7 @@ function landscape(widget) {
       next.start = hundredths(within(sigma, [narrow, wide]));
       next.steps = 0;
     });
-  const ball = h("div", {
-    class: "ball",
+  const ball = h("div.ball", {
     role: "slider",
     tabindex: "0",
     "data-input": "start",
@@ -108,9 +106,8 @@ function landscape(widget) {
   let run = "";
   return {
     element: h(
-      "div",
-      { class: "column" },
-      h("span", { class: "label" }, "loss of every width σ; drag the ball to where it starts"),
+      "div.column",
+      h("span.label", "loss of every width σ; drag the ball to where it starts"),
       drawn.element,
     ),
     update(inputs, outputs) {
@@ -182,10 +179,9 @@ function fitted(widget) {
       next.y[i] = hundredths(within(y, limits.y));
       next.steps = 0;
     });
-  const layer = h("div", { class: "layer" });
+  const layer = h("div.layer");
   const make = (i) => {
-    const point = h("div", {
-      class: "point",
+    const point = h("div.point", {
       role: "slider",
       "data-input": "x y",
       "aria-label": `point ${i + 1}`,
@@ -213,11 +209,10 @@ function fitted(widget) {
   drawn.element.append(layer);
   return {
     element: h(
-      "div",
-      { class: "column" },
-      h("span", { class: "label" }, "points to drag, and the curve"),
+      "div.column",
+      h("span.label", "points to drag, and the curve"),
       drawn.element,
-      h("p", { class: "note legend" }, ...legend()),
+      h("p.note.legend", ...legend()),
     ),
     reset() {
       widget.point = undefined;
@@ -253,9 +248,9 @@ function fitted(widget) {
 }
 
 const legend = () => [
-  ...[h("u", { class: "dotted" }), "the truth "],
-  ...[h("u", { class: "red" }), "error of a point "],
-  ...[h("u", { class: "round" }), "query of this kernel"],
+  ...[h("u.dotted"), "the truth "],
+  ...[h("u.red"), "error of a point "],
+  ...[h("u.round"), "query of this kernel"],
 ];
 
 /** The numbers of the step that comes next, and how near the best width is. */
@@ -266,14 +261,14 @@ function stepNumbers(widget) {
     ...["sigma", "loss", "slope", "best", "lowest", "fresh"].map(number),
   ];
   const [step, where] = [h("span"), h("span")];
-  const name = (text) => h("i", {}, text);
+  const name = (text) => h("i", text);
   return {
     element: results(
       "told",
-      h("p", {}, "slope there ", slope, step),
-      h("p", {}, "width ", name("σ"), " = ", sigma, ", its loss ", loss, where),
-      h("p", {}, "best of the widths 0.02, 0.03, … 3: ", best, ", its loss ", lowest),
-      h("p", {}, "on new points, since we know the truth: loss ", fresh),
+      h("p", "slope there ", slope, step),
+      h("p", "width ", name("σ"), " = ", sigma, ", its loss ", loss, where),
+      h("p", "best of the widths 0.02, 0.03, … 3: ", best, ", its loss ", lowest),
+      h("p", "on new points, since we know the truth: loss ", fresh),
     ),
     shows: "outputs",
     update({ rate }, outputs) {
@@ -365,7 +360,7 @@ function starts(widget) {
     put: (next, value) => Object.assign(next, { start: value, steps: 0 }),
   });
   return {
-    element: h("div", { class: "starts" }, part.element, box),
+    element: h("div.starts", part.element, box),
     shows: "inputs",
     update(inputs) {
       part.update(inputs);

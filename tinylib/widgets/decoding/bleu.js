@@ -53,7 +53,7 @@ function describeGram(gram, ours, partner, others) {
 
 /** The n-grams of both sentences, n = 1 … N, those that match linked, with their precision. */
 function ngramTable(widget) {
-  const list = h("ol", { class: "ngrams", "data-output": "", "aria-label": "n-grams" });
+  const list = h("ol.ngrams", { "data-output": "", "aria-label": "n-grams" });
   const reach = roveLines(list);
   /** A line from each n-gram of the translation that is matched to its partner. */
   const draw = () => {
@@ -70,7 +70,7 @@ function ngramTable(widget) {
     }
   };
   resized(draw, list);
-  const line = (name) => h("div", { class: "grams" }, h("span", { class: "of" }, name), h("ul"));
+  const line = (name) => h("div.grams", h("span.of", name), h("ul"));
   /** Where the precision of the i-th row comes from: its n-grams that match light up. */
   const rule = (i) => {
     const { matches, totals } = widget.readOutputs();
@@ -90,11 +90,9 @@ function ngramTable(widget) {
   const row = (i) =>
     h(
       "li",
-      {},
       h(
-        "p",
-        { class: "size" },
-        h("b", {}, `${i + 1}-grams`),
+        "p.size",
+        h("b", `${i + 1}-grams`),
         " ",
         explainableNumber(widget, () => rule(i)),
       ),
@@ -171,7 +169,7 @@ function ngramTable(widget) {
 function whatIsAWord() {
   const rule =
     "Spaces part the words, so put one before a full stop. Capitals count: “Il” is not “il”.";
-  return { element: h("p", { class: "note soft" }, rule), update() {} };
+  return { element: h("p.note.soft", rule), update() {} };
 }
 
 const SMALL = "₁₂₃₄";
@@ -195,7 +193,7 @@ function totals(widget) {
       ? expOf(`Brevity penalty, e to the power of 1 − ${S}/${T}:`, 1 - S / T, [...grams])
       : expOf("Brevity penalty: not shorter, so e to the power of 0:", 0, [...grams]);
   });
-  const why = h("span", { class: "soft" });
+  const why = h("span.soft");
   const card = (output, name, what, rootOf) => {
     const rule = () => {
       const { BP, each } = counted();
@@ -209,10 +207,10 @@ function totals(widget) {
       return roots(what, [{ top: BP, root: 1 }, ...factors], [...cells]);
     };
     return h(
-      "div",
-      { class: "score", "data-output": output },
-      h("p", { class: "of" }, name),
-      h("p", { class: "sum" }),
+      "div.score",
+      { "data-output": output },
+      h("p.of", name),
+      h("p.sum"),
       explainableNumber(widget, rule),
     );
   };
@@ -230,7 +228,7 @@ function totals(widget) {
       (n) => 2 ** n,
     ),
   ];
-  const power = (base, below) => [base, h("sup", {}, "1/", String(below))];
+  const power = (base, below) => [base, h("sup", "1/", String(below))];
   const fill = (element, formula, value) => {
     const [, line, result] = element.children;
     line.replaceChildren(...formula, " =");
@@ -240,8 +238,8 @@ function totals(widget) {
   return {
     element: results(
       "column",
-      h("p", { class: "note penalty", "data-output": "penalty" }, penalty, " ", why),
-      h("div", { class: "scores" }, standard, d2l),
+      h("p.note.penalty", { "data-output": "penalty" }, penalty, " ", why),
+      h("div.scores", standard, d2l),
     ),
     shows: "outputs",
     update({ N }, outputs) {

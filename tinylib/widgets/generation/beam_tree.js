@@ -239,10 +239,10 @@ function compared(found, single, drawn, greedily, T) {
 /** Other draws; and of a story that was offered, whether the answer is right. */
 function others(widget) {
   const again = redraw(widget, "Draw two others");
-  const which = h("span", { class: "which" });
-  const truth = h("p", { class: "note truth" });
+  const which = h("span.which");
+  const truth = h("p.note.truth");
   return {
-    element: results("column", h("div", { class: "again" }, again, which), truth),
+    element: results("column", h("div.again", again, which), truth),
     update(inputs, outputs) {
       setText(which, `Drawn at temperature 1, with the numbers of seed ${inputs.seed}.`);
       const { facts } = widget.spec;

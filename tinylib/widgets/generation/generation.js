@@ -83,12 +83,7 @@ export async function program(run, values, spec, partly = (_make) => {}) {
       const last = await lastOf(run, memory, spec, nodes, ids, cached);
       const chosen = await chosenAt(run, node, last, { temperature, k, p }, numbers[n]);
       const token = taken.get(n) ?? chosen.token;
-      choices.push({
-        token,
-        surprise: -last.logProbs[token],
-        last,
-        chosen,
-      });
+      choices.push({ token, surprise: -last.logProbs[token], last, chosen });
       ids.push(token);
       nodes.push(nodeAfter(memory, node, token));
       if (isNew) each(choices); // else the text would shrink to what is remembered, and grow again
@@ -191,7 +186,7 @@ function isWhole(widget) {
 function luck(widget) {
   const label = h("span");
   return {
-    element: h("div", { class: "luck" }, label, redraw(widget, "New draw", resetBranches)),
+    element: h("div.luck", label, redraw(widget, "New draw", resetBranches)),
     shows: "inputs",
     update({ seed }) {
       setText(label, `draw ${seed}`);
@@ -206,11 +201,11 @@ function writer(widget) {
   const { spec } = widget;
   const { max_len: maxLen } = spec.facts;
   let asked = 0; // when
-  const count = h("span", { class: "count" });
+  const count = h("span.count");
   const begin = () => {
     asked = 0;
   };
-  const attributes = { type: "button", class: "main", "data-input": "branches", click: begin };
+  const attributes = { class: "main", "data-input": "branches", click: begin };
   const go = h("button", attributes, "Write on");
   const written = autoContinue(widget, go, (field) => {
     if (!isWhole(widget)) return false;
@@ -230,11 +225,7 @@ function writer(widget) {
     return true;
   });
   return {
-    element: results(
-      "column",
-      h("div", { class: "onward" }, go, written.halt, count),
-      written.note,
-    ),
+    element: results("column", h("div.onward", go, written.halt, count), written.note),
     reset: () => written.stop(),
     update(inputs) {
       const { T, N } = readBy(widget);
@@ -264,7 +255,7 @@ function paces(widget) {
     h("p", { class: `note pace ${kind === "true" ? "with" : "without"}`, "data-output": "" }),
   );
   let drawn = -1;
-  const element = h("div", { class: "column speed" }, ...says, plot.element);
+  const element = h("div.column.speed", ...says, plot.element);
   return {
     element,
     update() {
@@ -283,10 +274,7 @@ function paces(widget) {
       );
       plot.reach({
         y: [0, most],
-        ticks: {
-          x: [0, maxLen / 2, [maxLen, `${maxLen} characters`]],
-          y: [[0, "ms"], most],
-        },
+        ticks: { x: [0, maxLen / 2, [maxLen, `${maxLen} characters`]], y: [[0, "ms"], most] },
         grid: { x: [] },
       });
       times.forEach((entries, i) => {
@@ -322,9 +310,8 @@ function choose(widget, place) {
  * attends to.
  */
 function page(widget) {
-  const before = h("span", { class: "given" });
-  const line = h("span", {
-    class: "own",
+  const before = h("span.given");
+  const line = h("span.own", {
     role: "listbox",
     tabindex: "0",
     "data-input": "place",
@@ -339,18 +326,14 @@ function page(widget) {
     },
   });
   widget.tables.set("page", () => [[...before.children, ...line.children]]);
-  const note = h("p", { class: "note looks" });
+  const note = h("p.note.looks");
   const plain = () => h("span");
   const option = (place) =>
     Object.assign(h("span", { role: "option", id: `written-${place}` }), { place });
   const element = results(
     "column",
-    h(
-      "span",
-      { class: "label" },
-      "What it writes: click a character, or choose one by the arrow keys",
-    ),
-    h("div", { class: "text page", dir: "auto" }, before, line),
+    h("span.label", "What it writes: click a character, or choose one by the arrow keys"),
+    h("div.text.page", { dir: "auto" }, before, line),
     note,
   );
   return {
@@ -417,16 +400,16 @@ function drawable({ temperature, k, p }, after) {
 
 /** What the chosen character was drawn from; a click on another one takes it instead. */
 function candidates(widget) {
-  const label = h("span", { class: "label" });
+  const label = h("span.label");
   const list = candidateList("candidates: by the model, and after the knobs");
   widget.tables.set("next", () => [[...list.children].map((li) => li.firstChild)]);
-  const cut = h("p", { class: "note cut-mass" });
-  const full = h("span", { class: "full" });
+  const cut = h("p.note.cut-mass");
+  const full = h("span.full");
   const make = (place) => {
     const id = () => list.children[place].token;
     const button = candidateLine(
       "button",
-      { type: "button", "data-input": "branches branch place", click: () => take(widget, id()) },
+      { "data-input": "branches branch place", click: () => take(widget, id()) },
       { bars: 2 },
     );
     const rule = () => {
@@ -435,18 +418,18 @@ function candidates(widget) {
       return chance(what, processed, id(), list.querySelectorAll(".bar.q"));
     };
     explainable(widget, button, rule, () => readBy(widget).after[id()]);
-    return h("li", {}, button);
+    return h("li", button);
   };
   return {
     element: results(
       "column",
       label,
       h(
-        "p",
-        { class: "key", style: "--bars: 2" },
-        h("i", { class: "bar p" }),
+        "p.key",
+        { style: "--bars: 2" },
+        h("i.bar.p"),
         " by the model, ",
-        h("i", { class: "bar q" }),
+        h("i.bar.q"),
         " after the knobs; click another one to take it",
         full,
       ),
@@ -511,16 +494,16 @@ function take(widget, token) {
 
 /** The line from 0 to 1, cut into the probabilities, and where u fell. */
 function fall(widget) {
-  const strip = h("div", { class: "strip", "aria-hidden": "true" });
-  const arrow = h("i", { class: "u" });
-  const note = h("p", { class: "note fell" });
+  const strip = h("div.strip", { "aria-hidden": "true" });
+  const arrow = h("i.u");
+  const note = h("p.note.fell");
   const make = () => h("span");
   let fallen; // where u fell last
   return {
     element: results(
       "column",
-      h("span", { class: "label" }, "Where u fell, on the line from 0 to 1"),
-      h("div", { class: "line" }, strip, arrow),
+      h("span.label", "Where u fell, on the line from 0 to 1"),
+      h("div.line", strip, arrow),
       note,
     ),
     update({ seed }) {
@@ -709,23 +692,13 @@ const FIRST = 18; // characters of a branch that are shown
 
 /** All texts: as it was drawn, and those that began where another character was taken. */
 function tree(widget) {
-  const list = h("div", {
-    class: "branches",
-    role: "radiogroup",
-    "aria-label": "the branch that is shown",
-  });
+  const list = h("div.branches", { role: "radiogroup", "aria-label": "the branch that is shown" });
   const forget = action(widget, "branches branch place", "Forget the branches", (next) => {
     [next.branches, next.branch, next.place] = [next.branches.slice(0, 1), 0, 0];
   });
   const make = (i) =>
-    h(
-      "label",
-      { class: "pick branch" },
-      radio(widget, "branch", i),
-      h("span", { class: "begins" }),
-      h("span", { class: "sum" }),
-    );
-  const element = results("column", h("span", { class: "label" }, "Branches"), list, forget);
+    h("label.pick.branch", radio(widget, "branch", i), h("span.begins"), h("span.sum"));
+  const element = results("column", h("span.label", "Branches"), list, forget);
   let kept = []; // texts and totals: what is still on its way shows what it was
   return {
     element,

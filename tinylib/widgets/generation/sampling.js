@@ -52,17 +52,19 @@ function viewOf(widget, inputs, outputs) {
   outputs.rank.data.forEach((place, id) => {
     order[place] = id;
   });
-  const rows = order.slice(0, SHOWN).map((id) => ({
-    ids: [id],
-    name: visible(names[id]),
-    unseen: visible(names[id]) !== names[id],
-    others: false,
-    left: undefined,
-    hit: id === token,
-    shares: STAGES.map((_, i) => stage(i, id)),
-    expected: outputs.expected.data[id],
-    drawn: outputs.drawn.data[id],
-  }));
+  const rows = order
+    .slice(0, SHOWN)
+    .map((id) => ({
+      ids: [id],
+      name: visible(names[id]),
+      unseen: visible(names[id]) !== names[id],
+      others: false,
+      left: undefined,
+      hit: id === token,
+      shares: STAGES.map((_, i) => stage(i, id)),
+      expected: outputs.expected.data[id],
+      drawn: outputs.drawn.data[id],
+    }));
   if (V > SHOWN) {
     const rest = Array.from(outputs.rest.data);
     const left = STAGES.map(
@@ -130,7 +132,7 @@ const distributions = (widget) =>
 
 /** What the chosen distribution is. */
 function after(widget) {
-  const line = h("p", { class: "note after-all" });
+  const line = h("p.note.after-all");
   return {
     element: line,
     shows: "inputs",
@@ -149,7 +151,7 @@ function after(widget) {
 
 /** The reader's own words and logits, there while they are chosen. */
 function own(widget, words) {
-  const list = h("ol", { class: "logits", "aria-label": "logits" });
+  const list = h("ol.logits", { "aria-label": "logits" });
   const knobs = []; // one for each row
   const make = (i) => {
     knobs[i] = knob(widget, "logit", (inputs) => inputs.words[i], {
@@ -158,9 +160,9 @@ function own(widget, words) {
       ends: [-5, 5],
       step: 0.1,
     });
-    return h("li", {}, knobs[i].element);
+    return h("li", knobs[i].element);
   };
-  const element = h("div", { class: "column own" }, words.element, list);
+  const element = h("div.column.own", words.element, list);
   return {
     element,
     shows: "inputs",
@@ -262,31 +264,26 @@ function steps(widget) {
     total("entropy", "entropy, nats"),
   ];
   const table = h(
-    "table",
-    { class: "chain" },
-    h("caption", {}, "Step by step, likeliest first"),
-    columnHeads(
-      null,
-      ...HEADS.map(([name, formula]) => [h("b", {}, name), h("span", {}, formula)]),
-    ),
+    "table.chain",
+    h("caption", "Step by step, likeliest first"),
+    columnHeads(null, ...HEADS.map(([name, formula]) => [h("b", name), h("span", formula)])),
     body,
-    h("tfoot", {}, ...feet),
+    h("tfoot", ...feet),
   );
-  const says = h("p", { class: "note verdict", role: "status" });
+  const says = h("p.note.verdict", { role: "status" });
   const broken = h(
-    "p",
-    { class: "broken-key" },
-    h("span", { "aria-hidden": "true" }, h("i", { class: "broken" })),
+    "p.broken-key",
+    h("span", { "aria-hidden": "true" }, h("i.broken")),
     "A bar with a gap is cut short: the others together are too many for the scale.",
   );
   const reach = rove(table);
   const make = (row) => {
     const cells = STAGES.map((_, i) => {
-      const cell = h("td", {}, h("i"), h("span"));
+      const cell = h("td", h("i"), h("span"));
       explainable(widget, cell, () => explainShare(widget, body, row, i));
       return cell;
     });
-    return h("tr", {}, h("th", { scope: "row" }), ...cells);
+    return h("tr", h("th", { scope: "row" }), ...cells);
   };
   return {
     element: results("column", table, broken, says),
@@ -370,24 +367,23 @@ function summary({ V, count, mass, entropy }) {
 
 /** The line from 0 to 1, a piece of it for each token that is left, and u, which can be dragged. */
 function line(widget) {
-  const pieces = h("div", { class: "pieces" });
-  const pin = h("span", { class: "pin" });
+  const pieces = h("div.pieces");
+  const pin = h("span.pin");
   let falls = false; // once the reader has drawn a number
   const again = action(widget, "u", "Draw a number u", (next) => {
     next.u = Number((0.9999 * Math.random()).toFixed(3));
     falls = true;
   });
   const { range, called: typed, update } = knob(widget, "u", "u", { ends: [0, 1], step: 0.001 });
-  const says = h("p", { class: "note lands", role: "status" });
+  const says = h("p.note.lands", { role: "status" });
   const ground = h(
-    "div",
-    { class: "ground pointer" },
-    h("div", { class: "bar", "data-output": "", "aria-hidden": "true" }, pieces, pin),
+    "div.ground.pointer",
+    h("div.bar", { "data-output": "", "aria-hidden": "true" }, pieces, pin),
     range,
     h(
-      "p",
-      { class: "ends", "aria-hidden": "true" },
-      ...["0", "0.25", "0.5", "0.75", "1"].map((text) => h("span", {}, text)),
+      "p.ends",
+      { "aria-hidden": "true" },
+      ...["0", "0.25", "0.5", "0.75", "1"].map((text) => h("span", text)),
     ),
   );
   let wide = 640; // pixels
@@ -399,11 +395,10 @@ function line(widget) {
   }, pieces);
   return {
     element: h(
-      "section",
-      { class: "block" },
-      h("h3", {}, "The draw: which token does u fall on?"),
+      "section.block",
+      h("h3", "The draw: which token does u fall on?"),
       ground,
-      h("div", { class: "typed" }, again, typed, h("span", { "data-output": "" }, says)),
+      h("div.typed", again, typed, h("span", { "data-output": "" }, says)),
     ),
     update(inputs, outputs) {
       const { u } = inputs;
@@ -449,20 +444,13 @@ function line(widget) {
 function draws(widget) {
   const body = h("tbody");
   const caption = h("caption");
-  const table = h(
-    "table",
-    { class: "draws" },
-    caption,
-    columnHeads(null, null, "drawn", "expected"),
-    body,
-  );
+  const table = h("table.draws", caption, columnHeads(null, null, "drawn", "expected"), body);
   const again = redraw(widget, `Draw ${DRAWS} anew`);
   const make = () =>
     h(
       "tr",
-      {},
       h("th", { scope: "row" }),
-      h("td", { class: "track" }, h("span", { "aria-hidden": "true" }, h("i"), h("b"))),
+      h("td.track", h("span", { "aria-hidden": "true" }, h("i"), h("b"))),
       h("td"),
       h("td"),
     );
@@ -470,7 +458,7 @@ function draws(widget) {
   const unfolds = folded(widget, `${DRAWS} draws`, { element: table }, () => false);
   unfolds.element.toggleAttribute("open", roomy);
   return {
-    element: h("section", { class: "block hundred", "data-output": "" }, unfolds.element, again),
+    element: h("section.block.hundred", { "data-output": "" }, unfolds.element, again),
     update(inputs, outputs) {
       setText(
         caption,

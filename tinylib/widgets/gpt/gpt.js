@@ -130,13 +130,13 @@ const isSpecial = (token) => /^<.+>$/.test(token);
 
 /** The likeliest next tokens; a click writes one. */
 function candidates(widget) {
-  const answer = h("p", { class: "note answer" });
+  const answer = h("p.note.answer");
   const list = candidateList("the likeliest next tokens");
   widget.tables.set("next", () => [[...list.children].map((li) => li.firstChild)]);
   const make = (place) => {
     const tokenOf = () => readBy(widget).vocabulary[list.children[place].token];
     const click = () => !isSpecial(tokenOf()) && put(widget, tokenOf(), Symbol("next"));
-    const button = candidateLine("button", { type: "button", click }, {});
+    const button = candidateLine("button", { click }, {});
     const rule = () => {
       const { logits, N } = readBy(widget);
       const what = `Probability of ${called(tokenOf())} next:`;
@@ -147,11 +147,11 @@ function candidates(widget) {
       const { shares, N } = readBy(widget);
       return shares(N - 1)[list.children[place].token];
     });
-    return h("li", {}, button);
+    return h("li", button);
   };
   const element = results(
     "column",
-    h("span", { class: "label" }, "What comes next? Click one to write it"),
+    h("span.label", "What comes next? Click one to write it"),
     list,
     answer,
   );
@@ -196,7 +196,6 @@ function writer(widget) {
   const one = h(
     "button",
     {
-      type: "button",
       click: () => {
         const token = likeliest(readBy(widget));
         if (isSpecial(token)) written.stop(THE_END);
@@ -206,7 +205,6 @@ function writer(widget) {
     "Write 1 more",
   );
   const several = h("button", {
-    type: "button",
     click: () => {
       left = SEVERAL[kindOf(widget)];
     },
@@ -227,14 +225,7 @@ function writer(widget) {
   return {
     element: results(
       "column",
-      h(
-        "div",
-        { class: "onward" },
-        one,
-        several,
-        written.halt,
-        h("span", {}, "always the likeliest"),
-      ),
+      h("div.onward", one, several, written.halt, h("span", "always the likeliest")),
       written.note,
     ),
     reset: () => written.stop(),
@@ -254,8 +245,7 @@ const THE_END = "The likeliest now is the end: the story is told.";
  * The text, tinted by how surprised the model was; arrows, a click or the pointer choose a token.
  */
 function surprises(widget) {
-  const line = h("div", {
-    class: "text surprise",
+  const line = h("div.text.surprise", {
     dir: "auto",
     "data-output": "surprise",
     role: "listbox",
@@ -273,21 +263,14 @@ function surprises(widget) {
     pointerleave: () => hover(widget, undefined),
   });
   widget.tables.set("text", () => [[...line.children]]);
-  const note = h("p", { class: "note at", "aria-live": "polite" });
-  const mean = h("p", { class: "note mean" });
+  const note = h("p.note.at", { "aria-live": "polite" });
+  const mean = h("p.note.mean");
   const element = results(
     "column",
     h(
-      "div",
-      { class: "above" },
-      h("span", { class: "label" }, "How surprised was it? Click, or use the arrows"),
-      h(
-        "p",
-        { class: "scale" },
-        h("span", {}, "0"),
-        h("span", { class: "ramp" }),
-        h("span", {}, `${NATS}+ nats`),
-      ),
+      "div.above",
+      h("span.label", "How surprised was it? Click, or use the arrows"),
+      h("p.scale", h("span", "0"), h("span.ramp"), h("span", `${NATS}+ nats`)),
     ),
     line,
     note,
@@ -383,9 +366,8 @@ function headOf(widget, { variant, L, H }) {
 
 /** The text, tinted by what one head attends to from the chosen token; and in words. */
 function gaze(widget) {
-  const label = h("span", { class: "label" });
-  const line = h("div", {
-    class: "text gazed",
+  const label = h("span.label");
+  const line = h("div.text.gazed", {
     dir: "auto",
     role: "listbox",
     tabindex: "0",
@@ -404,7 +386,7 @@ function gaze(widget) {
     pointerover: ({ target }) => point(target.place),
     pointerleave: () => point(undefined),
   });
-  const note = h("p", { class: "note" });
+  const note = h("p.note");
   const element = results("column gaze-of", label, line, note);
   const make = (place) => {
     const span = h("span", { role: "option", id: `gazed-${place}` });
@@ -505,7 +487,7 @@ function heads(widget) {
 
 /** The map of the chosen head, large: a click on a row chooses its token. */
 function largeMap(widget) {
-  const title = h("span", { class: "label" });
+  const title = h("span.label");
   const map = pixelMap({
     click: (event) => {
       const { first } = readBy(widget);

@@ -61,13 +61,8 @@ const setShare = (widget, i, value) =>
 
 /** The words to be said, each with its probability to be slid or typed, and what it costs. */
 function wordCosts(widget) {
-  const given = h(
-    "p",
-    { class: "given" },
-    h("b"),
-    " is given: the model reads it, and has not to say it.",
-  );
-  const list = h("ol", { class: "costs", "aria-label": "words to be said" });
+  const given = h("p.given", h("b"), " is given: the model reads it, and has not to say it.");
+  const list = h("ol.costs", { "aria-label": "words to be said" });
   const reach = roveLines(list);
   const knobs = []; // one for each row
   /** What the word of a row costs, made of its probability. */
@@ -86,13 +81,13 @@ function wordCosts(widget) {
       ends: [0, 1],
       step: 0.01,
     });
-    const cost = h("b", { class: "nll askable", "data-output": "nll" });
+    const cost = h("b.nll.askable", { "data-output": "nll" });
     explainable(widget, cost, () => rule(row));
-    const bar = h("span", { class: "bar", "data-output": "" }, h("i"));
-    return h("li", {}, knobs[row].element, bar, cost);
+    const bar = h("span.bar", { "data-output": "" }, h("i"));
+    return h("li", knobs[row].element, bar, cost);
   };
   return {
-    element: h("section", { class: "block" }, given, list),
+    element: h("section.block", given, list),
     update(inputs, { nll: { data: nll } }) {
       const words = wordsOf(widget.spec, "text", inputs.text);
       setText(given.firstChild, `“${words[0]}”`);
@@ -119,9 +114,9 @@ function totals(widget) {
     h(
       "div",
       { "data-output": output },
-      h("span", {}, label),
+      h("span", label),
       explainableNumber(widget, rule),
-      h("span", { class: "formula" }, formula),
+      h("span.formula", formula),
     );
   const costs = () => [...widget.frame.querySelectorAll(".nll")];
   const numberOf = (name) => widget.readOutputs()[name].data[0];
@@ -136,24 +131,16 @@ function totals(widget) {
         "The loss, the sum divided by the number of words:",
         [[numberOf("total")]],
         undefined,
-        {
-          by: { value: count, name: String(count) },
-          lit: [{ cells: [cells[0].children[1]] }],
-        },
+        { by: { value: count, name: String(count) }, lit: [{ cells: [cells[0].children[1]] }] },
       );
     }),
     cell("perplexity", "perplexity", "e to the loss", () =>
       expOf("Perplexity, e to the power of the loss:", numberOf("loss"), [cells[1].children[1]]),
     ),
   ];
-  const says = h("p", { class: "note verdict", role: "status" });
+  const says = h("p.note.verdict", { role: "status" });
   return {
-    element: h(
-      "section",
-      { class: "block", "data-output": "" },
-      h("div", { class: "totals" }, ...cells),
-      says,
-    ),
+    element: h("section.block", { "data-output": "" }, h("div.totals", ...cells), says),
     update(inputs, outputs) {
       const values = ["total", "loss", "perplexity"].map((name) => outputs[name].data[0]);
       cells.forEach((element, i) => {
@@ -209,7 +196,7 @@ function costCurve(widget) {
     paths: ["curve"],
   });
   const mean = plot.rule("y");
-  const points = h("div", { class: "points", "data-output": "" });
+  const points = h("div.points", { "data-output": "" });
   plot.element.append(points);
   drag(
     plot.element,
@@ -224,15 +211,9 @@ function costCurve(widget) {
     },
     (event, i) => setShare(widget, i + 1, Number(plot.at(event).x.toFixed(2))),
   );
-  const make = () =>
-    h("div", { class: "point" }, h("span", { class: "dot spot" }), h("span", { class: "name" }));
+  const make = () => h("div.point", h("span.dot.spot"), h("span.name"));
   return {
-    element: h(
-      "section",
-      { class: "block" },
-      h("h3", {}, "−log p against p (drag a word along it)"),
-      plot.element,
-    ),
+    element: h("section.block", h("h3", "−log p against p (drag a word along it)"), plot.element),
     shows: "outputs",
     update(inputs, outputs) {
       const {
@@ -285,7 +266,7 @@ function logSoftmaxes(widget) {
     h(
       "div",
       { class: `card ${kind}`, "data-output": output },
-      h("code", {}, code),
+      h("code", code),
       explainableNumber(widget, rule),
       h("span"),
     );
@@ -311,14 +292,14 @@ function logSoftmaxes(widget) {
     paths: ["gone", "stable", "naive"],
   });
   const here = plot.rule("x");
-  const lost = h("span", { class: "lost" }, "log(softmax) is −∞ here");
+  const lost = h("span.lost", "log(softmax) is −∞ here");
   plot.element.append(lost);
-  const says = h("p", { class: "note verdict", role: "status" });
+  const says = h("p.note.verdict", { role: "status" });
   return {
     element: h(
-      "section",
-      { class: "block", "data-output": "" },
-      h("div", { class: "cards" }, naive, stable),
+      "section.block",
+      { "data-output": "" },
+      h("div.cards", naive, stable),
       plot.element,
       says,
     ),
@@ -472,12 +453,10 @@ export default live(
         "side second",
         {
           element: h(
-            "div",
-            { class: "begins" },
-            h("h3", {}, "With logits: log(softmax) against log_softmax"),
+            "div.begins",
+            h("h3", "With logits: log(softmax) against log_softmax"),
             h(
-              "p",
-              { class: "note" },
+              "p.note",
               "Of ten words, the nine wrong ones have the logit 0. Slide the logit x of the " +
                 "right one.",
             ),

@@ -75,10 +75,8 @@ function timeSlider(widget) {
     say: (step) => afterSteps(steps[step]),
   });
   const play = h(
-    "button",
+    "button.play",
     {
-      type: "button",
-      class: "play",
       "data-input": "step",
       click: () => {
         if (timer) {
@@ -104,7 +102,6 @@ function timeSlider(widget) {
     h(
       "button",
       {
-        type: "button",
         tabindex: "-1",
         "data-input": "step",
         "aria-hidden": "true",
@@ -118,9 +115,9 @@ function timeSlider(widget) {
     ),
   );
   slider.called.append(play);
-  slider.element.append(h("div", { class: "stops" }, ...ticks));
+  slider.element.append(h("div.stops", ...ticks));
   return {
-    element: h("div", { class: "time" }, slider.element),
+    element: h("div.time", slider.element),
     shows: "inputs",
     reset: stop,
     update(inputs) {
@@ -141,25 +138,18 @@ function continuation(widget) {
     facts: { steps },
     sentences: { prompt: tokens },
   } = widget.spec;
-  const given = h("span", { class: "given" });
-  const own = h("span", { class: "own" });
-  const when = h("span", { class: "label" });
+  const given = h("span.given");
+  const own = h("span.own");
+  const when = h("span.label");
   const again = redraw(widget, "New draw");
-  const luck = h("span", { class: "luck" });
+  const luck = h("span.luck");
   return {
     element: h(
-      "section",
-      { class: "column" },
-      h("div", { class: "line" }, when, h("span", { class: "drawn" }, luck, again)),
+      "section.column",
+      h("div.line", when, h("span.drawn", luck, again)),
       h(
-        "p",
-        {
-          class: "page-of",
-          dir: "auto",
-          "data-output": "",
-          role: "status",
-          "aria-label": "what it writes",
-        },
+        "p.page-of",
+        { dir: "auto", "data-output": "", role: "status", "aria-label": "what it writes" },
         given,
         own,
       ),
@@ -189,17 +179,17 @@ function nextCharacters(widget) {
   const heads = [h("td"), ...kinds.map((kind) => h("th", { scope: "col", class: kind }))];
   const body = h("tbody");
   const shared = h(
-    "tr",
-    { class: "shared", "data-output": "overlaps" },
+    "tr.shared",
+    { "data-output": "overlaps" },
     h("th", { scope: "row", colspan: "2" }, "in common with the model"),
-    ...kinds.slice(1).map(() => h("td", { class: "share-of" })),
+    ...kinds.slice(1).map(() => h("td.share-of")),
   );
   let now; // ids of the likeliest, logits of all, and probabilities of all by column
   const barsOf = (...columns) =>
     [...body.rows].flatMap((row) => columns.map((k) => row.cells[k + 1].firstChild));
   const make = (i) => {
     const cells = kinds.map((kind) => {
-      const parts = [h("span", { class: "bar" }, h("i")), h("span", { class: "share" })];
+      const parts = [h("span.bar", h("i")), h("span.share")];
       return h("td", { class: kind }, ...parts);
     });
     const rule = () => {
@@ -207,7 +197,7 @@ function nextCharacters(widget) {
       return chance(what, now.logits, now.ids[i], barsOf(0));
     };
     explainable(widget, cells[0], rule, () => now.columns[0][now.ids[i]]); // others are counts
-    return h("tr", {}, h("th", { scope: "row" }), ...cells);
+    return h("tr", h("th", { scope: "row" }), ...cells);
   };
   [1, 2].forEach((k) => {
     explainable(widget, shared.cells[k], () => {
@@ -217,18 +207,17 @@ function nextCharacters(widget) {
       return sum(what, terms, undefined, { unit: "%", lit: [{ cells: barsOf(0, k) }] });
     });
   });
-  const caption = h("caption", {}, "The next character, of each 100");
+  const caption = h("caption", "The next character, of each 100");
   const table = h(
-    "table",
-    { class: "next-table" },
+    "table.next-table",
     caption,
-    h("thead", {}, h("tr", {}, ...heads)),
+    h("thead", h("tr", ...heads)),
     body,
-    h("tfoot", {}, shared),
+    h("tfoot", shared),
   );
   const reach = rove(table);
   return {
-    element: h("section", { class: "column", "data-output": "" }, table),
+    element: h("section.column", { "data-output": "" }, table),
     shows: "outputs",
     update(inputs, { which, given, next: { data: next }, next_logits: logits, overlaps }) {
       const before = given.data.at(-1);
@@ -282,14 +271,13 @@ function lossCurve(widget) {
   plot.rule("y", "level", losses.unigram, `frequencies alone: ${losses.unigram.toFixed(2)}`);
   plot.rule("y", "level", losses.bigram, `pairs alone: ${losses.bigram.toFixed(2)}`);
   loss.forEach((value, i) => plot.spot("spot small")(i, value));
-  const here = h("span", { class: "moment spot" }, h("b"));
+  const here = h("span.moment.spot", h("b"));
   plot.element.append(here);
-  const says = h("p", { class: "note says", role: "status" });
+  const says = h("p.note.says", { role: "status" });
   return {
     element: h(
-      "section",
-      { class: "column" },
-      h("span", { class: "label" }, "Validation loss, in nats for each character"),
+      "section.column",
+      h("span.label", "Validation loss, in nats for each character"),
       plot.element,
       says,
     ),
@@ -349,11 +337,10 @@ function abilities(widget) {
     });
     setAttribute(plot.paths.curve, "d", through([...shares.entries()]));
     const put = plot.spot("spot");
-    const value = h("b", { class: "value" });
+    const value = h("b.value");
     const element = h(
       "li",
-      {},
-      h("span", { class: "what" }, h("b", {}, label), h("span", { class: "about" }, about)),
+      h("span.what", h("b", label), h("span.about", about)),
       plot.element,
       value,
     );
@@ -361,10 +348,9 @@ function abilities(widget) {
   });
   return {
     element: h(
-      "section",
-      { class: "column" },
-      h("span", { class: "label" }, "What it can do by then"),
-      h("ol", { class: "abilities" }, ...rows.map(({ element }) => element)),
+      "section.column",
+      h("span.label", "What it can do by then"),
+      h("ol.abilities", ...rows.map(({ element }) => element)),
     ),
     shows: "inputs",
     update({ step }) {

@@ -200,8 +200,7 @@ function partsCode(widget) {
  */
 function lensTable(widget) {
   const most = widget.spec.limits.at[1];
-  const table = h("table", {
-    class: "lens",
+  const table = h("table.lens", {
     role: "grid",
     tabindex: "0",
     "data-input": "at",
@@ -230,16 +229,14 @@ function lensTable(widget) {
   const box = scroller({ class: "lens-box" }, table);
   const copied = copyAsTorch(() => lensCode(widget), "the lens");
   const element = h(
-    "div",
-    { class: "column" },
+    "div.column",
     h(
-      "div",
-      { class: "headed" },
-      h("span", { class: "label" }, "The word that the model would predict if it ended there"),
+      "div.headed",
+      h("span.label", "The word that the model would predict if it ended there"),
       h(
-        "p",
-        { class: "scale", "aria-hidden": "true" },
-        ...[h("span", {}, "0 %"), h("span", { class: "ramp" }), h("span", {}, "100 %")],
+        "p.scale",
+        { "aria-hidden": "true" },
+        ...[h("span", "0 %"), h("span.ramp"), h("span", "100 %")],
       ),
       copied.element,
     ),
@@ -267,7 +264,6 @@ function lensTable(widget) {
       columnHeads(null, ...times(N, () => [])),
       h(
         "tbody",
-        {},
         ...times(K, (k) => {
           const name = ["when", "brief"].map((kind, i) =>
             h("span", { class: kind }, [whenOf, rowName][i](k)),
@@ -345,10 +341,10 @@ function lensTable(widget) {
 
 /** The likeliest words of the chosen cell. */
 function cellOfLens(widget) {
-  const title = h("span", { class: "label" });
+  const title = h("span.label");
   const list = candidateList("the likeliest words there");
   const element = results("column", title, list);
-  const make = () => h("li", {}, candidateLine("div", {}, {}));
+  const make = () => h("li", candidateLine("div", {}, {}));
   return {
     element,
     shows: "outputs",
@@ -368,10 +364,10 @@ function cellOfLens(widget) {
 
 /** How the finally predicted word grows from block to block. */
 function growth(widget) {
-  const title = h("span", { class: "label" });
-  const list = h("ol", { class: "nexts stages-of", "aria-label": "its probability by block" });
+  const title = h("span.label");
+  const list = h("ol.nexts.stages-of", { "aria-label": "its probability by block" });
   const element = results("column", title, list);
-  const make = () => h("li", {}, candidateLine("div", {}, {}));
+  const make = () => h("li", candidateLine("div", {}, {}));
   return {
     element,
     shows: "outputs",
@@ -396,7 +392,7 @@ function growth(widget) {
 
 /** The story's own answer, and from which block on the model's choice stays the same. */
 function verdict(widget) {
-  const note = h("p", { class: "note verdict", "aria-live": "polite" });
+  const note = h("p.note.verdict", { "aria-live": "polite" });
   return {
     element: results("", note),
     shows: "outputs",
@@ -456,22 +452,21 @@ function partsOfLogit(widget) {
   const pickA = tokenChoice(widget, "a", "the token");
   const pickB = tokenChoice(widget, "b", "its rival");
   const copied = copyAsTorch(() => partsCode(widget), "the contributions");
-  const table = h("table", { class: "parts-of", "aria-label": "what each part adds" });
-  const total = h("span", { class: "total" });
-  const largest = h("span", { class: "largest" });
+  const table = h("table.parts-of", { "aria-label": "what each part adds" });
+  const total = h("span.total");
+  const largest = h("span.largest");
   const element = results(
     "column",
     h(
-      "div",
-      { class: "headed" },
-      h("span", { class: "label" }, "Added to logit"),
+      "div.headed",
+      h("span.label", "Added to logit"),
       pickA.element,
-      h("span", { class: "label" }, "−"),
+      h("span.label", "−"),
       pickB.element,
       copied.element,
     ),
     table,
-    h("p", { class: "note sums", "aria-live": "polite" }, total, " ", largest),
+    h("p.note.sums", { "aria-live": "polite" }, total, " ", largest),
   );
   let size = "";
   const bar = () => [h("span"), h("i")];
@@ -479,21 +474,19 @@ function partsOfLogit(widget) {
   widget.tables.set("parts", () => [cellsOfParts()]);
   function build({ L, H }) {
     const heads = [...times(H, (i) => `head ${i}`), "feed-for\u00adward"];
-    const partCell = (colspan = false) => h("td", { class: "part", colspan }, ...bar());
+    const partCell = (colspan = false) => h("td.part", { colspan }, ...bar());
     table.replaceChildren(
       columnHeads(null, ...heads),
       h(
         "tbody",
-        {},
         h(
           "tr",
-          {},
           h("th", { scope: "row" }, "embed\u00adding"), // in two, where it is narrow
           partCell(),
           h("td", { colspan: String(H) }),
         ),
         ...times(L, (l) =>
-          h("tr", {}, h("th", { scope: "row" }, `block ${l}`), ...times(H + 1, () => partCell())),
+          h("tr", h("th", { scope: "row" }, `block ${l}`), ...times(H + 1, () => partCell())),
         ),
       ),
     );

@@ -171,7 +171,7 @@ function trainingLimits(widget) {
     pairs: [fewest, most],
     apart,
   } = widget.spec.facts.trained;
-  const line = h("p", { class: "note beyond", role: "status" });
+  const line = h("p.note.beyond", { role: "status" });
   return {
     element: line,
     shows: "inputs",
@@ -324,9 +324,8 @@ function chip(widget, t) {
     "th",
     { scope: "col" },
     h(
-      "div",
-      { class: "chip" },
-      h("label", {}, h("input", { type: "radio", name: "chosen", change: choose }), h("span")),
+      "div.chip",
+      h("label", h("input", { type: "radio", name: "chosen", change: choose }), h("span")),
       digit,
     ),
   );
@@ -350,16 +349,15 @@ function fillChip(th, widget, word, t, isChosen) {
 /** A question's row: the switch of its head, how many answers are correct, and all of them. */
 function headRow(widget, question, q) {
   const head = widget.spec.facts.head[q];
-  const power = h("input", {
+  const power = h("input.switch", {
     type: "checkbox",
-    class: "switch",
     "data-input": "on",
     change: () =>
       widget.edit(Symbol("switch"), (next) => {
         next.on[head] = Number(power.checked);
       }),
   });
-  const [score, bar] = [h("span", { class: "score" }), h("span", { class: "full" })];
+  const [score, bar] = [h("span.score"), h("span.full")];
   const row = h(
     "tr",
     { class: `lane h${head}` },
@@ -367,23 +365,21 @@ function headRow(widget, question, q) {
       "th",
       { scope: "row" },
       h(
-        "div",
-        { class: "about" },
+        "div.about",
         h(
           "label",
-          {},
           power,
-          h("span", { class: "badge" }, String(head)),
-          h("span", { class: "sr" }, ` head ${head}: `),
-          h("b", {}, question),
+          h("span.badge", String(head)),
+          h("span.sr", ` head ${head}: `),
+          h("b", question),
         ),
-        h("span", { class: "bar" }, bar),
+        h("span.bar", bar),
         score,
       ),
     ),
   );
   const cell = (t) => {
-    const td = h("td", {}, h("span"), h("span", { class: "sr" }));
+    const td = h("td", h("span"), h("span.sr"));
     td.rule = () => answerOf(widget, q, t);
     return td;
   };
@@ -440,27 +436,25 @@ function cellsOf(row, count, make) {
 function stage(widget) {
   const { element: arched, draw: drawArcs } = arcDrawing();
   const from = h("th", { scope: "row" });
-  const over = h("td", { class: "sky" }, arched);
+  const over = h("td.sky", arched);
   const chips = h(
     "tr",
-    {},
     h(
-      "th",
-      { scope: "row", class: "hint" },
-      h("span", { class: "wordy" }, "choose a "),
+      "th.hint",
+      { scope: "row" },
+      h("span.wordy", "choose a "),
       "word",
       h("br"),
-      h("span", { class: "wordy" }, "change a "),
+      h("span.wordy", "change a "),
       "digit",
     ),
   );
   const headRows = widget.spec.facts.questions.map((question, q) => headRow(widget, question, q));
   const columns = h("colgroup");
   const table = h(
-    "table",
-    { class: "lanes" },
+    "table.lanes",
     columns,
-    h("thead", {}, h("tr", {}, from, over), chips),
+    h("thead", h("tr", from, over), chips),
     h("tbody", { "data-output": "probabilities" }, ...headRows.map(({ row }) => row)),
   );
   const reach = rove(table);
@@ -628,7 +622,7 @@ span.badge { display: inline-block; width: 1.1875rem; height: 1.1875rem; line-he
 
 /** What the switches do to this sentence, in words. */
 function effect(widget) {
-  const line = h("p", { class: "note effect", "data-output": "", role: "status" });
+  const line = h("p.note.effect", { "data-output": "", role: "status" });
   return {
     element: line,
     shows: "outputs",
@@ -743,24 +737,13 @@ function card(widget, question, q) {
   );
   let at = [0, 0]; // the row and the column of the weight that is shown
   const weight = explainableNumber(widget, () => weightOf(widget, q, ...at));
-  const name = h(
-    "p",
-    { class: "who" },
-    h("span", { class: "badge" }, String(head)),
-    h("span", {}, h("b", {}, question), heard),
-  );
+  const name = h("p.who", h("span.badge", String(head)), h("span", h("b", question), heard));
   const element = h(
     "div",
     { class: `card h${head}` },
     name,
     map,
-    h(
-      "div",
-      { class: "told" },
-      h("p", {}, target, weight),
-      h("div", { class: "says" }, digit, verdict),
-      holds,
-    ),
+    h("div.told", h("p", target, weight), h("div.says", digit, verdict), holds),
   );
   const fill = ({ words, questions }, t) => {
     const { on, weights: shares, answered } = questions[q];
@@ -796,29 +779,27 @@ function onHeldOut({ questions, head, looks: hits, accuracy, without }) {
   const line = (question, q) =>
     h(
       "p",
-      {},
       `Head ${head[q]}, ${question}: its largest weight falls on the place of the answer in ` +
         `${percent(hits[q])} of the cases. Of the answers ${percent(accuracy[q])} are correct ` +
         `with it, and ${percent(without[q])} without it.`,
     );
   return h(
-    "details",
-    { class: "known figures" },
-    h("summary", {}, "The four heads on sentences that they were not trained on"),
+    "details.known.figures",
+    h("summary", "The four heads on sentences that they were not trained on"),
     ...questions.map(line),
   );
 }
 
 /** The heads side by side. */
 function cards(widget) {
-  const heading = h("p", { class: "label" });
+  const heading = h("p.label");
   const heads = widget.spec.facts.questions.map((question, q) => card(widget, question, q));
   return {
     element: results(
       "column",
-      h("div", { class: "over" }, heading, onHeldOut(widget.spec.facts)),
-      h("div", { class: "cards" }, ...heads.map(({ element }) => element)),
-      h("div", { class: "legend" }, h("p", { class: "soft" }, LEGEND), weightKey("")),
+      h("div.over", heading, onHeldOut(widget.spec.facts)),
+      h("div.cards", ...heads.map(({ element }) => element)),
+      h("div.legend", h("p.soft", LEGEND), weightKey("")),
     ),
     shows: "outputs",
     update(inputs, outputs) {

@@ -48,7 +48,7 @@ function sizeSliders(widget) {
     }),
   );
   return {
-    element: h("div", { class: "knobs" }, ...knobs.map(({ element }) => element)),
+    element: h("div.knobs", ...knobs.map(({ element }) => element)),
     shows: "inputs",
     reset() {
       written.clear();
@@ -84,8 +84,8 @@ const indexIn = (shape, place) =>
 function stageOf({ name, letters, shapeOf, explain, box = undefined }) {
   const step = h("b");
   const shape = h("span");
-  const address = h("span", { class: "address", "aria-hidden": "true" });
-  const bands = h("div", { class: "bands" });
+  const address = h("span.address", { "aria-hidden": "true" });
+  const bands = h("div.bands");
   const element = h(
     "div",
     {
@@ -94,8 +94,8 @@ function stageOf({ name, letters, shapeOf, explain, box = undefined }) {
       "aria-label": name,
       ...(box ? {} : { "data-output": name }),
     },
-    h("p", { class: "stage-name" }, step),
-    h("p", { class: "stage-shape" }, shape),
+    h("p.stage-name", step),
+    h("p.stage-shape", shape),
     address,
     scroller({}, bands),
   );
@@ -120,19 +120,16 @@ function stageOf({ name, letters, shapeOf, explain, box = undefined }) {
           { role: "grid", "aria-label": label },
           h(
             "thead",
-            {},
             h(
               "tr",
-              {},
-              name === "rows" ? h("td") : h("th", { class: "corner" }, lead(b)),
+              name === "rows" ? h("td") : h("th.corner", lead(b)),
               ...heads.map((i) =>
                 h("th", { class: `head h${i}`, scope: "colgroup", colspan: String(k) }, title(i)),
               ),
             ),
             h(
               "tr",
-              {},
-              h("th", { class: "corner" }, "word"),
+              h("th.corner", "word"),
               ...count(columns).map((j) =>
                 h("th", { scope: "col", class: j % k ? "" : "first" }, String(j)),
               ),
@@ -140,11 +137,9 @@ function stageOf({ name, letters, shapeOf, explain, box = undefined }) {
           ),
           h(
             "tbody",
-            {},
             ...count(T).map((t) =>
               h(
                 "tr",
-                {},
                 h("th", { scope: "row" }),
                 ...count(columns).map((j) =>
                   h(
@@ -159,7 +154,7 @@ function stageOf({ name, letters, shapeOf, explain, box = undefined }) {
         );
       }),
     );
-    const band = (content) => h("div", { class: "band" }, ...content);
+    const band = (content) => h("div.band", ...content);
     bands.replaceChildren(
       ...count(B).map((b) => {
         const own = tables.slice(b * across, (b + 1) * across);
@@ -271,11 +266,11 @@ function walk(widget, controls) {
   let chosen = [Infinity, 1, Infinity]; // b, t and column of the number that is lit
   const first = chosen;
   let filled; // the outputs that the stages show
-  const path = h("ol", { class: "path", "data-output": "", "aria-label": "where the number goes" });
-  const explanationBox = h("div", { class: "explained", role: "status" }, path);
-  const grid = h("div", { class: "walk" });
+  const path = h("ol.path", { "data-output": "", "aria-label": "where the number goes" });
+  const explanationBox = h("div.explained", { role: "status" }, path);
+  const grid = h("div.walk");
 
-  const hint = h("p", { class: "hint", role: "status" }, HINT);
+  const hint = h("p.hint", { role: "status" }, HINT);
 
   const box = (n) => {
     const where = () => {
@@ -299,7 +294,7 @@ function walk(widget, controls) {
 
   const leg = (label, from, to) => {
     const sign = h("span", { "aria-hidden": "true" }, "▶ ");
-    return h("button", { type: "button", click: () => travel(from, to) }, sign, label);
+    return h("button", { click: () => travel(from, to) }, sign, label);
   };
   /** The numbers travel from stage `from` to stage `to`, the last head first: it fans them out. */
   const travel = (from, to) => {
@@ -346,7 +341,7 @@ function walk(widget, controls) {
       explain,
     }),
   ];
-  const pair = (...two) => h("div", { class: "pair" }, ...two.map(({ element }) => element));
+  const pair = (...two) => h("div.pair", ...two.map(({ element }) => element));
   grid.append(pair(...stages.slice(0, 2)), pair(...stages.slice(2)));
   const shapes = ({ B, T, H, k }) => [
     [B, T, H * k],
@@ -375,7 +370,7 @@ function walk(widget, controls) {
     fillList(
       path,
       stages,
-      () => h("li", {}, h("b"), " ", h("span")),
+      () => h("li", h("b"), " ", h("span")),
       (li, { name }, i) => {
         setText(li.firstChild, `${i ? "→ " : ""}${name}[${index[i].join(", ")}]`);
         setText(li.lastChild, why[i]);
@@ -414,10 +409,9 @@ function walk(widget, controls) {
 
   return {
     element: h(
-      "div",
-      { class: "column" },
-      h("div", { class: "sides" }, controls.element, explanationBox),
-      h("div", { class: "steps" }, ...steps, hint),
+      "div.column",
+      h("div.sides", controls.element, explanationBox),
+      h("div.steps", ...steps, hint),
       grid,
     ),
     reset() {
@@ -474,7 +468,7 @@ function reasons(index, { T, H, k }, { x: numbers, untransposed }) {
 
 /** What leaving the transpose out does to all of them. */
 function warning() {
-  const line = h("p", { class: "note mixed", role: "status" });
+  const line = h("p.note.mixed", { role: "status" });
   return {
     element: line,
     shows: "inputs",

@@ -78,8 +78,8 @@ function tableMap(widget) {
   const [queryRow, keyRow, cell] = ["query", "key", "cell"].map((kind) =>
     h("span", { class: `mark ${kind}` }),
   );
-  const tags = [h("span", { class: "tag query" }), h("span", { class: "tag key" })];
-  const digits = h("div", { class: "digits", "aria-hidden": "true" });
+  const tags = [h("span.tag.query"), h("span.tag.key")];
+  const digits = h("div.digits", { "aria-hidden": "true" });
   const at = (event) => pixelAt(canvas, event);
   const keys = {
     ArrowUp: [-1, 0],
@@ -92,9 +92,8 @@ function tableMap(widget) {
     End: [0, 1e3],
   };
   const map = h(
-    "div",
+    "div.map",
     {
-      class: "map",
       role: "slider",
       tabindex: "0",
       "data-input": "query",
@@ -121,7 +120,7 @@ function tableMap(widget) {
   );
 
   const [name, wave, power, rest] = [h("b"), h("span"), h("sup"), h("span")];
-  const line = h("p", { class: "note formula", "data-output": "" }, name, wave, power, rest);
+  const line = h("p.note.formula", { "data-output": "" }, name, wave, power, rest);
   let shown;
   const read = (row, column) => {
     const { inputs } = widget;
@@ -153,16 +152,15 @@ function tableMap(widget) {
   };
   return {
     element: h(
-      "div",
-      { class: "column table-map" },
-      h("p", { class: "caption" }, h("b", {}, "P"), ": positions down, entries across"),
+      "div.column.table-map",
+      h("p.caption", h("b", "P"), ": positions down, entries across"),
       h(
-        "div",
-        { class: "framed", "data-output": "" },
-        h("div", { class: "gutter", "aria-hidden": "true" }, ...tags),
+        "div.framed",
+        { "data-output": "" },
+        h("div.gutter", { "aria-hidden": "true" }, ...tags),
         map,
       ),
-      h("p", { class: "axis", "aria-hidden": "true" }, ...ends),
+      h("p.axis", { "aria-hidden": "true" }, ...ends),
       line,
     ),
     shows: "outputs",
@@ -240,26 +238,20 @@ function likenessPlot(widget) {
   plot.element.dataset.output = "likeness";
   const { line, dots, drop } = plot.paths;
   const marker = plot.spot("marker spot");
-  const legend = h("p", { class: "note soft" });
+  const legend = h("p.note.soft");
   const product = explainableNumber(widget, () => {
     const { inputs } = widget;
     return productOf(widget, rowOf(inputs, "query"), rowOf(inputs, "key"));
   });
   const [name, more] = [h("span"), h("span")];
-  const says = h("p", { class: "note says", "data-output": "", role: "status" });
+  const says = h("p.note.says", { "data-output": "", role: "status" });
   says.append(name, product, more);
   const number = (value) => value.toFixed(3).replace("-", "−");
   let drawn;
   return {
     element: h(
-      "div",
-      { class: "column likeness" },
-      h(
-        "p",
-        { class: "caption" },
-        h("b", {}, "P", h("sub", {}, "t"), " · P", h("sub", {}, "s")),
-        " by distance s − t",
-      ),
+      "div.column.likeness",
+      h("p.caption", h("b", "P", h("sub", "t"), " · P", h("sub", "s")), " by distance s − t"),
       plot.element,
       says,
       legend,
@@ -354,9 +346,9 @@ function angleOf(widget, j) {
 
 /** The row of the query as clock hands, and that of the key behind it. */
 function clocks(widget) {
-  const list = h("ol", { class: "clocks", "data-output": "period", "aria-label": "clock hands" });
+  const list = h("ol.clocks", { "data-output": "period", "aria-label": "clock hands" });
   const reach = roveLines(list);
-  const note = h("p", { class: "note", "data-output": "" });
+  const note = h("p.note", { "data-output": "" });
   const make = (j) => {
     const [svg, theta] = [dial("key", "query"), h("span", { role: "img" })];
     explainable(widget, theta, () => angleOf(widget, j));
@@ -371,15 +363,13 @@ function clocks(widget) {
   };
   return {
     element: h(
-      "div",
-      { class: "column" },
+      "div.column",
       h(
-        "p",
-        { class: "caption" },
-        h("b", {}, "Each pair (sin θ, cos θ) is a clock hand. "),
-        h("i", { class: "swatch query" }),
+        "p.caption",
+        h("b", "Each pair (sin θ, cos θ) is a clock hand. "),
+        h("i.swatch.query"),
         "query ",
-        h("i", { class: "swatch key" }),
+        h("i.swatch.key"),
         "key; θ is the query’s",
       ),
       list,
@@ -489,14 +479,13 @@ function pairsOf(widget, turned) {
 
 /** Each pair of q and k before and after it is turned, and what their product makes of it. */
 function turnedPairs(widget) {
-  const list = h("ol", {
-    class: "clocks turned",
+  const list = h("ol.clocks.turned", {
     "data-output": "",
     "aria-label": "pairs of q and k, turned",
   });
-  const says = h("p", { class: "note says", "data-output": "", role: "status" });
+  const says = h("p.note.says", { "data-output": "", role: "status" });
   const make = (i) =>
-    h("li", {}, dial("key before", "query before", "key", "query"), h("span", {}, `pair ${i + 1}`));
+    h("li", dial("key before", "query before", "key", "query"), h("span", `pair ${i + 1}`));
   widget.tables.set("pairs", () => [[...list.children].map((li) => li.firstChild)]);
   const numbers = {
     plain: explainableNumber(widget, () => pairsOf(widget, false)),
@@ -511,12 +500,7 @@ function turnedPairs(widget) {
   };
   let shownKey = "";
   return {
-    element: h(
-      "div",
-      { class: "column" },
-      h("p", { class: "caption" }, "faint: as they are; full: turned"),
-      list,
-    ),
+    element: h("div.column", h("p.caption", "faint: as they are; full: turned"), list),
     says: { element: says },
     shows: "outputs",
     update(inputs, outputs) {
@@ -560,12 +544,7 @@ function turnedPairs(widget) {
 }
 
 const headed = (text, ...parts) => ({
-  element: h(
-    "div",
-    { class: "headed" },
-    h("p", { class: "heading" }, text),
-    ...parts.map(({ element }) => element),
-  ),
+  element: h("div.headed", h("p.heading", text), ...parts.map(({ element }) => element)),
 });
 
 tableMap.style = `

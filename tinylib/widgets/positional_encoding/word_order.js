@@ -44,7 +44,7 @@ function moveWord(widget, from, to) {
 
 /** The words in their new order, to be dragged or moved by keys and buttons. */
 function lineUp(widget) {
-  const list = h("div", { class: "line-up", role: "group", "aria-label": "the new order" });
+  const list = h("div.line-up", { role: "group", "aria-label": "the new order" });
   const keys = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Home: -9, End: 9 };
   const chosen = () => standing(widget.inputs.place).indexOf(widget.query);
   const step = (from, by) => {
@@ -68,8 +68,7 @@ function lineUp(widget) {
     return passed ? to : from;
   };
   const make = (t) => {
-    const chip = h("div", {
-      class: "stands",
+    const chip = h("div.stands", {
       role: "slider",
       "data-input": "place",
       tabindex: "0",
@@ -99,7 +98,7 @@ function lineUp(widget) {
       travels = true;
       move();
     };
-    return h("button", { type: "button", "data-input": "place", click }, label);
+    return h("button", { "data-input": "place", click }, label);
   };
   const [left, right] = [
     [-1, "←"],
@@ -124,15 +123,10 @@ function lineUp(widget) {
   );
   return {
     element: h(
-      "div",
-      { class: "sentence" },
-      h(
-        "span",
-        { class: "gaze" },
-        "In another order (drag a word, or move it with the arrow keys):",
-      ),
+      "div.sentence",
+      h("span.gaze", "In another order (drag a word, or move it with the arrow keys):"),
       list,
-      h("div", { class: "foot" }, left, right, shuffle, reverse, back),
+      h("div.foot", left, right, shuffle, reverse, back),
     ),
     shows: "inputs",
     update({ words, place }) {
@@ -227,23 +221,22 @@ function changeOf(widget, t) {
 function comparison(widget) {
   const tableOf = (output) => {
     const body = h("tbody");
-    const parts = [h("caption", {}, output), body];
-    const element = h("table", { class: "heat signed vectors", "data-output": output }, ...parts);
+    const parts = [h("caption", output), body];
+    const element = h("table.heat.signed.vectors", { "data-output": output }, ...parts);
     const entries = (row) => [...row.cells].filter((cell) => cell.matches(".entry"));
     widget.tables.set(output, () => [...body.rows].map(entries));
     return { body, element, reach: rove(element) };
   };
   const [before, now] = [tableOf("before"), tableOf("now")];
   const svg = svgPart("svg", { class: "ways", preserveAspectRatio: "none", "aria-hidden": "true" });
-  const says = h("p", { class: "note verdict", "data-output": "largest", role: "status" });
-  const look = (row) =>
-    h("button", { type: "button", click: () => widget.look(Number(row.dataset.word)) });
+  const says = h("p.note.verdict", { "data-output": "largest", role: "status" });
+  const look = (row) => h("button", { click: () => widget.look(Number(row.dataset.word)) });
   const make = (side) => (t) => {
     const row = h("tr");
     const head = h("th", { scope: "row" }, look(row));
-    const cells = span(0, 4).map(() => h("td", {}, h("span")));
+    const cells = span(0, 4).map(() => h("td", h("span")));
     cells.forEach((cell, j) => explainable(widget, cell, () => entryOf(widget, side, t, j)));
-    const change = h("td", { class: "change", "data-output": "change" }, h("span"));
+    const change = h("td.change", { "data-output": "change" }, h("span"));
     explainable(widget, change, () => changeOf(widget, t));
     row.append(...(side === "now" ? [...cells, head, change] : [head, ...cells]));
     return row;
@@ -271,13 +264,11 @@ function comparison(widget) {
   let drawn = ""; // the order that the lines lead to
   return {
     element: h(
-      "div",
-      { class: "column compared" },
-      h("div", { class: "both scroll", "data-output": "" }, before.element, svg, now.element),
+      "div.column.compared",
+      h("div.both.scroll", { "data-output": "" }, before.element, svg, now.element),
       says,
       h(
-        "p",
-        { class: "note soft" },
+        "p.note.soft",
         "Each query is twice its word’s x; its key and its value are x itself. Each x gets a " +
           "fourth entry, 0, because codes of positions come in pairs.",
       ),

@@ -79,9 +79,7 @@ function crossing(widget, x, roles, switches) {
   const foldable =
     same(widget.inputs.words, widget.spec.facts.examples[0].inputs.words) && unchanged(widget);
   widget.unfolded = !foldable;
-  const unfold = h("button", {
-    type: "button",
-    class: "unfold",
+  const unfold = h("button.unfold", {
     click() {
       widget.unfolded = !widget.unfolded;
       widget.repaint();
@@ -90,8 +88,7 @@ function crossing(widget, x, roles, switches) {
   switches.element.append(unfold);
   const part = (name, { element }, ...more) => h("div", { class: name }, element, ...more);
   const element = h(
-    "div",
-    { class: "crossing" },
+    "div.crossing",
     part("given", x, sign("· W →")),
     ...roles.map(([tone, matrix, projected]) =>
       h("div", { class: `role of-${tone}` }, part("matrix-of", matrix), part("made", projected)),
@@ -225,7 +222,7 @@ crossing.style = `
 
 /** What leads from one table to the next; not read out, as the tables say it themselves. */
 const sign = (...lines) =>
-  h("span", { class: "sign", "aria-hidden": "true" }, ...lines.map((line) => h("span", {}, line)));
+  h("span.sign", { "aria-hidden": "true" }, ...lines.map((line) => h("span", line)));
 
 /**
  * Scores, weights and context vectors from left to right, their rows in one line: the heads of the
@@ -233,16 +230,15 @@ const sign = (...lines) =>
  */
 function attentionSteps(widget, scores, weights, context) {
   const factor = sign("× V →");
-  const strut = h("span", { class: "long strut", "aria-hidden": "true" }, h("span"));
+  const strut = h("span.long.strut", { "aria-hidden": "true" }, h("span"));
   return {
     element: h(
-      "div",
-      { class: "lanes" },
+      "div.lanes",
       scores.element,
       sign("softmax", "→"),
       weights.element,
       factor,
-      h("div", { class: "mixed" }, context.element),
+      h("div.mixed", context.element),
     ),
     update({ words }) {
       setText(factor.firstChild, plain(widget) ? "× X →" : "× V →");
@@ -294,12 +290,12 @@ function examples(widget) {
       edits: "x",
     },
   );
-  const about = h("p", { class: "note about" });
+  const about = h("p.note.about");
   const first = list[find(widget.inputs)];
   if (first && same(first.inputs.words, widget.inputs.words))
     widget.query = widget.start = first.query;
   return {
-    element: h("div", { class: "examples" }, picks.element, about),
+    element: h("div.examples", picks.element, about),
     lexicon: () => ({ key: String(now), known: { x: list[now]?.known ?? {} } }),
     reset() {
       now = -1;

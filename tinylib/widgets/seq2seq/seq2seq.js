@@ -30,12 +30,11 @@ export async function program(run, { source, forced }, spec) {
 function steps(widget) {
   const names = widget.spec.vocabularies.target;
   const { glosses } = widget.spec.facts;
-  const list = h("ol", {
-    class: "steps",
+  const list = h("ol.steps", {
     "data-output": "probabilities",
     "aria-label": "the decoder's steps",
   });
-  const whole = h("p", { class: "note", "data-output": "" });
+  const whole = h("p.note", { "data-output": "" });
   const greedyButton = action(
     widget,
     "forced",
@@ -67,7 +66,7 @@ function steps(widget) {
     const choose = (event) => take(t, Number(event.target.dataset.id));
     const picked = radio(widget, `step ${t}`, i, { edits: "forced", choose });
     const output = i === 5 ? { "data-output": "taken_probability" } : {};
-    const first = [picked, h("span", { class: "gloss", lang: "en" })];
+    const first = [picked, h("span.gloss", { lang: "en" })];
     return candidateLine("label", { class: "next", ...output }, { on: true, lang: "fr", first });
   };
   /** Where log p stands from, after step t: what was taken at each step lights up. */
@@ -87,12 +86,10 @@ function steps(widget) {
   const card = (t) =>
     h(
       "li",
-      {},
-      h("p", { class: "fed" }, `${t + 1}. fed `, h("b")),
+      h("p.fed", `${t + 1}. fed `, h("b")),
       h("div", { role: "radiogroup" }, ...Array.from({ length: 6 }, (_, i) => option(t, i))),
       h(
-        "p",
-        { class: "fed" },
+        "p.fed",
         "log p so far ",
         explainableNumber(widget, explainLogProb(t), () => seen.so_far.data[t]),
       ),
@@ -100,15 +97,13 @@ function steps(widget) {
   const reach = roveLines(list);
   return {
     element: h(
-      "div",
-      { class: "column" },
+      "div.column",
       list,
       h(
-        "div",
-        { class: "foot" },
+        "div.foot",
         whole,
         greedyButton,
-        h("p", { class: "note legend" }, "(m) masculine, (f) feminine, (pl) plural"),
+        h("p.note.legend", "(m) masculine, (f) feminine, (pl) plural"),
       ),
     ),
     shows: "outputs", // with the inputs alone, a choice would jump back until its answer is there

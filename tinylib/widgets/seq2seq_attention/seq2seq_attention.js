@@ -110,7 +110,7 @@ const phrase = (english, from) => quote(english.filter((_, s) => from[s]).join("
  * the grammar says.
  */
 function french(widget) {
-  const line = h("p", { class: "french", lang: "fr" });
+  const line = h("p.french", { lang: "fr" });
   const kinds = ["ending", "marked", "compared", "left", "verdict"];
   const [ending, marked, compared, left, verdict] = kinds.map((kind) =>
     h("p", { class: `note ${kind}` }),
@@ -118,7 +118,7 @@ function french(widget) {
   return {
     element: results(
       "column",
-      h("span", { class: "label" }, "French"),
+      h("span.label", "French"),
       line,
       ending,
       marked,
@@ -298,14 +298,14 @@ function wordsNext(widget) {
       return chance(what, now.logits, i, list.querySelectorAll(".bars"), names.length - 5);
     };
     explainable(widget, line, rule, () => now.values[i]);
-    return h("li", {}, line);
+    return h("li", line);
   };
   const reach = roveLines(list);
   return {
     element: results(
       "column chosen",
-      h("p", { class: "note looked" }, heading, looked),
-      h("p", { class: "label" }, "The five likeliest words here"),
+      h("p.note.looked", heading, looked),
+      h("p.label", "The five likeliest words here"),
       list,
     ),
     shows: "outputs",

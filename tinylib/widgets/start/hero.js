@@ -151,7 +151,7 @@ const [PAUSE, PACE] = [500, 75]; // ms: before the first character, and for each
 function player(widget) {
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   let playing = !calm;
-  const halt = h("button", { type: "button", class: "main", click: () => stop() }, "Pause");
+  const halt = h("button.main", { click: () => stop() }, "Pause");
   halt.hidden = !playing;
   const stop = () => {
     if (!playing) return;
@@ -199,9 +199,8 @@ const [CURVES, LEAST] = [4, 0.04]; // to the characters that the head attends to
 function stage(widget) {
   const play = player(widget);
   widget.play = play;
-  const before = h("span", { class: "given" });
-  const line = h("span", {
-    class: "own",
+  const before = h("span.given");
+  const line = h("span.own", {
     role: "listbox",
     tabindex: "0",
     "aria-label": "what it writes: choose a place by the arrow keys",
@@ -214,8 +213,8 @@ function stage(widget) {
     },
   });
   const curves = svgPart("svg", { class: "curves", "aria-hidden": "true" });
-  const paper = h("div", { class: "text paper", dir: "auto" }, before, line, curves);
-  const note = h("p", { class: "note looks" });
+  const paper = h("div.text.paper", { dir: "auto" }, before, line, curves);
+  const note = h("p.note.looks");
   const place = (n) => Object.assign(h("span", { role: "option", id: `place-${n}` }), { place: n });
   let begun = false;
 
@@ -287,7 +286,7 @@ const CANDIDATES = 6;
 
 /** The likeliest characters for the place that is looked at; a click on one writes it there. */
 function nexts(widget) {
-  const label = h("span", { class: "label" });
+  const label = h("span.label");
   const list = candidateList("the likeliest characters");
   const take = (token) =>
     widget.edit(Symbol("take"), (next) => {
@@ -295,11 +294,11 @@ function nexts(widget) {
     });
   const make = (i) => {
     const click = () => take(list.children[i].token);
-    const button = { type: "button", "data-input": "choices", click };
-    return h("li", {}, candidateLine("button", button, {}));
+    const button = { "data-input": "choices", click };
+    return h("li", candidateLine("button", button, {}));
   };
   return {
-    element: results("column nexts-of", label, list, h("p", { class: "note soft" }, CLICK)),
+    element: results("column nexts-of", label, list, h("p.note.soft", CLICK)),
     shows: "outputs",
     update() {
       const { shares, vocabulary, tokens, names, M, T } = viewOf(widget);
@@ -323,8 +322,8 @@ const CLICK = "Click a character to write it. Click a place in the text to go ba
 /** Writes on from the cursor until the room is full, the reader stops it, or steps in. */
 function writer(widget) {
   const go = h(
-    "button",
-    { type: "button", class: "main", "data-input": "choices" },
+    "button.main",
+    { "data-input": "choices" },
     h("span", { "aria-hidden": "true" }, "▶ "),
     "Keep writing",
   );
@@ -347,10 +346,7 @@ function writer(widget) {
     return true;
   });
   return {
-    element: results(
-      "column",
-      h("div", { class: "onward" }, widget.play.halt, go, written.halt, draw),
-    ),
+    element: results("column", h("div.onward", widget.play.halt, go, written.halt, draw)),
     note: written.note,
     reset: () => written.stop(),
     update: () => written.update(),
@@ -362,7 +358,7 @@ function about(widget) {
   const says =
     `It has read Shakespeare's plays, character by character, and nothing else. For a GPT it is ` +
     `small: it has ${whole(widget.spec.facts.parameters)} parameters.`;
-  return { element: h("p", { class: "note soft about" }, says), shows: "inputs", update() {} };
+  return { element: h("p.note.soft.about", says), shows: "inputs", update() {} };
 }
 
 stage.style = `${TEXT_STYLE}

@@ -159,35 +159,32 @@ function modelTable(widget) {
   const { models, splits } = widget.spec.facts;
   const caption = h(
     "caption",
-    {},
     "Which model translates? And how many held-out sentences has it right, in %?",
   );
   const rows = models.map(({ name, exact, percent }, i) => {
     const button = radio(widget, "variant", i);
     const cells = exact.map((share, split) => {
-      const cell = h("td", {}, percent[split]);
+      const cell = h("td", percent[split]);
       setHeat(cell, share);
       return cell;
     });
-    const here = h("td", { class: "here" });
+    const here = h("td.here");
     const tr = h(
       "tr",
-      {},
-      h("th", { scope: "row" }, h("label", {}, button, h("span", {}, name))),
+      h("th", { scope: "row" }, h("label", button, h("span", name))),
       ...cells,
       here,
     );
     return { button, here, tr };
   });
   const table = h(
-    "table",
-    { class: "models" },
+    "table.models",
     caption,
     columnHeads(null, ...Object.values(splits), "this sentence"),
-    h("tbody", {}, ...rows.map(({ tr }) => tr)),
+    h("tbody", ...rows.map(({ tr }) => tr)),
   );
   return {
-    element: h("div", { class: "scroll" }, table),
+    element: h("div.scroll", table),
     update({ variant }, outputs) {
       const verdicts = remembered(widget, report(widget, outputs));
       rows.forEach(({ button, here, tr }, i) => {
@@ -221,7 +218,7 @@ function shortVerdict({ right, faults, lost, ended, truth, scored }) {
 
 /** How the chosen model is built, and that it was trained so. */
 function construction(widget) {
-  const line = h("p", { class: "note built" });
+  const line = h("p.note.built");
   return {
     element: line,
     shows: "inputs",
@@ -242,20 +239,15 @@ function construction(widget) {
 
 /** The French with its wrong words marked; what the grammar says; and the verdict in words. */
 function frenchOf(widget) {
-  const line = h("ol", { class: "french", lang: "fr", "aria-label": "French" });
-  const verdict = h("p", { class: "note verdict" });
-  const truthLine = h("ol", {
-    class: "french truth",
-    lang: "fr",
-    "aria-label": "what the grammar says",
-  });
+  const line = h("ol.french", { lang: "fr", "aria-label": "French" });
+  const verdict = h("p.note.verdict");
+  const truthLine = h("ol.french.truth", { lang: "fr", "aria-label": "what the grammar says" });
   const truthRow = h(
-    "div",
-    { class: "grammar" },
-    h("span", { class: "label", "aria-hidden": "true" }, "The grammar says"),
+    "div.grammar",
+    h("span.label", { "aria-hidden": "true" }, "The grammar says"),
     truthLine,
   );
-  const whose = h("span", { class: "label", "aria-hidden": "true" });
+  const whose = h("span.label", { "aria-hidden": "true" });
   const element = results("column said", whose, line, truthRow, verdict);
   return {
     element,
@@ -448,7 +440,7 @@ smallMaps.style = `${headMaps.style}
 
 /** The map of one head: a row for each French word, its weights, and where it comes from. */
 function largeMap(widget) {
-  const note = h("p", { class: "note aimed" });
+  const note = h("p.note.aimed");
   let now; // the view, and which head is shown
   const map = wordMap({
     label: "the weights of one head",

@@ -215,7 +215,7 @@ function choose(widget, what) {
 
 /** The French as it is printed, and notes on it. */
 function french(widget) {
-  const line = h("p", { class: "french", lang: isOwn(widget) ? "" : "fr" });
+  const line = h("p.french", { lang: isOwn(widget) ? "" : "fr" });
   const [person, doubt, begun] = ["person", "doubt", "begun"].map((kind) =>
     h("p", { class: `note ${kind}` }),
   );
@@ -232,11 +232,11 @@ function french(widget) {
   return {
     element: results(
       "column written",
-      h("span", { class: "label" }, languages(widget)[1]),
+      h("span.label", languages(widget)[1]),
       line,
       person,
       doubt,
-      h("div", { class: "begun-row" }, begun, free),
+      h("div.begun-row", begun, free),
     ),
     shows: "outputs",
     update(inputs, outputs) {
@@ -285,7 +285,7 @@ french.style = `
 /** The sentences that beam search ends with, and how they compare with that of greedy search. */
 function rivals(widget) {
   const body = h("tbody");
-  const verdict = h("p", { class: "note" });
+  const verdict = h("p.note");
   let now = []; // of each sentence: { text, logProb, score, length, alpha, tokens }
   const line = (w) => {
     const [logProb, score] = [h("td"), h("td")];
@@ -299,16 +299,16 @@ function rivals(widget) {
       const what = `Score of ${quote(text)}, its log p divided by length to the power α:`;
       return perLength(what, log, length, alpha, [logProb]);
     });
-    return h("tr", {}, h("th", { scope: "row", lang: isOwn(widget) ? "" : "fr" }), logProb, score);
+    return h("tr", h("th", { scope: "row", lang: isOwn(widget) ? "" : "fr" }), logProb, score);
   };
   const element = h(
-    "details",
-    { class: "rivals", "data-output": "", open: true },
-    h("summary", {}, "What beam search ends with"),
+    "details.rivals",
+    { "data-output": "", open: true },
+    h("summary", "What beam search ends with"),
     h(
-      "div",
-      { class: "scroll", tabindex: "0", role: "group", "aria-label": "the sentences of the beam" },
-      h("table", {}, columnHeads("sentence, best first", "log p", "score"), body),
+      "div.scroll",
+      { tabindex: "0", role: "group", "aria-label": "the sentences of the beam" },
+      h("table", columnHeads("sentence, best first", "log p", "score"), body),
     ),
     verdict,
   );
@@ -392,14 +392,12 @@ const kindOf = ({ kind = "cross" }, side) =>
 
 /** Words to choose one of: by a click, or with the arrow keys. */
 function line(widget, side, lang, label) {
-  const list = h("div", { class: "chips", role: "radiogroup", "aria-label": label });
+  const list = h("div.chips", { role: "radiogroup", "aria-label": label });
   const chip = (i) =>
     h(
       "div",
-      {},
       h(
         "label",
-        {},
         h("input", {
           type: "radio",
           name: side,
@@ -435,13 +433,12 @@ function stage(widget) {
   ];
   for (const [name, { element }] of Object.entries({ english, french }))
     widget.tables.set(name, () => [[...element.children]]);
-  const caption = h("p", { class: "note caption", role: "status" });
-  const count = h("span", { class: "count" });
+  const caption = h("p.note.caption", { role: "status" });
+  const count = h("span.count");
   const step = (text, label, to) =>
     h(
       "button",
       {
-        type: "button",
         "aria-label": label,
         click: () =>
           choose(widget, {
@@ -461,13 +458,12 @@ function stage(widget) {
   return {
     element: results(
       "column stage",
-      h("span", { class: "label", "aria-hidden": "true" }, from),
+      h("span.label", { "aria-hidden": "true" }, from),
       english.element,
       h(
-        "div",
-        { class: "steps" },
-        h("span", { class: "label", "aria-hidden": "true" }, `${to}, word by word`),
-        h("span", { class: "buttons", role: "group", "aria-label": "word by word" }, ...steps),
+        "div.steps",
+        h("span.label", { "aria-hidden": "true" }, `${to}, word by word`),
+        h("span.buttons", { role: "group", "aria-label": "word by word" }, ...steps),
         count,
       ),
       french.element,
@@ -555,8 +551,8 @@ stage.style = `
 /** What else could have stood in the chosen place; one click, and it does. */
 function candidates(widget) {
   const names = widget.spec.vocabularies.target;
-  const heading = h("p", { class: "label" });
-  const own = h("p", { class: "note soft" });
+  const heading = h("p.label");
+  const own = h("p.note.soft");
   const list = candidateList("the five likeliest words here");
   let now;
   const take = (i) => {
@@ -569,14 +565,14 @@ function candidates(widget) {
   const lang = isOwn(widget) ? "" : "fr";
   const item = (i) => {
     const click = () => now.free(i) && take(i);
-    const attributes = { type: "button", "data-input": "start", click };
+    const attributes = { "data-input": "start", click };
     const button = candidateLine("button", attributes, { on: true, lang });
     const rule = () => {
       const what = `Probability of ${quote(named(now.likeliest[i], names))} here:`;
       return chance(what, now.logits, i, list.querySelectorAll(".bars"), names.length - 5);
     };
     explainable(widget, button, rule, () => now.shares[i]);
-    return h("li", {}, button);
+    return h("li", button);
   };
   return {
     element: results("column choices", heading, list, own),
@@ -633,9 +629,9 @@ function kinds(widget) {
       choose: (i) => choose(widget, { kind: names[i] }),
     },
   );
-  const about = h("p", { class: "note soft" });
+  const about = h("p.note.soft");
   return {
-    element: h("div", { class: "column", "data-output": "" }, tabs.element, about),
+    element: h("div.column", { "data-output": "" }, tabs.element, about),
     shows: "outputs",
     update(inputs, outputs) {
       const now = answer(widget, inputs, outputs);
