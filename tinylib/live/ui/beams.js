@@ -1,21 +1,11 @@
 // Beam search drawn: every step as a column, what is kept above what is pruned; and how it ends.
 
-import {
-  columnHeads,
-  format,
-  h,
-  percent,
-  resized,
-  results,
-  setAttribute,
-  setText,
-  shaded,
-  svgPart,
-  times,
-} from "./parts.js";
+import { columnHeads, resized, results } from "./boxes.js";
+import { h, setAttribute, setText, svgPart } from "./dom.js";
 import { explainable, logs, perLength, rove } from "./explain.js";
-import { letters } from "./look.js";
+import { letters, shaded } from "./look.js";
 import { animate, isCalm } from "./motion.js";
+import { format, percent, times } from "./numbers.js";
 import { fillList } from "./sentences.js";
 
 export const PRUNED = 3; // as in decoding.py

@@ -18,8 +18,9 @@
 // result is written in per cent if its `unit` is "%". Where what is needed has not been computed
 // yet, `missing` is true, and the answer is asked for.
 
-import { format, h, percent, setAttribute, typeset } from "./dom.js";
+import { h, setAttribute, typeset } from "./dom.js";
 import { rowsOf } from "./knobs.js";
+import { format, percent } from "./numbers.js";
 
 const INVITATION =
   "Point at a computed number, tap it, or go to it with Tab and the arrow keys: " +

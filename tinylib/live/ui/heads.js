@@ -1,7 +1,9 @@
 // All heads of a model as small maps, layer by layer, one of which is chosen.
 
+import { results } from "./boxes.js";
+import { h, setAttribute, setText } from "./dom.js";
 import { weightKey } from "./keys.js";
-import { h, results, setAttribute, setText, times } from "./parts.js";
+import { times } from "./numbers.js";
 import { pixelMap } from "./pixels.js";
 
 /** A head's picture: a canvas, a row that is marked in it, outlined pixels, and a line below. */

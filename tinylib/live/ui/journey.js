@@ -13,9 +13,11 @@
 // movement are over. So it can be slid in both directions. Only transform and opacity are animated,
 // and not even these for a reader who wants no motion.
 
+import { scroller } from "./boxes.js";
 import { copyAsTorch } from "./copy.js";
-import { format, h, scroller, setAttribute, setText, typeset } from "./dom.js";
+import { h, setAttribute, setText, typeset } from "./dom.js";
 import { light } from "./explain.js";
+import { format } from "./numbers.js";
 
 const MOVE = 600; // ms: the movement of a step
 const READ = 2400; // ms: what a reader gets for the sentence before Play goes on, at least

@@ -1,6 +1,7 @@
 // What the colours of a table of numbers say: printed beneath it.
 
-import { format, h } from "./dom.js";
+import { h } from "./dom.js";
+import { format } from "./numbers.js";
 
 /** The key of weights, 0 to 1 for all of them; `masked` says what is hatched. */
 export function weightKey(masked = "masked") {

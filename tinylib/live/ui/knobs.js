@@ -2,7 +2,8 @@
 // them; one that only changes what is looked at has none.
 
 import { parseNumber } from "../page/inputs.js";
-import { formatExact, h, mathText, setAttribute, setText, typeset, within } from "./dom.js";
+import { h, mathText, setAttribute, setText, typeset } from "./dom.js";
+import { formatExact, within } from "./numbers.js";
 
 /** The default limits of an entry. */
 export const everywhere = ({ spec: { max } }) => [-max.entry, max.entry];

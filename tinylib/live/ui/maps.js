@@ -1,19 +1,11 @@
 // One head's weights as a table, with words on both axes.
 
-import { explainable, rove } from "./explain.js";
-import {
-  AS_IS,
-  format,
-  h,
-  results,
-  scroller,
-  setAttribute,
-  setHeat,
-  setText,
-  shaded,
-  times,
-} from "./parts.js";
 import { topK } from "../page/search.js";
+import { results, scroller } from "./boxes.js";
+import { AS_IS, h, setAttribute, setHeat, setText } from "./dom.js";
+import { explainable, rove } from "./explain.js";
+import { shaded } from "./look.js";
+import { format, times } from "./numbers.js";
 import { fillList } from "./sentences.js";
 
 export const LEAST = 0.005; // what is less reads 0.00, and is left out

@@ -1,7 +1,7 @@
 // A choice among trained models, each with a text of its own: for widgets with several weights.
 
 import { choice } from "./controls.js";
-import { h, setText } from "./parts.js";
+import { h, setText } from "./dom.js";
 import { text } from "./sentences.js";
 import { beginnings } from "./texts.js";
 

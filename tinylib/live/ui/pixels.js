@@ -1,7 +1,8 @@
 // A matrix of numbers as a small picture: each is a pixel, and its size is how much ink there is.
 
+import { h, setAttribute, svgPart } from "./dom.js";
 import { inkOf } from "./look.js";
-import { h, setAttribute, svgPart, within } from "./parts.js";
+import { within } from "./numbers.js";
 
 // little-endian, as all that browsers run on
 const packed = (ink) => (ink[2] << 16) | (ink[1] << 8) | ink[0];

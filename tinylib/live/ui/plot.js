@@ -1,6 +1,6 @@
 // A plane with axes: curves, what stands at a place in it, lines across it, and what is dragged.
 
-import { h, setAttribute, setText, svgPart } from "./parts.js";
+import { h, setAttribute, setText, svgPart } from "./dom.js";
 import { fillList } from "./sentences.js";
 
 /**

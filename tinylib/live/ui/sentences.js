@@ -3,8 +3,10 @@
 import { bytesOf, idsOf, isOpen, knows, ofCharacters, ownTokens, wordsOf } from "../page/inputs.js";
 import { plainly } from "../page/words.js";
 import { offers } from "./controls.js";
+import { AS_IS, h, setAttribute, setHeat, setText } from "./dom.js";
 import { lines } from "./lines.js";
-import { AS_IS, h, percent, setAttribute, setHeat, setText, shaded } from "./parts.js";
+import { shaded } from "./look.js";
+import { percent } from "./numbers.js";
 
 const quoted = (words) => [...new Set(words)].map((word) => `“${word}”`).join(", ");
 

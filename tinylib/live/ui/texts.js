@@ -1,9 +1,11 @@
 // Parts for widgets that show a text that a GPT reads or writes: tinted tokens, and heads to
 // choose from.
 
-import { offers } from "./controls.js";
-import { format, formatExact, h, setAttribute, setText, shaded, within } from "./parts.js";
 import { topK } from "../page/search.js";
+import { offers } from "./controls.js";
+import { h, setAttribute, setText } from "./dom.js";
+import { shaded } from "./look.js";
+import { format, formatExact, within } from "./numbers.js";
 import { fillList, visible } from "./sentences.js";
 
 export const called = (token) => (visible(token) === token ? `“${token}”` : visible(token));

@@ -1,9 +1,5 @@
 // The parts of a widget that trains: what starts and stops it, its loss as a curve, and keeping it.
 
-import { choice } from "./controls.js";
-import { h, percent, setAttribute, setText, whole } from "./parts.js";
-import { plane, through } from "./plot.js";
-import { fillList } from "./sentences.js";
 import { GENERATOR } from "../page/chance.js";
 import { problem } from "../page/inputs.js";
 import {
@@ -16,6 +12,11 @@ import {
   toSafetensors,
 } from "../page/keeping.js";
 import { ask, halt } from "../page/trainer.js";
+import { choice } from "./controls.js";
+import { h, setAttribute, setText } from "./dom.js";
+import { percent, whole } from "./numbers.js";
+import { plane, through } from "./plot.js";
+import { fillList } from "./sentences.js";
 
 const CHUNK_MS = 800; // of training between two edits of the steps; a page shows it meanwhile
 const SLOW_MS = 330; // between two steps or chunks of steps, when the training is slowed down

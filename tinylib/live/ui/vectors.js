@@ -2,9 +2,10 @@
 
 import { knows } from "../page/inputs.js";
 import { action } from "./controls.js";
+import { AS_IS, h, setAttribute, setText } from "./dom.js";
 import { knob } from "./knobs.js";
 import { lines } from "./lines.js";
-import { AS_IS, format, h, setAttribute, setText } from "./parts.js";
+import { format } from "./numbers.js";
 import { paint, pixelAt } from "./pixels.js";
 import { fillList } from "./sentences.js";
 

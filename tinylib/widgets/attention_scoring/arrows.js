@@ -1,18 +1,11 @@
+import { columnHeads } from "../../live/ui/boxes.js";
 import { choice } from "../../live/ui/controls.js";
+import { h, setAttribute, setHeat, setText, svgPart } from "../../live/ui/dom.js";
 import { explainable, rove, wordAt } from "../../live/ui/explain.js";
 import { numberBox } from "../../live/ui/knobs.js";
-import {
-  columnHeads,
-  format,
-  h,
-  live,
-  setAttribute,
-  setHeat,
-  setText,
-  shaded,
-  svgPart,
-  within,
-} from "../../live/ui/parts.js";
+import { shaded } from "../../live/ui/look.js";
+import { format, within } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { drag, plane, through } from "../../live/ui/plot.js";
 import { fillList } from "../../live/ui/sentences.js";
 

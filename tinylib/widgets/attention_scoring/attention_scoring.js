@@ -1,18 +1,10 @@
 import { hashedNumbers } from "../../live/page/inputs.js";
-import { knob } from "../../live/ui/knobs.js";
+import { columnHeads, scroller } from "../../live/ui/boxes.js";
+import { AS_IS, h, setAttribute, setHeat, setText } from "../../live/ui/dom.js";
 import { explainable, numbersIn, rove } from "../../live/ui/explain.js";
-import {
-  AS_IS,
-  columnHeads,
-  format,
-  h,
-  live,
-  scroller,
-  setAttribute,
-  setHeat,
-  setText,
-  times,
-} from "../../live/ui/parts.js";
+import { knob } from "../../live/ui/knobs.js";
+import { format, times } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { fillList } from "../../live/ui/sentences.js";
 
 /** Numbers about 0 with a spread of 1, always the same for a name: each the sum of four. */

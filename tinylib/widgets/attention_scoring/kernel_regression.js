@@ -1,17 +1,10 @@
 import { choice } from "../../live/ui/controls.js";
+import { h, setAttribute, setHeat, setText } from "../../live/ui/dom.js";
 import { explainable, explainableNumber, roveLines, sum, weighed } from "../../live/ui/explain.js";
 import { numberBox } from "../../live/ui/knobs.js";
-import {
-  format,
-  h,
-  listed,
-  live,
-  setAttribute,
-  setHeat,
-  setText,
-  shaded,
-  within,
-} from "../../live/ui/parts.js";
+import { shaded } from "../../live/ui/look.js";
+import { format, listed, within } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { drag, plane, through } from "../../live/ui/plot.js";
 import { fillList } from "../../live/ui/sentences.js";
 

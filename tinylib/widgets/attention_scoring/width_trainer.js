@@ -1,7 +1,10 @@
 import { numbers } from "../../live/page/chance.js";
 import { trains } from "../../live/page/trainer.js";
+import { results } from "../../live/ui/boxes.js";
+import { h, setAttribute, setText } from "../../live/ui/dom.js";
 import { numberBox } from "../../live/ui/knobs.js";
-import { h, live, results, setAttribute, setText, times, within } from "../../live/ui/parts.js";
+import { times, within } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { dotsAt, drag, plane, through } from "../../live/ui/plot.js";
 import { fillList } from "../../live/ui/sentences.js";
 import { lossCurve, setting, trainingBar } from "../../live/ui/training.js";

@@ -1,22 +1,15 @@
+import { resized, results } from "../../live/ui/boxes.js";
+import { h, setAttribute, setText, svgPart } from "../../live/ui/dom.js";
 import {
-  expOf,
   explainable,
   explainableNumber,
+  expOf,
   roots,
   roveLines,
   sum,
 } from "../../live/ui/explain.js";
-import {
-  format,
-  h,
-  live,
-  resized,
-  results,
-  setAttribute,
-  setText,
-  svgPart,
-  times,
-} from "../../live/ui/parts.js";
+import { format, times } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { fillList, sentence } from "../../live/ui/sentences.js";
 
 /** The n-grams of a sentence, as texts. */

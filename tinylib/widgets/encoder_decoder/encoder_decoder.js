@@ -1,9 +1,12 @@
 import { common, missing, strange, surplus } from "../../live/page/dictionary.js";
 import { gloss } from "../../live/page/gloss.js";
-import { folded, h, listed, live, results, setText } from "../../live/ui/parts.js";
 import { greedy } from "../../live/page/search.js";
+import { BOS, decoder, encode, EOS, reading, top } from "../../live/page/translator.js";
+import { results } from "../../live/ui/boxes.js";
+import { h, setText } from "../../live/ui/dom.js";
+import { listed } from "../../live/ui/numbers.js";
+import { folded, live } from "../../live/ui/parts.js";
 import { glossed, heldOut, readout, sentence, translation } from "../../live/ui/sentences.js";
-import { BOS, EOS, decoder, encode, reading, top } from "../../live/page/translator.js";
 import { editableVector, strips } from "../../live/ui/vectors.js";
 
 /** What torch does in a kernel, in compute() of encoder_decoder.py. */

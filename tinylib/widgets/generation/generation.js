@@ -1,5 +1,7 @@
 import { uniform } from "../../live/page/chance.js";
 import { chosenAt, lastOf, memoryOf, nodeAfter, nodesOf } from "../../live/page/reading.js";
+import { topK } from "../../live/page/search.js";
+import { results } from "../../live/ui/boxes.js";
 import {
   candidateLine,
   candidateList,
@@ -8,38 +10,26 @@ import {
   scaleFor,
 } from "../../live/ui/candidates.js";
 import { action, radio, redraw } from "../../live/ui/controls.js";
+import { h, readOnce, setAttribute, setHeat, setLength, setText } from "../../live/ui/dom.js";
 import { chance, explainable } from "../../live/ui/explain.js";
 import { headMaps } from "../../live/ui/heads.js";
 import { journey } from "../../live/ui/journey.js";
 import { drop } from "../../live/ui/motion.js";
-import {
-  folded,
-  format,
-  h,
-  live,
-  percent,
-  readOnce,
-  results,
-  setAttribute,
-  setHeat,
-  setLength,
-  setText,
-  within,
-} from "../../live/ui/parts.js";
-import { dotsAt, plane } from "../../live/ui/plot.js";
+import { format, percent, within } from "../../live/ui/numbers.js";
+import { folded, live } from "../../live/ui/parts.js";
 import { paint } from "../../live/ui/pixels.js";
-import { topK } from "../../live/page/search.js";
+import { dotsAt, plane } from "../../live/ui/plot.js";
 import { fillList, text, visible } from "../../live/ui/sentences.js";
 import {
-  TEXT_STYLE,
+  attendsMostTo,
+  autoContinue,
   beginnings,
   byArrows,
   called,
   fillText,
   heats,
-  attendsMostTo,
   nuclei,
-  autoContinue,
+  TEXT_STYLE,
   tops,
 } from "../../live/ui/texts.js";
 

@@ -1,21 +1,12 @@
 import { uniform } from "../../live/page/chance.js";
+import { columnHeads, resized, results } from "../../live/ui/boxes.js";
 import { action, choice, redraw } from "../../live/ui/controls.js";
+import { h, setAttribute, setLength, setText } from "../../live/ui/dom.js";
 import { chance, explainable, rove, sum } from "../../live/ui/explain.js";
 import { knob } from "../../live/ui/knobs.js";
-import {
-  columnHeads,
-  folded,
-  formatExact,
-  h,
-  live,
-  percent,
-  resized,
-  results,
-  setAttribute,
-  setLength,
-  setText,
-} from "../../live/ui/parts.js";
 import { drop } from "../../live/ui/motion.js";
+import { formatExact, percent } from "../../live/ui/numbers.js";
+import { folded, live } from "../../live/ui/parts.js";
 import { fillList, visible } from "../../live/ui/sentences.js";
 import { called, heats, nuclei, tops } from "../../live/ui/texts.js";
 
@@ -52,19 +43,17 @@ function viewOf(widget, inputs, outputs) {
   outputs.rank.data.forEach((place, id) => {
     order[place] = id;
   });
-  const rows = order
-    .slice(0, SHOWN)
-    .map((id) => ({
-      ids: [id],
-      name: visible(names[id]),
-      unseen: visible(names[id]) !== names[id],
-      others: false,
-      left: undefined,
-      hit: id === token,
-      shares: STAGES.map((_, i) => stage(i, id)),
-      expected: outputs.expected.data[id],
-      drawn: outputs.drawn.data[id],
-    }));
+  const rows = order.slice(0, SHOWN).map((id) => ({
+    ids: [id],
+    name: visible(names[id]),
+    unseen: visible(names[id]) !== names[id],
+    others: false,
+    left: undefined,
+    hit: id === token,
+    shares: STAGES.map((_, i) => stage(i, id)),
+    expected: outputs.expected.data[id],
+    drawn: outputs.drawn.data[id],
+  }));
   if (V > SHOWN) {
     const rest = Array.from(outputs.rest.data);
     const left = STAGES.map(

@@ -1,39 +1,31 @@
 import { idsOf } from "../../live/page/inputs.js";
+import { topK } from "../../live/page/search.js";
+import { BOS } from "../../live/page/translator.js";
+import { results } from "../../live/ui/boxes.js";
 import {
   candidateLine,
   candidateList,
   fillCandidate,
   percentOf,
 } from "../../live/ui/candidates.js";
+import { h, readOnce, setAttribute, setHeat, setText, typeset } from "../../live/ui/dom.js";
 import { chance, explainable, logOf, weighed } from "../../live/ui/explain.js";
 import { headMaps } from "../../live/ui/heads.js";
 import { journey } from "../../live/ui/journey.js";
 import { textOfEach } from "../../live/ui/models.js";
-import {
-  format,
-  h,
-  live,
-  readOnce,
-  results,
-  setAttribute,
-  setHeat,
-  setText,
-  typeset,
-  within,
-} from "../../live/ui/parts.js";
+import { format, within } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { paint, pixelAt, pixelMap } from "../../live/ui/pixels.js";
-import { topK } from "../../live/page/search.js";
 import { fillList, visible } from "../../live/ui/sentences.js";
 import {
-  TEXT_STYLE,
+  attendsMostTo,
+  autoContinue,
   byArrows,
   called,
   fillText,
-  attendsMostTo,
-  autoContinue,
   tail,
+  TEXT_STYLE,
 } from "../../live/ui/texts.js";
-import { BOS } from "../../live/page/translator.js";
 
 /** What torch does in a kernel, in compute() of gpt.py. */
 export async function program(run, { prompt, story, variant }) {

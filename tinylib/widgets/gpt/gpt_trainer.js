@@ -1,18 +1,12 @@
 import { numberOf, textIn, usable } from "../../live/page/own_text.js";
 import { ownTextOf, setOwnText, trains } from "../../live/page/trainer.js";
+import { results } from "../../live/ui/boxes.js";
 import { radio } from "../../live/ui/controls.js";
-import { knob } from "../../live/ui/knobs.js";
+import { AS_IS, h, setAttribute, setText } from "../../live/ui/dom.js";
 import { headMaps } from "../../live/ui/heads.js";
-import {
-  AS_IS,
-  h,
-  live,
-  results,
-  setAttribute,
-  setText,
-  times,
-  whole,
-} from "../../live/ui/parts.js";
+import { knob } from "../../live/ui/knobs.js";
+import { times, whole } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { paint, pixelAt, pixelMap } from "../../live/ui/pixels.js";
 import { fillList } from "../../live/ui/sentences.js";
 import { called } from "../../live/ui/texts.js";

@@ -1,24 +1,16 @@
 import { wordsOf } from "../../live/page/inputs.js";
+import { h, setAttribute, setLength, setText, typeset } from "../../live/ui/dom.js";
 import {
-  expOf,
   explainable,
   explainableNumber,
+  expOf,
   logOf,
   roveLines,
   sum,
 } from "../../live/ui/explain.js";
 import { knob } from "../../live/ui/knobs.js";
-import {
-  formatExact,
-  h,
-  live,
-  powerOfTen,
-  setAttribute,
-  setLength,
-  setText,
-  typeset,
-  within,
-} from "../../live/ui/parts.js";
+import { formatExact, powerOfTen, within } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { drag, plane, through } from "../../live/ui/plot.js";
 import { fillList, sentence } from "../../live/ui/sentences.js";
 

@@ -1,10 +1,12 @@
 import { uniform } from "../../live/page/chance.js";
+import { topK } from "../../live/page/search.js";
 import { offers, redraw } from "../../live/ui/controls.js";
+import { h, setAttribute, setLength, setText } from "../../live/ui/dom.js";
 import { chance, explainable, rove, sum } from "../../live/ui/explain.js";
 import { knob } from "../../live/ui/knobs.js";
-import { h, live, percent, setAttribute, setLength, setText, whole } from "../../live/ui/parts.js";
+import { percent, whole } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { plane, through } from "../../live/ui/plot.js";
-import { topK } from "../../live/page/search.js";
 import { fillList, text, visible } from "../../live/ui/sentences.js";
 
 /** What torch does in a kernel, in compute() of time_machine.py. */

@@ -1,5 +1,6 @@
 import { topK } from "../../live/page/search.js";
 import { BOS } from "../../live/page/translator.js";
+import { columnHeads, namedRow, resized, results, scroller } from "../../live/ui/boxes.js";
 import {
   candidateLine,
   candidateList,
@@ -7,25 +8,11 @@ import {
   percentOf,
 } from "../../live/ui/candidates.js";
 import { copyAsTorch } from "../../live/ui/copy.js";
+import { h, readOnce, setAttribute, setHeat, setText } from "../../live/ui/dom.js";
 import { journey } from "../../live/ui/journey.js";
-import {
-  columnHeads,
-  format,
-  h,
-  listed,
-  live,
-  namedRow,
-  readOnce,
-  resized,
-  results,
-  scroller,
-  setAttribute,
-  setHeat,
-  setText,
-  shaded,
-  times,
-  within,
-} from "../../live/ui/parts.js";
+import { shaded } from "../../live/ui/look.js";
+import { format, listed, times, within } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { fillList, text, visible } from "../../live/ui/sentences.js";
 import { beginnings, called } from "../../live/ui/texts.js";
 

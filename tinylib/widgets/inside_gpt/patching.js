@@ -1,25 +1,15 @@
 import { idsOf, wordsOf } from "../../live/page/inputs.js";
 import { topK } from "../../live/page/search.js";
 import { BOS } from "../../live/page/translator.js";
+import { results, scroller } from "../../live/ui/boxes.js";
 import { percentOf } from "../../live/ui/candidates.js";
 import { action, choice, offers } from "../../live/ui/controls.js";
 import { copyAsTorch } from "../../live/ui/copy.js";
+import { h, readOnce, setAttribute, setHeat, setLength, setText } from "../../live/ui/dom.js";
 import { weightKey } from "../../live/ui/keys.js";
-import {
-  format,
-  h,
-  live,
-  readOnce,
-  results,
-  scroller,
-  setAttribute,
-  setHeat,
-  setLength,
-  setText,
-  shaded,
-  times,
-  within,
-} from "../../live/ui/parts.js";
+import { shaded } from "../../live/ui/look.js";
+import { format, times, within } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { fillList, text } from "../../live/ui/sentences.js";
 import { autoContinue, called } from "../../live/ui/texts.js";
 

@@ -1,15 +1,8 @@
 import { toggle } from "../../live/ui/controls.js";
+import { h, setAttribute, setLength, setText } from "../../live/ui/dom.js";
 import { knob, nearestOf } from "../../live/ui/knobs.js";
-import {
-  h,
-  live,
-  percent,
-  setAttribute,
-  setLength,
-  setText,
-  whole,
-  within,
-} from "../../live/ui/parts.js";
+import { percent, whole, within } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { drag, plane, through } from "../../live/ui/plot.js";
 import { fillList } from "../../live/ui/sentences.js";
 

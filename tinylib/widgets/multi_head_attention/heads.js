@@ -1,27 +1,17 @@
 import { wordsOf } from "../../live/page/inputs.js";
 import { nested, places } from "../../live/page/lookup.js";
+import { topK } from "../../live/page/search.js";
+import { resized, results, scroller } from "../../live/ui/boxes.js";
 import { action, offers } from "../../live/ui/controls.js";
+import { h, setAttribute, setText, svgPart } from "../../live/ui/dom.js";
 import { explainable, explainableNumber, rove } from "../../live/ui/explain.js";
-import { weightKey } from "../../live/ui/keys.js";
 import { journey } from "../../live/ui/journey.js";
+import { weightKey } from "../../live/ui/keys.js";
 import { numberBox } from "../../live/ui/knobs.js";
 import { letters } from "../../live/ui/look.js";
-import {
-  format,
-  h,
-  listed,
-  live,
-  percent,
-  resized,
-  results,
-  scroller,
-  setAttribute,
-  setText,
-  svgPart,
-  within,
-} from "../../live/ui/parts.js";
+import { format, listed, percent, within } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { paint, pixelAt, pixelMap } from "../../live/ui/pixels.js";
-import { topK } from "../../live/page/search.js";
 import { fillList, sentence } from "../../live/ui/sentences.js";
 
 /** What torch does in a kernel, in compute() of heads.py. */

@@ -1,17 +1,10 @@
 import { trains } from "../../live/page/trainer.js";
+import { results } from "../../live/ui/boxes.js";
+import { h, setAttribute, setHeat, setText } from "../../live/ui/dom.js";
 import { weightKey } from "../../live/ui/keys.js";
-import {
-  h,
-  listed,
-  live,
-  percent,
-  results,
-  setAttribute,
-  setHeat,
-  setText,
-  shaded,
-  times,
-} from "../../live/ui/parts.js";
+import { shaded } from "../../live/ui/look.js";
+import { listed, percent, times } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { paint, pixelMap } from "../../live/ui/pixels.js";
 import { gauge, lossCurve, rates, seeds, setting, trainingBar } from "../../live/ui/training.js";
 

@@ -1,7 +1,10 @@
+import { scroller } from "../../live/ui/boxes.js";
+import { h, setAttribute, setText } from "../../live/ui/dom.js";
 import { explainable } from "../../live/ui/explain.js";
 import { knob, numberBox } from "../../live/ui/knobs.js";
 import { fly } from "../../live/ui/motion.js";
-import { format, h, live, scroller, setAttribute, setText } from "../../live/ui/parts.js";
+import { format } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { fillList } from "../../live/ui/sentences.js";
 
 const AXES = { B: "sentences B", T: "words T", H: "heads H", k: "head width k" };

@@ -1,16 +1,8 @@
+import { h, setAttribute, setText, svgPart } from "../../live/ui/dom.js";
 import { explainable, explainableNumber, numbersIn, roveLines } from "../../live/ui/explain.js";
 import { knob } from "../../live/ui/knobs.js";
-import {
-  format,
-  formatExact,
-  h,
-  live,
-  setAttribute,
-  setText,
-  svgPart,
-  times,
-  within,
-} from "../../live/ui/parts.js";
+import { format, formatExact, times, within } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { paint, pixelAt } from "../../live/ui/pixels.js";
 import { dotsAt, plane, through } from "../../live/ui/plot.js";
 import { fillList } from "../../live/ui/sentences.js";

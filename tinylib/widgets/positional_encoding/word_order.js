@@ -1,7 +1,9 @@
 import { choice } from "../../live/ui/controls.js";
+import { h, setAttribute, setHeat, setText, svgPart } from "../../live/ui/dom.js";
 import { explainable, numbersIn, rove, wordAt } from "../../live/ui/explain.js";
 import { appear, travel } from "../../live/ui/motion.js";
-import { format, h, live, setAttribute, setHeat, setText, svgPart } from "../../live/ui/parts.js";
+import { format } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { drag } from "../../live/ui/plot.js";
 import { fillList } from "../../live/ui/sentences.js";
 

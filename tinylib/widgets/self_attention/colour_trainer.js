@@ -1,18 +1,10 @@
 import { trains } from "../../live/page/trainer.js";
 import { action } from "../../live/ui/controls.js";
+import { h, mathText, setAttribute, setHeat, setText } from "../../live/ui/dom.js";
 import { explainable, rove, sum, weighed } from "../../live/ui/explain.js";
 import { signedKey } from "../../live/ui/keys.js";
-import {
-  folded,
-  format,
-  h,
-  live,
-  mathText,
-  setAttribute,
-  setHeat,
-  setText,
-  times,
-} from "../../live/ui/parts.js";
+import { format, times } from "../../live/ui/numbers.js";
+import { folded, live } from "../../live/ui/parts.js";
 import { gauge, lossCurve, rates, seeds, setting, trainingBar } from "../../live/ui/training.js";
 
 export const program = trains("self_attention/colour_trainer_task.js");

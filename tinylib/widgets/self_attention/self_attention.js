@@ -1,7 +1,8 @@
 import { choice } from "../../live/ui/controls.js";
-import { format, h, mathText, setAttribute, setText, times } from "../../live/ui/dom.js";
+import { h, mathText, setAttribute, setText } from "../../live/ui/dom.js";
 import { numbersIn, product, softmaxOf, wordAt } from "../../live/ui/explain.js";
 import { journey } from "../../live/ui/journey.js";
+import { format, times } from "../../live/ui/numbers.js";
 import { live } from "../../live/ui/parts.js";
 
 const ROOT = { value: Math.sqrt(3), name: "√3" };

@@ -1,3 +1,5 @@
+import { greedy, topK } from "../../live/page/search.js";
+import { BOS, decoder, encode, EOS, reading } from "../../live/page/translator.js";
 import {
   candidateLine,
   candidateList,
@@ -5,11 +7,11 @@ import {
   percentOf,
 } from "../../live/ui/candidates.js";
 import { action, radio } from "../../live/ui/controls.js";
+import { h, setAttribute, setText, typeset } from "../../live/ui/dom.js";
 import { explainableNumber, logs, roveLines } from "../../live/ui/explain.js";
-import { h, live, percent, setAttribute, setText, typeset } from "../../live/ui/parts.js";
-import { greedy, topK } from "../../live/page/search.js";
+import { percent } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { fillList, sentence } from "../../live/ui/sentences.js";
-import { BOS, EOS, decoder, encode, reading } from "../../live/page/translator.js";
 
 /** What torch does in a kernel, in compute() of seq2seq.py. */
 export async function program(run, { source, forced }, spec) {

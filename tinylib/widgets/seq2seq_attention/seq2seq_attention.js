@@ -1,16 +1,19 @@
 import { alignment, misplaced, missing, surplus } from "../../live/page/dictionary.js";
+import { greedy, topK } from "../../live/page/search.js";
+import { BOS, EOS } from "../../live/page/translator.js";
+import { results } from "../../live/ui/boxes.js";
 import {
   candidateLine,
   candidateList,
   fillCandidate,
   percentOf,
 } from "../../live/ui/candidates.js";
+import { h, setText } from "../../live/ui/dom.js";
 import { chance, explainable, roveLines, weighed } from "../../live/ui/explain.js";
-import { format, h, listed, live, results, setText } from "../../live/ui/parts.js";
 import { LEAST, wordMap } from "../../live/ui/maps.js";
-import { greedy, topK } from "../../live/page/search.js";
+import { format, listed } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { fillList, heldOut, sentence, translation } from "../../live/ui/sentences.js";
-import { BOS, EOS } from "../../live/page/translator.js";
 
 /** What torch does in a kernel, in compute() of seq2seq_attention.py. */
 export async function program(run, { source }, spec) {

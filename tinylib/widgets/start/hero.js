@@ -1,6 +1,7 @@
 import { uniform } from "../../live/page/chance.js";
 import { chosenAt, lastOf, memoryOf, nodeAfter, nodesOf } from "../../live/page/reading.js";
 import { topK } from "../../live/page/search.js";
+import { resized, results } from "../../live/ui/boxes.js";
 import {
   candidateLine,
   candidateList,
@@ -8,23 +9,11 @@ import {
   percentOf,
 } from "../../live/ui/candidates.js";
 import { redraw } from "../../live/ui/controls.js";
-import {
-  h,
-  listed,
-  live,
-  readOnce,
-  resized,
-  results,
-  setAttribute,
-  setHeat,
-  setText,
-  svgPart,
-  times,
-  whole,
-} from "../../live/ui/parts.js";
+import { h, readOnce, setAttribute, setHeat, setText, svgPart } from "../../live/ui/dom.js";
+import { listed, times, whole } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { fillList, text, visible } from "../../live/ui/sentences.js";
 import {
-  TEXT_STYLE,
   autoContinue,
   beginnings,
   byArrows,
@@ -32,6 +21,7 @@ import {
   fillText,
   heats,
   tail,
+  TEXT_STYLE,
 } from "../../live/ui/texts.js";
 
 // ---------------------------------------------------------------- what is computed

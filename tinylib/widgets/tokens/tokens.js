@@ -6,19 +6,12 @@ import {
   split,
   toBytes,
 } from "../../live/page/byte_pairs.js";
+import { columnHeads } from "../../live/ui/boxes.js";
 import { offers } from "../../live/ui/controls.js";
+import { h, readOnce, setAttribute, setLength, setText } from "../../live/ui/dom.js";
 import { knob } from "../../live/ui/knobs.js";
-import {
-  columnHeads,
-  h,
-  live,
-  readOnce,
-  setAttribute,
-  setLength,
-  setText,
-  whole,
-  within,
-} from "../../live/ui/parts.js";
+import { whole, within } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { fillList, freeText } from "../../live/ui/sentences.js";
 
 // ---------------------------------------------------------------- what is computed

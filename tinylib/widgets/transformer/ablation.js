@@ -6,25 +6,19 @@ import {
   surplus,
   wrongWords,
 } from "../../live/page/dictionary.js";
-import { radio } from "../../live/ui/controls.js";
-import { weighed } from "../../live/ui/explain.js";
-import { headMaps } from "../../live/ui/heads.js";
-import {
-  columnHeads,
-  h,
-  listed,
-  live,
-  results,
-  setAttribute,
-  setHeat,
-  setText,
-} from "../../live/ui/parts.js";
-import { wordMap } from "../../live/ui/maps.js";
-import { paint } from "../../live/ui/pixels.js";
 import { greedy, topK } from "../../live/page/search.js";
-import { fillList, heldOut, sentence, translation } from "../../live/ui/sentences.js";
 import { BOS, EOS } from "../../live/page/translator.js";
 import { nothingWritten } from "../../live/page/writer.js";
+import { columnHeads, results } from "../../live/ui/boxes.js";
+import { radio } from "../../live/ui/controls.js";
+import { h, setAttribute, setHeat, setText } from "../../live/ui/dom.js";
+import { weighed } from "../../live/ui/explain.js";
+import { headMaps } from "../../live/ui/heads.js";
+import { wordMap } from "../../live/ui/maps.js";
+import { listed } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
+import { paint } from "../../live/ui/pixels.js";
+import { fillList, heldOut, sentence, translation } from "../../live/ui/sentences.js";
 
 /** What torch does in a kernel, in compute() of ablation.py. */
 export async function program(run, { source, variant }, spec) {

@@ -1,4 +1,9 @@
 import { idsOf, knows, wordsOf } from "../../live/page/inputs.js";
+import { beam, greedy, topK } from "../../live/page/search.js";
+import { BOS, EOS } from "../../live/page/translator.js";
+import { spelt, tokenise } from "../../live/page/words.js";
+import { nothingWritten, writer } from "../../live/page/writer.js";
+import { columnHeads, results } from "../../live/ui/boxes.js";
 import {
   candidateLine,
   candidateList,
@@ -6,29 +11,16 @@ import {
   percentOf,
 } from "../../live/ui/candidates.js";
 import { action, choice } from "../../live/ui/controls.js";
+import { h, setAttribute, setHeat, setText } from "../../live/ui/dom.js";
 import { chance, explainable, logs, perLength, rove, weighed } from "../../live/ui/explain.js";
 import { headMaps } from "../../live/ui/heads.js";
 import { journey } from "../../live/ui/journey.js";
-import {
-  columnHeads,
-  format,
-  h,
-  live,
-  results,
-  setAttribute,
-  setHeat,
-  setText,
-  shaded,
-  whole,
-  within,
-} from "../../live/ui/parts.js";
+import { shaded } from "../../live/ui/look.js";
 import { LEAST, wordMap } from "../../live/ui/maps.js";
+import { format, whole, within } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { paint } from "../../live/ui/pixels.js";
-import { beam, greedy, topK } from "../../live/page/search.js";
 import { fillList, heldOut, sentence, translation } from "../../live/ui/sentences.js";
-import { BOS, EOS } from "../../live/page/translator.js";
-import { nothingWritten, writer } from "../../live/page/writer.js";
-import { spelt, tokenise } from "../../live/page/words.js";
 
 /** What torch does in a kernel, in compute() of transformer.py. */
 export async function program(run, { source, start, width, alpha }, spec) {

@@ -8,19 +8,12 @@ import {
 } from "../../live/page/dictionary.js";
 import { gloss } from "../../live/page/gloss.js";
 import { trains } from "../../live/page/trainer.js";
+import { results } from "../../live/ui/boxes.js";
 import { toggle } from "../../live/ui/controls.js";
+import { AS_IS, h, readOnce, setAttribute, setText } from "../../live/ui/dom.js";
 import { wordMap } from "../../live/ui/maps.js";
-import {
-  AS_IS,
-  h,
-  listed,
-  live,
-  readOnce,
-  results,
-  setAttribute,
-  setText,
-  whole,
-} from "../../live/ui/parts.js";
+import { listed, whole } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { fillList, heldOut, sentence, translation } from "../../live/ui/sentences.js";
 import { gauge, lossCurve, rates, seeds, setting, trainingBar } from "../../live/ui/training.js";
 

@@ -1,4 +1,6 @@
-import { format, h, live, setAttribute, setText } from "../../live/ui/parts.js";
+import { h, setAttribute, setText } from "../../live/ui/dom.js";
+import { format } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { plane, through } from "../../live/ui/plot.js";
 
 const NORMS = [
