@@ -544,14 +544,12 @@ path.greedy { stroke: var(--vermilion); stroke-width: 3.5; stroke-dasharray: 0.1
 .legend { max-width: none; }
 .columns .later, .columns .gone, .columns .faint { visibility: hidden; }
 .columns, .columns ol { list-style: none; margin: 0; padding: 0; }
-.step { position: absolute; top: 0; width: var(--wide); text-align: center;
-  font-size: var(--size-small);
-  color: var(--soft); }
+.step { position: absolute; top: 0; width: var(--wide); text-align: center; font-size:
+  var(--size-small); color: var(--soft); }
 .canvas ol ol li, .root { position: absolute; left: 0; top: 0; width: var(--wide); height: 2.625rem;
-  padding: 2px 5px; border: 1px solid var(--line); border-radius: 7px; display: flex;
-  flex-wrap: wrap; align-content: center; gap: 0 4px; justify-content: space-between;
-  line-height: 1.3; font-size: var(--size-note); contain: strict;
-  ${shaded("probability")} }
+  padding: 2px 5px; border: 1px solid var(--line); border-radius: 7px; display: flex; flex-wrap:
+  wrap; align-content: center; gap: 0 4px; justify-content: space-between; line-height: 1.3;
+  font-size: var(--size-note); contain: strict; ${shaded("probability")} }
 .root { margin: 0; top: 1.125rem; width: 3.25rem; color: var(--soft); font-size: var(--size-small);
   }
 .canvas li b { flex: 0 0 100%; font-weight: 600; overflow: hidden; text-overflow: ellipsis;

@@ -189,16 +189,14 @@ export const CONTROLS = `
 @media (max-width: 37.5rem) { .pick { padding-inline: 6px; } }
 .row > .choice { flex: 0 1 auto; }
 .row > .offer { flex: 1 1 15rem; min-width: 0; }
-.offer { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center;
-  font-size: var(--size-note);
-  color: var(--soft); }
+.offer { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center; font-size:
+  var(--size-note); color: var(--soft); }
 .offer select { font: inherit; color: var(--text); background: var(--ground);
   border: 1px solid var(--line); border-radius: 6px; min-height: 1.875rem; padding: 2px 6px;
   flex: 1 1 13.75rem; min-width: 0; max-width: 100%; text-overflow: ellipsis; }
 @media (pointer: coarse) { .offer select { font-size: var(--size-touch); } }
-.toggle { display: inline-flex; gap: 7px; align-items: center; min-height: 1.75rem;
-  font-size: var(--size-note);
-  cursor: pointer; }
+.toggle { display: inline-flex; gap: 7px; align-items: center; min-height: 1.75rem; font-size:
+  var(--size-note); cursor: pointer; }
 :is(input[type=checkbox], input[type=radio]) { width: 1.5rem; height: 1.5rem; margin: 0; flex: none;
   accent-color: var(--accent); }
 .label { margin: 0; }

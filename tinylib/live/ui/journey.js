@@ -324,12 +324,10 @@ journey.style = `${copyAsTorch.style}
   font-variant-numeric: tabular-nums; }
 .journey .says { margin: 6px 0 0; min-height: 3.2em; line-height: 1.6; max-width: 90ch;
   font-variant-numeric: tabular-nums; }
-.journey .code { margin: 2px 0 0; font-size: var(--size-note); min-height: 1.6em;
-  color: var(--soft);
-  overflow-wrap: anywhere; }
-.journey code { padding: 1px 5px; border-radius: 4px; color: var(--text);
-  font: var(--size-note)/1.6 var(--mono);
-  background: color-mix(in oklab, var(--ground), var(--accent) 14%); }
+.journey .code { margin: 2px 0 0; font-size: var(--size-note); min-height: 1.6em; color:
+  var(--soft); overflow-wrap: anywhere; }
+.journey code { padding: 1px 5px; border-radius: 4px; color: var(--text); font: var(--size-note)/1.6
+  var(--mono); background: color-mix(in oklab, var(--ground), var(--accent) 14%); }
 .stages { margin: 4px 0 0; font-size: var(--size-note); }
 .stages :is(td, th) { padding: 1px 7px 1px 0; text-align: right; font-size: var(--size-note); }
 .stages th { max-width: none; }

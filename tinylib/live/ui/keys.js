@@ -28,14 +28,12 @@ export const KEYS = `
 .ramp-key i { width: 4.5rem; height: .625rem; border: 1px solid var(--line); border-radius: 2px;
   background: linear-gradient(to right in oklab, var(--ground), var(--weight)); }
 /* where the ink grows with the square root of the weight */
-.ramp-key.root i { background: linear-gradient(to right in oklab, var(--ground),
-  color-mix(in oklab, var(--ground), var(--weight) 32%) 10%,
-  color-mix(in oklab, var(--ground), var(--weight) 50%) 25%,
+.ramp-key.root i { background: linear-gradient(to right in oklab, var(--ground), color-mix(in oklab,
+  var(--ground), var(--weight) 32%) 10%, color-mix(in oklab, var(--ground), var(--weight) 50%) 25%,
   color-mix(in oklab, var(--ground), var(--weight) 71%) 50%, var(--weight)); }
 .ramp-key.signed i { background: linear-gradient(to right in oklab,
   color-mix(in oklab, var(--ground), var(--negative) 80%), var(--ground),
   color-mix(in oklab, var(--ground), var(--positive) 80%)); }
-.ramp-key .hatched { width: 1.125rem; height: .75rem; margin-left: 8px;
-  border: 1px solid var(--line);
-  background: var(--hatch); }
+.ramp-key .hatched { width: 1.125rem; height: .75rem; margin-left: 8px; border: 1px solid
+  var(--line); background: var(--hatch); }
 `;

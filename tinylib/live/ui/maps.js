@@ -97,9 +97,8 @@ wordMap.style = `
 .word-map caption:empty { display: none; }
 .word-map td span { width: 1.9375rem; }
 .word-map tbody td { position: relative; }
-.word-map .gold::after, .key .gold { content: ""; position: absolute; inset: -1px;
-  outline: 1px solid var(--ground); border: 3px double var(--text); border-radius: 3px;
-    pointer-events: none; }
+.word-map .gold::after, .key .gold { content: ""; position: absolute; inset: -1px; outline: 1px
+  solid var(--ground); border: 3px double var(--text); border-radius: 3px; pointer-events: none; }
 .word-map tbody th, .word-map thead td { position: sticky; left: 0; z-index: 1;
   background: var(--ground); }
 .word-map tbody th { max-width: 8.125rem; padding: 0; }
@@ -111,8 +110,7 @@ wordMap.style = `
 .word-map .sign:empty { display: none; }
 .word-map .sign + span { margin-left: auto; }
 .word-map .sign.astray { color: var(--text); font-weight: 700; }
-.word-map thead .long { padding: 4px 0; border-radius: 4px 4px 0 0;
-  font-size: var(--size-note);
+.word-map thead .long { padding: 4px 0; border-radius: 4px 4px 0 0; font-size: var(--size-note);
   ${shaded("weight")} }
 .word-map thead .long span { max-height: 6rem; }
 .key { margin: 4px 0 0; font-size: var(--size-note); color: var(--soft); display: flex; gap: 8px;

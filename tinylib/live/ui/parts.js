@@ -1,4 +1,8 @@
 // The shared parts of every widget: editors, heat maps, and the frame around them.
+//
+// A view is a list of parts:  export default live("title", (ui) => [ui.words(),
+// ui.heat("weights")]); `partsFor`, below, lists those that any view may have; what they are made
+// of is in dom.js, and the controls are in controls.js and knobs.js.
 // Parts of other files, or of the view itself, join by  ui.use(part, ...its arguments).
 // It only edits `inputs` and shows `outputs`. Who computes them, torch in a kernel or the exported
 // graph in the page, is the business of the model that it is given (anywidget's, or page/host.js).
@@ -84,7 +88,6 @@ export function folded(_widget, title, part, matters = (_inputs) => false) {
   };
 }
 folded.style = `
-.folded summary { cursor: pointer; font-size: var(--size-note); font-weight: 600;
-  min-height: 1.625rem;
-  width: max-content; max-width: 100%; }
+.folded summary { cursor: pointer; font-size: var(--size-note); font-weight: 600; min-height:
+  1.625rem; width: max-content; max-width: 100%; }
 `;

@@ -273,11 +273,10 @@ export function freeText(widget, name, label, rows = 3) {
 
 text.style = `
 .wrong { position: static; margin-top: 4px; }
-textarea.line { width: 100%; min-height: 5.25rem; max-height: 20rem; resize: vertical;
-  font: inherit;
-  font-size: var(--size-touch); line-height: 1.5;
-  color: var(--text); background: transparent; border: 1px solid var(--line); border-radius: 5px;
-    padding: 6px 10px; field-sizing: content; }
+textarea.line { width: 100%; min-height: 5.25rem; max-height: 20rem; resize: vertical; font:
+  inherit; font-size: var(--size-touch); line-height: 1.5; color: var(--text); background:
+  transparent; border: 1px solid var(--line); border-radius: 5px; padding: 6px 10px; field-sizing:
+  content; }
 @container widget (min-width: 53.75rem) { textarea.line { min-height: 3.875rem; } }
 .unknown-words:empty { display: none; }
 .known { font-size: var(--size-note); color: var(--soft); }

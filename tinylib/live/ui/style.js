@@ -14,10 +14,9 @@ import { LOOK, shaded } from "./look.js";
 export const RESULTS = "[data-output]";
 
 export const STYLE = `${LOOK}
-:host { --hatch: repeating-linear-gradient(135deg, transparent 0 4px, var(--line) 4px 5px);
-  display: block; container: widget / inline-size;
-  margin: 1.5rem 0; color: var(--text);
-  font: var(--size-text)/1.45 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
+:host { --hatch: repeating-linear-gradient(135deg, transparent 0 4px, var(--line) 4px 5px); display:
+  block; container: widget / inline-size; margin: 1.5rem 0; color: var(--text); font:
+  var(--size-text)/1.45 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 * { box-sizing: border-box; }
 .frame { border: 1px solid var(--line); border-radius: 10px; padding: 14px 16px;
   background: var(--ground); display: flex; flex-direction: column; gap: 14px; }
@@ -31,9 +30,8 @@ export const STYLE = `${LOOK}
 .sides > * { min-width: 0; }
 .side { display: flex; flex-direction: column; gap: 14px; }
 @container widget (min-width: 53.75rem) { /* what is changed at the left,
-  what follows at the right */
-  .sides { grid-template-columns: minmax(0, var(--left, 1fr)) minmax(0, var(--right, 1.4fr));
-    align-items: start; }
+  what follows at the right */ .sides { grid-template-columns: minmax(0, var(--left, 1fr)) minmax(0,
+    var(--right, 1.4fr)); align-items: start; }
 }
 sup { font-size: .75em; line-height: 0; white-space: nowrap; }
 .note { margin: 0; font-size: var(--size-note); line-height: 1.6; max-width: 62ch;
@@ -41,15 +39,13 @@ sup { font-size: .75em; line-height: 0; white-space: nowrap; }
 .scroll { overflow-x: auto; max-width: 100%; }
 .scroll.more { mask-image: linear-gradient(to left, transparent, var(--text) 44px); }
 button { font: inherit; font-size: var(--size-note); min-height: 1.75rem; min-width: 1.75rem;
-  padding: 2px 10px;
-  cursor: pointer;
-  color: var(--text); background: transparent; border: 1px solid var(--line); border-radius: 6px; }
+  padding: 2px 10px; cursor: pointer; color: var(--text); background: transparent; border: 1px solid
+  var(--line); border-radius: 6px; }
 button:hover:not(:disabled) { border-color: var(--accent); }
 button:disabled { opacity: .45; cursor: default; }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
-input[type=text] { font: inherit; color: var(--text); background: transparent;
-  border: 1px solid transparent;
-  border-radius: 5px; min-height: 1.75rem; padding: 2px 4px; }
+input[type=text] { font: inherit; color: var(--text); background: transparent; border: 1px solid
+  transparent; border-radius: 5px; min-height: 1.75rem; padding: 2px 4px; }
 input[type=text]:hover { border-color: var(--line); }
 [aria-invalid=true] { outline: 2px solid var(--error) !important; }
 
@@ -79,9 +75,8 @@ input[type=text]:hover { border-color: var(--line); }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-size: var(--size-note); font-weight: 600; padding-bottom: 4px;
   white-space: nowrap; }
-th { font-weight: 400; font-size: var(--size-small); color: var(--soft); text-align: right;
-  padding: 0 5px 0 0;
-  max-width: 4.5rem; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+th { font-weight: 400; font-size: var(--size-small); color: var(--soft); text-align: right; padding:
+  0 5px 0 0; max-width: 4.5rem; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 thead th { text-align: center; padding: 0 0 2px; }
 .matrix td { padding: 1px; }
 .matrix { --box: 2.6875rem; }
@@ -94,13 +89,11 @@ thead th { text-align: center; padding: 0 0 2px; }
   }
 }
 .matrix input.chosen { border-color: var(--accent); }
-.heat td span { display: block; width: 2.25rem; height: 1.75rem; line-height: 1.75rem;
-  contain: strict;
-  white-space: nowrap; }
+.heat td span { display: block; width: 2.25rem; height: 1.75rem; line-height: 1.75rem; contain:
+  strict; white-space: nowrap; }
 .heat.signed td span { width: 2.6875rem; }
-.heat td { text-align: center; font-size: var(--size-small); padding: 0;
-  border: 1px solid var(--ground);
-  ${shaded("weight")} }
+.heat td { text-align: center; font-size: var(--size-small); padding: 0; border: 1px solid
+  var(--ground); ${shaded("weight")} }
 .heat.signed td { ${shaded("positive")} }
 .heat.signed td.below { ${shaded("negative")} }
 .heat tbody td.never { color: var(--soft); background: var(--hatch); }
@@ -163,10 +156,9 @@ progress { flex: 0 0 100%; width: 100%; height: 8px; accent-color: var(--accent)
 @media (forced-colors: active) { /* the system's colours, but for shades and bars that are data */
   :host { --ground: Canvas; --text: CanvasText; --soft: CanvasText; --line: ButtonBorder;
     --accent: Highlight; --error: CanvasText; }
-  :is([style*="--tl-heat"], [data-value], .bar, .strip, .track),
-  :is(.ramp, .ramp-key i, .hatched, .never),
-  :is(.bar, .strip, .track) *, :is(b, i, span, u):empty,
-  :is(.spot, .switch, .switch::after) { forced-color-adjust: none; }
+  :is([style*="--tl-heat"], [data-value], .bar, .strip, .track), :is(.ramp, .ramp-key i, .hatched,
+    .never), :is(.bar, .strip, .track) *, :is(b, i, span, u):empty, :is(.spot, .switch,
+    .switch::after) { forced-color-adjust: none; }
   :is(.bar, .strip, .track, .ramp-key i) { outline: 1px solid ButtonBorder; }
   button:not([style*="--tl-heat"], :disabled) { background: ButtonFace !important;
     color: ButtonText !important; }

@@ -132,12 +132,10 @@ export function fillText(list, view, make, fill) {
   });
 }
 export const TEXT_STYLE = `
-.text { white-space: pre-wrap; overflow-wrap: anywhere; font-size: var(--size-text);
-  line-height: 1.75rem;
-  border: 1px solid var(--line); border-radius: 6px; padding: 5px 8px; cursor: pointer; }
+.text { white-space: pre-wrap; overflow-wrap: anywhere; font-size: var(--size-text); line-height:
+  1.75rem; border: 1px solid var(--line); border-radius: 6px; padding: 5px 8px; cursor: pointer; }
 @container widget (min-width: 53.75rem) { .text { max-height: 9.375rem; overflow-y: auto; } }
-.t { padding: 3px 0;
-  ${shaded("weight")} }
+.t { padding: 3px 0; ${shaded("weight")} }
 .t.whole { display: inline-block; line-height: 1.375rem; padding: 0 3px; margin-right: 4px;
   border-radius: 4px; }
 .t.line-end { color: var(--soft); }

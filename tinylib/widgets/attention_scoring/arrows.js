@@ -339,10 +339,9 @@ numbers2d.style = `
 .numbers .asks input { border-color: var(--query); }
 .numbers tbody + tbody input { border-color: color-mix(in oklab, var(--line), var(--key) 60%); }
 .numbers td[data-output] { width: 4.25rem; min-width: 3.125rem; padding: 1px 6px; }
-.numbers .bar { --tone: var(--weight); border: solid var(--ground); border-width: 2px 0;
-  background: linear-gradient(to right, color-mix(in oklab, var(--ground),
-    var(--tone) 45%) calc(var(--tl-heat, 0) * (100% - 40px)),
-    transparent 0) no-repeat padding-box; }
+.numbers .bar { --tone: var(--weight); border: solid var(--ground); border-width: 2px 0; background:
+  linear-gradient(to right, color-mix(in oklab, var(--ground), var(--tone) 45%) calc(var(--tl-heat,
+  0) * (100% - 40px)), transparent 0) no-repeat padding-box; }
 .numbers td.bar { width: 7.5rem; }
 @media (max-width: 21.5625rem) {
   .numbers input.number { width: 3.125rem; }

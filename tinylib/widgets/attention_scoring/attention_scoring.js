@@ -285,10 +285,9 @@ comparison.style = `
 .scoring thead th + th { text-align: right; }
 .scoring tbody > tr > * { vertical-align: middle; }
 .scoring td { text-align: right; font-size: var(--size-note); padding: 1px 6px; height: 1.5rem; }
-.scoring .bar { --tone: var(--weight); --number: 2.875rem;
-  background: linear-gradient(to right, color-mix(in oklab, var(--ground),
-    var(--tone) 45%) calc(var(--tl-heat, 0) * 100%),
-    transparent 0) no-repeat 10px center / calc(100% - var(--number) - 10px) 72%; }
+.scoring .bar { --tone: var(--weight); --number: 2.875rem; background: linear-gradient(to right,
+  color-mix(in oklab, var(--ground), var(--tone) 45%) calc(var(--tl-heat, 0) * 100%), transparent 0)
+  no-repeat 10px center / calc(100% - var(--number) - 10px) 72%; }
 .scoring .most > * { font-weight: 700; color: var(--text); }
 .scoring tfoot tr:first-child > * { border-top: 1px solid var(--line); }
 .scoring .out { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 6px;
@@ -310,8 +309,7 @@ comparison.style = `
   .scoring td, .scoring tbody th, .scoring thead th, .scoring tfoot th { padding: 1px;
     letter-spacing: -.2px; }
   .scoring .bar { width: auto; background-position: 2px 100%; /* no room beside the number */
-    background-size: calc(100% - 4px) 4px; }
-  .scored ~ .note { min-height: 9.6em; }
+    background-size: calc(100% - 4px) 4px; } .scored ~ .note { min-height: 9.6em; }
 }
 `;
 

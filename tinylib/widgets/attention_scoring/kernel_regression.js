@@ -475,29 +475,23 @@ plot.style = `${plane.style}
 .plot path.kernel { stroke: none; fill: color-mix(in oklab, transparent, var(--query) 22%); }
 .plot path.truth { stroke: var(--soft); stroke-width: 1.5; stroke-dasharray: 2 5; }
 .plot path.curve { stroke-width: 3; }
-.query-line { position: absolute; width: 1.75rem; margin-left: -.875rem; height: 100%;
-  cursor: ew-resize;
-  touch-action: none; pointer-events: none; }
+.query-line { position: absolute; width: 1.75rem; margin-left: -.875rem; height: 100%; cursor:
+  ew-resize; touch-action: none; pointer-events: none; }
 .query-line::before { content: ""; position: absolute; left: .8125rem; top: 0; bottom: 0;
   width: 2px; background: var(--query); }
-.query-line span { position: absolute; top: -.8125rem; left: .0625rem;
-  width: 1.625rem; height: 1.625rem;
-  border-radius: 13px; text-align: center;
-  line-height: 1.5rem; font-size: var(--size-note); font-style: italic; color: var(--text);
-    pointer-events: auto;
-  background: color-mix(in oklab, var(--ground), var(--query) 30%);
-    border: 1.5px solid var(--query); }
+.query-line span { position: absolute; top: -.8125rem; left: .0625rem; width: 1.625rem; height:
+  1.625rem; border-radius: 13px; text-align: center; line-height: 1.5rem; font-size:
+  var(--size-note); font-style: italic; color: var(--text); pointer-events: auto; background:
+  color-mix(in oklab, var(--ground), var(--query) 30%); border: 1.5px solid var(--query); }
 .query-line:focus-visible { outline: none; }
 .query-line:focus-visible span { outline: 2px solid var(--accent); outline-offset: 2px; }
-.answer { position: absolute; width: .8125rem; height: .8125rem; margin: -.40625rem;
-  transform: rotate(45deg);
-  background: var(--query); border: 2px solid var(--ground); pointer-events: none; }
+.answer { position: absolute; width: .8125rem; height: .8125rem; margin: -.40625rem; transform:
+  rotate(45deg); background: var(--query); border: 2px solid var(--ground); pointer-events: none; }
 .points-layer { position: absolute; inset: 0; pointer-events: none; }
 .point { position: absolute; width: 1.75rem; height: 1.75rem; margin: -.875rem; border-radius: 50%;
   cursor: grab; touch-action: none; pointer-events: auto; display: grid; place-items: center; }
 .point:active { cursor: grabbing; }
-.dot { border-radius: 50%; border: 1.5px solid var(--weight);
-  ${shaded("weight")} }
+.dot { border-radius: 50%; border: 1.5px solid var(--weight); ${shaded("weight")} }
 .away .dot { border-style: dotted; background: var(--ground); }
 .point.chosen .dot { box-shadow: 0 0 0 2px var(--ground), 0 0 0 3.5px var(--accent); }
 .point .number { position: absolute; bottom: 100%; margin-bottom: -6px;
@@ -527,12 +521,10 @@ pointTable.style = `
 .points { list-style: none; margin: 0 0 6px; padding: 0; display: grid; gap: 5px;
   grid-template-columns: repeat(auto-fill, minmax(min(100%, 6.125rem), 1fr)); }
 .points li { display: grid; grid-template-columns: 1fr 1fr; border: 1px solid var(--line);
-  border-radius: 8px; padding: 2px;
-  ${shaded("weight")} }
+  border-radius: 8px; padding: 2px; ${shaded("weight")} }
 .points li.chosen { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
 .points input { color: inherit; min-width: 0; width: 100%; padding: 2px; text-align: right;
-  font-size: var(--size-note);
-  font-variant-numeric: tabular-nums; }
+  font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 .points .of { font-size: var(--size-small); padding: 0 5px 1px; }
 .points .share { font-size: var(--size-small); text-align: right; padding: 0 5px 1px;
   font-variant-numeric: tabular-nums; }

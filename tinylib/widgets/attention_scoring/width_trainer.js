@@ -306,9 +306,8 @@ landscape.style = `${plane.style}
 .landscape .rule.x.best b { color: var(--soft); font-weight: 500; }
 .ball { position: absolute; width: 1.75rem; height: 1.75rem; margin: -.875rem; cursor: ew-resize;
   touch-action: none; display: grid; place-items: center; border-radius: 50%; }
-.ball::before { content: ""; width: .75rem; height: .75rem; border-radius: 50%;
-  background: var(--query); border: 2px solid var(--ground);
-  box-shadow: 0 0 0 1.5px var(--query); }
+.ball::before { content: ""; width: .75rem; height: .75rem; border-radius: 50%; background:
+  var(--query); border: 2px solid var(--ground); box-shadow: 0 0 0 1.5px var(--query); }
 .ball.out::before { opacity: .35; }
 `;
 fitted.style = `

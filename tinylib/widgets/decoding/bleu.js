@@ -281,9 +281,8 @@ ngramTable.style = `
 .grams ul { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap; gap: 4px 5px;
   min-width: 0; }
 .grams li { position: relative; z-index: 1; cursor: help; border: 1px solid var(--text);
-  border-radius: 6px; padding: 0 7px;
-  font-size: var(--size-note);
-  overflow-wrap: anywhere; background: color-mix(in oklab, var(--ground), var(--text) 8%); }
+  border-radius: 6px; padding: 0 7px; font-size: var(--size-note); overflow-wrap: anywhere;
+  background: color-mix(in oklab, var(--ground), var(--text) 8%); }
 .grams .hit::before { content: "✓ "; font-size: var(--size-small); }
 .grams .miss { border: 1px dashed var(--soft); background: none; }
 .grams .again::after { content: " used up"; font-size: var(--size-small); color: var(--soft); }
@@ -294,9 +293,8 @@ whatIsAWord.style = ".note { max-width: none; } .frame > .knob { --label: 12em; 
 totals.style = `
 .penalty { max-width: none; }
 .scores { display: flex; flex-wrap: wrap; gap: 8px 12px; }
-.score { flex: 1 1 13.75rem; border: 1px solid var(--line); border-radius: 8px;
-  padding: 6px 12px 8px;
-  min-width: 0; }
+.score { flex: 1 1 13.75rem; border: 1px solid var(--line); border-radius: 8px; padding: 6px 12px
+  8px; min-width: 0; }
 .score p { margin: 0; }
 .score .sum { font-size: var(--size-note); font-variant-numeric: tabular-nums;
   overflow-wrap: anywhere; }

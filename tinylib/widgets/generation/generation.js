@@ -738,9 +738,8 @@ luck.style = `
   font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 `;
 writer.style = `
-.onward { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center;
-  font-size: var(--size-note);
-  color: var(--soft); font-variant-numeric: tabular-nums; }
+.onward { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center; font-size:
+  var(--size-note); color: var(--soft); font-variant-numeric: tabular-nums; }
 .main { min-width: 5.75rem; font-weight: 600; border-color: var(--accent); min-height: 2rem; }
 .main[hidden] { display: none; }
 .main[aria-disabled=true] { opacity: .5; cursor: default; }
@@ -753,8 +752,7 @@ paces.style = `${plane.style}
 .pace-plot .tick.x:nth-child(3) { transform: translate(-100%, 3px); }
 .pace { line-height: 1.4; font-size: var(--size-note); }
 .pace::before { content: ""; display: inline-block; width: .5625rem; height: .5625rem;
-  border-radius: 50%;
-  margin-right: 7px; background: var(--blue); }
+  border-radius: 50%; margin-right: 7px; background: var(--blue); }
 .pace.without::before { background: var(--vermilion); }
 `;
 page.style = `${TEXT_STYLE}
@@ -785,8 +783,7 @@ candidates.style = `${candidateList.style}
 .nexts .taken button { border-color: var(--accent); }
 .cut .token { text-decoration: line-through; text-decoration-thickness: 1.5px; color: var(--soft); }
 .nexts .cut .share.q { color: var(--soft); font-style: italic; }
-.cut .bars {
-  background: repeating-linear-gradient(135deg, transparent 0 4px, color-mix(in oklab,
+.cut .bars { background: repeating-linear-gradient(135deg, transparent 0 4px, color-mix(in oklab,
   var(--ground), var(--line) 60%) 4px 5px); }
 `;
 fall.style = `

@@ -513,12 +513,10 @@ steps.style = `
   }
 .chain tbody th { font-size: var(--size-note); color: var(--text); font-weight: 600; padding: 0 4px;
   max-width: none; }
-.chain .unseen th, .chain .others th { font-weight: 400; font-style: italic;
-  font-size: var(--size-note);
-  color: var(--soft); }
-.chain tbody td { position: relative; height: 1.5rem; padding: 0 0 0 var(--pad);
-  font-size: var(--size-small);
-  white-space: nowrap; }
+.chain .unseen th, .chain .others th { font-weight: 400; font-style: italic; font-size:
+  var(--size-note); color: var(--soft); }
+.chain tbody td { position: relative; height: 1.5rem; padding: 0 0 0 var(--pad); font-size:
+  var(--size-small); white-space: nowrap; }
 /* The number stands behind its bar, which leaves it room. */
 .chain { --pad: 10px; --number: 3.125rem; }
 .chain tbody td i { display: inline-block; vertical-align: middle; height: .875rem;
@@ -527,19 +525,15 @@ steps.style = `
 .chain tbody td span { position: relative; padding-left: 5px; vertical-align: middle; }
 .chain .noted i { position: absolute; left: var(--pad); top: 3px; opacity: .5;
   width: calc((100% - var(--pad) - var(--number)) * var(--length, 0)); }
-.chain .cut i {
-  background: repeating-linear-gradient(135deg, color-mix(in oklab, var(--ground),
-  var(--text) 40%) 0 4px, transparent 4px 7px);
-  border: 1px solid color-mix(in oklab, var(--ground), var(--text) 55%); }
+.chain .cut i { background: repeating-linear-gradient(135deg, color-mix(in oklab, var(--ground),
+  var(--text) 40%) 0 4px, transparent 4px 7px); border: 1px solid color-mix(in oklab, var(--ground),
+  var(--text) 55%); }
 .chain .gone i { display: none; }
-.broken { --ink: var(--text);
-  --gap: transparent calc(100% - 22px), var(--ink) 0 calc(100% - 18px),
+.broken { --ink: var(--text); --gap: transparent calc(100% - 22px), var(--ink) 0 calc(100% - 18px),
   transparent 0 calc(100% - 15px), var(--ink) 0 calc(100% - 11px), transparent 0 calc(100% - 8px),
-  var(--ink) 0;
-  mask-image: linear-gradient(105deg, var(--ink) calc(100% - 25px), var(--gap)); }
-.broken-key { display: flex; gap: 8px; align-items: center; margin: 2px 0 0;
-  font-size: var(--size-small);
-  color: var(--soft); }
+  var(--ink) 0; mask-image: linear-gradient(105deg, var(--ink) calc(100% - 25px), var(--gap)); }
+.broken-key { display: flex; gap: 8px; align-items: center; margin: 2px 0 0; font-size:
+  var(--size-small); color: var(--soft); }
 .broken-key[hidden] { display: none; }
 .broken-key i { display: block; width: 2.75rem; height: .875rem; border-radius: 2px;
   background: color-mix(in oklab, var(--ground), var(--probability) 50%); }
@@ -562,8 +556,7 @@ steps.style = `
 @media (max-width: 37.5rem) {
   .chain thead td { width: 3.75rem; }
   .chain thead th { padding-left: 2px; } .chain thead b { font-size: var(--size-small);
-    letter-spacing: -.2px;
-    } .chain thead span { display: none; }
+    letter-spacing: -.2px; } .chain thead span { display: none; }
   /* There is no room behind a bar: the number stands on it. */
   .chain { --pad: 4px; --number: 0px; }
   .chain tbody td i { position: absolute; left: var(--pad); top: 3px; opacity: .5;
@@ -591,9 +584,8 @@ line.style = `
   }
 .pin { position: absolute; top: -4px; bottom: -8px; width: 2px; margin-left: -1px;
   background: var(--text); pointer-events: none; }
-.ground .ends { display: flex; justify-content: space-between; margin: 24px 0 0;
-  font-size: var(--size-small);
-  color: var(--soft); font-variant-numeric: tabular-nums; }
+.ground .ends { display: flex; justify-content: space-between; margin: 24px 0 0; font-size:
+  var(--size-small); color: var(--soft); font-variant-numeric: tabular-nums; }
 .typed { display: flex; flex-wrap: wrap; gap: 4px 8px; align-items: baseline; margin-top: 4px;
   font-size: var(--size-note); }
 .typed > [data-output] { flex: 1 1 16.25rem; }

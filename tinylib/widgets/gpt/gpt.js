@@ -659,9 +659,8 @@ candidates.style = `${candidateList.style}
 .answer:empty { display: none; }
 `;
 writer.style = `
-.onward { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center;
-  font-size: var(--size-note);
-  color: var(--soft); }
+.onward { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center; font-size:
+  var(--size-note); color: var(--soft); }
 .told:empty { display: none; }
 `;
 surprises.style = `${TEXT_STYLE}

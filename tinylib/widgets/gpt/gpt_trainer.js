@@ -189,10 +189,9 @@ function corpus(widget) {
 }
 corpus.style = `
 .own[hidden] { display: none; }
-.own textarea { width: 100%; min-height: 5.625rem; max-height: 16.25rem; resize: vertical;
-  font: inherit;
-  font-size: var(--size-touch); color: var(--text); background: transparent;
-  border: 1px solid var(--line); border-radius: 5px; padding: 6px 10px; }
+.own textarea { width: 100%; min-height: 5.625rem; max-height: 16.25rem; resize: vertical; font:
+  inherit; font-size: var(--size-touch); color: var(--text); background: transparent; border: 1px
+  solid var(--line); border-radius: 5px; padding: 6px 10px; }
 .own .wrong:empty { display: none; }
 `;
 

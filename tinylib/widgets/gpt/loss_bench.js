@@ -356,9 +356,8 @@ wordCosts.style = `
   background: color-mix(in oklab, var(--ground), var(--line) 38%); }
 .costs .bar i { display: block; height: 100%; min-width: 1px; background: var(--probability);
   border-radius: 3px; }
-.costs .endless i {
-  background: repeating-linear-gradient(135deg, var(--error) 0 7px, color-mix(in oklab,
-  var(--ground), var(--error) 55%) 7px 12px); }
+.costs .endless i { background: repeating-linear-gradient(135deg, var(--error) 0 7px, color-mix(in
+  oklab, var(--ground), var(--error) 55%) 7px 12px); }
 .nll { text-align: right; font-weight: 600; }
 @container widget (min-width: 53.75rem) {
   .costs li { --label: 5.25rem; grid-template-columns: minmax(0, 1fr) 4.875rem 3.875rem;
@@ -425,9 +424,8 @@ logSoftmaxes.style = `
 .logit-plot path.gone { stroke: none; fill: color-mix(in oklab, var(--ground), var(--error) 18%); }
 .lost { position: absolute; left: 1px; top: 1px; padding: 4px 0 4px 6px; color: var(--text);
   background: color-mix(in oklab, var(--ground), var(--error) 18%); /* over the line of x */
-  line-height: 1.25; }
-@media (max-width: 37.5rem) { .card { padding: 6px 8px; } .card code { font-size: var(--size-small);
-  } .lost { display: none; } }
+  line-height: 1.25; } @media (max-width: 37.5rem) { .card { padding: 6px 8px; } .card code {
+    font-size: var(--size-small); } .lost { display: none; } }
 `;
 
 export default live(

@@ -396,9 +396,8 @@ textarea.line { min-height: 3.875rem !important; }
 .drawn { display: flex; gap: 10px; align-items: center; }
 .luck { color: var(--soft); font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 .page-of { margin: 0; padding: 10px 14px; min-height: 11.5em; border: 1px solid var(--line);
-  border-radius: 8px; white-space: pre-wrap;
-  overflow-wrap: anywhere; font: var(--size-text)/1.5 var(--mono);
-  background: color-mix(in oklab, var(--ground), var(--line) 14%); }
+  border-radius: 8px; white-space: pre-wrap; overflow-wrap: anywhere; font: var(--size-text)/1.5
+  var(--mono); background: color-mix(in oklab, var(--ground), var(--line) 14%); }
 @container widget (min-width: 53.75rem) {
   .page-of { min-height: 10em; padding-block: 6px; font-size: var(--size-note); }
 }
@@ -410,8 +409,7 @@ nextCharacters.style = `
 .next-table caption { white-space: normal; }
 .next-table th { max-width: none; }
 .next-table thead th { text-align: left; font-size: var(--size-small); line-height: 1.25;
-  white-space: normal;
-  vertical-align: bottom; padding: 2px 10px 4px 0; }
+  white-space: normal; vertical-align: bottom; padding: 2px 10px 4px 0; }
 .next-table tr > :first-child { width: 4.75rem; }
 .next-table tbody th { color: var(--text); font-weight: 600; font-size: var(--size-note);
   padding-right: 10px;
@@ -452,9 +450,8 @@ lossCurve.style = `${plane.style}
 `;
 abilities.style = `
 .abilities { list-style: none; margin: 4px 0 0; padding: 0; display: grid; gap: 12px; }
-.abilities li { display: grid;
-  grid-template-columns: minmax(0, 1.25fr) minmax(7.5rem, 1fr) 3.625rem;
-  gap: 4px 18px; align-items: center; }
+.abilities li { display: grid; grid-template-columns: minmax(0, 1.25fr) minmax(7.5rem, 1fr)
+  3.625rem; gap: 4px 18px; align-items: center; }
 .abilities .what b { font-weight: 600; font-size: var(--size-note); display: block; }
 .abilities .about { color: var(--soft); font-size: var(--size-small); line-height: 1.35;
   display: block; }

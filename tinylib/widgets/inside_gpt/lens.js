@@ -800,10 +800,9 @@ partsOfLogit.style = `
 .parts-of tbody th { padding-right: 4px; }
 .parts-of :is(thead td, tbody th) { width: 4.5rem; }
 @media (max-width: 37.5rem) { .parts-of :is(thead td, tbody th) { width: 3.4375rem; } }
-.part { position: relative; height: 1.5rem; padding: 0 0 6px; text-align: center;
-  line-height: 1.0625rem;
-  font-size: var(--size-small); border-radius: 3px;
-  background: color-mix(in oklab, var(--ground), var(--line) 26%); }
+.part { position: relative; height: 1.5rem; padding: 0 0 6px; text-align: center; line-height:
+  1.0625rem; font-size: var(--size-small); border-radius: 3px; background: color-mix(in oklab,
+  var(--ground), var(--line) 26%); }
 .part i { position: absolute; inset: auto auto 2px 50%; height: 5px; min-width: 1px;
   background: var(--positive); }
 .part i.less { inset: auto 50% 2px auto; background: var(--negative); }
@@ -819,8 +818,7 @@ partsOfLogit.style = `
   .trio .headed { gap: 4px 7px; }
   .pair .candidate { grid-template-columns: 4.625rem 1fr 3.25rem; gap: 6px; padding-left: 0; }
   /* All of it fits in a window: the offers stand beside the label, the words it knows beside their
-     number. */
-  .frame { gap: 11px; }
+     number. */ .frame { gap: 11px; }
   .story { position: relative; margin-top: 6px; }
   .story > .column { display: grid; grid-template-columns: auto 1fr; column-gap: 20px; }
   .story > .column > :not(.counted, .known) { grid-column: 1 / -1; }

@@ -653,10 +653,8 @@ siteMap.style = `
 .sites :is(thead th, tbody th).at { color: var(--accent); }
 .sites :is(thead th:not(.all), tbody th).at { font-weight: 650; }
 .sites tbody td { height: 1.4375rem; padding: 0; text-align: center; font-size: var(--size-small);
-  white-space: nowrap; border: 1px solid var(--ground);
-  ${shaded("weight")} }
-.sites tbody td:not(.tried) {
-  background: color-mix(in oklab, var(--ground), var(--line) 40%); }
+  white-space: nowrap; border: 1px solid var(--ground); ${shaded("weight")} }
+.sites tbody td:not(.tried) { background: color-mix(in oklab, var(--ground), var(--line) 40%); }
 .sites tbody td.below { ${shaded("negative")} }
 .sites tbody td.none { color: var(--soft); }
 .sites tbody td.all { border-left: 6px solid var(--ground); }
@@ -707,9 +705,8 @@ threeRuns.style = `
   padding-right: 8px; }
 .runs thead th { text-align: left; max-width: none; white-space: normal; vertical-align: bottom; }
 .runs td { padding: 1px 8px 1px 0; white-space: nowrap; }
-.runs .bar { display: inline-block; vertical-align: middle; width: calc(100% - 3.875rem);
-  height: .875rem;
-  border-radius: 3px; background: color-mix(in oklab, var(--ground), var(--line) 34%); }
+.runs .bar { display: inline-block; vertical-align: middle; width: calc(100% - 3.875rem); height:
+  .875rem; border-radius: 3px; background: color-mix(in oklab, var(--ground), var(--line) 34%); }
 .runs .bar i { display: block; height: 100%; border-radius: 3px;
   background: color-mix(in oklab, var(--ground), var(--text) 42%); }
 .runs .patched .bar i { background: var(--probability); }

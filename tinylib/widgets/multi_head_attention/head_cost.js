@@ -322,9 +322,8 @@ parameterCount.style = `
 .block .cut { position: static; margin: 0 0 6px; }
 `;
 operations.style = `
-.steps { list-style: none; margin: 0; padding: 0; display: grid; gap: 8px;
-  font-size: var(--size-note);
-  font-variant-numeric: tabular-nums; }
+.steps { list-style: none; margin: 0; padding: 0; display: grid; gap: 8px; font-size:
+  var(--size-note); font-variant-numeric: tabular-nums; }
 .steps li { display: grid; grid-template-columns: 4.125rem 1fr auto 3.875rem; gap: 0 10px;
   align-items: baseline; }
 .steps b { font-weight: 600; }

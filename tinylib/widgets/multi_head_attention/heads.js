@@ -519,9 +519,8 @@ stage.style = `
 .lanes col:first-child { width: var(--side); }
 .lanes tr > :first-child { position: sticky; left: 0; z-index: 2; background: var(--ground);
   text-align: left; white-space: normal; max-width: none; padding: 0 8px 0 0; overflow: hidden; }
-.lanes thead tr > :first-child { font-size: var(--size-note); line-height: 1.4;
-  vertical-align: middle;
-  padding: 0 10px 0 0; }
+.lanes thead tr > :first-child { font-size: var(--size-note); line-height: 1.4; vertical-align:
+  middle; padding: 0 10px 0 0; }
 .lanes thead tr > .hint { line-height: 1.75rem; white-space: nowrap; vertical-align: top;
   padding-top: 1px; }
 .sky { padding: 0; }
@@ -550,22 +549,18 @@ stage.style = `
   opacity: 0; cursor: pointer; }
 .chip input[type=radio]:focus-visible + span { outline: 2px solid var(--accent);
   outline-offset: 1px; }
-.chip .digit { display: block; width: 100%; padding: 0; text-align: center; border: 0;
-  border-top: 1px dashed var(--line); border-radius: 0 0 7px 7px;
-  font: 650 var(--size-text) var(--mono);
-    background: color-mix(in oklab, var(--ground), var(--line) 26%); }
+.chip .digit { display: block; width: 100%; padding: 0; text-align: center; border: 0; border-top:
+  1px dashed var(--line); border-radius: 0 0 7px 7px; font: 650 var(--size-text) var(--mono);
+  background: color-mix(in oklab, var(--ground), var(--line) 26%); }
 .chip .digit:hover { border-color: var(--accent); }
 .lane > * { border-top: 1px solid var(--line); }
 .lanes .lane > th { padding: 4px 8px 4px 0; }
 .lane label { display: flex; gap: 7px; align-items: center; cursor: pointer; min-height: 1.625rem;
   color: var(--text); font-size: var(--size-note); }
 input.switch { appearance: none; position: relative; width: 2.375rem; height: 1.5rem; flex: none;
-  border: 1px solid var(--tone); border-radius: 12px; background: var(--tone);
-  cursor: pointer; }
-.switch::after { content: ""; position: absolute; top: 2px; left: 2px; width: 1.125rem;
-  height: 1.125rem;
-  border-radius: 50%; background: var(--ground);
-  transform: translateX(14px); }
+  border: 1px solid var(--tone); border-radius: 12px; background: var(--tone); cursor: pointer; }
+.switch::after { content: ""; position: absolute; top: 2px; left: 2px; width: 1.125rem; height:
+  1.125rem; border-radius: 50%; background: var(--ground); transform: translateX(14px); }
 .switch:not(:checked) { background: transparent; border-color: var(--soft); }
 .switch:not(:checked)::after { transform: none; background: var(--soft); }
 span.badge { display: inline-block; width: 1.1875rem; height: 1.1875rem; line-height: 1rem;
@@ -580,14 +575,12 @@ span.badge { display: inline-block; width: 1.1875rem; height: 1.1875rem; line-he
 .score { font-size: var(--size-small); color: var(--soft); text-wrap: balance; }
 .lost .score { color: var(--text); font-weight: 650; }
 .lane td { position: relative; text-align: center; padding: 0; }
-.lane td span:first-child { display: block; margin: 0 3px; line-height: 1.875rem;
-  border-radius: 6px;
-  font: 550 var(--size-text)/1.875rem var(--mono); }
+.lane td span:first-child { display: block; margin: 0 3px; line-height: 1.875rem; border-radius:
+  6px; font: 550 var(--size-text)/1.875rem var(--mono); }
 .lane .none span { color: var(--soft); }
 .lane .right span { background: color-mix(in oklab, var(--ground), var(--tone) 22%); }
-.lane .wrong span { text-decoration: line-through 1.5px;
-  background: color-mix(in oklab, var(--ground), var(--error) 22%);
-  box-shadow: inset 0 0 0 1.5px var(--error); }
+.lane .wrong span { text-decoration: line-through 1.5px; background: color-mix(in oklab,
+  var(--ground), var(--error) 22%); box-shadow: inset 0 0 0 1.5px var(--error); }
 .lane td.chosen { background: color-mix(in oklab, transparent, var(--accent) 12%); }
 @media (prefers-reduced-motion: no-preference) {
   .full { transition: width .25s; }
@@ -804,8 +797,7 @@ function cards(widget) {
 
 cards.style = `${pixelMap.style}
 .cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 12.8125rem), 1fr));
-  gap: 12px 14px;
-  margin-top: 4px; }
+  gap: 12px 14px; margin-top: 4px; }
 .card { display: grid; grid-template-columns: 6.25rem minmax(0, 1fr); gap: 4px 10px;
   align-content: start; min-width: 0; border-top: 3px solid var(--tone); padding-top: 5px;
   font-size: var(--size-note); line-height: 1.4; }
@@ -814,14 +806,11 @@ cards.style = `${pixelMap.style}
 .card .who { display: flex; gap: 7px; align-items: center; font-size: var(--size-note); }
 .card.off { border-top-style: dashed; border-color: var(--soft); }
 .card .says { display: flex; gap: 6px; align-items: center; margin: 4px 0 2px; white-space: nowrap;
-  font-size: var(--size-note);
-  font-variant-numeric: tabular-nums; }
-.said { width: 1.875rem; border-radius: 7px; text-align: center;
-  font: 650 var(--size-text)/1.875rem var(--mono);
-  background: color-mix(in oklab, var(--ground), var(--tone) 22%); }
-.said.wrong { text-decoration: line-through 2px;
-  background: color-mix(in oklab, var(--ground), var(--error) 22%);
-  box-shadow: inset 0 0 0 1.5px var(--error); }
+  font-size: var(--size-note); font-variant-numeric: tabular-nums; }
+.said { width: 1.875rem; border-radius: 7px; text-align: center; font: 650 var(--size-text)/1.875rem
+  var(--mono); background: color-mix(in oklab, var(--ground), var(--tone) 22%); }
+.said.wrong { text-decoration: line-through 2px; background: color-mix(in oklab, var(--ground),
+  var(--error) 22%); box-shadow: inset 0 0 0 1.5px var(--error); }
 .said.none { background: none; color: var(--soft); box-shadow: inset 0 0 0 1px var(--line); }
 .card .pixel-map { --gold: var(--text); --cursor: var(--accent); align-self: start;
   width: 100%; cursor: pointer; touch-action: manipulation; }

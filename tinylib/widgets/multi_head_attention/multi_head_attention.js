@@ -498,13 +498,11 @@ walk.style = `${fly.style}
 .sides { --left: .8fr; --right: 1fr; }
 .walk { position: relative; }
 .flying > span { background: color-mix(in oklab, var(--ground), var(--tone) 45%); }
-.steps { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center;
-  margin: 8px 0 12px; }
+.steps { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center; margin: 8px 0 12px; }
 .walk, .pair { display: grid; gap: 20px 16px; align-items: start; min-width: 0;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, var(--least)), 1fr)); }
-.walk { --cell: 2.0625rem; --entry: 2.0625rem;
-  --widest: max(9.625rem, 5.125rem + var(--columns) * var(--entry));
-  --least: calc(2 * var(--widest) + 1rem); }
+.walk { --cell: 2.0625rem; --entry: 2.0625rem; --widest: max(9.625rem, 5.125rem + var(--columns) *
+  var(--entry)); --least: calc(2 * var(--widest) + 1rem); }
 .pair { --least: var(--widest); } /* so there are four in a row, two and two, or one by one */
 .stage { min-width: 0; }
 .stage-name, .stage-shape { margin: 0; font-size: var(--size-note); white-space: nowrap; }
@@ -518,31 +516,27 @@ walk.style = `${fly.style}
   }
 .stage thead th { text-align: center; padding: 0; }
 .stage thead .corner { text-align: right; padding-right: 5px; }
-.stage .head { font-weight: 600; color: var(--text);
-  background: color-mix(in oklab, var(--ground), var(--tone) 26%);
-  border: 1px solid var(--ground); border-radius: 4px; }
+.stage .head { font-weight: 600; color: var(--text); background: color-mix(in oklab, var(--ground),
+  var(--tone) 26%); border: 1px solid var(--ground); border-radius: 4px; }
 .stage tbody td { width: var(--cell); min-width: var(--cell); height: 1.75rem; padding: 0;
   text-align: center; font-size: var(--size-note); cursor: default; border: 1px solid var(--ground);
   background: color-mix(in oklab, var(--ground), var(--tone) 30%); }
 .stage tbody .first { border-left-width: 3px; }
 .stage td input { display: block; width: 100%; min-height: 1.625rem; padding: 0; text-align: center;
-  font-size: var(--size-note); border: 0; border-radius: 0;
-  font-variant-numeric: tabular-nums; }
+  font-size: var(--size-note); border: 0; border-radius: 0; font-variant-numeric: tabular-nums; }
 .stage td:focus, .stage td input:focus { outline: none; }
 .stage .lit { font-weight: 700; outline: 2.5px solid var(--text); outline-offset: -2.5px;
   background: color-mix(in oklab, var(--ground), var(--tone) 60%); }
 .stage .lit input { font-weight: 700; }
 .stage .lit:is(:focus, :focus-within) { outline-color: var(--accent); }
-.stage th.strange { font-weight: 700; color: var(--text);
-  background: color-mix(in oklab, var(--ground), var(--accent) 24%);
-  padding-left: 5px; border-radius: 4px 0 0 4px; }
+.stage th.strange { font-weight: 700; color: var(--text); background: color-mix(in oklab,
+  var(--ground), var(--accent) 24%); padding-left: 5px; border-radius: 4px 0 0 4px; }
 .path { list-style: none; margin: 0; padding: 0; min-height: 6.4em; font-size: var(--size-note);
   line-height: 1.6; font-variant-numeric: tabular-nums; }
 .path.long { min-height: 9.6em; }
 .path li { display: grid; grid-template-columns: 10.375rem 1fr; gap: 0 12px; }
-.path b, .address, .stage-name b {
-  font: 600 var(--size-small)/1.7 var(--mono);
-  white-space: nowrap; }
+.path b, .address, .stage-name b { font: 600 var(--size-small)/1.7 var(--mono); white-space: nowrap;
+  }
 .hint { flex: 1 1 16.25rem; margin: 0 0 0 8px; min-height: 2.9em; font-size: var(--size-note);
   color: var(--soft); }
 @media (pointer: coarse) { .walk { --entry: 2.5rem; } .x { --cell: 2.5rem; } }
@@ -554,9 +548,8 @@ walk.style = `${fly.style}
 }
 `;
 warning.style = `
-.mixed { max-width: none; padding: 6px 10px; border-left: 3px solid var(--error);
-  font-size: var(--size-note);
-  background: color-mix(in oklab, var(--ground), var(--error) 14%); }
+.mixed { max-width: none; padding: 6px 10px; border-left: 3px solid var(--error); font-size:
+  var(--size-note); background: color-mix(in oklab, var(--ground), var(--error) 14%); }
 .mixed:empty { display: none; }
 .mixed::before { content: "⚠ "; content: "⚠ " / ""; }
 `;

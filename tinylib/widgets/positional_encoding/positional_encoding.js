@@ -577,9 +577,8 @@ tableMap.style = `
 @media (max-width: 37.5rem) {
   .digits span { font-size: .75em; letter-spacing: -.3px; }
 }
-.axis { display: flex; justify-content: space-between; margin: 0 0 0 64px;
-  font-size: var(--size-small);
-  color: var(--soft); }
+.axis { display: flex; justify-content: space-between; margin: 0 0 0 64px; font-size:
+  var(--size-small); color: var(--soft); }
 .formula { min-height: 1.7em; overflow-wrap: anywhere; }
 .formula b { font-weight: 600; }
 .formula sup { line-height: 0; font-size: var(--size-small); }
@@ -596,10 +595,9 @@ likenessPlot.style = `${plane.style}
 clocks.style = `
 .clocks { list-style: none; margin: 4px 0; padding: 0; display: grid;
   grid-template-columns: repeat(auto-fill, minmax(min(100%, 2.875rem), 1fr)); gap: 2px; }
-.clocks li { display: grid; justify-items: center; max-width: 3.75rem; padding: 3px 0 1px;
-  border: 1px solid transparent; border-radius: 6px;
-  font-size: var(--size-small); font-variant-numeric: tabular-nums; color: var(--soft);
-    cursor: pointer; }
+.clocks li { display: grid; justify-items: center; max-width: 3.75rem; padding: 3px 0 1px; border:
+  1px solid transparent; border-radius: 6px; font-size: var(--size-small); font-variant-numeric:
+  tabular-nums; color: var(--soft); cursor: pointer; }
 .clocks li.chosen { border-color: var(--accent); color: var(--text); }
 .clocks .asked { outline-offset: 1px; border-radius: 3px; }
 .clocks svg { width: 2.125rem; height: 2.125rem; display: block; }

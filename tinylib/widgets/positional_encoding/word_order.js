@@ -345,12 +345,9 @@ function comparison(widget) {
 lineUp.style = `
 .sides { --left: .5fr; --right: 1fr; }
 .line-up { display: flex; flex-wrap: wrap; gap: 6px; }
-.stands { border: 1px solid var(--line); border-radius: 8px; padding: 3px 10px;
-  min-height: 1.875rem;
-  font-weight: 550; cursor: grab;
-  -webkit-user-select: none; user-select: none; touch-action: pan-y;
-  max-width: 60vw; overflow: hidden;
-    text-overflow: ellipsis; }
+.stands { border: 1px solid var(--line); border-radius: 8px; padding: 3px 10px; min-height:
+  1.875rem; font-weight: 550; cursor: grab; -webkit-user-select: none; user-select: none;
+  touch-action: pan-y; max-width: 60vw; overflow: hidden; text-overflow: ellipsis; }
 .stands:active { cursor: grabbing; }
 .stands.query { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
 .sentence > .foot { flex-basis: 100%; }
@@ -362,17 +359,15 @@ comparison.style = `
 .vectors.heat td span { height: 1.875rem; line-height: 1.875rem; }
 .vectors.heat th { padding: 0; height: 1.875rem; max-width: none; overflow: visible; }
 .vectors.heat td + th { text-align: left; }
-.vectors.heat th button { width: auto; padding: 0 6px; max-width: 5.25rem;
-  font-size: var(--size-note);
-  color: var(--text); vertical-align: middle; }
+.vectors.heat th button { width: auto; padding: 0 6px; max-width: 5.25rem; font-size:
+  var(--size-note); color: var(--text); vertical-align: middle; }
 .vectors.heat .query th button { color: var(--accent); font-weight: 650; }
 .vectors.heat .change { background: none; border: 0; box-shadow: none; color: var(--soft); }
 .vectors.heat .change span { width: auto; min-width: 2.875rem; padding: 0 4px; contain: none;
   text-align: left; }
 .vectors.heat .change.other { color: var(--text); }
-.ways { flex: 1 1 .625rem; min-width: .625rem; max-width: 7.5rem;
-  height: calc(var(--rows) * 1.9375rem);
-  margin: 0 2px; }
+.ways { flex: 1 1 .625rem; min-width: .625rem; max-width: 7.5rem; height: calc(var(--rows) *
+  1.9375rem); margin: 0 2px; }
 .ways path { fill: none; stroke: var(--soft); stroke-width: 1.8; vector-effect: non-scaling-stroke;
   opacity: .75; }
 .ways .other { stroke: var(--error); stroke-dasharray: 4 4; }
@@ -391,9 +386,8 @@ comparison.style = `
     padding: 0 0 13px 3px; }
   .vectors.heat td.change { position: relative; width: 0; }
   .vectors.heat td + th { width: var(--named, 2.8125rem); min-width: var(--named, 2.8125rem); }
-  .vectors.heat td.change span { position: absolute; right: 0; bottom: 1px;
-    width: var(--named, 2.8125rem); min-width: 0; height: .875rem; line-height: .875rem;
-    padding: 0 0 0 3px;
+  .vectors.heat td.change span { position: absolute; right: 0; bottom: 1px; width: var(--named,
+    2.8125rem); min-width: 0; height: .875rem; line-height: .875rem; padding: 0 0 0 3px;
     letter-spacing: -.2px; }
 }
 @media (max-width: 21.875rem) {

@@ -180,9 +180,8 @@ colouredSentence.style = `${CHIPS}
   vertical-align: middle; }
 .spoken td span { width: 2.5625rem; height: 1.4375rem; line-height: 1.4375rem; }
 .spoken td { position: relative; }
-.spoken .gold::after, .key .gold { content: ""; position: absolute; inset: -1px;
-  border: 3px double var(--text); border-radius: 3px; outline: 1px solid var(--ground);
-  pointer-events: none; }
+.spoken .gold::after, .key .gold { content: ""; position: absolute; inset: -1px; border: 3px double
+  var(--text); border-radius: 3px; outline: 1px solid var(--ground); pointer-events: none; }
 .key { margin: 2px 0 0; font-size: var(--size-note); color: var(--soft); display: flex; gap: 8px;
   align-items: center; }
 .key .gold { position: static; width: 1.125rem; height: 1rem; flex: none; }

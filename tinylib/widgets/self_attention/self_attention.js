@@ -129,9 +129,8 @@ crossing.style = `
 .switches .narrow:has(:disabled) { display: none; } /* until there is a number to slide */
 .frame:not(:has(input[data-input=causal]:checked)) .lanes .hatched,
 .frame:not(:has(input[data-input=causal]:checked)) .lanes .hatched + span { display: none; }
-.role { display: flex; flex-wrap: wrap; gap: 10px 14px; padding: 6px 10px;
-  border: 1.5px solid color-mix(in oklab, var(--ground), var(--tone) 60%);
-  border-radius: 8px; }
+.role { display: flex; flex-wrap: wrap; gap: 10px 14px; padding: 6px 10px; border: 1.5px solid
+  color-mix(in oklab, var(--ground), var(--tone) 60%); border-radius: 8px; }
 .role caption, .role caption * { color: var(--tone); }
 .role .matrix input { border-color: color-mix(in oklab, var(--ground), var(--tone) 35%); }
 .role .heat.signed td, .mixed .heat.signed td { color: var(--text);
@@ -168,8 +167,7 @@ crossing.style = `
 @container widget (min-width: 53.75rem) {
   .frame { gap: 14px; padding: 10px 16px; }
   .gaze { flex-basis: auto; margin-right: 6px; }
-  .crossing:not(.plain) { display: grid; grid-template-columns: 1fr repeat(3, auto);
-    gap: 0 12px; }
+  .crossing:not(.plain) { display: grid; grid-template-columns: 1fr repeat(3, auto); gap: 0 12px; }
   .crossing > .switches { grid-area: 1 / 1; }
   .crossing > .given { grid-area: 2 / 1; padding: 8px 0 14px; justify-self: end; display: flex;
     gap: 10px; align-items: flex-end; }

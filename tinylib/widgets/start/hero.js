@@ -358,9 +358,8 @@ stage.style = `${TEXT_STYLE}
 .paper:has(.own:focus-visible) { outline: 2px solid var(--accent); outline-offset: 1px; }
 .own { outline: none; }
 .given { color: var(--soft); }
-.paper .t { cursor: pointer; padding: 2px 0;
-  background: color-mix(in oklab, var(--ground), var(--hero-curve)
-    calc(var(--tl-heat, 0) * 45%)); }
+.paper .t { cursor: pointer; padding: 2px 0; background: color-mix(in oklab, var(--ground),
+  var(--hero-curve) calc(var(--tl-heat, 0) * 45%)); }
 .paper .given .t { cursor: text; }
 .paper .unseen { visibility: hidden; }
 .paper .taken { text-decoration: underline dashed 1.5px; text-underline-offset: 4px; }

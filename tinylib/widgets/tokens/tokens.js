@@ -569,8 +569,7 @@ ranking.style = `
   align-content: start; }
 .ranking[hidden] { display: none; }
 .ranking li { display: grid; grid-template-columns: minmax(0, 1.5fr) minmax(2.5rem, 1fr) 2.5rem;
-  gap: 10px; align-items: center; font-size: var(--size-note);
-  font-variant-numeric: tabular-nums; }
+  gap: 10px; align-items: center; font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 .ranking li b { text-align: right; font-weight: 400; }
 .ranking li:first-child :is(b, .token) { font-weight: 700; }
 .ranking .bar { height: .75rem; }

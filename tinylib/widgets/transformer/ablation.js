@@ -500,9 +500,8 @@ modelTable.style = `
   vertical-align: bottom;
   white-space: normal; width: 5.25rem; max-width: none; padding: 0 8px 4px; }
 .models td { text-align: right; padding: 0 8px; white-space: nowrap; }
-.models tbody td:not(.here) {
-  background: color-mix(in oklab, var(--ground), var(--probability) calc(var(--tl-heat, 0) * 38%));
-  border: 1px solid var(--ground); }
+.models tbody td:not(.here) { background: color-mix(in oklab, var(--ground), var(--probability)
+  calc(var(--tl-heat, 0) * 38%)); border: 1px solid var(--ground); }
 .models tbody th { padding: 0; max-width: none; text-align: left; color: var(--text);
   font-size: var(--size-note); }
 .models label { display: flex; gap: 9px; align-items: center; min-height: 1.875rem;

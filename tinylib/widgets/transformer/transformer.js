@@ -362,9 +362,8 @@ function rivals(widget) {
   };
 }
 rivals.style = `
-.rivals summary { cursor: pointer; font-size: var(--size-note); font-weight: 600;
-  min-height: 1.625rem;
-  width: max-content; max-width: 100%; }
+.rivals summary { cursor: pointer; font-size: var(--size-note); font-weight: 600; min-height:
+  1.625rem; width: max-content; max-width: 100%; }
 .rivals table { font-size: var(--size-note); min-width: min(100%, 27.5rem); }
 .rivals :is(td, th) { padding: 3px 0 3px 12px; text-align: right; vertical-align: top; }
 .rivals :is(td, th):first-child { padding-left: 0; text-align: left; }
@@ -517,9 +516,8 @@ stage.style = `
 .chips .lit { outline: 2px solid var(--accent); outline-offset: 1px; }
 .stage { gap: 6px; }
 .chips { display: flex; flex-wrap: wrap; gap: 6px; }
-.chips > div { position: relative; border: 1px solid var(--line); border-radius: 8px;
-  min-width: 2.125rem; text-align: center;
-  ${shaded("weight")} }
+.chips > div { position: relative; border: 1px solid var(--line); border-radius: 8px; min-width:
+  2.125rem; text-align: center; ${shaded("weight")} }
 .chips > div:hover { border-color: var(--accent); }
 .chips .chosen { border-color: var(--accent); box-shadow: 0 0 0 1.5px var(--accent); }
 .chips .later { border-style: dashed; background: none; }
