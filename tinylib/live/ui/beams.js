@@ -25,9 +25,7 @@ export function candidatesOf(steps) {
  * a step were kept. null if the answer is still on its way: that to another width stands there.
  */
 export function grow({ width }, outputs, names, eos) {
-  const {
-    shape: [T, C],
-  } = outputs.token;
+  const [T, C] = outputs.token.shape;
   if (C !== width + PRUNED) return null;
   const steps = [];
   for (let t = 0; t < T; t += 1) {

@@ -158,10 +158,8 @@ export function heatMap(widget, name, label, shading = "weight", explain = undef
     element: h("div.scroll", table, key),
     shows: "outputs",
     update(inputs, outputs) {
-      const {
-        shape: [rows, columns],
-        data,
-      } = outputs[name];
+      const { data } = outputs[name];
+      const [rows, columns] = outputs[name].shape;
       if (chooses && rows !== inputs.words.length) return; // the answer is still on its way
       if (size !== `${rows} ${columns}`) build(rows, columns);
       size = `${rows} ${columns}`;

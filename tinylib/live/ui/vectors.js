@@ -60,10 +60,8 @@ export function strips(widget, name, label, { vocabulary = "", handed = false } 
   const fields = new WeakMap(); // li -> its field
   let [shown, last] = [/** @type {any} */ (null), /** @type {any} */ (null)];
   const read = (row, column) => {
-    const {
-      shape: [, D],
-      data,
-    } = shown;
+    const { data } = shown;
+    const [, D] = shown.shape;
     setText(value, `“${text[row]}”, entry ${column + 1}: ` + `${format(data[row * D + column])}`);
   };
   const readChosen = () => read(widget.query, chosen(widget, shown.shape[1]));
@@ -88,10 +86,8 @@ export function strips(widget, name, label, { vocabulary = "", handed = false } 
     shows: "outputs",
     update(inputs, outputs) {
       shown = outputs[name];
-      const {
-        shape: [rows, D],
-        data,
-      } = shown;
+      const { data } = shown;
+      const [rows, D] = shown.shape;
       const words = widget.words(widget.spec.outputs[name].split(" ")[0], inputs);
       if (rows !== words.length) return; // the answer is still on its way
       if (words.join(" ") !== text.join(" ")) {
@@ -183,10 +179,8 @@ export function editableVector(widget, name, label, { delta, from, first = 1 }) 
     },
     update(inputs, outputs) {
       shown = outputs[name].data;
-      const {
-        shape: [rows],
-        data,
-      } = outputs[from];
+      const { data } = outputs[from];
+      const [rows] = outputs[from].shape;
       original = data.subarray((rows - 1) * D, rows * D);
       paint(canvas, shown, width);
       setAttribute(canvas, "aria-label", `${label}: ${D} numbers`);

@@ -22,10 +22,8 @@ const hashedWeights = (count) =>
 
 /** How wide query and keys are, and how many keys there are. What is cut off is kept for later. */
 function sizes(widget) {
-  const {
-    S: [, mostKeys],
-    k: [narrowest, widest],
-  } = widget.spec.limits;
+  const [, mostKeys] = widget.spec.limits.S;
+  const [narrowest, widest] = widget.spec.limits.k;
   const kept = new Map(); // "keys 2" -> all entries that this row ever had
   const keep = (name, row) => kept.set(name, [...row, ...(kept.get(name) ?? []).slice(row.length)]);
   const grown = (name, size, hashed) => {
@@ -49,10 +47,8 @@ function sizes(widget) {
     {
       "data-input": "keys values",
       click: () => {
-        const {
-          keys: { length: S },
-          query: { length: k },
-        } = widget.inputs;
+        const S = widget.inputs.keys.length;
+        const k = widget.inputs.query.length;
         if (S === mostKeys) {
           widget.say(`There is room for ${mostKeys} keys: remove one first.`);
           return;
@@ -185,17 +181,11 @@ function comparison(widget) {
     element: scroller({ class: "row scored", "data-output": "" }, ...cards),
     shows: "outputs",
     update({ keys }, outputs) {
-      const {
-        shape: [, S],
-        data: scores,
-      } = outputs.scores;
+      const scores = outputs.scores.data;
+      const [, S] = outputs.scores.shape;
       if (S !== keys.length) return; // the answer is still on its way
-      const {
-        weights: { data: weights },
-        largest,
-        slope,
-        output,
-      } = outputs;
+      const { largest, slope, output } = outputs;
+      const weights = outputs.weights.data;
       cards.forEach((card, i) => {
         const [
           {

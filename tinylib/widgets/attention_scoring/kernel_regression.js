@@ -50,10 +50,8 @@ function touchPoint(widget, i) {
 
 /** Points, the query, the curve, the kernel around the query, and faintly the true function. */
 function plot(widget) {
-  const {
-    x: [left, right],
-    y: [bottom, top],
-  } = widget.spec.limits;
+  const [left, right] = widget.spec.limits.x;
+  const [bottom, top] = widget.spec.limits.y;
   const [width, height] = [right - left, top - bottom];
   const ticks = (low, high, step) =>
     Array.from({ length: Math.floor((high - low) / step) + 1 }, (_, i) => low + i * step);

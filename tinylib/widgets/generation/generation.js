@@ -52,12 +52,8 @@ function resolve(branches, room, V) {
 /** What torch does in a kernel, in compute() of generation.py. */
 export async function program(run, values, spec, partly = (_make) => {}) {
   const { prompt, temperature, k, p, seed, cached, branches, branch, place } = values;
-  const {
-    limits: {
-      V: [V],
-    },
-    facts: { max_len: maxLen },
-  } = spec;
+  const [V] = spec.limits.V;
+  const maxLen = spec.facts.max_len;
   const room = maxLen - prompt.length;
   const numbers = uniform(seed, room);
   const memory = memoryOf(spec);
@@ -459,14 +455,8 @@ function candidates(widget) {
 function take(widget, token) {
   const { at, tokens, shown, branch } = readBy(widget);
   if (tokens[at] === token) return;
-  const {
-    inputs,
-    spec: {
-      limits: {
-        M: [, most],
-      },
-    },
-  } = widget;
+  const { inputs } = widget;
+  const [, most] = widget.spec.limits.M;
   const same = inputs.branches.findIndex((_, i) => {
     const text = branch(i);
     return text[at] === token && text.slice(0, at).every((id, n) => id === tokens[n]);

@@ -139,9 +139,7 @@ function totals(widget) {
         setText(element.children[1], figure(values[i]));
         setAttribute(element.children[1], "data-value", String(values[i]));
       });
-      const {
-        nll: { data: nll },
-      } = outputs;
+      const nll = outputs.nll.data;
       const words = wordsOf(widget.spec, "text", inputs.text).slice(1);
       if (words.length !== nll.length) return; // on its way
       setText(cells[1].children[2], `sum / ${words.length}`);
@@ -208,14 +206,10 @@ function costCurve(widget) {
     element: h("section.block", h("h3", "−log p against p (drag a word along it)"), plot.element),
     shows: "outputs",
     update(inputs, outputs) {
-      const {
-        places: { data: places },
-        curve: { data: curve },
-        nll: { data: nll },
-        loss: {
-          data: [loss],
-        },
-      } = outputs;
+      const places = outputs.places.data;
+      const curve = outputs.curve.data;
+      const nll = outputs.nll.data;
+      const [loss] = outputs.loss.data;
       setAttribute(
         plot.paths.curve,
         "d",
@@ -328,11 +322,9 @@ function logSoftmaxes(widget) {
             : "Both say the same, to rounding. Make the right word unlikelier: x = −102 is enough.",
       );
       if (plot.paths.stable.hasAttribute("d")) return;
-      const {
-        logits: { data: logits },
-        curve_of_softmax: { data: first },
-        curve_log_softmax: { data: second },
-      } = outputs;
+      const logits = outputs.logits.data;
+      const first = outputs.curve_of_softmax.data;
+      const second = outputs.curve_log_softmax.data;
       const trace = (values) =>
         through(Array.from(values, (y, i) => [logits[i], y]).filter(([, y]) => Number.isFinite(y)));
       setAttribute(plot.paths.stable, "d", trace(second));

@@ -136,10 +136,8 @@ const offeredPrompts = (widget) =>
 
 /** What it writes after the prompt; a new draw is the same model with other luck. */
 function continuation(widget) {
-  const {
-    facts: { steps },
-    sentences: { prompt: tokens },
-  } = widget.spec;
+  const { steps } = widget.spec.facts;
+  const tokens = widget.spec.sentences.prompt;
   const given = h("span.given");
   const own = h("span.own");
   const when = h("span.label");
@@ -173,10 +171,8 @@ const CANDIDATES = 8;
  * all.
  */
 function nextCharacters(widget) {
-  const {
-    facts,
-    sentences: { prompt: tokens },
-  } = widget.spec;
+  const { facts } = widget.spec;
+  const tokens = widget.spec.sentences.prompt;
   const kinds = ["model", "single", "pair"];
   const heads = [h("td"), ...kinds.map((kind) => h("th", { scope: "col", class: kind }))];
   const body = h("tbody");
@@ -251,13 +247,8 @@ function nextCharacters(widget) {
 
 /** The validation loss at every snapshot; who knows frequencies alone stays at a line. */
 function lossCurve(widget) {
-  const {
-    facts: {
-      steps,
-      curves: { loss },
-      losses,
-    },
-  } = widget.spec;
+  const { steps, losses } = widget.spec.facts;
+  const { loss } = widget.spec.facts.curves;
   const [low, high] = [Math.floor(2 * Math.min(...loss)) / 2, Math.ceil(2 * Math.max(...loss)) / 2];
   const whole = Array.from({ length: high - low + 1 }, (_, i) => Math.ceil(low) + i);
   const plot = plane({

@@ -231,9 +231,7 @@ function shareChart(widget) {
       const half = outputs.even.data[0];
       here(Math.log2(T), `T = ${whole(T)}`);
       even(half > 0 ? Math.log2(half) : -1, "half and half");
-      const {
-        data: [, compare, average],
-      } = outputs.shares;
+      const [, compare, average] = outputs.shares.data;
       const now =
         `At T = ${whole(T)} and S = ${whole(S)}, comparing and averaging make ` +
         `${percent(compare + average)} of the operations. `;

@@ -49,9 +49,7 @@ function questionsOf(
   { digits, on },
   { scores, weights, logits, probabilities, whole, places: found },
 ) {
-  const {
-    shape: [, T, N],
-  } = probabilities;
+  const [, T, N] = probabilities.shape;
   return questions.map((name, q) => {
     const ofHead = ({ data }) => data.subarray(head[q] * T * T, (head[q] + 1) * T * T);
     const headWeights = ofHead(weights);
@@ -156,11 +154,9 @@ const dice = (widget) => ({
 
 /** A note where the sentence is unlike those of the training: too short, say, or unbalanced. */
 function trainingLimits(widget) {
-  const {
-    words: [shortest],
-    pairs: [fewest, most],
-    apart,
-  } = widget.spec.facts.trained;
+  const { apart } = widget.spec.facts.trained;
+  const [shortest] = widget.spec.facts.trained.words;
+  const [fewest, most] = widget.spec.facts.trained.pairs;
   const line = h("p.note.beyond", { role: "status" });
   return {
     element: line,

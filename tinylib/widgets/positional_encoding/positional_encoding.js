@@ -251,10 +251,8 @@ function likenessPlot(widget) {
     shows: "outputs",
     update(inputs, outputs) {
       if (late(inputs, outputs)) return;
-      const {
-        likeness: { data: products },
-        from_zero: { data: zero },
-      } = outputs;
+      const products = outputs.likeness.data;
+      const zero = outputs.from_zero.data;
       const [T, top] = [inputs.positions, inputs.hands];
       const [query, key] = [rowOf(inputs, "query"), rowOf(inputs, "key")];
       const least = zero.reduce((m, v) => Math.min(m, v), 0);
@@ -370,14 +368,10 @@ function clocks(widget) {
     shows: "outputs",
     update(inputs, outputs) {
       if (late(inputs, outputs)) return;
-      const {
-        code: {
-          data,
-          shape: [, D],
-        },
-        theta: { data: theta },
-        period: { data: turns },
-      } = outputs;
+      const { data } = outputs.code;
+      const [, D] = outputs.code.shape;
+      const theta = outputs.theta.data;
+      const turns = outputs.period.data;
       const [query, key] = [rowOf(inputs, "query"), rowOf(inputs, "key")];
       const { hand: chosen } = handOf(inputs, columnOf(widget));
       fillList(list, Array.from(turns), make, (li, _, j) => {

@@ -277,13 +277,9 @@ function comparison(widget) {
     ),
     update({ words, place, kind }, outputs) {
       const T = words.length;
-      const {
-        order: { data: order },
-        change: { data: change },
-        largest: {
-          data: [largest],
-        },
-      } = outputs;
+      const order = outputs.order.data;
+      const change = outputs.change.data;
+      const [largest] = outputs.largest.data;
       // on its way
       if (order.length !== T || standing(place).some((word, t) => word !== order[t])) return;
       const most = Math.max(1e-9, ...[...outputs.before.data, ...outputs.now.data].map(Math.abs));

@@ -52,9 +52,7 @@ function written(widget, inputs, outputs) {
 function writtenIn(widget, inputs, { tokens, weights, scores: before, gold }) {
   const names = widget.spec.vocabularies.target;
   const english = widget.words("S", inputs);
-  const {
-    shape: [T, S],
-  } = weights;
+  const [T, S] = weights.shape;
   const rows = Array.from({ length: T }, (_, t) => {
     const [shares, scores, from] = [weights, before, gold].map(({ data }) =>
       data.subarray(t * S, (t + 1) * S),

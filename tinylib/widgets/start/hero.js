@@ -32,9 +32,7 @@ const DRAWN = -1; // among the choices: a character that nobody has taken by han
 export async function program(run, values, spec, partly = (_make) => {}) {
   const { prompt, temperature, seed, choices } = values;
   const { facts, limits } = spec;
-  const {
-    V: [V],
-  } = limits;
+  const [V] = limits.V;
   const ALL = { k: V, p: 1 }; // nothing is cut off
   const [T, M] = [prompt.length, Math.min(choices.length, facts.max_len - prompt.length)];
   const [memory, numbers] = [memoryOf(spec), uniform(seed, M + 1)];

@@ -37,13 +37,9 @@ export async function program(run, { source, variant }, spec) {
   const tokens = steps.map(({ token }) => token);
   const english = source.map((id) => spec.sentences.source[id]);
   const french = tokens.map((id) => spec.vocabularies.target[id]);
-  const {
-    limits: {
-      L: [L],
-      H: [H],
-    },
-    facts: { dictionary },
-  } = spec;
+  const [L] = spec.limits.L;
+  const [H] = spec.limits.H;
+  const { dictionary } = spec.facts;
   return {
     which: variant,
     read: source,
@@ -322,9 +318,7 @@ function judgementOf(
     const text = parts.join(", and ");
     return `${text ? `${text}.` : ""}${end}`.trim();
   }
-  const {
-    facts: { dictionary },
-  } = widget.spec;
+  const { dictionary } = widget.spec.facts;
   const french = predicted.map(({ word }) => word);
   const left = missing(dictionary, english, french).gone.map((at) =>
     quoteOf(at.map((s) => english[s]).join(" ")),
@@ -387,10 +381,8 @@ function largeHead(widget, variant) {
  * All maps of the decoder's attention to the English, small; the one chosen is shown large.
  */
 function smallMaps(widget) {
-  const {
-    L: [L],
-    H: [H],
-  } = widget.spec.limits;
+  const [L] = widget.spec.limits.L;
+  const [H] = widget.spec.limits.H;
   return headMaps({
     label: "What each head attends to in the English",
     read({ variant }, outputs) {

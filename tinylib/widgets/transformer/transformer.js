@@ -310,16 +310,9 @@ function rivals(widget) {
     shows: "outputs",
     update(inputs, outputs) {
       if (!answer(widget, inputs, outputs)) return;
-      const {
-        beams: {
-          shape: [W, N],
-          data,
-        },
-        log_probs,
-        scores,
-        greedy: single,
-        greedy_log_prob,
-      } = outputs;
+      const { log_probs, scores, greedy: single, greedy_log_prob } = outputs;
+      const { data } = outputs.beams;
+      const [W, N] = outputs.beams.shape;
       const names = widget.spec.vocabularies.target;
       const text = (ids) =>
         written(
@@ -634,10 +627,8 @@ function kinds(widget) {
 
 /** Every head of every block as a small map, to choose one. */
 function heads(widget) {
-  const {
-    L: [L],
-    H: [H],
-  } = widget.spec.limits;
+  const [L] = widget.spec.limits.L;
+  const [H] = widget.spec.limits.H;
   return {
     shows: "outputs",
     ...headMaps({
@@ -722,11 +713,7 @@ function followed(widget) {
   const outputs = widget.readOutputs();
   const view = answer(widget, widget.inputs, outputs);
   if (!view) return undefined;
-  const {
-    cross: {
-      shape: [L],
-    },
-  } = outputs;
+  const [L] = outputs.cross.shape;
   const t = view.at.french;
   const fed = view.before[t] === "the start" ? "the start" : quote(view.before[t]);
   return { ...view, outputs, L, t, fed, code: widget.spec.facts.code };
