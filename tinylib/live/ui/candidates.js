@@ -1,10 +1,7 @@
 // Candidates for what comes next: each a line with its name, a bar for its share, and the share.
 
 import { AS_IS, h, setAttribute, setLength, setText } from "./dom.js";
-import { percent, times } from "./numbers.js";
-
-/** In per cent. A softmax gives no 0: one that is stored in the page was rounded to it. */
-export const percentOf = (p) => percent(p || Number.MIN_VALUE);
+import { times } from "./numbers.js";
 
 /** The list of them. */
 export const candidateList = (label) => h("ol.nexts", { "aria-label": label });

@@ -1,6 +1,6 @@
 // Following one word, or one token, through what a widget computes, step by step.
 //
-// A view gives the steps, in their order, as functions (widget) => {
+// A view gives the steps, in their order, as functions of `follow(widget)`, which return {
 //   says,   a sentence with the reader's own numbers
 //   lit,    the entries that it speaks of: { name, row, column }, of inputs and outputs
 //   moves,  what goes where: [{ from: { name, row, column }, to: the same }], if anything does
@@ -82,11 +82,11 @@ function movement(widget, layer, moves) {
 }
 
 /**
- * The bar that runs the steps, and what it says. `name(widget)` is what is followed; `flows` are
- * the outputs in the order in which they follow from each other: after the last step those that an
- * edit has changed flash in this order.
+ * The bar that runs the steps, and the sentence of each. `name(widget)` is what is followed, and
+ * `follow(widget)` what the steps get. `flows` are the outputs in the order in which they follow
+ * from each other: after the last step those that an edit has changed flash in this order.
  */
-export function journey(widget, { name, steps, flows = [] }) {
+export function journey(widget, { name, steps, follow = (one) => one, flows = [] }) {
   const last = steps.length;
   let [at, shown, playing] = [0, -1, false];
   let [clock, rest] = [0, 0]; // the number of the run; the wait between two of them
@@ -172,7 +172,7 @@ export function journey(widget, { name, steps, flows = [] }) {
       light(widget, [], "lit");
       return;
     }
-    const one = steps[step - 1](widget);
+    const one = steps[step - 1](follow(widget));
     const { says: text, lit, moves = [], code: line, table: rows } = one;
     typeset(says, text);
     torch = one.torch ?? "";
@@ -214,7 +214,7 @@ export function journey(widget, { name, steps, flows = [] }) {
 
   /** Bring what this step is about into sight, above the bar. */
   function find(step) {
-    const { lit, moves = [] } = steps[step - 1](widget);
+    const { lit, moves = [] } = steps[step - 1](follow(widget));
     const { name: table, row, column } = moves.at(-1)?.to ?? lit.at(-1);
     const [cell] = widget.cellsOf(table, row, column);
     const { top, bottom } = cell?.getBoundingClientRect() ?? {};

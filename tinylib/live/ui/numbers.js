@@ -47,3 +47,6 @@ export function percent(share) {
   if (share < 0.001) return "< 0.1 %";
   return share >= 0.9995 ? "100 %" : `${(100 * share).toFixed(1)} %`;
 }
+
+/** A probability in per cent. A softmax gives no 0: one in a page was rounded to it when stored. */
+export const percentOf = (p) => percent(p || Number.MIN_VALUE);

@@ -29,9 +29,9 @@ export const STYLE = `${LOOK}
 .sides { display: grid; gap: 14px 28px; min-width: 0; }
 .sides > * { min-width: 0; }
 .side { display: flex; flex-direction: column; gap: 14px; }
-@container widget (min-width: 53.75rem) { /* what is changed at the left,
-  what follows at the right */ .sides { grid-template-columns: minmax(0, var(--left, 1fr)) minmax(0,
-    var(--right, 1.4fr)); align-items: start; }
+@container widget (min-width: 53.75rem) { /* controls at the left, results at the right */
+  .sides { grid-template-columns: minmax(0, var(--left, 1fr)) minmax(0, var(--right, 1.4fr));
+    align-items: start; }
 }
 sup { font-size: .75em; line-height: 0; white-space: nowrap; }
 .note { margin: 0; font-size: var(--size-note); line-height: 1.6; max-width: 62ch;

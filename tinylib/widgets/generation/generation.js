@@ -2,20 +2,14 @@ import { uniform } from "../../live/page/chance.js";
 import { chosenAt, lastOf, memoryOf, nodeAfter, nodesOf } from "../../live/page/reading.js";
 import { topK } from "../../live/page/search.js";
 import { results } from "../../live/ui/boxes.js";
-import {
-  candidateLine,
-  candidateList,
-  fillCandidate,
-  percentOf,
-  scaleFor,
-} from "../../live/ui/candidates.js";
+import { candidateLine, candidateList, fillCandidate, scaleFor } from "../../live/ui/candidates.js";
 import { action, radio, redraw } from "../../live/ui/controls.js";
 import { h, readOnce, setAttribute, setHeat, setLength, setText } from "../../live/ui/dom.js";
 import { chance, explainable } from "../../live/ui/explain.js";
 import { headMaps } from "../../live/ui/heads.js";
 import { journey } from "../../live/ui/journey.js";
 import { drop } from "../../live/ui/motion.js";
-import { format, percent, within } from "../../live/ui/numbers.js";
+import { format, percent, percentOf, within } from "../../live/ui/numbers.js";
 import { folded, live } from "../../live/ui/parts.js";
 import { paint } from "../../live/ui/pixels.js";
 import { dotsAt, plane } from "../../live/ui/plot.js";
@@ -28,6 +22,7 @@ import {
   called,
   fillText,
   heats,
+  likeliestTable,
   nuclei,
   TEXT_STYLE,
   tops,
@@ -544,10 +539,6 @@ function followed(widget) {
 }
 
 const characterAt = (t) => ({ name: "page", row: 0, column: t });
-const labelled = ({ best, vocabulary }, rows) => ({
-  labels: best.map((id) => called(vocabulary[id])),
-  rows: rows.map(([name, numbers]) => ({ name, numbers: best.map((id) => numbers[id]) })),
-});
 
 const STEPS = [
   ({ S, read, chosen, afterPrompt, inputs: { cached }, code }) => ({
@@ -612,10 +603,7 @@ const STEPS = [
         `${percentOf(before[best[0]])}.`,
       lit: [characterAt(S - 1)],
       code: code.last,
-      table: labelled(view, [
-        ["logit", logits],
-        ["probability", before],
-      ]),
+      table: likeliestTable(view, { logit: logits, probability: before }),
     };
   },
   (view) => {
@@ -631,10 +619,7 @@ const STEPS = [
           "their probabilities sum to 1 again.",
       lit: [{ name: "next", row: 0, column: 0 }],
       code: code.process,
-      table: labelled(view, [
-        ["by the model", before],
-        ["after the knobs", after],
-      ]),
+      table: likeliestTable(view, { "by the model": before, "after the knobs": after }),
     };
   },
   ({ at, tokens, vocabulary, after, chosen, T, inputs: { seed }, code }) => {
@@ -662,7 +647,7 @@ const STEPS = [
     lit: [characterAt(T + at)],
     code: undefined,
   }),
-].map((step) => (widget) => step(followed(widget)));
+];
 
 const name = (widget) => (widget.model.get("outputs") ? followed(widget).read : "a character");
 
@@ -834,7 +819,7 @@ export default live(
         ui.explanation(),
       ),
     ),
-    ui.use(journey, { name, steps: STEPS }),
+    ui.use(journey, { name, steps: STEPS, follow: followed }),
     ui.use(tree),
   ],
   { wide: true },

@@ -2,18 +2,13 @@ import { idsOf } from "../../live/page/inputs.js";
 import { topK } from "../../live/page/search.js";
 import { BOS } from "../../live/page/translator.js";
 import { results } from "../../live/ui/boxes.js";
-import {
-  candidateLine,
-  candidateList,
-  fillCandidate,
-  percentOf,
-} from "../../live/ui/candidates.js";
+import { candidateLine, candidateList, fillCandidate } from "../../live/ui/candidates.js";
 import { h, readOnce, setAttribute, setHeat, setText, typeset } from "../../live/ui/dom.js";
 import { chance, explainable, logOf, weighed } from "../../live/ui/explain.js";
 import { headMaps } from "../../live/ui/heads.js";
 import { journey } from "../../live/ui/journey.js";
 import { textOfEach } from "../../live/ui/models.js";
-import { format, within } from "../../live/ui/numbers.js";
+import { format, percentOf, within } from "../../live/ui/numbers.js";
 import { live } from "../../live/ui/parts.js";
 import { paint, pixelAt, pixelMap } from "../../live/ui/pixels.js";
 import { fillList, visible } from "../../live/ui/sentences.js";
@@ -23,6 +18,7 @@ import {
   byArrows,
   called,
   fillText,
+  likeliestTable,
   tail,
   TEXT_STYLE,
 } from "../../live/ui/texts.js";
@@ -527,8 +523,7 @@ function favourites(view, heads) {
 }
 
 /** What the heads of some blocks do: `of` gives their numbers, `begin` the first sentence. */
-const attendStep = (of, begin, line) => (widget) => {
-  const view = followed(widget);
+const attendStep = (of, begin, line) => (view) => {
   const { H, L, names, t, first, token, code } = view;
   const layers = of(L);
   const heads = layers.flatMap((layer) => Array.from({ length: H }, (_, h) => layer * H + h));
@@ -551,8 +546,7 @@ const attendStep = (of, begin, line) => (widget) => {
 };
 
 const STEPS = [
-  (widget) => {
-    const view = followed(widget);
+  (view) => {
     const { t, N, token, width, code } = view;
     return {
       says:
@@ -570,16 +564,13 @@ const STEPS = [
       "its vector.",
     "attend",
   ),
-  (widget) => {
-    const view = followed(widget);
-    return {
-      says:
-        `Then the feed-forward network of block 0 reads the vector of ${view.token} alone, and ` +
-        "its result is added, too. No other token takes part in this.",
-      lit: [cellOf(view, view.t)],
-      code: view.code.forward,
-    };
-  },
+  (view) => ({
+    says:
+      `Then the feed-forward network of block 0 reads the vector of ${view.token} alone, and ` +
+      "its result is added, too. No other token takes part in this.",
+    lit: [cellOf(view, view.t)],
+    code: view.code.forward,
+  }),
   attendStep(
     (L) => Array.from({ length: L - 2 }, (_, i) => i + 1),
     (_, layers) =>
@@ -592,8 +583,7 @@ const STEPS = [
     (_, [last]) => `Block ${last} is the last that can fetch anything from other tokens.`,
     "block",
   ),
-  (widget) => {
-    const view = followed(widget);
+  (view) => {
     const { t, token, vocabulary, logits, best, code } = view;
     return {
       says:
@@ -602,14 +592,10 @@ const STEPS = [
         `of ${called(vocabulary[best[0]])}.`,
       lit: [cellOf(view, t)],
       code: code.output,
-      table: {
-        labels: best.map((id) => called(vocabulary[id])),
-        rows: [{ name: "logit", numbers: best.map((id) => logits(t)[id]) }],
-      },
+      table: likeliestTable(view, { logit: logits(t) }),
     };
   },
-  (widget) => {
-    const view = followed(widget);
+  (view) => {
     const { t, vocabulary, logits, shares, best, code } = view;
     return {
       says:
@@ -617,17 +603,10 @@ const STEPS = [
         `${called(vocabulary[best[0]])} is expected with ${percentOf(shares(t)[best[0]])}.`,
       lit: [cellOf(view, t)],
       code: code.softmax,
-      table: {
-        labels: best.map((id) => called(vocabulary[id])),
-        rows: [
-          { name: "logit", numbers: best.map((id) => logits(t)[id]) },
-          { name: "probability", numbers: best.map((id) => shares(t)[id]) },
-        ],
-      },
+      table: likeliestTable(view, { logit: logits(t), probability: shares(t) }),
     };
   },
-  (widget) => {
-    const view = followed(widget);
+  (view) => {
     const { t, N, names, ids, vocabulary, shares, best } = view;
     if (t === N - 1) {
       return {
@@ -704,7 +683,7 @@ export default live(
         ui.explanation(),
       ),
     ),
-    ui.use(journey, { name, steps: STEPS }),
+    ui.use(journey, { name, steps: STEPS, follow: followed }),
   ],
   { query: -1, wide: true },
 );

@@ -1,20 +1,15 @@
 import { topK } from "../../live/page/search.js";
 import { BOS } from "../../live/page/translator.js";
 import { columnHeads, namedRow, resized, results, scroller } from "../../live/ui/boxes.js";
-import {
-  candidateLine,
-  candidateList,
-  fillCandidate,
-  percentOf,
-} from "../../live/ui/candidates.js";
+import { candidateLine, candidateList, fillCandidate } from "../../live/ui/candidates.js";
 import { copyAsTorch } from "../../live/ui/copy.js";
 import { h, readOnce, setAttribute, setHeat, setText } from "../../live/ui/dom.js";
 import { journey } from "../../live/ui/journey.js";
 import { shaded } from "../../live/ui/look.js";
-import { format, listed, times, within } from "../../live/ui/numbers.js";
+import { format, listed, percentOf, times, within } from "../../live/ui/numbers.js";
 import { live } from "../../live/ui/parts.js";
 import { fillList, text, visible } from "../../live/ui/sentences.js";
-import { beginnings, called } from "../../live/ui/texts.js";
+import { beginnings, called, likeliestTable } from "../../live/ui/texts.js";
 
 /** What torch does in a kernel, in compute() of lens.py. */
 export async function program(run, { story, at }) {
@@ -533,7 +528,7 @@ function partsOfLogit(widget) {
 function followed(widget) {
   const view = readBy(widget);
   const { code, width } = widget.spec.facts;
-  return { ...view, code, width, token: called(view.names[view.at]) };
+  return { ...view, widget, code, width, token: called(view.names[view.at]) };
 }
 
 const wordCell = (t) => ({ name: "words", row: 0, column: t });
@@ -548,33 +543,29 @@ function fly(widget, from, to) {
   return own.left >= left && own.right <= right ? [{ from, to }] : [];
 }
 
-const embedStep = (widget) => {
-  const { at, N, token, width, embedding, lengths, code } = followed(widget);
-  return {
-    says:
-      `We follow ${token}, token ${at + 1} of ${N}. Its row of the embedding table, a vector of ` +
-      `${width} numbers, begins the residual stream. The vector's length is ${format(lengths[0])}.`,
-    lit: [wordCell(at), lensCell(0, at)],
-    code: code.embed,
-    table: {
-      labels: [...times(NUMBERS, (i) => String(i + 1)), "length"],
-      rows: [{ name: "embedding", numbers: [...embedding.slice(0, NUMBERS), lengths[0]] }],
-    },
-    torch: pythonOf(
-      widget,
-      [],
-      [
-        "x = stream.embedding[0, at]",
-        `show("embedding", x[:${NUMBERS}])`,
-        'show("length", x.norm()[None])',
-      ],
-    ),
-  };
-};
+const embedStep = ({ widget, at, N, token, width, embedding, lengths, code }) => ({
+  says:
+    `We follow ${token}, token ${at + 1} of ${N}. Its row of the embedding table, a vector of ` +
+    `${width} numbers, begins the residual stream. The vector's length is ${format(lengths[0])}.`,
+  lit: [wordCell(at), lensCell(0, at)],
+  code: code.embed,
+  table: {
+    labels: [...times(NUMBERS, (i) => String(i + 1)), "length"],
+    rows: [{ name: "embedding", numbers: [...embedding.slice(0, NUMBERS), lengths[0]] }],
+  },
+  torch: pythonOf(
+    widget,
+    [],
+    [
+      "x = stream.embedding[0, at]",
+      `show("embedding", x[:${NUMBERS}])`,
+      'show("length", x.norm()[None])',
+    ],
+  ),
+});
 
-const headsStep = (l) => (widget) => {
-  const view = followed(widget);
-  const { at, H, names, token, lengths, code } = view;
+const headsStep = (l) => (view) => {
+  const { widget, at, H, names, token, lengths, code } = view;
   const found = times(H, (head) => {
     const row = view.attentionRow(l, head);
     const [most] = topK(row, 1);
@@ -615,9 +606,8 @@ const headsStep = (l) => (widget) => {
   };
 };
 
-const networkStep = (l) => (widget) => {
-  const view = followed(widget);
-  const { at, K, vocabulary, token, lengths, streams, code } = view;
+const networkStep = (l) => (view) => {
+  const { widget, at, K, vocabulary, token, lengths, streams, code } = view;
   const added = lengths[networkPart(view, l)];
   const [best, p] = [called(vocabulary[view.best(l + 1, at)]), view.likeliest(l + 1, at)];
   const next = l + 2 < K ? `If the model ended here, it would predict` : "The lens reads the last:";
@@ -650,37 +640,33 @@ const networkStep = (l) => (widget) => {
   };
 };
 
-const normStep = (widget) => {
-  const { at, K, streams, width, sigma, normed, token, code } = followed(widget);
-  return {
-    says:
-      `The last norm divides the stream at ${token} by σ, its length over √${width}, and takes ` +
-      `each entry times a learned number: ` +
-      `${format(streams[K - 1])} / √${width} = ${format(sigma)}.`,
-    lit: [lensCell(K - 1, at)],
-    code: code.norm,
-    table: {
-      labels: ["stream's length", "σ", ...times(NUMBERS, (i) => String(i + 1))],
-      rows: [{ name: "last norm", numbers: [streams[K - 1], sigma, ...normed.slice(0, NUMBERS)] }],
-    },
-    torch: pythonOf(
-      widget,
-      [],
-      [
-        "x = stream.after()[-1, 0, at]",
-        "norm = gpt.model.norm",
-        'show("length", x.norm()[None])',
-        'show("σ", (x.square().mean() + norm.eps).sqrt()[None])',
-        `show("last norm", norm(x).detach()[:${NUMBERS}])`,
-      ],
-    ),
-  };
-};
+const normStep = ({ widget, at, K, streams, width, sigma, normed, token, code }) => ({
+  says:
+    `The last norm divides the stream at ${token} by σ, its length over √${width}, and takes ` +
+    `each entry times a learned number: ` +
+    `${format(streams[K - 1])} / √${width} = ${format(sigma)}.`,
+  lit: [lensCell(K - 1, at)],
+  code: code.norm,
+  table: {
+    labels: ["stream's length", "σ", ...times(NUMBERS, (i) => String(i + 1))],
+    rows: [{ name: "last norm", numbers: [streams[K - 1], sigma, ...normed.slice(0, NUMBERS)] }],
+  },
+  torch: pythonOf(
+    widget,
+    [],
+    [
+      "x = stream.after()[-1, 0, at]",
+      "norm = gpt.model.norm",
+      'show("length", x.norm()[None])',
+      'show("σ", (x.square().mean() + norm.eps).sqrt()[None])',
+      `show("last norm", norm(x).detach()[:${NUMBERS}])`,
+    ],
+  ),
+});
 
 const FINAL = 5; // tokens whose logits are shown
 
-const logitsStep = (widget) => {
-  const { at, K, logits, vocabulary, token, code } = followed(widget);
+const logitsStep = ({ widget, at, K, logits, vocabulary, token, code }) => {
   const best = topK(logits, FINAL);
   return {
     says:
@@ -690,10 +676,7 @@ const logitsStep = (widget) => {
       "are its terms.",
     lit: [lensCell(K - 1, at)],
     code: code.output,
-    table: {
-      labels: best.map((id) => called(vocabulary[id])),
-      rows: [{ name: "logit", numbers: best.map((id) => logits[id]) }],
-    },
+    table: likeliestTable({ best, vocabulary }, { logit: logits }),
     torch: pythonOf(
       widget,
       [],
@@ -706,9 +689,8 @@ const logitsStep = (widget) => {
   };
 };
 
-const softmaxStep = (widget) => {
-  const view = followed(widget);
-  const { at, N, K, logits, vocabulary, names, code } = view;
+const softmaxStep = (view) => {
+  const { widget, at, N, K, logits, vocabulary, names, code } = view;
   const [best, row] = [topK(logits, FINAL), view.probabilities(K - 1, at)];
   const goesOn = at < N - 1 ? ` The text goes on with ${called(names[at + 1])}.` : "";
   return {
@@ -717,13 +699,7 @@ const softmaxStep = (widget) => {
       `${called(vocabulary[best[0]])} is expected with ${percentOf(row[best[0]])}.${goesOn}`,
     lit: [lensCell(K - 1, at)],
     code: code.softmax,
-    table: {
-      labels: best.map((id) => called(vocabulary[id])),
-      rows: [
-        { name: "logit", numbers: best.map((id) => logits[id]) },
-        { name: "probability", numbers: best.map((id) => row[id]) },
-      ],
-    },
+    table: likeliestTable({ best, vocabulary }, { logit: logits, probability: row }),
     torch: pythonOf(
       widget,
       [],
@@ -751,7 +727,7 @@ const nameOfIt = (widget) =>
 
 /** Follow the chosen word through all blocks. */
 const wordJourney = (widget) =>
-  journey(widget, { name: nameOfIt, steps: stepsOf(widget.spec.facts.layers) });
+  journey(widget, { name: nameOfIt, steps: stepsOf(widget.spec.facts.layers), follow: followed });
 
 wordJourney.style = journey.style;
 cellOfLens.style = candidateList.style;
@@ -818,7 +794,8 @@ partsOfLogit.style = `
   .trio .headed { gap: 4px 7px; }
   .pair .candidate { grid-template-columns: 4.625rem 1fr 3.25rem; gap: 6px; padding-left: 0; }
   /* All of it fits in a window: the offers stand beside the label, the words it knows beside their
-     number. */ .frame { gap: 11px; }
+     number. */
+  .frame { gap: 11px; }
   .story { position: relative; margin-top: 6px; }
   .story > .column { display: grid; grid-template-columns: auto 1fr; column-gap: 20px; }
   .story > .column > :not(.counted, .known) { grid-column: 1 / -1; }

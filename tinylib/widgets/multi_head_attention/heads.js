@@ -2,8 +2,9 @@ import { wordsOf } from "../../live/page/inputs.js";
 import { nested, places } from "../../live/page/lookup.js";
 import { topK } from "../../live/page/search.js";
 import { resized, results, scroller } from "../../live/ui/boxes.js";
+import { arcDrawing } from "../../live/ui/arcs.js";
 import { action, offers } from "../../live/ui/controls.js";
-import { h, setAttribute, setText, svgPart } from "../../live/ui/dom.js";
+import { h, setAttribute, setText } from "../../live/ui/dom.js";
 import { explainable, explainableNumber, rove } from "../../live/ui/explain.js";
 import { journey } from "../../live/ui/journey.js";
 import { weightKey } from "../../live/ui/keys.js";
@@ -199,7 +200,6 @@ trainingLimits.style = `
 
 // ---------------------------------------------------------------- the stage
 
-const [TALL, RADIUS, LEAST, LABELLED] = [84, 8.5, 0.04, 0.25];
 const ROOMY = 24; // px: what a column gets more, where there is room
 /** The least width of a word's column: room for its letters and for its digit. */
 const wide = (word) =>
@@ -210,85 +210,6 @@ const wide = (word) =>
       14 + [...word].reduce((sum, letter) => sum + (letter.codePointAt(0) > 0x2e7f ? 16 : 8.4), 0),
     ),
   );
-
-/** From the chosen word to what each head attends to: the middle of every column is known. */
-function arcs(view, from, middles) {
-  const tops = new Map(); // how many heads attend most to a word
-  return view.questions.map(({ head, on, weights, answered }, q) => {
-    const T = middles.length;
-    const { most, asked } = answered[from];
-    const rank = tops.get(most) ?? 0;
-    tops.set(most, rank + 1);
-    const shift = 5 * (q - 1.5);
-    const drawn = [];
-    let label; // where its number stands
-    for (let s = 0; s < T; s += 1) {
-      const share = weights[from * T + s];
-      if (share < LEAST) continue;
-      const [x, to] = [middles[from] + shift, middles[s] + shift];
-      const reach = Math.abs(to - x);
-      const rise =
-        (s === from ? 20 : 16 + 36 * (1 - Math.exp(-reach / 150))) +
-        2 * RADIUS * (s === most ? rank : 0);
-      const [foot, top] = [TALL - 5, TALL - 5 - 1.3333 * rise];
-      const [left, right] = s === from ? [x - 26, x + 26] : [x, to];
-      drawn.push({
-        to,
-        foot,
-        share,
-        d:
-          `M${x},${foot} C${left.toFixed(1)},${top.toFixed(1)} ` +
-          `${right.toFixed(1)},${top.toFixed(1)} ${to},${foot}`,
-      });
-      if (s === most && share >= LABELLED) label = [(x + to) / 2, foot - rise];
-    }
-    return { head, drawn, label, kind: `arc h${head}${on ? "" : " off"}${asked ? "" : " idle"}` };
-  });
-}
-
-/**
- * The arcs above the words, each with a point where it lands and, if it is strong, its head's
- * number.
- */
-function arcDrawing() {
-  const [bows, badges] = [svgPart("g"), svgPart("g")];
-  const element = svgPart("svg", { height: String(TALL), role: "img" }, bows, badges);
-  const bow = () => svgPart("g");
-  const path = () => svgPart("g", {}, svgPart("path"), svgPart("circle", { r: "3" }));
-  const badge = () =>
-    svgPart("g", {}, svgPart("circle", { r: String(RADIUS) }), svgPart("text", { dy: "0.35em" }));
-  const draw = (view, chosen, middles) => {
-    const every = arcs(view, chosen, middles);
-    fillList(bows, every, bow, (g, { drawn, kind }) => {
-      setAttribute(g, "class", `paths ${kind}`);
-      fillList(g, drawn, path, (one, { d, to, foot, share }) => {
-        const [line, end] = one.children;
-        setAttribute(line, "d", d);
-        setAttribute(line, "stroke-width", (1 + 4 * share).toFixed(2));
-        setAttribute(end, "cx", String(to));
-        setAttribute(end, "cy", String(foot));
-        setAttribute(one, "opacity", (0.25 + 0.75 * share).toFixed(3));
-      });
-    });
-    fillList(badges, every, badge, (g, { head, label, kind }) => {
-      setAttribute(g, "class", `badge ${kind}`);
-      setAttribute(g, "visibility", label ? "visible" : "hidden");
-      if (label) setAttribute(g, "transform", `translate(${label.map((n) => n.toFixed(1))})`);
-      setText(g.lastChild, String(head));
-    });
-    const where = view.questions.map(({ head, answered, weights }) => {
-      const { most } = answered[chosen];
-      const share = format(weights[chosen * middles.length + most]);
-      return `head ${head} to ${view.words[most]}, ${share}`;
-    });
-    setAttribute(
-      element,
-      "aria-label",
-      `${view.words[chosen]} attends most, in ${where.join("; in ")}`,
-    );
-  };
-  return { element, draw };
-}
 
 /** A word, to be chosen, and its digit, to be changed. */
 function chip(widget, t) {
@@ -521,17 +442,7 @@ stage.style = `
   padding-top: 1px; }
 .sky { padding: 0; }
 .sky svg { display: block; overflow: visible; }
-.arc path { fill: none; stroke: var(--tone); stroke-linecap: round; }
-.arc circle { fill: var(--tone); }
-.arc.badge circle { fill: color-mix(in oklab, var(--ground), var(--tone) 24%); stroke: var(--tone);
-  stroke-width: 1.5; }
-.arc text { font-size: var(--size-small); font-weight: 650; text-anchor: middle; fill: var(--text);
-  }
-.arc.idle.paths { opacity: .4; }
-.arc.idle.badge { opacity: .6; }
-.arc.off path { stroke: var(--soft); stroke-dasharray: 3 5; }
-.arc.off circle { fill: var(--soft); }
-.arc.off.badge circle { fill: var(--ground); stroke: var(--soft); stroke-dasharray: 2 2; }
+${arcDrawing.style}
 .chip { border: 1px solid var(--line); border-radius: 8px; margin: 0 2px 6px;
   background: var(--ground); }
 .chosen .chip { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
@@ -835,74 +746,64 @@ const ofWord = ({ questions, t }) =>
   questions.map((_, q) => ({ name: "answers", row: q, column: t }));
 
 /** What the h-th head does for the chosen word. */
-const headStep = (h) => (widget) => {
-  const seen = followed(widget);
-  const { words, digits, questions, heads, t, word, code } = seen;
-  const question = heads[h];
-  const { most, asked, place, predicted } = question.answered[t];
-  const T = words.length;
-  const row = [...question.weights.subarray(t * T, (t + 1) * T)];
-  const answer = { name: "answers", row: questions.indexOf(question), column: t };
-  const found =
-    `Head ${question.head} compares its slice of the query of ${word} with the keys of all ` +
-    `words, and gives ${quote(words[most])} (word ${most + 1}) its largest weight, ` +
-    `${format(row[most])}. `;
-  const then = !question.on
-    ? "But it is switched off: its output is replaced by zeros, so that nothing of it is heard."
-    : !asked
-      ? `There is no answer to “${question.name}”, but a row of weights has to sum to 1 all the ` +
-        "same."
-      : most === place
-        ? `This is the word that “${question.name}” asks about, and its value brings the digit ` +
-          `${digits[most]} along.`
-        : `“${question.name}” asks about ${quote(words[place])} (word ${place + 1}), so the ` +
-          `answer ${predicted} is made of something else.`;
-  return {
-    says: found + then,
-    lit: [wordCell(t), wordCell(most), ...(asked ? [answer] : [])],
-    moves:
-      question.on && asked && most === place
-        ? [{ from: { name: "digits", row: 0, column: most }, to: answer }]
-        : [],
-    code: question.on ? code.attend : code.off,
-    table: { labels: words, rows: [{ name: `head ${question.head}`, numbers: row }] },
+const headStep =
+  (h) =>
+  ({ words, digits, questions, heads, t, word, code }) => {
+    const question = heads[h];
+    const { most, asked, place, predicted } = question.answered[t];
+    const T = words.length;
+    const row = [...question.weights.subarray(t * T, (t + 1) * T)];
+    const answer = { name: "answers", row: questions.indexOf(question), column: t };
+    const found =
+      `Head ${question.head} compares its slice of the query of ${word} with the keys of all ` +
+      `words, and gives ${quote(words[most])} (word ${most + 1}) its largest weight, ` +
+      `${format(row[most])}. `;
+    const then = !question.on
+      ? "But it is switched off: its output is replaced by zeros, so that nothing of it is heard."
+      : !asked
+        ? `There is no answer to “${question.name}”, but a row of weights has to sum to 1 all the ` +
+          "same."
+        : most === place
+          ? `This is the word that “${question.name}” asks about, and its value brings the digit ` +
+            `${digits[most]} along.`
+          : `“${question.name}” asks about ${quote(words[place])} (word ${place + 1}), so the ` +
+            `answer ${predicted} is made of something else.`;
+    return {
+      says: found + then,
+      lit: [wordCell(t), wordCell(most), ...(asked ? [answer] : [])],
+      moves:
+        question.on && asked && most === place
+          ? [{ from: { name: "digits", row: 0, column: most }, to: answer }]
+          : [],
+      code: question.on ? code.attend : code.off,
+      table: { labels: words, rows: [{ name: `head ${question.head}`, numbers: row }] },
+    };
   };
-};
 
 const STEPS = [
-  (widget) => {
-    const { t, word, digits } = followed(widget);
-    return {
-      says:
-        `We follow ${word}, word ${t + 1}. Its vector holds what the word is, its digit ` +
-        `${digits[t]} and its place, and nothing of the other words yet.`,
-      lit: [wordCell(t)],
-      code: undefined,
-    };
-  },
-  (widget) => {
-    const { t, word, code, width, heads: all } = followed(widget);
-    return {
-      says:
-        `W_q, W_k and W_v make a query, a key and a value of the vector of ${word}, each with ` +
-        `${all.length} · ${width} = ${all.length * width} numbers, as of those of all other words.`,
-      lit: [wordCell(t)],
-      code: code.project,
-    };
-  },
-  (widget) => {
-    const { t, code, width, heads: all } = followed(widget);
-    return {
-      says:
-        `Queries, keys and values are split: head 0 gets the first ${width} numbers of each, ` +
-        `head 1 the next ${width}, and so on, up to head ${all.length - 1}.`,
-      lit: [wordCell(t)],
-      code: code.split,
-    };
-  },
+  ({ t, word, digits }) => ({
+    says:
+      `We follow ${word}, word ${t + 1}. Its vector holds what the word is, its digit ` +
+      `${digits[t]} and its place, and nothing of the other words yet.`,
+    lit: [wordCell(t)],
+    code: undefined,
+  }),
+  ({ t, word, code, width, heads: all }) => ({
+    says:
+      `W_q, W_k and W_v make a query, a key and a value of the vector of ${word}, each with ` +
+      `${all.length} · ${width} = ${all.length * width} numbers, as of those of all other words.`,
+    lit: [wordCell(t)],
+    code: code.project,
+  }),
+  ({ t, code, width, heads: all }) => ({
+    says:
+      `Queries, keys and values are split: head 0 gets the first ${width} numbers of each, ` +
+      `head 1 the next ${width}, and so on, up to head ${all.length - 1}.`,
+    lit: [wordCell(t)],
+    code: code.split,
+  }),
   ...[0, 1, 2, 3].map(headStep),
-  (widget) => {
-    const seen = followed(widget);
+  (seen) => {
     const { code, width, heads: all } = seen;
     return {
       says:
@@ -912,8 +813,7 @@ const STEPS = [
       code: code.merge,
     };
   },
-  (widget) => {
-    const seen = followed(widget);
+  (seen) => {
     const { word, questions, t, code } = seen;
     const asked = questions.filter(({ answered }) => answered[t].asked);
     const right = asked.filter(({ answered }) => answered[t].right);
@@ -941,7 +841,7 @@ export default live(
       ui.use(trainingLimits),
     ),
     ui.use(stage),
-    ui.boxed("follow", ui.use(effect), ui.use(journey, { name, steps: STEPS })),
+    ui.boxed("follow", ui.use(effect), ui.use(journey, { name, steps: STEPS, follow: followed })),
     ui.use(cards),
     ui.explanation(),
   ],

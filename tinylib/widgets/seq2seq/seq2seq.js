@@ -1,15 +1,10 @@
 import { greedy, topK } from "../../live/page/search.js";
 import { BOS, decoder, encode, EOS, reading } from "../../live/page/translator.js";
-import {
-  candidateLine,
-  candidateList,
-  fillCandidate,
-  percentOf,
-} from "../../live/ui/candidates.js";
+import { candidateLine, candidateList, fillCandidate } from "../../live/ui/candidates.js";
 import { action, radio } from "../../live/ui/controls.js";
 import { h, setAttribute, setText, typeset } from "../../live/ui/dom.js";
 import { explainableNumber, logs, roveLines } from "../../live/ui/explain.js";
-import { percent } from "../../live/ui/numbers.js";
+import { percent, percentOf } from "../../live/ui/numbers.js";
 import { live } from "../../live/ui/parts.js";
 import { fillList, sentence } from "../../live/ui/sentences.js";
 

@@ -2,16 +2,11 @@ import { alignment, misplaced, missing, surplus } from "../../live/page/dictiona
 import { greedy, topK } from "../../live/page/search.js";
 import { BOS, EOS } from "../../live/page/translator.js";
 import { results } from "../../live/ui/boxes.js";
-import {
-  candidateLine,
-  candidateList,
-  fillCandidate,
-  percentOf,
-} from "../../live/ui/candidates.js";
+import { candidateLine, candidateList, fillCandidate } from "../../live/ui/candidates.js";
 import { h, setText } from "../../live/ui/dom.js";
 import { chance, explainable, roveLines, weighed } from "../../live/ui/explain.js";
 import { LEAST, wordMap } from "../../live/ui/maps.js";
-import { format, listed } from "../../live/ui/numbers.js";
+import { format, listed, percentOf } from "../../live/ui/numbers.js";
 import { live } from "../../live/ui/parts.js";
 import { fillList, heldOut, sentence, translation } from "../../live/ui/sentences.js";
 

@@ -2,15 +2,10 @@ import { uniform } from "../../live/page/chance.js";
 import { chosenAt, lastOf, memoryOf, nodeAfter, nodesOf } from "../../live/page/reading.js";
 import { topK } from "../../live/page/search.js";
 import { resized, results } from "../../live/ui/boxes.js";
-import {
-  candidateLine,
-  candidateList,
-  fillCandidate,
-  percentOf,
-} from "../../live/ui/candidates.js";
+import { candidateLine, candidateList, fillCandidate } from "../../live/ui/candidates.js";
 import { redraw } from "../../live/ui/controls.js";
 import { h, readOnce, setAttribute, setHeat, setText, svgPart } from "../../live/ui/dom.js";
-import { listed, times, whole } from "../../live/ui/numbers.js";
+import { listed, percentOf, times, whole } from "../../live/ui/numbers.js";
 import { live } from "../../live/ui/parts.js";
 import { fillList, text, visible } from "../../live/ui/sentences.js";
 import {

@@ -4,12 +4,7 @@ import { BOS, EOS } from "../../live/page/translator.js";
 import { spelt, tokenise } from "../../live/page/words.js";
 import { nothingWritten, writer } from "../../live/page/writer.js";
 import { columnHeads, results } from "../../live/ui/boxes.js";
-import {
-  candidateLine,
-  candidateList,
-  fillCandidate,
-  percentOf,
-} from "../../live/ui/candidates.js";
+import { candidateLine, candidateList, fillCandidate } from "../../live/ui/candidates.js";
 import { action, choice } from "../../live/ui/controls.js";
 import { h, setAttribute, setHeat, setText } from "../../live/ui/dom.js";
 import { chance, explainable, logs, perLength, rove, weighed } from "../../live/ui/explain.js";
@@ -17,7 +12,7 @@ import { headMaps } from "../../live/ui/heads.js";
 import { journey } from "../../live/ui/journey.js";
 import { shaded } from "../../live/ui/look.js";
 import { LEAST, wordMap } from "../../live/ui/maps.js";
-import { format, whole, within } from "../../live/ui/numbers.js";
+import { format, percentOf, whole, within } from "../../live/ui/numbers.js";
 import { live } from "../../live/ui/parts.js";
 import { paint } from "../../live/ui/pixels.js";
 import { fillList, heldOut, sentence, translation } from "../../live/ui/sentences.js";
