@@ -536,7 +536,6 @@ path.greedy { stroke: var(--vermilion); stroke-width: 3.5; stroke-dasharray: 0.1
   stroke-linecap: round; }
 .growing { display: flex; flex-wrap: wrap; gap: 4px 6px; align-items: center; }
 .growing .play { min-width: 7.375rem; }
-.growing .play[hidden] { display: none; }
 .growing .place { color: var(--soft); font-size: var(--size-note); margin-left: 4px;
   font-variant-numeric: tabular-nums; }
 .legend { max-width: none; }

@@ -1,5 +1,5 @@
 // Choices, switches and buttons that edit inputs: each names them by its `data-input`. One that
-// only changes what is looked at has none. Numbers are in knobs.js.
+// only changes what is shown has none. Numbers are in knobs.js.
 
 import { h, mathText } from "./dom.js";
 

@@ -58,10 +58,7 @@ export function copyAsTorch(code, of = "") {
 }
 copyAsTorch.style = `
 .copying { display: flex; flex-wrap: wrap; gap: 4px 0; align-items: center; position: relative; }
-.copying[hidden] { display: none; }
 .copy { min-width: 7.5rem; }
-.spoken-only { position: absolute; width: 1px; height: 1px; overflow: hidden;
-  clip-path: inset(50%); white-space: nowrap; }
 .snippet { flex: 1 0 100%; width: 100%; resize: vertical; padding: 6px 8px; color: var(--text);
   font: var(--size-small)/1.5 var(--mono); white-space: pre; overflow: auto;
   background: var(--ground); border: 1px solid var(--accent); border-radius: 6px; }

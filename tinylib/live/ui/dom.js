@@ -30,6 +30,8 @@ function setDirection(element, text) {
  * what has children that are found by their places, since it puts elements around texts.
  */
 export const AS_IS = { translate: "no" };
+/** Attributes of a box for words that no browser should correct. */
+export const AS_TYPED = { spellcheck: "false", autocomplete: "off", autocapitalize: "off" };
 const SYMBOLS = new Set(["code", "sub", "sup"]);
 
 /**

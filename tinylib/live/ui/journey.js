@@ -304,7 +304,7 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
     update(inputs, outputs) {
       if (widget.behind) return; // the answer is still on its way
       flash(outputs);
-      shown = -1; // what it says may have changed
+      shown = -1; // the numbers in its sentence may have changed
       set(at);
     },
   };
@@ -316,7 +316,6 @@ journey.style = `${copyAsTorch.style}
 .journey.under-way { position: sticky; bottom: 8px; z-index: 2; }
 .journey.under-way ~ .explained { position: static; }
 .controls { display: flex; flex-wrap: wrap; gap: 6px 10px; align-items: center; }
-.controls [hidden] { display: none; }
 .journey:not(.under-way) .start { border-color: var(--accent); background: var(--accent);
   color: var(--ground); font-weight: 600; padding: 4px 14px; }
 .controls input[type=range] { flex: 1 1 7.5rem; min-width: 5.625rem; }

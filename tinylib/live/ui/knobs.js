@@ -1,5 +1,5 @@
 // Numbers to type and to slide. Each control edits inputs of its widget, and its `data-input` names
-// them; one that only changes what is looked at has none.
+// them; a control that only changes what is shown has none.
 
 import { parseNumber } from "../page/inputs.js";
 import { h, mathText, setAttribute, setText, typeset } from "./dom.js";

@@ -25,7 +25,7 @@ export async function share(widget, id) {
 /**
  * Follow the page's address from now on. Each entry of the browser's history remembers during
  * which visit, of this page or of a link, it was seen: Back to it then brings what was there at
- * the end of that visit, and not once more what its link says.
+ * the end of that visit, and not the state of its link once more.
  */
 export function followAddress(widget, id, signal) {
   const key = `live-${id}`;

@@ -12,8 +12,8 @@ export const LEAST = 0.005; // what is less reads 0.00, and is left out
 
 /**
  * The weights of words on words; it scrolls sideways, and is called `label`. `pick(t)` chooses a
- * row by its word, if one can be chosen; `key` says what is outlined, if anything is.
- * `explain(t, s)` says how an entry was computed, as rules of explain.js do; then the view has
+ * row by its word, if one can be chosen; `key` names what is outlined, if anything is.
+ * `explain(t, s)` returns the explanation of an entry, as rules of explain.js do; then the view has
  * `ui.explanation()`.
  */
 export function wordMap({
@@ -115,7 +115,6 @@ wordMap.style = `
 .word-map thead .long span { max-height: 6rem; }
 .key { margin: 4px 0 0; font-size: var(--size-note); color: var(--soft); display: flex; gap: 8px;
   align-items: center; }
-.key[hidden] { display: none; }
 .key .gold { position: static; width: 1.125rem; height: 1rem; flex: none; }
 @container widget (min-width: 53.75rem) { /* so that all of it is seen at once */
   .word-map td span { height: 1.5rem; line-height: 1.5rem; }

@@ -49,5 +49,3 @@ function ofModel(widget, variant, box, ...others) {
     },
   };
 }
-
-ofModel.style = ".column[hidden] { display: none; }";

@@ -1,6 +1,6 @@
 // Numbers: counted, limited, and written as text.
 
-/** So many, each made of its number, counted from 0. */
+/** A list of `count` values; each is made from its index. */
 export const times = (count, make) => Array.from({ length: count }, (_, i) => make(i));
 
 /** “1, 2 and 5” */

@@ -17,7 +17,7 @@ import { wordEditor } from "./word_list.js";
 
 /**
  * A widget of the parts that `build(ui)` lists, as anywidget and the page host expect it.
- * `query` is the word that is looked from at first; -1 is the last one. A `wide` widget takes more
+ * `query` is the word that is chosen at first; -1 is the last one. A `wide` widget takes more
  * room than the text around it, where a page has it.
  */
 export function live(title, build, { query = 0, wide = false } = {}) {

@@ -158,7 +158,6 @@ plane.style = `
 .spot.small { width: 6px; height: 6px; margin: -3px; border: 0; box-shadow: none;
   background: var(--tone, var(--blue)); }
 .rule { position: absolute; pointer-events: none; }
-.rule[hidden] { display: none; }
 .rule.x { top: 0; bottom: 0; border-left: 2px solid var(--text); }
 .rule.y { left: 0; right: 0; border-top: 1.5px dashed var(--tone, var(--accent)); }
 .rule b { position: absolute; white-space: nowrap; font-weight: 600; }

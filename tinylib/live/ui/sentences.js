@@ -3,7 +3,7 @@
 import { bytesOf, idsOf, isOpen, knows, ofCharacters, ownTokens, wordsOf } from "../page/inputs.js";
 import { plainly } from "../page/words.js";
 import { offers } from "./controls.js";
-import { AS_IS, h, setAttribute, setHeat, setText } from "./dom.js";
+import { AS_IS, AS_TYPED, h, setAttribute, setHeat, setText } from "./dom.js";
 import { lines } from "./lines.js";
 import { shaded } from "./look.js";
 import { percent } from "./numbers.js";
@@ -54,6 +54,19 @@ function typing(widget, name, box, wrong, also, typed = () => {}, plain = (text)
   };
 }
 
+/** The box in which `name` is typed, as wide as the widget, and what is wrong with its text. */
+function lineOf(tag, name, label, { count = undefined, ...more }) {
+  const wrong = h("p.problem.wrong", { role: "alert", id: `wrong-${name}` });
+  const box = h(`${tag}.line`, {
+    ...AS_TYPED,
+    ...more,
+    "aria-label": label,
+    "aria-describedby": count ? `${wrong.id} ${count.id}` : wrong.id,
+    "data-input": name,
+  });
+  return { box, wrong, caption: h("span.label", { "aria-hidden": "true" }, label) };
+}
+
 /**
  * A line for the sentence `name`; under it what is wrong with it, or, if not any word will do, the
  * words and ids that a model makes of it, unless `ids` is false. `also(next, widget)` changes what
@@ -73,7 +86,6 @@ export function sentence(
   const offers = h("datalist", { id: `known-${name}` });
   const tokens = h("ol.tokens", { ...AS_IS, "aria-label": `${label}: tokens and ids` });
   const unknown = h("p.note.unknown-words", { role: "status" });
-  const wrong = h("p.problem.wrong", { role: "alert", id: `wrong-${name}` });
   const offer = () => {
     // the whole line with its last word completed
     const [, before, begun] = /^(.*?)([^\s]*)$/s.exec(box.value);
@@ -84,21 +96,13 @@ export function sentence(
       ...fitting.slice(0, 8).map((word) => h("option", { value: before + word })),
     );
   };
-  const box = h("input.line", {
-    type: "text",
-    list: offers.id,
-    spellcheck: "false",
-    autocomplete: "off",
-    autocapitalize: "off",
-    "aria-label": label,
-    "aria-describedby": wrong.id,
-    "data-input": name,
-  });
+  const list = { type: "text", list: offers.id };
+  const { box, wrong, caption } = lineOf("input", name, label, list);
   const { reset, follow } = typing(widget, name, box, wrong, also, offer);
   return {
     element: h(
       "div.column",
-      h("span.label", { "aria-hidden": "true" }, label),
+      caption,
       box,
       wrong,
       offers,
@@ -144,8 +148,15 @@ function knownWords(known) {
     h("p", AS_IS, known.join(" ")),
   );
 }
-sentence.style = `
+const LINE_STYLE = `
 .wrong { position: static; margin-top: 4px; }
+.unknown-words:empty { display: none; }
+.known { font-size: var(--size-note); color: var(--soft); }
+.known summary { cursor: pointer; min-height: 1.5rem; width: max-content; max-width: 100%; }
+.known p { margin: 2px 0 0; line-height: 1.6; }
+`;
+
+sentence.style = `${LINE_STYLE}
 input.line { width: 100%; border-color: var(--line); font-size: var(--size-touch);
   padding: 6px 10px; }
 .tokens { display: flex; flex-wrap: wrap; gap: 4px 6px; list-style: none; margin: 4px 0 0;
@@ -159,10 +170,6 @@ input.line { width: 100%; border-color: var(--line); font-size: var(--size-touch
   background: color-mix(in oklab, var(--ground), var(--error) 14%); }
 .tokens .unknown span { color: inherit; }
 .tokens .unknown b::before { content: "⚠ "; content: "⚠ " / ""; }
-.unknown-words:empty { display: none; }
-.known { font-size: var(--size-note); color: var(--soft); }
-.known summary { cursor: pointer; min-height: 1.5rem; width: max-content; max-width: 100%; }
-.known p { margin: 2px 0 0; line-height: 1.6; }
 `;
 
 /** A name for a character that is not seen on paper, and for what ends a text. */
@@ -174,6 +181,19 @@ const SIGNS = new Map([
 ]);
 export const visible = (token) => SIGNS.get(token) ?? token;
 
+/** What a part does whose text is counted below it. */
+const counted = ({ reset, follow }, tally) => ({
+  shows: "inputs",
+  reset() {
+    reset();
+    tally();
+  },
+  update(inputs) {
+    follow(inputs);
+    tally();
+  },
+});
+
 /** A box for a longer text, `name`, of characters or of words; under it how many there are. */
 export function text(widget, name, label, also = (_next, _widget) => {}) {
   const { spec } = widget;
@@ -182,16 +202,7 @@ export function text(widget, name, label, also = (_next, _widget) => {}) {
   const known = ownTokens(vocabulary).sort((a, b) => a.localeCompare(b));
   const count = h("p.counted", { id: `count-${name}` });
   const unknown = h("p.note.unknown-words", { role: "status" });
-  const wrong = h("p.problem.wrong", { role: "alert", id: `wrong-${name}` });
-  const box = h("textarea.line", {
-    rows: "3",
-    spellcheck: "false",
-    autocomplete: "off",
-    autocapitalize: "off",
-    "aria-label": label,
-    "aria-describedby": `${wrong.id} ${count.id}`,
-    "data-input": name,
-  });
+  const { box, wrong, caption } = lineOf("textarea", name, label, { rows: "3", count });
   const tally = () => {
     const read = wordsOf(spec, name, box.value);
     const over = read.length - most;
@@ -203,27 +214,18 @@ export function text(widget, name, label, also = (_next, _widget) => {}) {
     );
     if (!characters) setText(unknown, strangers(vocabulary, read));
   };
-  const { reset, follow } = typing(widget, name, box, wrong, also, tally, (typed) =>
-    plainly(typed, (sign) => knows(vocabulary, sign)),
-  );
+  const meant = (text) => plainly(text, (sign) => knows(vocabulary, sign));
+  const typed = typing(widget, name, box, wrong, also, tally, meant);
   return {
     element: h(
       "div.column",
-      h("span.label", { "aria-hidden": "true" }, label),
+      caption,
       box,
       count,
       wrong,
       ...(characters ? [] : [unknown, knownWords(known)]),
     ),
-    shows: "inputs",
-    reset() {
-      reset();
-      tally();
-    },
-    update(inputs) {
-      follow(inputs);
-      tally();
-    },
+    ...counted(typed, tally),
   };
 }
 /** A box for a text of any characters, `name`; under it how many bytes it has. */
@@ -231,17 +233,8 @@ export function freeText(widget, name, label, rows = 3) {
   const { spec } = widget;
   const [, most] = spec.limits[spec.inputs[name]];
   const count = h("p.counted", { id: `count-${name}` });
-  const wrong = h("p.problem.wrong", { role: "alert", id: `wrong-${name}` });
-  const box = h("textarea.line", {
-    rows: String(rows),
-    spellcheck: "false",
-    autocomplete: "off",
-    autocapitalize: "off",
-    "aria-label": label,
-    "aria-describedby": `${wrong.id} ${count.id}`,
-    "data-input": name,
-  });
-  const meant = (typed) => typed.replace(/\p{Surrogate}/gu, "\ufffd"); // half a character
+  const { box, wrong, caption } = lineOf("textarea", name, label, { rows: String(rows), count });
+  const meant = (text) => text.replace(/\p{Surrogate}/gu, "\ufffd"); // half a character
   const tally = () => {
     const { length } = bytesOf({ texts: [name] }, { [name]: box.value })[name];
     const left = most - length;
@@ -251,37 +244,19 @@ export function freeText(widget, name, label, rows = 3) {
     );
   };
   const noMore = (_next) => {};
-  const { reset, follow } = typing(widget, name, box, wrong, noMore, tally, meant);
+  const typed = typing(widget, name, box, wrong, noMore, tally, meant);
   return {
-    element: h(
-      "div.column",
-      h("div.over", h("span.label", { "aria-hidden": "true" }, label), count),
-      box,
-      wrong,
-    ),
-    shows: "inputs",
-    reset() {
-      reset();
-      tally();
-    },
-    update(inputs) {
-      follow(inputs);
-      tally();
-    },
+    element: h("div.column", h("div.over", caption, count), box, wrong),
+    ...counted(typed, tally),
   };
 }
 
-text.style = `
-.wrong { position: static; margin-top: 4px; }
+text.style = `${LINE_STYLE}
 textarea.line { width: 100%; min-height: 5.25rem; max-height: 20rem; resize: vertical; font:
   inherit; font-size: var(--size-touch); line-height: 1.5; color: var(--text); background:
   transparent; border: 1px solid var(--line); border-radius: 5px; padding: 6px 10px; field-sizing:
   content; }
 @container widget (min-width: 53.75rem) { textarea.line { min-height: 3.875rem; } }
-.unknown-words:empty { display: none; }
-.known { font-size: var(--size-note); color: var(--soft); }
-.known summary { cursor: pointer; min-height: 1.5rem; width: max-content; max-width: 100%; }
-.known p { margin: 2px 0 0; line-height: 1.6; }
 .counted { margin: 0; font-size: var(--size-small); color: var(--soft);
   font-variant-numeric: tabular-nums; }
 `;
@@ -335,11 +310,7 @@ export function readout(widget, label, ids, probabilities, { vocabulary, gloss, 
   const names = widget.spec.vocabularies[vocabulary];
   const fan = lines();
   return {
-    element: h(
-      "div.column.spoken",
-      h("span.label", { "aria-hidden": "true" }, label),
-      h("div.leads", fan.element, list),
-    ),
+    element: h("div.column.spoken", caption, h("div.leads", fan.element, list)),
     shows: "outputs",
     update(inputs, outputs) {
       const shares = outputs[probabilities].data;
@@ -380,5 +351,4 @@ readout.style = `
 .said.plain i { font-size: var(--size-small); }
 .judged { margin: 0; font-size: var(--size-note); font-weight: 550; }
 .right { display: grid; gap: 2px; }
-.right[hidden] { display: none; }
 `;

@@ -18,6 +18,9 @@ export const STYLE = `${LOOK}
   block; container: widget / inline-size; margin: 1.5rem 0; color: var(--text); font:
   var(--size-text)/1.45 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 * { box-sizing: border-box; }
+[hidden] { display: none !important; }
+.spoken-only { position: absolute; width: 1px; height: 1px; overflow: hidden;
+  clip-path: inset(50%); white-space: nowrap; }
 .frame { border: 1px solid var(--line); border-radius: 10px; padding: 14px 16px;
   background: var(--ground); display: flex; flex-direction: column; gap: 14px; }
 .title { margin: 0; font-weight: 650; }
@@ -60,7 +63,6 @@ input[type=text]:hover { border-color: var(--line); }
   min-height: 1.75rem; }
 .pick-word { border: 0; text-align: left; }
 .pick-word span { display: block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.word [hidden] { display: none; }
 .word .weight { grid-row: 2; padding: 0 0 3px 9px; font-size: var(--size-small);
   font-variant-numeric: tabular-nums; }
 .word .weight:empty { display: none; }
@@ -127,7 +129,6 @@ ${KNOBS}${CONTROLS}${KEYS}
   height: 0; margin-bottom: -14px;
   display: flex; justify-content: flex-end; align-items: flex-start; pointer-events: none;
     } /* nothing moves for it */
-.busy[hidden] { display: none; }
 .busy > div { display: flex; flex-wrap: wrap; gap: 2px 8px; align-items: center; max-width: 100%;
   margin-top: -1.375rem; padding: 4px 12px; font-size: var(--size-small); background: var(--ground);
   border: 1px solid var(--accent); border-radius: 8px; box-shadow: 0 2px 10px var(--line); }

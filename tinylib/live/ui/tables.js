@@ -120,7 +120,7 @@ export function matrixEditor(widget, name, label) {
 
 /**
  * The output `name` as a table of shaded numbers: "weight" shades 0 to 1, "signed" both ways.
- * `explain(widget, row, column)` says how an entry was computed, by a rule of explain.js.
+ * `explain(widget, row, column)` returns the explanation of an entry, by a rule of explain.js.
  */
 export function heatMap(widget, name, label, shading = "weight", explain = undefined) {
   const axes = widget.spec.outputs[name].split(" ");

@@ -39,11 +39,11 @@ export function byArrows(event, at, last) {
 /**
  * Writes on by itself, edit by edit, from a click on the button `go` until it ends or the reader
  * steps in: by Stop, a key, the text, or any edit. Each `step(field)` makes an edit of that field;
- * it returns `false` to wait for an answer that is not there yet, or says why it ends, as a text.
+ * it returns `false` to wait for an answer that has not come yet, or a text: why it ends.
  */
 export function autoContinue(widget, go, step) {
   let job = null; // what it is doing: { field, inputs: those that it made last, seen: outputs }
-  let doneWith = ""; // the inputs of which the note tells
+  let doneWith = ""; // the inputs at the end, which the note describes
   const now = () => JSON.stringify(widget.inputs);
   const note = h("p.note.told", { role: "status" });
   const halt = h("button", { class: go.className, hidden: true, click: () => stop() }, "Stop");
@@ -118,7 +118,7 @@ export function beginnings(widget, name, groups, also = (_next, _widget) => {}) 
 
 /**
  * Tokens as a line of text, each of which can be tinted: spaces stand, a new line shows its sign.
- * `fill(span, t)` does so, and says what more classes the token has.
+ * `fill(span, t)` does so, and returns further classes for the token.
  */
 export function fillText(list, view, make, fill) {
   const own = view.kind === "words" ? "t whole" : "t";

@@ -428,7 +428,7 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
     update(inputs, running) {
       const key = keyOf(widget, inputs);
       if (box.checked && held.key && key !== held.key) {
-        box.checked = false; // it is not lost for the sake of an experiment
+        box.checked = false; // other settings begin another run: it does not replace the kept one
         const far = whole(held.steps);
         say(`Your run of ${far} steps stays kept. Tick again to keep this one in its place.`);
       }
@@ -442,7 +442,6 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
 trainingBar.style = `
 .bar { display: flex; flex-wrap: wrap; gap: 8px 12px; align-items: center; }
 .bar .main { font-weight: 650; min-width: 9.6em; }
-.bar .main[hidden], .there[hidden] { display: none; }
 .far { display: flex; flex: 1 1 21.875rem; min-width: min(100%, 21.875rem); gap: 4px 10px;
   align-items: center; font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 .far progress { flex: 1 1 3.75rem; min-width: 3.75rem; max-width: 15rem; }

@@ -25,8 +25,8 @@ export class Widget {
     this.tables = new Map(); // name of an input or an output -> its table of cells, as rows
     this.unusable = new Set(); // the lines of text that hold what cannot be used
     this.lastRow = this.rows(this.first).length - 1;
-    this.tail = query === -1; // then whoever looks at the last row goes on to look at the last
-    this.query = this.start = this.tail ? this.lastRow : query; // the row that the reader looks at
+    this.tail = query === -1; // the choice follows the last row while words are added
+    this.query = this.start = this.tail ? this.lastRow : query; // the row that is chosen
     this.entry = null; // the matrix entry that the slider moves: { name, row, column }
     this.late = this.busy = false; // no answer came within BUSY_AFTER_MS; the frame shows it
     this.quiet = false;
@@ -75,7 +75,7 @@ export class Widget {
       "aria-label": "the trained model, loaded so far",
     });
     this.amount = h("span.amount", { hidden: true });
-    // The foot says the same to a screen reader; this is seen wherever the reader is in the frame.
+    // Hidden from screen readers, which read the same in the foot; seen from anywhere in the frame.
     this.work = h("span.what", { "aria-hidden": "true" });
     this.busyLine = h(
       "div.busy",
@@ -135,8 +135,8 @@ export class Widget {
       "change:inputs": () => this.repaint("inputs"),
       "change:answers": () => this.answered(), // sent after the outputs, even if they are the same
       "change:where": () => this.showState(),
-      // Only the page host has these: what it loads, and how much of that is there; that an answer
-      // will take its time; and why there is none.
+      // Only the page host sets these: what it loads and how much of it has arrived, that an answer
+      // will be slow, and why there is no answer.
       "change:loading": () => {
         if (this.behind) this.awaitAnswer();
         this.showState();

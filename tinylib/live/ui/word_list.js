@@ -2,7 +2,7 @@
 
 import { hashedNumbers } from "../page/inputs.js";
 import { plainly } from "../page/words.js";
-import { AS_IS, h, setAttribute, setHeat, setText, svgPart } from "./dom.js";
+import { AS_IS, AS_TYPED, h, setAttribute, setHeat, setText, svgPart } from "./dom.js";
 import { format } from "./numbers.js";
 
 const PENCIL = "M2.5 13.5l.8-3.2 7.4-7.4 2.4 2.4-7.4 7.4zM9.2 4.4l2.4 2.4";
@@ -105,9 +105,7 @@ export function wordEditor(widget, weights, follow, lexicon = () => ({ key: "", 
     );
     const box = h("input", {
       type: "text",
-      spellcheck: "false",
-      autocomplete: "off",
-      autocapitalize: "off",
+      ...AS_TYPED,
       "data-input": "words",
       "aria-label": `word ${i + 1}`,
       input: use,

@@ -716,7 +716,6 @@ writer.style = `
 .onward { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center; font-size:
   var(--size-note); color: var(--soft); font-variant-numeric: tabular-nums; }
 .main { min-width: 5.75rem; font-weight: 600; border-color: var(--accent); min-height: 2rem; }
-.main[hidden] { display: none; }
 .main[aria-disabled=true] { opacity: .5; cursor: default; }
 .told:empty { display: none; }
 `;
@@ -778,7 +777,6 @@ fall.style = `
   border-top: 7px solid var(--text); border-bottom: 0; }
 `;
 tree.style = `
-.column[hidden] { display: none; }
 .column > button { align-self: flex-start; margin-top: 2px; }
 .branches { display: grid; gap: 4px; }
 .branch { display: flex; flex-wrap: wrap; gap: 2px 10px;

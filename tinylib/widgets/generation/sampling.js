@@ -498,7 +498,6 @@ after.style = `
 }
 `;
 own.style = `
-.own[hidden] { display: none; }
 .logits { list-style: none; margin: 4px 0 0; padding: 0; display: grid;
   grid-template-columns: repeat(auto-fill, minmax(min(100%, 18.75rem), 1fr)); gap: 4px 22px; }
 .logits .called > :first-child { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
@@ -534,7 +533,6 @@ steps.style = `
   var(--ink) 0; mask-image: linear-gradient(105deg, var(--ink) calc(100% - 25px), var(--gap)); }
 .broken-key { display: flex; gap: 8px; align-items: center; margin: 2px 0 0; font-size:
   var(--size-small); color: var(--soft); }
-.broken-key[hidden] { display: none; }
 .broken-key i { display: block; width: 2.75rem; height: .875rem; border-radius: 2px;
   background: color-mix(in oklab, var(--ground), var(--probability) 50%); }
 .chain .hit th, .chain .hit td { background: color-mix(in oklab, var(--ground), var(--accent) 13%);

@@ -2,7 +2,7 @@ import { numberOf, textIn, usable } from "../../live/page/own_text.js";
 import { ownTextOf, setOwnText, trains } from "../../live/page/trainer.js";
 import { results } from "../../live/ui/boxes.js";
 import { radio } from "../../live/ui/controls.js";
-import { AS_IS, h, setAttribute, setText } from "../../live/ui/dom.js";
+import { AS_IS, AS_TYPED, h, setAttribute, setText } from "../../live/ui/dom.js";
 import { headMaps } from "../../live/ui/heads.js";
 import { knob } from "../../live/ui/knobs.js";
 import { times, whole } from "../../live/ui/numbers.js";
@@ -144,7 +144,7 @@ function corpus(widget) {
   };
   const picks = CORPORA.map((title, i) => {
     const button = radio(widget, "corpus", i, {
-      edits: i === OWN ? "" : "corpus", // which text is one's own, the box below says
+      edits: i === OWN ? "" : "corpus", // the box below edits the corpus
       choose: () => {
         wanted = i === OWN;
         if (wanted) {
@@ -188,7 +188,6 @@ function corpus(widget) {
   };
 }
 corpus.style = `
-.own[hidden] { display: none; }
 .own textarea { width: 100%; min-height: 5.625rem; max-height: 16.25rem; resize: vertical; font:
   inherit; font-size: var(--size-touch); color: var(--text); background: transparent; border: 1px
   solid var(--line); border-radius: 5px; padding: 6px 10px; }
@@ -227,9 +226,7 @@ function beginning(widget) {
   const typed = () => Array.from(given.value, (character) => character.codePointAt(0));
   const given = h("input", {
     type: "text",
-    spellcheck: "false",
-    autocapitalize: "off",
-    autocomplete: "off",
+    ...AS_TYPED,
     "data-input": "beginning",
     placeholder: "the held-out text, or yours",
     input: () =>

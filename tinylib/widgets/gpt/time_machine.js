@@ -375,7 +375,6 @@ timeSlider.style = `
   } .stops button:last-child { transform: translateX(calc(8px - 100%)); text-align: right; }
 .stops .chosen { color: var(--accent); font-weight: 650; }
 .play { min-width: 4.125rem; }
-.play[hidden] { display: none; }
 @media (max-width: 37.5rem) { .stops button { font-size: var(--size-small); letter-spacing: -.4px;
   } .stops button:nth-child(even):not(.chosen, :last-child),
   .stops button:nth-last-child(2):not(.chosen), .stops .chosen + button,

@@ -235,7 +235,7 @@ function lensTable(widget) {
     const at = within(column, [0, view.N - 1]);
     if (at !== view.at) {
       widget.edit("at", (next) => {
-        next.at = at === view.N - 1 ? most : at; // who looks at the last word goes on so
+        next.at = at === view.N - 1 ? most : at; // the choice stays with the last word
       });
     }
     widget.repaint("outputs");

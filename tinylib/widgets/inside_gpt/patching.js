@@ -726,7 +726,6 @@ recoveredBar.style = `
 .moved { gap: 6px; }
 .way { display: flex; gap: 12px; align-items: center; font-size: var(--size-note);
   padding-right: 6px; }
-.way[hidden], .sums[hidden] { display: none; }
 .way .end { font-weight: 600; }
 .track { position: relative; flex: 1; height: 8px; border-radius: 4px;
   background: color-mix(in oklab, var(--ground), var(--line) 60%); }

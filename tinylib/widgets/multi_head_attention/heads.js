@@ -277,7 +277,7 @@ function headRow(widget, question, q) {
           "label",
           power,
           h("span.badge", String(head)),
-          h("span.sr", ` head ${head}: `),
+          h("span.spoken-only", ` head ${head}: `),
           h("b", question),
         ),
         h("span.bar", bar),
@@ -286,7 +286,7 @@ function headRow(widget, question, q) {
     ),
   );
   const cell = (t) => {
-    const td = h("td", h("span"), h("span.sr"));
+    const td = h("td", h("span"), h("span.spoken-only"));
     td.rule = () => answerOf(widget, q, t);
     return td;
   };
@@ -428,8 +428,6 @@ function stage(widget) {
   };
 }
 stage.style = `
-.sr { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
-  white-space: nowrap; }
 .stage { --side: 8.625rem; scroll-padding-left: var(--side); }
 .lanes { table-layout: fixed; width: calc(var(--side) + var(--words)); border-collapse: separate;
   border-spacing: 0; }

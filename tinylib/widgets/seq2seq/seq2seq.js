@@ -169,7 +169,6 @@ steps.style = `${candidateList.style}
 .next .token { order: -1; grid-column: 1 / -1; }
 .next .gloss { font-size: var(--size-small); font-style: italic; font-weight: 400; min-width: 0;
   overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.next[hidden] { display: none; }
 .next:hover { border-color: var(--line); }
 .next input { position: absolute; inset: 0; width: 100%; height: 100%; margin: 0; opacity: 0;
   cursor: pointer; z-index: 1; }

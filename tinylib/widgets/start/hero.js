@@ -381,7 +381,6 @@ nexts.style = `${candidateList.style}
 writer.style = `
 .onward { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center; }
 .main { min-width: 7rem; font-weight: 600; border-color: var(--accent); min-height: 2.25rem; }
-.main[hidden] { display: none; }
 .told:empty { display: none; }
 .controls { align-items: center; }
 textarea.line.line { min-height: 2.375rem; max-height: 7.5rem; }

@@ -551,7 +551,6 @@ stepper.style = `
 .stepper .knob { flex: 1 1 15rem; --label: 4.4em; --number: 3.25rem; }
 .stepper > div:last-child { display: flex; gap: 6px; }
 .play { min-width: 4.125rem; }
-.play[hidden] { display: none; }
 `;
 ranking.style = `
 .token { display: inline-block; padding: 0 4px; border: 1px solid var(--line); border-radius: 4px;
@@ -567,7 +566,6 @@ ranking.style = `
 .last .token:last-child { margin-right: 4px; }
 .ranking { list-style: none; margin: 0; padding: 0; display: grid; gap: 3px; min-height: 8.125rem;
   align-content: start; }
-.ranking[hidden] { display: none; }
 .ranking li { display: grid; grid-template-columns: minmax(0, 1.5fr) minmax(2.5rem, 1fr) 2.5rem;
   gap: 10px; align-items: center; font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 .ranking li b { text-align: right; font-weight: 400; }
@@ -587,7 +585,6 @@ words.style = `
 .box:has(.words-cut) { max-height: 7.375rem; }
 .box:has(.chips) { min-height: 3.75rem; max-height: 11.75rem; }
 .more-of { margin: 0 9px 8px; }
-.more-of[hidden] { display: none; }
 .words-cut { list-style: none; display: flex; flex-wrap: wrap; gap: 6px 12px; padding: 7px 9px;
   margin: 0; }
 .words-cut li { display: flex; gap: 4px; align-items: baseline; min-width: 0; max-width: 100%; }
@@ -612,7 +609,6 @@ chips.style = `
 `;
 merged.style = `
 .merges { max-height: 11.25rem; }
-.merges[hidden] { display: none; }
 .merges table { width: 100%; table-layout: fixed; }
 .merges th:first-child { width: 3.5rem; } .merges :is(th, td):last-child { width: 4rem; }
 .merges thead th { position: sticky; top: 0; background: var(--ground); text-align: left;

@@ -529,7 +529,6 @@ frenchOf.style = `
   background: color-mix(in oklab, var(--ground), var(--error) 18%); border-radius: 4px; }
 .grammar { display: flex; flex-wrap: wrap; gap: 2px 10px; align-items: baseline; color: var(--soft);
   }
-.grammar[hidden] { display: none; }
 .grammar .label { font-weight: 400; }
 .french.truth { font-size: var(--size-text); font-weight: 400; }
 .truth .lost { color: var(--text); text-decoration: underline 1.5px; text-underline-offset: 4px; }
