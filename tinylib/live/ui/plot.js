@@ -90,16 +90,11 @@ export function plane({
       "d",
       [...upright, ...at("y").map((v) => `M${left} ${v}H${right}`)].join(""),
     );
-    fillList(
-      scale,
-      all,
-      () => h("span"),
-      (span, [axis, value, text = String(value)]) => {
-        setAttribute(span, "class", `tick ${axis}`);
-        setText(span, text.replace("-", "−"));
-        put(span, axis === "x" ? value : left, axis === "x" ? bottom : value);
-      },
-    );
+    fillList(scale, all, "span", (span, [axis, value, text = String(value)]) => {
+      setAttribute(span, "class", `tick ${axis}`);
+      setText(span, text.replace("-", "−"));
+      put(span, axis === "x" ? value : left, axis === "x" ? bottom : value);
+    });
   };
   reach({ ticks, grid });
   return {

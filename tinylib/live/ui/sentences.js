@@ -10,10 +10,14 @@ import { percent } from "./numbers.js";
 
 const quoted = (words) => [...new Set(words)].map((word) => `“${word}”`).join(", ");
 
-/** A list that always has one element per entry; `make` gives a new element, `fill` its content. */
+/**
+ * A list that always has one element per entry: `make(i)` returns a new element, or `make` is the
+ * kind of element for h(); `fill(element, entry, i)` sets its content.
+ */
 export function fillList(list, entries, make, fill) {
+  const added = (i) => (typeof make === "string" ? h(make) : make(i));
   while (list.children.length > entries.length) list.lastChild.remove();
-  while (list.children.length < entries.length) list.append(make(list.children.length));
+  while (list.children.length < entries.length) list.append(added(list.children.length));
   entries.forEach((entry, i) => fill(list.children[i], entry, i));
 }
 
@@ -310,7 +314,11 @@ export function readout(widget, label, ids, probabilities, { vocabulary, gloss, 
   const names = widget.spec.vocabularies[vocabulary];
   const fan = lines();
   return {
-    element: h("div.column.spoken", caption, h("div.leads", fan.element, list)),
+    element: h(
+      "div.column.spoken",
+      h("span.label", { "aria-hidden": "true" }, label),
+      h("div.leads", fan.element, list),
+    ),
     shows: "outputs",
     update(inputs, outputs) {
       const shares = outputs[probabilities].data;

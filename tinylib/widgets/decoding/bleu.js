@@ -94,24 +94,19 @@ function ngramTable(widget) {
       svgPart("svg", { class: "links", "aria-hidden": "true" }, svgPart("path")),
     );
   const fill = (ul, grams, matched) => {
-    fillList(
-      ul,
-      grams.length ? grams : ["none"],
-      () => h("li"),
-      (li, gram, i) => {
-        const hit = grams.length > 0 && matched[i] > 0;
-        // Equal to one that matched: the other sentence does not hold it this often.
-        const again = !hit && grams.some((other, j) => other === gram && matched[j] > 0);
-        setText(li, gram);
-        setAttribute(
-          li,
-          "class",
-          !grams.length ? "none" : hit ? "hit" : again ? "miss again" : "miss",
-        );
-        setAttribute(li, "data-value", String(Number(hit)));
-        if (!grams.length) [li.explain] = [undefined, li.removeAttribute("tabindex")];
-      },
-    );
+    fillList(ul, grams.length ? grams : ["none"], "li", (li, gram, i) => {
+      const hit = grams.length > 0 && matched[i] > 0;
+      // Equal to one that matched: the other sentence does not hold it this often.
+      const again = !hit && grams.some((other, j) => other === gram && matched[j] > 0);
+      setText(li, gram);
+      setAttribute(
+        li,
+        "class",
+        !grams.length ? "none" : hit ? "hit" : again ? "miss again" : "miss",
+      );
+      setAttribute(li, "data-value", String(Number(hit)));
+      if (!grams.length) [li.explain] = [undefined, li.removeAttribute("tabindex")];
+    });
   };
   return {
     element: list,

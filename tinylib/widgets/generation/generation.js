@@ -308,7 +308,6 @@ function page(widget) {
   });
   widget.tables.set("page", () => [[...before.children, ...line.children]]);
   const note = h("p.note.looks");
-  const plain = () => h("span");
   const option = (place) =>
     Object.assign(h("span", { role: "option", id: `written-${place}` }), { place });
   const element = results(
@@ -330,7 +329,7 @@ function page(widget) {
         setHeat(item, t < S ? Math.sqrt(row[t]) : 0);
         return t === T + at ? " at" : t === S - 1 ? " from" : t > S ? " later" : "";
       };
-      fillText(before, { names: names.slice(0, T), first: 0 }, plain, heated);
+      fillText(before, { names: names.slice(0, T), first: 0 }, "span", heated);
       fillText(line, { names: names.slice(T), first: 0 }, option, (item, n) => {
         setAttribute(item, "aria-selected", String(n === at));
         setAttribute(item, "aria-label", visible(names[T + n]));
@@ -472,7 +471,6 @@ function fall(widget) {
   const strip = h("div.strip", { "aria-hidden": "true" });
   const arrow = h("i.u");
   const note = h("p.note.fell");
-  const make = () => h("span");
   let fallen; // where u fell last
   return {
     element: results(
@@ -491,7 +489,7 @@ function fall(widget) {
         end += share;
       });
       const hit = pieces.findLast(({ start }) => start <= u * end);
-      fillList(strip, pieces, make, (span, { id, share }) => {
+      fillList(strip, pieces, "span", (span, { id, share }) => {
         setLength(span, share);
         setText(
           span,

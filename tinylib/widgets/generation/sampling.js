@@ -395,24 +395,19 @@ function line(widget) {
       setLength(pin, u, "left");
       const now = viewOf(widget, inputs, outputs);
       if (!now) return;
-      fillList(
-        pieces,
-        now.segments,
-        () => h("span"),
-        (piece, { id, name, from, to }, i) => {
-          setAttribute(
-            piece,
-            "style",
-            `left: ${(100 * from).toFixed(3)}%; width: ${(100 * (to - from)).toFixed(3)}%`,
-          );
-          setAttribute(
-            piece,
-            "class",
-            [i % 2 ? "odd" : "even", id === now.hit?.id && "hit"].filter(Boolean).join(" "),
-          );
-          setText(piece, (to - from) * wide > 8 * [...name].length + 5 ? name : "");
-        },
-      );
+      fillList(pieces, now.segments, "span", (piece, { id, name, from, to }, i) => {
+        setAttribute(
+          piece,
+          "style",
+          `left: ${(100 * from).toFixed(3)}%; width: ${(100 * (to - from)).toFixed(3)}%`,
+        );
+        setAttribute(
+          piece,
+          "class",
+          [i % 2 ? "odd" : "even", id === now.hit?.id && "hit"].filter(Boolean).join(" "),
+        );
+        setText(piece, (to - from) * wide > 8 * [...name].length + 5 ? name : "");
+      });
       const { hit } = now;
       if (falls && !widget.behind) {
         falls = false;

@@ -357,7 +357,7 @@ function attention(widget) {
       setAttribute(large.canvas, "aria-label", `attention weights of ${name.textContent}`);
       paint(large.canvas, drawn(look, head), look.R, { ink: "weight", root: true });
       for (const side of [above, beside]) {
-        fillList(side, look.given, () => h("i"), setText);
+        fillList(side, look.given, "i", setText);
       }
     },
   };

@@ -405,14 +405,9 @@ function stage(widget) {
         right += width;
         return right - width / 2;
       });
-      fillList(
-        columns,
-        [0, ...widths],
-        () => h("col"),
-        (col, width, i) => {
-          if (i) setAttribute(col, "style", `width: ${width}px`);
-        },
-      );
+      fillList(columns, [0, ...widths], "col", (col, width, i) => {
+        if (i) setAttribute(col, "style", `width: ${width}px`);
+      });
       setAttribute(table, "style", `--words: ${right}px`);
       setAttribute(over, "colspan", String(T));
       setAttribute(arched, "width", String(right));

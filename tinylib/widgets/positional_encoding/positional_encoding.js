@@ -168,11 +168,8 @@ function tableMap(widget) {
       if (given !== painted) {
         // numbers are to be read
         paint(canvas, outputs.code.data, columns, { most: few ? 1.5 : 1 });
-        fillList(
-          digits,
-          few ? [...outputs.code.data] : [],
-          () => h("span"),
-          (span, value) => setText(span, format(value)),
+        fillList(digits, few ? [...outputs.code.data] : [], "span", (span, value) =>
+          setText(span, format(value)),
         );
         setAttribute(digits, "style", `grid-template-columns:repeat(${columns},1fr)`);
         painted = given;

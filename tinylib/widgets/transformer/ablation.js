@@ -254,7 +254,7 @@ function frenchOf(widget) {
       fillList(
         line,
         ended ? predicted : [...predicted, { word: "…" }],
-        () => h("li"),
+        "li",
         (li, { word, wrong, share }) => {
           setText(li, word);
           setAttribute(li, "class", wrong ? "amiss" : "");
@@ -263,15 +263,10 @@ function frenchOf(widget) {
         },
       );
       truthRow.hidden = !truth || view.right;
-      fillList(
-        truthLine,
-        truth ?? [],
-        () => h("li"),
-        (li, word, i) => {
-          setText(li, word);
-          setAttribute(li, "class", kept.has(i) ? "" : "lost");
-        },
-      );
+      fillList(truthLine, truth ?? [], "li", (li, word, i) => {
+        setText(li, word);
+        setAttribute(li, "class", kept.has(i) ? "" : "lost");
+      });
       setText(verdict, judgementOf(widget, view));
     },
   };
