@@ -186,7 +186,7 @@ const SIGNS = new Map([
 export const visible = (token) => SIGNS.get(token) ?? token;
 
 /** What a part does whose text is counted below it. */
-const counted = ({ reset, follow }, tally) => ({
+const countedBox = ({ reset, follow }, tally) => ({
   shows: "inputs",
   reset() {
     reset();
@@ -229,7 +229,7 @@ export function text(widget, name, label, also = (_next, _widget) => {}) {
       wrong,
       ...(characters ? [] : [unknown, knownWords(known)]),
     ),
-    ...counted(typed, tally),
+    ...countedBox(typed, tally),
   };
 }
 /** A box for a text of any characters, `name`; under it how many bytes it has. */
@@ -251,7 +251,7 @@ export function freeText(widget, name, label, rows = 3) {
   const typed = typing(widget, name, box, wrong, noMore, tally, meant);
   return {
     element: h("div.column", h("div.over", caption, count), box, wrong),
-    ...counted(typed, tally),
+    ...countedBox(typed, tally),
   };
 }
 
