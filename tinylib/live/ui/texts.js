@@ -145,7 +145,7 @@ export const TEXT_STYLE = `
 
 const MOST_WEIGHTS = 3; // weights of a head that are written out
 
-/** The likeliest tokens with numbers of each, for a step of a journey; `rows` are by their names. */
+/** The likeliest tokens with numbers of each, for a step of a journey; `rows` are by name. */
 export const likeliestTable = ({ best, vocabulary }, rows) => ({
   labels: best.map((id) => called(vocabulary[id])),
   rows: Object.entries(rows).map(([name, all]) => ({ name, numbers: best.map((id) => all[id]) })),

@@ -754,8 +754,8 @@ const headStep =
     const then = !question.on
       ? "But it is switched off: its output is replaced by zeros, so that nothing of it is heard."
       : !asked
-        ? `There is no answer to “${question.name}”, but a row of weights has to sum to 1 all the ` +
-          "same."
+        ? `There is no answer to “${question.name}”, but a row of weights has to sum to 1 all ` +
+          "the same."
         : most === place
           ? `This is the word that “${question.name}” asks about, and its value brings the digit ` +
             `${digits[most]} along.`

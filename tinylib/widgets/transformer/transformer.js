@@ -644,7 +644,7 @@ function heads(widget) {
             { ink: "weight" },
           );
         }
-        setAttribute(canvas, "aria-hidden", "true"); // the label of the radio button describes the picture
+        setAttribute(canvas, "aria-hidden", "true"); // the radio button describes it
         markRow(row, rows.length, to.length);
         const [most] = topK(rows[row], 1);
         return `attends most to ${to[most]}, ${format(rows[row][most])}`;
